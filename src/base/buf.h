@@ -1,0 +1,28 @@
+/* buf: a growing byte string with a maximum. Always NUL-terminated; may hold any bytes. */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf {
+    char *data; /* never NULL after the first write; borrowed until the next write */
+    size_t len;
+    size_t cap;
+    size_t max;
+    bool full; /* something did not fit: the content is cut and must not be used as if whole */
+};
+
+void buf_init(struct buf *b, size_t max_bytes);
+void buf_clear(struct buf *b);
+
+/* -1 (and full) when the maximum is reached; callers may check `full` once at the end. */
+int buf_add(struct buf *b, const void *bytes, size_t n);
+int buf_puts(struct buf *b, const char *s);
+int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The text, "" when nothing was written. */
+const char *buf_str(const struct buf *b);
+/* Hands the text over; the caller frees it. The buf is empty and usable again. */
+char *buf_take(struct buf *b);
+
+#endif

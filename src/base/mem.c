@@ -1,0 +1,60 @@
+#include "base/mem.h"
+
+#include "base/auto.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *or_abort(void *p, size_t n, size_t size)
+{
+    if (p)
+        return p;
+    fprintf(stderr, "tradewind: out of memory (asked for %zu x %zu bytes)\n", n, size);
+    abort();
+}
+
+void *mem_zero(size_t n, size_t size)
+{
+    return or_abort(calloc(n ? n : 1, size ? size : 1), n, size);
+}
+
+void *mem_grow(void *p, size_t n, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(n, size, &bytes))
+        return or_abort(NULL, n, size);
+    return or_abort(realloc(p, bytes ? bytes : 1), n, size);
+}
+
+char *mem_dup(const char *s)
+{
+    return or_abort(strdup(s), strlen(s) + 1, 1);
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+    va_list ap;
+    char *s = NULL;
+
+    va_start(ap, fmt);
+    if (vasprintf(&s, fmt, ap) < 0)
+        s = NULL;
+    va_end(ap);
+    return or_abort(s, 1, 0);
+}
+
+void *mem_room(void *p, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return or_abort(p, n, size);
+    *cap = *cap ? *cap * 2 : 8;
+    return mem_grow(p, *cap, size);
+}
+
+void auto_free_mem(void *p)
+{
+    free(*(void **)p);
+}

@@ -1,0 +1,23 @@
+/* time: durations and dates as people write them. */
+#ifndef BASE_TIME_H
+#define BASE_TIME_H
+
+#include "base/err.h"
+
+#include <stdint.h>
+
+/* "90s" "10m" "3h" "2d" "1.5h" "1h30m"; a bare number counts in bare_unit_s (1 for seconds, 86400
+ * for days). Negative, NaN, infinite, empty and trailing text are ERR_USAGE that quotes the text.
+ */
+int time_parse_duration(const char *text, double bare_unit_s, double *seconds_out, struct err *e);
+
+/* "1.2 s", "4 m 05 s", "3 h 20 m", "2 d 4 h". Written into out and returned. */
+const char *time_text(double seconds, char out[static 32]);
+
+/* Clocks are read here and nowhere else; pure rooms get the time as an argument. */
+double time_monotonic_s(void);
+int64_t time_epoch_ms(void);
+/* "2026-11-15T22:36:00Z"; out is returned. */
+const char *time_iso(int64_t epoch_ms, char out[static 32]);
+
+#endif

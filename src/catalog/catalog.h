@@ -1,0 +1,102 @@
+/* catalog: every offer of every cloud with its prices, and what moving and keeping data costs.
+ *
+ * A catalog is one block of bytes (mapped file, built-in, or freshly built) that is checked once
+ * when opened and then only read: see docs/ARCHITECTURE.md for the layout. Offers are grouped by
+ * kind (what a machine is), so that filters and estimates look at thousands of kinds, not at
+ * hundreds of thousands of offers. */
+#ifndef CATALOG_CATALOG_H
+#define CATALOG_CATALOG_H
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct catalog;
+
+struct catalog_place {
+    uint32_t cloud, region; /* string offsets: catalog_text() */
+};
+
+/* What a machine is, wherever it stands. Sorted by (cloud, instance_type) as bytes. */
+struct catalog_kind {
+    uint32_t cloud, instance_type, accelerator; /* string offsets; accelerator "" = none */
+    uint32_t first_offer, n_offers;
+    uint32_t reserved;
+    double vcpus, memory_gib, accelerator_count, network_gbps; /* NaN = unknown */
+};
+
+/* One kind at one zone of one place. Within a kind sorted by (region, zone) as bytes. */
+struct catalog_offer {
+    uint32_t place;
+    uint32_t zone;    /* string offset; "" = not said */
+    double price_usd; /* per hour; NaN = not for sale in that market */
+    double spot_usd;
+    double preemptions; /* per hour; NaN = unknown */
+};
+
+/* The prices of one kind of move, cheapest tier first. */
+struct catalog_tier {
+    double from_gb, usd_per_gb;
+};
+struct catalog_move {
+    double gbit_per_s;            /* NaN = unknown */
+    double rtt_ms;                /* 0 when unknown */
+    uint32_t first_tier, n_tiers; /* catalog_tiers() + first_tier */
+};
+
+/* Places sorted by (cloud, region) as bytes; place ids are indices. `local` is not among them
+ * unless an offer stands there. */
+size_t catalog_n_places(const struct catalog *c);
+const struct catalog_place *catalog_places(const struct catalog *c);
+size_t catalog_n_kinds(const struct catalog *c);
+const struct catalog_kind *catalog_kinds(const struct catalog *c);
+size_t catalog_n_offers(const struct catalog *c);
+const struct catalog_offer *catalog_offers(const struct catalog *c);
+const struct catalog_tier *catalog_tiers(const struct catalog *c);
+const char *catalog_text(const struct catalog *c, uint32_t offset);
+static inline bool catalog_priced(double usd)
+{
+    return usd > 0; /* false for NaN */
+}
+
+/* SIZE_MAX when the catalog has no offer there. */
+size_t catalog_find_place(const struct catalog *c, const char *cloud, const char *region);
+
+/* The move from one place to another, or NULL when no row allows it. Ids of offers' places; the
+ * answer comes from a table made at import, so this is cheap. src == dst is the caller's case
+ * (moves within one place are free and use the local rate). */
+const struct catalog_move *catalog_move(const struct catalog *c, size_t src, size_t dst);
+/* All moves, for tables indexed by move: catalog_move() points into this array. */
+const struct catalog_move *catalog_moves(const struct catalog *c);
+size_t catalog_n_moves(const struct catalog *c);
+/* The same for a source that is no offer's place: a region nobody sells in, "local", or region
+ * NULL = the cloud's rows with src_region `*` only. Matches rows one by one. */
+const struct catalog_move *catalog_move_from(const struct catalog *c,
+                                             const char *src_cloud,
+                                             const char *src_region,
+                                             size_t dst);
+
+/* USD per GB-month of class `standard`, else of the cheapest class; NaN when there is no row. */
+double catalog_storage_usd(const struct catalog *c, size_t place);
+
+/* Spelling of accelerator names: case and known variants ("RTX6000-Ada") folded away.
+ * True when the offer's accelerator is what was asked for. */
+bool catalog_same_accelerator(const char *asked, const char *listed);
+
+/* The catalog in use: the imported one of home if there is one, else the built-in one. */
+struct catalog *catalog_open(const char *home, struct err *e);
+/* A directory of our CSVs (offers.csv; transfers.csv and storage.csv optional, plain or .gz),
+ * built in memory. Missing transfers.csv or storage.csv: no rows. */
+struct catalog *catalog_open_dir(const char *dir, struct err *e);
+/* Bytes of a snapshot, checked as a file would be; borrowed, must outlive the catalog. */
+struct catalog *catalog_open_bytes(const char *name, const void *bytes, size_t len, struct err *e);
+void catalog_free(struct catalog *c);
+AUTO_DEFINE(catalog)
+
+/* Where it came from, for people: "built-in, 2026-08-22" or a path. */
+const char *catalog_origin(const struct catalog *c);
+
+#endif

@@ -1,0 +1,58 @@
+/* command: the one table of commands. Help, man page and shell completion are made from it. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct command_option {
+    const char *name;  /* "--budget" */
+    const char *value; /* what it takes: "USD", "cost|time|..." (alternatives are completed); NULL =
+                          a switch */
+    const char *help;
+    bool repeatable;
+};
+
+/* Parsed command line of one command. */
+struct command_args {
+    const struct command *command;
+    const char *const *operands;
+    size_t n_operands;
+    struct command_given {
+        const struct command_option *option;
+        const char *value; /* NULL for a switch */
+    } * given;             /* in the order given */
+    size_t n_given;
+};
+
+struct command {
+    const char *name;                     /* "plan", "catalog import" */
+    const char *operands;                 /* "PIPELINE", "DIR|FILE..." */
+    const char *summary;                  /* one line */
+    const char *details;                  /* paragraphs for help CMD and the man page */
+    const char *example;                  /* one line that works */
+    const struct command_option *options; /* ends with {0}; NULL = none */
+    size_t min_operands, max_operands;    /* SIZE_MAX = any number */
+    int (*run)(const struct command_args *args, struct err *e); /* exit code >= 0, or -1 with e */
+};
+
+/* All commands, sorted as help shows them; ends with {0}. Defined in cli/commands.c. */
+extern const struct command commands[];
+
+/* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
+const char *command_value(const struct command_args *args, const char *option);
+bool command_has(const struct command_args *args, const char *option);
+/* Number options: ERR_USAGE naming the option. *out is untouched when the option is absent. */
+int command_number(const struct command_args *args, const char *option, double *out, struct err *e);
+int command_duration(const struct command_args *args,
+                     const char *option,
+                     double bare_unit_s,
+                     double *seconds_out,
+                     struct err *e);
+
+/* Parses argv (without the program name) and runs the command. */
+int command_main(int argc, char **argv, struct err *e);
+
+#endif

@@ -1,0 +1,119 @@
+/* plan: where each stage runs, when, for how long and for how much, with a proof.
+ *
+ * Pure: catalog, configuration, clock and limits are arguments. The model behind the numbers is
+ * written out in docs/planning.md. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "catalog/catalog.h"
+#include "estimate/estimate.h"
+#include "spec/config.h"
+#include "spec/spec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum plan_market { PLAN_ON_DEMAND, PLAN_SPOT, PLAN_ANY_MARKET };
+enum plan_solver { PLAN_EXACT, PLAN_GREEDY, PLAN_EXHAUSTIVE };
+
+/* What the world offers: fixed for all questions about one pipeline. All borrowed. */
+struct plan_world {
+    const struct spec *spec;
+    const struct catalog *catalog;
+    const struct config *config;
+    const struct throughputs *throughputs;
+    enum plan_market market;    /* for stages that do not say use_spot */
+    const char *cloud, *region; /* NULL = any */
+    double max_hourly_usd;      /* per node; INFINITY = no limit */
+};
+
+/* A pipeline laid out for solving: eligible offers, places, prices of moves. */
+struct plan_problem;
+
+/* ERR_USAGE when a stage has no eligible offer: the text says which condition empties the set
+ * and names the nearest offers. Guesses are added to `guesses`. */
+struct plan_problem *plan_problem_new(const struct plan_world *world,
+                                      struct guess_list *guesses,
+                                      struct err *e);
+void plan_problem_free(struct plan_problem *p);
+AUTO_DEFINE(plan_problem)
+
+struct plan_stage {
+    size_t stage; /* index in the spec */
+    size_t place; /* catalog place */
+    const struct catalog_kind *kind;
+    const struct catalog_offer *offer;
+    bool spot;
+    unsigned nodes;
+    double price_usd_per_hour; /* of one node in this market */
+    double start_s, finish_s, boot_s, setup_s, input_s,
+        run_s; /* run_s: expected, with preemptions */
+    int64_t compute_microusd, transfer_microusd, storage_microusd;
+};
+
+struct plan {
+    struct plan_stage *stages; /* file order; owned */
+    size_t n_stages;
+    int64_t cost_microusd;
+    double time_s;
+    int64_t cost_low_microusd, cost_high_microusd; /* with the low and high ends of the estimates */
+    double time_low_s, time_high_s;
+};
+
+struct plan_point {
+    int64_t cost_microusd;
+    double time_s;
+};
+
+enum plan_status { PLAN_OPTIMAL, PLAN_FEASIBLE, PLAN_INFEASIBLE };
+
+struct plan_query {
+    struct spec_goal goal;
+    bool risk_p95; /* the deadline is held against the high end of the estimates */
+    enum plan_solver solver;
+    double solve_limit_s;
+    double (*now_s)(void); /* monotonic clock */
+    bool pareto;           /* also every non-dominated (cost, time) plan */
+    size_t pareto_limit;   /* at most this many plans; 0 = 1000 */
+    /* Restrictions of this question. SIZE_MAX / NULL = none. */
+    const char *only_cloud;            /* all stages in this cloud */
+    size_t pinned_stage, pinned_place; /* this stage at this place */
+};
+
+/* No restriction, cost, no limits, 10 s. */
+struct plan_query plan_query_default(double (*now_s)(void));
+
+struct plan_answer {
+    enum plan_status status;
+    struct plan plan; /* unless infeasible */
+    double objective; /* dollars, seconds, dollar-hours or the weighted sum */
+    double bound;     /* proven lower bound on the objective, same unit */
+    double gap;       /* (objective - bound) / objective; 0 is a proof */
+    double elapsed_s;
+    size_t offers_considered; /* priced (offer, market) pairs looked at over all stages */
+    /* infeasible: */
+    char reason[400];
+    bool has_points; /* there is a plan at all without budget and deadline */
+    struct plan_point cheapest, fastest;
+    /* pareto: ascending cost */
+    struct plan *pareto;
+    size_t n_pareto;
+    bool pareto_thinned;  /* there were more plans than the limit: every k-th is kept */
+    bool pareto_complete; /* false: the time limit came first */
+};
+
+/* 0 whenever there is an answer, infeasible included; -1 when the question itself is wrong
+ * (unknown cloud, exhaustive on too large a case). */
+int plan_solve(const struct plan_problem *p,
+               const struct plan_query *query,
+               struct plan_answer *answer,
+               struct err *e);
+void plan_answer_clear(struct plan_answer *answer);
+
+/* Places at which a stage has eligible offers, ascending; borrowed. */
+const size_t *plan_stage_places(const struct plan_problem *p, size_t stage, size_t *n_out);
+
+#endif

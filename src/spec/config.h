@@ -1,0 +1,52 @@
+/* config: $TRADEWIND_HOME/config.yaml. Every key has a default; every value knows its origin. */
+#ifndef SPEC_CONFIG_H
+#define SPEC_CONFIG_H
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct arena;
+
+struct config_rate {
+    const char *cloud;
+    double value;
+};
+
+struct config_regions {
+    const char *cloud;
+    const char **regions; /* the only regions of this cloud to plan with */
+    size_t n;
+};
+
+struct config {
+    struct arena *arena;
+    const char *home; /* $TRADEWIND_HOME or ~/.tradewind; may not exist yet */
+    const char *file; /* home/config.yaml */
+    double boot_s;
+    struct config_rate *boot_by_cloud; /* plan.boot_s given as a map */
+    size_t n_boot_by_cloud;
+    double local_gbit;
+    double uplink_gbit;
+    struct config_rate *preemptions_per_hour; /* by cloud; defaults merged in */
+    size_t n_preemptions_per_hour;
+    double preemptions_other; /* clouds not in the list */
+    struct config_regions *regions;
+    size_t n_regions;
+    const char **catalog_urls;
+    size_t n_catalog_urls;
+    const char *throughputs; /* path of the user's throughput table, NULL = none */
+};
+
+/* home NULL: from the environment. A missing file is the defaults; a bad one is ERR_USAGE with
+ * file and line. */
+struct config *config_load(const char *home, struct err *e);
+void config_free(struct config *c);
+AUTO_DEFINE(config)
+
+double config_boot_s(const struct config *c, const char *cloud);
+double config_preemptions(const struct config *c, const char *cloud);
+
+#endif
