@@ -20,7 +20,8 @@ HARDEN := -ftrivial-auto-var-init=zero
 endif
 OPT := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,\
 	-O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
-CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(OPT) $(WARN) \
+CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc \
+	$(OPT) $(WARN) \
 	$(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
 LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 # What every start pays for; heavy libraries (curl) are loaded by the commands that use them.
@@ -29,7 +30,7 @@ LIBS := -lyaml -ljansson -lz -lm -ldl
 LIB_SRC := $(filter-out src/main.c,$(wildcard src/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 LIB := $(OUT)/libtradewind.a
-BUILTIN := $(OUT)/builtin.o
+BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
@@ -45,6 +46,7 @@ $(LIB): $(LIB_OBJ)
 	rm -f $@
 	ar rcs $@ $^
 
+$(OUT)/src/%.o: CFLAGS_ALL += -include base/banned.h
 $(OUT)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
@@ -54,7 +56,7 @@ $(OUT)/mkcatalog: $(OUT)/tools/mkcatalog.o $(LIB)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 $(OUT)/builtin.snapshot: $(OUT)/mkcatalog $(wildcard data/*.csv)
 	$(OUT)/mkcatalog data $@
-$(BUILTIN): src/catalog/builtin.S $(OUT)/builtin.snapshot
+$(OUT)/builtin.o: src/catalog/builtin.S $(OUT)/builtin.snapshot
 	$(CC) -c -DSNAPSHOT='"$(OUT)/builtin.snapshot"' -o $@ $<
 
 unit: $(UNIT)

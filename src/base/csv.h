@@ -16,7 +16,7 @@ struct csv_field {
 };
 
 /* Opens a plain or gzip-ed file and reads it whole (at most max_bytes unpacked, else ERR_USAGE
- * that names the limit). name is used in messages. A UTF-8 byte-order mark is skipped. */
+ * that names the limit). A UTF-8 byte-order mark is skipped. */
 struct csv *csv_open(const char *path, size_t max_bytes, struct err *e);
 /* Copies bytes. */
 struct csv *csv_from_memory(const char *name, const void *bytes, size_t len);
@@ -24,8 +24,8 @@ void csv_free(struct csv *c);
 AUTO_DEFINE(csv)
 
 /* The next row: 1 and its fields, 0 at the end, -1 on a malformed row (unclosed quote, text after
- * a closing quote, NUL byte, more than 256 fields); the message says name:line. Empty lines are
- * skipped. */
+ * a closing quote, NUL byte, more than 256 fields); the message says name:line, and the next call
+ * goes on at the line after it. Empty lines are skipped. */
 int csv_next(struct csv *c, const struct csv_field **fields_out, size_t *n_out, struct err *e);
 /* Line on which the row that csv_next returned last begins, from 1. */
 size_t csv_line(const struct csv *c);
@@ -41,7 +41,7 @@ bool csv_number(const char *text, double *out);
 struct buf;
 /* Appends one field, quoted where needed (comma, quote, CR, LF, leading or trailing space). */
 int csv_put(struct buf *b, const char *text, bool last_in_row);
-/* Shortest decimal text that reads back as the same double; "" for NaN. */
+/* Shortest decimal text that reads back as the same double; "" when it is not finite. */
 int csv_put_number(struct buf *b, double value, bool last_in_row);
 
 #endif

@@ -6,6 +6,8 @@
 
 /* Formats into text and marks a cut, so that nobody takes half a message for the whole. */
 static void write_text(char *text, size_t size, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+static void write_text(char *text, size_t size, const char *fmt, va_list ap)
 {
     int n = vsnprintf(text, size, fmt, ap);
 

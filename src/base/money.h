@@ -5,11 +5,11 @@
 
 #include <stdint.h>
 
-/* floor(usd * 1e6 + 0.5); usd must be finite and below money_max_usd. */
+/* floor(usd * 1e6 + 0.5); usd must be finite and at most MONEY_MAX_USD either way (asserted). */
 int64_t money_from_usd(double usd);
 double money_to_usd(int64_t microusd);
 
-/* More than this in one amount is taken for a mistake; sums of a million stay in int64_t. */
+/* More than this in one amount is taken for a mistake; sums of nine thousand fit int64_t. */
 #define MONEY_MAX_USD 1e9
 
 /* "$12.35", "$0.0042" (two significant digits below a cent, never less than a micro-dollar),

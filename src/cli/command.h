@@ -38,8 +38,8 @@ struct command {
     int (*run)(const struct command_args *args, struct err *e); /* exit code >= 0, or -1 with e */
 };
 
-/* All commands, sorted as help shows them; ends with {0}. Defined in cli/commands.c. */
-extern const struct command commands[];
+/* All commands, in the order help shows them; ends with NULL. Defined in cli/commands.c. */
+extern const struct command *const commands[];
 
 /* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
 const char *command_value(const struct command_args *args, const char *option);

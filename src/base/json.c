@@ -1,0 +1,28 @@
+#include "base/json.h"
+
+#include "base/money.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+int json_write(FILE *out, const json_t *root, struct err *e)
+{
+    assert(root);
+    errno = 0;
+    if (json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) < 0 ||
+        putc('\n', out) == EOF)
+        return err_set(e, ERR_IO, "write JSON: %s", errno ? strerror(errno) : "output failed");
+    return 0;
+}
+
+json_t *json_number(double v)
+{
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *json_usd(int64_t microusd)
+{
+    return json_real(money_to_usd(microusd));
+}

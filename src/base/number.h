@@ -1,0 +1,13 @@
+/* number: decimal numbers as people write them; no hexadecimal, no "inf", no leading space. */
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <stdbool.h>
+
+/* The longest decimal number text begins with ("-1.5e3", ".5", "2."), exactly as strtod rounds it.
+ * false when there is none or it is too large for a double. */
+bool number_prefix(const char *text, const char **end_out, double *out);
+/* The whole text is one finite decimal number. */
+bool number_parse(const char *text, double *out);
+
+#endif

@@ -1,0 +1,21 @@
+/* commands: what the table lists. Each command is defined in the file that implements it. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/command.h"
+
+extern const struct command command_plan;
+extern const struct command command_catalog_import;
+extern const struct command command_catalog_info;
+extern const struct command command_catalog_list;
+extern const struct command command_catalog_show;
+extern const struct command command_catalog_export;
+extern const struct command command_catalog_update;
+extern const struct command command_catalog_reset;
+extern const struct command command_config_get;
+extern const struct command command_config_set;
+extern const struct command command_config_show;
+extern const struct command command_completion;
+extern const struct command command_help;
+
+#endif
