@@ -8,10 +8,11 @@
 #include <stddef.h>
 
 struct command_option {
-    const char *name;  /* "--budget" */
-    const char *value; /* what it takes: "USD", "cost|time|..." (alternatives are completed); NULL =
-                          a switch */
-    const char *help;
+    const char *name; /* "--budget" */
+    /* What it takes, NULL = a switch. "USD": capitals name something to fill in, and FILE, DIR,
+     * PIPELINE and COMMAND are completed as such; "cost|time|weighted:W": alternatives. */
+    const char *value;
+    const char *help; /* one sentence */
     bool repeatable;
 };
 
@@ -28,13 +29,15 @@ struct command_args {
 };
 
 struct command {
-    const char *name;                     /* "plan", "catalog import" */
-    const char *operands;                 /* "PIPELINE", "DIR|FILE..." */
-    const char *summary;                  /* one line */
-    const char *details;                  /* paragraphs for help CMD and the man page */
-    const char *example;                  /* one line that works */
-    const struct command_option *options; /* ends with {0}; NULL = none */
-    size_t min_operands, max_operands;    /* SIZE_MAX = any number */
+    const char *name;     /* "plan", "catalog import" */
+    const char *operands; /* "PIPELINE", "DIR|FILE...", "[KEY]", NULL = none; completed as values */
+    const char *summary;  /* one line */
+    /* For help CMD and the man page. Lines are wrapped; an empty line separates paragraphs; a line
+     * that begins with a space is shown as it stands. NULL = the summary says it all. */
+    const char *details;
+    const char *example;                                        /* one line that works */
+    const struct command_option *options;                       /* ends with {0}; NULL = none */
+    size_t min_operands, max_operands;                          /* SIZE_MAX = any number */
     int (*run)(const struct command_args *args, struct err *e); /* exit code >= 0, or -1 with e */
 };
 
@@ -52,7 +55,14 @@ int command_duration(const struct command_args *args,
                      double *seconds_out,
                      struct err *e);
 
-/* Parses argv (without the program name) and runs the command. */
+/* The command that words begin with and how many words its name takes; NULL if there is none. */
+const struct command *command_find(const char *const *words, size_t n, size_t *used_out);
+/* True when commands are named "WORD something". */
+bool command_is_group(const char *word);
+/* ERR_USAGE for words that name no command, with the nearest one that exists. */
+int command_unknown(const char *const *words, size_t n, struct err *e);
+
+/* Parses argv (without the program name) and runs the command: its exit code, or -1 with e. */
 int command_main(int argc, char **argv, struct err *e);
 
 #endif
