@@ -1,5 +1,5 @@
 /* throughput: iterations per second of a model on one accelerator. Built-in figures and the
- * user's tables (CSV: model,batch_size,GPU...), the user's first. */
+ * user's table (CSV: model,batch_size,GPU...), the user's first. */
 #ifndef ESTIMATE_THROUGHPUT_H
 #define ESTIMATE_THROUGHPUT_H
 
@@ -7,21 +7,35 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct throughputs;
 
-/* user_csv: path of a table, or NULL for the built-in figures alone. */
+/* user_csv: path of a table, or NULL for the built-in figures alone. A bad table is ERR_USAGE with
+ * FILE:LINE. An empty figure is "not measured", 0 is "cannot run there". */
 struct throughputs *throughputs_load(const char *user_csv, struct err *e);
 void throughputs_free(struct throughputs *t);
 AUTO_DEFINE(throughputs)
 
-/* model: "ResNet-50" (then the batch size must be unique or the smallest listed is taken and
- * *batch_guessed_out says so) or "ResNet-50 (batch size 128)"; case and '-', '_', ' ' do not
- * matter. */
-bool throughputs_has_model(const struct throughputs *t, const char *model);
-/* NaN when that accelerator is not covered. */
+/* What a model written in a pipeline file stands for. */
+struct throughput_model {
+    const char *name;   /* as the table spells it; NULL = no such model */
+    double batch_size;  /* 0 = the table names none */
+    bool batch_guessed; /* not written, and the table has several */
+    bool batch_unknown; /* the model is known, the batch size written is not */
+};
+
+/* model: "ResNet-50" or "ResNet-50 (batch size 128)"; case and '-', '_', ' ' do not matter.
+ * Without a batch size, the row with figures for the most accelerators is meant, and of several
+ * the largest batch size: of the user's rows when the user's table has the model, else of the
+ * built-in ones. True when there is such a row. */
+bool throughputs_find(const struct throughputs *t, const char *model, struct throughput_model *out);
+
+/* Iterations per second on one accelerator, the user's figure before the built-in one of the same
+ * batch size; 0 = cannot run there; NaN when the model or the accelerator is not covered. */
 double throughputs_get(const struct throughputs *t, const char *model, const char *accelerator);
-/* Comma-separated names for messages; borrowed. */
-const char *throughputs_models(const struct throughputs *t);
+
+/* Names of all models, each once, sorted; borrowed. */
+const char *const *throughputs_models(const struct throughputs *t, size_t *n_out);
 
 #endif
