@@ -1,9 +1,13 @@
 # Tradewind. `make help` lists the targets.
 BUILD ?= build
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 SAN ?=
 WERROR ?=
 PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_S ?= 60
 VERSION := $(shell cat VERSION)
 
 # With SAN=address,undefined or SAN=thread everything goes to a directory of its own.
@@ -20,26 +24,37 @@ HARDEN := -ftrivial-auto-var-init=zero
 endif
 OPT := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,\
 	-O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
-CFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc \
-	$(OPT) $(WARN) \
-	$(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
+CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(CPPFLAGS)
+CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
 LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 # What every start pays for; heavy libraries (curl) are loaded by the commands that use them.
 LIBS := -lyaml -ljansson -lz -lm -ldl
 
-LIB_SRC := $(filter-out src/main.c,$(wildcard src/*/*.c))
+LIB_SRC := $(wildcard src/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
-# The built-in throughput figures are their CSV, linked in as bytes.
-LIB_OBJ += $(OUT)/src/estimate/builtin.o
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all clean unit
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint install uninstall deb unit clean
 all: $(PROGRAM)
+
+help:
+	@echo 'make              build $(BUILD)/tradewind'
+	@echo 'make demo         build it and plan the example pipeline'
+	@echo 'make test         everything that must hold before a change goes in'
+	@echo 'make bench        times beside their limits'
+	@echo 'make soak         longer fuzzing and random comparisons (FUZZ_S=seconds each)'
+	@echo 'make fuzz         fuzz every parser for FUZZ_S=seconds each, on its corpus'
+	@echo 'make lint         formatting, layers, sizes, clang-tidy, gcc -fanalyzer'
+	@echo 'make install      to $$DESTDIR$$PREFIX (PREFIX=/usr/local); make uninstall undoes it'
+	@echo 'make deb          $(BUILD)/tradewind_VERSION_ARCH.deb'
+	@echo 'make clean        remove $(BUILD)'
+	@echo 'Settings: CC=clang, SAN=address,undefined or SAN=thread, WERROR=1, BUILD=directory'
 
 $(PROGRAM): $(OUT)/src/main.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
@@ -48,14 +63,10 @@ $(LIB): $(LIB_OBJ)
 	rm -f $@
 	ar rcs $@ $^
 
-$(OUT)/src/%.o: CFLAGS_ALL += -include base/banned.h
-$(OUT)/%.o: %.c
+$(OUT)/src/%.o: CPPFLAGS_ALL += -include base/banned.h
+$(OUT)/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
-
-$(OUT)/src/estimate/builtin.o: src/estimate/builtin.S data/throughputs.csv
-	@mkdir -p $(@D)
-	$(CC) -c -o $@ $<
 
 # The built-in catalog: our CSVs, packed into a snapshot at build time and linked in as bytes.
 $(OUT)/mkcatalog: $(OUT)/tools/mkcatalog.o $(LIB)
@@ -69,6 +80,85 @@ unit: $(UNIT)
 $(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
+
+# tools/deps first, then a new make: the compiler may not have been there when this one started.
+demo:
+	@tools/deps build
+	@$(MAKE) --no-print-directory -s all
+	TRADEWIND_HOME=$(OUT)/demo-home $(PROGRAM) plan examples/mnist.yaml
+
+test:
+	@tools/deps test
+	@tests/run $(BUILD)/test
+
+bench:
+	@tools/deps test
+	@$(MAKE) --no-print-directory -s all
+	TRADEWIND=$(PROGRAM) bench/run
+
+soak: fuzz
+	@$(MAKE) --no-print-directory -s all unit
+	@tests/soak/run $(OUT)
+
+# libFuzzer comes with clang; SAN is for the library, -fsanitize=fuzzer brings main().
+FUZZ_OUT := $(BUILD)/bin
+FUZZ_SAN := fuzzer-no-link,address,undefined
+fuzz:
+	@tools/deps test
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz fuzz-programs
+	@status=0; for name in $(FUZZ_SRC:tests/fuzz/%.c=%); do \
+		tests/fuzz/run $(BUILD)/fuzz/bin/$$name $(FUZZ_S) || status=1; \
+	done; exit $$status
+ifeq ($(SAN),)
+fuzz-programs:
+	@$(MAKE) --no-print-directory CC=clang SAN=$(FUZZ_SAN) fuzz-programs
+else
+fuzz-programs: $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_OUT)/%)
+$(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(LIB) $(BUILTIN)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
+endif
+
+C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
+TIDY_SRC := $(wildcard src/*.c src/*/*.c tools/*.c)
+lint:
+	@tools/deps lint
+	clang-format --dry-run -Werror $(C_FILES)
+	tools/check-layers
+	CC=$(CC) tools/check-headers
+	tools/report-sizes
+	@$(MAKE) --no-print-directory -k $(TIDY_SRC:%=tidy/%)
+	@$(MAKE) --no-print-directory -k $(TIDY_SRC:%=analyze/%)
+# One file a process: the analyzer's memory is not shared, and -j helps.
+tidy/%:
+	clang-tidy --quiet $* -- $(CPPFLAGS_ALL) 2>/dev/null
+analyze/%:
+	gcc $(CPPFLAGS_ALL) -O2 -fanalyzer -Werror -c -o /dev/null $*
+
+DOCS := $(wildcard README.md NEWS.md docs/*.md)
+SHARE = $(DESTDIR)$(PREFIX)/share
+ZSH_DIR ?= zsh/site-functions
+install: $(PROGRAM)
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
+		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples
+	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
+	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
+	$(PROGRAM) completion bash >$(SHARE)/bash-completion/completions/tradewind
+	$(PROGRAM) completion zsh >$(SHARE)/$(ZSH_DIR)/_tradewind
+	chmod 644 $(SHARE)/man/man1/tradewind.1 $(SHARE)/$(ZSH_DIR)/_tradewind \
+		$(SHARE)/bash-completion/completions/tradewind
+	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
+	$(if $(wildcard examples/*),install -m 644 $(wildcard examples/*) $(SHARE)/doc/tradewind/examples)
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/tradewind $(SHARE)/man/man1/tradewind.1 \
+		$(SHARE)/bash-completion/completions/tradewind $(SHARE)/$(ZSH_DIR)/_tradewind
+	rm -rf $(SHARE)/doc/tradewind
+
+deb:
+	@tools/deps deb
+	@$(MAKE) --no-print-directory -s all
+	packaging/mkdeb $(OUT)
 
 clean:
 	rm -rf $(BUILD)
