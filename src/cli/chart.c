@@ -1,0 +1,300 @@
+#include "cli/chart.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cli/chart_scale.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
+#define COLOUR_BLUE "#0072B2"
+#define COLOUR_VERMILION "#D55E00"
+#define COLOUR_GREY "#999999"
+#define COLOUR_ORANGE "#E69F00"
+#define COLOUR_SKY "#56B4E9"
+
+#define WIDTH 900
+
+struct frame {
+    double left, top, width, height; /* of the plot inside its axes */
+};
+
+/* Characters that XML 1.0 forbids even escaped become '?'. */
+static void put_escaped(struct buf *svg, const char *s)
+{
+    AUTO_CLEAR(buf) struct buf safe;
+
+    buf_init(&safe, CHART_SVG_MAX_BYTES);
+    text_put(&safe, s, SIZE_MAX, true);
+    for (const char *p = buf_str(&safe); *p; p++) {
+        const char *entity = *p == '<'    ? "&lt;"
+                             : *p == '>'  ? "&gt;"
+                             : *p == '&'  ? "&amp;"
+                             : *p == '"'  ? "&quot;"
+                             : *p == '\'' ? "&#39;"
+                                          : NULL;
+        if (entity)
+            buf_puts(svg, entity);
+        else
+            buf_add(svg, p, 1);
+    }
+}
+
+struct label {
+    double x, y;
+    const char *anchor; /* "start", "middle", "end" */
+    int size;
+    const char *extra; /* further attributes, "" = none */
+};
+
+static void put_text(struct buf *svg, struct label at, const char *s)
+{
+    buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\"%s>", at.x,
+               at.y, at.anchor, at.size, at.extra);
+    put_escaped(svg, s);
+    buf_puts(svg, "</text>\n");
+}
+
+static void put_line(
+    struct buf *svg, double x1, double y1, double x2, double y2, const char *colour)
+{
+    buf_printf(svg, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1,
+               y1, x2, y2, colour);
+}
+
+static void put_rect(
+    struct buf *svg, double x, double y, double width, double height, const char *fill)
+{
+    buf_printf(svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", x,
+               y, width, height, fill);
+}
+
+static void put_head(struct buf *svg, double height, const char *title)
+{
+    buf_printf(svg,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+               "viewBox=\"0 0 %d %.0f\" font-family=\"Helvetica, Arial, sans-serif\" "
+               "fill=\"#222222\">\n<title>",
+               WIDTH, height, WIDTH, height);
+    put_escaped(svg, title);
+    buf_puts(svg, "</title>\n");
+    put_rect(svg, 0, 0, WIDTH, height, "#FFFFFF");
+    put_text(svg, (struct label){20, 28, "start", 16, " font-weight=\"bold\""}, title);
+}
+
+static double x_of(const struct frame *f, const struct chart_scale *time, double value_s)
+{
+    return f->left + f->width * chart_scale_at(time, value_s);
+}
+
+static double y_of(const struct frame *f, const struct chart_scale *cost, double value_usd)
+{
+    return f->top + f->height * (1 - chart_scale_at(cost, value_usd));
+}
+
+static void put_time_axis(struct buf *svg, const struct frame *f, const struct chart_scale *time)
+{
+    double bottom = f->top + f->height;
+    char text[64];
+
+    for (size_t i = 0; i < chart_scale_marks(time); i++) {
+        char label[32];
+        double mark = chart_scale_mark(time, i), x = x_of(f, time, mark);
+        put_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
+        put_text(svg, (struct label){x, bottom + 20, "middle", 12, ""},
+                 chart_scale_label(time, mark, label));
+    }
+    put_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
+    snprintf(text, sizeof text, "time, %s", time->unit_name);
+    put_text(svg, (struct label){f->left + f->width / 2, bottom + 42, "middle", 13, ""}, text);
+}
+
+static void put_cost_axis(struct buf *svg, const struct frame *f, const struct chart_scale *cost)
+{
+    for (size_t i = 0; i < chart_scale_marks(cost); i++) {
+        char label[32];
+        double mark = chart_scale_mark(cost, i), y = y_of(f, cost, mark);
+        put_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
+        put_text(svg, (struct label){f->left - 9, y + 4, "end", 12, ""},
+                 chart_scale_label(cost, mark, label));
+    }
+    put_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
+    put_text(svg, (struct label){f->left, f->top - 12, "middle", 13, ""}, "cost, USD");
+}
+
+static void put_steps(struct buf *svg,
+                      const struct frame *f,
+                      const struct chart_frontier *frontier,
+                      const struct chart_scale *time,
+                      const struct chart_scale *cost)
+{
+    const struct chart_point *p = frontier->points;
+
+    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", COLOUR_BLUE);
+    for (size_t i = 0; i < frontier->n; i++) {
+        double x = x_of(f, time, p[i].time_s), y = y_of(f, cost, p[i].cost_usd);
+        /* The faster plan's price holds until the cheaper plan's time: up, then left. */
+        if (i == 0)
+            buf_printf(svg, "M%.2f %.2f", x, y);
+        else
+            buf_printf(svg, " V%.2f H%.2f", y, x);
+    }
+    buf_puts(svg, "\"/>\n");
+    for (size_t i = 0; i < frontier->n; i++)
+        buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
+                   x_of(f, time, p[i].time_s), y_of(f, cost, p[i].cost_usd), COLOUR_BLUE);
+}
+
+static void put_diamond(struct buf *svg, double x, double y)
+{
+    buf_printf(svg, "<path d=\"M%.2f %.2fl8 8l-8 8l-8-8z\" fill=\"%s\" stroke=\"#FFFFFF\"/>\n", x,
+               y - 8, COLOUR_VERMILION);
+}
+
+static void put_chosen(
+    struct buf *svg, const struct frame *f, const struct chart_point *p, double x, double y)
+{
+    char text[96], duration[32];
+    bool at_right = x > f->left + f->width * 2 / 3;
+
+    put_diamond(svg, x, y);
+    snprintf(text, sizeof text, "this plan: $%.2f, %s", p->cost_usd,
+             time_text(p->time_s, duration));
+    put_text(svg,
+             (struct label){at_right ? x - 12 : x + 12, y - 10, at_right ? "end" : "start", 13,
+                            " font-weight=\"bold\""},
+             text);
+}
+
+void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
+{
+    const struct frame f = {90, 76, WIDTH - 130, 380};
+    const struct chart_point *p = frontier->points, *last = &p[frontier->n - 1];
+    struct chart_scale cost = chart_scale_make(CHART_DOLLARS, p->cost_usd, last->cost_usd, 6);
+    struct chart_scale time = chart_scale_make(CHART_TIME, last->time_s, p->time_s, 8);
+
+    put_head(svg, f.top + f.height + 60, frontier->title);
+    put_time_axis(svg, &f, &time);
+    put_cost_axis(svg, &f, &cost);
+    put_steps(svg, &f, frontier, &time, &cost);
+    if (frontier->chosen < frontier->n) {
+        p += frontier->chosen;
+        put_chosen(svg, &f, p, x_of(&f, &time, p->time_s), y_of(&f, &cost, p->cost_usd));
+    }
+    buf_puts(svg, "</svg>\n");
+}
+
+#define BAR_HEIGHT 22
+#define ROW_HEIGHT 44
+#define NAME_COLUMNS 34
+#define DETAIL_COLUMNS 54
+
+static const char *const part_colours[CHART_PARTS] = {
+    COLOUR_GREY,
+    COLOUR_ORANGE,
+    COLOUR_SKY,
+    COLOUR_BLUE,
+};
+
+static void put_cut_text(struct buf *svg, struct label at, const char *s, size_t columns)
+{
+    AUTO_CLEAR(buf) struct buf cut;
+
+    buf_init(&cut, CHART_SVG_MAX_BYTES);
+    text_put(&cut, s, columns, true);
+    put_text(svg, at, buf_str(&cut));
+}
+
+static void put_bar(struct buf *svg,
+                    const struct frame *f,
+                    const struct chart_scale *time,
+                    const struct chart_bar *bar,
+                    double y)
+{
+    double at_s = bar->start_s;
+
+    put_cut_text(svg, (struct label){20, y + 16, "start", 13, " font-weight=\"bold\""}, bar->name,
+                 NAME_COLUMNS);
+    put_cut_text(svg, (struct label){20, y + 32, "start", 11, ""}, bar->detail, DETAIL_COLUMNS);
+    for (size_t i = 0; i < CHART_PARTS; i++) {
+        double from = x_of(f, time, at_s), to = x_of(f, time, at_s + bar->parts_s[i]);
+        if (to > from)
+            put_rect(svg, from, y + (ROW_HEIGHT - BAR_HEIGHT) / 2.0, to - from, BAR_HEIGHT,
+                     part_colours[i]);
+        at_s += bar->parts_s[i];
+    }
+}
+
+static void put_legend(struct buf *svg, const struct chart_timeline *t, double x, double y)
+{
+    for (size_t i = 0; i < CHART_PARTS; i++) {
+        put_rect(svg, x, y - 10, 12, 12, part_colours[i]);
+        put_text(svg, (struct label){x + 17, y, "start", 12, ""}, t->part_names[i]);
+        x += 30 + 7.5 * (double)text_width(t->part_names[i]);
+    }
+}
+
+void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
+{
+    const struct chart_timeline *t = timeline;
+    const struct frame f = {350, 70, WIDTH - 390, (double)t->n * ROW_HEIGHT};
+    double end_s = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        double finish_s = t->bars[i].start_s;
+        for (size_t part = 0; part < CHART_PARTS; part++)
+            finish_s += t->bars[i].parts_s[part];
+        end_s = finish_s > end_s ? finish_s : end_s;
+    }
+    struct chart_scale time = chart_scale_make(CHART_TIME, 0, end_s > 0 ? end_s : 1, 6);
+    put_head(svg, f.top + f.height + 60, t->title);
+    put_legend(svg, t, f.left, f.top - 16);
+    put_time_axis(svg, &f, &time);
+    for (size_t i = 0; i < t->n; i++)
+        put_bar(svg, &f, &time, &t->bars[i], f.top + (double)i * ROW_HEIGHT);
+    buf_puts(svg, "</svg>\n");
+}
+
+static int write_whole(int fd, const struct buf *svg)
+{
+    for (size_t done = 0; done < svg->len;) {
+        ssize_t n = write(fd, svg->data + done, svg->len - done);
+        if (n < 0 && errno != EINTR)
+            return -1;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+int chart_save(const char *path, const struct buf *svg, struct err *e)
+{
+    AUTO_MEM char *beside = mem_printf("%s.XXXXXX", path);
+    mode_t mask = umask(0);
+    struct stat there;
+
+    umask(mask);
+    if (svg->full)
+        return err_set(e, ERR_NOFIT, "write %s: the picture is larger than %u MB", path,
+                       CHART_SVG_MAX_BYTES >> 20);
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return err_set(e, ERR_USAGE, "write %s: there is something that is no regular file", path);
+    int fd = mkstemp(beside);
+    if (fd < 0)
+        return err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
+    bool good = write_whole(fd, svg) == 0 && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
+    good = close(fd) == 0 && good;
+    if (!good || rename(beside, path) < 0) {
+        int cause = errno;
+        unlink(beside);
+        return err_set(e, ERR_IO, "write %s: %s", path, strerror(cause));
+    }
+    return 0;
+}

@@ -1,0 +1,134 @@
+#include "base/buf.h"
+#include "cli/chart.h"
+#include "tap.h"
+
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const struct chart_point points[] = {{7200, 1}, {3600, 2}, {1800, 5}};
+
+static void check_frontier_svg(void)
+{
+    struct buf svg;
+
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
+    chart_frontier_svg(&svg, &(struct chart_frontier){"a <b> & \"c\"\033", points, 3, 1});
+    const char *s = buf_str(&svg);
+    CHECK(strstr(s, "a &lt;b&gt; &amp; &quot;c&quot;?"), "the title is escaped");
+    CHECK(strstr(s, "cost, USD") && strstr(s, "time, min"), "both axes have units");
+    CHECK(strstr(s, "this plan: $2.00, 1 h 00 m"), "the chosen plan is marked");
+    CHECK(!strstr(s, "<script"), "no script");
+    size_t circles = 0;
+    for (const char *p = s; (p = strstr(p, "<circle")); p++)
+        circles++;
+    CHECK(circles == 3, "a circle for each plan");
+    CHECK(svg.len > 7 && !strcmp(s + svg.len - 7, "</svg>\n"), "the picture is closed");
+    buf_clear(&svg);
+}
+
+static void check_timeline_svg(void)
+{
+    const struct chart_bar bars[] = {
+        {"first", "aws/us-east-1, 1 x c5n.2xlarge, $0.10", 0, {60, 0, 0, 540}},
+        {"second", "gcp/us-central1, 1 x e2-standard-8, $0.20", 600, {60, 30, 120, 390}},
+    };
+    struct buf svg;
+
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
+    chart_timeline_svg(&svg,
+                       &(struct chart_timeline){"two", {"boot", "setup", "input", "run"}, bars, 2});
+    const char *s = buf_str(&svg);
+    /* The plot is 510 wide from 350 on and 20 min long, so that 60 s are 25.5 wide; the second
+     * bar begins half way. */
+    CHECK(strstr(s, "<rect x=\"350.00\" y=\"81.00\" width=\"25.50\""), "boot of the first bar");
+    CHECK(strstr(s, "<rect x=\"605.00\" y=\"125.00\" width=\"25.50\""), "boot of the second bar");
+    CHECK(strstr(s, "<rect x=\"643.25\" y=\"125.00\" width=\"51.00\""), "input of the second bar");
+    CHECK(strstr(s, "aws/us-east-1, 1 x c5n.2xlarge, $0.10"), "details stand beside the bars");
+    buf_clear(&svg);
+}
+
+static char *drawn(const struct chart_frontier *f, bool utf8)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    chart_frontier_text(out, f, &(struct text_look){.utf8 = utf8});
+    fclose(out);
+    return text;
+}
+
+static size_t widest_line(const char *s)
+{
+    size_t widest = 0;
+
+    while (*s) {
+        char line[1024];
+        size_t len = strcspn(s, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)len, s);
+        widest = text_width(line) > widest ? text_width(line) : widest;
+        s += len + (s[len] == '\n');
+    }
+    return widest;
+}
+
+static void check_drawing(void)
+{
+    struct chart_frontier f = {"", points, 3, 1};
+
+    for (int utf8 = 0; utf8 < 2; utf8++) {
+        char *text = drawn(&f, utf8);
+        CHECK(widest_line(text) <= TEXT_COLUMNS, "the drawing fits (%s)",
+              utf8 ? "braille" : "ASCII");
+        CHECK(strstr(text, "$1.00") == NULL && strstr(text, "$1") && strstr(text, "120 min"),
+              "axes are labelled");
+        CHECK(!!strstr(text, utf8 ? "\xe2\x97\x86" : "X"), "the chosen plan is marked");
+        free(text);
+    }
+    char *ascii = drawn(&f, false);
+    bool plain = true;
+    for (const char *p = ascii; *p; p++)
+        plain = plain && (unsigned char)*p < 0x80;
+    CHECK(plain, "nothing but ASCII without UTF-8");
+    free(ascii);
+    char *single = drawn(&(struct chart_frontier){"", points, 1, SIZE_MAX}, false);
+    /* The only other o's and X are those of the legend. */
+    CHECK(strstr(single, "o\n") && !strstr(single, "X\n"), "one plan is one mark");
+    free(single);
+}
+
+static void check_save(void)
+{
+    char directory[] = "/tmp/tradewind-chart-XXXXXX", path[64], text[16] = "";
+    struct err e = {0};
+    struct buf svg;
+
+    if (!mkdtemp(directory))
+        return;
+    snprintf(path, sizeof path, "%s/x.svg", directory);
+    buf_init(&svg, 100);
+    buf_puts(&svg, "<svg/>");
+    CHECK(chart_save(path, &svg, &e) == 0 && chart_save(path, &svg, &e) == 0, "saved, twice");
+    FILE *f = fopen(path, "r");
+    CHECK(f && fgets(text, sizeof text, f) && !strcmp(text, "<svg/>"), "what was saved is there");
+    if (f)
+        fclose(f);
+    CHECK(chart_save(directory, &svg, &e) < 0 && e.kind == ERR_USAGE, "not onto a directory");
+    CHECK(chart_save("/nowhere/at/all.svg", &svg, &e) < 0 && e.kind == ERR_IO &&
+              strstr(e.text, "/nowhere/at/all.svg"),
+          "a missing directory is named");
+    unlink(path);
+    CHECK(rmdir(directory) == 0, "nothing is left beside it");
+    buf_clear(&svg);
+}
+
+int main(void)
+{
+    check_frontier_svg();
+    check_timeline_svg();
+    check_drawing();
+    check_save();
+    return TAP_DONE();
+}

@@ -1,0 +1,45 @@
+#include "cli/chart_scale.h"
+#include "tap.h"
+
+#include <math.h>
+#include <string.h>
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        enum chart_unit unit;
+        double low, high;
+        size_t marks;
+        double want_low, want_high, want_step;
+        const char *label_of_high;
+    } cases[] = {
+        {"dollars from 1.2 to 2.4", CHART_DOLLARS, 1.2, 2.4, 4, 1, 2.5, 0.5, "$2.50"},
+        {"cents", CHART_DOLLARS, 0.011, 0.034, 5, 0.01, 0.035, 0.005, "$0.035"},
+        {"thousands", CHART_DOLLARS, 120, 4700, 5, 0, 5000, 1000, "$5000"},
+        {"seconds", CHART_TIME, 0, 100, 5, 0, 100, 20, "100 s"},
+        {"minutes", CHART_TIME, 0, 3600, 6, 0, 3600, 600, "60 min"},
+        {"hours", CHART_TIME, 3600 * 5, 3600 * 9, 4, 3600 * 5, 3600 * 9, 3600, "9 h"},
+        {"half hours", CHART_TIME, 3600 * 3, 3600 * 5, 4, 3600 * 3, 3600 * 5, 1800, "5.0 h"},
+        {"days", CHART_TIME, 0, 86400 * 10, 5, 0, 86400 * 10, 86400 * 2, "10 d"},
+        {"one value gets room around it", CHART_DOLLARS, 4, 4, 4, 3, 5, 0.5, "$5.00"},
+        {"one value at nothing", CHART_DOLLARS, 0, 0, 4, 0, 1, 0.5, "$1.00"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char label[32];
+        struct chart_scale s =
+            chart_scale_make(cases[i].unit, cases[i].low, cases[i].high, cases[i].marks);
+        CHECK(fabs(s.low - cases[i].want_low) < 1e-9 && fabs(s.high - cases[i].want_high) < 1e-9 &&
+                  fabs(s.step - cases[i].want_step) < 1e-9,
+              "%s: from %g to %g by %g", cases[i].name, s.low, s.high, s.step);
+        size_t n = chart_scale_marks(&s);
+        CHECK(fabs(chart_scale_mark(&s, n - 1) - s.high) < 1e-9, "%s: the last mark is the end",
+              cases[i].name);
+        CHECK(!strcmp(chart_scale_label(&s, s.high, label), cases[i].label_of_high),
+              "%s: labelled %s", cases[i].name, label);
+    }
+    struct chart_scale s = chart_scale_make(CHART_DOLLARS, 0, 8, 4);
+    CHECK(fabs(chart_scale_at(&s, 2) - 0.25) < 1e-12, "2 of 0..8 is a quarter of the way");
+    return TAP_DONE();
+}
