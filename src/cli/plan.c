@@ -1,0 +1,199 @@
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/plan_parts.h"
+#include "estimate/throughput.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SOLVE_LIMIT_S 10
+
+static const struct command_option options[] = {
+    {"--objective", "cost|time|value|weighted:W",
+     "What to make least: dollars (the default), time, dollars x hours, or W x hours + (1-W) x "
+     "dollars.",
+     false},
+    {"--budget", "USD", "The plan may cost at most this much.", false},
+    {"--deadline", "DURATION",
+     "The plan may take at most this long: 90s, 10m, 3h, 2d; a bare number is seconds.", false},
+    {"--market", "on-demand|spot|any",
+     "Where stages that do not say use_spot may be rented; on-demand unless said.", false},
+    {"--cloud", "CLOUD", "Plan within this cloud only.", false},
+    {"--region", "REGION", "Plan within regions of this name only.", false},
+    {"--max-hourly", "USD", "Rent no machine that costs more per hour.", false},
+    {"--risk", "p95", "Hold the deadline against the high end of the estimates.", false},
+    {"--solver", "exact|greedy|exhaustive", "How to search; exact, the default, proves its plan.",
+     false},
+    {"--solve-limit", "DURATION",
+     "Give the search this long (10 s); what it has then comes with a bound.", false},
+    {"--pareto", NULL, "Also show every plan of which none is both cheaper and faster.", false},
+    {"--svg", "FILE", "Draw the timeline, or with --pareto the frontier, into this file.", false},
+    {"--explain", "STAGE", "Show what putting this stage elsewhere would add.", false},
+    {"--what-if", "KEY=VALUE",
+     "Show the difference that a change makes: cloud=aws, region=eu-west-1, market=spot, "
+     "objective=time, deadline=2h, budget=5, max-hourly=1, STAGE.place=aws/us-east-1.",
+     true},
+    {"--catalog", "DIR", "Plan on the CSV files in this directory instead of the catalog in use.",
+     false},
+    {"--throughputs", "FILE", "A table of iterations per second that goes before the built-in one.",
+     false},
+    {"--env", "KEY=VALUE", "A value for a variable of the pipeline; planning itself needs none.",
+     true},
+    {"--check", NULL, "Only check the file: every warning and error with its line.", false},
+    {"--json", NULL, "Print one JSON object.", false},
+    {0},
+};
+
+/* Flags that override the file's header and the defaults. */
+static int read_settings(struct cli_plan *p, const struct command_args *args, struct err *e)
+{
+    static const char *const flags[] = {
+        "--objective", "--budget",     "--deadline", "--market", "--cloud",
+        "--region",    "--max-hourly", "--risk",     "--solver",
+    };
+
+    p->settings = (struct cli_plan_settings){
+        .goal = p->spec->goal,
+        .market = PLAN_ON_DEMAND,
+        .max_hourly_usd = HUGE_VAL,
+        .solver = PLAN_EXACT,
+        .pinned_stage = SIZE_MAX,
+        .pinned_place = SIZE_MAX,
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        const char *value = command_value(args, flags[i]);
+        if (value && cli_plan_set(&p->settings, flags[i] + 2, value, e) < 0)
+            return err_wrap(e, "%s", flags[i]);
+    }
+    p->solve_limit_s = DEFAULT_SOLVE_LIMIT_S;
+    return command_duration(args, "--solve-limit", 1, &p->solve_limit_s, e);
+}
+
+static int check_env(const struct command_args *args, struct err *e)
+{
+    for (size_t i = 0; i < args->n_given; i++) {
+        const struct command_given *g = &args->given[i];
+        if (!strcmp(g->option->name, "--env") && (!strchr(g->value, '=') || *g->value == '='))
+            return err_set(e, ERR_USAGE, "--env %s: write KEY=VALUE", g->value);
+    }
+    return 0;
+}
+
+static void print_warnings(const struct spec *spec)
+{
+    for (size_t i = 0; i < spec->n_findings; i++)
+        fprintf(stderr, "%s:%zu: warning: %s\n", spec->file, spec->findings[i].line,
+                spec->findings[i].text);
+}
+
+static int open_all(struct cli_plan *p, const struct command_args *args, struct err *e)
+{
+    const char *directory = command_value(args, "--catalog");
+    const char *table = command_value(args, "--throughputs");
+
+    p->spec = spec_load(args->operands[0], NULL, NULL, e);
+    if (!p->spec)
+        return -1;
+    print_warnings(p->spec);
+    if (read_settings(p, args, e) < 0)
+        return -1;
+    p->config = config_load(NULL, e);
+    if (!p->config)
+        return -1;
+    p->catalog = directory ? catalog_open_dir(directory, e) : catalog_open(p->config->home, e);
+    if (!p->catalog)
+        return -1;
+    p->throughputs = throughputs_load(table ? table : p->config->throughputs, e);
+    return p->throughputs ? 0 : -1;
+}
+
+static int ask_what_if(const struct cli_plan *p,
+                       const struct command_args *args,
+                       struct cli_plan_others *out,
+                       struct err *e)
+{
+    const char **changes = mem_zero(args->n_given + 1, sizeof *changes);
+    size_t n = 0;
+
+    for (size_t i = 0; i < args->n_given; i++)
+        if (!strcmp(args->given[i].option->name, "--what-if"))
+            changes[n++] = args->given[i].value;
+    int result = cli_plan_what_if(p, changes, n, out, e);
+    free(changes);
+    return result;
+}
+
+static int show_infeasible(const struct cli_plan *p, bool json, struct err *e)
+{
+    static const struct cli_plan_extras none = {0};
+
+    if (json)
+        return cli_plan_json(p, &none, stdout, e) < 0 ? -1 : err_exit_code(ERR_NOFIT);
+    cli_plan_print_infeasible(p, stdout);
+    return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
+}
+
+static int show(struct cli_plan *p, const struct command_args *args, struct err *e)
+{
+    AUTO_CLEAR(cli_plan_others) struct cli_plan_others explain = {0};
+    AUTO_CLEAR(cli_plan_others) struct cli_plan_others what_if = {0};
+    struct cli_plan_extras extras = {.explained = command_value(args, "--explain"),
+                                     .pareto = command_has(args, "--pareto")};
+    const char *svg = command_value(args, "--svg");
+
+    if (cli_plan_ask_singles(p, e) < 0)
+        return -1;
+    if (extras.explained) {
+        size_t stage = cli_plan_find_stage(p->spec, extras.explained, e);
+        if (stage == SIZE_MAX || cli_plan_explain(p, stage, &explain, e) < 0)
+            return err_wrap(e, "--explain %s", extras.explained);
+        extras.explain = &explain;
+    }
+    if (command_has(args, "--what-if")) {
+        if (ask_what_if(p, args, &what_if, e) < 0)
+            return -1;
+        extras.what_if = &what_if;
+    }
+    if (svg && cli_plan_save_svg(p, extras.pareto, svg, e) < 0)
+        return -1;
+    if (command_has(args, "--json"))
+        return cli_plan_json(p, &extras, stdout, e);
+    cli_plan_print(p, &extras, stdout);
+    return 0;
+}
+
+static int run(const struct command_args *args, struct err *e)
+{
+    bool json = command_has(args, "--json");
+
+    if (command_has(args, "--check"))
+        return cli_plan_check(args->operands[0], json, stdout, e);
+    if (check_env(args, e) < 0)
+        return -1;
+    AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+    if (open_all(p, args, e) < 0 || cli_plan_ask(p, command_has(args, "--pareto"), e) < 0)
+        return -1;
+    if (p->answer.status == PLAN_INFEASIBLE)
+        return show_infeasible(p, json, e);
+    return show(p, args, e);
+}
+
+const struct command command_plan = {
+    .name = "plan",
+    .operands = "PIPELINE",
+    .summary = "Where each stage of a pipeline should run, when, and for how much, with a proof.",
+    .details =
+        "Reads a pipeline file (a SkyPilot task is one) and answers with the plan that is best of "
+        "all over every offer of the catalog, data transfer included: what had to be guessed, the "
+        "stages with their places, machines, times and dollars, the proof, and the best plans "
+        "within a single cloud.\n\n"
+        "Where no plan satisfies the budget and the deadline, the exit code is 5 and the "
+        "cheapest and the fastest plan are named.",
+    .example = "tradewind plan examples/mnist.yaml --deadline 2h --explain train",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

@@ -1,0 +1,273 @@
+#include "cli/plan_parts.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "cli/table.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_goal(const struct cli_plan *p, FILE *out, const struct text_look *look)
+{
+    static const char *const least[] = {
+        [SPEC_COST] = "cost",
+        [SPEC_TIME] = "time",
+        [SPEC_VALUE] = "dollars x hours",
+        [SPEC_WEIGHTED] = "weighted sum",
+    };
+    const struct spec_goal *goal = &p->settings.goal;
+    char objective[40], money[32] = "", time[32] = "";
+    bool has_budget = isfinite(goal->budget_usd), has_deadline = isfinite(goal->deadline_s);
+
+    if (has_budget)
+        snprintf(money, sizeof money, "$%.2f", goal->budget_usd);
+    if (has_deadline)
+        time_text(goal->deadline_s, time);
+    AUTO_MEM char *line =
+        mem_printf("%s: the plan of least %s%s%s%s%s%s%s%s", p->spec->name, least[goal->objective],
+                   goal->objective == SPEC_WEIGHTED ? " " : "",
+                   goal->objective == SPEC_WEIGHTED ? cli_plan_objective_text(goal, objective) : "",
+                   has_budget || has_deadline ? ", within " : "", money,
+                   has_budget && has_deadline ? " and " : "", time,
+                   has_deadline && p->settings.risk_p95 ? " at the high end of the estimates" : "");
+    text_paragraph(out, line, 2, look);
+}
+
+static void print_guesses(const struct guess_list *g, FILE *out, const struct text_look *look)
+{
+    if (g->n == 0)
+        return;
+    fputs("\nGuessed\n", out);
+    for (size_t i = 0; i < g->n; i++) {
+        AUTO_MEM char *line =
+            mem_printf("- %s: %s (%s)", g->items[i].what, g->items[i].value, g->items[i].why);
+        fputs("  ", out);
+        text_paragraph(out, line, 4, look);
+    }
+}
+
+static void put_stage(struct table *t,
+                      const struct cli_plan *p,
+                      const struct plan_stage *s,
+                      bool storage)
+{
+    AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, s->offer);
+    AUTO_MEM char *machine = cli_plan_machine_text(p, s);
+    char text[32];
+
+    table_put(t, p->spec->stages[s->stage].name);
+    table_put(t, place);
+    table_put(t, machine);
+    table_put(t, cli_plan_market_text(s->spot));
+    table_put(t, cli_plan_clock_text(s->start_s, text));
+    table_put(t, cli_plan_clock_text(s->finish_s - s->start_s, text));
+    cli_plan_put_dollars(t, s->compute_microusd);
+    cli_plan_put_dollars(t, s->transfer_microusd);
+    if (storage)
+        cli_plan_put_dollars(t, s->storage_microusd);
+}
+
+static void print_stages(const struct cli_plan *p, FILE *out, const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {"stage", .cut_rank = 1, .least = 10},
+        {"where", .cut_rank = 2, .least = 12},
+        {"machine", .cut_rank = 2, .least = 12},
+        {.title = "market"},
+        {"start", .right = true},
+        {"takes", .right = true},
+        {"compute", .right = true},
+        {"transfer", .right = true},
+        {"storage", .right = true},
+    };
+    const struct plan *plan = &p->answer.plan;
+    int64_t compute = 0, transfer = 0, storage = 0;
+
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        compute += plan->stages[i].compute_microusd;
+        transfer += plan->stages[i].transfer_microusd;
+        storage += plan->stages[i].storage_microusd;
+    }
+    /* Most pipelines keep nothing, and the column's width is better spent on names. */
+    bool with_storage = storage > 0;
+    AUTO(table)
+    struct table *t = table_new(columns, sizeof columns / sizeof columns[0] - !with_storage);
+    for (size_t i = 0; i < plan->n_stages; i++)
+        put_stage(t, p, &plan->stages[i], with_storage);
+    table_rule(t);
+    char text[32];
+    table_put(t, "total");
+    for (size_t i = 0; i < 4; i++)
+        table_put(t, "");
+    table_put(t, cli_plan_clock_text(plan->time_s, text));
+    cli_plan_put_dollars(t, compute);
+    cli_plan_put_dollars(t, transfer);
+    if (with_storage)
+        cli_plan_put_dollars(t, storage);
+    fputc('\n', out);
+    table_print(t, out, 0, TEXT_COLUMNS, look);
+}
+
+static void print_totals(const struct plan *plan, FILE *out)
+{
+    char cost[32], low[32], high[32];
+
+    fprintf(out, "\ncost  %s (%s to %s)\n", money_text(plan->cost_microusd, cost),
+            money_text(plan->cost_low_microusd, low), money_text(plan->cost_high_microusd, high));
+    fprintf(out, "time  %s (%s to %s)\n", time_text(plan->time_s, cost),
+            time_text(plan->time_low_s, low), time_text(plan->time_high_s, high));
+}
+
+/* A value of the objective, in its unit. */
+static const char *objective_value(const struct spec_goal *goal, double value, char out[static 40])
+{
+    char time[32];
+
+    switch (goal->objective) {
+    case SPEC_COST:
+        snprintf(out, 40, "$%.6g", value);
+        break;
+    case SPEC_TIME:
+        snprintf(out, 40, "%s", time_text(value, time));
+        break;
+    case SPEC_VALUE:
+        snprintf(out, 40, "%.6g dollar-hours", value);
+        break;
+    case SPEC_WEIGHTED:
+        snprintf(out, 40, "%.6g", value);
+        break;
+    }
+    return out;
+}
+
+static void print_proof(const struct cli_plan *p, FILE *out)
+{
+    const struct plan_answer *a = &p->answer;
+    char count[32], bound[40];
+    double ms = a->elapsed_s * 1e3;
+
+    cli_plan_count_text(a->offers_considered, count);
+    if (a->status == PLAN_OPTIMAL) {
+        fprintf(out, "optimal: proven, gap 0 over %s offers in %.1f ms\n", count, ms);
+        return;
+    }
+    if (!(a->bound > 0)) {
+        fprintf(out, "feasible: not proven, no lower bound known; %s offers in %.1f ms (%s)\n",
+                count, ms, cli_plan_solver_text(p->settings.solver));
+        return;
+    }
+    fprintf(out,
+            "feasible: not proven, gap %.2g %%: no plan is below %s; %s offers in %.1f ms (%s)\n",
+            a->gap * 100, objective_value(&p->settings.goal, a->bound, bound), count, ms,
+            cli_plan_solver_text(p->settings.solver));
+}
+
+static bool stays_in_one_cloud(const struct cli_plan *p)
+{
+    const struct plan *plan = &p->answer.plan;
+    const struct catalog_place *places = catalog_places(p->catalog);
+    const char *first = catalog_text(p->catalog, places[plan->stages[0].place].cloud);
+
+    for (size_t i = 1; i < plan->n_stages; i++)
+        if (strcmp(first, catalog_text(p->catalog, places[plan->stages[i].place].cloud)) != 0)
+            return false;
+    return true;
+}
+
+static void print_saving(const struct cli_plan *p, FILE *out, const struct text_look *look)
+{
+    size_t best = cli_plan_best_single(p);
+    const struct plan *plan = &p->answer.plan;
+    char money[32], time[32];
+
+    if (stays_in_one_cloud(p)) {
+        fputs("This plan is single-cloud already.\n", out);
+        return;
+    }
+    if (best == SIZE_MAX) {
+        fputs("No single cloud has a plan for all stages.\n", out);
+        return;
+    }
+    const struct cli_plan_single *single = &p->singles[best];
+    int64_t saved = single->point.cost_microusd - plan->cost_microusd;
+    double faster_s = single->point.time_s - plan->time_s;
+    double share = single->point.cost_microusd > 0
+                       ? (double)llabs(saved) / (double)single->point.cost_microusd * 100
+                       : 0;
+    AUTO_MEM char *line = mem_printf(
+        "Against the best single cloud (%s) this plan %s %s (%.1f %%) and takes %s %s.",
+        single->cloud, saved < 0 ? "costs more by" : "saves", money_text(llabs(saved), money),
+        share, time_text(fabs(faster_s), time), faster_s < 0 ? "longer" : "less");
+    text_paragraph(out, line, 2, look);
+}
+
+static void print_singles(const struct cli_plan *p, FILE *out, const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {"single cloud", .cut_rank = 1, .least = 12},
+        {"cost", .right = true},
+        {"time", .right = true},
+        {"against this plan", .right = true},
+        {"", .right = true},
+    };
+    const struct plan *plan = &p->answer.plan;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    char text[40], time[32];
+
+    for (size_t i = 0; i < p->n_singles; i++) {
+        const struct cli_plan_single *s = &p->singles[i];
+        table_put(t, s->cloud);
+        cli_plan_put_dollars(t, s->point.cost_microusd);
+        table_put(t, time_text(s->point.time_s, time));
+        table_put(t, cli_plan_delta_money(s->point.cost_microusd - plan->cost_microusd, text));
+        table_put(t, cli_plan_delta_time(s->point.time_s - plan->time_s, text));
+    }
+    fputc('\n', out);
+    if (p->n_singles > 0)
+        table_print(t, out, 0, TEXT_COLUMNS, look);
+    print_saving(p, out, look);
+}
+
+void cli_plan_print(const struct cli_plan *p, const struct cli_plan_extras *extras, FILE *out)
+{
+    struct text_look look = text_look_for(out);
+
+    print_goal(p, out, &look);
+    print_guesses(&p->guesses, out, &look);
+    print_stages(p, out, &look);
+    print_totals(&p->answer.plan, out);
+    print_proof(p, out);
+    print_singles(p, out, &look);
+    if (extras->explain)
+        cli_plan_print_explain(p, extras, out, &look);
+    if (extras->what_if)
+        cli_plan_print_what_if(extras->what_if, out, &look);
+    if (extras->pareto)
+        cli_plan_print_pareto(p, out, &look);
+}
+
+void cli_plan_print_infeasible(const struct cli_plan *p, FILE *out)
+{
+    static const struct table_column columns[] = {
+        {.title = "without budget and deadline"},
+        {"cost", .right = true},
+        {"time", .right = true},
+    };
+    const struct plan_answer *a = &p->answer;
+    struct text_look look = text_look_for(out);
+    char text[32];
+
+    if (!a->has_points)
+        return;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    table_put(t, "cheapest plan");
+    cli_plan_put_dollars(t, a->cheapest.cost_microusd);
+    table_put(t, time_text(a->cheapest.time_s, text));
+    table_put(t, "fastest plan");
+    cli_plan_put_dollars(t, a->fastest.cost_microusd);
+    table_put(t, time_text(a->fastest.time_s, text));
+    table_print(t, out, 0, TEXT_COLUMNS, &look);
+}

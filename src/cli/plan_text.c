@@ -1,0 +1,70 @@
+#include "cli/plan_parts.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
+{
+    const struct catalog_place *p = &catalog_places(c)[place];
+    const char *zone = offer ? catalog_text(c, offer->zone) : "";
+
+    return mem_printf("%s/%s%s%s", catalog_text(c, p->cloud), catalog_text(c, p->region),
+                      *zone ? "/" : "", zone);
+}
+
+char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s)
+{
+    const char *type = catalog_text(p->catalog, s->kind->instance_type);
+
+    return s->nodes == 1 ? mem_dup(type) : mem_printf("%u x %s", s->nodes, type);
+}
+
+const char *cli_plan_clock_text(double seconds, char out[static 32])
+{
+    int64_t s = llround(seconds);
+
+    snprintf(out, 32, "%" PRId64 ":%02" PRId64 ":%02" PRId64, s / 3600, s / 60 % 60, s % 60);
+    return out;
+}
+
+const char *cli_plan_count_text(size_t n, char out[static 32])
+{
+    char digits[24];
+    size_t len = (size_t)snprintf(digits, sizeof digits, "%zu", n), used = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+    return out;
+}
+
+const char *cli_plan_delta_money(int64_t microusd, char out[static 40])
+{
+    char text[32];
+
+    snprintf(out, 40, "%s%s", microusd < 0 ? "" : "+", money_text(microusd, text));
+    return out;
+}
+
+const char *cli_plan_delta_time(double seconds, char out[static 40])
+{
+    char text[32];
+
+    snprintf(out, 40, "%s%s", seconds < 0 ? "-" : "+", time_text(fabs(seconds), text));
+    return out;
+}
+
+void cli_plan_put_dollars(struct table *t, int64_t microusd)
+{
+    char text[32];
+
+    table_put(t, money_text(microusd, text));
+}
