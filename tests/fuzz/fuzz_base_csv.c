@@ -21,6 +21,7 @@ static void reads_back(const struct buf *row, const struct csv_field *fields, si
     struct err e = {0};
     size_t n_again;
 
+    assert(csv_next(c, &again, &n_again, &e) == 1);
     assert(csv_next(c, &again, &n_again, &e) == 1 && n_again == n);
     for (size_t i = 0; i < n; i++)
         assert(strcmp(again[i].text, fields[i].text) == 0);
@@ -44,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             assert(strlen(fields[i].text) == fields[i].len);
         AUTO_CLEAR(buf) struct buf row;
         buf_init(&row, 4 * size + 1024);
+        buf_puts(&row, "header\n"); /* a byte-order mark counts at the begin of a file only */
         write_row(&row, fields, n);
         /* A single empty field is an empty line, and those are skipped. */
         if (n > 1 || fields[0].len > 0)
