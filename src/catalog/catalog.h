@@ -83,7 +83,8 @@ const struct catalog_move *catalog_move_from(const struct catalog *c,
 double catalog_storage_usd(const struct catalog *c, size_t place);
 
 /* Spelling of accelerator names: case and known variants ("RTX6000-Ada") folded away.
- * True when the offer's accelerator is what was asked for. */
+ * True when the offer's accelerator is what was asked for. Equal names have equal string offsets,
+ * so ask once per accelerator, not per offer. */
 bool catalog_same_accelerator(const char *asked, const char *listed);
 
 /* The catalog in use: the imported one of home if there is one, else the built-in one. */
@@ -98,5 +99,7 @@ AUTO_DEFINE(catalog)
 
 /* Where it came from, for people: "built-in, 2026-08-22" or a path. */
 const char *catalog_origin(const struct catalog *c);
+/* The date its facts were collected or imported, "2026-08-22"; "" when unknown. */
+const char *catalog_date(const struct catalog *c);
 
 #endif

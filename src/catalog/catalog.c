@@ -1,0 +1,231 @@
+#include "catalog/catalog.h"
+
+#include "base/mem.h"
+#include "catalog/internal.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+size_t catalog_n_places(const struct catalog *c)
+{
+    return c->n_places;
+}
+
+const struct catalog_place *catalog_places(const struct catalog *c)
+{
+    return c->places;
+}
+
+size_t catalog_n_kinds(const struct catalog *c)
+{
+    return c->n_kinds;
+}
+
+const struct catalog_kind *catalog_kinds(const struct catalog *c)
+{
+    return c->kinds;
+}
+
+size_t catalog_n_offers(const struct catalog *c)
+{
+    return c->n_offers;
+}
+
+const struct catalog_offer *catalog_offers(const struct catalog *c)
+{
+    return c->offers;
+}
+
+const struct catalog_tier *catalog_tiers(const struct catalog *c)
+{
+    return c->tiers;
+}
+
+const struct catalog_move *catalog_moves(const struct catalog *c)
+{
+    return c->moves;
+}
+
+size_t catalog_n_moves(const struct catalog *c)
+{
+    return c->n_moves;
+}
+
+const char *catalog_text(const struct catalog *c, uint32_t offset)
+{
+    assert(offset < c->strings_size);
+    return c->strings + offset;
+}
+
+uint32_t catalog_find_text(const struct catalog *c, const char *text)
+{
+    size_t low = 0, high = c->strings_size;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        while (mid > low && c->strings[mid - 1])
+            mid--;
+        int order = strcmp(c->strings + mid, text);
+        if (order == 0)
+            return (uint32_t)mid;
+        if (order < 0)
+            low = mid + strlen(c->strings + mid) + 1;
+        else
+            high = mid;
+    }
+    return CATALOG_NO_TEXT;
+}
+
+size_t catalog_find_place(const struct catalog *c, const char *cloud, const char *region)
+{
+    size_t low = 0, high = c->n_places;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order = strcmp(c->strings + c->places[mid].cloud, cloud);
+        if (order == 0)
+            order = strcmp(c->strings + c->places[mid].region, region);
+        if (order == 0)
+            return mid;
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return SIZE_MAX;
+}
+
+const struct catalog_move *catalog_move(const struct catalog *c, size_t src, size_t dst)
+{
+    assert(src < c->n_places && dst < c->n_places);
+    uint32_t move = c->matrix[src * c->n_places + dst];
+    return move == SNAPSHOT_NO_MOVE ? NULL : &c->moves[move];
+}
+
+const struct catalog_move *catalog_move_from(const struct catalog *c,
+                                             const char *src_cloud,
+                                             const char *src_region,
+                                             size_t dst)
+{
+    assert(dst < c->n_places);
+    const struct catalog_place *place = &c->places[dst];
+    const struct match_end to = {place->cloud, place->region, c->strings + place->region, false};
+    const struct match_end from = {
+        .cloud = catalog_find_text(c, src_cloud),
+        .region = src_region ? catalog_find_text(c, src_region) : CATALOG_NO_TEXT,
+        .region_text = src_region,
+        .is_local = strcmp(src_cloud, "local") == 0,
+    };
+    const struct catalog_move *best = NULL;
+    uint64_t best_rank = 0;
+
+    for (size_t i = 0; i < c->n_moves; i++) {
+        struct match_rule rule;
+        match_prepare(c->strings, &c->rules[i], &rule);
+        uint64_t rank = match_rank(&rule, match_source(&rule, &from), &from, &to);
+        if (rank > best_rank) {
+            best_rank = rank;
+            best = &c->moves[i];
+        }
+    }
+    return best;
+}
+
+double catalog_storage_usd(const struct catalog *c, size_t place)
+{
+    assert(place < c->n_places);
+    return c->place_storage[place];
+}
+
+const char *catalog_origin(const struct catalog *c)
+{
+    return c->origin;
+}
+
+const char *catalog_date(const struct catalog *c)
+{
+    return catalog_text(c, c->meta->date);
+}
+
+void catalog_free(struct catalog *c)
+{
+    if (!c)
+        return;
+    if (c->mapped)
+        munmap(c->mapped, c->n_mapped);
+    free(c->owned);
+    free(c->origin);
+    free(c);
+}
+
+static int open_in_place(
+    struct catalog *c, const char *name, const void *bytes, size_t len, struct err *e)
+{
+    c->bytes = bytes;
+    c->n_bytes = len;
+    if (snapshot_open(name, bytes, len, c, e) < 0)
+        return -1;
+    const char *origin = catalog_text(c, c->meta->origin), *date = catalog_date(c);
+    c->origin = *date ? mem_printf("%s, %s", origin, date) : mem_dup(origin);
+    return 0;
+}
+
+struct catalog *catalog_open_bytes(const char *name, const void *bytes, size_t len, struct err *e)
+{
+    AUTO(catalog) struct catalog *c = mem_zero(1, sizeof *c);
+
+    if ((uintptr_t)bytes % _Alignof(struct snapshot_header) != 0) {
+        c->owned = mem_zero(len, 1);
+        memcpy(c->owned, bytes, len);
+        bytes = c->owned;
+    }
+    return open_in_place(c, name, bytes, len, e) < 0 ? NULL : TAKE(c);
+}
+
+struct catalog *catalog_open_owned(const char *name, void *bytes, size_t len, struct err *e)
+{
+    AUTO(catalog) struct catalog *c = mem_zero(1, sizeof *c);
+
+    c->owned = bytes;
+    return open_in_place(c, name, bytes, len, e) < 0 ? NULL : TAKE(c);
+}
+
+static int map_file(struct catalog *c, int fd, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        return err_set(e, ERR_IO, "%s: not a catalog snapshot", path);
+    /* Every byte is read for the checksum anyway: one fault instead of a thousand. */
+    void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return err_set(e, ERR_IO, "%s: %s", path, strerror(errno));
+    c->mapped = bytes;
+    c->n_mapped = (size_t)st.st_size;
+    return 0;
+}
+
+struct catalog *catalog_open_file(const char *path, struct err *e)
+{
+    AUTO(catalog) struct catalog *c = mem_zero(1, sizeof *c);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        err_set(e, errno == ENOENT || errno == ENOTDIR ? ERR_NOTFOUND : ERR_IO, "%s: %s", path,
+                strerror(errno));
+        return NULL;
+    }
+    int mapped = map_file(c, fd, path, e);
+    close(fd);
+    if (mapped < 0 || open_in_place(c, path, c->mapped, c->n_mapped, e) < 0)
+        return NULL;
+    return TAKE(c);
+}

@@ -1,0 +1,174 @@
+#include "catalog/read.h"
+
+#include "base/csv.h"
+#include "base/mem.h"
+#include "catalog/layout.h"
+#include "catalog/limits.h"
+
+#include <zlib.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Enough for remarks and a header. */
+#define PEEK_BYTES 16384
+
+static size_t utf8_length(const unsigned char *s)
+{
+    size_t n = s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xC0) != 0x80)
+            return 0;
+    }
+    /* Overlong forms, surrogates and what lies beyond U+10FFFF. */
+    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
+        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
+        return 0;
+    return n;
+}
+
+bool catalog_name_good(const struct csv_field *f)
+{
+    const unsigned char *s = (const unsigned char *)f->text;
+
+    if (f->len > LIMIT_NAME_BYTES)
+        return false;
+    while (*s) {
+        size_t n = *s < 0x80 ? *s >= 0x20 && *s != 0x7F : utf8_length(s);
+        if (!n)
+            return false;
+        s += n;
+    }
+    return true;
+}
+
+static size_t count_known(const struct csv_field *fields,
+                          size_t n,
+                          const char *const *columns,
+                          size_t n_columns)
+{
+    size_t known = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t c = 0; c < n_columns; c++)
+            known += strcmp(fields[i].text, columns[c]) == 0;
+    }
+    return known;
+}
+
+/* By half of the columns: a file with a misspelt one is still what it is meant to be. */
+static enum catalog_table table_of_header(const struct csv_field *fields, size_t n)
+{
+    static const char *const skypilot[] = {
+        "InstanceType", "Price",     "Region",           "vCPUs",  "AcceleratorName",
+        "SpotPrice",    "MemoryGiB", "AcceleratorCount", "GpuInfo"};
+    static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
+                                              CATALOG_TABLE_STORAGE, CATALOG_TABLE_SOURCES};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        const struct catalog_layout *l = catalog_layout_of(ours[i]);
+        if (count_known(fields, n, l->columns, l->n_columns) * 2 > l->n_columns)
+            return ours[i];
+    }
+    if (count_known(fields, n, skypilot, sizeof skypilot / sizeof *skypilot) > 3)
+        return CATALOG_TABLE_SKYPILOT;
+    return CATALOG_TABLE_UNKNOWN;
+}
+
+/* The beginning of a plain or gzip-ed file up to its last whole line; bytes read, or -1. */
+static int peek(const char *path, char text[static PEEK_BYTES], struct err *e)
+{
+    gzFile f = gzopen(path, "rbe");
+
+    if (!f)
+        return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno ? errno : ENOMEM));
+    errno = 0;
+    int n = gzread(f, text, PEEK_BYTES), zlib;
+    const char *why = gzerror(f, &zlib);
+    if (n < 0)
+        err_set(e, ERR_USAGE, "%s: %s", path, zlib == Z_ERRNO ? strerror(errno) : why);
+    gzclose(f);
+    if (n == PEEK_BYTES) {
+        const char *newline = memrchr(text, '\n', PEEK_BYTES);
+        n = newline ? (int)(newline - text) : 0;
+    }
+    return n;
+}
+
+int catalog_read_table(const char *path, enum catalog_table *table_out, struct err *e)
+{
+    char text[PEEK_BYTES];
+    int len = peek(path, text, e);
+    const struct csv_field *fields;
+    size_t n;
+
+    if (len < 0)
+        return -1;
+    AUTO(csv) struct csv *csv = csv_from_memory(path, text, (size_t)len);
+    *table_out = CATALOG_TABLE_UNKNOWN;
+    int got;
+    while ((got = csv_next(csv, &fields, &n, NULL)) == 1 && fields[0].text[0] == '#')
+        ;
+    if (got == 1)
+        *table_out = table_of_header(fields, n);
+    return 0;
+}
+
+/* DIR/NAME, or DIR/NAME.gz; NULL when there is neither. */
+static char *find_file(const char *dir, const char *name)
+{
+    char *path = mem_printf("%s/%s", dir, name);
+
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    path = mem_printf("%s/%s.gz", dir, name);
+    if (access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+/* Clouds that no sources.csv told about come from the directory. */
+static void name_sources(struct catalog_rows *rows, const char *dir, uint32_t date)
+{
+    uint32_t last = 0;
+
+    if (!rows->origin)
+        rows->origin = catalog_rows_intern(rows, dir);
+    if (!rows->date)
+        rows->date = date;
+    for (size_t i = 0; i < rows->n_offers; i++) {
+        uint32_t cloud = rows->offers[i].cloud;
+        if (cloud == last)
+            continue;
+        last = cloud;
+        if (!catalog_rows_has_source(rows, cloud))
+            catalog_rows_put_source(rows, cloud, catalog_rows_text(rows, rows->origin),
+                                    catalog_rows_text(rows, rows->date));
+    }
+}
+
+int catalog_read_dir(const char *dir, struct catalog_rows *rows, struct err *e)
+{
+    static const enum catalog_table tables[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
+                                                CATALOG_TABLE_STORAGE, CATALOG_TABLE_SOURCES};
+    uint32_t date = 0;
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        const struct catalog_layout *layout = catalog_layout_of(tables[i]);
+        AUTO_MEM char *path = find_file(dir, layout->file);
+        struct catalog_file_report report = {0};
+        bool offers = tables[i] == CATALOG_TABLE_OFFERS;
+        if (!path && offers)
+            return err_set(e, ERR_USAGE, "%s: there is no %s in this directory", dir, layout->file);
+        if (path &&
+            catalog_read_tradewind(path, tables[i], rows, &report, offers ? &date : NULL, e) < 0)
+            return -1;
+    }
+    name_sources(rows, dir, date);
+    return 0;
+}
