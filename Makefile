@@ -32,6 +32,8 @@ LIBS := -lyaml -ljansson -lz -lm -ldl
 
 LIB_SRC := $(wildcard src/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
+# The built-in throughput figures are their CSV, linked in as bytes.
+LIB_OBJ += $(OUT)/src/estimate/builtin.o
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
@@ -67,6 +69,10 @@ $(OUT)/src/%.o: CPPFLAGS_ALL += -include base/banned.h
 $(OUT)/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+$(OUT)/src/estimate/builtin.o: src/estimate/builtin.S data/throughputs.csv
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
 
 # The built-in catalog: our CSVs, packed into a snapshot at build time and linked in as bytes.
 $(OUT)/mkcatalog: $(OUT)/tools/mkcatalog.o $(LIB)

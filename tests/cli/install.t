@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# make install puts everything below DESTDIR, and make uninstall takes it away again.
+. "$(dirname "$0")/tap.sh"
+
+# The sanitized program is not what anybody installs.
+[[ $TRADEWIND == */san-* ]] && skip_all "installs the release build"
+build=${TRADEWIND_BUILD:-$root/build}
+make_quietly() {
+    make -s --no-print-directory -C "$root" BUILD="$build" DESTDIR="$scratch/tree" PREFIX=/opt/tw \
+        "$@" >log 2>&1
+}
+
+check "make install" make_quietly install || sed 's/^/# /' log
+top=tree/opt/tw
+is "$("$top/bin/tradewind" --version)" "tradewind $(<"$root/VERSION")" "the program runs"
+for file in share/man/man1/tradewind.1 share/bash-completion/completions/tradewind \
+    share/zsh/site-functions/_tradewind share/doc/tradewind/LICENSE; do
+    check "$file is there" test -s "$top/$file"
+done
+is "$(find tree -type f ! -perm 644 -printf '%P\n')" "opt/tw/bin/tradewind" \
+    "only the program is executable"
+check "make uninstall" make_quietly uninstall
+is "$(find tree -type f)" "" "nothing stays behind"
+done_testing
