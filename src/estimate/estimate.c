@@ -41,7 +41,7 @@ static int unknown_model(const struct spec *spec,
     buf_init(&known, 300);
     for (size_t i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", models[i]);
-    err_set(e, ERR_USAGE, "%s:%zu: stage '%s': no throughput of model '%s'%s%s%s; known: %s%s",
+    err_set(e, ERR_USAGE, "%s:%zu: stage '%s': no throughput of model '%s'%s%s%s (known: %s%s)",
             spec->file, stage->estimate.line, stage->name, stage->estimate.model,
             close ? ", did you mean '" : "", close ? close : "", close ? "'?" : "", buf_str(&known),
             known.full ? "..." : "");
