@@ -21,6 +21,16 @@ struct config_regions {
     size_t n;
 };
 
+enum config_origin { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
+
+/* One value by its dotted name ("plan.preemptions_per_hour.aws"). Items of a list are numbered from
+ * 0 ("catalog.update.0"). */
+struct config_setting {
+    const char *key, *value;
+    enum config_origin origin;
+    size_t line; /* CONFIG_FILE: where in the file */
+};
+
 struct config {
     struct arena *arena;
     const char *home; /* $TRADEWIND_HOME or ~/.tradewind; may not exist yet */
@@ -37,7 +47,10 @@ struct config {
     size_t n_regions;
     const char **catalog_urls;
     size_t n_catalog_urls;
-    const char *throughputs; /* path of the user's throughput table, NULL = none */
+    const char *throughputs;         /* path of the user's throughput table, NULL = none */
+    const char *store;               /* "dir:objects": objects below home; or s3://bucket/prefix */
+    struct config_setting *settings; /* all of them, sorted by key */
+    size_t n_settings;
 };
 
 /* home NULL: from the environment. A missing file is the defaults; a bad one is ERR_USAGE with
@@ -45,6 +58,12 @@ struct config {
 struct config *config_load(const char *home, struct err *e);
 void config_free(struct config *c);
 AUTO_DEFINE(config)
+
+/* The setting of that name, or NULL. */
+const struct config_setting *config_find(const struct config *c, const char *key);
+const char *config_origin_text(enum config_origin origin);
+/* Whether a configuration file may hold that key; NULL, or the known key nearest to it. */
+bool config_key_is_known(const char *key, const char **nearest_out);
 
 double config_boot_s(const struct config *c, const char *cloud);
 double config_preemptions(const struct config *c, const char *cloud);

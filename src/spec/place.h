@@ -12,7 +12,11 @@ struct spec_place {
 };
 
 /* "local" is local/local. "aws" alone has no region. `*` counts as not said. Text that is not one
- * or two non-empty parts is ERR_USAGE. Strings are copied into a. */
+ * or two non-empty parts is ERR_USAGE. Cloud names become lower case, regions stay as written.
+ * Strings are copied into a. */
 int spec_place_parse(const char *text, struct arena *a, struct spec_place *out, struct err *e);
+
+/* A cloud's name as it is compared: in lower case. NULL when the arena is full. */
+char *spec_cloud_name(struct arena *a, const char *text);
 
 #endif

@@ -82,6 +82,11 @@ struct spec_rate {
     double parallel;  /* WORK: Amdahl's parallel share, 1 = scales perfectly */
 };
 
+struct spec_pair {
+    const char *key;
+    const char *value; /* NULL: must come from the command line or the environment at run time */
+};
+
 struct spec_estimate {
     enum spec_estimate_kind kind;
     double seconds;          /* SECONDS with one figure; else NaN */
@@ -91,13 +96,10 @@ struct spec_estimate {
     double iterations;   /* ITERATIONS */
     const char *model;   /* ITERATIONS */
     const char *profile; /* PROFILE */
+    struct spec_pair *args; /* PROFILE */
+    size_t n_args;
     double setup_s;
     size_t line;
-};
-
-struct spec_pair {
-    const char *key;
-    const char *value; /* NULL: must come from the command line or the environment at run time */
 };
 
 struct spec_stage {

@@ -1,42 +1,11 @@
 #include "spec/value.h"
 
+#include "base/number.h"
+
 #include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* strtod also takes blanks, hex, inf and nan; the end of the digits says where the rest begins. */
-static bool leading_number(const char *text, double *out, const char **rest)
-{
-    size_t n = strspn(text, "0123456789.eE+-");
-    char digits[64];
-    char *end;
-
-    if (n == 0 || (!isdigit((unsigned char)text[0]) && !strchr(".-+", text[0])))
-        return false;
-    if (n >= sizeof digits)
-        return false;
-    memcpy(digits, text, n);
-    digits[n] = 0;
-    double value = strtod(digits, &end);
-    if (end == digits || !isfinite(value))
-        return false;
-    *out = value;
-    *rest = text + (end - digits);
-    return true;
-}
-
-bool value_number(const char *text, double *out)
-{
-    const char *rest;
-    double value;
-
-    if (!leading_number(text, &value, &rest) || *rest)
-        return false;
-    *out = value;
-    return true;
-}
 
 bool value_bool(const char *text, bool *out)
 {
@@ -58,12 +27,18 @@ static bool unit_gb(const char *unit, double *out)
         const char *name;
         double gb;
     } units[] = {
-        {"", 1},      {"B", 1e-9},
-        {"K", 1e-6},  {"KB", 1e-6},
-        {"M", 1e-3},  {"MB", 1e-3},
-        {"G", 1},     {"GB", 1},
-        {"T", 1e3},   {"TB", 1e3},
-        {"P", 1e6},   {"PB", 1e6},
+        {"", 1},
+        {"B", 1e-9},
+        {"K", 1e-6},
+        {"KB", 1e-6},
+        {"M", 1e-3},
+        {"MB", 1e-3},
+        {"G", 1},
+        {"GB", 1},
+        {"T", 1e3},
+        {"TB", 1e3},
+        {"P", 1e6},
+        {"PB", 1e6},
         {"KiB", 1024e-9},
         {"MiB", 1048576e-9},
         {"GiB", 1073741824e-9},
@@ -84,7 +59,7 @@ bool value_size_gb(const char *text, double *out)
     const char *unit;
     double number, gb;
 
-    if (!leading_number(text, &number, &unit))
+    if (!number_prefix(text, &unit, &number))
         return false;
     unit += *unit == ' ' && unit[1];
     if (!unit_gb(unit, &gb) || !(number >= 0) || number * gb > VALUE_MAX_GB)
@@ -98,7 +73,7 @@ bool value_factor(const char *text, double *out)
     const char *rest;
     double value;
 
-    if (!leading_number(text, &value, &rest) || (strcmp(rest, "x") != 0 && strcmp(rest, "X") != 0))
+    if (!number_prefix(text, &rest, &value) || (strcmp(rest, "x") != 0 && strcmp(rest, "X") != 0))
         return false;
     if (!(value >= 0) || value > VALUE_MAX_GB)
         return false;
@@ -117,7 +92,7 @@ static bool figure(const char *text, size_t n, bool sizes, double limit, double 
     part[n] = 0;
     if (!isdigit((unsigned char)part[0]) && part[0] != '.')
         return false;
-    if (!(sizes ? value_size_gb(part, &value) : value_number(part, &value)))
+    if (!(sizes ? value_size_gb(part, &value) : number_parse(part, &value)))
         return false;
     if (!(value > 0) || value > limit)
         return false;
@@ -134,7 +109,7 @@ bool value_range(const char *text, bool sizes, double limit, struct spec_range *
     if (n && text[n - 1] == '+') {
         if (!figure(text, n - 1, sizes, limit, &min))
             return false;
-        max = INFINITY;
+        max = (double)INFINITY;
     } else if (dash) {
         size_t before = (size_t)(dash - text);
         if (!figure(text, before, sizes, limit, &min) ||
@@ -153,7 +128,7 @@ bool value_usd(const char *text, double *out)
 {
     double value;
 
-    if (!value_number(text + (*text == '$'), &value) || !(value >= 0))
+    if (!number_parse(text + (*text == '$'), &value) || !(value >= 0))
         return false;
     *out = value;
     return true;

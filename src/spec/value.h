@@ -17,8 +17,6 @@
 
 /* All return false, *out untouched, for anything but what they describe. */
 
-/* A finite decimal number: no hex, no inf, no blanks, nothing after it. */
-bool value_number(const char *text, double *out);
 /* YAML 1.1: true/false, yes/no, on/off, y/n, in lower, upper or title case. */
 bool value_bool(const char *text, bool *out);
 /* Gigabytes of 1e9 bytes, at most VALUE_MAX_GB: `12`, `500MB`, `2 TB`, `10GiB`. */

@@ -37,8 +37,10 @@ struct builder {
     size_t total; /* nodes so far, aliases expanded */
 };
 
-__attribute__((format(printf, 3, 4))) static void
-problem(struct builder *b, size_t line, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static void problem(struct builder *b,
+                                                          size_t line,
+                                                          const char *fmt,
+                                                          ...)
 {
     struct yaml_file *out = b->out;
     char text[400];
@@ -226,8 +228,8 @@ static int push_merged(struct builder *b, const struct yaml_node *from, size_t l
     if (count(b, from->n, line) < 0)
         return -1;
     for (size_t i = 0; i < from->n; i++)
-        push(b, (struct child){from->entries[i].key, from->entries[i].line,
-                               from->entries[i].value, false});
+        push(b, (struct child){from->entries[i].key, from->entries[i].line, from->entries[i].value,
+                               false});
     return 0;
 }
 
@@ -343,8 +345,9 @@ static int read_children(struct builder *b, struct yaml_node *parent, unsigned d
     }
 }
 
-static struct yaml_node *
-build_collection(struct builder *b, const yaml_event_t *event, unsigned depth)
+static struct yaml_node *build_collection(struct builder *b,
+                                          const yaml_event_t *event,
+                                          unsigned depth)
 {
     bool is_map = event->type == YAML_MAPPING_START_EVENT;
     const yaml_char_t *anchor =

@@ -1,0 +1,320 @@
+#include "spec/reader.h"
+
+#include "base/arena.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "spec/utf8.h"
+#include "spec/value.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_BYTES 60
+#define MAX_KNOWN 96
+
+void *reader_alloc(struct reader *r, size_t n, size_t size)
+{
+    void *p = arena_alloc(r->arena, n, size);
+
+    r->is_full |= !p;
+    return p;
+}
+
+char *reader_printf(struct reader *r, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    char *copy = arena_dup(r->arena, text);
+    r->is_full |= !copy;
+    return copy;
+}
+
+/* The text without the stage it was found in, to tell a repeated finding. */
+static bool is_known(const struct reader *r, size_t line, const char *message)
+{
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const char *text = r->findings[i].text;
+        size_t skip = strlen(text) >= strlen(message) ? strlen(text) - strlen(message) : 0;
+        if (r->findings[i].line == line && strcmp(text + skip, message) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where a finding goes: the end, or, once the list is full, over a warning if it is an error. */
+static struct spec_finding *finding_slot(struct reader *r, bool is_error)
+{
+    if (r->n_findings < SPEC_MAX_FINDINGS - 1)
+        return &r->findings[r->n_findings++];
+    r->n_left_out++;
+    for (size_t i = r->n_findings; is_error && i-- > 0;)
+        if (!r->findings[i].is_error)
+            return &r->findings[i];
+    return NULL;
+}
+
+static void add_finding(struct reader *r, bool is_error, size_t line, const char *message)
+{
+    const char *text = message;
+
+    if (is_known(r, line, message))
+        return;
+    if (r->stage)
+        text = reader_printf(r, "stage %s: %s", r->stage, message);
+    else
+        text = reader_printf(r, "%s", message);
+    r->n_errors += is_error;
+    struct spec_finding *slot = text ? finding_slot(r, is_error) : NULL;
+    if (slot)
+        *slot = (struct spec_finding){is_error, line, text};
+}
+
+void reader_error(struct reader *r, size_t line, const char *fmt, ...)
+{
+    char message[800];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    add_finding(r, true, line, message);
+}
+
+void reader_warn(struct reader *r, size_t line, const char *fmt, ...)
+{
+    char message[800];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    add_finding(r, false, line, message);
+}
+
+void reader_value_error(const struct reader_value *v, const char *fmt, ...)
+{
+    char message[700];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    reader_error(v->r, v->line, "%s: %s", v->field, message);
+}
+
+int reader_first_error(const struct reader *r, const char *file, struct err *e)
+{
+    for (size_t i = 0; i < r->n_findings; i++) {
+        const struct spec_finding *f = &r->findings[i];
+        if (f->is_error && f->line)
+            return err_set(e, ERR_USAGE, "%s:%zu: %s", file, f->line, f->text);
+        if (f->is_error)
+            return err_set(e, ERR_USAGE, "%s: %s", file, f->text);
+    }
+    return err_set(e, ERR_USAGE, "%s: cannot be read", file);
+}
+
+const char *reader_quote(struct reader *r, const char *text)
+{
+    char out[SHOWN_BYTES + 16];
+    size_t n = 0, at = 0;
+
+    while (text[at] && n < SHOWN_BYTES) {
+        size_t width = utf8_width(text + at);
+        if ((unsigned char)text[at] < 0x20) {
+            out[n++] = ' ';
+        } else {
+            memcpy(out + n, text + at, width);
+            n += width;
+        }
+        at += width;
+    }
+    out[n] = 0;
+    const char *quoted = reader_printf(r, "\"%s%s\"", out, text[at] ? "..." : "");
+    return quoted ? quoted : "(a text)";
+}
+
+const char *reader_shown(const struct reader_value *v)
+{
+    if (v->node->kind != YAML_SCALAR || yaml_is_null(v->node))
+        return yaml_kind_text(v->node);
+    return reader_quote(v->r, v->node->text);
+}
+
+struct reader_value reader_entry(const struct reader_value *parent, size_t i)
+{
+    const struct yaml_entry *entry = &parent->node->entries[i];
+    const char *name = parent->field[0]
+                           ? reader_printf(parent->r, "%s.%.100s", parent->field, entry->key)
+                           : entry->key;
+
+    return (struct reader_value){parent->r, name ? name : entry->key, entry->line, entry->value};
+}
+
+struct reader_value reader_item(const struct reader_value *parent, size_t i)
+{
+    const struct yaml_node *item = parent->node->items[i];
+    const char *name = reader_printf(parent->r, "%s[%zu]", parent->field, i);
+
+    return (struct reader_value){parent->r, name ? name : parent->field, item->line, item};
+}
+
+bool reader_is_map(const struct reader_value *v)
+{
+    if (v->node->kind == YAML_MAP)
+        return true;
+    reader_value_error(v, "must be a map, not %s", yaml_kind_text(v->node));
+    return false;
+}
+
+static const struct reader_field *find_field(const struct reader_field *fields, const char *name)
+{
+    for (; fields->name; fields++)
+        if (strcmp(fields->name, name) == 0)
+            return fields;
+    return NULL;
+}
+
+static void unknown_field(const struct reader_value *v,
+                          const char *name,
+                          const struct reader_field *fields,
+                          const char *const *also_known)
+{
+    const char *known[MAX_KNOWN];
+    size_t n = 0;
+
+    for (; fields->name && n < MAX_KNOWN; fields++)
+        known[n++] = fields->name;
+    for (; also_known && *also_known && n < MAX_KNOWN; also_known++)
+        known[n++] = *also_known;
+    const char *close = nearest(name, known, n);
+    if (close)
+        reader_error(v->r, v->line, "unknown field %s: did you mean %s?",
+                     reader_quote(v->r, v->field), close);
+    else
+        reader_error(v->r, v->line, "unknown field %s: remove it", reader_quote(v->r, v->field));
+}
+
+bool reader_fields(const struct reader_value *v,
+                   const struct reader_field *fields,
+                   const char *const *also_known,
+                   void *into)
+{
+    if (!reader_is_map(v))
+        return false;
+    for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
+        const char *name = v->node->entries[i].key;
+        struct reader_value entry = reader_entry(v, i);
+        const struct reader_field *field = find_field(fields, name);
+
+        if (!field && name[0] != '_')
+            unknown_field(&entry, name, fields, also_known);
+        else if (!field || field->use == READER_IGNORED)
+            reader_warn(v->r, entry.line, "%s: has no meaning here and is ignored", entry.field);
+        else if (field->use == READER_READ)
+            field->read(&entry, into);
+    }
+    return true;
+}
+
+bool reader_text(const struct reader_value *v, const char **out)
+{
+    if (v->node->kind != YAML_SCALAR || yaml_is_null(v->node)) {
+        reader_value_error(v, "must be text, not %s", yaml_kind_text(v->node));
+        return false;
+    }
+    *out = v->node->text;
+    return true;
+}
+
+bool reader_name(const struct reader_value *v, const char **out)
+{
+    const char *text;
+
+    if (!reader_text(v, &text))
+        return false;
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20) {
+            reader_value_error(v, "%s must be one line", reader_shown(v));
+            return false;
+        }
+    size_t n = strlen(text);
+    if (n == 0 || n > SPEC_MAX_NAME_BYTES) {
+        reader_value_error(v, "must have 1 to %d bytes, has %zu", SPEC_MAX_NAME_BYTES, n);
+        return false;
+    }
+    *out = text;
+    return true;
+}
+
+/* A value that is text but not the text that was wanted. */
+static bool bad(const struct reader_value *v, const char *wanted)
+{
+    reader_value_error(v, "%s is not %s", reader_shown(v), wanted);
+    return false;
+}
+
+static bool is_scalar(const struct reader_value *v)
+{
+    return v->node->kind == YAML_SCALAR && !yaml_is_null(v->node);
+}
+
+bool reader_number(const struct reader_value *v, double min, double max, double *out)
+{
+    double value;
+
+    if (!is_scalar(v) || !number_parse(v->node->text, &value))
+        return bad(v, "a number");
+    if (!(value >= min && value <= max)) {
+        reader_value_error(v, "%s is out of range: %.15g to %.15g", reader_shown(v), min, max);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool reader_bool(const struct reader_value *v, bool *out)
+{
+    return (is_scalar(v) && value_bool(v->node->text, out)) || bad(v, "true or false");
+}
+
+bool reader_size(const struct reader_value *v, double *gb_out)
+{
+    return (is_scalar(v) && value_size_gb(v->node->text, gb_out)) ||
+           bad(v, "a size: write gigabytes (12.5) or 500MB, 10GB, 2TB; at most 1e9 GB");
+}
+
+bool reader_usd(const struct reader_value *v, double *out)
+{
+    return (is_scalar(v) && value_usd(v->node->text, out)) ||
+           bad(v, "an amount of dollars: write 12.5 or $12.5");
+}
+
+bool reader_duration(const struct reader_value *v, double bare_unit_s, double max_s, double *out)
+{
+    struct err e;
+    double seconds;
+    char longest[32];
+
+    if (!is_scalar(v))
+        return bad(v, "a duration: write 90s, 10m, 3h or 2d");
+    if (strlen(v->node->text) > SHOWN_BYTES)
+        return bad(v, "a duration: write 90s, 10m, 3h or 2d");
+    if (time_parse_duration(v->node->text, bare_unit_s, &seconds, &e) < 0) {
+        reader_value_error(v, "%s", e.text);
+        return false;
+    }
+    if (seconds > max_s) {
+        reader_value_error(v, "%s is longer than %s", reader_shown(v), time_text(max_s, longest));
+        return false;
+    }
+    *out = seconds;
+    return true;
+}

@@ -1,0 +1,444 @@
+#include "spec/place.h"
+#include "spec/reader.h"
+#include "spec/value.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* Where a map says to run: once as `infra`, once as `cloud`, `region`, `zone`. */
+struct where {
+    const char *part[3]; /* cloud, region, zone; NULL = not said */
+    size_t line[3];
+    bool is_reset[3]; /* written as null or `*`: whatever was inherited does not hold */
+};
+
+struct own {
+    struct spec_resources *res;
+    struct where infra, plain;
+    const struct yaml_node *any_of, *ordered;
+    size_t any_of_line, ordered_line;
+    bool is_alternative; /* an entry of any_of or ordered, which cannot have its own */
+};
+
+static const char *const part_names[] = {"cloud", "region", "zone"};
+
+static void say_part(const struct reader_value *v, struct where *w, int part, const char *text)
+{
+    if (strcmp(text, "*") == 0) {
+        w->is_reset[part] = true;
+        return;
+    }
+    if (part == 0) {
+        text = spec_cloud_name(v->r->arena, text);
+        v->r->is_full |= !text;
+    }
+    w->part[part] = text;
+    w->line[part] = v->line;
+}
+
+static void read_part(const struct reader_value *v, struct own *own, int part)
+{
+    const char *text;
+
+    if (yaml_is_null(v->node))
+        own->plain.is_reset[part] = true;
+    else if (reader_name(v, &text))
+        say_part(v, &own->plain, part, text);
+}
+
+static void read_cloud(const struct reader_value *v, void *into)
+{
+    read_part(v, into, 0);
+}
+
+static void read_region(const struct reader_value *v, void *into)
+{
+    read_part(v, into, 1);
+}
+
+static void read_zone(const struct reader_value *v, void *into)
+{
+    read_part(v, into, 2);
+}
+
+/* Kubernetes contexts and SSH pools are names of their own and may hold slashes and colons. */
+static bool is_named_pool(const char *text, size_t cloud_len)
+{
+    static const char *const pools[] = {"kubernetes", "k8s", "ssh"};
+
+    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++)
+        if (strlen(pools[i]) == cloud_len && strncasecmp(text, pools[i], cloud_len) == 0)
+            return true;
+    return false;
+}
+
+static void read_infra(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+    const char *text;
+
+    if (yaml_is_null(v->node)) {
+        own->infra.is_reset[0] = own->infra.is_reset[1] = own->infra.is_reset[2] = true;
+        return;
+    }
+    if (!reader_name(v, &text))
+        return;
+    const char *rest = text;
+    for (int part = 0; rest; part++) {
+        size_t n = strcspn(rest, "/:");
+        if (part == 1 && is_named_pool(text, (size_t)(rest - text) - 1))
+            n = strlen(rest);
+        if (n == 0 || part == 3) {
+            reader_value_error(v, "%s is not CLOUD, CLOUD/REGION or CLOUD/REGION/ZONE",
+                               reader_shown(v));
+            return;
+        }
+        char *piece = reader_printf(v->r, "%.*s", (int)n, rest);
+        if (!piece)
+            return;
+        say_part(v, &own->infra, part, piece);
+        rest = rest[n] ? rest + n + 1 : NULL;
+    }
+    if (own->infra.is_reset[0] && own->infra.part[1])
+        reader_warn(v->r, v->line, "%s: %s: any cloud that has this region may be taken", v->field,
+                    reader_shown(v));
+}
+
+static void read_instance_type(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    own->res->instance_type = NULL;
+    if (!yaml_is_null(v->node))
+        reader_name(v, &own->res->instance_type);
+}
+
+static const char accelerator_forms[] =
+    "is no accelerator: write A100, A100:8, {A100: 8} or a list of these";
+
+/* "A100" or "A100:8"; count, when not NULL, is the value of a map's entry instead. */
+static bool read_accelerator(const struct reader_value *v,
+                             const char *text,
+                             const struct yaml_node *count,
+                             struct spec_accelerator *out)
+{
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    double number = 1;
+
+    if (n == 0 || n > SPEC_MAX_NAME_BYTES || strpbrk(text, " \t\n,")) {
+        reader_value_error(v, "%s %s", reader_quote(v->r, text), accelerator_forms);
+        return false;
+    }
+    if (colon && !yaml_is_null(count)) {
+        reader_value_error(v, "%s has two counts: write {A100: 8} or A100:8",
+                           reader_quote(v->r, text));
+        return false;
+    }
+    const char *digits = colon                        ? colon + 1
+                         : yaml_is_null(count)        ? NULL
+                         : count->kind == YAML_SCALAR ? count->text
+                                                      : "";
+    if (digits &&
+        (!number_parse(digits, &number) || !(number > 0) || number > VALUE_MAX_ACCELERATORS)) {
+        reader_value_error(v, "%s: count %s is not a number above 0 and up to %.0f",
+                           reader_quote(v->r, text), reader_quote(v->r, digits),
+                           VALUE_MAX_ACCELERATORS);
+        return false;
+    }
+    out->name = reader_printf(v->r, "%.*s", (int)n, text);
+    out->count = number;
+    return out->name != NULL;
+}
+
+/* One alternative, or a map of several; returns how many were read into out. */
+static size_t read_accelerator_node(const struct reader_value *v,
+                                    struct spec_accelerator *out,
+                                    size_t room)
+{
+    const struct yaml_node *node = v->node;
+    size_t n = 0;
+
+    if (node->kind == YAML_SCALAR && !yaml_is_null(node))
+        return read_accelerator(v, node->text, NULL, out) ? 1 : 0;
+    if (node->kind != YAML_MAP) {
+        reader_value_error(v, "%s %s", reader_shown(v), accelerator_forms);
+        return 0;
+    }
+    for (size_t i = 0; i < node->n && n < room; i++) {
+        struct reader_value entry = {v->r, v->field, node->entries[i].line, node->entries[i].value};
+        n += read_accelerator(&entry, node->entries[i].key, entry.node, &out[n]);
+    }
+    return n;
+}
+
+static void read_accelerators(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+    size_t n = 0;
+
+    own->res->accelerators = NULL;
+    own->res->n_accelerators = 0;
+    if (yaml_is_null(v->node))
+        return;
+    size_t room = v->node->kind == YAML_SCALAR ? 1 : v->node->n;
+    for (size_t i = 0; v->node->kind == YAML_LIST && i < v->node->n; i++)
+        room += v->node->items[i]->n;
+    if (room > SPEC_MAX_ALTERNATIVES) {
+        reader_value_error(v, "more than %d alternatives", SPEC_MAX_ALTERNATIVES);
+        return;
+    }
+    struct spec_accelerator *all = reader_alloc(v->r, room, sizeof *all);
+    if (!all)
+        return;
+    if (v->node->kind != YAML_LIST)
+        n = read_accelerator_node(v, all, room);
+    for (size_t i = 0; v->node->kind == YAML_LIST && i < v->node->n; i++) {
+        struct reader_value item = reader_item(v, i);
+        n += read_accelerator_node(&item, all + n, room - n);
+    }
+    own->res->accelerators = all;
+    own->res->n_accelerators = n;
+}
+
+static void read_range(const struct reader_value *v,
+                       bool sizes,
+                       double limit,
+                       struct spec_range *out)
+{
+    *out = (struct spec_range){0, (double)INFINITY};
+    if (yaml_is_null(v->node))
+        return;
+    if (v->node->kind != YAML_SCALAR || !value_range(v->node->text, sizes, limit, out))
+        reader_value_error(v, "%s is not %s, %s+ (at least) or %s (between); at most %.0f",
+                           reader_shown(v), sizes ? "16GB" : "4", sizes ? "16GB" : "4",
+                           sizes ? "16GB-64GB" : "4-8", limit);
+}
+
+static void read_cpus(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    read_range(v, false, VALUE_MAX_CPUS, &own->res->cpus);
+}
+
+static void read_memory(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    read_range(v, true, VALUE_MAX_GB, &own->res->memory_gb);
+}
+
+static void read_use_spot(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+    bool spot;
+
+    own->res->use_spot = -1;
+    if (!yaml_is_null(v->node) && reader_bool(v, &spot))
+        own->res->use_spot = spot;
+}
+
+static void read_disk_size(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    own->res->disk_gb = 0;
+    if (!yaml_is_null(v->node))
+        reader_size(v, &own->res->disk_gb);
+}
+
+static void read_max_hourly(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    own->res->max_hourly_usd = (double)INFINITY;
+    if (!yaml_is_null(v->node))
+        reader_usd(v, &own->res->max_hourly_usd);
+}
+
+static void read_alternatives(const struct reader_value *v,
+                              const struct own *own,
+                              const struct yaml_node **out,
+                              size_t *line_out)
+{
+    if (yaml_is_null(v->node))
+        return;
+    if (own->is_alternative)
+        reader_value_error(v, "alternatives cannot have alternatives of their own");
+    else if (v->node->kind != YAML_LIST)
+        reader_value_error(v, "must be a list of maps, not %s", yaml_kind_text(v->node));
+    else if (v->node->n == 0)
+        reader_value_error(v, "is empty: list at least one alternative, or remove it");
+    else if (v->node->n > SPEC_MAX_ALTERNATIVES)
+        reader_value_error(v, "more than %d alternatives", SPEC_MAX_ALTERNATIVES);
+    else {
+        *out = v->node;
+        *line_out = v->line;
+    }
+}
+
+static void read_any_of(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    read_alternatives(v, own, &own->any_of, &own->any_of_line);
+}
+
+static void read_ordered(const struct reader_value *v, void *into)
+{
+    struct own *own = into;
+
+    read_alternatives(v, own, &own->ordered, &own->ordered_line);
+}
+
+static const struct reader_field fields[] = {
+    {"infra", READER_READ, read_infra},
+    {"cloud", READER_READ, read_cloud},
+    {"region", READER_READ, read_region},
+    {"zone", READER_READ, read_zone},
+    {"instance_type", READER_READ, read_instance_type},
+    {"accelerators", READER_READ, read_accelerators},
+    {"cpus", READER_READ, read_cpus},
+    {"memory", READER_READ, read_memory},
+    {"use_spot", READER_READ, read_use_spot},
+    {"disk_size", READER_READ, read_disk_size},
+    {"max_hourly_cost", READER_READ, read_max_hourly},
+    {"any_of", READER_READ, read_any_of},
+    {"ordered", READER_READ, read_ordered},
+    {"disk_tier", READER_CARRIED, NULL},
+    {"image_id", READER_CARRIED, NULL},
+    {"ports", READER_CARRIED, NULL},
+    {"labels", READER_CARRIED, NULL},
+    {"autostop", READER_CARRIED, NULL},
+    {"accelerator_args", READER_IGNORED, NULL},
+    {"network_tier", READER_IGNORED, NULL},
+    {"spot_recovery", READER_IGNORED, NULL},
+    {"job_recovery", READER_IGNORED, NULL},
+    {"local_disk", READER_IGNORED, NULL},
+    {"priority", READER_IGNORED, NULL},
+    {"cluster_name", READER_IGNORED, NULL},
+    {"volumes", READER_IGNORED, NULL},
+    {0},
+};
+
+static void apply_place(struct reader *r, const struct own *own)
+{
+    struct spec_resources *res = own->res;
+    const char **slots[] = {&res->cloud, &res->region, &res->zone};
+
+    for (int part = 0; part < 3; part++) {
+        const char *infra = own->infra.part[part], *plain = own->plain.part[part];
+        const char *said = infra ? infra : plain;
+
+        if (infra && plain && strcmp(infra, plain) != 0)
+            reader_error(
+                r, own->plain.line[part],
+                "resources: %s %s disagrees with infra on line %zu, which says %s: keep one",
+                part_names[part], reader_quote(r, plain), own->infra.line[part],
+                reader_quote(r, infra));
+        if (own->infra.is_reset[part] || own->plain.is_reset[part])
+            *slots[part] = NULL;
+        if (!said)
+            continue;
+        /* Another cloud has other regions, another region other zones. */
+        if (*slots[part] && strcmp(*slots[part], said) != 0)
+            for (int below = part + 1; below < 3; below++)
+                *slots[below] = NULL;
+        *slots[part] = said;
+    }
+}
+
+/* Lays one map over *res: what it does not name stays. */
+static void overlay(const struct reader_value *v, struct own *own, struct spec_resources *res)
+{
+    own->res = res;
+    res->line = v->line;
+    if (!reader_fields(v, fields, NULL, own))
+        return;
+    apply_place(v->r, own);
+    if (own->any_of && own->ordered)
+        reader_error(v->r, own->ordered_line,
+                     "resources: ordered beside any_of on line %zu: keep one", own->any_of_line);
+}
+
+/* A `resources` value taken apart: its own fields, and the list of its alternatives if any. */
+struct layer {
+    const struct reader_value *fields; /* NULL = none */
+    struct reader_value list;          /* .node NULL = none */
+    bool ordered;
+};
+
+static struct layer take_apart(const struct reader_value *v)
+{
+    struct spec_resources unused = {0};
+    struct own own = {0};
+    struct layer layer = {.fields = v};
+
+    if (!v)
+        return layer;
+    if (v->node->kind == YAML_LIST) {
+        layer.fields = NULL;
+        read_alternatives(v, &own, &own.any_of, &own.any_of_line);
+    } else {
+        overlay(v, &own, &unused);
+    }
+    layer.ordered = own.ordered != NULL;
+    layer.list = (struct reader_value){v->r,
+                                       layer.ordered                ? "resources.ordered"
+                                       : v->node->kind == YAML_LIST ? "resources"
+                                                                    : "resources.any_of",
+                                       v->line, layer.ordered ? own.ordered : own.any_of};
+    return layer;
+}
+
+static void lay(const struct reader_value *v, bool is_alternative, struct spec_resources *res)
+{
+    struct own own = {.is_alternative = is_alternative};
+    struct reader_value named;
+
+    if (!v || v->r->is_full)
+        return;
+    named = *v;
+    named.field = "resources";
+    overlay(&named, &own, res);
+}
+
+void resources_read(struct reader *r,
+                    const struct reader_value *own,
+                    const struct yaml_node *inherited,
+                    struct spec_stage *stage)
+{
+    struct reader_value from_defaults = {r, "resources", inherited ? inherited->line : 0,
+                                         inherited};
+    struct layer base = take_apart(inherited ? &from_defaults : NULL);
+    struct layer top = take_apart(own);
+    const struct layer *listed = top.list.node ? &top : &base;
+    size_t n = listed->list.node ? listed->list.node->n : 1;
+
+    stage->ordered = listed->list.node && listed->ordered;
+    stage->n_alternatives = 0;
+    stage->alternatives = reader_alloc(r, n, sizeof *stage->alternatives);
+    for (size_t i = 0; i < n && !r->is_full; i++) {
+        struct spec_resources *res = &stage->alternatives[i];
+        struct reader_value item = {0};
+
+        *res = (struct spec_resources){.cpus = {0, (double)INFINITY},
+                                       .memory_gb = {0, (double)INFINITY},
+                                       .use_spot = -1,
+                                       .max_hourly_usd = (double)INFINITY,
+                                       .line = stage->line};
+        if (listed->list.node)
+            item = reader_item(&listed->list, i);
+        lay(base.fields, false, res);
+        if (listed == &base && item.node)
+            lay(&item, true, res);
+        lay(top.fields, false, res);
+        if (listed == &top && item.node)
+            lay(&item, true, res);
+        stage->n_alternatives++;
+    }
+}

@@ -1,0 +1,300 @@
+#include "spec/spec.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "spec/reader.h"
+#include "spec/yaml.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file of the largest size with its tree fits; aliases and defaults cannot make more of it. */
+#define ARENA_MAX_BYTES ((size_t)64 << 20)
+
+/* A map without what belongs to the header (want false), or with nothing else. */
+static const struct yaml_node *split_off(struct reader *r,
+                                         const struct yaml_node *node,
+                                         bool want_header)
+{
+    struct yaml_node *part = reader_alloc(r, 1, sizeof *part);
+    struct yaml_entry *entries = reader_alloc(r, node->n, sizeof *entries);
+
+    if (!part || !entries)
+        return node;
+    *part = *node;
+    part->n = 0;
+    part->entries = entries;
+    for (size_t i = 0; i < node->n; i++) {
+        const char *key = node->entries[i].key;
+        bool in_header = header_has_field(key) && !stage_has_field(key);
+        if (in_header == want_header || strcmp(key, "name") == 0)
+            entries[part->n++] = node->entries[i];
+    }
+    return part;
+}
+
+/* A first document with nothing but pipeline-wide fields; slips of the pen do not count. */
+static bool is_header(const struct yaml_node *node)
+{
+    bool has_known = false;
+
+    for (size_t i = 0; i < node->n; i++) {
+        const char *key = node->entries[i].key;
+        if (stage_has_field(key) && !header_has_field(key))
+            return false;
+        has_known |= header_has_field(key);
+    }
+    return has_known;
+}
+
+static void reject_stray_fields(struct reader *r, const struct yaml_node *node, bool in_header)
+{
+    struct reader_value v = {r, "", node->line, node};
+    struct reader_field known[16];
+    size_t n = 0;
+
+    if (!in_header) {
+        for (size_t i = 0; i < node->n; i++)
+            if (header_has_field(node->entries[i].key) && !stage_has_field(node->entries[i].key))
+                reader_error(r, node->entries[i].line,
+                             "%s: belongs to the whole pipeline: put it into a first document of "
+                             "its own",
+                             node->entries[i].key);
+        return;
+    }
+    for (const char *const *name = header_field_names(); *name; name++)
+        known[n++] = (struct reader_field){*name, READER_CARRIED, NULL};
+    known[n] = (struct reader_field){0};
+    reader_fields(&v, known, NULL, NULL);
+}
+
+/* The documents that are maps; others are findings. */
+static size_t take_maps(struct reader *r,
+                        const struct yaml_file *file,
+                        const struct yaml_node **maps)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < file->n_documents; i++) {
+        const struct yaml_node *node = file->documents[i];
+        if (node->kind == YAML_MAP && node->n > 0)
+            maps[n++] = node;
+        else if (yaml_is_null(node) || node->kind == YAML_MAP)
+            reader_warn(r, node->line, "an empty document: ignored");
+        else
+            reader_error(r, node->line,
+                         "a document must be a map of fields, such as run: ..., not %s",
+                         yaml_kind_text(node));
+    }
+    return n;
+}
+
+static void read_stages(struct reader *r,
+                        const struct yaml_node *const *maps,
+                        size_t n,
+                        const struct yaml_node *defaults)
+{
+    struct spec *spec = r->spec;
+
+    spec->stages = reader_alloc(r, n, sizeof *spec->stages);
+    r->drafts = reader_alloc(r, n, sizeof *r->drafts);
+    if (r->is_full)
+        return;
+    spec->n_stages = n;
+    if (defaults) {
+        const struct yaml_node *resources = yaml_get(defaults, "resources");
+        r->default_resources = yaml_is_null(resources) ? NULL : resources;
+    }
+    for (size_t i = 0; i < n && !r->is_full; i++) {
+        const struct yaml_node *own = split_off(r, maps[i], false);
+        r->drafts[i].node = defaults ? merge_defaults(r, defaults, own) : own;
+        stage_read(r, i);
+    }
+}
+
+static void read_pipeline(struct reader *r, const struct yaml_node *const *maps, size_t n)
+{
+    const struct yaml_node *defaults = NULL;
+    bool has_header = n > 1 && is_header(maps[0]);
+
+    if (n - has_header > SPEC_MAX_STAGES) {
+        reader_error(r, 0, "more than %d stages", SPEC_MAX_STAGES);
+        return;
+    }
+    if (has_header || n == 1)
+        header_read(r, maps[0], &defaults);
+    if (has_header)
+        reject_stray_fields(r, maps[0], true);
+    for (size_t i = has_header; n > 1 && i < n; i++)
+        reject_stray_fields(r, maps[i], false);
+    read_stages(r, maps + has_header, n - has_header, defaults);
+    if (r->is_full)
+        return;
+    graph_resolve(r);
+    if (!r->is_full)
+        datasets_resolve(r);
+}
+
+static void read_text(struct reader *r, const char *text, size_t len)
+{
+    struct yaml_file file;
+
+    yaml_parse(text, len, r->arena, &file);
+    for (size_t i = 0; i < file.n_problems; i++)
+        reader_error(r, file.problems[i].line, "%s", file.problems[i].text);
+    if (file.broken)
+        return;
+    const struct yaml_node **maps = reader_alloc(r, file.n_documents, sizeof *maps);
+    if (!maps)
+        return;
+    size_t n = take_maps(r, &file, maps);
+    if (n > 0)
+        read_pipeline(r, maps, n);
+    else if (r->n_errors == 0)
+        reader_error(r, 0, "is empty: a pipeline has at least one stage, such as run: echo hello");
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct spec_finding *const *x = a, *const *y = b;
+
+    if ((*x)->line != (*y)->line)
+        return (*x)->line < (*y)->line ? -1 : 1;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* In file order, those found on one line in the order found. */
+static void sort_findings(struct reader *r)
+{
+    struct spec_finding sorted[SPEC_MAX_FINDINGS];
+    const struct spec_finding *order[SPEC_MAX_FINDINGS];
+
+    for (size_t i = 0; i < r->n_findings; i++)
+        order[i] = &r->findings[i];
+    qsort(order, r->n_findings, sizeof *order, by_line);
+    for (size_t i = 0; i < r->n_findings; i++)
+        sorted[i] = *order[i];
+    memcpy(r->findings, sorted, r->n_findings * sizeof *sorted);
+    if (r->n_left_out) {
+        const char *text = reader_printf(r, "%zu more findings are not listed", r->n_left_out);
+        if (text)
+            r->findings[r->n_findings++] = (struct spec_finding){false, 0, text};
+    }
+}
+
+static void hand_out(const struct reader *r, struct spec_finding **findings_out, size_t *n_out)
+{
+    if (!findings_out)
+        return;
+    *findings_out = mem_zero(r->n_findings, sizeof **findings_out);
+    *n_out = r->n_findings;
+    for (size_t i = 0; i < r->n_findings; i++) {
+        (*findings_out)[i] = r->findings[i];
+        (*findings_out)[i].text = mem_dup(r->findings[i].text);
+    }
+}
+
+/* "dir/train.yaml" is the pipeline train. */
+static const char *name_from_file(struct arena *a, const char *file)
+{
+    static const char *const endings[] = {".yaml", ".yml"};
+    const char *slash = strrchr(file, '/');
+    const char *base = slash ? slash + 1 : file;
+    size_t n = strlen(base);
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t len = strlen(endings[i]);
+        if (n > len && strcmp(base + n - len, endings[i]) == 0)
+            return arena_dup_n(a, base, n - len);
+    }
+    return arena_dup(a, base);
+}
+
+static struct spec *spec_new(const char *name)
+{
+    struct spec *s = mem_zero(1, sizeof *s);
+
+    s->arena = arena_new(ARENA_MAX_BYTES);
+    s->file = arena_dup(s->arena, name);
+    s->name = name_from_file(s->arena, name);
+    s->goal = (struct spec_goal){
+        .objective = SPEC_COST, .budget_usd = (double)INFINITY, .deadline_s = (double)INFINITY};
+    s->guesses.arena = s->arena;
+    return s;
+}
+
+struct spec *spec_parse(const char *name,
+                        const char *text,
+                        size_t len,
+                        const char *base_dir,
+                        struct spec_finding **findings_out,
+                        size_t *n_out,
+                        struct err *e)
+{
+    AUTO(spec) struct spec *s = spec_new(name);
+    struct spec_finding findings[SPEC_MAX_FINDINGS];
+    struct reader r = {.arena = s->arena, .spec = s, .base_dir = base_dir, .findings = findings};
+
+    if (findings_out) {
+        *findings_out = NULL;
+        *n_out = 0;
+    }
+    read_text(&r, text, len);
+    if (r.is_full && r.n_errors == 0) {
+        err_set(e, ERR_USAGE, "%s: needs more than %zu MiB of memory: too many aliases or defaults",
+                name, ARENA_MAX_BYTES >> 20);
+        return NULL;
+    }
+    sort_findings(&r);
+    if (r.n_errors > 0) {
+        hand_out(&r, findings_out, n_out);
+        reader_first_error(&r, name, e);
+        return NULL;
+    }
+    s->findings = arena_alloc(s->arena, r.n_findings, sizeof *s->findings);
+    if (s->findings && r.n_findings) {
+        memcpy(s->findings, findings, r.n_findings * sizeof *findings);
+        s->n_findings = r.n_findings;
+    }
+    return TAKE(s);
+}
+
+struct spec *spec_load(const char *path,
+                       struct spec_finding **findings_out,
+                       size_t *n_out,
+                       struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf text;
+    const char *slash = strrchr(path, '/');
+    AUTO_MEM char *dir = slash ? mem_dup(path) : mem_dup(".");
+
+    if (findings_out) {
+        *findings_out = NULL;
+        *n_out = 0;
+    }
+    if (slash)
+        dir[slash == path ? 1 : slash - path] = 0;
+    buf_init(&text, YAML_MAX_BYTES);
+    if (yaml_read(path, &text, e) < 0)
+        return NULL;
+    return spec_parse(strcmp(path, "-") == 0 ? "stdin" : path, buf_str(&text), text.len, dir,
+                      findings_out, n_out, e);
+}
+
+void spec_free(struct spec *s)
+{
+    if (!s)
+        return;
+    arena_free(s->arena);
+    free(s);
+}
+
+void spec_findings_free(struct spec_finding *findings, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free((void *)(uintptr_t)findings[i].text);
+    free(findings);
+}
