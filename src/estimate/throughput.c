@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 #include "estimate/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +142,7 @@ static const struct throughput_row *default_row(const struct throughput_row *row
             return &rows[i];
         }
     }
+    assert(best); /* rows is not empty */
     *guessed_out = candidates > 1;
     return best;
 }
