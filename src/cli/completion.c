@@ -196,22 +196,25 @@ static void bash_script(FILE *out)
           out);
 }
 
-/* Text inside '...' inside a zsh specification, where [ ] and : mean something. */
-static void zsh_text(FILE *out, const char *text)
+/* Text inside '...', with a backslash before the bytes of special. */
+static void zsh_text(FILE *out, const char *text, const char *special)
 {
     for (; *text; text++)
         if (*text == '\'')
             fputs("'\\''", out);
-        else if (strchr("[]:\\", *text))
+        else if (strchr(special, *text))
             fprintf(out, "\\%c", *text);
         else
             putc(*text, out);
 }
 
+/* What means something inside a specification of _arguments. */
+#define ZSH_ARGUMENTS_SPECIAL "[]:\\"
+
 static void zsh_value(FILE *out, const char *value)
 {
     fputs(":", out);
-    zsh_text(out, value);
+    zsh_text(out, value, ZSH_ARGUMENTS_SPECIAL);
     if (has_part(value, PART_COMMAND) || has_part(value, PART_WORD)) {
         fputs(":(", out);
         if (has_part(value, PART_COMMAND))
@@ -233,13 +236,13 @@ static void zsh_command(FILE *out, const struct command *c)
     for (const struct command_option *o = c->options; o && o->name; o++) {
         fprintf(out, " \\\n            '%s%s%s[", o->repeatable ? "*" : "", o->name,
                 o->value ? "=" : "");
-        zsh_text(out, o->help);
+        zsh_text(out, o->help, ZSH_ARGUMENTS_SPECIAL);
         putc(']', out);
         if (o->value)
             zsh_value(out, o->value);
         putc('\'', out);
     }
-    fputs(" \\\n            '(- *)'{-h,--help}'[show help]'", out);
+    fputs(" \\\n            '(- *)'{-h,--help}'[Show help.]'", out);
     if (c->operands) {
         fputs(" \\\n            '*", out);
         zsh_value(out, c->operands);
@@ -252,7 +255,7 @@ static void zsh_command(FILE *out, const struct command *c)
 static void zsh_item(FILE *out, const char *name, size_t len, const char *summary)
 {
     fprintf(out, "            '%.*s:", (int)len, name);
-    zsh_text(out, summary);
+    zsh_text(out, summary, "");
     fputs("'\n", out);
 }
 
@@ -262,7 +265,7 @@ static void zsh_first_words(FILE *out)
 
     for (const struct command *const *c = commands; *c; c++)
         if (begins_group(c, &len))
-            zsh_item(out, (*c)->name, len, "a group of commands");
+            zsh_item(out, (*c)->name, len, "A group of commands.");
         else if (!(*c)->name[len])
             zsh_item(out, (*c)->name, len, (*c)->summary);
 }
@@ -334,7 +337,7 @@ static int run_completion(const struct command_args *args, struct err *e)
 const struct command command_completion = {
     .name = "completion",
     .operands = "bash|zsh",
-    .summary = "print a completion script for a shell",
+    .summary = "Print a completion script for a shell.",
     .details = "For one session: source <(tradewind completion bash). `make install` puts the "
                "scripts where the shells look for them.",
     .example = "source <(tradewind completion bash)",

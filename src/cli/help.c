@@ -102,8 +102,8 @@ void help_program(FILE *out)
             reference_summary);
     print_commands(out, "");
     fputs("\nOptions:\n", out);
-    print_entry(out, "-h, --help", strlen("-h, --help"), "this text, or after COMMAND its help");
-    print_entry(out, "--version", strlen("-h, --help"), "the program's version");
+    print_entry(out, "-h, --help", strlen("-h, --help"), "This text, or after COMMAND its help.");
+    print_entry(out, "--version", strlen("-h, --help"), "The program's version.");
     print_entries(out, "Environment", reference_environment);
     print_entries(out, "Exit codes", reference_exit_codes);
     fputs("\n`tradewind help COMMAND` explains a command and its options.\n", out);
@@ -132,11 +132,10 @@ static void print_options(FILE *out, const struct command *c)
     fputs("\nOptions:\n", out);
     for (const struct command_option *o = c->options; o && o->name; o++) {
         AUTO_MEM char *term = option_term(o);
-        AUTO_MEM char *text =
-            mem_printf("%s%s", o->help, o->repeatable ? " (may be repeated)" : "");
+        AUTO_MEM char *text = mem_printf("%s%s", o->help, o->repeatable ? " May be repeated." : "");
         print_entry(out, term, width, text);
     }
-    print_entry(out, "-h, --help", width, "this text");
+    print_entry(out, "-h, --help", width, "This text.");
 }
 
 void help_command(FILE *out, const struct command *c)
@@ -183,14 +182,14 @@ static int run_help(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option help_options[] = {
-    {.name = "--man", .help = "the whole manual as a man page (roff)"},
+    {.name = "--man", .help = "Print the whole manual as a man page (roff)."},
     {0},
 };
 
 const struct command command_help = {
     .name = "help",
     .operands = "[COMMAND]",
-    .summary = "explain a command, or list them all",
+    .summary = "Explain a command, or list them all.",
     .example = "tradewind help plan",
     .options = help_options,
     .max_operands = 2,

@@ -96,7 +96,7 @@ static void put_option(FILE *out, const struct command_option *o)
     }
     putc('\n', out);
     put(out, o->help);
-    fputs(o->repeatable ? " (may be repeated)\n" : "\n", out);
+    fputs(o->repeatable ? " May be repeated.\n" : "\n", out);
 }
 
 static void put_command(FILE *out, const struct command *c)
@@ -111,7 +111,7 @@ static void put_command(FILE *out, const struct command *c)
     }
     fputs("\"\n", out);
     put(out, c->summary);
-    fputs(".\n", out);
+    putc('\n', out);
     if (c->details) {
         fputs(".PP\n", out);
         put_paragraphs(out, c->details);

@@ -79,7 +79,7 @@ static void wrapping(void)
 
     CHECK(widest_line(text) <= 100, "long help is wrapped");
     CHECK(strstr(text, "\n              word word"), "and goes on under its begin");
-    CHECK(strstr(text, "word (may be repeated)\n"), "repeatable options say so");
+    CHECK(strstr(text, "word May be repeated.\n"), "repeatable options say so");
     CHECK(strstr(text, "four\n              help\n"), "a wide term gets a line of its own");
     CHECK(strstr(text, "\nfirst\n\nsecond\n  kept   as it stands\n"), "details keep their layout");
 }
