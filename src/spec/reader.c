@@ -25,15 +25,19 @@ void *reader_alloc(struct reader *r, size_t n, size_t size)
 
 char *reader_printf(struct reader *r, const char *fmt, ...)
 {
-    char text[1024];
-    va_list ap;
+    va_list ap, again;
+    char *text = NULL;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    char *copy = arena_dup(r->arena, text);
-    r->is_full |= !copy;
-    return copy;
+    if (n >= 0)
+        text = reader_alloc(r, (size_t)n + 1, 1);
+    if (text)
+        vsnprintf(text, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return text;
 }
 
 /* The text without the stage it was found in, to tell a repeated finding. */

@@ -157,7 +157,8 @@ struct spec *spec_load(const char *path,
                        struct spec_finding **findings_out,
                        size_t *n_out,
                        struct err *e);
-/* The same from memory; base_dir resolves relative local inputs. */
+/* The same from memory; base_dir is where relative local inputs start. Without it (NULL) no local
+ * path is looked at: sizes not given are guessed, as they are for URIs. */
 struct spec *spec_parse(const char *name,
                         const char *text,
                         size_t len,
