@@ -62,8 +62,12 @@ AUTO_DEFINE(config)
 /* The setting of that name, or NULL. */
 const struct config_setting *config_find(const struct config *c, const char *key);
 const char *config_origin_text(enum config_origin origin);
-/* Whether a configuration file may hold that key; NULL, or the known key nearest to it. */
-bool config_key_is_known(const char *key, const char **nearest_out);
+/* ERR_USAGE with the nearest known one when no configuration file may hold that key. */
+int config_check_key(const char *key, struct err *e);
+/* Gives key a value in c->file: a scalar, or a list or map as YAML writes them on one line
+ * ("[a, b]"). Checked as a whole before anything is written; the rest of the file keeps its layout
+ * and comments. Creates the home. */
+int config_set(const struct config *c, const char *key, const char *value, struct err *e);
 
 double config_boot_s(const struct config *c, const char *cloud);
 double config_preemptions(const struct config *c, const char *cloud);

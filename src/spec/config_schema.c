@@ -6,12 +6,14 @@
 #include "spec/value.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_GBIT 1e6
 #define MAX_PREEMPTIONS_PER_HOUR 1e4
 #define MAX_BOOT_S (7 * 86400.0)
 #define MAX_USD 1e9
+#define MAX_KEYS 32
 
 static bool above_zero(const struct reader_value *v, double max, double *out)
 {
@@ -340,35 +342,50 @@ static const struct section *find_section(const char *name, size_t len)
     return NULL;
 }
 
-static bool suggest(const char *name, const struct reader_field *fields, const char **nearest_out)
+static const struct reader_field *find_inner(const struct reader_field *fields,
+                                             const char *name,
+                                             size_t len)
 {
-    const char *names[32];
-    size_t n = 0;
-
-    for (; fields && fields->name && n < 32; fields++)
-        names[n++] = fields->name;
-    *nearest_out = n ? nearest(name, names, n) : NULL;
-    return false;
+    for (; fields && fields->name; fields++)
+        if (strlen(fields->name) == len && strncmp(fields->name, name, len) == 0)
+            return fields;
+    return NULL;
 }
 
-bool config_key_is_known(const char *key, const char **nearest_out)
+static int unknown_key(const char *key, struct err *e)
+{
+    const char *names[MAX_KEYS];
+    char whole[MAX_KEYS][64];
+    size_t n = 0;
+
+    for (size_t i = 0; i < N_SECTIONS; i++) {
+        const struct section *s = &sections[i];
+        for (const struct reader_field *f = s->inner; f && f->name && n < MAX_KEYS; f++, n++)
+            snprintf(whole[n], sizeof whole[n], "%s.%s", s->field.name, f->name);
+        if (!s->inner && n < MAX_KEYS)
+            snprintf(whole[n++], sizeof whole[0], "%s", s->field.name);
+    }
+    for (size_t i = 0; i < n; i++)
+        names[i] = whole[i];
+    const char *close = nearest(key, names, n);
+    if (close)
+        return err_set(e, ERR_USAGE, "no setting is named \"%.100s\": did you mean %s?", key,
+                       close);
+    return err_set(e, ERR_USAGE, "no setting is named \"%.100s\": tradewind config show lists them",
+                   key);
+}
+
+int config_check_key(const char *key, struct err *e)
 {
     size_t len = strcspn(key, ".");
     const struct section *section = find_section(key, len);
 
-    *nearest_out = NULL;
-    if (!section) {
-        struct reader_field fields[N_SECTIONS + 1] = {0};
-        for (size_t i = 0; i < N_SECTIONS; i++)
-            fields[i] = sections[i].field;
-        return suggest(key, fields, nearest_out);
-    }
+    if (!section)
+        return unknown_key(key, e);
     if (!key[len] || section->is_open)
-        return true;
-    const char *inner = key + len + 1;
-    size_t inner_len = strcspn(inner, ".");
-    for (const struct reader_field *f = section->inner; f && f->name; f++)
-        if (strlen(f->name) == inner_len && strncmp(f->name, inner, inner_len) == 0)
-            return true;
-    return suggest(inner, section->inner, nearest_out);
+        return 0;
+    const char *name = key + len + 1;
+    if (!find_inner(section->inner, name, strcspn(name, ".")))
+        return unknown_key(key, e);
+    return 0;
 }

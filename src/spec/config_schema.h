@@ -9,7 +9,8 @@
 struct config;
 struct yaml_node;
 
-/* Checks the text of c->file and lays it over *c. *root_out is its map, NULL when it is empty. */
+/* Checks the text of c->file (NULL: of no file) and lays it over *c. *root_out is its map, NULL
+ * when it is empty. */
 int config_schema_read(struct config *c,
                        const char *text,
                        size_t len,

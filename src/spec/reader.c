@@ -117,12 +117,14 @@ int reader_first_error(const struct reader *r, const char *file, struct err *e)
 {
     for (size_t i = 0; i < r->n_findings; i++) {
         const struct spec_finding *f = &r->findings[i];
+        if (f->is_error && !file)
+            return err_set(e, ERR_USAGE, "%s", f->text);
         if (f->is_error && f->line)
             return err_set(e, ERR_USAGE, "%s:%zu: %s", file, f->line, f->text);
         if (f->is_error)
             return err_set(e, ERR_USAGE, "%s: %s", file, f->text);
     }
-    return err_set(e, ERR_USAGE, "%s: cannot be read", file);
+    return err_set(e, ERR_USAGE, "%s: too large to be read", file ? file : "value");
 }
 
 const char *reader_quote(struct reader *r, const char *text)

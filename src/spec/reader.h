@@ -102,7 +102,7 @@ void reader_value_error(const struct reader_value *v, const char *fmt, ...)
 const char *reader_shown(const struct reader_value *v);
 const char *reader_quote(struct reader *r, const char *text);
 
-/* The first error as "FILE:LINE: ...". Always -1. */
+/* The first error as "FILE:LINE: ...", without these when file is NULL. Always -1. */
 int reader_first_error(const struct reader *r, const char *file, struct err *e);
 
 /* Memory of the spec; NULL and is_full when there is no more. */

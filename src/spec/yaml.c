@@ -374,8 +374,10 @@ static struct yaml_node *build_collection(struct builder *b,
 
 static struct yaml_node *build_node(struct builder *b, const yaml_event_t *event, unsigned depth)
 {
-    if (event->type == YAML_ALIAS_EVENT)
+    if (event->type == YAML_ALIAS_EVENT) {
+        b->out->n_aliases++;
         return find_anchor(b, event, depth);
+    }
     if (event->type == YAML_SCALAR_EVENT)
         return build_scalar(b, event);
     return build_collection(b, event, depth);

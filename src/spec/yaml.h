@@ -51,6 +51,7 @@ struct yaml_file {
     size_t n_documents;
     struct yaml_problem *problems;
     size_t n_problems;
+    size_t n_aliases;
     bool broken; /* the text could not be read to its end; documents holds what came before */
 };
 

@@ -1,0 +1,23 @@
+/* config_edit: one value changed in the text of a YAML file, the rest left as it was. */
+#ifndef SPEC_CONFIG_EDIT_H
+#define SPEC_CONFIG_EDIT_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct buf;
+
+/* Writes text with key ("plan.boot_s") set to value into out. value is a scalar as it is meant, or
+ * a list or map as YAML writes them on one line. ERR_USAGE when text cannot be edited safely. */
+int config_edit(const char *text,
+                size_t len,
+                const char *key,
+                const char *value,
+                struct buf *out,
+                struct err *e);
+
+/* The setting alone, on one line: "plan: {boot_s: 60}". */
+int config_edit_line(const char *key, const char *value, struct buf *out, struct err *e);
+
+#endif
