@@ -253,12 +253,16 @@ static void read_store(const struct reader_value *v, void *into)
         reader_value_error(v, "%s is neither dir:PATH nor s3://BUCKET/PREFIX", reader_shown(v));
 }
 
+/* Relative to the file that names it, so that it means the same wherever the program is started. */
 static void read_throughputs(const struct reader_value *v, void *into)
 {
+    struct config *c = into;
     const char *text;
 
-    if (reader_text(v, &text) && *text)
-        ((struct config *)into)->throughputs = text;
+    if (!reader_text(v, &text))
+        return;
+    AUTO_MEM char *path = disk_path(text, c->home ? c->home : ".");
+    c->throughputs = reader_printf(v->r, "%s", path);
 }
 
 #define SECTION(name)                                                                              \
