@@ -78,13 +78,13 @@ is "$(<code):$(<stderr)" "7:" "a reader that left before: exit 7, quietly"
 
 run help kitchen
 lacks "$err" $'\033' "no colour when stderr is no terminal"
-if command -v script >/dev/null; then
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     terminal=$(TERM=xterm script -qec "$TRADEWIND kitchen" /dev/null </dev/null)
     contains "$terminal" $'\033[1;31mtradewind:' "colour on a terminal"
     terminal=$(TERM=xterm NO_COLOR=1 script -qec "$TRADEWIND kitchen" /dev/null </dev/null)
     lacks "$terminal" $'\033' "unless NO_COLOR is set"
 else
-    skip "colour on a terminal" "script is not installed"
+    skip "colour on a terminal" "no pseudo-terminal to be had"
 fi
 
 done_testing
