@@ -40,6 +40,8 @@ struct catalog *catalog_open_owned(const char *name, void *bytes, size_t len, st
 /* Maps the file. ERR_NOTFOUND when there is none. */
 struct catalog *catalog_open_file(const char *path, struct err *e);
 
+struct catalog *catalog_open_builtin(struct err *e);
+
 /* The offset of a text that is in the string table, else CATALOG_NO_TEXT. */
 uint32_t catalog_find_text(const struct catalog *c, const char *text);
 

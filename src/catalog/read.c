@@ -66,7 +66,7 @@ static enum catalog_table table_of_header(const struct csv_field *fields, size_t
         "InstanceType", "Price",     "Region",           "vCPUs",  "AcceleratorName",
         "SpotPrice",    "MemoryGiB", "AcceleratorCount", "GpuInfo"};
     static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
-                                              CATALOG_TABLE_STORAGE, CATALOG_TABLE_SOURCES};
+                                              CATALOG_TABLE_STORAGE};
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         const struct catalog_layout *l = catalog_layout_of(ours[i]);

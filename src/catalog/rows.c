@@ -117,6 +117,14 @@ int catalog_rows_put(struct catalog_rows *rows,
     return 0;
 }
 
+const struct catalog_offer_row *catalog_rows_find(const struct catalog_rows *rows,
+                                                  const struct catalog_offer_row *key)
+{
+    uint32_t at = rows->offer_slots[find_slot(rows, key)];
+
+    return at ? &rows->offers[at - 1] : NULL;
+}
+
 int catalog_rows_put_transfer(struct catalog_rows *rows,
                               const struct catalog_transfer_row *transfer,
                               struct err *e)

@@ -65,6 +65,9 @@ int catalog_rows_put(struct catalog_rows *rows,
                      const struct catalog_offer_row *offer,
                      bool *duplicate_out,
                      struct err *e);
+/* The offer with the same cloud, region, zone and type, or NULL. */
+const struct catalog_offer_row *catalog_rows_find(const struct catalog_rows *rows,
+                                                  const struct catalog_offer_row *key);
 int catalog_rows_put_transfer(struct catalog_rows *rows,
                               const struct catalog_transfer_row *transfer,
                               struct err *e);

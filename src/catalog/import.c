@@ -1,0 +1,247 @@
+#include "catalog/import.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "catalog/build.h"
+#include "catalog/internal.h"
+#include "catalog/read.h"
+#include "catalog/rows.h"
+#include "catalog/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FILES_MAX 10000
+#define DEPTH_MAX 1 /* SkyPilot keeps aws/vms.csv, gcp/vms.csv, ... */
+
+struct import {
+    const struct catalog_import *how;
+    struct catalog_report *report;
+    struct catalog_rows *rows;
+    bool transfers, storage; /* a file brought that table */
+};
+
+/* "aws" of aws-vms.csv.gz and of aws/vms.csv; NULL when the path does not tell. */
+static char *cloud_of_path(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dash = strstr(name, "-vms.csv");
+
+    if (dash && dash > name)
+        return strndup(name, (size_t)(dash - name));
+    if (!slash || strncmp(name, "vms.csv", 7) != 0)
+        return NULL;
+    const char *parent = slash;
+    while (parent > path && parent[-1] != '/')
+        parent--;
+    return parent < slash && *parent != '.' ? strndup(parent, (size_t)(slash - parent)) : NULL;
+}
+
+static int read_skypilot(struct import *im, struct catalog_file_report *f, struct err *e)
+{
+    f->cloud = im->how->cloud ? mem_dup(im->how->cloud) : cloud_of_path(f->path);
+    if (!f->cloud)
+        return err_set(e, ERR_USAGE, "%s: the name does not tell the cloud; say --cloud NAME",
+                       f->path);
+    return catalog_read_skypilot(f->path, f->cloud, im->rows, f, e);
+}
+
+static int read_file(struct import *im, const char *path, enum catalog_table table, struct err *e)
+{
+    struct catalog_file_report *f = catalog_report_add(im->report, path, table);
+    bool offers = table == CATALOG_TABLE_SKYPILOT || table == CATALOG_TABLE_OFFERS;
+    int read = table == CATALOG_TABLE_SKYPILOT
+                   ? read_skypilot(im, f, e)
+                   : catalog_read_tradewind(path, table, im->rows, f, NULL, e);
+
+    if (read < 0)
+        return -1;
+    if (offers && !f->rows_kept)
+        return err_set(e, ERR_USAGE, "%s: no offer has a price (%zu rows read)", path,
+                       f->rows_read);
+    im->transfers |= table == CATALOG_TABLE_TRANSFERS;
+    im->storage |= table == CATALOG_TABLE_STORAGE;
+    return 0;
+}
+
+static bool format_allows(enum catalog_format format, enum catalog_table table)
+{
+    if (format == CATALOG_FORMAT_ANY)
+        return table != CATALOG_TABLE_UNKNOWN;
+    return (table == CATALOG_TABLE_SKYPILOT) == (format == CATALOG_FORMAT_SKYPILOT) &&
+           table != CATALOG_TABLE_UNKNOWN;
+}
+
+static int add_file(struct import *im, const char *path, struct err *e)
+{
+    enum catalog_table table;
+
+    if (catalog_read_table(path, &table, e) < 0)
+        return -1;
+    /* Whoever names the format wants to hear which column is missing. */
+    if (im->how->format == CATALOG_FORMAT_SKYPILOT && table == CATALOG_TABLE_UNKNOWN)
+        table = CATALOG_TABLE_SKYPILOT;
+    if (!format_allows(im->how->format, table))
+        return err_set(e, ERR_USAGE,
+                       "%s: neither offers.csv, transfers.csv or storage.csv in our layout nor a "
+                       "SkyPilot vms.csv, by its header",
+                       path);
+    return read_file(im, path, table, e);
+}
+
+static bool is_csv(const char *name)
+{
+    size_t len = strlen(name);
+
+    return (len > 4 && strcmp(name + len - 4, ".csv") == 0) ||
+           (len > 7 && strcmp(name + len - 7, ".csv.gz") == 0);
+}
+
+static void add_unrecognised(struct catalog_report *r, const char *path)
+{
+    r->unrecognised =
+        mem_room(r->unrecognised, r->n_unrecognised, &r->cap_unrecognised, sizeof(char *));
+    r->unrecognised[r->n_unrecognised++] = mem_dup(path);
+}
+
+static int add_file_of_dir(struct import *im, const char *path, struct err *e)
+{
+    enum catalog_table table;
+
+    if (im->report->n_files + im->report->n_unrecognised >= FILES_MAX)
+        return err_set(e, ERR_USAGE, "%s: more than %d files", path, FILES_MAX);
+    if (catalog_read_table(path, &table, e) < 0)
+        return -1;
+    if (format_allows(im->how->format, table))
+        return read_file(im, path, table, e);
+    add_unrecognised(im->report, path);
+    return 0;
+}
+
+static int add_dir(struct import *im, const char *dir, int depth, struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(dir, &entries, NULL, alphasort), result = 0;
+
+    if (n < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        AUTO_MEM char *path = mem_printf("%s/%s", dir, name);
+        struct stat st;
+        bool known = result == 0 && name[0] != '.' && stat(path, &st) == 0;
+        if (known && S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+            result = add_dir(im, path, depth + 1, e);
+        else if (known && S_ISREG(st.st_mode) && is_csv(name))
+            result = add_file_of_dir(im, path, e);
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
+}
+
+static int add_path(struct import *im, const char *path, struct err *e)
+{
+    size_t before = im->report->n_files;
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return add_file(im, path, e);
+    if (add_dir(im, path, 0, e) < 0)
+        return -1;
+    if (im->report->n_files == before)
+        return err_set(e, ERR_USAGE,
+                       "%s: no offers.csv, transfers.csv, storage.csv or SkyPilot *-vms.csv in "
+                       "this directory",
+                       path);
+    return 0;
+}
+
+/* Whether the import brings offers of this cloud. */
+static bool is_brought(void *context, const char *cloud)
+{
+    const struct catalog_rows *rows = context;
+
+    for (size_t i = 0; i < rows->n_sources; i++) {
+        if (strcmp(catalog_rows_text(rows, rows->sources[i].cloud), cloud) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One source for each cloud the new offers name. */
+static void name_sources(struct import *im)
+{
+    struct catalog_rows *rows = im->rows;
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < rows->n_offers; i++) {
+        uint32_t cloud = rows->offers[i].cloud;
+        if (cloud != last && !catalog_rows_has_source(rows, cloud))
+            catalog_rows_put_source(rows, cloud, "imported", im->how->date);
+        last = cloud;
+    }
+    rows->origin = catalog_rows_intern(rows, "imported");
+    rows->date = catalog_rows_intern(rows, im->how->date);
+}
+
+/* What stays as it is comes from the catalog in use; if that cannot be read, importing is one of
+ * the two ways out, and the built-in one has to do. */
+static int keep_the_rest(struct import *im, struct err *e)
+{
+    struct err why = {0};
+    AUTO(catalog) struct catalog *old = catalog_open(im->how->home, &why);
+
+    if (!old) {
+        log_warn("catalog", "%s; clouds that are not imported now come from the built-in catalog",
+                 why.text);
+        old = catalog_open_builtin(e);
+        if (!old)
+            return -1;
+    }
+    /* The list of sources grows while copying: ask the clouds that were imported, not copied. */
+    AUTO(catalog_rows) struct catalog_rows *brought = catalog_rows_new();
+    for (size_t i = 0; i < im->rows->n_sources; i++)
+        catalog_rows_put_source(
+            brought,
+            catalog_rows_intern(brought, catalog_rows_text(im->rows, im->rows->sources[i].cloud)),
+            "", "");
+    const struct catalog_copy what = {is_brought, brought, !im->transfers, !im->storage};
+    return catalog_rows_copy(im->rows, old, &what, e);
+}
+
+static int put_in_use(struct import *im, struct err *e)
+{
+    AUTO(catalog_store) struct catalog_store *store = catalog_store_lock(im->how->home, e);
+    void *bytes;
+    size_t len;
+
+    if (!store)
+        return -1;
+    name_sources(im);
+    if (keep_the_rest(im, e) < 0 || catalog_build(im->rows, "import", &bytes, &len, e) < 0)
+        return -1;
+    AUTO(catalog) struct catalog *built = catalog_open_owned("the new catalog", bytes, len, e);
+    return built ? catalog_store_put(store, built, e) : -1;
+}
+
+int catalog_import(const struct catalog_import *how,
+                   const char *const *paths,
+                   size_t n_paths,
+                   struct catalog_report *report,
+                   struct err *e)
+{
+    AUTO(catalog_rows) struct catalog_rows *rows = catalog_rows_new();
+    struct import im = {.how = how, .report = report, .rows = rows};
+
+    for (size_t i = 0; i < n_paths; i++) {
+        if (add_path(&im, paths[i], e) < 0)
+            return -1;
+    }
+    return put_in_use(&im, e);
+}

@@ -1,0 +1,29 @@
+/* import: files of price lists into the catalog in use, all of them or none. */
+#ifndef CATALOG_IMPORT_H
+#define CATALOG_IMPORT_H
+
+#include "base/err.h"
+#include "catalog/report.h"
+
+#include <stddef.h>
+
+enum catalog_format { CATALOG_FORMAT_ANY, CATALOG_FORMAT_TRADEWIND, CATALOG_FORMAT_SKYPILOT };
+
+struct catalog_import {
+    const char *home;
+    enum catalog_format format;
+    const char *cloud; /* of SkyPilot files; NULL = by their names */
+    const char *date;  /* today, "2026-08-22" */
+};
+
+/* Directories (their CSVs and those of their subdirectories) and files, plain or gzip. Offers of
+ * the clouds that are brought replace those of the catalog in use; transfers and storage replace
+ * the whole table. ERR_USAGE changes nothing. The report tells about the files read so far even
+ * on failure. */
+int catalog_import(const struct catalog_import *how,
+                   const char *const *paths,
+                   size_t n_paths,
+                   struct catalog_report *report,
+                   struct err *e);
+
+#endif

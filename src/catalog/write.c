@@ -1,0 +1,229 @@
+#include "catalog/write.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/csv.h"
+#include "base/mem.h"
+#include "catalog/internal.h"
+#include "catalog/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 4 GiB of snapshot do not make more text than this. */
+#define TABLE_MAX_BYTES ((size_t)16 << 30)
+
+/* List prices have a few decimals: dividing an integer below 2^53 by a power of ten gives the
+ * double nearest to that decimal, so the first one that fits is the shortest text. */
+static void put_number(struct buf *b, double v, bool last_in_row)
+{
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
+    char text[32];
+
+    for (size_t p = 0; v >= 0 && v < 1e9 && p < sizeof powers / sizeof *powers; p++) {
+        uint64_t n = (uint64_t)(v * powers[p] + 0.5);
+        if ((double)n / powers[p] != v)
+            continue;
+        size_t at = sizeof text;
+        text[--at] = last_in_row ? '\n' : ',';
+        for (size_t i = 0; i < p; i++, n /= 10)
+            text[--at] = (char)('0' + n % 10);
+        if (p)
+            text[--at] = '.';
+        do {
+            text[--at] = (char)('0' + n % 10);
+        } while (n /= 10);
+        buf_add(b, text + at, sizeof text - at);
+        return;
+    }
+    csv_put_number(b, v, last_in_row);
+}
+
+static void put_header(struct buf *b, enum catalog_table table)
+{
+    const struct catalog_layout *l = catalog_layout_of(table);
+
+    for (size_t i = 0; i < l->n_columns; i++)
+        csv_put(b, l->columns[i], i + 1 == l->n_columns);
+}
+
+/* The columns between zone and price, the same for all offers of a kind. */
+static void put_machine(struct buf *b, const struct catalog *c, const struct catalog_kind *k)
+{
+    csv_put(b, catalog_text(c, k->instance_type), false);
+    put_number(b, k->vcpus, false);
+    put_number(b, k->memory_gib, false);
+    csv_put(b, catalog_text(c, k->accelerator), false);
+    put_number(b, k->accelerator_count, false);
+    put_number(b, k->network_gbps, false);
+}
+
+static void put_offers(struct buf *b, const struct catalog *c)
+{
+    AUTO_CLEAR(buf) struct buf machine;
+
+    buf_init(&machine, TABLE_MAX_BYTES);
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
+        machine.len = 0;
+        put_machine(&machine, c, k);
+        for (size_t j = 0; j < k->n_offers; j++) {
+            const struct catalog_offer *o = &c->offers[k->first_offer + j];
+            csv_put(b, catalog_text(c, k->cloud), false);
+            csv_put(b, catalog_text(c, c->places[o->place].region), false);
+            csv_put(b, catalog_text(c, o->zone), false);
+            buf_add(b, machine.data, machine.len);
+            put_number(b, o->price_usd, false);
+            put_number(b, o->spot_usd, false);
+            put_number(b, o->preemptions, true);
+        }
+    }
+}
+
+static void put_transfers(struct buf *b, const struct catalog *c)
+{
+    for (size_t i = 0; i < c->n_moves; i++) {
+        const struct catalog_rule *r = &c->rules[i];
+        const struct catalog_move *m = &c->moves[i];
+        for (size_t t = 0; t < m->n_tiers; t++) {
+            const struct catalog_tier *tier = &c->tiers[m->first_tier + t];
+            csv_put(b, catalog_text(c, r->src_cloud), false);
+            csv_put(b, catalog_text(c, r->src_region), false);
+            csv_put(b, catalog_text(c, r->dst_cloud), false);
+            csv_put(b, catalog_text(c, r->dst_region), false);
+            put_number(b, tier->usd_per_gb, false);
+            put_number(b, tier->from_gb, false);
+            /* Speed and rtt are the lowest tier's. */
+            put_number(b, t ? (double)NAN : m->gbit_per_s, false);
+            put_number(b, t ? (double)NAN : m->rtt_ms, true);
+        }
+    }
+}
+
+static void put_storage(struct buf *b, const struct catalog *c)
+{
+    for (size_t i = 0; i < c->n_storage; i++) {
+        const struct snapshot_storage *s = &c->storage[i];
+        csv_put(b, catalog_text(c, s->cloud), false);
+        csv_put(b, catalog_text(c, s->region), false);
+        csv_put(b, catalog_text(c, s->class), false);
+        put_number(b, s->usd_per_gb_month, false);
+        put_number(b, s->usd_per_1000_read, false);
+        put_number(b, s->usd_per_1000_write, false);
+        put_number(b, s->usd_per_1000_list, true);
+    }
+}
+
+static void put_sources(struct buf *b, const struct catalog *c)
+{
+    csv_put(b, "*", false);
+    csv_put(b, catalog_text(c, c->meta->origin), false);
+    csv_put(b, catalog_text(c, c->meta->date), true);
+    for (size_t i = 0; i < c->n_sources; i++) {
+        csv_put(b, catalog_text(c, c->sources[i].cloud), false);
+        csv_put(b, catalog_text(c, c->sources[i].source), false);
+        csv_put(b, catalog_text(c, c->sources[i].date), true);
+    }
+}
+
+static int write_table(const struct catalog *c,
+                       enum catalog_table table,
+                       void (*put_rows)(struct buf *, const struct catalog *),
+                       const char *dir,
+                       struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf b;
+    const char *file = catalog_layout_of(table)->file;
+
+    buf_init(&b, TABLE_MAX_BYTES);
+    put_header(&b, table);
+    put_rows(&b, c);
+    if (b.full)
+        return err_set(e, ERR_IO, "%s/%s: longer than %zu bytes", dir, file, TABLE_MAX_BYTES);
+    return catalog_write_file(dir, file, b.data, b.len, e);
+}
+
+int catalog_write_tables(const struct catalog *c, const char *dir, struct err *e)
+{
+    if (write_table(c, CATALOG_TABLE_OFFERS, put_offers, dir, e) < 0 ||
+        write_table(c, CATALOG_TABLE_TRANSFERS, put_transfers, dir, e) < 0)
+        return -1;
+    return write_table(c, CATALOG_TABLE_STORAGE, put_storage, dir, e);
+}
+
+int catalog_write_sources(const struct catalog *c, const char *dir, struct err *e)
+{
+    return write_table(c, CATALOG_TABLE_SOURCES, put_sources, dir, e);
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return fsync(fd);
+}
+
+int catalog_write_file(
+    const char *dir, const char *name, const void *bytes, size_t len, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/%s", dir, name);
+    AUTO_MEM char *temporary = mem_printf("%s/.%s.%ld", dir, name, (long)getpid());
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int why = 0;
+
+    if (fd < 0)
+        return err_set(e, errno == EACCES ? ERR_DENIED : ERR_IO, "write %s: %s", path,
+                       strerror(errno));
+    if (write_all(fd, bytes, len) < 0)
+        why = errno;
+    if (close(fd) < 0 && !why)
+        why = errno;
+    if (!why && rename(temporary, path) < 0)
+        why = errno;
+    if (!why)
+        return 0;
+    unlink(temporary);
+    return err_set(e, ERR_IO, "write %s: %s", path, strerror(why));
+}
+
+int catalog_sync_dir(const char *dir, struct err *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(e, ERR_IO, "%s: %s", dir, strerror(errno));
+    int synced = fsync(fd);
+    int why = errno;
+    close(fd);
+    return synced < 0 ? err_set(e, ERR_IO, "sync %s: %s", dir, strerror(why)) : 0;
+}
+
+int catalog_make_dir(const char *dir, struct err *e)
+{
+    AUTO_MEM char *path = mem_dup(dir);
+
+    for (char *slash = path; slash;) {
+        slash = strchr(slash + 1, '/');
+        if (slash)
+            *slash = 0;
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return err_set(e, errno == EACCES ? ERR_DENIED : ERR_IO, "create directory %s: %s",
+                           path, strerror(errno));
+        if (slash)
+            *slash = '/';
+    }
+    return 0;
+}
