@@ -260,6 +260,12 @@ const char *csv_name(const struct csv *c)
     return c->name;
 }
 
+void csv_rename(struct csv *c, const char *name)
+{
+    free(c->name);
+    c->name = mem_dup(name);
+}
+
 int csv_header(struct csv *c, const char *const *names, size_t n_names, size_t *at, struct err *e)
 {
     const struct csv_field *fields;

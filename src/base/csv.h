@@ -30,6 +30,8 @@ int csv_next(struct csv *c, const struct csv_field **fields_out, size_t *n_out, 
 /* Line on which the row that csv_next returned last begins, from 1. */
 size_t csv_line(const struct csv *c);
 const char *csv_name(const struct csv *c);
+/* What messages call it from now on: where a temporary file really came from. */
+void csv_rename(struct csv *c, const char *name);
 
 /* Reads a header row and says where each wanted column is: at[i] = field index of names[i], or
  * SIZE_MAX when absent. -1 on an empty file or a column that stands twice. */

@@ -1,9 +1,11 @@
 #include "catalog/import.h"
 
+#include "base/csv.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "catalog/build.h"
 #include "catalog/internal.h"
+#include "catalog/limits.h"
 #include "catalog/read.h"
 #include "catalog/rows.h"
 #include "catalog/store.h"
@@ -40,27 +42,41 @@ static char *cloud_of_path(const char *path)
     return parent < slash && *parent != '.' ? strndup(parent, (size_t)(slash - parent)) : NULL;
 }
 
-static int read_skypilot(struct import *im, struct catalog_file_report *f, struct err *e)
+static int read_skypilot(struct import *im,
+                         struct csv *csv,
+                         const char *path,
+                         struct catalog_file_report *f,
+                         struct err *e)
 {
-    f->cloud = im->how->cloud ? mem_dup(im->how->cloud) : cloud_of_path(f->path);
+    f->cloud = im->how->cloud ? mem_dup(im->how->cloud) : cloud_of_path(path);
     if (!f->cloud)
         return err_set(e, ERR_USAGE, "%s: the name does not tell the cloud; say --cloud NAME",
                        f->path);
-    return catalog_read_skypilot(f->path, f->cloud, im->rows, f, e);
+    if (!*f->cloud || !catalog_name_good(&(struct csv_field){f->cloud, strlen(f->cloud)}))
+        return err_set(e, ERR_USAGE, "%s: not a name of a cloud", f->path);
+    return catalog_read_skypilot(csv, f->cloud, im->rows, f, e);
 }
 
-static int read_file(struct import *im, const char *path, enum catalog_table table, struct err *e)
+static int read_file(struct import *im,
+                     const struct catalog_import_path *from,
+                     enum catalog_table table,
+                     struct err *e)
 {
-    struct catalog_file_report *f = catalog_report_add(im->report, path, table);
-    bool offers = table == CATALOG_TABLE_SKYPILOT || table == CATALOG_TABLE_OFFERS;
-    int read = table == CATALOG_TABLE_SKYPILOT
-                   ? read_skypilot(im, f, e)
-                   : catalog_read_tradewind(path, table, im->rows, f, NULL, e);
+    const char *name = from->name ? from->name : from->path;
+    bool skypilot = table == CATALOG_TABLE_SKYPILOT;
 
-    if (read < 0)
+    if (im->how->progress)
+        im->how->progress(im->how->context, name);
+    struct catalog_file_report *f = catalog_report_add(im->report, name, table);
+    AUTO(csv) struct csv *csv = csv_open(from->path, LIMIT_FILE_BYTES, e);
+    if (!csv)
         return -1;
-    if (offers && !f->rows_kept)
-        return err_set(e, ERR_USAGE, "%s: no offer has a price (%zu rows read)", path,
+    csv_rename(csv, name);
+    if ((skypilot ? read_skypilot(im, csv, from->path, f, e)
+                  : catalog_read_tradewind(csv, table, im->rows, f, NULL, e)) < 0)
+        return -1;
+    if ((skypilot || table == CATALOG_TABLE_OFFERS) && !f->rows_kept)
+        return err_set(e, ERR_USAGE, "%s: no offer has a price (%zu rows read)", name,
                        f->rows_read);
     im->transfers |= table == CATALOG_TABLE_TRANSFERS;
     im->storage |= table == CATALOG_TABLE_STORAGE;
@@ -75,11 +91,11 @@ static bool format_allows(enum catalog_format format, enum catalog_table table)
            table != CATALOG_TABLE_UNKNOWN;
 }
 
-static int add_file(struct import *im, const char *path, struct err *e)
+static int add_file(struct import *im, const struct catalog_import_path *from, struct err *e)
 {
     enum catalog_table table;
 
-    if (catalog_read_table(path, &table, e) < 0)
+    if (catalog_read_table(from->path, &table, e) < 0)
         return -1;
     /* Whoever names the format wants to hear which column is missing. */
     if (im->how->format == CATALOG_FORMAT_SKYPILOT && table == CATALOG_TABLE_UNKNOWN)
@@ -88,8 +104,8 @@ static int add_file(struct import *im, const char *path, struct err *e)
         return err_set(e, ERR_USAGE,
                        "%s: neither offers.csv, transfers.csv or storage.csv in our layout nor a "
                        "SkyPilot vms.csv, by its header",
-                       path);
-    return read_file(im, path, table, e);
+                       from->name ? from->name : from->path);
+    return read_file(im, from, table, e);
 }
 
 static bool is_csv(const char *name)
@@ -116,7 +132,7 @@ static int add_file_of_dir(struct import *im, const char *path, struct err *e)
     if (catalog_read_table(path, &table, e) < 0)
         return -1;
     if (format_allows(im->how->format, table))
-        return read_file(im, path, table, e);
+        return read_file(im, &(struct catalog_import_path){path, NULL}, table, e);
     add_unrecognised(im->report, path);
     return 0;
 }
@@ -143,15 +159,16 @@ static int add_dir(struct import *im, const char *dir, int depth, struct err *e)
     return result;
 }
 
-static int add_path(struct import *im, const char *path, struct err *e)
+static int add_path(struct import *im, const struct catalog_import_path *from, struct err *e)
 {
+    const char *path = from->path;
     size_t before = im->report->n_files;
     struct stat st;
 
     if (stat(path, &st) < 0)
         return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return add_file(im, path, e);
+        return add_file(im, from, e);
     if (add_dir(im, path, 0, e) < 0)
         return -1;
     if (im->report->n_files == before)
@@ -231,7 +248,7 @@ static int put_in_use(struct import *im, struct err *e)
 }
 
 int catalog_import(const struct catalog_import *how,
-                   const char *const *paths,
+                   const struct catalog_import_path *paths,
                    size_t n_paths,
                    struct catalog_report *report,
                    struct err *e)
@@ -240,7 +257,7 @@ int catalog_import(const struct catalog_import *how,
     struct import im = {.how = how, .report = report, .rows = rows};
 
     for (size_t i = 0; i < n_paths; i++) {
-        if (add_path(&im, paths[i], e) < 0)
+        if (add_path(&im, &paths[i], e) < 0)
             return -1;
     }
     return put_in_use(&im, e);

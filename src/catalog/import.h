@@ -14,6 +14,14 @@ struct catalog_import {
     enum catalog_format format;
     const char *cloud; /* of SkyPilot files; NULL = by their names */
     const char *date;  /* today, "2026-08-22" */
+    /* Called before each file is read; NULL = nobody wants to know. */
+    void (*progress)(void *context, const char *file);
+    void *context;
+};
+
+struct catalog_import_path {
+    const char *path;
+    const char *name; /* what messages and the report call it; NULL = the path */
 };
 
 /* Directories (their CSVs and those of their subdirectories) and files, plain or gzip. Offers of
@@ -21,7 +29,7 @@ struct catalog_import {
  * the whole table. ERR_USAGE changes nothing. The report tells about the files read so far even
  * on failure. */
 int catalog_import(const struct catalog_import *how,
-                   const char *const *paths,
+                   const struct catalog_import_path *paths,
                    size_t n_paths,
                    struct catalog_report *report,
                    struct err *e);

@@ -78,6 +78,22 @@ static enum catalog_table table_of_header(const struct csv_field *fields, size_t
     return CATALOG_TABLE_UNKNOWN;
 }
 
+/* A header nobody recognises in a file of that name is a header to complain about. */
+static enum catalog_table table_of_name(const char *path)
+{
+    static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
+                                              CATALOG_TABLE_STORAGE};
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        const char *file = catalog_layout_of(ours[i])->file;
+        size_t len = strlen(file);
+        if (strncmp(name, file, len) == 0 && (!name[len] || strcmp(name + len, ".gz") == 0))
+            return ours[i];
+    }
+    return CATALOG_TABLE_UNKNOWN;
+}
+
 /* The beginning of a plain or gzip-ed file up to its last whole line; bytes read, or -1. */
 static int peek(const char *path, char text[static PEEK_BYTES], struct err *e)
 {
@@ -114,6 +130,8 @@ int catalog_read_table(const char *path, enum catalog_table *table_out, struct e
         ;
     if (got == 1)
         *table_out = table_of_header(fields, n);
+    if (*table_out == CATALOG_TABLE_UNKNOWN)
+        *table_out = table_of_name(path);
     return 0;
 }
 
@@ -152,23 +170,33 @@ static void name_sources(struct catalog_rows *rows, const char *dir, uint32_t da
     }
 }
 
+static int read_table_of_dir(const char *dir,
+                             enum catalog_table table,
+                             struct catalog_rows *rows,
+                             uint32_t *date_out,
+                             struct err *e)
+{
+    const char *file = catalog_layout_of(table)->file;
+    AUTO_MEM char *path = find_file(dir, file);
+    struct catalog_file_report report = {0};
+
+    if (!path && table == CATALOG_TABLE_OFFERS)
+        return err_set(e, ERR_USAGE, "%s: there is no %s in this directory", dir, file);
+    if (!path)
+        return 0;
+    AUTO(csv) struct csv *csv = csv_open(path, LIMIT_FILE_BYTES, e);
+    return csv ? catalog_read_tradewind(csv, table, rows, &report, date_out, e) : -1;
+}
+
 int catalog_read_dir(const char *dir, struct catalog_rows *rows, struct err *e)
 {
-    static const enum catalog_table tables[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
-                                                CATALOG_TABLE_STORAGE, CATALOG_TABLE_SOURCES};
-    uint32_t date = 0;
+    uint32_t date;
 
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        const struct catalog_layout *layout = catalog_layout_of(tables[i]);
-        AUTO_MEM char *path = find_file(dir, layout->file);
-        struct catalog_file_report report = {0};
-        bool offers = tables[i] == CATALOG_TABLE_OFFERS;
-        if (!path && offers)
-            return err_set(e, ERR_USAGE, "%s: there is no %s in this directory", dir, layout->file);
-        if (path &&
-            catalog_read_tradewind(path, tables[i], rows, &report, offers ? &date : NULL, e) < 0)
-            return -1;
-    }
+    if (read_table_of_dir(dir, CATALOG_TABLE_OFFERS, rows, &date, e) < 0 ||
+        read_table_of_dir(dir, CATALOG_TABLE_TRANSFERS, rows, NULL, e) < 0 ||
+        read_table_of_dir(dir, CATALOG_TABLE_STORAGE, rows, NULL, e) < 0 ||
+        read_table_of_dir(dir, CATALOG_TABLE_SOURCES, rows, NULL, e) < 0)
+        return -1;
     name_sources(rows, dir, date);
     return 0;
 }

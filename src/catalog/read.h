@@ -11,14 +11,15 @@
 struct csv;
 struct csv_field;
 
-/* What a file is, by the columns of its first line that is no remark; CATALOG_TABLE_UNKNOWN when
- * it is none of ours. Reads the beginning of the file only. */
+/* What a file is, by the columns of its first line that is no remark, else by its name
+ * (offers.csv); CATALOG_TABLE_UNKNOWN when it is none of ours. Reads the beginning of the file
+ * only. */
 int catalog_read_table(const char *path, enum catalog_table *table_out, struct err *e);
 
-/* A file of our own layout (not CATALOG_TABLE_SKYPILOT). Anything wrong with it is ERR_USAGE with
+/* A table of our own layout (not CATALOG_TABLE_SKYPILOT). Anything wrong with it is ERR_USAGE with
  * file and line. Lines that begin with # are remarks; "# date: X" above the header dates the file:
  * *date_out is the interned X, 0 without one (NULL: not wanted). */
-int catalog_read_tradewind(const char *path,
+int catalog_read_tradewind(struct csv *csv,
                            enum catalog_table table,
                            struct catalog_rows *rows,
                            struct catalog_file_report *report,
@@ -27,7 +28,7 @@ int catalog_read_tradewind(const char *path,
 
 /* SkyPilot's vms.csv of one cloud. Bad lines are dropped and counted; a file that lacks the
  * columns InstanceType, Region or Price is ERR_USAGE. */
-int catalog_read_skypilot(const char *path,
+int catalog_read_skypilot(struct csv *csv,
                           const char *cloud,
                           struct catalog_rows *rows,
                           struct catalog_file_report *report,

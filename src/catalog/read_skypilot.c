@@ -174,23 +174,19 @@ static int read_rows(struct reader *r, struct csv *csv, struct err *e)
     return 0;
 }
 
-int catalog_read_skypilot(const char *path,
+int catalog_read_skypilot(struct csv *csv,
                           const char *cloud,
                           struct catalog_rows *rows,
                           struct catalog_file_report *report,
                           struct err *e)
 {
-    AUTO(csv) struct csv *csv = csv_open(path, LIMIT_FILE_BYTES, e);
-
-    if (!csv)
-        return -1;
     AUTO(gcp) struct gcp *gcp = strcmp(cloud, "gcp") == 0 ? gcp_new(rows) : NULL;
     struct reader r = {
         .rows = rows, .report = report, .cloud = catalog_rows_intern(rows, cloud), .gcp = gcp};
     if (read_header(&r, csv, e) < 0 || read_rows(&r, csv, e) < 0)
         return -1;
     if (gcp && gcp_combine(gcp, report, e) < 0)
-        return err_wrap(e, "%s", path);
+        return err_wrap(e, "%s", csv_name(csv));
     report->rows_kept = report->rows_read - catalog_report_dropped(report);
     return 0;
 }

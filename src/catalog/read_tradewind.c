@@ -285,7 +285,7 @@ static int read_source(struct row *r, struct catalog_file_report *report, struct
     return 0;
 }
 
-int catalog_read_tradewind(const char *path,
+int catalog_read_tradewind(struct csv *csv,
                            enum catalog_table table,
                            struct catalog_rows *rows,
                            struct catalog_file_report *report,
@@ -298,12 +298,9 @@ int catalog_read_tradewind(const char *path,
         [CATALOG_TABLE_STORAGE] = read_storage,
         [CATALOG_TABLE_SOURCES] = read_source,
     };
-    AUTO(csv) struct csv *csv = csv_open(path, LIMIT_FILE_BYTES, e);
+    struct row r = {.csv = csv, .layout = catalog_layout_of(table), .rows = rows, .e = e};
     int got;
 
-    if (!csv)
-        return -1;
-    struct row r = {.csv = csv, .layout = catalog_layout_of(table), .rows = rows, .e = e};
     if (date_out)
         *date_out = 0;
     if (read_header(&r, date_out, e) < 0)
