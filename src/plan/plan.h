@@ -81,6 +81,7 @@ struct plan_query {
     /* Restrictions of this question. SIZE_MAX / NULL = none. */
     const char *only_cloud;            /* all stages in this cloud */
     size_t pinned_stage, pinned_place; /* this stage at this place */
+    bool totals_only; /* cost and time are wanted, not which of several equal plans */
 };
 
 /* No restriction, cost, no limits, 10 s. */
@@ -112,6 +113,11 @@ int plan_solve(const struct plan_problem *p,
                struct plan_answer *answer,
                struct err *e);
 void plan_answer_clear(struct plan_answer *answer);
+
+/* Adds what a finished plan rests on that nobody said: speeds and storage prices without a row. */
+void plan_note_guesses(const struct plan_problem *p,
+                       const struct plan *plan,
+                       struct guess_list *guesses);
 
 /* Places at which a stage has eligible offers, ascending; borrowed. */
 const size_t *plan_stage_places(const struct plan_problem *p, size_t stage, size_t *n_out);

@@ -1,0 +1,575 @@
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "plan/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The conditions an offer must meet, in the order in which an empty set is explained. */
+enum condition {
+    HAS_ACCELERATOR,
+    HAS_TYPE,
+    HAS_CPUS,
+    HAS_MEMORY,
+    IN_CLOUD,
+    IN_REGION,
+    IN_ZONE,
+    FOR_SALE,
+    WITHIN_HOURLY,
+    CONDITIONS
+};
+
+static bool in_range(double value, const struct spec_range *r)
+{
+    if (r->min <= 0 && isinf(r->max))
+        return true;
+    return value >= r->min && value <= r->max; /* false for an unknown value */
+}
+
+static bool same_or_any(const char *asked, const char *listed)
+{
+    return !asked || !strcmp(asked, listed);
+}
+
+/* Clouds are written AWS as often as aws. */
+static bool same_cloud_or_any(const char *asked, const char *listed)
+{
+    return !asked || !strcasecmp(asked, listed);
+}
+
+static bool has_accelerator(const struct spec_resources *r,
+                            const struct catalog *c,
+                            const struct catalog_kind *k)
+{
+    const char *listed = catalog_text(c, k->accelerator);
+
+    if (!r->n_accelerators)
+        return true;
+    for (size_t i = 0; i < r->n_accelerators; i++)
+        if (r->accelerators[i].count == k->accelerator_count &&
+            catalog_same_accelerator(r->accelerators[i].name, listed))
+            return true;
+    return false;
+}
+
+static bool region_allowed(const struct plan_world *w,
+                           const struct spec_resources *r,
+                           const char *cloud,
+                           const char *region)
+{
+    if (!same_or_any(r->region, region) || !same_or_any(w->region, region))
+        return false;
+    for (size_t i = 0; i < w->config->n_regions; i++) {
+        const struct config_regions *only = &w->config->regions[i];
+        if (strcasecmp(only->cloud, cloud))
+            continue;
+        for (size_t k = 0; k < only->n; k++)
+            if (!strcmp(only->regions[k], region))
+                return true;
+        return false;
+    }
+    return true;
+}
+
+static bool market_allowed(const struct plan_world *w, const struct spec_resources *r, bool spot)
+{
+    if (r->use_spot >= 0)
+        return spot == (r->use_spot == 1);
+    return w->market == PLAN_ANY_MARKET || spot == (w->market == PLAN_SPOT);
+}
+
+static double hourly_limit(const struct plan_world *w, const struct spec_resources *r)
+{
+    return fmin(r->max_hourly_usd, w->max_hourly_usd);
+}
+
+static double price_of(const struct catalog_offer *o, bool spot)
+{
+    return spot ? o->spot_usd : o->price_usd;
+}
+
+static bool kind_meets(const struct plan_world *w,
+                       const struct spec_resources *r,
+                       const struct catalog_kind *k,
+                       enum condition condition)
+{
+    const struct catalog *c = w->catalog;
+
+    switch (condition) {
+    case HAS_ACCELERATOR:
+        return has_accelerator(r, c, k);
+    case HAS_TYPE:
+        return same_or_any(r->instance_type, catalog_text(c, k->instance_type));
+    case HAS_CPUS:
+        return in_range(k->vcpus, &r->cpus);
+    case HAS_MEMORY:
+        return in_range(k->memory_gib, &r->memory_gb);
+    case IN_CLOUD:
+        return same_cloud_or_any(r->cloud, catalog_text(c, k->cloud)) &&
+               same_cloud_or_any(w->cloud, catalog_text(c, k->cloud));
+    case IN_REGION:
+    case IN_ZONE:
+    case FOR_SALE:
+    case WITHIN_HOURLY:
+    case CONDITIONS:
+        break;
+    }
+    return true; /* not a question about the kind */
+}
+
+static bool sold_within(const struct plan_world *w,
+                        const struct spec_resources *r,
+                        const struct catalog_offer *o,
+                        double limit_usd)
+{
+    for (int spot = 0; spot < 2; spot++)
+        if (market_allowed(w, r, spot) && catalog_priced(price_of(o, spot)) &&
+            price_of(o, spot) <= limit_usd)
+            return true;
+    return false;
+}
+
+static bool offer_meets(const struct plan_world *w,
+                        const struct spec_resources *r,
+                        const struct catalog_offer *o,
+                        enum condition condition)
+{
+    const struct catalog *c = w->catalog;
+    const struct catalog_place *place = &catalog_places(c)[o->place];
+
+    switch (condition) {
+    case IN_REGION:
+        return region_allowed(w, r, catalog_text(c, place->cloud), catalog_text(c, place->region));
+    case IN_ZONE:
+        return same_or_any(r->zone, catalog_text(c, o->zone));
+    case FOR_SALE:
+        return sold_within(w, r, o, (double)INFINITY);
+    case WITHIN_HOURLY:
+        return sold_within(w, r, o, hourly_limit(w, r));
+    case HAS_ACCELERATOR:
+    case HAS_TYPE:
+    case HAS_CPUS:
+    case HAS_MEMORY:
+    case IN_CLOUD:
+    case CONDITIONS:
+        break;
+    }
+    return true; /* not a question about the offer */
+}
+
+/* One alternative made ready: which places it allows is looked up once, not once an offer. */
+struct filter {
+    const struct spec_resources *resources;
+    bool *place_allowed;
+    bool market[2]; /* on demand, spot */
+    double hourly_limit;
+};
+
+static void filter_init(struct filter *f,
+                        const struct plan_world *w,
+                        const struct spec_resources *r)
+{
+    size_t n = catalog_n_places(w->catalog);
+    const struct catalog_place *places = catalog_places(w->catalog);
+
+    *f = (struct filter){.resources = r,
+                         .place_allowed = mem_zero(n, sizeof *f->place_allowed),
+                         .market = {market_allowed(w, r, false), market_allowed(w, r, true)},
+                         .hourly_limit = hourly_limit(w, r)};
+    for (size_t i = 0; i < n; i++)
+        f->place_allowed[i] = region_allowed(w, r, catalog_text(w->catalog, places[i].cloud),
+                                             catalog_text(w->catalog, places[i].region));
+}
+
+static bool filter_kind(const struct filter *f,
+                        const struct plan_world *w,
+                        const struct catalog_kind *k)
+{
+    /* Cheapest tests first: most kinds fall at the accelerator or the size. */
+    static const enum condition order[] = {IN_CLOUD, HAS_CPUS, HAS_MEMORY, HAS_TYPE,
+                                           HAS_ACCELERATOR};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        if (!kind_meets(w, f->resources, k, order[i]))
+            return false;
+    return true;
+}
+
+static bool filter_offer(const struct filter *f,
+                         const struct plan_world *w,
+                         const struct catalog_offer *o,
+                         bool spot)
+{
+    double price = price_of(o, spot);
+
+    return f->market[spot] && catalog_priced(price) && price <= f->hourly_limit &&
+           f->place_allowed[o->place] &&
+           (!f->resources->zone || !strcmp(f->resources->zone, catalog_text(w->catalog, o->zone)));
+}
+
+struct visitor {
+    void (*visit)(void *ctx, const struct choice *c);
+    void *ctx;
+};
+
+static void visit_offers(const struct plan_problem *p,
+                         const struct spec_stage *stage,
+                         const struct catalog_kind *kind,
+                         const struct filter *const *filters,
+                         size_t n_filters,
+                         const struct visitor *v)
+{
+    const struct plan_world *w = &p->world;
+    const char *cloud = catalog_text(w->catalog, kind->cloud);
+    struct choice c = {.kind = kind};
+
+    if (!estimate_run(stage, w->catalog, kind, w->throughputs, &c.estimate))
+        return;
+    double usual_rate = config_preemptions(w->config, cloud);
+    for (uint32_t i = 0; i < kind->n_offers; i++) {
+        c.offer = &catalog_offers(w->catalog)[kind->first_offer + i];
+        for (int spot = 0; spot < 2; spot++) {
+            bool wanted = false;
+            for (size_t f = 0; f < n_filters && !wanted; f++)
+                wanted = filter_offer(filters[f], w, c.offer, spot);
+            if (!wanted)
+                continue;
+            double rate = isnan(c.offer->preemptions) ? usual_rate : c.offer->preemptions;
+            c.spot = spot;
+            c.price_usd = price_of(c.offer, spot);
+            c.preemptions_h = spot ? rate * stage->num_nodes : 0;
+            v->visit(v->ctx, &c);
+        }
+    }
+}
+
+static void visit_filtered(const struct plan_problem *p,
+                           const struct spec_stage *stage,
+                           const struct filter *filters,
+                           size_t n,
+                           const struct visitor *v)
+{
+    const struct catalog *c = p->world.catalog;
+    AUTO_MEM const struct filter **passed = mem_zero(n, sizeof *passed);
+
+    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
+        const struct catalog_kind *kind = &catalog_kinds(c)[k];
+        size_t n_passed = 0;
+        for (size_t f = 0; f < n; f++)
+            if (filter_kind(&filters[f], &p->world, kind))
+                passed[n_passed++] = &filters[f];
+        if (n_passed)
+            visit_offers(p, stage, kind, passed, n_passed, v);
+    }
+}
+
+static void note_any(void *ctx, const struct choice *c)
+{
+    (void)c;
+    *(bool *)ctx = true;
+}
+
+void eligible_each(const struct plan_problem *p,
+                   size_t stage,
+                   void (*visit)(void *ctx, const struct choice *c),
+                   void *ctx)
+{
+    const struct spec_stage *s = p->stages[stage].spec;
+    AUTO_MEM struct filter *filters = mem_zero(s->n_alternatives, sizeof *filters);
+    const struct visitor v = {visit, ctx};
+
+    for (size_t i = 0; i < s->n_alternatives; i++)
+        filter_init(&filters[i], &p->world, &s->alternatives[i]);
+    if (s->ordered) {
+        bool any = false;
+        const struct visitor look = {note_any, &any};
+        for (size_t i = 0; i < s->n_alternatives && !any; i++) {
+            visit_filtered(p, s, &filters[i], 1, &look);
+            if (any)
+                visit_filtered(p, s, &filters[i], 1, &v);
+        }
+    } else {
+        visit_filtered(p, s, filters, s->n_alternatives, &v);
+    }
+    for (size_t i = 0; i < s->n_alternatives; i++)
+        free(filters[i].place_allowed);
+}
+
+/* ---- why nothing is left ---- */
+
+static void describe_range(struct buf *b, const char *what, const struct spec_range *r)
+{
+    if (r->min == r->max)
+        buf_printf(b, "%s %g", what, r->min);
+    else if (isinf(r->max))
+        buf_printf(b, "%s %g+", what, r->min);
+    else
+        buf_printf(b, "%s %g-%g", what, r->min, r->max);
+}
+
+static bool is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
+{
+    switch (c) {
+    case HAS_ACCELERATOR:
+        return r->n_accelerators > 0;
+    case HAS_TYPE:
+        return r->instance_type != NULL;
+    case HAS_CPUS:
+        return r->cpus.min > 0 || !isinf(r->cpus.max);
+    case HAS_MEMORY:
+        return r->memory_gb.min > 0 || !isinf(r->memory_gb.max);
+    case IN_CLOUD:
+        return r->cloud || w->cloud;
+    case IN_REGION:
+        return r->region || w->region || w->config->n_regions;
+    case IN_ZONE:
+        return r->zone != NULL;
+    case FOR_SALE:
+        return true;
+    case WITHIN_HOURLY:
+        return !isinf(hourly_limit(w, r));
+    case CONDITIONS:
+        break;
+    }
+    return false;
+}
+
+static void describe_two(struct buf *b, const char *what, const char *own, const char *flag)
+{
+    if (own && flag && strcmp(own, flag))
+        buf_printf(b, "%s both %s and %s", what, own, flag);
+    else if (own || flag)
+        buf_printf(b, "%s %s", what, own ? own : flag);
+    else
+        buf_printf(b, "a %s that the configuration allows", what);
+}
+
+static void describe(struct buf *b,
+                     const struct plan_world *w,
+                     const struct spec_resources *r,
+                     enum condition condition)
+{
+    static const char *const markets[] = {"on-demand", "spot", "any"};
+
+    switch (condition) {
+    case HAS_ACCELERATOR:
+        for (size_t i = 0; i < r->n_accelerators; i++)
+            buf_printf(b, "%s%g x %s", i ? " or " : "", r->accelerators[i].count,
+                       r->accelerators[i].name);
+        break;
+    case HAS_TYPE:
+        buf_printf(b, "instance type %s", r->instance_type);
+        break;
+    case HAS_CPUS:
+        describe_range(b, "cpus", &r->cpus);
+        break;
+    case HAS_MEMORY:
+        describe_range(b, "memory", &r->memory_gb);
+        buf_puts(b, " GB");
+        break;
+    case IN_CLOUD:
+        describe_two(b, "cloud", r->cloud, w->cloud);
+        break;
+    case IN_REGION:
+        describe_two(b, "region", r->region, w->region);
+        break;
+    case IN_ZONE:
+        buf_printf(b, "zone %s", r->zone);
+        break;
+    case FOR_SALE:
+        buf_printf(b, "a price in the %s market",
+                   r->use_spot == 1   ? "spot"
+                   : r->use_spot == 0 ? "on-demand"
+                                      : markets[w->market]);
+        break;
+    case WITHIN_HOURLY:
+        buf_printf(b, "a price of at most $%g an hour", hourly_limit(w, r));
+        break;
+    case CONDITIONS:
+        break;
+    }
+}
+
+static bool meets_first(const struct plan_world *w,
+                        const struct spec_resources *r,
+                        const struct catalog_kind *k,
+                        const struct catalog_offer *o,
+                        int n_conditions)
+{
+    for (int i = 0; i < n_conditions; i++)
+        if (!kind_meets(w, r, k, (enum condition)i) || !offer_meets(w, r, o, (enum condition)i))
+            return false;
+    return true;
+}
+
+/* Visits the offers that meet the first n conditions until visit says stop (true). */
+static bool each_meeting(const struct plan_world *w,
+                         const struct spec_resources *r,
+                         int n_conditions,
+                         bool (*visit)(void *ctx,
+                                       const struct catalog_kind *k,
+                                       const struct catalog_offer *o),
+                         void *ctx)
+{
+    for (size_t i = 0; i < catalog_n_kinds(w->catalog); i++) {
+        const struct catalog_kind *k = &catalog_kinds(w->catalog)[i];
+        for (uint32_t j = 0; j < k->n_offers; j++) {
+            const struct catalog_offer *o = &catalog_offers(w->catalog)[k->first_offer + j];
+            if (meets_first(w, r, k, o, n_conditions) && visit(ctx, k, o))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool stop_at_first(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
+{
+    (void)ctx, (void)k, (void)o;
+    return true;
+}
+
+#define NEAREST_SHOWN 3
+
+/* What the offers that fail only the last condition have instead, each text once. */
+struct instead {
+    const struct plan_world *world;
+    const struct spec_resources *resources;
+    enum condition failed;
+    char **texts;
+    size_t n, cap;
+};
+
+static char *what_it_has(const struct instead *in,
+                         const struct catalog_kind *k,
+                         const struct catalog_offer *o)
+{
+    const struct catalog *c = in->world->catalog;
+    const struct catalog_place *place = &catalog_places(c)[o->place];
+
+    switch (in->failed) {
+    case HAS_ACCELERATOR:
+        if (!*catalog_text(c, k->accelerator))
+            return NULL;
+        return mem_printf("%g x %s", k->accelerator_count, catalog_text(c, k->accelerator));
+    case HAS_TYPE:
+        return mem_dup(catalog_text(c, k->instance_type));
+    case HAS_CPUS:
+        return mem_printf("%s (%g)", catalog_text(c, k->instance_type), k->vcpus);
+    case HAS_MEMORY:
+        return mem_printf("%s (%g GB)", catalog_text(c, k->instance_type), k->memory_gib);
+    case IN_CLOUD:
+        return mem_dup(catalog_text(c, k->cloud));
+    case IN_REGION:
+        return mem_printf("%s/%s", catalog_text(c, place->cloud), catalog_text(c, place->region));
+    case IN_ZONE:
+        return mem_dup(catalog_text(c, o->zone));
+    case FOR_SALE:
+        return mem_printf("%s %s", catalog_text(c, k->instance_type),
+                          catalog_priced(o->price_usd) ? "on demand" : "on spot");
+    case WITHIN_HOURLY: {
+        double price = catalog_priced(o->price_usd) ? o->price_usd : o->spot_usd;
+        return mem_printf("%s at $%g", catalog_text(c, k->instance_type), price);
+    }
+    case CONDITIONS:
+        break;
+    }
+    return NULL;
+}
+
+static bool collect(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
+{
+    struct instead *in = ctx;
+    AUTO_MEM char *text = what_it_has(in, k, o);
+
+    if (!text || !*text)
+        return false;
+    for (size_t i = 0; i < in->n; i++)
+        if (!strcmp(in->texts[i], text))
+            return false;
+    in->texts = mem_room(in->texts, in->n, &in->cap, sizeof *in->texts);
+    in->texts[in->n++] = TAKE(text);
+    return in->n >= 1000; /* enough to choose the nearest from */
+}
+
+static const char *asked_word(const struct instead *in, struct buf *b)
+{
+    const struct spec_resources *r = in->resources;
+
+    if (in->failed == HAS_ACCELERATOR)
+        buf_printf(b, "%g x %s", r->accelerators[0].count, r->accelerators[0].name);
+    else if (in->failed == HAS_TYPE)
+        buf_puts(b, r->instance_type);
+    else if (in->failed == IN_CLOUD)
+        buf_puts(b, r->cloud ? r->cloud : in->world->cloud);
+    else if (in->failed == IN_ZONE)
+        buf_puts(b, r->zone);
+    return buf_str(b);
+}
+
+/* The closest spelling first, then others in catalog order. */
+static void list_nearest(struct instead *in, struct buf *out)
+{
+    AUTO_CLEAR(buf) struct buf word;
+    size_t shown = 0;
+
+    buf_init(&word, 200);
+    const char *first = nearest(asked_word(in, &word), (const char *const *)in->texts, in->n);
+    if (first) {
+        buf_puts(out, first);
+        shown++;
+    }
+    for (size_t i = 0; i < in->n && shown < NEAREST_SHOWN; i++)
+        if (in->texts[i] != first)
+            buf_printf(out, "%s%s", shown++ ? ", " : "", in->texts[i]);
+}
+
+static void explain_alternative(const struct plan_world *w,
+                                const struct spec_resources *r,
+                                struct buf *out)
+{
+    struct instead in = {.world = w, .resources = r};
+    int failed = 0;
+    bool first = true;
+
+    while (failed < CONDITIONS && each_meeting(w, r, failed + 1, stop_at_first, NULL))
+        failed++;
+    if (failed == CONDITIONS) {
+        buf_puts(out, "the estimate covers none of the offers that fit; add their accelerator or "
+                      "instance type to it");
+        return;
+    }
+    buf_puts(out, "no offer ");
+    for (int i = 0; i < failed; i++)
+        if (i != FOR_SALE && is_asked(w, r, (enum condition)i)) {
+            buf_puts(out, first ? "with " : ", ");
+            describe(out, w, r, (enum condition)i);
+            first = false;
+        }
+    buf_puts(out, first ? "has " : " has ");
+    describe(out, w, r, (enum condition)failed);
+    in.failed = (enum condition)failed;
+    each_meeting(w, r, failed, collect, &in);
+    if (in.n) {
+        buf_puts(out, "; nearest: ");
+        list_nearest(&in, out);
+    }
+    for (size_t i = 0; i < in.n; i++)
+        free(in.texts[i]);
+    free(in.texts);
+}
+
+int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e)
+{
+    const struct spec_stage *s = p->stages[stage].spec;
+    AUTO_CLEAR(buf) struct buf why;
+
+    buf_init(&why, 4000);
+    explain_alternative(&p->world, &s->alternatives[0], &why);
+    if (s->n_alternatives > 1)
+        buf_printf(&why, " (and nothing in the other %zu alternatives)", s->n_alternatives - 1);
+    return err_set(e, ERR_USAGE, "%s:%zu: stage '%s': %s", p->world.spec->file,
+                   s->alternatives[0].line ? s->alternatives[0].line : s->line, s->name,
+                   buf_str(&why));
+}

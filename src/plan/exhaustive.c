@@ -1,0 +1,138 @@
+#include "base/mem.h"
+#include "plan/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Depth-first over every choice of every stage, leaving a branch once it costs more than the best
+ * plan known. It shares the cost model with the exact solver and nothing else: no dominance, no
+ * tables, no bounds, so that it can referee. */
+
+#define CHOICES_MAX 100000
+
+struct enumeration {
+    const struct plan_problem *p;
+    const struct domain *domain;
+    const struct goal *goal;
+    const struct limits *limits;
+    struct pick **choices; /* per stage, in tie order */
+    size_t *n, *cap;
+    struct pick *picks;
+    struct solution *best;
+    size_t leaves;
+    bool stopped;
+    size_t stage; /* being collected */
+    struct arena *arena;
+    bool too_many;
+};
+
+static void collect(void *ctx, const struct choice *c)
+{
+    struct enumeration *e = ctx;
+    const struct pstage *stage = &e->p->stages[e->stage];
+
+    for (size_t i = 0; i < e->domain->n[e->stage]; i++) {
+        const struct site *site = &stage->sites[e->domain->sites[e->stage][i]];
+        if (site->place != c->offer->place)
+            continue;
+        struct choice *copy = arena_alloc(e->arena, 1, sizeof *copy);
+        if (!copy || e->n[e->stage] >= CHOICES_MAX) {
+            e->too_many = true;
+            return;
+        }
+        *copy = *c;
+        e->choices[e->stage] =
+            mem_room(e->choices[e->stage], e->n[e->stage], &e->cap[e->stage], sizeof **e->choices);
+        e->choices[e->stage][e->n[e->stage]++] = (struct pick){site, copy};
+    }
+}
+
+static int by_order(const void *a, const void *b, void *ctx)
+{
+    return model_compare_choices(ctx, a, b);
+}
+
+/* What the stages from 0 to depth must cost at least: compute with the inputs they cannot avoid,
+ * and storage. */
+static int64_t least_cost(const struct enumeration *e, size_t depth)
+{
+    int64_t sum = 0;
+
+    for (size_t s = 0; s < depth; s++) {
+        struct outcome o;
+        if (!model_outcome(&e->p->stages[s], e->picks[s].site, e->picks[s].choice,
+                           e->picks[s].site->fixed_input_s, &o))
+            return NEVER;
+        sum += o.compute_microusd + e->picks[s].site->storage_microusd;
+    }
+    return sum;
+}
+
+static void descend(struct enumeration *e, size_t depth)
+{
+    struct totals t;
+
+    if (depth == e->p->n_stages) {
+        if (++e->leaves % 1024 == 0 && limits_over(e->limits))
+            e->stopped = true;
+        if (!model_totals(e->p, e->picks, &t) || !goal_allows(e->goal, &t))
+            return;
+        /* Leaves come in tie order, so the first of equals stays. */
+        if (e->best->found && goal_compare(e->goal, &t, &e->best->totals) >= 0)
+            return;
+        e->best->found = true;
+        e->best->totals = t;
+        memcpy(e->best->picks, e->picks, e->p->n_stages * sizeof *e->picks);
+        return;
+    }
+    for (size_t i = 0; i < e->n[depth] && !e->stopped; i++) {
+        e->picks[depth] = e->choices[depth][i];
+        int64_t least = least_cost(e, depth + 1);
+        if (least == NEVER || least > e->goal->budget_microusd)
+            continue;
+        if (e->best->found && e->goal->objective == SPEC_COST && least > e->best->totals.microusd)
+            continue;
+        descend(e, depth + 1);
+    }
+}
+
+int exhaustive_solve(const struct plan_problem *p,
+                     const struct domain *domain,
+                     const struct goal *goal,
+                     const struct limits *limits,
+                     struct arena *arena,
+                     struct solution *out,
+                     struct err *e)
+{
+    struct enumeration en = {
+        .p = p, .domain = domain, .goal = goal, .limits = limits, .best = out, .arena = arena};
+
+    en.choices = mem_zero(p->n_stages, sizeof *en.choices);
+    en.n = mem_zero(p->n_stages, sizeof *en.n);
+    en.cap = mem_zero(p->n_stages, sizeof *en.cap);
+    en.picks = mem_zero(p->n_stages, sizeof *en.picks);
+    for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
+        eligible_each(p, en.stage, collect, &en);
+        qsort_r(en.choices[en.stage], en.n[en.stage], sizeof **en.choices, by_order,
+                (void *)(uintptr_t)p);
+    }
+    out->found = false;
+    if (!en.too_many)
+        descend(&en, 0);
+    out->proven = !en.stopped;
+    out->bound = out->found && out->proven ? goal_value(goal, (double)out->totals.microusd,
+                                                        (double)out->totals.ns[LAYER_MID])
+                                           : 0;
+    for (size_t s = 0; s < p->n_stages; s++)
+        free(en.choices[s]);
+    free(en.choices);
+    free(en.n);
+    free(en.cap);
+    free(en.picks);
+    if (en.too_many)
+        return err_set(e, ERR_USAGE,
+                       "the exhaustive solver is for small cases: over %d choices for one stage; "
+                       "use --solver exact, or narrow it down with --cloud or --region",
+                       CHOICES_MAX);
+    return 0;
+}

@@ -1,0 +1,574 @@
+#include "plan/frame.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAME_CAP_BYTES ((size_t)3 << 30)
+
+/* ---- datasets with several readers ---- */
+
+static bool reads_at(const struct domain *d,
+                     const struct plan_problem *p,
+                     size_t stage,
+                     size_t place)
+{
+    for (size_t i = 0; i < d->n[stage]; i++)
+        if (p->stages[stage].sites[d->sites[stage][i]].place == place)
+            return true;
+    return false;
+}
+
+/* What a reader is charged for a shared dataset. Exact where a reader is settled at the place
+ * (the first such pays all). Otherwise everybody who might come pays an equal part: those who do
+ * come never pay more than the transfer together, so sums stay lower bounds. */
+static int64_t share_of(const struct plan_problem *p,
+                        const struct domain *d,
+                        const struct dataset *data,
+                        size_t reader,
+                        size_t place,
+                        int64_t microusd)
+{
+    size_t might_come = 0;
+
+    if (data->n_readers == 1 || microusd == 0 || microusd == NEVER)
+        return microusd;
+    for (size_t i = 0; i < data->n_readers; i++) {
+        size_t other = data->readers[i];
+        if (!reads_at(d, p, other, place))
+            continue;
+        if (d->n[other] == 1)
+            return other == reader ? microusd : 0;
+        might_come++;
+    }
+    return microusd / (int64_t)(might_come ? might_come : 1);
+}
+
+static bool unsettled_sharing(const struct plan_problem *p, const struct domain *d)
+{
+    for (size_t i = 0; i < p->n_datasets; i++) {
+        const struct dataset *data = &p->datasets[i];
+        size_t open = 0;
+        for (size_t k = 0; k < data->n_readers; k++)
+            open += d->n[data->readers[k]] > 1;
+        if (data->n_readers > 1 && data->size_gb > 0 && open)
+            return true;
+    }
+    return false;
+}
+
+/* ---- levels ---- */
+
+/* What one move means for an edge into a fixed site; worked out once per move. */
+struct move_memo {
+    size_t stamp;
+    int64_t microusd;
+    uint32_t level;
+};
+
+struct edge_builder {
+    struct frame *f;
+    const struct domain *domain;
+    struct move_memo *memo; /* by catalog move; the last one stands for "within the place" */
+    size_t n_moves;
+    size_t stamp;
+    double *levels; /* distinct input times of the site at hand */
+    size_t n_levels, cap_levels;
+};
+
+static uint32_t level_index(struct edge_builder *b, double input_s)
+{
+    for (size_t i = 0; i < b->n_levels; i++)
+        if (b->levels[i] == input_s)
+            return (uint32_t)i;
+    b->levels = mem_room(b->levels, b->n_levels, &b->cap_levels, sizeof *b->levels);
+    b->levels[b->n_levels] = input_s;
+    return (uint32_t)b->n_levels++;
+}
+
+static void fill_memo(struct edge_builder *b,
+                      struct move_memo *memo,
+                      const struct frame_edge *edge,
+                      const struct site *from,
+                      const struct site *to)
+{
+    const struct plan_problem *p = b->f->problem;
+    size_t producer = b->f->vars[edge->from].index, reader = b->f->vars[edge->to].index;
+    const struct pstage *stage = &p->stages[reader];
+    double input_s = to->fixed_input_s;
+
+    *memo = (struct move_memo){.stamp = b->stamp};
+    for (size_t i = 0; i < stage->n_datasets; i++) {
+        const struct dataset *d = &p->datasets[stage->datasets[i]];
+        int64_t microusd;
+        double seconds;
+        if (d->producer != producer)
+            continue;
+        model_move(p, d, from->place, to->place, &microusd, &seconds);
+        if (microusd == NEVER) {
+            memo->microusd = NEVER;
+            return;
+        }
+        input_s = fmax(input_s, seconds);
+        memo->microusd += share_of(p, b->domain, d, reader, to->place, microusd);
+    }
+    memo->level = level_index(b, input_s);
+}
+
+/* One column of an edge: all sites of `from` against one site of `to`. */
+static void fill_column(struct edge_builder *b, struct frame_edge *edge, size_t to_site)
+{
+    const struct frame_var *from = &b->f->vars[edge->from], *to = &b->f->vars[edge->to];
+    const struct catalog *c = b->f->problem->world.catalog;
+    const struct catalog_move *moves = catalog_moves(c);
+    const struct site *dst = to->sites[to_site].site;
+
+    b->stamp++;
+    for (size_t i = 0; i < from->n_sites; i++) {
+        const struct site *src = from->sites[i].site;
+        size_t cell = i * to->n_sites + to_site;
+        size_t key = b->n_moves;
+        if (src->place != dst->place) {
+            const struct catalog_move *m = catalog_move(c, src->place, dst->place);
+            if (!m) {
+                edge->microusd[cell] = NEVER;
+                continue;
+            }
+            key = (size_t)(m - moves);
+        }
+        struct move_memo *memo = &b->memo[key];
+        if (memo->stamp != b->stamp)
+            fill_memo(b, memo, edge, src, dst);
+        edge->microusd[cell] = memo->microusd;
+        edge->level[cell] = (uint16_t)memo->level;
+    }
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Levels in ascending order, and the edges' columns renumbered to match. */
+static int settle_levels(struct edge_builder *b, size_t var, size_t to_site)
+{
+    struct frame_var *v = &b->f->vars[var];
+    struct frame_site *fs = &v->sites[to_site];
+    AUTO_MEM double *sorted = mem_zero(b->n_levels, sizeof *sorted);
+    AUTO_MEM uint16_t *renumbered = mem_zero(b->n_levels, sizeof *renumbered);
+
+    memcpy(sorted, b->levels, b->n_levels * sizeof *sorted);
+    qsort(sorted, b->n_levels, sizeof *sorted, by_value);
+    fs->n_levels = b->n_levels;
+    if (!(fs->levels = arena_alloc(b->f->arena, b->n_levels, sizeof *fs->levels)))
+        return -1;
+    for (size_t i = 0; i < b->n_levels; i++) {
+        double *at = bsearch(&b->levels[i], sorted, b->n_levels, sizeof *sorted, by_value);
+        renumbered[i] = (uint16_t)(at - sorted);
+        fs->levels[i].input_s = sorted[i];
+    }
+    for (size_t e = 0; e < v->stage->n_parents; e++) {
+        struct frame_edge *edge = &b->f->edges[v->first_edge + e];
+        for (size_t i = 0; i < b->f->vars[edge->from].n_sites; i++) {
+            uint16_t *level = &edge->level[i * v->n_sites + to_site];
+            *level = renumbered[*level];
+        }
+    }
+    return 0;
+}
+
+/* ---- options ---- */
+
+static int by_cost_then_time(const void *a, const void *b)
+{
+    const struct option *x = a, *y = b;
+
+    if (x->microusd != y->microusd)
+        return x->microusd < y->microusd ? -1 : 1;
+    if (x->ns[LAYER_MID] != y->ns[LAYER_MID])
+        return x->ns[LAYER_MID] < y->ns[LAYER_MID] ? -1 : 1;
+    return x->ns[LAYER_HIGH] < y->ns[LAYER_HIGH] ? -1 : x->ns[LAYER_HIGH] > y->ns[LAYER_HIGH];
+}
+
+/* Keeps what nothing cheaper beats in time. */
+static size_t keep_undominated(struct option *options, size_t n, bool high)
+{
+    size_t kept = 0;
+
+    qsort(options, n, sizeof *options, by_cost_then_time);
+    for (size_t i = 0; i < n; i++) {
+        bool beaten = false;
+        for (size_t k = 0; k < kept && !beaten; k++)
+            beaten = options[k].ns[LAYER_MID] <= options[i].ns[LAYER_MID] &&
+                     (!high || options[k].ns[LAYER_HIGH] <= options[i].ns[LAYER_HIGH]);
+        if (!beaten)
+            options[kept++] = options[i];
+    }
+    return kept;
+}
+
+static int fill_options(struct frame *f,
+                        const struct frame_var *v,
+                        const struct frame_site *fs,
+                        const struct domain *d,
+                        bool high)
+{
+    const struct plan_problem *p = f->problem;
+    const struct choice *only = d->only[v->index];
+    const struct choice *choices = only ? only : fs->site->choices;
+    size_t n_choices = only ? 1 : fs->site->n_choices;
+    int64_t fixed = fs->site->storage_microusd + fs->site->fixed_microusd;
+
+    for (size_t i = 0; i < v->stage->n_datasets; i++) {
+        const struct dataset *data = &p->datasets[v->stage->datasets[i]];
+        if (data->producer == NONE && data->n_readers > 1)
+            fixed +=
+                share_of(p, d, data, v->index, fs->site->place, data->microusd[fs->site->place]);
+    }
+    for (size_t l = 0; l < fs->n_levels; l++) {
+        struct level *level = &fs->levels[l];
+        if (!(level->options = arena_alloc(f->arena, n_choices, sizeof *level->options)))
+            return -1;
+        for (size_t i = 0; i < n_choices; i++) {
+            struct outcome o;
+            if (!model_outcome(v->stage, fs->site, &choices[i], level->input_s, &o))
+                continue;
+            struct option *opt = &level->options[level->n_options++];
+            *opt = (struct option){.choice = &choices[i], .microusd = o.compute_microusd + fixed};
+            memcpy(opt->ns, o.duration_ns, sizeof opt->ns);
+        }
+        level->n_options = keep_undominated(level->options, level->n_options, high);
+    }
+    return 0;
+}
+
+/* ---- building ---- */
+
+static int add_vars(struct frame *f, const struct domain *d)
+{
+    const struct plan_problem *p = f->problem;
+
+    f->n_vars = p->n_stages;
+    f->vars = arena_alloc(f->arena, f->n_vars, sizeof *f->vars);
+    f->var_of_stage = arena_alloc(f->arena, f->n_vars, sizeof *f->var_of_stage);
+    if (!f->vars || !f->var_of_stage)
+        return -1;
+    for (size_t i = 0; i < f->n_vars; i++) {
+        struct frame_var *v = &f->vars[i];
+        v->index = p->world.spec->topological[i];
+        v->stage = &p->stages[v->index];
+        v->n_sites = d->n[v->index];
+        f->var_of_stage[v->index] = i;
+        if (!(v->sites = arena_alloc(f->arena, v->n_sites, sizeof *v->sites)))
+            return -1;
+        for (size_t k = 0; k < v->n_sites; k++)
+            v->sites[k].site = &v->stage->sites[d->sites[v->index][k]];
+    }
+    return 0;
+}
+
+static int add_edges(struct frame *f)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->n_vars; i++)
+        n += f->vars[i].stage->n_parents;
+    if (!(f->edges = arena_alloc(f->arena, n, sizeof *f->edges)))
+        return -1;
+    for (size_t i = 0; i < f->n_vars; i++) {
+        f->vars[i].first_edge = f->n_edges;
+        for (size_t k = 0; k < f->vars[i].stage->n_parents; k++) {
+            struct frame_edge *e = &f->edges[f->n_edges++];
+            e->from = f->var_of_stage[f->vars[i].stage->parents[k]];
+            e->to = i;
+            size_t cells = f->vars[e->from].n_sites * f->vars[i].n_sites;
+            e->microusd = arena_alloc(f->arena, cells, sizeof *e->microusd);
+            e->level = arena_alloc(f->arena, cells, sizeof *e->level);
+            if (!e->microusd || !e->level)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int fill_edges(struct frame *f, const struct domain *d, bool high)
+{
+    size_t n_moves = catalog_n_moves(f->problem->world.catalog);
+    AUTO_MEM struct move_memo *memo = mem_zero(n_moves + 1, sizeof *memo);
+    struct edge_builder b = {.f = f, .domain = d, .memo = memo, .n_moves = n_moves};
+    int result = 0;
+
+    for (size_t i = 0; i < f->n_vars && result == 0; i++) {
+        struct frame_var *v = &f->vars[i];
+        for (size_t k = 0; k < v->n_sites && result == 0; k++) {
+            b.n_levels = 0;
+            if (!v->stage->n_parents)
+                level_index(&b, v->sites[k].site->fixed_input_s);
+            for (size_t e = 0; e < v->stage->n_parents; e++)
+                fill_column(&b, &f->edges[v->first_edge + e], k);
+            if (settle_levels(&b, i, k) < 0 || fill_options(f, v, &v->sites[k], d, high) < 0)
+                result = -1;
+        }
+    }
+    free(b.levels);
+    return result;
+}
+
+static int add_pairs(struct frame *f)
+{
+    size_t most = f->n_edges;
+
+    for (size_t i = 0; i < f->n_vars; i++)
+        most += f->vars[i].stage->spec->n_needs;
+    if (!(f->pairs = arena_alloc(f->arena, most, sizeof *f->pairs)))
+        return -1;
+    for (size_t e = 0; e < f->n_edges; e++)
+        f->pairs[f->n_pairs++] = (struct net_pair){.a = f->edges[e].from, .b = f->edges[e].to};
+    for (size_t i = 0; i < f->n_vars; i++)
+        for (size_t k = 0; k < f->vars[i].stage->spec->n_needs; k++) {
+            size_t before = f->var_of_stage[f->vars[i].stage->spec->needs[k]];
+            if (!frame_edge_between(f, before, i))
+                f->pairs[f->n_pairs++] = (struct net_pair){.a = before, .b = i};
+        }
+    return 0;
+}
+
+static int add_states(struct frame *f)
+{
+    f->n_states = arena_alloc(f->arena, f->n_vars, sizeof *f->n_states);
+    f->order = arena_alloc(f->arena, f->n_vars, sizeof *f->order);
+    f->rank = arena_alloc(f->arena, f->n_vars, sizeof *f->rank);
+    if (!f->n_states || !f->order || !f->rank)
+        return -1;
+    for (size_t i = 0; i < f->n_vars; i++)
+        f->n_states[i] = (uint32_t)f->vars[i].n_sites;
+    net_order(f->n_vars, f->n_states, f->pairs, f->n_pairs, f->order);
+    for (size_t i = 0; i < f->n_vars; i++)
+        f->rank[f->order[i]] = i;
+    for (size_t i = 0; i < f->n_vars; i++) {
+        struct frame_var *v = &f->vars[i];
+        size_t n_parents = v->stage->n_parents, n = 0;
+        /* With one producer that is still there when it is eliminated, a stage can look its level
+         * up; otherwise it must carry it. */
+        v->by_level =
+            n_parents > 1 ||
+            (n_parents == 1 && f->rank[f->var_of_stage[v->stage->parents[0]]] < f->rank[i]);
+        for (size_t k = 0; k < v->n_sites; k++)
+            n += v->by_level ? v->sites[k].n_levels : 1;
+        v->state_site = arena_alloc(f->arena, n, sizeof *v->state_site);
+        v->state_level = arena_alloc(f->arena, n, sizeof *v->state_level);
+        if (!v->state_site || !v->state_level || n > UINT32_MAX)
+            return -1;
+        for (size_t k = 0; k < v->n_sites; k++)
+            for (size_t l = 0; l < (v->by_level ? v->sites[k].n_levels : 1); l++) {
+                v->state_site[v->n_states] = (uint32_t)k;
+                v->state_level[v->n_states++] = (uint32_t)l;
+            }
+        f->n_states[i] = v->n_states;
+    }
+    return 0;
+}
+
+struct frame *frame_new(const struct plan_problem *p,
+                        const struct domain *d,
+                        bool high,
+                        bool *too_large)
+{
+    *too_large = false;
+    for (size_t s = 0; s < p->n_stages; s++)
+        if (!d->n[s])
+            return NULL;
+    AUTO(frame) struct frame *f = mem_zero(1, sizeof *f);
+    f->arena = arena_new(FRAME_CAP_BYTES);
+    f->problem = p;
+    f->shared = unsettled_sharing(p, d);
+    if (add_vars(f, d) < 0 || add_edges(f) < 0 || fill_edges(f, d, high) < 0 || add_pairs(f) < 0 ||
+        add_states(f) < 0) {
+        *too_large = true;
+        return NULL;
+    }
+    return TAKE(f);
+}
+
+void frame_free(struct frame *f)
+{
+    if (!f)
+        return;
+    arena_free(f->arena);
+    free(f);
+}
+
+/* ---- looking things up ---- */
+
+const struct frame_edge *frame_edge_between(const struct frame *f, size_t from, size_t to)
+{
+    const struct frame_var *v = &f->vars[to];
+
+    for (size_t e = v->first_edge; e < v->first_edge + v->stage->n_parents; e++)
+        if (f->edges[e].from == from)
+            return &f->edges[e];
+    return NULL;
+}
+
+int64_t frame_edge_cost(const struct frame *f,
+                        const struct frame_edge *edge,
+                        uint32_t from_state,
+                        uint32_t to_state,
+                        uint32_t *level_out)
+{
+    const struct frame_var *from = &f->vars[edge->from], *to = &f->vars[edge->to];
+    size_t cell = from->state_site[from_state] * to->n_sites + to->state_site[to_state];
+
+    if (edge->microusd[cell] == NEVER)
+        return NEVER;
+    if (to->by_level && edge->level[cell] > to->state_level[to_state])
+        return NEVER;
+    if (level_out)
+        *level_out = to->by_level ? to->state_level[to_state] : edge->level[cell];
+    return edge->microusd[cell];
+}
+
+static double option_weight(const struct option *o,
+                            double cost_weight,
+                            double time_weight,
+                            int layer)
+{
+    return cost_weight * (double)o->microusd + time_weight * (double)o->ns[layer];
+}
+
+/* The best option of a level, or NULL. */
+static const struct option *best_option(const struct level *level,
+                                        double cost_weight,
+                                        double time_weight,
+                                        int layer)
+{
+    const struct option *best = NULL;
+    double least = 0;
+
+    for (size_t i = 0; i < level->n_options; i++) {
+        double w = option_weight(&level->options[i], cost_weight, time_weight, layer);
+        if (!best || w < least) {
+            best = &level->options[i];
+            least = w;
+        }
+    }
+    return best;
+}
+
+static double best_weight(const struct level *level,
+                          double cost_weight,
+                          double time_weight,
+                          int layer)
+{
+    const struct option *o = best_option(level, cost_weight, time_weight, layer);
+
+    return o ? option_weight(o, cost_weight, time_weight, layer) : (double)INFINITY;
+}
+
+/* A pair's table: the transfer and, where `to` looks its level up here, its best option. */
+static double *weigh_edge(const struct frame *f,
+                          const struct frame_edge *e,
+                          double cost_weight,
+                          double time_weight,
+                          int layer,
+                          struct arena *arena)
+{
+    const struct frame_var *from = &f->vars[e->from], *to = &f->vars[e->to];
+    double *table = arena_alloc(arena, (size_t)from->n_states * to->n_states, sizeof *table);
+    size_t cell = 0;
+
+    if (!table)
+        return NULL;
+    /* Option weights per (site, level) once, not once a cell. */
+    AUTO_MEM double **node = mem_zero(to->n_sites, sizeof *node);
+    for (size_t k = 0; k < to->n_sites && !to->by_level; k++) {
+        if (!(node[k] = arena_alloc(arena, to->sites[k].n_levels, sizeof *node[k])))
+            return NULL;
+        for (size_t l = 0; l < to->sites[k].n_levels; l++)
+            node[k][l] = best_weight(&to->sites[k].levels[l], cost_weight, time_weight, layer);
+    }
+    for (uint32_t a = 0; a < from->n_states; a++)
+        for (uint32_t b = 0; b < to->n_states; b++, cell++) {
+            uint32_t level;
+            int64_t microusd = frame_edge_cost(f, e, a, b, &level);
+            table[cell] = microusd == NEVER ? (double)INFINITY : cost_weight * (double)microusd;
+            if (microusd != NEVER && !to->by_level)
+                table[cell] += node[to->state_site[b]][level];
+        }
+    return table;
+}
+
+int frame_weigh(const struct frame *f,
+                double cost_weight,
+                const double *time_weight,
+                int layer,
+                struct arena *arena,
+                struct net *net)
+{
+    double **unary = arena_alloc(arena, f->n_vars, sizeof *unary);
+    struct net_pair *pairs = arena_alloc(arena, f->n_pairs, sizeof *pairs);
+
+    if (!unary || !pairs)
+        return -1;
+    for (size_t i = 0; i < f->n_vars; i++) {
+        const struct frame_var *v = &f->vars[i];
+        if (v->stage->n_parents && !v->by_level)
+            continue; /* its options are weighed on the edge that decides its level */
+        if (!(unary[i] = arena_alloc(arena, v->n_states, sizeof *unary[i])))
+            return -1;
+        for (uint32_t s = 0; s < v->n_states; s++)
+            unary[i][s] = best_weight(&frame_state_site(v, s)->levels[v->state_level[s]],
+                                      cost_weight, time_weight[i], layer);
+    }
+    for (size_t i = 0; i < f->n_pairs; i++) {
+        pairs[i] = f->pairs[i];
+        if (i >= f->n_edges)
+            continue; /* a link: time alone */
+        const struct frame_edge *e = &f->edges[i];
+        if (!(pairs[i].cost = weigh_edge(f, e, cost_weight, time_weight[e->to], layer, arena)))
+            return -1;
+    }
+    *net = (struct net){.n_vars = f->n_vars,
+                        .n_states = f->n_states,
+                        .unary = unary,
+                        .pairs = pairs,
+                        .n_pairs = f->n_pairs};
+    return 0;
+}
+
+/* The level that a variable really has, given everybody's states. */
+static size_t true_level(const struct frame *f, const uint32_t *states, size_t var)
+{
+    const struct frame_var *v = &f->vars[var];
+    size_t level = 0;
+
+    for (size_t e = 0; e < v->stage->n_parents; e++) {
+        const struct frame_edge *edge = &f->edges[v->first_edge + e];
+        const struct frame_var *from = &f->vars[edge->from];
+        size_t cell =
+            from->state_site[states[edge->from]] * v->n_sites + v->state_site[states[var]];
+        level = edge->level[cell] > level ? edge->level[cell] : level;
+    }
+    return level;
+}
+
+void frame_picks(const struct frame *f,
+                 const uint32_t *states,
+                 double cost_weight,
+                 const double *time_weight,
+                 int layer,
+                 struct pick *picks)
+{
+    for (size_t i = 0; i < f->n_vars; i++) {
+        const struct frame_var *v = &f->vars[i];
+        const struct frame_site *fs = frame_state_site(v, states[i]);
+        const struct option *o =
+            best_option(&fs->levels[true_level(f, states, i)], cost_weight, time_weight[i], layer);
+        picks[v->index] =
+            (struct pick){.site = fs->site, .choice = o ? o->choice : &fs->site->choices[0]};
+    }
+}

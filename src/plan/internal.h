@@ -1,0 +1,252 @@
+/* internal: what the files of src/plan share. A pipeline is laid out once as a plan_problem and
+ * then only read; costs are micro-dollars, times inside the solvers are whole nanoseconds, so that
+ * sums are exact and ties are ties. */
+#ifndef PLAN_INTERNAL_H
+#define PLAN_INTERNAL_H
+
+#include "base/arena.h"
+#include "plan/plan.h"
+
+#define NONE SIZE_MAX
+#define NS_PER_S 1e9
+#define NEVER INT64_MAX /* the cost of a move that no transfer row allows */
+
+/* Past this a stage (or an expectation over preemptions) counts as never finishing. */
+#define STAGE_MAX_S (10 * 365.25 * 86400)
+
+/* A plan that takes longer (146 years) does not exist; one more stage still fits into int64_t. */
+#define PLAN_MAX_NS ((int64_t)1 << 62)
+
+/* A deadline is held to the microsecond: sums of rounded stage times must not miss it. */
+#define DEADLINE_SLACK_NS 1000
+
+/* Durations are kept for the estimates as they are and, under --risk, for their high ends. */
+enum { LAYER_MID, LAYER_HIGH, LAYERS };
+
+struct site;
+
+/* One way to run a stage: an offer in a market. */
+struct choice {
+    const struct catalog_kind *kind;
+    const struct catalog_offer *offer;
+    double price_usd;     /* per node and hour */
+    double preemptions_h; /* of all nodes together; 0 on demand */
+    struct estimate estimate;
+    bool spot;
+};
+
+/* A stage's part of a plan in the solvers' terms. */
+struct pick {
+    const struct site *site;
+    const struct choice *choice;
+};
+
+/* What a choice comes to once it is known how long its inputs take. */
+struct outcome {
+    double input_s;
+    double run_s[LAYERS];
+    int64_t duration_ns[LAYERS]; /* boot to finish */
+    int64_t compute_microusd;
+};
+
+/* Where a stage may run: the choices at one place that are worth considering. */
+struct site {
+    size_t place;
+    struct choice *choices;
+    size_t n_choices;
+    double boot_s;
+    int64_t storage_microusd;
+    double fixed_input_s;   /* slowest of the inputs that do not come from a stage */
+    int64_t fixed_microusd; /* moving those of them that nobody else reads */
+};
+
+/* A dataset read by at least one stage. */
+struct dataset {
+    const char *from;
+    size_t producer; /* stage, or NONE: it lies at a fixed place */
+    double size_gb;
+    struct spec_place place; /* of a fixed one */
+    size_t *readers;         /* stages in topological order */
+    size_t n_readers;
+    /* produced: by catalog move; fixed: by catalog place */
+    int64_t *microusd;
+    double *seconds;
+};
+
+struct pstage {
+    const struct spec_stage *spec;
+    struct site *sites; /* ascending place */
+    size_t n_sites;
+    size_t *site_places; /* sites' places, for plan_stage_places */
+    size_t *datasets;    /* read by this stage */
+    size_t n_datasets;
+    size_t *parents; /* stages whose outputs it reads, ascending */
+    size_t n_parents;
+    size_t n_eligible; /* (offer, market) pairs */
+};
+
+struct plan_problem {
+    struct arena *arena;
+    struct plan_world world;
+    struct pstage *stages;
+    size_t n_stages;
+    struct dataset *datasets;
+    size_t n_datasets;
+    double local_s_per_gb; /* reading within one place */
+};
+
+/* ---- eligible.c: which offers a stage may use ---- */
+
+/* Calls visit for every eligible (offer, market) of the stage, kinds and offers in catalog order,
+ * on demand before spot. */
+void eligible_each(const struct plan_problem *p,
+                   size_t stage,
+                   void (*visit)(void *ctx, const struct choice *c),
+                   void *ctx);
+/* Says why the set is empty and what comes nearest; returns -1. */
+int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e);
+
+/* ---- model.c: what things cost and how long they take ---- */
+
+double model_expected_run_s(double run_s,
+                            double preemptions_h,
+                            double checkpoint_s,
+                            double restart_s);
+/* False when the choice would take over ten years or cost more than money can express. */
+bool model_outcome(const struct pstage *stage,
+                   const struct site *site,
+                   const struct choice *choice,
+                   double input_s,
+                   struct outcome *out);
+int64_t model_tiered_microusd(const struct catalog *c,
+                              const struct catalog_move *m,
+                              double size_gb);
+/* Cost NEVER when the move is impossible. */
+void model_move(const struct plan_problem *p,
+                const struct dataset *d,
+                size_t src_place,
+                size_t dst_place,
+                int64_t *microusd_out,
+                double *seconds_out);
+
+struct totals {
+    int64_t microusd;
+    int64_t ns[LAYERS];
+};
+/* False when a move or a choice is impossible. */
+bool model_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out);
+/* Fills a plan with every figure, low and high ends included. picks must be possible. */
+void model_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out);
+/* Critical path of the layer: on_path[s] set for the stages of one longest path. */
+void model_critical_path(const struct plan_problem *p,
+                         const struct pick *picks,
+                         int layer,
+                         bool *on_path);
+
+/* In price, preemptions and run time: then its cost and time are no larger at the same site,
+ * however long the inputs take. */
+bool model_no_worse(const struct choice *a, const struct choice *b);
+/* Order of choices at equal cost and time: bytes of (cloud, region, type, market, zone). */
+int model_compare_choices(const struct plan_problem *p, const struct pick *a, const struct pick *b);
+
+/* ---- goal.c: what is being asked for ---- */
+
+struct goal {
+    enum spec_objective objective;
+    double weight;
+    int64_t budget_microusd; /* INT64_MAX = none */
+    int64_t deadline_ns;     /* INT64_MAX = none */
+    int deadline_layer;
+};
+struct goal goal_from_query(const struct plan_query *q);
+bool goal_allows(const struct goal *g, const struct totals *t);
+/* <0 when a is better: the objective, then its ties; 0 only when cost and time are equal. */
+int goal_compare(const struct goal *g, const struct totals *a, const struct totals *b);
+double goal_value(const struct goal *g, double microusd, double ns);
+/* The same in the unit that users see. */
+double goal_public_value(const struct goal *g, const struct totals *t);
+double goal_public_bound(const struct goal *g, double value);
+
+/* ---- solvers: each fills picks (n_stages) ---- */
+
+struct limits {
+    double (*now_s)(void);
+    double end_s;
+};
+static inline bool limits_over(const struct limits *l)
+{
+    return l->now_s() >= l->end_s;
+}
+
+/* Which sites of each stage are still in play. */
+struct domain {
+    size_t **sites; /* per stage: site indices, ascending */
+    size_t *n;
+    const struct choice **only; /* per stage: the one choice allowed, or NULL = all of the site */
+};
+
+struct solution {
+    bool found;
+    struct pick *picks; /* caller's storage, n_stages */
+    struct totals totals;
+    bool proven;  /* found: optimal; not found: nothing exists */
+    double bound; /* of goal_value */
+};
+
+struct frontier_point {
+    struct totals totals;
+    struct pick *picks; /* in the arena given */
+};
+struct frontier {
+    struct frontier_point *points;
+    size_t n, cap;
+};
+
+/* domain.c. A copy or domain_all is the caller's to clear. */
+struct domain domain_all(const struct plan_problem *p);
+struct domain domain_copy(const struct plan_problem *p, const struct domain *from);
+void domain_keep(const struct plan_problem *p,
+                 struct domain *d,
+                 size_t stage,
+                 bool (*wanted)(const struct plan_problem *p,
+                                const struct site *s,
+                                const void *ctx),
+                 const void *ctx);
+void domain_clear(const struct plan_problem *p, struct domain *d);
+
+/* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
+ * out->picks is then only written when such a plan is found again. */
+void exact_solve(const struct plan_problem *p,
+                 const struct domain *domain,
+                 const struct goal *goal,
+                 const struct limits *limits,
+                 struct solution *out);
+/* Every non-dominated plan; picks live in the arena, points are the caller's to free. False when
+ * the limit came first. */
+bool exact_frontier(const struct plan_problem *p,
+                    const struct domain *domain,
+                    const struct limits *limits,
+                    struct arena *arena,
+                    struct frontier *out);
+/* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
+ * totals. Choices may move into the arena. */
+void exact_break_ties(const struct plan_problem *p,
+                      const struct domain *domain,
+                      const struct goal *goal,
+                      const struct limits *limits,
+                      struct arena *arena,
+                      struct solution *io);
+/* greedy.c, exhaustive.c */
+void greedy_solve(const struct plan_problem *p,
+                  const struct domain *domain,
+                  const struct goal *goal,
+                  struct solution *out);
+int exhaustive_solve(const struct plan_problem *p,
+                     const struct domain *domain,
+                     const struct goal *goal,
+                     const struct limits *limits,
+                     struct arena *arena,
+                     struct solution *out,
+                     struct err *e);
+
+#endif

@@ -1,0 +1,36 @@
+/* labels: every cost and time that cannot be improved upon in both, exactly.
+ *
+ * The elimination of net.h, with sets of labels instead of single numbers: what the eliminated
+ * stages cost, and how long they keep the remaining ones apart (see labels.c). Sets keep only
+ * labels that no other beats in everything; bounds drop those that cannot lead to a wanted plan. */
+#ifndef PLAN_LABELS_H
+#define PLAN_LABELS_H
+
+#include "plan/frame.h"
+#include "plan/target.h"
+
+struct label_bounds {
+    const struct target *target;
+    size_t n;
+    double lambda[BOUNDS_MAX];
+    double **out[BOUNDS_MAX];  /* per group, of the net weighed with lambda */
+    const double *path_weight; /* per variable: how much of lambda its time carries */
+};
+
+struct label_run;
+
+/* schedule must be exact and include the links. NULL when time or memory ran out. */
+struct label_run *labels_new(const struct frame *f,
+                             const struct net_schedule *schedule,
+                             const struct label_bounds *bounds,
+                             bool high, /* keep the high ends' times too */
+                             const struct limits *limits);
+void label_run_free(struct label_run *r);
+AUTO_DEFINE(label_run)
+
+/* Whole plans: ascending cost. Costs are bounds where the frame shares datasets. */
+size_t labels_n(const struct label_run *r);
+struct totals labels_totals(const struct label_run *r, size_t i);
+void labels_picks(const struct label_run *r, size_t i, struct pick *picks);
+
+#endif

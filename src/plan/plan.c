@@ -1,0 +1,271 @@
+#include "plan/plan.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/nearest.h"
+#include "base/time.h"
+#include "plan/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SOLVE_LIMIT_S 10.0
+#define PARETO_LIMIT 1000
+#define ANSWER_CAP_BYTES ((size_t)64 << 20)
+
+struct plan_query plan_query_default(double (*now_s)(void))
+{
+    return (struct plan_query){
+        .goal = {.objective = SPEC_COST,
+                 .budget_usd = (double)INFINITY,
+                 .deadline_s = (double)INFINITY},
+        .solver = PLAN_EXACT,
+        .solve_limit_s = SOLVE_LIMIT_S,
+        .now_s = now_s,
+        .pinned_stage = SIZE_MAX,
+        .pinned_place = SIZE_MAX,
+    };
+}
+
+/* ---- what the question restricts ---- */
+
+static bool in_cloud(const struct plan_problem *p, const struct site *s, const void *cloud)
+{
+    const struct catalog *c = p->world.catalog;
+
+    return !strcasecmp(catalog_text(c, catalog_places(c)[s->place].cloud), cloud);
+}
+
+static bool at_place(const struct plan_problem *p, const struct site *s, const void *place)
+{
+    (void)p;
+    return s->place == *(const size_t *)place;
+}
+
+static void restrict_domain(const struct plan_problem *p,
+                            const struct plan_query *q,
+                            struct domain *d)
+{
+    for (size_t s = 0; s < p->n_stages; s++) {
+        if (q->only_cloud)
+            domain_keep(p, d, s, in_cloud, q->only_cloud);
+        if (s == q->pinned_stage)
+            domain_keep(p, d, s, at_place, &q->pinned_place);
+    }
+}
+
+/* ---- solving ---- */
+
+struct question {
+    const struct plan_problem *p;
+    const struct plan_query *query;
+    struct domain domain;
+    struct goal goal;
+    struct limits limits;
+    struct arena *arena; /* picks and choices of the answer */
+};
+
+static int run_solver(const struct question *q, struct solution *s, struct err *e)
+{
+    switch (q->query->solver) {
+    case PLAN_EXACT:
+        exact_solve(q->p, &q->domain, &q->goal, &q->limits, s);
+        if (s->found && !q->query->totals_only)
+            exact_break_ties(q->p, &q->domain, &q->goal, &q->limits, q->arena, s);
+        return 0;
+    case PLAN_GREEDY:
+        greedy_solve(q->p, &q->domain, &q->goal, s);
+        return 0;
+    case PLAN_EXHAUSTIVE:
+        return exhaustive_solve(q->p, &q->domain, &q->goal, &q->limits, q->arena, s, e);
+    }
+    return 0;
+}
+
+/* A greedy plan proves nothing by itself: the exact solver's bound stands beside it. */
+static double bound_for(const struct question *q, const struct solution *s)
+{
+    struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
+
+    if (q->query->solver == PLAN_EXACT || s->proven)
+        return s->bound;
+    exact_solve(q->p, &q->domain, &q->goal, &q->limits, &exact);
+    free(exact.picks);
+    return exact.bound;
+}
+
+static void answer_found(const struct question *q, struct solution *s, struct plan_answer *a)
+{
+    double value =
+        goal_value(&q->goal, (double)s->totals.microusd, (double)s->totals.ns[LAYER_MID]);
+    double bound = fmin(bound_for(q, s), value);
+
+    model_fill(q->p, s->picks, &a->plan);
+    a->objective = goal_public_value(&q->goal, &s->totals);
+    a->bound = goal_public_bound(&q->goal, bound);
+    a->gap = value > bound ? (value - bound) / value : 0;
+    a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
+}
+
+/* The best plan for another objective without limits. */
+static bool extreme(const struct question *q, enum spec_objective objective, struct plan_point *out)
+{
+    struct goal goal = {.objective = objective,
+                        .budget_microusd = INT64_MAX,
+                        .deadline_ns = INT64_MAX,
+                        .deadline_layer = q->goal.deadline_layer};
+    struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
+    struct solution s = {.picks = mem_zero(q->p->n_stages, sizeof *s.picks)};
+
+    exact_solve(q->p, &q->domain, &goal, &again, &s);
+    free(s.picks);
+    if (s.found)
+        *out = (struct plan_point){s.totals.microusd, (double)s.totals.ns[LAYER_MID] / NS_PER_S};
+    return s.found;
+}
+
+static const char *first_stage_without_site(const struct question *q)
+{
+    for (size_t s = 0; s < q->p->n_stages; s++)
+        if (!q->domain.n[s])
+            return q->p->stages[s].spec->name;
+    return NULL;
+}
+
+/* Which limit is in the way; the points say what there is. */
+static void explain_infeasible(const struct question *q, struct plan_answer *a)
+{
+    const struct spec_goal *g = &q->query->goal;
+    const char *homeless = first_stage_without_site(q);
+    bool over_budget = false, too_slow = false;
+    char cost[32], time[32], budget[32], deadline[32];
+
+    a->status = PLAN_INFEASIBLE;
+    a->has_points =
+        !homeless && extreme(q, SPEC_COST, &a->cheapest) && extreme(q, SPEC_TIME, &a->fastest);
+    if (!a->has_points) {
+        if (homeless)
+            snprintf(a->reason, sizeof a->reason,
+                     "stage '%s' has no offer in a place that its inputs can reach", homeless);
+        else
+            snprintf(a->reason, sizeof a->reason,
+                     "no combination of places lets the data move between the stages: the "
+                     "transfer table has no row for it");
+        return;
+    }
+    money_text(a->cheapest.cost_microusd, cost);
+    time_text(a->fastest.time_s, time);
+    if (!isinf(g->budget_usd)) {
+        money_text((int64_t)floor(fmin(g->budget_usd, MONEY_MAX_USD) * 1e6), budget);
+        over_budget = a->cheapest.cost_microusd > q->goal.budget_microusd;
+    }
+    if (!isinf(g->deadline_s)) {
+        time_text(g->deadline_s, deadline);
+        too_slow = a->fastest.time_s * NS_PER_S > (double)q->goal.deadline_ns;
+    }
+    if (over_budget)
+        snprintf(a->reason, sizeof a->reason, "the budget of %s: the cheapest plan costs %s",
+                 budget, cost);
+    else if (too_slow || (isinf(g->budget_usd) && q->query->risk_p95))
+        snprintf(a->reason, sizeof a->reason, "the deadline of %s: the fastest plan takes %s%s",
+                 deadline, time, q->query->risk_p95 ? ", and longer at the high end" : "");
+    else if (isinf(g->budget_usd))
+        snprintf(a->reason, sizeof a->reason, "the deadline of %s cannot be met", deadline);
+    else if (isinf(g->deadline_s))
+        snprintf(a->reason, sizeof a->reason, "the budget of %s cannot be met", budget);
+    else
+        snprintf(a->reason, sizeof a->reason,
+                 "the budget of %s and the deadline of %s together: each alone can be met", budget,
+                 deadline);
+}
+
+/* ---- the frontier ---- */
+
+/* Keeps the two ends and every k-th point between them. */
+static size_t thinned_index(size_t i, size_t n, size_t limit)
+{
+    return n <= limit || limit < 2 ? i : i * (n - 1) / (limit - 1);
+}
+
+static void answer_frontier(const struct question *q, struct plan_answer *a)
+{
+    size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
+    struct frontier f = {0};
+    struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
+    size_t n = 0;
+
+    a->pareto_complete = exact_frontier(q->p, &q->domain, &again, q->arena, &f);
+    for (size_t i = 0; i < f.n; i++)
+        if (goal_allows(&q->goal, &f.points[i].totals))
+            f.points[n++] = f.points[i];
+    a->pareto_thinned = n > limit;
+    a->n_pareto = n < limit ? n : limit;
+    a->pareto = mem_zero(a->n_pareto, sizeof *a->pareto);
+    for (size_t i = 0; i < a->n_pareto; i++)
+        model_fill(q->p, f.points[thinned_index(i, n, limit)].picks, &a->pareto[i]);
+    free(f.points);
+}
+
+/* ---- the answer ---- */
+
+static int answer_question(struct question *q, struct plan_answer *answer, struct err *e)
+{
+    AUTO_MEM struct pick *picks = mem_zero(q->p->n_stages, sizeof *picks);
+    struct solution s = {.picks = picks};
+
+    for (size_t i = 0; i < q->p->n_stages; i++)
+        answer->offers_considered += q->p->stages[i].n_eligible;
+    if (run_solver(q, &s, e) < 0)
+        return -1;
+    if (s.found)
+        answer_found(q, &s, answer);
+    else if (s.proven)
+        explain_infeasible(q, answer);
+    else if (q->query->solver == PLAN_GREEDY) {
+        explain_infeasible(q, answer);
+        snprintf(answer->reason, sizeof answer->reason,
+                 "the greedy plan does not keep the budget or the deadline; try --solver exact");
+    } else
+        return err_set(e, ERR_NOFIT,
+                       "no plan was found within the time limit, and none was ruled out; raise "
+                       "--solve-limit");
+    if (q->query->pareto && s.found)
+        answer_frontier(q, answer);
+    return 0;
+}
+
+int plan_solve(const struct plan_problem *p,
+               const struct plan_query *query,
+               struct plan_answer *answer,
+               struct err *e)
+{
+    double start_s = query->now_s();
+    struct question q = {.p = p,
+                         .query = query,
+                         .domain = domain_all(p),
+                         .goal = goal_from_query(query),
+                         .limits = {query->now_s, start_s + query->solve_limit_s},
+                         .arena = arena_new(ANSWER_CAP_BYTES)};
+
+    *answer = (struct plan_answer){0};
+    restrict_domain(p, query, &q.domain);
+    int result = answer_question(&q, answer, e);
+    answer->elapsed_s = query->now_s() - start_s;
+    domain_clear(p, &q.domain);
+    arena_free(q.arena);
+    if (result < 0)
+        plan_answer_clear(answer);
+    return result;
+}
+
+void plan_answer_clear(struct plan_answer *answer)
+{
+    free(answer->plan.stages);
+    for (size_t i = 0; i < answer->n_pareto; i++)
+        free(answer->pareto[i].stages);
+    free(answer->pareto);
+    *answer = (struct plan_answer){0};
+}

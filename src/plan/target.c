@@ -1,0 +1,143 @@
+#include "plan/target.h"
+
+#include <math.h>
+
+/* Sums of weighted times are rounded: a bound is trusted up to this. */
+#define RELATIVE_SLACK 1e-11
+#define ABSOLUTE_SLACK 2.0
+
+struct corner {
+    double microusd, ns; /* least cost and least time */
+};
+
+static double trusted(const struct bound *b)
+{
+    if (b->lambda == 0)
+        return b->value; /* whole micro-dollars: exact */
+    return b->value - fabs(b->value) * RELATIVE_SLACK - ABSOLUTE_SLACK;
+}
+
+static struct corner corner_of(const struct bound *bounds, size_t n)
+{
+    struct corner c = {0, 0};
+
+    for (size_t i = 0; i < n; i++)
+        if (bounds[i].lambda == 0)
+            c.microusd = fmax(c.microusd, trusted(&bounds[i]));
+        else if (isinf(bounds[i].lambda))
+            c.ns = fmax(c.ns, trusted(&bounds[i]));
+    return c;
+}
+
+static double limit_of(int64_t value)
+{
+    return value == INT64_MAX ? (double)INFINITY : (double)value;
+}
+
+static bool slanted(const struct bound *b)
+{
+    return b->lambda > 0 && !isinf(b->lambda);
+}
+
+/* Can a plan with cost < microusd and time < ns (or <= where inclusive) meet all bounds? */
+static bool box_open(const struct bound *bounds,
+                     size_t n,
+                     const struct corner *least,
+                     double microusd,
+                     double ns,
+                     bool inclusive)
+{
+    if (inclusive ? least->microusd > microusd || least->ns > ns
+                  : least->microusd >= microusd || least->ns >= ns)
+        return false;
+    if (isinf(microusd) || isinf(ns))
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (slanted(&bounds[i]) && trusted(&bounds[i]) > microusd + bounds[i].lambda * ns)
+            return false;
+    return true;
+}
+
+/* Wanted are plans between two neighbours of the frontier: cheaper than the one, faster than the
+ * other. */
+static bool outside_frontier(const struct frontier *f,
+                             const struct bound *bounds,
+                             size_t n,
+                             const struct corner *least)
+{
+    size_t low = 0, high = f->n;
+
+    while (low < high) { /* first point that costs more than the least cost */
+        size_t mid = (low + high) / 2;
+        if ((double)f->points[mid].totals.microusd > least->microusd)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    for (size_t i = low; i <= f->n; i++) {
+        double microusd = i < f->n ? (double)f->points[i].totals.microusd : (double)INFINITY;
+        double ns = i > 0 ? (double)f->points[i - 1].totals.ns[LAYER_MID] : (double)INFINITY;
+        if (ns <= least->ns)
+            break;
+        if (box_open(bounds, n, least, microusd, ns, false))
+            return true;
+    }
+    return false;
+}
+
+/* Least value on cost + lambda * time >= value, right of and above the corner. Cost times time
+ * and weighted sums are smallest at an end of that line. */
+static double least_on_line(const struct goal *g, const struct bound *b, const struct corner *c)
+{
+    double value = trusted(b);
+
+    if (value <= c->microusd + b->lambda * c->ns)
+        return goal_value(g, c->microusd, c->ns);
+    return fmin(goal_value(g, c->microusd, (value - c->microusd) / b->lambda),
+                goal_value(g, value - b->lambda * c->ns, c->ns));
+}
+
+double target_lower_bound(const struct target *t, const struct bound *bounds, size_t n)
+{
+    const struct goal *g = t->goal;
+    double budget = limit_of(g->budget_microusd), deadline = limit_of(g->deadline_ns);
+    bool time_counts = t->time_layer == LAYER_MID;
+    struct corner c = corner_of(bounds, n);
+
+    if (!box_open(bounds, n, &c, budget, deadline, true))
+        return (double)INFINITY;
+    for (size_t i = 0; i < n; i++)
+        if (slanted(&bounds[i])) {
+            if (!isinf(deadline))
+                c.microusd = fmax(c.microusd, trusted(&bounds[i]) - bounds[i].lambda * deadline);
+            if (!isinf(budget))
+                c.ns = fmax(c.ns, (trusted(&bounds[i]) - budget) / bounds[i].lambda);
+        }
+    if (!time_counts) /* the bounds speak of the high ends; the goal of the middle */
+        c.ns = 0;
+    double least = goal_value(g, c.microusd, c.ns);
+    for (size_t i = 0; i < n && time_counts; i++)
+        if (slanted(&bounds[i]) && g->objective != SPEC_COST && g->objective != SPEC_TIME)
+            least = fmax(least, least_on_line(g, &bounds[i], &c));
+    return least;
+}
+
+bool target_hopeless(const struct target *t, const struct bound *bounds, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(bounds[i].value < (double)INFINITY))
+            return true;
+    if (t->frontier) {
+        struct corner c = corner_of(bounds, n);
+        return !outside_frontier(t->frontier, bounds, n, &c);
+    }
+    double least = target_lower_bound(t, bounds, n);
+    if (isinf(least))
+        return true;
+    if (!t->has_best)
+        return false;
+    double best = goal_value(t->goal, (double)t->best.microusd, (double)t->best.ns[LAYER_MID]);
+    if (t->goal->objective == SPEC_COST)
+        return least > best; /* both are whole micro-dollars or already slack */
+    return least > best + fabs(best) * RELATIVE_SLACK;
+}

@@ -1,0 +1,29 @@
+/* target: what is still worth looking for, and when a part of the search cannot contain it. */
+#ifndef PLAN_TARGET_H
+#define PLAN_TARGET_H
+
+#include "plan/internal.h"
+
+/* Lower bounds that hold together for a set of plans: cost + lambda * time >= value, in
+ * micro-dollars and nanoseconds. lambda 0 bounds the cost, lambda INFINITY the time. */
+#define BOUNDS_MAX 8
+struct bound {
+    double lambda, value;
+};
+
+struct target {
+    const struct goal *goal;
+    int time_layer; /* whose time the bounds speak of */
+    bool has_best;
+    struct totals best; /* plans worse than this are not wanted; equally good ones are */
+    /* A frontier is wanted: only plans that none of its points equals or beats. Ascending cost,
+     * descending time; replaces goal and best. */
+    const struct frontier *frontier;
+};
+
+/* True when no plan that meets all bounds can be wanted. */
+bool target_hopeless(const struct target *t, const struct bound *bounds, size_t n);
+/* Lower bound of goal_value over plans that meet all bounds; INFINITY when there are none. */
+double target_lower_bound(const struct target *t, const struct bound *bounds, size_t n);
+
+#endif

@@ -1,0 +1,235 @@
+#include "base/mem.h"
+#include "plan/view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Several plans may have the best cost and time. The one to return is the first when stages are
+ * compared in file order by the bytes of (cloud, region, type, market, zone). Stages are settled
+ * one after the other; a choice that comes before the known plan's is taken if some plan with the
+ * same totals uses it. */
+
+struct ties {
+    const struct plan_problem *p;
+    const struct goal *goal;
+    const struct limits *limits;
+    struct arena *arena;  /* choices that are not among the sites' own */
+    struct domain domain; /* sites that plans with these totals may use; settled stages: one */
+    struct solution *known;
+    struct view view; /* of the domain as it was at first: bounds per site */
+};
+
+/* Choices of one stage at the sites still possible that can keep the totals. */
+struct candidates {
+    const struct ties *ties;
+    size_t stage;
+    struct pick *items;
+    size_t n, cap;
+};
+
+static const struct frame_var *var_of(const struct ties *t, size_t stage)
+{
+    return &t->view.frame->vars[t->view.frame->var_of_stage[stage]];
+}
+
+static const struct frame_site *frame_site_at(const struct frame_var *v,
+                                              size_t place,
+                                              size_t *index)
+{
+    for (size_t k = 0; k < v->n_sites; k++)
+        if (v->sites[k].site->place == place) {
+            *index = k;
+            return &v->sites[k];
+        }
+    return NULL;
+}
+
+static bool in_domain(const struct ties *t, size_t stage, size_t place)
+{
+    for (size_t k = 0; k < t->domain.n[stage]; k++)
+        if (t->p->stages[stage].sites[t->domain.sites[stage][k]].place == place)
+            return true;
+    return false;
+}
+
+/* What the choice costs more than the cheapest at the same site, at the level where that is
+ * least. */
+static int64_t least_extra(const struct frame_var *v,
+                           const struct frame_site *fs,
+                           const struct choice *c)
+{
+    int64_t least = INT64_MAX;
+
+    for (size_t l = 0; l < fs->n_levels; l++) {
+        struct outcome mine, other;
+        const struct level *level = &fs->levels[l];
+        if (!level->n_options || !model_outcome(v->stage, fs->site, c, level->input_s, &mine) ||
+            !model_outcome(v->stage, fs->site, level->options[0].choice, level->input_s, &other))
+            continue;
+        int64_t extra = mine.compute_microusd - other.compute_microusd;
+        least = extra < least ? extra : least;
+    }
+    return least;
+}
+
+static void collect_candidate(void *ctx, const struct choice *c)
+{
+    struct candidates *list = ctx;
+    const struct ties *t = list->ties;
+    const struct frame_var *v = var_of(t, list->stage);
+    struct bound bounds[BOUNDS_MAX];
+    size_t index;
+
+    if (!in_domain(t, list->stage, c->offer->place))
+        return;
+    const struct frame_site *fs = frame_site_at(v, c->offer->place, &index);
+    if (!fs)
+        return;
+    struct pick pick = {fs->site, c};
+    if (model_compare_choices(t->p, &pick, &t->known->picks[list->stage]) >= 0)
+        return;
+    view_site_bounds(&t->view, t->view.frame->var_of_stage[list->stage], index, bounds);
+    int64_t extra = least_extra(v, fs, c);
+    if (extra == INT64_MAX || bounds[0].value + (double)extra > (double)t->known->totals.microusd)
+        return;
+    struct choice *copy = arena_alloc(t->arena, 1, sizeof *copy);
+    if (!copy)
+        return;
+    *copy = *c;
+    list->items = mem_room(list->items, list->n, &list->cap, sizeof *list->items);
+    list->items[list->n++] = (struct pick){fs->site, copy};
+}
+
+/* Restricts a stage to one site, and to one choice there unless NULL. */
+static void settle(struct domain *d, size_t stage, size_t site, const struct choice *only)
+{
+    d->n[stage] = 1;
+    d->sites[stage][0] = site;
+    d->only[stage] = only;
+}
+
+/* Is there a plan with the known totals that uses the pick (any choice of its site where
+ * pick->choice is NULL)? If so it becomes the known one. */
+static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *pick)
+{
+    size_t site = (size_t)(pick->site - t->p->stages[stage].sites);
+    size_t n = t->domain.n[stage], first = t->domain.sites[stage][0];
+    AUTO_MEM struct pick *picks = mem_zero(t->p->n_stages, sizeof *picks);
+    struct solution s = {.found = true, .totals = t->known->totals, .picks = picks};
+
+    settle(&t->domain, stage, site, pick->choice);
+    exact_solve(t->p, &t->domain, t->goal, t->limits, &s);
+    t->domain.n[stage] = n;
+    t->domain.sites[stage][0] = first;
+    t->domain.only[stage] = NULL;
+    if (!s.found || goal_compare(t->goal, &s.totals, &t->known->totals) != 0)
+        return false;
+    memcpy(t->known->picks, picks, t->p->n_stages * sizeof *picks);
+    return true;
+}
+
+struct order {
+    const struct plan_problem *p;
+};
+
+static int by_order(const void *a, const void *b, void *ctx)
+{
+    const struct order *o = ctx;
+
+    return model_compare_choices(o->p, a, b);
+}
+
+/* True when the candidate is part of a plan with the known totals. */
+static bool try_candidate(struct ties *t, size_t stage, const struct pick *candidate)
+{
+    struct pick *known = &t->known->picks[stage];
+
+    if (candidate->site == known->site && model_no_worse(candidate->choice, known->choice)) {
+        known->choice = candidate->choice; /* no figure of the plan grows, so none changes */
+        return true;
+    }
+    return adopt_if_possible(t, stage, candidate);
+}
+
+static void settle_stage(struct ties *t, size_t stage)
+{
+    struct candidates list = {.ties = t, .stage = stage};
+    struct order order = {t->p};
+    const struct site *refused = NULL;
+
+    eligible_each(t->p, stage, collect_candidate, &list);
+    qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
+    for (size_t i = 0; i < list.n && !limits_over(t->limits); i++) {
+        const struct pick *c = &list.items[i];
+        if (c->site == refused)
+            continue;
+        /* A whole site first: most are refused at once. */
+        struct pick whole = {c->site, NULL};
+        bool new_site = i == 0 || list.items[i - 1].site != c->site;
+        if (new_site && c->site != t->known->picks[stage].site &&
+            !adopt_if_possible(t, stage, &whole)) {
+            refused = c->site;
+            continue;
+        }
+        if (model_compare_choices(t->p, c, &t->known->picks[stage]) >= 0 ||
+            try_candidate(t, stage, c))
+            break;
+    }
+    free(list.items);
+    const struct pick *known = &t->known->picks[stage];
+    settle(&t->domain, stage, (size_t)(known->site - t->p->stages[stage].sites), known->choice);
+}
+
+/* Leaves only sites that a plan with the known totals may use. */
+static bool thin_out(struct ties *t)
+{
+    struct target target = {.goal = t->goal,
+                            .time_layer = t->goal->deadline_layer,
+                            .has_best = true,
+                            .best = t->known->totals};
+    struct goal box = *t->goal;
+    struct pass pass;
+    bool too_large;
+
+    /* Equal totals mean equal cost and time, whatever the objective. */
+    box.budget_microusd = t->known->totals.microusd;
+    if (box.deadline_layer == LAYER_MID)
+        box.deadline_ns = t->known->totals.ns[LAYER_MID];
+    target.goal = &box;
+    if (!view_open(&t->view, t->p, &t->domain, t->goal->deadline_layer == LAYER_HIGH,
+                   t->goal->deadline_layer, (size_t)2000000, &too_large) ||
+        !view_pass(&t->view, 0, &pass, NULL) || view_keep(&t->view, &pass) < 0)
+        return false;
+    view_mix_path(&t->view, t->known->picks, 1);
+    if (!view_pass(&t->view, (double)INFINITY, &pass, NULL) || view_keep(&t->view, &pass) < 0)
+        return false;
+    for (size_t i = 0; i < t->p->n_stages; i++) {
+        size_t stage = t->view.frame->vars[i].index, kept = 0;
+        for (size_t k = 0; k < t->domain.n[stage]; k++) {
+            struct bound bounds[BOUNDS_MAX];
+            size_t n = view_site_bounds(&t->view, i, k, bounds);
+            if (!target_hopeless(&target, bounds, n))
+                t->domain.sites[stage][kept++] = t->domain.sites[stage][k];
+        }
+        t->domain.n[stage] = kept;
+    }
+    return true;
+}
+
+void exact_break_ties(const struct plan_problem *p,
+                      const struct domain *domain,
+                      const struct goal *goal,
+                      const struct limits *limits,
+                      struct arena *arena,
+                      struct solution *io)
+{
+    struct ties t = {.p = p, .goal = goal, .limits = limits, .arena = arena, .known = io};
+
+    t.domain = domain_copy(p, domain);
+    if (thin_out(&t))
+        for (size_t stage = 0; stage < p->n_stages && !limits_over(limits); stage++)
+            settle_stage(&t, stage);
+    view_clear(&t.view);
+    domain_clear(p, &t.domain);
+}

@@ -1,0 +1,51 @@
+/* view: a domain seen through its lower bounds: a frame, an elimination schedule, and passes over
+ * the net with cost and time weighed against each other in several ways. */
+#ifndef PLAN_VIEW_H
+#define PLAN_VIEW_H
+
+#include "plan/frame.h"
+#include "plan/labels.h"
+#include "plan/target.h"
+
+/* One weighing: cost + lambda * time, the time of each stage carrying its path weight. */
+struct pass {
+    double lambda;
+    struct net net;
+    struct net_tables tables;
+};
+
+struct view {
+    struct arena *arena;
+    struct frame *frame;
+    struct net_schedule *schedule;
+    double *path_weight; /* per variable; sums to 1 over some mixture of paths */
+    int layer;
+    struct pass passes[BOUNDS_MAX];
+    size_t n_passes;
+};
+
+/* False when the domain is empty (frame NULL) or too large (*too_large). */
+bool view_open(struct view *v,
+               const struct plan_problem *p,
+               const struct domain *d,
+               bool high,
+               int layer,
+               size_t max_work,
+               bool *too_large);
+void view_clear(struct view *v);
+
+/* Weighs the net and finds the best; its picks, when not NULL, are an assignment as good as the
+ * schedule allows. False when no assignment exists. */
+bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks);
+/* Keeps a pass for bounds: marginals and what lies outside of every group. -1: out of memory. */
+int view_keep(struct view *v, const struct pass *pass);
+
+/* Mixes the critical path of a plan into the path weights: 1/nth of it. */
+void view_mix_path(struct view *v, const struct pick *picks, size_t nth);
+
+/* Bounds that hold for every plan of the domain. */
+size_t view_bounds(const struct view *v, struct bound *out);
+/* The same for the plans with that site of that variable. */
+size_t view_site_bounds(const struct view *v, size_t var, size_t site, struct bound *out);
+
+#endif
