@@ -153,6 +153,32 @@ const char *catalog_date(const struct catalog *c)
     return catalog_text(c, c->meta->date);
 }
 
+bool catalog_source(const struct catalog *c,
+                    const char *cloud,
+                    const char **source_out,
+                    const char **date_out)
+{
+    for (size_t i = 0; i < c->n_sources; i++) {
+        const struct snapshot_source *s = &c->sources[i];
+        if (strcmp(c->strings + s->cloud, cloud) != 0)
+            continue;
+        *source_out = c->strings + s->source;
+        *date_out = c->strings + s->date;
+        return true;
+    }
+    return false;
+}
+
+size_t catalog_n_transfers(const struct catalog *c)
+{
+    return c->n_tiers;
+}
+
+size_t catalog_n_storage(const struct catalog *c)
+{
+    return c->n_storage;
+}
+
 void catalog_free(struct catalog *c)
 {
     if (!c)

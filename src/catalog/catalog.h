@@ -101,5 +101,13 @@ AUTO_DEFINE(catalog)
 const char *catalog_origin(const struct catalog *c);
 /* The date its facts were collected or imported, "2026-08-22"; "" when unknown. */
 const char *catalog_date(const struct catalog *c);
+/* The same for the offers of one cloud: "built-in", "imported" or a directory. False: not known. */
+bool catalog_source(const struct catalog *c,
+                    const char *cloud,
+                    const char **source_out,
+                    const char **date_out);
+/* Rows of transfers.csv and storage.csv. */
+size_t catalog_n_transfers(const struct catalog *c);
+size_t catalog_n_storage(const struct catalog *c);
 
 #endif

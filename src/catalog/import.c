@@ -26,14 +26,30 @@ struct import {
     bool transfers, storage; /* a file brought that table */
 };
 
-/* "aws" of aws-vms.csv.gz and of aws/vms.csv; NULL when the path does not tell. */
+static bool is_known_cloud(const char *name, size_t len)
+{
+    AUTO(catalog) struct catalog *c = catalog_open_builtin(NULL);
+
+    for (size_t i = 0; c && i < c->n_places; i++) {
+        const char *cloud = catalog_text(c, c->places[i].cloud);
+        if (strncmp(cloud, name, len) == 0 && !cloud[len])
+            return true;
+    }
+    return false;
+}
+
+/* "aws" of aws-vms.csv.gz, aws/vms.csv and, since that is a cloud we know, aws.csv; NULL when the
+ * path does not tell. */
 static char *cloud_of_path(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dash = strstr(name, "-vms.csv");
+    size_t stem = strcspn(name, ".");
 
     if (dash && dash > name)
         return strndup(name, (size_t)(dash - name));
+    if (is_known_cloud(name, stem))
+        return strndup(name, stem);
     if (!slash || strncmp(name, "vms.csv", 7) != 0)
         return NULL;
     const char *parent = slash;
