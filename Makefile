@@ -82,10 +82,13 @@ $(OUT)/builtin.snapshot: $(OUT)/mkcatalog $(wildcard data/*.csv)
 $(OUT)/builtin.o: src/catalog/builtin.S $(OUT)/builtin.snapshot
 	$(CC) -c -DSNAPSHOT='"$(OUT)/builtin.snapshot"' -o $@ $<
 
+# What several tests of a room share stands beside them, without test_ in its name.
+unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
 unit: $(UNIT)
 $(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
+	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(call unit_shared,$<) $(LIB) \
+		$(BUILTIN) $(LIBS)
 
 # tools/deps first, then a new make: the compiler may not have been there when this one started.
 demo:
