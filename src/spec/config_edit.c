@@ -244,6 +244,9 @@ static int apply(const struct edit *edit,
         put_nested(edit, depth, &nested);
         buf_puts(&nested, "}");
         replace(edit, node, buf_str(&nested), out);
+    } else if (depth == 0) {
+        return err_set(e, ERR_USAGE, "the file holds %s, not a map of settings: edit it by hand",
+                       yaml_kind_text(node));
     } else {
         const struct part *last = &edit->parts[depth - 1];
         return err_set(e, ERR_USAGE, "%s: %.*s on line %zu is %s, not a map: edit it by hand",

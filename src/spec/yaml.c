@@ -35,6 +35,7 @@ struct builder {
     size_t n_anchors, cap_anchors;
     size_t cap_documents, cap_problems;
     size_t total; /* nodes so far, aliases expanded */
+    size_t document_line;
 };
 
 __attribute__((format(printf, 3, 4))) static void problem(struct builder *b,
@@ -393,6 +394,8 @@ static int add_document(struct builder *b, const yaml_event_t *first)
     root = build_node(b, first, 1);
     if (!root)
         return -1;
+    if (root->begin == root->end) /* an empty one ends, and so begins, where the next does */
+        root->line = b->document_line;
     out->documents =
         mem_room(out->documents, out->n_documents, &b->cap_documents, sizeof *out->documents);
     out->documents[out->n_documents++] = root;
@@ -411,6 +414,8 @@ static int read_documents(struct builder *b)
             return -1;
         if (event.type == YAML_STREAM_END_EVENT)
             more = false;
+        else if (event.type == YAML_DOCUMENT_START_EVENT)
+            b->document_line = event.start_mark.line + 1;
         else if (event.type == YAML_ALIAS_EVENT || event.type == YAML_SCALAR_EVENT ||
                  event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT)
             result = add_document(b, &event);

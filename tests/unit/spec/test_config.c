@@ -1,0 +1,235 @@
+#include "spec/config.h"
+
+#include "load.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char home[] = "/tmp/tradewind-config-XXXXXX";
+
+static void write_config(const char *text)
+{
+    char path[200];
+
+    snprintf(path, sizeof path, "%s/config.yaml", home);
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+static struct config *load_text(const char *text)
+{
+    struct err e = {0};
+
+    write_config(text);
+    struct config *c = config_load(home, &e);
+    if (!c)
+        printf("# %s\n", e.text);
+    return c;
+}
+
+static bool setting(const struct config *c,
+                    const char *key,
+                    const char *value,
+                    enum config_origin origin,
+                    size_t line)
+{
+    const struct config_setting *s = config_find(c, key);
+
+    return s && same(s->value, value) && s->origin == origin && s->line == line;
+}
+
+static void defaults(void)
+{
+    struct err e = {0};
+    AUTO(config) struct config *c = config_load(home, &e);
+
+    CHECK(c != NULL, "no file: the defaults");
+    if (!c)
+        return;
+    CHECK(c->boot_s == 60 && c->local_gbit == 10 && c->uplink_gbit == 0.1 &&
+              c->preemptions_other == 0.03,
+          "boot, local and uplink rate, preemptions elsewhere");
+    CHECK(config_preemptions(c, "aws") == 0.02 && config_preemptions(c, "gcp") == 0.06 &&
+              config_preemptions(c, "azure") == 0.05 && config_preemptions(c, "lambda") == 0.03,
+          "preemptions by cloud");
+    CHECK(config_boot_s(c, "aws") == 60 && !c->throughputs && c->n_catalog_urls == 0 &&
+              c->n_regions == 0,
+          "nothing else");
+    CHECK(setting(c, "plan.boot_s", "60", CONFIG_DEFAULT, 0) &&
+              setting(c, "home", home, CONFIG_FLAG, 0) && !config_find(c, "plan"),
+          "settings know where they come from");
+    CHECK(same(c->home, home) && strstr(c->file, "/config.yaml"), "where it is");
+}
+
+static void everything(void)
+{
+    AUTO(config)
+    struct config *c = load_text(
+        "store: s3://bucket/prefix\n"
+        "endpoint: https://minio:9000\n"
+        "region: us-east-1\n"
+        "catalog: {update: [https://example.org/aws.csv.gz, https://example.org/gcp.csv]}\n"
+        "plan:\n"
+        "  boot_s: {aws: 30, other: 90}\n"
+        "  local_gbit: 25\n"
+        "  uplink_gbit: 1\n"
+        "  preemptions_per_hour: {aws: 0.5, lambda: 0, other: 0.07}\n"
+        "limits: {jobs_per_user: 4, max_usd_per_month: 500}\n"
+        "prices: {vcpu_hour: 0.031611, gb_hour: 0.004237}\n"
+        "hosts:\n"
+        "  lab: [{host: gpu1.lab, cpus: 32, memory: 256, accelerators: A100:4, price: 1.2}]\n"
+        "clouds: {aws: {regions: [us-east-1, eu-west-2]}, gcp: {regions: us-central1}}\n"
+        "throughputs: table.csv\n");
+
+    CHECK(c != NULL, "every key");
+    if (!c)
+        return;
+    CHECK(config_boot_s(c, "aws") == 30 && config_boot_s(c, "gcp") == 90, "boot by cloud");
+    CHECK(c->local_gbit == 25 && c->uplink_gbit == 1, "rates");
+    CHECK(config_preemptions(c, "aws") == 0.5 && config_preemptions(c, "gcp") == 0.06 &&
+              config_preemptions(c, "lambda") == 0 && config_preemptions(c, "other") == 0.07,
+          "preemptions over the defaults");
+    CHECK(c->n_catalog_urls == 2 && same(c->catalog_urls[1], "https://example.org/gcp.csv"),
+          "URLs");
+    CHECK(c->n_regions == 2 && same(c->regions[0].cloud, "aws") && c->regions[0].n == 2 &&
+              same(c->regions[0].regions[1], "eu-west-2") && c->regions[1].n == 1,
+          "regions, and one alone");
+    CHECK(c->throughputs && strncmp(c->throughputs, home, strlen(home)) == 0 &&
+              strstr(c->throughputs, "/table.csv"),
+          "the table lies beside the file");
+    CHECK(setting(c, "plan.preemptions_per_hour.aws", "0.5", CONFIG_FILE, 9) &&
+              setting(c, "plan.preemptions_per_hour.gcp", "0.06", CONFIG_DEFAULT, 0) &&
+              setting(c, "catalog.update.1", "https://example.org/gcp.csv", CONFIG_FILE, 4) &&
+              setting(c, "hosts.lab.0.accelerators", "A100:4", CONFIG_FILE, 13) &&
+              setting(c, "store", "s3://bucket/prefix", CONFIG_FILE, 1),
+          "settings with their lines");
+    bool sorted = true;
+    for (size_t i = 1; i < c->n_settings; i++)
+        sorted &= strcmp(c->settings[i - 1].key, c->settings[i].key) < 0;
+    CHECK(sorted, "sorted, each once");
+}
+
+static void nothing_said(void)
+{
+    static const char *const texts[] = {"", "# nothing\n", "---\n", "{}\n", "plan:\ncatalog: ~\n"};
+
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        AUTO(config) struct config *c = load_text(texts[i]);
+        CHECK(c && c->boot_s == 60, "a file that says nothing (%zu)", i);
+    }
+}
+
+static void wrong(void)
+{
+    static const struct refused cases[] = {
+        {"plan:\n  boot_z: 60\n", 2, "\"plan.boot_z\": did you mean boot_s?"},
+        {"paln: {}\n", 1, "did you mean plan?"},
+        {"plan: {boot_s: -1}\n", 1, "cannot be negative"},
+        {"plan: {boot_s: long}\n", 1, "\"long\" is no duration"},
+        {"plan: {boot_s: {aws: x}}\n", 1, "plan.boot_s.aws: \"x\" is not a number"},
+        {"plan: {local_gbit: 0}\n", 1, "must be above 0"},
+        {"plan: {uplink_gbit: fast}\n", 1, "\"fast\" is not a number"},
+        {"plan: {preemptions_per_hour: 3}\n", 1, "must be a map, not text"},
+        {"plan: {preemptions_per_hour: {aws: -1}}\n", 1, "out of range"},
+        {"plan: []\n", 1, "plan: must be a map, not a list"},
+        {"catalog: {update: [ftp://x]}\n", 1, "\"ftp://x\" is not an https://"},
+        {"catalog: {update: {a: b}}\n", 1, "must be a list, not a map"},
+        {"limits: {jobs_per_user: 0}\n", 1, "out of range"},
+        {"limits: {jobs_per_user: 1.5}\n", 1, "not a whole number"},
+        {"limits: {max_usd_per_month: -1}\n", 1, "not an amount"},
+        {"prices: {vcpu_hours: 1}\n", 1, "did you mean vcpu_hour?"},
+        {"hosts: {lab: {host: x}}\n", 1, "must be a list of hosts"},
+        {"hosts:\n  lab:\n    - {cpus: 3}\n", 3, "needs host"},
+        {"hosts: {lab: [{host: x, gpus: 3}]}\n", 1, "unknown field \"hosts.lab[0].gpus\""},
+        {"clouds: {aws: {zones: [a]}}\n", 1, "unknown field \"clouds.aws.zones\""},
+        {"clouds: {aws: {regions: [[a]]}}\n", 1, "must be text"},
+        {"store: /data\n", 1, "neither dir:PATH nor s3://"},
+        {"throughputs: [a]\n", 1, "must be text"},
+        {"store: dir:a\nstore: dir:b\n", 2, "stands twice: first on line 1"},
+        {"plan: {}\n---\nplan: {}\n", 3, "a second document"},
+        {"- plan\n", 1, "must be a map"},
+        {"plan: {\n", 2, "not YAML"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct err e = {0};
+        char place[300];
+        write_config(cases[i].text);
+        struct config *c = config_load(home, &e);
+        snprintf(place, sizeof place, "%s/config.yaml:%zu: ", home, cases[i].line);
+        CHECK(!c && e.kind == ERR_USAGE && strncmp(e.text, place, strlen(place)) == 0 &&
+                  strstr(e.text, cases[i].part),
+              "line %zu: %s", cases[i].line, cases[i].part);
+        if (!c && !strstr(e.text, cases[i].part))
+            printf("# %s\n", e.text);
+        config_free(c);
+    }
+}
+
+static void keys(void)
+{
+    static const struct {
+        const char *key, *problem; /* NULL: known */
+    } cases[] = {
+        {"plan.boot_s", NULL},
+        {"plan.boot_s.aws", NULL},
+        {"plan", NULL},
+        {"hosts.lab", NULL},
+        {"clouds.aws.regions", NULL},
+        {"store", NULL},
+        {"plan.boot", "did you mean plan.boot_s?"},
+        {"pln.boot_s", "did you mean plan.boot_s?"},
+        {"stroe", "did you mean store?"},
+        {"kitchen", "config show lists them"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct err e = {0};
+        int result = config_check_key(cases[i].key, &e);
+        CHECK(cases[i].problem ? result < 0 && strstr(e.text, cases[i].problem) : result == 0,
+              "key %s", cases[i].key);
+    }
+}
+
+static void where(void)
+{
+    struct err e = {0};
+
+    write_config("");
+    setenv("TRADEWIND_HOME", home, 1);
+    AUTO(config) struct config *c = config_load(NULL, &e);
+    CHECK(c && same(c->home, home) && setting(c, "home", home, CONFIG_ENVIRONMENT, 0),
+          "TRADEWIND_HOME says where");
+    setenv("TRADEWIND_HOME", "", 1);
+    setenv("HOME", "/nowhere", 1);
+    AUTO(config) struct config *d = config_load(NULL, &e);
+    CHECK(d && same(d->home, "/nowhere/.tradewind") &&
+              setting(d, "home", "/nowhere/.tradewind", CONFIG_DEFAULT, 0),
+          "otherwise it is in the user's home");
+    CHECK(same(config_origin_text(CONFIG_DEFAULT), "default") &&
+              same(config_origin_text(CONFIG_FILE), "file") &&
+              same(config_origin_text(CONFIG_ENVIRONMENT), "environment") &&
+              same(config_origin_text(CONFIG_FLAG), "flag"),
+          "origins in words");
+}
+
+int main(void)
+{
+    char path[200];
+
+    if (!mkdtemp(home))
+        return TAP_SKIP_ALL("no scratch directory");
+    defaults();
+    everything();
+    nothing_said();
+    wrong();
+    keys();
+    where();
+    snprintf(path, sizeof path, "%s/config.yaml", home);
+    unlink(path);
+    rmdir(home);
+    return TAP_DONE();
+}
