@@ -76,15 +76,27 @@ static int compare_variant(const void *key, const void *element)
     return strcmp(key, ((const struct variant *)element)->folded);
 }
 
+static const struct variant *find_variant(const char *folded)
+{
+    return bsearch(folded, name_variants, sizeof name_variants / sizeof *name_variants,
+                   sizeof *name_variants, compare_variant);
+}
+
 const char *catalog_accelerator(const char *listed)
 {
     char folded[FOLDED_BYTES];
-    const struct variant *known = NULL;
+    const struct variant *known = *listed && fold(listed, folded) ? find_variant(folded) : NULL;
 
-    if (*listed && fold(listed, folded))
-        known = bsearch(folded, name_variants, sizeof name_variants / sizeof *name_variants,
-                        sizeof *name_variants, compare_variant);
     return known ? known->name : listed;
+}
+
+/* Folds the name that the catalog would use for it. */
+static bool fold_known(const char *name, char out[static FOLDED_BYTES])
+{
+    if (!fold(name, out))
+        return false;
+    const struct variant *known = find_variant(out);
+    return !known || fold(known->name, out);
 }
 
 bool catalog_same_accelerator(const char *asked, const char *listed)
@@ -93,6 +105,5 @@ bool catalog_same_accelerator(const char *asked, const char *listed)
 
     if (strcasecmp(asked, listed) == 0)
         return true;
-    return fold(catalog_accelerator(asked), a) && fold(catalog_accelerator(listed), b) &&
-           strcmp(a, b) == 0;
+    return fold_known(asked, a) && fold_known(listed, b) && strcmp(a, b) == 0;
 }

@@ -160,9 +160,20 @@ static bool offer_meets(const struct plan_world *w,
     return true; /* not a question about the offer */
 }
 
+/* Which accelerators asked for are the same as a listed one, by the listed one's text offset:
+ * comparing names is slow, and a catalog has a thousand kinds but some eighty names. */
+#define NAME_SLOTS 256
+#define ASKED_MAX 64
+struct name_memo {
+    uint32_t listed;
+    bool known;
+    uint64_t same; /* bit i: resources->accelerators[i] */
+};
+
 /* One alternative made ready: which places it allows is looked up once, not once an offer. */
 struct filter {
     const struct spec_resources *resources;
+    struct name_memo names[NAME_SLOTS];
     bool *place_allowed;
     bool market[2]; /* on demand, spot */
     double hourly_limit;
@@ -210,9 +221,52 @@ static bool filter_offer(const struct filter *f,
 }
 
 struct visitor {
+    const size_t *places; /* only these, ascending, or NULL = all */
+    size_t n_places;
     void (*visit)(void *ctx, const struct choice *c);
     void *ctx;
 };
+
+/* First offer of the kind at the place or behind it: within a kind, offers stand in the order of
+ * places. */
+static uint32_t first_at(const struct catalog *c, const struct catalog_kind *k, size_t place)
+{
+    const struct catalog_offer *offers = catalog_offers(c) + k->first_offer;
+    uint32_t low = 0, high = k->n_offers;
+
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (offers[mid].place < place)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool stands_at(const struct catalog *c,
+                      const struct catalog_kind *k,
+                      const struct visitor *v)
+{
+    const struct catalog_offer *offers = catalog_offers(c) + k->first_offer;
+
+    for (size_t i = 0; i < v->n_places; i++) {
+        if (catalog_places(c)[v->places[i]].cloud != k->cloud)
+            continue;
+        uint32_t at = first_at(c, k, v->places[i]);
+        if (at < k->n_offers && offers[at].place == v->places[i])
+            return true;
+    }
+    return false;
+}
+
+static bool wanted_place(const struct visitor *v, size_t place)
+{
+    for (size_t i = 0; i < v->n_places; i++)
+        if (v->places[i] == place)
+            return true;
+    return !v->places;
+}
 
 static void visit_offers(const struct plan_problem *p,
                          const struct spec_stage *stage,
@@ -230,6 +284,8 @@ static void visit_offers(const struct plan_problem *p,
     double usual_rate = config_preemptions(w->config, cloud);
     for (uint32_t i = 0; i < kind->n_offers; i++) {
         c.offer = &catalog_offers(w->catalog)[kind->first_offer + i];
+        if (!wanted_place(v, c.offer->place))
+            continue;
         for (int spot = 0; spot < 2; spot++) {
             bool wanted = false;
             for (size_t f = 0; f < n_filters && !wanted; f++)
@@ -247,7 +303,7 @@ static void visit_offers(const struct plan_problem *p,
 
 static void visit_filtered(const struct plan_problem *p,
                            const struct spec_stage *stage,
-                           const struct filter *filters,
+                           struct filter *filters,
                            size_t n,
                            const struct visitor *v)
 {
@@ -257,6 +313,8 @@ static void visit_filtered(const struct plan_problem *p,
     for (size_t k = 0; k < catalog_n_kinds(c); k++) {
         const struct catalog_kind *kind = &catalog_kinds(c)[k];
         size_t n_passed = 0;
+        if (v->places && !stands_at(c, kind, v))
+            continue;
         for (size_t f = 0; f < n; f++)
             if (filter_kind(&filters[f], &p->world, kind))
                 passed[n_passed++] = &filters[f];
@@ -273,18 +331,20 @@ static void note_any(void *ctx, const struct choice *c)
 
 void eligible_each(const struct plan_problem *p,
                    size_t stage,
+                   const size_t *places,
+                   size_t n_places,
                    void (*visit)(void *ctx, const struct choice *c),
                    void *ctx)
 {
     const struct spec_stage *s = p->stages[stage].spec;
     AUTO_MEM struct filter *filters = mem_zero(s->n_alternatives, sizeof *filters);
-    const struct visitor v = {visit, ctx};
+    const struct visitor v = {places, n_places, visit, ctx};
 
     for (size_t i = 0; i < s->n_alternatives; i++)
         filter_init(&filters[i], &p->world, &s->alternatives[i]);
     if (s->ordered) {
         bool any = false;
-        const struct visitor look = {note_any, &any};
+        const struct visitor look = {NULL, 0, note_any, &any};
         for (size_t i = 0; i < s->n_alternatives && !any; i++) {
             visit_filtered(p, s, &filters[i], 1, &look);
             if (any)

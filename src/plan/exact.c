@@ -404,7 +404,7 @@ static size_t branch_stage(const struct search *s, const struct domain *d, bool 
     return best;
 }
 
-static void explore(struct search *s, const struct domain *from, double known_bound);
+static void explore(struct search *s, struct domain *d, double known_bound);
 
 /* Where it is (the plan in s->scratch), then anywhere else. */
 static void branch(struct search *s, const struct domain *d, bool shared, double bound)
@@ -475,31 +475,32 @@ static bool prepare(struct search *s, struct domain *d, struct view *v, double *
     }
 }
 
-static void explore(struct search *s, const struct domain *from, double known_bound)
+/* Thins the domain out on the way. */
+static void explore(struct search *s, struct domain *d, double known_bound)
 {
-    struct domain d = domain_copy(s->p, from);
     struct view v = {0};
     double bound = known_bound;
 
     if (s->stopped || (known_bound > 0 && limits_over(s->limits))) {
         leave_open(s, bound);
-    } else if (prepare(s, &d, &v, &bound)) {
-        enum node_state state = NODE_BRANCH;
-        bool shared = v.frame->shared, exact = v.schedule->exact;
-        if (exact)
-            state = solve_node(s, &v);
-        else
-            view_pass(&v, 0, &v.passes[0], s->scratch);
-        view_clear(&v);
-        if (state == NODE_STOPPED)
-            leave_open(s, bound);
-        else if (state == NODE_BRANCH)
-            branch(s, &d, shared && exact, bound);
+        return;
     }
-    domain_clear(s->p, &d);
+    if (!prepare(s, d, &v, &bound))
+        return;
+    enum node_state state = NODE_BRANCH;
+    bool shared = v.frame->shared, exact = v.schedule->exact;
+    if (exact)
+        state = solve_node(s, &v);
+    else
+        view_pass(&v, 0, &v.passes[0], s->scratch);
+    view_clear(&v);
+    if (state == NODE_STOPPED)
+        leave_open(s, bound);
+    else if (state == NODE_BRANCH)
+        branch(s, d, shared && exact, bound);
 }
 
-static void search_run(struct search *s, const struct domain *domain)
+static void search_run(struct search *s, struct domain *domain)
 {
     s->scratch = mem_zero(s->p->n_stages, sizeof *s->scratch);
     s->open_bound = (double)INFINITY;
@@ -510,7 +511,7 @@ static void search_run(struct search *s, const struct domain *domain)
 }
 
 void exact_solve(const struct plan_problem *p,
-                 const struct domain *domain,
+                 struct domain *domain,
                  const struct goal *goal,
                  const struct limits *limits,
                  struct solution *out)
@@ -543,7 +544,9 @@ bool exact_frontier(const struct plan_problem *p,
     struct search s = {
         .p = p, .goal = &anything, .limits = limits, .frontier = out, .frontier_arena = arena};
 
+    struct domain d = domain_copy(p, domain);
     s.target.frontier = out;
-    search_run(&s, domain);
+    search_run(&s, &d);
+    domain_clear(p, &d);
     return !s.stopped;
 }

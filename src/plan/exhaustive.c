@@ -112,7 +112,7 @@ int exhaustive_solve(const struct plan_problem *p,
     en.cap = mem_zero(p->n_stages, sizeof *en.cap);
     en.picks = mem_zero(p->n_stages, sizeof *en.picks);
     for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
-        eligible_each(p, en.stage, collect, &en);
+        eligible_each(p, en.stage, NULL, 0, collect, &en);
         qsort_r(en.choices[en.stage], en.n[en.stage], sizeof **en.choices, by_order,
                 (void *)(uintptr_t)p);
     }

@@ -98,9 +98,11 @@ struct plan_problem {
 /* ---- eligible.c: which offers a stage may use ---- */
 
 /* Calls visit for every eligible (offer, market) of the stage, kinds and offers in catalog order,
- * on demand before spot. */
+ * on demand before spot; where places is not NULL, only at those (ascending). */
 void eligible_each(const struct plan_problem *p,
                    size_t stage,
+                   const size_t *places,
+                   size_t n_places,
                    void (*visit)(void *ctx, const struct choice *c),
                    void *ctx);
 /* Says why the set is empty and what comes nearest; returns -1. */
@@ -215,9 +217,10 @@ void domain_keep(const struct plan_problem *p,
 void domain_clear(const struct plan_problem *p, struct domain *d);
 
 /* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
- * out->picks is then only written when such a plan is found again. */
+ * out->picks is then only written when such a plan is found again. The domain loses sites that
+ * only worse plans use. */
 void exact_solve(const struct plan_problem *p,
-                 const struct domain *domain,
+                 struct domain *domain,
                  const struct goal *goal,
                  const struct limits *limits,
                  struct solution *out);

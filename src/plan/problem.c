@@ -230,7 +230,7 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
     struct collector col = {.problem = p, .by_place = by_place};
     int result = 0;
 
-    eligible_each(p, s, collect_choice, &col);
+    eligible_each(p, s, NULL, 0, collect_choice, &col);
     stage->n_eligible = col.n_eligible;
     stage->sites = arena_alloc(p->arena, n_places, sizeof *stage->sites);
     stage->site_places = arena_alloc(p->arena, n_places, sizeof *stage->site_places);

@@ -45,14 +45,6 @@ static const struct frame_site *frame_site_at(const struct frame_var *v,
     return NULL;
 }
 
-static bool in_domain(const struct ties *t, size_t stage, size_t place)
-{
-    for (size_t k = 0; k < t->domain.n[stage]; k++)
-        if (t->p->stages[stage].sites[t->domain.sites[stage][k]].place == place)
-            return true;
-    return false;
-}
-
 /* What the choice costs more than the cheapest at the same site, at the level where that is
  * least. */
 static int64_t least_extra(const struct frame_var *v,
@@ -81,8 +73,6 @@ static void collect_candidate(void *ctx, const struct choice *c)
     struct bound bounds[BOUNDS_MAX];
     size_t index;
 
-    if (!in_domain(t, list->stage, c->offer->place))
-        return;
     const struct frame_site *fs = frame_site_at(v, c->offer->place, &index);
     if (!fs)
         return;
@@ -114,15 +104,13 @@ static void settle(struct domain *d, size_t stage, size_t site, const struct cho
 static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *pick)
 {
     size_t site = (size_t)(pick->site - t->p->stages[stage].sites);
-    size_t n = t->domain.n[stage], first = t->domain.sites[stage][0];
     AUTO_MEM struct pick *picks = mem_zero(t->p->n_stages, sizeof *picks);
     struct solution s = {.found = true, .totals = t->known->totals, .picks = picks};
 
-    settle(&t->domain, stage, site, pick->choice);
-    exact_solve(t->p, &t->domain, t->goal, t->limits, &s);
-    t->domain.n[stage] = n;
-    t->domain.sites[stage][0] = first;
-    t->domain.only[stage] = NULL;
+    struct domain trial = domain_copy(t->p, &t->domain);
+    settle(&trial, stage, site, pick->choice);
+    exact_solve(t->p, &trial, t->goal, t->limits, &s);
+    domain_clear(t->p, &trial);
     if (!s.found || goal_compare(t->goal, &s.totals, &t->known->totals) != 0)
         return false;
     memcpy(t->known->picks, picks, t->p->n_stages * sizeof *picks);
@@ -158,7 +146,10 @@ static void settle_stage(struct ties *t, size_t stage)
     struct order order = {t->p};
     const struct site *refused = NULL;
 
-    eligible_each(t->p, stage, collect_candidate, &list);
+    AUTO_MEM size_t *places = mem_zero(t->domain.n[stage], sizeof *places);
+    for (size_t k = 0; k < t->domain.n[stage]; k++)
+        places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
+    eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
     qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
     for (size_t i = 0; i < list.n && !limits_over(t->limits); i++) {
         const struct pick *c = &list.items[i];
