@@ -153,6 +153,9 @@ void chart_frontier_text(FILE *out,
     fprintf(out, "%*s\n", LABEL_COLUMNS, "cost, USD");
     print_rows(out, &c, &cost);
     print_time_axis(out, &c, &time);
-    fprintf(out, "%*s time, %s   %s a plan   %s this plan\n", LABEL_COLUMNS, "", time.unit_name,
-            c.utf8 ? "\xe2\x97\x8f" : "o", c.utf8 ? "\xe2\x97\x86" : "X");
+    fprintf(out, "%*s time, %s   %s a plan", LABEL_COLUMNS, "", time.unit_name,
+            c.utf8 ? "\xe2\x97\x8f" : "o");
+    if (f->chosen < f->n)
+        fprintf(out, "   %s this plan", c.utf8 ? "\xe2\x97\x86" : "X");
+    fputc('\n', out);
 }

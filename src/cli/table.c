@@ -112,6 +112,14 @@ static void measure(const struct table *t, size_t max_columns, size_t *widths)
     }
 }
 
+size_t table_least_width(const struct table *t)
+{
+    AUTO_MEM size_t *widths = mem_zero(t->n_columns, sizeof *widths);
+
+    measure(t, 0, widths);
+    return sum_width(widths, t->n_columns);
+}
+
 static void put_spaces(struct buf *line, size_t n)
 {
     while (n-- > 0)
@@ -160,7 +168,7 @@ static void print_titles(const struct table *t,
                          const struct text_look *look)
 {
     AUTO_CLEAR(buf) struct buf line;
-    const char **titles = mem_zero(t->n_columns, sizeof *titles);
+    AUTO_MEM const char **titles = mem_zero(t->n_columns, sizeof *titles);
 
     for (size_t i = 0; i < t->n_columns; i++)
         titles[i] = t->columns[i].title;
@@ -170,7 +178,6 @@ static void print_titles(const struct table *t,
         fprintf(out, "%*s\033[1m%s\033[0m\n", (int)indent, "", buf_str(&line));
     else
         print_line(out, indent, &line);
-    free(titles);
 }
 
 void table_print(const struct table *t,
@@ -179,7 +186,7 @@ void table_print(const struct table *t,
                  size_t max_columns,
                  const struct text_look *look)
 {
-    size_t *widths = mem_zero(t->n_columns, sizeof *widths);
+    AUTO_MEM size_t *widths = mem_zero(t->n_columns, sizeof *widths);
 
     assert(t->n_cells % t->n_columns == 0);
     measure(t, max_columns > indent ? max_columns - indent : 0, widths);
@@ -193,5 +200,4 @@ void table_print(const struct table *t,
             put_rule(&line, sum_width(widths, t->n_columns), look);
         print_line(out, indent, &line);
     }
-    free(widths);
 }

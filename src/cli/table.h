@@ -31,6 +31,9 @@ void table_printf(struct table *t, const char *fmt, ...) __attribute__((format(p
 /* A line across, between the rows above and the rows below. */
 void table_rule(struct table *t);
 
+/* Columns it takes once everything that may be cut is cut. */
+size_t table_least_width(const struct table *t);
+
 /* Prints the titles and the rows put so far, at most max_columns wide as far as the columns that
  * may be cut allow; every line begins with indent spaces. */
 void table_print(const struct table *t,

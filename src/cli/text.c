@@ -130,14 +130,15 @@ void text_put(struct buf *b, const char *s, size_t max_columns, bool utf8)
 
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look)
 {
-    size_t column = 0;
+    size_t column = strspn(s, " ");
     bool fresh = true; /* no word on this line yet */
 
+    fprintf(out, "%*s", (int)column, "");
     for (s += strspn(s, " \n"); *s; s += strspn(s, " \n")) {
         AUTO_CLEAR(buf) struct buf word;
         AUTO_MEM char *piece = mem_printf("%.*s", (int)strcspn(s, " \n"), s);
         buf_init(&word, WORD_MAX_BYTES);
-        text_put(&word, piece, SIZE_MAX, look->utf8);
+        text_put(&word, piece, TEXT_COLUMNS - indent, look->utf8);
         size_t width = text_width(buf_str(&word));
         if (!fresh && column + 1 + width > TEXT_COLUMNS) {
             fprintf(out, "\n%*s", (int)indent, "");

@@ -27,8 +27,9 @@ size_t text_width(const char *s);
  */
 void text_put(struct buf *b, const char *s, size_t max_columns, bool utf8);
 
-/* Prints a paragraph broken at spaces within TEXT_COLUMNS; lines after the first begin with
- * `indent` spaces. The same care as text_put for what it holds. */
+/* Prints a paragraph broken at spaces within TEXT_COLUMNS: the first line begins with the spaces
+ * that s begins with, all others with `indent`. A word longer than a line is cut; the same care as
+ * text_put for what it holds. */
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look);
 
 #endif

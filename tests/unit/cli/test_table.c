@@ -63,6 +63,7 @@ int main(void)
           "prep...  gcp/us-central1  0.05\n"
           "------------------------------\n"
           "total                     1234\n");
+    CHECK(table_least_width(t) == 18, "the least width: 5, 5 and 4 columns with gaps");
     check("then the next, none below its least", printed(t, 0, 10, ascii),
           "stage  where   usd\n"
           "pr...  gc...  0.05\n"

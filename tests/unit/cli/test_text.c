@@ -64,12 +64,12 @@ static void check_paragraph(void)
 
     memset(word, 'x', sizeof word - 1);
     word[sizeof word - 1] = '\0';
-    snprintf(text, sizeof text, "one  two\nthree %.90s four %s five", word, word);
+    snprintf(text, sizeof text, " one  two\nthree %.90s four %s five", word, word);
     text_paragraph(out, text, 2, &(struct text_look){0});
     fclose(out);
-    /* "one two three" and 90 x are 104 columns; a word longer than a line stays whole. */
+    /* "one two three" and 90 x are 105 columns; a word longer than a line is cut. */
     char want[512];
-    snprintf(want, sizeof want, "one two three\n  %.90s four\n  %s\n  five\n", word, word);
+    snprintf(want, sizeof want, " one two three\n  %.90s four\n  %.95s...\n  five\n", word, word);
     CHECK(!strcmp(printed, want), "a paragraph breaks at spaces and is indented");
     free(printed);
 }
