@@ -4,18 +4,11 @@
 
 /* Commands of one group stand together: completion counts on it. */
 const struct command *const commands[] = {
-    &command_plan,
-    &command_catalog_import,
-    &command_catalog_info,
-    &command_catalog_list,
-    &command_catalog_show,
-    &command_catalog_export,
-    &command_catalog_update,
-    &command_catalog_reset,
-    &command_config_get,
-    &command_config_set,
-    &command_config_show,
-    &command_completion,
-    &command_help,
-    NULL,
+    &command_plan,           &command_catalog_import,
+    &command_catalog_info,   &command_catalog_list,
+    &command_catalog_show,   &command_catalog_export,
+    &command_catalog_update, &command_catalog_reset,
+    &command_config_get,     &command_config_set,
+    &command_config_show,    &command_completion,
+    &command_help,           NULL,
 };

@@ -60,8 +60,7 @@ void cli_plan_print_explain(const struct cli_plan *p,
     if (shown > 0)
         table_print(t, out, 0, TEXT_COLUMNS, look);
     if (others->n - impossible > shown)
-        fprintf(out, "%zu more places add more; --json lists them all.\n",
-                others->n - impossible - shown);
+        fprintf(out, "%zu more places; --json lists them all.\n", others->n - impossible - shown);
 }
 
 void cli_plan_print_what_if(const struct cli_plan_others *others,

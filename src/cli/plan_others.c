@@ -200,6 +200,7 @@ static int ask_what_if(const struct cli_plan *p,
         return 0;
     }
     query.solve_limit_s = cli_plan_remaining_s(end_s);
+    query.totals_only = true;
     return ask_other(p, problem, &query, other, e);
 }
 

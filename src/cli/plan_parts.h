@@ -29,7 +29,7 @@ struct cli_plan_settings {
 /* key: "objective", "budget", "deadline", "market", "cloud", "region", "max-hourly", "risk",
  * "solver". ERR_USAGE that quotes the value, or names the nearest key. */
 int cli_plan_set(struct cli_plan_settings *s, const char *key, const char *value, struct err *e);
-/* "cost", "weighted:0.3". Written into out and returned. */
+/* "cost", "weighted:0.3"; out is where the text stands if it is not a fixed one. */
 const char *cli_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
 const char *cli_plan_solver_text(enum plan_solver solver);
 const char *cli_plan_status_text(enum plan_status status);
@@ -137,12 +137,13 @@ void cli_plan_print_what_if(const struct cli_plan_others *others,
                             const struct text_look *look);
 void cli_plan_print_pareto(const struct cli_plan *p, FILE *out, const struct text_look *look);
 
-/* "aws/us-east-1", with "/zone" when offer is given and says one. Caller frees. */
+/* "aws/us-east-1"; with the zone when offer is given and says one: "aws/us-east-1a", or
+ * "aws/us-east-1/zone" when its name does not begin with the region's. Caller frees. */
 char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer);
 /* "g5.xlarge", "4 x g5.xlarge". Caller frees. */
 char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s);
-/* Written into out and returned: "4:03:20", for columns of times under one another; "218,004";
- * "+$1.00"; "-3 m 20 s". */
+/* Fixed, or written into out: "4:03:20", for columns of times under one another; "218,004";
+ * "+$1.00" or "same"; "-3 m 20 s" or "same". */
 const char *cli_plan_clock_text(double seconds, char out[static 32]);
 const char *cli_plan_count_text(size_t n, char out[static 32]);
 const char *cli_plan_delta_money(int64_t microusd, char out[static 40]);

@@ -85,7 +85,11 @@ int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
         return -1;
     struct plan_query query = cli_plan_query(p, &p->settings);
     query.pareto = pareto;
-    return plan_solve(p->problem, &query, &p->answer, e);
+    if (plan_solve(p->problem, &query, &p->answer, e) < 0)
+        return -1;
+    if (p->answer.status != PLAN_INFEASIBLE)
+        plan_note_guesses(p->problem, &p->answer.plan, &p->guesses);
+    return 0;
 }
 
 static const char *cloud_of(const struct cli_plan *p, size_t place)
@@ -136,6 +140,7 @@ static int ask_single(const struct cli_plan *p,
         return 1;
     }
     query.only_cloud = cloud;
+    query.totals_only = true;
     query.solve_limit_s = limit_s;
     if (plan_solve(p->problem, &query, &answer, e) < 0)
         return -1;

@@ -43,39 +43,75 @@ static void print_guesses(const struct guess_list *g, FILE *out, const struct te
     fputs("\nGuessed\n", out);
     for (size_t i = 0; i < g->n; i++) {
         AUTO_MEM char *line =
-            mem_printf("- %s: %s (%s)", g->items[i].what, g->items[i].value, g->items[i].why);
-        fputs("  ", out);
+            mem_printf("  - %s: %s (%s)", g->items[i].what, g->items[i].value, g->items[i].why);
         text_paragraph(out, line, 4, look);
     }
 }
 
-static void put_stage(struct table *t,
-                      const struct cli_plan *p,
-                      const struct plan_stage *s,
-                      bool storage)
+#define N_WHERE 4 /* columns: stage, where, machine, market */
+#define N_WHEN 5  /* columns: start, takes, compute, transfer, storage */
+
+static void put_where(struct table *t, const struct cli_plan *p, const struct plan_stage *s)
 {
     AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, s->offer);
     AUTO_MEM char *machine = cli_plan_machine_text(p, s);
-    char text[32];
 
     table_put(t, p->spec->stages[s->stage].name);
     table_put(t, place);
     table_put(t, machine);
     table_put(t, cli_plan_market_text(s->spot));
+}
+
+static void put_when(struct table *t, const struct plan_stage *s, bool with_storage)
+{
+    char text[32];
+
     table_put(t, cli_plan_clock_text(s->start_s, text));
     table_put(t, cli_plan_clock_text(s->finish_s - s->start_s, text));
     cli_plan_put_dollars(t, s->compute_microusd);
     cli_plan_put_dollars(t, s->transfer_microusd);
-    if (storage)
+    if (with_storage)
         cli_plan_put_dollars(t, s->storage_microusd);
 }
 
+/* The last row; n_before columns stand before start. */
+static void put_sums(struct table *t, const struct plan *plan, size_t n_before, bool with_storage)
+{
+    int64_t compute = 0, transfer = 0, storage = 0;
+    char text[32];
+
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        compute += plan->stages[i].compute_microusd;
+        transfer += plan->stages[i].transfer_microusd;
+        storage += plan->stages[i].storage_microusd;
+    }
+    table_rule(t);
+    table_put(t, "total");
+    for (size_t i = 1; i <= n_before; i++)
+        table_put(t, "");
+    table_put(t, cli_plan_clock_text(plan->time_s, text));
+    cli_plan_put_dollars(t, compute);
+    cli_plan_put_dollars(t, transfer);
+    if (with_storage)
+        cli_plan_put_dollars(t, storage);
+}
+
+static bool keeps_something(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_stages; i++)
+        if (plan->stages[i].storage_microusd > 0)
+            return true;
+    return false;
+}
+
+/* Places and machines are there to be copied, so only names of stages are ever cut: where all
+ * columns do not fit side by side, what and when become two tables. */
 static void print_stages(const struct cli_plan *p, FILE *out, const struct text_look *look)
 {
-    static const struct table_column columns[] = {
-        {"stage", .cut_rank = 1, .least = 10},
-        {"where", .cut_rank = 2, .least = 12},
-        {"machine", .cut_rank = 2, .least = 12},
+    static const struct table_column columns[N_WHERE + N_WHEN] = {
+        {"stage", .cut_rank = 1, .least = 12},
+        {.title = "where"},
+        {.title = "machine"},
         {.title = "market"},
         {"start", .right = true},
         {"takes", .right = true},
@@ -84,31 +120,32 @@ static void print_stages(const struct cli_plan *p, FILE *out, const struct text_
         {"storage", .right = true},
     };
     const struct plan *plan = &p->answer.plan;
-    int64_t compute = 0, transfer = 0, storage = 0;
+    bool with_storage = keeps_something(plan);
+    size_t n_when = N_WHEN - !with_storage;
+    AUTO(table) struct table *all = table_new(columns, N_WHERE + n_when);
+    AUTO(table) struct table *where = table_new(columns, N_WHERE);
+    struct table_column when_columns[1 + N_WHEN] = {columns[0]};
 
+    memcpy(when_columns + 1, columns + N_WHERE, N_WHEN * sizeof *columns);
+    AUTO(table) struct table *when = table_new(when_columns, 1 + n_when);
     for (size_t i = 0; i < plan->n_stages; i++) {
-        compute += plan->stages[i].compute_microusd;
-        transfer += plan->stages[i].transfer_microusd;
-        storage += plan->stages[i].storage_microusd;
+        const struct plan_stage *s = &plan->stages[i];
+        put_where(all, p, s);
+        put_when(all, s, with_storage);
+        put_where(where, p, s);
+        table_put(when, p->spec->stages[s->stage].name);
+        put_when(when, s, with_storage);
     }
-    /* Most pipelines keep nothing, and the column's width is better spent on names. */
-    bool with_storage = storage > 0;
-    AUTO(table)
-    struct table *t = table_new(columns, sizeof columns / sizeof columns[0] - !with_storage);
-    for (size_t i = 0; i < plan->n_stages; i++)
-        put_stage(t, p, &plan->stages[i], with_storage);
-    table_rule(t);
-    char text[32];
-    table_put(t, "total");
-    for (size_t i = 0; i < 4; i++)
-        table_put(t, "");
-    table_put(t, cli_plan_clock_text(plan->time_s, text));
-    cli_plan_put_dollars(t, compute);
-    cli_plan_put_dollars(t, transfer);
-    if (with_storage)
-        cli_plan_put_dollars(t, storage);
+    put_sums(all, plan, N_WHERE, with_storage);
+    put_sums(when, plan, 1, with_storage);
     fputc('\n', out);
-    table_print(t, out, 0, TEXT_COLUMNS, look);
+    if (table_least_width(all) <= TEXT_COLUMNS) {
+        table_print(all, out, 0, TEXT_COLUMNS, look);
+        return;
+    }
+    table_print(where, out, 0, TEXT_COLUMNS, look);
+    fputc('\n', out);
+    table_print(when, out, 0, TEXT_COLUMNS, look);
 }
 
 static void print_totals(const struct plan *plan, FILE *out)
@@ -146,23 +183,18 @@ static const char *objective_value(const struct spec_goal *goal, double value, c
 static void print_proof(const struct cli_plan *p, FILE *out)
 {
     const struct plan_answer *a = &p->answer;
-    char count[32], bound[40];
-    double ms = a->elapsed_s * 1e3;
+    char count[32], bound[40], search[80];
 
-    cli_plan_count_text(a->offers_considered, count);
-    if (a->status == PLAN_OPTIMAL) {
-        fprintf(out, "optimal: proven, gap 0 over %s offers in %.1f ms\n", count, ms);
-        return;
-    }
-    if (!(a->bound > 0)) {
-        fprintf(out, "feasible: not proven, no lower bound known; %s offers in %.1f ms (%s)\n",
-                count, ms, cli_plan_solver_text(p->settings.solver));
-        return;
-    }
-    fprintf(out,
-            "feasible: not proven, gap %.2g %%: no plan is below %s; %s offers in %.1f ms (%s)\n",
-            a->gap * 100, objective_value(&p->settings.goal, a->bound, bound), count, ms,
-            cli_plan_solver_text(p->settings.solver));
+    snprintf(search, sizeof search, "%s offer%s in %.1f ms",
+             cli_plan_count_text(a->offers_considered, count), a->offers_considered == 1 ? "" : "s",
+             a->elapsed_s * 1e3);
+    if (a->status == PLAN_OPTIMAL)
+        fprintf(out, "optimal: proven, gap 0 over %s\n", search);
+    else if (a->bound > 0)
+        fprintf(out, "feasible: not proven, gap %.2g %% over %s: no plan is below %s\n",
+                a->gap * 100, search, objective_value(&p->settings.goal, a->bound, bound));
+    else
+        fprintf(out, "feasible: not proven, no lower bound found over %s\n", search);
 }
 
 static bool stays_in_one_cloud(const struct cli_plan *p)
@@ -197,10 +229,13 @@ static void print_saving(const struct cli_plan *p, FILE *out, const struct text_
     double share = single->point.cost_microusd > 0
                        ? (double)llabs(saved) / (double)single->point.cost_microusd * 100
                        : 0;
+    AUTO_MEM char *pace = fabs(faster_s) < 0.5
+                              ? mem_dup("takes as long")
+                              : mem_printf("takes %s %s", time_text(fabs(faster_s), time),
+                                           faster_s < 0 ? "longer" : "less");
     AUTO_MEM char *line = mem_printf(
-        "Against the best single cloud (%s) this plan %s %s (%.1f %%) and takes %s %s.",
-        single->cloud, saved < 0 ? "costs more by" : "saves", money_text(llabs(saved), money),
-        share, time_text(fabs(faster_s), time), faster_s < 0 ? "longer" : "less");
+        "Against the best single cloud (%s) this plan %s %s (%.1f %%) and %s.", single->cloud,
+        saved < 0 ? "costs more by" : "saves", money_text(llabs(saved), money), share, pace);
     text_paragraph(out, line, 2, look);
 }
 
@@ -209,8 +244,8 @@ static void print_singles(const struct cli_plan *p, FILE *out, const struct text
     static const struct table_column columns[] = {
         {"single cloud", .cut_rank = 1, .least = 12},
         {"cost", .right = true},
+        {"", .right = true},
         {"time", .right = true},
-        {"against this plan", .right = true},
         {"", .right = true},
     };
     const struct plan *plan = &p->answer.plan;
@@ -221,8 +256,8 @@ static void print_singles(const struct cli_plan *p, FILE *out, const struct text
         const struct cli_plan_single *s = &p->singles[i];
         table_put(t, s->cloud);
         cli_plan_put_dollars(t, s->point.cost_microusd);
-        table_put(t, time_text(s->point.time_s, time));
         table_put(t, cli_plan_delta_money(s->point.cost_microusd - plan->cost_microusd, text));
+        table_put(t, time_text(s->point.time_s, time));
         table_put(t, cli_plan_delta_time(s->point.time_s - plan->time_s, text));
     }
     fputc('\n', out);

@@ -7,14 +7,22 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
+
+/* time_text shows tenths of a second; less than half of one would read 0.0 s. */
+#define SHOWN_S 0.05
 
 char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
 {
     const struct catalog_place *p = &catalog_places(c)[place];
+    const char *cloud = catalog_text(c, p->cloud), *region = catalog_text(c, p->region);
     const char *zone = offer ? catalog_text(c, offer->zone) : "";
 
-    return mem_printf("%s/%s%s%s", catalog_text(c, p->cloud), catalog_text(c, p->region),
-                      *zone ? "/" : "", zone);
+    if (!*zone)
+        return mem_printf("%s/%s", cloud, region);
+    if (!strncmp(zone, region, strlen(region)))
+        return mem_printf("%s/%s", cloud, zone);
+    return mem_printf("%s/%s/%s", cloud, region, zone);
 }
 
 char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s)
@@ -50,6 +58,8 @@ const char *cli_plan_delta_money(int64_t microusd, char out[static 40])
 {
     char text[32];
 
+    if (microusd == 0)
+        return "same";
     snprintf(out, 40, "%s%s", microusd < 0 ? "" : "+", money_text(microusd, text));
     return out;
 }
@@ -58,6 +68,8 @@ const char *cli_plan_delta_time(double seconds, char out[static 40])
 {
     char text[32];
 
+    if (fabs(seconds) < SHOWN_S)
+        return "same";
     snprintf(out, 40, "%s%s", seconds < 0 ? "-" : "+", time_text(fabs(seconds), text));
     return out;
 }
