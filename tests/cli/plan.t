@@ -1,0 +1,301 @@
+#!/usr/bin/env perl
+# What a user of `tradewind plan` sees: tables, JSON, pictures, further questions, mistakes.
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use JSON::PP;
+use Plan;
+use Test::More;
+
+# Two clouds. a makes 10 GB; b reads them. Machines cost a tenth of a cent a second.
+# gcp is cheaper for a ($0.0005 a second), aws has the only machine for b that is cheap.
+#   a at aws/r1 $1.00, at gcp/z1 $0.50; b at aws/r1 $1.00, at gcp/z1 $4.00 (each 1000 s).
+# Moving 10 GB from gcp costs $0.10 and 10 s (b is billed for them: $0.01); reading them at home
+# takes 8 s ($0.008). So:
+#   a at gcp, b at aws: 0.5 + 1 + 0.01 + 0.1 = $1.61, 1060 + 1070 = 2130 s   the best
+#   both at aws:        1 + 1 + 0.008        = $2.008, 1060 + 1068 = 2128 s
+#   both at gcp:        0.5 + 4 + 0.032      = $4.532, 2128 s
+sub two_clouds
+{
+    offers('aws,r1,,m1,4,16,,,,3.6,,', 'aws,r1,,g1,4,16,T4,1,,3.6,,', 'gcp,z1,,n1,4,16,,,,1.8,,',
+           'gcp,z1,,g2,4,16,T4,1,,14.4,,');
+    transfers('gcp,*,internet,*,0.01,0,8,0', 'aws,*,internet,*,0.05,0,8,0');
+    pipeline('name: two', '---', 'name: a', 'outputs: {x: 10}',
+             'estimate: {seconds: {m1: 1000, n1: 1000}}', '---', 'name: b', 'resources: {accelerators: T4}',
+             'estimate: {seconds: 1000}');
+}
+
+sub json
+{
+    two_clouds();
+    my $p = best('two clouds');
+    is_usd($p->{cost_usd}, 1.61, 'the best is over both clouds');
+    is_s($p->{time_s}, 2130, 'and takes 2130 s');
+    my @fields = qw(status pipeline objective solver cost_usd cost_low_usd cost_high_usd time_low_s
+        time_high_s time_s bound gap elapsed_ms offers_considered guessed stages single_cloud);
+    is(join(' ', grep { !exists $p->{$_} } @fields), '', 'every promised field is there');
+    my @stage_fields = qw(name cloud region zone instance_type market nodes price_usd_per_hour start_s
+        finish_s boot_s setup_s input_s run_s compute_usd transfer_usd storage_usd);
+    is(join(' ', sort keys %{$p->{stages}[0]}), join(' ', sort @stage_fields), 'and those of a stage');
+    is($p->{status}, 'optimal', 'status');
+    is($p->{pipeline}, 'two', 'pipeline');
+    is($p->{solver}, 'exact', 'solver');
+    is($p->{gap}, 0, 'gap');
+    is_usd($p->{bound}, 1.61, 'bound');
+    is($p->{offers_considered}, 4, 'priced offers looked at: two for each stage');
+    is(stage($p, 'a')->{zone}, '', 'no zone is ""');
+    is(join(' ', map { "$_->{cloud}:$_->{cost_usd}:$_->{time_s}" } @{$p->{single_cloud}}),
+       'aws:2.008:2128 gcp:4.532:2128', 'single clouds, cheapest first');
+    (undef, my $greedy) = answer('--solver', 'greedy');
+    ok($greedy->{cost_usd} >= 1.61, 'greedy is no better');
+    is($greedy->{solver}, 'greedy', 'and named');
+    is($greedy->{status} eq 'optimal' ? $greedy->{gap} : 0, 0, 'optimal only with gap 0');
+
+    # With one cloud the plan is its own single-cloud plan.
+    my $single = best('one cloud', '--cloud', 'aws');
+    is(join(' ', map { "$_->{cloud}:$_->{cost_usd}" } @{$single->{single_cloud}}), 'aws:2.008',
+       'a single-cloud plan stands among them');
+    # A deadline of 2129 s rules the best plan out, but not those of single clouds.
+    my $late = best('deadline', '--deadline', '2129');
+    is_usd($late->{cost_usd}, 2.008, 'within the deadline');
+    is(scalar(@{$late->{single_cloud}}), 2, 'single clouds under the same deadline');
+}
+
+sub human
+{
+    two_clouds();
+    my ($code, $out, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    is("$code:$err", '0:', 'a plan for people');
+    like($out, qr{a +gcp/z1 +n1 +on-demand +0:00:00 +0:17:40 +\$0\.50 +\$0\.00\n}, 'stage a');
+    like($out, qr{b +aws/r1 +g1 +on-demand +0:17:40 +0:17:50 +\$1\.01 +\$0\.10\n}, 'stage b');
+    like($out, qr{total +0:35:30 +\$1\.51 +\$0\.10\n}, 'totals');
+    # 20 % less run: 0.4 + 0.81 + 0.1 = $1.31 in 1730 s; more: 0.6 + 1.21 + 0.1 = $1.91 in 2530 s.
+    like($out, qr{cost +\$1\.61 \(\$1\.31 to \$1\.91\)}, 'the range of the cost');
+    like($out, qr{time +35 m 30 s \(28 m 50 s to 42 m 10 s\)}, 'the range of the time');
+    like($out, qr{optimal: proven, gap 0 over 4 offers in [0-9.]+ ms}, 'the proof');
+    like($out, qr{aws +\$2\.01 +\+\$0\.40 +35 m 28 s +-2\.0 s}, 'the best within aws');
+    # 2.008 - 1.61 = 0.398, of 2.008 19.8 %.
+    like($out, qr{best single cloud \(aws\) this plan saves \$0\.40 \(19\.8 %\)}, 'the saving');
+    unlike($out, qr/Guessed/, 'nothing was guessed');
+    unlike($out, qr/\e/, 'no colour in a pipe');
+
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --cloud aws));
+    like($out, qr{This plan is single-cloud already\.}, 'one cloud');
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --solve-limit 5));
+    like($out, qr{optimal}, '--solve-limit in bare seconds');
+
+    # Long names are cut in the table only, and nothing is wider than 100 columns.
+    my $long = 'preprocess-' . 'x' x 120;
+    offers('azure,southcentralus,southcentralus-1,Standard_ND96isr_H100_v5,96,1900,H100,8,,98.32,,');
+    pipeline("name: $long", 'num_nodes: 4');
+    ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    is($code, 0, 'long names');
+    my @wide = grep { length > 100 } split /\n/, $out =~ s/[^\x00-\x7f]{1,3}/./gr;
+    is(join("\n", @wide), '', 'nothing is wider than 100 columns');
+    like($out, qr/^prepr\S*\xe2\x80\xa6 /m, 'the name is cut with an ellipsis');
+    like($out, qr{azure/southcentralus-1 +4 x Standard_ND96isr_H100_v5 }, 'places and machines are never cut');
+    like($out, qr/Guessed\n.*run time: 1 h .*takes/s, 'what was guessed comes first');
+    (undef, my $p) = answer();
+    is($p->{stages}[0]{name}, $long, 'JSON has the whole name');
+    {
+        local $ENV{LC_ALL} = 'C';
+        (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+        unlike($out, qr/[^\x00-\x7f]/, 'nothing but ASCII without UTF-8');
+        like($out, qr/^prepr\S*\.\.\.  /m, 'cut with three dots');
+    }
+
+    storage('azure,*,standard,0.02,,,');
+    pipeline('outputs: [{name: x, size: 100, keep: 730h}]', 'estimate: {hours: 1}');
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($out, qr{compute +transfer +storage\n}, 'storage has a column when something is kept');
+    like($out, qr{\$98\.32 +\$0\.00 +\$2\.00\n}, 'with its dollars');
+}
+
+sub infeasible
+{
+    two_clouds();
+    my ($code, $out, $err) = run(qw(plan pipeline.yaml --catalog catalog --budget 1.6 --deadline 1h));
+    is($code, 5, 'no plan: exit code 5');
+    like($err, qr/^tradewind: .*budget/, 'which constraint');
+    like($out, qr{cheapest plan +\$1\.61 +35 m 30 s\n}, 'the cheapest plan');
+    like($out, qr{fastest plan +\$2\.01 +35 m 28 s\n}, 'the fastest plan');
+    ($code, my $answer) = answer('--budget', '1.6');
+    is($code, 5, 'in JSON as well');
+    is(join(' ', map { exists $answer->{$_} ? $_ : () } qw(status reason cheapest fastest)),
+       'status reason cheapest fastest', 'with all its fields');
+    is_usd($answer->{cheapest}{cost_usd}, 1.61, 'cheapest');
+    is_s($answer->{fastest}{time_s}, 2128, 'fastest');
+}
+
+sub explains
+{
+    two_clouds();
+    my ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog --explain a));
+    is($code, 0, '--explain');
+    like($out, qr{aws/r1 +m1 +on-demand +\$2\.01 +\+\$0\.40 +35 m 28 s +-2\.0 s}, 'a at the other place');
+    (undef, my $p) = answer('--explain', 'b');
+    is(scalar(@{$p->{explain}}), 1, 'one other place for b');
+    is($p->{explain}[0]{cloud}, 'gcp', 'gcp');
+    # Both at gcp: $4.532, 2128 s.
+    is_usd($p->{explain}[0]{delta_usd}, 2.922, 'what it adds in dollars');
+    is_s($p->{explain}[0]{delta_s}, -2, 'and in time');
+    is_usd($p->{explain}[0]{cost_usd}, 4.532, 'the plan around it');
+    (undef, $p) = answer('--explain', 'b', '--budget', '3');
+    is($p->{explain}[0]{status}, 'infeasible', 'a place beyond the budget has no plan');
+    fails('an unknown stage', 3, 'did you mean "a"', '--explain', 'A');
+
+    # Twelve places, each a cent dearer: ten runners-up are shown.
+    offers(map { sprintf 'aws,r%02d,,m1,4,16,,,,%.2f,,', $_, 1 + $_ / 100 } 1 .. 12);
+    pipeline('name: s', 'estimate: {hours: 1}');
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog --explain s));
+    my @rows = $out =~ m{^aws/(r\d+) +m1 +on-demand +\$}mg;
+    is("@rows", join(' ', map { sprintf 'r%02d', $_ } 2 .. 11), 'ten rows, least added first');
+    (undef, $p) = answer('--explain', 's');
+    is(scalar(@{$p->{explain}}), 11, 'JSON has all');
+    ok(!(grep { $p->{explain}[$_]{delta_usd} < $p->{explain}[$_ - 1]{delta_usd} } 1 .. 10), 'in order');
+}
+
+sub what_if
+{
+    two_clouds();
+    my @changes = qw(cloud=aws cloud=gcp objective=time deadline=1s market=spot budget=3 max-hourly=4
+        region=r1 a.place=aws/r1 b.place=gcp:z1 solver=greedy risk=p95);
+    (undef, my $p) = answer(map { ('--what-if', $_) } @changes);
+    my %got = map { $_->{change} => $_ } @{$p->{what_if}};
+    is(join(' ', map { $_->{change} } @{$p->{what_if}}), "@changes", 'in the order given');
+    my %want = ('cloud=aws' => [0.398, -2], 'cloud=gcp' => [2.922, -2], 'objective=time' => [0.398, -2],
+        'budget=3' => [0, 0], 'max-hourly=4' => [0, 0], 'region=r1' => [0.398, -2],
+        'a.place=aws/r1' => [0.398, -2], 'b.place=gcp:z1' => [2.922, -2], 'risk=p95' => [0, 0]);
+    for my $change (sort keys %want) {
+        is_usd($got{$change}{delta_usd}, $want{$change}[0], "$change: dollars");
+        is_s($got{$change}{delta_s}, $want{$change}[1], "$change: seconds");
+    }
+    is($got{'cloud=aws'}{status}, 'optimal', 'status');
+    is($got{$_}{status}, 'infeasible', "$_: no plan") for qw(deadline=1s market=spot);
+    ok(exists $got{'deadline=1s'}{delta_usd} && !defined $got{'deadline=1s'}{delta_usd}, 'and no numbers');
+    my ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog --what-if cloud=aws --what-if market=spot));
+    is($code, 0, 'for people');
+    like($out, qr{cloud=aws +\$2\.01 +\+\$0\.40 +35 m 28 s +-2\.0 s\n}, 'a row each');
+    like($out, qr{market=spot +no plan}, 'or no plan');
+    my %wrong = ('nonsense' => 'KEY=VALUE', '=x' => 'KEY=VALUE', 'clod=aws' => 'did you mean "cloud"',
+        'market=cheap' => 'on-demand, spot, any', 'budget=lots' => 'no amount', 'deadline=soon' => 'duration',
+        'b.type=g1' => 'place', 'b.place=aws' => 'CLOUD/REGION', 'budget=-1' => 'no amount');
+    fails("--what-if $_", 2, $wrong{$_}, '--what-if', $_) for sort keys %wrong;
+    fails('an unknown stage', 3, 'no stage "q"', '--what-if', 'q.place=aws/r1');
+    fails('an unknown place', 3, 'aws/r7', '--what-if', 'b.place=aws/r7');
+}
+
+sub xml_is_well_formed
+{
+    my ($path) = @_;
+    return system('python3', '-c', 'import sys, xml.dom.minidom as m; m.parse(sys.argv[1])', $path) == 0;
+}
+
+sub pictures
+{
+    two_clouds();
+    my ($code, $out, $err) = run(qw(plan pipeline.yaml --catalog catalog --svg plan.svg));
+    is("$code:$err", '0:', '--svg');
+    ok(xml_is_well_formed('plan.svg'), 'the timeline is well-formed XML');
+    open my $file, '<', 'plan.svg' or die;
+    my $svg = do { local $/; <$file> };
+    like($svg, qr{gcp/z1, 1 x n1, \$0\.50}, 'with place, type and dollars');
+    like($svg, qr{time, min}, 'with its unit');
+    unlike($svg, qr{<script}i, 'without a script');
+    is(join(' ', glob 'plan.svg*'), 'plan.svg', 'nothing is left beside it');
+    fails('a directory that is not there', 7, 'nowhere/x.svg', '--svg', 'nowhere/x.svg');
+
+    ($code, $out) = run(qw(plan pipeline.yaml --catalog catalog --pareto --svg front.svg));
+    is($code, 0, '--pareto --svg');
+    ok(xml_is_well_formed('front.svg'), 'the frontier is well-formed XML');
+    like($out, qr{time, min}, 'the drawing has units');
+    like($out, qr{\xe2\x97\x86}, 'and a mark');
+    like($out, qr{> +\$1\.61 +35 m 30 s +gcp/z1 n1, aws/r1 g1\n +\$2\.01 +35 m 28 s +aws/r1 m1, aws/r1 g1},
+         'the frontier as a table, the chosen plan marked');
+    like($out, qr{2 plans of which none is both cheaper and faster}, 'their number');
+    (undef, my $p) = answer('--pareto');
+    is(join(' ', map { "$_->{cost_usd}:$_->{time_s}" } @{$p->{pareto}}), '1.61:2130 2.008:2128', 'in JSON');
+    is(scalar(@{$p->{pareto}[0]{stages}}), 2, 'with stages');
+
+    pipeline(q(name: "<a> & \"b\" é"), "resources: {accelerators: T4}", "estimate: {seconds: 100}");
+    run(qw(plan pipeline.yaml --catalog catalog --svg odd.svg));
+    ok(xml_is_well_formed('odd.svg'), 'names are escaped');
+    (undef, $out) = run(qw(plan pipeline.yaml --catalog catalog));
+    unlike($out, qr/\e/, 'and cannot steer a terminal');
+}
+
+sub check_file
+{
+    two_clouds();
+    my ($code, $out, $err) = run(qw(plan --check pipeline.yaml));
+    is("$code:$err", '0:', '--check of a good file');
+    pipeline('name: s', 'run: echo', 'pool: {workers: 2}', 'estimate: {hours: 1}');
+    ($code, $out) = run(qw(plan --check pipeline.yaml));
+    is($code, 0, 'a warning is no error');
+    like($out, qr/^pipeline\.yaml:3: warning: .*pool/m, 'but has its line');
+    ($code, my $json) = run(qw(plan --check --json pipeline.yaml));
+    $json = decode_json($json);
+    ok($json->{valid}, 'valid');
+    is("$json->{findings}[0]{line} $json->{findings}[0]{severity}", '3 warning', 'as JSON');
+    (undef, undef, $err) = run(qw(plan pipeline.yaml --catalog catalog));
+    like($err, qr/^pipeline\.yaml:3: warning: .*pool.*\n\z/, 'warnings of a plan go to stderr, a line each');
+
+    pipeline('name: s', 'rnu: echo', 'num_nodes: -1', 'pool: {}');
+    ($code, $out) = run(qw(plan --check pipeline.yaml));
+    is($code, 2, 'a bad file: exit code 2');
+    like($out, qr/^pipeline\.yaml:2: error: .*rnu.*run/m, 'an unknown field and the nearest');
+    like($out, qr/^pipeline\.yaml:3: error: .*num_nodes/m, 'every error, not the first alone');
+    like($out, qr/^pipeline\.yaml:4: warning: /m, 'and every warning');
+    ($code, $json) = run(qw(plan --check --json pipeline.yaml));
+    is($code, 2, 'with --json too');
+    $json = decode_json($json);
+    ok(!$json->{valid}, 'not valid');
+    is(scalar(grep { $_->{severity} eq 'error' } @{$json->{findings}}), 2, 'two errors');
+}
+
+sub mistakes
+{
+    two_clouds();
+    my @cases = (
+        ['--objective', 'cheap', 'cost'],
+        ['--objective', 'weighted:2', '2'],
+        ['--budget', 'ten', '--budget'],
+        ['--budget', '-1', '--budget'],
+        ['--deadline', 'soon', '--deadline'],
+        ['--deadline', '-1h', '--deadline'],
+        ['--market', 'sport', 'on-demand, spot, any'],
+        ['--max-hourly', 'x', '--max-hourly'],
+        ['--risk', 'p50', 'p95'],
+        ['--solver', 'magic', 'exact, greedy, exhaustive'],
+        ['--solve-limit', 'x', '--solve-limit'],
+        ['--env', 'NOVALUE', 'KEY=VALUE'],
+        ['--throughputs', 'nowhere.csv', 'nowhere.csv'],
+        ['--nonsense', '1', '--nonsense'],
+    );
+    for my $case (@cases) {
+        my ($flag, $value, $part) = @$case;
+        my ($code, $out, $err) = run('plan', 'pipeline.yaml', '--catalog', 'catalog', $flag, $value);
+        ok($code != 0 && $code != 5 && index($err, $part) >= 0, "$flag $value")
+            or diag("exit code $code: $err");
+        is($out, '', "$flag $value: nothing on stdout");
+    }
+    is((run(qw(plan pipeline.yaml --catalog catalog --env A=1 --env B=)))[0], 0, '--env is accepted');
+    my ($code, undef, $err) = run(qw(plan nowhere.yaml));
+    ok($code == 2 || $code == 3, 'a file that is not there');
+    like($err, qr/nowhere\.yaml/, 'is named');
+    ($code, undef, $err) = run(qw(plan pipeline.yaml --catalog nowhere));
+    ok($code == 2 || $code == 3, 'a catalog that is not there');
+    like($err, qr/nowhere/, 'is named');
+    is((run('plan'))[0], 2, 'no operand');
+}
+
+json();
+human();
+infeasible();
+explains();
+what_if();
+pictures();
+check_file();
+mistakes();
+done_testing();
