@@ -160,6 +160,33 @@ static bool offer_meets(const struct plan_world *w,
     return true; /* not a question about the offer */
 }
 
+static bool is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
+{
+    switch (c) {
+    case HAS_ACCELERATOR:
+        return r->n_accelerators > 0;
+    case HAS_TYPE:
+        return r->instance_type != NULL;
+    case HAS_CPUS:
+        return r->cpus.min > 0 || !isinf(r->cpus.max);
+    case HAS_MEMORY:
+        return r->memory_gb.min > 0 || !isinf(r->memory_gb.max);
+    case IN_CLOUD:
+        return r->cloud || w->cloud;
+    case IN_REGION:
+        return r->region || w->region || w->config->n_regions;
+    case IN_ZONE:
+        return r->zone != NULL;
+    case FOR_SALE:
+        return true;
+    case WITHIN_HOURLY:
+        return !isinf(hourly_limit(w, r));
+    case CONDITIONS:
+        break;
+    }
+    return false;
+}
+
 /* Which accelerators asked for are the same as a listed one, by the listed one's text offset:
  * comparing names is slow, and a catalog has a thousand kinds but some eighty names. */
 #define NAME_SLOTS 256
@@ -174,6 +201,7 @@ struct name_memo {
 struct filter {
     const struct spec_resources *resources;
     struct name_memo names[NAME_SLOTS];
+    bool asked[CONDITIONS];
     bool *place_allowed;
     bool market[2]; /* on demand, spot */
     double hourly_limit;
@@ -190,6 +218,8 @@ static void filter_init(struct filter *f,
                          .place_allowed = mem_zero(n, sizeof *f->place_allowed),
                          .market = {market_allowed(w, r, false), market_allowed(w, r, true)},
                          .hourly_limit = hourly_limit(w, r)};
+    for (int i = 0; i < CONDITIONS; i++)
+        f->asked[i] = is_asked(w, r, (enum condition)i);
     for (size_t i = 0; i < n; i++)
         f->place_allowed[i] = region_allowed(w, r, catalog_text(w->catalog, places[i].cloud),
                                              catalog_text(w->catalog, places[i].region));
@@ -203,7 +233,7 @@ static bool filter_kind(const struct filter *f,
     static const enum condition order[] = {IN_CLOUD, HAS_CPUS, HAS_MEMORY, HAS_TYPE,
                                            HAS_ACCELERATOR};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (!kind_meets(w, f->resources, k, order[i]))
+        if (f->asked[order[i]] && !kind_meets(w, f->resources, k, order[i]))
             return false;
     return true;
 }
@@ -302,7 +332,7 @@ static void visit_offers(const struct plan_problem *p,
 }
 
 static void visit_filtered(const struct plan_problem *p,
-                           const struct spec_stage *stage,
+                           const struct pstage *stage,
                            struct filter *filters,
                            size_t n,
                            const struct visitor *v)
@@ -310,8 +340,9 @@ static void visit_filtered(const struct plan_problem *p,
     const struct catalog *c = p->world.catalog;
     AUTO_MEM const struct filter **passed = mem_zero(n, sizeof *passed);
 
-    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
-        const struct catalog_kind *kind = &catalog_kinds(c)[k];
+    size_t n_kinds = stage->kinds ? stage->n_kinds : catalog_n_kinds(c);
+    for (size_t k = 0; k < n_kinds; k++) {
+        const struct catalog_kind *kind = &catalog_kinds(c)[stage->kinds ? stage->kinds[k] : k];
         size_t n_passed = 0;
         if (v->places && !stands_at(c, kind, v))
             continue;
@@ -319,7 +350,7 @@ static void visit_filtered(const struct plan_problem *p,
             if (filter_kind(&filters[f], &p->world, kind))
                 passed[n_passed++] = &filters[f];
         if (n_passed)
-            visit_offers(p, stage, kind, passed, n_passed, v);
+            visit_offers(p, stage->spec, kind, passed, n_passed, v);
     }
 }
 
@@ -346,12 +377,12 @@ void eligible_each(const struct plan_problem *p,
         bool any = false;
         const struct visitor look = {NULL, 0, note_any, &any};
         for (size_t i = 0; i < s->n_alternatives && !any; i++) {
-            visit_filtered(p, s, &filters[i], 1, &look);
+            visit_filtered(p, &p->stages[stage], &filters[i], 1, &look);
             if (any)
-                visit_filtered(p, s, &filters[i], 1, &v);
+                visit_filtered(p, &p->stages[stage], &filters[i], 1, &v);
         }
     } else {
-        visit_filtered(p, s, filters, s->n_alternatives, &v);
+        visit_filtered(p, &p->stages[stage], filters, s->n_alternatives, &v);
     }
     for (size_t i = 0; i < s->n_alternatives; i++)
         free(filters[i].place_allowed);
@@ -367,33 +398,6 @@ static void describe_range(struct buf *b, const char *what, const struct spec_ra
         buf_printf(b, "%s %g+", what, r->min);
     else
         buf_printf(b, "%s %g-%g", what, r->min, r->max);
-}
-
-static bool is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
-{
-    switch (c) {
-    case HAS_ACCELERATOR:
-        return r->n_accelerators > 0;
-    case HAS_TYPE:
-        return r->instance_type != NULL;
-    case HAS_CPUS:
-        return r->cpus.min > 0 || !isinf(r->cpus.max);
-    case HAS_MEMORY:
-        return r->memory_gb.min > 0 || !isinf(r->memory_gb.max);
-    case IN_CLOUD:
-        return r->cloud || w->cloud;
-    case IN_REGION:
-        return r->region || w->region || w->config->n_regions;
-    case IN_ZONE:
-        return r->zone != NULL;
-    case FOR_SALE:
-        return true;
-    case WITHIN_HOURLY:
-        return !isinf(hourly_limit(w, r));
-    case CONDITIONS:
-        break;
-    }
-    return false;
 }
 
 static void describe_two(struct buf *b, const char *what, const char *own, const char *flag)

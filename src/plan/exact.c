@@ -10,10 +10,6 @@
  * for branching: tables that are too large even after that, and datasets with several readers,
  * whose transfers the relaxation charges in parts. */
 
-/* Cells x states of one elimination: enough for any pair of 157 places with levels, first; for
- * three of them once the sites are thinned out. */
-#define WORK_SMALL ((size_t)2000000)
-#define WORK_LARGE ((size_t)40000000)
 #define ROUNDS_MAX 6
 #define PATH_ROUNDS 6
 #define LAMBDA_ROUNDS 12
@@ -412,7 +408,10 @@ static void branch(struct search *s, const struct domain *d, bool shared, double
     size_t stage = branch_stage(s, d, shared);
     if (stage == NONE)
         return;
-    size_t here = (size_t)(s->scratch[stage].site - s->p->stages[stage].sites);
+    size_t here = d->sites[stage][0];
+    for (size_t k = 0; k < d->n[stage] && s->scratch[stage].site; k++)
+        if (&s->p->stages[stage].sites[d->sites[stage][k]] == s->scratch[stage].site)
+            here = d->sites[stage][k];
     struct domain there = domain_copy(s->p, d), elsewhere = domain_copy(s->p, d);
 
     there.n[stage] = 1;
@@ -441,36 +440,39 @@ static bool not_worth_it(struct search *s, double bound)
     return bound > best_value(s) || ++s->tie_nodes > TIE_NODES;
 }
 
-/* Bounds the node and thins it out, again while that helps. True: it is ready in *v. */
-static bool prepare(struct search *s, struct domain *d, struct view *v, double *bound)
+enum readiness { READY, NOT_WANTED, TOO_LARGE };
+
+/* Bounds the node and thins it out, again while that helps: first on coarse states, then on those
+ * that the labels need, with small tables first. READY: it can be solved as it stands in *v. */
+static enum readiness prepare(struct search *s, struct domain *d, struct view *v, double *bound)
 {
-    size_t max_work = WORK_SMALL;
+    struct frame_kind kind = {.coarse = true, .high = s->high};
+    size_t max_work = VIEW_WORK_SMALL;
 
     for (int round = 0;; round++) {
         bool too_large;
         double least;
-        if (!view_open(v, s->p, d, s->high, s->goal->deadline_layer, max_work, &too_large) ||
-            !bound_node(s, v, &least)) {
-            if (v->frame && v->n_passes == 0 && too_large)
-                leave_open(s, *bound);
-            view_clear(v);
-            return false;
-        }
+        if (!view_open(v, s->p, d, kind, s->goal->deadline_layer, max_work, &too_large))
+            return too_large ? TOO_LARGE : NOT_WANTED;
+        if (!bound_node(s, v, &least))
+            return NOT_WANTED;
         *bound = fmax(*bound, least);
         if (round == 0 && (time_matters(s) || v->frame->shared))
             improve(s, d);
-        if (not_worth_it(s, *bound)) {
-            view_clear(v);
-            return false;
-        }
-        size_t removed = thin_out(s, v, d);
-        bool again = removed && round < ROUNDS_MAX;
-        if (!again && !v->schedule->exact && max_work == WORK_SMALL) {
-            max_work = WORK_LARGE;
+        if (not_worth_it(s, *bound))
+            return NOT_WANTED;
+        bool again = thin_out(s, v, d) && round < ROUNDS_MAX;
+        if (!again && v->frame->relaxed) {
+            kind.coarse = false;
+            again = true;
+        } else if (!again && !v->schedule->exact) {
+            if (max_work == VIEW_WORK_LARGE)
+                return TOO_LARGE;
+            max_work = VIEW_WORK_LARGE;
             again = true;
         }
         if (!again)
-            return true;
+            return READY;
         view_clear(v);
     }
 }
@@ -485,19 +487,18 @@ static void explore(struct search *s, struct domain *d, double known_bound)
         leave_open(s, bound);
         return;
     }
-    if (!prepare(s, d, &v, &bound))
-        return;
-    enum node_state state = NODE_BRANCH;
-    bool shared = v.frame->shared, exact = v.schedule->exact;
-    if (exact)
+    enum node_state state = NODE_DONE;
+    enum readiness ready = prepare(s, d, &v, &bound);
+    bool shared = ready == READY && v.frame->shared;
+    if (ready == READY)
         state = solve_node(s, &v);
-    else
-        view_pass(&v, 0, &v.passes[0], s->scratch);
+    else if (ready == TOO_LARGE)
+        state = NODE_BRANCH;
     view_clear(&v);
     if (state == NODE_STOPPED)
         leave_open(s, bound);
     else if (state == NODE_BRANCH)
-        branch(s, d, shared && exact, bound);
+        branch(s, d, shared, bound);
 }
 
 static void search_run(struct search *s, struct domain *domain)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define FRAME_CAP_BYTES ((size_t)3 << 30)
+/* A pair's table: more than this is for branching, not for tables. */
+#define PAIR_CELLS_MAX ((size_t)4000000)
 
 /* ---- datasets with several readers ---- */
 
@@ -337,7 +339,37 @@ static int add_pairs(struct frame *f)
     return 0;
 }
 
-static int add_states(struct frame *f)
+/* The edge with the most data: its level is likely the one that counts. */
+static size_t deciding_edge(const struct frame *f, const struct frame_var *v)
+{
+    const struct plan_problem *p = f->problem;
+    size_t best = v->first_edge;
+    double most = -1;
+
+    for (size_t e = v->first_edge; e < v->first_edge + v->stage->n_parents; e++) {
+        double size_gb = 0;
+        for (size_t i = 0; i < v->stage->n_datasets; i++) {
+            const struct dataset *d = &p->datasets[v->stage->datasets[i]];
+            if (d->producer == f->vars[f->edges[e].from].index)
+                size_gb += d->size_gb;
+        }
+        if (size_gb > most) {
+            most = size_gb;
+            best = e;
+        }
+    }
+    return best;
+}
+
+static bool pairs_fit(const struct frame *f)
+{
+    for (size_t e = 0; e < f->n_edges; e++)
+        if ((size_t)f->n_states[f->edges[e].from] * f->n_states[f->edges[e].to] > PAIR_CELLS_MAX)
+            return false;
+    return true;
+}
+
+static int add_states(struct frame *f, bool coarse)
 {
     f->n_states = arena_alloc(f->arena, f->n_vars, sizeof *f->n_states);
     f->order = arena_alloc(f->arena, f->n_vars, sizeof *f->order);
@@ -352,11 +384,13 @@ static int add_states(struct frame *f)
     for (size_t i = 0; i < f->n_vars; i++) {
         struct frame_var *v = &f->vars[i];
         size_t n_parents = v->stage->n_parents, n = 0;
+        v->deciding = n_parents ? deciding_edge(f, v) : NONE;
         /* With one producer that is still there when it is eliminated, a stage can look its level
          * up; otherwise it must carry it. */
-        v->by_level =
-            n_parents > 1 ||
-            (n_parents == 1 && f->rank[f->var_of_stage[v->stage->parents[0]]] < f->rank[i]);
+        bool must_carry =
+            n_parents > 1 || (n_parents == 1 && f->rank[f->edges[v->first_edge].from] < f->rank[i]);
+        v->by_level = must_carry && !coarse;
+        f->relaxed = f->relaxed || (must_carry && coarse);
         for (size_t k = 0; k < v->n_sites; k++)
             n += v->by_level ? v->sites[k].n_levels : 1;
         v->state_site = arena_alloc(f->arena, n, sizeof *v->state_site);
@@ -375,7 +409,7 @@ static int add_states(struct frame *f)
 
 struct frame *frame_new(const struct plan_problem *p,
                         const struct domain *d,
-                        bool high,
+                        struct frame_kind kind,
                         bool *too_large)
 {
     *too_large = false;
@@ -386,8 +420,8 @@ struct frame *frame_new(const struct plan_problem *p,
     f->arena = arena_new(FRAME_CAP_BYTES);
     f->problem = p;
     f->shared = unsettled_sharing(p, d);
-    if (add_vars(f, d) < 0 || add_edges(f) < 0 || fill_edges(f, d, high) < 0 || add_pairs(f) < 0 ||
-        add_states(f) < 0) {
+    if (add_vars(f, d) < 0 || add_edges(f) < 0 || fill_edges(f, d, kind.high) < 0 ||
+        add_pairs(f) < 0 || add_states(f, kind.coarse) < 0 || !pairs_fit(f)) {
         *too_large = true;
         return NULL;
     }
@@ -485,20 +519,26 @@ static double *weigh_edge(const struct frame *f,
         return NULL;
     /* Option weights per (site, level) once, not once a cell. */
     AUTO_MEM double **node = mem_zero(to->n_sites, sizeof *node);
-    for (size_t k = 0; k < to->n_sites && !to->by_level; k++) {
+    bool decides = !to->by_level && &f->edges[to->deciding] == e;
+    for (size_t k = 0; k < to->n_sites && decides; k++) {
         if (!(node[k] = arena_alloc(arena, to->sites[k].n_levels, sizeof *node[k])))
             return NULL;
         for (size_t l = 0; l < to->sites[k].n_levels; l++)
             node[k][l] = best_weight(&to->sites[k].levels[l], cost_weight, time_weight, layer);
     }
-    for (uint32_t a = 0; a < from->n_states; a++)
+    for (uint32_t a = 0; a < from->n_states; a++) {
+        const size_t row = from->state_site[a] * to->n_sites;
         for (uint32_t b = 0; b < to->n_states; b++, cell++) {
-            uint32_t level;
-            int64_t microusd = frame_edge_cost(f, e, a, b, &level);
-            table[cell] = microusd == NEVER ? (double)INFINITY : cost_weight * (double)microusd;
-            if (microusd != NEVER && !to->by_level)
-                table[cell] += node[to->state_site[b]][level];
+            size_t at = row + to->state_site[b];
+            int64_t microusd = e->microusd[at];
+            uint16_t level = e->level[at];
+            if (microusd == NEVER || (to->by_level && level > to->state_level[b]))
+                table[cell] = (double)INFINITY;
+            else
+                table[cell] =
+                    cost_weight * (double)microusd + (decides ? node[to->state_site[b]][level] : 0);
         }
+    }
     return table;
 }
 

@@ -3,7 +3,10 @@
  * Variables are stages in topological order. The place of a stage and of the stages whose outputs
  * it reads decide how long its inputs take (a level); place and level decide what each choice
  * comes to (its options). A variable's states are its sites or, where a stage must know its level
- * before its producers are settled, (site, level) pairs. */
+ * before its producers are settled, (site, level) pairs.
+ *
+ * A coarse frame has sites for states throughout: a stage with several producers takes its level
+ * from one of them alone, which bounds its cost and time from below. */
 #ifndef PLAN_FRAME_H
 #define PLAN_FRAME_H
 
@@ -33,6 +36,7 @@ struct frame_var {
     const struct pstage *stage;
     size_t index;      /* of the stage in the problem */
     size_t first_edge; /* its edges stand together: stage->n_parents of them */
+    size_t deciding;   /* the edge that decides its level, unless by_level */
     struct frame_site *sites;
     size_t n_sites;
     bool by_level; /* states are (site, level) pairs, else sites */
@@ -61,14 +65,19 @@ struct frame {
     uint32_t *n_states;
     size_t *order;
     size_t *rank; /* rank[var]: when it is eliminated */
+    bool relaxed; /* coarse, where finer states would differ */
     bool shared;  /* some dataset has several readers that are not settled: costs are bounds */
 };
 
-/* NULL when some stage has no site left, or the frame would be too large (*too_large set).
- * high: the high ends of the estimates matter (--risk). */
+struct frame_kind {
+    bool coarse;
+    bool high; /* the high ends of the estimates matter (--risk) */
+};
+
+/* NULL when some stage has no site left, or the frame would be too large (*too_large set). */
 struct frame *frame_new(const struct plan_problem *p,
                         const struct domain *d,
-                        bool high,
+                        struct frame_kind kind,
                         bool *too_large);
 void frame_free(struct frame *f);
 AUTO_DEFINE(frame)

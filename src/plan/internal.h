@@ -83,6 +83,8 @@ struct pstage {
     size_t *parents; /* stages whose outputs it reads, ascending */
     size_t n_parents;
     size_t n_eligible; /* (offer, market) pairs */
+    uint32_t *kinds;   /* that have any of them; NULL until they are known */
+    size_t n_kinds;
 };
 
 struct plan_problem {

@@ -139,9 +139,11 @@ struct skyline {
 };
 
 struct collector {
-    const struct plan_problem *problem;
     struct skyline *by_place;
+    const struct catalog_kind *all_kinds;
     size_t n_eligible;
+    uint32_t *kinds; /* room for all */
+    size_t n_kinds;
 };
 
 static void collect_choice(void *ctx, const struct choice *c)
@@ -149,7 +151,11 @@ static void collect_choice(void *ctx, const struct choice *c)
     struct collector *col = ctx;
     struct skyline *sky = &col->by_place[c->offer->place];
 
+    uint32_t kind = (uint32_t)(c->kind - col->all_kinds);
+
     col->n_eligible++;
+    if (!col->n_kinds || col->kinds[col->n_kinds - 1] != kind)
+        col->kinds[col->n_kinds++] = kind;
     for (size_t i = 0; i < sky->n; i++)
         if (model_no_worse(&sky->items[i], c)) {
             /* What rejects one rejects the next: keep it in front. */
@@ -227,7 +233,9 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
     size_t n_places = catalog_n_places(p->world.catalog);
     struct pstage *stage = &p->stages[s];
     AUTO_MEM struct skyline *by_place = mem_zero(n_places, sizeof *by_place);
-    struct collector col = {.problem = p, .by_place = by_place};
+    const struct catalog *c = p->world.catalog;
+    AUTO_MEM uint32_t *kinds = mem_zero(catalog_n_kinds(c), sizeof *kinds);
+    struct collector col = {.by_place = by_place, .all_kinds = catalog_kinds(c), .kinds = kinds};
     int result = 0;
 
     eligible_each(p, s, NULL, 0, collect_choice, &col);
@@ -239,7 +247,11 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
             result = add_site(p, stage, i, &by_place[i]);
     for (size_t i = 0; i < n_places; i++)
         free(by_place[i].items);
-    if (result < 0)
+    stage->kinds = arena_alloc(p->arena, col.n_kinds, sizeof *kinds);
+    if (stage->kinds)
+        memcpy(stage->kinds, kinds, col.n_kinds * sizeof *kinds);
+    stage->n_kinds = col.n_kinds;
+    if (result < 0 || !stage->kinds)
         return err_set(e, ERR_NOFIT, "%s: too many offers to plan with", p->world.spec->file);
     return col.n_eligible ? 0 : eligible_explain_none(p, s, e);
 }

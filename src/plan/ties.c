@@ -188,8 +188,9 @@ static bool thin_out(struct ties *t)
     if (box.deadline_layer == LAYER_MID)
         box.deadline_ns = t->known->totals.ns[LAYER_MID];
     target.goal = &box;
-    if (!view_open(&t->view, t->p, &t->domain, t->goal->deadline_layer == LAYER_HIGH,
-                   t->goal->deadline_layer, (size_t)2000000, &too_large) ||
+    struct frame_kind kind = {.coarse = true, .high = t->goal->deadline_layer == LAYER_HIGH};
+    if (!view_open(&t->view, t->p, &t->domain, kind, t->goal->deadline_layer, VIEW_WORK_SMALL,
+                   &too_large) ||
         !view_pass(&t->view, 0, &pass, NULL) || view_keep(&t->view, &pass) < 0)
         return false;
     view_mix_path(&t->view, t->known->picks, 1);

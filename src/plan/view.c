@@ -10,13 +10,13 @@
 bool view_open(struct view *v,
                const struct plan_problem *p,
                const struct domain *d,
-               bool high,
+               struct frame_kind kind,
                int layer,
                size_t max_work,
                bool *too_large)
 {
     *v = (struct view){.layer = layer};
-    v->frame = frame_new(p, d, high, too_large);
+    v->frame = frame_new(p, d, kind, too_large);
     if (!v->frame)
         return false;
     v->arena = arena_new(VIEW_CAP_BYTES);

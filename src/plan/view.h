@@ -7,6 +7,11 @@
 #include "plan/labels.h"
 #include "plan/target.h"
 
+/* Cells x states of one elimination: enough for any pair of places at first; for three of them
+ * once the sites are thinned out. */
+#define VIEW_WORK_SMALL ((size_t)2000000)
+#define VIEW_WORK_LARGE ((size_t)40000000)
+
 /* One weighing: cost + lambda * time, the time of each stage carrying its path weight. */
 struct pass {
     double lambda;
@@ -28,7 +33,7 @@ struct view {
 bool view_open(struct view *v,
                const struct plan_problem *p,
                const struct domain *d,
-               bool high,
+               struct frame_kind kind,
                int layer,
                size_t max_work,
                bool *too_large);
