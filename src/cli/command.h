@@ -31,7 +31,7 @@ struct command_args {
 struct command {
     const char *name;     /* "plan", "catalog import" */
     const char *operands; /* "PIPELINE", "DIR|FILE...", "[KEY]", NULL = none; completed as values */
-    const char *summary;  /* one sentence that fits a line */
+    const char *summary;  /* one line, without a full stop */
     /* For help CMD and the man page. Lines are wrapped; an empty line separates paragraphs; a line
      * that begins with a space is shown as it stands. NULL = the summary says it all. */
     const char *details;

@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* Commands of one group stand together: completion counts on it. */
+/* Commands of one group stand together: completion counts on it. One a line. */
+/* clang-format off */
 const struct command *const commands[] = {
     &command_plan,           &command_catalog_import,
     &command_catalog_info,   &command_catalog_list,
@@ -12,3 +13,4 @@ const struct command *const commands[] = {
     &command_config_show,    &command_completion,
     &command_help,           NULL,
 };
+/* clang-format on */

@@ -265,7 +265,7 @@ static void zsh_first_words(FILE *out)
 
     for (const struct command *const *c = commands; *c; c++)
         if (begins_group(c, &len))
-            zsh_item(out, (*c)->name, len, "A group of commands.");
+            zsh_item(out, (*c)->name, len, "A group of commands");
         else if (!(*c)->name[len])
             zsh_item(out, (*c)->name, len, (*c)->summary);
 }
@@ -337,7 +337,7 @@ static int run_completion(const struct command_args *args, struct err *e)
 const struct command command_completion = {
     .name = "completion",
     .operands = "bash|zsh",
-    .summary = "Print a completion script for a shell.",
+    .summary = "Print a completion script for a shell",
     .details = "For one session: source <(tradewind completion bash). `make install` puts the "
                "scripts where the shells look for them.",
     .example = "source <(tradewind completion bash)",

@@ -124,7 +124,7 @@ static int run_show(const struct command_args *args, struct err *e)
 const struct command command_config_get = {
     .name = "config get",
     .operands = "KEY",
-    .summary = "print one setting",
+    .summary = "Print one setting",
     .details =
         "Prints the value that is in force, be it from the file or the default. A list prints "
         "one item a line; a group (plan) prints all of its settings.",
@@ -137,7 +137,7 @@ const struct command command_config_get = {
 const struct command command_config_set = {
     .name = "config set",
     .operands = "KEY VALUE",
-    .summary = "change one setting in the configuration file",
+    .summary = "Change one setting in the configuration file",
     .details = "The value is checked before anything is written; comments and layout of the file "
                "stay. Lists and maps are written as in YAML: '[a, b]', '{aws: 0.02}'.",
     .example = "tradewind config set plan.preemptions_per_hour.aws 0.05",
@@ -147,15 +147,15 @@ const struct command command_config_set = {
 };
 
 static const struct command_option show_options[] = {
-    {"--origin", NULL, "say where each value comes from: default, file, environment or flag",
+    {"--origin", NULL, "Say where each value comes from: default, file, environment or flag.",
      false},
-    {"--json", NULL, "one JSON object; origins are always in it", false},
+    {"--json", NULL, "Print one JSON object; origins are always in it.", false},
     {0},
 };
 
 const struct command command_config_show = {
     .name = "config show",
-    .summary = "print all settings",
+    .summary = "Print all settings",
     .details = "Every setting that is in force, sorted by name.",
     .example = "tradewind config show --origin",
     .options = show_options,

@@ -111,7 +111,7 @@ static void put_command(FILE *out, const struct command *c)
     }
     fputs("\"\n", out);
     put(out, c->summary);
-    putc('\n', out);
+    fputs(".\n", out);
     if (c->details) {
         fputs(".PP\n", out);
         put_paragraphs(out, c->details);

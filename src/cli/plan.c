@@ -183,7 +183,7 @@ static int run(const struct command_args *args, struct err *e)
 const struct command command_plan = {
     .name = "plan",
     .operands = "PIPELINE",
-    .summary = "Where each stage of a pipeline should run, when, and for how much, with a proof.",
+    .summary = "Where each stage of a pipeline should run, when, and for how much, with a proof",
     .details =
         "Reads a pipeline file (a SkyPilot task is one) and answers with the plan that is best of "
         "all over every offer of the catalog, data transfer included: what had to be guessed, the "
