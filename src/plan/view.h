@@ -7,9 +7,10 @@
 #include "plan/labels.h"
 #include "plan/target.h"
 
-/* Cells x states of one elimination: enough for any pair of places at first; for three of them
- * once the sites are thinned out. */
-#define VIEW_WORK_SMALL ((size_t)2000000)
+/* Cells x states of one elimination: at first any pair of places; then more, as sites are thinned
+ * out, up to what takes a second. */
+#define VIEW_WORK_SMALL ((size_t)100000)
+#define VIEW_WORK_STEP 20
 #define VIEW_WORK_LARGE ((size_t)40000000)
 
 /* One weighing: cost + lambda * time, the time of each stage carrying its path weight. */
