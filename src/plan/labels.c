@@ -252,6 +252,8 @@ static void set_remove_beaten(struct list *set, const int64_t *times, size_t fir
         while (end < set->n_rank &&
                none_larger(times, list_times(set, set->rank[end]), set->n_times))
             end++;
+        if (end == first) /* also the empty set, whose rank is still NULL */
+            return;
         memmove(&set->rank[first], &set->rank[end], (set->n_rank - end) * sizeof *set->rank);
         set->n_rank -= end - first;
         return;
