@@ -92,10 +92,9 @@ static int run_solver(const struct question *q, struct solution *s, struct err *
 /* A greedy plan proves nothing by itself: the exact solver's bound stands beside it. */
 static double bound_for(const struct question *q, const struct solution *s)
 {
-    struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
-
     if (q->query->solver == PLAN_EXACT || s->proven)
         return s->bound;
+    struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
     struct domain d = domain_copy(q->p, &q->domain);
     exact_solve(q->p, &d, &q->goal, &q->limits, &exact);
     domain_clear(q->p, &d);

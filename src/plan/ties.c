@@ -150,7 +150,8 @@ static void settle_stage(struct ties *t, size_t stage)
     for (size_t k = 0; k < t->domain.n[stage]; k++)
         places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
     eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
-    qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
+    if (list.n > 1)
+        qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
     for (size_t i = 0; i < list.n && !limits_over(t->limits); i++) {
         const struct pick *c = &list.items[i];
         if (c->site == refused)
