@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""Large cases with the search cut short: is what the plan says of itself still true?
+
+    cut.py --seeds 1..20
+
+A chain's true optimum comes from dynamic programming over places, a second method of its own. For
+other shapes the program's longer run stands in: a bound above any known plan is a lie, and so is a
+plan below any proven bound."""
+
+import argparse
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+import brute
+import generate
+import run
+from brute import Goal
+from model import Config, Limits, NOMINAL
+from run import Mismatch, Query, Tally
+
+LIMITS_S = ("0.001", "0.02")
+LONG_LIMIT_S = "3"
+TOLERANCE = 1e-9
+
+
+class LargeGenerator(generate.Generator):
+    """Ten places or so; a chain reads only the stage before it, so that it can be solved by hand."""
+
+    def __init__(self, seed):
+        super().__init__(seed, max_stages=5, max_plans=0)
+        self.shape = "chain" if seed % 2 else self.rng.choice(["dag", "diamond", "out-tree"])
+        self.n = self.rng.randint(10, 20) if self.shape == "chain" else self.rng.randint(7, 11)
+        self.uniform_prices = False
+
+    def make_places(self):
+        every = [(c, r) for c in sorted(generate.REGIONS) for r in generate.REGIONS[c]]
+        self.places = self.rng.sample(every, self.rng.randint(8, len(every)))
+
+    def add_inputs(self, document, i, names, needs):
+        if self.shape != "chain":
+            super().add_inputs(document, i, names, needs)
+        elif i == 0:
+            document["inputs"] = [dict(e) for e in self.external]
+
+    def make_limits(self):
+        return Limits("any")
+
+    def make_config(self):
+        return Config()
+
+    def shrink(self, case):
+        return case
+
+
+def make_case(seed):
+    """A case in which every stage has a choice: some seeds need another try."""
+    for attempt in range(1000):
+        case = LargeGenerator(seed + 1000000 * attempt).case()
+        if all(case.model().choices):
+            return case
+    raise RuntimeError(f"seed {seed}: no case")
+
+
+def chain_optimum(model, objective):
+    """Least dollars or seconds of a chain, by the best way to end each stage at each place."""
+    stages = model.pipeline.stages
+    best = {None: 0}  # the place of the stage before -> least so far
+    for stage in stages:
+        reached = {}
+        for before, so_far in best.items():
+            for choice in model.choices[stage.index]:
+                place = choice.offer.place
+                sources = tuple(before if d.place is None else d.place for d in stage.inputs)
+                step = model.step(stage, choice, sources)
+                if step is None:
+                    continue
+                if objective == "cost":
+                    spent = step.compute[NOMINAL] + sum(step.transfers) + model.storage(stage, place)
+                else:
+                    boot_s = model.config.boot_s
+                    spent = boot_s + stage.setup_s + step.input_s + step.run_s[NOMINAL]
+                reached[place] = min(reached.get(place, float("inf")), so_far + spent)
+        best = reached
+    least = min(best.values(), default=None)
+    return least / 1e6 if least is not None and objective == "cost" else least
+
+
+def check_honest(model, goal, answer):
+    """The answer's own figures; returns (bound, objective)."""
+    run.expect("exit code", (answer.code, answer.stderr[-200:]), (0, ""))
+    ranks = run.ranks_of(model, answer.json["stages"])
+    plan = run.check_numbers(model, ranks, answer.json)
+    value = brute.objective_value(goal, plan.cost, plan.time)
+    bound, gap = answer.json["bound"], answer.json["gap"]
+    if bound > value * (1 + TOLERANCE):
+        raise Mismatch("bound above the plan", bound, value)
+    run.expect_near("gap", gap, (value - bound) / value if value > 0 else 0)
+    run.expect("status", answer.json["status"], "feasible" if gap else "optimal")
+    return bound, value
+
+
+def run_goal(case, model, goal, directory, tally, seed):
+    """Every limit's bound against every limit's plan, and both against the chain's optimum."""
+    query = Query(goal)
+    found = []
+    command = None
+    try:
+        for limit in (*LIMITS_S, LONG_LIMIT_S):
+            command = run.command_of(case, query, directory, ["--solve-limit", limit])
+            tally.plans += 1
+            answer = run.ask(command, directory)
+            if answer.code == run.EXIT_INFEASIBLE:
+                if found or (is_chain(case) and chain_optimum(model, "cost") is not None):
+                    raise Mismatch("status", "infeasible", "a plan")
+                return
+            found.append(check_honest(model, goal, answer))
+        highest, lowest = max(b for b, _ in found), min(v for _, v in found)
+        if highest > lowest * (1 + TOLERANCE):
+            raise Mismatch("a bound above a plan", found, "bound <= optimum <= cost")
+        if is_chain(case) and goal.objective in ("cost", "time"):
+            optimum = chain_optimum(model, goal.objective)
+            if highest > optimum * (1 + TOLERANCE) or lowest < optimum * (1 - TOLERANCE):
+                raise Mismatch("chain's optimum", found, optimum)
+            tally.proved += 1
+    except Mismatch as error:
+        tally.add(seed, query, command, error)
+
+
+def is_chain(case):
+    return all("needs" not in d or d["needs"] == [] for d in case.documents[1:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", default="1..10", help="A..B, both included")
+    parser.add_argument("--keep", metavar="DIR", help="leave the last case's files here")
+    args = parser.parse_args()
+    first, last = map(int, args.seeds.split(".."))
+    tally = Tally(10)
+    tally.proved = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for seed in range(first, last + 1):
+            case = make_case(seed)
+            generate.write_case(case, args.keep or scratch)
+            model = case.model()
+            tally.cases += 1
+            for objective in ("cost", "time", "value"):
+                run_goal(case, model, Goal(objective), args.keep or scratch, tally, seed)
+    print(f"# {tally.proved} held against a chain's optimum")
+    return tally.report()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
