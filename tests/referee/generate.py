@@ -22,6 +22,7 @@ MACHINES = [
     ("small", 4, 16, "", ""),
     ("large", 8, 32, "", ""),
     ("huge", 16, 64, "", ""),
+    ("t4half", 4, 15, "T4", 0.5),
     ("t4", 8, 30, "T4", 1),
     ("t4x2", 16, 60, "T4", 2),
     ("v100", 8, 61, "V100", 1),
@@ -215,7 +216,7 @@ class Generator:
             for name in self.rng.sample(sorted(estimate["hours"]), self.rng.randint(0, 2)):
                 del estimate["hours"][name]
             if self.chance(0.3):
-                estimate["hours"]["t4x2"] = self.hours(MACHINES[4])
+                estimate["hours"]["t4x2"] = self.hours(MACHINES[5])
         else:
             rate = {"vcpu": 0.0625, "T4": 0.5, "a100": {"base": 4, "parallel": 0.5}}
             if self.chance(0.4):
@@ -230,7 +231,7 @@ class Generator:
 
     def resources(self):
         cloud, region = self.rng.choice(self.places)
-        accelerators = ["T4", {"A100": 1}, ["t4:1", "V100"], {"T4": 2, "V100": 1}]
+        accelerators = ["T4", {"A100": 1}, ["t4:0.5", "V100"], {"T4": 2, "V100": 1}]
         simple = {
             "none": {},
             "cloud": {"cloud": cloud},
@@ -336,9 +337,12 @@ class Generator:
 
     def make_limits(self):
         market = self.rng.choice(["on-demand", "on-demand", "spot", "any", "any", "any"])
-        kind = self.rng.choice(["none"] * 8 + ["cloud", "max"])
+        kind = self.rng.choice(["none"] * 12 + ["cloud", "region", "max"])
+        cloud, region = self.rng.choice(self.places)
         if kind == "cloud":
-            return Limits(market, cloud=self.rng.choice(self.places)[0])
+            return Limits(market, cloud=cloud)
+        if kind == "region":
+            return Limits(market, region=region)
         return Limits(market, max_hourly=self.rng.choice(["1", "3"]) if kind == "max" else None)
 
     def case(self):

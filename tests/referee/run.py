@@ -72,6 +72,8 @@ def flags_of(case, query):
     flags = ["--json", "--market", limits.market, "--solver", query.solver]
     if limits.cloud:
         flags += ["--cloud", limits.cloud]
+    if limits.region:
+        flags += ["--region", limits.region]
     if limits.max_hourly:
         flags += ["--max-hourly", limits.max_hourly]
     if query.pareto:
