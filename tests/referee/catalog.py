@@ -26,9 +26,9 @@ def microusd(text):
     return int((Decimal(text) * 1000000).to_integral_value(ROUND_HALF_UP))
 
 
-def half_up(micro):
-    """floor(x + 0.5), x in micro-dollars: the one rounding rule of the model."""
-    return floor(micro + 0.5)
+def half_up(dollars):
+    """Dollars -> micro-dollars: the one rounding rule of the model, as it is written."""
+    return floor(dollars * 1e6 + 0.5)
 
 
 class Offer(NamedTuple):
@@ -98,7 +98,7 @@ def dst_cloud_rank(pattern, src_cloud, dst_cloud):
 class Link(NamedTuple):
     """Everything about one ordered pair of places."""
 
-    tiers: tuple  # ((from_gb, micro-dollars per GB), ...), ascending; the first from 0
+    tiers: tuple  # ((from_gb, dollars per GB), ...), ascending; the first from 0
     gbit: float
     rtt_s: float
 
@@ -118,7 +118,7 @@ def link_from_rows(rows, free):
     rows = sorted(rows, key=lambda r: float(r["tier_from_gb"] or 0))
     lowest = rows[0]
     tiers = tuple(
-        (float(r["tier_from_gb"] or 0) if i else 0.0, 0 if free else float(r["usd_per_gb"]) * 1e6)
+        (float(r["tier_from_gb"] or 0) if i else 0.0, 0 if free else float(r["usd_per_gb"]))
         for i, r in enumerate(rows)
     )
     return Link(
@@ -161,10 +161,10 @@ class Catalog:
         )
         return None if None in ranks else ranks
 
-    def storage_micro_per_gb_month(self, place):
+    def storage_usd_per_gb_month(self, place):
         rows = [r for r in self.storage if (r["cloud"], r["region"]) == place]
         standard = [r for r in rows if r["class"] == "standard"]
-        return min((float(r["usd_per_gb_month"]) * 1e6 for r in standard or rows), default=0.0)
+        return min((float(r["usd_per_gb_month"]) for r in standard or rows), default=0.0)
 
 
 def read_rows(path):

@@ -280,8 +280,8 @@ class Model:
             run_s = self.expected_run(stage, choice, base_s * factor, input_s)
             billed_s = max(BILLED_MIN_S, stage.setup_s + input_s + run_s)
             runs.append(run_s)
-            micro = stage.nodes * choice.price_micro * billed_s / 3600.0
-            computes.append(half_up(micro) if micro < inf else inf)
+            dollars = stage.nodes * (choice.price_micro / 1e6) * billed_s / 3600.0
+            computes.append(half_up(dollars) if dollars < inf else inf)
         if runs[NOMINAL] > TEN_YEARS_S and choice.market == "spot":
             return None
         return Step(input_s, tuple(runs), tuple(computes), tuple(micro for _, micro in moves))
@@ -296,7 +296,7 @@ class Model:
         return spot_seconds(run_s, stage.nodes * rate, restart_s, stage.checkpoint_s)
 
     def storage(self, stage, place):
-        price = self.catalog.storage_micro_per_gb_month(place)
+        price = self.catalog.storage_usd_per_gb_month(place)
         return sum(
             half_up(out.size_gb * price * (out.keep_s / 3600.0) / MONTH_H)
             for out in stage.outputs
