@@ -20,7 +20,7 @@ from brute import Goal
 from model import Config, Limits, NOMINAL
 from run import Mismatch, Query, Tally
 
-LIMITS_S = ("0.001", "0.02")
+LIMITS_S = ("0.000001", "0.001", "0.02")
 LONG_LIMIT_S = "3"
 TOLERANCE = 1e-9
 
@@ -89,7 +89,8 @@ def chain_optimum(model, objective):
 
 def check_honest(model, goal, answer):
     """The answer's own figures; returns (bound, objective)."""
-    run.expect("exit code", (answer.code, answer.stderr[-200:]), (0, ""))
+    if answer.code != 0:
+        raise Mismatch("exit code", (answer.code, answer.stderr[-200:]), 0)
     ranks = run.ranks_of(model, answer.json["stages"])
     plan = run.check_numbers(model, ranks, answer.json)
     value = brute.objective_value(goal, plan.cost, plan.time)
@@ -116,6 +117,7 @@ def run_goal(case, model, goal, directory, tally, seed):
                     raise Mismatch("status", "infeasible", "a plan")
                 return
             found.append(check_honest(model, goal, answer))
+            tally.cut += answer.json["gap"] > 0
         highest, lowest = max(b for b, _ in found), min(v for _, v in found)
         if highest > lowest * (1 + TOLERANCE):
             raise Mismatch("a bound above a plan", found, "bound <= optimum <= cost")
@@ -129,7 +131,8 @@ def run_goal(case, model, goal, directory, tally, seed):
 
 
 def is_chain(case):
-    return all("needs" not in d or d["needs"] == [] for d in case.documents[1:])
+    """Odd seeds are chains."""
+    return case.seed % 2 == 1
 
 
 def main():
@@ -139,7 +142,7 @@ def main():
     args = parser.parse_args()
     first, last = map(int, args.seeds.split(".."))
     tally = Tally(10)
-    tally.proved = 0
+    tally.proved = tally.cut = 0
     with tempfile.TemporaryDirectory() as scratch:
         for seed in range(first, last + 1):
             case = make_case(seed)
@@ -148,8 +151,10 @@ def main():
             tally.cases += 1
             for objective in ("cost", "time", "value"):
                 run_goal(case, model, Goal(objective), args.keep or scratch, tally, seed)
-    print(f"# {tally.proved} held against a chain's optimum")
-    return tally.report()
+    print(f"# {tally.cut} plans cut short; {tally.proved} goals held against a chain's optimum")
+    if not tally.cut:
+        print("# no search was cut short: nothing was tried")
+    return tally.report() or not tally.cut
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import NamedTuple, Optional
 from catalog import Offer, half_up, microusd
 
 TEN_YEARS_S = 10 * 365 * 86400.0
+NEVER_S = 1e100  # beyond any price; only the high figure of an eligible choice could get there
 BILLED_MIN_S = 60.0
 MONTH_H = 730.0
 GUESS_S = 3600.0
@@ -281,7 +282,7 @@ class Model:
             billed_s = max(BILLED_MIN_S, stage.setup_s + input_s + run_s)
             runs.append(run_s)
             dollars = stage.nodes * (choice.price_micro / 1e6) * billed_s / 3600.0
-            computes.append(half_up(dollars) if dollars < inf else inf)
+            computes.append(half_up(dollars) if run_s < NEVER_S else inf)
         if runs[NOMINAL] > TEN_YEARS_S and choice.market == "spot":
             return None
         return Step(input_s, tuple(runs), tuple(computes), tuple(micro for _, micro in moves))
