@@ -223,7 +223,7 @@ static int apply(const struct edit *edit,
     const struct yaml_node *node = root;
     size_t depth = 0;
 
-    if (yaml_is_null(root)) {
+    if (!root || yaml_is_null(root)) {
         append(edit, out);
         return 0;
     }

@@ -178,13 +178,13 @@ static int by_rank(const void *a, const void *b)
 /* Datasets in the order in which the file first mentions them, so that guesses come in order. */
 static void settle_in_file_order(struct reader *r, struct mention *sorted, size_t n)
 {
-    const struct mention **firsts = mem_zero(n, sizeof *firsts);
+    const struct mention **firsts = mem_zero(n, sizeof(const struct mention *));
     size_t n_firsts = 0, entries_left = MAX_DISK_ENTRIES;
 
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(sorted[i].input->from, sorted[i - 1].input->from) != 0)
             firsts[n_firsts++] = &sorted[i];
-    qsort(firsts, n_firsts, sizeof *firsts, by_rank);
+    qsort(firsts, n_firsts, sizeof(const struct mention *), by_rank);
     for (size_t i = 0; i < n_firsts; i++) {
         size_t group = 1;
         while (firsts[i] + group < sorted + n &&

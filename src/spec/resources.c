@@ -127,6 +127,7 @@ static bool read_accelerator(const struct reader_value *v,
 {
     const char *colon = strrchr(text, ':');
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    const char *digits = NULL;
     double number = 1;
 
     if (n == 0 || n > SPEC_MAX_NAME_BYTES || strpbrk(text, " \t\n,")) {
@@ -138,10 +139,10 @@ static bool read_accelerator(const struct reader_value *v,
                            reader_quote(v->r, text));
         return false;
     }
-    const char *digits = colon                        ? colon + 1
-                         : yaml_is_null(count)        ? NULL
-                         : count->kind == YAML_SCALAR ? count->text
-                                                      : "";
+    if (colon)
+        digits = colon + 1;
+    else if (count && !yaml_is_null(count))
+        digits = count->kind == YAML_SCALAR ? count->text : "";
     if (digits &&
         (!number_parse(digits, &number) || !(number > 0) || number > VALUE_MAX_ACCELERATORS)) {
         reader_value_error(v, "%s: count %s is not a number above 0 and up to %.0f",

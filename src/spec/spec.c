@@ -7,7 +7,6 @@
 #include "spec/yaml.h"
 
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +146,8 @@ static void read_text(struct reader *r, const char *text, size_t len)
         reader_error(r, file.problems[i].line, "%s", file.problems[i].text);
     if (file.broken)
         return;
-    const struct yaml_node **maps = reader_alloc(r, file.n_documents, sizeof *maps);
+    const struct yaml_node **maps =
+        reader_alloc(r, file.n_documents, sizeof(const struct yaml_node *));
     if (!maps)
         return;
     size_t n = take_maps(r, &file, maps);
@@ -174,7 +174,7 @@ static void sort_findings(struct reader *r)
 
     for (size_t i = 0; i < r->n_findings; i++)
         order[i] = &r->findings[i];
-    qsort(order, r->n_findings, sizeof *order, by_line);
+    qsort(order, r->n_findings, sizeof(const struct spec_finding *), by_line);
     for (size_t i = 0; i < r->n_findings; i++)
         sorted[i] = *order[i];
     memcpy(r->findings, sorted, r->n_findings * sizeof *sorted);
@@ -185,16 +185,25 @@ static void sort_findings(struct reader *r)
     }
 }
 
+/* One block: the findings, and behind them their texts. */
 static void hand_out(const struct reader *r, struct spec_finding **findings_out, size_t *n_out)
 {
+    size_t bytes = r->n_findings * sizeof **findings_out;
+
     if (!findings_out)
         return;
-    *findings_out = mem_zero(r->n_findings, sizeof **findings_out);
-    *n_out = r->n_findings;
+    for (size_t i = 0; i < r->n_findings; i++)
+        bytes += strlen(r->findings[i].text) + 1;
+    struct spec_finding *copy = mem_zero(1, bytes);
+    char *text = (char *)(copy + r->n_findings);
     for (size_t i = 0; i < r->n_findings; i++) {
-        (*findings_out)[i] = r->findings[i];
-        (*findings_out)[i].text = mem_dup(r->findings[i].text);
+        size_t n = strlen(r->findings[i].text) + 1;
+        memcpy(text, r->findings[i].text, n);
+        copy[i] = (struct spec_finding){r->findings[i].is_error, r->findings[i].line, text};
+        text += n;
     }
+    *findings_out = copy;
+    *n_out = r->n_findings;
 }
 
 /* "dir/train.yaml" is the pipeline train. */
@@ -294,7 +303,6 @@ void spec_free(struct spec *s)
 
 void spec_findings_free(struct spec_finding *findings, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        free((void *)(uintptr_t)findings[i].text);
+    (void)n;
     free(findings);
 }

@@ -397,7 +397,7 @@ static int add_document(struct builder *b, const yaml_event_t *first)
     if (root->begin == root->end) /* an empty one ends, and so begins, where the next does */
         root->line = b->document_line;
     out->documents =
-        mem_room(out->documents, out->n_documents, &b->cap_documents, sizeof *out->documents);
+        mem_room(out->documents, out->n_documents, &b->cap_documents, sizeof(struct yaml_node *));
     out->documents[out->n_documents++] = root;
     return 0;
 }
@@ -470,7 +470,7 @@ int yaml_parse(const char *text, size_t len, struct arena *a, struct yaml_file *
     }
     free(b.stack);
     free(b.anchors);
-    out->documents = settle(a, out->documents, out->n_documents, sizeof *out->documents);
+    out->documents = settle(a, out->documents, out->n_documents, sizeof(struct yaml_node *));
     out->problems = settle(a, out->problems, out->n_problems, sizeof *out->problems);
     if (!out->documents || !out->problems)
         *out = (struct yaml_file){.problems = out_of_room, .n_problems = 1, .broken = true};
