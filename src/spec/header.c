@@ -97,33 +97,27 @@ static const struct reader_field fields[] = {
     {0},
 };
 
-const char *const *header_field_names(void)
+const struct reader_field *header_fields(void)
 {
-    static const char *const names[] = {"name",     "objective", "budget", "deadline",
-                                        "defaults", "execution", NULL};
-
-    return names;
-}
-
-bool header_has_field(const char *name)
-{
-    for (const struct reader_field *f = fields; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return true;
-    return false;
+    return fields;
 }
 
 void header_read(struct reader *r,
                  const struct yaml_node *node,
+                 bool is_alone,
                  const struct yaml_node **defaults_out)
 {
+    struct reader_value whole = {r, "", node->line, node};
     struct header header = {r->spec, defaults_out};
 
+    if (is_alone) {
+        reader_fields(&whole, fields, stage_fields(), &header);
+        return;
+    }
     for (size_t i = 0; i < node->n; i++) {
-        const struct yaml_entry *entry = &node->entries[i];
-        struct reader_value v = {r, entry->key, entry->line, entry->value};
-        for (const struct reader_field *f = fields; f->name; f++)
-            if (strcmp(f->name, entry->key) == 0)
-                f->read(&v, &header);
+        struct reader_value v = reader_entry(&whole, i);
+        const struct reader_field *field = reader_find_field(fields, v.field);
+        if (field)
+            field->read(&v, &header);
     }
 }

@@ -180,7 +180,7 @@ bool reader_is_map(const struct reader_value *v)
     return false;
 }
 
-static const struct reader_field *find_field(const struct reader_field *fields, const char *name)
+const struct reader_field *reader_find_field(const struct reader_field *fields, const char *name)
 {
     for (; fields->name; fields++)
         if (strcmp(fields->name, name) == 0)
@@ -191,15 +191,15 @@ static const struct reader_field *find_field(const struct reader_field *fields, 
 static void unknown_field(const struct reader_value *v,
                           const char *name,
                           const struct reader_field *fields,
-                          const char *const *also_known)
+                          const struct reader_field *also_known)
 {
     const char *known[MAX_KNOWN];
     size_t n = 0;
 
     for (; fields->name && n < MAX_KNOWN; fields++)
         known[n++] = fields->name;
-    for (; also_known && *also_known && n < MAX_KNOWN; also_known++)
-        known[n++] = *also_known;
+    for (; also_known && also_known->name && n < MAX_KNOWN; also_known++)
+        known[n++] = also_known->name;
     const char *close = nearest(name, known, n);
     if (close)
         reader_error(v->r, v->line, "unknown field %s: did you mean %s?",
@@ -210,7 +210,7 @@ static void unknown_field(const struct reader_value *v,
 
 bool reader_fields(const struct reader_value *v,
                    const struct reader_field *fields,
-                   const char *const *also_known,
+                   const struct reader_field *also_known,
                    void *into)
 {
     if (!reader_is_map(v))
@@ -218,7 +218,7 @@ bool reader_fields(const struct reader_value *v,
     for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
         const char *name = v->node->entries[i].key;
         struct reader_value entry = reader_entry(v, i);
-        const struct reader_field *field = find_field(fields, name);
+        const struct reader_field *field = reader_find_field(fields, name);
 
         if (!field && name[0] != '_')
             unknown_field(&entry, name, fields, also_known);

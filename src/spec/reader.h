@@ -83,12 +83,14 @@ struct reader_field {
 };
 
 /* Reads a map by a table of its fields, which ends with {0}. A field not in it is an error that
- * names the nearest; also_known (NULL-terminated, may be NULL) are further names to suggest.
- * False when v is no map. */
+ * names the nearest; also_known (such a table, or NULL) has further names to suggest. False when v
+ * is no map. */
 bool reader_fields(const struct reader_value *v,
                    const struct reader_field *fields,
-                   const char *const *also_known,
+                   const struct reader_field *also_known,
                    void *into);
+
+const struct reader_field *reader_find_field(const struct reader_field *fields, const char *name);
 
 /* Findings. The stage and, for a value, its field are put in front; one that stands in the list
  * already (a default or an alias read for several stages) is not added again. */
@@ -124,15 +126,15 @@ struct reader_value reader_item(const struct reader_value *parent, size_t i);
 
 /* stage.c: reads drafts[index].node into spec->stages[index]. */
 void stage_read(struct reader *r, size_t index);
-bool stage_has_field(const char *name);
+const struct reader_field *stage_fields(void);
 
-/* header.c: NULL-terminated, `name` included. */
-const char *const *header_field_names(void);
-bool header_has_field(const char *name);
-/* Reads the pipeline-wide fields of a map, which may have others too; *defaults_out as written. */
+/* header.c: reads the pipeline-wide fields of a map, of a stage's map (not alone) only those;
+ * *defaults_out as written. */
 void header_read(struct reader *r,
                  const struct yaml_node *node,
+                 bool is_alone,
                  const struct yaml_node **defaults_out);
+const struct reader_field *header_fields(void);
 
 /* resources.c: own and inherited may be NULL. */
 void resources_read(struct reader *r,

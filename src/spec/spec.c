@@ -13,10 +13,13 @@
 /* A file of the largest size with its tree fits; aliases and defaults cannot make more of it. */
 #define ARENA_MAX_BYTES ((size_t)64 << 20)
 
-/* A map without what belongs to the header (want false), or with nothing else. */
-static const struct yaml_node *split_off(struct reader *r,
-                                         const struct yaml_node *node,
-                                         bool want_header)
+/* `name` is both the pipeline's and the stage's. */
+static bool is_header_only(const char *field)
+{
+    return reader_find_field(header_fields(), field) && !reader_find_field(stage_fields(), field);
+}
+
+static const struct yaml_node *without_header(struct reader *r, const struct yaml_node *node)
 {
     struct yaml_node *part = reader_alloc(r, 1, sizeof *part);
     struct yaml_entry *entries = reader_alloc(r, node->n, sizeof *entries);
@@ -26,12 +29,9 @@ static const struct yaml_node *split_off(struct reader *r,
     *part = *node;
     part->n = 0;
     part->entries = entries;
-    for (size_t i = 0; i < node->n; i++) {
-        const char *key = node->entries[i].key;
-        bool in_header = header_has_field(key) && !stage_has_field(key);
-        if (in_header == want_header || strcmp(key, "name") == 0)
+    for (size_t i = 0; i < node->n; i++)
+        if (!is_header_only(node->entries[i].key))
             entries[part->n++] = node->entries[i];
-    }
     return part;
 }
 
@@ -41,33 +41,22 @@ static bool is_header(const struct yaml_node *node)
     bool has_known = false;
 
     for (size_t i = 0; i < node->n; i++) {
-        const char *key = node->entries[i].key;
-        if (stage_has_field(key) && !header_has_field(key))
+        bool in_header = reader_find_field(header_fields(), node->entries[i].key);
+        if (!in_header && reader_find_field(stage_fields(), node->entries[i].key))
             return false;
-        has_known |= header_has_field(key);
+        has_known |= in_header;
     }
     return has_known;
 }
 
-static void reject_stray_fields(struct reader *r, const struct yaml_node *node, bool in_header)
+static void reject_header_fields(struct reader *r, const struct yaml_node *node)
 {
-    struct reader_value v = {r, "", node->line, node};
-    struct reader_field known[16];
-    size_t n = 0;
-
-    if (!in_header) {
-        for (size_t i = 0; i < node->n; i++)
-            if (header_has_field(node->entries[i].key) && !stage_has_field(node->entries[i].key))
-                reader_error(r, node->entries[i].line,
-                             "%s: belongs to the whole pipeline: put it into a first document of "
-                             "its own",
-                             node->entries[i].key);
-        return;
-    }
-    for (const char *const *name = header_field_names(); *name; name++)
-        known[n++] = (struct reader_field){*name, READER_CARRIED, NULL};
-    known[n] = (struct reader_field){0};
-    reader_fields(&v, known, NULL, NULL);
+    for (size_t i = 0; i < node->n; i++)
+        if (is_header_only(node->entries[i].key))
+            reader_error(
+                r, node->entries[i].line,
+                "%s: belongs to the whole pipeline: put it into a first document of its own",
+                node->entries[i].key);
 }
 
 /* The documents that are maps; others are findings. */
@@ -108,7 +97,7 @@ static void read_stages(struct reader *r,
         r->default_resources = yaml_is_null(resources) ? NULL : resources;
     }
     for (size_t i = 0; i < n && !r->is_full; i++) {
-        const struct yaml_node *own = split_off(r, maps[i], false);
+        const struct yaml_node *own = without_header(r, maps[i]);
         r->drafts[i].node = defaults ? merge_defaults(r, defaults, own) : own;
         stage_read(r, i);
     }
@@ -124,11 +113,9 @@ static void read_pipeline(struct reader *r, const struct yaml_node *const *maps,
         return;
     }
     if (has_header || n == 1)
-        header_read(r, maps[0], &defaults);
-    if (has_header)
-        reject_stray_fields(r, maps[0], true);
+        header_read(r, maps[0], has_header, &defaults);
     for (size_t i = has_header; n > 1 && i < n; i++)
-        reject_stray_fields(r, maps[i], false);
+        reject_header_fields(r, maps[i]);
     read_stages(r, maps + has_header, n - has_header, defaults);
     if (r->is_full)
         return;

@@ -11,13 +11,6 @@ struct parts {
     struct reader_value resources, mounts; /* .node NULL = absent */
 };
 
-static void read_name(const struct reader_value *v, void *into)
-{
-    /* stage_read took the name first, for the messages. */
-    (void)v;
-    (void)into;
-}
-
 static void read_script(const struct reader_value *v, const char **out)
 {
     if (!yaml_is_null(v->node))
@@ -177,27 +170,37 @@ static void keep_mounts(const struct reader_value *v, void *into)
 }
 
 static const struct reader_field fields[] = {
-    {"name", READER_READ, read_name},           {"run", READER_READ, read_run},
-    {"setup", READER_READ, read_setup},         {"workdir", READER_READ, read_workdir},
-    {"envs", READER_READ, read_envs},           {"secrets", READER_READ, read_secrets},
-    {"num_nodes", READER_READ, read_num_nodes}, {"file_mounts", READER_READ, keep_mounts},
-    {"inputs", READER_READ, read_inputs},       {"outputs", READER_READ, read_outputs},
-    {"estimate", READER_READ, read_estimate},   {"checkpoint", READER_READ, read_checkpoint},
-    {"resources", READER_READ, keep_resources}, {"needs", READER_READ, read_needs},
-    {"service", READER_IGNORED, NULL},          {"pool", READER_IGNORED, NULL},
-    {"volumes", READER_IGNORED, NULL},          {"config", READER_IGNORED, NULL},
-    {"event_callback", READER_IGNORED, NULL},   {"job_recovery", READER_IGNORED, NULL},
-    {"experimental", READER_IGNORED, NULL},     {"file_mounts_mapping", READER_IGNORED, NULL},
-    {"volume_mounts", READER_IGNORED, NULL},    {"storage_mounts", READER_IGNORED, NULL},
-    {"metadata", READER_IGNORED, NULL},         {0},
+    {"name", READER_CARRIED, NULL}, /* take_name comes first, for the messages */
+    {"run", READER_READ, read_run},
+    {"setup", READER_READ, read_setup},
+    {"workdir", READER_READ, read_workdir},
+    {"envs", READER_READ, read_envs},
+    {"secrets", READER_READ, read_secrets},
+    {"num_nodes", READER_READ, read_num_nodes},
+    {"file_mounts", READER_READ, keep_mounts},
+    {"inputs", READER_READ, read_inputs},
+    {"outputs", READER_READ, read_outputs},
+    {"estimate", READER_READ, read_estimate},
+    {"checkpoint", READER_READ, read_checkpoint},
+    {"resources", READER_READ, keep_resources},
+    {"needs", READER_READ, read_needs},
+    {"service", READER_IGNORED, NULL},
+    {"pool", READER_IGNORED, NULL},
+    {"volumes", READER_IGNORED, NULL},
+    {"config", READER_IGNORED, NULL},
+    {"event_callback", READER_IGNORED, NULL},
+    {"job_recovery", READER_IGNORED, NULL},
+    {"experimental", READER_IGNORED, NULL},
+    {"file_mounts_mapping", READER_IGNORED, NULL},
+    {"volume_mounts", READER_IGNORED, NULL},
+    {"storage_mounts", READER_IGNORED, NULL},
+    {"metadata", READER_IGNORED, NULL},
+    {0},
 };
 
-bool stage_has_field(const char *name)
+const struct reader_field *stage_fields(void)
 {
-    for (const struct reader_field *f = fields; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return true;
-    return false;
+    return fields;
 }
 
 /* The stage's name; `stage-N` also when the given one is no name, so that messages have one. */
@@ -228,7 +231,7 @@ void stage_read(struct reader *r, size_t index)
     stage->num_nodes = 1;
     stage->estimate = (struct spec_estimate){.seconds = (double)NAN, .line = stage->line};
     take_name(r, index);
-    reader_fields(&whole, fields, header_field_names(), &parts);
+    reader_fields(&whole, fields, header_fields(), &parts);
     resources_read(r, parts.resources.node ? &parts.resources : NULL, r->default_resources, stage);
     if (parts.mounts.node)
         data_read_mounts(&parts.mounts, draft, stage);

@@ -9,26 +9,15 @@
 #define MAX_RATE 1e15
 
 /* Keys of one form belong together; two forms in one estimate are an error. */
-enum form { FORM_HOURS, FORM_MINUTES, FORM_SECONDS, FORM_WORK, FORM_ITERATIONS, FORM_PROFILE };
-
-static const struct {
-    const char *key;
-    enum form form;
-} form_keys[] = {
-    {"hours", FORM_HOURS},      {"minutes", FORM_MINUTES}, {"seconds", FORM_SECONDS},
-    {"work", FORM_WORK},        {"rate", FORM_WORK},       {"iterations", FORM_ITERATIONS},
-    {"model", FORM_ITERATIONS}, {"profile", FORM_PROFILE}, {"args", FORM_PROFILE},
+enum form {
+    FORM_ANY, /* beside every form */
+    FORM_HOURS,
+    FORM_MINUTES,
+    FORM_SECONDS,
+    FORM_WORK,
+    FORM_ITERATIONS,
+    FORM_PROFILE
 };
-
-#define N_FORM_KEYS (sizeof form_keys / sizeof *form_keys)
-
-static int form_of(const char *key)
-{
-    for (size_t i = 0; i < N_FORM_KEYS; i++)
-        if (strcmp(form_keys[i].key, key) == 0)
-            return (int)form_keys[i].form;
-    return -1;
-}
 
 struct draft_timing {
     struct draft *draft;
@@ -183,19 +172,31 @@ static void read_setup(const struct reader_value *v, void *into)
         reader_duration(v, 1, VALUE_MAX_RUN_S, &((struct draft_timing *)into)->out->setup_s);
 }
 
-static const struct reader_field fields[] = {
-    {"hours", READER_READ, read_hours},
-    {"minutes", READER_READ, read_minutes},
-    {"seconds", READER_READ, read_seconds},
-    {"work", READER_READ, read_work},
-    {"rate", READER_READ, read_rate},
-    {"iterations", READER_READ, read_iterations},
-    {"model", READER_READ, read_model},
-    {"profile", READER_READ, read_profile},
-    {"args", READER_READ, read_args},
-    {"setup", READER_READ, read_setup},
-    {0},
+static const struct {
+    struct reader_field field;
+    enum form form;
+} keys[] = {
+    {{"hours", READER_READ, read_hours}, FORM_HOURS},
+    {{"minutes", READER_READ, read_minutes}, FORM_MINUTES},
+    {{"seconds", READER_READ, read_seconds}, FORM_SECONDS},
+    {{"work", READER_READ, read_work}, FORM_WORK},
+    {{"rate", READER_READ, read_rate}, FORM_WORK},
+    {{"iterations", READER_READ, read_iterations}, FORM_ITERATIONS},
+    {{"model", READER_READ, read_model}, FORM_ITERATIONS},
+    {{"profile", READER_READ, read_profile}, FORM_PROFILE},
+    {{"args", READER_READ, read_args}, FORM_PROFILE},
+    {{"setup", READER_READ, read_setup}, FORM_ANY},
 };
+
+#define N_KEYS (sizeof keys / sizeof *keys)
+
+static enum form form_of(const char *key)
+{
+    for (size_t i = 0; i < N_KEYS; i++)
+        if (strcmp(keys[i].field.name, key) == 0)
+            return keys[i].form;
+    return FORM_ANY;
+}
 
 /* At most one form, and whole. */
 static void check_form(const struct reader_value *v)
@@ -211,8 +212,8 @@ static void check_form(const struct reader_value *v)
 
     for (size_t i = 0; i < v->node->n; i++) {
         const struct yaml_entry *entry = &v->node->entries[i];
-        int form = form_of(entry->key);
-        if (form < 0)
+        enum form form = form_of(entry->key);
+        if (form == FORM_ANY)
             continue;
         if (first && form != form_of(first->key))
             reader_error(v->r, entry->line,
@@ -229,7 +230,10 @@ static void check_form(const struct reader_value *v)
 void timing_read(const struct reader_value *v, struct draft *draft, struct spec_estimate *out)
 {
     struct draft_timing t = {draft, out};
+    struct reader_field fields[N_KEYS + 1] = {0};
 
+    for (size_t i = 0; i < N_KEYS; i++)
+        fields[i] = keys[i].field;
     out->line = v->line;
     if (yaml_is_null(v->node))
         return;
@@ -244,17 +248,17 @@ const struct yaml_node *timing_merge(struct reader *r,
                                      const struct yaml_node *own)
 {
     struct yaml_node kept = *defaults;
-    int form = -1;
+    enum form form = FORM_ANY;
 
-    for (size_t i = 0; i < own->n && form < 0; i++)
+    for (size_t i = 0; i < own->n && form == FORM_ANY; i++)
         form = form_of(own->entries[i].key);
     kept.n = 0;
     kept.entries = reader_alloc(r, defaults->n, sizeof *kept.entries);
     if (!kept.entries)
         return own;
     for (size_t i = 0; i < defaults->n; i++) {
-        int inherited = form_of(defaults->entries[i].key);
-        if (form < 0 || inherited < 0 || inherited == form)
+        enum form inherited = form_of(defaults->entries[i].key);
+        if (form == FORM_ANY || inherited == FORM_ANY || inherited == form)
             kept.entries[kept.n++] = defaults->entries[i];
     }
     return merge_maps(r, &kept, own);

@@ -94,6 +94,10 @@ done
 for pid in "${pids[@]}"; do wait "$pid"; done
 is "$(grep -o 'c[1-8]: 0' "$file" | wc -l)" 8 "eight at once lose nothing"
 
+sed -n '/^```yaml/,/^```$/p' "$root/docs/configuration.md" | sed '1d; /^```$/,$d' >"$file"
+run config get hosts.lab.0.accelerators
+is "$code:$out$err" "0:A100:4" "the documentation's file"
+
 TRADEWIND_HOME=$scratch/new/deep/home run config set store dir:x
 is "$code" 0 "a home several levels deep is made"
 if [[ $(id -u) != 0 ]]; then

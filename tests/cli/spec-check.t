@@ -78,4 +78,33 @@ is "$code:$out" "0:good.yaml: valid, 1 stage, 0 warnings" "a file without findin
 code=0
 out=$("$TRADEWIND" plan --check - <good.yaml 2>&1) || code=$?
 is "$code:$out" "0:-: valid, 1 stage, 0 warnings" "from standard input"
+
+# The documentation's examples: the first block is a whole file, other lines stand for one field.
+docs=$root/docs/pipeline-file.md
+sed -n '/^```yaml/,/^```$/p' "$docs" | sed '1d; /^```$/,$d' >documented.yaml
+run plan --check documented.yaml
+contains "$out" "valid, 2 stages, 0 warnings" "the documentation's pipeline"
+shown=0
+while read -r line; do
+    case $line in
+        estimate:* | inputs:*{* | outputs:*{*) echo "$line" >line.yaml ;;
+        accelerators:*) echo "resources: {${line%% #*}}" >line.yaml ;;
+        *) continue ;;
+    esac
+    run plan --check line.yaml
+    is "$code:$err" "0:" "documented: $line"
+    shown=$((shown + 1))
+done < <(sed -n '/^```yaml/,/^```$/p' "$docs" | grep -E '^[a-z]')
+check "there are such lines" test "$shown" -ge 12
+grep -oE '\| `[a-z_]+: [^`]*` \|$' "$docs" | sed 's/^| `//; s/` |$//' >fields
+while read -r line; do
+    for file in "$line" "resources: {$line}"; do
+        echo "$file" >line.yaml
+        run plan --check line.yaml
+        [[ $code == 0 ]] && break
+    done
+    [[ $line == needs:* ]] && continue
+    is "$code:$out" "0:line.yaml: valid, 1 stage, 0 warnings" "documented: $line"
+done <fields
+check "there are such fields" test "$(wc -l <fields)" -ge 25
 done_testing
