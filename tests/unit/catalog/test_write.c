@@ -1,0 +1,93 @@
+#include "base/buf.h"
+#include "catalog/write.h"
+#include "fixture.h"
+#include "tap.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *read_whole(const char *dir, const char *name)
+{
+    static char text[4096];
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static void check_tables(const char *dir)
+{
+    static const char offers[] = "a,r1,,gpu,8,61,V100,1,10,3.06,0.9,\n"
+                                 "a,r1,,odd,0.1,0.3333333333333333,,,,0.000123456,,\n"
+                                 "a,r1,\"z,1\",m,1,1.7998046875,,,,12345.678901,1e-09,0.02\n"
+                                 "a,r1,z2,m,1,1.7998046875,,,,100000,,\n";
+    static const char transfers[] = "a,*,=,*,0.02,0,,0\n"
+                                    "a,*,internet,*,0.09,0,4.7,40.5\n"
+                                    "a,*,internet,*,0.05,10240,,\n";
+    static const char storage[] = "a,*,standard,0.023,0.0004,,0.005\n";
+    struct err e = {0};
+    struct catalog *c = fixture(offers, transfers, storage, &e);
+
+    CHECK(c && catalog_write_tables(c, dir, &e) == 0, "tables are written %s", e.text);
+    if (!c)
+        return;
+    /* Kinds in the order of a snapshot: gpu, m, odd. */
+    CHECK(strcmp(read_whole(dir, "offers.csv"),
+                 FIXTURE_OFFERS "a,r1,,gpu,8,61,V100,1,10,3.06,0.9,\n"
+                                "a,r1,\"z,1\",m,1,1.7998046875,,,,12345.678901,1e-09,0.02\n"
+                                "a,r1,z2,m,1,1.7998046875,,,,100000,,\n"
+                                "a,r1,,odd,0.1,0.3333333333333333,,,,0.000123456,,\n") == 0,
+          "offers.csv holds the same texts");
+    CHECK(strncmp(read_whole(dir, "transfers.csv"), FIXTURE_TRANSFERS, strlen(FIXTURE_TRANSFERS)) ==
+                  0 &&
+              strcmp(read_whole(dir, "transfers.csv") + strlen(FIXTURE_TRANSFERS), transfers) == 0,
+          "transfers.csv");
+    CHECK(strcmp(read_whole(dir, "storage.csv") + strlen(FIXTURE_STORAGE), storage) == 0,
+          "storage.csv");
+    char first[4096];
+    snprintf(first, sizeof first, "%s", read_whole(dir, "offers.csv"));
+    struct catalog *again = catalog_open_dir(dir, &e);
+    CHECK(again && catalog_write_tables(again, dir, &e) == 0 &&
+              strcmp(read_whole(dir, "offers.csv"), first) == 0,
+          "what was written reads back %s", e.text);
+    catalog_free(again);
+    catalog_free(c);
+}
+
+static void check_files(const char *dir)
+{
+    struct err e = {0};
+    char deep[512];
+    struct stat st;
+
+    snprintf(deep, sizeof deep, "%s/x/y/z", dir);
+    CHECK(catalog_make_dir(deep, &e) == 0 && stat(deep, &st) == 0 && S_ISDIR(st.st_mode),
+          "directories are made on the way");
+    CHECK(catalog_make_dir(deep, &e) == 0, "and may exist");
+    CHECK(catalog_write_file(deep, "f", "one", 3, &e) == 0 &&
+              catalog_write_file(deep, "f", "tw", 2, &e) == 0 &&
+              strcmp(read_whole(deep, "f"), "tw") == 0,
+          "a file is replaced whole");
+    CHECK(catalog_sync_dir(deep, &e) == 0, "and synced");
+    snprintf(deep, sizeof deep, "%s/offers.csv/x", dir);
+    CHECK(catalog_make_dir(deep, &e) < 0 && e.kind == ERR_IO, "a file is no directory: %s", e.text);
+    CHECK(catalog_write_file(deep, "f", "x", 1, &e) < 0, "nor can it hold files: %s", e.text);
+    CHECK(catalog_sync_dir(deep, &e) < 0, "nor be synced: %s", e.text);
+}
+
+int main(void)
+{
+    char dir[] = "/tmp/tradewind-write-XXXXXX", command[100];
+
+    if (!mkdtemp(dir))
+        return EXIT_FAILURE;
+    check_tables(dir);
+    check_files(dir);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command) == 0 ? TAP_DONE() : EXIT_FAILURE;
+}
