@@ -109,18 +109,16 @@ static bool format_allows(enum catalog_format format, enum catalog_table table)
 
 static int add_file(struct import *im, const struct catalog_import_path *from, struct err *e)
 {
-    enum catalog_table table;
+    enum catalog_table table = CATALOG_TABLE_SKYPILOT;
 
-    if (catalog_read_table(from->path, &table, e) < 0)
+    /* Whoever says what a file is wants to hear which column is missing. */
+    if (im->how->format != CATALOG_FORMAT_SKYPILOT && catalog_read_table(from->path, &table, e) < 0)
         return -1;
-    /* Whoever names the format wants to hear which column is missing. */
-    if (im->how->format == CATALOG_FORMAT_SKYPILOT && table == CATALOG_TABLE_UNKNOWN)
-        table = CATALOG_TABLE_SKYPILOT;
     if (!format_allows(im->how->format, table))
         return err_set(e, ERR_USAGE,
-                       "%s: neither offers.csv, transfers.csv or storage.csv in our layout nor a "
-                       "SkyPilot vms.csv, by its header",
-                       from->name ? from->name : from->path);
+                       "%s: its header is not that of offers.csv, transfers.csv or storage.csv%s",
+                       from->name ? from->name : from->path,
+                       im->how->format == CATALOG_FORMAT_ANY ? ", nor of a SkyPilot vms.csv" : "");
     return read_file(im, from, table, e);
 }
 

@@ -102,10 +102,12 @@ static int peek(const char *path, char text[static PEEK_BYTES], struct err *e)
     if (!f)
         return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno ? errno : ENOMEM));
     errno = 0;
-    int n = gzread(f, text, PEEK_BYTES), zlib;
-    const char *why = gzerror(f, &zlib);
-    if (n < 0)
-        err_set(e, ERR_USAGE, "%s: %s", path, zlib == Z_ERRNO ? strerror(errno) : why);
+    int n = gzread(f, text, PEEK_BYTES), code;
+    const char *why = gzerror(f, &code);
+    if (code == Z_ERRNO)
+        n = err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno));
+    else if (code != Z_OK && code != Z_STREAM_END)
+        n = err_set(e, ERR_USAGE, "%s: damaged gzip data (%s)", path, why);
     gzclose(f);
     if (n == PEEK_BYTES) {
         const char *newline = memrchr(text, '\n', PEEK_BYTES);

@@ -1,0 +1,70 @@
+/* Snapshots whose size and checksum are right: whatever opens must be safe to use. */
+#include "catalog/catalog.h"
+#include "catalog/snapshot.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static volatile size_t sink;
+
+static void use_offers(const struct catalog *c)
+{
+    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
+        const struct catalog_kind *k = &catalog_kinds(c)[i];
+        sink += strlen(catalog_text(c, k->cloud)) + strlen(catalog_text(c, k->instance_type)) +
+                catalog_same_accelerator("A100", catalog_text(c, k->accelerator));
+        for (size_t j = 0; j < k->n_offers; j++) {
+            const struct catalog_offer *o = &catalog_offers(c)[k->first_offer + j];
+            const struct catalog_place *p = &catalog_places(c)[o->place];
+            sink += strlen(catalog_text(c, o->zone)) + strlen(catalog_text(c, p->region));
+            if (isinf(o->price_usd) || o->price_usd < 0 || isinf(o->spot_usd) || o->spot_usd < 0)
+                abort();
+        }
+    }
+}
+
+static void use_moves(const struct catalog *c)
+{
+    for (size_t i = 0; i < catalog_n_places(c); i++) {
+        const struct catalog_place *p = &catalog_places(c)[i];
+        if (catalog_find_place(c, catalog_text(c, p->cloud), catalog_text(c, p->region)) >
+            catalog_n_places(c))
+            sink++; /* offsets into the middle of a text break the order, nothing else */
+        for (size_t j = 0; j < catalog_n_places(c); j++) {
+            const struct catalog_move *m = catalog_move(c, i, j);
+            for (size_t t = 0; m && t < m->n_tiers; t++)
+                sink += catalog_tiers(c)[m->first_tier + t].usd_per_gb > 1;
+        }
+        sink += catalog_storage_usd(c, i) > 1;
+        if (i < 4)
+            sink += catalog_move_from(c, "aws", i % 2 ? "us-east-1" : NULL, i) != NULL;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const char *source, *date;
+
+    if (size < sizeof(struct snapshot_header))
+        return 0;
+    void *bytes = malloc(size);
+    struct snapshot_header *h = bytes;
+    if (!bytes)
+        return 0;
+    memcpy(bytes, data, size);
+    h->size = size;
+    snapshot_seal(bytes);
+    struct catalog *c = catalog_open_bytes("fuzz", bytes, size, NULL);
+    if (c) {
+        use_offers(c);
+        use_moves(c);
+        sink += catalog_source(c, "aws", &source, &date) + strlen(catalog_origin(c)) +
+                strlen(catalog_date(c));
+    }
+    catalog_free(c);
+    free(bytes);
+    return 0;
+}
