@@ -455,8 +455,7 @@ static bool time_is_proven(struct search *s, struct view *v, double bound)
     if (!try_lambda(s, v, 0.5 / (ns_of(v, &s->target.best) + 1), &pass, &t))
         return false;
     view_mix_path(v, s->picks, 1);
-    return view_pass(v, (double)INFINITY, &pass, NULL) &&
-           pass.tables.best > ns_of(v, &s->target.best) * (1 - 1e-15) - 0.5;
+    return view_least_ns_of_cheapest(v) > ns_of(v, &s->target.best) - 0.5;
 }
 
 enum readiness { READY, NOT_WANTED, TOO_LARGE };
@@ -483,15 +482,15 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
         bool again = thin_out(s, v, d) && round < ROUNDS_MAX;
         if (!again && time_is_proven(s, v, *bound))
             return NOT_WANTED;
-        if (!again && v->frame->relaxed) {
-            kind.coarse = false;
-            again = true;
-        } else if (!again && !v->schedule->exact) {
-            if (max_work >= VIEW_WORK_LARGE)
-                return TOO_LARGE;
+        if (!again && !v->schedule->exact && max_work < VIEW_WORK_LARGE) {
             max_work *= VIEW_WORK_STEP;
             again = true;
+        } else if (!again && v->frame->relaxed) {
+            kind.coarse = false;
+            again = true;
         }
+        if (!again && !v->schedule->exact)
+            return TOO_LARGE;
         if (!again)
             return READY;
         view_clear(v);

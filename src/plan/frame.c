@@ -376,8 +376,12 @@ static int add_states(struct frame *f, bool coarse)
     f->rank = arena_alloc(f->arena, f->n_vars, sizeof *f->rank);
     if (!f->n_states || !f->order || !f->rank)
         return -1;
-    for (size_t i = 0; i < f->n_vars; i++)
-        f->n_states[i] = (uint32_t)f->vars[i].n_sites;
+    for (size_t i = 0; i < f->n_vars; i++) {
+        const struct frame_var *v = &f->vars[i];
+        for (size_t k = 0; k < v->n_sites; k++)
+            f->n_states[i] +=
+                v->stage->n_parents > 1 && !coarse ? (uint32_t)v->sites[k].n_levels : 1;
+    }
     net_order(f->n_vars, f->n_states, f->pairs, f->n_pairs, f->order);
     for (size_t i = 0; i < f->n_vars; i++)
         f->rank[f->order[i]] = i;
@@ -466,65 +470,58 @@ int64_t frame_edge_cost(const struct frame *f,
     return edge->microusd[cell];
 }
 
-static double option_weight(const struct option *o,
-                            double cost_weight,
-                            double time_weight,
-                            int layer)
+static double option_weight(const struct option *o, const struct weights *w, size_t var)
 {
-    return cost_weight * (double)o->microusd + time_weight * (double)o->ns[layer];
+    return w->cost * (double)o->microusd + w->time[var] * (double)o->ns[w->layer];
 }
 
 /* The best option of a level, or NULL. */
 static const struct option *best_option(const struct level *level,
-                                        double cost_weight,
-                                        double time_weight,
-                                        int layer)
+                                        const struct weights *w,
+                                        size_t var)
 {
     const struct option *best = NULL;
     double least = 0;
 
     for (size_t i = 0; i < level->n_options; i++) {
-        double w = option_weight(&level->options[i], cost_weight, time_weight, layer);
-        if (!best || w < least) {
+        double weight = option_weight(&level->options[i], w, var);
+        if (!best || weight < least) {
             best = &level->options[i];
-            least = w;
+            least = weight;
         }
+        if (w->cheapest_only)
+            break; /* options ascend in cost, the fastest of equals first */
     }
     return best;
 }
 
-static double best_weight(const struct level *level,
-                          double cost_weight,
-                          double time_weight,
-                          int layer)
+static double best_weight(const struct level *level, const struct weights *w, size_t var)
 {
-    const struct option *o = best_option(level, cost_weight, time_weight, layer);
+    const struct option *o = best_option(level, w, var);
 
-    return o ? option_weight(o, cost_weight, time_weight, layer) : (double)INFINITY;
+    return o ? option_weight(o, w, var) : (double)INFINITY;
 }
 
 /* A pair's table: the transfer and, where `to` looks its level up here, its best option. */
 static double *weigh_edge(const struct frame *f,
                           const struct frame_edge *e,
-                          double cost_weight,
-                          double time_weight,
-                          int layer,
+                          const struct weights *w,
                           struct arena *arena)
 {
     const struct frame_var *from = &f->vars[e->from], *to = &f->vars[e->to];
     double *table = arena_alloc(arena, (size_t)from->n_states * to->n_states, sizeof *table);
+    bool decides = !to->by_level && &f->edges[to->deciding] == e;
     size_t cell = 0;
 
     if (!table)
         return NULL;
     /* Option weights per (site, level) once, not once a cell. */
     AUTO_MEM double **node = mem_zero(to->n_sites, sizeof *node);
-    bool decides = !to->by_level && &f->edges[to->deciding] == e;
     for (size_t k = 0; k < to->n_sites && decides; k++) {
         if (!(node[k] = arena_alloc(arena, to->sites[k].n_levels, sizeof *node[k])))
             return NULL;
         for (size_t l = 0; l < to->sites[k].n_levels; l++)
-            node[k][l] = best_weight(&to->sites[k].levels[l], cost_weight, time_weight, layer);
+            node[k][l] = best_weight(&to->sites[k].levels[l], w, e->to);
     }
     for (uint32_t a = 0; a < from->n_states; a++) {
         const size_t row = from->state_site[a] * to->n_sites;
@@ -536,16 +533,14 @@ static double *weigh_edge(const struct frame *f,
                 table[cell] = (double)INFINITY;
             else
                 table[cell] =
-                    cost_weight * (double)microusd + (decides ? node[to->state_site[b]][level] : 0);
+                    w->cost * (double)microusd + (decides ? node[to->state_site[b]][level] : 0);
         }
     }
     return table;
 }
 
 int frame_weigh(const struct frame *f,
-                double cost_weight,
-                const double *time_weight,
-                int layer,
+                const struct weights *w,
                 struct arena *arena,
                 struct net *net)
 {
@@ -561,15 +556,13 @@ int frame_weigh(const struct frame *f,
         if (!(unary[i] = arena_alloc(arena, v->n_states, sizeof *unary[i])))
             return -1;
         for (uint32_t s = 0; s < v->n_states; s++)
-            unary[i][s] = best_weight(&frame_state_site(v, s)->levels[v->state_level[s]],
-                                      cost_weight, time_weight[i], layer);
+            unary[i][s] = best_weight(&frame_state_site(v, s)->levels[v->state_level[s]], w, i);
     }
     for (size_t i = 0; i < f->n_pairs; i++) {
         pairs[i] = f->pairs[i];
         if (i >= f->n_edges)
             continue; /* a link: time alone */
-        const struct frame_edge *e = &f->edges[i];
-        if (!(pairs[i].cost = weigh_edge(f, e, cost_weight, time_weight[e->to], layer, arena)))
+        if (!(pairs[i].cost = weigh_edge(f, &f->edges[i], w, arena)))
             return -1;
     }
     *net = (struct net){.n_vars = f->n_vars,
@@ -598,16 +591,13 @@ static size_t true_level(const struct frame *f, const uint32_t *states, size_t v
 
 void frame_picks(const struct frame *f,
                  const uint32_t *states,
-                 double cost_weight,
-                 const double *time_weight,
-                 int layer,
+                 const struct weights *w,
                  struct pick *picks)
 {
     for (size_t i = 0; i < f->n_vars; i++) {
         const struct frame_var *v = &f->vars[i];
         const struct frame_site *fs = frame_state_site(v, states[i]);
-        const struct option *o =
-            best_option(&fs->levels[true_level(f, states, i)], cost_weight, time_weight[i], layer);
+        const struct option *o = best_option(&fs->levels[true_level(f, states, i)], w, i);
         picks[v->index] =
             (struct pick){.site = fs->site, .choice = o ? o->choice : &fs->site->choices[0]};
     }

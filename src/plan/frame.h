@@ -98,21 +98,25 @@ int64_t frame_edge_cost(const struct frame *f,
                         uint32_t to_state,
                         uint32_t *level_out);
 
-/* Unary and pair tables of the net for the weights: cost_weight x micro-dollars + time_weight[v]
- * x nanoseconds of the layer, the best option of every state. Tables live in `arena`. -1: full. */
+/* What counts for how much: cost x micro-dollars + time[v] x nanoseconds of the layer. */
+struct weights {
+    double cost;
+    const double *time; /* per variable */
+    int layer;
+    bool cheapest_only; /* options that are not the cheapest of their level do not count */
+};
+
+/* Unary and pair tables of the net, with the best option of every state. Tables live in `arena`.
+ * -1: full. */
 int frame_weigh(const struct frame *f,
-                double cost_weight,
-                const double *time_weight,
-                int layer,
+                const struct weights *w,
                 struct arena *arena,
                 struct net *net);
 
 /* The picks (by stage) that the states stand for, options chosen by the same weights. */
 void frame_picks(const struct frame *f,
                  const uint32_t *states,
-                 double cost_weight,
-                 const double *time_weight,
-                 int layer,
+                 const struct weights *w,
                  struct pick *picks);
 
 #endif

@@ -37,27 +37,42 @@ void view_clear(struct view *v)
     *v = (struct view){0};
 }
 
-bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks)
+static bool run_pass(
+    struct view *v, double lambda, bool cheapest_only, struct pass *out, struct pick *picks)
 {
     size_t n = v->frame->n_vars;
-    double cost_weight = isinf(lambda) ? 0 : 1;
-    AUTO_MEM double *time_weight = mem_zero(n, sizeof *time_weight);
+    AUTO_MEM double *time = mem_zero(n, sizeof *time);
     AUTO_MEM uint32_t *states = mem_zero(n, sizeof *states);
+    struct weights w = {.cost = isinf(lambda) ? 0 : 1,
+                        .time = time,
+                        .layer = v->layer,
+                        .cheapest_only = cheapest_only};
 
     for (size_t i = 0; i < n; i++)
-        time_weight[i] = v->path_weight[i] * (isinf(lambda) ? 1 : lambda);
+        time[i] = v->path_weight[i] * (isinf(lambda) ? 1 : lambda);
     *out = (struct pass){.lambda = lambda};
-    if (frame_weigh(v->frame, cost_weight, time_weight, v->layer, v->arena, &out->net) < 0 ||
+    if (frame_weigh(v->frame, &w, v->arena, &out->net) < 0 ||
         net_up(&out->net, v->schedule, &out->tables, v->arena) < 0 ||
         !(out->tables.best < (double)INFINITY))
         return false;
-    if (picks) {
-        if (!net_decode(&out->net, v->schedule, &out->tables, states))
-            return false;
-        /* At equal weight the cheaper or faster option is the better one. */
-        frame_picks(v->frame, states, cost_weight, time_weight, v->layer, picks);
-    }
+    if (!picks)
+        return true;
+    if (!net_decode(&out->net, v->schedule, &out->tables, states))
+        return false;
+    frame_picks(v->frame, states, &w, picks);
     return true;
+}
+
+bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks)
+{
+    return run_pass(v, lambda, false, out, picks);
+}
+
+double view_least_ns_of_cheapest(struct view *v)
+{
+    struct pass pass;
+
+    return run_pass(v, (double)INFINITY, true, &pass, NULL) ? pass.tables.best : 0;
 }
 
 int view_keep(struct view *v, const struct pass *pass)

@@ -43,6 +43,9 @@ void view_clear(struct view *v);
 /* Weighs the net and finds the best; its picks, when not NULL, are an assignment as good as the
  * schedule allows. False when no assignment exists. */
 bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks);
+/* Lower bound on the time of the domain's cheapest plans: a plan that takes an option that is not
+ * the cheapest of its level is not among them. */
+double view_least_ns_of_cheapest(struct view *v);
 /* Keeps a pass for bounds: marginals and what lies outside of every group. -1: out of memory. */
 int view_keep(struct view *v, const struct pass *pass);
 
