@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/commands.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,8 +46,8 @@ static enum part_kind classify(struct part *part)
         return PART_DIR;
     if (part_is(part, "COMMAND"))
         return PART_COMMAND;
-    if (is_capital(part->text[0]))
-        return PART_FREE;
+    if (is_capital(part->text[0]) || ispunct((unsigned char)part->text[0]))
+        return PART_FREE; /* NAME and the :COUNT of NAME[:COUNT] */
     while (part->len && is_capital(part->text[part->len - 1]))
         part->len--;
     return PART_WORD;
@@ -62,16 +63,23 @@ static bool has_part(const char *value, enum part_kind kind)
     return false;
 }
 
-static void put_words(FILE *out, const char *value)
+/* The words among the alternatives of value; each colon with `colon` in its place. */
+static void put_words(FILE *out, const char *value, const char *colon)
 {
     struct part part;
     const char *separator = "";
 
-    while (value && next_part(&value, &part))
-        if (classify(&part) == PART_WORD) {
-            fprintf(out, "%s%.*s", separator, (int)part.len, part.text);
-            separator = " ";
-        }
+    while (value && next_part(&value, &part)) {
+        if (classify(&part) != PART_WORD)
+            continue;
+        fputs(separator, out);
+        for (size_t i = 0; i < part.len; i++)
+            if (part.text[i] == ':')
+                fputs(colon, out);
+            else
+                putc(part.text[i], out);
+        separator = " ";
+    }
 }
 
 /* True for the first command of a group; *len_out = length of the group's name. */
@@ -108,7 +116,7 @@ static void bash_value(FILE *out, const char *value)
     fputs("words='", out);
     if (has_part(value, PART_COMMAND))
         put_first_words(out);
-    put_words(out, value);
+    put_words(out, value, ":");
     fprintf(out, "' action=%s ;;\n",
             has_part(value, PART_FILE)  ? "file"
             : has_part(value, PART_DIR) ? "directory"
@@ -219,7 +227,7 @@ static void zsh_value(FILE *out, const char *value)
         fputs(":(", out);
         if (has_part(value, PART_COMMAND))
             put_first_words(out);
-        put_words(out, value);
+        put_words(out, value, "\\:");
         fputs(")", out);
     } else if (has_part(value, PART_FILE)) {
         fputs(":_files", out);

@@ -36,28 +36,23 @@ while read -r -a words; do
         "all options of ${words[*]}"
 done <<<"$commands"
 
-has_command() {
-    grep -qx "$1" <<<"$commands"
-}
 mkdir files files/sub
 touch 'files/pipe line.yaml' files/data.csv
-if has_command plan; then
-    is "$(completes plan --solver '')" "exact exhaustive greedy" "alternatives of a value"
-    is "$(completes plan --solver gr)" "greedy" "one of them"
-    is "$(completes plan --solver = gr)" "greedy" "one of them behind ="
-    is "$(completes plan --solver =)" "exact exhaustive greedy" "all of them behind ="
-    contains "$(completes plan --objective '')" "weighted:" "a value that goes on"
-    is "$(completes plan files/p)" "files/pipe line.yaml" "a file as operand"
-    contains "$(completes plan --svg files/)" "files/data.csv" "a file as value"
-    is "$(completes plan --catalog files/)" "files/sub" "a directory as value"
-fi
-if has_command "catalog import"; then
-    contains "$(completes catalog i)" "import" "a command of a group"
-    contains "$(completes catalog import --format '')" "skypilot" "an option's value there"
-fi
+is "$(completes plan --solver '')" "exact exhaustive greedy" "alternatives of a value"
+is "$(completes plan --solver gr)" "greedy" "one of them"
+is "$(completes plan --solver = gr)" "greedy" "one of them behind ="
+is "$(completes plan --solver =)" "exact exhaustive greedy" "all of them behind ="
+contains "$(completes plan --objective '')" "weighted:" "a value that goes on"
+is "$(completes plan files/p)" "files/pipe line.yaml" "a file as operand"
+contains "$(completes plan --svg files/)" "files/data.csv" "a file as value"
+is "$(completes plan --catalog files/)" "files/sub" "a directory as value"
+is "$(completes catalog list --accelerator '')" "" "nothing for NAME[:COUNT]"
+contains "$(completes catalog i)" "import" "a command of a group"
+contains "$(completes catalog import --format '')" "skypilot" "an option's value there"
 
 "$TRADEWIND" completion zsh >_tradewind
 contains "$(<_tradewind)" "#compdef tradewind" "the zsh script names its command"
+contains "$(<_tradewind)" 'weighted\:)' "colons in its words are escaped"
 if command -v zsh >/dev/null; then
     check "the zsh script parses" zsh -n _tradewind
 else
