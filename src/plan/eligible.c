@@ -187,20 +187,79 @@ static bool is_asked(const struct plan_world *w, const struct spec_resources *r,
     return false;
 }
 
-/* Which accelerators asked for are the same as a listed one, by the listed one's text offset:
- * comparing names is slow, and a catalog has a thousand kinds but some eighty names. */
-#define NAME_SLOTS 256
-#define ASKED_MAX 64
-struct name_memo {
-    uint32_t listed;
-    bool known;
-    uint64_t same; /* bit i: resources->accelerators[i] */
+/* ---- names of accelerators ---- */
+
+/* Comparing names is slow, and a catalog has thousands of kinds but some eighty names: each name
+ * asked for is compared once with each name listed, for all stages. */
+struct name_index {
+    uint32_t *listed; /* text offsets, each once; "" may be among them */
+    size_t n_listed, cap_listed;
+    uint32_t *of_kind; /* per kind: index of its name */
+    struct asked_name {
+        char *name;
+        bool *same; /* per listed name */
+    } * asked;
+    size_t n_asked, cap_asked;
 };
+
+struct name_index *name_index_new(const struct catalog *c)
+{
+    const struct catalog_kind *kinds = catalog_kinds(c);
+    struct name_index *x = mem_zero(1, sizeof *x);
+    size_t last = 0;
+
+    x->of_kind = mem_zero(catalog_n_kinds(c), sizeof *x->of_kind);
+    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
+        /* Neighbours tend to have the same. */
+        size_t i = x->n_listed && x->listed[last] == kinds[k].accelerator ? last : 0;
+        while (i < x->n_listed && x->listed[i] != kinds[k].accelerator)
+            i++;
+        if (i == x->n_listed) {
+            x->listed = mem_room(x->listed, x->n_listed, &x->cap_listed, sizeof *x->listed);
+            x->listed[x->n_listed++] = kinds[k].accelerator;
+        }
+        x->of_kind[k] = (uint32_t)i;
+        last = i;
+    }
+    return x;
+}
+
+void name_index_free(struct name_index *x)
+{
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->n_asked; i++) {
+        free(x->asked[i].name);
+        free(x->asked[i].same);
+    }
+    free(x->asked);
+    free(x->listed);
+    free(x->of_kind);
+    free(x);
+}
+
+static const bool *names_same_as(struct name_index *x, const struct catalog *c, const char *asked)
+{
+    for (size_t i = 0; i < x->n_asked; i++)
+        if (!strcmp(x->asked[i].name, asked))
+            return x->asked[i].same;
+    x->asked = mem_room(x->asked, x->n_asked, &x->cap_asked, sizeof *x->asked);
+    struct asked_name *added = &x->asked[x->n_asked++];
+    added->name = mem_dup(asked);
+    added->same = mem_zero(x->n_listed, sizeof *added->same);
+    for (size_t i = 0; i < x->n_listed; i++) {
+        const char *listed = catalog_text(c, x->listed[i]);
+        added->same[i] = *listed && catalog_same_accelerator(asked, listed);
+    }
+    return added->same;
+}
+
+/* ---- filters ---- */
 
 /* One alternative made ready: which places it allows is looked up once, not once an offer. */
 struct filter {
     const struct spec_resources *resources;
-    struct name_memo names[NAME_SLOTS];
+    const bool **names; /* per accelerator asked for: by listed name, is it the same? */
     bool asked[CONDITIONS];
     bool *place_allowed;
     bool market[2]; /* on demand, spot */
@@ -208,16 +267,20 @@ struct filter {
 };
 
 static void filter_init(struct filter *f,
-                        const struct plan_world *w,
+                        const struct plan_problem *p,
                         const struct spec_resources *r)
 {
+    const struct plan_world *w = &p->world;
     size_t n = catalog_n_places(w->catalog);
     const struct catalog_place *places = catalog_places(w->catalog);
 
     *f = (struct filter){.resources = r,
+                         .names = mem_zero(r->n_accelerators, sizeof *f->names),
                          .place_allowed = mem_zero(n, sizeof *f->place_allowed),
                          .market = {market_allowed(w, r, false), market_allowed(w, r, true)},
                          .hourly_limit = hourly_limit(w, r)};
+    for (size_t i = 0; i < r->n_accelerators; i++)
+        f->names[i] = names_same_as(p->names, w->catalog, r->accelerators[i].name);
     for (int i = 0; i < CONDITIONS; i++)
         f->asked[i] = is_asked(w, r, (enum condition)i);
     for (size_t i = 0; i < n; i++)
@@ -225,15 +288,35 @@ static void filter_init(struct filter *f,
                                              catalog_text(w->catalog, places[i].region));
 }
 
+static void filter_clear(struct filter *f)
+{
+    free(f->names);
+    free(f->place_allowed);
+}
+
+static bool filter_accelerator(const struct filter *f, uint32_t name, double count)
+{
+    const struct spec_resources *r = f->resources;
+
+    for (size_t i = 0; i < r->n_accelerators; i++)
+        if (f->names[i][name] && r->accelerators[i].count == count)
+            return true;
+    return !r->n_accelerators;
+}
+
 static bool filter_kind(const struct filter *f,
-                        const struct plan_world *w,
+                        const struct plan_problem *p,
                         const struct catalog_kind *k)
 {
-    /* Cheapest tests first: most kinds fall at the accelerator or the size. */
-    static const enum condition order[] = {IN_CLOUD, HAS_CPUS, HAS_MEMORY, HAS_TYPE,
-                                           HAS_ACCELERATOR};
-    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
-        if (f->asked[order[i]] && !kind_meets(w, f->resources, k, order[i]))
+    static const enum condition others[] = {HAS_CPUS, HAS_MEMORY, IN_CLOUD, HAS_TYPE};
+    const struct plan_world *w = &p->world;
+
+    /* Cheapest test first: most kinds fall at the accelerator. */
+    if (!filter_accelerator(f, p->names->of_kind[k - catalog_kinds(w->catalog)],
+                            k->accelerator_count))
+        return false;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (f->asked[others[i]] && !kind_meets(w, f->resources, k, others[i]))
             return false;
     return true;
 }
@@ -347,7 +430,7 @@ static void visit_filtered(const struct plan_problem *p,
         if (v->places && !stands_at(c, kind, v))
             continue;
         for (size_t f = 0; f < n; f++)
-            if (filter_kind(&filters[f], &p->world, kind))
+            if (filter_kind(&filters[f], p, kind))
                 passed[n_passed++] = &filters[f];
         if (n_passed)
             visit_offers(p, stage->spec, kind, passed, n_passed, v);
@@ -372,7 +455,7 @@ void eligible_each(const struct plan_problem *p,
     const struct visitor v = {places, n_places, visit, ctx};
 
     for (size_t i = 0; i < s->n_alternatives; i++)
-        filter_init(&filters[i], &p->world, &s->alternatives[i]);
+        filter_init(&filters[i], p, &s->alternatives[i]);
     if (s->ordered) {
         bool any = false;
         const struct visitor look = {NULL, 0, note_any, &any};
@@ -385,7 +468,7 @@ void eligible_each(const struct plan_problem *p,
         visit_filtered(p, &p->stages[stage], filters, s->n_alternatives, &v);
     }
     for (size_t i = 0; i < s->n_alternatives; i++)
-        free(filters[i].place_allowed);
+        filter_clear(&filters[i]);
 }
 
 /* ---- why nothing is left ---- */

@@ -77,6 +77,7 @@ struct edge_builder {
     size_t n_moves;
     size_t stamp;
     double *levels; /* distinct input times of the site at hand */
+    uint16_t *renumbered;
     size_t n_levels, cap_levels;
 };
 
@@ -148,36 +149,30 @@ static void fill_column(struct edge_builder *b, struct frame_edge *edge, size_t 
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* Levels in ascending order, and the edges' columns renumbered to match. */
 static int settle_levels(struct edge_builder *b, size_t var, size_t to_site)
 {
     struct frame_var *v = &b->f->vars[var];
     struct frame_site *fs = &v->sites[to_site];
-    AUTO_MEM double *sorted = mem_zero(b->n_levels, sizeof *sorted);
-    AUTO_MEM uint16_t *renumbered = mem_zero(b->n_levels, sizeof *renumbered);
 
-    memcpy(sorted, b->levels, b->n_levels * sizeof *sorted);
-    qsort(sorted, b->n_levels, sizeof *sorted, by_value);
     fs->n_levels = b->n_levels;
-    if (!(fs->levels = arena_alloc(b->f->arena, b->n_levels, sizeof *fs->levels)))
+    fs->levels = arena_alloc(b->f->arena, b->n_levels, sizeof *fs->levels);
+    b->renumbered = mem_grow(b->renumbered, b->cap_levels, sizeof *b->renumbered);
+    if (!fs->levels)
         return -1;
     for (size_t i = 0; i < b->n_levels; i++) {
-        double *at = bsearch(&b->levels[i], sorted, b->n_levels, sizeof *sorted, by_value);
-        renumbered[i] = (uint16_t)(at - sorted);
-        fs->levels[i].input_s = sorted[i];
+        size_t smaller = 0; /* values are distinct, and few */
+        for (size_t k = 0; k < b->n_levels; k++)
+            smaller += b->levels[k] < b->levels[i];
+        b->renumbered[i] = (uint16_t)smaller;
+        fs->levels[smaller].input_s = b->levels[i];
     }
     for (size_t e = 0; e < v->stage->n_parents; e++) {
         struct frame_edge *edge = &b->f->edges[v->first_edge + e];
         for (size_t i = 0; i < b->f->vars[edge->from].n_sites; i++) {
-            uint16_t *level = &edge->level[i * v->n_sites + to_site];
-            *level = renumbered[*level];
+            size_t cell = i * v->n_sites + to_site;
+            if (edge->microusd[cell] != NEVER)
+                edge->level[cell] = b->renumbered[edge->level[cell]];
         }
     }
     return 0;
@@ -185,32 +180,48 @@ static int settle_levels(struct edge_builder *b, size_t var, size_t to_site)
 
 /* ---- options ---- */
 
-static int by_cost_then_time(const void *a, const void *b)
+static bool beats(const struct option *a, const struct option *b, bool high)
 {
-    const struct option *x = a, *y = b;
-
-    if (x->microusd != y->microusd)
-        return x->microusd < y->microusd ? -1 : 1;
-    if (x->ns[LAYER_MID] != y->ns[LAYER_MID])
-        return x->ns[LAYER_MID] < y->ns[LAYER_MID] ? -1 : 1;
-    return x->ns[LAYER_HIGH] < y->ns[LAYER_HIGH] ? -1 : x->ns[LAYER_HIGH] > y->ns[LAYER_HIGH];
+    return a->microusd <= b->microusd && a->ns[LAYER_MID] <= b->ns[LAYER_MID] &&
+           (!high || a->ns[LAYER_HIGH] <= b->ns[LAYER_HIGH]);
 }
 
-/* Keeps what nothing cheaper beats in time. */
-static size_t keep_undominated(struct option *options, size_t n, bool high)
+/* Adds the option unless another is as good; keeps the list free of worse ones and ascending in
+ * cost, the faster first among equals. There is room for one more. */
+static void add_option(struct level *level, const struct option *o, bool high)
 {
-    size_t kept = 0;
+    size_t kept = 0, at = 0;
 
-    qsort(options, n, sizeof *options, by_cost_then_time);
-    for (size_t i = 0; i < n; i++) {
-        bool beaten = false;
-        for (size_t k = 0; k < kept && !beaten; k++)
-            beaten = options[k].ns[LAYER_MID] <= options[i].ns[LAYER_MID] &&
-                     (!high || options[k].ns[LAYER_HIGH] <= options[i].ns[LAYER_HIGH]);
-        if (!beaten)
-            options[kept++] = options[i];
+    for (size_t i = 0; i < level->n_options; i++)
+        if (beats(&level->options[i], o, high))
+            return;
+    for (size_t i = 0; i < level->n_options; i++)
+        if (!beats(o, &level->options[i], high))
+            level->options[kept++] = level->options[i];
+    while (at < kept && (level->options[at].microusd < o->microusd ||
+                         (level->options[at].microusd == o->microusd &&
+                          level->options[at].ns[LAYER_MID] < o->ns[LAYER_MID])))
+        at++;
+    memmove(&level->options[at + 1], &level->options[at], (kept - at) * sizeof *o);
+    level->options[at] = *o;
+    level->n_options = kept + 1;
+}
+
+/* Storage and the inputs that do not come from a stage. */
+static int64_t fixed_cost(const struct frame *f,
+                          const struct frame_var *v,
+                          const struct site *site,
+                          const struct domain *d)
+{
+    int64_t fixed = site->storage_microusd + site->fixed_microusd;
+
+    for (size_t i = 0; i < v->stage->n_datasets; i++) {
+        const struct dataset *data = &f->problem->datasets[v->stage->datasets[i]];
+        if (data->producer == NONE && data->n_readers > 1)
+            fixed +=
+                share_of(f->problem, d, data, v->index, site->place, data->microusd[site->place]);
     }
-    return kept;
+    return fixed;
 }
 
 static int fill_options(struct frame *f,
@@ -219,31 +230,27 @@ static int fill_options(struct frame *f,
                         const struct domain *d,
                         bool high)
 {
-    const struct plan_problem *p = f->problem;
     const struct choice *only = d->only[v->index];
     const struct choice *choices = only ? only : fs->site->choices;
     size_t n_choices = only ? 1 : fs->site->n_choices;
-    int64_t fixed = fs->site->storage_microusd + fs->site->fixed_microusd;
+    int64_t fixed = fixed_cost(f, v, fs->site, d);
+    AUTO_MEM struct option *scratch = mem_zero(n_choices + 1, sizeof *scratch);
 
-    for (size_t i = 0; i < v->stage->n_datasets; i++) {
-        const struct dataset *data = &p->datasets[v->stage->datasets[i]];
-        if (data->producer == NONE && data->n_readers > 1)
-            fixed +=
-                share_of(p, d, data, v->index, fs->site->place, data->microusd[fs->site->place]);
-    }
     for (size_t l = 0; l < fs->n_levels; l++) {
         struct level *level = &fs->levels[l];
-        if (!(level->options = arena_alloc(f->arena, n_choices, sizeof *level->options)))
-            return -1;
+        level->options = scratch;
         for (size_t i = 0; i < n_choices; i++) {
             struct outcome o;
             if (!model_outcome(v->stage, fs->site, &choices[i], level->input_s, &o))
                 continue;
-            struct option *opt = &level->options[level->n_options++];
-            *opt = (struct option){.choice = &choices[i], .microusd = o.compute_microusd + fixed};
-            memcpy(opt->ns, o.duration_ns, sizeof opt->ns);
+            struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd + fixed};
+            memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
+            add_option(level, &opt, high);
         }
-        level->n_options = keep_undominated(level->options, level->n_options, high);
+        size_t n = level->n_options;
+        if (!(level->options = arena_alloc(f->arena, n, sizeof *level->options)))
+            return -1;
+        memcpy(level->options, scratch, n * sizeof *scratch);
     }
     return 0;
 }
@@ -317,6 +324,7 @@ static int fill_edges(struct frame *f, const struct domain *d, bool high)
         }
     }
     free(b.levels);
+    free(b.renumbered);
     return result;
 }
 

@@ -90,6 +90,7 @@ struct pstage {
 struct plan_problem {
     struct arena *arena;
     struct plan_world world;
+    struct name_index *names;
     struct pstage *stages;
     size_t n_stages;
     struct dataset *datasets;
@@ -98,6 +99,10 @@ struct plan_problem {
 };
 
 /* ---- eligible.c: which offers a stage may use ---- */
+
+/* Accelerator names of the catalog, and how those asked for compare. */
+struct name_index *name_index_new(const struct catalog *c);
+void name_index_free(struct name_index *x);
 
 /* Calls visit for every eligible (offer, market) of the stage, kinds and offers in catalog order,
  * on demand before spot; where places is not NULL, only at those (ascending). */

@@ -42,7 +42,7 @@ bool model_outcome(const struct pstage *stage,
         double total_s = site->boot_s + setup_s + input_s + out->run_s[l];
         if (!(total_s <= STAGE_MAX_S))
             return false;
-        out->duration_ns[l] = (int64_t)floor(total_s * NS_PER_S + 0.5);
+        out->duration_ns[l] = (int64_t)(total_s * NS_PER_S + 0.5); /* rounded half up */
     }
     double billed_s = fmax(BILLED_MIN_S, setup_s + input_s + out->run_s[LAYER_MID]);
     double usd = stage->spec->num_nodes * choice->price_usd * billed_s / 3600;

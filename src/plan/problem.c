@@ -264,6 +264,7 @@ struct plan_problem *plan_problem_new(const struct plan_world *world,
 
     p->arena = arena_new(ARENA_CAP_BYTES);
     p->world = *world;
+    p->names = name_index_new(world->catalog);
     p->n_stages = world->spec->n_stages;
     p->stages = arena_alloc(p->arena, p->n_stages, sizeof *p->stages);
     p->local_s_per_gb = 8 / world->config->local_gbit;
@@ -288,6 +289,7 @@ void plan_problem_free(struct plan_problem *p)
 {
     if (!p)
         return;
+    name_index_free(p->names);
     arena_free(p->arena);
     free(p);
 }
