@@ -141,7 +141,7 @@ void cli_plan_print_pareto(const struct cli_plan *p, FILE *out, const struct tex
         AUTO_MEM char *summary = plan_summary(p, plan);
         table_put(t, is_chosen(p, plan) ? ">" : "");
         cli_plan_put_dollars(t, plan->cost_microusd);
-        table_put(t, time_text(plan->time_s, text));
+        table_put(t, cli_plan_clock_text(plan->time_s, text));
         table_put(t, summary);
     }
     fputc('\n', out);

@@ -173,32 +173,30 @@ static bool same_world(const struct cli_plan_settings *a, const struct cli_plan_
            same_text(a->region, b->region) && same_price;
 }
 
+static int no_plan(struct cli_plan_other *other, const char *reason)
+{
+    other->status = PLAN_INFEASIBLE;
+    snprintf(other->reason, sizeof other->reason, "%s", reason);
+    return 0;
+}
+
+/* That nothing fits is an answer to "what if", not a failure of the command. */
 static int ask_what_if(const struct cli_plan *p,
                        const struct cli_plan_settings *s,
                        double end_s,
                        struct cli_plan_other *other,
                        struct err *e)
 {
-    AUTO(plan_problem) struct plan_problem *changed = NULL;
-    const struct plan_problem *problem = p->problem;
-    struct plan_query query = cli_plan_query(p, s);
+    bool same = same_world(s, &p->settings);
     struct err why = {0};
+    AUTO(plan_problem) struct plan_problem *changed = same ? NULL : cli_plan_problem(p, s, &why);
+    const struct plan_problem *problem = same ? p->problem : changed;
+    struct plan_query query = cli_plan_query(p, s);
 
-    if (!same_world(s, &p->settings)) {
-        problem = changed = cli_plan_problem(p, s, &why);
-        if (!problem) { /* nothing fits: an answer to "what if", not a failure of the command */
-            other->status = PLAN_INFEASIBLE;
-            snprintf(other->reason, sizeof other->reason, "%s", why.text);
-            return 0;
-        }
-    }
-    if (s->pinned_stage != SIZE_MAX &&
-        !stage_may_run_at(problem, s->pinned_stage, s->pinned_place)) {
-        other->status = PLAN_INFEASIBLE;
-        snprintf(other->reason, sizeof other->reason, "no offer there fits stage %s",
-                 p->spec->stages[s->pinned_stage].name);
-        return 0;
-    }
+    if (!problem)
+        return no_plan(other, why.text);
+    if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
+        return no_plan(other, "no offer there fits the stage");
     query.solve_limit_s = cli_plan_remaining_s(end_s);
     query.totals_only = true;
     return ask_other(p, problem, &query, other, e);

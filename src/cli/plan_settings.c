@@ -18,19 +18,19 @@ static const struct choice solvers[] = {
     {"exact", PLAN_EXACT}, {"greedy", PLAN_GREEDY}, {"exhaustive", PLAN_EXHAUSTIVE}, {0}};
 static const struct choice risks[] = {{"p95", true}, {"none", false}, {0}};
 
-static int pick(const struct choice *choices, const char *value, int *out, struct err *e)
+/* NULL when value is none of them. */
+static const struct choice *pick(const struct choice *choices, const char *value, struct err *e)
 {
     char list[80] = "";
 
     for (const struct choice *c = choices; c->text; c++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", c->text);
-        if (!strcmp(c->text, value)) {
-            *out = c->value;
-            return 0;
-        }
+        if (!strcmp(c->text, value))
+            return c;
     }
-    return err_set(e, ERR_USAGE, "\"%s\" is none of: %s", value, list);
+    err_set(e, ERR_USAGE, "\"%s\" is none of: %s", value, list);
+    return NULL;
 }
 
 static int set_objective(struct cli_plan_settings *s, const char *value, struct err *e)
@@ -66,11 +66,11 @@ static int set_deadline(struct cli_plan_settings *s, const char *value, struct e
 
 static int set_market(struct cli_plan_settings *s, const char *value, struct err *e)
 {
-    int market;
+    const struct choice *c = pick(markets, value, e);
 
-    if (pick(markets, value, &market, e) < 0)
+    if (!c)
         return -1;
-    s->market = (enum plan_market)market;
+    s->market = (enum plan_market)c->value;
     return 0;
 }
 
@@ -97,21 +97,21 @@ static int set_max_hourly(struct cli_plan_settings *s, const char *value, struct
 
 static int set_risk(struct cli_plan_settings *s, const char *value, struct err *e)
 {
-    int risk;
+    const struct choice *c = pick(risks, value, e);
 
-    if (pick(risks, value, &risk, e) < 0)
+    if (!c)
         return -1;
-    s->risk_p95 = risk;
+    s->risk_p95 = c->value;
     return 0;
 }
 
 static int set_solver(struct cli_plan_settings *s, const char *value, struct err *e)
 {
-    int solver;
+    const struct choice *c = pick(solvers, value, e);
 
-    if (pick(solvers, value, &solver, e) < 0)
+    if (!c)
         return -1;
-    s->solver = (enum plan_solver)solver;
+    s->solver = (enum plan_solver)c->value;
     return 0;
 }
 

@@ -211,7 +211,7 @@ sub pictures
     ok(xml_is_well_formed('front.svg'), 'the frontier is well-formed XML');
     like($out, qr{time, min}, 'the drawing has units');
     like($out, qr{\xe2\x97\x86}, 'and a mark');
-    like($out, qr{> +\$1\.61 +35 m 30 s +gcp/z1 n1, aws/r1 g1\n +\$2\.01 +35 m 28 s +aws/r1 m1, aws/r1 g1},
+    like($out, qr{> +\$1\.61 +0:35:30 +gcp/z1 n1, aws/r1 g1\n +\$2\.01 +0:35:28 +aws/r1 m1, aws/r1 g1},
          'the frontier as a table, the chosen plan marked');
     like($out, qr{2 plans of which none is both cheaper and faster}, 'their number');
     (undef, my $p) = answer('--pareto');
