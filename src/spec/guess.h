@@ -3,6 +3,7 @@
 #define SPEC_GUESS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct arena;
 
@@ -15,6 +16,7 @@ struct guess {
 struct guess_list {
     struct arena *arena; /* where texts and items live; set by the owner, never NULL */
     struct guess *items;
+    uint64_t *hashes; /* of the items, to tell at a glance which are new */
     size_t n, cap;
 };
 
