@@ -40,7 +40,7 @@ size_t cli_plan_find_stage(const struct spec *spec, const char *name, struct err
     return found;
 }
 
-/* Asks once more and notes the difference to the session's plan. */
+/* Asks once more and notes the difference to p's plan. */
 static int ask_other(const struct cli_plan *p,
                      const struct plan_problem *problem,
                      const struct plan_query *query,

@@ -1,5 +1,5 @@
-/* plan_parts: what `tradewind plan` is made of: one session from the command line to the answer,
- * the further questions it can be asked, and the ways to show it. */
+/* plan_parts: what `tradewind plan` is made of: the one question and its answer, the further
+ * questions that can be asked, and the ways to show it all. */
 #ifndef CLI_PLAN_PARTS_H
 #define CLI_PLAN_PARTS_H
 
@@ -64,7 +64,7 @@ AUTO_DEFINE(cli_plan)
 /* Lays out the problem and asks for the plan; spec, catalog and the rest stand ready. */
 int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e);
 
-/* The problem under settings whose world differs from the session's; guesses are not kept. */
+/* The problem under settings whose world differs from p's; guesses are not kept. */
 struct plan_problem *cli_plan_problem(const struct cli_plan *p,
                                       const struct cli_plan_settings *s,
                                       struct err *e);
@@ -79,7 +79,7 @@ int cli_plan_ask_singles(struct cli_plan *p, struct err *e);
 /* Index of the best of them under the goal; SIZE_MAX when there is none. */
 size_t cli_plan_best_single(const struct cli_plan *p);
 
-/* A plan beside the session's plan. */
+/* A plan beside p's plan. */
 struct cli_plan_other {
     const char *change; /* what differs; borrowed */
     size_t place;       /* --explain: where the stage is put */

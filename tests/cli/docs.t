@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # What the documents show is what the program prints: every ```console block of README.md and docs/
 # is run, line by line that begins with "$ tradewind", and compared. Only elapsed times may differ.
+# Files that the documents link to exist.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -55,5 +56,13 @@ for my $example (@examples) {
     my $got = do { local $/; <$out> } // '';
     close $out;
     is(masked($got), masked($want), $name);
+}
+
+for my $path (glob('*.md'), glob('docs/*.md'), glob('data/*.md')) {
+    open my $file, '<', $path or die "$path: $!";
+    my $text = do { local $/; <$file> };
+    my @missing = grep { !-e dirname($path) . "/$_" }
+        map { s/#.*//r } grep { !/^(?:https?:|#)/ } $text =~ /\]\(([^)\s]+)\)/g;
+    is("@missing", '', "$path: everything it links to is there");
 }
 done_testing();
