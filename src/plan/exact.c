@@ -464,7 +464,7 @@ enum readiness { READY, NOT_WANTED, TOO_LARGE };
  * that the labels need, with small tables first. READY: it can be solved as it stands in *v. */
 static enum readiness prepare(struct search *s, struct domain *d, struct view *v, double *bound)
 {
-    struct frame_kind kind = {.coarse = true, .high = s->high};
+    struct frame_kind kind = {.coarse = true, .cheapest_only = !time_matters(s), .high = s->high};
     size_t max_work = VIEW_WORK_SMALL;
 
     for (int round = 0;; round++) {
@@ -486,7 +486,7 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
             max_work *= VIEW_WORK_STEP;
             again = true;
         } else if (!again && v->frame->relaxed) {
-            kind.coarse = false;
+            kind.coarse = kind.cheapest_only = false;
             again = true;
         }
         if (!again && !v->schedule->exact)

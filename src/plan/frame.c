@@ -224,33 +224,75 @@ static int64_t fixed_cost(const struct frame *f,
     return fixed;
 }
 
+/* The cheapest option alone, the fastest among equals. */
+static void fill_cheapest(const struct frame_var *v,
+                          const struct site *site,
+                          const struct choice *choices,
+                          size_t n_choices,
+                          struct level *level)
+{
+    struct outcome o;
+
+    for (size_t i = 0; i < n_choices; i++) {
+        if (!model_outcome(v->stage, site, &choices[i], level->input_s, &o))
+            continue;
+        const struct option *best = &level->cheapest;
+        if (best->choice && (o.compute_microusd > best->microusd ||
+                             (o.compute_microusd == best->microusd &&
+                              o.duration_ns[LAYER_MID] >= best->ns[LAYER_MID])))
+            continue;
+        level->cheapest = (struct option){.choice = &choices[i], .microusd = o.compute_microusd};
+        memcpy(level->cheapest.ns, o.duration_ns, sizeof o.duration_ns);
+    }
+    level->options = &level->cheapest;
+    level->n_options = level->cheapest.choice ? 1 : 0;
+}
+
+static int fill_all(struct frame *f,
+                    const struct frame_var *v,
+                    const struct site *site,
+                    const struct choice *choices,
+                    size_t n_choices,
+                    struct level *level,
+                    bool high)
+{
+    AUTO_MEM struct option *scratch = mem_zero(n_choices + 1, sizeof *scratch);
+    struct outcome o;
+
+    level->options = scratch;
+    for (size_t i = 0; i < n_choices; i++) {
+        if (!model_outcome(v->stage, site, &choices[i], level->input_s, &o))
+            continue;
+        struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd};
+        memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
+        add_option(level, &opt, high);
+    }
+    size_t n = level->n_options;
+    if (!(level->options = arena_alloc(f->arena, n, sizeof *level->options)))
+        return -1;
+    memcpy(level->options, scratch, n * sizeof *scratch);
+    return 0;
+}
+
 static int fill_options(struct frame *f,
                         const struct frame_var *v,
                         const struct frame_site *fs,
                         const struct domain *d,
-                        bool high)
+                        struct frame_kind kind)
 {
     const struct choice *only = d->only[v->index];
     const struct choice *choices = only ? only : fs->site->choices;
     size_t n_choices = only ? 1 : fs->site->n_choices;
     int64_t fixed = fixed_cost(f, v, fs->site, d);
-    AUTO_MEM struct option *scratch = mem_zero(n_choices + 1, sizeof *scratch);
 
     for (size_t l = 0; l < fs->n_levels; l++) {
         struct level *level = &fs->levels[l];
-        level->options = scratch;
-        for (size_t i = 0; i < n_choices; i++) {
-            struct outcome o;
-            if (!model_outcome(v->stage, fs->site, &choices[i], level->input_s, &o))
-                continue;
-            struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd + fixed};
-            memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
-            add_option(level, &opt, high);
-        }
-        size_t n = level->n_options;
-        if (!(level->options = arena_alloc(f->arena, n, sizeof *level->options)))
+        if (kind.cheapest_only)
+            fill_cheapest(v, fs->site, choices, n_choices, level);
+        else if (fill_all(f, v, fs->site, choices, n_choices, level, kind.high) < 0)
             return -1;
-        memcpy(level->options, scratch, n * sizeof *scratch);
+        for (size_t i = 0; i < level->n_options; i++)
+            level->options[i].microusd += fixed;
     }
     return 0;
 }
@@ -304,7 +346,7 @@ static int add_edges(struct frame *f)
     return 0;
 }
 
-static int fill_edges(struct frame *f, const struct domain *d, bool high)
+static int fill_edges(struct frame *f, const struct domain *d, struct frame_kind kind)
 {
     size_t n_moves = catalog_n_moves(f->problem->world.catalog);
     AUTO_MEM struct move_memo *memo = mem_zero(n_moves + 1, sizeof *memo);
@@ -319,7 +361,7 @@ static int fill_edges(struct frame *f, const struct domain *d, bool high)
                 level_index(&b, v->sites[k].site->fixed_input_s);
             for (size_t e = 0; e < v->stage->n_parents; e++)
                 fill_column(&b, &f->edges[v->first_edge + e], k);
-            if (settle_levels(&b, i, k) < 0 || fill_options(f, v, &v->sites[k], d, high) < 0)
+            if (settle_levels(&b, i, k) < 0 || fill_options(f, v, &v->sites[k], d, kind) < 0)
                 result = -1;
         }
     }
@@ -432,8 +474,9 @@ struct frame *frame_new(const struct plan_problem *p,
     f->arena = arena_new(FRAME_CAP_BYTES);
     f->problem = p;
     f->shared = unsettled_sharing(p, d);
-    if (add_vars(f, d) < 0 || add_edges(f) < 0 || fill_edges(f, d, kind.high) < 0 ||
-        add_pairs(f) < 0 || add_states(f, kind.coarse) < 0 || !pairs_fit(f)) {
+    f->relaxed = kind.cheapest_only;
+    if (add_vars(f, d) < 0 || add_edges(f) < 0 || fill_edges(f, d, kind) < 0 || add_pairs(f) < 0 ||
+        add_states(f, kind.coarse) < 0 || !pairs_fit(f)) {
         *too_large = true;
         return NULL;
     }

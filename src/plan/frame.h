@@ -22,8 +22,9 @@ struct option {
 
 struct level {
     double input_s;
-    struct option *options; /* ascending cost */
+    struct option *options; /* ascending cost, the faster first among equals */
     size_t n_options;
+    struct option cheapest; /* room for the only one of a frame that keeps no others */
 };
 
 struct frame_site {
@@ -65,13 +66,14 @@ struct frame {
     uint32_t *n_states;
     size_t *order;
     size_t *rank; /* rank[var]: when it is eliminated */
-    bool relaxed; /* coarse, where finer states would differ */
+    bool relaxed; /* not what labels need: coarse states, or only the cheapest options */
     bool shared;  /* some dataset has several readers that are not settled: costs are bounds */
 };
 
 struct frame_kind {
     bool coarse;
-    bool high; /* the high ends of the estimates matter (--risk) */
+    bool cheapest_only; /* one option a level: enough to bound costs */
+    bool high;          /* the high ends of the estimates matter (--risk) */
 };
 
 /* NULL when some stage has no site left, or the frame would be too large (*too_large set). */
