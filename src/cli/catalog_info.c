@@ -55,10 +55,11 @@ static struct cloud_facts *gather(const struct catalog *c, size_t *n_out)
 
 static json_t *cloud_json(const struct cloud_facts *f)
 {
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "cloud", f->name, "source",
-                     f->source, "date", f->date, "regions", (json_int_t)f->regions, "kinds",
-                     (json_int_t)f->kinds, "offers", (json_int_t)f->offers, "priced_on_demand",
-                     (json_int_t)f->on_demand, "priced_spot", (json_int_t)f->spot);
+    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "cloud", cli_text_json(f->name),
+                     "source", cli_text_json(f->source), "date", cli_text_json(f->date), "regions",
+                     (json_int_t)f->regions, "kinds", (json_int_t)f->kinds, "offers",
+                     (json_int_t)f->offers, "priced_on_demand", (json_int_t)f->on_demand,
+                     "priced_spot", (json_int_t)f->spot);
 }
 
 static int print_json(const struct catalog *c,
@@ -76,8 +77,6 @@ static int print_json(const struct catalog *c,
                   (json_int_t)catalog_n_kinds(c), "offers", (json_int_t)catalog_n_offers(c),
                   "transfers", (json_int_t)catalog_n_transfers(c), "storage",
                   (json_int_t)catalog_n_storage(c), "clouds", list);
-    if (!root)
-        return err_set(e, ERR_IO, "%s: names that are not UTF-8", catalog_origin(c));
     return json_write(stdout, root, e);
 }
 

@@ -58,8 +58,7 @@ const char *cli_rate_text(double usd, char out[static 32])
     return out;
 }
 
-/* Names in a snapshot need not be UTF-8, JSON must. */
-static json_t *text_json(const char *s)
+json_t *cli_text_json(const char *s)
 {
     json_t *text = *s ? json_string(s) : NULL;
 
@@ -71,14 +70,14 @@ json_t *cli_catalog_offer_json(const struct catalog *c, const struct cli_offer *
     const struct catalog_kind *k = o->kind;
     json_t *j = json_object();
 
-    json_object_set_new(j, "cloud", text_json(catalog_text(c, k->cloud)));
+    json_object_set_new(j, "cloud", cli_text_json(catalog_text(c, k->cloud)));
     json_object_set_new(j, "region",
-                        text_json(catalog_text(c, catalog_places(c)[o->offer->place].region)));
-    json_object_set_new(j, "zone", text_json(catalog_text(c, o->offer->zone)));
-    json_object_set_new(j, "instance_type", text_json(catalog_text(c, k->instance_type)));
+                        cli_text_json(catalog_text(c, catalog_places(c)[o->offer->place].region)));
+    json_object_set_new(j, "zone", cli_text_json(catalog_text(c, o->offer->zone)));
+    json_object_set_new(j, "instance_type", cli_text_json(catalog_text(c, k->instance_type)));
     json_object_set_new(j, "vcpus", json_number(k->vcpus));
     json_object_set_new(j, "memory_gib", json_number(k->memory_gib));
-    json_object_set_new(j, "accelerator", text_json(catalog_text(c, k->accelerator)));
+    json_object_set_new(j, "accelerator", cli_text_json(catalog_text(c, k->accelerator)));
     json_object_set_new(j, "accelerator_count", json_number(k->accelerator_count));
     json_object_set_new(j, "network_gbps", json_number(k->network_gbps));
     json_object_set_new(j, "price_usd_per_hour", json_number(o->offer->price_usd));

@@ -29,6 +29,9 @@ struct cli_offer {
     double key; /* what lists are sorted by */
 };
 
+/* null for "" and for what is not UTF-8, as names of files and in a snapshot need not be. New
+ * reference. */
+json_t *cli_text_json(const char *s);
 /* {cloud, region, zone, instance_type, ...}; null where unknown. New reference. */
 json_t *cli_catalog_offer_json(const struct catalog *c, const struct cli_offer *o);
 /* All of them as one array on stdout. */

@@ -42,7 +42,8 @@ static void print_reason(
 {
     char count[32], line[400];
 
-    snprintf(line, sizeof line, "%s: %s %s", file, cli_count_text(n, count), why);
+    snprintf(line, sizeof line, "%s: %s %s, %s", file, cli_count_text(n, count),
+             n == 1 ? "row" : "rows", why);
     fputs("  ", out);
     text_paragraph(out, line, 4, look);
 }
@@ -69,8 +70,46 @@ static void print_reasons(const struct catalog_report *r, FILE *out, const struc
         fputs(any ? "" : "\nKept as listed:\n", out);
         any = true;
         print_reason(base_name(r->files[i].path), r->files[i].spot_above_on_demand,
-                     "with a spot price above the on-demand price", out, look);
+                     "spot price above the on-demand price", out, look);
     }
+}
+
+static bool sends_anything(const struct catalog *c, size_t place)
+{
+    for (size_t to = 0; to < catalog_n_places(c); to++) {
+        if (to != place && catalog_move(c, place, to))
+            return true;
+    }
+    return catalog_n_places(c) == 1;
+}
+
+/* Clouds with a place that data cannot leave, for want of rows in transfers.csv: plans keep all
+ * stages that share data within it, which is seldom what an importer has in mind. */
+static json_t *clouds_without_transfers(const struct catalog *c)
+{
+    json_t *clouds = json_array();
+    uint32_t last = UINT32_MAX;
+
+    for (size_t i = 0; i < catalog_n_places(c); i++) {
+        uint32_t cloud = catalog_places(c)[i].cloud;
+        if (cloud == last || sends_anything(c, i))
+            continue;
+        last = cloud;
+        json_array_append_new(clouds, cli_text_json(catalog_text(c, cloud)));
+    }
+    return clouds;
+}
+
+static void print_without_transfers(const struct catalog *c, FILE *out)
+{
+    AUTO_JSON json_t *clouds = clouds_without_transfers(c);
+
+    for (size_t i = 0; i < json_array_size(clouds); i++) {
+        const char *name = json_string_value(json_array_get(clouds, i));
+        fprintf(out, "%s%s", i ? ", " : "\nNo row of transfers.csv lets data leave: ",
+                name ? name : "?");
+    }
+    fputs(json_array_size(clouds) ? "\n" : "", out);
 }
 
 void cli_catalog_print_report(const struct catalog_report *r, const struct catalog *c, FILE *out)
@@ -85,6 +124,7 @@ void cli_catalog_print_report(const struct catalog_report *r, const struct catal
         fputs("  ", out);
         text_paragraph(out, base_name(r->unrecognised[i]), 4, &look);
     }
+    print_without_transfers(c, out);
     fprintf(out, "\nIn use now: %s offers in %s places.\n",
             cli_count_text(catalog_n_offers(c), offers),
             cli_count_text(catalog_n_places(c), places));
@@ -101,8 +141,8 @@ static json_t *file_json(const struct catalog_file_report *f)
                                                      "count", (json_int_t)f->dropped[d]));
     }
     bool skypilot = f->table == CATALOG_TABLE_SKYPILOT;
-    return json_pack("{s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o, s:I}", "file", f->path,
-                     "format", skypilot ? "skypilot" : "tradewind", "table",
+    return json_pack("{s:o, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:o, s:I}", "file",
+                     cli_text_json(f->path), "format", skypilot ? "skypilot" : "tradewind", "table",
                      skypilot ? "offers" : catalog_table_text(f->table), "cloud", f->cloud,
                      "rows_read", (json_int_t)f->rows_read, "rows_kept", (json_int_t)f->rows_kept,
                      "rows_dropped", (json_int_t)catalog_report_dropped(f), "offers",
@@ -124,13 +164,12 @@ int cli_catalog_print_report_json(const struct catalog_report *r,
         offers += (json_int_t)r->files[i].offers;
     }
     for (size_t i = 0; i < r->n_unrecognised; i++)
-        json_array_append_new(unrecognised, json_string(r->unrecognised[i]));
+        json_array_append_new(unrecognised, cli_text_json(r->unrecognised[i]));
     AUTO_JSON json_t *root =
-        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:{s:s, s:I, s:I}}", "rows_read", read,
+        json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:{s:o, s:I, s:I}}", "rows_read", read,
                   "rows_kept", kept, "rows_dropped", read - kept, "offers", offers, "files", files,
-                  "not_recognised", unrecognised, "catalog", "origin", catalog_origin(c), "offers",
+                  "not_recognised", unrecognised, "without_transfers", clouds_without_transfers(c),
+                  "catalog", "origin", cli_text_json(catalog_origin(c)), "offers",
                   (json_int_t)catalog_n_offers(c), "places", (json_int_t)catalog_n_places(c));
-    if (!root)
-        return err_set(e, ERR_IO, "a file name is not UTF-8");
     return json_write(stdout, root, e);
 }

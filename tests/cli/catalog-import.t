@@ -62,7 +62,7 @@ is "$(counts aws) $(counts newcloud)" "2 1" "and they are in use"
 
 run catalog import sky
 contains "$out" "vms.csv              aws          5     2        3       2" "the report for people"
-contains "$out" "vms.csv: 1 no price in any market" "with reasons"
+contains "$out" "vms.csv: 1 row, no price in any market" "with reasons"
 contains "$out" "Kept as listed:" "with what is odd"
 contains "$out" "other.csv" "with what was left alone"
 is "$(awk 'length > 100' <<<"$out")" "" "within 100 columns"
