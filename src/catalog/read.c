@@ -2,6 +2,7 @@
 
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "catalog/layout.h"
 #include "catalog/limits.h"
 
@@ -15,34 +16,12 @@
 /* Enough for remarks and a header. */
 #define PEEK_BYTES 16384
 
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
-
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    /* Overlong forms, surrogates and what lies beyond U+10FFFF. */
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
-        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))
-        return 0;
-    return n;
-}
-
 bool catalog_name_good(const struct csv_field *f)
 {
-    const unsigned char *s = (const unsigned char *)f->text;
+    size_t line;
 
-    if (f->len > LIMIT_NAME_BYTES)
-        return false;
-    while (*s) {
-        size_t n = *s < 0x80 ? *s >= 0x20 && *s != 0x7F : utf8_length(s);
-        if (!n)
-            return false;
-        s += n;
-    }
-    return true;
+    return f->len <= LIMIT_NAME_BYTES && utf8_first_bad(f->text, f->len, &line) == f->len &&
+           !strpbrk(f->text, "\t\r\n");
 }
 
 static size_t count_known(const struct csv_field *fields,

@@ -4,7 +4,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "base/time.h"
-#include "spec/utf8.h"
+#include "base/utf8.h"
 #include "spec/value.h"
 
 #include <math.h>

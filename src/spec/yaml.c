@@ -2,7 +2,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "spec/utf8.h"
+#include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "spec/utf8.h"
+#include "base/utf8.h"
 #include "spec/yaml.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "spec/utf8.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 

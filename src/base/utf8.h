@@ -1,6 +1,6 @@
 /* utf8: is a text from outside clean UTF-8? */
-#ifndef SPEC_UTF8_H
-#define SPEC_UTF8_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include <stddef.h>
 
