@@ -1,8 +1,13 @@
 #include "cli/catalog_parts.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
 #include <string.h>
+
+#define LINE_MAX_BYTES 8192
 
 static const char *base_name(const char *path)
 {
@@ -100,16 +105,23 @@ static json_t *clouds_without_transfers(const struct catalog *c)
     return clouds;
 }
 
-static void print_without_transfers(const struct catalog *c, FILE *out)
+static void print_without_transfers(const struct catalog *c,
+                                    FILE *out,
+                                    const struct text_look *look)
 {
     AUTO_JSON json_t *clouds = clouds_without_transfers(c);
+    AUTO_CLEAR(buf) struct buf line;
 
+    buf_init(&line, LINE_MAX_BYTES);
     for (size_t i = 0; i < json_array_size(clouds); i++) {
         const char *name = json_string_value(json_array_get(clouds, i));
-        fprintf(out, "%s%s", i ? ", " : "\nNo row of transfers.csv lets data leave: ",
-                name ? name : "?");
+        buf_printf(&line, "%s%s",
+                   i ? ", " : "No row of transfers.csv lets data leave: ", name ? name : "?");
     }
-    fputs(json_array_size(clouds) ? "\n" : "", out);
+    if (!line.len)
+        return;
+    fputs("\n", out);
+    text_paragraph(out, line.data, 2, look);
 }
 
 void cli_catalog_print_report(const struct catalog_report *r, const struct catalog *c, FILE *out)
@@ -124,7 +136,7 @@ void cli_catalog_print_report(const struct catalog_report *r, const struct catal
         fputs("  ", out);
         text_paragraph(out, base_name(r->unrecognised[i]), 4, &look);
     }
-    print_without_transfers(c, out);
+    print_without_transfers(c, out, &look);
     fprintf(out, "\nIn use now: %s offers in %s places.\n",
             cli_count_text(catalog_n_offers(c), offers),
             cli_count_text(catalog_n_places(c), places));
