@@ -113,8 +113,9 @@ int exhaustive_solve(const struct plan_problem *p,
     en.picks = mem_zero(p->n_stages, sizeof *en.picks);
     for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
         eligible_each(p, en.stage, NULL, 0, collect, &en);
-        qsort_r(en.choices[en.stage], en.n[en.stage], sizeof **en.choices, by_order,
-                (void *)(uintptr_t)p);
+        if (en.n[en.stage] > 1) /* without a choice there is no array */
+            qsort_r(en.choices[en.stage], en.n[en.stage], sizeof **en.choices, by_order,
+                    (void *)(uintptr_t)p);
     }
     out->found = false;
     if (!en.too_many)
