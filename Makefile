@@ -107,9 +107,7 @@ bench:
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
-	@status=0; for program in $(wildcard tests/soak/*); do \
-		TRADEWIND=$(PROGRAM) TRADEWIND_BUILD=$(OUT) $$program || status=1; \
-	done; exit $$status
+	@tests/soak/run $(OUT)
 
 # libFuzzer comes with clang; SAN is for the library, -fsanitize=fuzzer brings main().
 FUZZ_OUT := $(BUILD)/bin
