@@ -29,6 +29,7 @@ struct search {
     struct frontier *frontier; /* wanted instead of one best plan */
     struct arena *frontier_arena;
     struct pick *scratch;
+    double lambda; /* of the last slanted bound at the root */
     size_t tie_nodes;
     bool stopped;
     double open_bound; /* least bound of what was left unexplored */
@@ -259,8 +260,11 @@ static int keep_slanted(struct search *s,
 
     if (s->frontier)
         return tune_to_frontier(s, v, *cheap, *fast);
-    if (limited && tune_to_limit(s, v, *cheap, *fast, &pass) && view_keep(v, &pass) < 0)
-        return -1;
+    if (limited && tune_to_limit(s, v, *cheap, *fast, &pass)) {
+        s->lambda = pass.lambda;
+        if (view_keep(v, &pass) < 0)
+            return -1;
+    }
     if (g->objective == SPEC_WEIGHTED && g->weight > 0 && g->weight < 1 &&
         try_lambda(s, v, weighted_rate(g->weight), &pass, &t))
         return view_keep(v, &pass);
@@ -552,6 +556,7 @@ void exact_solve(const struct plan_problem *p,
     out->proven = !s.stopped;
     if (s.found)
         out->totals = s.target.best;
+    out->lambda = s.lambda;
     out->bound = s.stopped ? fmin(s.open_bound, best_value(&s)) : best_value(&s);
 }
 

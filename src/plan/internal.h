@@ -198,8 +198,9 @@ struct solution {
     bool found;
     struct pick *picks; /* caller's storage, n_stages */
     struct totals totals;
-    bool proven;  /* found: optimal; not found: nothing exists */
-    double bound; /* of goal_value */
+    bool proven;   /* found: optimal; not found: nothing exists */
+    double bound;  /* of goal_value */
+    double lambda; /* micro-dollars a nanosecond that bounded it best; 0 = none */
 };
 
 struct frontier_point {

@@ -60,6 +60,8 @@ struct label_run {
     const struct net_schedule *schedule;
     const struct label_bounds *bounds;
     const struct limits *limits;
+    struct target_box box; /* of the target, which does not change during a run */
+    bool box_is_all;
     size_t layers[LAYERS]; /* which are kept */
     size_t n_layers;
     struct step *steps; /* per group; one more joins the groups without scope */
@@ -405,6 +407,7 @@ static int64_t moved_cost(const struct label_run *r, const struct cell *c, uint3
     return sum;
 }
 
+/* Everything that is known of a label at this cell, as bounds of the plans it can lead to. */
 static bool hopeless(const struct label_run *r,
                      const struct cell *c,
                      int64_t microusd,
@@ -414,12 +417,15 @@ static bool hopeless(const struct label_run *r,
     struct bound at[BOUNDS_MAX];
 
     for (size_t i = 0; i < b->n; i++) {
-        double inside = isinf(b->lambda[i]) ? weighted
-                        : b->lambda[i] == 0 ? (double)microusd
-                                            : (double)microusd + b->lambda[i] * weighted;
-        at[i] = (struct bound){b->lambda[i], inside + c->out[i]};
+        double lambda = b->lambda[i];
+        double inside = isinf(lambda) ? weighted : (double)microusd;
+        if (lambda > 0 && !isinf(lambda))
+            inside += lambda * weighted;
+        at[i] = (struct bound){lambda, inside + c->out[i]};
+        if (target_outside(&r->box, lambda, at[i].value))
+            return true;
     }
-    return target_hopeless(b->target, at, b->n);
+    return !r->box_is_all && target_hopeless(b->target, at, b->n);
 }
 
 static int64_t entry_or_zero(const int64_t *times, size_t entry, size_t n_layers, size_t l)
@@ -465,11 +471,15 @@ static void expand(struct label_run *r, const struct cell *c)
     const struct level *level = &frame_state_site(v, state)->levels[at_level];
     double path_weight = r->bounds->path_weight[s->group->var];
     int layer = r->bounds->target->time_layer;
+    /* The first bound is that of the cost (lambda 0). */
+    double most_microusd = r->box.microusd - c->out[0];
     for (size_t k = 0; k < r->joined.n; k++) {
         const int64_t *have = list_at(&r->joined, k);
         for (size_t i = 0; i < level->n_options && !out_of_time(r); i++) {
             const struct option *o = &level->options[i];
             int64_t microusd = have[WORD_COST] + moved + o->microusd;
+            if ((double)microusd > most_microusd)
+                break; /* options ascend in cost */
             double weighted = weighted_of(have) + path_weight * (double)o->ns[layer];
             if (hopeless(r, c, microusd, weighted) ||
                 !pass_through(r, s, list_times(&r->joined, k), o,
@@ -602,6 +612,8 @@ struct label_run *labels_new(const struct frame *f,
     r->schedule = schedule;
     r->bounds = bounds;
     r->limits = limits;
+    r->box = target_box(bounds->target);
+    r->box_is_all = target_is_box(bounds->target);
     r->layers[r->n_layers++] = LAYER_MID;
     if (high)
         r->layers[r->n_layers++] = LAYER_HIGH;

@@ -141,3 +141,23 @@ bool target_hopeless(const struct target *t, const struct bound *bounds, size_t 
         return least > best; /* both are whole micro-dollars or already slack */
     return least > best + fabs(best) * RELATIVE_SLACK;
 }
+
+struct target_box target_box(const struct target *t)
+{
+    struct target_box box = {(double)INFINITY, (double)INFINITY};
+
+    if (t->frontier)
+        return box;
+    box.microusd = limit_of(t->goal->budget_microusd);
+    box.ns = limit_of(t->goal->deadline_ns);
+    if (t->has_best && t->goal->objective == SPEC_COST)
+        box.microusd = fmin(box.microusd, (double)t->best.microusd);
+    if (t->has_best && t->goal->objective == SPEC_TIME && t->time_layer == LAYER_MID)
+        box.ns = fmin(box.ns, (double)t->best.ns[LAYER_MID]);
+    return box;
+}
+
+bool target_is_box(const struct target *t)
+{
+    return !t->frontier && (t->goal->objective == SPEC_COST || t->goal->objective == SPEC_TIME);
+}

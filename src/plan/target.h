@@ -4,6 +4,8 @@
 
 #include "plan/internal.h"
 
+#include <math.h>
+
 /* Lower bounds that hold together for a set of plans: cost + lambda * time >= value, in
  * micro-dollars and nanoseconds. lambda 0 bounds the cost, lambda INFINITY the time. */
 #define BOUNDS_MAX 8
@@ -21,8 +23,29 @@ struct target {
     const struct frontier *frontier;
 };
 
+/* Every wanted plan costs at most this and takes at most that; the limits hold whatever else the
+ * target asks for. */
+struct target_box {
+    double microusd, ns;
+};
+struct target_box target_box(const struct target *t);
+
 /* True when no plan that meets all bounds can be wanted. */
 bool target_hopeless(const struct target *t, const struct bound *bounds, size_t n);
+/* The same for callers that ask often: only what the box tells. */
+static inline bool target_outside(const struct target_box *box, double lambda, double value)
+{
+    if (lambda == 0)
+        return value > box->microusd;
+    /* Sums of weighted times are rounded. */
+    double trusted = value * (1 - 1e-11) - 2;
+    if (isinf(lambda))
+        return trusted > box->ns;
+    return trusted > box->microusd + lambda * box->ns;
+}
+/* Does the box say all there is to say? */
+bool target_is_box(const struct target *t);
+
 /* Lower bound of goal_value over plans that meet all bounds; INFINITY when there are none. */
 double target_lower_bound(const struct target *t, const struct bound *bounds, size_t n);
 

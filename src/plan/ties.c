@@ -18,7 +18,14 @@ struct ties {
     struct domain domain; /* sites that plans with these totals may use; settled stages: one */
     struct solution *known;
     struct view view; /* of the domain as it was at first: bounds per site */
+    struct goal box;  /* equal totals mean equal cost and time, whatever the objective */
+    struct target target;
+    size_t questions; /* asked of the exact solver */
 };
+
+/* Deciding a tie takes a solve for every place that bounds cannot exclude. Past this many the
+ * plan found stands: it is optimal, and still the same for the same inputs. */
+#define QUESTIONS_MAX 200
 
 /* Choices of one stage at the sites still possible that can keep the totals. */
 struct candidates {
@@ -45,22 +52,38 @@ static const struct frame_site *frame_site_at(const struct frame_var *v,
     return NULL;
 }
 
-/* What the choice costs more than the cheapest at the same site, at the level where that is
- * least. */
-static int64_t least_extra(const struct frame_var *v,
-                           const struct frame_site *fs,
-                           const struct choice *c)
+/* How much the choice adds to a pass over the best option of its site, at the level where that
+ * is least; INFINITY when it fits no level. */
+static double least_extra(const struct ties *t,
+                          const struct frame_var *v,
+                          const struct frame_site *fs,
+                          const struct choice *c,
+                          double lambda)
 {
-    int64_t least = INT64_MAX;
+    size_t var = (size_t)(v - t->view.frame->vars);
+    double cost_weight = isinf(lambda) ? 0 : 1;
+    double time_weight = t->view.path_weight[var] * (isinf(lambda) ? 1 : lambda);
+    double least = (double)INFINITY;
 
     for (size_t l = 0; l < fs->n_levels; l++) {
-        struct outcome mine, other;
         const struct level *level = &fs->levels[l];
-        if (!level->n_options || !model_outcome(v->stage, fs->site, c, level->input_s, &mine) ||
-            !model_outcome(v->stage, fs->site, level->options[0].choice, level->input_s, &other))
+        struct outcome o;
+        double best = (double)INFINITY;
+        if (!model_outcome(v->stage, fs->site, c, level->input_s, &o))
             continue;
-        int64_t extra = mine.compute_microusd - other.compute_microusd;
-        least = extra < least ? extra : least;
+        for (size_t i = 0; i < level->n_options; i++)
+            best = fmin(best, cost_weight * (double)level->options[i].microusd +
+                                  time_weight * (double)level->options[i].ns[t->view.layer]);
+        /* Options carry the site's fixed costs, outcomes do not. */
+        int64_t fixed = 0;
+        if (level->n_options) {
+            struct outcome first;
+            model_outcome(v->stage, fs->site, level->options[0].choice, level->input_s, &first);
+            fixed = level->options[0].microusd - first.compute_microusd;
+        }
+        double mine = cost_weight * (double)(o.compute_microusd + fixed) +
+                      time_weight * (double)o.duration_ns[t->view.layer];
+        least = fmin(least, mine - best);
     }
     return least;
 }
@@ -72,16 +95,17 @@ static void collect_candidate(void *ctx, const struct choice *c)
     const struct frame_var *v = var_of(t, list->stage);
     struct bound bounds[BOUNDS_MAX];
     size_t index;
-
     const struct frame_site *fs = frame_site_at(v, c->offer->place, &index);
+
     if (!fs)
         return;
     struct pick pick = {fs->site, c};
     if (model_compare_choices(t->p, &pick, &t->known->picks[list->stage]) >= 0)
         return;
-    view_site_bounds(&t->view, t->view.frame->var_of_stage[list->stage], index, bounds);
-    int64_t extra = least_extra(v, fs, c);
-    if (extra == INT64_MAX || bounds[0].value + (double)extra > (double)t->known->totals.microusd)
+    size_t n = view_site_bounds(&t->view, (size_t)(v - t->view.frame->vars), index, bounds);
+    for (size_t i = 0; i < n; i++)
+        bounds[i].value += least_extra(t, v, fs, c, bounds[i].lambda);
+    if (target_hopeless(&t->target, bounds, n))
         return;
     struct choice *copy = arena_alloc(t->arena, 1, sizeof *copy);
     if (!copy)
@@ -107,6 +131,7 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     AUTO_MEM struct pick *picks = mem_zero(t->p->n_stages, sizeof *picks);
     struct solution s = {.found = true, .totals = t->known->totals, .picks = picks};
 
+    t->questions++;
     struct domain trial = domain_copy(t->p, &t->domain);
     settle(&trial, stage, site, pick->choice);
     exact_solve(t->p, &trial, t->goal, t->limits, &s);
@@ -152,7 +177,7 @@ static void settle_stage(struct ties *t, size_t stage)
     eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
     if (list.n > 1)
         qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
-    for (size_t i = 0; i < list.n && !limits_over(t->limits); i++) {
+    for (size_t i = 0; i < list.n && t->questions < QUESTIONS_MAX; i++) {
         const struct pick *c = &list.items[i];
         if (c->site == refused)
             continue;
@@ -173,36 +198,40 @@ static void settle_stage(struct ties *t, size_t stage)
     settle(&t->domain, stage, (size_t)(known->site - t->p->stages[stage].sites), known->choice);
 }
 
+static bool keep_pass(struct ties *t, double lambda)
+{
+    struct pass pass;
+
+    return view_pass(&t->view, lambda, &pass, NULL) && view_keep(&t->view, &pass) == 0;
+}
+
 /* Leaves only sites that a plan with the known totals may use. */
 static bool thin_out(struct ties *t)
 {
-    struct target target = {.goal = t->goal,
-                            .time_layer = t->goal->deadline_layer,
-                            .has_best = true,
-                            .best = t->known->totals};
-    struct goal box = *t->goal;
-    struct pass pass;
+    struct frame_kind kind = {.coarse = true, .high = t->goal->deadline_layer == LAYER_HIGH};
     bool too_large;
 
-    /* Equal totals mean equal cost and time, whatever the objective. */
-    box.budget_microusd = t->known->totals.microusd;
-    if (box.deadline_layer == LAYER_MID)
-        box.deadline_ns = t->known->totals.ns[LAYER_MID];
-    target.goal = &box;
-    struct frame_kind kind = {.coarse = true, .high = t->goal->deadline_layer == LAYER_HIGH};
+    t->box = *t->goal;
+    t->box.budget_microusd = t->known->totals.microusd;
+    if (t->box.deadline_layer == LAYER_MID)
+        t->box.deadline_ns = t->known->totals.ns[LAYER_MID];
+    t->target = (struct target){.goal = &t->box,
+                                .time_layer = t->goal->deadline_layer,
+                                .has_best = true,
+                                .best = t->known->totals};
     if (!view_open(&t->view, t->p, &t->domain, kind, t->goal->deadline_layer, VIEW_WORK_SMALL,
-                   &too_large) ||
-        !view_pass(&t->view, 0, &pass, NULL) || view_keep(&t->view, &pass) < 0)
+                   &too_large))
         return false;
     view_mix_path(&t->view, t->known->picks, 1);
-    if (!view_pass(&t->view, (double)INFINITY, &pass, NULL) || view_keep(&t->view, &pass) < 0)
+    if (!keep_pass(t, 0) || !keep_pass(t, (double)INFINITY) ||
+        (t->known->lambda > 0 && !keep_pass(t, t->known->lambda)))
         return false;
     for (size_t i = 0; i < t->p->n_stages; i++) {
         size_t stage = t->view.frame->vars[i].index, kept = 0;
         for (size_t k = 0; k < t->domain.n[stage]; k++) {
             struct bound bounds[BOUNDS_MAX];
             size_t n = view_site_bounds(&t->view, i, k, bounds);
-            if (!target_hopeless(&target, bounds, n))
+            if (!target_hopeless(&t->target, bounds, n))
                 t->domain.sites[stage][kept++] = t->domain.sites[stage][k];
         }
         t->domain.n[stage] = kept;
