@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAME_CAP_BYTES ((size_t)3 << 30)
+#define FRAME_CAP_BYTES ((size_t)1 << 30)
 /* A pair's table: more than this is for branching, not for tables. */
-#define PAIR_CELLS_MAX ((size_t)4000000)
+#define PAIR_CELLS_MAX ((size_t)1000000)
 
 /* ---- datasets with several readers ---- */
 

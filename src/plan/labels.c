@@ -77,7 +77,7 @@ struct label_run {
 };
 
 /* A plan's memory stays well below 100 MB with this. */
-#define LABEL_MAX_BYTES ((size_t)48 << 20)
+#define LABEL_MAX_BYTES ((size_t)32 << 20)
 
 /* ---- lists ---- */
 

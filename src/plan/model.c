@@ -40,8 +40,11 @@ bool model_outcome(const struct pstage *stage,
             model_expected_run_s(run_s[l], choice->preemptions_h, stage->spec->checkpoint_s,
                                  site->boot_s + setup_s + input_s);
         double total_s = site->boot_s + setup_s + input_s + out->run_s[l];
-        if (!(total_s <= STAGE_MAX_S))
-            return false;
+        if (!(total_s <= STAGE_MAX_S)) {
+            if (l == LAYER_MID)
+                return false;
+            total_s = STAGE_MAX_S; /* the high end is for deadlines: late is late */
+        }
         out->duration_ns[l] = (int64_t)(total_s * NS_PER_S + 0.5); /* rounded half up */
     }
     double billed_s = fmax(BILLED_MIN_S, setup_s + input_s + out->run_s[LAYER_MID]);

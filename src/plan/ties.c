@@ -200,9 +200,10 @@ static void settle_stage(struct ties *t, size_t stage)
 
 static bool keep_pass(struct ties *t, double lambda)
 {
-    struct pass pass;
+    struct pass pass = {0};
 
-    return view_pass(&t->view, lambda, &pass, NULL) && view_keep(&t->view, &pass) == 0;
+    return view_pass(&t->view, lambda, &pass, NULL) == PASS_FOUND &&
+           view_keep(&t->view, &pass) == 0;
 }
 
 /* Leaves only sites that a plan with the known totals may use. */

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define VIEW_CAP_BYTES ((size_t)2 << 30)
+#define VIEW_CAP_BYTES ((size_t)256 << 20)
+#define PASS_CAP_BYTES ((size_t)256 << 20)
 
 bool view_open(struct view *v,
                const struct plan_problem *p,
@@ -32,12 +33,20 @@ bool view_open(struct view *v,
 
 void view_clear(struct view *v)
 {
+    for (size_t i = 0; i < v->n_passes; i++)
+        pass_clear(&v->passes[i]);
     frame_free(v->frame);
     arena_free(v->arena);
     *v = (struct view){0};
 }
 
-static bool run_pass(
+void pass_clear(struct pass *pass)
+{
+    arena_free(pass->arena);
+    *pass = (struct pass){0};
+}
+
+static enum pass_result run_pass(
     struct view *v, double lambda, bool cheapest_only, struct pass *out, struct pick *picks)
 {
     size_t n = v->frame->n_vars;
@@ -50,39 +59,50 @@ static bool run_pass(
 
     for (size_t i = 0; i < n; i++)
         time[i] = v->path_weight[i] * (isinf(lambda) ? 1 : lambda);
-    *out = (struct pass){.lambda = lambda};
-    if (frame_weigh(v->frame, &w, v->arena, &out->net) < 0 ||
-        net_up(&out->net, v->schedule, &out->tables, v->arena) < 0 ||
-        !(out->tables.best < (double)INFINITY))
-        return false;
-    if (!picks)
-        return true;
-    if (!net_decode(&out->net, v->schedule, &out->tables, states))
-        return false;
-    frame_picks(v->frame, states, &w, picks);
-    return true;
+    arena_free(out->arena);
+    *out = (struct pass){.lambda = lambda, .arena = arena_new(PASS_CAP_BYTES)};
+    if (frame_weigh(v->frame, &w, out->arena, &out->net) < 0 ||
+        net_up(&out->net, v->schedule, &out->tables, out->arena) < 0)
+        return PASS_FULL;
+    if (!(out->tables.best < (double)INFINITY))
+        return PASS_NONE;
+    if (picks) {
+        if (!net_decode(&out->net, v->schedule, &out->tables, states))
+            return PASS_NONE;
+        frame_picks(v->frame, states, &w, picks);
+    }
+    return PASS_FOUND;
 }
 
-bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks)
+enum pass_result view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks)
 {
-    return run_pass(v, lambda, false, out, picks);
+    enum pass_result result = run_pass(v, lambda, false, out, picks);
+
+    if (result != PASS_FOUND)
+        pass_clear(out);
+    return result;
 }
 
 double view_least_ns_of_cheapest(struct view *v)
 {
-    struct pass pass;
+    struct pass pass = {0};
+    double least = 0;
 
-    return run_pass(v, (double)INFINITY, true, &pass, NULL) ? pass.tables.best : 0;
+    if (run_pass(v, (double)INFINITY, true, &pass, NULL) == PASS_FOUND)
+        least = pass.tables.best;
+    pass_clear(&pass);
+    return least;
 }
 
-int view_keep(struct view *v, const struct pass *pass)
+int view_keep(struct view *v, struct pass *pass)
 {
-    struct pass *kept = &v->passes[v->n_passes];
-
-    *kept = *pass;
-    if (net_down(&kept->net, v->schedule, &kept->tables, v->arena) < 0)
+    if (v->n_passes == BOUNDS_MAX ||
+        net_down(&pass->net, v->schedule, &pass->tables, pass->arena) < 0) {
+        pass_clear(pass);
         return -1;
-    v->n_passes++;
+    }
+    v->passes[v->n_passes++] = *pass;
+    *pass = (struct pass){0};
     return 0;
 }
 

@@ -10,11 +10,12 @@
 /* Cells x states of one elimination: at first any pair of places; then more, as sites are thinned
  * out, up to what takes a second. */
 #define VIEW_WORK_SMALL ((size_t)100000)
-#define VIEW_WORK_STEP 20
-#define VIEW_WORK_LARGE ((size_t)40000000)
+#define VIEW_WORK_STEP 10
+#define VIEW_WORK_LARGE ((size_t)10000000)
 
 /* One weighing: cost + lambda * time, the time of each stage carrying its path weight. */
 struct pass {
+    struct arena *arena; /* owns the rest */
     double lambda;
     struct net net;
     struct net_tables tables;
@@ -40,14 +41,22 @@ bool view_open(struct view *v,
                bool *too_large);
 void view_clear(struct view *v);
 
+enum pass_result {
+    PASS_FOUND,
+    PASS_NONE, /* no assignment exists */
+    PASS_FULL, /* the tables do not fit into memory */
+};
+
 /* Weighs the net and finds the best; its picks, when not NULL, are an assignment as good as the
- * schedule allows. False when no assignment exists. */
-bool view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks);
+ * schedule allows. What *out held before is cleared; it stays empty unless found. */
+enum pass_result view_pass(struct view *v, double lambda, struct pass *out, struct pick *picks);
+void pass_clear(struct pass *pass);
 /* Lower bound on the time of the domain's cheapest plans: a plan that takes an option that is not
  * the cheapest of its level is not among them. */
 double view_least_ns_of_cheapest(struct view *v);
-/* Keeps a pass for bounds: marginals and what lies outside of every group. -1: out of memory. */
-int view_keep(struct view *v, const struct pass *pass);
+/* Takes a pass over for bounds: marginals and what lies outside of every group. -1: it does not
+ * fit into memory. */
+int view_keep(struct view *v, struct pass *pass);
 
 /* Mixes the critical path of a plan into the path weights: 1/nth of it. */
 void view_mix_path(struct view *v, const struct pick *picks, size_t nth);

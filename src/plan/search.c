@@ -1,0 +1,95 @@
+#include "plan/search.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+#define IMPROVE_CALLS 3000
+
+static void frontier_insert(struct search *s, const struct pick *picks, const struct totals *t)
+{
+    struct frontier *f = s->frontier;
+    size_t at = 0, end;
+
+    while (at < f->n && f->points[at].totals.microusd < t->microusd)
+        at++;
+    if (at > 0 && f->points[at - 1].totals.ns[LAYER_MID] <= t->ns[LAYER_MID])
+        return;
+    if (at < f->n && f->points[at].totals.microusd == t->microusd &&
+        f->points[at].totals.ns[LAYER_MID] <= t->ns[LAYER_MID])
+        return;
+    for (end = at; end < f->n && f->points[end].totals.ns[LAYER_MID] >= t->ns[LAYER_MID];)
+        end++;
+    struct pick *copy = arena_alloc(s->frontier_arena, s->p->n_stages, sizeof *copy);
+    if (!copy) {
+        s->stopped = true;
+        return;
+    }
+    memcpy(copy, picks, s->p->n_stages * sizeof *copy);
+    f->points = mem_room(f->points, f->n + 1, &f->cap, sizeof *f->points);
+    memmove(&f->points[at + 1], &f->points[end], (f->n - end) * sizeof *f->points);
+    f->n = f->n - (end - at) + 1;
+    f->points[at] = (struct frontier_point){.totals = *t, .picks = copy};
+}
+
+bool search_consider(struct search *s, const struct pick *picks, struct totals *t)
+{
+    if (!model_totals(s->p, picks, t))
+        return false;
+    if (s->frontier) {
+        frontier_insert(s, picks, t);
+        return true;
+    }
+    if (!goal_allows(s->goal, t))
+        return true;
+    int order = s->target.has_best ? goal_compare(s->goal, t, &s->target.best) : -1;
+    if (order < 0 || (order == 0 && !s->found)) {
+        s->target.best = *t;
+        s->target.has_best = s->found = true;
+        memcpy(s->picks, picks, s->p->n_stages * sizeof *picks);
+    }
+    return true;
+}
+
+double search_best_value(const struct search *s)
+{
+    return s->target.has_best ? goal_value(s->goal, (double)s->target.best.microusd,
+                                           (double)s->target.best.ns[LAYER_MID])
+                              : (double)INFINITY;
+}
+
+void search_improve(struct search *s, const struct domain *d)
+{
+    AUTO_MEM struct pick *trial = mem_zero(s->p->n_stages, sizeof *trial);
+    size_t calls = 0;
+    bool better = s->found && !s->frontier;
+
+    while (better) {
+        better = false;
+        for (size_t i = 0; i < s->p->n_stages; i++)
+            for (size_t k = 0; k < d->n[i]; k++) {
+                const struct site *site = &s->p->stages[i].sites[d->sites[i][k]];
+                for (size_t c = 0; c < site->n_choices; c++) {
+                    struct totals before = s->target.best, t;
+                    if (++calls > IMPROVE_CALLS || d->only[i])
+                        return;
+                    memcpy(trial, s->picks, s->p->n_stages * sizeof *trial);
+                    trial[i] = (struct pick){site, &site->choices[c]};
+                    search_consider(s, trial, &t);
+                    better = better || goal_compare(s->goal, &s->target.best, &before) < 0;
+                }
+            }
+    }
+}
+
+void search_leave_open(struct search *s, double bound)
+{
+    s->stopped = true;
+    s->open_bound = fmin(s->open_bound, bound);
+}
+
+bool search_time_matters(const struct search *s)
+{
+    return s->frontier || s->goal->objective != SPEC_COST || s->goal->deadline_ns != INT64_MAX;
+}
