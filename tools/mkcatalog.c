@@ -5,6 +5,7 @@
 #include "catalog/rows.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,11 @@ static int make(const char *dir, void **bytes_out, size_t *len_out, struct err *
 static int write_file(const char *path, const void *bytes, size_t len, struct err *e)
 {
     FILE *f = fopen(path, "wb");
+    bool written = f && fwrite(bytes, 1, len, f) == len;
 
-    if (!f || fwrite(bytes, 1, len, f) != len || fclose(f) != 0)
-        return err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
-    return 0;
+    if (f && fclose(f) != 0)
+        written = false;
+    return written ? 0 : err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
 }
 
 int main(int argc, char **argv)

@@ -171,7 +171,7 @@ static int read_table_of_dir(const char *dir,
 
 int catalog_read_dir(const char *dir, struct catalog_rows *rows, struct err *e)
 {
-    uint32_t date;
+    uint32_t date = 0;
 
     if (read_table_of_dir(dir, CATALOG_TABLE_OFFERS, rows, &date, e) < 0 ||
         read_table_of_dir(dir, CATALOG_TABLE_TRANSFERS, rows, NULL, e) < 0 ||

@@ -187,36 +187,66 @@ static bool kinds_good(const struct catalog *c)
     return offers == c->n_offers;
 }
 
-/* The largest section by far: one pass without branches on the values. */
-static bool offers_of_kind_good(const struct catalog *c, const struct catalog_kind *k)
+/* The smallest and largest number of a column; NaN, which is unknown, is neither. */
+struct bounds {
+    double least, most;
+};
+
+static inline void widen(struct bounds *b, double v)
+{
+    b->least = v < b->least ? v : b->least;
+    b->most = v > b->most ? v : b->most;
+}
+
+static bool bounds_hold(const struct bounds *b, const struct limit *l)
+{
+    return b->least >= l->least && b->most <= l->most;
+}
+
+/* Offers are the largest section by far, and read at every start: bounds are taken without a
+ * branch, and compared with their limits once. */
+struct offer_bounds {
+    struct bounds price, spot, preemptions;
+    uint32_t greatest_zone;
+};
+
+/* Sorted by place, then zone; so the last place is the greatest, and since places are sorted by
+ * cloud, the first and the last tell the cloud of all. */
+static bool offers_of_kind_good(const struct catalog *c,
+                                const struct catalog_kind *k,
+                                struct offer_bounds *b)
 {
     const struct catalog_offer *o = c->offers + k->first_offer;
-    bool good = true;
-    uint64_t last = 0;
+    uint32_t first = o[0].place, last = o[k->n_offers - 1].place;
+    struct offer_bounds seen = *b;
+    uint64_t before = 0;
+    bool sorted = true;
 
     for (size_t i = 0; i < k->n_offers; i++, o++) {
         uint64_t key = ((uint64_t)o->place << 32 | o->zone) + 1;
-        good &= (o->place < c->n_places) & (o->zone < c->strings_size) & (key > last);
-        good &= limit_holds(&limit_price, o->price_usd);
-        good &= limit_holds(&limit_price, o->spot_usd);
-        good &= limit_holds(&limit_preemptions, o->preemptions);
-        last = key;
+        sorted &= key > before;
+        before = key;
+        seen.greatest_zone = o->zone > seen.greatest_zone ? o->zone : seen.greatest_zone;
+        widen(&seen.price, o->price_usd);
+        widen(&seen.spot, o->spot_usd);
+        widen(&seen.preemptions, o->preemptions);
     }
-    if (!good)
-        return false;
-    /* Places are sorted by cloud, so the ends stand for all in between. */
-    o = c->offers + k->first_offer;
-    return c->places[o[0].place].cloud == k->cloud &&
-           c->places[o[k->n_offers - 1].place].cloud == k->cloud;
+    *b = seen;
+    return sorted && last < c->n_places && c->places[first].cloud == k->cloud &&
+           c->places[last].cloud == k->cloud;
 }
 
 static bool offers_good(const struct catalog *c)
 {
+    static const struct bounds none = {1e300, -1e300};
+    struct offer_bounds b = {none, none, none, 0};
+
     for (size_t i = 0; i < c->n_kinds; i++) {
-        if (!offers_of_kind_good(c, &c->kinds[i]))
+        if (!offers_of_kind_good(c, &c->kinds[i], &b))
             return false;
     }
-    return true;
+    return b.greatest_zone < c->strings_size && bounds_hold(&b.price, &limit_price) &&
+           bounds_hold(&b.spot, &limit_price) && bounds_hold(&b.preemptions, &limit_preemptions);
 }
 
 static bool tiers_good(const struct catalog *c, const struct catalog_move *m)

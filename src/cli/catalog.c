@@ -60,9 +60,10 @@ int cli_catalog_import(const struct config *config,
 
 static int parse_format(const char *text, enum catalog_format *out, struct err *e)
 {
+    *out = CATALOG_FORMAT_ANY;
     if (!text)
-        *out = CATALOG_FORMAT_ANY;
-    else if (strcmp(text, "tradewind") == 0)
+        return 0;
+    if (strcmp(text, "tradewind") == 0)
         *out = CATALOG_FORMAT_TRADEWIND;
     else if (strcmp(text, "skypilot") == 0)
         *out = CATALOG_FORMAT_SKYPILOT;
@@ -73,7 +74,7 @@ static int parse_format(const char *text, enum catalog_format *out, struct err *
 
 static int run_import(const struct command_args *args, struct err *e)
 {
-    enum catalog_format format;
+    enum catalog_format format = CATALOG_FORMAT_ANY;
     const char *cloud = command_value(args, "--cloud");
 
     if (parse_format(command_value(args, "--format"), &format, e) < 0)

@@ -294,7 +294,7 @@ static int run_list(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(cli_catalog) struct cli_catalog c = {0};
     struct filter f;
-    size_t sort, limit, n;
+    size_t sort = 0, limit = 0, n;
 
     if (parse_filter(args, &f, e) < 0 || parse_sort(command_value(args, "--sort"), &sort, e) < 0 ||
         parse_limit(args, &limit, e) < 0 || cli_catalog_open(&c, e) < 0 ||

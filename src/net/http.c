@@ -5,6 +5,7 @@
 #include "net/curl.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,17 +208,17 @@ int http_download(struct http *h,
                   const struct http_options *options,
                   struct err *e)
 {
-    double wait = options->first_wait_s;
     struct err why = {0};
 
     if (!has_scheme(url))
         return err_set(e, ERR_USAGE, "%s: not an https, http or file URL", url);
-    for (unsigned i = 1;; i++, wait *= 2) {
+    for (unsigned i = 1;; i++) {
         if (attempt(&h->api, url, path, options, &why) == 0)
             return 0;
         if (why.kind != ERR_RETRY || i >= options->attempts)
             return err_set(e, why.kind, "%s", why.text);
         log_info("net", "%s; trying again", why.text);
+        double wait = ldexp(options->first_wait_s, (int)i - 1);
         wait_s(wait * (1 - 0.5 * (double)(next_random(&h->random) >> 11) * 0x1p-53));
     }
 }
