@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "plan/presolve.h"
 #include "plan/search.h"
 
 #include <math.h>
@@ -222,13 +223,201 @@ static void explore(struct search *s, struct domain *d, double known_bound)
         branch(s, d, shared, bound);
 }
 
+/* ---- few sites first ---- */
+
+/* A pipeline has hundreds of sites a stage, of which a handful matter. The search runs on the
+ * most promising ones; what it finds rules out nearly all others by bounds that are cheap to
+ * have, and only what is left is searched again. */
+#define FEW_SITES 6
+
+struct site_order {
+    const double *bound;
+};
+
+static int by_bound(const void *a, const void *b, void *ctx)
+{
+    const struct site_order *o = ctx;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+    if (o->bound[x] != o->bound[y])
+        return o->bound[x] < o->bound[y] ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Marks the most promising sites of a stage. */
+static void mark_few(const struct domain *d, size_t stage, const double *bound, bool *marked)
+{
+    size_t n = d->n[stage];
+    AUTO_MEM size_t *order = mem_zero(n, sizeof *order);
+    struct site_order by = {bound};
+
+    for (size_t k = 0; k < n; k++)
+        order[k] = k;
+    qsort_r(order, n, sizeof *order, by_bound, &by);
+    for (size_t k = 0; k < n && k < FEW_SITES; k++)
+        marked[order[k]] = true;
+}
+
+static struct domain few_sites(const struct plan_problem *p,
+                               const struct domain *d,
+                               double *const *by_cost,
+                               double *const *by_time)
+{
+    struct domain few = domain_copy(p, d);
+
+    for (size_t s = 0; s < p->n_stages; s++) {
+        AUTO_MEM bool *marked = mem_zero(d->n[s], sizeof *marked);
+        size_t kept = 0;
+        mark_few(d, s, by_cost[s], marked);
+        if (by_time)
+            mark_few(d, s, by_time[s], marked);
+        for (size_t k = 0; k < d->n[s]; k++)
+            if (marked[k])
+                few.sites[s][kept++] = d->sites[s][k];
+        few.n[s] = kept;
+    }
+    return few;
+}
+
+/* The stages of a longest chain of needs: a path to weigh times by before a plan is known. */
+static void longest_chain(const struct plan_problem *p, double *weight)
+{
+    const size_t *order = p->world.spec->topological;
+    AUTO_MEM size_t *length = mem_zero(p->n_stages, sizeof *length);
+    size_t at = NONE;
+
+    memset(weight, 0, p->n_stages * sizeof *weight);
+    for (size_t i = 0; i < p->n_stages; i++) {
+        size_t s = order[i];
+        for (size_t k = 0; k < p->stages[s].spec->n_needs; k++)
+            if (length[p->stages[s].spec->needs[k]] > length[s])
+                length[s] = length[p->stages[s].spec->needs[k]];
+        length[s]++;
+        if (at == NONE || length[s] > length[at])
+            at = s;
+    }
+    while (at != NONE) {
+        const struct spec_stage *spec = p->stages[at].spec;
+        size_t before = NONE;
+        weight[at] = 1;
+        for (size_t k = 0; k < spec->n_needs; k++)
+            if (before == NONE || length[spec->needs[k]] > length[before])
+                before = spec->needs[k];
+        at = before;
+    }
+}
+
+/* Exchange rates worth bounding by, after the first search. */
+static size_t rates_to_try(const struct search *s, double *rates, size_t most)
+{
+    size_t n = 0;
+
+    if (s->lambda > 0)
+        rates[n++] = s->lambda;
+    const struct frontier *f = s->frontier;
+    for (size_t i = 1; f && i < 4 && f->n > 1 && n < most; i++) {
+        const struct totals *a = &f->points[(f->n - 1) * (i - 1) / 3].totals;
+        const struct totals *b = &f->points[(f->n - 1) * i / 3].totals;
+        if (a->ns[LAYER_MID] > b->ns[LAYER_MID])
+            rates[n++] =
+                (double)(b->microusd - a->microusd) / (double)(a->ns[LAYER_MID] - b->ns[LAYER_MID]);
+    }
+    return n;
+}
+
+/* Removes what the bounds rule out. True when everything left is also among the few. */
+static bool keep_possible(const struct search *s,
+                          struct domain *d,
+                          const struct domain *few,
+                          double **const *rows,
+                          const double *lambdas,
+                          size_t n_rows)
+{
+    bool all_in_few = true;
+
+    for (size_t stage = 0; stage < s->p->n_stages; stage++) {
+        size_t kept = 0, at = 0;
+        for (size_t k = 0; k < d->n[stage]; k++) {
+            struct bound bounds[BOUNDS_MAX];
+            for (size_t i = 0; i < n_rows; i++)
+                bounds[i] = (struct bound){lambdas[i], rows[i][stage][k]};
+            if (target_hopeless(&s->target, bounds, n_rows))
+                continue;
+            size_t site = d->sites[stage][k];
+            while (at < few->n[stage] && few->sites[stage][at] < site)
+                at++;
+            all_in_few = all_in_few && at < few->n[stage] && few->sites[stage][at] == site;
+            d->sites[stage][kept++] = site;
+        }
+        d->n[stage] = kept;
+    }
+    return all_in_few;
+}
+
+static void path_of_best(const struct search *s, double *weight)
+{
+    AUTO_MEM bool *on_path = mem_zero(s->p->n_stages, sizeof *on_path);
+
+    if (!s->found)
+        return;
+    model_critical_path(s->p, s->picks, s->target.time_layer, on_path);
+    for (size_t i = 0; i < s->p->n_stages; i++)
+        weight[i] = on_path[i] ? 1 : 0;
+}
+
+static void search_in_two(struct search *s, struct domain *d)
+{
+    AUTO(presolve) struct presolve *x = presolve_new(s->p, d);
+    AUTO_MEM double *weight = mem_zero(s->p->n_stages, sizeof *weight);
+    double lambdas[BOUNDS_MAX] = {0}, **rows[BOUNDS_MAX] = {presolve_rows(x)};
+    size_t n = 1;
+
+    presolve_bounds(x, 0, NULL, s->target.time_layer, rows[0]);
+    if (search_time_matters(s)) {
+        longest_chain(s->p, weight);
+        lambdas[n] = (double)INFINITY;
+        rows[n] = presolve_rows(x);
+        presolve_bounds(x, lambdas[n], weight, s->target.time_layer, rows[n]);
+        n++;
+    }
+    struct domain few = few_sites(s->p, d, rows[0], n > 1 ? rows[1] : NULL);
+    struct domain whole_few = domain_copy(s->p, &few);
+    explore(s, &few, 0);
+    bool few_proven = !s->stopped;
+    s->stopped = false;
+    s->open_bound = (double)INFINITY;
+    s->tie_nodes = 0;
+    if (search_time_matters(s)) {
+        path_of_best(s, weight);
+        size_t more = rates_to_try(s, &lambdas[n], BOUNDS_MAX - n);
+        for (size_t i = 1; i < n + more; i++) {
+            rows[i] = rows[i] ? rows[i] : presolve_rows(x);
+            presolve_bounds(x, lambdas[i], weight, s->target.time_layer, rows[i]);
+        }
+        n += more;
+    }
+    if (!keep_possible(s, d, &whole_few, rows, lambdas, n) || !few_proven)
+        explore(s, d, 0);
+    for (size_t i = 0; i < n; i++)
+        presolve_rows_free(x, rows[i]);
+    domain_clear(s->p, &few);
+    domain_clear(s->p, &whole_few);
+}
+
 static void search_run(struct search *s, struct domain *domain)
 {
+    size_t sites = 0;
+
     s->scratch = mem_zero(s->p->n_stages, sizeof *s->scratch);
     s->open_bound = (double)INFINITY;
     s->target.goal = s->goal;
     s->target.time_layer = s->goal->deadline_layer;
-    explore(s, domain, 0);
+    for (size_t i = 0; i < s->p->n_stages; i++)
+        sites += domain->n[i];
+    if (sites > 2 * FEW_SITES * s->p->n_stages)
+        search_in_two(s, domain);
+    else
+        explore(s, domain, 0);
     free(s->scratch);
 }
 
