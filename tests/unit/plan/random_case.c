@@ -23,9 +23,12 @@ static bool one_in(struct random_case *c, unsigned n)
 }
 
 static const char *const clouds[] = {"aws", "gcp", "lambda"};
-static const char *const regions[] = {"east", "west"};
+static const char *const regions[] = {"east", "west", "east-2", "south", "east-3", "west-2"};
 
-static void make_offers(struct random_case *c, unsigned n_clouds, unsigned n_kinds)
+static void make_offers(struct random_case *c,
+                        unsigned n_clouds,
+                        unsigned n_regions,
+                        unsigned n_kinds)
 {
     static const double prices[] = {0.5, 1, 1, 2, 2.5, 4, 0.000001, 30};
     static const double spots[] = {0.2, 0.5, 1, 1.25, 3};
@@ -38,7 +41,7 @@ static void make_offers(struct random_case *c, unsigned n_clouds, unsigned n_kin
                          "accelerator_count,network_gbps,price_usd_per_hour,spot_usd_per_hour,"
                          "preemptions_per_hour\n");
     for (unsigned i = 0; i < n_clouds; i++)
-        for (unsigned r = 0; r < 2; r++)
+        for (unsigned r = 0; r < n_regions; r++)
             for (unsigned i_kind = 0; i_kind < n_kinds; i_kind++) {
                 unsigned k = (i_kind + first_kind) % 5;
                 unsigned zones = one_in(c, 4) ? 2 : 1;
@@ -179,10 +182,13 @@ int random_case_make(struct random_case *c, uint64_t seed, const char *dir, stru
     buf_init(&c->transfers, 1 << 20);
     buf_init(&c->storage, 1 << 20);
     buf_init(&c->pipeline, 1 << 20);
-    /* Small enough for the exhaustive solver: many stages see few offers. */
-    unsigned n_stages = 1 + random_below(&c->state, 5);
-    unsigned n_clouds = 1 + random_below(&c->state, n_stages > 3 ? 2 : 3);
-    make_offers(c, n_clouds, n_stages > 3 ? 1 + random_below(&c->state, 2) : 4);
+    /* Small enough for the exhaustive solver: many stages see few offers, many places few stages.
+     */
+    bool wide = one_in(c, 5);
+    unsigned n_stages = 1 + random_below(&c->state, wide ? 2 : 5);
+    unsigned n_clouds = wide ? 3 : 1 + random_below(&c->state, n_stages > 3 ? 2 : 3);
+    unsigned n_kinds = wide ? 2 : n_stages > 3 ? 1 + random_below(&c->state, 2) : 4;
+    make_offers(c, n_clouds, wide ? 6 : 2, n_kinds);
     make_transfers(c, n_clouds);
     buf_printf(&c->pipeline, "name: random%s\n", one_in(c, 4) ? "\nexecution: parallel" : "");
     unsigned n_outputs = 1 + random_below(&c->state, 2);
