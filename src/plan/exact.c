@@ -1,6 +1,7 @@
 #include "base/mem.h"
 #include "plan/presolve.h"
 #include "plan/search.h"
+#include "plan/symmetry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -325,33 +326,18 @@ static size_t rates_to_try(const struct search *s, double *rates, size_t most)
     return n;
 }
 
-/* Removes what the bounds rule out. True when everything left is also among the few. */
-static bool keep_possible(const struct search *s,
-                          struct domain *d,
-                          const struct domain *few,
-                          double **const *rows,
-                          const double *lambdas,
-                          size_t n_rows)
+static bool is_within(const struct plan_problem *p,
+                      const struct domain *d,
+                      const struct domain *other)
 {
-    bool all_in_few = true;
-
-    for (size_t stage = 0; stage < s->p->n_stages; stage++) {
-        size_t kept = 0, at = 0;
-        for (size_t k = 0; k < d->n[stage]; k++) {
-            struct bound bounds[BOUNDS_MAX];
-            for (size_t i = 0; i < n_rows; i++)
-                bounds[i] = (struct bound){lambdas[i], rows[i][stage][k]};
-            if (target_hopeless(&s->target, bounds, n_rows))
-                continue;
-            size_t site = d->sites[stage][k];
-            while (at < few->n[stage] && few->sites[stage][at] < site)
+    for (size_t s = 0; s < p->n_stages; s++)
+        for (size_t k = 0, at = 0; k < d->n[s]; k++) {
+            while (at < other->n[s] && other->sites[s][at] < d->sites[s][k])
                 at++;
-            all_in_few = all_in_few && at < few->n[stage] && few->sites[stage][at] == site;
-            d->sites[stage][kept++] = site;
+            if (at == other->n[s] || other->sites[s][at] != d->sites[s][k])
+                return false;
         }
-        d->n[stage] = kept;
-    }
-    return all_in_few;
+    return true;
 }
 
 static void path_of_best(const struct search *s, double *weight)
@@ -365,43 +351,55 @@ static void path_of_best(const struct search *s, double *weight)
         weight[i] = on_path[i] ? 1 : 0;
 }
 
-static void search_in_two(struct search *s, struct domain *d)
+/* The sites that look best by cost and, where time matters, by time. */
+static struct domain promising(struct search *s, const struct domain *d)
 {
     AUTO(presolve) struct presolve *x = presolve_new(s->p, d);
     AUTO_MEM double *weight = mem_zero(s->p->n_stages, sizeof *weight);
-    double lambdas[BOUNDS_MAX] = {0}, **rows[BOUNDS_MAX] = {presolve_rows(x)};
-    size_t n = 1;
+    double **by_cost = presolve_rows(x), **by_time = NULL;
 
-    presolve_bounds(x, 0, NULL, s->target.time_layer, rows[0]);
+    presolve_bounds(x, 0, NULL, s->target.time_layer, by_cost);
     if (search_time_matters(s)) {
         longest_chain(s->p, weight);
-        lambdas[n] = (double)INFINITY;
-        rows[n] = presolve_rows(x);
-        presolve_bounds(x, lambdas[n], weight, s->target.time_layer, rows[n]);
-        n++;
+        by_time = presolve_rows(x);
+        presolve_bounds(x, (double)INFINITY, weight, s->target.time_layer, by_time);
     }
-    struct domain few = few_sites(s->p, d, rows[0], n > 1 ? rows[1] : NULL);
-    struct domain whole_few = domain_copy(s->p, &few);
-    explore(s, &few, 0);
+    struct domain few = few_sites(s->p, d, by_cost, by_time);
+    presolve_rows_free(x, by_cost);
+    presolve_rows_free(x, by_time);
+    return few;
+}
+
+/* Removes what cannot matter any more, given what the first search found. */
+static void keep_possible(struct search *s, struct domain *d)
+{
+    AUTO_MEM double *weight = mem_zero(s->p->n_stages, sizeof *weight);
+    double lambdas[BOUNDS_MAX] = {0, (double)INFINITY};
+    size_t n = 1;
+
+    if (search_time_matters(s)) {
+        longest_chain(s->p, weight);
+        path_of_best(s, weight);
+        n = 2 + rates_to_try(s, &lambdas[2], BOUNDS_MAX - 2);
+    }
+    presolve_thin(s->p, d, &s->target, lambdas, n, weight);
+}
+
+static void search_in_two(struct search *s, struct domain *d)
+{
+    struct domain few = promising(s, d);
+    struct domain first = domain_copy(s->p, &few);
+
+    explore(s, &first, 0);
     bool few_proven = !s->stopped;
     s->stopped = false;
     s->open_bound = (double)INFINITY;
     s->tie_nodes = 0;
-    if (search_time_matters(s)) {
-        path_of_best(s, weight);
-        size_t more = rates_to_try(s, &lambdas[n], BOUNDS_MAX - n);
-        for (size_t i = 1; i < n + more; i++) {
-            rows[i] = rows[i] ? rows[i] : presolve_rows(x);
-            presolve_bounds(x, lambdas[i], weight, s->target.time_layer, rows[i]);
-        }
-        n += more;
-    }
-    if (!keep_possible(s, d, &whole_few, rows, lambdas, n) || !few_proven)
+    keep_possible(s, d);
+    if (!few_proven || !is_within(s->p, d, &few))
         explore(s, d, 0);
-    for (size_t i = 0; i < n; i++)
-        presolve_rows_free(x, rows[i]);
     domain_clear(s->p, &few);
-    domain_clear(s->p, &whole_few);
+    domain_clear(s->p, &first);
 }
 
 static void search_run(struct search *s, struct domain *domain)
@@ -412,6 +410,7 @@ static void search_run(struct search *s, struct domain *domain)
     s->open_bound = (double)INFINITY;
     s->target.goal = s->goal;
     s->target.time_layer = s->goal->deadline_layer;
+    symmetry_drop(s->p, domain);
     for (size_t i = 0; i < s->p->n_stages; i++)
         sites += domain->n[i];
     if (sites > 2 * FEW_SITES * s->p->n_stages)
@@ -422,7 +421,7 @@ static void search_run(struct search *s, struct domain *domain)
 }
 
 void exact_solve(const struct plan_problem *p,
-                 struct domain *domain,
+                 const struct domain *domain,
                  const struct goal *goal,
                  const struct limits *limits,
                  struct solution *out)
@@ -437,7 +436,9 @@ void exact_solve(const struct plan_problem *p,
         s.target.best = out->totals;
         s.target.has_best = true;
     }
-    search_run(&s, domain);
+    struct domain d = domain_copy(p, domain);
+    search_run(&s, &d);
+    domain_clear(p, &d);
     out->found = s.found;
     out->proven = !s.stopped;
     if (s.found)

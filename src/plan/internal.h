@@ -225,10 +225,9 @@ void domain_keep(const struct plan_problem *p,
 void domain_clear(const struct plan_problem *p, struct domain *d);
 
 /* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
- * out->picks is then only written when such a plan is found again. The domain loses sites that
- * only worse plans use. */
+ * out->picks is then only written when such a plan is found again. */
 void exact_solve(const struct plan_problem *p,
-                 struct domain *domain,
+                 const struct domain *domain,
                  const struct goal *goal,
                  const struct limits *limits,
                  struct solution *out);

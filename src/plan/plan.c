@@ -70,15 +70,11 @@ struct question {
 
 static int run_solver(const struct question *q, struct solution *s, struct err *e)
 {
-    struct domain d;
-
     switch (q->query->solver) {
     case PLAN_EXACT:
-        d = domain_copy(q->p, &q->domain);
-        exact_solve(q->p, &d, &q->goal, &q->limits, s);
+        exact_solve(q->p, &q->domain, &q->goal, &q->limits, s);
         if (s->found && !q->query->totals_only)
-            exact_break_ties(q->p, &d, &q->goal, &q->limits, q->arena, s);
-        domain_clear(q->p, &d);
+            exact_break_ties(q->p, &q->domain, &q->goal, &q->limits, q->arena, s);
         return 0;
     case PLAN_GREEDY:
         greedy_solve(q->p, &q->domain, &q->goal, s);
@@ -95,9 +91,7 @@ static double bound_for(const struct question *q, const struct solution *s)
     if (q->query->solver == PLAN_EXACT || s->proven)
         return s->bound;
     struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
-    struct domain d = domain_copy(q->p, &q->domain);
-    exact_solve(q->p, &d, &q->goal, &q->limits, &exact);
-    domain_clear(q->p, &d);
+    exact_solve(q->p, &q->domain, &q->goal, &q->limits, &exact);
     free(exact.picks);
     return exact.bound;
 }
@@ -125,9 +119,7 @@ static bool extreme(const struct question *q, enum spec_objective objective, str
     struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
     struct solution s = {.picks = mem_zero(q->p->n_stages, sizeof *s.picks)};
 
-    struct domain d = domain_copy(q->p, &q->domain);
-    exact_solve(q->p, &d, &goal, &again, &s);
-    domain_clear(q->p, &d);
+    exact_solve(q->p, &q->domain, &goal, &again, &s);
     free(s.picks);
     if (s.found)
         *out = (struct plan_point){s.totals.microusd, (double)s.totals.ns[LAYER_MID] / NS_PER_S};

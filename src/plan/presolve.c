@@ -363,3 +363,32 @@ void presolve_rows_free(const struct presolve *x, double **rows)
         free(rows[s]);
     free(rows);
 }
+
+void presolve_thin(const struct plan_problem *p,
+                   struct domain *d,
+                   const struct target *target,
+                   const double *lambdas,
+                   size_t n,
+                   const double *path_weight)
+{
+    AUTO(presolve) struct presolve *x = presolve_new(p, d);
+    double **rows[BOUNDS_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = presolve_rows(x);
+        presolve_bounds(x, lambdas[i], path_weight, target->time_layer, rows[i]);
+    }
+    for (size_t stage = 0; stage < p->n_stages; stage++) {
+        size_t kept = 0;
+        for (size_t k = 0; k < d->n[stage]; k++) {
+            struct bound bounds[BOUNDS_MAX];
+            for (size_t i = 0; i < n; i++)
+                bounds[i] = (struct bound){lambdas[i], rows[i][stage][k]};
+            if (!target_hopeless(target, bounds, n))
+                d->sites[stage][kept++] = d->sites[stage][k];
+        }
+        x->nodes[stage].n = d->n[stage] = kept;
+    }
+    for (size_t i = 0; i < n; i++)
+        presolve_rows_free(x, rows[i]);
+}

@@ -7,6 +7,7 @@
 #define PLAN_PRESOLVE_H
 
 #include "plan/internal.h"
+#include "plan/target.h"
 
 struct presolve;
 
@@ -22,5 +23,13 @@ void presolve_bounds(
     struct presolve *x, double lambda, const double *path_weight, int layer, double **marginal);
 double **presolve_rows(const struct presolve *x);
 void presolve_rows_free(const struct presolve *x, double **rows);
+
+/* Removes the sites from the domain that bounds for these lambdas rule out. */
+void presolve_thin(const struct plan_problem *p,
+                   struct domain *d,
+                   const struct target *target,
+                   const double *lambdas,
+                   size_t n,
+                   const double *path_weight);
 
 #endif

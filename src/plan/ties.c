@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "plan/presolve.h"
 #include "plan/view.h"
 
 #include <math.h>
@@ -206,6 +207,18 @@ static bool keep_pass(struct ties *t, double lambda)
            view_keep(&t->view, &pass) == 0;
 }
 
+static void thin_quickly(struct ties *t)
+{
+    AUTO_MEM bool *on_path = mem_zero(t->p->n_stages, sizeof *on_path);
+    AUTO_MEM double *weight = mem_zero(t->p->n_stages, sizeof *weight);
+    double lambdas[] = {0, (double)INFINITY, t->known->lambda};
+
+    model_critical_path(t->p, t->known->picks, t->target.time_layer, on_path);
+    for (size_t i = 0; i < t->p->n_stages; i++)
+        weight[i] = on_path[i] ? 1 : 0;
+    presolve_thin(t->p, &t->domain, &t->target, lambdas, t->known->lambda > 0 ? 3 : 2, weight);
+}
+
 /* Leaves only sites that a plan with the known totals may use. */
 static bool thin_out(struct ties *t)
 {
@@ -220,6 +233,7 @@ static bool thin_out(struct ties *t)
                                 .time_layer = t->goal->deadline_layer,
                                 .has_best = true,
                                 .best = t->known->totals};
+    thin_quickly(t);
     if (!view_open(&t->view, t->p, &t->domain, kind, t->goal->deadline_layer, VIEW_WORK_SMALL,
                    &too_large))
         return false;
