@@ -39,9 +39,11 @@ static size_t thin_out(const struct search *s, const struct view *v, struct doma
 
 enum node_state { NODE_DONE, NODE_BRANCH, NODE_STOPPED };
 
-static bool same_totals(const struct totals *a, const struct totals *b)
+/* A label stands for the plan behind it, unless it was charged a part of a transfer only. */
+static bool is_true(const struct search *s, const struct totals *label, const struct totals *plan)
 {
-    return a->microusd == b->microusd && a->ns[LAYER_MID] == b->ns[LAYER_MID];
+    return label->ns[LAYER_MID] == plan->ns[LAYER_MID] &&
+           (s->target.time_only || label->microusd == plan->microusd);
 }
 
 /* Takes over what the labels found. NODE_BRANCH when a label's cost is only a bound, with the
@@ -55,7 +57,7 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
         struct totals label = labels_totals(run, i);
         if (s->frontier) {
             labels_picks(run, i, s->scratch);
-            if (search_consider(s, s->scratch, &t) && !same_totals(&t, &label))
+            if (search_consider(s, s->scratch, &t) && !is_true(s, &label, &t))
                 return NODE_BRANCH;
         } else if (goal_allows(s->goal, &label) &&
                    (best == NONE || goal_compare(s->goal, &label, &least) < 0)) {
@@ -70,7 +72,7 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
     labels_picks(run, best, s->scratch);
     if (!search_consider(s, s->scratch, &t))
         return NODE_BRANCH;
-    return same_totals(&t, &least) ? NODE_DONE : NODE_BRANCH;
+    return is_true(s, &least, &t) ? NODE_DONE : NODE_BRANCH;
 }
 
 static enum node_state solve_node(struct search *s, const struct view *v)
@@ -387,6 +389,8 @@ static void keep_possible(struct search *s, struct domain *d)
 
 static void search_in_two(struct search *s, struct domain *d)
 {
+    if (s->target.has_best)
+        keep_possible(s, d);
     struct domain few = promising(s, d);
     struct domain first = domain_copy(s->p, &few);
 
@@ -420,23 +424,26 @@ static void search_run(struct search *s, struct domain *domain)
     free(s->scratch);
 }
 
-void exact_solve(const struct plan_problem *p,
-                 const struct domain *domain,
-                 const struct goal *goal,
-                 const struct limits *limits,
-                 struct solution *out)
+static void solve_once(const struct plan_problem *p,
+                       const struct domain *domain,
+                       const struct goal *goal,
+                       const struct limits *limits,
+                       bool time_only,
+                       struct solution *out)
 {
     struct search s = {.p = p,
                        .goal = goal,
                        .limits = limits,
                        .high = goal->deadline_layer == LAYER_HIGH,
-                       .picks = out->picks};
+                       .picks = out->picks,
+                       .target = {.time_only = time_only}};
+    struct domain d = domain_copy(p, domain);
 
-    if (out->found) { /* a plan is known already: look for one as good or better */
+    if (out->found) { /* such a plan is known to exist: look for one as good or better */
         s.target.best = out->totals;
         s.target.has_best = true;
+        s.found = out->has_picks;
     }
-    struct domain d = domain_copy(p, domain);
     search_run(&s, &d);
     domain_clear(p, &d);
     out->found = s.found;
@@ -445,6 +452,53 @@ void exact_solve(const struct plan_problem *p,
         out->totals = s.target.best;
     out->lambda = s.lambda;
     out->bound = s.stopped ? fmin(s.open_bound, search_best_value(&s)) : search_best_value(&s);
+}
+
+/* The shortest time first, whatever it costs; then the cheapest plan that takes no longer. Each is
+ * far easier than both at once. */
+static void solve_time(const struct plan_problem *p,
+                       const struct domain *domain,
+                       const struct goal *goal,
+                       const struct limits *limits,
+                       struct solution *out)
+{
+    struct goal then = *goal;
+    bool was_known = out->found;
+    struct totals known = out->totals;
+
+    if (was_known)
+        out->totals.microusd = INT64_MAX; /* any plan of that time will do at first */
+    solve_once(p, domain, goal, limits, true, out);
+    if (!out->found)
+        return;
+    struct solution cheapest = *out;
+    cheapest.has_picks = true;
+    if (was_known && known.ns[LAYER_MID] == out->totals.ns[LAYER_MID] &&
+        known.microusd < out->totals.microusd) {
+        cheapest.totals = known;
+        cheapest.has_picks = false;
+    }
+    then.objective = SPEC_COST;
+    then.deadline_ns = out->totals.ns[LAYER_MID];
+    solve_once(p, domain, &then, limits, false, &cheapest);
+    out->lambda = cheapest.lambda;
+    if (cheapest.found)
+        out->totals = cheapest.totals;
+    else if (was_known) /* as fast, but not at the price that is known to be possible */
+        out->found = false;
+}
+
+void exact_solve(const struct plan_problem *p,
+                 const struct domain *domain,
+                 const struct goal *goal,
+                 const struct limits *limits,
+                 struct solution *out)
+{
+    if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
+        goal->deadline_layer == LAYER_MID)
+        solve_time(p, domain, goal, limits, out);
+    else
+        solve_once(p, domain, goal, limits, false, out);
 }
 
 bool exact_frontier(const struct plan_problem *p,

@@ -196,6 +196,7 @@ struct domain {
 
 struct solution {
     bool found;
+    bool has_picks;     /* on entry, with found: picks are a plan that has the totals */
     struct pick *picks; /* caller's storage, n_stages */
     struct totals totals;
     bool proven;   /* found: optimal; not found: nothing exists */

@@ -473,11 +473,12 @@ static void expand(struct label_run *r, const struct cell *c)
     int layer = r->bounds->target->time_layer;
     /* The first bound is that of the cost (lambda 0). */
     double most_microusd = r->box.microusd - c->out[0];
+    bool time_only = r->bounds->target->time_only;
     for (size_t k = 0; k < r->joined.n; k++) {
         const int64_t *have = list_at(&r->joined, k);
         for (size_t i = 0; i < level->n_options && !out_of_time(r); i++) {
             const struct option *o = &level->options[i];
-            int64_t microusd = have[WORD_COST] + moved + o->microusd;
+            int64_t microusd = time_only ? 0 : have[WORD_COST] + moved + o->microusd;
             if ((double)microusd > most_microusd)
                 break; /* options ascend in cost */
             double weighted = weighted_of(have) + path_weight * (double)o->ns[layer];

@@ -18,6 +18,7 @@ struct target {
     int time_layer; /* whose time the bounds speak of */
     bool has_best;
     struct totals best; /* plans worse than this are not wanted; equally good ones are */
+    bool time_only;     /* costs do not matter, not even between plans that take equally long */
     /* A frontier is wanted: only plans that none of its points equals or beats. Ascending cost,
      * descending time; replaces goal and best. */
     const struct frontier *frontier;

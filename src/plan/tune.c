@@ -122,7 +122,7 @@ static bool settle_paths(struct search *s,
                          struct pass *fastest,
                          struct totals *t)
 {
-    view_mix_path(v, cheapest, 1);
+    view_mix_path(v, s->found && !s->frontier ? s->picks : cheapest, 1);
     for (size_t i = 0; i < PATH_ROUNDS; i++) {
         if (!try_lambda(s, v, (double)INFINITY, fastest, t))
             return false;
