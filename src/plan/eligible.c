@@ -1,26 +1,11 @@
-#include "base/buf.h"
+#include "plan/eligible.h"
 #include "base/mem.h"
-#include "base/nearest.h"
-#include "plan/internal.h"
+#include "plan/names.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-/* The conditions an offer must meet, in the order in which an empty set is explained. */
-enum condition {
-    HAS_ACCELERATOR,
-    HAS_TYPE,
-    HAS_CPUS,
-    HAS_MEMORY,
-    IN_CLOUD,
-    IN_REGION,
-    IN_ZONE,
-    FOR_SALE,
-    WITHIN_HOURLY,
-    CONDITIONS
-};
 
 static bool in_range(double value, const struct spec_range *r)
 {
@@ -81,7 +66,7 @@ static bool market_allowed(const struct plan_world *w, const struct spec_resourc
     return w->market == PLAN_ANY_MARKET || spot == (w->market == PLAN_SPOT);
 }
 
-static double hourly_limit(const struct plan_world *w, const struct spec_resources *r)
+double eligible_hourly_limit(const struct plan_world *w, const struct spec_resources *r)
 {
     return fmin(r->max_hourly_usd, w->max_hourly_usd);
 }
@@ -91,10 +76,10 @@ static double price_of(const struct catalog_offer *o, bool spot)
     return spot ? o->spot_usd : o->price_usd;
 }
 
-static bool kind_meets(const struct plan_world *w,
-                       const struct spec_resources *r,
-                       const struct catalog_kind *k,
-                       enum condition condition)
+bool eligible_kind_meets(const struct plan_world *w,
+                         const struct spec_resources *r,
+                         const struct catalog_kind *k,
+                         enum condition condition)
 {
     const struct catalog *c = w->catalog;
 
@@ -132,10 +117,10 @@ static bool sold_within(const struct plan_world *w,
     return false;
 }
 
-static bool offer_meets(const struct plan_world *w,
-                        const struct spec_resources *r,
-                        const struct catalog_offer *o,
-                        enum condition condition)
+bool eligible_offer_meets(const struct plan_world *w,
+                          const struct spec_resources *r,
+                          const struct catalog_offer *o,
+                          enum condition condition)
 {
     const struct catalog *c = w->catalog;
     const struct catalog_place *place = &catalog_places(c)[o->place];
@@ -148,7 +133,7 @@ static bool offer_meets(const struct plan_world *w,
     case FOR_SALE:
         return sold_within(w, r, o, (double)INFINITY);
     case WITHIN_HOURLY:
-        return sold_within(w, r, o, hourly_limit(w, r));
+        return sold_within(w, r, o, eligible_hourly_limit(w, r));
     case HAS_ACCELERATOR:
     case HAS_TYPE:
     case HAS_CPUS:
@@ -160,7 +145,7 @@ static bool offer_meets(const struct plan_world *w,
     return true; /* not a question about the offer */
 }
 
-static bool is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
+bool eligible_is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
 {
     switch (c) {
     case HAS_ACCELERATOR:
@@ -180,78 +165,11 @@ static bool is_asked(const struct plan_world *w, const struct spec_resources *r,
     case FOR_SALE:
         return true;
     case WITHIN_HOURLY:
-        return !isinf(hourly_limit(w, r));
+        return !isinf(eligible_hourly_limit(w, r));
     case CONDITIONS:
         break;
     }
     return false;
-}
-
-/* ---- names of accelerators ---- */
-
-/* Comparing names is slow, and a catalog has thousands of kinds but some eighty names: each name
- * asked for is compared once with each name listed, for all stages. */
-struct name_index {
-    uint32_t *listed; /* text offsets, each once; "" may be among them */
-    size_t n_listed, cap_listed;
-    uint32_t *of_kind; /* per kind: index of its name */
-    struct asked_name {
-        char *name;
-        bool *same; /* per listed name */
-    } * asked;
-    size_t n_asked, cap_asked;
-};
-
-struct name_index *name_index_new(const struct catalog *c)
-{
-    const struct catalog_kind *kinds = catalog_kinds(c);
-    struct name_index *x = mem_zero(1, sizeof *x);
-    size_t last = 0;
-
-    x->of_kind = mem_zero(catalog_n_kinds(c), sizeof *x->of_kind);
-    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
-        /* Neighbours tend to have the same. */
-        size_t i = x->n_listed && x->listed[last] == kinds[k].accelerator ? last : 0;
-        while (i < x->n_listed && x->listed[i] != kinds[k].accelerator)
-            i++;
-        if (i == x->n_listed) {
-            x->listed = mem_room(x->listed, x->n_listed, &x->cap_listed, sizeof *x->listed);
-            x->listed[x->n_listed++] = kinds[k].accelerator;
-        }
-        x->of_kind[k] = (uint32_t)i;
-        last = i;
-    }
-    return x;
-}
-
-void name_index_free(struct name_index *x)
-{
-    if (!x)
-        return;
-    for (size_t i = 0; i < x->n_asked; i++) {
-        free(x->asked[i].name);
-        free(x->asked[i].same);
-    }
-    free(x->asked);
-    free(x->listed);
-    free(x->of_kind);
-    free(x);
-}
-
-static const bool *names_same_as(struct name_index *x, const struct catalog *c, const char *asked)
-{
-    for (size_t i = 0; i < x->n_asked; i++)
-        if (!strcmp(x->asked[i].name, asked))
-            return x->asked[i].same;
-    x->asked = mem_room(x->asked, x->n_asked, &x->cap_asked, sizeof *x->asked);
-    struct asked_name *added = &x->asked[x->n_asked++];
-    added->name = mem_dup(asked);
-    added->same = mem_zero(x->n_listed, sizeof *added->same);
-    for (size_t i = 0; i < x->n_listed; i++) {
-        const char *listed = catalog_text(c, x->listed[i]);
-        added->same[i] = *listed && catalog_same_accelerator(asked, listed);
-    }
-    return added->same;
 }
 
 /* ---- filters ---- */
@@ -278,11 +196,11 @@ static void filter_init(struct filter *f,
                          .names = mem_zero(r->n_accelerators, sizeof *f->names),
                          .place_allowed = mem_zero(n, sizeof *f->place_allowed),
                          .market = {market_allowed(w, r, false), market_allowed(w, r, true)},
-                         .hourly_limit = hourly_limit(w, r)};
+                         .hourly_limit = eligible_hourly_limit(w, r)};
     for (size_t i = 0; i < r->n_accelerators; i++)
         f->names[i] = names_same_as(p->names, w->catalog, r->accelerators[i].name);
     for (int i = 0; i < CONDITIONS; i++)
-        f->asked[i] = is_asked(w, r, (enum condition)i);
+        f->asked[i] = eligible_is_asked(w, r, (enum condition)i);
     for (size_t i = 0; i < n; i++)
         f->place_allowed[i] = region_allowed(w, r, catalog_text(w->catalog, places[i].cloud),
                                              catalog_text(w->catalog, places[i].region));
@@ -316,7 +234,7 @@ static bool filter_kind(const struct filter *f,
                             k->accelerator_count))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (f->asked[others[i]] && !kind_meets(w, f->resources, k, others[i]))
+        if (f->asked[others[i]] && !eligible_kind_meets(w, f->resources, k, others[i]))
             return false;
     return true;
 }
@@ -469,254 +387,4 @@ void eligible_each(const struct plan_problem *p,
     }
     for (size_t i = 0; i < s->n_alternatives; i++)
         filter_clear(&filters[i]);
-}
-
-/* ---- why nothing is left ---- */
-
-static void describe_range(struct buf *b, const char *what, const struct spec_range *r)
-{
-    if (r->min == r->max)
-        buf_printf(b, "%s %g", what, r->min);
-    else if (isinf(r->max))
-        buf_printf(b, "%s %g+", what, r->min);
-    else
-        buf_printf(b, "%s %g-%g", what, r->min, r->max);
-}
-
-static void describe_two(struct buf *b, const char *what, const char *own, const char *flag)
-{
-    if (own && flag && strcmp(own, flag))
-        buf_printf(b, "%s both %s and %s", what, own, flag);
-    else if (own || flag)
-        buf_printf(b, "%s %s", what, own ? own : flag);
-    else
-        buf_printf(b, "a %s that the configuration allows", what);
-}
-
-static void describe(struct buf *b,
-                     const struct plan_world *w,
-                     const struct spec_resources *r,
-                     enum condition condition)
-{
-    static const char *const markets[] = {"on-demand", "spot", "any"};
-
-    switch (condition) {
-    case HAS_ACCELERATOR:
-        for (size_t i = 0; i < r->n_accelerators; i++)
-            buf_printf(b, "%s%g x %s", i ? " or " : "", r->accelerators[i].count,
-                       r->accelerators[i].name);
-        break;
-    case HAS_TYPE:
-        buf_printf(b, "instance type %s", r->instance_type);
-        break;
-    case HAS_CPUS:
-        describe_range(b, "cpus", &r->cpus);
-        break;
-    case HAS_MEMORY:
-        describe_range(b, "memory", &r->memory_gb);
-        buf_puts(b, " GB");
-        break;
-    case IN_CLOUD:
-        describe_two(b, "cloud", r->cloud, w->cloud);
-        break;
-    case IN_REGION:
-        describe_two(b, "region", r->region, w->region);
-        break;
-    case IN_ZONE:
-        buf_printf(b, "zone %s", r->zone);
-        break;
-    case FOR_SALE:
-        buf_printf(b, "a price in the %s market",
-                   r->use_spot == 1   ? "spot"
-                   : r->use_spot == 0 ? "on-demand"
-                                      : markets[w->market]);
-        break;
-    case WITHIN_HOURLY:
-        buf_printf(b, "a price of at most $%g an hour", hourly_limit(w, r));
-        break;
-    case CONDITIONS:
-        break;
-    }
-}
-
-static bool meets_first(const struct plan_world *w,
-                        const struct spec_resources *r,
-                        const struct catalog_kind *k,
-                        const struct catalog_offer *o,
-                        int n_conditions)
-{
-    for (int i = 0; i < n_conditions; i++)
-        if (!kind_meets(w, r, k, (enum condition)i) || !offer_meets(w, r, o, (enum condition)i))
-            return false;
-    return true;
-}
-
-/* Visits the offers that meet the first n conditions until visit says stop (true). */
-static bool each_meeting(const struct plan_world *w,
-                         const struct spec_resources *r,
-                         int n_conditions,
-                         bool (*visit)(void *ctx,
-                                       const struct catalog_kind *k,
-                                       const struct catalog_offer *o),
-                         void *ctx)
-{
-    for (size_t i = 0; i < catalog_n_kinds(w->catalog); i++) {
-        const struct catalog_kind *k = &catalog_kinds(w->catalog)[i];
-        for (uint32_t j = 0; j < k->n_offers; j++) {
-            const struct catalog_offer *o = &catalog_offers(w->catalog)[k->first_offer + j];
-            if (meets_first(w, r, k, o, n_conditions) && visit(ctx, k, o))
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool stop_at_first(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
-{
-    (void)ctx, (void)k, (void)o;
-    return true;
-}
-
-#define NEAREST_SHOWN 3
-
-/* What the offers that fail only the last condition have instead, each text once. */
-struct instead {
-    const struct plan_world *world;
-    const struct spec_resources *resources;
-    enum condition failed;
-    char **texts;
-    size_t n, cap;
-};
-
-static char *what_it_has(const struct instead *in,
-                         const struct catalog_kind *k,
-                         const struct catalog_offer *o)
-{
-    const struct catalog *c = in->world->catalog;
-    const struct catalog_place *place = &catalog_places(c)[o->place];
-
-    switch (in->failed) {
-    case HAS_ACCELERATOR:
-        if (!*catalog_text(c, k->accelerator))
-            return NULL;
-        return mem_printf("%g x %s", k->accelerator_count, catalog_text(c, k->accelerator));
-    case HAS_TYPE:
-        return mem_dup(catalog_text(c, k->instance_type));
-    case HAS_CPUS:
-        return mem_printf("%s (%g)", catalog_text(c, k->instance_type), k->vcpus);
-    case HAS_MEMORY:
-        return mem_printf("%s (%g GB)", catalog_text(c, k->instance_type), k->memory_gib);
-    case IN_CLOUD:
-        return mem_dup(catalog_text(c, k->cloud));
-    case IN_REGION:
-        return mem_printf("%s/%s", catalog_text(c, place->cloud), catalog_text(c, place->region));
-    case IN_ZONE:
-        return mem_dup(catalog_text(c, o->zone));
-    case FOR_SALE:
-        return mem_printf("%s %s", catalog_text(c, k->instance_type),
-                          catalog_priced(o->price_usd) ? "on demand" : "on spot");
-    case WITHIN_HOURLY: {
-        double price = catalog_priced(o->price_usd) ? o->price_usd : o->spot_usd;
-        return mem_printf("%s at $%g", catalog_text(c, k->instance_type), price);
-    }
-    case CONDITIONS:
-        break;
-    }
-    return NULL;
-}
-
-static bool collect(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
-{
-    struct instead *in = ctx;
-    AUTO_MEM char *text = what_it_has(in, k, o);
-
-    if (!text || !*text)
-        return false;
-    for (size_t i = 0; i < in->n; i++)
-        if (!strcmp(in->texts[i], text))
-            return false;
-    in->texts = mem_room(in->texts, in->n, &in->cap, sizeof *in->texts);
-    in->texts[in->n++] = TAKE(text);
-    return in->n >= 1000; /* enough to choose the nearest from */
-}
-
-static const char *asked_word(const struct instead *in, struct buf *b)
-{
-    const struct spec_resources *r = in->resources;
-
-    if (in->failed == HAS_ACCELERATOR)
-        buf_printf(b, "%g x %s", r->accelerators[0].count, r->accelerators[0].name);
-    else if (in->failed == HAS_TYPE)
-        buf_puts(b, r->instance_type);
-    else if (in->failed == IN_CLOUD)
-        buf_puts(b, r->cloud ? r->cloud : in->world->cloud);
-    else if (in->failed == IN_ZONE)
-        buf_puts(b, r->zone);
-    return buf_str(b);
-}
-
-/* The closest spelling first, then others in catalog order. */
-static void list_nearest(struct instead *in, struct buf *out)
-{
-    AUTO_CLEAR(buf) struct buf word;
-    size_t shown = 0;
-
-    buf_init(&word, 200);
-    const char *first = nearest(asked_word(in, &word), (const char *const *)in->texts, in->n);
-    if (first) {
-        buf_puts(out, first);
-        shown++;
-    }
-    for (size_t i = 0; i < in->n && shown < NEAREST_SHOWN; i++)
-        if (in->texts[i] != first)
-            buf_printf(out, "%s%s", shown++ ? ", " : "", in->texts[i]);
-}
-
-static void explain_alternative(const struct plan_world *w,
-                                const struct spec_resources *r,
-                                struct buf *out)
-{
-    struct instead in = {.world = w, .resources = r};
-    int failed = 0;
-    bool first = true;
-
-    while (failed < CONDITIONS && each_meeting(w, r, failed + 1, stop_at_first, NULL))
-        failed++;
-    if (failed == CONDITIONS) {
-        buf_puts(out, "the estimate covers none of the offers that fit; add their accelerator or "
-                      "instance type to it");
-        return;
-    }
-    buf_puts(out, "no offer ");
-    for (int i = 0; i < failed; i++)
-        if (i != FOR_SALE && is_asked(w, r, (enum condition)i)) {
-            buf_puts(out, first ? "with " : ", ");
-            describe(out, w, r, (enum condition)i);
-            first = false;
-        }
-    buf_puts(out, first ? "has " : " has ");
-    describe(out, w, r, (enum condition)failed);
-    in.failed = (enum condition)failed;
-    each_meeting(w, r, failed, collect, &in);
-    if (in.n) {
-        buf_puts(out, "; nearest: ");
-        list_nearest(&in, out);
-    }
-    for (size_t i = 0; i < in.n; i++)
-        free(in.texts[i]);
-    free(in.texts);
-}
-
-int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e)
-{
-    const struct spec_stage *s = p->stages[stage].spec;
-    AUTO_CLEAR(buf) struct buf why;
-
-    buf_init(&why, 4000);
-    explain_alternative(&p->world, &s->alternatives[0], &why);
-    if (s->n_alternatives > 1)
-        buf_printf(&why, " (and nothing in the other %zu alternatives)", s->n_alternatives - 1);
-    return err_set(e, ERR_USAGE, "%s:%zu: stage '%s': %s", p->world.spec->file,
-                   s->alternatives[0].line ? s->alternatives[0].line : s->line, s->name,
-                   buf_str(&why));
 }

@@ -90,7 +90,7 @@ struct pstage {
 struct plan_problem {
     struct arena *arena;
     struct plan_world world;
-    struct name_index *names;
+    struct name_index *names; /* names.h */
     struct pstage *stages;
     size_t n_stages;
     struct dataset *datasets;
@@ -100,10 +100,6 @@ struct plan_problem {
 
 /* ---- eligible.c: which offers a stage may use ---- */
 
-/* Accelerator names of the catalog, and how those asked for compare. */
-struct name_index *name_index_new(const struct catalog *c);
-void name_index_free(struct name_index *x);
-
 /* Calls visit for every eligible (offer, market) of the stage, kinds and offers in catalog order,
  * on demand before spot; where places is not NULL, only at those (ascending). */
 void eligible_each(const struct plan_problem *p,
@@ -112,7 +108,7 @@ void eligible_each(const struct plan_problem *p,
                    size_t n_places,
                    void (*visit)(void *ctx, const struct choice *c),
                    void *ctx);
-/* Says why the set is empty and what comes nearest; returns -1. */
+/* explain.c: says why the set is empty and what comes nearest; returns -1. */
 int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e);
 
 /* ---- model.c: what things cost and how long they take ---- */

@@ -134,51 +134,61 @@ static const char *first_stage_without_site(const struct question *q)
     return NULL;
 }
 
+static void explain_no_plan(const struct question *q, struct plan_answer *a)
+{
+    const char *homeless = first_stage_without_site(q);
+
+    if (homeless)
+        snprintf(a->reason, sizeof a->reason,
+                 "stage '%s' has no offer in a place that its inputs can reach", homeless);
+    else
+        snprintf(a->reason, sizeof a->reason,
+                 "no combination of places works: between the stages' places the transfer table "
+                 "has no row for the data, or a stage would take over ten years");
+}
+
+/* "$38.13", or with every digit where that would read like the other amount. */
+static const char *amount_text(int64_t microusd, int64_t other, char out[static 32])
+{
+    char rival[32];
+
+    if (strcmp(money_text(microusd, out), money_text(other, rival)) == 0 && microusd != other)
+        snprintf(out, 32, "$%.6f", money_to_usd(microusd));
+    return out;
+}
+
 /* Which limit is in the way; the points say what there is. */
 static void explain_infeasible(const struct question *q, struct plan_answer *a)
 {
     const struct spec_goal *g = &q->query->goal;
-    const char *homeless = first_stage_without_site(q);
-    bool over_budget = false, too_slow = false;
-    char cost[32], time[32], budget[32], deadline[32];
+    int64_t budget = q->goal.budget_microusd;
+    bool has_budget = !isinf(g->budget_usd), has_deadline = !isinf(g->deadline_s);
+    char money[2][32], time[2][32];
 
     a->status = PLAN_INFEASIBLE;
-    a->has_points =
-        !homeless && extreme(q, SPEC_COST, &a->cheapest) && extreme(q, SPEC_TIME, &a->fastest);
+    a->has_points = !first_stage_without_site(q) && extreme(q, SPEC_COST, &a->cheapest) &&
+                    extreme(q, SPEC_TIME, &a->fastest);
     if (!a->has_points) {
-        if (homeless)
-            snprintf(a->reason, sizeof a->reason,
-                     "stage '%s' has no offer in a place that its inputs can reach", homeless);
-        else
-            snprintf(a->reason, sizeof a->reason,
-                     "no combination of places lets the data move between the stages: the "
-                     "transfer table has no row for it");
+        explain_no_plan(q, a);
         return;
     }
-    money_text(a->cheapest.cost_microusd, cost);
-    time_text(a->fastest.time_s, time);
-    if (!isinf(g->budget_usd)) {
-        money_text((int64_t)floor(fmin(g->budget_usd, MONEY_MAX_USD) * 1e6), budget);
-        over_budget = a->cheapest.cost_microusd > q->goal.budget_microusd;
-    }
-    if (!isinf(g->deadline_s)) {
-        time_text(g->deadline_s, deadline);
-        too_slow = a->fastest.time_s * NS_PER_S > (double)q->goal.deadline_ns;
-    }
-    if (over_budget)
+    amount_text(has_budget ? budget : 0, a->cheapest.cost_microusd, money[0]);
+    amount_text(a->cheapest.cost_microusd, budget, money[1]);
+    time_text(has_deadline ? g->deadline_s : 0, time[0]);
+    time_text(a->fastest.time_s, time[1]);
+    bool too_slow = has_deadline && a->fastest.time_s * NS_PER_S > (double)q->goal.deadline_ns;
+    if (has_budget && a->cheapest.cost_microusd > budget)
         snprintf(a->reason, sizeof a->reason, "the budget of %s: the cheapest plan costs %s",
-                 budget, cost);
-    else if (too_slow || (isinf(g->budget_usd) && q->query->risk_p95))
+                 money[0], money[1]);
+    else if (too_slow || (has_deadline && !has_budget))
         snprintf(a->reason, sizeof a->reason, "the deadline of %s: the fastest plan takes %s%s",
-                 deadline, time, q->query->risk_p95 ? ", and longer at the high end" : "");
-    else if (isinf(g->budget_usd))
-        snprintf(a->reason, sizeof a->reason, "the deadline of %s cannot be met", deadline);
-    else if (isinf(g->deadline_s))
-        snprintf(a->reason, sizeof a->reason, "the budget of %s cannot be met", budget);
+                 time[0], time[1], q->query->risk_p95 ? ", and longer at the high end" : "");
+    else if (!has_deadline)
+        snprintf(a->reason, sizeof a->reason, "the budget of %s cannot be kept", money[0]);
     else
         snprintf(a->reason, sizeof a->reason,
-                 "the budget of %s and the deadline of %s together: each alone can be met", budget,
-                 deadline);
+                 "the budget of %s and the deadline of %s together: each alone can be kept",
+                 money[0], time[0]);
 }
 
 /* ---- the frontier ---- */

@@ -1,6 +1,8 @@
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "plan/internal.h"
+#include "plan/names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,20 +15,32 @@
 
 /* ---- datasets ---- */
 
+/* Datasets by name while they are collected: a pipeline may have ten thousand inputs. */
+struct dataset_table {
+    size_t *slots; /* index + 1, 0 = free */
+    size_t n_slots;
+};
+
 static bool same_dataset(const struct dataset *d, const struct spec_input *in)
 {
-    if (in->source == SPEC_FROM_STAGE || d->producer != NONE)
-        return in->source == SPEC_FROM_STAGE && d->producer == in->stage &&
-               !strcmp(d->from, in->from);
-    return !strcmp(d->from, in->from);
+    size_t producer = in->source == SPEC_FROM_STAGE ? in->stage : NONE;
+
+    return d->producer == producer && !strcmp(d->from, in->from);
 }
 
-static size_t dataset_for(struct plan_problem *p, const struct spec_input *in)
+/* The dataset of an input, added when it is new. NULL when the arena is full. */
+static struct dataset *dataset_for(struct plan_problem *p,
+                                   struct dataset_table *t,
+                                   const struct spec_input *in)
 {
-    for (size_t i = 0; i < p->n_datasets; i++)
-        if (same_dataset(&p->datasets[i], in))
-            return i;
-    struct dataset *d = &p->datasets[p->n_datasets];
+    size_t slot = hash_text(in->from) % t->n_slots;
+
+    while (t->slots[slot] && !same_dataset(&p->datasets[t->slots[slot] - 1], in))
+        slot = (slot + 1) % t->n_slots;
+    if (t->slots[slot])
+        return &p->datasets[t->slots[slot] - 1];
+    struct dataset *d = &p->datasets[p->n_datasets++];
+    t->slots[slot] = p->n_datasets;
     *d = (struct dataset){
         .from = in->from,
         .producer = in->source == SPEC_FROM_STAGE ? in->stage : NONE,
@@ -34,34 +48,55 @@ static size_t dataset_for(struct plan_problem *p, const struct spec_input *in)
         .place = in->place,
         .readers = arena_alloc(p->arena, p->n_stages, sizeof *d->readers),
     };
-    return p->n_datasets++;
+    return d->readers ? d : NULL;
+}
+
+static void note_parent(struct pstage *stage, size_t producer)
+{
+    if (producer == NONE)
+        return;
+    for (size_t i = 0; i < stage->n_parents; i++)
+        if (stage->parents[i] == producer)
+            return;
+    stage->parents[stage->n_parents++] = producer;
+}
+
+static int collect_inputs(struct plan_problem *p, struct dataset_table *t, size_t s)
+{
+    struct pstage *stage = &p->stages[s];
+    size_t n = stage->spec->n_inputs;
+
+    stage->datasets = arena_alloc(p->arena, n, sizeof *stage->datasets);
+    stage->parents = arena_alloc(p->arena, n, sizeof *stage->parents);
+    if (!stage->datasets || !stage->parents)
+        return -1;
+    for (size_t k = 0; k < n; k++) {
+        struct dataset *d = dataset_for(p, t, &stage->spec->inputs[k]);
+        if (!d)
+            return -1;
+        d->readers[d->n_readers++] = s;
+        stage->datasets[stage->n_datasets++] = (size_t)(d - p->datasets);
+        note_parent(stage, d->producer);
+    }
+    return 0;
 }
 
 /* Readers are added in topological order: the first at a place pays (see model.c). */
-static void collect_datasets(struct plan_problem *p)
+static int collect_datasets(struct plan_problem *p)
 {
     size_t n_inputs = 0;
 
     for (size_t s = 0; s < p->n_stages; s++)
         n_inputs += p->stages[s].spec->n_inputs;
-    p->datasets = arena_alloc(p->arena, n_inputs, sizeof *p->datasets);
-    for (size_t i = 0; i < p->n_stages; i++) {
-        size_t s = p->world.spec->topological[i];
-        struct pstage *stage = &p->stages[s];
-        stage->datasets = arena_alloc(p->arena, stage->spec->n_inputs, sizeof *stage->datasets);
-        stage->parents = arena_alloc(p->arena, stage->spec->n_inputs, sizeof *stage->parents);
-        for (size_t k = 0; k < stage->spec->n_inputs; k++) {
-            size_t d = dataset_for(p, &stage->spec->inputs[k]);
-            struct dataset *data = &p->datasets[d];
-            data->readers[data->n_readers++] = s;
-            stage->datasets[stage->n_datasets++] = d;
-            bool known = data->producer == NONE;
-            for (size_t j = 0; j < stage->n_parents && !known; j++)
-                known = stage->parents[j] == data->producer;
-            if (!known)
-                stage->parents[stage->n_parents++] = data->producer;
-        }
-    }
+    struct dataset_table t = {.n_slots = 2 * n_inputs + 1};
+    AUTO_MEM size_t *slots = mem_zero(t.n_slots, sizeof *slots);
+    t.slots = slots;
+    if (!(p->datasets = arena_alloc(p->arena, n_inputs, sizeof *p->datasets)))
+        return -1;
+    for (size_t i = 0; i < p->n_stages; i++)
+        if (collect_inputs(p, &t, p->world.spec->topological[i]) < 0)
+            return -1;
+    return 0;
 }
 
 static double move_seconds(const struct catalog_move *m, double size_gb)
@@ -71,7 +106,7 @@ static double move_seconds(const struct catalog_move *m, double size_gb)
     return 8 * size_gb / gbit + m->rtt_ms / 1000;
 }
 
-static void price_produced(struct plan_problem *p, struct dataset *d)
+static int price_produced(struct plan_problem *p, struct dataset *d)
 {
     const struct catalog *c = p->world.catalog;
     const struct catalog_move *moves = catalog_moves(c);
@@ -79,10 +114,13 @@ static void price_produced(struct plan_problem *p, struct dataset *d)
 
     d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
     d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
+    if (!d->microusd || !d->seconds)
+        return -1;
     for (size_t i = 0; i < n; i++) {
         d->microusd[i] = model_tiered_microusd(c, &moves[i], d->size_gb);
         d->seconds[i] = move_seconds(&moves[i], d->size_gb);
     }
+    return 0;
 }
 
 /* How a dataset that lies at a fixed place gets to dst: NULL with *within set when it is there
@@ -105,13 +143,15 @@ static const struct catalog_move *fixed_move(const struct plan_problem *p,
                        : catalog_move(c, src, dst);
 }
 
-static void price_fixed(struct plan_problem *p, struct dataset *d)
+static int price_fixed(struct plan_problem *p, struct dataset *d)
 {
     size_t n = catalog_n_places(p->world.catalog);
     bool local = !strcmp(d->place.cloud, "local");
 
     d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
     d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
+    if (!d->microusd || !d->seconds)
+        return -1;
     for (size_t dst = 0; dst < n; dst++) {
         bool within;
         const struct catalog_move *m = fixed_move(p, d, dst, &within);
@@ -126,6 +166,24 @@ static void price_fixed(struct plan_problem *p, struct dataset *d)
             d->microusd[dst] = NEVER;
         }
     }
+    return 0;
+}
+
+static int price_datasets(struct plan_problem *p)
+{
+    for (size_t i = 0; i < p->n_datasets; i++) {
+        struct dataset *d = &p->datasets[i];
+        if ((d->producer == NONE ? price_fixed(p, d) : price_produced(p, d)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int too_large(const struct plan_problem *p, struct err *e)
+{
+    return err_set(e, ERR_NOFIT,
+                   "%s: too large to plan as a whole; narrow it down with --cloud or --region",
+                   p->world.spec->file);
 }
 
 /* ---- sites ---- */
@@ -242,6 +300,8 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
     stage->n_eligible = col.n_eligible;
     stage->sites = arena_alloc(p->arena, n_places, sizeof *stage->sites);
     stage->site_places = arena_alloc(p->arena, n_places, sizeof *stage->site_places);
+    if (!stage->sites || !stage->site_places)
+        result = -1;
     for (size_t i = 0; i < n_places && result == 0; i++)
         if (by_place[i].n)
             result = add_site(p, stage, i, &by_place[i]);
@@ -252,7 +312,7 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
         memcpy(stage->kinds, kinds, col.n_kinds * sizeof *kinds);
     stage->n_kinds = col.n_kinds;
     if (result < 0 || !stage->kinds)
-        return err_set(e, ERR_NOFIT, "%s: too many offers to plan with", p->world.spec->file);
+        return too_large(p, e);
     return col.n_eligible ? 0 : eligible_explain_none(p, s, e);
 }
 
@@ -273,12 +333,10 @@ struct plan_problem *plan_problem_new(const struct plan_world *world,
         if (estimate_check(world->spec, p->stages[s].spec, world->throughputs, guesses, e) < 0)
             return NULL;
     }
-    collect_datasets(p);
-    for (size_t i = 0; i < p->n_datasets; i++)
-        if (p->datasets[i].producer == NONE)
-            price_fixed(p, &p->datasets[i]);
-        else
-            price_produced(p, &p->datasets[i]);
+    if (collect_datasets(p) < 0 || price_datasets(p) < 0) {
+        too_large(p, e);
+        return NULL;
+    }
     for (size_t s = 0; s < p->n_stages; s++)
         if (collect_sites(p, s, e) < 0)
             return NULL;

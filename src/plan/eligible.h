@@ -1,0 +1,35 @@
+/* eligible: the conditions on offers, for choosing them and for explaining why none is left. */
+#ifndef PLAN_ELIGIBLE_H
+#define PLAN_ELIGIBLE_H
+
+#include "plan/internal.h"
+
+/* The conditions an offer must meet, in the order in which an empty set is explained. */
+enum condition {
+    HAS_ACCELERATOR,
+    HAS_TYPE,
+    HAS_CPUS,
+    HAS_MEMORY,
+    IN_CLOUD,
+    IN_REGION,
+    IN_ZONE,
+    FOR_SALE,
+    WITHIN_HOURLY,
+    CONDITIONS
+};
+
+/* True where the condition is not a question about kinds, or about offers. */
+bool eligible_kind_meets(const struct plan_world *w,
+                         const struct spec_resources *r,
+                         const struct catalog_kind *k,
+                         enum condition condition);
+bool eligible_offer_meets(const struct plan_world *w,
+                          const struct spec_resources *r,
+                          const struct catalog_offer *o,
+                          enum condition condition);
+bool eligible_is_asked(const struct plan_world *w,
+                       const struct spec_resources *r,
+                       enum condition condition);
+double eligible_hourly_limit(const struct plan_world *w, const struct spec_resources *r);
+
+#endif

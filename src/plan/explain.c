@@ -1,0 +1,366 @@
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "plan/eligible.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Why no offer is left for a stage: the conditions are applied one after the other, and the one
+ * that empties the set is named, with what the last offers before it have instead. */
+
+static void describe_range(struct buf *b, const char *what, const struct spec_range *r)
+{
+    if (r->min == r->max)
+        buf_printf(b, "%s %g", what, r->min);
+    else if (isinf(r->max))
+        buf_printf(b, "%s %g+", what, r->min);
+    else
+        buf_printf(b, "%s %g-%g", what, r->min, r->max);
+}
+
+static void describe_two(struct buf *b, const char *what, const char *own, const char *flag)
+{
+    if (own && flag && strcmp(own, flag))
+        buf_printf(b, "%s both %s and %s", what, own, flag);
+    else if (own || flag)
+        buf_printf(b, "%s %s", what, own ? own : flag);
+    else
+        buf_printf(b, "a %s that the configuration allows", what);
+}
+
+static void describe(struct buf *b,
+                     const struct plan_world *w,
+                     const struct spec_resources *r,
+                     enum condition condition)
+{
+    static const char *const markets[] = {"on-demand", "spot", "any"};
+
+    switch (condition) {
+    case HAS_ACCELERATOR:
+        for (size_t i = 0; i < r->n_accelerators; i++)
+            buf_printf(b, "%s%g x %s", i ? " or " : "", r->accelerators[i].count,
+                       r->accelerators[i].name);
+        break;
+    case HAS_TYPE:
+        buf_printf(b, "instance type %s", r->instance_type);
+        break;
+    case HAS_CPUS:
+        describe_range(b, "cpus", &r->cpus);
+        break;
+    case HAS_MEMORY:
+        describe_range(b, "memory", &r->memory_gb);
+        buf_puts(b, " GB");
+        break;
+    case IN_CLOUD:
+        describe_two(b, "cloud", r->cloud, w->cloud);
+        break;
+    case IN_REGION:
+        describe_two(b, "region", r->region, w->region);
+        break;
+    case IN_ZONE:
+        buf_printf(b, "zone %s", r->zone);
+        break;
+    case FOR_SALE:
+        buf_printf(b, "a price in the %s market",
+                   r->use_spot == 1   ? "spot"
+                   : r->use_spot == 0 ? "on-demand"
+                                      : markets[w->market]);
+        break;
+    case WITHIN_HOURLY:
+        buf_printf(b, "a price of at most $%g an hour", eligible_hourly_limit(w, r));
+        break;
+    case CONDITIONS:
+        break;
+    }
+}
+
+static bool meets_first(const struct plan_world *w,
+                        const struct spec_resources *r,
+                        const struct catalog_kind *k,
+                        const struct catalog_offer *o,
+                        int n_conditions)
+{
+    for (int i = 0; i < n_conditions; i++)
+        if (!eligible_kind_meets(w, r, k, (enum condition)i) ||
+            !eligible_offer_meets(w, r, o, (enum condition)i))
+            return false;
+    return true;
+}
+
+/* Visits the offers that meet the first n conditions until visit says stop (true). */
+static bool each_meeting(const struct plan_world *w,
+                         const struct spec_resources *r,
+                         int n_conditions,
+                         bool (*visit)(void *ctx,
+                                       const struct catalog_kind *k,
+                                       const struct catalog_offer *o),
+                         void *ctx)
+{
+    for (size_t i = 0; i < catalog_n_kinds(w->catalog); i++) {
+        const struct catalog_kind *k = &catalog_kinds(w->catalog)[i];
+        for (uint32_t j = 0; j < k->n_offers; j++) {
+            const struct catalog_offer *o = &catalog_offers(w->catalog)[k->first_offer + j];
+            if (meets_first(w, r, k, o, n_conditions) && visit(ctx, k, o))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool stop_at_first(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
+{
+    (void)ctx, (void)k, (void)o;
+    return true;
+}
+
+#define NEAREST_SHOWN 3
+
+/* What the offers that fail only the last condition have instead, each text once. */
+struct instead {
+    const struct plan_world *world;
+    const struct spec_resources *resources;
+    enum condition failed;
+    bool unknown_name; /* no offer has an accelerator of any name asked for */
+    struct offer_text {
+        char *text;
+        double distance; /* from what was asked for */
+    } * items;           /* ascending distance, catalog order among equals */
+    size_t n, cap;
+};
+
+#define ANOTHER_ACCELERATOR 1e6 /* farther than any count of the same */
+
+/* Enough to find the nearest spelling among; distances need only the few that are shown. */
+#define WORDS_MAX 1000
+
+static double outside(double value, const struct spec_range *r)
+{
+    if (isnan(value))
+        return (double)INFINITY;
+    return value < r->min ? r->min - value : value > r->max ? value - r->max : 0;
+}
+
+/* Lowest price in the markets that are allowed. */
+static double lowest_price(const struct instead *in, const struct catalog_offer *o)
+{
+    double lowest = (double)INFINITY;
+
+    if (in->resources->use_spot != 1 && catalog_priced(o->price_usd))
+        lowest = o->price_usd;
+    if (in->resources->use_spot == 1 && catalog_priced(o->spot_usd))
+        lowest = fmin(lowest, o->spot_usd);
+    return lowest;
+}
+
+static double count_distance(const struct instead *in, const struct catalog_kind *k)
+{
+    const char *listed = catalog_text(in->world->catalog, k->accelerator);
+    double least = ANOTHER_ACCELERATOR;
+
+    for (size_t i = 0; i < in->resources->n_accelerators; i++)
+        if (catalog_same_accelerator(in->resources->accelerators[i].name, listed))
+            least = fmin(least, fabs(in->resources->accelerators[i].count - k->accelerator_count));
+    return least;
+}
+
+static bool any_of_that_name(const struct instead *in)
+{
+    const struct catalog *c = in->world->catalog;
+
+    for (size_t i = 0; i < catalog_n_kinds(c); i++)
+        if (*catalog_text(c, catalog_kinds(c)[i].accelerator) &&
+            count_distance(in, &catalog_kinds(c)[i]) < ANOTHER_ACCELERATOR)
+            return true;
+    return false;
+}
+
+static double distance_of(const struct instead *in,
+                          const struct catalog_kind *k,
+                          const struct catalog_offer *o)
+{
+    switch (in->failed) {
+    case HAS_ACCELERATOR:
+        return in->unknown_name ? 0 : count_distance(in, k);
+    case HAS_CPUS:
+        return outside(k->vcpus, &in->resources->cpus);
+    case HAS_MEMORY:
+        return outside(k->memory_gib, &in->resources->memory_gb);
+    case WITHIN_HOURLY:
+        return lowest_price(in, o);
+    case HAS_TYPE:
+    case IN_CLOUD:
+    case IN_REGION:
+    case IN_ZONE:
+    case FOR_SALE:
+    case CONDITIONS:
+        break;
+    }
+    return 0;
+}
+
+static char *what_it_has(const struct instead *in,
+                         const struct catalog_kind *k,
+                         const struct catalog_offer *o)
+{
+    const struct catalog *c = in->world->catalog;
+    const struct catalog_place *place = &catalog_places(c)[o->place];
+    const char *type = catalog_text(c, k->instance_type);
+
+    switch (in->failed) {
+    case HAS_ACCELERATOR:
+        if (in->unknown_name)
+            return mem_dup(catalog_text(c, k->accelerator));
+        return mem_printf("%g x %s", k->accelerator_count, catalog_text(c, k->accelerator));
+    case HAS_TYPE:
+        return mem_dup(type);
+    case HAS_CPUS:
+        return mem_printf("%s (%g)", type, k->vcpus);
+    case HAS_MEMORY:
+        return mem_printf("%s (%g GB)", type, k->memory_gib);
+    case IN_CLOUD:
+        return mem_dup(catalog_text(c, k->cloud));
+    case IN_REGION:
+        return mem_printf("%s/%s", catalog_text(c, place->cloud), catalog_text(c, place->region));
+    case IN_ZONE:
+        return mem_dup(catalog_text(c, o->zone));
+    case FOR_SALE:
+        return mem_printf("%s %s", type, catalog_priced(o->price_usd) ? "on demand" : "on spot");
+    case WITHIN_HOURLY:
+        return mem_printf("%s at $%g", type, lowest_price(in, o));
+    case CONDITIONS:
+        break;
+    }
+    return mem_dup("");
+}
+
+static bool compares_words(const struct instead *in)
+{
+    return in->failed == HAS_TYPE || in->failed == IN_CLOUD || in->failed == IN_REGION ||
+           in->failed == IN_ZONE || (in->failed == HAS_ACCELERATOR && in->unknown_name);
+}
+
+static void insert_text(struct instead *in, size_t at, char *text, double distance)
+{
+    in->items = mem_room(in->items, in->n, &in->cap, sizeof *in->items);
+    memmove(&in->items[at + 1], &in->items[at], (in->n - at) * sizeof *in->items);
+    in->items[at] = (struct offer_text){text, distance};
+    in->n++;
+}
+
+static bool collect(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
+{
+    struct instead *in = ctx;
+    size_t most = compares_words(in) ? WORDS_MAX : NEAREST_SHOWN, at = in->n;
+
+    if (in->failed == HAS_ACCELERATOR && !*catalog_text(in->world->catalog, k->accelerator))
+        return false;
+    double distance = distance_of(in, k, o);
+    while (at > 0 && in->items[at - 1].distance > distance)
+        at--;
+    if (at >= most)
+        return compares_words(in); /* words are all equally far: enough of them */
+    AUTO_MEM char *text = what_it_has(in, k, o);
+    for (size_t i = 0; i < in->n; i++)
+        if (!strcmp(in->items[i].text, text))
+            return false;
+    if (!*text)
+        return false;
+    insert_text(in, at, TAKE(text), distance);
+    if (in->n > most)
+        free(in->items[--in->n].text);
+    return false;
+}
+
+static void asked_word(const struct instead *in, struct buf *b)
+{
+    const struct spec_resources *r = in->resources;
+    const struct plan_world *w = in->world;
+
+    if (in->failed == HAS_ACCELERATOR && in->unknown_name)
+        buf_puts(b, r->accelerators[0].name);
+    else if (in->failed == HAS_TYPE)
+        buf_puts(b, r->instance_type);
+    else if (in->failed == IN_CLOUD)
+        buf_puts(b, r->cloud ? r->cloud : w->cloud);
+    else if (in->failed == IN_REGION && (r->region || w->region))
+        buf_printf(b, "%s/%s",
+                   r->cloud   ? r->cloud
+                   : w->cloud ? w->cloud
+                              : "aws",
+                   r->region ? r->region : w->region);
+    else if (in->failed == IN_ZONE)
+        buf_puts(b, r->zone);
+}
+
+/* The closest spelling first, then others in order. */
+static void list_nearest(const struct instead *in, struct buf *out)
+{
+    AUTO_CLEAR(buf) struct buf word;
+    AUTO_MEM const char **texts = mem_zero(in->n, sizeof *texts);
+    size_t shown = 0;
+
+    buf_init(&word, 200);
+    asked_word(in, &word);
+    for (size_t i = 0; i < in->n; i++)
+        texts[i] = in->items[i].text;
+    const char *first = word.len ? nearest(buf_str(&word), texts, in->n) : NULL;
+    if (first) {
+        buf_puts(out, first);
+        shown++;
+    }
+    for (size_t i = 0; i < in->n && shown < NEAREST_SHOWN; i++)
+        if (texts[i] != first)
+            buf_printf(out, "%s%s", shown++ ? ", " : "", texts[i]);
+}
+
+static void explain_alternative(const struct plan_world *w,
+                                const struct spec_resources *r,
+                                struct buf *out)
+{
+    struct instead in = {.world = w, .resources = r};
+    int failed = 0;
+    bool first = true;
+
+    while (failed < CONDITIONS && each_meeting(w, r, failed + 1, stop_at_first, NULL))
+        failed++;
+    if (failed == CONDITIONS) {
+        buf_puts(out, "the estimate covers none of the offers that fit; add their accelerator or "
+                      "instance type to it");
+        return;
+    }
+    buf_puts(out, "no offer ");
+    for (int i = 0; i < failed; i++)
+        if (i != FOR_SALE && eligible_is_asked(w, r, (enum condition)i)) {
+            buf_puts(out, first ? "with " : ", ");
+            describe(out, w, r, (enum condition)i);
+            first = false;
+        }
+    buf_puts(out, first ? "has " : " has ");
+    describe(out, w, r, (enum condition)failed);
+    in.failed = (enum condition)failed;
+    in.unknown_name = failed == HAS_ACCELERATOR && !any_of_that_name(&in);
+    each_meeting(w, r, failed, collect, &in);
+    if (in.n) {
+        buf_puts(out, "; nearest: ");
+        list_nearest(&in, out);
+    }
+    for (size_t i = 0; i < in.n; i++)
+        free(in.items[i].text);
+    free(in.items);
+}
+
+int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e)
+{
+    const struct spec_stage *s = p->stages[stage].spec;
+    AUTO_CLEAR(buf) struct buf why;
+
+    buf_init(&why, 4000);
+    explain_alternative(&p->world, &s->alternatives[0], &why);
+    if (s->n_alternatives > 1)
+        buf_printf(&why, " (and nothing in the other %zu alternatives)", s->n_alternatives - 1);
+    return err_set(e, ERR_USAGE, "%s:%zu: stage '%s': %s", p->world.spec->file,
+                   s->alternatives[0].line ? s->alternatives[0].line : s->line, s->name,
+                   buf_str(&why));
+}
