@@ -40,6 +40,7 @@ field() {
 run catalog info
 is "$code" 0 "info of the built-in catalog"
 contains "$out" "Catalog: built-in, 20" "it says that it is the built-in one, and its date"
+check "and that azure's prices are older" grep -qE '^azure .* 2024-08-19 +built-in$' <<<"$out"
 
 "$TRADEWIND" catalog import small/offers.csv >/dev/null
 is "$(field 'd["clouds"][-1]["cloud"], len(d["clouds"]) > 3' catalog info --json)" \
