@@ -134,11 +134,13 @@ static int ask_single(const struct cli_plan *p,
     struct plan_query query = cli_plan_query(p, &p->settings);
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
 
-    /* A plan that is best among all plans is best among those of its one cloud. */
-    if (plan_stays_in(p, &p->answer.plan, cloud)) {
+    /* A plan that is best among all plans is best among those of its one cloud; greedy's may not
+     * be, and it is the best of a cloud that is compared with. */
+    if (query.solver != PLAN_GREEDY && plan_stays_in(p, &p->answer.plan, cloud)) {
         *out = (struct plan_point){p->answer.plan.cost_microusd, p->answer.plan.time_s};
         return 1;
     }
+    query.solver = query.solver == PLAN_GREEDY ? PLAN_EXACT : query.solver;
     query.only_cloud = cloud;
     query.totals_only = true;
     query.solve_limit_s = limit_s;

@@ -49,10 +49,12 @@ static void frontier_svg(const struct cli_plan *p, struct buf *svg)
 static char *bar_detail(const struct cli_plan *p, const struct plan_stage *s)
 {
     AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, NULL);
-    char money[32];
+    char money[32], nodes[32] = "";
 
+    if (s->nodes > 1)
+        snprintf(nodes, sizeof nodes, "%u x ", s->nodes);
     money_text(s->compute_microusd + s->transfer_microusd + s->storage_microusd, money);
-    return mem_printf("%s, %u x %s%s, %s", place, s->nodes,
+    return mem_printf("%s, %s%s%s, %s", place, nodes,
                       catalog_text(p->catalog, s->kind->instance_type), s->spot ? " spot" : "",
                       money);
 }

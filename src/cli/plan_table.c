@@ -215,7 +215,7 @@ static void print_saving(const struct cli_plan *p, FILE *out, const struct text_
     const struct plan *plan = &p->answer.plan;
     char money[32], time[32];
 
-    if (stays_in_one_cloud(p)) {
+    if (stays_in_one_cloud(p) && p->settings.solver != PLAN_GREEDY) {
         fputs("This plan is single-cloud already.\n", out);
         return;
     }

@@ -62,6 +62,25 @@ sub json
     is(scalar(@{$late->{single_cloud}}), 2, 'single clouds under the same deadline');
 }
 
+# Greedy takes the cheapest machine of each stage, a at r1 and b at r2 for $0.50 each, and only then
+# sees that moving the 10 GB costs $5. Both at r2: 1 + 0.5 + 8 s of reading at $0.0005 = $1.504.
+sub greedy
+{
+    offers('aws,r1,,m1,4,16,,,,1.8,,', 'aws,r2,,m1,4,16,,,,3.6,,', 'aws,r1,,g1,4,16,T4,1,,3.6,,',
+           'aws,r2,,g1,4,16,T4,1,,1.8,,');
+    transfers('aws,*,aws,*,0.5,0,8,0', 'aws,*,internet,*,0,0,8,0');
+    pipeline('name: two', '---', 'name: a', 'outputs: {x: 10}', 'estimate: {seconds: {m1: 1000}}', '---',
+             'name: b', 'resources: {accelerators: T4}', 'estimate: {seconds: 1000}');
+    my (undef, $p) = answer('--solver', 'greedy');
+    ok($p->{cost_usd} > 5, 'greedy pays for the move');
+    is($p->{status}, 'feasible', 'and claims no proof');
+    is(join(' ', map { "$_->{cloud}:$_->{cost_usd}" } @{$p->{single_cloud}}), 'aws:1.504',
+       'the best plan of the cloud stands beside it, not a greedy one');
+    my (undef, $text) = run(qw(plan pipeline.yaml --catalog catalog --solver greedy));
+    unlike($text, qr/single-cloud already/, 'which a greedy plan within one cloud is not');
+    like($text, qr/best single cloud \(aws\)/, 'but is compared with');
+}
+
 sub human
 {
     two_clouds();
@@ -200,7 +219,7 @@ sub pictures
     ok(xml_is_well_formed('plan.svg'), 'the timeline is well-formed XML');
     open my $file, '<', 'plan.svg' or die;
     my $svg = do { local $/; <$file> };
-    like($svg, qr{gcp/z1, 1 x n1, \$0\.50}, 'with place, type and dollars');
+    like($svg, qr{gcp/z1, n1, \$0\.50}, 'with place, type and dollars');
     like($svg, qr{time, min}, 'with its unit');
     unlike($svg, qr{<script}i, 'without a script');
     is(join(' ', glob 'plan.svg*'), 'plan.svg', 'nothing is left beside it');
@@ -291,6 +310,7 @@ sub mistakes
 }
 
 json();
+greedy();
 human();
 infeasible();
 explains();
