@@ -159,19 +159,18 @@ static void put_diamond(struct buf *svg, double x, double y)
                y - 8, COLOUR_VERMILION);
 }
 
+/* Its numbers stand above the plot: beside the mark there are often more plans than room. */
 static void put_chosen(
     struct buf *svg, const struct frame *f, const struct chart_point *p, double x, double y)
 {
     char text[96], duration[32];
-    bool at_right = x > f->left + f->width * 2 / 3;
+    double right = f->left + f->width, above = f->top - 12;
 
     put_diamond(svg, x, y);
     snprintf(text, sizeof text, "this plan: $%.2f, %s", p->cost_usd,
              time_text(p->time_s, duration));
-    put_text(svg,
-             (struct label){at_right ? x - 12 : x + 12, y - 10, at_right ? "end" : "start", 13,
-                            " font-weight=\"bold\""},
-             text);
+    put_text(svg, (struct label){right, above, "end", 13, " font-weight=\"bold\""}, text);
+    put_diamond(svg, right - 12 - 7.5 * (double)text_width(text), above - 4.5);
 }
 
 void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)

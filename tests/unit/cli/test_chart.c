@@ -18,7 +18,10 @@ static void check_frontier_svg(void)
     const char *s = buf_str(&svg);
     CHECK(strstr(s, "a &lt;b&gt; &amp; &quot;c&quot;?"), "the title is escaped");
     CHECK(strstr(s, "cost, USD") && strstr(s, "time, min"), "both axes have units");
-    CHECK(strstr(s, "this plan: $2.00, 1 h 00 m"), "the chosen plan is marked");
+    /* The plot begins at 90, 76 and is 770 wide: the text ends where it does, above it. */
+    CHECK(strstr(s, "x=\"860.0\" y=\"64.0\" text-anchor=\"end\" font-size=\"13\" "
+                    "font-weight=\"bold\">this plan: $2.00, 1 h 00 m<"),
+          "the chosen plan's numbers stand clear of the plot");
     CHECK(!strstr(s, "<script"), "no script");
     size_t circles = 0;
     for (const char *p = s; (p = strstr(p, "<circle")); p++)
