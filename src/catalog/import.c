@@ -91,7 +91,8 @@ static int read_file(struct import *im,
     if ((skypilot ? read_skypilot(im, csv, from->path, f, e)
                   : catalog_read_tradewind(csv, table, im->rows, f, NULL, e)) < 0)
         return -1;
-    if ((skypilot || table == CATALOG_TABLE_OFFERS) && !f->rows_kept)
+    if ((skypilot || table == CATALOG_TABLE_OFFERS) && !f->rows_kept &&
+        !f->dropped[CATALOG_DROP_DUPLICATE])
         return err_set(e, ERR_USAGE, "%s: no offer has a price (%zu rows read)", name,
                        f->rows_read);
     im->transfers |= table == CATALOG_TABLE_TRANSFERS;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Enough for remarks and a header. */
@@ -151,6 +152,18 @@ static void name_sources(struct catalog_rows *rows, const char *dir, uint32_t da
     }
 }
 
+static int no_offers(const char *dir, const char *file, struct err *e)
+{
+    struct stat st;
+
+    if (stat(dir, &st) < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_USAGE, "%s: not a directory; it should be one that holds %s", dir,
+                       file);
+    return err_set(e, ERR_USAGE, "%s: there is no %s in this directory", dir, file);
+}
+
 static int read_table_of_dir(const char *dir,
                              enum catalog_table table,
                              struct catalog_rows *rows,
@@ -162,7 +175,7 @@ static int read_table_of_dir(const char *dir,
     struct catalog_file_report report = {0};
 
     if (!path && table == CATALOG_TABLE_OFFERS)
-        return err_set(e, ERR_USAGE, "%s: there is no %s in this directory", dir, file);
+        return no_offers(dir, file, e);
     if (!path)
         return 0;
     AUTO(csv) struct csv *csv = csv_open(path, LIMIT_FILE_BYTES, e);

@@ -181,10 +181,31 @@ static uint32_t text_given(struct row *r, size_t column)
     return id;
 }
 
-static uint32_t pattern(struct row *r, size_t column)
+enum pattern_column { PATTERN_CLOUD, PATTERN_REGION, PATTERN_DST_CLOUD, PATTERN_DST_REGION };
+
+/* What would match nothing, though it looks as if it should. */
+static const char *pattern_fault(const char *text, enum pattern_column kind)
+{
+    bool is_region = kind == PATTERN_REGION || kind == PATTERN_DST_REGION;
+    bool is_source = kind == PATTERN_CLOUD || kind == PATTERN_REGION;
+    const char *star = strchr(text, '*');
+
+    if (star && star[1])
+        return "has a * before its end: write a name, a prefix with * or *";
+    if (star && !is_region && star != text)
+        return "is a prefix, which only regions may be: write a name or *";
+    if (is_source && strcmp(text, "=") == 0)
+        return "means \"same as the source\": only a destination can be that";
+    return NULL;
+}
+
+static uint32_t pattern(struct row *r, size_t column, enum pattern_column kind)
 {
     uint32_t id = text(r, column);
+    const char *fault = pattern_fault(r->fields[r->at[column]].text, kind);
 
+    if (fault)
+        complain(r, column, fault);
     return id ? id : catalog_rows_intern(r->rows, "*");
 }
 
@@ -229,10 +250,10 @@ static int read_offer(struct row *r, struct catalog_file_report *report, struct 
 static int read_transfer(struct row *r, struct catalog_file_report *report, struct err *e)
 {
     const struct catalog_transfer_row transfer = {
-        .src_cloud = pattern(r, TRANSFER_SRC_CLOUD),
-        .src_region = pattern(r, TRANSFER_SRC_REGION),
-        .dst_cloud = pattern(r, TRANSFER_DST_CLOUD),
-        .dst_region = pattern(r, TRANSFER_DST_REGION),
+        .src_cloud = pattern(r, TRANSFER_SRC_CLOUD, PATTERN_CLOUD),
+        .src_region = pattern(r, TRANSFER_SRC_REGION, PATTERN_REGION),
+        .dst_cloud = pattern(r, TRANSFER_DST_CLOUD, PATTERN_DST_CLOUD),
+        .dst_region = pattern(r, TRANSFER_DST_REGION, PATTERN_DST_REGION),
         .usd_per_gb = number_given(r, TRANSFER_USD, &limit_transfer_price),
         .tier_from_gb = number_or(r, TRANSFER_TIER, &limit_tier_gb, 0),
         .gbit_per_s = number(r, TRANSFER_SPEED, &limit_speed),
@@ -251,7 +272,7 @@ static int read_storage(struct row *r, struct catalog_file_report *report, struc
 {
     const struct catalog_storage_row storage = {
         .cloud = text_given(r, STORAGE_CLOUD),
-        .region = pattern(r, STORAGE_REGION),
+        .region = pattern(r, STORAGE_REGION, PATTERN_REGION),
         .class = text_given(r, STORAGE_CLASS),
         .usd_per_gb_month = number_given(r, STORAGE_USD, &limit_storage),
         .usd_per_1000_read = number(r, STORAGE_READ, &limit_storage),

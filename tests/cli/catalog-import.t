@@ -33,6 +33,15 @@ is "$(counts gcp)" "$gcp" "built-in clouds stay"
 "$TRADEWIND" catalog import a.csv >/dev/null
 is "$(counts a) $(counts b)" "1 1" "a cloud's offers are replaced, other imported clouds stay"
 
+mkdir twice
+cp ab.csv twice/offers.csv
+gzip -k twice/offers.csv
+run catalog import twice --json
+is "$code:$err" 0: "a file beside its gzip"
+is "$(report '[(f["rows_kept"], x["reason"], x["count"]) for f in d["files"] for x in f["dropped"]]')" \
+    "[(0, 'duplicate', 3)]" "is read once more, and every row of it is a duplicate"
+"$TRADEWIND" catalog import a.csv >/dev/null
+
 printf '%s\n' "$transfers" 'a,*,*,*,0.5,0,,' >t.csv
 rows=$("$TRADEWIND" catalog info --json | grep '"transfers"')
 "$TRADEWIND" catalog import t.csv >/dev/null
@@ -114,6 +123,9 @@ is "$(digest)" "$before" "and nothing has changed"
 mkdir dir
 echo 'run: true' >one.yaml
 fails 2 'dir: there is no offers.csv' plan --catalog dir one.yaml
+fails 2 'nothing-there: No such file' plan --catalog nothing-there one.yaml
+fails 2 'one.yaml: not a directory; it should be one that holds offers.csv' \
+    plan --catalog one.yaml one.yaml
 printf '%s\n' "$offers" a,r,,t1,1,x,,,,1,, >dir/offers.csv
 fails 2 'dir/offers.csv:2: memory_gib "x" is not a number' plan --catalog dir one.yaml
 

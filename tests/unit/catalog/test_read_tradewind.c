@@ -45,6 +45,16 @@ static const struct {
      "transfers.csv:2: tier_from_gb \"-5\" is negative"},
     {CATALOG_TABLE_TRANSFERS, FIXTURE_TRANSFERS "a,*,b,*,1,0,0,\n",
      "transfers.csv:2: gbit_per_s \"0\" is too small to be true"},
+    {CATALOG_TABLE_TRANSFERS, FIXTURE_TRANSFERS "a,us-*-1,b,*,1,0,,\n",
+     "transfers.csv:2: src_region \"us-*-1\" has a * before its end: write a name, a prefix with * "
+     "or *"},
+    {CATALOG_TABLE_TRANSFERS, FIXTURE_TRANSFERS "a,*,b*,*,1,0,,\n",
+     "transfers.csv:2: dst_cloud \"b*\" is a prefix, which only regions may be: write a name or *"},
+    {CATALOG_TABLE_TRANSFERS, FIXTURE_TRANSFERS "=,*,b,*,1,0,,\n",
+     "transfers.csv:2: src_cloud \"=\" means \"same as the source\": only a destination can be "
+     "that"},
+    {CATALOG_TABLE_STORAGE, FIXTURE_STORAGE "a,*r,standard,1,,,\n",
+     "storage.csv:2: region \"*r\" has a * before its end: write a name, a prefix with * or *"},
     {CATALOG_TABLE_STORAGE, FIXTURE_STORAGE "a,*,standard,,,,\n",
      "storage.csv:2: usd_per_gb_month \"\" is missing"},
     {CATALOG_TABLE_STORAGE, FIXTURE_STORAGE "a,*,\"standard,1,,,\n",
