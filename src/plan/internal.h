@@ -236,12 +236,15 @@ bool exact_frontier(const struct plan_problem *p,
                     struct arena *arena,
                     struct frontier *out);
 /* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
- * totals. Choices may move into the arena. */
+ * totals. Choices may move into the arena. Deciding takes a solve for every place that bounds
+ * cannot exclude: at most *questions of them, counted down. When they are used up the plan found
+ * so far stands: it is optimal, and still the same for the same inputs. */
 void exact_break_ties(const struct plan_problem *p,
                       const struct domain *domain,
                       const struct goal *goal,
                       const struct limits *limits,
                       struct arena *arena,
+                      size_t *questions,
                       struct solution *io);
 /* greedy.c, exhaustive.c */
 void greedy_solve(const struct plan_problem *p,

@@ -14,6 +14,9 @@
 
 #define SOLVE_LIMIT_S 10.0
 #define PARETO_LIMIT 1000
+/* Solves spent on ties: of one plan, and of all plans of a frontier together. */
+#define TIE_QUESTIONS 200
+#define FRONTIER_QUESTIONS 400
 #define ANSWER_CAP_BYTES ((size_t)64 << 20)
 
 struct plan_query plan_query_default(double (*now_s)(void))
@@ -70,11 +73,13 @@ struct question {
 
 static int run_solver(const struct question *q, struct solution *s, struct err *e)
 {
+    size_t questions = TIE_QUESTIONS;
+
     switch (q->query->solver) {
     case PLAN_EXACT:
         exact_solve(q->p, &q->domain, &q->goal, &q->limits, s);
         if (s->found && !q->query->totals_only)
-            exact_break_ties(q->p, &q->domain, &q->goal, &q->limits, q->arena, s);
+            exact_break_ties(q->p, &q->domain, &q->goal, &q->limits, q->arena, &questions, s);
         return 0;
     case PLAN_GREEDY:
         greedy_solve(q->p, &q->domain, &q->goal, s);
@@ -199,12 +204,40 @@ static size_t thinned_index(size_t i, size_t n, size_t limit)
     return n <= limit || limit < 2 ? i : i * (n - 1) / (limit - 1);
 }
 
+/* What time is worth around a point: the slope between its neighbours. */
+static double slope_at(const struct frontier *f, size_t n, size_t at)
+{
+    const struct totals *a = &f->points[at ? at - 1 : at].totals;
+    const struct totals *b = &f->points[at + 1 < n ? at + 1 : at].totals;
+    double ns = (double)(a->ns[LAYER_MID] - b->ns[LAYER_MID]);
+
+    return ns > 0 ? (double)(b->microusd - a->microusd) / ns : 0;
+}
+
+/* Of the plans with a point's cost and time, the first in order of choices. */
+static void settle_point(const struct question *q,
+                         const struct limits *limits,
+                         double lambda,
+                         size_t *questions,
+                         struct frontier_point *point)
+{
+    struct goal exactly = {.objective = SPEC_COST,
+                           .budget_microusd = point->totals.microusd,
+                           .deadline_ns = point->totals.ns[LAYER_MID],
+                           .deadline_layer = LAYER_MID};
+    struct solution s = {
+        .found = true, .totals = point->totals, .picks = point->picks, .lambda = lambda};
+
+    if (!q->query->totals_only && *questions > 0)
+        exact_break_ties(q->p, &q->domain, &exactly, limits, q->arena, questions, &s);
+}
+
 static void answer_frontier(const struct question *q, struct plan_answer *a)
 {
     size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
     struct frontier f = {0};
     struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
-    size_t n = 0;
+    size_t n = 0, questions = FRONTIER_QUESTIONS;
 
     a->pareto_complete = exact_frontier(q->p, &q->domain, &again, q->arena, &f);
     for (size_t i = 0; i < f.n; i++)
@@ -213,8 +246,12 @@ static void answer_frontier(const struct question *q, struct plan_answer *a)
     a->pareto_thinned = n > limit;
     a->n_pareto = n < limit ? n : limit;
     a->pareto = mem_zero(a->n_pareto, sizeof *a->pareto);
-    for (size_t i = 0; i < a->n_pareto; i++)
-        model_fill(q->p, f.points[thinned_index(i, n, limit)].picks, &a->pareto[i]);
+    for (size_t i = 0; i < a->n_pareto; i++) {
+        size_t at = thinned_index(i, n, limit);
+        struct frontier_point *point = &f.points[at];
+        settle_point(q, &again, slope_at(&f, n, at), &questions, point);
+        model_fill(q->p, point->picks, &a->pareto[i]);
+    }
     free(f.points);
 }
 

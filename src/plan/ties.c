@@ -21,12 +21,8 @@ struct ties {
     struct view view; /* of the domain as it was at first: bounds per site */
     struct goal box;  /* equal totals mean equal cost and time, whatever the objective */
     struct target target;
-    size_t questions; /* asked of the exact solver */
+    size_t *questions; /* that may still be asked of the exact solver */
 };
-
-/* Deciding a tie takes a solve for every place that bounds cannot exclude. Past this many the
- * plan found stands: it is optimal, and still the same for the same inputs. */
-#define QUESTIONS_MAX 200
 
 /* Choices of one stage at the sites still possible that can keep the totals. */
 struct candidates {
@@ -132,7 +128,9 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     AUTO_MEM struct pick *picks = mem_zero(t->p->n_stages, sizeof *picks);
     struct solution s = {.found = true, .totals = t->known->totals, .picks = picks};
 
-    t->questions++;
+    if (!*t->questions)
+        return false;
+    --*t->questions;
     struct domain trial = domain_copy(t->p, &t->domain);
     settle(&trial, stage, site, pick->choice);
     exact_solve(t->p, &trial, t->goal, t->limits, &s);
@@ -166,34 +164,49 @@ static bool try_candidate(struct ties *t, size_t stage, const struct pick *candi
     return adopt_if_possible(t, stage, candidate);
 }
 
+/* What could not keep the totals at this site cannot with a worse choice either. */
+static bool worse_than_refused(const struct candidates *list, const bool *refused, size_t i)
+{
+    for (size_t k = i; k-- > 0 && list->items[k].site == list->items[i].site;)
+        if (refused[k] && model_no_worse(list->items[k].choice, list->items[i].choice))
+            return true;
+    return false;
+}
+
+/* Goes through the candidates in order until one keeps the totals or the known choice comes. */
+static void choose_first(struct ties *t, size_t stage, const struct candidates *list)
+{
+    AUTO_MEM bool *refused = mem_zero(list->n, sizeof *refused);
+    const struct site *refused_site = NULL;
+
+    for (size_t i = 0; i<list->n && * t->questions> 0; i++) {
+        const struct pick *c = &list->items[i], whole = {c->site, NULL};
+        bool new_site = i == 0 || list->items[i - 1].site != c->site;
+        /* A whole site first: most are refused at once. */
+        if (new_site && c->site != t->known->picks[stage].site &&
+            !adopt_if_possible(t, stage, &whole))
+            refused_site = c->site;
+        if (c->site == refused_site || worse_than_refused(list, refused, i))
+            continue;
+        if (model_compare_choices(t->p, c, &t->known->picks[stage]) >= 0 ||
+            try_candidate(t, stage, c))
+            break;
+        refused[i] = true;
+    }
+}
+
 static void settle_stage(struct ties *t, size_t stage)
 {
     struct candidates list = {.ties = t, .stage = stage};
     struct order order = {t->p};
-    const struct site *refused = NULL;
-
     AUTO_MEM size_t *places = mem_zero(t->domain.n[stage], sizeof *places);
+
     for (size_t k = 0; k < t->domain.n[stage]; k++)
         places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
     eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
     if (list.n > 1)
         qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
-    for (size_t i = 0; i < list.n && t->questions < QUESTIONS_MAX; i++) {
-        const struct pick *c = &list.items[i];
-        if (c->site == refused)
-            continue;
-        /* A whole site first: most are refused at once. */
-        struct pick whole = {c->site, NULL};
-        bool new_site = i == 0 || list.items[i - 1].site != c->site;
-        if (new_site && c->site != t->known->picks[stage].site &&
-            !adopt_if_possible(t, stage, &whole)) {
-            refused = c->site;
-            continue;
-        }
-        if (model_compare_choices(t->p, c, &t->known->picks[stage]) >= 0 ||
-            try_candidate(t, stage, c))
-            break;
-    }
+    choose_first(t, stage, &list);
     free(list.items);
     const struct pick *known = &t->known->picks[stage];
     settle(&t->domain, stage, (size_t)(known->site - t->p->stages[stage].sites), known->choice);
@@ -259,9 +272,15 @@ void exact_break_ties(const struct plan_problem *p,
                       const struct goal *goal,
                       const struct limits *limits,
                       struct arena *arena,
+                      size_t *questions,
                       struct solution *io)
 {
-    struct ties t = {.p = p, .goal = goal, .limits = limits, .arena = arena, .known = io};
+    struct ties t = {.p = p,
+                     .goal = goal,
+                     .limits = limits,
+                     .arena = arena,
+                     .known = io,
+                     .questions = questions};
 
     t.domain = domain_copy(p, domain);
     if (thin_out(&t))
