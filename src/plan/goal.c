@@ -5,6 +5,7 @@
 
 #define NS_PER_H (3600 * NS_PER_S)
 #define MICROUSD_PER_USD 1e6
+#define WEIGHTED_TIE 1e-13
 
 struct goal goal_from_query(const struct plan_query *q)
 {
@@ -67,7 +68,10 @@ static int compare_objective(const struct goal *g, const struct totals *a, const
     case SPEC_WEIGHTED: {
         double va = goal_value(g, (double)a->microusd, (double)ta);
         double vb = goal_value(g, (double)b->microusd, (double)tb);
-        return va < vb ? -1 : va > vb;
+        /* 0.8 x 1 + 0.2 x 2 and 0.8 x 0.5 + 0.2 x 4 are a tie, though not to a double. */
+        if (fabs(va - vb) <= WEIGHTED_TIE * fmax(fabs(va), fabs(vb)))
+            return 0;
+        return va < vb ? -1 : 1;
     }
     }
     return 0;
