@@ -1,14 +1,12 @@
 /* mkcatalog: packs a directory of our CSVs into the snapshot that is linked into the program. */
 #include "base/err.h"
+#include "base/file.h"
 #include "catalog/build.h"
 #include "catalog/read.h"
 #include "catalog/rows.h"
 
-#include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 static int make(const char *dir, void **bytes_out, size_t *len_out, struct err *e)
 {
@@ -18,16 +16,6 @@ static int make(const char *dir, void **bytes_out, size_t *len_out, struct err *
     if (catalog_read_dir(dir, rows, e) < 0)
         return -1;
     return catalog_build(rows, dir, bytes_out, len_out, e);
-}
-
-static int write_file(const char *path, const void *bytes, size_t len, struct err *e)
-{
-    FILE *f = fopen(path, "wb");
-    bool written = f && fwrite(bytes, 1, len, f) == len;
-
-    if (f && fclose(f) != 0)
-        written = false;
-    return written ? 0 : err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
 }
 
 int main(int argc, char **argv)
@@ -40,7 +28,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mkcatalog DIR SNAPSHOT\n");
         return 2;
     }
-    if (make(argv[1], &bytes, &len, &e) < 0 || write_file(argv[2], bytes, len, &e) < 0)
+    if (make(argv[1], &bytes, &len, &e) < 0 || file_replace(argv[2], bytes, len, 0666, &e) < 0)
         fprintf(stderr, "mkcatalog: %s\n", e.text);
     free(bytes);
     return err_exit_code(e.kind);

@@ -1,5 +1,6 @@
 #include "catalog/store.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -22,6 +23,8 @@
 #define LOCK_POLL_US 20000
 /* Writers remove the generation a reader was about to open; each time there is a newer one. */
 #define OPEN_ATTEMPTS 10
+/* The home may not be there yet, and is for its owner alone. */
+#define DIR_MODE 0700
 
 struct catalog_store {
     char *dir; /* HOME/catalog */
@@ -34,7 +37,7 @@ static int try_lock(struct catalog_store *s, double wait_s, struct err *e)
 
     while (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
         if (errno != EWOULDBLOCK && errno != EINTR)
-            return err_set(e, ERR_IO, "lock %s: %s", s->dir, strerror(errno));
+            return file_error(e, "lock", s->dir);
         if (time_monotonic_s() >= until)
             return err_set(e, ERR_RETRY, "%s: another import is under way; try again later",
                            s->dir);
@@ -49,12 +52,12 @@ static struct catalog_store *lock_within(const char *home, double wait_s, struct
 
     s->lock_fd = -1;
     s->dir = mem_printf("%s/catalog", home);
-    if (catalog_make_dir(s->dir, e) < 0)
+    if (file_make_dirs(s->dir, DIR_MODE, e) < 0)
         return NULL;
     AUTO_MEM char *path = mem_printf("%s/lock", s->dir);
     s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (s->lock_fd < 0) {
-        err_set(e, errno == EACCES ? ERR_DENIED : ERR_IO, "%s: %s", path, strerror(errno));
+        file_error(e, "open", path);
         return NULL;
     }
     return try_lock(s, wait_s, e) < 0 ? NULL : TAKE(s);
@@ -75,19 +78,6 @@ void catalog_store_free(struct catalog_store *s)
     free(s);
 }
 
-static void remove_dir(const char *path)
-{
-    DIR *d = opendir(path);
-    struct dirent *entry;
-
-    if (!d)
-        return;
-    while ((entry = readdir(d)))
-        unlinkat(dirfd(d), entry->d_name, 0);
-    closedir(d);
-    rmdir(path);
-}
-
 /* What cannot be removed is only waste: the next import tries again. */
 static void remove_generations_except(const struct catalog_store *s, const char *keep)
 {
@@ -100,7 +90,7 @@ static void remove_generations_except(const struct catalog_store *s, const char 
         if (strncmp(entry->d_name, "gen-", 4) != 0 || strcmp(entry->d_name, keep) == 0)
             continue;
         AUTO_MEM char *path = mem_printf("%s/%s", s->dir, entry->d_name);
-        remove_dir(path);
+        file_remove_tree(path);
     }
     closedir(d);
 }
@@ -124,13 +114,19 @@ static uint64_t next_generation(const struct catalog_store *s)
     return last + 1;
 }
 
+static int write_snapshot(const struct catalog *c, const char *dir, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/snapshot", dir);
+
+    return file_replace(path, c->bytes, c->n_bytes, 0644, e);
+}
+
 static int write_generation(const struct catalog *c, const char *dir, struct err *e)
 {
-    if (catalog_make_dir(dir, e) < 0 || catalog_write_tables(c, dir, e) < 0 ||
-        catalog_write_sources(c, dir, e) < 0 ||
-        catalog_write_file(dir, "snapshot", c->bytes, c->n_bytes, e) < 0)
+    if (file_make_dirs(dir, DIR_MODE, e) < 0 || catalog_write_tables(c, dir, e) < 0 ||
+        catalog_write_sources(c, dir, e) < 0 || write_snapshot(c, dir, e) < 0)
         return -1;
-    return catalog_sync_dir(dir, e);
+    return file_sync_dir(dir, e);
 }
 
 static int swap_link(const struct catalog_store *s, const char *generation, struct err *e)
@@ -140,8 +136,8 @@ static int swap_link(const struct catalog_store *s, const char *generation, stru
 
     unlink(next);
     if (symlink(generation, next) < 0 || rename(next, link) < 0)
-        return err_set(e, ERR_IO, "%s: %s", link, strerror(errno));
-    return catalog_sync_dir(s->dir, e);
+        return file_error(e, "replace", link);
+    return file_sync_dir(s->dir, e);
 }
 
 int catalog_store_put(struct catalog_store *s, const struct catalog *c, struct err *e)
@@ -149,9 +145,9 @@ int catalog_store_put(struct catalog_store *s, const struct catalog *c, struct e
     AUTO_MEM char *name = mem_printf("gen-%llu", (unsigned long long)next_generation(s));
     AUTO_MEM char *dir = mem_printf("%s/%s", s->dir, name);
 
-    if (write_generation(c, dir, e) < 0 || catalog_sync_dir(s->dir, e) < 0 ||
+    if (write_generation(c, dir, e) < 0 || file_sync_dir(s->dir, e) < 0 ||
         swap_link(s, name, e) < 0) {
-        remove_dir(dir);
+        file_remove_tree(dir);
         return -1;
     }
     remove_generations_except(s, name);
@@ -164,8 +160,8 @@ int catalog_store_reset(struct catalog_store *s, bool *was_out, struct err *e)
 
     *was_out = unlink(link) == 0;
     if (!*was_out && errno != ENOENT)
-        return err_set(e, ERR_IO, "%s: %s", link, strerror(errno));
-    if (catalog_sync_dir(s->dir, e) < 0)
+        return file_error(e, "remove", link);
+    if (file_sync_dir(s->dir, e) < 0)
         return -1;
     remove_generations_except(s, "");
     return 0;
@@ -190,7 +186,7 @@ static void write_snapshot_again(const char *home, const char *dir, const struct
     AUTO(catalog_store) struct catalog_store *s = lock_within(home, 0, NULL);
 
     if (s && access(dir, W_OK) == 0)
-        catalog_write_file(dir, "snapshot", c->bytes, c->n_bytes, NULL);
+        write_snapshot(c, dir, NULL);
 }
 
 static struct catalog *rebuild(const char *home,

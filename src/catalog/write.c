@@ -3,18 +3,12 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/csv.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "catalog/internal.h"
 #include "catalog/layout.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* 4 GiB of snapshot do not make more text than this. */
 #define TABLE_MAX_BYTES ((size_t)16 << 30)
@@ -146,7 +140,8 @@ static int write_table(const struct catalog *c,
     put_rows(&b, c);
     if (b.full)
         return err_set(e, ERR_IO, "%s/%s: longer than %zu bytes", dir, file, TABLE_MAX_BYTES);
-    return catalog_write_file(dir, file, b.data, b.len, e);
+    AUTO_MEM char *path = mem_printf("%s/%s", dir, file);
+    return file_replace(path, b.data, b.len, 0644, e);
 }
 
 int catalog_write_tables(const struct catalog *c, const char *dir, struct err *e)
@@ -160,70 +155,4 @@ int catalog_write_tables(const struct catalog *c, const char *dir, struct err *e
 int catalog_write_sources(const struct catalog *c, const char *dir, struct err *e)
 {
     return write_table(c, CATALOG_TABLE_SOURCES, put_sources, dir, e);
-}
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-    while (len) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return fsync(fd);
-}
-
-int catalog_write_file(
-    const char *dir, const char *name, const void *bytes, size_t len, struct err *e)
-{
-    AUTO_MEM char *path = mem_printf("%s/%s", dir, name);
-    AUTO_MEM char *temporary = mem_printf("%s/.%s.%ld", dir, name, (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    int why = 0;
-
-    if (fd < 0)
-        return err_set(e, errno == EACCES ? ERR_DENIED : ERR_IO, "write %s: %s", path,
-                       strerror(errno));
-    if (write_all(fd, bytes, len) < 0)
-        why = errno;
-    if (close(fd) < 0 && !why)
-        why = errno;
-    if (!why && rename(temporary, path) < 0)
-        why = errno;
-    if (!why)
-        return 0;
-    unlink(temporary);
-    return err_set(e, ERR_IO, "write %s: %s", path, strerror(why));
-}
-
-int catalog_sync_dir(const char *dir, struct err *e)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_set(e, ERR_IO, "%s: %s", dir, strerror(errno));
-    int synced = fsync(fd);
-    int why = errno;
-    close(fd);
-    return synced < 0 ? err_set(e, ERR_IO, "sync %s: %s", dir, strerror(why)) : 0;
-}
-
-int catalog_make_dir(const char *dir, struct err *e)
-{
-    AUTO_MEM char *path = mem_dup(dir);
-
-    for (char *slash = path; slash;) {
-        slash = strchr(slash + 1, '/');
-        if (slash)
-            *slash = 0;
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
-            return err_set(e, errno == EACCES ? ERR_DENIED : ERR_IO, "create directory %s: %s",
-                           path, strerror(errno));
-        if (slash)
-            *slash = '/';
-    }
-    return 0;
 }

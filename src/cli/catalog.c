@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "catalog/import.h"
@@ -131,7 +132,7 @@ static int run_export(const struct command_args *args, struct err *e)
     const char *dir = args->operands[0];
     char offers[32], transfers[32], storage[32];
 
-    if (cli_catalog_open(&c, e) < 0 || catalog_make_dir(dir, e) < 0 ||
+    if (cli_catalog_open(&c, e) < 0 || file_make_dirs(dir, 0777, e) < 0 ||
         catalog_write_tables(c.catalog, dir, e) < 0)
         return -1;
     printf("%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n", dir,

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "catalog/import.h"
@@ -8,12 +9,9 @@
 #include "spec/config.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The largest price list known to us is 30 MB unpacked. */
@@ -30,19 +28,11 @@ struct update {
     const char *url; /* being downloaded */
 };
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static void update_clear(struct update *u)
 {
     progress_clear(&u->progress);
     if (u->dir)
-        nftw(u->dir, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        file_remove_tree(u->dir);
     free(u->dir);
     for (size_t i = 0; i < u->config->n_catalog_urls; i++)
         free(u->paths[i]);
@@ -67,7 +57,7 @@ static int make_dir(struct update *u, struct err *e)
     u->dir = mem_printf("%s/tradewind-update-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     if (mkdtemp(u->dir))
         return 0;
-    err_set(e, ERR_IO, "create %s: %s", u->dir, strerror(errno));
+    file_error(e, "create directory", u->dir);
     free(u->dir);
     u->dir = NULL;
     return -1;
@@ -102,12 +92,9 @@ static char *local_path(struct update *u, size_t i, struct err *e)
         put_safe(file, strlen(file));
     if (parent)
         put_safe(parent, strlen(parent));
-    AUTO_MEM char *top = mem_printf("%s/%zu", u->dir, i);
-    AUTO_MEM char *dir = mem_printf("%s/%s", top, parent ? parent : "_");
-    if (mkdir(top, 0700) < 0 || mkdir(dir, 0700) < 0) {
-        err_set(e, ERR_IO, "create %s: %s", dir, strerror(errno));
+    AUTO_MEM char *dir = mem_printf("%s/%zu/%s", u->dir, i, parent ? parent : "_");
+    if (file_make_dirs(dir, 0700, e) < 0)
         return NULL;
-    }
     return mem_printf("%s/%s", dir, file ? file : "_");
 }
 

@@ -2,16 +2,11 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "base/mem.h"
+#include "base/file.h"
 #include "base/time.h"
 #include "cli/chart_scale.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <stdio.h>
 
 /* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
 #define COLOUR_BLUE "#0072B2"
@@ -262,38 +257,10 @@ void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
     buf_puts(svg, "</svg>\n");
 }
 
-static int write_whole(int fd, const struct buf *svg)
-{
-    for (size_t done = 0; done < svg->len;) {
-        ssize_t n = write(fd, svg->data + done, svg->len - done);
-        if (n < 0 && errno != EINTR)
-            return -1;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 int chart_save(const char *path, const struct buf *svg, struct err *e)
 {
-    AUTO_MEM char *beside = mem_printf("%s.XXXXXX", path);
-    mode_t mask = umask(0);
-    struct stat there;
-
-    umask(mask);
     if (svg->full)
         return err_set(e, ERR_NOFIT, "write %s: the picture is larger than %u MB", path,
                        CHART_SVG_MAX_BYTES >> 20);
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return err_set(e, ERR_USAGE, "write %s: there is something that is no regular file", path);
-    int fd = mkstemp(beside);
-    if (fd < 0)
-        return err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
-    bool good = write_whole(fd, svg) == 0 && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
-    good = close(fd) == 0 && good;
-    if (!good || rename(beside, path) < 0) {
-        int cause = errno;
-        unlink(beside);
-        return err_set(e, ERR_IO, "write %s: %s", path, strerror(cause));
-    }
-    return 0;
+    return file_replace(path, svg->data, svg->len, 0666, e);
 }

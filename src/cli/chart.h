@@ -50,7 +50,7 @@ void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline);
 /* The most a picture may hold. */
 #define CHART_SVG_MAX_BYTES (16u << 20)
 
-/* Writes the picture as a whole or not at all: beside path first, then renamed onto it. */
+/* Writes the picture as file_replace does; ERR_NOFIT when it is cut. */
 int chart_save(const char *path, const struct buf *svg, struct err *e);
 
 #endif

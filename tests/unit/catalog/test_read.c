@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -132,14 +133,12 @@ static void check_names(void)
 
 int main(void)
 {
-    char command[100];
-
     if (!mkdtemp(dir))
         return EXIT_FAILURE;
     check_tables();
     check_long_remark();
     check_dir();
     check_names();
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command) == 0 ? TAP_DONE() : EXIT_FAILURE;
+    file_remove_tree(dir);
+    return TAP_DONE();
 }

@@ -1,0 +1,115 @@
+#include "base/file.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WALK_OPEN_MAX 8
+
+int file_error(struct err *e, const char *what, const char *path)
+{
+    enum err_kind kind = errno == EACCES || errno == EPERM || errno == EROFS ? ERR_DENIED : ERR_IO;
+
+    return err_set(e, kind, "%s %s: %s", what, path, strerror(errno));
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, bytes, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static mode_t less_umask(mode_t mode)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return mode & ~mask;
+}
+
+int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
+{
+    AUTO_MEM char *there = realpath(path, NULL);
+    const char *target = there ? there : path;
+    AUTO_MEM char *beside = mem_printf("%s.XXXXXX", target);
+    struct stat old;
+    bool replaces = there && stat(there, &old) == 0;
+
+    if (replaces && !S_ISREG(old.st_mode))
+        return err_set(e, ERR_USAGE, "write %s: there is something that is no regular file", path);
+    int fd = mkostemp(beside, O_CLOEXEC);
+    if (fd < 0)
+        return file_error(e, "write", path);
+    bool good = fchmod(fd, replaces ? old.st_mode & 07777 : less_umask(mode)) == 0 &&
+                write_all(fd, bytes, len) == 0 && fsync(fd) == 0;
+    int why = errno;
+    if (close(fd) < 0 && good) {
+        good = false;
+        why = errno;
+    }
+    if (good && rename(beside, target) == 0)
+        return 0;
+    if (good)
+        why = errno;
+    unlink(beside);
+    errno = why;
+    return file_error(e, "write", path);
+}
+
+int file_make_dirs(const char *dir, mode_t mode, struct err *e)
+{
+    AUTO_MEM char *path = mem_dup(dir);
+
+    for (char *slash = path; slash;) {
+        slash = *slash ? strchr(slash + 1, '/') : NULL;
+        if (slash)
+            *slash = 0;
+        if (mkdir(path, mode) < 0 && errno != EEXIST)
+            return file_error(e, "create directory", path);
+        if (slash)
+            *slash = '/';
+    }
+    return 0;
+}
+
+int file_sync_dir(const char *dir, struct err *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return file_error(e, "open", dir);
+    int result = fsync(fd) < 0 ? file_error(e, "sync", dir) : 0;
+    close(fd);
+    return result;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    (void)remove(path);
+    return 0;
+}
+
+void file_remove_tree(const char *path)
+{
+    nftw(path, remove_entry, WALK_OPEN_MAX, FTW_DEPTH | FTW_PHYS);
+}

@@ -1,0 +1,28 @@
+/* file: files that are old or new but never half written, and directories. Permissions that are
+ * missing are ERR_DENIED, other failures ERR_IO. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Puts these bytes at path. A reader, and the next start after a crash, sees the old file or the
+ * new one: it is written beside path, synced and renamed. Behind a symbolic link, the file it leads
+ * to is replaced. The old file's permissions are kept; a new one gets mode less the umask.
+ * ERR_USAGE when path is there and is no regular file. */
+int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e);
+
+/* Creates the directory and those above it where missing, each with mode less the umask. */
+int file_make_dirs(const char *dir, mode_t mode, struct err *e);
+/* The directory's entries are on disk when this returns. */
+int file_sync_dir(const char *dir, struct err *e);
+/* Removes what is at path, with everything below it; links are not followed. What cannot be removed
+ * stays. */
+void file_remove_tree(const char *path);
+
+/* Says that `what` (a verb) failed at path, and why, from errno. Returns -1. */
+int file_error(struct err *e, const char *what, const char *path);
+
+#endif

@@ -1,0 +1,108 @@
+#include "base/file.h"
+
+#include "tap.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char root[] = "/tmp/tradewind-file-XXXXXX";
+
+static const char *at(const char *name)
+{
+    static char paths[4][512];
+    static size_t next;
+    char *path = paths[next++ % 4];
+
+    snprintf(path, sizeof *paths, "%s/%s", root, name);
+    return path;
+}
+
+static const char *content(const char *name)
+{
+    static char text[64];
+    FILE *f = fopen(at(name), "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static mode_t mode_of(const char *name)
+{
+    struct stat st;
+
+    return stat(at(name), &st) == 0 ? st.st_mode & 07777 : 0;
+}
+
+static void check_replace(void)
+{
+    struct err e = {0};
+    struct stat st;
+
+    CHECK(file_replace(at("f"), "one", 3, 0666, &e) == 0 && !strcmp(content("f"), "one"),
+          "a file is written");
+    CHECK(mode_of("f") == 0640, "with the mode less the umask");
+    CHECK(chmod(at("f"), 0604) == 0 && file_replace(at("f"), "tw", 2, 0666, &e) == 0 &&
+              !strcmp(content("f"), "tw"),
+          "and replaced by a shorter one");
+    CHECK(mode_of("f") == 0604, "which keeps the mode");
+    CHECK(file_replace(at("f"), NULL, 0, 0666, &e) == 0 && !*content("f"), "or by nothing");
+    CHECK(symlink("f", at("link")) == 0 && file_replace(at("link"), "3", 1, 0666, &e) == 0 &&
+              !strcmp(content("f"), "3") && lstat(at("link"), &st) == 0 && S_ISLNK(st.st_mode),
+          "behind a symbolic link, too");
+}
+
+static void check_refusals(void)
+{
+    struct err e = {0};
+
+    CHECK(file_replace(root, "x", 1, 0666, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, root),
+          "a directory is not replaced: %s", e.text);
+    CHECK(file_replace(at("no/f"), "x", 1, 0666, &e) < 0 && e.kind == ERR_IO &&
+              strstr(e.text, "no/f: No such file"),
+          "no file where there is no directory: %s", e.text);
+    CHECK(file_replace("/dev/full", "x", 1, 0666, &e) < 0 && e.kind == ERR_USAGE,
+          "a device is not replaced: %s", e.text);
+    CHECK(file_make_dirs(at("f/x"), 0755, &e) < 0 && e.kind == ERR_IO, "a file is no directory: %s",
+          e.text);
+    CHECK(file_make_dirs("", 0755, &e) < 0 && e.kind == ERR_IO, "nor is no name: %s", e.text);
+    CHECK(file_sync_dir(at("f"), &e) < 0 && e.kind == ERR_IO, "nor can it be synced: %s", e.text);
+    if (geteuid() != 0) {
+        CHECK(file_make_dirs(at("closed"), 0500, &e) == 0 &&
+                  file_replace(at("closed/f"), "x", 1, 0666, &e) < 0 && e.kind == ERR_DENIED,
+              "a closed directory is ERR_DENIED: %s", e.text);
+    }
+}
+
+static void check_dirs(void)
+{
+    struct err e = {0};
+
+    CHECK(file_make_dirs(at("x/y/z"), 0777, &e) == 0 && mode_of("x/y/z") == 0750 &&
+              mode_of("x") == 0750,
+          "directories are made on the way");
+    CHECK(file_make_dirs(at("x//y/z/"), 0777, &e) == 0, "and may exist");
+    CHECK(file_replace(at("x/y/f"), "1", 1, 0666, &e) == 0 && file_sync_dir(at("x/y"), &e) == 0,
+          "a directory is synced");
+    CHECK(symlink(at("f"), at("x/link")) == 0, "beside a link");
+    file_remove_tree(at("x"));
+    CHECK(access(at("x"), F_OK) < 0, "a tree is removed");
+    CHECK(access(at("f"), F_OK) == 0, "but not what its links lead to");
+    file_remove_tree(at("x"));
+}
+
+int main(void)
+{
+    if (!mkdtemp(root))
+        return EXIT_FAILURE;
+    umask(027);
+    check_replace();
+    check_refusals();
+    check_dirs();
+    file_remove_tree(root);
+    CHECK(access(root, F_OK) < 0, "nothing is left");
+    return TAP_DONE();
+}
