@@ -89,6 +89,10 @@ if [[ $(id -u) != 0 ]]; then
 else
     skip "a directory that cannot be written" "root can write everywhere"
 fi
-(ulimit -f 8; "$TRADEWIND" catalog import new.csv >/dev/null 2>&1)
-is "$(state)" 20000 "an import that cannot write its files changes nothing"
+# A write past the limit fails like one on a full disk, once its signal is ignored.
+message=$(trap '' XFSZ; ulimit -f 8; "$TRADEWIND" catalog import new.csv 2>&1 >/dev/null)
+is $? 7 "an import that cannot write its files is exit 7"
+contains "$message" "offers.csv: File too large" "and names the file"
+is "$(state)" 20000 "and changes nothing"
+is "$(ls "$TRADEWIND_HOME/catalog" | grep -c '^gen-')" 1 "nor leaves anything behind"
 done_testing

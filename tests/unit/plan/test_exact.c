@@ -1,7 +1,7 @@
 /* The exact solver against the exhaustive one on random small cases: every objective, limits that
  * are met, just met and not met, ties. TRADEWIND_CASES sets how many, TRADEWIND_SEED the first. */
 #include "base/arena.h"
-#include "base/mem.h"
+#include "base/file.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "random_case.h"
@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const objective_names[] = {"cost", "time", "value", "weighted"};
 
@@ -154,7 +153,6 @@ int main(void)
     CHECK(bad == 0, "exact equals exhaustive on %zu questions over %zu random cases", asked,
           usable);
     CHECK(usable * 2 > n, "most random cases have eligible offers");
-    AUTO_MEM char *clean = mem_printf("%s/offers.csv", dir);
-    unlink(clean);
+    file_remove_tree(dir);
     return TAP_DONE();
 }
