@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -47,16 +48,9 @@ static int set_log_level(struct err *e)
     return 0;
 }
 
-static bool stderr_has_colour(void)
-{
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-    return (!no_color || !*no_color) && term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
-}
-
 static void print_error(const char *text)
 {
-    bool colour = stderr_has_colour();
+    bool colour = text_look_for(stderr).colour;
 
     fprintf(stderr, "%stradewind:%s %s\n", colour ? "\033[1;31m" : "", colour ? "\033[0m" : "",
             text);

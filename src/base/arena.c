@@ -109,8 +109,3 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     va_end(again);
     return s;
 }
-
-size_t arena_used(const struct arena *a)
-{
-    return a->used;
-}

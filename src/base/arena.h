@@ -22,6 +22,4 @@ char *arena_dup_n(struct arena *a, const char *s, size_t n)
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), warn_unused_result));
 
-size_t arena_used(const struct arena *a);
-
 #endif

@@ -72,12 +72,3 @@ const char *buf_str(const struct buf *b)
 {
     return b->data ? b->data : "";
 }
-
-char *buf_take(struct buf *b)
-{
-    char *s = b->data ? b->data : mem_dup("");
-
-    b->data = NULL;
-    buf_init(b, b->max);
-    return s;
-}

@@ -22,7 +22,5 @@ int buf_puts(struct buf *b, const char *s);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The text, "" when nothing was written. */
 const char *buf_str(const struct buf *b);
-/* Hands the text over; the caller frees it. The buf is empty and usable again. */
-char *buf_take(struct buf *b);
 
 #endif

@@ -1,6 +1,9 @@
 #include "base/json.h"
 
+#include "base/auto.h"
+#include "base/mem.h"
 #include "base/money.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,6 +18,19 @@ int json_write(FILE *out, const json_t *root, struct err *e)
         putc('\n', out) == EOF)
         return err_set(e, ERR_IO, "write JSON: %s", errno ? strerror(errno) : "output failed");
     return 0;
+}
+
+json_t *json_text(const char *s)
+{
+    json_t *clean = json_string(s);
+
+    if (clean)
+        return clean;
+    AUTO_MEM char *copy = mem_dup(s);
+    size_t len = strlen(copy), line;
+    for (size_t at = 0; (at += utf8_first_bad(copy + at, len - at, &line)) < len;)
+        copy[at] = '?';
+    return json_string(copy);
 }
 
 json_t *json_number(double v)

@@ -12,6 +12,10 @@
  * 0.1 stays 0.1 and micro-dollars up to a billion dollars are exact. */
 int json_write(FILE *out, const json_t *root, struct err *e);
 
+/* A string; bytes that are no UTF-8, as in names of files, and beside them control characters
+ * become
+ * '?', since JSON cannot hold them. New reference. */
+json_t *json_text(const char *s);
 /* A real, or null when v is NaN or infinite (JSON has neither). New reference. */
 json_t *json_number(double v);
 /* Dollars from micro-dollars. New reference. */

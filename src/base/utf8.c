@@ -31,6 +31,19 @@ static size_t well_formed(const unsigned char *p, size_t left)
     return n;
 }
 
+size_t utf8_decode(const char *text, size_t len, uint32_t *out)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t n = well_formed(p, len);
+
+    if (n == 0)
+        return 0;
+    *out = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        *out = *out << 6 | (p[i] & 0x3f);
+    return n;
+}
+
 static bool is_control(unsigned char c)
 {
     return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;

@@ -1,12 +1,16 @@
-/* utf8: is a text from outside clean UTF-8? */
+/* utf8: texts from outside, and whether they are clean UTF-8. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-/* Offset of the first byte that no text file may hold: not UTF-8 (overlong forms, surrogates and
- * code points past U+10FFFF included), or a control character other than tab, CR and LF. len when
- * all is well. *line_out is the line of that byte, from 1. */
+/* Decodes the character that begins the len bytes at text: its length, or 0 when it is not UTF-8
+ * (overlong forms, surrogates and code points past U+10FFFF included). len must not be 0. */
+size_t utf8_decode(const char *text, size_t len, uint32_t *out);
+
+/* Offset of the first byte that no text file may hold: not UTF-8, or a control character other than
+ * tab, CR and LF. len when all is well. *line_out is the line of that byte, from 1. */
 size_t utf8_first_bad(const char *text, size_t len, size_t *line_out);
 
 /* Bytes of the character at text, which must be clean UTF-8. */

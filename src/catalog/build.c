@@ -374,6 +374,8 @@ int catalog_build(const struct catalog_rows *rows,
     AUTO_CLEAR(build) struct build b = {.rows = rows, .name = name};
     struct snapshot_header h;
 
+    if (catalog_rows_check(rows, e) < 0)
+        return err_wrap(e, "%s", name);
     if (build_strings(&b, e) < 0 || build_offers(&b, e) < 0 ||
         build_moves(rows, b.offsets, &b.moves, e) < 0)
         return -1;

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "catalog/catalog.h"
-#include "catalog/intern.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXTS_MAX_BYTES ((size_t)256 << 20)
 #define SLOTS_FIRST 1024
 
 struct entry {
@@ -25,11 +24,11 @@ struct catalog_intern {
     size_t n_slots;  /* a power of two */
 };
 
-struct catalog_intern *catalog_intern_new(void)
+struct catalog_intern *catalog_intern_new(size_t max_bytes)
 {
     struct catalog_intern *t = mem_zero(1, sizeof *t);
 
-    t->arena = arena_new(TEXTS_MAX_BYTES);
+    t->arena = arena_new(max_bytes);
     t->n_slots = SLOTS_FIRST;
     t->slots = mem_zero(t->n_slots, sizeof *t->slots);
     catalog_intern(t, "", 0);

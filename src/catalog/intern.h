@@ -10,12 +10,12 @@
 struct catalog_intern;
 
 /* Ids count from 0 in the order of first use; id 0 is "". */
-struct catalog_intern *catalog_intern_new(void);
+struct catalog_intern *catalog_intern_new(size_t max_bytes);
 void catalog_intern_free(struct catalog_intern *t);
 AUTO_DEFINE(catalog_intern)
 
 #define CATALOG_INTERN_FULL UINT32_MAX
-/* CATALOG_INTERN_FULL when the texts together pass the table's cap of memory. */
+/* CATALOG_INTERN_FULL when the texts together would take more than max_bytes. */
 uint32_t catalog_intern(struct catalog_intern *t, const char *text, size_t len);
 const char *catalog_intern_text(const struct catalog_intern *t, uint32_t id);
 size_t catalog_intern_count(const struct catalog_intern *t);

@@ -4,6 +4,7 @@
 #define CATALOG_LIMITS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct limit {
     double least, most;
@@ -25,6 +26,7 @@ static const struct limit limit_storage = {0, 1e4};  /* USD per GB-month or 1,00
 #define LIMIT_OFFERS 4000000
 #define LIMIT_TRANSFERS 500000
 #define LIMIT_STORAGE 100000
+#define LIMIT_TEXT_BYTES ((size_t)256 << 20) /* all names together */
 #define LIMIT_FILE_BYTES ((size_t)1 << 30)
 
 static inline bool limit_known(const struct limit *l, double v)

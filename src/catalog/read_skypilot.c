@@ -5,7 +5,6 @@
 #include "catalog/accelerator.h"
 #include "catalog/catalog.h"
 #include "catalog/gcp.h"
-#include "catalog/intern.h"
 #include "catalog/limits.h"
 
 #include <math.h>
@@ -86,8 +85,8 @@ static bool get_text(const struct reader *r, size_t column, uint32_t *out)
 
     if (!catalog_name_good(f))
         return false;
-    *out = catalog_intern(r->rows->texts, f->text, f->len);
-    return *out != CATALOG_INTERN_FULL;
+    *out = catalog_rows_intern_n(r->rows, f->text, f->len);
+    return true;
 }
 
 /* A count of 0 and no name are two ways to say that there is none. */

@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "catalog/accelerator.h"
 #include "catalog/catalog.h"
-#include "catalog/intern.h"
 #include "catalog/layout.h"
 #include "catalog/limits.h"
 
@@ -44,7 +43,7 @@ static void read_remark(struct row *r, const struct csv_field *f, uint32_t *date
         return;
     const struct csv_field date = {f->text + sizeof mark - 1, f->len - (sizeof mark - 1)};
     if (catalog_name_good(&date))
-        *date_out = catalog_intern(r->rows->texts, date.text, strcspn(date.text, " "));
+        *date_out = catalog_rows_intern_n(r->rows, date.text, strcspn(date.text, " "));
 }
 
 static int find_column(const struct row *r, const char *name, struct err *e)
@@ -164,11 +163,9 @@ static uint32_t text(struct row *r, size_t column)
 
     if (!catalog_name_good(f))
         complain(r, column, "is not a name (UTF-8 without control characters, at most 255 bytes)");
-    uint32_t id = catalog_intern(r->rows->texts, f->text, f->len);
-    if (id == CATALOG_INTERN_FULL) {
+    uint32_t id = catalog_rows_intern_n(r->rows, f->text, f->len);
+    if (r->rows->full)
         complain(r, column, "is one name too many");
-        return 0;
-    }
     return id;
 }
 

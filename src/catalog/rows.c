@@ -5,7 +5,6 @@
 #include "catalog/internal.h"
 #include "catalog/limits.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,7 @@ struct catalog_rows *catalog_rows_new(void)
 {
     struct catalog_rows *rows = mem_zero(1, sizeof *rows);
 
-    rows->texts = catalog_intern_new();
+    rows->texts = catalog_intern_new(LIMIT_TEXT_BYTES);
     rows->n_offer_slots = SLOTS_FIRST;
     rows->offer_slots = mem_zero(rows->n_offer_slots, sizeof *rows->offer_slots);
     return rows;
@@ -42,10 +41,22 @@ const char *catalog_rows_text(const struct catalog_rows *rows, uint32_t id)
 
 uint32_t catalog_rows_intern(struct catalog_rows *rows, const char *text)
 {
-    uint32_t id = catalog_intern(rows->texts, text, strlen(text));
+    return catalog_rows_intern_n(rows, text, strlen(text));
+}
 
-    assert(id != CATALOG_INTERN_FULL);
-    return id;
+uint32_t catalog_rows_intern_n(struct catalog_rows *rows, const char *text, size_t len)
+{
+    uint32_t id = catalog_intern(rows->texts, text, len);
+
+    rows->full |= id == CATALOG_INTERN_FULL;
+    return id == CATALOG_INTERN_FULL ? 0 : id;
+}
+
+int catalog_rows_check(const struct catalog_rows *rows, struct err *e)
+{
+    if (!rows->full)
+        return 0;
+    return err_set(e, ERR_USAGE, "names take more than %zu MB together", LIMIT_TEXT_BYTES >> 20);
 }
 
 static uint64_t mix(uint64_t h, uint32_t v)
@@ -98,6 +109,8 @@ int catalog_rows_put(struct catalog_rows *rows,
 {
     size_t at = find_slot(rows, offer);
 
+    if (catalog_rows_check(rows, e) < 0)
+        return -1;
     *duplicate_out = rows->offer_slots[at] != 0;
     if (*duplicate_out) {
         struct catalog_offer_row *known = &rows->offers[rows->offer_slots[at] - 1];

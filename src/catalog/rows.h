@@ -48,6 +48,7 @@ struct catalog_rows {
     struct catalog_source_row *sources; /* one per cloud at most */
     size_t n_sources, cap_sources;
     uint32_t origin, date; /* of the whole */
+    bool full;             /* a text did not fit: the rows must not be used as if whole */
 };
 
 struct catalog_rows *catalog_rows_new(void);
@@ -55,8 +56,11 @@ void catalog_rows_free(struct catalog_rows *rows);
 AUTO_DEFINE(catalog_rows)
 
 const char *catalog_rows_text(const struct catalog_rows *rows, uint32_t id);
-/* Aborts only when texts of our own choosing do not fit. */
+/* The id of a text; 0, which is "", and `full` when there is no room for it. */
 uint32_t catalog_rows_intern(struct catalog_rows *rows, const char *text);
+uint32_t catalog_rows_intern_n(struct catalog_rows *rows, const char *text, size_t len);
+/* ERR_USAGE when the rows are full. */
+int catalog_rows_check(const struct catalog_rows *rows, struct err *e);
 
 /* An offer more, ERR_USAGE past the largest catalog we take. Of two with the same cloud, region,
  * zone and type the cheaper on demand stays (then on spot, then the first); *duplicate_out says

@@ -7,6 +7,7 @@
 #include "cli/catalog_parts.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/text.h"
 #include "spec/config.h"
 
 #include <stdint.h>
@@ -26,9 +27,7 @@ static void show_file(void *context, const char *file)
     progress_show(context, "reading %s", file);
 }
 
-int cli_catalog_import(const struct config *config,
-                       enum catalog_format format,
-                       const char *cloud,
+int cli_catalog_import(const struct catalog_import *from,
                        const struct catalog_import_path *paths,
                        size_t n,
                        bool json,
@@ -39,18 +38,14 @@ int cli_catalog_import(const struct config *config,
     char date[32];
 
     progress_init(&progress, stderr);
-    const struct catalog_import how = {
-        .home = config->home,
-        .format = format,
-        .cloud = cloud,
-        .date = today(date),
-        .progress = show_file,
-        .context = &progress,
-    };
+    struct catalog_import how = *from;
+    how.date = today(date);
+    how.progress = show_file;
+    how.context = &progress;
     if (catalog_import(&how, paths, n, &report, e) < 0)
         return -1;
     progress_clear(&progress);
-    AUTO(catalog) struct catalog *c = catalog_open(config->home, e);
+    AUTO(catalog) struct catalog *c = catalog_open(how.home, e);
     if (!c)
         return -1;
     if (json)
@@ -89,8 +84,8 @@ static int run_import(const struct command_args *args, struct err *e)
     AUTO_MEM struct catalog_import_path *paths = mem_zero(args->n_operands, sizeof *paths);
     for (size_t i = 0; i < args->n_operands; i++)
         paths[i].path = args->operands[i];
-    return cli_catalog_import(config, format, cloud, paths, args->n_operands,
-                              command_has(args, "--json"), e);
+    const struct catalog_import how = {.home = config->home, .format = format, .cloud = cloud};
+    return cli_catalog_import(&how, paths, args->n_operands, command_has(args, "--json"), e);
 }
 
 static const struct command_option import_options[] = {
@@ -136,9 +131,9 @@ static int run_export(const struct command_args *args, struct err *e)
         catalog_write_tables(c.catalog, dir, e) < 0)
         return -1;
     printf("%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n", dir,
-           cli_count_text(catalog_n_offers(c.catalog), offers),
-           cli_count_text(catalog_n_transfers(c.catalog), transfers),
-           cli_count_text(catalog_n_storage(c.catalog), storage));
+           text_count(catalog_n_offers(c.catalog), offers),
+           text_count(catalog_n_transfers(c.catalog), transfers),
+           text_count(catalog_n_storage(c.catalog), storage));
     return 0;
 }
 

@@ -71,12 +71,12 @@ static int print_json(const struct catalog *c,
 
     for (size_t i = 0; i < n; i++)
         json_array_append_new(list, cloud_json(&clouds[i]));
-    AUTO_JSON json_t *root =
-        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "origin", catalog_origin(c), "date",
-                  catalog_date(c), "places", (json_int_t)catalog_n_places(c), "kinds",
-                  (json_int_t)catalog_n_kinds(c), "offers", (json_int_t)catalog_n_offers(c),
-                  "transfers", (json_int_t)catalog_n_transfers(c), "storage",
-                  (json_int_t)catalog_n_storage(c), "clouds", list);
+    AUTO_JSON json_t *root = json_pack(
+        "{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "origin", json_text(catalog_origin(c)), "date",
+        json_text(catalog_date(c)), "places", (json_int_t)catalog_n_places(c), "kinds",
+        (json_int_t)catalog_n_kinds(c), "offers", (json_int_t)catalog_n_offers(c), "transfers",
+        (json_int_t)catalog_n_transfers(c), "storage", (json_int_t)catalog_n_storage(c), "clouds",
+        list);
     return json_write(stdout, root, e);
 }
 
@@ -99,11 +99,11 @@ static void print_clouds(const struct cloud_facts *clouds, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct cloud_facts *f = &clouds[i];
         table_put(t, f->name);
-        table_put(t, cli_count_text(f->regions, text));
-        table_put(t, cli_count_text(f->kinds, text));
-        table_put(t, cli_count_text(f->offers, text));
-        table_put(t, cli_count_text(f->on_demand, text));
-        table_put(t, cli_count_text(f->spot, text));
+        table_put(t, text_count(f->regions, text));
+        table_put(t, text_count(f->kinds, text));
+        table_put(t, text_count(f->offers, text));
+        table_put(t, text_count(f->on_demand, text));
+        table_put(t, text_count(f->spot, text));
         table_put(t, f->date);
         table_put(t, f->source);
     }
@@ -124,9 +124,9 @@ static int run_info(const struct command_args *args, struct err *e)
     printf("Catalog: %s\n\n", catalog_origin(c.catalog));
     print_clouds(clouds, n);
     printf("\n%s offers, %s prices of transfers, %s of storage.\n",
-           cli_count_text(catalog_n_offers(c.catalog), a),
-           cli_count_text(catalog_n_transfers(c.catalog), b),
-           cli_count_text(catalog_n_storage(c.catalog), d));
+           text_count(catalog_n_offers(c.catalog), a),
+           text_count(catalog_n_transfers(c.catalog), b),
+           text_count(catalog_n_storage(c.catalog), d));
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "cli/catalog_parts.h"
 #include "cli/commands.h"
+#include "cli/text.h"
 #include "spec/value.h"
 
 #include <math.h>
@@ -287,7 +288,7 @@ static void print_offers(const struct catalog *c,
         cli_catalog_print_table(c, offers, shown, true, stdout);
     if (shown < n)
         printf("%s%s more; `--limit %zu` shows all\n", shown ? "\n" : "",
-               cli_count_text(n - shown, more), n);
+               text_count(n - shown, more), n);
 }
 
 static int run_list(const struct command_args *args, struct err *e)

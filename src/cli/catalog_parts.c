@@ -24,22 +24,6 @@ void cli_catalog_clear(struct cli_catalog *c)
     config_free(c->config);
 }
 
-const char *cli_count_text(size_t n, char out[static 32])
-{
-    char *p = out + 31;
-
-    *p = 0;
-    for (unsigned digits = 1;; digits++) {
-        *--p = (char)('0' + n % 10);
-        n /= 10;
-        if (!n)
-            break;
-        if (digits % 3 == 0)
-            *--p = ',';
-    }
-    return p;
-}
-
 const char *cli_figure_text(double v, char out[static 32])
 {
     if (isnan(v))
@@ -48,7 +32,8 @@ const char *cli_figure_text(double v, char out[static 32])
     return out;
 }
 
-const char *cli_rate_text(double usd, char out[static 32])
+/* "$0.0123", "-" when not for sale. Rates are shown to the digits that lists have, unrounded. */
+static const char *rate_text(double usd, char out[static 32])
 {
     if (!catalog_priced(usd))
         return "-";
@@ -60,9 +45,7 @@ const char *cli_rate_text(double usd, char out[static 32])
 
 json_t *cli_text_json(const char *s)
 {
-    json_t *text = *s ? json_string(s) : NULL;
-
-    return text ? text : json_null();
+    return *s ? json_text(s) : json_null();
 }
 
 json_t *cli_catalog_offer_json(const struct catalog *c, const struct cli_offer *o)
@@ -148,8 +131,8 @@ void cli_catalog_print_table(
         put_place(t, c, &offers[i]);
         if (with_machine)
             put_machine(t, c, offers[i].kind);
-        table_put(t, cli_rate_text(offers[i].offer->price_usd, text));
-        table_put(t, cli_rate_text(offers[i].offer->spot_usd, text));
+        table_put(t, rate_text(offers[i].offer->price_usd, text));
+        table_put(t, rate_text(offers[i].offer->spot_usd, text));
     }
     table_print(t, out, 0, TEXT_COLUMNS, &look);
 }

@@ -29,8 +29,7 @@ struct cli_offer {
     double key; /* what lists are sorted by */
 };
 
-/* null for "" and for what is not UTF-8, as names of files and in a snapshot need not be. New
- * reference. */
+/* json_text, but null for "". New reference. */
 json_t *cli_text_json(const char *s);
 /* {cloud, region, zone, instance_type, ...}; null where unknown. New reference. */
 json_t *cli_catalog_offer_json(const struct catalog *c, const struct cli_offer *o);
@@ -48,17 +47,11 @@ void cli_catalog_print_table(const struct catalog *c,
 /* By key, then cloud, region, instance type and zone as bytes. */
 void cli_catalog_sort(struct cli_offer *offers, size_t n);
 
-/* "111,081" */
-const char *cli_count_text(size_t n, char out[static 32]);
-/* "$0.0123", "-" when not for sale. Rates are shown to the digits that lists have, unrounded. */
-const char *cli_rate_text(double usd, char out[static 32]);
 /* "8", "3.75", "-" when unknown. */
 const char *cli_figure_text(double v, char out[static 32]);
 
-/* Imports the files and prints the report. */
-int cli_catalog_import(const struct config *config,
-                       enum catalog_format format,
-                       const char *cloud,
+/* Imports the files, dated today and with a line of progress, and prints the report. */
+int cli_catalog_import(const struct catalog_import *from,
                        const struct catalog_import_path *paths,
                        size_t n,
                        bool json,

@@ -34,10 +34,10 @@ static void print_files(const struct catalog_report *r, FILE *out, const struct 
         bool skypilot = f->table == CATALOG_TABLE_SKYPILOT;
         table_put(t, base_name(f->path));
         table_put(t, skypilot ? f->cloud : catalog_table_text(f->table));
-        table_put(t, cli_count_text(f->rows_read, text));
-        table_put(t, cli_count_text(f->rows_kept, text));
-        table_put(t, cli_count_text(catalog_report_dropped(f), text));
-        table_put(t, f->offers ? cli_count_text(f->offers, text) : "-");
+        table_put(t, text_count(f->rows_read, text));
+        table_put(t, text_count(f->rows_kept, text));
+        table_put(t, text_count(catalog_report_dropped(f), text));
+        table_put(t, f->offers ? text_count(f->offers, text) : "-");
     }
     table_print(t, out, 0, TEXT_COLUMNS, look);
 }
@@ -47,7 +47,7 @@ static void print_reason(
 {
     char count[32], line[400];
 
-    snprintf(line, sizeof line, "%s: %s %s, %s", file, cli_count_text(n, count),
+    snprintf(line, sizeof line, "%s: %s %s, %s", file, text_count(n, count),
              n == 1 ? "row" : "rows", why);
     fputs("  ", out);
     text_paragraph(out, line, 4, look);
@@ -137,9 +137,8 @@ void cli_catalog_print_report(const struct catalog_report *r, const struct catal
         text_paragraph(out, base_name(r->unrecognised[i]), 4, &look);
     }
     print_without_transfers(c, out, &look);
-    fprintf(out, "\nIn use now: %s offers in %s places.\n",
-            cli_count_text(catalog_n_offers(c), offers),
-            cli_count_text(catalog_n_places(c), places));
+    fprintf(out, "\nIn use now: %s offers in %s places.\n", text_count(catalog_n_offers(c), offers),
+            text_count(catalog_n_places(c), places));
 }
 
 static json_t *file_json(const struct catalog_file_report *f)

@@ -139,8 +139,8 @@ static int run_update(const struct command_args *args, struct err *e)
     AUTO_MEM struct catalog_import_path *files = mem_zero(n, sizeof *files);
     for (size_t i = 0; i < n; i++)
         files[i] = (struct catalog_import_path){u.paths[i], config->catalog_urls[i]};
-    return cli_catalog_import(config, CATALOG_FORMAT_ANY, NULL, files, n,
-                              command_has(args, "--json"), e);
+    const struct catalog_import how = {.home = config->home, .format = CATALOG_FORMAT_ANY};
+    return cli_catalog_import(&how, files, n, command_has(args, "--json"), e);
 }
 
 static const struct command_option update_options[] = {

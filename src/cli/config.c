@@ -74,16 +74,16 @@ static int show_json(const struct config *c, struct err *e)
         json_t *item = json_object();
         double number;
 
-        json_object_set_new(item, "key", json_string(s->key));
+        json_object_set_new(item, "key", json_text(s->key));
         json_object_set_new(item, "value",
                             number_parse(s->value, &number) ? json_number(number)
-                                                            : json_string(s->value));
+                                                            : json_text(s->value));
         json_object_set_new(item, "origin", json_string(config_origin_text(s->origin)));
         if (s->origin == CONFIG_FILE)
             json_object_set_new(item, "line", json_integer((json_int_t)s->line));
         json_array_append_new(list, item);
     }
-    json_object_set_new(root, "file", json_string(c->file));
+    json_object_set_new(root, "file", json_text(c->file));
     json_object_set_new(root, "settings", list);
     return json_write(stdout, root, e);
 }

@@ -20,9 +20,9 @@ static int write_findings(
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_pack("{s:I, s:s, s:s}", "line", (json_int_t)f[i].line,
+        json_array_append_new(list, json_pack("{s:I, s:s, s:o}", "line", (json_int_t)f[i].line,
                                               "severity", f[i].is_error ? "error" : "warning",
-                                              "text", f[i].text));
+                                              "text", json_text(f[i].text)));
     json_object_set_new(root, "valid", json_boolean(valid));
     json_object_set_new(root, "findings", list);
     return json_write(out, root, e);

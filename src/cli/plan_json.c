@@ -1,24 +1,6 @@
 #include "cli/plan_parts.h"
 
-#include "base/buf.h"
 #include "base/json.h"
-
-#include <stdint.h>
-
-#define TEXT_MAX_BYTES (1u << 16)
-
-/* Texts from outside may hold bytes that are no UTF-8, which JSON cannot. */
-static json_t *text_json(const char *s)
-{
-    AUTO_CLEAR(buf) struct buf safe;
-    json_t *out = json_string(s);
-
-    buf_init(&safe, TEXT_MAX_BYTES);
-    if (out)
-        return out;
-    text_put(&safe, s, SIZE_MAX, true);
-    return json_string(buf_str(&safe));
-}
 
 static const char *text_at(const struct cli_plan *p, uint32_t offset)
 {
@@ -30,11 +12,11 @@ static void put_machine(json_t *out, const struct cli_plan *p, const struct plan
 {
     const struct catalog_place *place = &catalog_places(p->catalog)[s->place];
 
-    json_object_set_new(out, "name", text_json(p->spec->stages[s->stage].name));
-    json_object_set_new(out, "cloud", text_json(text_at(p, place->cloud)));
-    json_object_set_new(out, "region", text_json(text_at(p, place->region)));
-    json_object_set_new(out, "zone", text_json(text_at(p, s->offer->zone)));
-    json_object_set_new(out, "instance_type", text_json(text_at(p, s->kind->instance_type)));
+    json_object_set_new(out, "name", json_text(p->spec->stages[s->stage].name));
+    json_object_set_new(out, "cloud", json_text(text_at(p, place->cloud)));
+    json_object_set_new(out, "region", json_text(text_at(p, place->region)));
+    json_object_set_new(out, "zone", json_text(text_at(p, s->offer->zone)));
+    json_object_set_new(out, "instance_type", json_text(text_at(p, s->kind->instance_type)));
     json_object_set_new(out, "market", json_string(cli_plan_market_text(s->spot)));
     json_object_set_new(out, "nodes", json_integer(s->nodes));
     json_object_set_new(out, "price_usd_per_hour", json_number(s->price_usd_per_hour));
@@ -86,8 +68,8 @@ static json_t *guesses_json(const struct guess_list *guesses)
 
     for (size_t i = 0; i < guesses->n; i++) {
         const struct guess *g = &guesses->items[i];
-        json_array_append_new(out, json_pack("{s:o, s:o, s:o}", "what", text_json(g->what), "value",
-                                             text_json(g->value), "why", text_json(g->why)));
+        json_array_append_new(out, json_pack("{s:o, s:o, s:o}", "what", json_text(g->what), "value",
+                                             json_text(g->value), "why", json_text(g->why)));
     }
     return out;
 }
@@ -98,7 +80,7 @@ static json_t *singles_json(const struct cli_plan *p)
 
     for (size_t i = 0; i < p->n_singles; i++) {
         json_t *single = json_object();
-        json_object_set_new(single, "cloud", text_json(p->singles[i].cloud));
+        json_object_set_new(single, "cloud", json_text(p->singles[i].cloud));
         put_point(single, &p->singles[i].point);
         json_array_append_new(out, single);
     }
@@ -124,13 +106,13 @@ static json_t *other_json(const struct cli_plan *p, const struct cli_plan_other 
     bool exists = other->status != PLAN_INFEASIBLE;
 
     if (other->change)
-        json_object_set_new(out, "change", text_json(other->change));
+        json_object_set_new(out, "change", json_text(other->change));
     else if (exists)
         put_machine(out, p, &other->choice);
     else {
         const struct catalog_place *place = &catalog_places(p->catalog)[other->place];
-        json_object_set_new(out, "cloud", text_json(text_at(p, place->cloud)));
-        json_object_set_new(out, "region", text_json(text_at(p, place->region)));
+        json_object_set_new(out, "cloud", json_text(text_at(p, place->cloud)));
+        json_object_set_new(out, "region", json_text(text_at(p, place->region)));
     }
     json_object_set_new(out, "status", json_string(cli_plan_status_text(other->status)));
     if (exists) {
@@ -142,7 +124,7 @@ static json_t *other_json(const struct cli_plan *p, const struct cli_plan_other 
     static const char *const unknown[] = {"cost_usd", "time_s", "delta_usd", "delta_s"};
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         json_object_set_new(out, unknown[i], json_null());
-    json_object_set_new(out, "reason", text_json(other->reason));
+    json_object_set_new(out, "reason", json_text(other->reason));
     return out;
 }
 
@@ -157,7 +139,7 @@ static json_t *others_json(const struct cli_plan *p, const struct cli_plan_other
 
 static void put_infeasible(json_t *out, const struct plan_answer *a)
 {
-    json_object_set_new(out, "reason", text_json(a->reason));
+    json_object_set_new(out, "reason", json_text(a->reason));
     json_object_set_new(out, "cheapest", a->has_points ? point_json(&a->cheapest) : json_null());
     json_object_set_new(out, "fastest", a->has_points ? point_json(&a->fastest) : json_null());
 }
@@ -199,7 +181,7 @@ int cli_plan_json(const struct cli_plan *p,
     char objective[40];
 
     json_object_set_new(root, "status", json_string(cli_plan_status_text(a->status)));
-    json_object_set_new(root, "pipeline", text_json(p->spec->name));
+    json_object_set_new(root, "pipeline", json_text(p->spec->name));
     json_object_set_new(root, "objective",
                         json_string(cli_plan_objective_text(&p->settings.goal, objective)));
     json_object_set_new(root, "solver", json_string(cli_plan_solver_text(p->settings.solver)));

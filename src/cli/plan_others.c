@@ -20,24 +20,21 @@ void cli_plan_others_clear(struct cli_plan_others *others)
 
 size_t cli_plan_find_stage(const struct spec *spec, const char *name, struct err *e)
 {
-    const char **names = mem_zero(spec->n_stages, sizeof *names);
-    size_t found = SIZE_MAX;
+    AUTO_MEM const char **names = mem_zero(spec->n_stages, sizeof *names);
 
     for (size_t i = 0; i < spec->n_stages; i++) {
         names[i] = spec->stages[i].name;
         if (!strcmp(names[i], name))
-            found = i;
+            return i;
     }
-    if (found == SIZE_MAX) {
-        const char *close = nearest(name, names, spec->n_stages);
+    const char *close = nearest(name, names, spec->n_stages);
+    if (close)
         err_set(e, ERR_NOTFOUND, "%s has no stage \"%s\"; did you mean \"%s\"?", spec->file, name,
-                close ? close : names[0]);
-        if (!close)
-            err_set(e, ERR_NOTFOUND, "%s has no stage \"%s\"; its first is \"%s\"", spec->file,
-                    name, names[0]);
-    }
-    free(names);
-    return found;
+                close);
+    else
+        err_set(e, ERR_NOTFOUND, "%s has no stage \"%s\"; its first is \"%s\"", spec->file, name,
+                names[0]);
+    return SIZE_MAX;
 }
 
 /* Asks once more and notes the difference to p's plan. */

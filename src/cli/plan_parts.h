@@ -142,10 +142,9 @@ void cli_plan_print_pareto(const struct cli_plan *p, FILE *out, const struct tex
 char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer);
 /* "g5.xlarge", "4 x g5.xlarge". Caller frees. */
 char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s);
-/* Fixed, or written into out: "4:03:20", for columns of times under one another; "218,004";
+/* Fixed, or written into out: "4:03:20", for columns of times under one another;
  * "+$1.00" or "same"; "-3 m 20 s" or "same". */
 const char *cli_plan_clock_text(double seconds, char out[static 32]);
-const char *cli_plan_count_text(size_t n, char out[static 32]);
 const char *cli_plan_delta_money(int64_t microusd, char out[static 40]);
 const char *cli_plan_delta_time(double seconds, char out[static 40]);
 void cli_plan_put_dollars(struct table *t, int64_t microusd);

@@ -186,7 +186,7 @@ static void print_proof(const struct cli_plan *p, FILE *out)
     char count[32], bound[40], search[80];
 
     snprintf(search, sizeof search, "%s offer%s in %.1f ms",
-             cli_plan_count_text(a->offers_considered, count), a->offers_considered == 1 ? "" : "s",
+             text_count(a->offers_considered, count), a->offers_considered == 1 ? "" : "s",
              a->elapsed_s * 1e3);
     if (a->status == PLAN_OPTIMAL)
         fprintf(out, "optimal: proven, gap 0 over %s\n", search);

@@ -40,20 +40,6 @@ const char *cli_plan_clock_text(double seconds, char out[static 32])
     return out;
 }
 
-const char *cli_plan_count_text(size_t n, char out[static 32])
-{
-    char digits[24];
-    size_t len = (size_t)snprintf(digits, sizeof digits, "%zu", n), used = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        if (i > 0 && (len - i) % 3 == 0)
-            out[used++] = ',';
-        out[used++] = digits[i];
-    }
-    out[used] = '\0';
-    return out;
-}
-
 const char *cli_plan_delta_money(int64_t microusd, char out[static 40])
 {
     char text[32];

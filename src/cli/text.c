@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,33 +27,19 @@ static bool locale_is_utf8(void)
 
 struct text_look text_look_for(FILE *out)
 {
-    const char *no_colour = getenv("NO_COLOR");
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
 
     return (struct text_look){
         .utf8 = locale_is_utf8(),
-        .colour = isatty(fileno(out)) && !(no_colour && *no_colour),
+        .colour =
+            isatty(fileno(out)) && !(no_colour && *no_colour) && term && strcmp(term, "dumb") != 0,
     };
 }
 
-/* Decodes one character; its length, or 0 when the bytes are no UTF-8. */
+/* The first character of a text that is not empty: its length, or 0 when it is no UTF-8. */
 static size_t decode(const char *s, uint32_t *out)
 {
-    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned char lead = (unsigned char)s[0];
-    size_t len = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    uint32_t c = len == 1 ? lead : lead & (0x7fU >> len);
-
-    if (len == 0 || lead > 0xf4)
-        return 0;
-    for (size_t i = 1; i < len; i++) {
-        if (((unsigned char)s[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | ((unsigned char)s[i] & 0x3f);
-    }
-    if (c < smallest[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-        return 0;
-    *out = c;
-    return len;
+    return utf8_decode(s, strnlen(s, 4), out);
 }
 
 /* The blocks of Unicode that terminals draw two columns wide. */
@@ -151,4 +138,18 @@ void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_l
         s += strlen(piece);
     }
     fputc('\n', out);
+}
+
+const char *text_count(size_t n, char out[static 32])
+{
+    char digits[24];
+    size_t len = (size_t)snprintf(digits, sizeof digits, "%zu", n), used = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+    return out;
 }

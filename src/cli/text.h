@@ -13,10 +13,10 @@ struct buf;
 
 struct text_look {
     bool utf8;   /* the locale says so; else plain ASCII */
-    bool colour; /* out is a terminal and NO_COLOR is not set */
+    bool colour; /* out is a terminal that has some, and NO_COLOR is not set */
 };
 
-/* Reads LC_ALL, LC_CTYPE, LANG and NO_COLOR. */
+/* Reads LC_ALL, LC_CTYPE, LANG, TERM and NO_COLOR. */
 struct text_look text_look_for(FILE *out);
 
 /* Columns the text takes: wide characters two, combining marks none. */
@@ -31,5 +31,8 @@ void text_put(struct buf *b, const char *s, size_t max_columns, bool utf8);
  * that s begins with, all others with `indent`. A word longer than a line is cut; the same care as
  * text_put for what it holds. */
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look);
+
+/* "218,004", written into out and returned. */
+const char *text_count(size_t n, char out[static 32]);
 
 #endif

@@ -127,6 +127,11 @@ TRADEWIND_HOME=$scratch/second "$TRADEWIND" catalog export again >/dev/null
 check "export, import, export: the same files" diff -r out/of/here again
 touch file
 fails 7 "file/x" catalog export file/x
+fails 7 "create directory" catalog export ''
+TRADEWIND_HOME=$scratch/$'\xff' "$TRADEWIND" catalog import out/of/here >/dev/null
+TRADEWIND_HOME=$scratch/$'\xff' run catalog info --json
+contains "$code $out" "\"origin\": \"$scratch/?/catalog, imported 20" "a home that is no UTF-8"
+is "$(stat -c %a "$scratch/"$'\xff')" 700 "and that an import has made is its owner's alone"
 
 run catalog reset
 contains "$out" "built-in" "reset: the built-in catalog is back"

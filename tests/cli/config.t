@@ -107,6 +107,8 @@ if [[ $(id -u) != 0 ]]; then
 else
     skip "a home that cannot be made" "root may write everywhere"
 fi
+TRADEWIND_HOME=$scratch/$'\xff' run config show --json
+contains "$code $out" "\"file\": \"$scratch/?/config.yaml\"" "a home that is no UTF-8"
 unset TRADEWIND_HOME
 HOME=$scratch/me run config show --origin
 check "without TRADEWIND_HOME: ~/.tradewind" grep -qE "^home: $scratch/me/.tradewind +default$" <<<"$out"

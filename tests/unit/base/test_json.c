@@ -41,6 +41,21 @@ static void numbers(void)
           "a billion dollars is exact to the micro-dollar");
 }
 
+static void texts(void)
+{
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        {"", ""},           {"é\n", "é\n"},         {"/tmp/\xff/a", "/tmp/?/a"},
+        {"\xe2\x82", "??"}, {"a\xff\033é", "a??é"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_JSON json_t *text = json_text(cases[i].text);
+        CHECK(text && strcmp(json_string_value(text), cases[i].wanted) == 0, "text %zu", i);
+    }
+}
+
 int main(void)
 {
     AUTO_JSON json_t *root = json_pack("{s:s, s:[i]}", "z", "é\"", "a", 1);
@@ -51,6 +66,7 @@ int main(void)
                  "{\n  \"z\": \"é\\\"\",\n  \"a\": [\n    1\n  ]\n}\n") == 0,
           "indented, in the order of insertion, with a final newline");
     numbers();
+    texts();
 
     FILE *full = fopen("/dev/full", "w");
     if (full) {

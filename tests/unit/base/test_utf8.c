@@ -4,6 +4,32 @@
 
 #include <string.h>
 
+static void check_decode(void)
+{
+    static const struct {
+        const char *text;
+        size_t len, bytes;
+        uint32_t c;
+    } cases[] = {
+        {"a", 1, 1, 'a'},
+        {"\0", 1, 1, 0},
+        {"\xc3\xa9x", 3, 2, 0xe9},
+        {"\xe2\x82\xac", 3, 3, 0x20ac},
+        {"\xf0\x9f\x98\x80", 4, 4, 0x1f600},
+        {"\xf4\x8f\xbf\xbf", 4, 4, 0x10ffff},
+        {"\xe2\x82\xac", 2, 0, 0},
+        {"\x80", 1, 0, 0},
+        {"\xc0\xaf", 2, 0, 0},
+        {"\xed\xa0\x80", 3, 0, 0},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint32_t c = 0;
+        size_t n = utf8_decode(cases[i].text, cases[i].len, &c);
+        CHECK(n == cases[i].bytes && c == cases[i].c, "decodes case %zu", i);
+    }
+}
+
 int main(void)
 {
     static const struct {
@@ -33,5 +59,6 @@ int main(void)
     CHECK(utf8_width("a") == 1 && utf8_width("\xc3\xa9") == 2 && utf8_width("\xe2\x82\xac") == 3 &&
               utf8_width("\xf0\x9f\x98\x80") == 4,
           "widths");
+    check_decode();
     return TAP_DONE();
 }

@@ -1,3 +1,4 @@
+#include "catalog/intern.h"
 #include "fixture.h"
 #include "tap.h"
 
@@ -200,6 +201,35 @@ static void check_refusals(void)
     }
 }
 
+/* Names from outside may fill the table of texts anywhere; the catalog is then refused. */
+static void check_full(void)
+{
+    static const char vms[] = "InstanceType,Region,Price,AcceleratorName,AcceleratorCount\n"
+                              "t1,r,1,accelerator-1,1\nt2,r,1,accelerator-2,1\n";
+    size_t refused_on_reading = 0, refused_on_building = 0, built = 0;
+
+    for (size_t max_bytes = 16; max_bytes <= 512; max_bytes += 16) {
+        struct err e = {0};
+        struct catalog_file_report report = {0};
+        AUTO(catalog_rows) struct catalog_rows *rows = catalog_rows_new();
+        AUTO(csv) struct csv *csv = csv_from_memory("x-vms.csv", vms, sizeof vms - 1);
+        void *bytes = NULL;
+        size_t len;
+        catalog_intern_free(rows->texts);
+        rows->texts = catalog_intern_new(max_bytes);
+        if (catalog_read_skypilot(csv, "x", rows, &report, &e) < 0)
+            refused_on_reading += e.kind == ERR_USAGE && strstr(e.text, "names take more than");
+        else if (catalog_build(rows, "test", &bytes, &len, &e) < 0)
+            refused_on_building += e.kind == ERR_USAGE && strstr(e.text, "names take more than");
+        else
+            built++;
+        free(bytes);
+    }
+    CHECK(refused_on_reading > 0 && refused_on_building > 0 && built > 0 &&
+              refused_on_reading + refused_on_building + built == 32,
+          "too many names are refused wherever they come up");
+}
+
 int main(void)
 {
     check_contents();
@@ -207,5 +237,6 @@ int main(void)
     check_duplicates();
     check_kind_fields();
     check_refusals();
+    check_full();
     return TAP_DONE();
 }

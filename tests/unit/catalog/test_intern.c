@@ -5,7 +5,7 @@
 
 int main(void)
 {
-    struct catalog_intern *t = catalog_intern_new();
+    struct catalog_intern *t = catalog_intern_new(1 << 20);
     size_t wrong = 0;
     char text[32];
 
@@ -26,6 +26,14 @@ int main(void)
     }
     CHECK(wrong == 0, "20,000 texts keep their ids");
     CHECK(catalog_intern_count(t) == 20003, "and none is counted twice");
+    catalog_intern_free(t);
+    t = catalog_intern_new(64);
+    memset(text, 'x', sizeof text);
+    uint32_t last = 0;
+    for (size_t len = 1; len < sizeof text && last != CATALOG_INTERN_FULL; len++)
+        last = catalog_intern(t, text, len);
+    CHECK(last == CATALOG_INTERN_FULL, "texts past the cap are refused");
+    CHECK(catalog_intern(t, text, 1) == 1, "and those inside it still found");
     catalog_intern_free(t);
     catalog_intern_free(NULL);
     return TAP_DONE();

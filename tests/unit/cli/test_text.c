@@ -97,11 +97,32 @@ static void check_look(void)
         fclose(file);
 }
 
+static void check_count(void)
+{
+    static const struct {
+        size_t n;
+        const char *text;
+    } cases[] = {
+        {0, "0"},
+        {999, "999"},
+        {1000, "1,000"},
+        {218004, "218,004"},
+        {1234567, "1,234,567"},
+        {SIZE_MAX, "18,446,744,073,709,551,615"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[32];
+        CHECK(!strcmp(text_count(cases[i].n, text), cases[i].text), "%s", cases[i].text);
+    }
+}
+
 int main(void)
 {
     check_widths();
     check_put();
     check_paragraph();
     check_look();
+    check_count();
     return TAP_DONE();
 }
