@@ -4,6 +4,7 @@
 
 #include "base/auto.h"
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct arena;
@@ -21,5 +22,7 @@ char *arena_dup_n(struct arena *a, const char *s, size_t n)
     __attribute__((malloc, warn_unused_result));
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), warn_unused_result));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0), warn_unused_result));
 
 #endif

@@ -25,18 +25,12 @@ void *reader_alloc(struct reader *r, size_t n, size_t size)
 
 char *reader_printf(struct reader *r, const char *fmt, ...)
 {
-    va_list ap, again;
-    char *text = NULL;
+    va_list ap;
 
     va_start(ap, fmt);
-    va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    char *text = arena_vprintf(r->arena, fmt, ap);
     va_end(ap);
-    if (n >= 0)
-        text = reader_alloc(r, (size_t)n + 1, 1);
-    if (text)
-        vsnprintf(text, (size_t)n + 1, fmt, again);
-    va_end(again);
+    r->is_full |= !text;
     return text;
 }
 
@@ -64,16 +58,16 @@ static struct spec_finding *finding_slot(struct reader *r, bool is_error)
     return NULL;
 }
 
-static void add_finding(struct reader *r, bool is_error, size_t line, const char *message)
+__attribute__((format(printf, 4, 0))) static void add_finding(
+    struct reader *r, bool is_error, size_t line, const char *fmt, va_list ap)
 {
-    const char *text = message;
+    char message[800];
 
+    vsnprintf(message, sizeof message, fmt, ap);
     if (is_known(r, line, message))
         return;
-    if (r->stage)
-        text = reader_printf(r, "stage %s: %s", r->stage, message);
-    else
-        text = reader_printf(r, "%s", message);
+    const char *text = r->stage ? reader_printf(r, "stage %s: %s", r->stage, message)
+                                : reader_printf(r, "%s", message);
     r->n_errors += is_error;
     struct spec_finding *slot = text ? finding_slot(r, is_error) : NULL;
     if (slot)
@@ -82,24 +76,20 @@ static void add_finding(struct reader *r, bool is_error, size_t line, const char
 
 void reader_error(struct reader *r, size_t line, const char *fmt, ...)
 {
-    char message[800];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    add_finding(r, true, line, fmt, ap);
     va_end(ap);
-    add_finding(r, true, line, message);
 }
 
 void reader_warn(struct reader *r, size_t line, const char *fmt, ...)
 {
-    char message[800];
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
+    add_finding(r, false, line, fmt, ap);
     va_end(ap);
-    add_finding(r, false, line, message);
 }
 
 void reader_value_error(const struct reader_value *v, const char *fmt, ...)

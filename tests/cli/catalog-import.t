@@ -8,19 +8,12 @@ vms=InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,
 
 # report EXPRESSION: of the JSON in $out, d
 report() {
-    python3 -c "import json, sys; d = json.loads(sys.argv[1]); print($1)" "$out"
+    json "$1" <<<"$out"
 }
 
 # counts CLOUD: its offers in the catalog in use
 counts() {
-    "$TRADEWIND" catalog info --json | python3 -c '
-import json, sys
-print(*[c["offers"] for c in json.load(sys.stdin)["clouds"] if c["cloud"] == sys.argv[1]])' "$1"
-}
-
-# digest: of everything the catalog holds
-digest() {
-    "$TRADEWIND" catalog export "$scratch/digest" >/dev/null && cat "$scratch"/digest/* | cksum
+    "$TRADEWIND" catalog info --json | json "*[c['offers'] for c in d['clouds'] if c['cloud'] == '$1']"
 }
 
 printf '%s\n' "$offers" a,r,,t1,1,1,,,,1,, a,r,,t2,1,1,,,,2,, b,r,,t3,1,1,,,,3,, >ab.csv
@@ -84,7 +77,7 @@ cp prices.csv azure.csv
 run catalog import azure.csv
 is "$code $(counts azure)" "0 2" "so does a file called by a cloud we know"
 
-before=$(digest)
+before=$(catalog_digest)
 printf '%s\n' "$offers" a,r,,t1,1,1,,,,1,, a,r,,t2,1,x,,,,2,, >bad.csv
 fails 2 'bad.csv:3: memory_gib "x" is not a number' catalog import sky bad.csv
 printf '%s\n' "${offers/memory_gib/memory_gb}" >bad.csv
@@ -117,7 +110,7 @@ fails 2 'not a name of a cloud' catalog import prices.csv --cloud ''
 fails 2 'DIR|FILE...' catalog import
 head -c 100 sky/newcloud-vms.csv.gz >cut-vms.csv.gz
 fails 2 'cut-vms.csv.gz: damaged gzip data' catalog import cut-vms.csv.gz
-is "$(digest)" "$before" "and nothing has changed"
+is "$(catalog_digest)" "$before" "and nothing has changed"
 
 # The same limits for what plan reads directly.
 mkdir dir
@@ -138,7 +131,7 @@ contains "$err" "snapshot: damaged (the checksum does not match): built again fr
     "with a warning"
 run catalog info
 is "$err" "" "once"
-is "$(digest)" "$before" "with the same content"
+is "$(catalog_digest)" "$before" "with the same content"
 printf '\377\377' | dd of="$current/snapshot" bs=1 seek=8 conv=notrunc status=none
 run catalog info
 contains "$err" "this program reads" "so is one of another format"

@@ -78,10 +78,6 @@ update_from() {
     printf '    - %s\n' "$@" >>"$TRADEWIND_HOME/config.yaml"
 }
 
-digest() {
-    "$TRADEWIND" catalog export "$scratch/digest" >/dev/null && cat "$scratch"/digest/* | cksum
-}
-
 fails 2 'has no URLs under catalog.update' catalog update
 
 update_from "$url/catalogs/v8/aws/vms.csv.gz?raw=true" "$url/azure-vms.csv.gz"
@@ -105,7 +101,7 @@ printf '%s\n' InstanceType,Price,Region,vCPUs,MemoryGiB file,1,r,1,1 >do-vms.csv
 run catalog update
 is "$code" 0 "a file URL $err"
 
-before=$(digest)
+before=$(catalog_digest)
 good=$url/azure-vms.csv.gz
 update_from "$good" "$url/not-there/aws-vms.csv"
 fails 3 "$url/not-there/aws-vms.csv: the server answers 404" catalog update
@@ -127,7 +123,7 @@ update_from "$good" "http://127.0.0.1:1/do-vms.csv"
 fails 6 "127.0.0.1" catalog update
 update_from "$good" "file://$scratch/not-there.csv"
 fails 3 "not-there.csv" catalog update
-is "$(digest)" "$before" "and nothing has changed"
+is "$(catalog_digest)" "$before" "and nothing has changed"
 is "$(ls -A "$TMPDIR")" "" "no temporary files are left"
 TMPDIR=$scratch/not-there fails 7 "not-there/tradewind-update-" catalog update
 done_testing

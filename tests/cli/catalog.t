@@ -34,7 +34,7 @@ types() {
 field() {
     local expression=$1
     shift
-    "$TRADEWIND" "$@" | python3 -c "import json, sys; d = json.load(sys.stdin); print($expression)"
+    "$TRADEWIND" "$@" | json "$expression"
 }
 
 run catalog info

@@ -85,6 +85,16 @@ failed_as() {
     [[ $code == "$1" && $err == "tradewind: "*"$2"* && -z $out ]]
 }
 
+# json EXPRESSION: of the JSON document d on stdin, in Python
+json() {
+    python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
+}
+
+# catalog_digest: of everything the catalog in use holds
+catalog_digest() {
+    "$TRADEWIND" catalog export "$scratch/digest" >/dev/null && cat "$scratch"/digest/* | cksum
+}
+
 done_testing() {
     echo "1..$tests"
     exit $((failures > 0))

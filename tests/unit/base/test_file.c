@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include "content.h"
 #include "tap.h"
 
 #include <string.h>
@@ -18,18 +19,6 @@ static const char *at(const char *name)
     return path;
 }
 
-static const char *content(const char *name)
-{
-    static char text[64];
-    FILE *f = fopen(at(name), "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
-}
-
 static mode_t mode_of(const char *name)
 {
     struct stat st;
@@ -42,16 +31,17 @@ static void check_replace(void)
     struct err e = {0};
     struct stat st;
 
-    CHECK(file_replace(at("f"), "one", 3, 0666, &e) == 0 && !strcmp(content("f"), "one"),
+    CHECK(file_replace(at("f"), "one", 3, 0666, &e) == 0 && !strcmp(content_of(at("f")), "one"),
           "a file is written");
     CHECK(mode_of("f") == 0640, "with the mode less the umask");
     CHECK(chmod(at("f"), 0604) == 0 && file_replace(at("f"), "tw", 2, 0666, &e) == 0 &&
-              !strcmp(content("f"), "tw"),
+              !strcmp(content_of(at("f")), "tw"),
           "and replaced by a shorter one");
     CHECK(mode_of("f") == 0604, "which keeps the mode");
-    CHECK(file_replace(at("f"), NULL, 0, 0666, &e) == 0 && !*content("f"), "or by nothing");
+    CHECK(file_replace(at("f"), NULL, 0, 0666, &e) == 0 && !*content_of(at("f")), "or by nothing");
     CHECK(symlink("f", at("link")) == 0 && file_replace(at("link"), "3", 1, 0666, &e) == 0 &&
-              !strcmp(content("f"), "3") && lstat(at("link"), &st) == 0 && S_ISLNK(st.st_mode),
+              !strcmp(content_of(at("f")), "3") && lstat(at("link"), &st) == 0 &&
+              S_ISLNK(st.st_mode),
           "behind a symbolic link, too");
 }
 

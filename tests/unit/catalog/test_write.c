@@ -1,20 +1,15 @@
 #include "base/file.h"
 #include "catalog/write.h"
+#include "content.h"
 #include "fixture.h"
 #include "tap.h"
 
-static char *read_whole(const char *dir, const char *name)
+static const char *read_whole(const char *dir, const char *name)
 {
-    static char text[4096];
     char path[512];
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
+    return content_of(path);
 }
 
 static void check_tables(const char *dir)

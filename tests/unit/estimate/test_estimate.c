@@ -56,127 +56,119 @@ static const struct catalog_kind *kind_named(const struct catalog *c, const char
     .n_rates = sizeof((struct spec_rate[]){__VA_ARGS__}) / sizeof(struct spec_rate)
 #define ITERATIONS(n, model_) .kind = SPEC_ESTIMATE_ITERATIONS, .iterations = (n), .model = (model_)
 
-static const double none = -1; /* not eligible */
+enum { none = -1 }; /* not eligible */
+
+static const struct {
+    const char *name;
+    struct spec_estimate estimate;
+    unsigned nodes;
+    const char *type;
+    double run_s;
+} run_time_cases[] = {
+    {"one figure holds on any machine", {ONE(100)}, 1, "c5.xlarge", 100},
+    {"one figure is not scaled by nodes", {ONE(100)}, 4, "p3.8xlarge", 100},
+    {"no time at all", {ONE(0)}, 1, "c5.xlarge", 0},
+
+    {"map: accelerator", {MAP({"V100", 36000, 1})}, 1, "p3.2xlarge", 36000},
+    {"map: case of an accelerator", {MAP({"v100", 36000, 1})}, 1, "p3.2xlarge", 36000},
+    {"map: not scaled by count or nodes", {MAP({"V100", 36000, 1})}, 3, "p3.8xlarge", 36000},
+    {"map: not covered", {MAP({"V100", 36000, 1})}, 1, "c5.xlarge", none},
+    {"map: another accelerator", {MAP({"V100", 36000, 1})}, 1, "p2.xlarge", none},
+    {"map: instance type", {MAP({"c5.xlarge", 50, 1})}, 1, "c5.xlarge", 50},
+    {"map: instance type beats accelerator, written after it",
+     {MAP({"V100", 36000, 1}, {"p3.8xlarge", 10000, 1})},
+     1,
+     "p3.8xlarge",
+     10000},
+    {"map: instance type beats accelerator, written before it",
+     {MAP({"p3.8xlarge", 10000, 1}, {"V100", 36000, 1})},
+     1,
+     "p3.8xlarge",
+     10000},
+
+    /* 120 / (0.008 x 4) */
+    {"work: vCPUs", {WORK(120, {"vcpu", 0.008, 1})}, 1, "c5.xlarge", 3750},
+    {"work: over all nodes", {WORK(120, {"vcpu", 0.008, 1})}, 2, "c5.xlarge", 1875},
+    {"work: an accelerator that is not listed is rated by vCPUs",
+     {WORK(120, {"T4", 0.13, 1}, {"vcpu", 0.008, 1})},
+     1,
+     "p3.2xlarge",
+     1875},
+    {"work: a listed accelerator is rated by itself",
+     {WORK(120, {"vcpu", 0.008, 1}, {"V100", 0.5, 1})},
+     1,
+     "p3.8xlarge",
+     60},
+    {"work: count x nodes", {WORK(120, {"V100", 0.5, 1})}, 3, "p3.8xlarge", 20},
+    /* 120 / (0.13 x 0.5) */
+    {"work: half an accelerator", {WORK(120, {"T4", 0.13, 1})}, 1, "half", 24000.0 / 13},
+    {"work: neither listed", {WORK(120, {"T4", 0.13, 1})}, 1, "c5.xlarge", none},
+    {"work: vCPUs unknown", {WORK(120, {"vcpu", 0.008, 1})}, 1, "tpu", none},
+    {"work: a listed accelerator needs no vCPUs", {WORK(120, {"tpu-v5e-8", 2, 1})}, 1, "tpu", 60},
+    {"work: rate 0 cannot run there",
+     {WORK(120, {"V100", 0, 1}, {"vcpu", 0.008, 1})},
+     1,
+     "p3.2xlarge",
+     none},
+    {"work: no work", {WORK(0, {"vcpu", 0.008, 1})}, 1, "c5.xlarge", 0},
+    /* 120 x (0.1 + 0.9/4) / 0.5 */
+    {"Amdahl: four units", {WORK(120, {"V100", 0.5, 0.9})}, 1, "p3.8xlarge", 78},
+    {"Amdahl: one unit is the base rate", {WORK(120, {"V100", 0.5, 0.9})}, 1, "p3.2xlarge", 240},
+    /* 120 x (0.1 + 0.9/8) / 0.5 */
+    {"Amdahl: nodes count as units", {WORK(120, {"V100", 0.5, 0.9})}, 8, "p3.2xlarge", 51},
+    {"Amdahl: nothing parallel", {WORK(120, {"V100", 0.5, 0})}, 2, "p3.8xlarge", 240},
+
+    /* V100: 2.846 a second, K80: 0.2964 */
+    {"iterations: one accelerator",
+     {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
+     1,
+     "p3.2xlarge",
+     1000},
+    {"iterations: another accelerator",
+     {ITERATIONS(2964, "resnet-50 (batch size 128)")},
+     1,
+     "p2.xlarge",
+     10000},
+    {"iterations: all accelerators work",
+     {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
+     1,
+     "p3.8xlarge",
+     250},
+    {"iterations: of all nodes",
+     {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
+     2,
+     "p3.8xlarge",
+     125},
+    {"iterations: accelerator not in the table",
+     {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
+     1,
+     "half",
+     none},
+    {"iterations: no accelerator",
+     {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
+     1,
+     "c5.xlarge",
+     none},
+    {"a profile covers nothing yet",
+     {.kind = SPEC_ESTIMATE_PROFILE, .profile = "p"},
+     1,
+     "c5.xlarge",
+     none},
+};
 
 static void run_times(const struct catalog *c, const struct throughputs *t)
 {
-    const struct {
-        const char *name;
-        struct spec_estimate estimate;
-        unsigned nodes;
-        const char *type;
-        double run_s;
-    } cases[] = {
-        {"one figure holds on any machine", {ONE(100)}, 1, "c5.xlarge", 100},
-        {"one figure is not scaled by nodes", {ONE(100)}, 4, "p3.8xlarge", 100},
-        {"no time at all", {ONE(0)}, 1, "c5.xlarge", 0},
-
-        {"map: accelerator", {MAP({"V100", 36000, 1})}, 1, "p3.2xlarge", 36000},
-        {"map: case of an accelerator", {MAP({"v100", 36000, 1})}, 1, "p3.2xlarge", 36000},
-        {"map: not scaled by count or nodes", {MAP({"V100", 36000, 1})}, 3, "p3.8xlarge", 36000},
-        {"map: not covered", {MAP({"V100", 36000, 1})}, 1, "c5.xlarge", none},
-        {"map: another accelerator", {MAP({"V100", 36000, 1})}, 1, "p2.xlarge", none},
-        {"map: instance type", {MAP({"c5.xlarge", 50, 1})}, 1, "c5.xlarge", 50},
-        {"map: instance type beats accelerator, written after it",
-         {MAP({"V100", 36000, 1}, {"p3.8xlarge", 10000, 1})},
-         1,
-         "p3.8xlarge",
-         10000},
-        {"map: instance type beats accelerator, written before it",
-         {MAP({"p3.8xlarge", 10000, 1}, {"V100", 36000, 1})},
-         1,
-         "p3.8xlarge",
-         10000},
-
-        /* 120 / (0.008 x 4) */
-        {"work: vCPUs", {WORK(120, {"vcpu", 0.008, 1})}, 1, "c5.xlarge", 3750},
-        {"work: over all nodes", {WORK(120, {"vcpu", 0.008, 1})}, 2, "c5.xlarge", 1875},
-        {"work: an accelerator that is not listed is rated by vCPUs",
-         {WORK(120, {"T4", 0.13, 1}, {"vcpu", 0.008, 1})},
-         1,
-         "p3.2xlarge",
-         1875},
-        {"work: a listed accelerator is rated by itself",
-         {WORK(120, {"vcpu", 0.008, 1}, {"V100", 0.5, 1})},
-         1,
-         "p3.8xlarge",
-         60},
-        {"work: count x nodes", {WORK(120, {"V100", 0.5, 1})}, 3, "p3.8xlarge", 20},
-        /* 120 / (0.13 x 0.5) */
-        {"work: half an accelerator", {WORK(120, {"T4", 0.13, 1})}, 1, "half", 24000.0 / 13},
-        {"work: neither listed", {WORK(120, {"T4", 0.13, 1})}, 1, "c5.xlarge", none},
-        {"work: vCPUs unknown", {WORK(120, {"vcpu", 0.008, 1})}, 1, "tpu", none},
-        {"work: a listed accelerator needs no vCPUs",
-         {WORK(120, {"tpu-v5e-8", 2, 1})},
-         1,
-         "tpu",
-         60},
-        {"work: rate 0 cannot run there",
-         {WORK(120, {"V100", 0, 1}, {"vcpu", 0.008, 1})},
-         1,
-         "p3.2xlarge",
-         none},
-        {"work: no work", {WORK(0, {"vcpu", 0.008, 1})}, 1, "c5.xlarge", 0},
-        /* 120 x (0.1 + 0.9/4) / 0.5 */
-        {"Amdahl: four units", {WORK(120, {"V100", 0.5, 0.9})}, 1, "p3.8xlarge", 78},
-        {"Amdahl: one unit is the base rate",
-         {WORK(120, {"V100", 0.5, 0.9})},
-         1,
-         "p3.2xlarge",
-         240},
-        /* 120 x (0.1 + 0.9/8) / 0.5 */
-        {"Amdahl: nodes count as units", {WORK(120, {"V100", 0.5, 0.9})}, 8, "p3.2xlarge", 51},
-        {"Amdahl: nothing parallel", {WORK(120, {"V100", 0.5, 0})}, 2, "p3.8xlarge", 240},
-
-        /* V100: 2.846 a second, K80: 0.2964 */
-        {"iterations: one accelerator",
-         {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
-         1,
-         "p3.2xlarge",
-         1000},
-        {"iterations: another accelerator",
-         {ITERATIONS(2964, "resnet-50 (batch size 128)")},
-         1,
-         "p2.xlarge",
-         10000},
-        {"iterations: all accelerators work",
-         {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
-         1,
-         "p3.8xlarge",
-         250},
-        {"iterations: of all nodes",
-         {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
-         2,
-         "p3.8xlarge",
-         125},
-        {"iterations: accelerator not in the table",
-         {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
-         1,
-         "half",
-         none},
-        {"iterations: no accelerator",
-         {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
-         1,
-         "c5.xlarge",
-         none},
-        {"a profile covers nothing yet",
-         {.kind = SPEC_ESTIMATE_PROFILE, .profile = "p"},
-         1,
-         "c5.xlarge",
-         none},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct spec_stage stage = {.name = "s", .num_nodes = cases[i].nodes};
+    for (size_t i = 0; i < sizeof run_time_cases / sizeof *run_time_cases; i++) {
+        struct spec_stage stage = {.name = "s", .num_nodes = run_time_cases[i].nodes};
         struct estimate got = {0};
-        stage.estimate = cases[i].estimate;
-        bool covered = estimate_run(&stage, c, kind_named(c, cases[i].type), t, &got);
-        double want = cases[i].run_s;
+        stage.estimate = run_time_cases[i].estimate;
+        bool covered = estimate_run(&stage, c, kind_named(c, run_time_cases[i].type), t, &got);
+        double want = run_time_cases[i].run_s;
         CHECK(want < 0 ? !covered
                        : covered && fabs(got.run_s - want) <= 1e-12 * want &&
                              fabs(got.low_s - 0.8 * want) <= 1e-12 * want &&
                              fabs(got.high_s - 1.2 * want) <= 1e-12 * want,
-              "%s (%g s)", cases[i].name, got.run_s);
+              "%s (%g s)", run_time_cases[i].name, got.run_s);
     }
 }
 

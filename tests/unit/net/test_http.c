@@ -1,22 +1,12 @@
 #include "net/http.h"
+
+#include "content.h"
 #include "tap.h"
 
 #include <string.h>
 #include <unistd.h>
 
 static struct http_options options = {.max_bytes = 1000, .timeout_s = 5, .attempts = 1};
-
-static const char *read_whole(const char *path)
-{
-    static char text[64];
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-    return text;
-}
 
 static void check_errors(struct http *h, const char *to, const char *source)
 {
@@ -59,7 +49,7 @@ int main(void)
     snprintf(to, sizeof to, "%s.copy", source);
     snprintf(url, sizeof url, "file://%s", source);
     CHECK(http_download(h, url, to, &options, &e) == 0, "a file URL %s", e.text);
-    CHECK(strcmp(read_whole(to), "hello") == 0, "is copied");
+    CHECK(strcmp(content_of(to), "hello") == 0, "is copied");
     check_errors(h, to, source);
     http_free(h);
     http_free(NULL);
