@@ -7,6 +7,7 @@
 #include "spec/yaml.h"
 
 #include <math.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,10 +138,21 @@ static int read_file(struct config *c, struct settings *s, struct err *e)
     return 0;
 }
 
+/* A daemon or a container may run without HOME; the account still has one. */
+static const char *user_home(void)
+{
+    const char *home = getenv("HOME");
+    const struct passwd *account = home && *home ? NULL : getpwuid(getuid());
+
+    if (home && *home)
+        return home;
+    return account && account->pw_dir && *account->pw_dir ? account->pw_dir : ".";
+}
+
 /* Where the home is and who says so. */
 static enum config_origin find_home(struct config *c, const char *home)
 {
-    const char *from_environment = getenv("TRADEWIND_HOME"), *user = getenv("HOME");
+    const char *from_environment = getenv("TRADEWIND_HOME");
 
     if (home) {
         c->home = arena_dup(c->arena, home);
@@ -150,7 +162,7 @@ static enum config_origin find_home(struct config *c, const char *home)
         c->home = arena_dup(c->arena, from_environment);
         return CONFIG_ENVIRONMENT;
     }
-    c->home = arena_printf(c->arena, "%s/.tradewind", user && *user ? user : ".");
+    c->home = arena_printf(c->arena, "%s/.tradewind", user_home());
     return CONFIG_DEFAULT;
 }
 

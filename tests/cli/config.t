@@ -112,4 +112,11 @@ contains "$code $out" "\"file\": \"$scratch/?/config.yaml\"" "a home that is no 
 unset TRADEWIND_HOME
 HOME=$scratch/me run config show --origin
 check "without TRADEWIND_HOME: ~/.tradewind" grep -qE "^home: $scratch/me/.tradewind +default$" <<<"$out"
+account=$(getent passwd "$(id -u)" | cut -d: -f6)
+if [[ -n $account ]]; then
+    out=$(env -u HOME "$TRADEWIND" config show)
+    contains "$out" "home: $account/.tradewind" "without HOME: the account's, not the working directory"
+else
+    skip "without HOME: the account's" "this account has no home"
+fi
 done_testing
