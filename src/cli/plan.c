@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/plan_parts.h"
 #include "estimate/throughput.h"
@@ -88,6 +89,48 @@ static void print_warnings(const struct spec *spec)
                 spec->findings[i].text);
 }
 
+/* The region of this cloud that the name is likely a slip of; NULL when none is. */
+static const char *near_region(const struct catalog *c, const char *cloud, const char *region)
+{
+    const struct catalog_place *places = catalog_places(c);
+    size_t n = 0;
+    AUTO_MEM const char **names = mem_zero(catalog_n_places(c) + 1, sizeof *names);
+
+    for (size_t i = 0; i < catalog_n_places(c); i++)
+        if (!strcmp(catalog_text(c, places[i].cloud), cloud))
+            names[n++] = catalog_text(c, places[i].region);
+    return nearest(region, names, n);
+}
+
+static void warn_of_place(const struct cli_plan *p,
+                          const struct spec_stage *stage,
+                          const struct spec_input *input)
+{
+    const struct spec_place *at = &input->place;
+    const char *near = near_region(p->catalog, at->cloud, at->region);
+
+    fprintf(stderr, "%s:%zu: warning: stage %s: input \"%s\": the catalog has no offer at %s/%s: ",
+            p->spec->file, input->line, stage->name, input->from, at->cloud, at->region);
+    if (near)
+        fprintf(stderr, "did you mean %s/%s?\n", at->cloud, near);
+    else
+        fputs("moving it is priced by the general rows\n", stderr);
+}
+
+/* Data may lie where nothing is for sale; more often the region is misspelt. */
+static void warn_of_places(const struct cli_plan *p)
+{
+    for (size_t i = 0; i < p->spec->n_stages; i++) {
+        const struct spec_stage *stage = &p->spec->stages[i];
+        for (size_t j = 0; j < stage->n_inputs; j++) {
+            const struct spec_place *at = &stage->inputs[j].place;
+            if (at->cloud && at->region && strcmp(at->cloud, "local") != 0 &&
+                catalog_find_place(p->catalog, at->cloud, at->region) == SIZE_MAX)
+                warn_of_place(p, stage, &stage->inputs[j]);
+        }
+    }
+}
+
 static int open_all(struct cli_plan *p, const struct command_args *args, struct err *e)
 {
     const char *directory = command_value(args, "--catalog");
@@ -105,6 +148,7 @@ static int open_all(struct cli_plan *p, const struct command_args *args, struct 
     p->catalog = directory ? catalog_open_dir(directory, e) : catalog_open(p->config->home, e);
     if (!p->catalog)
         return -1;
+    warn_of_places(p);
     p->throughputs = throughputs_load(table ? table : p->config->throughputs, e);
     return p->throughputs ? 0 : -1;
 }

@@ -81,6 +81,23 @@ sub greedy
     like($text, qr/best single cloud \(aws\)/, 'but is compared with');
 }
 
+# Data may lie where nothing is for sale, but more often the region is misspelt.
+sub strange_places
+{
+    two_clouds();
+    my $read = sub {
+        pipeline('run: x', "inputs: [{from: 's3://b', size: 1, place: $_[0]}]");
+        return run(qw(plan pipeline.yaml --catalog catalog --json));
+    };
+    my ($code, undef, $err) = $read->('aws/r11');
+    is($code, 0, 'a region without offers may hold data');
+    is($err, "pipeline.yaml:2: warning: stage stage-1: input \"s3://b\": the catalog has no offer at "
+        . "aws/r11: did you mean aws/r1?\n", 'with a warning');
+    (undef, undef, $err) = $read->('aws/moon');
+    like($err, qr{no offer at aws/moon: moving it is priced by the general rows\n}, 'nothing is close');
+    is(($read->($_))[2], '', "no warning: $_") for qw(aws/r1 local aws);
+}
+
 sub human
 {
     two_clouds();
@@ -311,6 +328,7 @@ sub mistakes
 
 json();
 greedy();
+strange_places();
 human();
 infeasible();
 explains();
