@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define DEFAULT_SOLVE_LIMIT_S 10
+#define WARNING_MAX_BYTES 65536
 
 static const struct command_option options[] = {
     {"--objective", "cost|time|value|weighted:W",
@@ -108,13 +110,16 @@ static void warn_of_place(const struct cli_plan *p,
 {
     const struct spec_place *at = &input->place;
     const char *near = near_region(p->catalog, at->cloud, at->region);
+    AUTO_MEM char *advice = near ? mem_printf("did you mean %s/%s?", at->cloud, near)
+                                 : mem_dup("moving it is priced by the general rows");
+    AUTO_MEM char *line = mem_printf(
+        "%s:%zu: warning: stage %s: input \"%s\": the catalog has no offer at %s/%s: %s",
+        p->spec->file, input->line, stage->name, input->from, at->cloud, at->region, advice);
+    AUTO_CLEAR(buf) struct buf safe;
 
-    fprintf(stderr, "%s:%zu: warning: stage %s: input \"%s\": the catalog has no offer at %s/%s: ",
-            p->spec->file, input->line, stage->name, input->from, at->cloud, at->region);
-    if (near)
-        fprintf(stderr, "did you mean %s/%s?\n", at->cloud, near);
-    else
-        fputs("moving it is priced by the general rows\n", stderr);
+    buf_init(&safe, WARNING_MAX_BYTES);
+    text_put(&safe, line, SIZE_MAX, true);
+    fprintf(stderr, "%s\n", buf_str(&safe));
 }
 
 /* Data may lie where nothing is for sale; more often the region is misspelt. */

@@ -95,6 +95,8 @@ sub strange_places
         . "aws/r11: did you mean aws/r1?\n", 'with a warning');
     (undef, undef, $err) = $read->('aws/moon');
     like($err, qr{no offer at aws/moon: moving it is priced by the general rows\n}, 'nothing is close');
+    pipeline('run: x', 'inputs: [{from: "s3://b\e[31m", size: 1, place: aws/moon}]');
+    unlike((run(qw(plan pipeline.yaml --catalog catalog)))[2], qr{\e}, 'no escape reaches the terminal');
     is(($read->($_))[2], '', "no warning: $_") for qw(aws/r1 local aws);
 }
 
