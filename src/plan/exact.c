@@ -231,7 +231,7 @@ static void explore(struct search *s, struct domain *d, double known_bound)
 /* A pipeline has hundreds of sites a stage, of which a handful matter. The search runs on the
  * most promising ones; what it finds rules out nearly all others by bounds that are cheap to
  * have, and only what is left is searched again. */
-#define FEW_SITES 6
+#define FEW_SITES ((size_t)6)
 
 struct site_order {
     const double *bound;

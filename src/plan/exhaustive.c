@@ -47,11 +47,6 @@ static void collect(void *ctx, const struct choice *c)
     }
 }
 
-static int by_order(const void *a, const void *b, void *ctx)
-{
-    return model_compare_choices(ctx, a, b);
-}
-
 /* What the stages from 0 to depth must cost at least: compute with the inputs they cannot avoid,
  * and storage. */
 static int64_t least_cost(const struct enumeration *e, size_t depth)
@@ -113,9 +108,7 @@ int exhaustive_solve(const struct plan_problem *p,
     en.picks = mem_zero(p->n_stages, sizeof *en.picks);
     for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
         eligible_each(p, en.stage, NULL, 0, collect, &en);
-        if (en.n[en.stage] > 1) /* without a choice there is no array */
-            qsort_r(en.choices[en.stage], en.n[en.stage], sizeof **en.choices, by_order,
-                    (void *)(uintptr_t)p);
+        model_sort_picks(p, en.choices[en.stage], en.n[en.stage]);
     }
     out->found = false;
     if (!en.too_many)

@@ -153,6 +153,7 @@ void model_critical_path(const struct plan_problem *p,
 bool model_no_worse(const struct choice *a, const struct choice *b);
 /* Order of choices at equal cost and time: bytes of (cloud, region, type, market, zone). */
 int model_compare_choices(const struct plan_problem *p, const struct pick *a, const struct pick *b);
+void model_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n);
 
 /* ---- goal.c: what is being asked for ---- */
 

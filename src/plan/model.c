@@ -300,3 +300,22 @@ int model_compare_choices(const struct plan_problem *p, const struct pick *a, co
         return order;
     return a->choice->offer < b->choice->offer ? -1 : a->choice->offer > b->choice->offer;
 }
+
+struct pick_order {
+    const struct plan_problem *p;
+};
+
+static int by_order(const void *a, const void *b, void *ctx)
+{
+    const struct pick_order *o = ctx;
+
+    return model_compare_choices(o->p, a, b);
+}
+
+void model_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n)
+{
+    struct pick_order o = {p};
+
+    if (n > 1)
+        qsort_r(picks, n, sizeof *picks, by_order, &o);
+}

@@ -141,17 +141,6 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     return true;
 }
 
-struct order {
-    const struct plan_problem *p;
-};
-
-static int by_order(const void *a, const void *b, void *ctx)
-{
-    const struct order *o = ctx;
-
-    return model_compare_choices(o->p, a, b);
-}
-
 /* True when the candidate is part of a plan with the known totals. */
 static bool try_candidate(struct ties *t, size_t stage, const struct pick *candidate)
 {
@@ -198,14 +187,12 @@ static void choose_first(struct ties *t, size_t stage, const struct candidates *
 static void settle_stage(struct ties *t, size_t stage)
 {
     struct candidates list = {.ties = t, .stage = stage};
-    struct order order = {t->p};
     AUTO_MEM size_t *places = mem_zero(t->domain.n[stage], sizeof *places);
 
     for (size_t k = 0; k < t->domain.n[stage]; k++)
         places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
     eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
-    if (list.n > 1)
-        qsort_r(list.items, list.n, sizeof *list.items, by_order, &order);
+    model_sort_picks(t->p, list.items, list.n);
     choose_first(t, stage, &list);
     free(list.items);
     const struct pick *known = &t->known->picks[stage];
