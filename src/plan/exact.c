@@ -16,25 +16,6 @@
 /* Nodes that can only tie with the best plan are explored for their smaller time, up to this. */
 #define TIE_NODES 200
 
-/* Removes the sites that no wanted plan uses; returns how many. */
-static size_t thin_out(const struct search *s, const struct view *v, struct domain *d)
-{
-    size_t removed = 0;
-
-    for (size_t i = 0; i < v->frame->n_vars; i++) {
-        size_t stage = v->frame->vars[i].index, kept = 0;
-        for (size_t k = 0; k < d->n[stage]; k++) {
-            struct bound bounds[BOUNDS_MAX];
-            size_t n = view_site_bounds(v, i, k, bounds);
-            if (!target_hopeless(&s->target, bounds, n))
-                d->sites[stage][kept++] = d->sites[stage][k];
-        }
-        removed += d->n[stage] - kept;
-        d->n[stage] = kept;
-    }
-    return removed;
-}
-
 /* ---- solving a node ---- */
 
 enum node_state { NODE_DONE, NODE_BRANCH, NODE_STOPPED };
@@ -180,7 +161,7 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
             search_improve(s, d);
         if (not_worth_it(s, *bound))
             return NOT_WANTED;
-        bool again = thin_out(s, v, d) && round < ROUNDS_MAX;
+        bool again = view_thin(v, &s->target, d) && round < ROUNDS_MAX;
         if (!again && *bound >= search_best_value(s) && tune_time_is_proven(s, v))
             return NOT_WANTED;
         if (!again && !v->schedule->exact && max_work < VIEW_WORK_LARGE) {

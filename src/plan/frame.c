@@ -389,28 +389,6 @@ static int add_pairs(struct frame *f)
     return 0;
 }
 
-/* The edge with the most data: its level is likely the one that counts. */
-static size_t deciding_edge(const struct frame *f, const struct frame_var *v)
-{
-    const struct plan_problem *p = f->problem;
-    size_t best = v->first_edge;
-    double most = -1;
-
-    for (size_t e = v->first_edge; e < v->first_edge + v->stage->n_parents; e++) {
-        double size_gb = 0;
-        for (size_t i = 0; i < v->stage->n_datasets; i++) {
-            const struct dataset *d = &p->datasets[v->stage->datasets[i]];
-            if (d->producer == f->vars[f->edges[e].from].index)
-                size_gb += d->size_gb;
-        }
-        if (size_gb > most) {
-            most = size_gb;
-            best = e;
-        }
-    }
-    return best;
-}
-
 static bool pairs_fit(const struct frame *f)
 {
     for (size_t e = 0; e < f->n_edges; e++)
@@ -438,7 +416,9 @@ static int add_states(struct frame *f, bool coarse)
     for (size_t i = 0; i < f->n_vars; i++) {
         struct frame_var *v = &f->vars[i];
         size_t n_parents = v->stage->n_parents, n = 0;
-        v->deciding = n_parents ? deciding_edge(f, v) : NONE;
+        /* The level of the largest producer is likely the one that counts. */
+        v->deciding =
+            v->first_edge + (n_parents ? model_largest_producer(f->problem, v->stage) : 0);
         /* With one producer that is still there when it is eliminated, a stage can look its level
          * up; otherwise it must carry it. */
         bool must_carry =

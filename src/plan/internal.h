@@ -148,6 +148,9 @@ void model_critical_path(const struct plan_problem *p,
                          int layer,
                          bool *on_path);
 
+/* Which of stage->parents sends the most data; NONE without parents. */
+size_t model_largest_producer(const struct plan_problem *p, const struct pstage *stage);
+
 /* In price, preemptions and run time: then its cost and time are no larger at the same site,
  * however long the inputs take. */
 bool model_no_worse(const struct choice *a, const struct choice *b);

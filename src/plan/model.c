@@ -301,6 +301,24 @@ int model_compare_choices(const struct plan_problem *p, const struct pick *a, co
     return a->choice->offer < b->choice->offer ? -1 : a->choice->offer > b->choice->offer;
 }
 
+size_t model_largest_producer(const struct plan_problem *p, const struct pstage *stage)
+{
+    size_t best = NONE;
+    double most = -1;
+
+    for (size_t i = 0; i < stage->n_parents; i++) {
+        double size_gb = 0;
+        for (size_t k = 0; k < stage->n_datasets; k++)
+            if (p->datasets[stage->datasets[k]].producer == stage->parents[i])
+                size_gb += p->datasets[stage->datasets[k]].size_gb;
+        if (size_gb > most) {
+            most = size_gb;
+            best = i;
+        }
+    }
+    return best;
+}
+
 struct pick_order {
     const struct plan_problem *p;
 };

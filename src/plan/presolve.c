@@ -40,24 +40,6 @@ struct presolve {
 
 /* ---- the forest ---- */
 
-static size_t largest_producer(const struct plan_problem *p, const struct pstage *stage)
-{
-    size_t best = NONE;
-    double most = -1;
-
-    for (size_t i = 0; i < stage->n_parents; i++) {
-        double size_gb = 0;
-        for (size_t k = 0; k < stage->n_datasets; k++)
-            if (p->datasets[stage->datasets[k]].producer == stage->parents[i])
-                size_gb += p->datasets[stage->datasets[k]].size_gb;
-        if (size_gb > most) {
-            most = size_gb;
-            best = stage->parents[i];
-        }
-    }
-    return best;
-}
-
 /* A reader's part of a dataset that others may read at the same place: see frame.c. */
 static double part_of(const struct dataset *d, int64_t microusd)
 {
@@ -93,7 +75,8 @@ static void add_node(struct presolve *x, size_t stage)
 
     n->n = x->domain->n[stage];
     n->sites = mem_zero(n->n, sizeof *n->sites);
-    n->parent = largest_producer(x->p, &x->p->stages[stage]);
+    size_t largest = model_largest_producer(x->p, &x->p->stages[stage]);
+    n->parent = largest == NONE ? NONE : x->p->stages[stage].parents[largest];
     for (size_t k = 0; k < n->n; k++) {
         n->sites[k].place = x->p->stages[stage].sites[x->domain->sites[stage][k]].place;
         n->sites[k].class = x->classes->of_place[n->sites[k].place];

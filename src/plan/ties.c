@@ -241,16 +241,7 @@ static bool thin_out(struct ties *t)
     if (!keep_pass(t, 0) || !keep_pass(t, (double)INFINITY) ||
         (t->known->lambda > 0 && !keep_pass(t, t->known->lambda)))
         return false;
-    for (size_t i = 0; i < t->p->n_stages; i++) {
-        size_t stage = t->view.frame->vars[i].index, kept = 0;
-        for (size_t k = 0; k < t->domain.n[stage]; k++) {
-            struct bound bounds[BOUNDS_MAX];
-            size_t n = view_site_bounds(&t->view, i, k, bounds);
-            if (!target_hopeless(&t->target, bounds, n))
-                t->domain.sites[stage][kept++] = t->domain.sites[stage][k];
-        }
-        t->domain.n[stage] = kept;
-    }
+    view_thin(&t->view, &t->target, &t->domain);
     return true;
 }
 

@@ -137,3 +137,21 @@ size_t view_site_bounds(const struct view *v, size_t var, size_t site, struct bo
     }
     return v->n_passes;
 }
+
+size_t view_thin(const struct view *v, const struct target *target, struct domain *d)
+{
+    size_t removed = 0;
+
+    for (size_t i = 0; i < v->frame->n_vars; i++) {
+        size_t stage = v->frame->vars[i].index, kept = 0;
+        for (size_t k = 0; k < d->n[stage]; k++) {
+            struct bound bounds[BOUNDS_MAX];
+            size_t n = view_site_bounds(v, i, k, bounds);
+            if (!target_hopeless(target, bounds, n))
+                d->sites[stage][kept++] = d->sites[stage][k];
+        }
+        removed += d->n[stage] - kept;
+        d->n[stage] = kept;
+    }
+    return removed;
+}

@@ -65,5 +65,7 @@ void view_mix_path(struct view *v, const struct pick *picks, size_t nth);
 size_t view_bounds(const struct view *v, struct bound *out);
 /* The same for the plans with that site of that variable. */
 size_t view_site_bounds(const struct view *v, size_t var, size_t site, struct bound *out);
+/* Removes from the view's domain the sites that no wanted plan uses; returns how many. */
+size_t view_thin(const struct view *v, const struct target *target, struct domain *d);
 
 #endif
