@@ -40,13 +40,15 @@ static bool has_accelerator(const struct spec_resources *r,
     return false;
 }
 
-static bool region_allowed(const struct plan_world *w,
-                           const struct spec_resources *r,
-                           const char *cloud,
-                           const char *region)
+static bool region_asked(const struct plan_world *w,
+                         const struct spec_resources *r,
+                         const char *region)
 {
-    if (!same_or_any(r->region, region) || !same_or_any(w->region, region))
-        return false;
+    return same_or_any(r->region, region) && same_or_any(w->region, region);
+}
+
+static bool region_configured(const struct plan_world *w, const char *cloud, const char *region)
+{
     for (size_t i = 0; i < w->config->n_regions; i++) {
         const struct config_regions *only = &w->config->regions[i];
         if (strcasecmp(only->cloud, cloud))
@@ -96,6 +98,7 @@ bool eligible_kind_meets(const struct plan_world *w,
         return same_cloud_or_any(r->cloud, catalog_text(c, k->cloud)) &&
                same_cloud_or_any(w->cloud, catalog_text(c, k->cloud));
     case IN_REGION:
+    case CONFIGURED:
     case IN_ZONE:
     case FOR_SALE:
     case WITHIN_HOURLY:
@@ -127,7 +130,9 @@ bool eligible_offer_meets(const struct plan_world *w,
 
     switch (condition) {
     case IN_REGION:
-        return region_allowed(w, r, catalog_text(c, place->cloud), catalog_text(c, place->region));
+        return region_asked(w, r, catalog_text(c, place->region));
+    case CONFIGURED:
+        return region_configured(w, catalog_text(c, place->cloud), catalog_text(c, place->region));
     case IN_ZONE:
         return same_or_any(r->zone, catalog_text(c, o->zone));
     case FOR_SALE:
@@ -159,7 +164,9 @@ bool eligible_is_asked(const struct plan_world *w, const struct spec_resources *
     case IN_CLOUD:
         return r->cloud || w->cloud;
     case IN_REGION:
-        return r->region || w->region || w->config->n_regions;
+        return r->region || w->region;
+    case CONFIGURED:
+        return w->config->n_regions > 0;
     case IN_ZONE:
         return r->zone != NULL;
     case FOR_SALE:
@@ -201,9 +208,12 @@ static void filter_init(struct filter *f,
         f->names[i] = names_same_as(p->names, w->catalog, r->accelerators[i].name);
     for (int i = 0; i < CONDITIONS; i++)
         f->asked[i] = eligible_is_asked(w, r, (enum condition)i);
-    for (size_t i = 0; i < n; i++)
-        f->place_allowed[i] = region_allowed(w, r, catalog_text(w->catalog, places[i].cloud),
-                                             catalog_text(w->catalog, places[i].region));
+    for (size_t i = 0; i < n; i++) {
+        const char *region = catalog_text(w->catalog, places[i].region);
+        f->place_allowed[i] =
+            region_asked(w, r, region) &&
+            region_configured(w, catalog_text(w->catalog, places[i].cloud), region);
+    }
 }
 
 static void filter_clear(struct filter *f)

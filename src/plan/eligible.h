@@ -12,6 +12,7 @@ enum condition {
     HAS_MEMORY,
     IN_CLOUD,
     IN_REGION,
+    CONFIGURED, /* in a region that the configuration file allows */
     IN_ZONE,
     FOR_SALE,
     WITHIN_HOURLY,

@@ -22,12 +22,10 @@ static void describe_range(struct buf *b, const char *what, const struct spec_ra
 
 static void describe_two(struct buf *b, const char *what, const char *own, const char *flag)
 {
-    if (own && flag && strcmp(own, flag))
+    if (own && flag && strcmp(own, flag) != 0)
         buf_printf(b, "%s both %s and %s", what, own, flag);
-    else if (own || flag)
-        buf_printf(b, "%s %s", what, own ? own : flag);
     else
-        buf_printf(b, "a %s that the configuration allows", what);
+        buf_printf(b, "%s %s", what, own ? own : flag);
 }
 
 static void describe(struct buf *b,
@@ -58,6 +56,9 @@ static void describe(struct buf *b,
         break;
     case IN_REGION:
         describe_two(b, "region", r->region, w->region);
+        break;
+    case CONFIGURED:
+        buf_printf(b, "a region that %s allows (clouds.*.regions)", w->config->file);
         break;
     case IN_ZONE:
         buf_printf(b, "zone %s", r->zone);
@@ -192,6 +193,7 @@ static double distance_of(const struct instead *in,
     case HAS_TYPE:
     case IN_CLOUD:
     case IN_REGION:
+    case CONFIGURED:
     case IN_ZONE:
     case FOR_SALE:
     case CONDITIONS:
@@ -222,6 +224,7 @@ static char *what_it_has(const struct instead *in,
     case IN_CLOUD:
         return mem_dup(catalog_text(c, k->cloud));
     case IN_REGION:
+    case CONFIGURED:
         return mem_printf("%s/%s", catalog_text(c, place->cloud), catalog_text(c, place->region));
     case IN_ZONE:
         return mem_dup(catalog_text(c, o->zone));
@@ -315,33 +318,36 @@ static void list_nearest(const struct instead *in, struct buf *out)
             buf_printf(out, "%s%s", shown++ ? ", " : "", texts[i]);
 }
 
-static void explain_alternative(const struct plan_world *w,
-                                const struct spec_resources *r,
-                                struct buf *out)
+/* The first condition that no offer meets together with those before it; CONDITIONS when some
+ * offer meets them all. */
+static enum condition first_failing(const struct plan_world *w, const struct spec_resources *r)
 {
-    struct instead in = {.world = w, .resources = r};
     int failed = 0;
-    bool first = true;
 
     while (failed < CONDITIONS && each_meeting(w, r, failed + 1, stop_at_first, NULL))
         failed++;
-    if (failed == CONDITIONS) {
-        buf_puts(out, "the estimate covers none of the offers that fit; add their accelerator or "
-                      "instance type to it");
-        return;
-    }
+    return (enum condition)failed;
+}
+
+static void explain_alternative(const struct plan_world *w,
+                                const struct spec_resources *r,
+                                enum condition failed,
+                                struct buf *out)
+{
+    struct instead in = {.world = w, .resources = r, .failed = failed};
+    bool first = true;
+
     buf_puts(out, "no offer ");
-    for (int i = 0; i < failed; i++)
-        if (i != FOR_SALE && eligible_is_asked(w, r, (enum condition)i)) {
+    for (enum condition i = 0; i < failed; i++)
+        if (i != FOR_SALE && eligible_is_asked(w, r, i)) {
             buf_puts(out, first ? "with " : ", ");
-            describe(out, w, r, (enum condition)i);
+            describe(out, w, r, i);
             first = false;
         }
     buf_puts(out, first ? "has " : " has ");
-    describe(out, w, r, (enum condition)failed);
-    in.failed = (enum condition)failed;
+    describe(out, w, r, failed);
     in.unknown_name = failed == HAS_ACCELERATOR && !any_of_that_name(&in);
-    each_meeting(w, r, failed, collect, &in);
+    each_meeting(w, r, (int)failed, collect, &in);
     if (in.n) {
         buf_puts(out, "; nearest: ");
         list_nearest(&in, out);
@@ -351,13 +357,43 @@ static void explain_alternative(const struct plan_world *w,
     free(in.items);
 }
 
+/* Offers fit, but the estimate says nothing about any of them. */
+static int explain_estimate(const struct plan_problem *p, const struct spec_stage *s, struct err *e)
+{
+    const struct catalog *c = p->world.catalog;
+    const struct spec_estimate *estimate = &s->estimate;
+    AUTO_CLEAR(buf) struct buf names;
+    AUTO_MEM const char **listed = mem_zero(catalog_n_kinds(c), sizeof *listed);
+    const char *close = NULL;
+
+    buf_init(&names, 200);
+    for (size_t i = 0; i < catalog_n_kinds(c); i++)
+        listed[i] = catalog_text(c, catalog_kinds(c)[i].accelerator);
+    for (size_t i = 0; i < estimate->n_rates; i++) {
+        buf_printf(&names, "%s%s", i ? ", " : "", estimate->rates[i].name);
+        if (!close)
+            close = nearest(estimate->rates[i].name, listed, catalog_n_kinds(c));
+    }
+    if (close)
+        buf_printf(&names, "; did you mean %s?", close);
+    return err_set(e, ERR_USAGE,
+                   "%s:%zu: stage '%s': the estimate covers none of the offers that fit (it is for "
+                   "%s); add their accelerator or instance type to it",
+                   p->world.spec->file, estimate->line ? estimate->line : s->line, s->name,
+                   names.len ? buf_str(&names) : "accelerators of the model's table");
+}
+
 int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e)
 {
     const struct spec_stage *s = p->stages[stage].spec;
     AUTO_CLEAR(buf) struct buf why;
 
+    for (size_t i = 0; i < s->n_alternatives; i++)
+        if (first_failing(&p->world, &s->alternatives[i]) == CONDITIONS)
+            return explain_estimate(p, s, e);
     buf_init(&why, 4000);
-    explain_alternative(&p->world, &s->alternatives[0], &why);
+    explain_alternative(&p->world, &s->alternatives[0],
+                        first_failing(&p->world, &s->alternatives[0]), &why);
     if (s->n_alternatives > 1)
         buf_printf(&why, " (and nothing in the other %zu alternatives)", s->n_alternatives - 1);
     return err_set(e, ERR_USAGE, "%s:%zu: stage '%s': %s", p->world.spec->file,

@@ -91,6 +91,7 @@ struct plan_problem {
     struct arena *arena;
     struct plan_world world;
     struct name_index *names; /* names.h */
+    struct classes *classes;  /* classes.h: of all places that some stage has a site at */
     struct pstage *stages;
     size_t n_stages;
     struct dataset *datasets;

@@ -131,25 +131,50 @@ static bool extreme(const struct question *q, enum spec_objective objective, str
     return s.found;
 }
 
-static const char *first_stage_without_site(const struct question *q)
+static bool every_stage_has_a_site(const struct question *q)
 {
     for (size_t s = 0; s < q->p->n_stages; s++)
         if (!q->domain.n[s])
-            return q->p->stages[s].spec->name;
+            return false;
+    return true;
+}
+
+/* An input of the stage that no place at all can be reached from, or NULL. */
+static const char *stuck_input(const struct plan_problem *p, const struct pstage *stage)
+{
+    for (size_t i = 0; i < stage->n_datasets; i++) {
+        const struct dataset *d = &p->datasets[stage->datasets[i]];
+        bool stuck = d->producer == NONE;
+        for (size_t k = 0; k < catalog_n_places(p->world.catalog) && stuck; k++)
+            stuck = d->microusd[k] == NEVER;
+        if (stuck)
+            return d->from;
+    }
     return NULL;
 }
 
 static void explain_no_plan(const struct question *q, struct plan_answer *a)
 {
-    const char *homeless = first_stage_without_site(q);
+    size_t homeless = 0;
 
-    if (homeless)
-        snprintf(a->reason, sizeof a->reason,
-                 "stage '%s' has no offer in a place that its inputs can reach", homeless);
-    else
+    while (homeless < q->p->n_stages && q->domain.n[homeless])
+        homeless++;
+    if (homeless == q->p->n_stages) {
         snprintf(a->reason, sizeof a->reason,
                  "no combination of places works: between the stages' places the transfer table "
                  "has no row for the data, or a stage would take over ten years");
+        return;
+    }
+    const struct pstage *stage = &q->p->stages[homeless];
+    const char *stuck = stuck_input(q->p, stage);
+    if (stuck)
+        snprintf(a->reason, sizeof a->reason,
+                 "stage '%s' cannot get its input %.200s: the transfer table has no row that lets "
+                 "data leave its place",
+                 stage->spec->name, stuck);
+    else
+        snprintf(a->reason, sizeof a->reason,
+                 "stage '%s' has no offer in a place that its inputs can reach", stage->spec->name);
 }
 
 /* "$38.13", or with every digit where that would read like the other amount. */
@@ -162,6 +187,16 @@ static const char *amount_text(int64_t microusd, int64_t other, char out[static 
     return out;
 }
 
+/* "2 m 40 s", or in seconds where that would read like the other time. */
+static const char *span_text(double seconds, double other, char out[static 32])
+{
+    char rival[32];
+
+    if (strcmp(time_text(seconds, out), time_text(other, rival)) == 0 && seconds != other)
+        snprintf(out, 32, "%.3f s", seconds);
+    return out;
+}
+
 /* Which limit is in the way; the points say what there is. */
 static void explain_infeasible(const struct question *q, struct plan_answer *a)
 {
@@ -171,7 +206,7 @@ static void explain_infeasible(const struct question *q, struct plan_answer *a)
     char money[2][32], time[2][32];
 
     a->status = PLAN_INFEASIBLE;
-    a->has_points = !first_stage_without_site(q) && extreme(q, SPEC_COST, &a->cheapest) &&
+    a->has_points = every_stage_has_a_site(q) && extreme(q, SPEC_COST, &a->cheapest) &&
                     extreme(q, SPEC_TIME, &a->fastest);
     if (!a->has_points) {
         explain_no_plan(q, a);
@@ -179,8 +214,8 @@ static void explain_infeasible(const struct question *q, struct plan_answer *a)
     }
     amount_text(has_budget ? budget : 0, a->cheapest.cost_microusd, money[0]);
     amount_text(a->cheapest.cost_microusd, budget, money[1]);
-    time_text(has_deadline ? g->deadline_s : 0, time[0]);
-    time_text(a->fastest.time_s, time[1]);
+    span_text(has_deadline ? g->deadline_s : 0, a->fastest.time_s, time[0]);
+    span_text(a->fastest.time_s, g->deadline_s, time[1]);
     bool too_slow = has_deadline && a->fastest.time_s * NS_PER_S > (double)q->goal.deadline_ns;
     if (has_budget && a->cheapest.cost_microusd > budget)
         snprintf(a->reason, sizeof a->reason, "the budget of %s: the cheapest plan costs %s",

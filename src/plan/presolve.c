@@ -33,7 +33,7 @@ struct node {
 struct presolve {
     const struct plan_problem *p;
     const struct domain *domain;
-    struct classes *classes;
+    const struct classes *classes;
     struct node *nodes;
     size_t **site_at; /* per stage and catalog place: position in the domain, or NONE */
 };
@@ -92,16 +92,12 @@ struct presolve *presolve_new(const struct plan_problem *p, const struct domain 
 {
     struct presolve *x = mem_zero(1, sizeof *x);
     size_t n_places = catalog_n_places(p->world.catalog);
-    AUTO_MEM bool *used = mem_zero(n_places, sizeof *used);
 
     x->p = p;
     x->domain = d;
     x->nodes = mem_zero(p->n_stages, sizeof *x->nodes);
     x->site_at = mem_zero(p->n_stages, sizeof *x->site_at);
-    for (size_t s = 0; s < p->n_stages; s++)
-        for (size_t k = 0; k < d->n[s]; k++)
-            used[p->stages[s].sites[d->sites[s][k]].place] = true;
-    x->classes = classes_new(p->world.catalog, used);
+    x->classes = p->classes;
     for (size_t s = 0; s < p->n_stages; s++) {
         x->site_at[s] = mem_zero(n_places, sizeof **x->site_at);
         memset(x->site_at[s], 0xff, n_places * sizeof **x->site_at); /* NONE */
@@ -124,7 +120,6 @@ void presolve_free(struct presolve *x)
     }
     free(x->site_at);
     free(x->nodes);
-    classes_free(x->classes);
     free(x);
 }
 

@@ -1,6 +1,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "plan/classes.h"
 #include "plan/internal.h"
 #include "plan/names.h"
 
@@ -316,6 +317,16 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
     return col.n_eligible ? 0 : eligible_explain_none(p, s, e);
 }
 
+static void classify_places(struct plan_problem *p)
+{
+    AUTO_MEM bool *used = mem_zero(catalog_n_places(p->world.catalog), sizeof *used);
+
+    for (size_t s = 0; s < p->n_stages; s++)
+        for (size_t k = 0; k < p->stages[s].n_sites; k++)
+            used[p->stages[s].sites[k].place] = true;
+    p->classes = classes_new(p->world.catalog, used);
+}
+
 struct plan_problem *plan_problem_new(const struct plan_world *world,
                                       struct guess_list *guesses,
                                       struct err *e)
@@ -340,6 +351,7 @@ struct plan_problem *plan_problem_new(const struct plan_world *world,
     for (size_t s = 0; s < p->n_stages; s++)
         if (collect_sites(p, s, e) < 0)
             return NULL;
+    classify_places(p);
     return TAKE(p);
 }
 
@@ -348,6 +360,7 @@ void plan_problem_free(struct plan_problem *p)
     if (!p)
         return;
     name_index_free(p->names);
+    classes_free(p->classes);
     arena_free(p->arena);
     free(p);
 }

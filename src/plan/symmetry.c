@@ -12,7 +12,8 @@
 struct symmetry {
     const struct plan_problem *p;
     const struct domain *d;
-    struct classes *classes;
+    const struct classes *classes;
+    const bool *used;         /* places of the domain */
     const struct site **site; /* [stage * n_places + place], NULL where the domain has none */
     size_t n_places;
 };
@@ -84,7 +85,7 @@ static void find_covered(const struct symmetry *y, bool *covered)
 
     for (size_t place = 0; place < y->n_places; place++) {
         size_t class = y->classes->of_place[place];
-        if (class == SIZE_MAX)
+        if (!y->used[place])
             continue;
         for (size_t i = 0; i < n[class] && !covered[place]; i++)
             covered[place] =
@@ -113,10 +114,10 @@ void symmetry_drop(const struct plan_problem *p, struct domain *d)
             used[site->place] = true;
             y.site[s * y.n_places + site->place] = site;
         }
-    y.classes = classes_new(p->world.catalog, used);
+    y.classes = p->classes;
+    y.used = used;
     find_covered(&y, covered);
     for (size_t s = 0; s < p->n_stages; s++)
         domain_keep(p, d, s, not_covered, covered);
-    classes_free(y.classes);
     free(y.site);
 }

@@ -27,7 +27,7 @@ bool view_open(struct view *v,
                         .pairs = v->frame->pairs,
                         .n_pairs = v->frame->n_pairs};
     v->schedule = net_schedule_new(&shape, v->frame->order, max_work, v->arena);
-    *too_large = !v->path_weight || !v->schedule;
+    *too_large = !v->path_weight || !v->schedule || v->schedule->work > VIEW_WORK_TOTAL;
     return !*too_large;
 }
 

@@ -12,6 +12,8 @@
 #define VIEW_WORK_SMALL ((size_t)100000)
 #define VIEW_WORK_STEP 10
 #define VIEW_WORK_LARGE ((size_t)10000000)
+/* All eliminations of a pass together: a few tenths of a second. */
+#define VIEW_WORK_TOTAL ((size_t)60000000)
 
 /* One weighing: cost + lambda * time, the time of each stage carrying its path weight. */
 struct pass {
