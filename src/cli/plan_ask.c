@@ -5,8 +5,12 @@
 #include "estimate/throughput.h"
 
 #include <stdint.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The single-cloud plans stand beside the answer: they must not make anybody wait for it. */
+#define SINGLES_LIMIT_S 2.0
 
 #define SCRATCH_MAX_BYTES (16u << 20)
 #define LEAST_SHARE_S 0.1
@@ -164,7 +168,7 @@ int cli_plan_ask_singles(struct cli_plan *p, struct err *e)
     size_t n, cap = 0;
     const size_t *places = plan_stage_places(p->problem, 0, &n);
     const char *last = "";
-    double end_s = time_monotonic_s() + p->solve_limit_s;
+    double end_s = time_monotonic_s() + fmin(p->solve_limit_s, SINGLES_LIMIT_S);
 
     /* Places are sorted by cloud, so each cloud of the first stage comes by once. */
     for (size_t i = 0; i < n; i++) {
