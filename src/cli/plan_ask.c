@@ -4,8 +4,8 @@
 #include "base/time.h"
 #include "estimate/throughput.h"
 
-#include <stdint.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
