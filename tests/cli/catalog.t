@@ -56,6 +56,8 @@ is "$(types --cloud east --sort memory)" "m.small m.small g.one m.big" "list: by
 is "$(types --cloud east --sort cpus)" "m.small m.small g.one m.big" "list: by vCPUs"
 is "$(types --cloud east --sort accelerators)" "m.small m.small m.big g.one" \
     "list: by accelerators, none first; equal ones by place"
+is "$(types --cloud east --sort spot)" "m.small m.small g.one m.big" \
+    "list: by spot price, what has none last"
 is "$(types --cloud east --sort place)" "g.one m.small m.small m.big" "list: by place"
 is "$(types --cloud east --region e2)" "m.big" "list: one region"
 is "$(types --cloud east --cpus 2)" "m.small m.small" "list: exactly 2 vCPUs"
@@ -108,6 +110,8 @@ east/e1/e1-a   \$0.1000  \$0.0300" "show: one type in all its places"
 is "$(field '[o["zone"] for o in d]' catalog show --json m.small)" "['e1-b', 'e1-a']" \
     "show: as JSON"
 fails 3 'no instance type "m.smal"; did you mean "m.small"?' catalog show m.smal
+fails 3 'no instance type "zzzzzzzzzzzz"; `tradewind catalog list` lists them' catalog show zzzzzzzzzzzz
+contains "$("$TRADEWIND" catalog show g.one)" ", 1 x " "show: accelerators"
 fails 2 'TYPE' catalog show
 
 is "$(field '[(c["cloud"], c["regions"], c["kinds"], c["offers"], c["priced_on_demand"], c["priced_spot"]) for c in d["clouds"] if c["cloud"] in ("east", "west")]' catalog info --json)" \

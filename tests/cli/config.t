@@ -70,6 +70,7 @@ fails 2 'is text, not a map' config set plan.boot_s.aws 5
 fails 2 'no setting is named "kitchen"' config get kitchen
 fails 3 'limits.jobs_per_user is not set' config get limits.jobs_per_user
 fails 2 'an operand is missing' config set plan.boot_s
+fails 2 'a value has at most 65536 bytes' config set store "dir:$(printf '%065600d' 0)"
 is "$(<"$file")" "$before" "what is refused changes nothing"
 
 printf 'plan:\n  boot_z: 3\n' >"$file"

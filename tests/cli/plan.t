@@ -222,6 +222,8 @@ sub what_if
     fails("--what-if $_", 2, $wrong{$_}, '--what-if', $_) for sort keys %wrong;
     fails('an unknown stage', 3, 'no stage "q"', '--what-if', 'q.place=aws/r1');
     fails('an unknown place', 3, 'aws/r7', '--what-if', 'b.place=aws/r7');
+    (undef, $p) = answer('--max-hourly', '4', '--what-if', 'b.place=gcp/z1');
+    is($p->{what_if}[0]{reason}, 'no offer there fits the stage', 'a place without an offer for it');
 }
 
 sub xml_is_well_formed

@@ -107,4 +107,5 @@ while read -r line; do
     is "$code:$out" "0:line.yaml: valid, 1 stage, 0 warnings" "documented: $line"
 done <fields
 check "there are such fields" test "$(wc -l <fields)" -ge 25
+fails 2 'not-there.yaml: No such file' plan --check not-there.yaml
 done_testing

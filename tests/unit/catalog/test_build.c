@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "catalog/intern.h"
 #include "fixture.h"
 #include "tap.h"
@@ -201,6 +202,40 @@ static void check_refusals(void)
     }
 }
 
+static void check_limits(void)
+{
+    static const struct catalog_transfer_row transfer = {.usd_per_gb = 1};
+    static const struct catalog_storage_row storage_row = {.usd_per_gb_month = 1};
+    AUTO(catalog_rows) struct catalog_rows *rows = catalog_rows_new();
+    struct err e = {0};
+    size_t n = 0;
+
+    while (catalog_rows_put_transfer(rows, &transfer, &e) == 0)
+        n++;
+    CHECK(n == 500000 && e.kind == ERR_USAGE, "%s", e.text);
+    for (n = 0; catalog_rows_put_storage(rows, &storage_row, &e) == 0;)
+        n++;
+    CHECK(n == 100000 && e.kind == ERR_USAGE, "%s", e.text);
+}
+
+/* A transfer price for every pair of places is kept, so their number has a limit. */
+static void check_places_limit(void)
+{
+    for (unsigned n = 2048; n <= 2049; n++) {
+        AUTO_CLEAR(buf) struct buf rows;
+        struct err e = {0};
+        buf_init(&rows, 1 << 20);
+        for (unsigned i = 0; i < n; i++)
+            buf_printf(&rows, "a,r%u,,t,1,1,,,,1,,\n", i);
+        AUTO(catalog) struct catalog *c = fixture(buf_str(&rows), "", "", &e);
+        if (n == 2048)
+            CHECK(c && catalog_n_places(c) == n, "2048 regions %s", e.text);
+        else
+            CHECK(!c && e.kind == ERR_USAGE && strstr(e.text, "2049 regions, more than 2048"), "%s",
+                  e.text);
+    }
+}
+
 /* Names from outside may fill the table of texts anywhere; the catalog is then refused. */
 static void check_full(void)
 {
@@ -238,5 +273,7 @@ int main(void)
     check_kind_fields();
     check_refusals();
     check_full();
+    check_limits();
+    check_places_limit();
     return TAP_DONE();
 }

@@ -88,6 +88,7 @@ static void check_damage(void)
     CHECK(whole, "for good");
     catalog_free(whole);
     CHECK(truncate(path("gen-8/snapshot"), 100) == 0 && in_use(&e) == 3, "a cut one too");
+    CHECK(truncate(path("gen-8/snapshot"), 0) == 0 && in_use(&e) == 3, "and an empty one");
     unlink(path("gen-8/snapshot"));
     CHECK(in_use(&e) == 3 && exists("gen-8/snapshot"), "and a missing one");
     overwrite("gen-8/snapshot", 8, "\x63");

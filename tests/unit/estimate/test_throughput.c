@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/err.h"
 #include "estimate/throughput.h"
 #include "tap.h"
@@ -188,6 +189,20 @@ static void bad_tables(void)
           e.text);
 }
 
+static void too_many_rows(void)
+{
+    AUTO_CLEAR(buf) struct buf text;
+    struct err e = {0};
+
+    buf_init(&text, 1 << 20);
+    buf_puts(&text, "model,batch_size,V100\n");
+    for (int i = 0; i <= 20000; i++)
+        buf_printf(&text, "m%d,1,2\n", i);
+    AUTO(throughputs) struct throughputs *t = load_text(buf_str(&text), &e);
+    CHECK(!t && e.kind == ERR_USAGE && strstr(e.text, ":20002: the table is too large"),
+          "20,001 rows: %s", e.text);
+}
+
 int main(void)
 {
     builtin_figures();
@@ -195,5 +210,6 @@ int main(void)
     user_table();
     one_user_row_is_no_guess();
     bad_tables();
+    too_many_rows();
     return TAP_DONE();
 }

@@ -1,3 +1,5 @@
+#include "base/auto.h"
+#include "base/buf.h"
 #include "load.h"
 
 static const double inf = (double)INFINITY;
@@ -187,6 +189,27 @@ static void warnings(void)
     }
 }
 
+/* 257 entries behind this beginning are one too many. */
+static void too_many_alternatives(void)
+{
+    static const struct {
+        const char *begin, *entry, *end;
+    } cases[] = {
+        {"resources:\n  accelerators: [", "A100, ", "L4]\n"},
+        {"resources:\n  any_of: [", "{cpus: 2}, ", "{cpus: 4}]\n"},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        AUTO_CLEAR(buf) struct buf text;
+        buf_init(&text, 1 << 16);
+        buf_puts(&text, cases[i].begin);
+        for (int n = 0; n < 256; n++)
+            buf_puts(&text, cases[i].entry);
+        buf_puts(&text, cases[i].end);
+        check_refused(&(struct refused){buf_str(&text), 2, "more than 256 alternatives"});
+    }
+}
+
 int main(void)
 {
     static const struct refused bad[] = {
@@ -230,6 +253,7 @@ int main(void)
     };
 
     single_forms();
+    too_many_alternatives();
     alternatives();
     inherited();
     warnings();
