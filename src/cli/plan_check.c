@@ -28,40 +28,25 @@ static int write_findings(
     return json_write(out, root, e);
 }
 
-static int report(const char *path,
-                  const struct spec *spec,
-                  const struct spec_finding *f,
-                  size_t n,
-                  bool json,
-                  FILE *out,
-                  struct err *e)
-{
-    if (json)
-        return write_findings(f, n, spec != NULL, out, e);
-    print_findings(path, f, n, out);
-    if (spec)
-        fprintf(out, "%s: valid, %zu stage%s, %zu warning%s\n", path, spec->n_stages,
-                spec->n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
-    return 0;
-}
-
 int cli_plan_check(const char *path, bool json, FILE *out, struct err *e)
 {
-    struct spec_finding *findings = NULL;
-    size_t n = 0;
-    struct err why = {0};
-    AUTO(spec) struct spec *spec = spec_load(path, &findings, &n, &why);
-    int result;
+    struct spec_finding *refused = NULL;
+    size_t n_refused = 0;
+    AUTO(spec) struct spec *spec = spec_load(path, &refused, &n_refused, e);
+    const struct spec_finding *findings = spec ? spec->findings : refused;
+    size_t n = spec ? spec->n_findings : n_refused;
+    int result = spec ? 0 : err_exit_code(ERR_USAGE);
 
-    if (spec) {
-        result = report(path, spec, spec->findings, spec->n_findings, json, out, e);
-    } else if (n > 0) {
-        result = report(path, NULL, findings, n, json, out, e);
-        result = result < 0 ? result : err_exit_code(ERR_USAGE);
-    } else { /* the file could not be read at all */
-        *e = why;
-        result = -1;
+    if (!spec && n == 0) /* the file could not be read at all */
+        return -1;
+    if (json) {
+        result = write_findings(findings, n, spec != NULL, out, e) < 0 ? -1 : result;
+    } else {
+        print_findings(path, findings, n, out);
+        if (spec)
+            fprintf(out, "%s: valid, %zu stage%s, %zu warning%s\n", path, spec->n_stages,
+                    spec->n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
     }
-    spec_findings_free(findings, n);
+    spec_findings_free(refused, n_refused);
     return result;
 }
