@@ -52,7 +52,7 @@ run config show --origin
 check "a value of the file has its line" grep -qE "^plan.boot_s: 75 +file \($file:3\)$" <<<"$out"
 check "beside defaults" grep -qE '^plan.preemptions_per_hour.azure: 0.05 +default$' <<<"$out"
 run config get plan.boot_s --json
-contains "$out" '"value": 60.0' "get --json: the value as a number"
+contains "$out" '"value": 75.0' "get --json: the value as a number"
 run config get plan --json
 contains "$out" '"key": "plan.uplink_gbit"' "get --json of a group: all of its settings"
 run config show --json
