@@ -15,6 +15,8 @@
 #define ROUNDS_MAX 6
 /* Nodes that can only tie with the best plan are explored for their smaller time, up to this. */
 #define TIE_NODES 200
+/* Branchings upon each other: memory and stack stay bounded. */
+#define DEPTH_MAX 1000
 
 /* ---- solving a node ---- */
 
@@ -72,64 +74,79 @@ static enum node_state solve_node(struct search *s, const struct view *v)
     return take_labels(s, run);
 }
 
-/* The stage to split on: a reader of the dearest shared transfer of the plan in s->scratch, or
- * else the stage with the most sites. NONE when everything is settled. */
-static size_t branch_stage(const struct search *s, const struct domain *d, bool shared)
+/* A reader, not settled yet, of the dearest shared transfer of the plan in s->scratch; NONE when
+ * there is none. */
+static size_t reader_to_settle(const struct search *s, const struct domain *d)
 {
     const struct plan_problem *p = s->p;
     size_t best = NONE;
     int64_t dearest = -1;
 
-    for (size_t i = 0; i < p->n_datasets && shared; i++) {
+    for (size_t i = 0; i < p->n_datasets; i++) {
         const struct dataset *data = &p->datasets[i];
+        size_t from = data->producer == NONE ? NONE : s->scratch[data->producer].site->place;
         for (size_t k = 0; k < data->n_readers && data->n_readers > 1; k++) {
             size_t reader = data->readers[k];
             int64_t microusd;
             double seconds;
-            size_t from = data->producer == NONE ? NONE : s->scratch[data->producer].site->place;
-            if (d->n[reader] < 2)
-                continue;
             model_move(p, data, from, s->scratch[reader].site->place, &microusd, &seconds);
-            if (microusd != NEVER && microusd > dearest) {
+            if (d->n[reader] > 1 && microusd != NEVER && microusd > dearest) {
                 dearest = microusd;
                 best = reader;
             }
         }
     }
-    for (size_t i = 0; i < p->n_stages && best == NONE; i++)
-        if (d->n[i] > 1 && (best == NONE || d->n[i] > d->n[best]))
-            best = i;
-    if (best == NONE || shared)
-        return best;
-    for (size_t i = 0; i < p->n_stages; i++)
+    return best;
+}
+
+static size_t stage_with_most_sites(const struct search *s, const struct domain *d)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < s->p->n_stages; i++)
         best = d->n[i] > d->n[best] ? i : best;
     return best;
 }
 
 static void explore(struct search *s, struct domain *d, double known_bound);
 
-/* Where it is (the plan in s->scratch), then anywhere else. */
+/* Explores the two parts of the domain that differ in the stage's sites: those with `first` set,
+ * and the others. */
+static void explore_parts(
+    struct search *s, const struct domain *d, size_t stage, const bool *first, double bound)
+{
+    for (int part = 0; part < 2; part++) {
+        struct domain half = domain_copy(s->p, d);
+        half.n[stage] = 0;
+        for (size_t k = 0; k < d->n[stage]; k++)
+            if (first[k] == (part == 0))
+                half.sites[stage][half.n[stage]++] = d->sites[stage][k];
+        explore(s, &half, bound);
+        domain_clear(s->p, &half);
+    }
+}
+
+/* A reader of a shared dataset: where it is in the plan of s->scratch, or elsewhere. Tables that
+ * are too large: half the sites of the stage that has most, or the other half. */
 static void branch(struct search *s, const struct domain *d, bool shared, double bound)
 {
-    size_t stage = branch_stage(s, d, shared);
-    if (stage == NONE)
-        return;
-    size_t here = d->sites[stage][0];
-    for (size_t k = 0; k < d->n[stage] && s->scratch[stage].site; k++)
-        if (&s->p->stages[stage].sites[d->sites[stage][k]] == s->scratch[stage].site)
-            here = d->sites[stage][k];
-    struct domain there = domain_copy(s->p, d), elsewhere = domain_copy(s->p, d);
+    size_t reader = shared ? reader_to_settle(s, d) : NONE;
+    size_t stage = reader == NONE ? stage_with_most_sites(s, d) : reader;
+    AUTO_MEM bool *first = mem_zero(d->n[stage], sizeof *first);
 
-    there.n[stage] = 1;
-    there.sites[stage][0] = here;
-    elsewhere.n[stage] = 0;
+    if (d->n[stage] < 2)
+        return;
+    if (s->depth == DEPTH_MAX) {
+        search_leave_open(s, bound);
+        return;
+    }
     for (size_t k = 0; k < d->n[stage]; k++)
-        if (d->sites[stage][k] != here)
-            elsewhere.sites[stage][elsewhere.n[stage]++] = d->sites[stage][k];
-    explore(s, &there, bound);
-    explore(s, &elsewhere, bound);
-    domain_clear(s->p, &there);
-    domain_clear(s->p, &elsewhere);
+        first[k] = reader == NONE
+                       ? k < d->n[stage] / 2
+                       : &s->p->stages[stage].sites[d->sites[stage][k]] == s->scratch[stage].site;
+    s->depth++;
+    explore_parts(s, d, stage, first, bound);
+    s->depth--;
 }
 
 /* Nothing better here, or only more of the same than is worth looking through. */

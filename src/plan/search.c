@@ -59,27 +59,32 @@ double search_best_value(const struct search *s)
                               : (double)INFINITY;
 }
 
-void search_improve(struct search *s, const struct domain *d)
+/* Tries every choice of one stage in the best plan; true when that made it better. */
+static bool improve_stage(struct search *s, const struct domain *d, size_t stage, size_t *calls)
 {
     AUTO_MEM struct pick *trial = mem_zero(s->p->n_stages, sizeof *trial);
-    size_t calls = 0;
+    struct totals before = s->target.best, t;
+
+    for (size_t k = 0; k < d->n[stage] && !d->only[stage]; k++) {
+        const struct site *site = &s->p->stages[stage].sites[d->sites[stage][k]];
+        for (size_t c = 0; c<site->n_choices && * calls> 0; c++, --*calls) {
+            memcpy(trial, s->picks, s->p->n_stages * sizeof *trial);
+            trial[stage] = (struct pick){site, &site->choices[c]};
+            search_consider(s, trial, &t);
+        }
+    }
+    return goal_compare(s->goal, &s->target.best, &before) < 0;
+}
+
+void search_improve(struct search *s, const struct domain *d)
+{
+    size_t calls = IMPROVE_CALLS;
     bool better = s->found && !s->frontier;
 
-    while (better) {
+    while (better && calls) {
         better = false;
         for (size_t i = 0; i < s->p->n_stages; i++)
-            for (size_t k = 0; k < d->n[i]; k++) {
-                const struct site *site = &s->p->stages[i].sites[d->sites[i][k]];
-                for (size_t c = 0; c < site->n_choices; c++) {
-                    struct totals before = s->target.best, t;
-                    if (++calls > IMPROVE_CALLS || d->only[i])
-                        return;
-                    memcpy(trial, s->picks, s->p->n_stages * sizeof *trial);
-                    trial[i] = (struct pick){site, &site->choices[c]};
-                    search_consider(s, trial, &t);
-                    better = better || goal_compare(s->goal, &s->target.best, &before) < 0;
-                }
-            }
+            better = improve_stage(s, d, i, &calls) || better;
     }
 }
 

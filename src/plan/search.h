@@ -18,6 +18,7 @@ struct search {
     struct pick *scratch;
     double lambda; /* of the last slanted bound at the root */
     size_t tie_nodes;
+    size_t depth; /* branchings that led here */
     bool stopped;
     double open_bound; /* least bound of what was left unexplored */
 };
