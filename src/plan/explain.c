@@ -388,10 +388,10 @@ int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err
     const struct spec_stage *s = p->stages[stage].spec;
     AUTO_CLEAR(buf) struct buf why;
 
+    buf_init(&why, 4000);
     for (size_t i = 0; i < s->n_alternatives; i++)
         if (first_failing(&p->world, &s->alternatives[i]) == CONDITIONS)
             return explain_estimate(p, s, e);
-    buf_init(&why, 4000);
     explain_alternative(&p->world, &s->alternatives[0],
                         first_failing(&p->world, &s->alternatives[0]), &why);
     if (s->n_alternatives > 1)
