@@ -462,8 +462,10 @@ int yaml_parse(const char *text, size_t len, struct arena *a, struct yaml_file *
         if (!yaml_parser_initialize(&b.parser)) {
             no_memory(&b, 0);
         } else {
+            size_t begin = yaml_byte_offset(text, len, 0);
+            b.text = text + begin;
             yaml_parser_set_encoding(&b.parser, YAML_UTF8_ENCODING);
-            yaml_parser_set_input_string(&b.parser, (const unsigned char *)text, len);
+            yaml_parser_set_input_string(&b.parser, (const unsigned char *)b.text, len - begin);
             read_documents(&b);
         }
         yaml_parser_delete(&b.parser);

@@ -68,7 +68,8 @@ const struct yaml_node *yaml_get(const struct yaml_node *map, const char *key);
 bool yaml_is_null(const struct yaml_node *node);
 /* "text", "a list", "a map", "nothing": for messages. */
 const char *yaml_kind_text(const struct yaml_node *node);
-/* Where character number index begins in the bytes of text. */
+/* Where character number index begins in the bytes of text; a byte order mark before them is not
+ * counted. */
 size_t yaml_byte_offset(const char *text, size_t len, size_t index);
 
 #endif

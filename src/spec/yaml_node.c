@@ -42,7 +42,7 @@ const char *yaml_kind_text(const struct yaml_node *node)
 
 size_t yaml_byte_offset(const char *text, size_t len, size_t index)
 {
-    size_t at = 0;
+    size_t at = len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 
     while (index-- > 0 && at < len)
         at += utf8_width(text + at);

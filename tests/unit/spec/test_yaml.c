@@ -198,6 +198,13 @@ static void reading(void)
     CHECK(yaml_read(path, &text, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, path),
           "a file that is not there");
     CHECK(yaml_read("/tmp", &text, &e) < 0 && e.kind == ERR_USAGE, "a directory");
+    CHECK(yaml_byte_offset("\xef\xbb\xbf"
+                           "ab",
+                           5, 1) == 4,
+          "a byte order mark is no character");
+    parse("\xef\xbb\xbf"
+          "name: x\nrun: y\n");
+    CHECK(file.n_problems == 0 && yaml_get(file.documents[0], "name"), "a byte order mark");
     CHECK(yaml_byte_offset("a\xc3\xa9z", 4, 2) == 3 && yaml_byte_offset("ab", 2, 9) == 2,
           "characters to bytes");
 }
