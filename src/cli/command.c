@@ -65,7 +65,8 @@ int command_unknown(const char *const *words, size_t n, struct err *e)
     const char *close = nearest(typed, names, n_names);
     if (!close && !command_is_group(words[0]))
         close = nearest(words[0], names, n_names);
-    if (!command_is_group(words[0]))
+    bool is_command = close && strcmp(close, words[0]) == 0;
+    if (!command_is_group(words[0]) && !is_command)
         typed[strlen(words[0])] = 0;
     if (close)
         return err_set(e, ERR_USAGE, "no command \"%s\"; did you mean \"%s\"?", typed, close);

@@ -76,6 +76,7 @@ mkfifo pipe
 wait
 is "$(<code):$(<stderr)" "7:" "a reader that left before: exit 7, quietly"
 
+fails 2 'no command "plan kitchen"; did you mean "plan"?' help plan kitchen
 run help kitchen
 lacks "$err" $'\033' "no colour when stderr is no terminal"
 if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
