@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define LIMIT_FOR_PEOPLE 50
 
@@ -106,7 +107,7 @@ static int check_place(const struct catalog *c, const struct filter *f, struct e
 
     for (size_t i = 0; i < n; i++) {
         clouds[i] = catalog_text(c, places[i].cloud);
-        if (f->cloud && strcmp(clouds[i], f->cloud) != 0)
+        if (f->cloud && strcasecmp(clouds[i], f->cloud) != 0)
             continue;
         cloud_known = true;
         regions[n_regions] = catalog_text(c, places[i].region);
@@ -239,7 +240,7 @@ static bool kind_fits(const struct catalog *c, const struct filter *f, const str
 {
     const char *accelerator = catalog_text(c, k->accelerator);
 
-    if (f->cloud && strcmp(catalog_text(c, k->cloud), f->cloud) != 0)
+    if (f->cloud && strcasecmp(catalog_text(c, k->cloud), f->cloud) != 0)
         return false;
     if (*f->accelerator &&
         (!*accelerator || !catalog_same_accelerator(f->accelerator, accelerator) ||

@@ -59,6 +59,7 @@ is "$(types --cloud east --sort accelerators)" "m.small m.small m.big g.one" \
 is "$(types --cloud east --sort spot)" "m.small m.small g.one m.big" \
     "list: by spot price, what has none last"
 is "$(types --cloud east --sort place)" "g.one m.small m.small m.big" "list: by place"
+is "$(types --cloud East --region e2)" "m.big" "list: clouds without regard to case"
 is "$(types --cloud east --region e2)" "m.big" "list: one region"
 is "$(types --cloud east --cpus 2)" "m.small m.small" "list: exactly 2 vCPUs"
 is "$(types --cloud east --cpus 8+)" "m.big g.one" "list: at least 8 vCPUs"
