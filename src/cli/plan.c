@@ -238,8 +238,8 @@ const struct command command_plan = {
         "all over every offer of the catalog, data transfer included: what had to be guessed, the "
         "stages with their places, machines, times and dollars, the proof, and the best plans "
         "within a single cloud.\n\n"
-        "Where no plan satisfies the budget and the deadline, the exit code is 5 and the "
-        "cheapest and the fastest plan are named.",
+        "Where no plan keeps to the budget, the deadline and the other limits, the exit code is 5 "
+        "and the cheapest and the fastest plan without them are named.",
     .example = "tradewind plan examples/mnist.yaml --deadline 2h --explain train",
     .options = options,
     .min_operands = 1,

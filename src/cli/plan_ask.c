@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* The single-cloud plans stand beside the answer: they must not make anybody wait for it. */
 #define SINGLES_LIMIT_S 2.0
@@ -75,6 +76,71 @@ double cli_plan_remaining_s(double end_s)
     return left_s > LEAST_SHARE_S ? left_s : LEAST_SHARE_S;
 }
 
+/* A name that no place has is a slip of the pen, not a limit. */
+static bool names_are_known(const struct cli_plan *p)
+{
+    const struct catalog_place *places = catalog_places(p->catalog);
+    const char *cloud = p->settings.cloud, *region = p->settings.region;
+    bool cloud_known = !cloud, region_known = !region;
+
+    for (size_t i = 0; i < catalog_n_places(p->catalog); i++) {
+        cloud_known |= cloud && !strcasecmp(catalog_text(p->catalog, places[i].cloud), cloud);
+        region_known |= region && !strcmp(catalog_text(p->catalog, places[i].region), region);
+    }
+    return cloud_known && region_known;
+}
+
+static int best_point(const struct cli_plan *p,
+                      enum spec_objective objective,
+                      struct plan_point *out,
+                      struct err *e)
+{
+    struct plan_query query = plan_query_default(time_monotonic_s);
+    struct plan_answer answer = {0};
+
+    query.goal.objective = objective;
+    query.solve_limit_s = p->solve_limit_s;
+    query.totals_only = true;
+    int result = plan_solve(p->problem, &query, &answer, e);
+    bool found = result == 0 && answer.status != PLAN_INFEASIBLE;
+    if (found)
+        *out = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
+    plan_answer_clear(&answer);
+    return result < 0 ? -1 : found;
+}
+
+/* A stage has no offer, as e says. Where it would have some without the limits of the command line
+ * the file is right, and the answer is that no plan keeps to them. */
+static int ask_without_limits(struct cli_plan *p, struct err *e)
+{
+    struct cli_plan_settings unlimited = p->settings;
+    struct plan_answer *a = &p->answer;
+
+    unlimited.cloud = unlimited.region = NULL;
+    unlimited.max_hourly_usd = HUGE_VAL;
+    if (e->kind != ERR_USAGE || !names_are_known(p))
+        return -1;
+    p->problem = cli_plan_problem(p, &unlimited, NULL);
+    if (!p->problem && unlimited.market == PLAN_SPOT) {
+        unlimited.market = PLAN_ANY_MARKET;
+        p->problem = cli_plan_problem(p, &unlimited, NULL);
+    }
+    if (!p->problem)
+        return -1;
+    double start_s = time_monotonic_s();
+    int cheapest = best_point(p, SPEC_COST, &a->cheapest, e);
+    int fastest = best_point(p, SPEC_TIME, &a->fastest, e);
+    if (cheapest < 0 || fastest < 0)
+        return -1;
+    a->status = PLAN_INFEASIBLE;
+    a->has_points = cheapest && fastest;
+    a->elapsed_s = time_monotonic_s() - start_s;
+    p->limits_leave_nothing = true;
+    snprintf(a->reason, sizeof a->reason, "%s", e->text);
+    *e = (struct err){0};
+    return 0;
+}
+
 int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
 {
     p->arena = arena_new(SCRATCH_MAX_BYTES);
@@ -86,7 +152,7 @@ int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
     struct plan_world world = world_of(p, &p->settings);
     p->problem = plan_problem_new(&world, &p->guesses, e);
     if (!p->problem)
-        return -1;
+        return ask_without_limits(p, e);
     struct plan_query query = cli_plan_query(p, &p->settings);
     query.pareto = pareto;
     if (plan_solve(p->problem, &query, &p->answer, e) < 0)

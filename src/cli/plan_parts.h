@@ -54,6 +54,7 @@ struct cli_plan {
     double solve_limit_s;
     struct plan_problem *problem;
     struct plan_answer answer;
+    bool limits_leave_nothing;       /* infeasible: its cheapest and fastest are without them */
     struct cli_plan_single *singles; /* ascending cost */
     size_t n_singles;
 };

@@ -286,8 +286,8 @@ void cli_plan_print(const struct cli_plan *p, const struct cli_plan_extras *extr
 
 void cli_plan_print_infeasible(const struct cli_plan *p, FILE *out)
 {
-    static const struct table_column columns[] = {
-        {.title = "without budget and deadline"},
+    const struct table_column columns[] = {
+        {.title = p->limits_leave_nothing ? "without the limits" : "without budget and deadline"},
         {"cost", .right = true},
         {"time", .right = true},
     };

@@ -526,7 +526,7 @@ sub limits
         is($out, '', "$resources: nothing on stdout");
     }
     pipeline('resources: {cpus: 4+}', 'estimate: {hours: 1}');
-    fails('--max-hourly that nothing meets', 2, 'at most $0.01 an hour', '--max-hourly', '0.01');
+    fails('--max-hourly that nothing meets', 5, 'at most $0.01 an hour', '--max-hourly', '0.01');
     fails('an unknown cloud', 2, 'awz', '--cloud', 'awz');
     fails('an unknown region', 2, 'r7', '--region', 'r7');
     offers('aws,r1,,m1,4,16,,,,,,');

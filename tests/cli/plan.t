@@ -166,6 +166,38 @@ sub infeasible
     is_s($answer->{fastest}{time_s}, 2128, 'fastest');
 }
 
+# A stage for which the command line leaves no offer: the file is right, so the answer is "no plan",
+# with what there is without those limits. Names that no place has are mistakes.
+sub nothing_within_limits
+{
+    two_clouds();
+    offers('aws,r1,,m1,4,16,,,,3.6,,', 'aws,r1,,g1,4,16,T4,1,,3.6,,', 'gcp,z1,,n1,4,16,,,,1.8,,',
+           'gcp,z1,,g2,4,16,T4,1,,14.4,,', 'azure,e1,,m1,4,16,,,,7.2,,');
+    transfers('gcp,*,internet,*,0.01,0,8,0', 'aws,*,internet,*,0.05,0,8,0');
+    my @cases = (
+        ['--max-hourly', '3', 'at most $3 an hour'],
+        ['--cloud', 'Azure', 'cloud Azure'],
+        ['--region', 'e1', 'region e1'],
+        ['--market', 'spot', 'spot market'],
+    );
+    for my $case (@cases) {
+        my ($flag, $value, $part) = @$case;
+        my ($code, $p) = answer($flag, $value);
+        is($code, 5, "$flag $value leaves nothing: exit code 5");
+        is($p->{status}, 'infeasible', 'infeasible');
+        ok(index($p->{reason}, $part) >= 0, "the reason is $part") or diag($p->{reason});
+        is("$p->{cheapest}{cost_usd} $p->{cheapest}{time_s}", '1.61 2130', 'the cheapest without it');
+        is("$p->{fastest}{cost_usd} $p->{fastest}{time_s}", '2.008 2128', 'the fastest without it');
+    }
+    for my $mistake (['--cloud', 'asure'], ['--region', 'e2']) {
+        my ($code, $out) = run('plan', 'pipeline.yaml', '--catalog', 'catalog', '--json', @$mistake);
+        is("$code:$out", '2:', "@$mistake: no place has the name");
+    }
+    pipeline('resources: {accelerators: T4:16}', 'estimate: {hours: 1}');
+    is((run(qw(plan pipeline.yaml --catalog catalog --json --max-hourly 1)))[0],
+       2, 'resources that nothing has, limits or not, are a mistake in the file');
+}
+
 sub explains
 {
     two_clouds();
@@ -335,6 +367,7 @@ greedy();
 strange_places();
 human();
 infeasible();
+nothing_within_limits();
 explains();
 what_if();
 pictures();
