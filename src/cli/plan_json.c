@@ -150,7 +150,9 @@ static void put_totals(json_t *out, const struct plan_answer *a)
 
     put_point(out, &(struct plan_point){plan->cost_microusd, plan->time_s});
     json_object_set_new(out, "cost_low_usd", json_usd(plan->cost_low_microusd));
-    json_object_set_new(out, "cost_high_usd", json_usd(plan->cost_high_microusd));
+    json_object_set_new(out, "cost_high_usd",
+                        plan->cost_high_microusd == INT64_MAX ? json_null()
+                                                              : json_usd(plan->cost_high_microusd));
     json_object_set_new(out, "time_low_s", json_number(plan->time_low_s));
     json_object_set_new(out, "time_high_s", json_number(plan->time_high_s));
     json_object_set_new(out, "bound", json_number(a->bound));

@@ -153,9 +153,12 @@ static void print_totals(const struct plan *plan, FILE *out)
     char cost[32], low[32], high[32];
 
     fprintf(out, "\ncost  %s (%s to %s)\n", money_text(plan->cost_microusd, cost),
-            money_text(plan->cost_low_microusd, low), money_text(plan->cost_high_microusd, high));
+            money_text(plan->cost_low_microusd, low),
+            plan->cost_high_microusd == INT64_MAX ? "no end"
+                                                  : money_text(plan->cost_high_microusd, high));
     fprintf(out, "time  %s (%s to %s)\n", time_text(plan->time_s, cost),
-            time_text(plan->time_low_s, low), time_text(plan->time_high_s, high));
+            time_text(plan->time_low_s, low),
+            isinf(plan->time_high_s) ? "no end" : time_text(plan->time_high_s, high));
 }
 
 /* A value of the objective, in its unit. */

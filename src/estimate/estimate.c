@@ -148,7 +148,8 @@ static double seconds_of_work(const struct spec_estimate *estimate, const struct
     return estimate->work * slowdown / rate->value;
 }
 
-/* Data-parallel training: every accelerator of every node does its own iterations. */
+/* The table's figures are for one accelerator, and how a model scales is not in it: several
+ * accelerators or nodes do not make the run shorter. */
 static double seconds_of_iterations(const struct spec_estimate *estimate,
                                     const struct machine *machine,
                                     const struct throughputs *table)
@@ -156,9 +157,7 @@ static double seconds_of_iterations(const struct spec_estimate *estimate,
     if (!*machine->accelerator)
         return NOT_COVERED;
     double per_s = throughputs_get(table, estimate->model, machine->accelerator);
-    if (!(per_s > 0) || !(machine->accelerators > 0))
-        return NOT_COVERED;
-    return estimate->iterations / (per_s * machine->accelerators);
+    return per_s > 0 ? estimate->iterations / per_s : NOT_COVERED;
 }
 
 /* NaN: not covered. */

@@ -33,6 +33,7 @@ struct choice {
     double preemptions_h; /* of all nodes together; 0 on demand */
     struct estimate estimate;
     bool spot;
+    bool any_length; /* one end of a range: ten years or more are no reason to leave it out */
 };
 
 /* A stage's part of a plan in the solvers' terms. */

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define BILLED_MIN_S 60.0
+/* Longer than this no end of a range is told apart. */
+#define RANGE_MAX_S (100 * 365.25 * 86400)
 
 double model_expected_run_s(double run_s,
                             double preemptions_h,
@@ -41,9 +43,10 @@ bool model_outcome(const struct pstage *stage,
                                  site->boot_s + setup_s + input_s);
         double total_s = site->boot_s + setup_s + input_s + out->run_s[l];
         if (!(total_s <= STAGE_MAX_S)) {
-            if (l == LAYER_MID)
+            if (l == LAYER_MID && !choice->any_length)
                 return false;
-            total_s = STAGE_MAX_S; /* the high end is for deadlines: late is late */
+            /* The high end is for deadlines and ranges: late is late. */
+            total_s = fmin(total_s, RANGE_MAX_S);
         }
         out->duration_ns[l] = (int64_t)(total_s * NS_PER_S + 0.5); /* rounded half up */
     }
@@ -202,10 +205,10 @@ static struct totals totals_at_end(const struct plan_problem *p,
         choices[s] = *picks[s].choice;
         choices[s].estimate.run_s = high ? choices[s].estimate.high_s : choices[s].estimate.low_s;
         choices[s].estimate.high_s = choices[s].estimate.run_s;
+        choices[s].any_length = true;
         shifted[s] = (struct pick){.site = picks[s].site, .choice = &choices[s]};
     }
-    if (!model_totals(p, shifted,
-                      &t)) /* the high end may exceed ten years where the middle does not */
+    if (!model_totals(p, shifted, &t)) /* past all bounds of time or money */
         t = (struct totals){.microusd = NEVER, .ns = {INT64_MAX, INT64_MAX}};
     return t;
 }
@@ -247,7 +250,8 @@ void model_fill(const struct plan_problem *p, const struct pick *picks, struct p
     out->cost_low_microusd = low.microusd;
     out->cost_high_microusd = high.microusd;
     out->time_low_s = (double)low.ns[LAYER_MID] / NS_PER_S;
-    out->time_high_s = (double)high.ns[LAYER_MID] / NS_PER_S;
+    out->time_high_s =
+        high.microusd == NEVER ? (double)INFINITY : (double)high.ns[LAYER_MID] / NS_PER_S;
 }
 
 void model_critical_path(const struct plan_problem *p,

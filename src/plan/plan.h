@@ -59,7 +59,8 @@ struct plan {
     size_t n_stages;
     int64_t cost_microusd;
     double time_s;
-    int64_t cost_low_microusd, cost_high_microusd; /* with the low and high ends of the estimates */
+    /* With the low and high ends of the estimates; INT64_MAX and INFINITY past all bounds. */
+    int64_t cost_low_microusd, cost_high_microusd;
     double time_low_s, time_high_s;
 };
 

@@ -241,6 +241,10 @@ def check_greedy(model, goal, leaves, answer):
     ranks = ranks_of(model, answer.json["stages"])
     plan = check_numbers(model, ranks, answer.json)
     best = brute.best(goal, leaves)
+    if best is None:
+        # Only the noise of doubles may stand between the plan and a deadline that it just meets.
+        expect("plan just on time", abs(plan.time - goal.deadline_s) < 1e-6, True)
+        return
     value = brute.objective_value(goal, plan.cost, plan.time)
     optimum = brute.objective_value(goal, best.cost, best.time)
     if value < optimum * (1 - 1e-9):
