@@ -275,7 +275,12 @@ class Model:
         if None in moves:
             return None
         input_s = max((seconds for seconds, _ in moves), default=0.0)
-        base_s, width = estimate_seconds(stage, offer), spread(stage)
+        timed = self.timed(stage, choice, input_s)
+        return timed and Step(input_s, *timed, tuple(micro for _, micro in moves))
+
+    def timed(self, stage, choice, input_s):
+        """(run seconds, compute) once all inputs are there after input_s, None = not possible."""
+        base_s, width = estimate_seconds(stage, choice.offer), spread(stage)
         runs, computes = [], []
         for factor in (1.0, 1.0 - width, 1.0 + width):
             run_s = self.expected_run(stage, choice, base_s * factor, input_s)
@@ -285,7 +290,7 @@ class Model:
             computes.append(half_up(dollars) if run_s < NEVER_S else inf)
         if runs[NOMINAL] > TEN_YEARS_S and choice.market == "spot":
             return None
-        return Step(input_s, tuple(runs), tuple(computes), tuple(micro for _, micro in moves))
+        return tuple(runs), tuple(computes)
 
     def expected_run(self, stage, choice, run_s, input_s):
         if choice.market != "spot":
