@@ -3,7 +3,6 @@
 from brute import Goal
 from run import (
     EXIT_INFEASIBLE,
-    EXIT_USAGE,
     Mismatch,
     Query,
     ask,
@@ -79,7 +78,7 @@ def check_clouds(questions, unlimited):
     for cloud in sorted({row["cloud"] for row in case.offers}):
         if not all(case.model(case.limits._replace(cloud=cloud)).choices):
             answer = questions.ask(Goal("cost"), "--cloud", cloud)
-            expect(f"--cloud {cloud}: exit code", answer.code, EXIT_USAGE)
+            expect(f"--cloud {cloud}: exit code", answer.code, EXIT_INFEASIBLE)
             expect(f"single_cloud {cloud}", beside.get(cloud), None)
             continue
         within = questions.best(Goal("cost"), "--cloud", cloud)
