@@ -1,11 +1,12 @@
-/* http: downloads over https, http and file URLs. libcurl is loaded when a client is made, so that
- * commands without one do not pay for it. */
+/* http: requests and downloads over https, http and (downloads) file URLs. libcurl is loaded when a
+ * client is made, so that commands without one do not pay for it. */
 #ifndef NET_HTTP_H
 #define NET_HTTP_H
 
 #include "base/auto.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,5 +36,45 @@ int http_download(struct http *h,
                   const char *path,
                   const struct http_options *options,
                   struct err *e);
+
+/* One request whose answer is judged by the caller, whatever its status. */
+struct http_request {
+    const char *method;         /* "GET", "PUT", "POST", "HEAD", "DELETE" */
+    const char *url;            /* sent as it is: no "." or ".." is resolved */
+    const char *const *headers; /* "Name: value"; ends with NULL; "Name;" = empty value */
+    /* The body: bytes, or pulled from a callback, which is asked for any range again when the body
+     * has to be sent once more. */
+    const void *body;
+    uint64_t body_bytes;
+    int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
+    /* The answer's body when its status is 2xx; NULL = into answer->body. */
+    int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
+    void *context;
+    size_t max_answer_bytes; /* of answer->body */
+    double timeout_s;        /* for the whole request; one that stalls for stall_s ends earlier */
+    double stall_s;          /* 0 = 30 s */
+};
+
+struct http_answer {
+    int status;
+    char *body; /* NUL-terminated; "" when it went to the sink */
+    size_t body_bytes;
+    struct http_header {
+        char *name, *value; /* names in lower case */
+    } * headers;
+    size_t n_headers;
+};
+void http_answer_clear(struct http_answer *a);
+/* The value of the first header of that lower-case name, or NULL. */
+const char *http_answer_header(const struct http_answer *a, const char *name);
+
+/* Sends it once, without following redirects. Any number of threads may send at once; connections
+ * are kept and used again. 0 when there is an answer; else as http_download: ERR_RETRY when it may
+ * work later. A sink or pull that fails gives its own error. */
+int http_send(struct http *h, const struct http_request *r, struct http_answer *out, struct err *e);
+
+/* Waits before try number n (2, 3, ...): first_wait_s doubled each time, at most max_wait_s, less
+ * up to half at random. Thread-safe. */
+void http_wait(struct http *h, unsigned n, double first_wait_s, double max_wait_s);
 
 #endif

@@ -1,0 +1,37 @@
+/* sha256: the digest that names content. OpenSSL's, so the processor's own instructions are used.
+ */
+#ifndef BASE_SHA256_H
+#define BASE_SHA256_H
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHA256_BYTES 32
+#define SHA256_HEX (2 * SHA256_BYTES + 1)
+
+struct sha256_digest {
+    unsigned char bytes[SHA256_BYTES];
+};
+
+struct sha256_digest sha256_of(const void *bytes, size_t len);
+bool sha256_equal(const struct sha256_digest *a, const struct sha256_digest *b);
+
+/* Lower-case hexadecimal, written into out and returned. */
+const char *sha256_text(const struct sha256_digest *d, char out[static SHA256_HEX]);
+/* ERR_USAGE that quotes the text when it is not 64 hexadecimal digits. */
+int sha256_parse(const char *text, struct sha256_digest *out, struct err *e);
+
+/* A digest built up piece by piece. */
+struct sha256;
+
+struct sha256 *sha256_new(void);
+void sha256_free(struct sha256 *s);
+AUTO_DEFINE(sha256)
+void sha256_add(struct sha256 *s, const void *bytes, size_t len);
+/* The digest of everything added; s begins anew. */
+struct sha256_digest sha256_take(struct sha256 *s);
+
+#endif

@@ -1,0 +1,58 @@
+/* clean: what may go, and whether everything that should be there is there. */
+#ifndef LAKE_CLEAN_H
+#define LAKE_CLEAN_H
+
+#include "lake/ref.h"
+
+/* FILE and SET references. */
+int lake_pin(struct lake *l, const struct lake_ref *ref, struct err *e);
+int lake_unpin(struct lake *l,
+               const struct lake_ref *ref,
+               struct err *e); /* ERR_NOTFOUND: was not */
+int lake_pin_list(struct lake *l,
+                  int (*visit)(void *context, const char *ref, struct err *e),
+                  void *context,
+                  struct err *e);
+
+struct lake_gc_options {
+    bool remove;      /* else only look */
+    bool keep_latest; /* the newest version of every listed file counts as needed */
+    struct lake_progress progress;
+};
+
+struct lake_gc_summary {
+    uint64_t versions;                  /* file versions whose content goes */
+    uint64_t latest_versions;           /* of these: the newest of a listed file */
+    uint64_t objects, bytes;            /* contents that go */
+    uint64_t blobs, blob_bytes;         /* whole blobs removed: space that comes back at once */
+    uint64_t rewritten_bytes;           /* packs with little left in them are written anew */
+    uint64_t leftovers, leftover_bytes; /* of interrupted writers */
+    uint64_t sessions_expired;
+    uint64_t busy; /* packs left alone since someone writes to them */
+};
+
+/* Content that no set, job, pin or live session needs. visit (may be NULL) sees every file version
+ * whose content goes, "/p#2" and its size. Safe beside any other command and after any kill. */
+int lake_gc(struct lake *l,
+            const struct lake_gc_options *options,
+            int (*visit)(void *context, const char *ref, uint64_t size, struct err *e),
+            void *context,
+            struct lake_gc_summary *summary,
+            struct err *e);
+
+struct lake_fsck_summary {
+    uint64_t files, bytes; /* file versions whose content was read and verified, and its size */
+    uint64_t problems;
+    uint64_t leftovers,
+        leftover_bytes; /* unfinished or unreferenced: gc removes them; no problem */
+};
+
+/* Reads everything. problem is told each trouble in words that name the file version. */
+int lake_fsck(struct lake *l,
+              const struct lake_progress *progress,
+              int (*problem)(void *context, const char *text, struct err *e),
+              void *context,
+              struct lake_fsck_summary *summary,
+              struct err *e);
+
+#endif

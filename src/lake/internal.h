@@ -1,0 +1,116 @@
+/* internal: what the parts of the lake share. */
+#ifndef LAKE_INTERNAL_H
+#define LAKE_INTERNAL_H
+
+#include "db/db.h"
+#include "lake/lake.h"
+#include "lake/meta.h"
+#include "lake/ref.h"
+#include "lake/set.h"
+
+struct lake {
+    struct db *db;
+    struct store *store; /* NULL until lake_store */
+    struct store_settings settings;
+    int64_t project; /* id */
+    char *project_name;
+    char *user;
+    char **groups;
+    size_t n_groups;
+    bool admin;
+    int64_t (*now_ms)(void *context);
+    void *context;
+};
+
+/* Things that have metadata and pins; stored as numbers. */
+enum lake_item { LAKE_ITEM_FILE = 1, LAKE_ITEM_PATH = 2, LAKE_ITEM_SET = 3, LAKE_ITEM_JOB = 4 };
+
+int64_t lake_now_ms(const struct lake *l);
+/* Opened at first use; borrowed. */
+struct store *lake_store(struct lake *l, struct err *e);
+
+/* Whether the caller may; for new things owner is the caller. */
+bool lake_may(
+    const struct lake *l, const char *owner, const char *group, unsigned mode, unsigned access);
+/* ERR_DENIED that names the thing and its owner. */
+int lake_denied(
+    struct lake *l, const char *what, const char *owner, unsigned access, struct err *e);
+
+/* A new row of made, for now and the caller. Times never run backwards within a project: a clock
+ * that was set back gives the last time again. In a transaction. */
+int lake_made(struct lake *l, int64_t *id_out, struct err *e);
+
+/* ---- object.c: content ---- */
+struct object {
+    int64_t id;
+    bool present; /* false: gc took it; content.place is empty */
+    struct store_content content;
+};
+void object_clear(struct object *o);
+/* 1: found, 0: no such content, -1 */
+int object_find(struct lake *l,
+                const struct sha256_digest *digest,
+                struct object *out,
+                struct err *e);
+int object_get(struct lake *l, int64_t id, struct object *out, struct err *e);
+/* Remembers stored content; content that is present already keeps its old place. In a transaction.
+ */
+int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
+
+/* ---- version.c: numbering ---- */
+struct version_new {
+    const char *path;
+    int64_t object;
+    bool executable;
+    bool force;
+};
+struct version_done {
+    int64_t version; /* id */
+    int64_t number;
+    bool unchanged;
+};
+/* The next version of a path, or its latest when the content is the same and not force. Refuses
+ * (ERR_USAGE) a path that is a directory of others or lies below a file; needs LAKE_WRITE on files
+ * that exist. In a transaction; the object must be present. */
+int version_add(struct lake *l,
+                int64_t made,
+                const struct version_new *v,
+                struct version_done *out,
+                struct err *e);
+
+/* ---- set_*.c ---- */
+/* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each
+ * once. Needs LAKE_WRITE on a set that exists. */
+struct set_builder;
+struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t made, struct err *e);
+void set_builder_free(struct set_builder *b);
+AUTO_DEFINE(set_builder)
+int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e);
+/* parents: ids of set versions, in order of the request; repeated ones count once. */
+int set_builder_finish(struct set_builder *b,
+                       const int64_t *parents,
+                       size_t n_parents,
+                       struct lake_set *out,
+                       struct err *e);
+/* Files of a set version below prefix ("/" = all), in order. No permissions are asked. */
+int set_each(struct lake *l,
+             int64_t set_version,
+             const char *prefix,
+             int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+             void *context,
+             struct err *e);
+/* The entry of one path: 1 (path in *out is the argument), 0 or -1. */
+int set_find(
+    struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e);
+/* Every distinct chunk of set versions that are not removed, once: calls visit for all its entries
+ * (paths included). For gc and fsck. */
+int set_each_held(struct lake *l,
+                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                  void *context,
+                  struct err *e);
+
+/* ---- meta.c ---- */
+/* One pair on one item, replacing an older value. In a transaction. */
+int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e);
+
+#endif

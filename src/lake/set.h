@@ -1,0 +1,70 @@
+/* set: named, versioned lists of file versions. */
+#ifndef LAKE_SET_H
+#define LAKE_SET_H
+
+#include "lake/ref.h"
+
+struct lake_set {
+    const char *name;
+    int64_t number;
+    int64_t version; /* id in table set_version */
+    uint64_t files, bytes;
+    struct lake_origin origin;
+    bool removed;
+};
+
+/* Where two references brought different versions of one path: the later won. */
+struct lake_set_conflict {
+    const char *path;
+    int64_t kept, dropped;
+};
+
+/* The next version of the set `name` from references of any kind but jobs. */
+int lake_set_create(struct lake *l,
+                    const char *name,
+                    const char *const *refs,
+                    size_t n,
+                    void (*conflict)(void *context, const struct lake_set_conflict *c),
+                    void *context,
+                    struct lake_set *out, /* strings borrowed from name; may be NULL */
+                    struct err *e);
+
+/* all_versions: every version of every set, else the latest of each; name NULL = all sets. */
+int lake_set_list(struct lake *l,
+                  const char *name,
+                  bool all_versions,
+                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                  void *context,
+                  struct err *e);
+int lake_set_get(struct lake *l, const struct lake_ref *ref, struct lake_set *out, struct err *e);
+/* Set versions this one was made from, as "@A:1", in the order of the request. */
+int lake_set_parents(struct lake *l,
+                     int64_t set_version,
+                     int (*visit)(void *context, const char *ref, struct err *e),
+                     void *context,
+                     struct err *e);
+
+enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
+/* What it takes from a to b, in order of the paths; before or after is NULL where it is missing. */
+int lake_set_diff(struct lake *l,
+                  const struct lake_ref *a,
+                  const struct lake_ref *b,
+                  int (*visit)(void *context,
+                               enum lake_set_change change,
+                               const struct lake_entry *before,
+                               const struct lake_entry *after,
+                               struct err *e),
+                  void *context,
+                  struct err *e);
+
+/* The moving name `alias` of the set now means ref's version. */
+int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e);
+/* "@S:prod" */
+int lake_alias_remove(struct lake *l, const char *text, struct err *e);
+int lake_alias_list(
+    struct lake *l,
+    int (*visit)(void *context, const char *set, const char *alias, int64_t number, struct err *e),
+    void *context,
+    struct err *e);
+
+#endif
