@@ -16,7 +16,7 @@ struct db_query;
 /* One step of a schema, run once, in a transaction, in order of number (1, 2, ...). */
 struct db_migration {
     int number;
-    const char *sqlite; /* statements separated by ';' */
+    const char *const *sqlite; /* statements; ends with NULL */
 };
 
 struct db_options {

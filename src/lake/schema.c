@@ -2,105 +2,106 @@
 
 /* Ids come from db_ids. Times are epoch milliseconds. Rows of other projects are never joined: what
  * a query starts from carries the project. */
-const struct db_migration lake_migrations[] = {
-    {1,
-     "CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;"
-     "CREATE TABLE project (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
+static const char *const tables[] = {
+    "CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE project (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
 
-     /* One act that made versions: a put, a set creation, later a job. */
-     "CREATE TABLE made (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " create_time INTEGER NOT NULL, creator TEXT NOT NULL);"
-     "CREATE INDEX made_time ON made (project, create_time);"
-     "CREATE INDEX made_creator ON made (project, creator);"
+    /* One act that made versions: a put, a set creation, later a job. */
+    "CREATE TABLE made (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " create_time INTEGER NOT NULL, creator TEXT NOT NULL)",
+    "CREATE INDEX made_time ON made (project, create_time)",
+    "CREATE INDEX made_creator ON made (project, creator)",
 
-     /* Blobs of the store that hold content. */
-     "CREATE TABLE blob (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL);"
-     "CREATE UNIQUE INDEX blob_name ON blob (project, name);"
+    /* Blobs of the store that hold content. */
+    "CREATE TABLE blob (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX blob_name ON blob (project, name)",
 
-     /* Content, once per project, for ever: gc takes away blob and at, not the row. */
-     "CREATE TABLE object (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " sha256 BLOB NOT NULL, size INTEGER NOT NULL, blob INTEGER, at INTEGER,"
-     " part_bytes INTEGER NOT NULL, parts BLOB);"
-     "CREATE UNIQUE INDEX object_sha256 ON object (project, sha256);"
-     "CREATE INDEX object_blob ON object (blob, at);"
-     "CREATE INDEX object_size ON object (project, size);"
+    /* Content, once per project, for ever: gc takes away blob and at, not the row. */
+    "CREATE TABLE object (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " sha256 BLOB NOT NULL, size INTEGER NOT NULL, blob INTEGER, at INTEGER,"
+    " part_bytes INTEGER NOT NULL, parts BLOB)",
+    "CREATE UNIQUE INDEX object_sha256 ON object (project, sha256)",
+    "CREATE INDEX object_blob ON object (blob, at)",
+    "CREATE INDEX object_size ON object (project, size)",
 
-     /* latest: number of the newest version; latest_version: its id. removed: by rm, until put
-      * again. mode: 0666 style. */
-     "CREATE TABLE file (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, path TEXT NOT NULL,"
-     " owner TEXT NOT NULL, team TEXT NOT NULL, mode INTEGER NOT NULL, latest INTEGER NOT NULL,"
-     " latest_version INTEGER NOT NULL, removed INTEGER NOT NULL);"
-     "CREATE UNIQUE INDEX file_path ON file (project, path);"
+    /* latest: number of the newest version; latest_version: its id. removed: by rm, until put
+     * again. mode: 0666 style. */
+    "CREATE TABLE file (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, path TEXT NOT NULL,"
+    " owner TEXT NOT NULL, team TEXT NOT NULL, mode INTEGER NOT NULL, latest INTEGER NOT NULL,"
+    " latest_version INTEGER NOT NULL, removed INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX file_path ON file (project, path)",
 
-     "CREATE TABLE version (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " file INTEGER NOT NULL, number INTEGER NOT NULL, object INTEGER NOT NULL,"
-     " made INTEGER NOT NULL, executable INTEGER NOT NULL, removed INTEGER NOT NULL);"
-     "CREATE UNIQUE INDEX version_file ON version (file, number);"
-     "CREATE INDEX version_object ON version (object);"
-     "CREATE INDEX version_made ON version (made);"
-     "CREATE INDEX version_number ON version (project, number);"
+    "CREATE TABLE version (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " file INTEGER NOT NULL, number INTEGER NOT NULL, object INTEGER NOT NULL,"
+    " made INTEGER NOT NULL, executable INTEGER NOT NULL, removed INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX version_file ON version (file, number)",
+    "CREATE INDEX version_object ON version (object)",
+    "CREATE INDEX version_made ON version (made)",
+    "CREATE INDEX version_number ON version (project, number)",
 
-     /* latest as in file. */
-     "CREATE TABLE fileset (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL,"
-     " owner TEXT NOT NULL, team TEXT NOT NULL, mode INTEGER NOT NULL, latest INTEGER NOT NULL,"
-     " latest_version INTEGER NOT NULL);"
-     "CREATE UNIQUE INDEX fileset_name ON fileset (project, name);"
-     "CREATE TABLE set_version (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " fileset INTEGER NOT NULL, number INTEGER NOT NULL, files INTEGER NOT NULL,"
-     " bytes INTEGER NOT NULL, made INTEGER NOT NULL, removed INTEGER NOT NULL);"
-     "CREATE UNIQUE INDEX set_version_number ON set_version (fileset, number);"
-     "CREATE INDEX set_version_made ON set_version (made);"
-     "CREATE INDEX set_version_project ON set_version (project, number);"
-     "CREATE INDEX set_version_bytes ON set_version (project, bytes);"
+    /* latest as in file. */
+    "CREATE TABLE fileset (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL,"
+    " owner TEXT NOT NULL, team TEXT NOT NULL, mode INTEGER NOT NULL, latest INTEGER NOT NULL,"
+    " latest_version INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX fileset_name ON fileset (project, name)",
+    "CREATE TABLE set_version (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " fileset INTEGER NOT NULL, number INTEGER NOT NULL, files INTEGER NOT NULL,"
+    " bytes INTEGER NOT NULL, made INTEGER NOT NULL, removed INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX set_version_number ON set_version (fileset, number)",
+    "CREATE INDEX set_version_made ON set_version (made)",
+    "CREATE INDEX set_version_project ON set_version (project, number)",
+    "CREATE INDEX set_version_bytes ON set_version (project, bytes)",
 
-     /* A set version is a row of chunks, in order of the paths; equal chunks are kept once. */
-     "CREATE TABLE set_chunk (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " hash BLOB NOT NULL, files INTEGER NOT NULL, bytes INTEGER NOT NULL,"
-     " first TEXT NOT NULL, last TEXT NOT NULL, body BLOB NOT NULL);"
-     "CREATE UNIQUE INDEX set_chunk_hash ON set_chunk (project, hash);"
-     "CREATE TABLE set_part (set_version INTEGER NOT NULL, seq INTEGER NOT NULL,"
-     " chunk INTEGER NOT NULL, PRIMARY KEY (set_version, seq)) WITHOUT ROWID;"
-     "CREATE INDEX set_part_chunk ON set_part (chunk);"
-     "CREATE TABLE set_alias (fileset INTEGER NOT NULL, name TEXT NOT NULL,"
-     " number INTEGER NOT NULL, PRIMARY KEY (fileset, name)) WITHOUT ROWID;"
+    /* A set version is a row of chunks, in order of the paths; equal chunks are kept once. */
+    "CREATE TABLE set_chunk (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " hash BLOB NOT NULL, files INTEGER NOT NULL, bytes INTEGER NOT NULL,"
+    " first TEXT NOT NULL, last TEXT NOT NULL, body BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX set_chunk_hash ON set_chunk (project, hash)",
+    "CREATE TABLE set_part (set_version INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " chunk INTEGER NOT NULL, PRIMARY KEY (set_version, seq)) WITHOUT ROWID",
+    "CREATE INDEX set_part_chunk ON set_part (chunk)",
+    "CREATE TABLE set_alias (fileset INTEGER NOT NULL, name TEXT NOT NULL,"
+    " number INTEGER NOT NULL, PRIMARY KEY (fileset, name)) WITHOUT ROWID",
 
-     /* child was made from parent (ids of set_version). kind: enum lake_edge_kind. */
-     "CREATE TABLE edge (child INTEGER NOT NULL, parent INTEGER NOT NULL, kind INTEGER NOT NULL,"
-     " job INTEGER NOT NULL, seq INTEGER NOT NULL,"
-     " PRIMARY KEY (child, parent, kind, job)) WITHOUT ROWID;"
-     "CREATE INDEX edge_parent ON edge (parent, child, kind, job);"
+    /* child was made from parent (ids of set_version). kind: enum lake_edge_kind. */
+    "CREATE TABLE edge (child INTEGER NOT NULL, parent INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " job INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " PRIMARY KEY (child, parent, kind, job)) WITHOUT ROWID",
+    "CREATE INDEX edge_parent ON edge (parent, child, kind, job)",
 
-     /* kind: enum lake_item; item: id in version, file, set_version or job. value: as given;
-      * number: what it compares as, epoch ms for times. type: enum lake_value_kind. */
-     "CREATE TABLE meta_key (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
-     "CREATE TABLE meta (kind INTEGER NOT NULL, item INTEGER NOT NULL, key INTEGER NOT NULL,"
-     " project INTEGER NOT NULL, type INTEGER NOT NULL, number REAL, value TEXT,"
-     " PRIMARY KEY (kind, item, key)) WITHOUT ROWID;"
-     "CREATE INDEX meta_number ON meta (project, key, type, number, kind, item)"
-     " WHERE number IS NOT NULL;"
-     "CREATE INDEX meta_value ON meta (project, key, value, kind, item);"
+    /* kind: enum lake_item; item: id in version, file, set_version or job. value: as given;
+     * number: what it compares as, epoch ms for times. type: enum lake_value_kind. */
+    "CREATE TABLE meta_key (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE meta (kind INTEGER NOT NULL, item INTEGER NOT NULL, key INTEGER NOT NULL,"
+    " project INTEGER NOT NULL, type INTEGER NOT NULL, number REAL, value TEXT,"
+    " PRIMARY KEY (kind, item, key)) WITHOUT ROWID",
+    "CREATE INDEX meta_number ON meta (project, key, type, number, kind, item)"
+    " WHERE number IS NOT NULL",
+    "CREATE INDEX meta_value ON meta (project, key, value, kind, item)",
 
-     /* kind: enum lake_item. */
-     "CREATE TABLE pin (project INTEGER NOT NULL, kind INTEGER NOT NULL, item INTEGER NOT NULL,"
-     " PRIMARY KEY (project, kind, item)) WITHOUT ROWID;"
+    /* kind: enum lake_item. */
+    "CREATE TABLE pin (project INTEGER NOT NULL, kind INTEGER NOT NULL, item INTEGER NOT NULL,"
+    " PRIMARY KEY (project, kind, item)) WITHOUT ROWID",
 
-     /* state: enum lake_session_state. put: the interrupted command line. request: the options that
-      * the commit needs, as JSON. */
-     "CREATE TABLE session (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
-     " creator TEXT NOT NULL, create_time INTEGER NOT NULL, expires INTEGER NOT NULL,"
-     " lasts_ms INTEGER NOT NULL, state INTEGER NOT NULL, put TEXT, request TEXT NOT NULL,"
-     " set_version INTEGER);"
-     "CREATE INDEX session_state ON session (project, state);"
-     /* object NULL: not arrived. want_...: announced. version: once committed. */
-     "CREATE TABLE session_file (session INTEGER NOT NULL, seq INTEGER NOT NULL,"
-     " path TEXT NOT NULL, want_size INTEGER, want_sha256 BLOB, target TEXT, object INTEGER,"
-     " executable INTEGER NOT NULL, version INTEGER, unchanged INTEGER NOT NULL,"
-     " PRIMARY KEY (session, seq)) WITHOUT ROWID;"
-     "CREATE UNIQUE INDEX session_file_path ON session_file (session, path);"
+    /* state: enum lake_session_state. put: the interrupted command line. request: the options that
+     * the commit needs, as JSON. */
+    "CREATE TABLE session (id INTEGER PRIMARY KEY, project INTEGER NOT NULL,"
+    " creator TEXT NOT NULL, create_time INTEGER NOT NULL, expires INTEGER NOT NULL,"
+    " lasts_ms INTEGER NOT NULL, state INTEGER NOT NULL, put TEXT, request TEXT NOT NULL,"
+    " set_version INTEGER)",
+    "CREATE INDEX session_state ON session (project, state)",
+    /* object NULL: not arrived. want_...: announced. version: once committed. */
+    "CREATE TABLE session_file (session INTEGER NOT NULL, seq INTEGER NOT NULL,"
+    " path TEXT NOT NULL, want_size INTEGER, want_sha256 BLOB, target TEXT, object INTEGER,"
+    " executable INTEGER NOT NULL, version INTEGER, unchanged INTEGER NOT NULL,"
+    " PRIMARY KEY (session, seq)) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX session_file_path ON session_file (session, path)",
 
-     /* Local files as last seen, so that unchanged ones need not be read again. */
-     "CREATE TABLE source (path TEXT PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL,"
-     " size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,"
-     " sha256 BLOB NOT NULL) WITHOUT ROWID;"},
-    {0},
+    /* Local files as last seen, so that unchanged ones need not be read again. */
+    "CREATE TABLE source (path TEXT PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL,"
+    " size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL,"
+    " sha256 BLOB NOT NULL) WITHOUT ROWID",
+    NULL,
 };
+
+const struct db_migration lake_migrations[] = {{1, tables}, {0}};

@@ -29,10 +29,10 @@ static void test_each_once(unsigned threads)
 
     memset(&t, 0, sizeof t);
     t.fail_at = PIECES;
-    ok(parallel_each(PIECES, threads, count, &t, &e) == 0, "%u threads: no failure", threads);
+    CHECK(parallel_each(PIECES, threads, count, &t, &e) == 0, "%u threads: no failure", threads);
     for (size_t i = 0; i < PIECES; i++)
         wrong += t.seen[i] != 1;
-    ok(wrong == 0, "%u threads: each piece exactly once", threads);
+    CHECK(wrong == 0, "%u threads: each piece exactly once", threads);
 }
 
 static void test_failure(unsigned threads)
@@ -42,22 +42,22 @@ static void test_failure(unsigned threads)
 
     memset(&t, 0, sizeof t);
     t.fail_at = 10;
-    ok(parallel_each(PIECES, threads, count, &t, &e) < 0 && e.kind == ERR_NOFIT &&
-           strcmp(e.text, "piece 10") == 0,
-       "%u threads: the failing piece's error", threads);
-    ok(threads > 1 || t.begun == 11, "one thread stops right there");
+    CHECK(parallel_each(PIECES, threads, count, &t, &e) < 0 && e.kind == ERR_NOFIT &&
+              strcmp(e.text, "piece 10") == 0,
+          "%u threads: the failing piece's error", threads);
+    CHECK(threads > 1 || t.begun == 11, "one thread stops right there");
 }
 
 int main(void)
 {
     struct err e = {0};
 
-    ok(parallel_cores() >= 1, "there is a processor");
-    ok(parallel_each(0, 4, count, NULL, &e) == 0, "no pieces, no work");
+    CHECK(parallel_cores() >= 1, "there is a processor");
+    CHECK(parallel_each(0, 4, count, NULL, &e) == 0, "no pieces, no work");
     test_each_once(1);
     test_each_once(2);
     test_each_once(16);
     test_failure(1);
     test_failure(8);
-    return done_testing();
+    return TAP_DONE();
 }

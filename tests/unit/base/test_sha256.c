@@ -22,11 +22,11 @@ static void test_published(void)
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         const char *m = published[i].message;
         struct sha256_digest whole = sha256_of(m, strlen(m));
-        ok(strcmp(sha256_text(&whole, text), published[i].digest) == 0, "digest of \"%s\"", m);
+        CHECK(strcmp(sha256_text(&whole, text), published[i].digest) == 0, "digest of \"%s\"", m);
         for (size_t k = 0; m[k]; k++)
             sha256_add(s, m + k, 1);
         struct sha256_digest pieces = sha256_take(s);
-        ok(sha256_equal(&whole, &pieces), "the same byte by byte, the state used again");
+        CHECK(sha256_equal(&whole, &pieces), "the same byte by byte, the state used again");
     }
 }
 
@@ -39,9 +39,9 @@ static void test_million(void)
     for (int i = 0; i < 1000; i++)
         sha256_add(s, block, sizeof block);
     struct sha256_digest d = sha256_take(s);
-    ok(strcmp(sha256_text(&d, text),
-              "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0,
-       "a million times \"a\" (FIPS 180-2, B.3)");
+    CHECK(strcmp(sha256_text(&d, text),
+                 "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0,
+          "a million times \"a\" (FIPS 180-2, B.3)");
 }
 
 static void test_parse(void)
@@ -50,17 +50,18 @@ static void test_parse(void)
     struct err e = {0};
     char text[SHA256_HEX];
 
-    ok(sha256_parse(published[1].digest, &d, &e) == 0 &&
-           strcmp(sha256_text(&d, text), published[1].digest) == 0,
-       "text and back");
-    ok(sha256_parse("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD", &upper,
-                    &e) == 0 &&
-           sha256_equal(&d, &upper),
-       "capitals are read too");
-    ok(sha256_parse("ba78", &d, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, "ba78"),
-       "too short: the text is quoted");
-    ok(sha256_parse("xa7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", &d, &e) < 0,
-       "not hexadecimal");
+    CHECK(sha256_parse(published[1].digest, &d, &e) == 0 &&
+              strcmp(sha256_text(&d, text), published[1].digest) == 0,
+          "text and back");
+    CHECK(sha256_parse("BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD", &upper,
+                       &e) == 0 &&
+              sha256_equal(&d, &upper),
+          "capitals are read too");
+    CHECK(sha256_parse("ba78", &d, &e) < 0 && e.kind == ERR_USAGE && strstr(e.text, "ba78"),
+          "too short: the text is quoted");
+    CHECK(sha256_parse("xa7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", &d, &e) <
+              0,
+          "not hexadecimal");
 }
 
 int main(void)
@@ -68,5 +69,5 @@ int main(void)
     test_published();
     test_million();
     test_parse();
-    return done_testing();
+    return TAP_DONE();
 }
