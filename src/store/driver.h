@@ -1,0 +1,171 @@
+/* driver: what a kind of store must do, and what store.c and its neighbours do for every kind.
+ * Included by src/store only. Every call to the file system or to a server is announced with
+ * store_allow, so each driver can be made to fail at any point: there is no fake driver beside
+ * them. */
+#ifndef STORE_DRIVER_H
+#define STORE_DRIVER_H
+
+#include "store/store.h"
+
+/* Project names are letters, digits, '.', '_' and '-', and do not begin with '.'. */
+#define STORE_PROJECT_NAME 64
+/* What goes through memory at once when content is taken in. */
+#define STORE_CHUNK_BYTES ((size_t)1 << 20)
+/* Parts of large content, doubled until there are at most STORE_PARTS_MAX. */
+#define STORE_PART_BYTES ((uint64_t)16 << 20)
+#define STORE_PARTS_MAX 8192
+/* Parts, and content without parts, above this cannot be verified in memory. */
+#define STORE_PIECE_MAX ((uint64_t)1 << 30)
+
+struct store_driver;
+
+struct store {
+    const struct store_driver *driver;
+    /* url, endpoint and region are the store's own copies. */
+    struct store_settings settings;
+    void *priv; /* owned by the driver: made in open, released in close */
+};
+
+struct store_writer {
+    struct store *store;
+    char project[STORE_PROJECT_NAME];
+    int64_t session; /* at least 0 */
+    void *priv;      /* owned by the driver: made in writer_open, released in writer_close */
+};
+
+/* Everything but open, close, writer_open and writer_close is called from several threads at once.
+ * The wrappers have checked project (and blob names: letters, digits, '.', '_', '-', not empty, no
+ * leading '.'), that ranges lie within the place and do not overflow, and that n is not 0 in read.
+ * Errors name the path or URL. */
+struct store_driver {
+    const char *name;   /* store_kind: "dir" */
+    const char *scheme; /* what its URLs begin with: "dir:" */
+    const char *form;   /* how to write them, for messages: "dir:PATH" */
+    /* How the shared reading code is best served: contents nearer than gap_bytes are read in one go
+     * of at most read_bytes, by up to in_flight threads (0 = as many as there are cores). Memory
+     * is about in_flight * read_bytes. */
+    size_t gap_bytes, read_bytes;
+    unsigned in_flight;
+
+    /* ERR_USAGE with what is allowed, when a URL with this scheme is wrong. */
+    int (*check_url)(const char *url, struct err *e);
+    int (*open)(struct store *s, struct err *e);
+    void (*close)(struct store *s); /* also after a failed open: priv may be NULL */
+    int (*probe)(struct store *s, struct err *e);
+
+    int (*writer_open)(struct store_writer *w, struct err *e);
+    /* Also after a failed writer_open: priv may be NULL. Nothing is sent or flushed here. */
+    void (*writer_close)(struct store_writer *w);
+    /* n <= STORE_SMALL_MAX, 0 included. Short critical section: copies the bytes to the pack that
+     * is being filled. The place is final, even if its blob does not exist before the flush. */
+    int (*write_small)(struct store_writer *w,
+                       const void *bytes,
+                       size_t n,
+                       const struct sha256_digest *digest,
+                       struct store_place *place_out,
+                       struct err *e);
+    /* See store_write_large; *out is zeroed before, and cleared by the wrapper after a failure.
+     * Most of the work is store_take_in's. A driver that reads the source a second time makes sure
+     * it sends what was hashed. */
+    int (*write_large)(struct store_writer *w,
+                       const struct store_source *source,
+                       struct store_content *out,
+                       struct err *e);
+    /* After a failure what was written since the last flush is lost for good: the same call fails
+     * again, and so do further writes. */
+    int (*flush)(struct store_writer *w, struct err *e);
+
+    /* n bytes of a blob from offset. ERR_NOTFOUND: no such blob. ERR_IO: these bytes cannot be had
+     * (the blob is too short or unreadable), others may. Any other kind (ERR_RETRY, ERR_DENIED):
+     * the store as a whole does not answer. */
+    int (*read)(struct store *s,
+                const char *project,
+                const char *blob,
+                uint64_t offset,
+                void *bytes,
+                size_t n,
+                struct err *e);
+    /* Optional, see store_link. */
+    bool (*link)(struct store *s,
+                 const char *project,
+                 const struct store_content *content,
+                 const char *path,
+                 bool hard);
+
+    /* See store_list, store_delete, store_size; a project nobody wrote to is empty. still is never
+     * NULL here. */
+    int (*list)(struct store *s,
+                const char *project,
+                int (*visit)(void *context, const struct store_blob *blob, struct err *e),
+                void *context,
+                struct err *e);
+    int (*remove)(struct store *s,
+                  const char *project,
+                  const struct store_blob *blob,
+                  bool (*still)(void *context, const char *blob_name),
+                  void *context,
+                  struct err *e);
+    int (*size)(
+        struct store *s, const char *project, const char *blob, uint64_t *out, struct err *e);
+
+    /* Optional: NULL where foreign clients have no way in. */
+    int (*presign_get)(struct store *s,
+                       const char *project,
+                       const struct store_place *place,
+                       unsigned expires_s,
+                       struct store_url *out,
+                       struct err *e);
+    int (*presign_put)(struct store *s,
+                       const char *project,
+                       const char *name,
+                       unsigned expires_s,
+                       struct store_url *out,
+                       struct err *e);
+};
+
+/* ---- for drivers ---- */
+
+/* 0, or -1 and ERR_IO "OPERATION OBJECT: refused" when the settings' allow says no. */
+int store_allow(const struct store *s, const char *operation, const char *object, struct err *e);
+
+/* Names that are used once. Beside the settings' seed they draw on the kernel's randomness: two
+ * processes that start from one seed must not make the same name. */
+uint64_t store_random(const struct store *s);
+/* "<session>-<12 hex digits of the digest>-<random>" */
+void store_name_large(const struct store *s,
+                      int64_t session,
+                      const struct sha256_digest *digest,
+                      char out[static STORE_BLOB_NAME]);
+/* "p-<random>" for session 0 (shared), else "<session>-p-<random>" */
+void store_name_pack(const struct store *s, int64_t session, char out[static STORE_BLOB_NAME]);
+/* The session a blob's name tells, 0 for a shared pack and for names that are not ours. */
+int64_t store_name_session(const char *name);
+/* May this be a blob's name? Also true for foreign ones; false for anything with a slash. */
+bool store_name_good(const char *name);
+
+/* Each content of a pack follows a header, so that packs can be read without a database:
+ * "TWPACK1\n", the length as 8 bytes, low one first, and the SHA-256. */
+#define STORE_PACK_HEADER 48
+void store_pack_header(uint64_t n,
+                       const struct sha256_digest *digest,
+                       unsigned char out[static STORE_PACK_HEADER]);
+
+/* Reads the source once, in order, and fills out's digest, place.size, part_bytes and parts
+ * (content of one part at least; n_parts is 1 for an empty file). Hashing the whole, hashing the
+ * parts and write run beside each other in bounded memory. write (NULL = only hash) gets every
+ * chunk in order, from one thread; bytes NULL = n zero bytes. ERR_RETRY when progress says stop
+ * or the source changed while it was read. */
+struct store_taker {
+    int (*write)(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e);
+    void *context;
+};
+int store_take_in(const struct store_source *source,
+                  const struct store_taker *taker,
+                  struct store_content *out,
+                  struct err *e);
+/* The part size for content of this size. */
+uint64_t store_part_bytes(uint64_t size);
+
+extern const struct store_driver store_dir_driver;
+
+#endif
