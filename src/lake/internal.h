@@ -10,6 +10,7 @@
 
 struct lake {
     struct db *db;
+    char *home; /* directory of the database; lake_open copies it from its options */
     struct store *store; /* NULL until lake_store */
     struct store_settings settings;
     int64_t project; /* id */
