@@ -10,11 +10,15 @@
 
 struct lake {
     struct db *db;
-    char *home; /* directory of the database; lake_open copies it from its options */
+    char *home;          /* directory of the database; lake_open copies it from its options */
     struct store *store; /* NULL until lake_store */
     struct store_settings settings;
     int64_t project; /* id */
     char *project_name;
+    /* The project's name in the store: its own name and the lake's mark (setting "mark", random),
+     * so that lakes that share a bucket never meet, and gc takes no other lake's blobs for
+     * leftovers. Everything that calls the store passes this. */
+    char *area;
     char *user;
     char **groups;
     size_t n_groups;
@@ -57,6 +61,9 @@ int object_get(struct lake *l, int64_t id, struct object *out, struct err *e);
 /* Remembers stored content; content that is present already keeps its old place. In a transaction.
  */
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
+
+/* The id of the row of table blob for this name, made when it is new. In a transaction. */
+int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e);
 
 /* ---- version.c: numbering ---- */
 struct version_new {

@@ -72,6 +72,8 @@ struct store_writer *store_writer_new(struct store *s,
                                       const char *project,
                                       int64_t session,
                                       struct err *e);
+/* From now on it writes to packs of its own, none that are there already (gc moves contents). */
+void store_writer_fresh(struct store_writer *w);
 /* Ends it: locks are released; what was not flushed may be lost. */
 void store_writer_free(struct store_writer *w);
 AUTO_DEFINE(store_writer)
