@@ -1,0 +1,69 @@
+/* set_parts: the chunks a set version is made of, walked along from path to path. Private to the
+ * set_*.c files. */
+#ifndef LAKE_SET_PARTS_H
+#define LAKE_SET_PARTS_H
+
+#include "base/sha256.h"
+#include "lake/internal.h"
+#include "lake/set_chunk.h"
+
+/* A chunk, stored or about to be. */
+struct set_part {
+    int64_t chunk; /* id; 0: not stored, body is here */
+    size_t files;
+    uint64_t bytes;
+    char *first, *last;
+    struct sha256_digest hash;
+    unsigned char *body;
+    size_t body_len;
+};
+
+struct set_parts {
+    struct set_part *items;
+    size_t n, cap;
+};
+void set_parts_clear(struct set_parts *p);
+/* Those that may hold paths below prefix ("/" = all), without their bodies. */
+int set_parts_of(
+    struct lake *l, int64_t set_version, const char *prefix, struct set_parts *out, struct err *e);
+/* 1: out gets the next chunk behind id `after` that a set version which is not removed has, and one
+ * such version; 0: no more. */
+int set_parts_next_held(
+    struct lake *l, int64_t after, struct set_parts *out, int64_t *set_version_out, struct err *e);
+/* Takes what was written, and leaves the chunk empty. */
+void set_parts_add(struct set_parts *p, struct set_chunk *chunk);
+
+/* Entries of some parts below a prefix, in order; whole chunks can be stepped over unread. */
+struct set_cursor {
+    struct lake *l;
+    struct set_parts *parts; /* borrowed */
+    size_t at;               /* part */
+    const char *prefix;      /* borrowed */
+    size_t prefix_len;
+    int64_t set_version;         /* for messages; 0 = none */
+    struct set_open_chunk *open; /* NULL: stands before parts->items[at], unread */
+    struct lake_entry entry;     /* when open */
+};
+/* All fields but the last two are the caller's; stands at the first entry below prefix. */
+int set_cursor_start(struct set_cursor *c, struct err *e);
+void set_cursor_clear(struct set_cursor *c);
+/* Path of the next entry, NULL at the end. */
+const char *set_cursor_path(const struct set_cursor *c);
+/* The part that begins here and lies below prefix as a whole; NULL = it does not. */
+const struct set_part *set_cursor_whole(const struct set_cursor *c);
+/* Steps over it. */
+int set_cursor_skip(struct set_cursor *c, struct err *e);
+/* Makes `entry` valid: the one set_cursor_path told. */
+int set_cursor_open(struct set_cursor *c, struct err *e);
+/* To the next entry, after set_cursor_open. */
+int set_cursor_next(struct set_cursor *c, struct err *e);
+
+/* ---- more of the builder of internal.h ---- */
+
+/* The same as adding every entry of a part, without reading it. Only when set_builder_idle and
+ * set_chunk_ends say so. */
+int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e);
+/* True when the last entry added ended a chunk. */
+bool set_builder_idle(const struct set_builder *b);
+
+#endif
