@@ -40,6 +40,8 @@ PROGRAM := $(OUT)/tradewind
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
+# Small programs that command-line tests use.
+TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 .PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean
@@ -84,7 +86,10 @@ $(OUT)/builtin.o: src/catalog/builtin.S $(OUT)/builtin.snapshot
 
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
-unit: $(UNIT)
+unit: $(UNIT) $(TEST_TOOLS)
+$(OUT)/tests/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $<
 $(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(call unit_shared,$<) $(LIB) \
@@ -172,4 +177,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(UNIT:=.d)
+-include $(LIB_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(UNIT:=.d) $(TEST_TOOLS:=.d)

@@ -105,3 +105,16 @@ const char *time_iso(int64_t epoch_ms, char out[static 32])
         snprintf(out, 32, "unknown");
     return out;
 }
+
+const char *time_iso_ms(int64_t epoch_ms, char out[static 32])
+{
+    int ms = (int)(epoch_ms % 1000);
+    char seconds[32];
+
+    time_iso(epoch_ms, seconds);
+    if (seconds[0] == 'u')
+        snprintf(out, 32, "%s", seconds);
+    else
+        snprintf(out, 32, "%.*s.%03dZ", (int)strlen(seconds) - 1, seconds, ms < 0 ? ms + 1000 : ms);
+    return out;
+}

@@ -19,5 +19,7 @@ double time_monotonic_s(void);
 int64_t time_epoch_ms(void);
 /* "2026-11-15T22:36:00Z"; out is returned. */
 const char *time_iso(int64_t epoch_ms, char out[static 32]);
+/* "2026-11-15T22:36:00.250Z" */
+const char *time_iso_ms(int64_t epoch_ms, char out[static 32]);
 
 #endif

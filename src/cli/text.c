@@ -153,3 +153,21 @@ const char *text_count(size_t n, char out[static 32])
     out[used] = '\0';
     return out;
 }
+
+const char *text_bytes(uint64_t n, char out[static 32])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double value = (double)n / 1024;
+    size_t unit = 0;
+
+    if (n < 1024) {
+        char count[32];
+        snprintf(out, 32, "%.20s B", text_count((size_t)n, count));
+        return out;
+    }
+    /* 1023.95 would be shown as 1024.0. */
+    for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    snprintf(out, 32, "%.1f %s", value, units[unit]);
+    return out;
+}

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct buf;
@@ -34,5 +35,7 @@ void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_l
 
 /* "218,004", written into out and returned. */
 const char *text_count(size_t n, char out[static 32]);
+/* "0 B", "1,000 B", "8.0 KiB", "1.5 GiB"; written into out and returned. */
+const char *text_bytes(uint64_t n, char out[static 32]);
 
 #endif

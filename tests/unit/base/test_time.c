@@ -70,6 +70,9 @@ static void clocks(void)
     CHECK(strcmp(time_iso(951782400000, out), "2000-02-29T00:00:00Z") == 0, "a leap day");
     CHECK(strcmp(time_iso(INT64_MAX, out), "292278994-08-17T07:12:55Z") == 0,
           "the last millisecond there is: %s", out);
+    CHECK(strcmp(time_iso_ms(1794782160250, out), "2026-11-15T22:36:00.250Z") == 0, "%s", out);
+    CHECK(strcmp(time_iso_ms(-1, out), "1969-12-31T23:59:59.999Z") == 0,
+          "milliseconds count upward before the epoch too");
 }
 
 int main(void)

@@ -117,6 +117,23 @@ static void check_count(void)
     }
 }
 
+static void check_bytes(void)
+{
+    static const struct {
+        uint64_t n;
+        const char *text;
+    } cases[] = {
+        {0, "0 B"},           {1000, "1,000 B"},       {1023, "1,023 B"},
+        {1024, "1.0 KiB"},    {8192, "8.0 KiB"},       {1048524, "1023.9 KiB"},
+        {1048575, "1.0 MiB"}, {1610612736, "1.5 GiB"}, {UINT64_MAX, "16.0 EiB"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[32];
+        CHECK(!strcmp(text_bytes(cases[i].n, text), cases[i].text), "%s: %s", cases[i].text, text);
+    }
+}
+
 int main(void)
 {
     check_widths();
@@ -124,5 +141,6 @@ int main(void)
     check_paragraph();
     check_look();
     check_count();
+    check_bytes();
     return TAP_DONE();
 }
