@@ -39,8 +39,10 @@ AUTO_DEFINE(db)
 
 /* A transaction that will write: it waits for other writers at once, so that what it reads stays
  * true until db_commit. ERR_RETRY in plain words when the wait was in vain. Not nested. What was
- * committed survives a power cut. */
+ * committed survives a power cut. Beginning and ending one resets all queries; stepping on in one
+ * that still had rows is caught as a bug. */
 int db_begin(struct db *d, struct err *e);
+/* Ends the transaction in any case: when it fails, everything is undone. */
 int db_commit(struct db *d, struct err *e);
 /* Undoes a transaction; without one it does nothing. */
 void db_rollback(struct db *d);
@@ -48,10 +50,13 @@ void db_rollback(struct db *d);
 int db_begin_read(struct db *d, struct err *e);
 
 /* The query for this SQL, prepared once and kept (found by its text); reset and unbound. Borrowed,
- * in use until the next db_query with the same text. */
+ * in use until the next db_query with the same text; one not used while 256 others were may be
+ * gone.
+ */
 struct db_query *db_query(struct db *d, const char *sql, struct err *e);
 
-/* Parameters count from 1, as $1. Texts and bytes are borrowed until the query is reset or ends. */
+/* Parameters count from 1, as $1. Texts and bytes are borrowed until the query is reset or ends;
+ * binding resets. Values stay bound until db_query is asked for the same text. */
 void db_bind_int(struct db_query *q, int i, int64_t v);
 void db_bind_real(struct db_query *q, int i, double v);
 void db_bind_text(struct db_query *q, int i, const char *s); /* NULL binds NULL */
@@ -74,14 +79,15 @@ const char *db_text(struct db_query *q, int column);
 const void *db_bytes(struct db_query *q, int column, size_t *n_out);
 bool db_is_null(struct db_query *q, int column);
 
-/* Statements without parameters or rows. */
+/* One statement without parameters or rows. */
 int db_exec(struct db *d, const char *sql, struct err *e);
 
 /* Reserves n consecutive ids of that kind ("file", "version", ...), the first is *first_out (1 for
  * the very first). Inside a transaction; undone with it. */
 int db_ids(struct db *d, const char *kind, int64_t n, int64_t *first_out, struct err *e);
 
-/* Looks for damage the database itself can see; each problem is told. */
+/* Looks for damage the database itself can see; each problem is told (the first hundred). Fails
+ * only when it could not look. */
 int db_check(struct db *d,
              void (*problem)(void *context, const char *text),
              void *context,

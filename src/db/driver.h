@@ -1,0 +1,120 @@
+/* driver: what a kind of database has to do for db.h, and what the files of this room share. */
+#ifndef DB_DRIVER_H
+#define DB_DRIVER_H
+
+#include "db/db.h"
+
+/* A prepared statement, as the driver has it. */
+struct db_statement;
+
+enum db_transaction { DB_TRANSACTION_NONE, DB_TRANSACTION_READ, DB_TRANSACTION_WRITE };
+enum db_contents { DB_CONTENTS_NONE, DB_CONTENTS_OURS, DB_CONTENTS_FOREIGN };
+enum db_type { DB_TYPE_NULL, DB_TYPE_INT, DB_TYPE_REAL, DB_TYPE_TEXT, DB_TYPE_BYTES };
+
+struct db_value {
+    enum db_type type;
+    union {
+        int64_t integer;
+        double real;
+        const char *text;
+        struct {
+            const void *data; /* not NULL */
+            size_t n;
+        } bytes;
+    } as;
+};
+
+/* Waiting for other writers, up to db's busy_ms, is the driver's in every entry that can fail; when
+ * it was in vain the error is ERR_RETRY. Failures name the database. */
+struct db_driver {
+    const char *name;
+    bool (*accepts)(const char *url);
+    /* Sets d->connection. A missing database is made, empty, unless must_exist (ERR_NOTFOUND). One
+     * that may only be read is opened for reading. */
+    int (*open)(struct db *d, bool must_exist, struct err *e);
+    /* Also after a failed open: connection may be NULL. All statements are finished before. */
+    void (*close)(struct db *d);
+    bool (*writable)(struct db *d);
+    /* OURS: the table db_migration is there. FOREIGN: it is not, and others are. */
+    int (*contents)(struct db *d, enum db_contents *out, struct err *e);
+    /* This driver's statements of a migration. */
+    const char *const *(*statements)(const struct db_migration *m);
+
+    /* READ or WRITE; see db_begin_read and db_begin. */
+    int (*begin)(struct db *d, enum db_transaction kind, struct err *e);
+    /* May leave the transaction open when it fails; the caller rolls back. */
+    int (*commit)(struct db *d, struct err *e);
+    void (*rollback)(struct db *d);
+    /* False as well when a failing statement made the database undo the transaction by itself. */
+    bool (*in_transaction)(struct db *d);
+
+    /* One statement without parameters or rows. */
+    int (*exec)(struct db *d, const char *sql, struct err *e);
+    int64_t (*changes)(struct db *d);
+    int (*check)(struct db *d,
+                 void (*problem)(void *context, const char *text),
+                 void *context,
+                 struct err *e);
+
+    struct db_statement *(*prepare)(struct db *d, const char *sql, struct err *e);
+    void (*finish)(struct db_statement *s);
+    bool (*writes)(const struct db_statement *s);
+    /* Ends the rows; the values stay bound. */
+    void (*reset)(struct db_statement *s);
+    void (*unbind)(struct db_statement *s);
+    /* Of a statement that is reset. A value that cannot be bound makes the next step fail. */
+    void (*bind)(struct db_statement *s, int i, const struct db_value *v);
+    /* 1 row, 0 end, -1 failure. The caller resets after 0 and -1. */
+    int (*step)(struct db_statement *s, struct err *e);
+    /* Of the row stepped to; columns within range. */
+    int (*columns)(const struct db_statement *s);
+    bool (*is_null)(struct db_statement *s, int column);
+    int64_t (*get_int)(struct db_statement *s, int column);
+    double (*get_real)(struct db_statement *s, int column);
+    const char *(*get_text)(struct db_statement *s, int column);
+    const void *(*get_bytes)(struct db_statement *s, int column, size_t *n_out);
+};
+
+extern const struct db_driver db_sqlite;
+
+/* Queries kept prepared. Past that, the one unused for longest goes. */
+#define DB_QUERIES_MAX 256
+#define DB_QUERY_BUCKETS 512
+
+struct db_query {
+    struct db *db;
+    struct db_statement *statement;
+    char *sql;
+    uint64_t hash;
+    struct db_query *bucket_next;
+    struct db_query *newer, *older; /* by last use */
+    bool unfinished;                /* stepped, the end not reached */
+    bool cut;                       /* unfinished when a transaction began or ended */
+};
+
+struct db {
+    const struct db_driver *driver;
+    void *connection;
+    char *url;
+    char *name;
+    unsigned busy_ms;
+    bool (*allow)(void *context, const char *sql);
+    void *context;
+    enum db_transaction transaction;
+
+    struct db_query *buckets[DB_QUERY_BUCKETS];
+    struct db_query *newest, *oldest;
+    size_t queries;
+    size_t unfinished;
+};
+
+/* Whether a statement may go ahead: the test's hook, and a transaction that is still there. */
+int db_allowed(struct db *d, const char *sql, struct err *e);
+/* Ends every unfinished query: it would hold locks past the end of a transaction, or an old view
+ * into a new one. Stepping on in one is a bug that is caught. */
+void db_cut_queries(struct db *d);
+void db_forget_queries(struct db *d);
+/* Brings the schema up to date; many processes may do so at once. */
+int db_migrate(struct db *d, const struct db_migration *migrations, struct err *e);
+
+#endif

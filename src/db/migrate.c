@@ -1,0 +1,98 @@
+#include "db/driver.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+/* The first step is the room's own: which steps were taken, and the ids given out by db_ids. */
+static const char *const own_tables[] = {
+    "CREATE TABLE db_migration (number INTEGER PRIMARY KEY)",
+    "CREATE TABLE counter (kind TEXT PRIMARY KEY, next BIGINT NOT NULL)",
+    NULL,
+};
+static const struct db_migration own = {0, own_tables};
+
+/* The newest step taken; -1 when the database is empty. */
+static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
+{
+    enum db_contents contents = DB_CONTENTS_NONE;
+    struct db_query *q;
+
+    *out = -1;
+    if (db_allowed(d, "CONTENTS", e) < 0 || d->driver->contents(d, &contents, e) < 0)
+        return -1;
+    if (contents == DB_CONTENTS_NONE)
+        return 0;
+    if (contents == DB_CONTENTS_FOREIGN)
+        return err_set(e, ERR_USAGE, "%s: a database of another program; nothing was changed",
+                       d->url);
+    q = db_query(d, "SELECT max(number) FROM db_migration", e);
+    if (!q || db_step(q, e) < 0)
+        return -1;
+    *out = db_is_null(q, 0) ? -1 : db_int(q, 0);
+    db_reset(q);
+    if (*out > known)
+        return err_set(e, ERR_USAGE,
+                       "%s: made by a newer tradewind (schema %lld, this one knows %d); use that "
+                       "version",
+                       d->url, (long long)*out, known);
+    return 0;
+}
+
+static int take_step(struct db *d, const struct db_migration *m, struct err *e)
+{
+    struct db_query *q;
+
+    for (const char *const *sql = d->driver->statements(m); *sql; sql++) {
+        if (db_exec(d, *sql, e) < 0)
+            return -1;
+    }
+    q = db_query(d, "INSERT INTO db_migration (number) VALUES ($1)", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, m->number);
+    return db_run(q, e);
+}
+
+/* Does nothing when another process was faster. */
+static int apply(struct db *d, const struct db_migration *m, int known, struct err *e)
+{
+    int64_t newest;
+
+    if (db_begin(d, e) < 0)
+        return -1;
+    if (find_newest(d, known, &newest, e) < 0 || (newest < m->number && take_step(d, m, e) < 0)) {
+        db_rollback(d);
+        return -1;
+    }
+    return db_commit(d, e);
+}
+
+static int count(const struct db_migration *migrations)
+{
+    int n = 0;
+
+    while (migrations[n].number != 0) {
+        assert(migrations[n].number == n + 1);
+        n++;
+    }
+    return n;
+}
+
+int db_migrate(struct db *d, const struct db_migration *migrations, struct err *e)
+{
+    int known = count(migrations);
+    int64_t newest;
+
+    if (find_newest(d, known, &newest, e) < 0)
+        return err_wrap(e, "open %s", d->name);
+    if (newest < known && !d->driver->writable(d))
+        return err_set(e, ERR_DENIED,
+                       "%s: %s must be brought up to date first, and there is no permission to "
+                       "write to it",
+                       d->url, d->name);
+    for (int64_t i = newest + 1; i <= known; i++) {
+        if (apply(d, i == 0 ? &own : &migrations[i - 1], known, e) < 0)
+            return err_wrap(e, "bring %s up to date (step %lld)", d->name, (long long)i);
+    }
+    return 0;
+}

@@ -1,0 +1,230 @@
+#include "base/hash.h"
+#include "base/mem.h"
+#include "db/db.h"
+#include "db/driver.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct db_query **bucket_of(struct db *d, uint64_t hash)
+{
+    return &d->buckets[hash % DB_QUERY_BUCKETS];
+}
+
+static void use_list_remove(struct db *d, struct db_query *q)
+{
+    *(q->newer ? &q->newer->older : &d->newest) = q->older;
+    *(q->older ? &q->older->newer : &d->oldest) = q->newer;
+}
+
+static void use_list_add(struct db *d, struct db_query *q)
+{
+    q->newer = NULL;
+    q->older = d->newest;
+    *(d->newest ? &d->newest->newer : &d->oldest) = q;
+    d->newest = q;
+}
+
+static void mark_used(struct db *d, struct db_query *q)
+{
+    if (d->newest == q)
+        return;
+    use_list_remove(d, q);
+    use_list_add(d, q);
+}
+
+static void forget(struct db *d, struct db_query *q)
+{
+    struct db_query **p = bucket_of(d, q->hash);
+
+    while (*p != q)
+        p = &(*p)->bucket_next;
+    *p = q->bucket_next;
+    use_list_remove(d, q);
+    d->queries--;
+    d->unfinished -= q->unfinished;
+    d->driver->finish(q->statement);
+    free(q->sql);
+    free(q);
+}
+
+void db_forget_queries(struct db *d)
+{
+    while (d->newest)
+        forget(d, d->newest);
+}
+
+static void make_room(struct db *d)
+{
+    struct db_query *q = d->oldest;
+
+    if (d->queries < DB_QUERIES_MAX)
+        return;
+    while (q && q->unfinished)
+        q = q->newer;
+    /* Nobody reads hundreds of queries at once; they were not ended. */
+    assert(q);
+    forget(d, q);
+}
+
+static void end_rows(struct db_query *q)
+{
+    if (!q->unfinished)
+        return;
+    q->db->driver->reset(q->statement);
+    q->unfinished = false;
+    q->db->unfinished--;
+}
+
+void db_cut_queries(struct db *d)
+{
+    for (struct db_query *q = d->newest; q && d->unfinished > 0; q = q->older) {
+        if (!q->unfinished)
+            continue;
+        end_rows(q);
+        q->cut = true;
+    }
+}
+
+struct db_query *db_query(struct db *d, const char *sql, struct err *e)
+{
+    uint64_t hash = hash_text(sql);
+    struct db_query **bucket = bucket_of(d, hash);
+    struct db_query *q = *bucket;
+    struct db_statement *statement;
+
+    while (q && strcmp(q->sql, sql) != 0)
+        q = q->bucket_next;
+    if (q) {
+        db_reset(q);
+        d->driver->unbind(q->statement);
+        mark_used(d, q);
+        return q;
+    }
+    statement = d->driver->prepare(d, sql, e);
+    if (!statement)
+        return NULL;
+    make_room(d);
+    q = mem_zero(1, sizeof *q);
+    q->db = d;
+    q->statement = statement;
+    q->sql = mem_dup(sql);
+    q->hash = hash;
+    q->bucket_next = *bucket;
+    *bucket = q;
+    use_list_add(d, q);
+    d->queries++;
+    return q;
+}
+
+static void bind(struct db_query *q, int i, const struct db_value *v)
+{
+    db_reset(q);
+    q->db->driver->bind(q->statement, i, v);
+}
+
+void db_bind_int(struct db_query *q, int i, int64_t v)
+{
+    bind(q, i, &(struct db_value){.type = DB_TYPE_INT, .as.integer = v});
+}
+
+void db_bind_real(struct db_query *q, int i, double v)
+{
+    bind(q, i, &(struct db_value){.type = DB_TYPE_REAL, .as.real = v});
+}
+
+void db_bind_text(struct db_query *q, int i, const char *s)
+{
+    if (s)
+        bind(q, i, &(struct db_value){.type = DB_TYPE_TEXT, .as.text = s});
+    else
+        db_bind_null(q, i);
+}
+
+void db_bind_bytes(struct db_query *q, int i, const void *bytes, size_t n)
+{
+    assert(bytes || n == 0);
+    bind(q, i,
+         &(struct db_value){
+             .type = DB_TYPE_BYTES, .as.bytes.data = bytes ? bytes : "", .as.bytes.n = n});
+}
+
+void db_bind_null(struct db_query *q, int i)
+{
+    bind(q, i, &(struct db_value){.type = DB_TYPE_NULL});
+}
+
+static int step(struct db_query *q, struct err *e)
+{
+    struct db *d = q->db;
+
+    /* A new start from the first row would look like more rows. */
+    assert(!q->cut);
+    assert(d->transaction != DB_TRANSACTION_READ || !d->driver->writes(q->statement));
+    if (db_allowed(d, q->sql, e) < 0)
+        return -1;
+    if (!q->unfinished) {
+        mark_used(d, q);
+        q->unfinished = true;
+        d->unfinished++;
+    }
+    return d->driver->step(q->statement, e);
+}
+
+int db_step(struct db_query *q, struct err *e)
+{
+    int more = step(q, e);
+
+    if (more <= 0)
+        end_rows(q);
+    return more;
+}
+
+int db_run(struct db_query *q, struct err *e)
+{
+    int more;
+
+    do {
+        more = db_step(q, e);
+    } while (more > 0);
+    return more;
+}
+
+void db_reset(struct db_query *q)
+{
+    end_rows(q);
+    q->cut = false;
+}
+
+/* The statement, with the row that the caller is about to read. */
+static struct db_statement *row_of(struct db_query *q, int column)
+{
+    assert(q->unfinished && column >= 0 && column < q->db->driver->columns(q->statement));
+    return q->statement;
+}
+
+int64_t db_int(struct db_query *q, int column)
+{
+    return q->db->driver->get_int(row_of(q, column), column);
+}
+
+double db_real(struct db_query *q, int column)
+{
+    return q->db->driver->get_real(row_of(q, column), column);
+}
+
+const char *db_text(struct db_query *q, int column)
+{
+    return q->db->driver->get_text(row_of(q, column), column);
+}
+
+const void *db_bytes(struct db_query *q, int column, size_t *n_out)
+{
+    return q->db->driver->get_bytes(row_of(q, column), column, n_out);
+}
+
+bool db_is_null(struct db_query *q, int column)
+{
+    return q->db->driver->is_null(row_of(q, column), column);
+}

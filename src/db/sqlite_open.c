@@ -1,0 +1,178 @@
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "db/sqlite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* FULL: the log is synced at each commit. Larger transactions than the cache spill into the log.
+ * 4000 pages are 16 MB of log between checkpoints; after a huge transaction the log file is cut to
+ * 64 MB. FAST: deleted rows are overwritten where that costs no extra writing. */
+static const char writing_settings[] = "PRAGMA synchronous=FULL;"
+                                       "PRAGMA wal_autocheckpoint=4000;"
+                                       "PRAGMA journal_size_limit=67108864;"
+                                       "PRAGMA secure_delete=FAST;";
+/* A 32 MB cache, and 128 MB of the file read in place. Texts in "" are names, as in PostgreSQL, by
+ * the connection's flags. */
+static const char settings[] = "PRAGMA cache_size=-32768;"
+                               "PRAGMA mmap_size=134217728;"
+                               "PRAGMA trusted_schema=OFF;";
+
+static int on_busy(void *context, int times)
+{
+    return sqlite_wait(context, times);
+}
+
+/* Made by ourselves: SQLite would make it readable for everybody, and its log files take over the
+ * mode. Harmless when several processes do it at once. */
+static int make_file(const char *path, struct err *e)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return errno == EEXIST ? 0 : file_error(e, "create", path);
+    close(fd);
+    return 0;
+}
+
+static int open_handle(struct sqlite *c, const char *name, int flags)
+{
+    int rc = sqlite3_open_v2(name, &c->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    sqlite3_extended_result_codes(c->handle, 1);
+    sqlite3_busy_handler(c->handle, on_busy, c);
+    sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    return sqlite_run(c, settings);
+}
+
+/* The first read opens the log and, after a crash, recovers from it. */
+static int first_read(struct sqlite *c)
+{
+    return sqlite_run(c, "SELECT count(*) FROM sqlite_master");
+}
+
+static bool holds_bytes(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/* A missing permission hides behind several codes, depending on which of the files it concerns. */
+static bool lacks_permission(const struct sqlite *c, int rc)
+{
+    AUTO_MEM char *dir = mem_dup(c->path);
+    char *slash = strrchr(dir, '/'); /* there is one: paths start with / or ./ */
+
+    if ((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY)
+        return false;
+    slash[slash == dir] = '\0';
+    return access(c->path, R_OK) == 0 && (access(dir, W_OK) < 0 || access(c->path, W_OK) < 0);
+}
+
+/* As an URI, with what has a meaning there escaped. */
+static void put_uri(struct buf *uri, const char *path)
+{
+    buf_puts(uri, "file:");
+    for (const char *p = path; *p; p++) {
+        if (strchr("%?#", *p))
+            buf_printf(uri, "%%%02X", (unsigned)(unsigned char)*p);
+        else
+            buf_add(uri, p, 1);
+    }
+    buf_puts(uri, "?mode=ro&immutable=1");
+}
+
+/* Without permission to make the log's files, SQLite reads a database only as one that nobody
+ * changes. That is true to the last commit when there is no log. */
+static int open_immutable(struct db *d, struct err *e)
+{
+    struct sqlite *c = d->connection;
+    AUTO_MEM char *log = mem_printf("%s-wal", c->path);
+    AUTO_CLEAR(buf) struct buf uri;
+    int rc;
+
+    buf_init(&uri, 4 * PATH_MAX);
+    if (holds_bytes(log))
+        return err_set(e, ERR_DENIED,
+                       "%s: may only be read, and its newest changes are still in %s; open it once "
+                       "with permission to write",
+                       c->path, log);
+    put_uri(&uri, c->path);
+    sqlite3_close(c->handle);
+    c->handle = NULL;
+    rc = open_handle(c, buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    if (rc == SQLITE_OK)
+        rc = first_read(c);
+    return rc == SQLITE_OK ? 0 : sqlite_error(d, rc, e);
+}
+
+/* Changing to a log is refused without asking the busy handler, while others open the file; a file
+ * system that cannot have one leaves the rollback journal, which is as safe. */
+static int prepare_writing(struct sqlite *c)
+{
+    int rc = sqlite_run(c, writing_settings);
+
+    return rc == SQLITE_OK ? sqlite_run(c, "PRAGMA journal_mode=WAL") : rc;
+}
+
+static int start(struct db *d, struct err *e)
+{
+    struct sqlite *c = d->connection;
+    int rc = open_handle(c, c->path, SQLITE_OPEN_READWRITE);
+
+    if (rc == SQLITE_OK)
+        rc = first_read(c);
+    if (rc == SQLITE_OK) {
+        c->writable = sqlite3_db_readonly(c->handle, "main") == 0;
+        if (c->writable)
+            rc = prepare_writing(c);
+    }
+    if (rc == SQLITE_OK)
+        return 0;
+    c->writable = false;
+    return lacks_permission(c, rc) ? open_immutable(d, e) : sqlite_error(d, rc, e);
+}
+
+int sqlite_open(struct db *d, bool must_exist, struct err *e)
+{
+    struct sqlite *c = mem_zero(1, sizeof *c);
+    struct stat st;
+
+    d->connection = c;
+    c->busy_ms = d->busy_ms;
+    c->path = d->url[0] == '/' ? mem_dup(d->url) : mem_printf("./%s", d->url);
+    if (stat(c->path, &st) < 0) {
+        if (errno != ENOENT)
+            return file_error(e, "open", d->url);
+        if (must_exist)
+            return err_set(e, ERR_NOTFOUND, "%s: there is no such database", d->url);
+        if (make_file(c->path, e) < 0)
+            return -1;
+    } else if (!S_ISREG(st.st_mode)) {
+        return err_set(e, ERR_USAGE, "%s: not a file, so no database", d->url);
+    }
+    return start(d, e);
+}
+
+void sqlite_close(struct db *d)
+{
+    struct sqlite *c = d->connection;
+
+    if (!c)
+        return;
+    sqlite3_close(c->handle);
+    free(c->path);
+    free(c);
+    d->connection = NULL;
+}
