@@ -120,5 +120,8 @@ int set_each_held(struct lake *l,
 /* ---- meta.c ---- */
 /* One pair on one item, replacing an older value. In a transaction. */
 int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e);
+/* lake_tag inside a transaction of the caller. */
+int meta_tag_ref(
+    struct lake *l, const struct lake_ref *ref, const char *const *pairs, size_t n, struct err *e);
 
 #endif

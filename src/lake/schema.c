@@ -75,9 +75,11 @@ static const char *const tables[] = {
     "CREATE TABLE meta (kind INTEGER NOT NULL, item INTEGER NOT NULL, key INTEGER NOT NULL,"
     " project INTEGER NOT NULL, type INTEGER NOT NULL, number REAL, value TEXT,"
     " PRIMARY KEY (kind, item, key)) WITHOUT ROWID",
-    "CREATE INDEX meta_number ON meta (project, key, type, number, kind, item)"
+    /* Questions are asked of one kind of thing at a time, hence kind before the value; then things
+     * of equal value come in order of their ids. */
+    "CREATE INDEX meta_number ON meta (project, key, kind, type, number, item)"
     " WHERE number IS NOT NULL",
-    "CREATE INDEX meta_value ON meta (project, key, value, kind, item)",
+    "CREATE INDEX meta_value ON meta (project, key, kind, value, item, type)",
 
     /* kind: enum lake_item. */
     "CREATE TABLE pin (project INTEGER NOT NULL, kind INTEGER NOT NULL, item INTEGER NOT NULL,"
