@@ -17,9 +17,12 @@ struct lake_set {
 struct lake_set_conflict {
     const char *path;
     int64_t kept, dropped;
+    const char *kept_of, *dropped_of; /* the references, as given */
 };
 
-/* The next version of the set `name` from references of any kind but jobs. */
+/* The next version of the set `name` from references of any kind but jobs. Nothing happens when one
+ * of them cannot be had, or when they hold no file (ERR_USAGE). Every set version they come by
+ * becomes a parent. In one transaction. */
 int lake_set_create(struct lake *l,
                     const char *name,
                     const char *const *refs,
@@ -29,14 +32,21 @@ int lake_set_create(struct lake *l,
                     struct lake_set *out, /* strings borrowed from name; may be NULL */
                     struct err *e);
 
-/* all_versions: every version of every set, else the latest of each; name NULL = all sets. */
+/* all_versions: every version of every set, else the latest of each that is left; by name, then
+ * number. name NULL = all sets; a name that no set has is ERR_NOTFOUND. Removed ones, and sets the
+ * caller may not read, are left out. */
 int lake_set_list(struct lake *l,
                   const char *name,
                   bool all_versions,
                   int (*visit)(void *context, const struct lake_set *set, struct err *e),
                   void *context,
                   struct err *e);
-int lake_set_get(struct lake *l, const struct lake_ref *ref, struct lake_set *out, struct err *e);
+/* The set version a SET reference names, removed or not, in one call of visit. */
+int lake_set_get(struct lake *l,
+                 const struct lake_ref *ref,
+                 int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                 void *context,
+                 struct err *e);
 /* Set versions this one was made from, as "@A:1", in the order of the request. */
 int lake_set_parents(struct lake *l,
                      int64_t set_version,
@@ -45,7 +55,8 @@ int lake_set_parents(struct lake *l,
                      struct err *e);
 
 enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
-/* What it takes from a to b, in order of the paths; before or after is NULL where it is missing. */
+/* What it takes from a to b (SET references), in order of the paths; before or after is NULL where
+ * it is missing. */
 int lake_set_diff(struct lake *l,
                   const struct lake_ref *a,
                   const struct lake_ref *b,
@@ -57,10 +68,11 @@ int lake_set_diff(struct lake *l,
                   void *context,
                   struct err *e);
 
-/* The moving name `alias` of the set now means ref's version. */
+/* The moving name `alias` of the set now means ref's version (SET, whole). Needs LAKE_WRITE. */
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e);
-/* "@S:prod" */
+/* "@S:prod". ERR_NOTFOUND when there is none. Needs LAKE_WRITE. */
 int lake_alias_remove(struct lake *l, const char *text, struct err *e);
+/* By set, then alias; of sets the caller may read. */
 int lake_alias_list(
     struct lake *l,
     int (*visit)(void *context, const char *set, const char *alias, int64_t number, struct err *e),
