@@ -5,10 +5,14 @@
 #include "db/db.h"
 #include "lake/lake.h"
 #include "lake/meta.h"
+#include "lake/path.h"
 #include "lake/ref.h"
 #include "lake/set.h"
 
+struct arena;
+
 struct lake {
+    struct arena *arena; /* of everything below that was copied from the options */
     struct db *db;
     char *home;          /* directory of the database; lake_open copies it from its options */
     struct store *store; /* NULL until lake_store */
@@ -25,6 +29,10 @@ struct lake {
     bool admin;
     int64_t (*now_ms)(void *context);
     void *context;
+    /* version.c: a directory no ancestor of which is a file, as act `clear_made` found it. Whoever
+     * adds files gets a new row of made, so nobody has added one since. */
+    char clear_directory[LAKE_PATH_MAX + 1];
+    int64_t clear_made;
 };
 
 /* Things that have metadata and pins; stored as numbers. */
@@ -33,6 +41,10 @@ enum lake_item { LAKE_ITEM_FILE = 1, LAKE_ITEM_PATH = 2, LAKE_ITEM_SET = 3, LAKE
 int64_t lake_now_ms(const struct lake *l);
 /* Opened at first use; borrowed. */
 struct store *lake_store(struct lake *l, struct err *e);
+
+/* Writes down where the first content lies; ERR_USAGE when it lies elsewhere already. In a
+ * transaction. */
+int lake_remember_store(struct lake *l, struct err *e);
 
 /* Whether the caller may; for new things owner is the caller. */
 bool lake_may(
@@ -44,6 +56,18 @@ int lake_denied(
 /* A new row of made, for now and the caller. Times never run backwards within a project: a clock
  * that was set back gives the last time again. In a transaction. */
 int lake_made(struct lake *l, int64_t *id_out, struct err *e);
+
+/* ---- path.c: words and ranges ---- */
+#define PATH_SHOWN 128
+/* A path as messages show it: cut, without control characters. out is returned. */
+const char *path_shown(const char *text, char out[static PATH_SHOWN]);
+/* It is part of the names in the store, beside the lake's mark. */
+#define PATH_PROJECT_MAX 40
+int path_project_check(const char *name, struct err *e);
+/* Names of users and groups; what: "a user". */
+int path_user_check(const char *what, const char *name, struct err *e);
+/* The first text after everything below directory, which ends in '/'. New string. */
+char *path_after(const char *directory);
 
 /* ---- object.c: content ---- */
 struct object {
@@ -64,6 +88,36 @@ int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, 
 
 /* The id of the row of table blob for this name, made when it is new. In a transaction. */
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e);
+
+/* ---- file.c: rows of files and sets ---- */
+/* Of a file or a set: what permissions are asked of. */
+struct item_row {
+    int64_t id;
+    char owner[LAKE_NAME_MAX + 1];
+    unsigned may; /* what the caller may: LAKE_READ, LAKE_WRITE */
+    int64_t last; /* number of the newest version, removed or not */
+    int64_t latest_version;
+    int64_t latest; /* number of latest_version */
+    bool removed;   /* file: by rm; set: all its versions */
+    int64_t object; /* file: of latest_version */
+};
+/* By path or name: 1 found (removed ones too), 0 none, -1. Permissions are told, not asked. */
+int file_find(struct lake *l, const char *path, struct item_row *out, struct err *e);
+int fileset_find(struct lake *l, const char *name, struct item_row *out, struct err *e);
+/* lake_denied of `shown` unless row->may has all of access. */
+int item_ask(
+    struct lake *l, const struct item_row *row, const char *shown, unsigned access, struct err *e);
+/* Whether a file that is not removed lies below directory, which ends in '/': 1, 0 or -1. */
+int directory_exists(struct lake *l, const char *directory, struct err *e);
+
+/* ---- resolve.c ---- */
+/* lake_resolve; *whole_out: no version was named, be it by number or by a set. */
+int ref_resolve(struct lake *l,
+                const char *text,
+                unsigned access,
+                struct lake_ref *out,
+                bool *whole_out,
+                struct err *e);
 
 /* ---- version.c: numbering ---- */
 struct version_new {

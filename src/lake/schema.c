@@ -24,8 +24,9 @@ static const char *const tables[] = {
     "CREATE INDEX object_blob ON object (blob, at)",
     "CREATE INDEX object_size ON object (project, size)",
 
-    /* latest: number of the newest version; latest_version: its id. removed: by rm, until put
-     * again. mode: 0666 style. */
+    /* latest: number of the newest version, removed or not, which the next one counts on from;
+     * latest_version: id of the newest that was not removed (of the newest when all were).
+     * removed: all versions were, by rm, until put again. mode: 0666 style. */
     "CREATE TABLE file (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, path TEXT NOT NULL,"
     " owner TEXT NOT NULL, team TEXT NOT NULL, mode INTEGER NOT NULL, latest INTEGER NOT NULL,"
     " latest_version INTEGER NOT NULL, removed INTEGER NOT NULL)",

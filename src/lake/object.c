@@ -1,0 +1,192 @@
+#include "base/mem.h"
+#include "lake/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+void object_clear(struct object *o)
+{
+    store_content_clear(&o->content);
+    *o = (struct object){0};
+}
+
+#define OBJECT_COLUMNS                                                                             \
+    "SELECT o.id, o.sha256, o.size, o.at, o.part_bytes, o.parts, b.name FROM object o"             \
+    " LEFT JOIN blob b ON b.id = o.blob"
+
+static int damaged(int64_t id, struct err *e)
+{
+    return err_set(e, ERR_IO, "the lake's database is damaged at object %lld", (long long)id);
+}
+
+/* The row as columns above; the query is reset. */
+static int read_row(struct db_query *q, struct object *out, struct err *e)
+{
+    struct store_content *c = &out->content;
+    size_t n_digest, n_parts;
+    const void *digest = db_bytes(q, 1, &n_digest);
+    const void *parts = db_bytes(q, 5, &n_parts);
+    const char *blob = db_text(q, 6);
+
+    *out = (struct object){.id = db_int(q, 0), .present = blob != NULL};
+    if (!digest || n_digest != SHA256_BYTES || n_parts % SHA256_BYTES != 0 || db_int(q, 2) < 0 ||
+        (blob && strlen(blob) >= sizeof c->place.blob)) {
+        db_reset(q);
+        return damaged(out->id, e);
+    }
+    memcpy(c->digest.bytes, digest, SHA256_BYTES);
+    c->place.size = (uint64_t)db_int(q, 2);
+    c->place.offset = (uint64_t)db_int(q, 3);
+    if (blob)
+        snprintf(c->place.blob, sizeof c->place.blob, "%s", blob);
+    c->part_bytes = (uint64_t)db_int(q, 4);
+    c->n_parts = parts ? n_parts / SHA256_BYTES : 0;
+    if (c->n_parts) {
+        c->parts = mem_zero(c->n_parts, sizeof *c->parts);
+        memcpy(c->parts, parts, n_parts);
+    }
+    db_reset(q);
+    return 1;
+}
+
+static int read_one(struct db_query *q, struct object *out, struct err *e)
+{
+    int found = db_step(q, e);
+
+    return found == 1 ? read_row(q, out, e) : found;
+}
+
+int object_find(struct lake *l,
+                const struct sha256_digest *digest,
+                struct object *out,
+                struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, OBJECT_COLUMNS " WHERE o.project = $1 AND o.sha256 = $2", e);
+
+    *out = (struct object){0};
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_bytes(q, 2, digest->bytes, sizeof digest->bytes);
+    return read_one(q, out, e);
+}
+
+int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, OBJECT_COLUMNS " WHERE o.id = $1 AND o.project = $2", e);
+
+    *out = (struct object){0};
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, l->project);
+    int found = read_one(q, out, e);
+    return found == 0 ? damaged(id, e) : found < 0 ? -1 : 0;
+}
+
+static int insert_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+{
+    if (lake_remember_store(l, e) < 0 || db_ids(l->db, "blob", 1, id_out, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "INSERT INTO blob (id, project, name) VALUES ($1, $2, $3)", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, *id_out);
+    db_bind_int(q, 2, l->project);
+    db_bind_text(q, 3, name);
+    return db_run(q, e);
+}
+
+int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT id FROM blob WHERE project = $1 AND name = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, name);
+    int found = db_step(q, e);
+    if (found == 1)
+        *id_out = db_int(q, 0);
+    db_reset(q);
+    return found == 0 ? insert_blob(l, name, id_out, e) : found < 0 ? -1 : 0;
+}
+
+/* 1: that content has a row, 0: none, -1 */
+static int find_row(struct lake *l,
+                    const struct sha256_digest *digest,
+                    int64_t *id_out,
+                    bool *present_out,
+                    struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT id, blob FROM object WHERE project = $1 AND sha256 = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_bytes(q, 2, digest->bytes, sizeof digest->bytes);
+    int found = db_step(q, e);
+    *id_out = found == 1 ? db_int(q, 0) : 0;
+    *present_out = found == 1 && !db_is_null(q, 1);
+    db_reset(q);
+    return found;
+}
+
+#define INSERT_OBJECT                                                                              \
+    "INSERT INTO object (id, project, sha256, size, blob, at, part_bytes, parts)"                  \
+    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+/* gc took the content away, now it is back. */
+#define RESTORE_OBJECT                                                                             \
+    "UPDATE object SET size = $4, blob = $5, at = $6, part_bytes = $7, parts = $8"                 \
+    " WHERE id = $1 AND project = $2 AND sha256 = $3"
+
+static int write_row(struct lake *l,
+                     const char *sql,
+                     int64_t id,
+                     int64_t blob,
+                     const struct store_content *c,
+                     struct err *e)
+{
+    struct db_query *q = db_query(l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, l->project);
+    db_bind_bytes(q, 3, c->digest.bytes, sizeof c->digest.bytes);
+    db_bind_int(q, 4, (int64_t)c->place.size);
+    db_bind_int(q, 5, blob);
+    db_bind_int(q, 6, (int64_t)c->place.offset);
+    db_bind_int(q, 7, (int64_t)c->part_bytes);
+    if (c->n_parts)
+        db_bind_bytes(q, 8, c->parts, c->n_parts * sizeof *c->parts);
+    else
+        db_bind_null(q, 8);
+    return db_run(q, e);
+}
+
+int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
+{
+    bool present;
+    int64_t blob;
+    char text[SHA256_HEX];
+    int found = find_row(l, &c->digest, id_out, &present, e);
+
+    if (found < 0 || present)
+        return found < 0 ? -1 : 0;
+    /* It was there when the store was told not to send it, and gc has taken it since. */
+    if (!c->place.blob[0])
+        return err_set(e, ERR_RETRY, "content %s was removed meanwhile: try again",
+                       sha256_text(&c->digest, text));
+    if (object_blob(l, c->place.blob, &blob, e) < 0)
+        return -1;
+    if (found == 1)
+        return write_row(l, RESTORE_OBJECT, *id_out, blob, c, e);
+    if (db_ids(l->db, "object", 1, id_out, e) < 0)
+        return -1;
+    return write_row(l, INSERT_OBJECT, *id_out, blob, c, e);
+}
