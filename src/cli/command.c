@@ -106,21 +106,22 @@ static bool was_given(const struct command_args *args, const struct command_opti
     return false;
 }
 
-/* One option at argv[*at]; moves *at past its value. */
-static int parse_option(struct command_args *args, char **argv, size_t n, size_t *at, struct err *e)
+/* The option o at argv[*at], perhaps with a value behind it; moves *at past one that follows. */
+static int take_option(struct command_args *args,
+                       const struct command_option *o,
+                       const char *value,
+                       const char *next, /* argument; NULL = none */
+                       size_t *at,
+                       struct err *e)
 {
     const struct command *c = args->command;
-    const char *text = argv[*at];
-    size_t len = strcspn(text, "=");
-    const struct command_option *o = find_option(c, text, len);
-    const char *value = text[len] ? text + len + 1 : NULL;
 
-    if (!o)
-        return unknown_option(c, text, len, e);
     if (!o->value && value)
         return err_set(e, ERR_USAGE, "%s: %s takes no value", c->name, o->name);
-    if (o->value && !value && *at + 1 < n && strncmp(argv[*at + 1], "--", 2) != 0)
-        value = argv[++*at];
+    if (o->value && !value && next && strncmp(next, "--", 2) != 0) {
+        value = next;
+        ++*at;
+    }
     if (o->value && !value)
         return err_set(e, ERR_USAGE, "%s: %s needs a value: %s %s", c->name, o->name, o->name,
                        o->value);
@@ -128,6 +129,42 @@ static int parse_option(struct command_args *args, char **argv, size_t n, size_t
         return err_set(e, ERR_USAGE, "%s: %s is given twice", c->name, o->name);
     args->given[args->n_given++] = (struct command_given){o, value};
     return 0;
+}
+
+/* -r, or -rl: each letter an option. */
+static int parse_letters(
+    struct command_args *args, const char *text, const char *next, size_t *at, struct err *e)
+{
+    const struct command *c = args->command;
+
+    for (const char *letter = text + 1; *letter; letter++) {
+        const struct command_option *o = c->options;
+        while (o && o->name && o->letter != *letter)
+            o++;
+        if (!o || !o->name)
+            return unknown_option(c, text, strlen(text), e);
+        if (o->value && letter[1])
+            return err_set(e, ERR_USAGE, "%s: -%c needs a value: -%c %s", c->name, *letter, *letter,
+                           o->value);
+        if (take_option(args, o, NULL, next, at, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* One option at argv[*at]; moves *at past its value. */
+static int parse_option(struct command_args *args, char **argv, size_t n, size_t *at, struct err *e)
+{
+    const struct command *c = args->command;
+    const char *text = argv[*at], *next = *at + 1 < n ? argv[*at + 1] : NULL;
+    size_t len = strcspn(text, "=");
+    const struct command_option *o = find_option(c, text, len);
+
+    if (text[1] != '-')
+        return parse_letters(args, text, next, at, e);
+    if (!o)
+        return unknown_option(c, text, len, e);
+    return take_option(args, o, text[len] ? text + len + 1 : NULL, next, at, e);
 }
 
 static int check_operands(const struct command_args *args, struct err *e)
@@ -149,10 +186,20 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* Options that these words can give at most. */
+static size_t count_options(char **argv, size_t n)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < n; i++)
+        most += argv[i][0] == '-' && argv[i][1] != '-' ? strlen(argv[i]) : 1;
+    return most;
+}
+
 /* Runs c on what follows its name. */
 static int run_command(const struct command *c, char **argv, size_t n, struct err *e)
 {
-    AUTO_MEM struct command_given *given = mem_zero(n, sizeof *given);
+    AUTO_MEM struct command_given *given = mem_zero(count_options(argv, n), sizeof *given);
     AUTO_MEM const char **operands = mem_zero(n, sizeof *operands);
     struct command_args args = {.command = c, .given = given, .operands = operands};
     bool options_ended = false;

@@ -14,6 +14,7 @@ struct command_option {
     const char *value;
     const char *help; /* one sentence */
     bool repeatable;
+    char letter; /* 'r': -r means the same; letters of switches may be joined. 0 = none */
 };
 
 /* Parsed command line of one command. */

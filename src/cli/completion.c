@@ -157,8 +157,11 @@ static void bash_commands(FILE *out)
           out);
     for (const struct command *const *c = commands; *c; c++) {
         fprintf(out, "        '%s') options='", (*c)->name);
-        for (const struct command_option *o = (*c)->options; o && o->name; o++)
+        for (const struct command_option *o = (*c)->options; o && o->name; o++) {
+            if (o->letter)
+                fprintf(out, "-%c ", o->letter);
             fprintf(out, "%s ", o->name);
+        }
         fputs("--help' ", out);
         bash_value(out, (*c)->operands);
     }
@@ -238,17 +241,27 @@ static void zsh_value(FILE *out, const char *value)
     }
 }
 
+/* "'--name[help]:value'", and the same for the letter. */
+static void zsh_option(FILE *out, const struct command_option *o, bool by_letter)
+{
+    char letter[] = {'-', o->letter, 0};
+
+    fprintf(out, " \\\n            '%s%s%s[", o->repeatable ? "*" : "",
+            by_letter ? letter : o->name, o->value && !by_letter ? "=" : "");
+    zsh_text(out, o->help, ZSH_ARGUMENTS_SPECIAL);
+    putc(']', out);
+    if (o->value)
+        zsh_value(out, o->value);
+    putc('\'', out);
+}
+
 static void zsh_command(FILE *out, const struct command *c)
 {
     fprintf(out, "    '%s')\n        _arguments", c->name);
     for (const struct command_option *o = c->options; o && o->name; o++) {
-        fprintf(out, " \\\n            '%s%s%s[", o->repeatable ? "*" : "", o->name,
-                o->value ? "=" : "");
-        zsh_text(out, o->help, ZSH_ARGUMENTS_SPECIAL);
-        putc(']', out);
-        if (o->value)
-            zsh_value(out, o->value);
-        putc('\'', out);
+        zsh_option(out, o, false);
+        if (o->letter)
+            zsh_option(out, o, true);
     }
     fputs(" \\\n            '(- *)'{-h,--help}'[Show help.]'", out);
     if (c->operands) {

@@ -172,9 +172,9 @@ const struct command command_config_set = {
 };
 
 static const struct command_option show_options[] = {
-    {"--origin", NULL, "Say where each value comes from: default, file, environment or flag.",
-     false},
-    {"--json", NULL, "Print one JSON object; origins are always in it.", false},
+    {.name = "--origin",
+     .help = "Say where each value comes from: default, file, environment or flag."},
+    {.name = "--json", .help = "Print one JSON object; origins are always in it."},
     {0},
 };
 

@@ -120,15 +120,20 @@ void help_group(FILE *out, const char *group)
 
 static char *option_term(const struct command_option *o)
 {
-    return mem_printf("%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
+    char letter[] = {'-', o->letter, ',', ' ', 0};
+
+    return mem_printf("%s%s%s%s", o->letter ? letter : "", o->name, o->value ? " " : "",
+                      o->value ? o->value : "");
 }
 
 static void print_options(FILE *out, const struct command *c)
 {
     size_t width = strlen("-h, --help");
 
-    for (const struct command_option *o = c->options; o && o->name; o++)
-        widen(&width, strlen(o->name) + (o->value ? 1 + strlen(o->value) : 0));
+    for (const struct command_option *o = c->options; o && o->name; o++) {
+        AUTO_MEM char *term = option_term(o);
+        widen(&width, strlen(term));
+    }
     fputs("\nOptions:\n", out);
     for (const struct command_option *o = c->options; o && o->name; o++) {
         AUTO_MEM char *term = option_term(o);

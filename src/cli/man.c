@@ -88,7 +88,13 @@ static void put_entries(FILE *out, const char *title, const struct reference_ent
 
 static void put_option(FILE *out, const struct command_option *o)
 {
+    char letter[] = {'-', o->letter, 0};
+
     fputs(".TP\n", out);
+    if (o->letter) {
+        put_bold(out, letter);
+        fputs(", ", out);
+    }
     put_bold(out, o->name);
     if (o->value) {
         putc(' ', out);

@@ -109,6 +109,7 @@ static void set_defaults(struct config *c, struct settings *s)
     c->n_preemptions_per_hour = sizeof preemptions / sizeof *preemptions;
     c->preemptions_other = 0.03;
     c->store = "dir:objects";
+    c->path_style = -1;
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
     put_number(s, "plan.boot_s", c->boot_s);
     put_number(s, "plan.local_gbit", c->local_gbit);

@@ -47,8 +47,10 @@ struct config {
     size_t n_regions;
     const char **catalog_urls;
     size_t n_catalog_urls;
-    const char *throughputs; /* path of the user's throughput table, from home; NULL = none */
-    const char *store;       /* "dir:objects": objects below home; or s3://bucket/prefix */
+    const char *throughputs;       /* path of the user's throughput table, from home; NULL = none */
+    const char *store;             /* "dir:objects": objects below home; or s3://bucket/prefix */
+    const char *endpoint, *region; /* of an s3 store; NULL = not said */
+    int path_style;                /* of an s3 store: 1, 0, -1 = not said */
     struct config_setting *settings; /* all of them, sorted by key */
     size_t n_settings;
 };

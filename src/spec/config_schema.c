@@ -253,6 +253,29 @@ static void read_store(const struct reader_value *v, void *into)
         reader_value_error(v, "%s is neither dir:PATH nor s3://BUCKET/PREFIX", reader_shown(v));
 }
 
+static void read_endpoint(const struct reader_value *v, void *into)
+{
+    struct config *c = into;
+
+    if (!reader_name(v, &c->endpoint))
+        return;
+    if (strncmp(c->endpoint, "https://", 8) != 0 && strncmp(c->endpoint, "http://", 7) != 0)
+        reader_value_error(v, "%s is not an https:// or http:// address", reader_shown(v));
+}
+
+static void read_region(const struct reader_value *v, void *into)
+{
+    reader_name(v, &((struct config *)into)->region);
+}
+
+static void read_path_style(const struct reader_value *v, void *into)
+{
+    bool yes;
+
+    if (reader_bool(v, &yes))
+        ((struct config *)into)->path_style = yes;
+}
+
 /* Relative to the file that names it, so that it means the same wherever the program is started. */
 static void read_throughputs(const struct reader_value *v, void *into)
 {
@@ -281,8 +304,9 @@ static const struct section {
     bool is_open;                     /* any name may stand below it */
 } sections[] = {
     {{"store", READER_READ, read_store}, NULL, false},
-    {{"endpoint", READER_READ, check_name}, NULL, false},
-    {{"region", READER_READ, check_name}, NULL, false},
+    {{"endpoint", READER_READ, read_endpoint}, NULL, false},
+    {{"region", READER_READ, read_region}, NULL, false},
+    {{"path_style", READER_READ, read_path_style}, NULL, false},
     {{"catalog", READER_READ, read_catalog}, catalog_fields, false},
     {{"plan", READER_READ, read_plan}, plan_fields, false},
     {{"limits", READER_READ, read_limits}, limits_fields, false},
