@@ -1,51 +1,25 @@
 #include "net/http.h"
 
 #include "base/log.h"
-#include "base/mem.h"
-#include "net/curl.h"
+#include "net/internal.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
-#define CONNECT_TIMEOUT_S 15L
-#define STALL_S 30L
-#define STALL_BYTES_PER_S 100L
 #define REDIRECTS_MAX 5L
-
-struct http {
-    struct curl_api api;
-    uint64_t random;
-};
+#define WAIT_MAX_S 3600.0
 
 struct transfer {
     const struct curl_api *api;
     const struct http_options *options;
     FILE *file;
+    char shown[NET_URL_SHOWN];
     uint64_t got_bytes;
     bool too_large;
 };
-
-struct http *http_new(uint64_t seed, struct err *e)
-{
-    AUTO(http) struct http *h = mem_zero(1, sizeof *h);
-
-    h->random = seed;
-    return net_curl_load(&h->api, e) < 0 ? NULL : TAKE(h);
-}
-
-void http_free(struct http *h)
-{
-    if (!h)
-        return;
-    net_curl_unload(&h->api);
-    free(h);
-}
 
 static size_t receive(char *bytes, size_t size, size_t n, void *context)
 {
@@ -83,9 +57,9 @@ static void set_up(CURL *curl, struct transfer *t, const char *url)
     api->easy_setopt(curl, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
     api->easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     api->easy_setopt(curl, CURLOPT_USERAGENT, "tradewind/" TRADEWIND_VERSION);
-    api->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-    api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_PER_S);
-    api->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, STALL_S);
+    api->easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, NET_CONNECT_TIMEOUT_S);
+    api->easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, NET_STALL_BYTES_PER_S);
+    api->easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)NET_STALL_S);
     api->easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(o->timeout_s * 1e3));
     api->easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     api->easy_setopt(curl, CURLOPT_WRITEDATA, (void *)t);
@@ -112,34 +86,7 @@ static int judge_status(const char *url, long status, struct err *e)
     return err_set(e, kind, "%s: the server answers %ld", url, status);
 }
 
-static enum err_kind kind_of(CURLcode code)
-{
-    static const struct {
-        CURLcode code;
-        enum err_kind kind;
-    } kinds[] = {
-        {CURLE_UNSUPPORTED_PROTOCOL, ERR_USAGE},
-        {CURLE_URL_MALFORMAT, ERR_USAGE},
-        {CURLE_FILE_COULDNT_READ_FILE, ERR_NOTFOUND},
-        {CURLE_COULDNT_RESOLVE_HOST, ERR_RETRY},
-        {CURLE_COULDNT_CONNECT, ERR_RETRY},
-        {CURLE_PARTIAL_FILE, ERR_RETRY},
-        {CURLE_OPERATION_TIMEDOUT, ERR_RETRY},
-        {CURLE_GOT_NOTHING, ERR_RETRY},
-        {CURLE_SEND_ERROR, ERR_RETRY},
-        {CURLE_RECV_ERROR, ERR_RETRY},
-        {CURLE_HTTP2, ERR_RETRY},
-        {CURLE_HTTP2_STREAM, ERR_RETRY},
-    };
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].code == code)
-            return kinds[i].kind;
-    }
-    return ERR_IO;
-}
-
-static int perform(CURL *curl, struct transfer *t, const char *url, struct err *e)
+static int perform(CURL *curl, const struct transfer *t, struct err *e)
 {
     char why[CURL_ERROR_SIZE] = "";
     long status = 0;
@@ -147,12 +94,13 @@ static int perform(CURL *curl, struct transfer *t, const char *url, struct err *
     t->api->easy_setopt(curl, CURLOPT_ERRORBUFFER, why);
     CURLcode code = t->api->easy_perform(curl);
     if (t->too_large)
-        return err_set(e, ERR_USAGE, "%s: larger than the limit of %llu bytes", url,
+        return err_set(e, ERR_USAGE, "%s: larger than the limit of %llu bytes", t->shown,
                        (unsigned long long)t->options->max_bytes);
     if (code != CURLE_OK)
-        return err_set(e, kind_of(code), "%s: %s", url, *why ? why : t->api->easy_strerror(code));
+        return err_set(e, net_kind_of(code), "%s: %s", t->shown,
+                       *why ? why : t->api->easy_strerror(code));
     t->api->easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    return judge_status(url, status, e);
+    return judge_status(t->shown, status, e);
 }
 
 static int attempt(const struct curl_api *api,
@@ -165,35 +113,18 @@ static int attempt(const struct curl_api *api,
 
     if (!t.file)
         return err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
+    net_url_shown(url, t.shown);
     CURL *curl = api->easy_init();
     if (!curl) {
         fclose(t.file);
-        return err_set(e, ERR_IO, "%s: cannot start a transfer", url);
+        return err_set(e, ERR_IO, "%s: cannot start a transfer", t.shown);
     }
     set_up(curl, &t, url);
-    int result = perform(curl, &t, url, e);
+    int result = perform(curl, &t, e);
     api->easy_cleanup(curl);
     if (fclose(t.file) != 0 && result == 0)
         return err_set(e, ERR_IO, "write %s: %s", path, strerror(errno));
     return result;
-}
-
-/* splitmix64: one step. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-static void wait_s(double s)
-{
-    struct timespec left = {(time_t)s, (long)((s - (double)(time_t)s) * 1e9)};
-
-    while (nanosleep(&left, &left) < 0 && errno == EINTR)
-        ;
 }
 
 static bool has_scheme(const char *url)
@@ -218,7 +149,6 @@ int http_download(struct http *h,
         if (why.kind != ERR_RETRY || i >= options->attempts)
             return err_set(e, why.kind, "%s", why.text);
         log_info("net", "%s; trying again", why.text);
-        double wait = ldexp(options->first_wait_s, (int)i - 1);
-        wait_s(wait * (1 - 0.5 * (double)(next_random(&h->random) >> 11) * 0x1p-53));
+        http_wait(h, i + 1, options->first_wait_s, WAIT_MAX_S);
     }
 }

@@ -70,7 +70,9 @@ const char *http_answer_header(const struct http_answer *a, const char *name);
 
 /* Sends it once, without following redirects. Any number of threads may send at once; connections
  * are kept and used again. 0 when there is an answer; else as http_download: ERR_RETRY when it may
- * work later. A sink or pull that fails gives its own error. */
+ * work later; ERR_IO also when the answer has more than max_answer_bytes, 100 headers or 64 KB of
+ * them. A sink or pull that fails gives its own error. On failure *out is empty. Messages show no
+ * query. */
 int http_send(struct http *h, const struct http_request *r, struct http_answer *out, struct err *e);
 
 /* Waits before try number n (2, 3, ...): first_wait_s doubled each time, at most max_wait_s, less
