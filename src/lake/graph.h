@@ -1,5 +1,5 @@
 /* graph: which set version came from which. An edge leads from a set version to one it was made
- * from; there are no cycles. */
+ * from. That one was there before and so has the lower id: there are no cycles. */
 #ifndef LAKE_GRAPH_H
 #define LAKE_GRAPH_H
 
@@ -15,7 +15,7 @@ struct lake_graph_node {
     int64_t version;      /* id in table set_version */
     const char *set_name; /* of the graph */
     int64_t number;
-    uint32_t hops; /* from the start */
+    uint32_t hops; /* from the start, by the shortest way; 0 in the whole graph */
 };
 
 /* from depends on to: indices into nodes. */
@@ -26,21 +26,29 @@ struct lake_graph_edge {
 };
 
 struct lake_graph {
-    struct lake_graph_node *nodes; /* by distance from the start, which is first */
+    struct lake_graph_node *nodes; /* by distance from the start; the whole graph by age */
     size_t n_nodes;
-    struct lake_graph_edge *edges; /* among these nodes, each once */
+    struct lake_graph_edge *edges; /* all among these nodes, those of one `from` together */
     size_t n_edges;
     void *priv;
 };
 void lake_graph_clear(struct lake_graph *g);
 
-/* ref NULL = the whole graph; a file stands for every set version that holds that version of it.
- * hops 0 = as far as it goes. Sets the caller may not read are shown by name alone, as nodes. */
+/* ref NULL = the whole graph; a file stands for every set version that holds that version of it
+ * (ERR_NOTFOUND: none does). BOTH: what the start came from, and what came from the start. hops 0 =
+ * as far as it goes. Sets the caller may not read are shown by name alone, as nodes. */
 int lake_trace(struct lake *l,
                const struct lake_ref *ref,
                enum lake_direction direction,
                uint32_t hops,
                struct lake_graph *out,
                struct err *e);
+
+/* For fsck: edges that lead nowhere, to a younger set version or into another project are told in
+ * words. */
+int lake_graph_check(struct lake *l,
+                     int (*problem)(void *context, const char *text, struct err *e),
+                     void *context,
+                     struct err *e);
 
 #endif

@@ -171,6 +171,14 @@ int set_each_held(struct lake *l,
                   void *context,
                   struct err *e);
 
+/* Set versions that hold this version of this path, removed ones included, each once. */
+int set_each_holder(struct lake *l,
+                    const char *path,
+                    int64_t version,
+                    int (*visit)(void *context, int64_t set_version, struct err *e),
+                    void *context,
+                    struct err *e);
+
 /* ---- meta.c ---- */
 /* One pair on one item, replacing an older value. In a transaction. */
 int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e);

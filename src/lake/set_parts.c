@@ -66,6 +66,11 @@ static int damaged(struct lake *l, int64_t set_version, struct err *e)
                    (long long)set_version);
 }
 
+static bool follows(const struct set_parts *parts, const char *first)
+{
+    return parts->n == 0 || (first && strcmp(parts->items[parts->n - 1].last, first) < 0);
+}
+
 static int take_part(struct db_query *q, struct set_parts *out)
 {
     const char *first = db_text(q, 3), *last = db_text(q, 4);
@@ -74,8 +79,7 @@ static int take_part(struct db_query *q, struct set_parts *out)
     const void *hash = db_bytes(q, 5, &n);
 
     if (!first || !last || files <= 0 || files > SET_CHUNK_MOST || bytes < 0 ||
-        n != sizeof(struct sha256_digest) || strcmp(first, last) > 0 ||
-        (out->n > 0 && strcmp(out->items[out->n - 1].last, first) >= 0))
+        n != sizeof(struct sha256_digest) || strcmp(first, last) > 0)
         return -1;
     struct set_part *part = new_part(out);
     part->chunk = db_int(q, 0);
@@ -108,7 +112,7 @@ int set_parts_of(
             db_reset(q);
             return 0;
         }
-        if (take_part(q, out) < 0) {
+        if (!follows(out, first) || take_part(q, out) < 0) {
             db_reset(q);
             return damaged(l, set_version, e);
         }
@@ -141,6 +145,29 @@ int set_parts_next_held(
     int taken = take_part(q, out);
     db_reset(q);
     return taken < 0 ? damaged(l, *set_version_out, e) : 1;
+}
+
+int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT id, files, bytes, first, last, hash FROM set_chunk"
+                                  " WHERE project = $1 AND first <= $2 AND last >= $2 ORDER BY id",
+                                  e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, path);
+    while ((got = db_step(q, e)) == 1) {
+        if (take_part(q, out) < 0) {
+            db_reset(q);
+            return err_set(e, ERR_IO,
+                           "lists of files are damaged in the lake's database: "
+                           "tradewind fsck names the sets");
+        }
+    }
+    return got;
 }
 
 /* A chunk being read, with its bytes when they came from the database. */

@@ -30,6 +30,8 @@ int set_parts_of(
  * such version; 0: no more. */
 int set_parts_next_held(
     struct lake *l, int64_t after, struct set_parts *out, int64_t *set_version_out, struct err *e);
+/* Chunks of any set version among whose paths this one may be; each stands alone, in no order. */
+int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e);
 /* Takes what was written, and leaves the chunk empty. */
 void set_parts_add(struct set_parts *p, struct set_chunk *chunk);
 

@@ -1,5 +1,7 @@
+#include "base/mem.h"
 #include "lake/set_parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int each_entry(struct set_cursor *c,
@@ -33,15 +35,19 @@ int set_each(struct lake *l,
     return each_entry(&c, visit, context, e);
 }
 
-int set_find(
-    struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e)
+/* The entry of path among these parts: 1, 0 or -1. */
+static int find_in(struct lake *l,
+                   struct set_parts *parts,
+                   int64_t set_version,
+                   const char *path,
+                   struct lake_entry *out,
+                   struct err *e)
 {
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
     /* Of all paths that begin with these bytes, the one that has no more comes first. */
     AUTO_CLEAR(set_cursor)
-    struct set_cursor c = {.l = l, .parts = &parts, .prefix = path, .set_version = set_version};
+    struct set_cursor c = {.l = l, .parts = parts, .prefix = path, .set_version = set_version};
 
-    if (set_parts_of(l, set_version, path, &parts, e) < 0 || set_cursor_start(&c, e) < 0)
+    if (set_cursor_start(&c, e) < 0)
         return -1;
     const char *found = set_cursor_path(&c);
     if (!found || strcmp(found, path) != 0)
@@ -51,6 +57,74 @@ int set_find(
     *out = c.entry;
     out->path = path;
     return 1;
+}
+
+int set_find(
+    struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e)
+{
+    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+
+    if (set_parts_of(l, set_version, path, &parts, e) < 0)
+        return -1;
+    return find_in(l, &parts, set_version, path, out, e);
+}
+
+/* Ids of the set versions with this chunk; the array grows. */
+struct ids {
+    int64_t *items;
+    size_t n, cap;
+};
+
+static void ids_clear(struct ids *ids)
+{
+    free(ids->items);
+}
+
+static int add_owners(struct lake *l, int64_t chunk, struct ids *out, struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db, "SELECT DISTINCT set_version FROM set_part WHERE chunk = $1 ORDER BY set_version",
+        e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, chunk);
+    while ((got = db_step(q, e)) == 1) {
+        out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
+        out->items[out->n++] = db_int(q, 0);
+    }
+    return got;
+}
+
+/* A path stands in one chunk of a set version at most, so no version is told twice. */
+int set_each_holder(struct lake *l,
+                    const char *path,
+                    int64_t version,
+                    int (*visit)(void *context, int64_t set_version, struct err *e),
+                    void *context,
+                    struct err *e)
+{
+    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+
+    if (set_parts_around(l, path, &parts, e) < 0)
+        return -1;
+    for (size_t i = 0; i < parts.n; i++) {
+        AUTO_CLEAR(ids) struct ids owners = {0};
+        struct set_parts one = {.items = &parts.items[i], .n = 1};
+        struct lake_entry entry;
+        if (add_owners(l, one.items->chunk, &owners, e) < 0)
+            return -1;
+        if (owners.n == 0) /* gc is about to take it */
+            continue;
+        int found = find_in(l, &one, owners.items[0], path, &entry, e);
+        if (found < 0)
+            return -1;
+        for (size_t k = 0; found && entry.version == version && k < owners.n; k++)
+            if (visit(context, owners.items[k], e) < 0)
+                return -1;
+    }
+    return 0;
 }
 
 int set_each_held(struct lake *l,
