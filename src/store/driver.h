@@ -21,8 +21,8 @@ struct store_driver;
 
 struct store {
     const struct store_driver *driver;
-    /* url, endpoint and region are the store's own copies. */
-    struct store_settings settings;
+    struct store_settings settings; /* its texts are the store's own, kept below */
+    char *url, *endpoint, *region;
     void *priv; /* owned by the driver: made in open, released in close */
 };
 
@@ -71,8 +71,8 @@ struct store_driver {
                        const struct store_source *source,
                        struct store_content *out,
                        struct err *e);
-    /* After a failure what was written since the last flush is lost for good: the same call fails
-     * again, and so do further writes. */
+    /* After a failure what was written since the last flush is lost for good, and every further
+     * flush of this writer fails: a disk that lost a write may call the next sync a success. */
     int (*flush)(struct store_writer *w, struct err *e);
 
     /* n bytes of a blob from offset. ERR_NOTFOUND: no such blob. ERR_IO: these bytes cannot be had
@@ -142,6 +142,11 @@ void store_name_pack(const struct store *s, int64_t session, char out[static STO
 int64_t store_name_session(const char *name);
 /* May this be a blob's name? Also true for foreign ones; false for anything with a slash. */
 bool store_name_good(const char *name);
+/* The same as errors (ERR_USAGE), for the wrappers. */
+int store_check_name(const char *name, struct err *e);
+int store_check_project(const char *project, struct err *e);
+/* Its range fits a file offset, its blob has a good name. */
+int store_check_place(const char *project, const struct store_place *place, struct err *e);
 
 /* Each content of a pack follows a header, so that packs can be read without a database:
  * "TWPACK1\n", the length as 8 bytes, low one first, and the SHA-256. */
@@ -151,7 +156,7 @@ void store_pack_header(uint64_t n,
                        unsigned char out[static STORE_PACK_HEADER]);
 
 /* Reads the source once, in order, and fills out's digest, place.size, part_bytes and parts
- * (content of one part at least; n_parts is 1 for an empty file). Hashing the whole, hashing the
+ * (at least one, for an empty file too). Hashing the whole, hashing the
  * parts and write run beside each other in bounded memory. write (NULL = only hash) gets every
  * chunk in order, from one thread; bytes NULL = n zero bytes. ERR_RETRY when progress says stop
  * or the source changed while it was read. */

@@ -1,0 +1,222 @@
+/* Many small contents: sorted by where they lie, neighbours read in one go, hashed on all cores. */
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "store/driver.h"
+#include "store/verify.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct wanted {
+    const struct store_content *content;
+    size_t i; /* the caller's number */
+};
+
+/* Neighbours: `count` of the wanted from `first`, and the bytes of the blob they take. */
+struct span {
+    size_t first, count;
+    uint64_t from, to;
+};
+
+struct gathering {
+    struct store *store;
+    const char *project;
+    const struct store_reader *reader;
+    struct wanted *wanted;
+    struct span *spans;
+    size_t n_spans;
+    pthread_mutex_t lock; /* guards the buffers not in use, read_bytes each */
+    unsigned char **buffers;
+    size_t n_buffers;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct store_place *p = &((const struct wanted *)a)->content->place;
+    const struct store_place *q = &((const struct wanted *)b)->content->place;
+    int order = strcmp(p->blob, q->blob);
+
+    if (order != 0)
+        return order;
+    return (p->offset > q->offset) - (p->offset < q->offset);
+}
+
+static bool joins(const struct gathering *g, const struct span *s, const struct store_place *p)
+{
+    const struct store_place *first = &g->wanted[s->first].content->place;
+
+    return !strcmp(first->blob, p->blob) && p->offset <= s->to + g->store->driver->gap_bytes &&
+           p->offset + p->size <= s->from + g->store->driver->read_bytes;
+}
+
+static void make_spans(struct gathering *g, size_t n)
+{
+    for (size_t k = 0; k < n; k++) {
+        const struct store_place *p = &g->wanted[k].content->place;
+        struct span *last = g->n_spans ? &g->spans[g->n_spans - 1] : NULL;
+        uint64_t end = p->offset + p->size;
+        if (last && joins(g, last, p)) {
+            last->count++;
+            last->to = end > last->to ? end : last->to;
+        } else {
+            g->spans[g->n_spans++] =
+                (struct span){.first = k, .count = 1, .from = p->offset, .to = end};
+        }
+    }
+}
+
+static unsigned char *take_buffer(struct gathering *g)
+{
+    pthread_mutex_lock(&g->lock);
+    unsigned char *b = g->n_buffers ? g->buffers[--g->n_buffers] : NULL;
+    pthread_mutex_unlock(&g->lock);
+    return b ? b : mem_grow(NULL, g->store->driver->read_bytes, 1);
+}
+
+static void give_buffer(struct gathering *g, unsigned char *b)
+{
+    pthread_mutex_lock(&g->lock);
+    g->buffers[g->n_buffers++] = b;
+    pthread_mutex_unlock(&g->lock);
+}
+
+static int say_damaged(struct gathering *g,
+                       const struct wanted *w,
+                       const struct err *why,
+                       struct err *e)
+{
+    return g->reader->damaged(g->reader->context, w->i, why, e);
+}
+
+static int deliver(struct gathering *g,
+                   const struct wanted *w,
+                   const unsigned char *bytes,
+                   struct err *e)
+{
+    const struct store_content *c = w->content;
+    struct err why = {0};
+
+    if (verify_piece(g->project, c, 0, bytes, (size_t)c->place.size, &why) < 0)
+        return say_damaged(g, w, &why, e);
+    return g->reader->arrived(g->reader->context, w->i, bytes, (size_t)c->place.size, e);
+}
+
+static int read_range(struct gathering *g,
+                      const struct span *s,
+                      unsigned char *bytes,
+                      struct err *e)
+{
+    const char *blob = g->wanted[s->first].content->place.blob;
+
+    if (s->from == s->to)
+        return 0;
+    return g->store->driver->read(g->store, g->project, blob, s->from, bytes,
+                                  (size_t)(s->to - s->from), e);
+}
+
+/* What cannot be had together may be had one by one. */
+static int read_singly(struct gathering *g,
+                       const struct span *s,
+                       unsigned char *bytes,
+                       struct err *e)
+{
+    for (size_t k = s->first; k < s->first + s->count; k++) {
+        const struct store_place *p = &g->wanted[k].content->place;
+        struct span one = {.first = k, .count = 1, .from = p->offset, .to = p->offset + p->size};
+        struct err why = {0};
+        int result = read_range(g, &one, bytes, &why);
+        if (result < 0 && !verify_is_damage(&why)) {
+            *e = why;
+            return -1;
+        }
+        result = result < 0 ? say_damaged(g, &g->wanted[k], &why, e)
+                            : deliver(g, &g->wanted[k], bytes, e);
+        if (result < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_span(struct gathering *g, const struct span *s, unsigned char *bytes, struct err *e)
+{
+    struct err why = {0};
+
+    if (read_range(g, s, bytes, &why) < 0) {
+        if (verify_is_damage(&why))
+            return read_singly(g, s, bytes, e);
+        *e = why;
+        return -1;
+    }
+    for (size_t k = s->first; k < s->first + s->count; k++) {
+        const struct wanted *w = &g->wanted[k];
+        if (deliver(g, w, bytes + (w->content->place.offset - s->from), e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int do_span(void *context, size_t i, struct err *e)
+{
+    struct gathering *g = context;
+    unsigned char *bytes = take_buffer(g);
+    int result = read_span(g, &g->spans[i], bytes, e);
+
+    give_buffer(g, bytes);
+    return result;
+}
+
+static int check_all(const char *project,
+                     const struct store_content *const *contents,
+                     size_t n,
+                     struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (store_check_place(project, &contents[i]->place, e) < 0)
+            return -1;
+        if (contents[i]->place.size > STORE_SMALL_MAX)
+            return err_set(e, ERR_USAGE, "content of %" PRIu64 " bytes in blob %s is no small one",
+                           contents[i]->place.size, contents[i]->place.blob);
+    }
+    return 0;
+}
+
+int store_read_many(struct store *s,
+                    const char *project,
+                    const struct store_content *const *contents,
+                    size_t n,
+                    const struct store_reader *reader,
+                    struct err *e)
+{
+    struct err why = {0};
+    unsigned threads = verify_threads(s);
+
+    assert(s->driver->read_bytes >= STORE_SMALL_MAX);
+    if (check_all(project, contents, n, e) < 0)
+        return -1;
+    if (n == 0)
+        return 0;
+    AUTO_MEM struct wanted *wanted = mem_zero(n, sizeof *wanted);
+    AUTO_MEM struct span *spans = mem_zero(n, sizeof *spans);
+    AUTO_MEM unsigned char **buffers = mem_zero(threads, sizeof *buffers);
+    struct gathering g = {.store = s,
+                          .project = project,
+                          .reader = reader,
+                          .wanted = wanted,
+                          .spans = spans,
+                          .buffers = buffers};
+    for (size_t i = 0; i < n; i++)
+        wanted[i] = (struct wanted){.content = contents[i], .i = i};
+    qsort(wanted, n, sizeof *wanted, by_place);
+    make_spans(&g, n);
+    pthread_mutex_init(&g.lock, NULL);
+    int result = parallel_each(g.n_spans, threads, do_span, &g, &why);
+    pthread_mutex_destroy(&g.lock);
+    while (g.n_buffers)
+        free(buffers[--g.n_buffers]);
+    if (result < 0 && e)
+        *e = why;
+    return result;
+}

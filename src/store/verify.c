@@ -1,0 +1,266 @@
+#include "store/verify.h"
+
+#include "base/mem.h"
+#include "base/parallel.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Parts of a stream that are read and verified beside each other. */
+#define BATCH_BYTES ((uint64_t)64 << 20)
+#define BATCH_MAX 4
+
+size_t verify_pieces(const struct store_content *c)
+{
+    return c->part_bytes ? c->n_parts : 1;
+}
+
+void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out, uint64_t *n_out)
+{
+    uint64_t offset = i * c->part_bytes, left = c->place.size - offset;
+
+    *offset_out = offset;
+    *n_out = c->part_bytes && left > c->part_bytes ? c->part_bytes : left;
+}
+
+int verify_digest(const char *project,
+                  const struct store_content *c,
+                  size_t i,
+                  const struct sha256_digest *digest,
+                  struct err *e)
+{
+    uint64_t offset, n;
+
+    if (sha256_equal(digest, c->part_bytes ? &c->parts[i] : &c->digest))
+        return 0;
+    verify_bounds(c, i, &offset, &n);
+    return err_set(e, ERR_IO,
+                   "blob %s of project %s is damaged: the %" PRIu64 " bytes at offset %" PRIu64
+                   " have another SHA-256 than when they were stored",
+                   c->place.blob, project, n, c->place.offset + offset);
+}
+
+int verify_piece(const char *project,
+                 const struct store_content *c,
+                 size_t i,
+                 const void *bytes,
+                 size_t n,
+                 struct err *e)
+{
+    struct sha256_digest digest = sha256_of(bytes, n);
+
+    return verify_digest(project, c, i, &digest, e);
+}
+
+bool verify_is_damage(const struct err *e)
+{
+    return e->kind == ERR_NOTFOUND || e->kind == ERR_IO;
+}
+
+unsigned verify_threads(const struct store *s)
+{
+    return s->driver->in_flight ? s->driver->in_flight : parallel_cores();
+}
+
+/* What a database says of content is not believed before it fits together. */
+static int check_content(const char *project, const struct store_content *c, struct err *e)
+{
+    if (store_check_place(project, &c->place, e) < 0)
+        return -1;
+    if (c->part_bytes == 0)
+        return 0;
+    uint64_t parts = c->place.size ? (c->place.size - 1) / c->part_bytes + 1 : 1;
+    if (c->n_parts != parts || c->part_bytes > STORE_PIECE_MAX || !c->parts)
+        return err_set(e, ERR_IO,
+                       "blob %s of project %s: %zu digests for %" PRIu64 " parts of %" PRIu64
+                       " bytes",
+                       c->place.blob, project, c->n_parts, parts, c->part_bytes);
+    return 0;
+}
+
+/* ---- copy ---- */
+
+struct copying {
+    struct store *store;
+    const char *project;
+    const struct store_content *content;
+    int fd;
+    bool (*progress)(void *context, uint64_t more_bytes);
+    void *context;
+};
+
+static bool all_zero(const unsigned char *bytes, size_t n)
+{
+    return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
+}
+
+/* Zeros are left out: the file is long enough already, and has holes there. */
+static int put_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
+{
+    if (all_zero(bytes, n))
+        return 0;
+    while (n) {
+        ssize_t done = pwrite(fd, bytes, n, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return err_set(e, ERR_IO, "write: %s", strerror(errno));
+        bytes += done;
+        offset += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+static int copy_piece(void *context, size_t i, struct err *e)
+{
+    const struct copying *c = context;
+    const struct store_place *place = &c->content->place;
+    size_t most = c->store->driver->read_bytes;
+    uint64_t offset, left;
+    AUTO(sha256) struct sha256 *sha = sha256_new();
+
+    verify_bounds(c->content, i, &offset, &left);
+    AUTO_MEM unsigned char *bytes = mem_grow(NULL, left < most ? (size_t)left + 1 : most, 1);
+    while (left) {
+        size_t n = left < most ? (size_t)left : most;
+        if (c->store->driver->read(c->store, c->project, place->blob, place->offset + offset, bytes,
+                                   n, e) < 0)
+            return -1;
+        sha256_add(sha, bytes, n);
+        if (put_bytes(c->fd, offset, bytes, n, e) < 0)
+            return -1;
+        if (c->progress && !c->progress(c->context, n))
+            return err_set(e, ERR_RETRY, "interrupted");
+        offset += n;
+        left -= n;
+    }
+    struct sha256_digest digest = sha256_take(sha);
+    return verify_digest(c->project, c->content, i, &digest, e);
+}
+
+int store_copy(struct store *s,
+               const char *project,
+               const struct store_content *content,
+               int fd,
+               bool (*progress)(void *context, uint64_t more_bytes),
+               void *context,
+               struct err *e)
+{
+    struct copying c = {.store = s,
+                        .project = project,
+                        .content = content,
+                        .fd = fd,
+                        .progress = progress,
+                        .context = context};
+
+    if (check_content(project, content, e) < 0)
+        return -1;
+    /* First empty: where zeros are left out, nothing old may show. */
+    if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)content->place.size) < 0)
+        return err_set(e, ERR_IO, "write: %s", strerror(errno));
+    return parallel_each(verify_pieces(content), verify_threads(s), copy_piece, &c, e);
+}
+
+/* ---- stream ---- */
+
+/* Some pieces that lie beside each other, in memory. */
+struct batch {
+    struct store *store;
+    const char *project;
+    const struct store_content *content;
+    size_t first, count; /* pieces */
+    uint64_t from;       /* offset of the content */
+    uint64_t n;
+    unsigned char *bytes;
+};
+
+static int read_chunk(void *context, size_t i, struct err *e)
+{
+    const struct batch *b = context;
+    const struct store_place *place = &b->content->place;
+    size_t most = b->store->driver->read_bytes;
+    uint64_t at = (uint64_t)i * most, left = b->n - at;
+
+    return b->store->driver->read(b->store, b->project, place->blob, place->offset + b->from + at,
+                                  b->bytes + at, left < most ? (size_t)left : most, e);
+}
+
+static int check_piece(void *context, size_t i, struct err *e)
+{
+    const struct batch *b = context;
+    uint64_t offset, n;
+
+    verify_bounds(b->content, b->first + i, &offset, &n);
+    return verify_piece(b->project, b->content, b->first + i, b->bytes + (offset - b->from),
+                        (size_t)n, e);
+}
+
+static int fetch(struct batch *b, struct err *e)
+{
+    size_t most = b->store->driver->read_bytes;
+    size_t chunks = (size_t)((b->n + most - 1) / most);
+    unsigned threads = verify_threads(b->store);
+
+    if (parallel_each(chunks, threads, read_chunk, b, e) < 0)
+        return -1;
+    return parallel_each(b->count, parallel_cores(), check_piece, b, e);
+}
+
+static size_t batch_pieces(const struct store_content *c)
+{
+    uint64_t fit = c->part_bytes ? BATCH_BYTES / c->part_bytes : 1;
+
+    return fit > BATCH_MAX ? BATCH_MAX : fit ? (size_t)fit : 1;
+}
+
+static void aim(struct batch *b, size_t first, size_t last)
+{
+    uint64_t offset, n;
+
+    b->first = first;
+    b->count = last - first + 1;
+    verify_bounds(b->content, first, &b->from, &n);
+    verify_bounds(b->content, last, &offset, &n);
+    b->n = offset + n - b->from;
+}
+
+int store_stream(struct store *s,
+                 const char *project,
+                 const struct store_content *content,
+                 uint64_t offset,
+                 uint64_t length,
+                 int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
+                 void *context,
+                 struct err *e)
+{
+    if (check_content(project, content, e) < 0)
+        return -1;
+    uint64_t size = content->place.size;
+    if (content->part_bytes == 0 && size > STORE_PIECE_MAX)
+        return err_set(e, ERR_USAGE, "blob %s: %" PRIu64 " bytes without parts are too many",
+                       content->place.blob, size);
+    if (offset >= size || length == 0)
+        return 0;
+    uint64_t end = length < size - offset ? offset + length : size;
+    uint64_t piece = content->part_bytes ? content->part_bytes : size;
+    size_t last = (size_t)((end - 1) / piece), step = batch_pieces(content);
+    struct batch b = {.store = s, .project = project, .content = content};
+    AUTO_MEM unsigned char *bytes = NULL;
+    for (size_t i = (size_t)(offset / piece); i <= last; i += step) {
+        aim(&b, i, last - i < step ? last : i + step - 1);
+        if (!bytes) /* the first batch is the largest */
+            bytes = mem_grow(NULL, (size_t)b.n, 1);
+        b.bytes = bytes;
+        if (fetch(&b, e) < 0)
+            return -1;
+        uint64_t from = offset > b.from ? offset - b.from : 0;
+        uint64_t to = end < b.from + b.n ? end - b.from : b.n;
+        if (sink(context, bytes + from, (size_t)(to - from), e) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* verify: pieces of content against their digests. Internal to src/store. */
+#ifndef STORE_VERIFY_H
+#define STORE_VERIFY_H
+
+#include "store/driver.h"
+
+/* How content falls into pieces that have a digest: its parts, or itself. */
+size_t verify_pieces(const struct store_content *c);
+/* Piece i covers n bytes from offset of the content. */
+void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out, uint64_t *n_out);
+
+/* ERR_IO "damaged" that names the blob and the offset when this is not the digest of piece i. */
+int verify_digest(const char *project,
+                  const struct store_content *c,
+                  size_t i,
+                  const struct sha256_digest *digest,
+                  struct err *e);
+int verify_piece(const char *project,
+                 const struct store_content *c,
+                 size_t i,
+                 const void *bytes,
+                 size_t n,
+                 struct err *e);
+
+/* The error speaks of some bytes of a blob, not of the store as a whole. */
+bool verify_is_damage(const struct err *e);
+/* Threads that read from this store at once. */
+unsigned verify_threads(const struct store *s);
+
+#endif
