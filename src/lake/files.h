@@ -19,6 +19,7 @@ struct lake_file {
 };
 
 /* ref NULL = "/". Not recursive: what stands directly in a directory, its directories included;
+ * files that may not be read are left out;
  * sets list all their files either way. */
 int lake_list(struct lake *l,
               const struct lake_ref *ref,
@@ -51,7 +52,8 @@ int lake_remove(struct lake *l,
 /* mode as chmod takes it: "640", "o-w", "g=r,o="; read and write only. Refs: files (any version
  * stands for the file), trees, sets. Only the owner or an admin may. In one transaction. */
 int lake_chmod(struct lake *l, const char *mode, const char *const *refs, size_t n, struct err *e);
-/* owner "ann", ":team" or "ann:team". Giving away is for admins; the owner may set a group of his.
+/* owner "ann", ":team" or "ann:team"; nothing behind the colon: no group. Giving away is for
+ * admins; the owner may set a group of his.
  */
 int lake_chown(struct lake *l, const char *owner, const char *const *refs, size_t n, struct err *e);
 

@@ -1,0 +1,345 @@
+#include "base/mem.h"
+#include "lake/files.h"
+#include "lake/graph.h"
+#include "lake/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One call of lake_remove. */
+struct removal {
+    struct lake *l;
+    const struct lake_remove_options *options;
+    /* Set versions that jobs read or made, known once asked for. */
+    int64_t *job_sets;
+    size_t n_job_sets, cap_job_sets;
+    bool asked;
+    uint64_t removed;
+};
+
+static void removal_clear(struct removal *r)
+{
+    free(r->job_sets);
+}
+
+/* ---- what jobs used ---- */
+
+static int find_job_sets(struct removal *r, struct err *e)
+{
+    int more;
+
+    if (r->asked)
+        return 0;
+    r->asked = true;
+    struct db_query *q = db_query(r->l->db,
+                                  "SELECT e.child, e.parent FROM edge e"
+                                  " JOIN set_version s ON s.id = e.child"
+                                  " WHERE s.project = $1 AND e.kind = $2",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, LAKE_EDGE_JOB);
+    while ((more = db_step(q, e)) == 1)
+        for (int column = 0; column < 2; column++) {
+            r->job_sets =
+                mem_room(r->job_sets, r->n_job_sets, &r->cap_job_sets, sizeof *r->job_sets);
+            r->job_sets[r->n_job_sets++] = db_int(q, column);
+        }
+    return more;
+}
+
+static int used_by_job(const char *path, int64_t number, struct err *e)
+{
+    AUTO_MEM char *ref = lake_file_ref(path, number);
+
+    return err_set(e, ERR_USAGE,
+                   "%.200s was used by a job, which could not be repeated without it: --replayable "
+                   "removes it all the same",
+                   ref);
+}
+
+/* A version that a job's set holds, of a path that goes: is it among those that are still there? */
+static int check_held(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct removal *r = context;
+    struct db_query *q =
+        db_query(r->l->db, "SELECT removed FROM version WHERE id = $1 AND project = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, entry->version);
+    db_bind_int(q, 2, r->l->project);
+    int found = db_step(q, e);
+    bool there = found == 1 && db_int(q, 0) == 0;
+    db_reset(q);
+    if (found < 0)
+        return -1;
+    return there ? used_by_job(entry->path, entry->number, e) : 0;
+}
+
+/* version 0: any version of path. */
+static int check_file(struct removal *r, const char *path, int64_t version, struct err *e)
+{
+    if (r->options->replayable)
+        return 0;
+    if (find_job_sets(r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < r->n_job_sets; i++) {
+        struct lake_entry entry;
+        int found = set_find(r->l, r->job_sets[i], path, &entry, e);
+        if (found < 0)
+            return -1;
+        if (found == 1 && (version == 0 || entry.version == version) &&
+            check_held(r, &entry, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int check_tree(struct removal *r, const char *directory, struct err *e)
+{
+    if (r->options->replayable)
+        return 0;
+    if (find_job_sets(r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < r->n_job_sets; i++)
+        if (set_each(r->l, r->job_sets[i], directory, check_held, r, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- files ---- */
+
+/* Runs an update whose parameters are the project and up to two more; counts what it touched. */
+static int run_counted(
+    struct removal *r, const char *sql, int64_t a, const int64_t *b, struct err *e)
+{
+    struct db_query *q = db_query(r->l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, a);
+    if (b)
+        db_bind_int(q, 3, *b);
+    if (db_run(q, e) < 0)
+        return -1;
+    r->removed += (uint64_t)db_changes(r->l->db);
+    return 0;
+}
+
+/* After versions of a file went: what it shows now, or that it is gone. */
+static int settle_file(struct removal *r, int64_t file, struct err *e)
+{
+    struct db_query *q =
+        db_query(r->l->db,
+                 "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
+                 " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                 " latest_version), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
+                 " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
+                 " WHERE project = $1 AND id = $2",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, file);
+    return db_run(q, e);
+}
+
+static int remove_file(struct removal *r, const struct lake_ref *ref, bool whole, struct err *e)
+{
+    uint64_t before = r->removed;
+    char shown[PATH_SHOWN];
+    int result;
+
+    if (check_file(r, ref->path, whole ? 0 : ref->version, e) < 0)
+        return -1;
+    if (whole)
+        result = run_counted(
+            r, "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2 AND removed = 0",
+            ref->file, NULL, e);
+    else
+        result = run_counted(r,
+                             "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2"
+                             " AND id = $3 AND removed = 0",
+                             ref->file, &ref->version, e);
+    if (result < 0)
+        return -1;
+    if (r->removed == before)
+        return err_set(e, ERR_NOTFOUND, "%s was removed already", path_shown(ref->path, shown));
+    return settle_file(r, ref->file, e);
+}
+
+static int check_tree_writable(struct removal *r,
+                               const char *directory,
+                               const char *after,
+                               struct err *e)
+{
+    struct db_query *q = db_query(r->l->db,
+                                  "SELECT path, owner, team, mode FROM file WHERE project = $1"
+                                  " AND path > $2 AND path < $3 AND removed = 0",
+                                  e);
+    char shown[PATH_SHOWN];
+    int more;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_text(q, 2, directory);
+    db_bind_text(q, 3, after);
+    while ((more = db_step(q, e)) == 1) {
+        const char *owner = db_text(q, 1);
+        if (lake_may(r->l, owner, db_text(q, 2), (unsigned)db_int(q, 3), LAKE_WRITE))
+            continue;
+        lake_denied(r->l, path_shown(db_text(q, 0), shown), owner, LAKE_WRITE, e);
+        db_reset(q);
+        return -1;
+    }
+    return more;
+}
+
+static int remove_tree(struct removal *r, const char *directory, struct err *e)
+{
+    static const char *const updates[] = {
+        "UPDATE version SET removed = 1 WHERE removed = 0 AND file IN (SELECT id FROM file"
+        " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0)",
+        "UPDATE file SET removed = 1 WHERE project = $1 AND path > $2 AND path < $3"
+        " AND removed = 0",
+    };
+    AUTO_MEM char *after = path_after(directory);
+    char shown[PATH_SHOWN];
+
+    if (!r->options->recursive)
+        return err_set(e, ERR_USAGE, "%s is a directory: -r removes everything below it",
+                       path_shown(directory, shown));
+    if ((!r->l->admin && check_tree_writable(r, directory, after, e) < 0) ||
+        check_tree(r, directory, e) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        struct db_query *q = db_query(r->l->db, updates[i], e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, r->l->project);
+        db_bind_text(q, 2, directory);
+        db_bind_text(q, 3, after);
+        if (db_run(q, e) < 0)
+            return -1;
+        if (i == 0)
+            r->removed += (uint64_t)db_changes(r->l->db);
+    }
+    return 0;
+}
+
+/* ---- sets ---- */
+
+/* Refuses when anything was made from this set version. */
+static int check_leaf(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q =
+        db_query(r->l->db,
+                 "SELECT s.name, v.number FROM edge e JOIN set_version v ON v.id = e.child"
+                 " JOIN fileset s ON s.id = v.fileset"
+                 " WHERE e.parent = $1 AND v.removed = 0 ORDER BY v.id LIMIT 1",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set_version);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "@%s:%lld was made from @%s:%lld, which therefore stays",
+                db_text(q, 0), (long long)db_int(q, 1), ref->set_name, (long long)ref->number);
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
+static int check_unnamed(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q = db_query(
+        r->l->db, "SELECT name FROM set_alias WHERE fileset = $1 AND number = $2 LIMIT 1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set);
+    db_bind_int(q, 2, ref->number);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "@%s:%lld is also named @%s:%s: move or remove that name first",
+                ref->set_name, (long long)ref->number, ref->set_name, db_text(q, 0));
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
+static int remove_set(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    if (strcmp(ref->path, "/") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%.100s is a part of @%s: versions of sets stay as they are; `tradewind set "
+                       "create` makes the next one",
+                       ref->path, ref->set_name);
+    if (check_leaf(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
+        run_counted(r,
+                    "UPDATE set_version SET removed = 1 WHERE project = $1 AND id = $2"
+                    " AND removed = 0",
+                    ref->set_version, NULL, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(r->l->db,
+                 "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
+                 " WHERE v.fileset = fileset.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                 " latest_version) WHERE project = $1 AND id = $2",
+                 e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, ref->set);
+    return db_run(q, e);
+}
+
+/* ---- all of it ---- */
+
+static int remove_one(struct removal *r, const char *text, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    bool whole;
+
+    if (ref_resolve(r->l, text, LAKE_WRITE, &ref, &whole, e) < 0)
+        return -1;
+    switch (ref.kind) {
+    case LAKE_REF_FILE:
+    case LAKE_REF_PATH:
+        return remove_file(r, &ref, whole, e);
+    case LAKE_REF_TREE:
+        return remove_tree(r, ref.path, e);
+    case LAKE_REF_SET:
+        return remove_set(r, &ref, e);
+    case LAKE_REF_JOB:
+        break;
+    }
+    return err_set(e, ERR_USAGE, "%.100s is a job: jobs are not removed", text);
+}
+
+int lake_remove(struct lake *l,
+                const char *const *refs,
+                size_t n,
+                const struct lake_remove_options *options,
+                uint64_t *removed_out,
+                struct err *e)
+{
+    AUTO_CLEAR(removal) struct removal r = {.l = l, .options = options};
+
+    *removed_out = 0;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (remove_one(&r, refs[i], e) < 0) {
+            db_rollback(l->db);
+            return -1;
+        }
+    if (db_commit(l->db, e) < 0)
+        return -1;
+    *removed_out = r.removed;
+    return 0;
+}
