@@ -5,12 +5,25 @@
 /* Commands of one group stand together: completion counts on it. One a line. */
 /* clang-format off */
 const struct command *const commands[] = {
-    &command_plan,           &command_catalog_import,
-    &command_catalog_info,   &command_catalog_list,
-    &command_catalog_show,   &command_catalog_export,
-    &command_catalog_update, &command_catalog_reset,
-    &command_config_get,     &command_config_set,
-    &command_config_show,    &command_completion,
-    &command_help,           NULL,
+    &command_plan,
+    &command_catalog_import,
+    &command_catalog_info,
+    &command_catalog_list,
+    &command_catalog_show,
+    &command_catalog_export,
+    &command_catalog_update,
+    &command_catalog_reset,
+    &command_init,
+    &command_ls,
+    &command_log,
+    &command_rm,
+    &command_chmod,
+    &command_chown,
+    &command_config_get,
+    &command_config_set,
+    &command_config_show,
+    &command_completion,
+    &command_help,
+    NULL,
 };
 /* clang-format on */

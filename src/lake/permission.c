@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bits of one class that a file can have; nothing is executed in a lake. */
-#define CLASS_BITS 6U
+/* Nothing is executed in a lake. */
 #define ALL_BITS 0666U
 
 /* One clause of a mode: bits of `classes` (a mask such as 0770) become, gain or lose `bits`. */

@@ -18,8 +18,9 @@ struct resolve {
     const char *text;
     unsigned access;
     struct lake_ref *out;
-    bool *whole;    /* set: no version was named */
-    struct err why; /* ERR_NONE: nothing better than "no such file" */
+    bool *whole;         /* set: no version was named */
+    struct item_row set; /* that the text names, once found */
+    struct err why;      /* ERR_NONE: nothing better than "no such file" */
 };
 
 static char *cut(const char *text, size_t n)
@@ -217,12 +218,8 @@ static int no_set(struct resolve *r, const char *name, struct err *e)
 }
 
 /* 1 and the number that alias stands for, or 0 with r->why. */
-static int find_alias(struct resolve *r,
-                      const struct item_row *set,
-                      const char *name,
-                      const char *alias,
-                      int64_t *number_out,
-                      struct err *e)
+static int find_alias(
+    struct resolve *r, const char *name, const char *alias, int64_t *number_out, struct err *e)
 {
     struct db_query *q =
         db_query(r->l->db, "SELECT number FROM set_alias WHERE fileset = $1 AND name = $2", e);
@@ -230,7 +227,7 @@ static int find_alias(struct resolve *r,
 
     if (!q)
         return -1;
-    db_bind_int(q, 1, set->id);
+    db_bind_int(q, 1, r->set.id);
     db_bind_text(q, 2, alias);
     int found = db_step(q, e);
     *number_out = found == 1 ? db_int(q, 0) : 0;
@@ -238,7 +235,7 @@ static int find_alias(struct resolve *r,
     if (found != 0)
         return found;
     if (name_sql(r->l, "SELECT name FROM set_alias WHERE fileset = $1 ORDER BY name LIMIT 256",
-                 set->id, alias, close, e) < 0)
+                 r->set.id, alias, close, e) < 0)
         return -1;
     if (*close)
         err_set(&r->why, ERR_NOTFOUND, "no version of @%s is named %s: did you mean @%s:%s?", name,
@@ -249,19 +246,15 @@ static int find_alias(struct resolve *r,
 }
 
 /* 1 and the id of that version of the set, or 0 with r->why. */
-static int find_set_version(struct resolve *r,
-                            const struct item_row *set,
-                            const char *name,
-                            int64_t number,
-                            int64_t *id_out,
-                            struct err *e)
+static int find_set_version(
+    struct resolve *r, const char *name, int64_t number, int64_t *id_out, struct err *e)
 {
     struct db_query *q = db_query(
         r->l->db, "SELECT id, removed FROM set_version WHERE fileset = $1 AND number = $2", e);
 
     if (!q)
         return -1;
-    db_bind_int(q, 1, set->id);
+    db_bind_int(q, 1, r->set.id);
     db_bind_int(q, 2, number);
     int found = db_step(q, e);
     *id_out = found == 1 ? db_int(q, 0) : 0;
@@ -271,7 +264,7 @@ static int find_set_version(struct resolve *r,
         err_set(&r->why, ERR_NOTFOUND, "@%s:%lld was removed by rm", name, (long long)number);
     if (found == 0)
         err_set(&r->why, ERR_NOTFOUND, "@%s has no version %lld: the newest is %lld", name,
-                (long long)number, (long long)set->last);
+                (long long)number, (long long)r->set.last);
     return found < 0 ? -1 : found == 1 && !removed;
 }
 
@@ -280,34 +273,37 @@ static int find_set(
     struct resolve *r, const char *name, const char *suffix, struct lake_ref *out, struct err *e)
 {
     AUTO_MEM char *shown = mem_printf("@%s", name);
-    struct item_row set;
     int64_t number, id;
-    int found = fileset_find(r->l, name, &set, e);
+    int found = fileset_find(r->l, name, &r->set, e);
 
     if (found != 1)
         return found < 0 ? -1 : no_set(r, name, e);
-    /* A file reached through a set needs the set's leave to be read. */
-    if (item_ask(r->l, &set, shown, r->access, e) < 0)
+    /* Whatever is wanted of a file reached through a set, the set must be readable. */
+    if (item_ask(r->l, &r->set, shown, r->access ? LAKE_READ : 0, e) < 0)
         return -1;
-    number = set.latest;
+    number = r->set.latest;
     if (*suffix && !read_number(suffix, &number))
-        found = find_alias(r, &set, name, suffix, &number, e);
+        found = find_alias(r, name, suffix, &number, e);
     if (found == 1)
-        found = find_set_version(r, &set, name, number, &id, e);
+        found = find_set_version(r, name, number, &id, e);
     if (found != 1)
         return found;
     *out = (struct lake_ref){
         .kind = LAKE_REF_SET,
         .number = number,
         .set_name = mem_dup(name),
-        .set = set.id,
+        .set = r->set.id,
         .set_version = id,
     };
     return 1;
 }
 
-static int take_set(struct resolve *r, struct lake_ref *set, const char *directory)
+static int take_set(struct resolve *r, struct lake_ref *set, const char *directory, struct err *e)
 {
+    AUTO_MEM char *shown = mem_printf("@%s", set->set_name);
+
+    if (item_ask(r->l, &r->set, shown, r->access, e) < 0)
+        return -1;
     *r->out = *set;
     r->out->path = mem_dup(directory);
     *set = (struct lake_ref){0};
@@ -334,7 +330,7 @@ static int try_directory_in_set(struct resolve *r,
         *e = stop;
         return -1;
     }
-    return any ? take_set(r, set, directory) : 0;
+    return any ? take_set(r, set, directory, e) : 0;
 }
 
 /* The file of a set: its own permissions count as well. */
@@ -362,7 +358,7 @@ static int try_in_set(struct resolve *r, const char *base, struct lake_ref *set,
     int found = 0;
 
     if (!*base || strcmp(base, "/") == 0)
-        return take_set(r, set, "/");
+        return take_set(r, set, "/", e);
     for (size_t i = 0; i < 2 && found == 0; i++) {
         if (i == 1 && strcmp(path, base) == 0)
             break;
