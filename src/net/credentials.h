@@ -18,7 +18,7 @@ struct credentials {
     struct secret token; /* hidden NULL = none */
     int64_t expires_ms;  /* epoch; 0 = never */
     char *region;        /* from the environment or the shared files; NULL = none named */
-    const char *origin;  /* "environment", "shared file", "instance metadata" */
+    const char *origin;  /* "environment", "shared file", "container", "instance metadata" */
 };
 /* Overwrites the secrets before it frees them. */
 void credentials_clear(struct credentials *c);
@@ -28,7 +28,7 @@ struct credentials_sources {
     const char *(*environment)(void *context, const char *name);
     void *context;
     const char *home;              /* where .aws lies */
-    const char *metadata_endpoint; /* "http://169.254.169.254" */
+    const char *metadata_endpoint; /* "http://169.254.169.254"; a container's relative URI too */
 };
 
 /* In order: AWS_ACCESS_KEY_ID and its companions; profile AWS_PROFILE or "default" of

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -122,6 +123,8 @@ static void *serve(void *context)
     const struct connection *c = context;
     AUTO_MEM char *bytes = mem_zero(REQUEST_MAX + 1, 1);
 
+    /* Head and body go out one after the other, which must not wait for each other. */
+    setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     for (unsigned nth = 1; serve_one(c, bytes, nth); nth++)
         ;
     shutdown(c->fd, SHUT_RDWR);
