@@ -44,7 +44,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake
 all: $(PROGRAM)
 
 help:
@@ -83,6 +83,11 @@ $(OUT)/builtin.snapshot: $(OUT)/mkcatalog $(wildcard data/*.csv)
 	$(OUT)/mkcatalog data $@
 $(OUT)/builtin.o: src/catalog/builtin.S $(OUT)/builtin.snapshot
 	$(CC) -c -DSNAPSHOT='"$(OUT)/builtin.snapshot"' -o $@ $<
+
+# Fills lakes for benches and long tests.
+fill_lake: $(OUT)/fill_lake
+$(OUT)/fill_lake: $(OUT)/bench/fill_lake.o $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
@@ -133,7 +138,7 @@ $(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
 endif
 
-C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
+C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c bench/*.c tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
 TIDY_SRC := $(wildcard src/*.c src/*/*.c tools/*.c)
 lint:
 	@tools/deps lint
@@ -177,4 +182,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(UNIT:=.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(UNIT:=.d) $(TEST_TOOLS:=.d)

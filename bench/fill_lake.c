@@ -1,0 +1,328 @@
+/* fill_lake HOME files|graph|meta N: a lake with N files, edges or metadata rows, for benches and
+ * long tests. Contents are rows only: nothing can be read back. Always the same rows.
+ *     files  /data/train/... and /data/validation/..., half of N each; with "shuffled" behind N
+ * they are put in no order graph  N edges; 2/5 N set versions can be reached back from @goal:1 meta
+ * N / 5 files below /runs/, each with five pairs */
+#include "base/mem.h"
+#include "base/number.h"
+#include "lake/graph.h"
+#include "lake/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A transaction holds so many rows or little more. */
+#define BATCH 50000
+
+struct fill {
+    struct lake *l;
+    size_t n;
+    bool shuffled;
+    uint64_t random;
+    int64_t made;
+    size_t in_batch;
+};
+
+/* xorshift64*: the same rows at every run. */
+static uint64_t draw(struct fill *f, uint64_t below)
+{
+    f->random ^= f->random >> 12;
+    f->random ^= f->random << 25;
+    f->random ^= f->random >> 27;
+    return (f->random * 0x2545F4914F6CDD1Du >> 11) % below;
+}
+
+static int begin(struct fill *f, struct err *e)
+{
+    f->in_batch = 0;
+    return db_begin(f->l->db, e) < 0 || lake_made(f->l, &f->made, e) < 0 ? -1 : 0;
+}
+
+/* Counts a row; a full batch is committed. */
+static int count(struct fill *f, struct err *e)
+{
+    if (++f->in_batch < BATCH)
+        return 0;
+    return db_commit(f->l->db, e) < 0 || begin(f, e) < 0 ? -1 : 0;
+}
+
+static int add_file(struct fill *f, const char *path, int64_t *version_out, struct err *e)
+{
+    struct store_content content = {.digest = sha256_of(path, strlen(path)),
+                                    .place = {.blob = "p-filled", .size = 8192 + draw(f, 4096)}};
+    struct version_new v = {.path = path};
+    struct version_done done;
+
+    if (object_keep(f->l, &content, &v.object, e) < 0 ||
+        version_add(f->l, f->made, &v, &done, e) < 0)
+        return -1;
+    *version_out = done.version;
+    return 0;
+}
+
+static size_t *order_of(struct fill *f, size_t n)
+{
+    size_t *order = mem_zero(n, sizeof *order);
+
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t i = n; f->shuffled && i > 1; i--) {
+        size_t k = (size_t)draw(f, i), swapped = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = swapped;
+    }
+    return order;
+}
+
+static int fill_files(struct fill *f, struct err *e)
+{
+    AUTO_MEM size_t *order = order_of(f, f->n);
+    int64_t version;
+
+    if (begin(f, e) < 0)
+        return -1;
+    for (size_t k = 0; k < f->n; k++) {
+        size_t i = order[k];
+        AUTO_MEM char *path = mem_printf("/data/%s/%03zu/sample-%07zu.json",
+                                         i < f->n / 2 ? "train" : "validation", i * 1000 / f->n, i);
+        if (add_file(f, path, &version, e) < 0 || count(f, e) < 0)
+            return -1;
+    }
+    return db_commit(f->l->db, e);
+}
+
+/* Puts the pair and frees it. */
+static int put_pair(struct fill *f, int64_t version, char *pair, struct err *e)
+{
+    int put = meta_put(f->l, LAKE_ITEM_FILE, version, pair, e);
+
+    free(pair);
+    return put;
+}
+
+static int fill_meta(struct fill *f, struct err *e)
+{
+    static const char *const models[] = {"BERT", "GPT-2", "ResNet-50", "T5", "ViT"};
+    int64_t version;
+
+    if (begin(f, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f->n / 5; i++) {
+        AUTO_MEM char *path = mem_printf("/runs/%03zu/model-%07zu.bin", i / 1000, i);
+        unsigned precision = (unsigned)draw(f, 1000000), loss = (unsigned)draw(f, 40000);
+        if (add_file(f, path, &version, e) < 0 ||
+            put_pair(f, version, mem_printf("model=%s", models[draw(f, 5)]), e) < 0 ||
+            put_pair(f, version, mem_printf("precision=0.%06u", precision), e) < 0 ||
+            put_pair(f, version, mem_printf("epoch=%u", (unsigned)draw(f, 100)), e) < 0 ||
+            put_pair(f, version, mem_printf("dataset=d%u", (unsigned)draw(f, 50)), e) < 0 ||
+            put_pair(f, version, mem_printf("loss=%u.%04u", loss / 10000, loss % 10000), e) < 0 ||
+            count(f, e) < 0)
+            return -1;
+    }
+    return db_commit(f->l->db, e);
+}
+
+/* ---- the graph ---- */
+
+struct edge {
+    uint32_t child, parent;
+};
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+
+    if (x->child != y->child)
+        return x->child < y->child ? -1 : 1;
+    return x->parent < y->parent ? -1 : x->parent > y->parent;
+}
+
+static size_t sort_once(struct edge *edges, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(edges, n, sizeof *edges, compare_edges);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || compare_edges(&edges[kept - 1], &edges[i]) != 0)
+            edges[kept++] = edges[i];
+    return kept;
+}
+
+/* Every node below the goal has a child not far above it that leads on to the goal; the other edges
+ * are drawn at will. Nodes above the goal come from those below. */
+static void draw_edges(struct fill *f, struct edge *edges, uint32_t goal, uint32_t nodes)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 1; i < goal; i++) {
+        uint32_t room = goal - i < 50000 ? goal - i : 50000;
+        edges[n++] = (struct edge){i + 1 + (uint32_t)draw(f, room), i};
+    }
+    while (n < f->n) {
+        while (n < f->n) {
+            uint32_t child = 2 + (uint32_t)draw(f, nodes - 1);
+            edges[n++] = (struct edge){child, 1 + (uint32_t)draw(f, child - 1)};
+        }
+        n = sort_once(edges, n);
+    }
+}
+
+static int insert(struct fill *f, const char *sql, const int64_t *values, int n, struct err *e)
+{
+    struct db_query *q = db_query(f->l->db, sql, e);
+
+    if (!q)
+        return -1;
+    for (int i = 0; i < n; i++)
+        db_bind_int(q, i + 1, values[i]);
+    return db_run(q, e) < 0 || count(f, e) < 0 ? -1 : 0;
+}
+
+static int add_set(struct fill *f, int64_t id, const char *name, struct err *e)
+{
+    struct db_query *q = db_query(f->l->db,
+                                  "INSERT INTO fileset (id, project, name, owner, team, mode,"
+                                  " latest, latest_version) VALUES ($1, $2, $3, $4, '', 438, 0, 0)",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, f->l->project);
+    db_bind_text(q, 3, name);
+    db_bind_text(q, 4, f->l->user);
+    return db_run(q, e);
+}
+
+/* The one list of files that all these set versions share. */
+static int add_chunk(struct fill *f, int64_t *chunk_out, struct err *e)
+{
+    struct lake_entry entry = {.path = "/seed", .number = 1, .size = 8192};
+    struct lake_set seed;
+
+    if (add_file(f, entry.path, &entry.version, e) < 0)
+        return -1;
+    AUTO(set_builder) struct set_builder *b = set_builder_new(f->l, "seed", f->made, e);
+    if (!b || set_builder_add(b, &entry, e) < 0 || set_builder_finish(b, NULL, 0, &seed, e) < 0)
+        return -1;
+    struct db_query *q = db_query(f->l->db, "SELECT chunk FROM set_part WHERE set_version = $1", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, seed.version);
+    if (db_step(q, e) != 1)
+        return -1;
+    *chunk_out = db_int(q, 0);
+    db_reset(q);
+    return 0;
+}
+
+/* Node i is set version first + i - 1: of one of the sets in turn, the goal of one of its own. */
+struct nodes {
+    int64_t first, first_set, chunk;
+    uint32_t goal, n, sets;
+};
+
+static int add_node(struct fill *f, const struct nodes *s, uint32_t i, struct err *e)
+{
+    int64_t id = s->first + i - 1, set = s->first_set + i % s->sets;
+    int64_t version[] = {id, f->l->project, set, 1 + i / s->sets, 1, 8192, f->made};
+
+    if (i == s->goal) {
+        version[2] = s->first_set + s->sets;
+        version[3] = 1;
+    }
+    return insert(f,
+                  "INSERT INTO set_version (id, project, fileset, number, files, bytes, made,"
+                  " removed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
+                  version, 7, e) < 0 ||
+                   insert(f, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, 0, $2)",
+                          (int64_t[]){id, s->chunk}, 2, e) < 0
+               ? -1
+               : 0;
+}
+
+static int add_nodes(struct fill *f, struct nodes *s, struct err *e)
+{
+    if (add_chunk(f, &s->chunk, e) < 0 || db_ids(f->l->db, "set_version", s->n, &s->first, e) < 0 ||
+        db_ids(f->l->db, "fileset", s->sets + 1, &s->first_set, e) < 0)
+        return -1;
+    for (uint32_t i = 0; i <= s->sets; i++) {
+        AUTO_MEM char *name = i < s->sets ? mem_printf("set-%05u", i) : mem_dup("goal");
+        if (add_set(f, s->first_set + i, name, e) < 0)
+            return -1;
+    }
+    for (uint32_t i = 1; i <= s->n; i++)
+        if (add_node(f, s, i, e) < 0)
+            return -1;
+    return insert(f,
+                  "UPDATE fileset SET latest = (SELECT MAX(number) FROM set_version v"
+                  " WHERE v.fileset = fileset.id), latest_version = (SELECT MAX(id)"
+                  " FROM set_version v WHERE v.fileset = fileset.id) WHERE id >= $1",
+                  (int64_t[]){s->first_set}, 1, e);
+}
+
+static int fill_graph(struct fill *f, struct err *e)
+{
+    struct nodes s = {.n = (uint32_t)(f->n / 2), .goal = (uint32_t)(f->n * 2 / 5)};
+    AUTO_MEM struct edge *edges = mem_zero(f->n, sizeof *edges);
+
+    s.sets = s.n / 25 + 1;
+    if (s.goal < 2)
+        return err_set(e, ERR_USAGE, "a graph needs at least 5 edges");
+    draw_edges(f, edges, s.goal, s.n);
+    if (begin(f, e) < 0 || add_nodes(f, &s, e) < 0)
+        return -1;
+    for (size_t i = 0; i < f->n; i++) {
+        bool job = edges[i].child % 3 == 0;
+        int64_t row[] = {s.first + edges[i].child - 1, s.first + edges[i].parent - 1,
+                         job ? LAKE_EDGE_JOB : LAKE_EDGE_CREATE, job ? edges[i].child : 0,
+                         (int64_t)i};
+        if (insert(f,
+                   "INSERT INTO edge (child, parent, kind, job, seq) VALUES ($1, $2, $3, $4, $5)",
+                   row, 5, e) < 0)
+            return -1;
+    }
+    return db_commit(f->l->db, e);
+}
+
+static int fill(const char *home, const char *kind, struct fill *f, struct err *e)
+{
+    AUTO_MEM char *absolute = realpath(home, NULL);
+    if (!absolute)
+        return err_set(e, ERR_NOTFOUND, "%s: no such directory", home);
+    AUTO_MEM char *url = mem_printf("dir:%s/objects", absolute);
+    const struct lake_options options = {
+        .home = absolute,
+        .store = {.url = url},
+        .caller = {.project = "default", .user = "filler", .admin = true}};
+    AUTO(lake) struct lake *l = lake_open(&options, e);
+    if (!l)
+        return -1;
+    f->l = l;
+    if (strcmp(kind, "files") == 0)
+        return fill_files(f, e);
+    if (strcmp(kind, "graph") == 0)
+        return fill_graph(f, e);
+    if (strcmp(kind, "meta") == 0)
+        return fill_meta(f, e);
+    return err_set(e, ERR_USAGE, "\"%s\" is none of files, graph and meta", kind);
+}
+
+int main(int argc, char **argv)
+{
+    struct fill f = {.random = 20261116};
+    struct err e = {0};
+    double n;
+
+    if (argc < 4 || argc > 5 || !number_parse(argv[3], &n) || !(n >= 1 && n <= 1e8)) {
+        fprintf(stderr, "usage: fill_lake HOME files|graph|meta N [shuffled]\n");
+        return 2;
+    }
+    f.n = (size_t)n;
+    f.shuffled = argc == 5 && strcmp(argv[4], "shuffled") == 0;
+    if (fill(argv[1], argv[2], &f, &e) < 0) {
+        fprintf(stderr, "fill_lake: %s\n", e.text);
+        return err_exit_code(e.kind);
+    }
+    return 0;
+}
