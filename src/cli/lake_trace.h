@@ -1,0 +1,20 @@
+/* lake_trace: provenance as JSON, for Graphviz, as a picture and as lines. Set names need no
+ * quoting anywhere: they have only letters, digits, '.', '_' and '-'. */
+#ifndef CLI_LAKE_TRACE_H
+#define CLI_LAKE_TRACE_H
+
+#include "lake/graph.h"
+
+#include <stdio.h>
+
+/* Pictures of more set versions than this cannot be read. */
+#define LAKE_TRACE_SVG_MAX 200
+
+/* All write to out; a million edges take a fraction of a second. */
+void lake_trace_json(FILE *out, const struct lake_graph *g);
+void lake_trace_dot(FILE *out, const struct lake_graph *g);
+void lake_trace_text(FILE *out, const struct lake_graph *g);
+/* Older set versions to the left; ERR_USAGE above LAKE_TRACE_SVG_MAX nodes. */
+int lake_trace_svg(FILE *out, const struct lake_graph *g, struct err *e);
+
+#endif
