@@ -82,7 +82,7 @@ static struct span profile_of(struct span section, bool config)
     if (!config || equals(section, "default"))
         return section;
     if (section.len <= len || memcmp(section.text, word, len) != 0 || !is_blank(section.text[len]))
-        return (struct span){0};
+        return (struct span){"", 0};
     struct span name = trim((struct span){section.text + len, section.len - len});
     if (name.len >= 2 && (*name.text == '"' || *name.text == '\'') &&
         name.text[name.len - 1] == *name.text)
@@ -249,8 +249,8 @@ int profile_read_file(const char *path, size_t max, char **bytes_out, size_t *n_
 int profile_read(
     const char *path, bool config, const char *name, struct profile *out, struct err *e)
 {
-    char *bytes;
-    size_t n;
+    char *bytes = NULL;
+    size_t n = 0;
     int there = profile_read_file(path, FILE_BYTES_MAX, &bytes, &n, e);
 
     if (there <= 0)

@@ -52,13 +52,10 @@ static struct sha256_digest hmac(const void *key, size_t key_len, const char *te
 /* The key of this day, region and service. The caller wipes it. */
 static struct sha256_digest signing_key(const struct sigv4_scope *s, const char *day)
 {
-    const char *secret = s->credentials->secret.hidden;
-    size_t len = strlen(secret) + 4;
-    char *first = mem_zero(len + 1, 1);
+    char *first = mem_printf("AWS4%s", s->credentials->secret.hidden);
+    size_t len = strlen(first);
     const char *rest[] = {s->region, s->service, "aws4_request"};
 
-    memcpy(first, "AWS4", 4);
-    memcpy(first + 4, secret, len - 4);
     struct sha256_digest key = hmac(first, len, day);
     OPENSSL_cleanse(first, len);
     free(first);

@@ -1,5 +1,6 @@
 /* Requests against a server that answers in every way, and in none. */
 #include "base/mem.h"
+#include "base/time.h"
 #include "net/http.h"
 #include "server.h"
 #include "tap.h"
@@ -391,6 +392,21 @@ static void check_threads(void)
           server_connections(server) - before);
 }
 
+static void check_wait(void)
+{
+    static const struct {
+        unsigned n;
+        double first_s, max_s, least_s;
+    } cases[] = {{2, 0.02, 9, 0.01}, {4, 0.02, 9, 0.04}, {4000, 0.02, 0.05, 0.025}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double begin = time_monotonic_s();
+        http_wait(client, cases[i].n, cases[i].first_s, cases[i].max_s);
+        double took = time_monotonic_s() - begin;
+        CHECK(took >= cases[i].least_s && took < 5, "before try %u: %.3f s", cases[i].n, took);
+    }
+}
+
 int main(void)
 {
     struct err e = {0};
@@ -411,6 +427,7 @@ int main(void)
     check_refused();
     check_reuse();
     check_threads();
+    check_wait();
     http_free(client);
     server_stop(server);
     free(large);
