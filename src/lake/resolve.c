@@ -410,10 +410,11 @@ struct names {
 static int collect_name(void *context, const struct lake_file *file, struct err *e)
 {
     struct names *names = context;
+    size_t len = strlen(file->path);
 
     if (names->n == SUGGEST_MAX)
         return err_set(e, ERR_NONE, "enough");
-    names->all[names->n++] = mem_dup(file->path);
+    names->all[names->n++] = cut(file->path, file->path[len - 1] == '/' ? len - 1 : len);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #define TEST_LAKE_SCRATCH_H
 
 #include "base/mem.h"
+#include "lake/files.h"
 #include "lake/internal.h"
 
 struct scratch {
@@ -15,6 +16,9 @@ struct scratch {
 
 /* A new directory; the test ends when that fails. */
 void scratch_init(struct scratch *s);
+/* In memory where that is possible: for thousands of transactions, which would each wait for the
+ * disk. */
+void scratch_init_fast(struct scratch *s);
 void scratch_clear(struct scratch *s); /* removes it */
 
 /* Options for an admin "ann" of project "default"; change what matters. *s must stay. */
