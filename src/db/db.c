@@ -74,6 +74,7 @@ static int begin(struct db *d, enum db_transaction kind, struct err *e)
         return err_set(e, ERR_DENIED, "%s: may only be read: no permission to write to it", d->url);
     if (d->driver->begin(d, kind, e) < 0)
         return -1;
+    d->n_ids = 0;
     d->transaction = kind;
     return 0;
 }
@@ -93,8 +94,10 @@ int db_commit(struct db *d, struct err *e)
     int status;
 
     assert(d->transaction != DB_TRANSACTION_NONE);
+    status = db_ids_return(d, e);
     db_cut_queries(d);
-    status = db_allowed(d, "COMMIT", e);
+    if (status == 0)
+        status = db_allowed(d, "COMMIT", e);
     if (status == 0)
         status = d->driver->commit(d, e);
     if (status < 0)
@@ -123,25 +126,6 @@ int db_exec(struct db *d, const char *sql, struct err *e)
 int64_t db_changes(struct db *d)
 {
     return d->driver->changes(d);
-}
-
-int db_ids(struct db *d, const char *kind, int64_t n, int64_t *first_out, struct err *e)
-{
-    struct db_query *q;
-
-    assert(d->transaction == DB_TRANSACTION_WRITE && n > 0 && n < INT64_C(1) << 48);
-    q = db_query(d,
-                 "INSERT INTO counter (kind, next) VALUES ($1, 1 + $2)"
-                 " ON CONFLICT (kind) DO UPDATE SET next = counter.next + $2 RETURNING next",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, kind);
-    db_bind_int(q, 2, n);
-    if (db_step(q, e) < 0)
-        return -1;
-    *first_out = db_int(q, 0) - n;
-    return db_run(q, e);
 }
 
 int db_check(struct db *d,

@@ -92,6 +92,16 @@ struct db_query {
     bool cut;                       /* unfinished when a transaction began or ended */
 };
 
+/* Kinds of ids that one transaction reserves ahead. */
+#define DB_IDS_KINDS 16
+
+/* Ids [next, end) are reserved and not given out yet. */
+struct db_ids {
+    char kind[24];
+    int64_t next, end;
+    int64_t ahead; /* how many to reserve the next time */
+};
+
 struct db {
     const struct db_driver *driver;
     void *connection;
@@ -101,6 +111,9 @@ struct db {
     bool (*allow)(void *context, const char *sql);
     void *context;
     enum db_transaction transaction;
+
+    struct db_ids ids[DB_IDS_KINDS]; /* of this transaction */
+    size_t n_ids;
 
     struct db_query *buckets[DB_QUERY_BUCKETS];
     struct db_query *newest, *oldest;
@@ -114,6 +127,8 @@ int db_allowed(struct db *d, const char *sql, struct err *e);
  * into a new one. Stepping on in one is a bug that is caught. */
 void db_cut_queries(struct db *d);
 void db_forget_queries(struct db *d);
+/* Gives back what was reserved ahead; before a commit. */
+int db_ids_return(struct db *d, struct err *e);
 /* Brings the schema up to date; many processes may do so at once. */
 int db_migrate(struct db *d, const struct db_migration *migrations, struct err *e);
 
