@@ -345,7 +345,15 @@ static int set_pattern(struct parser *p,
     if (find_pattern_compile(o->text, &c->regex, e) < 0)
         return fail_at(p, o->begin, e);
     c->op = FIND_MATCHES;
-    c->pattern = o->text;
+    char prefix[FIND_PATTERN_MAX + 1];
+    if (!*find_pattern_prefix(o->text, prefix))
+        return 0;
+    char *past = arena_dup(p->arena, prefix);
+    c->prefix = arena_dup(p->arena, prefix);
+    if (past)
+        past[strlen(past) - 1]++;
+    c->past = c->prefix ? past : NULL;
+    c->prefix = past ? c->prefix : NULL;
     return 0;
 }
 

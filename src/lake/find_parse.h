@@ -24,7 +24,13 @@
 #define FIND_EXPRESSION_MAX (2 * LAKE_VALUE_MAX)
 #define FIND_CONDITIONS_MAX 32
 
-enum find_op { FIND_EXISTS, FIND_MISSING, FIND_WITHIN, FIND_OUTSIDE, FIND_MATCHES };
+enum find_op {
+    FIND_EXISTS,
+    FIND_MISSING,
+    FIND_WITHIN, /* without bounds: any value of that kind; NONE: no value */
+    FIND_OUTSIDE,
+    FIND_MATCHES,
+};
 
 struct find_bound {
     bool given;
@@ -39,8 +45,9 @@ struct find_condition {
     enum find_op op;
     enum lake_value_kind kind; /* WITHIN, OUTSIDE: of the bounds */
     struct find_bound low, high;
-    const char *pattern; /* MATCHES */
+    /* MATCHES */
     regex_t regex;
+    const char *prefix, *past; /* what matches lies from prefix to below past; NULL = anywhere */
 };
 
 struct arena;

@@ -129,6 +129,9 @@ const char *find_pattern_prefix(const char *pattern, char out[static FIND_PATTER
     /* What follows may make the last character optional, or repeat it. */
     if (n > 0 && pattern[1 + n] && strchr("*?{+", pattern[1 + n]))
         n--;
+    /* An ASCII character at the end lets callers name the first text past all that begin so. */
+    while (n > 0 && (unsigned char)pattern[n] >= 0x7f)
+        n--;
     memcpy(out, pattern + 1, n);
     out[n] = 0;
     return out;

@@ -13,8 +13,8 @@
  * FIND_PATTERN_MAX, repeats too much, or refers back to a group, which may take forever. */
 int find_pattern_compile(const char *pattern, regex_t *out, struct err *e);
 
-/* The text that everything the pattern matches begins with ("^/data/.*x" -> "/data/"), "" when
- * there is none. Written into out and returned. */
+/* A text that everything the pattern matches begins with ("^/data/.*x" -> "/data/"), "" when there
+ * is none; its last byte is ASCII. Written into out and returned. */
 const char *find_pattern_prefix(const char *pattern, char out[static FIND_PATTERN_MAX + 1]);
 
 #endif

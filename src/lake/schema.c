@@ -80,7 +80,7 @@ static const char *const tables[] = {
      * of equal value come in order of their ids. */
     "CREATE INDEX meta_number ON meta (project, key, kind, type, number, item)"
     " WHERE number IS NOT NULL",
-    "CREATE INDEX meta_value ON meta (project, key, kind, value, item, type)",
+    "CREATE INDEX meta_value ON meta (project, key, kind, type, value, item)",
 
     /* kind: enum lake_item. */
     "CREATE TABLE pin (project INTEGER NOT NULL, kind INTEGER NOT NULL, item INTEGER NOT NULL,"

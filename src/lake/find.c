@@ -1,0 +1,311 @@
+/* Questions about metadata. Answers come in order of their kind (file, path, set) and, within one,
+ * of creation; sorted ones by the value and then so. */
+#include "lake/find_answer.h"
+#include "lake/find_plan.h"
+#include "lake/internal.h"
+#include "lake/meta.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_SCOPES_MAX 4
+
+struct search {
+    struct lake *l;
+    const struct find_expression *expression;
+    uint64_t left; /* answers still wanted */
+    int (*visit)(void *context, const struct lake_found *found, struct err *e);
+    void *context;
+    struct find_answer answer;
+};
+
+/* Answers of one kind. */
+struct cursor {
+    const struct find_scope *scope;
+    struct db_query *query; /* NULL = no more */
+};
+
+/* ---- the question ---- */
+
+/* 1: found, 0: nobody ever used it, -1. */
+static int key_id(struct lake *l, const char *name, int64_t *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT id FROM meta_key WHERE name = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_text(q, 1, name);
+    int got = db_step(q, e);
+    if (got == 1)
+        *out = db_int(q, 0);
+    db_reset(q);
+    return got;
+}
+
+/* 1: added or always true; 0: nothing can meet it; -1. */
+static int add_term(struct find_question *q, const struct find_condition *c, struct err *e)
+{
+    struct find_term *t = &q->terms[q->n];
+    int known = 1;
+
+    *t = (struct find_term){.condition = c};
+    if (c->builtin == META_NONE)
+        known = key_id(q->l, c->key, &t->key, e);
+    if (known == 1)
+        q->n++;
+    return known != 0 ? known : c->op == FIND_MISSING;
+}
+
+static int add_terms(struct find_question *q, const struct find_expression *x, struct err *e)
+{
+    for (size_t i = 0; i < x->n; i++) {
+        int known = add_term(q, &x->conditions[i], e);
+        if (known != 1)
+            return known;
+    }
+    return 1;
+}
+
+/* ---- answers ---- */
+
+static int advance(const struct find_question *q, struct cursor *c, struct err *e)
+{
+    int got;
+
+    do {
+        got = db_step(c->query, e);
+        if (got < 0)
+            return -1;
+    } while (got == 1 && !find_accepts(q, c->query));
+    if (got == 0)
+        c->query = NULL;
+    return 0;
+}
+
+static int open_cursor(struct find_question *q,
+                       const struct find_scope *scope,
+                       struct cursor *c,
+                       struct err *e)
+{
+    c->scope = scope;
+    c->query = find_plan(q, scope, e);
+    return c->query ? advance(q, c, e) : -1;
+}
+
+static int tell(struct search *s, const struct cursor *c, struct err *e)
+{
+    struct lake_found found;
+    int got = find_answer_get(s->l, &s->answer, find_scope_item(c->scope),
+                              db_int(c->query, FIND_ITEM), &found, e);
+
+    if (got < 0 || (got == 1 && s->visit(s->context, &found, e) < 0))
+        return -1;
+    s->left--;
+    return 0;
+}
+
+/* Kind after kind, each in order of its ids. */
+static int tell_by_id(struct search *s, struct find_question *q, struct err *e)
+{
+    for (size_t i = 0; find_scopes[i] && s->left; i++) {
+        struct cursor c;
+        q->limit = s->left;
+        if (!find_scope_fits(find_scopes[i], q))
+            continue;
+        if (open_cursor(q, find_scopes[i], &c, e) < 0)
+            return -1;
+        while (c.query && s->left) {
+            if (tell(s, &c, e) < 0 || advance(q, &c, e) < 0)
+                return -1;
+        }
+        if (c.query)
+            db_reset(c.query);
+    }
+    return 0;
+}
+
+static int compare(const struct find_question *q, const struct cursor *a, const struct cursor *b)
+{
+    int order;
+
+    if (q->sort->condition->kind == LAKE_VALUE_TEXT) {
+        order = strcmp(db_text(a->query, FIND_SORT), db_text(b->query, FIND_SORT));
+    } else {
+        double x = db_real(a->query, FIND_SORT), y = db_real(b->query, FIND_SORT);
+        order = (x > y) - (x < y);
+    }
+    return q->descending ? -order : order;
+}
+
+/* The best of the cursors; the earlier kind among equals. */
+static struct cursor *first_of(const struct find_question *q, struct cursor *cursors, size_t n)
+{
+    struct cursor *best = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (cursors[i].query && (!best || compare(q, &cursors[i], best) < 0))
+            best = &cursors[i];
+    return best;
+}
+
+static int tell_sorted(struct search *s, struct find_question *q, struct err *e)
+{
+    struct cursor cursors[N_SCOPES_MAX], *c;
+    size_t n = 0;
+
+    q->limit = s->left;
+    for (size_t i = 0; find_scopes[i]; i++) {
+        assert(i < N_SCOPES_MAX);
+        if (find_scope_fits(find_scopes[i], q) &&
+            open_cursor(q, find_scopes[i], &cursors[n++], e) < 0)
+            return -1;
+    }
+    while (s->left && (c = first_of(q, cursors, n)))
+        if (tell(s, c, e) < 0 || advance(q, c, e) < 0)
+            return -1;
+    for (size_t i = 0; i < n; i++)
+        if (cursors[i].query)
+            db_reset(cursors[i].query);
+    return 0;
+}
+
+/* ---- orders ---- */
+
+/* The things for which `extra` (NULL = nothing more) holds as well. */
+static int tell_those_with(struct search *s,
+                           const struct find_condition *extra,
+                           bool sorted,
+                           bool descending,
+                           struct err *e)
+{
+    struct find_question q = {.l = s->l, .descending = descending};
+    int known = add_terms(&q, s->expression, e);
+
+    if (known == 1 && extra)
+        known = add_term(&q, extra, e);
+    if (known != 1 || !s->left)
+        return known < 0 ? -1 : 0;
+    if (!sorted)
+        return tell_by_id(s, &q, e);
+    q.sort = &q.terms[q.n - 1];
+    return tell_sorted(s, &q, e);
+}
+
+/* Values of different kinds do not compare: numbers come first, then times, texts, tags without a
+ * value, and things without the key. max and min are about numbers and times alone. */
+static int tell_by_user_key(
+    struct search *s, struct find_condition *c, bool all, bool descending, struct err *e)
+{
+    static const enum lake_value_kind kinds[] = {LAKE_VALUE_NUMBER, LAKE_VALUE_TIME,
+                                                 LAKE_VALUE_TEXT, LAKE_VALUE_NONE};
+
+    c->op = FIND_WITHIN;
+    for (size_t i = 0; i < (all ? 4 : 2); i++) {
+        c->kind = kinds[i];
+        if (tell_those_with(s, c, c->kind != LAKE_VALUE_NONE, descending, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int tell_in_order(struct search *s, const struct lake_find_options *o, struct err *e)
+{
+    const char *key = o->max ? o->max : o->min ? o->min : o->sort;
+    bool all = o->sort != NULL, descending = o->max || (o->sort && o->reverse);
+    struct find_condition c = {.op = FIND_EXISTS};
+
+    if (!key)
+        return tell_those_with(s, NULL, false, false, e);
+    if (meta_key_check(key, strlen(key), e) < 0)
+        return -1;
+    memcpy(c.key, key, strlen(key) + 1);
+    c.builtin = meta_builtin(key);
+    c.kind = meta_builtin_kind(c.builtin);
+    if (!all && c.kind == LAKE_VALUE_TEXT)
+        return err_set(e, ERR_USAGE, "%s is text and has no greatest or least; sort by it", key);
+    int told = c.builtin == META_NONE ? tell_by_user_key(s, &c, all, descending, e)
+                                      : tell_those_with(s, &c, true, descending, e);
+    if (told < 0 || !all)
+        return told;
+    c.op = FIND_MISSING;
+    return tell_those_with(s, &c, false, false, e);
+}
+
+int lake_find(struct lake *l,
+              const char *expression,
+              const struct lake_find_options *options,
+              int (*visit)(void *context, const struct lake_found *found, struct err *e),
+              void *context,
+              struct err *e)
+{
+    AUTO_CLEAR(find_expression) struct find_expression x = {0};
+    struct search s = {.l = l, .expression = &x, .visit = visit, .context = context};
+
+    if ((options->max != NULL) + (options->min != NULL) + (options->sort != NULL) > 1)
+        return err_set(e, ERR_USAGE, "only one of max, min and sort can order the answers");
+    if (find_parse(expression, &x, e) < 0)
+        return -1;
+    s.left = options->limit ? options->limit : options->max || options->min ? 1 : UINT64_MAX;
+    if (db_begin_read(l->db, e) < 0)
+        return -1;
+    find_answer_init(&s.answer);
+    int told = tell_in_order(&s, options, e);
+    find_answer_clear(&s.answer);
+    db_rollback(l->db);
+    return told;
+}
+
+/* ---- one thing ---- */
+
+static int describe(struct search *s, enum lake_item kind, int64_t item, struct err *e)
+{
+    struct lake_found found;
+    int got = find_answer_get(s->l, &s->answer, kind, item, &found, e);
+
+    if (got == 0)
+        return err_set(e, ERR_NOTFOUND, "it was removed meanwhile");
+    if (got < 0)
+        return -1;
+    if (!s->answer.readable)
+        return err_set(e, ERR_DENIED, "%s: you may not read it", found.ref);
+    return s->visit(s->context, &found, e);
+}
+
+static int describe_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    return describe(context, LAKE_ITEM_FILE, entry->version, e);
+}
+
+static int describe_ref(struct search *s, const struct lake_ref *ref, struct err *e)
+{
+    switch (ref->kind) {
+    case LAKE_REF_FILE:
+        return describe(s, LAKE_ITEM_FILE, ref->version, e);
+    case LAKE_REF_PATH:
+        return describe(s, LAKE_ITEM_PATH, ref->file, e);
+    case LAKE_REF_JOB:
+        return err_set(e, ERR_NOTFOUND, "nothing is known about jobs here");
+    case LAKE_REF_SET:
+        if (!ref->path || strcmp(ref->path, "/") == 0)
+            return describe(s, LAKE_ITEM_SET, ref->set_version, e);
+        break;
+    case LAKE_REF_TREE:
+        break;
+    }
+    return lake_each_file(s->l, ref, describe_entry, s, e);
+}
+
+int lake_describe(struct lake *l,
+                  const struct lake_ref *ref,
+                  int (*visit)(void *context, const struct lake_found *found, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    struct search s = {.l = l, .visit = visit, .context = context};
+
+    find_answer_init(&s.answer);
+    int told = describe_ref(&s, ref, e);
+    find_answer_clear(&s.answer);
+    return told;
+}

@@ -1,0 +1,203 @@
+#include "lake/find_answer.h"
+
+#include "base/mem.h"
+#include "lake/meta_value.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thing with more metadata than this is cut off with an error. */
+#define TEXTS_MAX ((size_t)256 << 20)
+
+void find_answer_init(struct find_answer *a)
+{
+    *a = (struct find_answer){0};
+    buf_init(&a->texts, TEXTS_MAX);
+}
+
+void find_answer_clear(struct find_answer *a)
+{
+    free(a->values);
+    free(a->ref);
+    buf_clear(&a->texts);
+    *a = (struct find_answer){0};
+}
+
+/* Texts are kept as offsets until all are there, since the buffer moves. */
+static const char *keep(struct find_answer *a, const char *text)
+{
+    size_t at = a->texts.len;
+
+    buf_add(&a->texts, text, strlen(text) + 1);
+    return (const char *)(uintptr_t)(at + 1);
+}
+
+static void settle(struct find_answer *a)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        struct lake_value *v = &a->values[i];
+        v->key = a->texts.data + ((uintptr_t)v->key - 1);
+        if (v->text)
+            v->text = a->texts.data + ((uintptr_t)v->text - 1);
+    }
+}
+
+static struct lake_value *add(struct find_answer *a, const char *key, enum lake_value_kind kind)
+{
+    a->values = mem_room(a->values, a->n, &a->cap, sizeof *a->values);
+    struct lake_value *v = &a->values[a->n++];
+    *v = (struct lake_value){.key = keep(a, key), .kind = kind};
+    return v;
+}
+
+static void add_text(struct find_answer *a, const char *key, const char *text)
+{
+    add(a, key, LAKE_VALUE_TEXT)->text = keep(a, text);
+}
+
+static void add_whole(struct find_answer *a, const char *key, int64_t whole)
+{
+    AUTO_MEM char *text = mem_printf("%lld", (long long)whole);
+    struct lake_value *v = add(a, key, LAKE_VALUE_NUMBER);
+
+    v->text = keep(a, text);
+    v->number = (double)whole;
+}
+
+static void add_time(struct find_answer *a, const char *key, int64_t epoch_ms)
+{
+    char text[32];
+    struct lake_value *v = add(a, key, LAKE_VALUE_TIME);
+
+    v->text = keep(a, meta_time_text(epoch_ms, text));
+    v->number = (double)epoch_ms;
+}
+
+enum { NAME, OWNER, TEAM, MODE, NUMBER, SIZE, CREATE_TIME, CREATOR };
+
+static const char *builtin_sql(enum lake_item kind)
+{
+    switch (kind) {
+    case LAKE_ITEM_FILE:
+        return "SELECT f.path, f.owner, f.team, f.mode, v.number, o.size, d.create_time, d.creator"
+               " FROM version v CROSS JOIN file f CROSS JOIN object o CROSS JOIN made d"
+               " WHERE v.id = $1 AND v.project = $2 AND f.id = v.file AND o.id = v.object"
+               " AND d.id = v.made";
+    case LAKE_ITEM_PATH:
+        return "SELECT path, owner, team, mode FROM file WHERE id = $1 AND project = $2";
+    case LAKE_ITEM_SET:
+        return "SELECT f.name, f.owner, f.team, f.mode, v.number, v.bytes, d.create_time, d.creator"
+               " FROM set_version v CROSS JOIN fileset f CROSS JOIN made d WHERE v.id = $1"
+               " AND v.project = $2 AND f.id = v.fileset AND d.id = v.made";
+    case LAKE_ITEM_JOB:
+        break;
+    }
+    return NULL;
+}
+
+static const char *kind_text(enum lake_item kind)
+{
+    return kind == LAKE_ITEM_FILE ? "file" : kind == LAKE_ITEM_PATH ? "path" : "set";
+}
+
+static char *ref_text(enum lake_item kind, const char *name, int64_t number)
+{
+    return kind == LAKE_ITEM_FILE   ? lake_file_ref(name, number)
+           : kind == LAKE_ITEM_PATH ? lake_path_ref(name)
+                                    : lake_set_ref(name, number);
+}
+
+static void add_builtins(struct find_answer *a, enum lake_item kind, struct db_query *q)
+{
+    bool version = kind != LAKE_ITEM_PATH;
+
+    if (version) {
+        add_time(a, "create_time", db_int(q, CREATE_TIME));
+        add_text(a, "creator", db_text(q, CREATOR));
+    }
+    add_text(a, "kind", kind_text(kind));
+    add_text(a, kind == LAKE_ITEM_SET ? "name" : "path", db_text(q, NAME));
+    if (version) {
+        add_whole(a, "size", db_int(q, SIZE));
+        add_whole(a, "version", db_int(q, NUMBER));
+    }
+    a->ref = ref_text(kind, db_text(q, NAME), version ? db_int(q, NUMBER) : 0);
+}
+
+static int read_builtins(
+    struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
+{
+    const char *sql = builtin_sql(kind);
+    struct db_query *q = sql ? db_query(l->db, sql, e) : NULL;
+
+    if (!sql)
+        return 0;
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, item);
+    db_bind_int(q, 2, l->project);
+    int got = db_step(q, e);
+    if (got == 1) {
+        a->readable =
+            lake_may(l, db_text(q, OWNER), db_text(q, TEAM), (unsigned)db_int(q, MODE), LAKE_READ);
+        add_builtins(a, kind, q);
+    }
+    db_reset(q);
+    return got;
+}
+
+static int read_meta(
+    struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT k.name, m.type, m.number, m.value FROM meta m"
+                                  " CROSS JOIN meta_key k WHERE m.kind = $1 AND m.item = $2"
+                                  " AND k.id = m.key",
+                                  e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, kind);
+    db_bind_int(q, 2, item);
+    while ((got = db_step(q, e)) == 1) {
+        struct lake_value *v = add(a, db_text(q, 0), (enum lake_value_kind)db_int(q, 1));
+        v->number = db_real(q, 2);
+        if (!db_is_null(q, 3))
+            v->text = keep(a, db_text(q, 3));
+    }
+    return got;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const struct lake_value *x = a, *y = b;
+
+    return strcmp(x->key, y->key);
+}
+
+int find_answer_get(struct lake *l,
+                    struct find_answer *a,
+                    enum lake_item kind,
+                    int64_t item,
+                    struct lake_found *out,
+                    struct err *e)
+{
+    a->n = 0;
+    a->texts.len = 0;
+    free(TAKE(a->ref));
+    int got = read_builtins(l, a, kind, item, e);
+    if (got != 1)
+        return got;
+    size_t builtins = a->n;
+    if (read_meta(l, a, kind, item, e) < 0)
+        return -1;
+    if (a->texts.full)
+        return err_set(e, ERR_NOFIT, "%s has more than %zu MB of metadata", a->ref,
+                       TEXTS_MAX >> 20);
+    settle(a);
+    qsort(a->values + builtins, a->n - builtins, sizeof *a->values, by_key);
+    *out = (struct lake_found){a->ref, kind_text(kind), a->values, a->n};
+    return 1;
+}

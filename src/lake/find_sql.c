@@ -1,0 +1,651 @@
+#include "lake/find_sql.h"
+
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Far above what all conditions together need. */
+#define SQL_MAX 65536
+#define PARAMETERS_MAX (8 * (FIND_CONDITIONS_MAX + 4))
+
+/* Tables are known by one letter: v versions, f files or sets, o content, d who made it and when.
+ */
+struct table {
+    char letter;
+    const char *name;
+    const char *link; /* to the home table; NULL for itself */
+};
+
+struct find_scope {
+    enum lake_item item;
+    const char *kind;
+    const char *id;
+    struct table tables[4]; /* the first is home: it has a row for each thing */
+    const char *columns[META_OF_JOBS + 1];
+    const char *here; /* was not removed */
+};
+
+static const struct find_scope files = {
+    LAKE_ITEM_FILE,
+    "file",
+    "v.id",
+    {{'v', "version v", NULL},
+     {'f', "file f", "f.id = v.file"},
+     {'o', "object o", "o.id = v.object"},
+     {'d', "made d", "d.id = v.made"}},
+    {[META_CREATE_TIME] = "d.create_time",
+     [META_CREATOR] = "d.creator",
+     [META_KIND] = "'file'",
+     [META_PATH] = "f.path",
+     [META_SIZE] = "o.size",
+     [META_VERSION] = "v.number"},
+    "v.removed = 0 AND f.removed = 0",
+};
+
+static const struct find_scope paths = {
+    LAKE_ITEM_PATH,
+    "path",
+    "f.id",
+    {{'f', "file f", NULL}},
+    {[META_KIND] = "'path'", [META_PATH] = "f.path"},
+    "f.removed = 0",
+};
+
+static const struct find_scope sets = {
+    LAKE_ITEM_SET,
+    "set",
+    "v.id",
+    {{'v', "set_version v", NULL},
+     {'f', "fileset f", "f.id = v.fileset"},
+     {'d', "made d", "d.id = v.made"}},
+    {[META_CREATE_TIME] = "d.create_time",
+     [META_CREATOR] = "d.creator",
+     [META_KIND] = "'set'",
+     [META_NAME] = "f.name",
+     [META_SIZE] = "v.bytes",
+     [META_VERSION] = "v.number"},
+    "v.removed = 0",
+};
+
+const struct find_scope *const find_scopes[] = {&files, &paths, &sets, NULL};
+
+const char *find_scope_kind(const struct find_scope *s)
+{
+    return s->kind;
+}
+
+enum lake_item find_scope_item(const struct find_scope *s)
+{
+    return s->item;
+}
+
+/* ---- what can be told without the database ---- */
+
+static bool text_within(const struct find_condition *c, const char *text)
+{
+    int low = c->low.given ? strcmp(text, c->low.text) : 1;
+    int high = c->high.given ? strcmp(text, c->high.text) : -1;
+
+    return (c->low.open ? low > 0 : low >= 0) && (c->high.open ? high < 0 : high <= 0);
+}
+
+static bool kind_holds(const struct find_condition *c, const char *kind)
+{
+    switch (c->op) {
+    case FIND_EXISTS:
+        return true;
+    case FIND_MISSING:
+        return false;
+    case FIND_WITHIN:
+        return text_within(c, kind);
+    case FIND_OUTSIDE:
+        return !text_within(c, kind);
+    case FIND_MATCHES:
+        return regexec(&c->regex, kind, 0, NULL, 0) == 0;
+    }
+    return false;
+}
+
+/* Whole files stand beside their versions; they answer when they are asked for: by kind, or by a
+ * key of theirs. */
+static bool asks_for_paths(const struct find_question *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct find_condition *c = q->terms[i].condition;
+        if (c->builtin == META_KIND || (c->builtin == META_NONE && c->op != FIND_MISSING))
+            return true;
+    }
+    return false;
+}
+
+bool find_scope_fits(const struct find_scope *s, const struct find_question *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct find_condition *c = q->terms[i].condition;
+        if (c->builtin == META_NONE)
+            continue;
+        if (c->builtin == META_KIND ? !kind_holds(c, s->kind)
+                                    : (s->columns[c->builtin] != NULL) == (c->op == FIND_MISSING))
+            return false;
+    }
+    return s->item != LAKE_ITEM_PATH || asks_for_paths(q);
+}
+
+static const struct table *table_of(const struct find_scope *s, const char *column)
+{
+    for (size_t i = 0; i < sizeof s->tables / sizeof *s->tables; i++)
+        if (s->tables[i].letter && s->tables[i].letter == column[0])
+            return &s->tables[i];
+    return NULL;
+}
+
+/* The table whose index a built-in source reads. Kinds have none: all things are their source. */
+static const struct table *source_table(const struct find_scope *s, const struct find_term *t)
+{
+    const struct table *table = t ? table_of(s, s->columns[t->condition->builtin]) : NULL;
+
+    return table ? table : s->tables;
+}
+
+bool find_source_usable(const struct find_scope *s, const struct find_term *t)
+{
+    const struct find_condition *c = t->condition;
+
+    if (c->builtin == META_NONE)
+        return c->op != FIND_MISSING;
+    if (c->builtin == META_KIND || c->op == FIND_MISSING || c->op == FIND_OUTSIDE)
+        return false;
+    return s->columns[c->builtin] && (c->op == FIND_WITHIN || (c->op == FIND_MATCHES && c->prefix));
+}
+
+bool find_source_in_order(const struct find_question *q, const struct find_term *t)
+{
+    if (q->sort)
+        return t == q->sort;
+    return t->condition->builtin == META_NONE && find_is_equality(t->condition);
+}
+
+/* ---- pieces ---- */
+
+struct sql {
+    struct buf text;
+    struct parameter {
+        enum lake_value_kind kind; /* NONE: whole */
+        int64_t whole;
+        double number;
+        const char *text; /* borrowed from the conditions: it must last as long as the query */
+    } parameters[PARAMETERS_MAX];
+    int n;
+};
+
+static void sql_clear(struct sql *s)
+{
+    buf_clear(&s->text);
+}
+
+static struct parameter *add_parameter(struct sql *s)
+{
+    assert(s->n < PARAMETERS_MAX);
+    struct parameter *p = &s->parameters[s->n++];
+    *p = (struct parameter){0};
+    buf_printf(&s->text, "$%d", s->n);
+    return p;
+}
+
+static void put_whole(struct sql *s, int64_t v)
+{
+    add_parameter(s)->whole = v;
+}
+
+static void put_text(struct sql *s, const char *text)
+{
+    struct parameter *p = add_parameter(s);
+
+    p->kind = LAKE_VALUE_TEXT;
+    p->text = text;
+}
+
+static void put_bound(struct sql *s, const struct find_condition *c, const struct find_bound *b)
+{
+    if (c->kind == LAKE_VALUE_TEXT) {
+        put_text(s, b->text);
+        return;
+    }
+    struct parameter *p = add_parameter(s);
+    p->kind = LAKE_VALUE_NUMBER;
+    p->number = b->number;
+}
+
+/* "TRUE" is not written: a condition without bounds ends up as column IS NOT NULL. */
+static void put_range(struct sql *s, const char *column, const struct find_condition *c)
+{
+    if (find_is_equality(c)) {
+        buf_printf(&s->text, "%s = ", column);
+        put_bound(s, c, &c->low);
+        return;
+    }
+    buf_printf(&s->text, "%s IS NOT NULL", column);
+    if (c->low.given) {
+        buf_printf(&s->text, " AND %s %s ", column, c->low.open ? ">" : ">=");
+        put_bound(s, c, &c->low);
+    }
+    if (c->high.given) {
+        buf_printf(&s->text, " AND %s %s ", column, c->high.open ? "<" : "<=");
+        put_bound(s, c, &c->high);
+    }
+}
+
+/* What a condition on a user's key asks of the row m<i>; begins with AND, or is empty. */
+static void put_meta_test(struct sql *s, const char *m, const struct find_condition *c)
+{
+    char column[32];
+    bool outside = c->op == FIND_OUTSIDE;
+
+    if (c->op == FIND_WITHIN && c->kind == LAKE_VALUE_NONE) {
+        buf_printf(&s->text, " AND %s.type = %d", m, LAKE_VALUE_NONE);
+        return;
+    }
+    snprintf(column, sizeof column, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
+    switch (c->op) {
+    case FIND_WITHIN:
+    case FIND_OUTSIDE:
+        buf_printf(&s->text, " AND %s%s.type = %d AND ", outside ? "NOT (" : "", m, c->kind);
+        put_range(s, column, c);
+        buf_puts(&s->text, outside ? ")" : "");
+        break;
+    case FIND_MATCHES:
+        buf_printf(&s->text, " AND %s.value IS NOT NULL", m);
+        break;
+    case FIND_EXISTS:
+    case FIND_MISSING:
+        break;
+    }
+}
+
+static void put_builtin_test(struct sql *s, const char *column, const struct find_condition *c)
+{
+    switch (c->op) {
+    case FIND_WITHIN:
+        buf_puts(&s->text, " AND ");
+        put_range(s, column, c);
+        break;
+    case FIND_OUTSIDE:
+        buf_puts(&s->text, " AND NOT (");
+        put_range(s, column, c);
+        buf_puts(&s->text, ")");
+        break;
+    case FIND_MATCHES:
+        if (c->prefix) {
+            buf_printf(&s->text, " AND %s >= ", column);
+            put_text(s, c->prefix);
+            buf_printf(&s->text, " AND %s < ", column);
+            put_text(s, c->past);
+        }
+        break;
+    case FIND_EXISTS:
+    case FIND_MISSING:
+        break;
+    }
+}
+
+static void put_key(struct sql *s, const char *m, const struct find_scope *scope, int64_t key)
+{
+    buf_printf(&s->text, " AND %s.kind = %d AND %s.key = ", m, scope->item, m);
+    put_whole(s, key);
+}
+
+static void put_project(struct sql *s, const char *alias, const struct find_question *q)
+{
+    buf_printf(&s->text, "%s.project = ", alias);
+    put_whole(s, q->l->project);
+}
+
+/* ---- what a source holds ---- */
+
+/* The column that orders a question, in rows of alias m for users' keys. */
+static void put_sort_column(struct sql *s,
+                            const struct find_scope *scope,
+                            const struct find_condition *c,
+                            const char *m)
+{
+    if (c->builtin != META_NONE)
+        buf_puts(&s->text, scope->columns[c->builtin]);
+    else
+        buf_printf(&s->text, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
+}
+
+static void put_order(struct sql *s,
+                      const struct find_question *q,
+                      const struct find_scope *scope,
+                      const char *m,
+                      const char *item)
+{
+    buf_puts(&s->text, " ORDER BY ");
+    if (q->sort && q->sort->condition->builtin != META_KIND) {
+        put_sort_column(s, scope, q->sort->condition, m);
+        buf_puts(&s->text, q->descending ? " DESC, " : ", ");
+    }
+    buf_puts(&s->text, item);
+}
+
+static void put_meta_source(struct sql *s,
+                            const struct find_question *q,
+                            const struct find_scope *scope,
+                            const struct find_term *t)
+{
+    buf_puts(&s->text, "SELECT m.item AS item FROM meta m WHERE ");
+    put_project(s, "m", q);
+    put_key(s, "m", scope, t->key);
+    put_meta_test(s, "m", t->condition);
+}
+
+/* shallow: rows of the index itself, not yet the things they lead to. */
+static void put_builtin_source(struct sql *s,
+                               const struct find_question *q,
+                               const struct find_scope *scope,
+                               const struct find_term *t,
+                               bool shallow)
+{
+    const struct table *table = source_table(scope, t);
+    char alias[2] = {table->letter, 0};
+    bool far = table->link && !shallow;
+
+    buf_printf(&s->text, "SELECT %s AS item FROM %s", shallow ? "1" : scope->id, table->name);
+    if (far)
+        buf_printf(&s->text, " CROSS JOIN %s", scope->tables[0].name);
+    buf_puts(&s->text, " WHERE ");
+    put_project(s, alias, q);
+    if (far)
+        buf_printf(&s->text, " AND %s", table->link);
+    if (t)
+        put_builtin_test(s, scope->columns[t->condition->builtin], t->condition);
+}
+
+static bool is_meta_source(const struct find_source *source)
+{
+    return source->term && source->term->condition->builtin == META_NONE;
+}
+
+static void put_source(struct sql *s,
+                       const struct find_question *q,
+                       const struct find_scope *scope,
+                       const struct find_source *source,
+                       bool shallow)
+{
+    if (is_meta_source(source))
+        put_meta_source(s, q, scope, source->term);
+    else
+        put_builtin_source(s, q, scope, source->term, shallow);
+}
+
+static void put_limit(struct sql *s, uint64_t limit)
+{
+    buf_puts(&s->text, " LIMIT ");
+    put_whole(s, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
+}
+
+/* ---- running it ---- */
+
+static struct db_query *prepare(const struct find_question *q, const struct sql *s, struct err *e)
+{
+    assert(!s->text.full);
+    struct db_query *query = db_query(q->l->db, buf_str(&s->text), e);
+
+    if (!query)
+        return NULL;
+    for (int i = 0; i < s->n; i++) {
+        const struct parameter *p = &s->parameters[i];
+        if (p->kind == LAKE_VALUE_TEXT)
+            db_bind_text(query, i + 1, p->text);
+        else if (p->kind == LAKE_VALUE_NUMBER)
+            db_bind_real(query, i + 1, p->number);
+        else
+            db_bind_int(query, i + 1, p->whole);
+    }
+    return query;
+}
+
+static int count_rows(const struct find_question *q,
+                      const struct find_scope *scope,
+                      const struct find_source *source,
+                      bool shallow,
+                      uint64_t *io_most,
+                      struct err *e)
+{
+    AUTO_CLEAR(sql) struct sql s = {.n = 0};
+
+    buf_init(&s.text, SQL_MAX);
+    buf_puts(&s.text, "SELECT count(*) FROM (");
+    put_source(&s, q, scope, source, shallow);
+    put_limit(&s, *io_most);
+    buf_puts(&s.text, ") c");
+    struct db_query *query = prepare(q, &s, e);
+    if (!query || db_step(query, e) != 1)
+        return -1;
+    *io_most = (uint64_t)db_int(query, 0);
+    db_reset(query);
+    return 0;
+}
+
+int find_count(const struct find_question *q,
+               const struct find_scope *s,
+               const struct find_source *source,
+               uint64_t most,
+               uint64_t *out,
+               struct err *e)
+{
+    uint64_t rows = most;
+
+    *out = most;
+    /* Many rows of an index may lead to few things: somebody's million puts and one set. */
+    if (!is_meta_source(source) && source_table(s, source->term)->link) {
+        if (count_rows(q, s, source, true, &rows, e) < 0)
+            return -1;
+        if (rows >= most)
+            return 0;
+    }
+    return count_rows(q, s, source, false, out, e);
+}
+
+/* ---- answers ---- */
+
+/* A query on its way. */
+struct draft {
+    const struct find_question *q;
+    const struct find_scope *scope;
+    const struct find_source *source;
+    uint64_t candidates;
+    char item[24];                         /* the column with the thing's id */
+    size_t order[FIND_CONDITIONS_MAX + 1]; /* users' keys to look up, rarest first */
+    size_t n_order;
+    struct sql sql;
+};
+
+static void draft_clear(struct draft *d)
+{
+    sql_clear(&d->sql);
+}
+
+static const char *alias_of(size_t i, char out[static 24])
+{
+    snprintf(out, 24, "m%zu", i);
+    return out;
+}
+
+/* Rows of the source's own key are where the query begins: no need to look them up. */
+static bool begins_with(const struct draft *d, size_t i)
+{
+    return d->candidates == 0 && d->source->term == &d->q->terms[i];
+}
+
+static void choose_order(struct draft *d)
+{
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_term *t = &d->q->terms[i];
+        size_t at = d->n_order;
+        if (t->condition->builtin != META_NONE || t->condition->op == FIND_MISSING ||
+            begins_with(d, i))
+            continue;
+        for (; at > 0 && d->q->terms[d->order[at - 1]].count > t->count; at--)
+            d->order[at] = d->order[at - 1];
+        d->order[at] = i;
+        d->n_order++;
+    }
+}
+
+static void put_columns(struct draft *d)
+{
+    char alias[24];
+
+    buf_printf(&d->sql.text, "SELECT %s, ", d->item);
+    if (d->q->sort)
+        put_sort_column(&d->sql, d->scope, d->q->sort->condition,
+                        alias_of((size_t)(d->q->sort - d->q->terms), alias));
+    else
+        buf_puts(&d->sql.text, "0");
+    buf_puts(&d->sql.text, ", f.owner, f.team, f.mode");
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_condition *c = d->q->terms[i].condition;
+        if (c->op != FIND_MATCHES)
+            continue;
+        if (c->builtin == META_NONE)
+            buf_printf(&d->sql.text, ", %s.value", alias_of(i, alias));
+        else
+            buf_printf(&d->sql.text, ", %s", d->scope->columns[c->builtin]);
+    }
+}
+
+static bool needs_table(const struct draft *d, const struct table *table)
+{
+    if (!table->link || table->letter == 'f')
+        return true;
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_condition *c = d->q->terms[i].condition;
+        const char *column = d->scope->columns[c->builtin];
+        if (column && column[0] == table->letter)
+            return true;
+    }
+    return false;
+}
+
+/* CROSS JOIN: in this order. The database has no figures about its tables; we counted. */
+static void put_tables(struct draft *d)
+{
+    const struct table *home = d->scope->tables, *first = NULL;
+    struct buf *text = &d->sql.text;
+    char alias[24];
+
+    buf_puts(text, " FROM ");
+    if (d->candidates) {
+        buf_puts(text, "(");
+        put_source(&d->sql, d->q, d->scope, d->source, false);
+        put_order(&d->sql, d->q, d->scope, "m",
+                  is_meta_source(d->source) ? "m.item" : d->scope->id);
+        put_limit(&d->sql, d->candidates);
+        buf_puts(text, ") c");
+    } else if (is_meta_source(d->source)) {
+        buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
+    } else {
+        first = source_table(d->scope, d->source->term);
+        buf_puts(text, first->name);
+        if (first != home)
+            buf_printf(text, " CROSS JOIN %s", home->name);
+    }
+    for (size_t i = 0; i < d->n_order; i++)
+        buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
+    for (const struct table *t = home; t < home + 4 && t->letter; t++)
+        if (t != first && !(first && t == home) && needs_table(d, t))
+            buf_printf(text, " CROSS JOIN %s", t->name);
+}
+
+/* The place where the query begins carries the project. */
+static void put_beginning(struct draft *d)
+{
+    struct sql *s = &d->sql;
+    char alias[24];
+
+    if (d->candidates) {
+        buf_printf(&s->text, "%s = c.item", d->scope->id);
+    } else if (is_meta_source(d->source)) {
+        size_t i = (size_t)(d->source->term - d->q->terms);
+        put_project(s, alias_of(i, alias), d->q);
+        put_key(s, alias, d->scope, d->source->term->key);
+        put_meta_test(s, alias, d->source->term->condition);
+        buf_printf(&s->text, " AND %s = %s.item", d->scope->id, alias);
+    } else {
+        alias[0] = source_table(d->scope, d->source->term)->letter;
+        alias[1] = 0;
+        put_project(s, alias, d->q);
+    }
+}
+
+static void put_missing(struct draft *d, const struct find_term *t)
+{
+    buf_puts(&d->sql.text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
+    buf_printf(&d->sql.text, "x.item = %s", d->item);
+    put_key(&d->sql, "x", d->scope, t->key);
+    buf_puts(&d->sql.text, ")");
+}
+
+static void put_conditions(struct draft *d)
+{
+    char alias[24];
+
+    for (size_t i = 0; i < d->n_order; i++) {
+        const struct find_term *t = &d->q->terms[d->order[i]];
+        alias_of(d->order[i], alias);
+        buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+        put_key(&d->sql, alias, d->scope, t->key);
+        put_meta_test(&d->sql, alias, t->condition);
+    }
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_condition *c = d->q->terms[i].condition;
+        if (c->builtin == META_NONE && c->op == FIND_MISSING)
+            put_missing(d, &d->q->terms[i]);
+        /* Kinds were chosen before. */
+        if (c->builtin != META_NONE && c->builtin != META_KIND)
+            put_builtin_test(&d->sql, d->scope->columns[c->builtin], c);
+    }
+}
+
+static void put_links(struct draft *d)
+{
+    const struct table *home = d->scope->tables;
+
+    for (const struct table *t = home; t < home + 4 && t->letter; t++)
+        if (t->link && needs_table(d, t))
+            buf_printf(&d->sql.text, " AND %s", t->link);
+    buf_printf(&d->sql.text, " AND %s", d->scope->here);
+}
+
+struct db_query *find_query(const struct find_question *q,
+                            const struct find_scope *s,
+                            const struct find_source *source,
+                            uint64_t candidates,
+                            uint64_t limit,
+                            struct err *e)
+{
+    AUTO_CLEAR(draft)
+    struct draft d = {.q = q, .scope = s, .source = source, .candidates = candidates};
+    char alias[24];
+
+    buf_init(&d.sql.text, SQL_MAX);
+    if (candidates)
+        snprintf(d.item, sizeof d.item, "c.item");
+    else if (is_meta_source(source))
+        snprintf(d.item, sizeof d.item, "m%zu.item", (size_t)(source->term - q->terms));
+    else
+        snprintf(d.item, sizeof d.item, "%s", s->id);
+    choose_order(&d);
+    put_columns(&d);
+    put_tables(&d);
+    buf_puts(&d.sql.text, " WHERE ");
+    put_beginning(&d);
+    put_conditions(&d);
+    put_links(&d);
+    put_order(&d.sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
+    put_limit(&d.sql, limit);
+    return prepare(q, &d.sql, e);
+}
