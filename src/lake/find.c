@@ -264,7 +264,7 @@ static int describe(struct search *s, enum lake_item kind, int64_t item, struct 
     int got = find_answer_get(s->l, &s->answer, kind, item, &found, e);
 
     if (got == 0)
-        return err_set(e, ERR_NOTFOUND, "it was removed meanwhile");
+        return err_set(e, ERR_NOTFOUND, "it is not in this project");
     if (got < 0)
         return -1;
     if (!s->answer.readable)

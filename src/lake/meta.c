@@ -93,20 +93,19 @@ static const char *owner_sql(enum lake_item kind)
     switch (kind) {
     case LAKE_ITEM_FILE:
         return "SELECT f.owner, f.team, f.mode FROM version v JOIN file f ON f.id = v.file"
-               " WHERE v.id = $1 AND v.project = $2 AND v.removed = 0";
+               " WHERE v.id = $1 AND v.project = $2";
     case LAKE_ITEM_PATH:
-        return "SELECT owner, team, mode FROM file WHERE id = $1 AND project = $2 AND removed = 0";
+        return "SELECT owner, team, mode FROM file WHERE id = $1 AND project = $2";
     case LAKE_ITEM_SET:
         return "SELECT f.owner, f.team, f.mode FROM set_version s JOIN fileset f"
-               " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2 AND s.removed = 0";
+               " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2";
     case LAKE_ITEM_JOB:
         break;
     }
     return NULL;
 }
 
-/* Asked inside the transaction, of every single thing: what a reference stood for when it was
- * resolved may be gone by now, and a directory holds files of many owners. */
+/* Asked of every single thing: a directory holds files of many owners. */
 static int check_writable(
     struct lake *l, enum lake_item kind, int64_t item, const char *name, struct err *e)
 {
@@ -121,7 +120,7 @@ static int check_writable(
     db_bind_int(q, 2, l->project);
     int got = db_step(q, e);
     if (got == 0)
-        err_set(e, ERR_NOTFOUND, "%s was removed meanwhile", name);
+        err_set(e, ERR_NOTFOUND, "%s is not in this project", name);
     else if (got == 1 &&
              !lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
         got = lake_denied(l, name, db_text(q, 0), LAKE_WRITE, e);
