@@ -256,6 +256,25 @@ int lake_find(struct lake *l,
     return told;
 }
 
+int lake_find_keys(const char *expression,
+                   int (*visit)(void *context, const char *key, struct err *e),
+                   void *context,
+                   struct err *e)
+{
+    AUTO_CLEAR(find_expression) struct find_expression x = {0};
+
+    if (find_parse(expression, &x, e) < 0)
+        return -1;
+    for (size_t i = 0; i < x.n; i++) {
+        bool again = x.conditions[i].op == FIND_MISSING;
+        for (size_t j = 0; j < i; j++)
+            again |= strcmp(x.conditions[i].key, x.conditions[j].key) == 0;
+        if (!again && visit(context, x.conditions[i].key, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* ---- one thing ---- */
 
 static int describe(struct search *s, enum lake_item kind, int64_t item, struct err *e)

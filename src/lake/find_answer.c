@@ -1,7 +1,7 @@
 #include "lake/find_answer.h"
 
 #include "base/mem.h"
-#include "lake/meta_value.h"
+#include "base/time.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static void add_time(struct find_answer *a, const char *key, int64_t epoch_ms)
     char text[32];
     struct lake_value *v = add(a, key, LAKE_VALUE_TIME);
 
-    v->text = keep(a, meta_time_text(epoch_ms, text));
+    v->text = keep(a, time_iso_ms(epoch_ms, text));
     v->number = (double)epoch_ms;
 }
 

@@ -8,16 +8,20 @@
 #define LAKE_KEY_MAX 128
 #define LAKE_VALUE_MAX 65536
 
-/* pairs "k=v", or "k": a tag without a value. Built-in keys are ERR_USAGE. In one transaction. */
+/* pairs "k=v", or "k": a tag without a value. Built-in keys are ERR_USAGE. In one transaction. A
+ * set is the set version itself; a directory, also of a set, stands for each of its file versions.
+ */
 int lake_tag(
     struct lake *l, const struct lake_ref *ref, const char *const *pairs, size_t n, struct err *e);
-/* Keys that are not there: ERR_NOTFOUND that names one, and nothing changes. */
+/* Keys that are not there (for directories: on no file): ERR_NOTFOUND that names one, and nothing
+ * changes. */
 int lake_untag(
     struct lake *l, const struct lake_ref *ref, const char *const *keys, size_t n, struct err *e);
 /* Checks without writing, for callers that tag later. */
 int lake_tag_check(const char *pair, struct err *e);
-/* Many at once, in one transaction: lines "REF k=v k=v ..." as pulled, NULL at the end. Errors name
- * the line. Tags on the way to a million rows. */
+/* Many at once, in one transaction: lines "REF k=v k=v ..." as pulled, NULL at the end. A
+ * reference, a value or a pair with blanks is quoted, "so" or 'so', a quote within doubled; empty
+ * lines and those that begin with '#' are skipped. Errors name the line. */
 int lake_tag_lines(struct lake *l,
                    const char *(*next_line)(void *context),
                    void *context,
@@ -46,15 +50,24 @@ struct lake_find_options {
     uint64_t limit;               /* 0: max and min give one answer, others all */
 };
 
-/* expression: conditions on keys joined by AND or by nothing (docs/lake.md); "" = everything.
- * ERR_USAGE points at the place in the expression. */
+/* expression: conditions on keys joined by AND or by nothing (lake/find_parse.h); "" = everything.
+ * ERR_USAGE points at the place in the expression. Things that were removed or that the caller may
+ * not read are left out; whole files (kind path) answer when the expression asks for a kind or for
+ * a key of theirs. In order of kind (file, path, set), then of creation; sorted ones by the value,
+ * numbers before times before text before tags without a value before things without the key, and
+ * then so. max and min leave out all but numbers and times. visit must not change the lake. */
 int lake_find(struct lake *l,
               const char *expression,
               const struct lake_find_options *options,
               int (*visit)(void *context, const struct lake_found *found, struct err *e),
               void *context,
               struct err *e);
-/* Everything known about one thing, as find would show it. */
+/* The keys that an expression asks to be there, each once. */
+int lake_find_keys(const char *expression,
+                   int (*visit)(void *context, const char *key, struct err *e),
+                   void *context,
+                   struct err *e);
+/* Everything known about a thing, as find would show it; about each file of a directory. */
 int lake_describe(struct lake *l,
                   const struct lake_ref *ref,
                   int (*visit)(void *context, const struct lake_found *found, struct err *e),

@@ -1,10 +1,8 @@
 #include "lake/meta_value.h"
 
 #include "base/number.h"
-#include "base/time.h"
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DAY_MS INT64_C(86400000)
@@ -216,21 +214,6 @@ bool meta_time_parse(const char *text, struct meta_time *out)
     }
     *out = t;
     return true;
-}
-
-const char *meta_time_text(int64_t epoch_ms, char out[static 32])
-{
-    char seconds[32];
-    int64_t ms = epoch_ms % 1000 + (epoch_ms % 1000 < 0 ? 1000 : 0);
-
-    time_iso(epoch_ms, seconds);
-    /* time_iso ends in 'Z', or says "unknown". */
-    size_t n = strcspn(seconds, "Z");
-    if (seconds[n])
-        snprintf(out, 32, "%.*s.%03dZ", (int)n, seconds, (int)ms);
-    else
-        snprintf(out, 32, "%s", seconds);
-    return out;
 }
 
 /* ---- values ---- */

@@ -39,8 +39,6 @@ struct meta_time {
     int64_t from_ms, until_ms; /* until is outside */
 };
 bool meta_time_parse(const char *text, struct meta_time *out);
-/* "2026-11-15T22:36:00.123Z"; out is returned. */
-const char *meta_time_text(int64_t epoch_ms, char out[static 32]);
 
 /* NUMBER, TIME or TEXT by its look; *number_out is what it compares as, 0 for text. */
 enum lake_value_kind meta_value_kind(const char *text, double *number_out);
