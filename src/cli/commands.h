@@ -30,6 +30,9 @@ extern const struct command command_lake_find;
 extern const struct command command_config_get;
 extern const struct command command_config_set;
 extern const struct command command_config_show;
+extern const struct command command_put;
+extern const struct command command_get;
+extern const struct command command_cat;
 extern const struct command command_completion;
 extern const struct command command_help;
 

@@ -1,0 +1,37 @@
+/* lake_put_parts: files that were put, as put and session finish show them. */
+#ifndef CLI_LAKE_PUT_PARTS_H
+#define CLI_LAKE_PUT_PARTS_H
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/text.h"
+#include "lake/put.h"
+
+#include <jansson.h>
+
+/* Files that people see one by one; the rest is counted. */
+#define LAKE_PUT_LINES 20
+#define LAKE_PUT_REF_COLUMNS 74
+
+struct lake_progress_line;
+
+struct lake_put_show {
+    bool json;
+    struct text_look look;
+    struct lake_progress_line *line; /* taken away before the first file is shown; may be NULL */
+    uint64_t n;
+};
+
+/* For lake_put and lake_session_finish; context: struct lake_put_show. */
+int lake_put_show(void *context, const struct lake_put_file *file, struct err *e);
+/* Closes the array, or says what was done. set NULL = none. */
+void lake_put_end(const struct lake_put_show *show,
+                  const struct lake_put_summary *summary,
+                  const char *set);
+/* New reference. */
+json_t *lake_put_file_json(const struct lake_put_file *file);
+
+/* Every value of a repeatable option; room for args->n_given. Returns how many. */
+size_t lake_put_values(const struct command_args *args, const char *option, const char **values);
+
+#endif

@@ -1,0 +1,97 @@
+#include "lake/commit.h"
+
+int commit_present(struct lake *l, int64_t object, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT blob FROM object WHERE id = $1 AND project = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, object);
+    db_bind_int(q, 2, l->project);
+    int row = db_step(q, e);
+    bool there = row > 0 && !db_is_null(q, 0);
+    db_reset(q);
+    return row < 0 ? -1 : there;
+}
+
+static int tag(struct lake *l,
+               enum lake_item kind,
+               int64_t item,
+               const struct lake_put_options *o,
+               struct err *e)
+{
+    for (size_t i = 0; i < o->n_tags; i++)
+        if (meta_put(l, kind, item, o->tags[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_versions(struct lake *l,
+                        int64_t made,
+                        const struct commit_list *list,
+                        const struct lake_put_options *o,
+                        struct lake_put_summary *summary,
+                        struct err *e)
+{
+    summary->files = summary->unchanged = summary->bytes = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        struct commit_file f = {0};
+        struct version_done done = {0};
+        list->get(list->context, i, &f);
+        const struct version_new v = {f.path, f.object, f.executable, o->force};
+        if (version_add(l, made, &v, &done, e) < 0)
+            return -1;
+        if (!done.unchanged && tag(l, LAKE_ITEM_FILE, done.version, o, e) < 0)
+            return -1;
+        list->done(list->context, i, &done);
+        summary->files++;
+        summary->unchanged += done.unchanged;
+        summary->bytes += f.size;
+    }
+    return 0;
+}
+
+static int make_set(struct lake *l,
+                    int64_t made,
+                    const struct commit_list *list,
+                    const char *name,
+                    struct lake_set *out,
+                    struct err *e)
+{
+    AUTO(set_builder) struct set_builder *b = set_builder_new(l, name, made, e);
+
+    if (!b)
+        return -1;
+    for (size_t n = 0; n < list->n; n++) {
+        struct commit_file f = {0};
+        list->get(list->context, list->by_path(list->context, n), &f);
+        const struct lake_entry entry = {f.path, f.done.number, f.done.version, f.size};
+        if (set_builder_add(b, &entry, e) < 0)
+            return -1;
+    }
+    return set_builder_finish(b, NULL, 0, out, e);
+}
+
+int commit_versions(struct lake *l,
+                    const struct commit_list *list,
+                    const struct lake_put_options *o,
+                    struct lake_put_summary *summary,
+                    int64_t *set_version_out,
+                    struct err *e)
+{
+    int64_t made;
+
+    *set_version_out = 0;
+    if (lake_made(l, &made, e) < 0 || add_versions(l, made, list, o, summary, e) < 0)
+        return -1;
+    if (!o->set)
+        return 0;
+    struct lake_set set = {0};
+    if (make_set(l, made, list, o->set, &set, e) < 0 ||
+        tag(l, LAKE_ITEM_SET, set.version, o, e) < 0)
+        return -1;
+    summary->set_number = set.number;
+    *set_version_out = set.version;
+    return 0;
+}

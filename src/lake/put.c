@@ -1,0 +1,347 @@
+#include "lake/put.h"
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "lake/commit.h"
+#include "lake/path.h"
+#include "lake/upload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How often content that a cleaning took meanwhile is stored again. */
+#define ROUNDS 5
+
+#define SHOWN_SOURCES 4
+#define PUT_TEXT_MAX 65536
+
+struct put {
+    struct lake *l;
+    const struct lake_put_options *o;
+    struct source_list *list;
+    struct lake_put_summary *summary;
+    char room[SOURCE_PATH_MAX];
+};
+
+/* ---- the command line, by which an interrupted put is found again ---- */
+
+static void add_word(struct buf *b, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+=:,@%";
+
+    buf_puts(b, b->len ? " " : "");
+    if (*word && word[strspn(word, plain)] == 0) {
+        buf_puts(b, word);
+        return;
+    }
+    buf_puts(b, "'");
+    for (const char *at = word; *at; at++) {
+        if (*at == '\'')
+            buf_puts(b, "'\\''");
+        else
+            buf_add(b, at, 1);
+    }
+    buf_puts(b, "'");
+}
+
+static void add_source(struct buf *b, const char *source)
+{
+    AUTO_MEM char *real = realpath(source, NULL);
+    size_t n = strlen(source);
+    /* "x/." and "x" are not the same. */
+    bool inside = n && source[n - 1] == '.' && (n == 1 || source[n - 2] == '/');
+    AUTO_MEM char *text = mem_printf("%s%s", real ? real : source, real && inside ? "/." : "");
+    AUTO_MEM char *shown = source_printable(text);
+
+    add_word(b, shown);
+}
+
+static char *put_text(const struct lake_put_options *o)
+{
+    AUTO_CLEAR(buf) struct buf b;
+    uint64_t hash = 0;
+
+    buf_init(&b, PUT_TEXT_MAX);
+    add_word(&b, "put");
+    for (size_t i = 0; i < o->n_sources; i++) {
+        if (i < SHOWN_SOURCES)
+            add_source(&b, o->sources[i]);
+        hash = hash * 31 + hash_text(o->sources[i]);
+    }
+    if (o->n_sources > SHOWN_SOURCES)
+        buf_printf(&b, " ... (%zu sources, %016llx)", o->n_sources, (unsigned long long)hash);
+    add_word(&b, o->destination);
+    if (o->set) {
+        add_word(&b, "--set");
+        add_word(&b, o->set);
+    }
+    for (size_t i = 0; i < o->n_tags; i++) {
+        add_word(&b, "--tag");
+        add_word(&b, o->tags[i]);
+    }
+    if (o->force)
+        add_word(&b, "--force");
+    return mem_dup(buf_str(&b));
+}
+
+/* ---- what needs doing ---- */
+
+static bool all_unchanged(const struct put *p)
+{
+    if (p->o->force || p->o->set)
+        return false;
+    for (size_t i = 0; i < p->list->n_files; i++) {
+        const struct source_file *f = &p->list->files[i];
+        if (!f->object || f->object != f->latest_object)
+            return false;
+    }
+    return true;
+}
+
+static void count_unchanged(struct put *p)
+{
+    for (size_t i = 0; i < p->list->n_files; i++)
+        p->list->files[i].unchanged = true;
+    p->summary->files = p->summary->unchanged = p->list->n_files;
+    p->summary->bytes = p->list->bytes;
+}
+
+static int visit_all(struct put *p,
+                     int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
+                     void *context,
+                     struct err *e)
+{
+    for (size_t i = 0; visit && i < p->list->n_files; i++) {
+        const struct source_file *f = &p->list->files[i];
+        const struct lake_put_file file = {
+            .path = source_lake_path(p->list, i, p->room),
+            .number = f->number,
+            .size = f->stamp.size,
+            .digest = f->digest,
+            .unchanged = f->unchanged,
+        };
+        if (visit(context, &file, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the commit ---- */
+
+static void get_file(void *context, size_t i, struct commit_file *out)
+{
+    struct put *p = context;
+    const struct source_file *f = &p->list->files[i];
+
+    *out = (struct commit_file){
+        .path = source_lake_path(p->list, i, p->room),
+        .object = f->object,
+        .size = f->stamp.size,
+        .executable = f->executable,
+        .done = {f->version, f->number, f->unchanged},
+    };
+}
+
+static void file_done(void *context, size_t i, const struct version_done *done)
+{
+    struct put *p = context;
+    struct source_file *f = &p->list->files[i];
+
+    f->version = done->version;
+    f->number = done->number;
+    f->unchanged = done->unchanged;
+}
+
+static size_t nth_by_path(void *context, size_t n)
+{
+    struct put *p = context;
+
+    return source_nth(p->list, n);
+}
+
+/* Content found in the lake is not ours until now: a cleaning may have taken it. Forgets the
+ * objects that are gone. */
+static int check_present(struct put *p, struct upload *u, size_t *gone_out, struct err *e)
+{
+    *gone_out = 0;
+    for (size_t i = 0; i < p->list->n_files; i++) {
+        struct source_file *f = &p->list->files[i];
+        if (!f->object)
+            continue;
+        int there = commit_present(p->l, f->object, e);
+        if (there < 0)
+            return -1;
+        if (there)
+            continue;
+        f->object = 0;
+        ++*gone_out;
+    }
+    if (*gone_out)
+        upload_forget_gone(u);
+    return 0;
+}
+
+/* 1: committed; 0: some content must be stored again; -1 */
+static int commit_once(struct put *p, struct upload *u, struct err *e)
+{
+    const struct commit_list list = {
+        .n = p->list->n_files,
+        .get = get_file,
+        .done = file_done,
+        .by_path = nth_by_path,
+        .context = p,
+    };
+    int64_t session = u->session.id, set_version;
+    size_t gone;
+
+    if (session && session_row_renew(p->l, session, e) < 0)
+        return -1;
+    if (check_present(p, u, &gone, e) < 0)
+        return -1;
+    if (gone)
+        return 0;
+    if (upload_record(u, false, e) < 0 ||
+        commit_versions(p->l, &list, p->o, p->summary, &set_version, e) < 0)
+        return -1;
+    return session && session_row_remove(p->l, session, e) < 0 ? -1 : 1;
+}
+
+static int commit(struct put *p, struct upload *u, struct err *e)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        if (upload_flush(u, e) < 0 || db_begin(p->l->db, e) < 0)
+            return -1;
+        int done = commit_once(p, u, e);
+        if (done > 0 && db_commit(p->l->db, e) == 0)
+            return 0;
+        db_rollback(p->l->db);
+        upload_unrecord(u);
+        if (done != 0 || upload_all(u, e) < 0)
+            return -1;
+    }
+    return err_set(e, ERR_RETRY, "a cleaning keeps taking the content away; try again");
+}
+
+/* ---- all ---- */
+
+/* What was stored is worth keeping unless trying again cannot help. */
+static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
+{
+    struct err ignored = {0};
+
+    if (!u->session.id)
+        return -1;
+    if (!hopeless)
+        (void)upload_save(u, &ignored);
+    if (hopeless || (!u->session.resumed && u->next_seq == 0)) {
+        if (db_begin(p->l->db, &ignored) == 0 &&
+            (session_row_remove(p->l, u->session.id, &ignored) < 0 ||
+             db_commit(p->l->db, &ignored) < 0))
+            db_rollback(p->l->db);
+        return -1;
+    }
+    size_t n = strlen(e->text);
+    snprintf(e->text + n, sizeof e->text - n,
+             "; session %lld: run the same put again, or `tradewind session abort %lld`",
+             (long long)u->session.id, (long long)u->session.id);
+    return -1;
+}
+
+/* Only the cache of stamps gains by it, so failing is no harm. */
+static void remember_stamps(struct put *p, struct upload *u)
+{
+    struct err ignored;
+
+    if (!u->batch.n_arrivals || db_begin(p->l->db, &ignored) < 0)
+        return;
+    if (upload_record(u, false, &ignored) < 0 || db_commit(p->l->db, &ignored) < 0)
+        db_rollback(p->l->db);
+}
+
+static int store_and_commit(struct put *p, struct upload *u, struct err *e)
+{
+    if (upload_all(u, e) < 0)
+        return leave(p, u, false, e);
+    p->summary->session = u->session.id;
+    p->summary->resumed = u->session.resumed;
+    p->summary->new_bytes = u->new_bytes;
+    if (!u->session.id && all_unchanged(p)) {
+        remember_stamps(p, u);
+        count_unchanged(p);
+        return 0;
+    }
+    if (commit(p, u, e) < 0)
+        return leave(p, u, e->kind == ERR_USAGE || e->kind == ERR_DENIED, e);
+    upload_drop_spares(u);
+    p->summary->new_bytes = u->new_bytes;
+    return 0;
+}
+
+static int put_files(struct put *p, struct err *e)
+{
+    AUTO_MEM char *put = put_text(p->o);
+    AUTO_MEM char *request = session_request_text(p->o);
+    AUTO_CLEAR(upload) struct upload u;
+
+    upload_init(&u, p->l, p->list);
+    u.put = put;
+    u.request = request;
+    u.progress = p->o->progress;
+    return store_and_commit(p, &u, e);
+}
+
+static int check_options(const struct lake_put_options *o, struct err *e)
+{
+    if (o->set && lake_set_name_check(o->set, e) < 0)
+        return -1;
+    for (size_t i = 0; i < o->n_tags; i++)
+        if (lake_tag_check(o->tags[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+static bool stdin_goes_on(void *context, uint64_t bytes)
+{
+    const struct lake_progress *progress = context;
+
+    return !progress->tell || progress->tell(progress->context, 0, bytes, 0, 0);
+}
+
+int lake_put(struct lake *l,
+             const struct lake_put_options *options,
+             int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
+             void *context,
+             struct lake_put_summary *summary,
+             struct err *e)
+{
+    struct lake_progress progress = options->progress;
+    const struct source_patience patience = {stdin_goes_on, &progress};
+    struct err unwanted;
+
+    if (!e)
+        e = &unwanted;
+    *summary = (struct lake_put_summary){0};
+    if (check_options(options, e) < 0)
+        return -1;
+    AUTO(source_list)
+    struct source_list *list =
+        source_scan(options->sources, options->n_sources, options->destination, &patience, e);
+    if (!list)
+        return -1;
+    struct put p = {.l = l, .o = options, .list = list, .summary = summary};
+    summary->skipped = list->skipped;
+    if (!list->n_files && options->set)
+        return err_set(e, ERR_USAGE, "there are no files to make a version of @%s of",
+                       options->set);
+    if (!list->n_files)
+        return 0;
+    if (seen_look(l, list, e) < 0)
+        return -1;
+    if (all_unchanged(&p))
+        count_unchanged(&p);
+    else if (put_files(&p, e) < 0)
+        return -1;
+    return visit_all(&p, visit, context, e);
+}
