@@ -28,7 +28,7 @@ CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc
 CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
 LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 # What every start pays for; heavy libraries (curl) are loaded by the commands that use them.
-LIBS := -lyaml -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
+LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
 LIB_SRC := $(wildcard src/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)

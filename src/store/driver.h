@@ -172,5 +172,6 @@ int store_take_in(const struct store_source *source,
 uint64_t store_part_bytes(uint64_t size);
 
 extern const struct store_driver store_dir_driver;
+extern const struct store_driver store_s3_driver;
 
 #endif

@@ -13,6 +13,7 @@
 
 static const struct store_driver *const store_drivers[] = {
     &store_dir_driver,
+    &store_s3_driver,
 };
 
 static const struct store_driver *find_driver(const char *url)

@@ -1,0 +1,173 @@
+/* s3: what the files of the S3 driver share: a bucket, and requests to it that are signed, judged
+ * and tried again. */
+#ifndef STORE_S3_H
+#define STORE_S3_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "base/sha256.h"
+#include "net/credentials.h"
+#include "net/http.h"
+#include "net/sigv4.h"
+#include "store/driver.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* S3's own limit is 1,024 bytes of key; the prefix leaves room for project and name. */
+#define S3_PREFIX_MAX 512
+#define S3_KEY 1024
+#define S3_CODE 64
+
+struct s3 {
+    struct store *store;
+    char *bucket;
+    char *prefix;    /* "" or without slashes around it */
+    char *scheme;    /* "https" or "http" */
+    char *authority; /* of the endpoint, "host:port"; NULL = Amazon's for the region */
+    bool path_style;
+    atomic_bool unconditional; /* the server does not know If-None-Match on writes */
+
+    pthread_mutex_t lock; /* guards what follows */
+    struct http *http;    /* made, like the rest, for the first request */
+    struct credentials credentials;
+    int64_t looked_ms; /* when credentials were last looked for */
+    char *region;
+};
+
+/* ---- addresses (s3_address.c) ---- */
+
+int s3_check_url(const char *url, struct err *e);
+/* Fills bucket, prefix, scheme, authority and path_style. */
+int s3_read_address(struct s3 *s, const struct store_settings *settings, struct err *e);
+/* "packs", "large" or "incoming": where the blob of this name lies. */
+const char *s3_room(const char *blob);
+/* The key of a blob; of the whole project ("PREFIX/PROJECT/") when blob is NULL. */
+const char *s3_key(const struct s3 *s,
+                   const char *project,
+                   const char *blob,
+                   char out[static S3_KEY]);
+/* What stands in a URL for this key (NULL = the bucket): the host and the encoded path. */
+struct s3_target {
+    char *host, *path;
+};
+void s3_target_clear(struct s3_target *t);
+void s3_target_init(struct s3_target *t, const struct s3 *s, const char *region, const char *key);
+
+/* ---- requests (s3_request.c) ---- */
+
+/* All of it is borrowed for the call. */
+struct s3_call {
+    const char *operation; /* of store_allow: "write", "read", "list", "delete" */
+    const char *method;
+    const char *key;                /* NULL = the bucket itself */
+    const struct sigv4_pair *query; /* not encoded yet */
+    size_t n_query;
+    const struct sigv4_pair *headers; /* names in lower case; all are signed */
+    size_t n_headers;
+    /* The body, from memory or pulled; pulled ones come with their digest. A pull that fails ends
+     * it all with its error. */
+    const void *body;
+    uint64_t body_bytes;
+    const struct sha256_digest *digest;
+    int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
+    /* Asked before every try; false ends it with ERR_RETRY "interrupted". NULL = go on. */
+    bool (*go_on)(void *context);
+    void *context;
+    /* A good answer's body goes here; one of another length is ERR_IO. NULL = to the answer. */
+    void *into;
+    size_t into_bytes;
+    double patience_s; /* for a server that works before it answers; 0 = the usual */
+};
+
+struct s3_answer {
+    struct http_answer http; /* status 0: there was none */
+    char code[S3_CODE];      /* of an error: "NoSuchKey"; "" = none was given */
+};
+void s3_answer_clear(struct s3_answer *a);
+
+/* Sends it until it is answered for good: passing trouble (too busy, time-outs, cut connections) is
+ * tried again a few times with growing waits. 0 for a 2xx answer. Else ERR_NOTFOUND: no such
+ * object or bucket; ERR_DENIED: keys or clock are refused; ERR_RETRY: still trouble after the last
+ * try; ERR_IO: the rest. *out must be cleared either way. */
+int s3_send(struct s3 *s, const struct s3_call *c, struct s3_answer *out, struct err *e);
+
+/* A URL that does this for expires_s seconds. */
+int s3_presign(
+    struct s3 *s, const struct s3_call *c, unsigned expires_s, char **out, struct err *e);
+/* New string; may have to look for credentials, which name it. */
+int s3_region(struct s3 *s, char **out, struct err *e);
+
+/* ---- judging answers (s3_error.c) ---- */
+
+enum s3_verdict {
+    S3_GOOD,
+    S3_WAIT,   /* passing trouble */
+    S3_REGION, /* the bucket lies in another region, *region_out */
+    S3_KEYS,   /* the credentials ran out */
+    S3_BAD,
+};
+/* Also reads the error's code into a->code. An error inside a 200 is one. */
+enum s3_verdict s3_judge(const struct s3 *s,
+                         const struct s3_call *c,
+                         struct s3_answer *a,
+                         char **region_out,
+                         struct err *e);
+
+/* ---- objects (s3_object.c) ---- */
+
+/* Writes an object that must not exist yet; one that does, with this size, is an earlier try of
+ * ours. c: body, digest, pull, go_on and context count. */
+int s3_put_once(struct s3 *s, const char *key, const struct s3_call *c, struct err *e);
+int s3_head(struct s3 *s, const char *key, uint64_t *size_out, struct err *e);
+int s3_get_range(
+    struct s3 *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e);
+/* One that is gone is fine. */
+int s3_delete(struct s3 *s, const char *key, struct err *e);
+int s3_probe(struct store *store, struct err *e);
+/* Whether a conditional write failed because the server does not know conditions; remembers it. */
+bool s3_conditions_refused(struct s3 *s, const struct s3_answer *a);
+
+/* ---- large content (s3_upload.c), packs (s3_pack.c), lists (s3_list.c), URLs (s3_url.c) ---- */
+
+int s3_write_large(struct store_writer *w,
+                   const struct store_source *source,
+                   struct store_content *out,
+                   struct err *e);
+
+int s3_writer_open(struct store_writer *w, struct err *e);
+void s3_writer_close(struct store_writer *w);
+int s3_write_small(struct store_writer *w,
+                   const void *bytes,
+                   size_t n,
+                   const struct sha256_digest *digest,
+                   struct store_place *place_out,
+                   struct err *e);
+int s3_flush(struct store_writer *w, struct err *e);
+
+int s3_list(struct store *store,
+            const char *project,
+            int (*visit)(void *context, const struct store_blob *blob, struct err *e),
+            void *context,
+            struct err *e);
+/* Ends every unfinished upload of this key. */
+int s3_abort_uploads(struct s3 *s, const char *key, struct err *e);
+int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct err *e);
+
+int s3_presign_get(struct store *store,
+                   const char *project,
+                   const struct store_place *place,
+                   unsigned expires_s,
+                   struct store_url *out,
+                   struct err *e);
+int s3_presign_put(struct store *store,
+                   const char *project,
+                   const char *name,
+                   unsigned expires_s,
+                   struct store_url *out,
+                   struct err *e);
+
+#endif

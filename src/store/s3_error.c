@@ -1,0 +1,161 @@
+#include "base/mem.h"
+#include "store/s3.h"
+#include "store/s3_xml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MESSAGE 200
+#define REGION 64
+
+struct trouble {
+    bool is_error;
+    char code[S3_CODE];
+    char message[MESSAGE];
+    char region[REGION];
+};
+
+static int read_trouble(
+    void *context, const char *parent, const char *name, const char *text, struct err *e)
+{
+    struct trouble *t = context;
+
+    (void)e;
+    if (strcmp(parent, "") == 0)
+        t->is_error = strcmp(name, "Error") == 0;
+    if (strcmp(parent, "Error") != 0)
+        return 0;
+    if (strcmp(name, "Code") == 0)
+        snprintf(t->code, sizeof t->code, "%.*s", S3_CODE - 1, text);
+    else if (strcmp(name, "Message") == 0)
+        snprintf(t->message, sizeof t->message, "%.*s", MESSAGE - 1, text);
+    else if (strcmp(name, "Region") == 0)
+        snprintf(t->region, sizeof t->region, "%.*s", REGION - 1, text);
+    return 0;
+}
+
+static bool one_of(const char *code, const char *const *codes)
+{
+    for (; *codes; codes++) {
+        if (strcmp(code, *codes) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool will_pass(int status, const char *code)
+{
+    static const char *const passing[] = {
+        "SlowDown",
+        "RequestTimeout",
+        "InternalError",
+        "ServiceUnavailable",
+        "OperationAborted",
+        /* somebody else writes the same key at this moment */
+        "ConditionalRequestConflict",
+        /* the bytes were damaged on the way */
+        "XAmzContentSHA256Mismatch",
+        NULL,
+    };
+
+    return status == 429 || status == 500 || status == 502 || status == 503 || status == 504 ||
+           one_of(code, passing);
+}
+
+/* Where the bucket really lies, when that is what the answer says and it is news. */
+static const char *other_region(const struct s3_answer *a, const struct trouble *t)
+{
+    const char *named = http_answer_header(&a->http, "x-amz-bucket-region");
+    bool wrong = a->http.status == 301 || a->http.status == 307 ||
+                 strcmp(t->code, "AuthorizationHeaderMalformed") == 0 ||
+                 strcmp(t->code, "IllegalLocationConstraintException") == 0 ||
+                 /* to HEAD, which has no body */
+                 (a->http.status == 400 && !*t->code);
+
+    if (!wrong)
+        return NULL;
+    return named && *named ? named : *t->region ? t->region : NULL;
+}
+
+static int say_denied(const struct s3 *s, const struct trouble *t, int status, struct err *e)
+{
+    const char *hint = "";
+
+    if (strcmp(t->code, "SignatureDoesNotMatch") == 0)
+        hint = " (the secret key does not belong to the key id)";
+    else if (strcmp(t->code, "InvalidAccessKeyId") == 0)
+        hint = " (the key id is unknown there)";
+    return err_set(e, ERR_DENIED, "bucket %s refuses the access keys: %d %s%s%s%s", s->bucket,
+                   status, *t->code ? t->code : "Forbidden", hint, *t->message ? ": " : "",
+                   t->message);
+}
+
+static int say_skew(const struct s3 *s, const struct s3_answer *a, struct err *e)
+{
+    const char *date = http_answer_header(&a->http, "date");
+
+    return err_set(e, ERR_DENIED,
+                   "bucket %s refuses requests because this machine's clock is wrong: set it (the "
+                   "server's date is %s)",
+                   s->bucket, date ? date : "not given");
+}
+
+static int say(const struct s3 *s,
+               const struct s3_call *c,
+               const struct s3_answer *a,
+               const struct trouble *t,
+               struct err *e)
+{
+    static const char *const denied[] = {
+        "AccessDenied",      "SignatureDoesNotMatch", "InvalidAccessKeyId", "AccountProblem",
+        "AllAccessDisabled", "ExpiredToken",          "InvalidToken",       NULL,
+    };
+    int status = a->http.status;
+    const char *key = c->key ? c->key : "";
+
+    if (strcmp(t->code, "RequestTimeTooSkewed") == 0)
+        return say_skew(s, a, e);
+    if (status == 401 || status == 403 || one_of(t->code, denied))
+        return say_denied(s, t, status, e);
+    if (strcmp(t->code, "NoSuchBucket") == 0)
+        return err_set(e, ERR_NOTFOUND, "bucket %s does not exist; tradewind init creates it",
+                       s->bucket);
+    if (status == 404)
+        return err_set(e, ERR_NOTFOUND, "s3://%s/%s does not exist", s->bucket, key);
+    if (status == 416)
+        return err_set(e, ERR_IO, "s3://%s/%s is too short", s->bucket, key);
+    return err_set(e, will_pass(status, t->code) ? ERR_RETRY : ERR_IO,
+                   "%s s3://%s/%s: the server answers %d%s%s%s%s", c->operation, s->bucket, key,
+                   status, *t->code ? " " : "", t->code, *t->message ? ": " : "", t->message);
+}
+
+enum s3_verdict s3_judge(const struct s3 *s,
+                         const struct s3_call *c,
+                         struct s3_answer *a,
+                         char **region_out,
+                         struct err *e)
+{
+    struct trouble t = {0};
+    int status = a->http.status;
+    bool good = status >= 200 && status < 300;
+
+    /* Only an upload's completion may fail after its 200 has gone out. */
+    if (good && strcmp(c->method, "POST") != 0)
+        return S3_GOOD;
+    /* What is no XML has no code: proxies answer in HTML. */
+    if (a->http.body_bytes &&
+        s3_xml_read(a->http.body, a->http.body_bytes, read_trouble, &t, NULL) < 0 && !t.is_error)
+        t = (struct trouble){0};
+    if (good && !t.is_error)
+        return S3_GOOD;
+    memcpy(a->code, t.code, sizeof a->code);
+    say(s, c, a, &t, e);
+    const char *region = other_region(a, &t);
+    if (region) {
+        *region_out = mem_dup(region);
+        return S3_REGION;
+    }
+    if (strcmp(t.code, "ExpiredToken") == 0)
+        return S3_KEYS;
+    return will_pass(status, t.code) ? S3_WAIT : S3_BAD;
+}

@@ -1,0 +1,261 @@
+#include "base/mem.h"
+#include "store/s3.h"
+#include "store/s3_xml.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UPLOAD_ID 1024
+/* A server that always has one more page would keep us for ever. */
+#define PAGES_MAX 1000000
+#define QUERY_MAX 6
+
+/* One page of objects or unfinished uploads, and where the next begins. */
+struct page {
+    const char *item; /* the element around each: "Contents" or "Upload" */
+    int (*each)(struct page *p, struct err *e);
+    void *context;
+    bool truncated;
+    char next_key[S3_XML_TEXT]; /* or the continuation token */
+    char next_upload[UPLOAD_ID];
+    /* the item at hand */
+    char key[S3_XML_TEXT];
+    char upload[UPLOAD_ID];
+    uint64_t size;
+};
+
+/* Keys come percent-encoded, since XML cannot hold every byte. '+' stands for a space. */
+static void decode(char *text)
+{
+    char *to = text;
+    unsigned byte;
+
+    for (const char *c = text; *c; c++, to++) {
+        *to = *c == '+' ? ' ' : *c;
+        if (*c == '%' && strspn(c + 1, "0123456789abcdefABCDEF") >= 2 &&
+            sscanf(c + 1, "%2x", &byte) == 1) {
+            *to = (char)byte;
+            c += 2;
+        }
+    }
+    *to = '\0';
+}
+
+static void copy(char *to, size_t size, const char *text)
+{
+    snprintf(to, size, "%s", text);
+}
+
+static int end_item(struct page *p, struct err *e)
+{
+    decode(p->key);
+    if (p->each(p, e) < 0)
+        return -1;
+    p->key[0] = p->upload[0] = '\0';
+    p->size = 0;
+    return 0;
+}
+
+static int read_item(struct page *p, const char *name, const char *text, struct err *e)
+{
+    if (strcmp(name, "Key") == 0)
+        copy(p->key, sizeof p->key, text);
+    else if (strcmp(name, "UploadId") == 0)
+        copy(p->upload, sizeof p->upload, text);
+    else if (strcmp(name, "Size") == 0) {
+        errno = 0;
+        p->size = strtoull(text, NULL, 10);
+        if (errno || *text < '0' || *text > '9' || p->size > INT64_MAX)
+            return err_set(e, ERR_IO, "the size of %.200s in the list is no number", p->key);
+    }
+    return 0;
+}
+
+static int read_page(
+    void *context, const char *parent, const char *name, const char *text, struct err *e)
+{
+    struct page *p = context;
+
+    if (strcmp(name, p->item) == 0)
+        return end_item(p, e);
+    if (strcmp(parent, p->item) == 0)
+        return read_item(p, name, text, e);
+    if (strcmp(name, "IsTruncated") == 0)
+        p->truncated = strcmp(text, "true") == 0;
+    else if (strcmp(name, "NextContinuationToken") == 0 || strcmp(name, "NextKeyMarker") == 0)
+        copy(p->next_key, sizeof p->next_key, text);
+    else if (strcmp(name, "NextUploadIdMarker") == 0)
+        copy(p->next_upload, sizeof p->next_upload, text);
+    return 0;
+}
+
+static int fetch_page(
+    struct s3 *s, struct page *p, const struct sigv4_pair *query, size_t n_query, struct err *e)
+{
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    struct s3_call call = {
+        .operation = "list",
+        .method = "GET",
+        .query = query,
+        .n_query = n_query,
+    };
+
+    if (s3_send(s, &call, &answer, e) < 0)
+        return -1;
+    p->truncated = false;
+    p->next_key[0] = p->next_upload[0] = '\0';
+    if (s3_xml_read(answer.http.body, answer.http.body_bytes, read_page, p, e) < 0)
+        return err_wrap(e, "list bucket %s", s->bucket);
+    if (p->truncated && !*p->next_key)
+        return err_set(e, ERR_IO, "list bucket %s: the server does not say where the list goes on",
+                       s->bucket);
+    return 0;
+}
+
+static int too_long(const struct s3 *s, struct err *e)
+{
+    return err_set(e, ERR_IO, "list bucket %s: the list does not end", s->bucket);
+}
+
+static int each_object(struct s3 *s, const char *prefix, struct page *p, struct err *e)
+{
+    p->item = "Contents";
+    for (size_t pages = 0; pages < PAGES_MAX; pages++) {
+        AUTO_MEM char *token = pages ? mem_dup(p->next_key) : NULL;
+        struct sigv4_pair query[QUERY_MAX] = {
+            {"encoding-type", "url"},
+            {"list-type", "2"},
+            {"prefix", prefix},
+            {"continuation-token", token},
+        };
+        if (fetch_page(s, p, query, token ? 4 : 3, e) < 0)
+            return -1;
+        if (!p->truncated)
+            return 0;
+    }
+    return too_long(s, e);
+}
+
+static int each_upload(struct s3 *s, const char *prefix, struct page *p, struct err *e)
+{
+    p->item = "Upload";
+    for (size_t pages = 0; pages < PAGES_MAX; pages++) {
+        decode(p->next_key);
+        AUTO_MEM char *key = pages ? mem_dup(p->next_key) : NULL;
+        AUTO_MEM char *upload = pages ? mem_dup(p->next_upload) : NULL;
+        struct sigv4_pair query[QUERY_MAX] = {
+            {"encoding-type", "url"}, {"prefix", prefix},           {"uploads", ""},
+            {"key-marker", key},      {"upload-id-marker", upload},
+        };
+        if (fetch_page(s, p, query, key ? 5 : 3, e) < 0)
+            return -1;
+        if (!p->truncated)
+            return 0;
+    }
+    return too_long(s, e);
+}
+
+/* ---- the blobs of a project ---- */
+
+struct listing {
+    const struct s3 *s3;
+    char prefix[S3_KEY]; /* of the project's keys */
+    bool unfinished;
+    int (*visit)(void *context, const struct store_blob *blob, struct err *e);
+    void *context;
+};
+
+/* The name of the blob this key belongs to, or NULL: others may keep things here too. */
+static const char *blob_of(const struct listing *l, const char *key)
+{
+    size_t n = strlen(l->prefix);
+
+    if (strncmp(key, l->prefix, n) != 0)
+        return NULL;
+    const char *slash = strchr(key + n, '/');
+    if (!slash || !store_name_good(slash + 1))
+        return NULL;
+    const char *room = s3_room(slash + 1);
+    size_t room_n = (size_t)(slash - key) - n;
+    return strlen(room) == room_n && strncmp(room, key + n, room_n) == 0 ? slash + 1 : NULL;
+}
+
+static int visit_blob(struct page *p, struct err *e)
+{
+    const struct listing *l = p->context;
+    const char *name = blob_of(l, p->key);
+
+    if (!name)
+        return 0;
+    struct store_blob blob = {
+        .name = name,
+        .size = p->size,
+        .session = store_name_session(name),
+        .unfinished = l->unfinished,
+    };
+    return l->visit(l->context, &blob, e);
+}
+
+int s3_list(struct store *store,
+            const char *project,
+            int (*visit)(void *context, const struct store_blob *blob, struct err *e),
+            void *context,
+            struct err *e)
+{
+    struct s3 *s = store->priv;
+    struct listing l = {.s3 = s, .visit = visit, .context = context};
+    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+
+    s3_key(s, project, NULL, l.prefix);
+    p->each = visit_blob;
+    p->context = &l;
+    if (each_object(s, l.prefix, p, e) < 0)
+        return -1;
+    l.unfinished = true;
+    return each_upload(s, l.prefix, p, e);
+}
+
+/* ---- unfinished uploads of one key ---- */
+
+struct abortion {
+    struct s3 *s3;
+    const char *key;
+};
+
+int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct err *e)
+{
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    struct sigv4_pair query = {"uploadId", upload};
+    struct s3_call call = {
+        .operation = "delete",
+        .method = "DELETE",
+        .key = key,
+        .query = &query,
+        .n_query = 1,
+    };
+
+    if (s3_send(s, &call, &answer, e) == 0 || strcmp(answer.code, "NoSuchUpload") == 0)
+        return 0;
+    return -1;
+}
+
+static int abort_one(struct page *p, struct err *e)
+{
+    const struct abortion *a = p->context;
+
+    if (strcmp(p->key, a->key) != 0)
+        return 0;
+    return s3_abort_upload(a->s3, a->key, p->upload, e);
+}
+
+int s3_abort_uploads(struct s3 *s, const char *key, struct err *e)
+{
+    struct abortion a = {s, key};
+    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+
+    p->each = abort_one;
+    p->context = &a;
+    return each_upload(s, key, p, e);
+}

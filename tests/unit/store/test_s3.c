@@ -1,0 +1,306 @@
+#include "store/s3.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "store/s3_xml.h"
+#include "tap.h"
+
+#include <string.h>
+
+static void check_urls(void)
+{
+    static const struct {
+        const char *url;
+        bool good;
+    } cases[] = {
+        {"s3://my-bucket", true},
+        {"s3://my-bucket/", true},
+        {"s3://my-bucket/a/b", true},
+        {"s3://my-bucket/a/b/", true},
+        {"s3://a.b.c/x y", true},
+        {"s3://ab", false},
+        {"s3://", false},
+        {"s3:///x", false},
+        {"s3://My-Bucket", false},
+        {"s3://-bucket", false},
+        {"s3://bucket./x", false},
+        {"s3://bu_cket", false},
+        {"s3://bucket//x", false},
+        {"s3://bucket/x//y", false},
+        {"s3://bucket/../x", false},
+        {"s3://bucket/x/.", false},
+        {"s3://bucket/x\ny", false},
+        {"s3://bucket/x\n/", false},
+        {"s3://bucket/...", true},
+        {"s3://user@bucket/x", false},
+        {"s3://bucket:9000/x", false},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        int result = s3_check_url(cases[i].url, &e);
+        CHECK((result == 0) == cases[i].good && (cases[i].good || e.kind == ERR_USAGE),
+              "URL %zu: %s", i, cases[i].good ? "good" : "refused");
+    }
+    AUTO_MEM char *deep = mem_printf("s3://bucket/%0513d", 0);
+    CHECK(s3_check_url(deep, NULL) < 0, "a prefix of 513 bytes is refused");
+    deep[strlen(deep) - 1] = '\0';
+    CHECK(s3_check_url(deep, NULL) == 0, "512 are allowed");
+}
+
+static void clear_address(struct s3 *s)
+{
+    free(s->bucket);
+    free(s->prefix);
+    free(s->scheme);
+    free(s->authority);
+}
+
+/* Where a key of the bucket is found, by the ways buckets can be written. */
+static void check_targets(void)
+{
+    static const struct {
+        const char *url, *endpoint;
+        int path_style;
+        const char *region, *key, *scheme, *host, *path;
+    } cases[] = {
+        {"s3://bkt/p", NULL, -1, "eu-west-1", "p/a", "https", "bkt.s3.eu-west-1.amazonaws.com",
+         "/p/a"},
+        {"s3://bkt/p", NULL, 1, "eu-west-1", "p/a", "https", "s3.eu-west-1.amazonaws.com",
+         "/bkt/p/a"},
+        {"s3://bkt", NULL, -1, "cn-north-1", NULL, "https", "bkt.s3.cn-north-1.amazonaws.com.cn",
+         "/"},
+        {"s3://b.kt", NULL, -1, "us-east-1", "k", "https", "s3.us-east-1.amazonaws.com", "/b.kt/k"},
+        {"s3://b.kt", NULL, 0, "us-east-1", "k", "https", "b.kt.s3.us-east-1.amazonaws.com", "/k"},
+        {"s3://bkt", "http://127.0.0.1:9000", -1, "x", "k", "http", "127.0.0.1:9000", "/bkt/k"},
+        {"s3://bkt", "http://127.0.0.1:9000/", -1, "x", NULL, "http", "127.0.0.1:9000", "/bkt"},
+        {"s3://bkt", "HTTPS://s3.example.org:443", -1, "x", "k", "https", "s3.example.org",
+         "/bkt/k"},
+        {"s3://bkt", "http://s3.example.org:80", -1, "x", "k", "http", "s3.example.org", "/bkt/k"},
+        {"s3://bkt", "http://s3.example.org:443", -1, "x", "k", "http", "s3.example.org:443",
+         "/bkt/k"},
+        {"s3://bkt", "http://localhost:9000", 0, "x", "k", "http", "bkt.localhost:9000", "/k"},
+        {"s3://bkt", "http://[::1]:9000", -1, "x", "k", "http", "[::1]:9000", "/bkt/k"},
+        {"s3://bkt", "http://h", -1, "x", "a b/ü+%/~", "http", "h", "/bkt/a%20b/%C3%BC%2B%25/~"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct s3 s = {0};
+        struct err e = {0};
+        AUTO_CLEAR(s3_target) struct s3_target t = {0};
+        struct store_settings settings = {
+            .url = cases[i].url, .endpoint = cases[i].endpoint, .path_style = cases[i].path_style};
+        CHECK(s3_read_address(&s, &settings, &e) == 0, "address %zu %s", i, e.text);
+        s3_target_init(&t, &s, cases[i].region, cases[i].key);
+        CHECK(strcmp(s.scheme, cases[i].scheme) == 0 && strcmp(t.host, cases[i].host) == 0 &&
+                  strcmp(t.path, cases[i].path) == 0,
+              "address %zu: %s://%s%s", i, s.scheme, t.host, t.path);
+        clear_address(&s);
+    }
+}
+
+static void check_bad_endpoints(void)
+{
+    static const char *const bad[] = {
+        "",
+        "s3.example.org",
+        "ftp://x",
+        "https://",
+        "http:///x",
+        "https://h/path",
+        "https://h?x",
+        "https://user@h",
+        "https://h h",
+        "https://h\r\nX: y",
+        "http:/h",
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct s3 s = {0};
+        struct err e = {0};
+        struct store_settings settings = {.url = "s3://bucket", .endpoint = bad[i]};
+        CHECK(s3_read_address(&s, &settings, &e) < 0 && e.kind == ERR_USAGE, "endpoint %zu refused",
+              i);
+        clear_address(&s);
+    }
+}
+
+static void check_keys(void)
+{
+    struct s3 s = {0};
+    char key[S3_KEY], name[STORE_BLOB_NAME];
+    struct store store = {0};
+    struct sha256_digest digest = sha256_of("x", 1);
+
+    s.prefix = mem_dup("lake");
+    store_name_large(&store, 12, &digest, name);
+    s3_key(&s, "proj", name, key);
+    CHECK(strncmp(key, "lake/proj/large/12-2d711642b726-", 32) == 0, "large: %s", key);
+    store_name_pack(&store, 12, name);
+    s3_key(&s, "proj", name, key);
+    CHECK(strncmp(key, "lake/proj/packs/12-", 19) == 0, "pack: %s", key);
+    store_name_pack(&store, 0, name);
+    s3_key(&s, "proj", name, key);
+    CHECK(strncmp(key, "lake/proj/packs/", 16) == 0, "pack of no session: %s", key);
+    store_target_name(12, 3, name);
+    s3_key(&s, "proj", name, key);
+    CHECK(strncmp(key, "lake/proj/incoming/12-", 22) == 0, "target: %s", key);
+    s.prefix[0] = '\0';
+    CHECK(strcmp(s3_key(&s, "proj", NULL, key), "proj/") == 0, "no prefix: %s", key);
+    free(s.prefix);
+}
+
+/* Writes down what it sees as "parent/name=text;". */
+static int note(
+    void *context, const char *parent, const char *name, const char *text, struct err *e)
+{
+    buf_printf(context, "%s/%s=%s;", parent, name, text);
+    return strcmp(name, "Stop") == 0 ? err_set(e, ERR_USAGE, "stopped") : 0;
+}
+
+static void check_xml(void)
+{
+    static const struct {
+        const char *xml, *seen; /* NULL = an error */
+    } cases[] = {
+        {"<a><b>1</b><b>2</b></a>", "a/b=1;a/b=2;/a=;"},
+        {"\n\n <?xml version=\"1.0\"?>\n<a xmlns=\"urn:x\"> <b>x &amp; &lt;y&gt; &#65;</b> </a>",
+         "a/b=x & <y> A;/a=;"},
+        {"<a><b/></a>", "a/b=;/a=;"},
+        {"<a><b>1</a>", NULL},
+        {"<a>", NULL},
+        {"", NULL},
+        {"no xml", NULL},
+        {"<!DOCTYPE a [<!ENTITY x \"y\">]><a>&x;</a>", NULL},
+        {"<a><a><a><a><a><a><a><a><a><a><a><a><a></a></a></a></a></a></a></a></a></a></a></a></a>"
+         "</a>",
+         NULL},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        AUTO_CLEAR(buf) struct buf seen = {0};
+        struct err e = {0};
+        buf_init(&seen, 1000);
+        int result = s3_xml_read(cases[i].xml, strlen(cases[i].xml), note, &seen, &e);
+        if (cases[i].seen)
+            CHECK(result == 0 && strcmp(buf_str(&seen), cases[i].seen) == 0, "XML %zu: %s", i,
+                  buf_str(&seen));
+        else
+            CHECK(result < 0 && e.kind == ERR_IO, "XML %zu: %s", i, e.text);
+    }
+    AUTO_CLEAR(buf) struct buf seen = {0};
+    struct err e = {0};
+    buf_init(&seen, 1000);
+    CHECK(s3_xml_read("<a><Stop/><b/></a>", 18, note, &seen, &e) < 0 && e.kind == ERR_USAGE &&
+              strcmp(buf_str(&seen), "a/Stop=;") == 0,
+          "a visit that fails ends it: %s", buf_str(&seen));
+}
+
+static void check_xml_text(void)
+{
+    AUTO_CLEAR(buf) struct buf b = {0};
+    AUTO_CLEAR(buf) struct buf seen = {0};
+
+    buf_init(&b, 100);
+    s3_xml_put(&b, "\"a\" <&> b");
+    CHECK(strcmp(buf_str(&b), "\"a\" &lt;&amp;&gt; b") == 0, "escaped: %s", buf_str(&b));
+    /* Longer texts than any key are cut, not refused. */
+    AUTO_MEM char *xml = mem_printf("<a><b>%05000d</b></a>", 0);
+    buf_init(&seen, 10000);
+    CHECK(s3_xml_read(xml, strlen(xml), note, &seen, NULL) == 0 &&
+              seen.len == strlen("a/b=;/a=;") + S3_XML_TEXT - 1,
+          "a long text is cut to %zu bytes", seen.len);
+}
+
+/* What an answer means, and the words a user reads. */
+static void check_judging(void)
+{
+    static const struct {
+        int status;
+        const char *code, *message;
+        enum s3_verdict verdict;
+        enum err_kind kind;
+        const char *words;
+    } cases[] = {
+        {403, "AccessDenied", "no", S3_BAD, ERR_DENIED, "bucket bkt refuses the access keys"},
+        {403, "SignatureDoesNotMatch", "", S3_BAD, ERR_DENIED, "the secret key does not belong"},
+        {403, "InvalidAccessKeyId", "", S3_BAD, ERR_DENIED, "the key id is unknown"},
+        {403, NULL, NULL, S3_BAD, ERR_DENIED, "403 Forbidden"},
+        {403, "RequestTimeTooSkewed", "", S3_BAD, ERR_DENIED, "clock is wrong"},
+        {400, "ExpiredToken", "", S3_KEYS, ERR_DENIED, "ExpiredToken"},
+        {404, "NoSuchKey", "", S3_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
+        {404, NULL, NULL, S3_BAD, ERR_NOTFOUND, "s3://bkt/a/key does not exist"},
+        {404, "NoSuchBucket", "", S3_BAD, ERR_NOTFOUND,
+         "bucket bkt does not exist; tradewind init creates it"},
+        {416, "InvalidRange", "", S3_BAD, ERR_IO, "too short"},
+        {412, "PreconditionFailed", "", S3_BAD, ERR_IO, "412 PreconditionFailed"},
+        {400, "InvalidArgument", "what & why", S3_BAD, ERR_IO, "InvalidArgument: what & why"},
+        {400, "RequestTimeout", "", S3_WAIT, ERR_RETRY, "RequestTimeout"},
+        {429, NULL, NULL, S3_WAIT, ERR_RETRY, "429"},
+        {500, "InternalError", "", S3_WAIT, ERR_RETRY, "500"},
+        {502, NULL, NULL, S3_WAIT, ERR_RETRY, "502"},
+        {503, "SlowDown", "", S3_WAIT, ERR_RETRY, "SlowDown"},
+        {504, NULL, NULL, S3_WAIT, ERR_RETRY, "504"},
+        {409, "OperationAborted", "", S3_WAIT, ERR_RETRY, "409"},
+        {409, "BucketAlreadyExists", "", S3_BAD, ERR_IO, "409"},
+        /* an upload's completion that failed after its 200 went out */
+        {200, "InternalError", "", S3_WAIT, ERR_RETRY, "InternalError"},
+    };
+    char bucket[] = "bkt";
+    struct s3 s = {.bucket = bucket};
+    struct s3_call c = {.operation = "write", .method = "POST", .key = "a/key"};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = {0};
+        AUTO_MEM char *region = NULL;
+        AUTO_CLEAR(buf) struct buf body = {0};
+        buf_init(&body, 1000);
+        if (cases[i].code) {
+            buf_printf(&body, "<Error><Code>%s</Code><Message>", cases[i].code);
+            s3_xml_put(&body, cases[i].message);
+            buf_puts(&body, "</Message></Error>");
+        } else {
+            buf_puts(&body, "<html><p>not XML</html>");
+        }
+        struct s3_answer a = {.http.status = cases[i].status};
+        a.http.body = body.data;
+        a.http.body_bytes = body.len;
+        CHECK(s3_judge(&s, &c, &a, &region, &e) == cases[i].verdict && e.kind == cases[i].kind &&
+                  strstr(e.text, cases[i].words),
+              "%d %s: %s", cases[i].status, cases[i].code ? cases[i].code : "-", e.text);
+    }
+}
+
+static void check_regions(void)
+{
+    char bucket[] = "bkt", name[] = "x-amz-bucket-region", value[] = "eu-south-2";
+    struct s3 s = {.bucket = bucket};
+    struct s3_call c = {.operation = "read", .method = "HEAD", .key = "k"};
+    struct http_header header = {name, value};
+    char body[] =
+        "<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-3</Region></Error>";
+    AUTO_MEM char *by_header = NULL, *by_body = NULL, *none = NULL;
+    struct err e = {0};
+
+    struct s3_answer a = {.http = {.status = 301, .headers = &header, .n_headers = 1}};
+    CHECK(s3_judge(&s, &c, &a, &by_header, &e) == S3_REGION && strcmp(by_header, value) == 0,
+          "301 names the region in a header");
+    a = (struct s3_answer){.http = {.status = 400, .body = body, .body_bytes = strlen(body)}};
+    CHECK(s3_judge(&s, &c, &a, &by_body, &e) == S3_REGION && strcmp(by_body, "eu-west-3") == 0,
+          "400 names it in the body");
+    a = (struct s3_answer){.http = {.status = 301}};
+    CHECK(s3_judge(&s, &c, &a, &none, &e) == S3_BAD && e.kind == ERR_IO, "301 alone: %s", e.text);
+}
+
+int main(void)
+{
+    check_urls();
+    check_targets();
+    check_bad_endpoints();
+    check_keys();
+    check_xml();
+    check_xml_text();
+    check_judging();
+    check_regions();
+    return TAP_DONE();
+}
