@@ -1,5 +1,6 @@
 #include "db/sqlite.h"
 
+#include "base/auto.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -8,7 +9,8 @@
 
 /* Of a query made of parts; SQLite's own limit for ?1 ?2 ... */
 #define PARAMETERS_MAX 32766
-#define PROBLEMS_MAX "100"
+#define PROBLEMS_MAX 100
+#define PROBLEMS_MAX_TEXT "100"
 
 struct db_statement {
     struct db *db;
@@ -258,23 +260,47 @@ static int contents(struct db *d, enum db_contents *out, struct err *e)
     return row < 0 ? -1 : 0;
 }
 
+struct listener {
+    void (*problem)(void *context, const char *text);
+    void *context;
+    int told;
+};
+
+/* One message may hold several problems, a line each, below a heading in stars. */
+static void tell(struct listener *to, const char *text)
+{
+    while (*text && to->told < PROBLEMS_MAX) {
+        size_t n = strcspn(text, "\n");
+        AUTO_MEM char *line = mem_printf("%.*s", (int)(n < 1000 ? n : 1000), text);
+
+        if (n > 0 && strcmp(line, "ok") != 0 && strncmp(line, "***", 3) != 0) {
+            to->problem(to->context, line);
+            to->told++;
+        }
+        text += n + (text[n] == '\n');
+    }
+}
+
 static int check(struct db *d,
                  void (*problem)(void *context, const char *text),
                  void *context,
                  struct err *e)
 {
-    struct db_statement *s = prepare(d, "PRAGMA integrity_check(" PROBLEMS_MAX ")", e);
-    int row;
+    struct listener to = {problem, context, 0};
+    struct db_statement *s = prepare(d, "PRAGMA integrity_check(" PROBLEMS_MAX_TEXT ")", e);
+    int row = s ? 0 : -1;
 
-    if (!s)
-        return -1;
-    while ((row = step(s, e)) > 0) {
-        const char *text = get_text(s, 0);
-
-        if (text && strcmp(text, "ok") != 0)
-            problem(context, text);
+    while (s && (row = step(s, e)) > 0) {
+        if (!is_null(s, 0))
+            tell(&to, get_text(s, 0));
     }
-    finish(s);
+    /* Past some damage the check itself cannot go on; that is an answer, too. */
+    if (row < 0 && (sqlite3_errcode(handle_of(d)) & 0xff) == SQLITE_CORRUPT) {
+        tell(&to, sqlite3_errmsg(handle_of(d)));
+        row = 0;
+    }
+    if (s)
+        finish(s);
     return row;
 }
 
