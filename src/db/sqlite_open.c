@@ -102,7 +102,7 @@ static int open_immutable(struct db *d, struct err *e)
     AUTO_CLEAR(buf) struct buf uri;
     int rc;
 
-    buf_init(&uri, 4 * PATH_MAX);
+    buf_init(&uri, (size_t)4 * PATH_MAX);
     if (holds_bytes(log))
         return err_set(e, ERR_DENIED,
                        "%s: may only be read, and its newest changes are still in %s; open it once "
