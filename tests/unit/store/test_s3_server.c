@@ -45,7 +45,7 @@ static struct store *proxied(void)
 }
 
 /* A shell command; its exit status. */
-static int run(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static int run(const char *fmt, ...)
 {
     char command[4000];
     va_list ap;
@@ -58,7 +58,7 @@ static int run(const char *fmt, ...)
 }
 
 /* What a command prints, less the last newline. */
-static const char *output(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static const char *output(const char *fmt, ...)
 {
     static char text[4000];
     char command[4000];
