@@ -4,11 +4,9 @@
 
 #include "lake/ref.h"
 
-/* FILE and SET references. */
-int lake_pin(struct lake *l, const struct lake_ref *ref, struct err *e);
-int lake_unpin(struct lake *l,
-               const struct lake_ref *ref,
-               struct err *e); /* ERR_NOTFOUND: was not */
+/* References of file versions and whole set versions; all or none. */
+int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e);
+int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e);
 int lake_pin_list(struct lake *l,
                   int (*visit)(void *context, const char *ref, struct err *e),
                   void *context,

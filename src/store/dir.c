@@ -216,7 +216,7 @@ static int dir_writer_open(struct store_writer *w, struct err *e)
         return -1;
     struct dir_writer *dw = mem_zero(1, sizeof *dw);
     w->priv = dw;
-    dw->packs = dir_packs_new(w->store, w->project);
+    dw->packs = dir_packs_new(w);
     dw->larges = dir_larges_new(w->store, w->project, w->session);
     pthread_mutex_init(&dw->lock, NULL);
     return 0;

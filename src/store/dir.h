@@ -72,7 +72,7 @@ void dir_cache_forget(struct dir_cache *c, const char *path);
 
 /* ---- dir_packs.c ---- */
 
-struct dir_packs *dir_packs_new(struct store *s, const char *project);
+struct dir_packs *dir_packs_new(const struct store_writer *w);
 void dir_packs_free(struct dir_packs *p);
 int dir_packs_write(struct dir_packs *p,
                     const void *bytes,

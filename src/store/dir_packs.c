@@ -37,8 +37,9 @@ struct buffer {
 };
 
 struct dir_packs {
+    const struct store_writer *writer;
     struct store *store;
-    char *project;
+    const char *project;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t change;
     struct pack now;
@@ -53,12 +54,13 @@ struct dir_packs {
     struct err why;   /* a write failed: places were given out that hold nothing */
 };
 
-struct dir_packs *dir_packs_new(struct store *s, const char *project)
+struct dir_packs *dir_packs_new(const struct store_writer *w)
 {
     struct dir_packs *p = mem_zero(1, sizeof *p);
 
-    p->store = s;
-    p->project = mem_dup(project);
+    p->writer = w;
+    p->store = w->store;
+    p->project = w->project;
     p->now.fd = -1;
     for (size_t i = 0; i < BUFFERS_MAX; i++)
         p->unused[p->n_unused++] = &p->buffers[i];
@@ -86,7 +88,6 @@ void dir_packs_free(struct dir_packs *p)
         free(p->buffers[i].bytes);
     pthread_cond_destroy(&p->change);
     pthread_mutex_destroy(&p->lock);
-    free(p->project);
     free(p);
 }
 
@@ -163,6 +164,8 @@ static int claim_new(struct dir_packs *p, struct err *e)
 
 static int find_pack(struct dir_packs *p, struct err *e)
 {
+    if (p->writer->fresh)
+        return claim_new(p, e);
     AUTO_MEM char *path = dir_path(p->store, p->project, "packs", NULL);
 
     if (store_allow(p->store, "list", path, e) < 0)

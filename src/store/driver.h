@@ -30,6 +30,7 @@ struct store_writer {
     struct store *store;
     char project[STORE_PROJECT_NAME];
     int64_t session; /* at least 0 */
+    bool fresh;      /* into new packs only */
     void *priv;      /* owned by the driver: made in writer_open, released in writer_close */
 };
 

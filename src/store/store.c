@@ -123,6 +123,11 @@ struct store_writer *store_writer_new(struct store *s,
     return TAKE(w);
 }
 
+void store_writer_fresh(struct store_writer *w)
+{
+    w->fresh = true;
+}
+
 void store_writer_free(struct store_writer *w)
 {
     if (!w)

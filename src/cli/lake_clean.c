@@ -1,0 +1,271 @@
+#include "base/json.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/lake_open.h"
+#include "cli/lake_progress.h"
+#include "cli/text.h"
+#include "lake/clean.h"
+
+#include <stdio.h>
+
+/* Versions a person is shown; --json lists all. */
+#define SHOWN_MAX 20
+
+/* ---- gc ---- */
+
+struct going {
+    json_t *files;
+    size_t n;
+};
+
+/* Called within the lake's transaction: nothing is printed here, where a slow reader would keep
+ * other writers waiting. */
+static int note_version(void *context, const char *ref, uint64_t size, struct err *e)
+{
+    struct going *g = context;
+
+    (void)e;
+    g->n++;
+    json_array_append_new(
+        g->files, json_pack("{s:o, s:I}", "ref", json_text(ref), "size_bytes", (json_int_t)size));
+    return 0;
+}
+
+static json_t *gc_json(const struct lake_gc_summary *s, bool removed, json_t *files)
+{
+    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "removed",
+                     removed, "versions", (json_int_t)s->versions, "latest_versions",
+                     (json_int_t)s->latest_versions, "objects", (json_int_t)s->objects,
+                     "size_bytes", (json_int_t)s->bytes, "blobs", (json_int_t)s->blobs,
+                     "blob_bytes", (json_int_t)s->blob_bytes, "rewritten_bytes",
+                     (json_int_t)s->rewritten_bytes, "leftovers", (json_int_t)s->leftovers,
+                     "leftover_bytes", (json_int_t)s->leftover_bytes, "sessions_expired",
+                     (json_int_t)s->sessions_expired, "busy", (json_int_t)s->busy, "files", files);
+}
+
+static void print_versions(const struct lake_gc_summary *s, bool removed, const json_t *files)
+{
+    char count[32], bytes[32];
+    size_t i;
+    const json_t *file;
+
+    printf("%s the content of %s file %s in no set, job or pin, %s\n",
+           removed ? "Removed" : "Would remove", text_count((size_t)s->versions, count),
+           s->versions == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
+    json_array_foreach(files, i, file)
+    {
+        if (i == SHOWN_MAX) {
+            printf("  and %s more (--json lists all)\n",
+                   text_count(json_array_size(files) - i, count));
+            break;
+        }
+        printf(
+            "  %s  %s\n", json_string_value(json_object_get(file, "ref")),
+            text_bytes((uint64_t)json_integer_value(json_object_get(file, "size_bytes")), bytes));
+    }
+    if (s->latest_versions)
+        printf("%s of them %s the newest of a listed file: `tradewind pin`, a set or --keep-latest "
+               "keeps such.\n",
+               text_count((size_t)s->latest_versions, count),
+               s->latest_versions == 1 ? "is" : "are");
+}
+
+static void print_gc(const struct lake_gc_summary *s, bool removed, const json_t *files)
+{
+    char count[32], bytes[32];
+
+    if (s->versions || s->objects)
+        print_versions(s, removed, files);
+    if (s->leftovers)
+        printf("%s %s of interrupted writers, %s\n", text_count((size_t)s->leftovers, count),
+               s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
+    if (s->rewritten_bytes)
+        printf("Packs written anew: %s moved\n", text_bytes(s->rewritten_bytes, bytes));
+    if (s->busy)
+        printf("%s left alone: someone is writing there\n", text_count((size_t)s->busy, count));
+    if (!s->versions && !s->objects && !s->leftovers)
+        printf("Nothing to remove.\n");
+    else if (!removed)
+        printf("Nothing was removed; `tradewind gc --yes` does it.\n");
+}
+
+static int run_gc(const struct command_args *args, struct err *e)
+{
+    struct lake_gc_options options = {.remove = command_has(args, "--yes"),
+                                      .keep_latest = command_has(args, "--keep-latest")};
+    AUTO_JSON json_t *files = json_array();
+    struct going going = {.files = files};
+    struct lake_gc_summary summary;
+    struct lake_progress_line line;
+    AUTO(lake) struct lake *l = lake_open_here(e);
+
+    if (!l)
+        return -1;
+    options.progress = lake_progress_begin(&line, "removing");
+    int result = lake_gc(l, &options, note_version, &going, &summary, e);
+    lake_progress_end(&line);
+    if (result < 0)
+        return -1;
+    if (!command_has(args, "--json")) {
+        print_gc(&summary, options.remove, files);
+        return 0;
+    }
+    AUTO_JSON json_t *root = gc_json(&summary, options.remove, files);
+    return json_write(stdout, root, e);
+}
+
+static const struct command_option gc_options[] = {
+    {.name = "--yes", .help = "Remove it; without this, only look."},
+    {.name = "--keep-latest", .help = "Keep the newest version of every listed file, too."},
+    {.name = "--json", .help = "Print one object."},
+    {0},
+};
+
+const struct command command_gc = {
+    .name = "gc",
+    .summary = "Remove content that no set, job, pin or live session needs",
+    .details = "Shows what would go; --yes removes it. Versions keep their numbers, digests and "
+               "provenance: only their bytes go, and putting the same content again brings them "
+               "back. What interrupted commands left behind goes, too, once their session is over. "
+               "Safe beside any other command.",
+    .example = "tradewind gc --keep-latest",
+    .options = gc_options,
+    .run = run_gc,
+};
+
+/* ---- fsck ---- */
+
+struct report {
+    json_t *problems; /* NULL: print them as they come */
+    struct lake_progress_line *line;
+};
+
+static int note_problem(void *context, const char *text, struct err *e)
+{
+    struct report *r = context;
+
+    (void)e;
+    if (r->problems) {
+        json_array_append_new(r->problems, json_text(text));
+        return 0;
+    }
+    lake_progress_end(r->line);
+    text_paragraph(stdout, text, 4, &(struct text_look){.utf8 = text_look_for(stdout).utf8});
+    return 0;
+}
+
+static void print_fsck(const struct lake_fsck_summary *s)
+{
+    char files[32], bytes[32], count[32];
+
+    printf("%s file %s read and verified, %s; ", text_count((size_t)s->files, files),
+           s->files == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
+    if (s->problems)
+        printf("%s %s\n", text_count((size_t)s->problems, count),
+               s->problems == 1 ? "problem" : "problems");
+    else
+        printf("no problems\n");
+    if (s->leftovers)
+        printf(
+            "%s of interrupted writers, %s: `tradewind gc --yes` removes them once their session "
+            "is over.\n",
+            s->leftovers == 1 ? "1 leftover" : "Leftovers", text_bytes(s->leftover_bytes, bytes));
+}
+
+static int run_fsck(const struct command_args *args, struct err *e)
+{
+    AUTO_JSON json_t *problems = command_has(args, "--json") ? json_array() : NULL;
+    struct lake_progress_line line;
+    struct report report = {problems, &line};
+    struct lake_fsck_summary s;
+    AUTO(lake) struct lake *l = lake_open_here(e);
+
+    if (!l)
+        return -1;
+    struct lake_progress progress = lake_progress_begin(&line, "checked");
+    int result = lake_fsck(l, &progress, note_problem, &report, &s, e);
+    lake_progress_end(&line);
+    if (result < 0)
+        return -1;
+    int code = s.problems ? err_exit_code(ERR_IO) : 0;
+    if (!problems) {
+        print_fsck(&s);
+        return code;
+    }
+    AUTO_JSON json_t *root =
+        json_pack("{s:I, s:I, s:O, s:I, s:I}", "checked_files", (json_int_t)s.files,
+                  "checked_bytes", (json_int_t)s.bytes, "problems", problems, "leftovers",
+                  (json_int_t)s.leftovers, "leftover_bytes", (json_int_t)s.leftover_bytes);
+    return json_write(stdout, root, e) < 0 ? -1 : code;
+}
+
+static const struct command_option fsck_options[] = {
+    {.name = "--json", .help = "Print one object."},
+    {0},
+};
+
+const struct command command_fsck = {
+    .name = "fsck",
+    .summary = "Read everything in the lake and check it against its digests",
+    .details = "Checks the database, the numbering of versions, sets and provenance, and reads all "
+               "content. Each problem names the file versions it concerns. Exit code 7 when there "
+               "are problems.",
+    .example = "tradewind fsck",
+    .options = fsck_options,
+    .run = run_fsck,
+};
+
+/* ---- pin ---- */
+
+static int list_pin(void *context, const char *ref, struct err *e)
+{
+    json_t *list = context;
+
+    (void)e;
+    if (list)
+        json_array_append_new(list, json_text(ref));
+    else
+        printf("%s\n", ref);
+    return 0;
+}
+
+static int list_pins(struct lake *l, bool as_json, struct err *e)
+{
+    AUTO_JSON json_t *list = as_json ? json_array() : NULL;
+
+    if (lake_pin_list(l, list_pin, list, e) < 0)
+        return -1;
+    return list ? json_write(stdout, list, e) : 0;
+}
+
+static int run_pin(const struct command_args *args, struct err *e)
+{
+    bool remove = command_has(args, "--remove"), as_json = command_has(args, "--json");
+    AUTO(lake) struct lake *l = lake_open_here(e);
+
+    if (!l)
+        return -1;
+    if (remove && !args->n_operands)
+        return err_set(e, ERR_USAGE, "pin --remove: name what is no longer to be kept");
+    int result = remove ? lake_unpin(l, args->operands, args->n_operands, e)
+                        : lake_pin(l, args->operands, args->n_operands, e);
+    if (result < 0)
+        return -1;
+    return args->n_operands && !as_json ? 0 : list_pins(l, as_json, e);
+}
+
+static const struct command_option pin_options[] = {
+    {.name = "--remove", .help = "No longer keep them."},
+    {.name = "--json", .help = "Print all pins as a list of references."},
+    {0},
+};
+
+const struct command command_pin = {
+    .name = "pin",
+    .operands = "[REF...]",
+    .summary = "Keep file versions and set versions whatever gc does; alone, list what is kept",
+    .example = "tradewind pin /models/bert.bin#3 @release:2",
+    .options = pin_options,
+    .max_operands = SIZE_MAX,
+    .run = run_pin,
+};

@@ -1,0 +1,18 @@
+/* need: which content something still needs. */
+#ifndef LAKE_NEED_H
+#define LAKE_NEED_H
+
+#include "lake/bits.h"
+#include "lake/internal.h"
+
+struct need {
+    struct bits versions; /* ids of file versions that a set or a pin holds */
+    struct bits objects;  /* ids of contents that these, or a pending session, need */
+};
+void need_clear(struct need *n);
+
+/* Everything that sets, pins and pending sessions of the project need, as of the transaction it is
+ * called in. keep_latest: and the newest version of every listed file. */
+int need_find(struct lake *l, bool keep_latest, struct need *out, struct err *e);
+
+#endif
