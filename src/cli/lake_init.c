@@ -23,14 +23,25 @@ struct choice {
 /* The store as the configuration will name it; a directory is taken from where the user stands. */
 static char *store_text(const char *typed, struct err *e)
 {
-    if (strncmp(typed, "dir:", 4) != 0)
-        return mem_dup(typed);
-    if (!typed[4]) {
+    AUTO_MEM char *text = NULL;
+
+    if (strcmp(typed, "dir:") == 0) {
         err_set(e, ERR_USAGE, "--store dir: names no directory: dir:PATH");
         return NULL;
     }
-    AUTO_MEM char *path = lake_open_absolute(typed + 4, e);
-    return path ? mem_printf("dir:%s", path) : NULL;
+    if (strncmp(typed, "dir:", 4) == 0) {
+        AUTO_MEM char *path = lake_open_absolute(typed + 4, e);
+        text = path ? mem_printf("dir:%s", path) : NULL;
+    } else {
+        text = mem_dup(typed);
+    }
+    if (!text)
+        return NULL;
+    if (store_check_url(text, e) < 0) {
+        err_wrap(e, "--store");
+        return NULL;
+    }
+    return TAKE(text);
 }
 
 static int check_choice(const struct command_args *args, struct err *e)
@@ -39,8 +50,6 @@ static int check_choice(const struct command_args *args, struct err *e)
     const char *store = command_value(args, "--store");
     bool is_s3 = store && strncmp(store, "s3://", 5) == 0;
 
-    if (store && store_check_url(store, e) < 0)
-        return err_wrap(e, "--store");
     for (size_t i = 0; !is_s3 && i < sizeof only_s3 / sizeof *only_s3; i++)
         if (command_has(args, only_s3[i]))
             return err_set(e, ERR_USAGE, "%s is for a store on S3: --store s3://BUCKET/PREFIX",
