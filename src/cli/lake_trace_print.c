@@ -1,21 +1,32 @@
-#include "base/buf.h"
+#include "base/auto.h"
+#include "base/mem.h"
 #include "cli/lake_trace.h"
 #include "cli/text.h"
+#include "lake/path.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* What is written in one go. */
-#define PIECE_BYTES 65536
-/* More than any one put below. */
-#define PUT_MAX_BYTES 1024
+#define PAGE_BYTES 65536
+/* More than any one put below: a reference is a set's name and a number. */
+#define PUT_MAX_BYTES 256
 
-/* A page that is written out when it is full: printf would take most of the time of a large graph.
- */
+/* A page that is written out when it is full, and all references as texts: printf, and looking up
+ * each name once an edge, would take most of the time of a large graph. */
 struct page {
     FILE *out;
     size_t n;
-    char bytes[PIECE_BYTES + PUT_MAX_BYTES];
+    char *refs; /* one behind the other */
+    size_t *at; /* where that of node i begins, and where the last one ends */
+    char bytes[PAGE_BYTES + PUT_MAX_BYTES];
 };
+
+static void page_clear(struct page *p)
+{
+    free(p->refs);
+    free(p->at);
+}
 
 static void flush(struct page *p)
 {
@@ -23,125 +34,156 @@ static void flush(struct page *p)
     p->n = 0;
 }
 
-static void put(struct page *p, const char *text)
+static inline void put_bytes(struct page *p, const char *bytes, size_t n)
 {
-    size_t n = strnlen(text, PUT_MAX_BYTES);
-
-    memcpy(p->bytes + p->n, text, n);
+    memcpy(p->bytes + p->n, bytes, n);
     p->n += n;
-    if (p->n >= PIECE_BYTES)
+    if (p->n >= PAGE_BYTES)
         flush(p);
+}
+
+/* For literals, whose length the compiler knows. */
+#define PUT(p, text) put_bytes(p, text, sizeof(text) - 1)
+
+/* Writes the digits and returns their number. */
+static size_t write_number(char out[static 24], int64_t v)
+{
+    char digits[24];
+    size_t n = 0;
+
+    do {
+        digits[n++] = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    for (size_t i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    return n;
 }
 
 static void put_number(struct page *p, int64_t v)
 {
     char digits[24];
-    size_t at = sizeof digits - 1;
 
-    digits[at] = 0;
-    do {
-        digits[--at] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v > 0);
-    put(p, digits + at);
+    put_bytes(p, digits, write_number(digits, v));
 }
 
-/* @S:1 */
-static void put_ref(struct page *p, const struct lake_graph_node *node)
+static void page_init(struct page *p, FILE *out, const struct lake_graph *g)
 {
-    put(p, "@");
-    put(p, node->set_name);
-    put(p, ":");
-    put_number(p, node->number);
+    size_t cap = 0, n = 0;
+
+    *p = (struct page){.out = out, .at = mem_zero(g->n_nodes + 1, sizeof *p->at)};
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        size_t len = strnlen(g->nodes[i].set_name, LAKE_NAME_MAX);
+        if (cap - n < PUT_MAX_BYTES) {
+            cap = 2 * cap + PUT_MAX_BYTES;
+            p->refs = mem_grow(p->refs, cap, 1);
+        }
+        p->refs[n++] = '@';
+        memcpy(p->refs + n, g->nodes[i].set_name, len);
+        n += len;
+        p->refs[n++] = ':';
+        n += write_number(p->refs + n, g->nodes[i].number);
+        p->at[i + 1] = n;
+    }
 }
 
-static void put_json_edge(struct page *p, const struct lake_graph *g, size_t i)
+static inline void put_ref(struct page *p, size_t node)
 {
-    const struct lake_graph_edge *edge = &g->edges[i];
+    put_bytes(p, p->refs + p->at[node], p->at[node + 1] - p->at[node]);
+}
 
-    put(p, i ? ",\n    {\"from\": \"" : "\n    {\"from\": \"");
-    put_ref(p, &g->nodes[edge->from]);
-    put(p, "\", \"to\": \"");
-    put_ref(p, &g->nodes[edge->to]);
-    put(p, edge->kind == LAKE_EDGE_JOB ? "\", \"kind\": \"job\", \"job\": "
-                                       : "\", \"kind\": \"create\", \"job\": ");
+static void put_json_edge(struct page *p, const struct lake_graph_edge *edge)
+{
+    PUT(p, "    {\"from\": \"");
+    put_ref(p, edge->from);
+    PUT(p, "\", \"to\": \"");
+    put_ref(p, edge->to);
+    if (edge->kind == LAKE_EDGE_JOB)
+        PUT(p, "\", \"kind\": \"job\", \"job\": ");
+    else
+        PUT(p, "\", \"kind\": \"create\", \"job\": ");
     if (edge->job > 0)
         put_number(p, edge->job);
     else
-        put(p, "null");
-    put(p, "}");
+        PUT(p, "null");
+    PUT(p, "}");
 }
 
 void lake_trace_json(FILE *out, const struct lake_graph *g)
 {
-    struct page p = {.out = out};
+    AUTO_CLEAR(page) struct page p;
 
-    put(&p, "{\n  \"nodes\": [");
+    page_init(&p, out, g);
+    PUT(&p, "{\n  \"nodes\": [\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
-        put(&p, i ? ",\n    {\"ref\": \"" : "\n    {\"ref\": \"");
-        put_ref(&p, &g->nodes[i]);
-        put(&p, "\"}");
+        if (i > 0)
+            PUT(&p, ",\n");
+        PUT(&p, "    {\"ref\": \"");
+        put_ref(&p, i);
+        PUT(&p, "\"}");
     }
-    put(&p, g->n_nodes ? "\n  ],\n  \"edges\": [" : "],\n  \"edges\": [");
-    for (size_t i = 0; i < g->n_edges; i++)
-        put_json_edge(&p, g, i);
-    put(&p, g->n_edges ? "\n  ]\n}\n" : "]\n}\n");
+    PUT(&p, "\n  ],\n  \"edges\": [\n");
+    for (size_t i = 0; i < g->n_edges; i++) {
+        if (i > 0)
+            PUT(&p, ",\n");
+        put_json_edge(&p, &g->edges[i]);
+    }
+    PUT(&p, "\n  ]\n}\n");
     flush(&p);
 }
 
-static void put_quoted_ref(struct page *p, const struct lake_graph_node *node)
+static void put_dot_edge(struct page *p, const struct lake_graph_edge *edge)
 {
-    put(p, "\"");
-    put_ref(p, node);
-    put(p, "\"");
+    PUT(p, "  \"");
+    put_ref(p, edge->from);
+    PUT(p, "\" -> \"");
+    put_ref(p, edge->to);
+    PUT(p, "\"");
+    if (edge->kind == LAKE_EDGE_JOB) {
+        PUT(p, " [label=\"job ");
+        put_number(p, edge->job);
+        PUT(p, "\"]");
+    }
+    PUT(p, ";\n");
 }
 
 /* Edges lead from the newer to the older one, which RL puts to the left. */
 void lake_trace_dot(FILE *out, const struct lake_graph *g)
 {
-    struct page p = {.out = out};
+    AUTO_CLEAR(page) struct page p;
 
-    put(&p, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
+    page_init(&p, out, g);
+    PUT(&p, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
-        put(&p, "  ");
-        put_quoted_ref(&p, &g->nodes[i]);
-        put(&p, ";\n");
+        PUT(&p, "  \"");
+        put_ref(&p, i);
+        PUT(&p, "\";\n");
     }
-    for (size_t i = 0; i < g->n_edges; i++) {
-        const struct lake_graph_edge *edge = &g->edges[i];
-        put(&p, "  ");
-        put_quoted_ref(&p, &g->nodes[edge->from]);
-        put(&p, " -> ");
-        put_quoted_ref(&p, &g->nodes[edge->to]);
-        if (edge->kind == LAKE_EDGE_JOB) {
-            put(&p, " [label=\"job ");
-            put_number(&p, edge->job);
-            put(&p, "\"]");
-        }
-        put(&p, ";\n");
-    }
-    put(&p, "}\n");
+    for (size_t i = 0; i < g->n_edges; i++)
+        put_dot_edge(&p, &g->edges[i]);
+    PUT(&p, "}\n");
     flush(&p);
 }
 
 /* Each set version, and below it those it was made from. */
 void lake_trace_text(FILE *out, const struct lake_graph *g)
 {
-    struct page p = {.out = out};
+    AUTO_CLEAR(page) struct page p;
     char nodes[32], edges[32];
     size_t e = 0;
 
+    page_init(&p, out, g);
     for (size_t i = 0; i < g->n_nodes; i++) {
-        put_ref(&p, &g->nodes[i]);
-        put(&p, "\n");
+        put_ref(&p, i);
+        PUT(&p, "\n");
         for (; e < g->n_edges && g->edges[e].from == i; e++) {
-            put(&p, "    from ");
-            put_ref(&p, &g->nodes[g->edges[e].to]);
+            PUT(&p, "    from ");
+            put_ref(&p, g->edges[e].to);
             if (g->edges[e].kind == LAKE_EDGE_JOB) {
-                put(&p, " by job ");
+                PUT(&p, " by job ");
                 put_number(&p, g->edges[e].job);
             }
-            put(&p, "\n");
+            PUT(&p, "\n");
         }
     }
     flush(&p);

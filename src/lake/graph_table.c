@@ -28,9 +28,9 @@ struct loading {
     struct graph_range range;
     struct graph_table *table;
     struct raw_edges edges[EDGE_PIECES];
-    uint32_t *set_of; /* by id of the set version; 0 = none of this project */
+    uint32_t *set_of; /* by id of the set version; 0 = none */
     struct arena *arena;
-    const char **set_names; /* by id of the set */
+    const char **set_names; /* by id of the set; NULL = none of this project */
     size_t n_set_names;
 };
 
@@ -115,19 +115,19 @@ static int read_versions(struct loading *g, size_t piece, struct db *d, struct e
     int64_t range[2];
     int got;
 
-    cut_range(1, g->range.top, piece, VERSION_PIECES, range);
+    cut_range(g->range.low, g->range.high, piece, VERSION_PIECES, range);
     struct db_query *q = range_query(d,
-                                     "SELECT id, project, fileset, number FROM set_version"
+                                     "SELECT id, fileset, number FROM set_version"
                                      " WHERE id >= $1 AND id <= $2 ORDER BY id",
                                      range, e);
     if (!q)
         return -1;
     while ((got = db_step(q, e)) == 1) {
-        int64_t id = db_int(q, 0), set = db_int(q, 2);
-        if (db_int(q, 1) != g->l->project || !is_id(set, GRAPH_IDS_MAX))
+        int64_t id = db_int(q, 0), set = db_int(q, 1);
+        if (!is_id(set, GRAPH_IDS_MAX))
             continue;
         g->set_of[id] = (uint32_t)set;
-        g->table->numbers[id] = db_int(q, 3);
+        g->table->numbers[id] = db_int(q, 2);
     }
     return got;
 }

@@ -22,12 +22,12 @@ struct graph_table {
     struct graph_link *links;
     size_t *children_at; /* in the same way; NULL unless asked for */
     uint32_t *children;
-    const char **names; /* NULL: no set version of this project */
+    const char **names; /* NULL: no set version of this project, or out of range */
     int64_t *numbers;
 };
 
-/* Edges of children [low, high] of [1, top], read by several connections at once; names live in
- * `names`. */
+/* Set versions [low, high] of [1, top] and the edges that lead back from them, read by several
+ * connections at once; names live in `names`. */
 struct graph_range {
     uint32_t low, high, top;
 };
