@@ -253,7 +253,7 @@ int set_builder_finish(struct set_builder *b,
     if (!set_builder_idle(b) && flush(b, e) < 0)
         return -1;
     if (b->files == 0)
-        return err_set(e, ERR_USAGE, "@%s: a set without files makes no sense", b->name);
+        return err_set(e, ERR_USAGE, "@%s would hold no files, and a set needs some", b->name);
     if (write_set(b, e) < 0 || write_version(b, e) < 0 ||
         write_edges(b, parents, n_parents, e) < 0 || read_made(b, &time_ms, e) < 0)
         return -1;

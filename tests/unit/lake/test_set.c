@@ -1,0 +1,831 @@
+/* Sets against a model of plain arrays, their chunks, parents, permissions and failures. */
+#include "lake/set_parts.h"
+
+#include "lake/files.h"
+#include "lake/graph.h"
+#include "scratch.h"
+#include "tap.h"
+
+#include <string.h>
+
+#define DIRECTORIES 8
+#define PER_DIRECTORY 900
+#define FILES (DIRECTORIES * PER_DIRECTORY)
+#define ROUNDS 24
+#define SETS 4
+
+static uint64_t seed = 3;
+
+static uint64_t draw(uint64_t below)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (seed >> 33) % below;
+}
+
+/* ---- the model: version numbers by file, 0 = not in the set ---- */
+
+struct version {
+    struct lake_ref ref;
+    int numbers[FILES];
+};
+
+struct world {
+    struct lake *l;
+    char *paths[FILES];
+    int64_t ids[FILES][3]; /* of versions 1, 2, 3; 0 = none */
+    int latest[FILES];
+    struct version versions[ROUNDS + 3];
+    size_t n_versions;
+};
+
+static void put_all(struct world *w, int number)
+{
+    struct err e = {0};
+    int64_t made;
+
+    if (db_begin(w->l->db, &e) < 0 || lake_made(w->l, &made, &e) < 0)
+        exit(1);
+    AUTO_MEM char *text = mem_printf("content of version %d", number);
+    int64_t object = scratch_object(w->l, text);
+    for (size_t i = 0; i < FILES; i++) {
+        if (number > 1 && draw(3) > 0)
+            continue;
+        struct version_new v = {.path = w->paths[i], .object = object};
+        struct version_done done;
+        if (version_add(w->l, made, &v, &done, &e) < 0)
+            exit(1);
+        w->ids[i][done.number - 1] = done.version;
+        w->latest[i] = (int)done.number;
+    }
+    if (db_commit(w->l->db, &e) < 0)
+        exit(1);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A set of everything as it is now, so that later sets meet other versions of most files. */
+static void add_base(struct world *w)
+{
+    struct version *v = &w->versions[w->n_versions++];
+    struct err e = {0};
+
+    memcpy(v->numbers, w->latest, sizeof v->numbers);
+    if (lake_set_create(w->l, "base", (const char *const[]){"/"}, 1, NULL, NULL, NULL, &e) < 0 ||
+        lake_resolve(w->l, "@base", LAKE_READ, &v->ref, &e) < 0)
+        exit(1);
+}
+
+static void world_init(struct world *w, struct lake *l)
+{
+    w->l = l;
+    for (size_t i = 0; i < FILES; i++)
+        w->paths[i] = mem_printf("/d%zu/%s%llu-%zu", i / PER_DIRECTORY, i % 3 ? "s/" : "",
+                                 (unsigned long long)draw(100000), i);
+    qsort(w->paths, FILES, sizeof w->paths[0], compare_paths);
+    for (int number = 1; number <= 3; number++) {
+        put_all(w, number);
+        add_base(w);
+    }
+}
+
+static void world_clear(struct world *w)
+{
+    for (size_t i = 0; i < FILES; i++)
+        free(w->paths[i]);
+    for (size_t i = 0; i < w->n_versions; i++)
+        lake_ref_clear(&w->versions[i].ref);
+}
+
+/* One reference as text, and what the model says it holds. */
+struct source {
+    char *text;
+    int numbers[FILES];
+    bool any;
+    int64_t set_version;
+};
+
+static void draw_source(struct world *w, struct source *s)
+{
+    size_t kind = draw(w->n_versions ? 5 : 2), directory = draw(DIRECTORIES);
+    const struct version *from = w->n_versions ? &w->versions[draw(w->n_versions)] : NULL;
+    AUTO_MEM char *prefix = mem_printf("/d%zu/", directory);
+    size_t one = draw(FILES);
+
+    *s = (struct source){0};
+    for (size_t i = 0; i < FILES; i++) {
+        bool below = strncmp(w->paths[i], prefix, strlen(prefix)) == 0;
+        if (kind == 0)
+            s->numbers[i] = below ? w->latest[i] : 0;
+        else if (kind == 1)
+            s->numbers[i] = i == one ? 1 : 0;
+        else if (kind == 2)
+            s->numbers[i] = below ? from->numbers[i] : 0;
+        else
+            s->numbers[i] = from->numbers[i];
+        s->any |= s->numbers[i] > 0;
+    }
+    if (kind == 0)
+        s->text = mem_dup(prefix);
+    else if (kind == 1)
+        s->text = mem_printf("%s#1", w->paths[one]);
+    else
+        s->text = mem_printf("%s@%s:%lld", kind == 2 ? prefix : "", from->ref.set_name,
+                             (long long)from->ref.number);
+    s->set_version = kind >= 2 ? from->ref.set_version : 0;
+}
+
+static void count_conflict(void *context, const struct lake_set_conflict *c)
+{
+    if (c->path[0] == '/' && c->kept != c->dropped && c->kept_of && c->dropped_of)
+        ++*(size_t *)context;
+}
+
+static size_t merge_sources(const struct source *sources, size_t n, int *numbers)
+{
+    size_t conflicts = 0;
+
+    memset(numbers, 0, FILES * sizeof *numbers);
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < FILES; i++)
+            if (sources[k].numbers[i])
+                numbers[i] = sources[k].numbers[i];
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < FILES; i++)
+            conflicts += sources[k].numbers[i] && sources[k].numbers[i] != numbers[i];
+    return conflicts;
+}
+
+/* ---- comparing ---- */
+
+struct expected {
+    const struct world *w;
+    const int *numbers;
+    size_t at;
+    bool good;
+};
+
+static void to_next(struct expected *x, const char *prefix)
+{
+    while (x->at < FILES &&
+           (x->numbers[x->at] == 0 || strncmp(x->w->paths[x->at], prefix, strlen(prefix)) != 0))
+        x->at++;
+}
+
+struct prefixed {
+    struct expected x;
+    const char *prefix;
+};
+
+static int see(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct prefixed *p = context;
+    struct expected *x = &p->x;
+
+    (void)e;
+    to_next(x, p->prefix);
+    if (x->at == FILES || strcmp(x->w->paths[x->at], entry->path) != 0 ||
+        entry->number != x->numbers[x->at] ||
+        entry->version != x->w->ids[x->at][entry->number - 1] ||
+        entry->size != strlen("content of version 1"))
+        x->good = false;
+    else
+        x->at++;
+    return 0;
+}
+
+static bool holds(const struct world *w,
+                  int64_t set_version,
+                  const char *prefix,
+                  const int *numbers)
+{
+    struct prefixed p = {{.w = w, .numbers = numbers, .good = true}, prefix};
+    struct err e = {0};
+
+    if (set_each(w->l, set_version, prefix, see, &p, &e) < 0)
+        return false;
+    to_next(&p.x, prefix);
+    return p.x.good && p.x.at == FILES;
+}
+
+static bool finds(const struct world *w, int64_t set_version, const int *numbers)
+{
+    struct err e = {0};
+
+    for (int k = 0; k < 20; k++) {
+        size_t i = draw(FILES);
+        struct lake_entry entry;
+        int found = set_find(w->l, set_version, w->paths[i], &entry, &e);
+        if (found != (numbers[i] > 0) ||
+            (found == 1 && (entry.number != numbers[i] || entry.path != w->paths[i])))
+            return false;
+    }
+    struct lake_entry entry;
+    return set_find(w->l, set_version, "/d0", &entry, &e) == 0 &&
+           set_find(w->l, set_version, "/zzz", &entry, &e) == 0;
+}
+
+/* A set is cut into the same chunks however it came about. */
+static bool cut_as_from_scratch(const struct world *w, int64_t set_version, const int *numbers)
+{
+    struct err e = {0};
+    int64_t made;
+    struct lake_set again;
+    bool good = db_begin(w->l->db, &e) == 0 && lake_made(w->l, &made, &e) == 0;
+    AUTO(set_builder) struct set_builder *b = set_builder_new(w->l, "again", made, &e);
+
+    for (size_t i = 0; good && i < FILES; i++)
+        if (numbers[i] &&
+            set_builder_add(b,
+                            &(struct lake_entry){w->paths[i], numbers[i], w->ids[i][numbers[i] - 1],
+                                                 strlen("content of version 1")},
+                            &e) < 0)
+            good = false;
+    good = good && set_builder_finish(b, NULL, 0, &again, &e) == 0;
+    AUTO_CLEAR(set_parts) struct set_parts x = {0};
+    AUTO_CLEAR(set_parts) struct set_parts y = {0};
+    good = good && set_parts_of(w->l, set_version, "/", &x, &e) == 0 &&
+           set_parts_of(w->l, again.version, "/", &y, &e) == 0 && x.n == y.n;
+    for (size_t i = 0; good && i < x.n; i++)
+        good = x.items[i].chunk == y.items[i].chunk;
+    db_rollback(w->l->db);
+    return good;
+}
+
+struct diff_expected {
+    const struct world *w;
+    const int *before, *after;
+    size_t at;
+    bool good;
+};
+
+static int see_change(void *context,
+                      enum lake_set_change change,
+                      const struct lake_entry *before,
+                      const struct lake_entry *after,
+                      struct err *e)
+{
+    struct diff_expected *x = context;
+
+    (void)e;
+    while (x->at < FILES && x->before[x->at] == x->after[x->at])
+        x->at++;
+    if (x->at == FILES) {
+        x->good = false;
+        return 0;
+    }
+    size_t i = x->at++;
+    enum lake_set_change wanted = x->before[i] == 0  ? LAKE_SET_ADDED
+                                  : x->after[i] == 0 ? LAKE_SET_REMOVED
+                                                     : LAKE_SET_CHANGED;
+    if (change != wanted || (before ? before->number : 0) != x->before[i] ||
+        (after ? after->number : 0) != x->after[i] ||
+        strcmp((before ? before : after)->path, x->w->paths[i]) != 0)
+        x->good = false;
+    return 0;
+}
+
+static bool differs(const struct world *w, const struct version *a, const struct version *b)
+{
+    struct diff_expected x = {w, a->numbers, b->numbers, 0, true};
+    struct err e = {0};
+
+    if (lake_set_diff(w->l, &a->ref, &b->ref, see_change, &x, &e) < 0)
+        return false;
+    while (x.at < FILES && x.before[x.at] == x.after[x.at])
+        x.at++;
+    return x.good && x.at == FILES;
+}
+
+static int add_text(void *context, const char *ref, struct err *e)
+{
+    (void)e;
+    buf_printf(context, "%s ", ref);
+    return 0;
+}
+
+static bool parents_are(struct lake *l, int64_t set_version, const char *wanted)
+{
+    AUTO_CLEAR(buf) struct buf got;
+    struct err e = {0};
+
+    buf_init(&got, 65536);
+    return lake_set_parents(l, set_version, add_text, &got, &e) == 0 &&
+           strcmp(buf_str(&got), wanted) == 0;
+}
+
+static void add_wanted_parent(struct world *w, const struct source *s, struct buf *wanted)
+{
+    for (size_t i = 0; i < w->n_versions; i++) {
+        if (w->versions[i].ref.set_version != s->set_version)
+            continue;
+        AUTO_MEM char *ref = mem_printf("@%s:%lld ", w->versions[i].ref.set_name,
+                                        (long long)w->versions[i].ref.number);
+        if (!strstr(buf_str(wanted), ref))
+            buf_puts(wanted, ref);
+    }
+}
+
+static void compare_created(
+    struct world *w, const struct lake_set *set, const struct source *sources, size_t n, int round)
+{
+    struct version *v = &w->versions[w->n_versions];
+    AUTO_MEM char *text = lake_set_ref(set->name, set->number);
+    AUTO_CLEAR(buf) struct buf parents;
+    struct err e = {0};
+    size_t files = 0;
+
+    buf_init(&parents, 65536);
+    for (size_t k = 0; k < n; k++)
+        add_wanted_parent(w, &sources[k], &parents);
+    for (size_t i = 0; i < FILES; i++)
+        files += v->numbers[i] > 0;
+    CHECK(lake_resolve(w->l, text, LAKE_READ, &v->ref, &e) == 0 &&
+              v->ref.set_version == set->version,
+          "round %d: %s", round, text);
+    CHECK(set->files == files && set->bytes == files * strlen("content of version 1"),
+          "round %d: %zu files are counted", round, files);
+    CHECK(holds(w, set->version, "/", v->numbers), "round %d: holds what the model says", round);
+    CHECK(holds(w, set->version, "/d3/s/", v->numbers), "round %d: and below a directory", round);
+    CHECK(finds(w, set->version, v->numbers), "round %d: single files are found", round);
+    CHECK(parents_are(w->l, set->version, buf_str(&parents)), "round %d: from %s", round,
+          buf_str(&parents));
+    CHECK(cut_as_from_scratch(w, set->version, v->numbers), "round %d: cut as ever", round);
+    w->n_versions++;
+    for (size_t i = 0; i < w->n_versions; i += 1 + draw(4))
+        CHECK(differs(w, &w->versions[i], v) && differs(w, v, &w->versions[i]),
+              "round %d: differs from %zu as the model does", round, i);
+}
+
+static void test_round(struct world *w, struct source *sources, int round)
+{
+    size_t n = 1 + draw(4), conflicts = 0;
+    const char *refs[4];
+    AUTO_MEM char *name = mem_printf("S%d", (int)draw(SETS));
+    struct lake_set set;
+    struct err e = {0};
+    bool all = true;
+
+    for (size_t k = 0; k < n; k++) {
+        draw_source(w, &sources[k]);
+        refs[k] = sources[k].text;
+        all = all && sources[k].any;
+    }
+    size_t wanted = merge_sources(sources, n, w->versions[w->n_versions].numbers);
+    int64_t before = scratch_number(w->l, "SELECT COUNT(*) FROM set_version");
+    int made = lake_set_create(w->l, name, refs, n, count_conflict, &conflicts, &set, &e);
+    CHECK(made == (all ? 0 : -1), "round %d: made, or refused for an empty reference: %s", round,
+          e.text);
+    if (made == 0) {
+        CHECK(conflicts == wanted, "round %d: %zu conflicts", round, wanted);
+        compare_created(w, &set, sources, n, round);
+    } else {
+        CHECK(e.kind == ERR_NOTFOUND &&
+                  scratch_number(w->l, "SELECT COUNT(*) FROM set_version") == before,
+              "round %d: nothing happened", round);
+    }
+    for (size_t k = 0; k < n; k++)
+        free(sources[k].text);
+}
+
+static void test_model(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    AUTO_MEM struct world *w = mem_zero(1, sizeof *w);
+    AUTO_MEM struct source *sources = mem_zero(4, sizeof *sources);
+
+    world_init(w, l);
+    for (int round = 0; round < ROUNDS; round++)
+        test_round(w, sources, round);
+    world_clear(w);
+}
+
+/* ---- sharing ---- */
+
+static int64_t build_large(struct lake *l, size_t changed, size_t inserted)
+{
+    struct err e = {0};
+    int64_t made;
+    struct lake_set set = {0};
+
+    if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
+        exit(1);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(l, "large", made, &e);
+    for (size_t i = 0; b && i < 100000; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "/data/%03zu/%06zu", i / 500, i);
+        struct lake_entry entry = {path, i == changed ? 2 : 1, (int64_t)i + 1, 100};
+        if (set_builder_add(b, &entry, &e) < 0)
+            exit(1);
+        if (i == inserted) {
+            snprintf(path, sizeof path, "/data/%03zu/%06zu-more", i / 500, i);
+            set_builder_add(b, &entry, &e);
+        }
+    }
+    if (!b || set_builder_finish(b, NULL, 0, &set, &e) < 0 || db_commit(l->db, &e) < 0)
+        exit(1);
+    return set.version;
+}
+
+static void test_sharing(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+
+    build_large(l, SIZE_MAX, SIZE_MAX);
+    int64_t first = scratch_number(l, "SELECT COUNT(*) FROM set_chunk");
+    CHECK(first > 100000 / SET_CHUNK_MOST && first < 100000 / SET_CHUNK_LEAST,
+          "100,000 files make %lld chunks", (long long)first);
+    build_large(l, SIZE_MAX, SIZE_MAX);
+    CHECK(scratch_number(l, "SELECT COUNT(*) FROM set_chunk") == first, "the same again adds none");
+    build_large(l, 51234, SIZE_MAX);
+    CHECK(scratch_number(l, "SELECT COUNT(*) FROM set_chunk") == first + 1,
+          "one changed file adds one chunk");
+    build_large(l, SIZE_MAX, 31234);
+    int64_t inserted = scratch_number(l, "SELECT COUNT(*) FROM set_chunk") - first - 1;
+    CHECK(inserted >= 1 && inserted <= 8, "one more file adds few: %lld", (long long)inserted);
+}
+
+/* ---- spec 17 to 20 in small ---- */
+
+static int64_t create(struct lake *l, const char *name, const char *const *refs, struct err *e)
+{
+    size_t n = 0;
+    struct lake_set set = {0};
+
+    *e = (struct err){0};
+    while (refs[n])
+        n++;
+    return lake_set_create(l, name, refs, n, NULL, NULL, &set, e) < 0 ? -1 : set.number;
+}
+static int take_out(struct lake *l, const char *const *refs, struct err *e)
+{
+    size_t n = 0;
+    uint64_t removed;
+
+    while (refs[n])
+        n++;
+    return lake_remove(l, refs, n, &(struct lake_remove_options){0}, &removed, e);
+}
+#define REFS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static bool lists(struct lake *l, const char *text, const char *wanted)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    AUTO_CLEAR(buf) struct buf got;
+    struct err e = {0};
+    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+
+    buf_init(&got, 65536);
+    if (lake_resolve(l, text, LAKE_READ, &ref, &e) < 0 ||
+        set_parts_of(l, ref.set_version, ref.path, &parts, &e) < 0)
+        return false;
+    AUTO_CLEAR(set_cursor)
+    struct set_cursor c = {.l = l, .parts = &parts, .prefix = ref.path};
+    if (set_cursor_start(&c, &e) < 0)
+        return false;
+    while (set_cursor_path(&c)) {
+        if (set_cursor_open(&c, &e) < 0)
+            return false;
+        buf_printf(&got, "%s#%lld ", c.entry.path, (long long)c.entry.number);
+        set_cursor_next(&c, &e);
+    }
+    return strcmp(buf_str(&got), wanted) == 0;
+}
+
+static bool parents_of(struct lake *l, const char *text, const char *wanted)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct err e = {0};
+
+    return lake_resolve(l, text, LAKE_READ, &ref, &e) == 0 &&
+           parents_are(l, ref.set_version, wanted);
+}
+
+static void fill_small(struct lake *l)
+{
+    struct err e = {0};
+
+    scratch_fake(l, "/data/train.json", "one", &e);
+    scratch_fake(l, "/data/train.json", "two", &e);
+    scratch_fake(l, "/data/test.json", "three", &e);
+    scratch_fake(l, "/new/file", "four", &e);
+    scratch_fake(l, "/validation/v1", "five", &e);
+}
+
+static void test_spec(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+
+    fill_small(l);
+    CHECK(create(l, "A", REFS("/data/train.json#1", "/validation/"), &e) == 1, "A:1");
+    CHECK(lists(l, "@A", "/data/train.json#1 /validation/v1#1 "), "a list of (file, version)");
+    CHECK(parents_of(l, "@A", ""), "files are no parents");
+    CHECK(create(l, "A", REFS("@A", "/new/file"), &e) == 2 &&
+              lists(l, "@A", "/data/train.json#1 /new/file#1 /validation/v1#1 ") &&
+              parents_of(l, "@A", "@A:1 "),
+          "updating makes A's next version, with its previous one as a parent");
+    CHECK(create(l, "A", REFS("/data/"), &e) == 3 && parents_of(l, "@A:3", ""),
+          "a version from files alone has no parent, the previous one included");
+    CHECK(create(l, "B", REFS("@A:3", "@A:1"), &e) == 1 &&
+              lists(l, "@B", "/data/test.json#1 /data/train.json#1 /validation/v1#1 ") &&
+              parents_of(l, "@B", "@A:3 @A:1 "),
+          "merging: the later argument wins, parents in the order of the request");
+    CHECK(create(l, "B", REFS("@A:1", "@A:3", "@A:1"), &e) == 2 &&
+              lists(l, "@B", "/data/test.json#1 /data/train.json#1 /validation/v1#1 ") &&
+              parents_of(l, "@B", "@A:1 @A:3 "),
+          "a set named twice is a parent once, and its later place counts");
+    CHECK(create(l, "V", REFS("/validation/@A:1"), &e) == 1 &&
+              lists(l, "@V", "/validation/v1#1 ") && parents_of(l, "@V", "@A:1 "),
+          "subsetting");
+    CHECK(create(l, "F", REFS("/data/train.json@A:1"), &e) == 1 &&
+              lists(l, "@F", "/data/train.json#1 ") && parents_of(l, "@F", "@A:1 "),
+          "one file of a set brings the set as a parent");
+    CHECK(create(l, "P", REFS("/data/train.json#*"), &e) == 1 &&
+              lists(l, "@P", "/data/train.json#2 "),
+          "a file as a whole stands for its latest version");
+    CHECK(take_out(l, REFS("/data/train.json#1"), &e) == 0 &&
+              create(l, "R", REFS("/data/@A:1"), &e) == 1 && lists(l, "@R", "/data/train.json#1 "),
+          "a removed version stays usable through the set that holds it: %s", e.text);
+}
+
+static void test_refusals(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    CHECK(create(l, "B", REFS("/data/", "/nothing"), &e) == -1 && e.kind == ERR_NOTFOUND &&
+              strstr(e.text, "/nothing"),
+          "a missing reference: %s", e.text);
+    CHECK(create(l, "no/name", REFS("/data/"), &e) == -1 && e.kind == ERR_USAGE, "a bad name: %s",
+          e.text);
+    CHECK(lake_set_create(l, "B", NULL, 0, NULL, NULL, NULL, &e) == -1 && e.kind == ERR_USAGE,
+          "no references: %s", e.text);
+    take_out(l, REFS("/new/file", "/validation/v1", "/data/train.json", "/data/test.json"), &e);
+    CHECK(create(l, "B", REFS("/"), &e) == -1 && e.kind == ERR_USAGE && strstr(e.text, "@B"),
+          "no files: %s", e.text);
+    CHECK(scratch_number(l, "SELECT COUNT(*) FROM fileset") == 1 &&
+              scratch_number(l, "SELECT COUNT(*) FROM set_version") == 1,
+          "and nothing came of any of it");
+}
+
+static void test_permissions(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    AUTO(lake) struct lake *bob = scratch_open_as(&s, "default", "bob", false);
+    AUTO(lake) struct lake *other = scratch_open_as(&s, "other", "ann", true);
+    struct err e = {0};
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    CHECK(create(bob, "B", REFS("@A"), &e) == 1, "the project may read by default");
+    CHECK(create(bob, "A", REFS("@A", "/new/file"), &e) == 2, "and write");
+    CHECK(create(other, "A", REFS("@A"), &e) == -1 && e.kind == ERR_NOTFOUND,
+          "another project sees nothing of it");
+    CHECK(lake_chmod(l, "644", REFS("@A"), 1, &e) == 0 && create(bob, "A", REFS("@A"), &e) == -1 &&
+              e.kind == ERR_DENIED,
+          "without the right to write: %s", e.text);
+    CHECK(lake_chmod(l, "600", REFS("@A"), 1, &e) == 0 && create(bob, "C", REFS("@A"), &e) == -1 &&
+              e.kind == ERR_DENIED,
+          "without the right to read: %s", e.text);
+    CHECK(create(bob, "C", REFS("/data/test.json@A"), &e) == -1 && e.kind == ERR_DENIED,
+          "nor through a file of it: %s", e.text);
+}
+
+static void test_damaged(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    db_exec(l->db, "UPDATE set_chunk SET body = X'0100022F6101020001'", &e);
+    CHECK(create(l, "B", REFS("@A", "/new/file"), &e) == -1 && e.kind == ERR_IO &&
+              strstr(e.text, "@A:1"),
+          "a damaged list names its set version: %s", e.text);
+    db_exec(l->db, "UPDATE set_chunk SET first = '/zzz'", &e);
+    CHECK(create(l, "B", REFS("@A", "/new/file"), &e) == -1 && e.kind == ERR_IO &&
+              strstr(e.text, "@A:1"),
+          "so do damaged bounds: %s", e.text);
+}
+
+/* Everything that a creation writes. */
+static int64_t rows(struct lake *l)
+{
+    static const char *const tables[] = {"fileset",   "set_version", "set_part",
+                                         "set_chunk", "edge",        "made"};
+    int64_t n = 0;
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        AUTO_MEM char *sql = mem_printf("SELECT COUNT(*) FROM %s", tables[i]);
+        n += scratch_number(l, sql);
+    }
+    return n + 1000 * scratch_number(l, "SELECT SUM(latest) FROM fileset");
+}
+
+static void test_failures(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+    bool nothing_done = true, told = true;
+    int n = 0;
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    create(l, "B", REFS("/validation/"), &e);
+    int64_t before = rows(l);
+    for (; n < 500; n++) {
+        s.calls_left = n;
+        int64_t made = create(l, "A", REFS("@A", "@B:1", "/new/file"), &e);
+        s.calls_left = -1;
+        if (made > 0)
+            break;
+        told = told && e.kind == ERR_IO && e.text[0];
+        nothing_done = nothing_done && rows(l) == before;
+    }
+    CHECK(n > 10 && n < 500, "database call 1 to %d fails in turn", n);
+    CHECK(told, "each failure is told");
+    CHECK(nothing_done, "and leaves nothing half done");
+    CHECK(lists(l, "@A:2", "/data/test.json#1 /data/train.json#2 /new/file#1 /validation/v1#1 ") &&
+              parents_of(l, "@A:2", "@A:1 @B:1 "),
+          "then it is made, as version 2");
+}
+
+/* ---- lists and names ---- */
+
+static int add_set_text(void *context, const struct lake_set *set, struct err *e)
+{
+    (void)e;
+    buf_printf(context, "@%s:%lld(%llu) ", set->name, (long long)set->number,
+               (unsigned long long)set->files);
+    return 0;
+}
+
+static bool list_is(struct lake *l, const char *name, bool all, const char *wanted)
+{
+    AUTO_CLEAR(buf) struct buf got;
+    struct err e = {0};
+
+    buf_init(&got, 65536);
+    return lake_set_list(l, name, all, add_set_text, &got, &e) == 0 &&
+           strcmp(buf_str(&got), wanted) == 0;
+}
+
+static int add_alias_text(
+    void *context, const char *set, const char *alias, int64_t number, struct err *e)
+{
+    (void)e;
+    buf_printf(context, "@%s:%s=%lld ", set, alias, (long long)number);
+    return 0;
+}
+
+static bool aliases_are(struct lake *l, const char *wanted)
+{
+    AUTO_CLEAR(buf) struct buf got;
+    struct err e = {0};
+
+    buf_init(&got, 65536);
+    return lake_alias_list(l, add_alias_text, &got, &e) == 0 && strcmp(buf_str(&got), wanted) == 0;
+}
+
+static int give_alias(struct lake *l, const char *ref, const char *alias, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref r = {0};
+
+    *e = (struct err){0};
+    return lake_resolve(l, ref, LAKE_READ, &r, e) < 0 ? -1 : lake_alias_set(l, &r, alias, e);
+}
+
+static void test_lists(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    AUTO(lake) struct lake *other = scratch_open_as(&s, "other", "ann", true);
+    struct err e = {0};
+
+    fill_small(l);
+    CHECK(list_is(l, NULL, true, ""), "no sets");
+    create(l, "B", REFS("/data/"), &e);
+    create(l, "A", REFS("/new/file"), &e);
+    create(l, "B", REFS("/"), &e);
+    CHECK(list_is(l, NULL, false, "@A:1(1) @B:2(4) "), "the latest of each");
+    CHECK(list_is(l, NULL, true, "@A:1(1) @B:1(2) @B:2(4) "), "all versions");
+    CHECK(list_is(l, "B", true, "@B:1(2) @B:2(4) ") && list_is(l, "B", false, "@B:2(4) "),
+          "of one set");
+    CHECK(lake_set_list(l, "C", false, add_set_text, NULL, &e) == -1 && e.kind == ERR_NOTFOUND,
+          "of a set that is not there: %s", e.text);
+    CHECK(take_out(l, REFS("@B:2"), &e) == 0 && list_is(l, NULL, false, "@A:1(1) @B:1(2) "),
+          "of what is left when the latest was removed");
+    CHECK(create(l, "B", REFS("/"), &e) == 3, "numbers go on: %s", e.text);
+    CHECK(list_is(other, NULL, true, ""), "nothing of another project");
+}
+
+static void test_aliases(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    AUTO(lake) struct lake *bob = scratch_open_as(&s, "default", "bob", false);
+    struct err e = {0};
+
+    fill_small(l);
+    create(l, "S", REFS("/data/"), &e);
+    create(l, "S", REFS("/new/file"), &e);
+    CHECK(give_alias(l, "@S:1", "prod", &e) == 0 && lists(l, "@S:prod",
+                                                          "/data/test.json#1 "
+                                                          "/data/train.json#2 "),
+          "@S:prod is version 1");
+    CHECK(give_alias(l, "@S", "prod", &e) == 0 && lists(l, "@S:prod", "/new/file#1 "),
+          "then it moves to version 2");
+    CHECK(give_alias(l, "@S:1", "old", &e) == 0 && aliases_are(l, "@S:old=1 @S:prod=2 "),
+          "they are listed");
+    CHECK(give_alias(l, "@S:1", "7", &e) == -1 && e.kind == ERR_USAGE, "no numbers: %s", e.text);
+    CHECK(give_alias(l, "/data/", "x", &e) == -1 && e.kind == ERR_USAGE, "no trees: %s", e.text);
+    CHECK(give_alias(l, "/data/@S:1", "x", &e) == -1 && e.kind == ERR_USAGE, "no parts: %s",
+          e.text);
+    lake_chmod(l, "644", REFS("@S"), 1, &e);
+    CHECK(give_alias(bob, "@S:1", "mine", &e) == -1 && e.kind == ERR_DENIED, "%s", e.text);
+    CHECK(lake_alias_remove(bob, "@S:old", &e) == -1 && e.kind == ERR_DENIED, "%s", e.text);
+    CHECK(lake_alias_remove(l, "@S:old", &e) == 0 && aliases_are(l, "@S:prod=2 "), "one goes");
+    CHECK(lake_alias_remove(l, "@S:old", &e) == -1 && e.kind == ERR_NOTFOUND, "once: %s", e.text);
+    CHECK(lake_alias_remove(l, "@T:old", &e) == -1 && e.kind == ERR_NOTFOUND, "%s", e.text);
+    CHECK(lake_alias_remove(l, "S:old", &e) == -1 && e.kind == ERR_USAGE, "%s", e.text);
+    CHECK(lake_alias_remove(l, "@S:2", &e) == -1 && e.kind == ERR_USAGE, "%s", e.text);
+}
+
+static int count_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    (void)entry;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int count_version(void *context, int64_t set_version, struct err *e)
+{
+    (void)set_version;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static void test_held(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+    size_t n = 0;
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    create(l, "B", REFS("/data/"), &e);
+    create(l, "C", REFS("/new/file"), &e);
+    CHECK(set_each_held(l, count_entry, &n, &e) == 0 && n == 3,
+          "a chunk that two sets share is seen once: %zu entries", n);
+    take_out(l, REFS("@C:1"), &e);
+    n = 0;
+    CHECK(set_each_held(l, count_entry, &n, &e) == 0 && n == 2, "removed sets hold nothing");
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    lake_resolve(l, "/data/train.json#2", LAKE_READ, &ref, &e);
+    n = 0;
+    CHECK(set_each_holder(l, ref.path, ref.version, count_version, &n, &e) == 0 && n == 2,
+          "two set versions hold /data/train.json#2");
+    n = 0;
+    CHECK(set_each_holder(l, ref.path, ref.version - 1, count_version, &n, &e) == 0 && n == 0,
+          "none holds #1");
+}
+
+int main(void)
+{
+    test_spec();
+    test_refusals();
+    test_permissions();
+    test_damaged();
+    test_failures();
+    test_lists();
+    test_aliases();
+    test_held();
+    test_sharing();
+    test_model();
+    return TAP_DONE();
+}
