@@ -36,6 +36,11 @@ extern const struct command command_config_show;
 extern const struct command command_put;
 extern const struct command command_get;
 extern const struct command command_cat;
+extern const struct command command_session_begin;
+extern const struct command command_session_status;
+extern const struct command command_session_put;
+extern const struct command command_session_finish;
+extern const struct command command_session_abort;
 extern const struct command command_completion;
 extern const struct command command_help;
 

@@ -376,6 +376,15 @@ static bool is_known(void *context, const struct sha256_digest *digest)
     return seen_object(u->l, digest, &id, NULL) > 0;
 }
 
+/* Packs are shared: what is spare in them stays until gc. */
+static void note_spare(struct upload *u, const struct store_place *place)
+{
+    if (!*place->blob)
+        return;
+    u->spares = mem_room(u->spares, u->n_spares, &u->cap_spares, sizeof *u->spares);
+    u->spares[u->n_spares++] = *place;
+}
+
 /* Adds what store_write_large brought to the batch. */
 static int add_large(struct upload *u, uint32_t file, struct store_content *c, struct err *e)
 {
@@ -399,10 +408,7 @@ static int add_large(struct upload *u, uint32_t file, struct store_content *c, s
         return 0;
     }
     /* Had it been known before it was read, it would not have been written. */
-    if (*c->place.blob) {
-        u->spares = mem_room(u->spares, u->n_spares, &u->cap_spares, sizeof *u->spares);
-        u->spares[u->n_spares++] = c->place;
-    }
+    note_spare(u, &c->place);
     return 0;
 }
 
@@ -441,6 +447,18 @@ static int store_large(struct upload *u, uint32_t file, struct err *e)
     int result = write_large(u, file, fd, name, e);
     close(fd);
     return result;
+}
+
+void upload_discard(struct upload *u)
+{
+    struct err ignored; /* gc finds what stays */
+
+    for (size_t i = 0; i < u->batch.n_contents; i++)
+        if (u->batch.contents[i].part_bytes)
+            note_spare(u, &u->batch.contents[i].place);
+    upload_batch_done(u);
+    if (u->n_spares && upload_flush(u, &ignored) == 0)
+        upload_drop_spares(u);
 }
 
 void upload_drop_spares(struct upload *u)

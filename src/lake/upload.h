@@ -67,6 +67,8 @@ void upload_forget_gone(struct upload *u);
 void upload_batch_done(struct upload *u);
 /* Flush, then upload_record in a transaction of its own. */
 int upload_save(struct upload *u, struct err *e);
+/* What was stored and not recorded is not wanted: blobs of its own go. */
+void upload_discard(struct upload *u);
 /* Removes blobs whose content turned out to be in the lake already. Once flushed. */
 void upload_drop_spares(struct upload *u);
 
