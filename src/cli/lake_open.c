@@ -16,9 +16,7 @@ static void cut_last(char *path, size_t *len)
 {
     while (*len > 1 && path[--*len] != '/')
         ;
-    path[*len > 0 ? *len : 1] = 0;
-    if (*len == 0)
-        *len = 1;
+    path[*len] = 0;
 }
 
 static char *tidy(const char *path)

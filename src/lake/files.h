@@ -19,8 +19,8 @@ struct lake_file {
 };
 
 /* ref NULL = "/". Not recursive: what stands directly in a directory, its directories included;
- * files that may not be read are left out;
- * sets list all their files either way. */
+ * sets list all their files either way. Files that may not be read are left out. Here and below
+ * visit neither lists, resolves nor begins a transaction: it stands in the middle of a query. */
 int lake_list(struct lake *l,
               const struct lake_ref *ref,
               bool recursive,

@@ -85,15 +85,15 @@ struct change {
     char *team;       /* NULL: stays; "": none */
 };
 
-/* A file or set as it is. */
+/* A file or set that the change is made to: checked, and what it needs. */
 struct target {
     int64_t id;
-    char *shown;
-    char *owner;
     unsigned mode;
 };
 
 struct targets {
+    struct lake *l;
+    const struct change *change;
     struct target *all;
     size_t n, cap;
     bool sets; /* of table fileset, else file */
@@ -101,83 +101,8 @@ struct targets {
 
 static void targets_clear(struct targets *t)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        free(t->all[i].shown);
-        free(t->all[i].owner);
-    }
     free(t->all);
     *t = (struct targets){0};
-}
-
-/* Columns: id, name, owner, mode. */
-static int collect(struct targets *t, struct db_query *q, struct err *e)
-{
-    char shown[PATH_SHOWN];
-    int more;
-
-    while ((more = db_step(q, e)) == 1) {
-        t->all = mem_room(t->all, t->n, &t->cap, sizeof *t->all);
-        t->all[t->n++] = (struct target){
-            .id = db_int(q, 0),
-            .shown = mem_dup(path_shown(db_text(q, 1), shown)),
-            .owner = mem_dup(db_text(q, 2)),
-            .mode = (unsigned)db_int(q, 3),
-        };
-    }
-    return more;
-}
-
-static int collect_tree(struct lake *l, const char *directory, struct targets *t, struct err *e)
-{
-    AUTO_MEM char *after = path_after(directory);
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id, path, owner, mode FROM file WHERE project = $1"
-                                  " AND path > $2 AND path < $3 AND removed = 0",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, directory);
-    db_bind_text(q, 3, after);
-    return collect(t, q, e);
-}
-
-static int collect_one(
-    struct lake *l, const char *sql, int64_t id, struct targets *t, struct err *e)
-{
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, id);
-    return collect(t, q, e);
-}
-
-static int find_targets(struct lake *l, const struct lake_ref *r, struct targets *t, struct err *e)
-{
-    switch (r->kind) {
-    case LAKE_REF_FILE:
-    case LAKE_REF_PATH:
-        return collect_one(l,
-                           "SELECT id, path, owner, mode FROM file WHERE project = $1 AND id = $2",
-                           r->file, t, e);
-    case LAKE_REF_TREE:
-        return collect_tree(l, r->path, t, e);
-    case LAKE_REF_SET:
-        if (strcmp(r->path, "/") != 0)
-            break;
-        t->sets = true;
-        return collect_one(
-            l, "SELECT id, '@' || name, owner, mode FROM fileset WHERE project = $1 AND id = $2",
-            r->set, t, e);
-    case LAKE_REF_JOB:
-        break;
-    }
-    AUTO_MEM char *text = lake_ref_text(r);
-    return err_set(e, ERR_USAGE,
-                   "%.200s: permissions are those of files, directories and whole sets", text);
 }
 
 static bool in_group(const struct lake *l, const char *group)
@@ -188,42 +113,108 @@ static bool in_group(const struct lake *l, const char *group)
     return false;
 }
 
-static int check_right(struct lake *l,
-                       const struct target *t,
-                       const struct change *c,
-                       struct err *e)
+static int check_right(const struct targets *t, const char *name, const char *owner, struct err *e)
 {
+    const struct lake *l = t->l;
+    const struct change *c = t->change;
+    char shown[PATH_SHOWN];
+
     if (l->admin)
         return 0;
-    if (strcmp(t->owner, l->user) != 0)
+    path_shown(name, shown);
+    if (strcmp(owner, l->user) != 0)
         return err_set(e, ERR_DENIED, "%s belongs to %s: only they or an admin may change that",
-                       t->shown, t->owner);
+                       shown, owner);
     if (c->owner && strcmp(c->owner, l->user) != 0)
-        return err_set(e, ERR_DENIED, "%s: only an admin may give it to %s", t->shown, c->owner);
+        return err_set(e, ERR_DENIED, "%s: only an admin may give it to %s", shown, c->owner);
     if (c->team && *c->team && !in_group(l, c->team))
-        return err_set(e, ERR_DENIED, "%s: %s is not in the group %s", t->shown, l->user, c->team);
+        return err_set(e, ERR_DENIED, "%s: %s is not in the group %s", shown, l->user, c->team);
     return 0;
 }
 
-#define UPDATE(table)                                                                              \
-    "UPDATE " table " SET mode = coalesce($2, mode), owner = coalesce($3, owner),"                 \
-    " team = coalesce($4, team) WHERE id = $1"
-
-static int apply(
-    struct lake *l, const struct target *t, bool is_set, const struct change *c, struct err *e)
+/* Columns: id, name, owner, mode. */
+static int collect(struct targets *t, struct db_query *q, struct err *e)
 {
-    unsigned mode = t->mode;
+    int more;
 
-    if (check_right(l, t, c, e) < 0 || (c->mode && change_mode(c->mode, t->mode, &mode, e) < 0))
-        return -1;
-    struct db_query *q = db_query(l->db, is_set ? UPDATE("fileset") : UPDATE("file"), e);
+    while ((more = db_step(q, e)) == 1) {
+        if (check_right(t, db_text(q, 1), db_text(q, 2), e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+        t->all = mem_room(t->all, t->n, &t->cap, sizeof *t->all);
+        t->all[t->n++] = (struct target){db_int(q, 0), (unsigned)db_int(q, 3)};
+    }
+    return more;
+}
+
+static int collect_tree(struct targets *t, const char *directory, struct err *e)
+{
+    AUTO_MEM char *after = path_after(directory);
+    struct db_query *q = db_query(t->l->db,
+                                  "SELECT id, path, owner, mode FROM file WHERE project = $1"
+                                  " AND path > $2 AND path < $3 AND removed = 0",
+                                  e);
+
     if (!q)
         return -1;
-    db_bind_int(q, 1, t->id);
-    if (c->mode)
-        db_bind_int(q, 2, mode);
-    else
-        db_bind_null(q, 2);
+    db_bind_int(q, 1, t->l->project);
+    db_bind_text(q, 2, directory);
+    db_bind_text(q, 3, after);
+    return collect(t, q, e);
+}
+
+static int collect_one(struct targets *t, const char *sql, int64_t id, struct err *e)
+{
+    struct db_query *q = db_query(t->l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, t->l->project);
+    db_bind_int(q, 2, id);
+    return collect(t, q, e);
+}
+
+static int find_targets(struct targets *t, const struct lake_ref *r, struct err *e)
+{
+    switch (r->kind) {
+    case LAKE_REF_FILE:
+    case LAKE_REF_PATH:
+        return collect_one(
+            t, "SELECT id, path, owner, mode FROM file WHERE project = $1 AND id = $2", r->file, e);
+    case LAKE_REF_TREE:
+        return collect_tree(t, r->path, e);
+    case LAKE_REF_SET:
+        if (strcmp(r->path, "/") != 0)
+            break;
+        t->sets = true;
+        return collect_one(
+            t, "SELECT id, '@' || name, owner, mode FROM fileset WHERE project = $1 AND id = $2",
+            r->set, e);
+    case LAKE_REF_JOB:
+        break;
+    }
+    AUTO_MEM char *text = lake_ref_text(r);
+    return err_set(e, ERR_USAGE,
+                   "%.200s: permissions are those of files, directories and whole sets", text);
+}
+
+#define UPDATE(table)                                                                              \
+    "UPDATE " table " SET mode = $2, owner = coalesce($3, owner),"                                 \
+    " team = coalesce($4, team) WHERE id = $1"
+
+static int apply(const struct targets *t, const struct target *target, struct err *e)
+{
+    const struct change *c = t->change;
+    unsigned mode = target->mode;
+
+    if (c->mode && change_mode(c->mode, target->mode, &mode, e) < 0)
+        return -1;
+    struct db_query *q = db_query(t->l->db, t->sets ? UPDATE("fileset") : UPDATE("file"), e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, target->id);
+    db_bind_int(q, 2, mode);
     db_bind_text(q, 3, c->owner);
     db_bind_text(q, 4, c->team);
     return db_run(q, e);
@@ -234,11 +225,11 @@ static int apply_all(
 {
     for (size_t i = 0; i < n; i++) {
         AUTO_CLEAR(lake_ref) struct lake_ref r = {0};
-        AUTO_CLEAR(targets) struct targets t = {0};
-        if (lake_resolve(l, refs[i], 0, &r, e) < 0 || find_targets(l, &r, &t, e) < 0)
+        AUTO_CLEAR(targets) struct targets t = {.l = l, .change = c};
+        if (lake_resolve(l, refs[i], 0, &r, e) < 0 || find_targets(&t, &r, e) < 0)
             return -1;
         for (size_t k = 0; k < t.n; k++)
-            if (apply(l, &t.all[k], t.sets, c, e) < 0)
+            if (apply(&t, &t.all[k], e) < 0)
                 return -1;
     }
     return 0;

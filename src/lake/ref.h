@@ -51,7 +51,9 @@ struct lake_entry {
 };
 
 /* Calls visit for each file of the reference, in byte order of the paths. TREE leaves out files
- * that were removed or may not be read. PATH: its latest version. JOB: ERR_USAGE. */
+ * that were removed or may not be read, SET those that may not. PATH: its latest version. JOB:
+ * ERR_USAGE. visit does not walk itself, nor begin a transaction: it stands in the middle of a
+ * query. */
 int lake_each_file(struct lake *l,
                    const struct lake_ref *r,
                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),

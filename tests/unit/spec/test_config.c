@@ -82,13 +82,17 @@ static void everything(void)
         "hosts:\n"
         "  lab: [{host: gpu1.lab, cpus: 32, memory: 256, accelerators: A100:4, price: 1.2}]\n"
         "clouds: {aws: {regions: [us-east-1, eu-west-2]}, gcp: {regions: us-central1}}\n"
-        "throughputs: table.csv\n");
+        "throughputs: table.csv\n"
+        "path_style: no\n");
 
     CHECK(c != NULL, "every key");
     if (!c)
         return;
     CHECK(config_boot_s(c, "aws") == 30 && config_boot_s(c, "gcp") == 90, "boot by cloud");
     CHECK(c->local_gbit == 25 && c->uplink_gbit == 1, "rates");
+    CHECK(same(c->endpoint, "https://minio:9000") && same(c->region, "us-east-1") &&
+              c->path_style == 0,
+          "where the store is reached");
     CHECK(config_preemptions(c, "aws") == 0.5 && config_preemptions(c, "gcp") == 0.06 &&
               config_preemptions(c, "lambda") == 0 && config_preemptions(c, "other") == 0.07,
           "preemptions over the defaults");
@@ -147,6 +151,8 @@ static void wrong(void)
         {"clouds: {aws: {zones: [a]}}\n", 1, "unknown field \"clouds.aws.zones\""},
         {"clouds: {aws: {regions: [[a]]}}\n", 1, "must be text"},
         {"store: /data\n", 1, "neither dir:PATH nor s3://"},
+        {"endpoint: minio:9000\n", 1, "not an https:// or http:// address"},
+        {"path_style: maybe\n", 1, "path_style"},
         {"throughputs: [a]\n", 1, "must be text"},
         {"store: dir:a\nstore: dir:b\n", 2, "stands twice: first on line 1"},
         {"plan: {}\n---\nplan: {}\n", 3, "a second document"},
