@@ -30,13 +30,11 @@ struct page {
 static void decode(char *text)
 {
     char *to = text;
-    unsigned byte;
 
     for (const char *c = text; *c; c++, to++) {
         *to = *c == '+' ? ' ' : *c;
-        if (*c == '%' && strspn(c + 1, "0123456789abcdefABCDEF") >= 2 &&
-            sscanf(c + 1, "%2x", &byte) == 1) {
-            *to = (char)byte;
+        if (*c == '%' && strspn(c + 1, "0123456789abcdefABCDEF") >= 2) {
+            *to = (char)strtoul((char[]){c[1], c[2], '\0'}, NULL, 16);
             c += 2;
         }
     }

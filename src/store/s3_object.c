@@ -1,5 +1,4 @@
 #include "base/mem.h"
-#include "base/number.h"
 #include "store/s3.h"
 
 #include <errno.h>
@@ -8,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PROBE 64
 static const struct sigv4_pair if_absent = {"if-none-match", "*"};
 
 bool s3_conditions_refused(struct s3 *s, const struct s3_answer *a)
@@ -20,7 +20,7 @@ bool s3_conditions_refused(struct s3 *s, const struct s3_answer *a)
 
 static int verify_earlier(struct s3 *s, const char *key, uint64_t size, struct err *e)
 {
-    uint64_t there;
+    uint64_t there = 0;
 
     if (s3_head(s, key, &there, e) < 0)
         return -1;
@@ -100,6 +100,24 @@ int s3_delete(struct s3 *s, const char *key, struct err *e)
     return -1;
 }
 
+static int create(struct s3 *s, const char *location, struct s3_answer *answer, struct err *e)
+{
+    AUTO_MEM char *body =
+        mem_printf("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+                   "<LocationConstraint>%s</LocationConstraint></CreateBucketConfiguration>",
+                   location ? location : "");
+    struct s3_call call = {
+        .operation = "write",
+        .method = "PUT",
+        .body = location ? body : NULL,
+        .body_bytes = location ? strlen(body) : 0,
+    };
+
+    if (s3_send(s, &call, answer, e) == 0 || strcmp(answer->code, "BucketAlreadyOwnedByYou") == 0)
+        return 0;
+    return -1;
+}
+
 /* Everywhere but in the oldest region a new bucket is told where it is to lie. */
 static int make_bucket(struct s3 *s, struct err *e)
 {
@@ -108,20 +126,14 @@ static int make_bucket(struct s3 *s, struct err *e)
 
     if (s3_region(s, &region, e) < 0)
         return -1;
-    AUTO_MEM char *body =
-        mem_printf("<CreateBucketConfiguration xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-                   "<LocationConstraint>%s</LocationConstraint></CreateBucketConfiguration>",
-                   region);
-    bool elsewhere = strcmp(region, "us-east-1") != 0;
-    struct s3_call call = {
-        .operation = "write",
-        .method = "PUT",
-        .body = elsewhere ? body : NULL,
-        .body_bytes = elsewhere ? strlen(body) : 0,
-    };
-    if (s3_send(s, &call, &answer, e) == 0 || strcmp(answer.code, "BucketAlreadyOwnedByYou") == 0)
-        return 0;
-    return err_wrap(e, "bucket %s does not exist and cannot be created", s->bucket);
+    int result = create(s, strcmp(region, "us-east-1") == 0 ? NULL : region, &answer, e);
+    /* Other servers have no regions, or names of their own for them. */
+    if (result < 0 && s->authority && strcmp(answer.code, "InvalidLocationConstraint") == 0) {
+        s3_answer_clear(&answer);
+        result = create(s, NULL, &answer, e);
+    }
+    return result < 0 ? err_wrap(e, "bucket %s does not exist and cannot be created", s->bucket)
+                      : 0;
 }
 
 static int put_probe(struct s3 *s, const char *key, const char *text, struct err *e)
@@ -143,20 +155,28 @@ static int put_probe(struct s3 *s, const char *key, const char *text, struct err
     return s3_send(s, &put, &answer, e);
 }
 
+static int reads_back(struct s3 *s, const char *key, const char *text, struct err *e)
+{
+    char back[PROBE] = "";
+
+    if (s3_get_range(s, key, 0, back, strlen(text), e) < 0)
+        return -1;
+    return strcmp(text, back) == 0
+               ? 0
+               : err_set(e, ERR_IO, "s3://%s/%s does not read back as it was written", s->bucket,
+                         key);
+}
+
 int s3_probe(struct store *store, struct err *e)
 {
     struct s3 *s = store->priv;
-    char key[S3_KEY], text[64], back[64] = "";
+    char key[S3_KEY], text[PROBE];
 
     snprintf(key, sizeof key, "%s%stradewind-probe-%016" PRIx64, s->prefix, *s->prefix ? "/" : "",
              store_random(store));
     snprintf(text, sizeof text, "tradewind may write here: %016" PRIx64, store_random(store));
     if (put_probe(s, key, text, e) < 0)
         return -1;
-    if (s3_get_range(s, key, 0, back, strlen(text), e) < 0)
-        return -1;
-    if (strcmp(text, back) != 0)
-        return err_set(e, ERR_IO, "s3://%s/%s does not read back as it was written", s->bucket,
-                       key);
-    return s3_delete(s, key, e);
+    int result = reads_back(s, key, text, e);
+    return s3_delete(s, key, result < 0 ? NULL : e) < 0 ? -1 : result;
 }

@@ -58,13 +58,6 @@ int s3_writer_open(struct store_writer *w, struct err *e)
     return 0;
 }
 
-static bool not_closing(void *context)
-{
-    const struct writer *me = context;
-
-    return !me->closing;
-}
-
 void s3_writer_close(struct store_writer *w)
 {
     struct writer *me = w->priv;
@@ -93,15 +86,42 @@ static int fail_again(const struct writer *me, struct err *e)
 
 /* ---- sending ---- */
 
-static int send_pack(struct writer *me, const struct pack *p, struct err *e)
+/* A pack as the body of a request. */
+struct body {
+    const struct writer *writer;
+    const struct pack *pack;
+};
+
+static bool not_closing(void *context)
+{
+    const struct body *b = context;
+
+    return !b->writer->closing;
+}
+
+/* Pulled, so that a slow one can be broken off. */
+static int pull(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
+{
+    const struct body *b = context;
+
+    if (b->writer->closing)
+        return err_set(e, ERR_RETRY, "interrupted");
+    memcpy(bytes, b->pack->bytes + offset, n);
+    return 0;
+}
+
+static int send_pack(const struct writer *me, const struct pack *p, struct err *e)
 {
     struct s3 *s = me->owner->store->priv;
     char key[S3_KEY];
+    struct body body = {me, p};
+    struct sha256_digest digest = sha256_of(p->bytes, p->len);
     struct s3_call call = {
-        .body = p->bytes,
         .body_bytes = p->len,
+        .digest = &digest,
+        .pull = pull,
         .go_on = not_closing,
-        .context = me,
+        .context = &body,
     };
 
     return s3_put_once(s, s3_key(s, me->owner->project, p->name, key), &call, e);

@@ -19,8 +19,8 @@
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 /* Keys are looked for again this long before they run out, but not more often than once in
  * LOOK_AGAIN_MS: the metadata service may still hand out the old ones. */
-#define RENEW_MS (5 * 60000)
-#define LOOK_AGAIN_MS 30000
+#define RENEW_MS INT64_C(300000)
+#define LOOK_AGAIN_MS INT64_C(30000)
 /* host, content hash, date, token, and what a call adds */
 #define HEADERS_MAX 12
 

@@ -211,7 +211,7 @@ static void write_parts(const struct upload *u, struct buf *b)
 /* The answer to an earlier try may have been lost after the object was put together. */
 static bool is_complete(const struct upload *u, const struct s3_answer *a)
 {
-    uint64_t size;
+    uint64_t size = 0;
     bool may_be = a->http.status == 412 || strcmp(a->code, "NoSuchUpload") == 0;
 
     return may_be && s3_head(u->s3, u->key, &size, NULL) == 0 && size == u->content->place.size;

@@ -208,7 +208,15 @@ static void check_bucket(void)
           "missing bucket: %s", e.text);
     CHECK(store_probe(s, &e) == 0, "the probe makes the bucket %s", e.text);
     CHECK(store_probe(s, &e) == 0, "and does not mind one that is there %s", e.text);
-    CHECK(tally(s, project).blobs == 0, "nothing is left of it");
+    CHECK(tally(s, project).blobs == 0 &&
+              !strstr(output("$AWS s3 ls --recursive s3://%s", bucket), "probe"),
+          "nothing is left of it");
+    struct store_settings far = {.url = "s3://tradewind-far",
+                                 .endpoint = getenv("S3_ENDPOINT"),
+                                 .region = "far-away-1",
+                                 .path_style = -1};
+    AUTO(store) struct store *other = store_open(&far, &e);
+    CHECK(store_probe(other, &e) == 0, "in a region that the server does not know %s", e.text);
     CHECK(store_read(s, project, &place, 0, bytes, 3, &e) < 0 && e.kind == ERR_NOTFOUND,
           "missing blob: %s", e.text);
     CHECK(store_size(s, project, place.blob, &size, &e) < 0 && e.kind == ERR_NOTFOUND,
