@@ -14,7 +14,7 @@
 void lake_trace_json(FILE *out, const struct lake_graph *g);
 void lake_trace_dot(FILE *out, const struct lake_graph *g);
 void lake_trace_text(FILE *out, const struct lake_graph *g);
-/* Older set versions to the left; ERR_USAGE above LAKE_TRACE_SVG_MAX nodes. */
+/* Older set versions to the left; ERR_USAGE above LAKE_TRACE_SVG_MAX nodes, or too many edges. */
 int lake_trace_svg(FILE *out, const struct lake_graph *g, struct err *e);
 
 #endif
