@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_list.h"
 #include "cli/lake_open.h"
+#include "cli/lake_progress.h"
 #include "cli/table.h"
 #include "lake/path.h"
 #include "lake/set.h"
@@ -165,11 +166,21 @@ static int run_create(const struct command_args *args, struct err *e)
 {
     AUTO_JSON json_t *shown = json_array();
     struct conflicts all = {.shown = shown};
+    struct lake_progress_line line;
+    struct lake_set_request request = {
+        .name = bare_name(args->operands[0]),
+        .refs = args->operands + 1,
+        .n_refs = args->n_operands - 1,
+        .conflict = add_conflict,
+        .context = &all,
+        .progress = lake_progress_begin(&line, "collecting"),
+    };
     struct lake_set set;
 
     AUTO(lake) struct lake *l = lake_open_here(e);
-    if (!l || lake_set_create(l, bare_name(args->operands[0]), args->operands + 1,
-                              args->n_operands - 1, add_conflict, &all, &set, e) < 0)
+    int made = l ? lake_set_create(l, &request, &set, e) : -1;
+    lake_progress_end(&line);
+    if (made < 0)
         return -1;
     return print_created(l, &set, &all, command_has(args, "--json"), e);
 }

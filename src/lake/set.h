@@ -20,16 +20,21 @@ struct lake_set_conflict {
     const char *kept_of, *dropped_of; /* the references, as given */
 };
 
-/* The next version of the set `name` from references of any kind but jobs. Nothing happens when one
- * of them cannot be had, or when they hold no file (ERR_USAGE). Every set version they come by
- * becomes a parent. In one transaction. */
+struct lake_set_request {
+    const char *name;
+    const char *const *refs; /* of any kind but jobs */
+    size_t n_refs;
+    void (*conflict)(void *context, const struct lake_set_conflict *c); /* NULL = nobody asks */
+    void *context;
+    struct lake_progress progress;
+};
+
+/* The next version of a set. Nothing happens when one of the references cannot be had, or when they
+ * hold no file (ERR_USAGE). Every set version they come by becomes a parent. In one transaction.
+ * Strings of *out (may be NULL) are borrowed from the request and the lake. */
 int lake_set_create(struct lake *l,
-                    const char *name,
-                    const char *const *refs,
-                    size_t n,
-                    void (*conflict)(void *context, const struct lake_set_conflict *c),
-                    void *context,
-                    struct lake_set *out, /* strings borrowed from name; may be NULL */
+                    const struct lake_set_request *request,
+                    struct lake_set *out,
                     struct err *e);
 
 /* all_versions: every version of every set, else the latest of each that is left; by name, then

@@ -7,6 +7,7 @@
 /* One reference of a creation: its files as chunks, stored ones of a set, else in memory. Encoded,
  * a million files take some 15 MB. */
 struct source {
+    struct creation *creation;
     const char *text; /* as given */
     struct lake_ref ref;
     struct set_parts parts;
@@ -16,16 +17,19 @@ struct source {
 
 struct creation {
     struct lake *l;
+    const struct lake_set_request *request;
     struct source *sources;
     size_t n;
+    uint64_t seen; /* files, for the progress */
     /* Sources with something left, as a binary heap: the lowest path first, then the earlier
      * source. */
     struct source **heap;
     size_t n_heap;
     struct source **same; /* those that stand at the lowest path */
-    void (*conflict)(void *context, const struct lake_set_conflict *c);
-    void *context;
 };
+
+/* How many files pass between two looks at whether to go on. */
+#define TOLD_EVERY 4096
 
 static void creation_clear(struct creation *c)
 {
@@ -41,15 +45,23 @@ static void creation_clear(struct creation *c)
     free(c->same);
 }
 
+static int count_file(struct creation *c, struct err *e)
+{
+    const struct lake_progress *p = &c->request->progress;
+
+    if (++c->seen % TOLD_EVERY == 0 && p->tell && !p->tell(p->context, c->seen, 0, 0, 0))
+        return err_set(e, ERR_RETRY, "interrupted");
+    return 0;
+}
+
 static int gather(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct source *s = context;
 
-    (void)e;
     set_chunk_add(&s->gathering, entry);
     if (set_chunk_ends(entry->path, s->gathering.files))
         set_parts_add(&s->parts, &s->gathering);
-    return 0;
+    return count_file(s->creation, e);
 }
 
 static int open_source(struct lake *l, struct source *s, struct err *e)
@@ -156,15 +168,19 @@ static int add_entry(struct creation *c, size_t n, struct set_builder *b, struct
             return -1;
     const struct source *winner = c->same[n - 1];
     const struct lake_entry *kept = &winner->cursor.entry;
-    for (size_t i = 0; i + 1 < n && c->conflict; i++) {
+    for (size_t i = 0; i + 1 < n && c->request->conflict; i++) {
         const struct lake_entry *dropped = &c->same[i]->cursor.entry;
         if (dropped->version != kept->version)
-            c->conflict(c->context, &(struct lake_set_conflict){.path = kept->path,
-                                                                .kept = kept->number,
-                                                                .dropped = dropped->number,
-                                                                .kept_of = winner->text,
-                                                                .dropped_of = c->same[i]->text});
+            c->request->conflict(c->request->context,
+                                 &(struct lake_set_conflict){.path = kept->path,
+                                                             .kept = kept->number,
+                                                             .dropped = dropped->number,
+                                                             .kept_of = winner->text,
+                                                             .dropped_of = c->same[i]->text});
     }
+    /* Others were counted when they were gathered. */
+    if (winner->ref.kind == LAKE_REF_SET && count_file(c, e) < 0)
+        return -1;
     if (set_builder_add(b, kept, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
@@ -192,13 +208,14 @@ static int merge(struct creation *c, struct set_builder *b, struct err *e)
 
 /* ---- the creation ---- */
 
-static int resolve_all(struct creation *c, const char *const *refs, struct err *e)
+static int resolve_all(struct creation *c, struct err *e)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct source *s = &c->sources[i];
-        s->text = refs[i];
+        s->creation = c;
+        s->text = c->request->refs[i];
         set_chunk_init(&s->gathering);
-        if (lake_resolve(c->l, refs[i], LAKE_READ, &s->ref, e) < 0)
+        if (lake_resolve(c->l, s->text, LAKE_READ, &s->ref, e) < 0)
             return -1;
     }
     for (size_t i = 0; i < c->n; i++)
@@ -219,54 +236,46 @@ static int64_t *list_parents(const struct creation *c, size_t *n_out)
     return parents;
 }
 
-static int create(struct creation *c,
-                  const char *name,
-                  const char *const *refs,
-                  struct lake_set *out,
-                  struct err *e)
+static int create(struct creation *c, struct lake_set *out, struct err *e)
 {
     int64_t made;
     size_t n_parents;
 
-    if (resolve_all(c, refs, e) < 0 || lake_made(c->l, &made, e) < 0)
+    if (resolve_all(c, e) < 0 || lake_made(c->l, &made, e) < 0)
         return -1;
-    AUTO(set_builder) struct set_builder *b = set_builder_new(c->l, name, made, e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(c->l, c->request->name, made, e);
     if (!b || merge(c, b, e) < 0)
         return -1;
     AUTO_MEM int64_t *parents = list_parents(c, &n_parents);
     struct lake_set done;
     if (set_builder_finish(b, parents, n_parents, &done, e) < 0)
         return -1;
-    done.name = name;
+    done.name = c->request->name;
     if (out)
         *out = done;
     return 0;
 }
 
 int lake_set_create(struct lake *l,
-                    const char *name,
-                    const char *const *refs,
-                    size_t n,
-                    void (*conflict)(void *context, const struct lake_set_conflict *c),
-                    void *context,
+                    const struct lake_set_request *request,
                     struct lake_set *out,
                     struct err *e)
 {
-    AUTO_CLEAR(creation)
-    struct creation c = {.l = l, .n = n, .conflict = conflict, .context = context};
+    AUTO_CLEAR(creation) struct creation c = {.l = l, .request = request, .n = request->n_refs};
 
-    if (n == 0)
-        return err_set(e, ERR_USAGE, "@%s: name at least one reference to make it from", name);
-    c.sources = mem_zero(n, sizeof *c.sources);
-    c.heap = mem_zero(n, sizeof(struct source *));
-    c.same = mem_zero(n, sizeof(struct source *));
+    if (c.n == 0)
+        return err_set(e, ERR_USAGE, "@%s: name at least one reference to make it from",
+                       request->name);
+    c.sources = mem_zero(c.n, sizeof *c.sources);
+    c.heap = mem_zero(c.n, sizeof(struct source *));
+    c.same = mem_zero(c.n, sizeof(struct source *));
     /* Begun before anything is read, so that an update made from the latest version cannot lose
      * what another one adds at the same time. */
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (create(&c, name, refs, out, e) < 0 || db_commit(l->db, e) < 0) {
+    if (create(&c, out, e) < 0 || db_commit(l->db, e) < 0) {
         db_rollback(l->db);
-        return err_wrap(e, "create set %s", name);
+        return err_wrap(e, "create set %s", request->name);
     }
     return 0;
 }

@@ -312,7 +312,8 @@ static void create(struct lake *l, const char *name, const char *ref)
 {
     struct err e = {0};
 
-    if (lake_set_create(l, name, &ref, 1, NULL, NULL, NULL, &e) < 0)
+    if (lake_set_create(l, &(struct lake_set_request){.name = name, .refs = &ref, .n_refs = 1},
+                        NULL, &e) < 0)
         CHECK(false, "create %s: %s", name, e.text);
 }
 

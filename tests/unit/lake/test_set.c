@@ -73,7 +73,9 @@ static void add_base(struct world *w)
     struct err e = {0};
 
     memcpy(v->numbers, w->latest, sizeof v->numbers);
-    if (lake_set_create(w->l, "base", (const char *const[]){"/"}, 1, NULL, NULL, NULL, &e) < 0 ||
+    const char *all = "/";
+    if (lake_set_create(w->l, &(struct lake_set_request){.name = "base", .refs = &all, .n_refs = 1},
+                        NULL, &e) < 0 ||
         lake_resolve(w->l, "@base", LAKE_READ, &v->ref, &e) < 0)
         exit(1);
 }
@@ -375,7 +377,9 @@ static void test_round(struct world *w, struct source *sources, int round)
     }
     size_t wanted = merge_sources(sources, n, w->versions[w->n_versions].numbers);
     int64_t before = scratch_number(w->l, "SELECT COUNT(*) FROM set_version");
-    int made = lake_set_create(w->l, name, refs, n, count_conflict, &conflicts, &set, &e);
+    const struct lake_set_request request = {
+        .name = name, .refs = refs, .n_refs = n, .conflict = count_conflict, .context = &conflicts};
+    int made = lake_set_create(w->l, &request, &set, &e);
     CHECK(made == (all ? 0 : -1), "round %d: made, or refused for an empty reference: %s", round,
           e.text);
     if (made == 0) {
@@ -461,7 +465,8 @@ static int64_t create(struct lake *l, const char *name, const char *const *refs,
     *e = (struct err){0};
     while (refs[n])
         n++;
-    return lake_set_create(l, name, refs, n, NULL, NULL, &set, e) < 0 ? -1 : set.number;
+    const struct lake_set_request request = {.name = name, .refs = refs, .n_refs = n};
+    return lake_set_create(l, &request, &set, e) < 0 ? -1 : set.number;
 }
 static int take_out(struct lake *l, const char *const *refs, struct err *e)
 {
@@ -571,7 +576,8 @@ static void test_refusals(void)
           "a missing reference: %s", e.text);
     CHECK(create(l, "no/name", REFS("/data/"), &e) == -1 && e.kind == ERR_USAGE, "a bad name: %s",
           e.text);
-    CHECK(lake_set_create(l, "B", NULL, 0, NULL, NULL, NULL, &e) == -1 && e.kind == ERR_USAGE,
+    CHECK(lake_set_create(l, &(struct lake_set_request){.name = "B"}, NULL, &e) == -1 &&
+              e.kind == ERR_USAGE,
           "no references: %s", e.text);
     take_out(l, REFS("/new/file", "/validation/v1", "/data/train.json", "/data/test.json"), &e);
     CHECK(create(l, "B", REFS("/"), &e) == -1 && e.kind == ERR_USAGE && strstr(e.text, "@B"),
@@ -623,6 +629,37 @@ static void test_damaged(void)
     CHECK(create(l, "B", REFS("@A", "/new/file"), &e) == -1 && e.kind == ERR_IO &&
               strstr(e.text, "@A:1"),
           "so do damaged bounds: %s", e.text);
+}
+
+static bool stop_after(void *context, uint64_t files, uint64_t bytes, uint64_t a, uint64_t b)
+{
+    (void)bytes;
+    (void)a;
+    (void)b;
+    *(uint64_t *)context = files;
+    return false;
+}
+
+static void test_interrupted(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+    uint64_t seen = 0;
+
+    /* Each differs from the others in a chunk of its own. */
+    for (size_t i = 0; i < 8; i++)
+        build_large(l, 12000 * i, SIZE_MAX);
+    const struct lake_set_request request = {.name = "B",
+                                             .refs = REFS("@large:1", "@large:2", "@large:3",
+                                                          "@large:4", "@large:5", "@large:6",
+                                                          "@large:7", "@large:8"),
+                                             .n_refs = 8,
+                                             .progress = {stop_after, &seen}};
+    CHECK(lake_set_create(l, &request, NULL, &e) == -1 && e.kind == ERR_RETRY && seen == 4096,
+          "stopped after %llu files: %s", (unsigned long long)seen, e.text);
+    CHECK(scratch_number(l, "SELECT COUNT(*) FROM fileset") == 1, "nothing came of it");
 }
 
 /* Everything that a creation writes. */
@@ -822,6 +859,7 @@ int main(void)
     test_permissions();
     test_damaged();
     test_failures();
+    test_interrupted();
     test_lists();
     test_aliases();
     test_held();
