@@ -59,11 +59,13 @@ static json_t *file_json(const struct show *s, const struct lake_file *f)
 /* "rw-rw-r--" */
 static const char *mode_text(const struct lake_file *f, char out[static 10])
 {
-    for (int class = 0; class < 3; class ++) {
-        unsigned bits = f->mode >> (6 - 3 * class);
-        out[3 * class] = bits & 4 ? 'r' : '-';
-        out[3 * class + 1] = bits & 2 ? 'w' : '-';
-        out[3 * class + 2] = f->executable && bits & 4 ? 'x' : '-';
+    char *at = out;
+
+    for (unsigned shift = 6; at < out + 9; shift -= 3) {
+        unsigned bits = f->mode >> shift;
+        *at++ = bits & 4 ? 'r' : '-';
+        *at++ = bits & 2 ? 'w' : '-';
+        *at++ = f->executable && bits & 4 ? 'x' : '-';
     }
     out[9] = 0;
     return out;
@@ -85,7 +87,7 @@ static void print_text(const struct show *s, const char *text, size_t columns)
 {
     AUTO_CLEAR(buf) struct buf b = {0};
 
-    buf_init(&b, 4 * (LAKE_PATH_MAX + 1));
+    buf_init(&b, 4 * (size_t)(LAKE_PATH_MAX + 1));
     text_put(&b, text, columns ? columns : LAKE_PATH_MAX, s->look.utf8);
     size_t width = text_width(buf_str(&b));
     printf("%s%*s", buf_str(&b), columns > width ? (int)(columns - width) : 0, "");

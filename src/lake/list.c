@@ -2,6 +2,7 @@
 #include "lake/files.h"
 #include "lake/internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef int visit_file(void *context, const struct lake_file *file, struct err *e);

@@ -171,8 +171,8 @@ static int write_row(struct lake *l,
 
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
 {
-    bool present;
-    int64_t blob;
+    bool present = false;
+    int64_t blob = 0;
     char text[SHA256_HEX];
     int found = find_row(l, &c->digest, id_out, &present, e);
 

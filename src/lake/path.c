@@ -176,9 +176,9 @@ char *lake_path_escape(const char *path)
     return out;
 }
 
-char *path_after(const char *path)
+char *path_after(const char *directory)
 {
-    char *out = mem_dup(path);
+    char *out = mem_dup(directory);
     size_t len = strlen(out);
 
     /* '0' follows '/' in ASCII: everything below "dir/" sorts before "dir0". */
