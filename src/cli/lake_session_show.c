@@ -134,6 +134,17 @@ static int show_file(void *context, const struct lake_session_file *f, struct er
     return 0;
 }
 
+/* Before anything is printed: can there be URLs at all? */
+static int try_url(void *context, const struct lake_session_file *f, struct err *e)
+{
+    struct show *show = context;
+    AUTO_CLEAR(store_url) struct store_url url = {0};
+
+    if (f->arrived || show->n++)
+        return 0;
+    return lake_session_url(show->l, show->id, f->path, URL_S, &url, e);
+}
+
 static void end_table(const struct show *show)
 {
     const struct text_look look = text_look_for(stdout);
@@ -160,6 +171,9 @@ int lake_session_show(struct lake *l,
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
     struct show show = {.l = l, .how = how, .table = table, .id = id};
 
+    if (how->urls && lake_session_files(l, id, try_url, &show, e) < 0)
+        return -1;
+    show.n = 0;
     if (lake_session_list(l, id, head, &show, e) < 0 ||
         lake_session_files(l, id, show_file, &show, e) < 0)
         return -1;

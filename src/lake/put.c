@@ -235,6 +235,7 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
         return -1;
     if (!hopeless)
         (void)upload_save(u, &ignored);
+    upload_drop_spares(u);
     if (hopeless || (!u->session.resumed && u->next_seq == 0)) {
         if (db_begin(p->l->db, &ignored) == 0 &&
             (session_row_remove(p->l, u->session.id, &ignored) < 0 ||
@@ -262,7 +263,7 @@ static void remember_stamps(struct put *p, struct upload *u)
 
 static int store_and_commit(struct put *p, struct upload *u, struct err *e)
 {
-    if (upload_all(u, e) < 0)
+    if (upload_resume(u, e) < 0 || upload_all(u, e) < 0)
         return leave(p, u, false, e);
     p->summary->session = u->session.id;
     p->summary->resumed = u->session.resumed;

@@ -215,24 +215,45 @@ void session_hold_clear(struct session_hold *h)
     *h = (struct session_hold){0};
 }
 
-/* In a transaction, so that no two runs take the same one. */
-static int find_left(struct lake *l, const char *put, struct session_hold *h, struct err *e)
+/* Sessions that runs of the same put began. */
+static struct db_query *query_left(struct lake *l, const char *put, struct err *e)
 {
     struct db_query *q = db_query(l->db,
                                   "SELECT id FROM session WHERE project = $1 AND state = $2"
                                   " AND creator = $3 AND put = $4 AND expires >= $5"
                                   " ORDER BY id DESC LIMIT $6",
                                   e);
-    int row;
 
     if (!q)
-        return -1;
+        return NULL;
     db_bind_int(q, 1, l->project);
     db_bind_int(q, 2, LAKE_SESSION_PENDING);
     db_bind_text(q, 3, l->user);
     db_bind_text(q, 4, put);
     db_bind_int(q, 5, lake_now_ms(l));
     db_bind_int(q, 6, PENDING_MAX);
+    return q;
+}
+
+int session_hold_left(struct lake *l, const char *put, struct err *e)
+{
+    struct db_query *q = query_left(l, put, e);
+
+    if (!q)
+        return -1;
+    int row = db_step(q, e);
+    db_reset(q);
+    return row;
+}
+
+/* In a transaction, so that no two runs take the same one. */
+static int find_left(struct lake *l, const char *put, struct session_hold *h, struct err *e)
+{
+    struct db_query *q = query_left(l, put, e);
+    int row;
+
+    if (!q)
+        return -1;
     while ((row = db_step(q, e)) > 0) {
         int64_t id = db_int(q, 0);
         if (!try_lock(h->lock, id))

@@ -57,6 +57,8 @@ struct session_hold {
 /* The session an interrupted run of the same put left, or a new one. Commits. */
 int session_hold_take(
     struct lake *l, const char *put, const char *request, struct session_hold *out, struct err *e);
+/* Whether a run of the same put began one that is not over: 1, 0, -1. */
+int session_hold_left(struct lake *l, const char *put, struct err *e);
 void session_hold_clear(struct session_hold *h);
 
 #endif

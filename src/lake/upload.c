@@ -229,16 +229,29 @@ static int read_next_seq(struct upload *u, struct err *e)
     return row < 0 ? -1 : 0;
 }
 
+static int take_session(struct upload *u, struct err *e)
+{
+    if (u->session.id)
+        return 0;
+    if (session_hold_take(u->l, u->put, u->request, &u->session, e) < 0)
+        return -1;
+    return u->session.resumed ? read_next_seq(u, e) : 0;
+}
+
+int upload_resume(struct upload *u, struct err *e)
+{
+    int left = session_hold_left(u->l, u->put, e);
+
+    return left > 0 ? take_session(u, e) : left;
+}
+
 /* Intent first: whoever cleans up must know whose the content is before it is there. */
 static int begin_storing(struct upload *u, struct err *e)
 {
     if (u->writer)
         return 0;
     u->store = lake_store(u->l, e);
-    if (!u->store)
-        return -1;
-    if (!u->session.id && (session_hold_take(u->l, u->put, u->request, &u->session, e) < 0 ||
-                           (u->session.resumed && read_next_seq(u, e) < 0)))
+    if (!u->store || take_session(u, e) < 0)
         return -1;
     u->writer = store_writer_new(u->store, u->l->area, u->session.id, e);
     return u->writer ? 0 : -1;

@@ -51,6 +51,8 @@ struct upload {
 void upload_init(struct upload *u, struct lake *l, struct source_list *list);
 void upload_clear(struct upload *u);
 
+/* Goes on with the session that an interrupted run of the same put left, if there is one. */
+int upload_resume(struct upload *u, struct err *e);
 /* Reads every file without an object; the last batch is stored but not recorded. ERR_RETRY
  * "interrupted" when the progress says so. */
 int upload_all(struct upload *u, struct err *e);
