@@ -16,7 +16,6 @@ struct race {
     struct find_question *q;
     const struct find_scope *scope;
     struct find_source sources[FIND_CONDITIONS_MAX + 2];
-    uint64_t counts[FIND_CONDITIONS_MAX + 2];
     size_t n;
     struct find_source in_order;
 };
@@ -49,18 +48,23 @@ static void enter_sources(struct race *r)
 {
     struct find_question *q = r->q;
 
-    for (size_t i = 0; i < q->n; i++) {
-        q->terms[i].count = 0;
-        if (!find_source_usable(r->scope, &q->terms[i]))
-            continue;
-        r->sources[r->n++].term = &q->terms[i];
-        if (find_source_in_order(q, &q->terms[i]))
-            r->in_order.term = &q->terms[i];
+    for (size_t i = 0; i < q->n; i++)
+        q->terms[i].count = UINT64_MAX;
+    /* Single values first: when they end early, the others need not be counted further. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < q->n; i++) {
+            struct find_term *t = &q->terms[i];
+            if (find_is_equality(t->condition) == pass || !find_source_usable(r->scope, t))
+                continue;
+            r->sources[r->n++].term = t;
+            if (find_source_in_order(q, t))
+                r->in_order.term = t;
+        }
     }
     r->sources[r->n++].term = NULL;
 }
 
-/* Counts every source; *best_out is the smallest of those that ended, NULL when none did. */
+/* Counts every source as far as it may be the smallest; *best_out is it, NULL when none ended. */
 static int run_round(struct race *r,
                      uint64_t most,
                      const struct find_source **best_out,
@@ -70,12 +74,14 @@ static int run_round(struct race *r,
 
     *best_out = NULL;
     for (size_t i = 0; i < r->n; i++) {
-        if (find_count(r->q, r->scope, &r->sources[i], most, &r->counts[i], e) < 0)
+        uint64_t count;
+        if (find_count(r->q, r->scope, &r->sources[i], least, &count, e) < 0)
             return -1;
+        bool ended = count < least;
         if (r->sources[i].term)
-            r->q->terms[r->sources[i].term - r->q->terms].count = r->counts[i];
-        if (r->counts[i] < least) {
-            least = r->counts[i];
+            r->q->terms[r->sources[i].term - r->q->terms].count = ended ? count : UINT64_MAX;
+        if (ended) {
+            least = count;
             *best_out = &r->sources[i];
         }
     }

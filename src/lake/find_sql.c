@@ -335,10 +335,12 @@ static void put_meta_source(struct sql *s,
                             const struct find_scope *scope,
                             const struct find_term *t)
 {
-    buf_puts(&s->text, "SELECT m.item AS item FROM meta m WHERE ");
+    buf_puts(&s->text, " FROM meta m WHERE ");
     put_project(s, "m", q);
     put_key(s, "m", scope, t->key);
-    put_meta_test(s, "m", t->condition);
+    /* Rows with the very value that is not wanted would have to be passed one by one. */
+    if (t->condition->op != FIND_OUTSIDE)
+        put_meta_test(s, "m", t->condition);
 }
 
 /* shallow: rows of the index itself, not yet the things they lead to. */
@@ -352,7 +354,7 @@ static void put_builtin_source(struct sql *s,
     char alias[2] = {table->letter, 0};
     bool far = table->link && !shallow;
 
-    buf_printf(&s->text, "SELECT %s AS item FROM %s", shallow ? "1" : scope->id, table->name);
+    buf_printf(&s->text, " FROM %s", table->name);
     if (far)
         buf_printf(&s->text, " CROSS JOIN %s", scope->tables[0].name);
     buf_puts(&s->text, " WHERE ");
@@ -368,6 +370,7 @@ static bool is_meta_source(const struct find_source *source)
     return source->term && source->term->condition->builtin == META_NONE;
 }
 
+/* FROM and WHERE of it. */
 static void put_source(struct sql *s,
                        const struct find_question *q,
                        const struct find_scope *scope,
@@ -407,26 +410,53 @@ static struct db_query *prepare(const struct find_question *q, const struct sql 
     return query;
 }
 
+/* First column of the query's only row; 0 when there is none. */
+static int read_number(const struct find_question *q,
+                       const struct sql *s,
+                       uint64_t *out,
+                       struct err *e)
+{
+    struct db_query *query = prepare(q, s, e);
+    int got = query ? db_step(query, e) : -1;
+
+    if (got < 0)
+        return -1;
+    *out = got ? (uint64_t)db_int(query, 0) : 0;
+    db_reset(query);
+    return 0;
+}
+
+/* Whether the source has at least n rows: skipping is twice as fast as counting up to a limit. */
+static int has_rows(const struct find_question *q,
+                    const struct find_scope *scope,
+                    const struct find_source *source,
+                    bool shallow,
+                    uint64_t n,
+                    struct err *e)
+{
+    AUTO_CLEAR(sql) struct sql s = {.n = 0};
+    uint64_t there;
+
+    buf_init(&s.text, SQL_MAX);
+    buf_puts(&s.text, "SELECT 1");
+    put_source(&s, q, scope, source, shallow);
+    buf_puts(&s.text, " LIMIT 1 OFFSET ");
+    put_whole(&s, (int64_t)n - 1);
+    return read_number(q, &s, &there, e) < 0 ? -1 : there != 0;
+}
+
 static int count_rows(const struct find_question *q,
                       const struct find_scope *scope,
                       const struct find_source *source,
-                      bool shallow,
-                      uint64_t *io_most,
+                      uint64_t *out,
                       struct err *e)
 {
     AUTO_CLEAR(sql) struct sql s = {.n = 0};
 
     buf_init(&s.text, SQL_MAX);
-    buf_puts(&s.text, "SELECT count(*) FROM (");
-    put_source(&s, q, scope, source, shallow);
-    put_limit(&s, *io_most);
-    buf_puts(&s.text, ") c");
-    struct db_query *query = prepare(q, &s, e);
-    if (!query || db_step(query, e) != 1)
-        return -1;
-    *io_most = (uint64_t)db_int(query, 0);
-    db_reset(query);
-    return 0;
+    buf_puts(&s.text, "SELECT count(*)");
+    put_source(&s, q, scope, source, false);
+    return read_number(q, &s, out, e);
 }
 
 int find_count(const struct find_question *q,
@@ -436,17 +466,17 @@ int find_count(const struct find_question *q,
                uint64_t *out,
                struct err *e)
 {
-    uint64_t rows = most;
+    int more = 0;
 
     *out = most;
     /* Many rows of an index may lead to few things: somebody's million puts and one set. */
-    if (!is_meta_source(source) && source_table(s, source->term)->link) {
-        if (count_rows(q, s, source, true, &rows, e) < 0)
-            return -1;
-        if (rows >= most)
-            return 0;
-    }
-    return count_rows(q, s, source, false, out, e);
+    if (!is_meta_source(source) && source_table(s, source->term)->link)
+        more = has_rows(q, s, source, true, most, e);
+    if (more == 0)
+        more = has_rows(q, s, source, false, most, e);
+    if (more != 0)
+        return more < 0 ? -1 : 0;
+    return count_rows(q, s, source, out, e);
 }
 
 /* ---- answers ---- */
@@ -474,6 +504,14 @@ static const char *alias_of(size_t i, char out[static 24])
     return out;
 }
 
+/* Ended counts first, then single values: they are tested within few pages of their index. */
+static bool comes_before(const struct find_term *a, const struct find_term *b)
+{
+    if (a->count != b->count)
+        return a->count < b->count;
+    return find_is_equality(a->condition) && !find_is_equality(b->condition);
+}
+
 /* Rows of the source's own key are where the query begins: no need to look them up. */
 static bool begins_with(const struct draft *d, size_t i)
 {
@@ -488,7 +526,7 @@ static void choose_order(struct draft *d)
         if (t->condition->builtin != META_NONE || t->condition->op == FIND_MISSING ||
             begins_with(d, i))
             continue;
-        for (; at > 0 && d->q->terms[d->order[at - 1]].count > t->count; at--)
+        for (; at > 0 && comes_before(t, &d->q->terms[d->order[at - 1]]); at--)
             d->order[at] = d->order[at - 1];
         d->order[at] = i;
         d->n_order++;
@@ -539,7 +577,7 @@ static void put_tables(struct draft *d)
 
     buf_puts(text, " FROM ");
     if (d->candidates) {
-        buf_puts(text, "(");
+        buf_printf(text, "(SELECT %s AS item", is_meta_source(d->source) ? "m.item" : d->scope->id);
         put_source(&d->sql, d->q, d->scope, d->source, false);
         put_order(&d->sql, d->q, d->scope, "m",
                   is_meta_source(d->source) ? "m.item" : d->scope->id);
@@ -589,6 +627,19 @@ static void put_missing(struct draft *d, const struct find_term *t)
     buf_puts(&d->sql.text, ")");
 }
 
+/* A single value is best looked up in its index, where the rows of that value lie close together:
+ * the table's own order would lead to another page for each thing. Equality of item would make the
+ * primary key complete, and SQLite prefers that to all indexes. */
+static void put_item(struct draft *d, const char *alias, const struct find_condition *c)
+{
+    if (!find_is_equality(c)) {
+        buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+        return;
+    }
+    buf_printf(&d->sql.text, " AND %s.item BETWEEN %s AND %s AND ", alias, d->item, d->item);
+    put_project(&d->sql, alias, d->q);
+}
+
 static void put_conditions(struct draft *d)
 {
     char alias[24];
@@ -596,7 +647,7 @@ static void put_conditions(struct draft *d)
     for (size_t i = 0; i < d->n_order; i++) {
         const struct find_term *t = &d->q->terms[d->order[i]];
         alias_of(d->order[i], alias);
-        buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+        put_item(d, alias, t->condition);
         put_key(&d->sql, alias, d->scope, t->key);
         put_meta_test(&d->sql, alias, t->condition);
     }
@@ -646,6 +697,9 @@ struct db_query *find_query(const struct find_question *q,
     put_conditions(&d);
     put_links(&d);
     put_order(&d.sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
+    /* Or SQLite may walk the whole table in that order, so as not to sort a few rows. */
+    if (source->term && !find_source_in_order(q, source->term))
+        buf_puts(&d.sql.text, " + 0");
     put_limit(&d.sql, limit);
     return prepare(q, &d.sql, e);
 }

@@ -10,7 +10,7 @@
 struct find_term {
     const struct find_condition *condition;
     int64_t key;    /* id in meta_key; users' keys alone */
-    uint64_t count; /* things it holds for, as far as they were counted */
+    uint64_t count; /* things it holds for, when they were counted; else UINT64_MAX */
 };
 
 /* One question, in one order: by id, or by sort and then by id. */
