@@ -387,8 +387,8 @@ static int set_value(struct parser *p, struct find_condition *c, enum operation 
 /* Words of other languages would be taken for keys. */
 static int check_bare_key(const struct parser *p, const char *begin, const char *key, struct err *e)
 {
-    if (strcasecmp(key, "or") == 0 || strcasecmp(key, "not") == 0)
-        return FAIL(p, begin, e, "only AND joins conditions; !key and key!=value deny one");
+    if (strcasecmp(key, "and") == 0 || strcasecmp(key, "or") == 0 || strcasecmp(key, "not") == 0)
+        return FAIL(p, begin, e, "one AND joins two conditions; !key and key!=value deny one");
     return 0;
 }
 
