@@ -36,12 +36,11 @@ static unsigned read_count(const char **p)
     return n;
 }
 
-/* Copies that the repeat at *p makes, which moves past it; 0 = there is no repeat. */
+/* Copies that the repeat at *p makes, which moves past it; 0 = there is no repeat. '*' and '?' copy
+ * nothing, but the ways through nested ones double with each. */
 static unsigned repeat(const char **p)
 {
-    if (**p == '*' || **p == '?')
-        return (*p)++, 1;
-    if (**p == '+')
+    if (**p == '*' || **p == '?' || **p == '+')
         return (*p)++, 2;
     if (**p != '{')
         return 0;
@@ -54,7 +53,8 @@ static unsigned repeat(const char **p)
     if (*q != '}')
         return 0; /* no repeat, or no regular expression: the library will tell */
     *p = q + 1;
-    return most > least ? most : least ? least : 1;
+    most = most > least ? most : least;
+    return most > 2 ? most : 2;
 }
 
 /* Pieces the pattern has once its repeats are written out; more than PIECES_MAX = too many. */

@@ -161,6 +161,7 @@ static void test_mistakes(void)
         {"k~(a)\\1", "not supported"},
         {"k=\xff", "no clean UTF-8"},
         {"k~((a{99}){99}){99}", "repeats too much"},
+        {"k~^k********************************************************************4", "repeats"},
         {"k~(((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "repeats too much"},
     };
 
