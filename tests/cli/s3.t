@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The S3 driver against a real server, with awscli and curl as foreign clients, and through a proxy
-# that spoils requests. The checks are test_s3_server's; this brings the servers.
+# S3 against a real server, with awscli and curl as foreign clients, and through a proxy that spoils
+# requests: first the driver alone (test_s3_server, to which this brings the servers), then commands.
 . "$(dirname "$0")/tap.sh"
 
 servers=$root/tests/servers
@@ -29,5 +29,91 @@ export AWS_EC2_METADATA_DISABLED=true AWS_REQUEST_CHECKSUM_CALCULATION=when_requ
 export AWS="aws --endpoint-url $S3_ENDPOINT"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY AWS_PROFILE AWS_SESSION_TOKEN
 
-# Its lines are ours.
-"$program"
+# ---- the driver; its lines are ours ----
+"$program" >lines
+status=$?
+grep -v '^1\.\.' lines
+tests=$(grep -cE '^(not )?ok ' lines)
+failures=$(grep -c '^not ok ' lines)
+is $status 0 "the driver's checks end well"
+
+# ---- commands ----
+fault() {
+    curl -s "$PROXY_ENDPOINT/_fault?$1"
+}
+uploads() {
+    $AWS s3api list-multipart-uploads --bucket cli-lake | grep -c UploadId
+}
+store=s3://cli-lake/team/x
+no_keys="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+refused="bucket cli-lake refuses the access keys: 403 SignatureDoesNotMatch"
+HOME=$scratch AWS_ACCESS_KEY_ID='' AWS_SECRET_ACCESS_KEY='' \
+    fails 4 "$no_keys" init --store $store --endpoint "$PROXY_ENDPOINT"
+AWS_SECRET_ACCESS_KEY=wrongSecret \
+    fails 4 "$refused" init --store $store --endpoint "$PROXY_ENDPOINT"
+lacks "$err" wrongSecret "the secret is not shown"
+fails 2 "a bucket's name has" init --store s3://Bad_Name --endpoint "$PROXY_ENDPOINT"
+fails 2 "only host and port" init --store $store --endpoint "$PROXY_ENDPOINT/path"
+run init --store $store --endpoint "$PROXY_ENDPOINT"
+is "$code" 0 "init makes the bucket"
+
+mkdir -p data/sub
+echo a >data/a
+echo b >data/sub/b
+head -c 40000000 /dev/urandom >data/large
+fault "kind=busy&count=4"
+run put data /in/
+is "$code" 0 "put through a short storm"
+keys=$($AWS s3api list-objects-v2 --bucket cli-lake --query 'Contents[].Key' --output text)
+is "$(tr '\t' '\n' <<<"$keys" | grep -c '^team/x/.*/large/')" 1 "a large object"
+is "$(tr '\t' '\n' <<<"$keys" | grep -c '^team/x/.*/packs/')" 1 "and a pack for the small"
+fault "kind=cut-out&count=2&method=GET"
+run get /in/ out
+is "$code" 0 "get through cut connections"
+check "brings it all back" diff -r data out/in/data
+
+fault "kind=flip&method=GET"
+fails 7 "is damaged" get /in/data/large damaged
+check "and writes no file" test ! -e damaged/in/data/large
+fault kind=none
+
+# A file that arrives from elsewhere, by its URL alone
+run session begin /up/x.txt --urls --json
+session=$(json 'd["session"]' <<<"$out")
+url=$(json 'd["files"][0]["url"]' <<<"$out")
+header=$(json 'd["files"][0]["header"]' <<<"$out")
+echo "sent by curl" >x.txt
+answer=$(curl -s -o answer -w '%{http_code}' -H "$header" -T x.txt "$url")
+is "$answer" 200 "curl sends to the URL of a session"
+run session finish "$session"
+is "$code" 0 "which finishes"
+is "$("$TRADEWIND" cat /up/x.txt)" "sent by curl" "and the file is there"
+
+# Killed in the middle of an upload
+head -c 40000000 /dev/urandom >big
+fault "kind=slow&value=30&method=PUT"
+curl -s "$PROXY_ENDPOINT/_log" >/dev/null
+"$TRADEWIND" put big /k/ 2>killed &
+put=$!
+for ((i = 0; i < 100; i++)); do
+    curl -s "$PROXY_ENDPOINT/_log" | grep -q "POST 200" && break
+    sleep .05
+done
+kill -9 $put
+wait $put 2>/dev/null
+fault kind=none
+is "$(uploads)" 1 "an upload is left behind"
+session=$("$TRADEWIND" session status --json | json 'd[0]["session"]')
+"$TRADEWIND" session abort "$session" >/dev/null
+"$TRADEWIND" gc --yes --keep-latest >/dev/null
+is "$(uploads)" 0 "gc clears it away"
+run fsck
+is "$code" 0 "and all is well"
+contains "$out" "no problems" "says fsck"
+
+large=$(tr '\t' '\n' <<<"$keys" | grep /large/)
+$AWS s3api delete-object --bucket cli-lake --key "$large"
+run fsck
+is "$code" 7 "an object that somebody deleted"
+contains "$out" "/in/data/large#1" "is named by its file"
+done_testing
