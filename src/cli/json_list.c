@@ -1,5 +1,8 @@
 #include "cli/json_list.h"
 
+#include "base/auto.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -13,10 +16,26 @@ void json_list_begin(struct json_list *list, FILE *out)
     *list = (struct json_list){.out = out};
 }
 
+int json_list_begin_within(
+    struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e)
+{
+    static const char end[] = "\n}";
+    AUTO_MEM char *text = json_dumps(head, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+
+    assert(json_object_size(head) > 0);
+    *list = (struct json_list){.out = out, .within = true};
+    errno = 0;
+    if (!text)
+        return failed(e);
+    text[strlen(text) - strlen(end)] = 0;
+    return fprintf(out, "%s,\n  \"%s\": ", text, key) < 0 ? failed(e) : 0;
+}
+
 int json_list_add(struct json_list *list, json_t *item, struct err *e)
 {
     errno = 0;
     fputs(list->begun ? ",\n  " : "[\n  ", list->out);
+    fputs(list->within ? "  " : "", list->out);
     list->begun = true;
     int result = json_dumpf(item, list->out, JSON_REAL_PRECISION(15));
     json_decref(item);
@@ -25,6 +44,8 @@ int json_list_add(struct json_list *list, json_t *item, struct err *e)
 
 int json_list_end(struct json_list *list, struct err *e)
 {
+    const char *end = !list->begun ? "[]" : list->within ? "\n  ]" : "\n]";
+
     errno = 0;
-    return fputs(list->begun ? "\n]\n" : "[]\n", list->out) == EOF ? failed(e) : 0;
+    return fprintf(list->out, "%s\n%s", end, list->within ? "}\n" : "") < 0 ? failed(e) : 0;
 }

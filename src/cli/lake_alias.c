@@ -86,10 +86,12 @@ static int run_alias(const struct command_args *args, struct err *e)
         return args->n_operands == 0 ? list(l, json, e) : give(l, args->operands, json, e);
     if (lake_alias_remove(l, removed, e) < 0)
         return -1;
-    if (json)
-        printf("{\"removed\": \"%s\"}\n", removed); /* names need no escapes */
-    else
-        printf("%s is gone; the set version it meant stays\n", removed);
+    if (json) {
+        AUTO_JSON json_t *root = json_object();
+        json_object_set_new(root, "removed", json_text(removed));
+        return json_write(stdout, root, e);
+    }
+    printf("%s is gone; the set version it meant stays\n", removed);
     return 0;
 }
 

@@ -1,22 +1,36 @@
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/json_list.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
 #include "cli/text.h"
 #include "lake/clean.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Versions a person is shown; --json lists all. */
 #define SHOWN_MAX 20
 
 /* ---- gc ---- */
 
+/* More than any lake gives up at once: some ten million versions. */
+#define GOING_MAX_BYTES ((size_t)1 << 30)
+
+/* The versions that go, each its size and its reference: a JSON object for each of a million would
+ * fill the memory. */
 struct going {
-    json_t *files;
+    bool all; /* else only as many as are shown */
+    struct buf list;
     size_t n;
 };
+
+static void going_clear(struct going *g)
+{
+    buf_clear(&g->list);
+}
 
 /* Called within the lake's transaction: nothing is printed here, where a slow reader would keep
  * other writers waiting. */
@@ -24,45 +38,74 @@ static int note_version(void *context, const char *ref, uint64_t size, struct er
 {
     struct going *g = context;
 
-    (void)e;
-    g->n++;
-    json_array_append_new(
-        g->files, json_pack("{s:o, s:I}", "ref", json_text(ref), "size_bytes", (json_int_t)size));
+    if (g->n++ >= SHOWN_MAX && !g->all)
+        return 0;
+    buf_add(&g->list, &size, sizeof size);
+    if (buf_add(&g->list, ref, strlen(ref) + 1) < 0)
+        return err_set(e, ERR_USAGE, "too many versions to list as JSON; gc without --json works");
     return 0;
 }
 
-static json_t *gc_json(const struct lake_gc_summary *s, bool removed, json_t *files)
+/* The version that begins at *at, which moves on; NULL at the end. */
+static const char *next_version(const struct going *g, size_t *at, uint64_t *size_out)
 {
-    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "removed",
+    if (*at >= g->list.len)
+        return NULL;
+    memcpy(size_out, g->list.data + *at, sizeof *size_out);
+    const char *ref = g->list.data + *at + sizeof *size_out;
+    *at += sizeof *size_out + strlen(ref) + 1;
+    return ref;
+}
+
+static json_t *gc_json(const struct lake_gc_summary *s, bool removed)
+{
+    return json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "removed",
                      removed, "versions", (json_int_t)s->versions, "latest_versions",
                      (json_int_t)s->latest_versions, "objects", (json_int_t)s->objects,
                      "size_bytes", (json_int_t)s->bytes, "blobs", (json_int_t)s->blobs,
                      "blob_bytes", (json_int_t)s->blob_bytes, "rewritten_bytes",
                      (json_int_t)s->rewritten_bytes, "leftovers", (json_int_t)s->leftovers,
                      "leftover_bytes", (json_int_t)s->leftover_bytes, "sessions_expired",
-                     (json_int_t)s->sessions_expired, "busy", (json_int_t)s->busy, "files", files);
+                     (json_int_t)s->sessions_expired, "busy", (json_int_t)s->busy);
 }
 
-static void print_versions(const struct lake_gc_summary *s, bool removed, const json_t *files)
+static int print_gc_json(const struct lake_gc_summary *s,
+                         bool removed,
+                         const struct going *going,
+                         struct err *e)
+{
+    AUTO_JSON json_t *head = gc_json(s, removed);
+    struct json_list list;
+    const char *ref;
+    uint64_t size;
+    size_t at = 0;
+
+    if (json_list_begin_within(&list, stdout, head, "files", e) < 0)
+        return -1;
+    while ((ref = next_version(going, &at, &size))) {
+        json_t *item = json_object();
+        json_object_set_new(item, "ref", json_text(ref));
+        json_object_set_new(item, "size_bytes", json_integer((json_int_t)size));
+        if (json_list_add(&list, item, e) < 0)
+            return -1;
+    }
+    return json_list_end(&list, e);
+}
+
+static void print_versions(const struct lake_gc_summary *s, bool removed, const struct going *going)
 {
     char count[32], bytes[32];
-    size_t i;
-    const json_t *file;
+    const char *ref;
+    uint64_t size;
+    size_t at = 0;
 
     printf("%s the content of %s file %s in no set, job or pin, %s\n",
            removed ? "Removed" : "Would remove", text_count((size_t)s->versions, count),
            s->versions == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
-    json_array_foreach(files, i, file)
-    {
-        if (i == SHOWN_MAX) {
-            printf("  and %s more (--json lists all)\n",
-                   text_count(json_array_size(files) - i, count));
-            break;
-        }
-        printf(
-            "  %s  %s\n", json_string_value(json_object_get(file, "ref")),
-            text_bytes((uint64_t)json_integer_value(json_object_get(file, "size_bytes")), bytes));
-    }
+    while ((ref = next_version(going, &at, &size)))
+        printf("  %s  %s\n", ref, text_bytes(size, bytes));
+    if (going->n > SHOWN_MAX)
+        printf("  and %s more (--json lists all)\n", text_count(going->n - SHOWN_MAX, count));
     if (s->latest_versions)
         printf("%s of them %s the newest of a listed file: `tradewind pin`, a set or --keep-latest "
                "keeps such.\n",
@@ -70,12 +113,12 @@ static void print_versions(const struct lake_gc_summary *s, bool removed, const 
                s->latest_versions == 1 ? "is" : "are");
 }
 
-static void print_gc(const struct lake_gc_summary *s, bool removed, const json_t *files)
+static void print_gc(const struct lake_gc_summary *s, bool removed, const struct going *going)
 {
     char count[32], bytes[32];
 
     if (s->versions || s->objects)
-        print_versions(s, removed, files);
+        print_versions(s, removed, going);
     if (s->leftovers)
         printf("%s %s of interrupted writers, %s\n", text_count((size_t)s->leftovers, count),
                s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
@@ -93,25 +136,23 @@ static int run_gc(const struct command_args *args, struct err *e)
 {
     struct lake_gc_options options = {.remove = command_has(args, "--yes"),
                                       .keep_latest = command_has(args, "--keep-latest")};
-    AUTO_JSON json_t *files = json_array();
-    struct going going = {.files = files};
+    AUTO_CLEAR(going) struct going going = {.all = command_has(args, "--json")};
     struct lake_gc_summary summary;
     struct lake_progress_line line;
     AUTO(lake) struct lake *l = lake_open_here(e);
 
     if (!l)
         return -1;
+    buf_init(&going.list, GOING_MAX_BYTES);
     options.progress = lake_progress_begin(&line, "removing");
     int result = lake_gc(l, &options, note_version, &going, &summary, e);
     lake_progress_end(&line);
     if (result < 0)
         return -1;
-    if (!command_has(args, "--json")) {
-        print_gc(&summary, options.remove, files);
-        return 0;
-    }
-    AUTO_JSON json_t *root = gc_json(&summary, options.remove, files);
-    return json_write(stdout, root, e);
+    if (command_has(args, "--json"))
+        return print_gc_json(&summary, options.remove, &going, e);
+    print_gc(&summary, options.remove, &going);
+    return 0;
 }
 
 static const struct command_option gc_options[] = {

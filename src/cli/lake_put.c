@@ -20,16 +20,6 @@ json_t *lake_put_file_json(const struct lake_put_file *file)
                      sha256_text(&file->digest, hex), "unchanged", (int)file->unchanged);
 }
 
-static int show_json(const struct lake_put_file *file, bool first, struct err *e)
-{
-    AUTO_JSON json_t *element = lake_put_file_json(file);
-
-    fputs(first ? "[\n  " : ",\n  ", stdout);
-    if (!element || json_dumpf(element, stdout, 0) < 0)
-        return err_set(e, ERR_IO, "write the answer as JSON: %s", file->path);
-    return 0;
-}
-
 static void show_line(const struct lake_put_file *file, const struct text_look *look)
 {
     char size[32];
@@ -49,8 +39,10 @@ int lake_put_show(void *context, const struct lake_put_file *file, struct err *e
 
     if (n == 0 && show->line)
         lake_progress_end(show->line);
+    if (show->json && n == 0)
+        json_list_begin(&show->list, stdout);
     if (show->json)
-        return show_json(file, n == 0, e);
+        return json_list_add(&show->list, lake_put_file_json(file), e);
     if (n < LAKE_PUT_LINES)
         show_line(file, &show->look);
     return 0;
@@ -63,16 +55,17 @@ static void count(char out[static 64], uint64_t n, const char *what)
     snprintf(out, 64, "%s %s%s", text_count((size_t)n, number), what, n == 1 ? "" : "s");
 }
 
-void lake_put_end(const struct lake_put_show *show,
-                  const struct lake_put_summary *s,
-                  const char *set)
+int lake_put_end(struct lake_put_show *show,
+                 const struct lake_put_summary *s,
+                 const char *set,
+                 struct err *e)
 {
     char files[64], number[32], bytes[32];
 
-    if (show->json) {
-        puts(show->n ? "\n]" : "[]");
-        return;
-    }
+    if (show->json && show->n == 0)
+        json_list_begin(&show->list, stdout);
+    if (show->json)
+        return json_list_end(&show->list, e);
     if (show->n > LAKE_PUT_LINES)
         printf("... and %s more\n", text_count((size_t)(show->n - LAKE_PUT_LINES), number));
     count(files, s->files, "file");
@@ -86,6 +79,7 @@ void lake_put_end(const struct lake_put_show *show,
     if (set)
         printf("; @%s:%lld", set, (long long)s->set_number);
     putchar('\n');
+    return 0;
 }
 
 size_t lake_put_values(const struct command_args *args,
@@ -127,8 +121,7 @@ static int run_put(const struct command_args *args, struct err *e)
         return -1;
     if (summary.resumed)
         fprintf(stderr, "resumed session %lld\n", (long long)summary.session);
-    lake_put_end(&show, &summary, options.set);
-    return 0;
+    return lake_put_end(&show, &summary, options.set, e);
 }
 
 static const struct command_option put_options[] = {
@@ -149,15 +142,14 @@ const struct command command_put = {
     .details =
         "As cp -r: a destination that ends in '/' receives each thing under its own name; "
         "otherwise the one source becomes exactly that path. DIR/. stands for what DIR holds, "
-        "\"-\" "
-        "for standard input. Links to files are followed; links to directories and special files "
+        "- for standard input. Links to files are followed; links to directories and special files "
         "are left out.\n"
         "\n"
         "Putting a path again makes its next version, unless the content is the same. It is all or "
         "nothing: data is made durable first, then one transaction numbers the versions. A put "
         "that was interrupted leaves a session: the same command goes on where it was, and "
         "`tradewind session abort` gives it up.",
-    .example = "tradewind put data/ /data/ --set Corpus --tag source=web",
+    .example = "tradewind put data /data --set Corpus --tag source=web",
     .options = put_options,
     .min_operands = 2,
     .max_operands = SIZE_MAX,

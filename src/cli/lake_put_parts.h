@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/json_list.h"
 #include "cli/text.h"
 #include "lake/put.h"
 
@@ -17,6 +18,7 @@ struct lake_progress_line;
 
 struct lake_put_show {
     bool json;
+    struct json_list list; /* begun with the first file */
     struct text_look look;
     struct lake_progress_line *line; /* taken away before the first file is shown; may be NULL */
     uint64_t n;
@@ -25,9 +27,10 @@ struct lake_put_show {
 /* For lake_put and lake_session_finish; context: struct lake_put_show. */
 int lake_put_show(void *context, const struct lake_put_file *file, struct err *e);
 /* Closes the array, or says what was done. set NULL = none. */
-void lake_put_end(const struct lake_put_show *show,
-                  const struct lake_put_summary *summary,
-                  const char *set);
+int lake_put_end(struct lake_put_show *show,
+                 const struct lake_put_summary *summary,
+                 const char *set,
+                 struct err *e);
 /* New reference. */
 json_t *lake_put_file_json(const struct lake_put_file *file);
 

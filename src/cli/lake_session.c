@@ -246,8 +246,7 @@ static int run_finish(const struct command_args *args, struct err *e)
     if (lake_session_list(l, id, copy_set, &set, e) < 0)
         return -1;
     summary.session = 0; /* what was stored came before */
-    lake_put_end(&show, &summary, set);
-    return 0;
+    return lake_put_end(&show, &summary, set, e);
 }
 
 const struct command command_session_finish = {

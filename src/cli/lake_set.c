@@ -2,7 +2,6 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -13,8 +12,6 @@
 #include "lake/path.h"
 #include "lake/set.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 /* Conflicts that are shown; the others are counted. */
 #define CONFLICTS_SHOWN 20
@@ -288,21 +285,15 @@ struct show {
     struct json_list list;
 };
 
-static int show_json_head(struct lake *l, const struct lake_set *set, struct err *e)
+static int show_json_head(struct show *s, const struct lake_set *set, struct err *e)
 {
     AUTO_JSON json_t *root = set_json(set);
-    json_t *parents = parents_json(l, set->version, e);
+    json_t *parents = parents_json(s->l, set->version, e);
 
     if (!parents)
         return -1;
     json_object_set_new(root, "parents", parents);
-    /* The files follow, too many to be held: what closes the object is cut off. */
-    char *text = json_dumps(root, 0);
-    if (!text)
-        return err_set(e, ERR_IO, "write JSON: not enough memory");
-    printf("%.*s, \"files\": ", (int)strlen(text) - 1, text);
-    free(text);
-    return 0;
+    return json_list_begin_within(&s->list, stdout, root, "files", e);
 }
 
 static int show_head(void *context, const struct lake_set *set, struct err *e)
@@ -311,7 +302,7 @@ static int show_head(void *context, const struct lake_set *set, struct err *e)
     char time[32];
 
     if (s->json)
-        return show_json_head(s->l, set, e);
+        return show_json_head(s, set, e);
     AUTO_JSON json_t *parents = parents_json(s->l, set->version, e);
     if (!parents)
         return -1;
@@ -349,7 +340,6 @@ static int run_show(const struct command_args *args, struct err *e)
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     struct show s = {.json = command_has(args, "--json")};
 
-    json_list_begin(&s.list, stdout);
     interrupt_watch();
     AUTO(lake) struct lake *l = lake_open_here(e);
     s.l = l;
@@ -357,12 +347,7 @@ static int run_show(const struct command_args *args, struct err *e)
         lake_set_get(l, &ref, show_head, &s, e) < 0 ||
         lake_each_file(l, &ref, show_file, &s, e) < 0)
         return -1;
-    if (s.json) {
-        if (json_list_end(&s.list, e) < 0)
-            return -1;
-        printf("}\n");
-    }
-    return 0;
+    return s.json ? json_list_end(&s.list, e) : 0;
 }
 
 static const struct command_option show_options[] = {

@@ -109,26 +109,44 @@ static void put_json_edge(struct page *p, const struct lake_graph_edge *edge)
     PUT(p, "}");
 }
 
+/* Item i of an array begins. */
+static inline void put_separator(struct page *p, size_t i)
+{
+    if (i > 0)
+        PUT(p, ",\n");
+    else
+        PUT(p, "\n");
+}
+
+/* An array of n items ends, as cli/json_list would write it. */
+static void put_array_end(struct page *p, size_t n)
+{
+    if (n > 0)
+        PUT(p, "\n  ]");
+    else
+        PUT(p, "]");
+}
+
 void lake_trace_json(FILE *out, const struct lake_graph *g)
 {
     AUTO_CLEAR(page) struct page p;
 
     page_init(&p, out, g);
-    PUT(&p, "{\n  \"nodes\": [\n");
+    PUT(&p, "{\n  \"nodes\": [");
     for (size_t i = 0; i < g->n_nodes; i++) {
-        if (i > 0)
-            PUT(&p, ",\n");
+        put_separator(&p, i);
         PUT(&p, "    {\"ref\": \"");
         put_ref(&p, i);
         PUT(&p, "\"}");
     }
-    PUT(&p, "\n  ],\n  \"edges\": [\n");
+    put_array_end(&p, g->n_nodes);
+    PUT(&p, ",\n  \"edges\": [");
     for (size_t i = 0; i < g->n_edges; i++) {
-        if (i > 0)
-            PUT(&p, ",\n");
+        put_separator(&p, i);
         put_json_edge(&p, &g->edges[i]);
     }
-    PUT(&p, "\n  ]\n}\n");
+    put_array_end(&p, g->n_edges);
+    PUT(&p, "\n}\n");
     flush(&p);
 }
 
