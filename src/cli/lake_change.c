@@ -29,18 +29,36 @@ static int run_rm(const struct command_args *args, struct err *e)
     return 0;
 }
 
+/* Both are silent as their namesakes, unless they are asked. */
+static int report_change(const struct command_args *args, const char *what, struct err *e)
+{
+    if (!command_has(args, "--json"))
+        return 0;
+    AUTO_JSON json_t *root = json_object();
+    json_t *refs = json_array();
+    json_object_set_new(root, what, json_text(args->operands[0]));
+    json_object_set_new(root, "refs", refs);
+    for (size_t i = 1; i < args->n_operands; i++)
+        json_array_append_new(refs, json_text(args->operands[i]));
+    return json_write(stdout, root, e);
+}
+
 static int run_chmod(const struct command_args *args, struct err *e)
 {
     AUTO(lake) struct lake *l = lake_open_here(e);
 
-    return l ? lake_chmod(l, args->operands[0], args->operands + 1, args->n_operands - 1, e) : -1;
+    if (!l || lake_chmod(l, args->operands[0], args->operands + 1, args->n_operands - 1, e) < 0)
+        return -1;
+    return report_change(args, "mode", e);
 }
 
 static int run_chown(const struct command_args *args, struct err *e)
 {
     AUTO(lake) struct lake *l = lake_open_here(e);
 
-    return l ? lake_chown(l, args->operands[0], args->operands + 1, args->n_operands - 1, e) : -1;
+    if (!l || lake_chown(l, args->operands[0], args->operands + 1, args->n_operands - 1, e) < 0)
+        return -1;
+    return report_change(args, "owner", e);
 }
 
 static const struct command_option rm_options[] = {
@@ -56,8 +74,10 @@ const struct command command_rm = {
     .operands = "REF...",
     .summary = "Take files, versions or set versions out of the lake",
     .details =
-        "/p removes a file with all its versions, /p#2 that version, @S:3 that version of a set, "
-        "from which no other may have been made. All of it happens, or on an error nothing.\n\n"
+        "/p removes a file with all its versions, /p#2 that version, @S:3 that version of a set "
+        "(@S "
+        "the latest), from which no other may have been made. All of it happens, or on an error "
+        "nothing.\n\n"
         "Numbers are never given again: a file that is put once more goes on counting. Sets that "
         "hold a removed version keep it, and content stays until `tradewind gc` finds that nothing "
         "needs it.",
@@ -68,6 +88,11 @@ const struct command command_rm = {
     .run = run_rm,
 };
 
+static const struct command_option chmod_options[] = {
+    {.name = "--json", .help = "Print mode and refs, as given."},
+    {0},
+};
+
 const struct command command_chmod = {
     .name = "chmod",
     .operands = "MODE REF...",
@@ -76,9 +101,15 @@ const struct command command_chmod = {
                "(write), or changes as in chmod(1): o-w, g=r,o=. New files and sets have 666: the "
                "whole project may read and write. Directories stand for the files below them.",
     .example = "tradewind chmod o-w /data/train.json",
+    .options = chmod_options,
     .min_operands = 2,
     .max_operands = SIZE_MAX,
     .run = run_chmod,
+};
+
+static const struct command_option chown_options[] = {
+    {.name = "--json", .help = "Print owner and refs, as given."},
+    {0},
 };
 
 const struct command command_chown = {
@@ -88,6 +119,7 @@ const struct command command_chown = {
     .details = "OWNER, OWNER:GROUP or :GROUP; with nothing behind the colon there is no group. "
                "Directories stand for the files below them.",
     .example = "tradewind chown ann:vision /data/",
+    .options = chown_options,
     .min_operands = 2,
     .max_operands = SIZE_MAX,
     .run = run_chown,

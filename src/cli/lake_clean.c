@@ -158,14 +158,18 @@ static int run_gc(const struct command_args *args, struct err *e)
 static const struct command_option gc_options[] = {
     {.name = "--yes", .help = "Remove it; without this, only look."},
     {.name = "--keep-latest", .help = "Keep the newest version of every listed file, too."},
-    {.name = "--json", .help = "Print one object."},
+    {.name = "--json",
+     .help = "Print versions, latest_versions, objects, size_bytes, blobs and more as one object, "
+             "with files: an array of ref and size_bytes."},
     {0},
 };
 
 const struct command command_gc = {
     .name = "gc",
     .summary = "Remove content that no set, job, pin or live session needs",
-    .details = "Shows what would go; --yes removes it. Versions keep their numbers, digests and "
+    .details = "Shows what would go; --yes removes it. Files that are in no set go as well, the "
+               "newest version included, unless they are pinned or --keep-latest is given.\n\n"
+               "Versions keep their numbers, digests and "
                "provenance: only their bytes go, and putting the same content again brings them "
                "back. What interrupted commands left behind goes, too, once their session is over. "
                "Safe beside any other command.",
@@ -241,7 +245,9 @@ static int run_fsck(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option fsck_options[] = {
-    {.name = "--json", .help = "Print one object."},
+    {.name = "--json",
+     .help = "Print checked_files, checked_bytes, problems (an array of texts), leftovers and "
+             "leftover_bytes as one object."},
     {0},
 };
 
@@ -258,25 +264,35 @@ const struct command command_fsck = {
 
 /* ---- pin ---- */
 
+struct pins {
+    bool json;
+    struct json_list list;
+    size_t n;
+};
+
 static int list_pin(void *context, const char *ref, struct err *e)
 {
-    json_t *list = context;
+    struct pins *pins = context;
 
-    (void)e;
-    if (list)
-        json_array_append_new(list, json_text(ref));
-    else
-        printf("%s\n", ref);
+    pins->n++;
+    if (pins->json)
+        return json_list_add(&pins->list, json_text(ref), e);
+    printf("%s\n", ref);
     return 0;
 }
 
 static int list_pins(struct lake *l, bool as_json, struct err *e)
 {
-    AUTO_JSON json_t *list = as_json ? json_array() : NULL;
+    struct pins pins = {.json = as_json};
 
-    if (lake_pin_list(l, list_pin, list, e) < 0)
+    json_list_begin(&pins.list, stdout);
+    if (lake_pin_list(l, list_pin, &pins, e) < 0)
         return -1;
-    return list ? json_write(stdout, list, e) : 0;
+    if (as_json)
+        return json_list_end(&pins.list, e);
+    if (pins.n == 0)
+        printf("Nothing is pinned; tradewind pin REF does it.\n");
+    return 0;
 }
 
 static int run_pin(const struct command_args *args, struct err *e)
@@ -305,6 +321,8 @@ const struct command command_pin = {
     .name = "pin",
     .operands = "[REF...]",
     .summary = "Keep file versions and set versions whatever gc does; alone, list what is kept",
+    .details = "/p pins the version that is the latest now, /p#2 that version, @S:1 a set version "
+               "with all its files. Files put later are not pinned by it.",
     .example = "tradewind pin /models/bert.bin#3 @release:2",
     .options = pin_options,
     .max_operands = SIZE_MAX,

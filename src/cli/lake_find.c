@@ -25,7 +25,8 @@ struct show {
     struct text_look look;
     struct json_list list;
     struct table *table; /* a page */
-    size_t rows;
+    size_t rows;         /* of the page */
+    bool any;
     char *keys[COLUMNS_MAX];
     struct table_column columns[COLUMNS_MAX + 1];
     size_t n_keys;
@@ -96,6 +97,7 @@ static int show_found(void *context, const struct lake_found *found, struct err 
         return err_set(e, ERR_RETRY, "interrupted");
     if (s->json)
         return json_list_add(&s->list, lake_found_json(found), e);
+    s->any = true;
     if (!s->table)
         s->table = table_new(s->columns, s->n_keys + 1);
     table_put(s->table, found->ref);
@@ -156,7 +158,11 @@ static int run_find(const struct command_args *args, struct err *e)
     if (lake_find(l, buf_str(&expression), &options, show_found, &s, e) < 0)
         return -1;
     print_page(&s);
-    return s.json ? json_list_end(&s.list, e) : 0;
+    if (s.json)
+        return json_list_end(&s.list, e);
+    if (!s.any)
+        printf("Nothing found.\n");
+    return 0;
 }
 
 static const struct command_option find_options[] = {
@@ -177,10 +183,13 @@ const struct command command_lake_find = {
     .summary = "Find files and sets by their metadata",
     .details =
         "All conditions of the expression must hold; they are joined by blanks or AND:\n\n"
-        "    key         has that key              !key         has not\n"
-        "    key=value   equal                     key!=value   has the key, with another value\n"
-        "    key<value   also <=, > and >=         key=a..b     from a to b, both included\n"
-        "    key~regex   matches (POSIX extended)\n\n"
+        "    key          has that key\n"
+        "    !key         has it not\n"
+        "    key=value    equal\n"
+        "    key!=value   has the key, with another value\n"
+        "    key<value    also <=, > and >=\n"
+        "    key=a..b     from a to b, both included\n"
+        "    key~regex    matches (POSIX extended)\n\n"
         "A value with blanks is quoted, \"so\" or 'so'. Bare values are numbers, times "
         "(2026-11-15, 2026-11-15T10:30Z; UTC without a zone) or else text; quoted ones are text. "
         "Numbers compare with numbers, times with times, text with text. A date or minute stands "

@@ -54,7 +54,7 @@ static int run_get(const struct command_args *args, struct err *e)
 static const struct command_option get_options[] = {
     {.name = "--force", .help = "Overwrite files that differ."},
     {.name = "--link", .help = "Share storage with the lake (reflink, or read-only hard links)."},
-    {.name = "--json", .help = "Print what was done as one object."},
+    {.name = "--json", .help = "Print files, bytes, unchanged and linked as one object."},
     {0},
 };
 
@@ -96,6 +96,7 @@ const struct command command_cat = {
     .name = "cat",
     .operands = "REF",
     .summary = "Print the content of a file version",
+    .details = "Nothing is printed that was not verified first.",
     .example = "tradewind cat /data/train.json#2",
     .min_operands = 1,
     .max_operands = 1,

@@ -13,6 +13,9 @@
 
 #include <string.h>
 
+/* Of everything that -l prints before the path. */
+#define DETAILS_COLUMNS 71
+
 /* How the files are shown. */
 struct show {
     bool json;
@@ -136,7 +139,7 @@ static int show_file(void *context, const struct lake_file *f, struct err *e)
         return 0;
     }
     if (s->with_details && directory)
-        printf("%67s", "");
+        printf("%*s", DETAILS_COLUMNS, "");
     else if (s->with_details)
         print_details(s, f);
     print_text(s, f->path, 0);

@@ -131,7 +131,9 @@ static const struct command_option put_options[] = {
      .help = "Put this on every new version, and on the set version.",
      .repeatable = true},
     {.name = "--force", .help = "Make a new version even of unchanged content."},
-    {.name = "--json", .help = "Print the files in the order of the request, as an array."},
+    {.name = "--json",
+     .help = "Print an array of path, version, size_bytes, sha256 and unchanged, in the order of "
+             "the request."},
     {0},
 };
 

@@ -29,7 +29,8 @@ static int session_id(const char *text, int64_t *out, struct err *e)
 
 static const struct command_option status_options[] = {
     {.name = "--urls", .help = "Make an upload URL for every file that has not arrived (S3)."},
-    {.name = "--json", .help = "Print it as JSON."},
+    {.name = "--json",
+     .help = "Print an array of sessions, or of one session an object with its files."},
     {0},
 };
 

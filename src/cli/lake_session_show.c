@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "cli/json_list.h"
 #include "cli/lake_session_parts.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -20,7 +21,8 @@
 struct show {
     struct lake *l;
     const struct lake_session_show *how;
-    struct table *table; /* NULL = JSON */
+    struct table *table;
+    struct json_list list;
     enum lake_session_state state;
     int64_t id;
     uint64_t n;
@@ -36,18 +38,6 @@ static json_t *session_json(const struct lake_session *s)
                      time_iso(s->origin.create_time_ms, begun), "set", s->set, "put", s->put);
 }
 
-/* The members of the object, without its end: the files follow. */
-static int open_object(const json_t *object, struct err *e)
-{
-    AUTO_MEM char *text = json_dumps(object, 0);
-    size_t n = text ? strlen(text) : 0;
-
-    if (n < 2)
-        return err_set(e, ERR_IO, "write the session as JSON");
-    printf("%.*s, \"files\": [", (int)(n - 1), text);
-    return 0;
-}
-
 static int head(void *context, const struct lake_session *s, struct err *e)
 {
     struct show *show = context;
@@ -56,7 +46,7 @@ static int head(void *context, const struct lake_session *s, struct err *e)
     show->state = s->state;
     if (show->how->json) {
         AUTO_JSON json_t *object = session_json(s);
-        return open_object(object, e);
+        return json_list_begin_within(&show->list, stdout, object, "files", e);
     }
     printf("session %" PRId64 ": %s", s->id, lake_session_state_text(s->state));
     if (s->state == LAKE_SESSION_PENDING)
@@ -112,13 +102,8 @@ static int show_file(void *context, const struct lake_session_file *f, struct er
     if (make_url(show, f, &url, e) < 0)
         return -1;
     uint64_t n = show->n++;
-    if (show->how->json) {
-        AUTO_JSON json_t *object = file_json(f, &url);
-        fputs(n ? ",\n  " : "\n  ", stdout);
-        return object && json_dumpf(object, stdout, 0) == 0
-                   ? 0
-                   : err_set(e, ERR_IO, "write the session as JSON: %s", f->path);
-    }
+    if (show->how->json)
+        return json_list_add(&show->list, file_json(f, &url), e);
     if (url.url)
         printf("%s\n  PUT %s\n%s%s%s", f->path, url.url, url.header ? "  " : "",
                url.header ? url.header : "", url.header ? "\n" : "");
@@ -163,10 +148,10 @@ int lake_session_show(struct lake *l,
                       struct err *e)
 {
     static const struct table_column columns[] = {
-        {.title = "STATE"},
-        {.title = "VERSION", .right = true},
-        {.title = "SIZE", .right = true},
-        {.title = "PATH", .cut_rank = 1, .least = 20},
+        {.title = "state"},
+        {.title = "version", .right = true},
+        {.title = "size", .right = true},
+        {.title = "path", .cut_rank = 1, .least = 20},
     };
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
     struct show show = {.l = l, .how = how, .table = table, .id = id};
@@ -178,9 +163,8 @@ int lake_session_show(struct lake *l,
         lake_session_files(l, id, show_file, &show, e) < 0)
         return -1;
     if (how->json)
-        puts(show.n ? "\n]}" : "]}");
-    else
-        end_table(&show);
+        return json_list_end(&show.list, e);
+    end_table(&show);
     return 0;
 }
 
@@ -188,7 +172,8 @@ int lake_session_show(struct lake *l,
 
 struct all {
     struct table *table;
-    json_t *array;
+    bool json;
+    struct json_list list;
     size_t n;
 };
 
@@ -198,14 +183,12 @@ static int add_session(void *context, const struct lake_session *s, struct err *
     char when[32], bytes[32];
 
     all->n++;
-    if (all->array) {
+    if (all->json) {
         json_t *object = session_json(s);
         json_object_set_new(object, "n_files", json_integer((json_int_t)s->files));
         json_object_set_new(object, "n_arrived", json_integer((json_int_t)s->arrived));
         json_object_set_new(object, "bytes_arrived", json_integer((json_int_t)s->bytes_arrived));
-        return json_array_append_new(all->array, object) == 0
-                   ? 0
-                   : err_set(e, ERR_IO, "write the sessions as JSON");
+        return json_list_add(&all->list, object, e);
     }
     table_printf(all->table, "%" PRId64, s->id);
     table_put(all->table, lake_session_state_text(s->state));
@@ -222,26 +205,26 @@ static int add_session(void *context, const struct lake_session *s, struct err *
 int lake_session_show_all(struct lake *l, const struct lake_session_show *how, struct err *e)
 {
     static const struct table_column columns[] = {
-        {.title = "SESSION", .right = true},
-        {.title = "STATE"},
-        {.title = "EXPIRES"},
-        {.title = "ARRIVED", .right = true},
-        {.title = "SIZE", .right = true},
-        {.title = "INTERRUPTED", .cut_rank = 1, .least = 12},
+        {.title = "session", .right = true},
+        {.title = "state"},
+        {.title = "expires"},
+        {.title = "arrived", .right = true},
+        {.title = "size", .right = true},
+        {.title = "interrupted", .cut_rank = 1, .least = 12},
     };
     const struct text_look look = text_look_for(stdout);
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
-    AUTO_JSON json_t *array = how->json ? json_array() : NULL;
-    struct all all = {.table = table, .array = array};
+    struct all all = {.table = table, .json = how->json};
 
+    json_list_begin(&all.list, stdout);
     if (lake_session_list(l, 0, add_session, &all, e) < 0)
         return -1;
     if (how->json)
-        return json_write(stdout, array, e);
+        return json_list_end(&all.list, e);
     if (all.n)
         table_print(table, stdout, 0, TEXT_COLUMNS, &look);
     else
-        puts("no sessions are pending");
+        puts("No sessions are pending.");
     return 0;
 }
 

@@ -12,7 +12,6 @@
 #include "lake/path.h"
 #include "lake/set.h"
 
-
 /* Conflicts that are shown; the others are counted. */
 #define CONFLICTS_SHOWN 20
 #define CONFLICTS_JSON 1000

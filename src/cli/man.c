@@ -66,10 +66,10 @@ static void put_paragraphs(FILE *out, const char *text)
             fresh = true;
             continue;
         }
-        if (!fresh)
-            fputs(".br\n", out);
+        bool as_it_stands = text[0] == ' ';
+        fputs(as_it_stands ? ".EX\n" : fresh ? "" : ".br\n", out);
         put_text(out, text, len);
-        putc('\n', out);
+        fputs(as_it_stands ? "\n.EE\n" : "\n", out);
         fresh = false;
     }
 }
@@ -138,8 +138,8 @@ void man_page(FILE *out)
     put(out, reference_summary);
     fputs("\n.SH SYNOPSIS\n.B tradewind\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIOPERANDS\\fR]\n", out);
     fputs(".br\n.B tradewind\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n", out);
-    put(out, reference_description);
-    fputs("\n.SH COMMANDS\n", out);
+    put_paragraphs(out, reference_description);
+    fputs(".SH COMMANDS\n", out);
     for (const struct command *const *c = commands; *c; c++)
         put_command(out, *c);
     put_entries(out, "ENVIRONMENT", reference_environment);

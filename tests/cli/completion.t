@@ -30,7 +30,7 @@ is "$(completes kitchen '')" "" "nothing for an unknown command"
 commands=$("$TRADEWIND" help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p')
 check "help lists commands" test -n "$commands"
 while read -r -a words; do
-    "$TRADEWIND" help "${words[@]}" | sed -n 's/^  \(-[a-z], \)\?\(--[a-z-]*\).*/\2/p' >options
+    "$TRADEWIND" help "${words[@]}" | sed -n 's/^  \(-[a-z], \)\?\(--[a-z0-9-]*\).*/\2/p' >options
     echo --help >>options
     is "$(completes "${words[@]}" --)" "$(sort -u options | tr '\n' ' ' | sed 's/ $//')" \
         "all options of ${words[*]}"

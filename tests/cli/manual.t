@@ -18,7 +18,7 @@ done
 check "help lists commands" test -s commands
 while read -r -a words; do
     check "it has ${words[*]}" grep -q "tradewind ${words[*]}" page
-    for option in $("$TRADEWIND" help "${words[@]}" | sed -n 's/^  \(-[a-z], \)\?\(--[a-z-]*\).*/\2/p'); do
+    for option in $("$TRADEWIND" help "${words[@]}" | sed -n 's/^  \(-[a-z], \)\?\(--[a-z0-9-]*\).*/\2/p'); do
         check "it has ${words[*]} $option" grep -q -e "$option" page
     done
 done <commands
