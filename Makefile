@@ -112,8 +112,9 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s all fill_lake
 	TRADEWIND=$(PROGRAM) bench/run
+	TRADEWIND=$(PROGRAM) bench/lake
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
