@@ -107,7 +107,7 @@ static const struct rule {
      " LEFT JOIN version v ON v.file = f.id WHERE f.project = $1"
      " GROUP BY f.id, f.path, f.latest, f.latest_version"
      " HAVING COUNT(v.id) <> f.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> f.latest"
-     " OR MAX(v.id) <> f.latest_version",
+     " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> f.latest_version",
      say_gap},
     {"SELECT f.path, v.number FROM version v JOIN file f ON f.id = v.file"
      " LEFT JOIN object o ON o.id = v.object WHERE v.project = $1 AND o.id IS NULL",
@@ -116,7 +116,7 @@ static const struct rule {
      " LEFT JOIN set_version v ON v.fileset = s.id WHERE s.project = $1"
      " GROUP BY s.id, s.name, s.latest, s.latest_version"
      " HAVING COUNT(v.id) <> s.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> s.latest"
-     " OR MAX(v.id) <> s.latest_version",
+     " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> s.latest_version",
      say_set_gap},
     {"SELECT s.name, v.number, v.files, v.bytes, COALESCE(SUM(c.files), 0) AS n,"
      " COALESCE(SUM(c.bytes), 0) AS b FROM set_version v JOIN fileset s ON s.id = v.fileset"

@@ -1,4 +1,5 @@
 #include "lake/clean.h"
+#include "lake/files.h"
 #include "scratch.h"
 #include "tap.h"
 
@@ -80,6 +81,23 @@ static void test_sound(void)
     scratch_clear(&s);
 }
 
+/* rm leaves numbers behind, which is no gap. */
+static void test_removed(void)
+{
+    static const char *const removed[] = {"/a#2", "@S:2"};
+    struct scratch s;
+    AUTO(lake) struct lake *l = begin(&s);
+    struct lake_remove_options plain = {0};
+    struct err e = {0};
+    uint64_t n;
+
+    scratch_put(l, "/a", "again", &e);
+    scratch_set(l, "S", (const char *const[]){"/a"}, 1);
+    CHECK(lake_remove(l, removed, 2, &plain, &n, &e) == 0, "rm of the newest: %s", e.text);
+    CHECK(fsck(l).n == 0, "is no problem");
+    scratch_clear(&s);
+}
+
 static void test_damaged_pack(void)
 {
     struct scratch s;
@@ -153,6 +171,7 @@ static void test_stops(void)
 int main(void)
 {
     test_sound();
+    test_removed();
     test_damaged_pack();
     test_records();
     test_stops();
