@@ -4,9 +4,9 @@
  *     ROOT/<project>/large/<aa>/<name>   one content each, mode 0444; aa = first digits of digest
  *     ROOT/<project>/tmp/<name>          large contents on their way
  *
- * A writer holds flock on every pack it appends to and on every large file until that is flushed;
- * who finds a file unlocked may remove it, while holding its lock. Who locks a file looks whether
- * it is still linked. */
+ * A writer holds flock on every pack it appends to and on every large file in tmp; who finds a file
+ * unlocked may remove it, while holding its lock. Who locks a file looks whether it is still
+ * linked. */
 #ifndef STORE_DIR_H
 #define STORE_DIR_H
 

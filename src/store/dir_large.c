@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Files written but not flushed; of more, the oldest are synced at once. */
-#define PENDING_MAX 64
+/* Files written but not flushed that are synced one by one, with their directories; when there are
+ * more, the whole file system is synced once, which is quicker and needs no open file for each. */
+#define PENDING_MAX 16
 /* Syncing several at a time lets the file system commit them together. */
 #define SYNC_THREADS 8
 /* How much is written before the disk is set to work on it. */
@@ -33,7 +34,8 @@ struct dir_larges {
     struct large pending[PENDING_MAX];
     size_t n_pending;
     bool fan_dirty[256]; /* directories with new names */
-    struct err why;      /* a sync failed: places were given out that may hold nothing */
+    bool many;           /* more were written than are pending */
+    int dir_fd; /* open since before the first write, so that syncfs tells of its failure */
 };
 
 struct dir_larges *dir_larges_new(struct store *s, const char *project, int64_t session)
@@ -43,6 +45,7 @@ struct dir_larges *dir_larges_new(struct store *s, const char *project, int64_t 
     l->store = s;
     l->project = mem_dup(project);
     l->session = session;
+    l->dir_fd = -1;
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
@@ -61,6 +64,8 @@ void dir_larges_free(struct dir_larges *l)
         return;
     for (size_t i = 0; i < l->n_pending; i++)
         large_clear(&l->pending[i]);
+    if (l->dir_fd >= 0)
+        close(l->dir_fd);
     pthread_mutex_destroy(&l->lock);
     free(l->project);
     free(l);
@@ -174,8 +179,7 @@ static void note(struct dir_larges *l, struct large *file, const struct sha256_d
 {
     pthread_mutex_lock(&l->lock);
     if (l->n_pending == PENDING_MAX) {
-        if (l->why.kind == ERR_NONE)
-            sync_large(l, 0, &l->why);
+        l->many = true;
         large_clear(&l->pending[0]);
         l->n_pending--;
         memmove(&l->pending[0], &l->pending[1], l->n_pending * sizeof l->pending[0]);
@@ -186,6 +190,18 @@ static void note(struct dir_larges *l, struct large *file, const struct sha256_d
     *file = (struct large){.fd = -1};
 }
 
+static int open_dir(struct dir_larges *l, struct err *e)
+{
+    AUTO_MEM char *path = dir_path(l->store, l->project, "large", NULL);
+
+    pthread_mutex_lock(&l->lock);
+    if (l->dir_fd < 0)
+        l->dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = l->dir_fd < 0 ? file_error(e, "open", path) : 0;
+    pthread_mutex_unlock(&l->lock);
+    return result;
+}
+
 int dir_larges_write(struct dir_larges *l,
                      const struct store_source *source,
                      struct store_content *out,
@@ -193,7 +209,7 @@ int dir_larges_write(struct dir_larges *l,
 {
     struct large file;
 
-    if (create(l, &file, e) < 0)
+    if (open_dir(l, e) < 0 || create(l, &file, e) < 0)
         return -1;
     if (fill_file(l, &file, source, out, e) < 0) {
         unlink(file.path);
@@ -223,13 +239,25 @@ static int sync_fans(struct dir_larges *l, struct err *e)
     return any ? dir_sync_dir(l->store, above, e) : 0;
 }
 
+static int sync_everything(struct dir_larges *l, struct err *e)
+{
+    AUTO_MEM char *path = dir_path(l->store, l->project, "large", NULL);
+
+    if (store_allow(l->store, "sync", path, e) < 0)
+        return -1;
+    if (syncfs(l->dir_fd) < 0)
+        return file_error(e, "sync the file system of", path);
+    memset(l->fan_dirty, 0, sizeof l->fan_dirty);
+    l->many = false;
+    return 0;
+}
+
 static int flush_locked(struct dir_larges *l, struct err *e)
 {
-    if (l->why.kind != ERR_NONE) {
-        *e = l->why;
-        return -1;
-    }
-    if (parallel_each(l->n_pending, SYNC_THREADS, sync_large, l, e) < 0 || sync_fans(l, e) < 0)
+    int result = l->many ? sync_everything(l, e)
+                         : parallel_each(l->n_pending, SYNC_THREADS, sync_large, l, e);
+
+    if (result < 0 || sync_fans(l, e) < 0)
         return -1;
     while (l->n_pending)
         large_clear(&l->pending[--l->n_pending]);

@@ -51,10 +51,16 @@ static char *own(const char *text)
 
 struct store *store_open(const struct store_settings *settings, struct err *e)
 {
-    if (store_check_url(settings->url, e) < 0)
+    const struct store_driver *d = find_driver(settings->url);
+
+    if (!d) {
+        unknown_url(settings->url, e);
+        return NULL;
+    }
+    if (d->check_url(settings->url, e) < 0)
         return NULL;
     AUTO(store) struct store *s = mem_zero(1, sizeof *s);
-    s->driver = find_driver(settings->url);
+    s->driver = d;
     s->settings = *settings;
     s->url = own(settings->url);
     s->endpoint = own(settings->endpoint);
@@ -62,7 +68,7 @@ struct store *store_open(const struct store_settings *settings, struct err *e)
     s->settings.url = s->url;
     s->settings.endpoint = s->endpoint;
     s->settings.region = s->region;
-    if (s->driver->open(s, e) < 0) {
+    if (d->open(s, e) < 0) {
         err_wrap(e, "open store %s", s->url);
         return NULL;
     }

@@ -90,6 +90,8 @@ struct copying {
     int fd;
     bool (*progress)(void *context, uint64_t more_bytes);
     void *context;
+    /* Of a part of zeros, which need not be read: the new file has a hole there. */
+    const struct sha256_digest *zero_part;
 };
 
 static bool all_zero(const unsigned char *bytes, size_t n)
@@ -115,9 +117,38 @@ static int put_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t
     return 0;
 }
 
-static int copy_piece(void *context, size_t i, struct err *e)
+/* Digests that stand side by side twice are almost always those of zeros; hashing a part of zeros
+ * is only worth it then. */
+static bool find_zero_part(const struct store_content *c, struct sha256_digest *out)
 {
-    const struct copying *c = context;
+    size_t i = 1;
+
+    if (c->part_bytes == 0)
+        return false;
+    while (i < c->n_parts && !sha256_equal(&c->parts[i - 1], &c->parts[i]))
+        i++;
+    if (i >= c->n_parts)
+        return false;
+    AUTO(sha256) struct sha256 *sha = sha256_new();
+    AUTO_MEM unsigned char *zeros = mem_zero(1, STORE_CHUNK_BYTES);
+    for (uint64_t left = c->part_bytes; left;) {
+        size_t n = left < STORE_CHUNK_BYTES ? (size_t)left : STORE_CHUNK_BYTES;
+        sha256_add(sha, zeros, n);
+        left -= n;
+    }
+    *out = sha256_take(sha);
+    return true;
+}
+
+static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
+{
+    if (c->progress && !c->progress(c->context, n))
+        return err_set(e, ERR_RETRY, "interrupted");
+    return 0;
+}
+
+static int copy_bytes(const struct copying *c, size_t i, struct err *e)
+{
     const struct store_place *place = &c->content->place;
     size_t most = c->store->driver->read_bytes;
     uint64_t offset, left;
@@ -133,13 +164,25 @@ static int copy_piece(void *context, size_t i, struct err *e)
         sha256_add(sha, bytes, n);
         if (put_bytes(c->fd, offset, bytes, n, e) < 0)
             return -1;
-        if (c->progress && !c->progress(c->context, n))
-            return err_set(e, ERR_RETRY, "interrupted");
+        if (tell_progress(c, n, e) < 0)
+            return -1;
         offset += n;
         left -= n;
     }
     struct sha256_digest digest = sha256_take(sha);
     return verify_digest(c->project, c->content, i, &digest, e);
+}
+
+static int copy_piece(void *context, size_t i, struct err *e)
+{
+    const struct copying *c = context;
+    uint64_t offset, n;
+
+    verify_bounds(c->content, i, &offset, &n);
+    if (c->zero_part && n == c->content->part_bytes &&
+        sha256_equal(c->zero_part, &c->content->parts[i]))
+        return tell_progress(c, n, e);
+    return copy_bytes(c, i, e);
 }
 
 int store_copy(struct store *s,
@@ -162,6 +205,9 @@ int store_copy(struct store *s,
     /* First empty: where zeros are left out, nothing old may show. */
     if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)content->place.size) < 0)
         return err_set(e, ERR_IO, "write: %s", strerror(errno));
+    struct sha256_digest zero_part;
+    if (find_zero_part(content, &zero_part))
+        c.zero_part = &zero_part;
     return parallel_each(verify_pieces(content), verify_threads(s), copy_piece, &c, e);
 }
 

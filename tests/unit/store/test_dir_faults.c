@@ -260,6 +260,56 @@ static void test_live_large(const char *root)
     close(source.fd);
 }
 
+struct syncs {
+    unsigned count;
+    bool refuse;
+};
+
+static bool count_syncs(void *context, const char *operation)
+{
+    struct syncs *s = context;
+
+    if (strcmp(operation, "sync") != 0)
+        return true;
+    __atomic_add_fetch(&s->count, 1, __ATOMIC_RELAXED);
+    return !s->refuse;
+}
+
+static void test_many_large(const char *root)
+{
+    AUTO_MEM char *path = scratch(root, "many");
+    struct syncs syncs = {0};
+    struct store_settings settings = {.allow = count_syncs, .context = &syncs};
+    AUTO(store) struct store *s = open_at(path, &settings);
+    AUTO(store_writer) struct store_writer *w = store_writer_new(s, "p", 2, NULL);
+    bool written = true, whole = true;
+    struct store_place places[100];
+
+    for (unsigned i = 0; i < 100; i++) {
+        AUTO_CLEAR(store_content) struct store_content c = {0};
+        struct store_source source = {.fd = conformance_file(&i, sizeof i), .name = "source"};
+        written = written && store_write_large(w, &source, &c, NULL) == 0;
+        places[i] = c.place;
+        close(source.fd);
+    }
+    syncs.count = 0;
+    CHECK(written && store_flush(w, NULL) == 0, "a hundred large files are written");
+    CHECK(syncs.count <= 5, "and synced together, %u times", syncs.count);
+    for (unsigned i = 0, got = 0; i < 100; i++)
+        whole = whole && store_read(s, "p", &places[i], 0, &got, sizeof got, NULL) == 0 && got == i;
+    CHECK(whole, "each reads back");
+    struct store_source source = {.fd = conformance_file("more", 4), .name = "source"};
+    for (unsigned i = 0; i < 100; i++) {
+        AUTO_CLEAR(store_content) struct store_content c = {0};
+        written = written && store_write_large(w, &source, &c, NULL) == 0;
+    }
+    close(source.fd);
+    syncs.refuse = true;
+    CHECK(written && store_flush(w, NULL) == -1, "a sync that fails is no success");
+    syncs.refuse = false;
+    CHECK(store_flush(w, NULL) == -1, "not even the second time");
+}
+
 /* ---- the nth operation fails ---- */
 
 struct nth {
@@ -626,6 +676,7 @@ int main(void)
     test_locks(root);
     test_rotation(root);
     test_live_large(root);
+    test_many_large(root);
     test_every_failure(root);
     test_damage(root);
     test_changed(root);
