@@ -330,6 +330,7 @@ static void test_references(void)
     scratch_fake(l, "/b", "three", &e);
     CHECK(lake_trace(l, NULL, LAKE_BOTH, 0, &g, &e) == 0 && g.n_nodes == 0 && g.n_edges == 0,
           "the graph of a lake without sets is empty");
+    lake_graph_clear(&g);
     CHECK(trace_text(l, "/a", &g, &e) == -1 && e.kind == ERR_NOTFOUND, "a file in no set: %s",
           e.text);
     create(l, "A", "/a#1");
