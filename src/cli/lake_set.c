@@ -24,7 +24,7 @@ static void print_safe(const char *text)
     AUTO_CLEAR(buf) struct buf b;
     struct text_look look = text_look_for(stdout);
 
-    buf_init(&b, 4 * (LAKE_PATH_MAX + 1));
+    buf_init(&b, (size_t)4 * (LAKE_PATH_MAX + 1));
     text_put(&b, text, LAKE_PATH_MAX, look.utf8);
     fputs(buf_str(&b), stdout);
 }
@@ -400,7 +400,7 @@ static int show_change(void *context,
         return json_list_add(&s->list, change_json(change, before, after), e);
     printf("%c ", change == LAKE_SET_ADDED ? '+' : change == LAKE_SET_REMOVED ? '-' : '~');
     print_safe(before ? before->path : after->path);
-    if (change == LAKE_SET_CHANGED)
+    if (before && after)
         printf(" #%lld -> #%lld\n", (long long)before->number, (long long)after->number);
     else
         printf(" #%lld\n", (long long)(before ? before : after)->number);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cli/lake_trace.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ static void place_columns(struct drawing *d)
     const struct lake_graph *g = d->g;
     bool moved = true;
 
+    assert(d->cells || g->n_edges == 0);
     while (moved) {
         moved = false;
         for (size_t i = 0; i < g->n_edges; i++) {

@@ -224,7 +224,7 @@ static void gather_all(struct search *s, struct lake_graph *g)
 {
     g->nodes = mem_zero((size_t)s->top + 1, sizeof *g->nodes);
     for (uint32_t id = 1; id <= s->top; id++)
-        if (s->table.names[id])
+        if (s->table.names[id].set)
             add_node(s, g, id, 0);
 }
 
@@ -271,8 +271,10 @@ static int ask_edges(
 static int gather_edges(struct search *s, struct lake_graph *g, struct err *e)
 {
     const struct graph_table *t = &s->table;
-    size_t cap = 0;
+    size_t cap = is_loaded(s) ? t->links_at[t->top + 1] : 0;
 
+    if (cap > 0)
+        g->edges = mem_grow(NULL, cap, sizeof *g->edges);
     for (size_t n = 0; n < g->n_nodes; n++) {
         uint32_t child = (uint32_t)g->nodes[n].version;
         if (!is_loaded(s)) {
@@ -309,8 +311,8 @@ static int name_nodes(struct search *s, struct lake_graph *g, struct err *e)
     for (size_t n = 0; n < g->n_nodes; n++) {
         struct lake_graph_node *node = &g->nodes[n];
         if (is_loaded(s)) {
-            node->set_name = s->table.names[node->version];
-            node->number = s->table.numbers[node->version];
+            node->set_name = s->table.names[node->version].set;
+            node->number = s->table.names[node->version].number;
         } else if (ask_name(s, node, e) < 0) {
             return -1;
         }

@@ -49,7 +49,6 @@ void graph_table_clear(struct graph_table *t)
     free(t->children_at);
     free(t->children);
     free(t->names);
-    free(t->numbers);
     *t = (struct graph_table){0};
 }
 
@@ -127,7 +126,7 @@ static int read_versions(struct loading *g, size_t piece, struct db *d, struct e
         if (!is_id(set, GRAPH_IDS_MAX))
             continue;
         g->set_of[id] = (uint32_t)set;
-        g->table->numbers[id] = db_int(q, 2);
+        g->table->names[id].number = db_int(q, 2);
     }
     return got;
 }
@@ -183,13 +182,15 @@ static int read_piece(void *context, size_t i, struct err *e)
 }
 
 /* Edges come by child already, so that counting is all the sorting there is. */
-static void lay_out_links(struct loading *g)
+static int lay_out_links(struct loading *g, struct err *e)
 {
     struct graph_table *t = g->table;
     size_t n = 0;
 
     for (size_t i = 0; i < EDGE_PIECES; i++)
         n += g->edges[i].n;
+    if (n > UINT32_MAX)
+        return err_set(e, ERR_NOFIT, "the graph is too large to be searched");
     t->links = mem_grow(NULL, n + 1, sizeof *t->links);
     n = 0;
     for (size_t i = 0; i < EDGE_PIECES; i++) {
@@ -203,12 +204,13 @@ static void lay_out_links(struct loading *g)
     }
     for (size_t id = 1; id <= (size_t)t->top + 1; id++)
         t->links_at[id] += t->links_at[id - 1];
+    return 0;
 }
 
 static void lay_out_children(struct graph_table *t)
 {
     size_t n = t->links_at[t->top + 1];
-    AUTO_MEM size_t *next = mem_zero((size_t)t->top + 2, sizeof *next);
+    AUTO_MEM uint32_t *next = mem_zero((size_t)t->top + 2, sizeof *next);
 
     t->children_at = mem_zero((size_t)t->top + 2, sizeof *t->children_at);
     t->children = mem_grow(NULL, n + 1, sizeof *t->children);
@@ -228,7 +230,7 @@ static void name_versions(struct loading *g)
 
     for (size_t id = 1; id <= t->top; id++)
         if (g->set_of[id] != 0 && g->set_of[id] < g->n_set_names)
-            t->names[id] = g->set_names[g->set_of[id]];
+            t->names[id].set = g->set_names[g->set_of[id]];
 }
 
 int graph_table_load(struct lake *l,
@@ -246,11 +248,11 @@ int graph_table_load(struct lake *l,
     out->top = range->top;
     out->links_at = mem_zero(ids, sizeof *out->links_at);
     out->names = mem_zero(ids, sizeof *out->names);
-    out->numbers = mem_zero(ids, sizeof *out->numbers);
     g.set_of = mem_zero(ids, sizeof *g.set_of);
     if (parallel_each(PIECES, cores < THREADS_MAX ? cores : THREADS_MAX, read_piece, &g, e) < 0)
         return -1;
-    lay_out_links(&g);
+    if (lay_out_links(&g, e) < 0)
+        return -1;
     if (children)
         lay_out_children(out);
     name_versions(&g);

@@ -15,15 +15,20 @@ struct graph_link {
     enum lake_edge_kind kind;
 };
 
-/* Arrays are indexed by ids of set versions, [1, top]. */
+struct graph_name {
+    const char *set; /* NULL: no set version of this project, or out of range */
+    int64_t number;
+};
+
+/* Arrays are indexed by ids of set versions, [1, top]. A search jumps about in them, so they are
+ * kept small and what is read together stands together. */
 struct graph_table {
     uint32_t top;
-    size_t *links_at; /* those of id: links[links_at[id]] to links[links_at[id + 1]] */
+    uint32_t *links_at; /* those of id: links[links_at[id]] to links[links_at[id + 1]] */
     struct graph_link *links;
-    size_t *children_at; /* in the same way; NULL unless asked for */
+    uint32_t *children_at; /* in the same way; NULL unless asked for */
     uint32_t *children;
-    const char **names; /* NULL: no set version of this project, or out of range */
-    int64_t *numbers;
+    struct graph_name *names;
 };
 
 /* Set versions [low, high] of [1, top] and the edges that lead back from them, read by several
