@@ -31,7 +31,7 @@ check "the content is there" cmp b <("$TRADEWIND" cat /up/b@Up:1)
 fails 2 "committed" session abort 1
 fails 2 "committed" session put 1 a /up/a
 run session status
-contains "$out" "no sessions" "none is pending"
+contains "$out" "No sessions" "none is pending"
 
 # ---- announced length and digest ----
 
