@@ -42,7 +42,8 @@ static int make_file(const char *path, struct err *e)
     return 0;
 }
 
-static int open_handle(struct sqlite *c, const char *name, int flags)
+/* first: a setting that counts only before anything is read. */
+static int open_handle(struct sqlite *c, const char *name, int flags, const char *first)
 {
     int rc = sqlite3_open_v2(name, &c->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
@@ -52,7 +53,8 @@ static int open_handle(struct sqlite *c, const char *name, int flags)
     sqlite3_busy_handler(c->handle, on_busy, c);
     sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-    return sqlite_run(c, settings);
+    rc = sqlite_run(c, first);
+    return rc == SQLITE_OK ? sqlite_run(c, settings) : rc;
 }
 
 /* The first read opens the log and, after a crash, recovers from it. */
@@ -111,7 +113,7 @@ static int open_immutable(struct db *d, struct err *e)
     put_uri(&uri, c->path);
     sqlite3_close(c->handle);
     c->handle = NULL;
-    rc = open_handle(c, buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    rc = open_handle(c, buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, "");
     if (rc == SQLITE_OK)
         rc = first_read(c);
     return rc == SQLITE_OK ? 0 : sqlite_error(d, rc, e);
@@ -126,18 +128,34 @@ static int prepare_writing(struct sqlite *c)
     return rc == SQLITE_OK ? sqlite_run(c, "PRAGMA journal_mode=WAL") : rc;
 }
 
-static int start(struct db *d, struct err *e)
+static int start_with(struct sqlite *c, const char *first)
 {
-    struct sqlite *c = d->connection;
-    int rc = open_handle(c, c->path, SQLITE_OPEN_READWRITE);
+    int rc = open_handle(c, c->path, SQLITE_OPEN_READWRITE, first);
 
     if (rc == SQLITE_OK)
         rc = first_read(c);
-    if (rc == SQLITE_OK) {
-        c->writable = sqlite3_db_readonly(c->handle, "main") == 0;
-        if (c->writable)
-            rc = prepare_writing(c);
-    }
+    if (rc != SQLITE_OK)
+        return rc;
+    c->writable = sqlite3_db_readonly(c->handle, "main") == 0;
+    return c->writable ? prepare_writing(c) : rc;
+}
+
+/* A full disk has no room for the index of the log that processes share. One process at a time can
+ * do with an index in memory: what is there can be read, and little things can be removed. */
+static int start_alone(struct sqlite *c)
+{
+    sqlite3_close(c->handle);
+    c->handle = NULL;
+    return start_with(c, "PRAGMA locking_mode=EXCLUSIVE");
+}
+
+static int start(struct db *d, struct err *e)
+{
+    struct sqlite *c = d->connection;
+    int rc = start_with(c, "");
+
+    if (rc == SQLITE_IOERR_SHMSIZE)
+        rc = start_alone(c);
     if (rc == SQLITE_OK)
         return 0;
     c->writable = false;
