@@ -304,7 +304,9 @@ static int run_pin(const struct command_args *args, struct err *e)
         return -1;
     if (remove && !args->n_operands)
         return err_set(e, ERR_USAGE, "pin --remove: name what is no longer to be kept");
-    int result = remove ? lake_unpin(l, args->operands, args->n_operands, e)
+    int result = 0; /* a list alone changes nothing, not even where nothing can be changed */
+    if (args->n_operands)
+        result = remove ? lake_unpin(l, args->operands, args->n_operands, e)
                         : lake_pin(l, args->operands, args->n_operands, e);
     if (result < 0)
         return -1;
