@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 /* Longer than any writer holds the lake in one transaction. */
 #define BUSY_MS_DEFAULT 60000
@@ -64,6 +65,15 @@ int db_allowed(struct db *d, const char *sql, struct err *e)
     return 0;
 }
 
+int db_read_only(const struct db *d, struct err *e)
+{
+    struct statvfs disk;
+
+    if (statvfs(d->url, &disk) == 0 && (disk.f_flag & ST_RDONLY))
+        return err_set(e, ERR_DENIED, "%s: may only be read: the disk is read-only", d->url);
+    return err_set(e, ERR_DENIED, "%s: may only be read: no permission to write to it", d->url);
+}
+
 static int begin(struct db *d, enum db_transaction kind, struct err *e)
 {
     assert(d->transaction == DB_TRANSACTION_NONE);
@@ -71,7 +81,7 @@ static int begin(struct db *d, enum db_transaction kind, struct err *e)
         return -1;
     db_cut_queries(d);
     if (kind == DB_TRANSACTION_WRITE && !d->driver->writable(d))
-        return err_set(e, ERR_DENIED, "%s: may only be read: no permission to write to it", d->url);
+        return db_read_only(d, e);
     if (d->driver->begin(d, kind, e) < 0)
         return -1;
     d->n_ids = 0;

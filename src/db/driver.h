@@ -123,6 +123,8 @@ struct db {
 
 /* Whether a statement may go ahead: the test's hook, and a transaction that is still there. */
 int db_allowed(struct db *d, const char *sql, struct err *e);
+/* Says why a database that can only be read cannot be written. Returns -1. */
+int db_read_only(const struct db *d, struct err *e);
 /* Ends every unfinished query: it would hold locks past the end of a transaction, or an old view
  * into a new one. Stepping on in one is a bug that is caught. */
 void db_cut_queries(struct db *d);

@@ -89,7 +89,7 @@ int sqlite_error(struct db *d, int rc, struct err *e)
         return say_system(d, ENOSPC, message, e);
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        return err_set(e, ERR_DENIED, "%s: may only be read: no permission to write to it", d->url);
+        return db_read_only(d, e);
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
         return say_system(d, number, message, e);
