@@ -79,21 +79,53 @@ static int tell_progress(struct fsck *f, uint64_t more, struct err *e)
     return 0;
 }
 
+/* 1: gc has moved it since it was looked up, to be read again; 0: done with. */
+static int settle(struct group *g, size_t i, struct err *e)
+{
+    struct object *o = &g->objects[i];
+
+    if (g->why[i].kind == ERR_NONE)
+        return judge(g->f, o, NULL, e);
+    int moved = object_moved(g->f->l, o, e);
+    if (moved != 0)
+        return moved < 0 ? -1 : o->present;
+    return judge(g->f, o, &g->why[i], e);
+}
+
+/* Leaves those of the group that must be read again. */
+static int settle_all(struct group *g, struct err *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        int again = settle(g, i, e);
+        if (again < 0)
+            return -1;
+        struct object o = g->objects[i];
+        g->objects[i] = (struct object){0};
+        if (again)
+            g->objects[kept++] = o;
+        else
+            object_clear(&o);
+    }
+    g->n = kept;
+    return 0;
+}
+
 static int read_group(struct group *g, struct store *s, struct err *e)
 {
     const struct store_reader reader = {arrived, damaged, g};
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < g->n; i++) {
-        g->contents[i] = &g->objects[i].content;
-        g->why[i] = (struct err){0};
+    for (size_t i = 0; i < g->n; i++)
         bytes += g->objects[i].content.place.size;
-    }
-    if (store_read_many(s, g->f->l->area, g->contents, g->n, &reader, e) < 0)
-        return -1;
-    for (size_t i = 0; i < g->n; i++) {
-        const struct err *why = g->why[i].kind == ERR_NONE ? NULL : &g->why[i];
-        if (judge(g->f, &g->objects[i], why, e) < 0)
+    while (g->n) {
+        for (size_t i = 0; i < g->n; i++) {
+            g->contents[i] = &g->objects[i].content;
+            g->why[i] = (struct err){0};
+        }
+        if (store_read_many(s, g->f->l->area, g->contents, g->n, &reader, e) < 0 ||
+            settle_all(g, e) < 0)
             return -1;
     }
     return tell_progress(g->f, bytes, e);
@@ -111,16 +143,20 @@ static int swallow(void *context, const void *bytes, size_t n, struct err *e)
     return tell_progress(large->f, n, e);
 }
 
-static int read_large(struct fsck *f, struct store *s, const struct object *o, struct err *e)
+static int read_large(struct fsck *f, struct store *s, struct object *o, struct err *e)
 {
     struct large large = {f};
     struct err why = {0};
+    int moved = 1;
 
-    if (store_stream(s, f->l->area, &o->content, 0, UINT64_MAX, swallow, &large, &why) == 0)
-        return judge(f, o, NULL, e);
-    if (why.kind != ERR_IO && why.kind != ERR_NOTFOUND)
-        return err_set(e, why.kind, "%s", why.text);
-    return judge(f, o, &why, e);
+    while (moved > 0 && o->present) {
+        if (store_stream(s, f->l->area, &o->content, 0, UINT64_MAX, swallow, &large, &why) == 0)
+            return judge(f, o, NULL, e);
+        if (why.kind != ERR_IO && why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        moved = object_moved(f->l, o, e);
+    }
+    return moved == 0 ? judge(f, o, &why, e) : moved < 0 ? -1 : 0;
 }
 
 static void clear_group(struct group *g)
@@ -160,7 +196,9 @@ static int check_one(struct group *g, struct store *s, int64_t id, struct err *e
 {
     struct object *o = &g->objects[g->n];
 
-    if (object_get(g->f->l, id, o, e) < 0)
+    /* Looked for as one that was elsewhere: gc may have removed it since it was listed. */
+    *o = (struct object){.id = id};
+    if (object_moved(g->f->l, o, e) < 0)
         return -1;
     if (!o->present || o->content.part_bytes == 0) {
         if (o->present)

@@ -183,6 +183,41 @@ int lake_get(struct lake *l,
     return report(&g, e);
 }
 
+/* ---- one file in order ---- */
+
+struct cat {
+    int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
+    void *context;
+    bool begun;
+};
+
+static int pass_on(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct cat *c = context;
+
+    c->begun = true;
+    return c->sink(c->context, bytes, n, e);
+}
+
+static int cat_object(struct lake *l, struct object *o, struct cat *c, struct err *e)
+{
+    struct store *store = lake_store(l, e);
+    struct err why = {0};
+
+    if (!store)
+        return -1;
+    while (store_stream(store, l->area, &o->content, 0, UINT64_MAX, pass_on, c, &why) < 0) {
+        int moved = c->begun ? 0 : object_moved(l, o, e);
+        if (moved < 0)
+            return -1;
+        if (!moved)
+            return err_set(e, why.kind, "%s", why.text);
+        if (!o->present)
+            return 0;
+    }
+    return 0;
+}
+
 int lake_cat(struct lake *l,
              const struct lake_ref *ref,
              int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
@@ -191,17 +226,15 @@ int lake_cat(struct lake *l,
 {
     AUTO_CLEAR(object) struct object o = {0};
     AUTO_MEM char *name = lake_ref_text(ref);
+    struct cat c = {sink, context, false};
 
     if (ref->kind != LAKE_REF_FILE)
         return err_set(e, ERR_USAGE, "%s is not one file", name);
     if (get_object(l, ref->version, &o, NULL, e) < 0)
         return -1;
+    if (o.present && cat_object(l, &o, &c, e) < 0)
+        return err_wrap(e, "%s", name);
     if (!o.present)
         return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc", name);
-    struct store *store = lake_store(l, e);
-    if (!store)
-        return -1;
-    if (store_stream(store, l->area, &o.content, 0, UINT64_MAX, sink, context, e) < 0)
-        return err_wrap(e, "%s", name);
     return 0;
 }

@@ -16,6 +16,7 @@ struct group {
         const char *name;
         bool executable;
         struct object object;
+        struct err why; /* it could not be read; kind ERR_NONE = it could */
     } members[GET_GROUP_FILES];
     const struct store_content *contents[GET_GROUP_FILES];
     size_t n;
@@ -102,26 +103,75 @@ static int damaged(void *context, size_t i, const struct err *why, struct err *e
 {
     struct group *group = context;
 
+    /* Each i has a place of its own: no lock is needed. */
     (void)e;
-    note_damage(group->g, group->members[i].entry, why);
+    group->members[i].why = *why;
+    return 0;
+}
+
+/* Whether to read it again: gc has moved it since it was looked up. */
+static int read_again(struct get *g, struct member *m, struct err *e)
+{
+    int moved = object_moved(g->l, &m->object, e);
+
+    if (moved == 0)
+        note_damage(g, m->entry, &m->why);
+    else if (moved > 0 && !m->object.present)
+        get_names_add(&g->gone, get_path(g, m->entry));
+    m->why = (struct err){0};
+    return moved > 0 ? m->object.present : moved;
+}
+
+/* Leaves those of the group that must be read again. */
+static int keep_moved(struct group *group, struct err *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < group->n; i++) {
+        struct member *m = &group->members[i];
+        int again = m->why.kind == ERR_NONE ? 0 : read_again(group->g, m, e);
+        if (again < 0)
+            return -1;
+        if (!again) {
+            member_clear(m);
+            continue;
+        }
+        struct member moved = *m;
+        m->object = (struct object){0};
+        group->members[kept++] = moved;
+    }
+    group->n = kept;
+    return 0;
+}
+
+static int read_group(struct group *group, struct err *e)
+{
+    struct get *g = group->g;
+    const struct store_reader reader = {arrived, damaged, group};
+    struct store *store = lake_store(g->l, e);
+
+    if (!store)
+        return -1;
+    while (group->n) {
+        for (size_t i = 0; i < group->n; i++)
+            group->contents[i] = &group->members[i].object.content;
+        if (store_read_many(store, g->l->area, group->contents, group->n, &reader, e) < 0 ||
+            keep_moved(group, e) < 0)
+            return -1;
+    }
     return 0;
 }
 
 static int write_group(struct group *group, struct err *e)
 {
     struct get *g = group->g;
-    const struct store_reader reader = {arrived, damaged, group};
+    size_t n = group->n;
 
-    if (!group->n)
+    if (!n)
         return 0;
-    struct store *store = lake_store(g->l, e);
-    if (!store)
+    if (read_group(group, e) < 0)
         return -1;
-    for (size_t i = 0; i < group->n; i++)
-        group->contents[i] = &group->members[i].object.content;
-    if (store_read_many(store, g->l->area, group->contents, group->n, &reader, e) < 0)
-        return -1;
-    bool go_on = get_tell(g, group->n, group->bytes);
+    bool go_on = get_tell(g, n, group->bytes);
     group_clear(group);
     tree_forget(&g->tree);
     return go_on ? 0 : err_set(e, ERR_RETRY, "interrupted");
@@ -175,23 +225,22 @@ static int copy_one(struct get *g, const struct member *m, struct store *store, 
     return place(g, m, &f, e);
 }
 
-static int write_large(struct get *g, const struct member *m, struct err *e)
+static int write_large(struct get *g, struct member *m, struct err *e)
 {
-    struct err why = {0};
     struct store *store = lake_store(g->l, e);
+    int again = store ? 1 : -1;
 
-    if (!store)
-        return -1;
-    int linked = g->o->link ? link_one(g, m, store, &why) : 0;
-    if (linked > 0 || (linked == 0 && copy_one(g, m, store, &why) == 0))
-        return get_tell(g, 1, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
-    if (why.kind == ERR_IO || why.kind == ERR_NOTFOUND) {
-        note_damage(g, m->entry, &why);
-        return 0;
+    while (again > 0) {
+        struct err why = {0};
+        int linked = g->o->link ? link_one(g, m, store, &why) : 0;
+        if (linked > 0 || (linked == 0 && copy_one(g, m, store, &why) == 0))
+            return get_tell(g, 1, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
+        if (why.kind != ERR_IO && why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        m->why = why;
+        again = read_again(g, m, e);
     }
-    if (e)
-        *e = why;
-    return -1;
+    return again;
 }
 
 /* ---- all ---- */

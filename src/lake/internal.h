@@ -82,6 +82,9 @@ int object_find(struct lake *l,
                 struct object *out,
                 struct err *e);
 int object_get(struct lake *l, int64_t id, struct object *out, struct err *e);
+/* After content could not be read where it was: gc may have moved or removed it meanwhile. 1: it
+ * has, and o says where it is now, if present; 0: it should still be there; -1. */
+int object_moved(struct lake *l, struct object *o, struct err *e);
 /* Remembers stored content; content that is present already keeps its old place. In a transaction.
  */
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);

@@ -73,7 +73,7 @@ int object_find(struct lake *l,
     return read_one(q, out, e);
 }
 
-int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
+static int find_by_id(struct lake *l, int64_t id, struct object *out, struct err *e)
 {
     struct db_query *q = db_query(l->db, OBJECT_COLUMNS " WHERE o.id = $1 AND o.project = $2", e);
 
@@ -82,8 +82,31 @@ int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
         return -1;
     db_bind_int(q, 1, id);
     db_bind_int(q, 2, l->project);
-    int found = read_one(q, out, e);
+    return read_one(q, out, e);
+}
+
+int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
+{
+    int found = find_by_id(l, id, out, e);
+
     return found == 0 ? damaged(id, e) : found < 0 ? -1 : 0;
+}
+
+int object_moved(struct lake *l, struct object *o, struct err *e)
+{
+    AUTO_CLEAR(object) struct object now = {0};
+    int found = find_by_id(l, o->id, &now, e);
+
+    if (found < 0)
+        return -1;
+    if (now.present && now.content.place.offset == o->content.place.offset &&
+        strcmp(now.content.place.blob, o->content.place.blob) == 0)
+        return 0;
+    struct object before = *o;
+    *o = now;
+    o->id = before.id;
+    now = before;
+    return 1;
 }
 
 static int insert_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
