@@ -28,21 +28,6 @@ struct cursor {
 
 /* ---- the question ---- */
 
-/* 1: found, 0: nobody ever used it, -1. */
-static int key_id(struct lake *l, const char *name, int64_t *out, struct err *e)
-{
-    struct db_query *q = db_query(l->db, "SELECT id FROM meta_key WHERE name = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, name);
-    int got = db_step(q, e);
-    if (got == 1)
-        *out = db_int(q, 0);
-    db_reset(q);
-    return got;
-}
-
 /* 1: added or always true; 0: nothing can meet it; -1. */
 static int add_term(struct find_question *q, const struct find_condition *c, struct err *e)
 {
@@ -51,7 +36,7 @@ static int add_term(struct find_question *q, const struct find_condition *c, str
 
     *t = (struct find_term){.condition = c};
     if (c->builtin == META_NONE)
-        known = key_id(q->l, c->key, &t->key, e);
+        known = meta_key_find(q->l, c->key, &t->key, e);
     if (known == 1)
         q->n++;
     return known != 0 ? known : c->op == FIND_MISSING;

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "lake/meta_value.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -151,7 +152,7 @@ static int read_meta(
     struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
 {
     struct db_query *q = db_query(l->db,
-                                  "SELECT k.name, m.type, m.number, m.value FROM meta m"
+                                  "SELECT k.name, m.slot, m.number, m.value FROM meta m"
                                   " CROSS JOIN meta_key k WHERE m.kind = $1 AND m.item = $2"
                                   " AND k.id = m.key",
                                   e);
@@ -162,7 +163,7 @@ static int read_meta(
     db_bind_int(q, 1, kind);
     db_bind_int(q, 2, item);
     while ((got = db_step(q, e)) == 1) {
-        struct lake_value *v = add(a, db_text(q, 0), (enum lake_value_kind)db_int(q, 1));
+        struct lake_value *v = add(a, db_text(q, 0), meta_slot_kind(db_int(q, 1)));
         v->number = db_real(q, 2);
         if (!db_is_null(q, 3))
             v->text = keep(a, db_text(q, 3));

@@ -237,23 +237,48 @@ static void put_range(struct sql *s, const char *column, const struct find_condi
     }
 }
 
-/* What a condition on a user's key asks of the row m<i>; begins with AND, or is empty. */
-static void put_meta_test(struct sql *s, const char *m, const struct find_condition *c)
+static void put_slot(struct sql *s,
+                     const char *m,
+                     const struct find_scope *scope,
+                     const struct find_term *t)
 {
-    char column[32];
-    bool outside = c->op == FIND_OUTSIDE;
+    buf_printf(&s->text, "%s.slot = ", m);
+    put_whole(s, meta_slot(t->key, scope->item, t->condition->kind));
+}
 
-    if (c->op == FIND_WITHIN && c->kind == LAKE_VALUE_NONE) {
-        buf_printf(&s->text, " AND %s.type = %d", m, LAKE_VALUE_NONE);
+/* The value a WITHIN or OUTSIDE condition names, in row m. */
+static void put_value(struct sql *s,
+                      const char *m,
+                      const struct find_scope *scope,
+                      const struct find_term *t)
+{
+    const struct find_condition *c = t->condition;
+    char column[32];
+
+    put_slot(s, m, scope, t);
+    if (c->kind == LAKE_VALUE_NONE)
         return;
-    }
+    buf_puts(&s->text, " AND ");
     snprintf(column, sizeof column, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
-    switch (c->op) {
+    put_range(s, column, c);
+}
+
+/* What a condition on a user's key asks of row m, which has that key; begins with AND, or is empty.
+ */
+static void put_meta_test(struct sql *s,
+                          const char *m,
+                          const struct find_scope *scope,
+                          const struct find_term *t)
+{
+    switch (t->condition->op) {
     case FIND_WITHIN:
+        buf_puts(&s->text, " AND ");
+        put_value(s, m, scope, t);
+        break;
     case FIND_OUTSIDE:
-        buf_printf(&s->text, " AND %s%s.type = %d AND ", outside ? "NOT (" : "", m, c->kind);
-        put_range(s, column, c);
-        buf_puts(&s->text, outside ? ")" : "");
+        buf_puts(&s->text, " AND NOT (");
+        put_value(s, m, scope, t);
+        buf_puts(&s->text, ")");
         break;
     case FIND_MATCHES:
         buf_printf(&s->text, " AND %s.value IS NOT NULL", m);
@@ -262,6 +287,24 @@ static void put_meta_test(struct sql *s, const char *m, const struct find_condit
     case FIND_MISSING:
         break;
     }
+}
+
+/* Rows m of an index that a condition begins from. */
+static void put_meta_rows(struct sql *s,
+                          const char *m,
+                          const struct find_scope *scope,
+                          const struct find_term *t)
+{
+    int64_t first = meta_slot(t->key, scope->item, LAKE_VALUE_NONE);
+
+    if (t->condition->op == FIND_WITHIN) {
+        put_value(s, m, scope, t);
+        return;
+    }
+    buf_printf(&s->text, "%s.slot >= ", m);
+    put_whole(s, first);
+    buf_printf(&s->text, " AND %s.slot < ", m);
+    put_whole(s, first + META_SLOTS);
 }
 
 static void put_builtin_test(struct sql *s, const char *column, const struct find_condition *c)
@@ -331,16 +374,11 @@ static void put_order(struct sql *s,
 }
 
 static void put_meta_source(struct sql *s,
-                            const struct find_question *q,
                             const struct find_scope *scope,
                             const struct find_term *t)
 {
     buf_puts(&s->text, " FROM meta m WHERE ");
-    put_project(s, "m", q);
-    put_key(s, "m", scope, t->key);
-    /* Rows with the very value that is not wanted would have to be passed one by one. */
-    if (t->condition->op != FIND_OUTSIDE)
-        put_meta_test(s, "m", t->condition);
+    put_meta_rows(s, "m", scope, t);
 }
 
 /* shallow: rows of the index itself, not yet the things they lead to. */
@@ -378,7 +416,7 @@ static void put_source(struct sql *s,
                        bool shallow)
 {
     if (is_meta_source(source))
-        put_meta_source(s, q, scope, source->term);
+        put_meta_source(s, scope, source->term);
     else
         put_builtin_source(s, q, scope, source->term, shallow);
 }
@@ -598,7 +636,7 @@ static void put_tables(struct draft *d)
             buf_printf(text, " CROSS JOIN %s", t->name);
 }
 
-/* The place where the query begins carries the project. */
+/* The place where the query begins belongs to the project, as users' keys do. */
 static void put_beginning(struct draft *d)
 {
     struct sql *s = &d->sql;
@@ -608,9 +646,9 @@ static void put_beginning(struct draft *d)
         buf_printf(&s->text, "%s = c.item", d->scope->id);
     } else if (is_meta_source(d->source)) {
         size_t i = (size_t)(d->source->term - d->q->terms);
-        put_project(s, alias_of(i, alias), d->q);
-        put_key(s, alias, d->scope, d->source->term->key);
-        put_meta_test(s, alias, d->source->term->condition);
+        put_meta_rows(s, alias_of(i, alias), d->scope, d->source->term);
+        if (d->source->term->condition->op != FIND_WITHIN)
+            put_meta_test(s, alias, d->scope, d->source->term);
         buf_printf(&s->text, " AND %s = %s.item", d->scope->id, alias);
     } else {
         alias[0] = source_table(d->scope, d->source->term)->letter;
@@ -627,17 +665,14 @@ static void put_missing(struct draft *d, const struct find_term *t)
     buf_puts(&d->sql.text, ")");
 }
 
-/* A single value is best looked up in its index, where the rows of that value lie close together:
- * the table's own order would lead to another page for each thing. Equality of item would make the
- * primary key complete, and SQLite prefers that to all indexes. */
-static void put_item(struct draft *d, const char *alias, const struct find_condition *c)
+/* The row of a key of the thing at hand. A single value is looked up in its index, where the rows
+ * of that value lie close together; the table's own order would lead to another page each time. */
+static void put_lookup(struct draft *d, const char *alias, const struct find_term *t)
 {
-    if (!find_is_equality(c)) {
-        buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
-        return;
-    }
-    buf_printf(&d->sql.text, " AND %s.item BETWEEN %s AND %s AND ", alias, d->item, d->item);
-    put_project(&d->sql, alias, d->q);
+    buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+    if (!find_is_equality(t->condition))
+        put_key(&d->sql, alias, d->scope, t->key);
+    put_meta_test(&d->sql, alias, d->scope, t);
 }
 
 static void put_conditions(struct draft *d)
@@ -646,10 +681,7 @@ static void put_conditions(struct draft *d)
 
     for (size_t i = 0; i < d->n_order; i++) {
         const struct find_term *t = &d->q->terms[d->order[i]];
-        alias_of(d->order[i], alias);
-        put_item(d, alias, t->condition);
-        put_key(&d->sql, alias, d->scope, t->key);
-        put_meta_test(&d->sql, alias, t->condition);
+        put_lookup(d, alias_of(d->order[i], alias), t);
     }
     for (size_t i = 0; i < d->q->n; i++) {
         const struct find_condition *c = d->q->terms[i].condition;

@@ -9,14 +9,15 @@
 #include <stdint.h>
 #include <string.h>
 
-/* 1: found, 0: nobody ever used that key, -1. */
-static int key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+int meta_key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT id FROM meta_key WHERE name = $1", e);
+    struct db_query *q =
+        db_query(l->db, "SELECT id FROM meta_key WHERE project = $1 AND name = $2", e);
 
     if (!q)
         return -1;
-    db_bind_text(q, 1, name);
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, name);
     int got = db_step(q, e);
     if (got == 1)
         *id_out = db_int(q, 0);
@@ -26,17 +27,19 @@ static int key_find(struct lake *l, const char *name, int64_t *id_out, struct er
 
 static int key_make(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
-    int got = key_find(l, name, id_out, e);
+    int got = meta_key_find(l, name, id_out, e);
 
     if (got != 0)
         return got < 0 ? -1 : 0;
     if (db_ids(l->db, "meta_key", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db, "INSERT INTO meta_key (id, name) VALUES ($1, $2)", e);
+    struct db_query *q =
+        db_query(l->db, "INSERT INTO meta_key (id, project, name) VALUES ($1, $2, $3)", e);
     if (!q)
         return -1;
     db_bind_int(q, 1, *id_out);
-    db_bind_text(q, 2, name);
+    db_bind_int(q, 2, l->project);
+    db_bind_text(q, 3, name);
     return db_run(q, e);
 }
 
@@ -49,22 +52,21 @@ static int write_pair(
         return -1;
     struct db_query *q =
         db_query(l->db,
-                 "INSERT INTO meta (kind, item, key, project, type, number, value)"
-                 " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, item, key) DO UPDATE SET"
-                 " type = excluded.type, number = excluded.number, value = excluded.value",
+                 "INSERT INTO meta (kind, item, key, slot, number, value)"
+                 " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, item, key) DO UPDATE SET"
+                 " slot = excluded.slot, number = excluded.number, value = excluded.value",
                  e);
     if (!q)
         return -1;
     db_bind_int(q, 1, kind);
     db_bind_int(q, 2, item);
     db_bind_int(q, 3, key);
-    db_bind_int(q, 4, l->project);
-    db_bind_int(q, 5, pair->kind);
+    db_bind_int(q, 4, meta_slot(key, kind, pair->kind));
     if (pair->kind == LAKE_VALUE_NUMBER || pair->kind == LAKE_VALUE_TIME)
-        db_bind_real(q, 6, pair->number);
+        db_bind_real(q, 5, pair->number);
     else
-        db_bind_null(q, 6);
-    db_bind_text(q, 7, pair->value);
+        db_bind_null(q, 5);
+    db_bind_text(q, 6, pair->value);
     return db_run(q, e);
 }
 
@@ -211,15 +213,17 @@ int lake_tag(
 static int remove_keys(struct each *each, enum lake_item kind, int64_t item, struct err *e)
 {
     for (size_t i = 0; i < each->n; i++) {
-        struct db_query *q = db_query(each->l->db,
-                                      "DELETE FROM meta WHERE kind = $1 AND item = $2"
-                                      " AND key = (SELECT id FROM meta_key WHERE name = $3)",
-                                      e);
+        struct db_query *q =
+            db_query(each->l->db,
+                     "DELETE FROM meta WHERE kind = $1 AND item = $2"
+                     " AND key = (SELECT id FROM meta_key WHERE project = $3 AND name = $4)",
+                     e);
         if (!q)
             return -1;
         db_bind_int(q, 1, kind);
         db_bind_int(q, 2, item);
-        db_bind_text(q, 3, each->words[i]);
+        db_bind_int(q, 3, each->l->project);
+        db_bind_text(q, 4, each->words[i]);
         if (db_run(q, e) < 0)
             return -1;
         each->removed[i] += (uint64_t)db_changes(each->l->db);

@@ -234,6 +234,16 @@ enum lake_value_kind meta_value_kind(const char *text, double *number_out)
     return LAKE_VALUE_TIME;
 }
 
+int64_t meta_slot(int64_t key, int item_kind, enum lake_value_kind kind)
+{
+    return (key * 8 + item_kind) * META_SLOTS + (int64_t)kind;
+}
+
+enum lake_value_kind meta_slot_kind(int64_t slot)
+{
+    return (enum lake_value_kind)(slot % META_SLOTS);
+}
+
 int meta_pair_split(const char *pair, struct meta_pair *out, struct err *e)
 {
     size_t key_len = strcspn(pair, "="), line;

@@ -71,16 +71,16 @@ static const char *const tables[] = {
     "CREATE INDEX edge_parent ON edge (parent, child, kind, job)",
 
     /* kind: enum lake_item; item: id in version, file, set_version or job. value: as given;
-     * number: what it compares as, epoch ms for times. type: enum lake_value_kind. */
-    "CREATE TABLE meta_key (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+     * number: what it compares as, epoch ms for times. slot: key, kind and kind of value in one
+     * number (meta_slot), so that index rows compare in three steps; things of equal value come in
+     * order of their ids. */
+    "CREATE TABLE meta_key (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, name TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX meta_key_name ON meta_key (project, name)",
     "CREATE TABLE meta (kind INTEGER NOT NULL, item INTEGER NOT NULL, key INTEGER NOT NULL,"
-    " project INTEGER NOT NULL, type INTEGER NOT NULL, number REAL, value TEXT,"
+    " slot INTEGER NOT NULL, number REAL, value TEXT,"
     " PRIMARY KEY (kind, item, key)) WITHOUT ROWID",
-    /* Questions are asked of one kind of thing at a time, hence kind before the value; then things
-     * of equal value come in order of their ids. */
-    "CREATE INDEX meta_number ON meta (project, key, kind, type, number, item)"
-    " WHERE number IS NOT NULL",
-    "CREATE INDEX meta_value ON meta (project, key, kind, type, value, item)",
+    "CREATE INDEX meta_number ON meta (slot, number, item) WHERE number IS NOT NULL",
+    "CREATE INDEX meta_value ON meta (slot, value, item)",
 
     /* kind: enum lake_item. */
     "CREATE TABLE pin (project INTEGER NOT NULL, kind INTEGER NOT NULL, item INTEGER NOT NULL,"
