@@ -173,7 +173,7 @@ int64_t scratch_set(struct lake *l, const char *name, const char *const *paths, 
     AUTO(set_builder) struct set_builder *b = NULL;
     struct lake_set done = {0};
     struct err e = {0};
-    int64_t made;
+    int64_t made = 0;
 
     if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
         give_up("begin a set", &e);
