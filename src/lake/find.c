@@ -81,8 +81,8 @@ static int open_cursor(struct find_question *q,
 static int tell(struct search *s, const struct cursor *c, struct err *e)
 {
     struct lake_found found;
-    int got = find_answer_get(s->l, &s->answer, find_scope_item(c->scope),
-                              db_int(c->query, FIND_ITEM), &found, e);
+    int got =
+        find_answer_get(s->l, &s->answer, c->scope->item, db_int(c->query, FIND_ITEM), &found, e);
 
     if (got < 0 || (got == 1 && s->visit(s->context, &found, e) < 0))
         return -1;

@@ -10,163 +10,6 @@
 #define SQL_MAX 65536
 #define PARAMETERS_MAX (8 * (FIND_CONDITIONS_MAX + 4))
 
-/* Tables are known by one letter: v versions, f files or sets, o content, d who made it and when.
- */
-struct table {
-    char letter;
-    const char *name;
-    const char *link; /* to the home table; NULL for itself */
-};
-
-struct find_scope {
-    enum lake_item item;
-    const char *kind;
-    const char *id;
-    struct table tables[4]; /* the first is home: it has a row for each thing */
-    const char *columns[META_OF_JOBS + 1];
-    const char *here; /* was not removed */
-};
-
-static const struct find_scope files = {
-    LAKE_ITEM_FILE,
-    "file",
-    "v.id",
-    {{'v', "version v", NULL},
-     {'f', "file f", "f.id = v.file"},
-     {'o', "object o", "o.id = v.object"},
-     {'d', "made d", "d.id = v.made"}},
-    {[META_CREATE_TIME] = "d.create_time",
-     [META_CREATOR] = "d.creator",
-     [META_KIND] = "'file'",
-     [META_PATH] = "f.path",
-     [META_SIZE] = "o.size",
-     [META_VERSION] = "v.number"},
-    "v.removed = 0 AND f.removed = 0",
-};
-
-static const struct find_scope paths = {
-    LAKE_ITEM_PATH,
-    "path",
-    "f.id",
-    {{'f', "file f", NULL}},
-    {[META_KIND] = "'path'", [META_PATH] = "f.path"},
-    "f.removed = 0",
-};
-
-static const struct find_scope sets = {
-    LAKE_ITEM_SET,
-    "set",
-    "v.id",
-    {{'v', "set_version v", NULL},
-     {'f', "fileset f", "f.id = v.fileset"},
-     {'d', "made d", "d.id = v.made"}},
-    {[META_CREATE_TIME] = "d.create_time",
-     [META_CREATOR] = "d.creator",
-     [META_KIND] = "'set'",
-     [META_NAME] = "f.name",
-     [META_SIZE] = "v.bytes",
-     [META_VERSION] = "v.number"},
-    "v.removed = 0",
-};
-
-const struct find_scope *const find_scopes[] = {&files, &paths, &sets, NULL};
-
-const char *find_scope_kind(const struct find_scope *s)
-{
-    return s->kind;
-}
-
-enum lake_item find_scope_item(const struct find_scope *s)
-{
-    return s->item;
-}
-
-/* ---- what can be told without the database ---- */
-
-static bool text_within(const struct find_condition *c, const char *text)
-{
-    int low = c->low.given ? strcmp(text, c->low.text) : 1;
-    int high = c->high.given ? strcmp(text, c->high.text) : -1;
-
-    return (c->low.open ? low > 0 : low >= 0) && (c->high.open ? high < 0 : high <= 0);
-}
-
-static bool kind_holds(const struct find_condition *c, const char *kind)
-{
-    switch (c->op) {
-    case FIND_EXISTS:
-        return true;
-    case FIND_MISSING:
-        return false;
-    case FIND_WITHIN:
-        return text_within(c, kind);
-    case FIND_OUTSIDE:
-        return !text_within(c, kind);
-    case FIND_MATCHES:
-        return regexec(&c->regex, kind, 0, NULL, 0) == 0;
-    }
-    return false;
-}
-
-/* Whole files stand beside their versions; they answer when they are asked for: by kind, or by a
- * key of theirs. */
-static bool asks_for_paths(const struct find_question *q)
-{
-    for (size_t i = 0; i < q->n; i++) {
-        const struct find_condition *c = q->terms[i].condition;
-        if (c->builtin == META_KIND || (c->builtin == META_NONE && c->op != FIND_MISSING))
-            return true;
-    }
-    return false;
-}
-
-bool find_scope_fits(const struct find_scope *s, const struct find_question *q)
-{
-    for (size_t i = 0; i < q->n; i++) {
-        const struct find_condition *c = q->terms[i].condition;
-        if (c->builtin == META_NONE)
-            continue;
-        if (c->builtin == META_KIND ? !kind_holds(c, s->kind)
-                                    : (s->columns[c->builtin] != NULL) == (c->op == FIND_MISSING))
-            return false;
-    }
-    return s->item != LAKE_ITEM_PATH || asks_for_paths(q);
-}
-
-static const struct table *table_of(const struct find_scope *s, const char *column)
-{
-    for (size_t i = 0; i < sizeof s->tables / sizeof *s->tables; i++)
-        if (s->tables[i].letter && s->tables[i].letter == column[0])
-            return &s->tables[i];
-    return NULL;
-}
-
-/* The table whose index a built-in source reads. Kinds have none: all things are their source. */
-static const struct table *source_table(const struct find_scope *s, const struct find_term *t)
-{
-    const struct table *table = t ? table_of(s, s->columns[t->condition->builtin]) : NULL;
-
-    return table ? table : s->tables;
-}
-
-bool find_source_usable(const struct find_scope *s, const struct find_term *t)
-{
-    const struct find_condition *c = t->condition;
-
-    if (c->builtin == META_NONE)
-        return c->op != FIND_MISSING;
-    if (c->builtin == META_KIND || c->op == FIND_MISSING || c->op == FIND_OUTSIDE)
-        return false;
-    return s->columns[c->builtin] && (c->op == FIND_WITHIN || (c->op == FIND_MATCHES && c->prefix));
-}
-
-bool find_source_in_order(const struct find_question *q, const struct find_term *t)
-{
-    if (q->sort)
-        return t == q->sort;
-    return t->condition->builtin == META_NONE && find_is_equality(t->condition);
-}
-
 /* ---- pieces ---- */
 
 struct sql {
@@ -388,7 +231,7 @@ static void put_builtin_source(struct sql *s,
                                const struct find_term *t,
                                bool shallow)
 {
-    const struct table *table = source_table(scope, t);
+    const struct find_table *table = find_scope_table(scope, t);
     char alias[2] = {table->letter, 0};
     bool far = table->link && !shallow;
 
@@ -508,7 +351,7 @@ int find_count(const struct find_question *q,
 
     *out = most;
     /* Many rows of an index may lead to few things: somebody's million puts and one set. */
-    if (!is_meta_source(source) && source_table(s, source->term)->link)
+    if (!is_meta_source(source) && find_scope_table(s, source->term)->link)
         more = has_rows(q, s, source, true, most, e);
     if (more == 0)
         more = has_rows(q, s, source, false, most, e);
@@ -593,7 +436,7 @@ static void put_columns(struct draft *d)
     }
 }
 
-static bool needs_table(const struct draft *d, const struct table *table)
+static bool needs_table(const struct draft *d, const struct find_table *table)
 {
     if (!table->link || table->letter == 'f')
         return true;
@@ -609,7 +452,7 @@ static bool needs_table(const struct draft *d, const struct table *table)
 /* CROSS JOIN: in this order. The database has no figures about its tables; we counted. */
 static void put_tables(struct draft *d)
 {
-    const struct table *home = d->scope->tables, *first = NULL;
+    const struct find_table *home = d->scope->tables, *first = NULL;
     struct buf *text = &d->sql.text;
     char alias[24];
 
@@ -624,14 +467,14 @@ static void put_tables(struct draft *d)
     } else if (is_meta_source(d->source)) {
         buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
     } else {
-        first = source_table(d->scope, d->source->term);
+        first = find_scope_table(d->scope, d->source->term);
         buf_puts(text, first->name);
         if (first != home)
             buf_printf(text, " CROSS JOIN %s", home->name);
     }
     for (size_t i = 0; i < d->n_order; i++)
         buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
-    for (const struct table *t = home; t < home + 4 && t->letter; t++)
+    for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
         if (t != first && !(first && t == home) && needs_table(d, t))
             buf_printf(text, " CROSS JOIN %s", t->name);
 }
@@ -651,7 +494,7 @@ static void put_beginning(struct draft *d)
             put_meta_test(s, alias, d->scope, d->source->term);
         buf_printf(&s->text, " AND %s = %s.item", d->scope->id, alias);
     } else {
-        alias[0] = source_table(d->scope, d->source->term)->letter;
+        alias[0] = find_scope_table(d->scope, d->source->term)->letter;
         alias[1] = 0;
         put_project(s, alias, d->q);
     }
@@ -695,9 +538,9 @@ static void put_conditions(struct draft *d)
 
 static void put_links(struct draft *d)
 {
-    const struct table *home = d->scope->tables;
+    const struct find_table *home = d->scope->tables;
 
-    for (const struct table *t = home; t < home + 4 && t->letter; t++)
+    for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
         if (t->link && needs_table(d, t))
             buf_printf(&d->sql.text, " AND %s", t->link);
     buf_printf(&d->sql.text, " AND %s", d->scope->here);

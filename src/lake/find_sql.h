@@ -3,43 +3,12 @@
 #ifndef LAKE_FIND_SQL_H
 #define LAKE_FIND_SQL_H
 
-#include "lake/find_parse.h"
-#include "lake/internal.h"
-
-/* A condition with what the database knows about its key. */
-struct find_term {
-    const struct find_condition *condition;
-    int64_t key;    /* id in meta_key; users' keys alone */
-    uint64_t count; /* things it holds for, when they were counted; else UINT64_MAX */
-};
-
-/* One question, in one order: by id, or by sort and then by id. */
-struct find_question {
-    struct lake *l;
-    struct find_term terms[FIND_CONDITIONS_MAX + 1];
-    size_t n;
-    const struct find_term *sort; /* one of terms: what has it, by its value; NULL = by id */
-    bool descending;
-    uint64_t limit; /* UINT64_MAX = all */
-};
-
-/* One kind of thing: its tables and the columns that answer to built-in keys. */
-struct find_scope;
-extern const struct find_scope
-    *const find_scopes[]; /* in order of enum lake_item; ends with NULL */
-const char *find_scope_kind(const struct find_scope *s);
-enum lake_item find_scope_item(const struct find_scope *s);
-/* False when no thing of that kind can answer: kind=..., or keys it never has. */
-bool find_scope_fits(const struct find_scope *s, const struct find_question *q);
+#include "lake/find_scope.h"
 
 /* Where the search begins: an index that a condition has, or all things of the kind (NULL). */
 struct find_source {
     const struct find_term *term;
 };
-/* Whether there is an index to begin from. */
-bool find_source_usable(const struct find_scope *s, const struct find_term *t);
-/* Whether its things come in the order of the question. */
-bool find_source_in_order(const struct find_question *q, const struct find_term *t);
 
 /* How many things the source has, counted up to most. */
 int find_count(const struct find_question *q,

@@ -1,0 +1,134 @@
+#include "lake/find_scope.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct find_scope files = {
+    LAKE_ITEM_FILE,
+    "file",
+    "v.id",
+    {{'v', "version v", NULL},
+     {'f', "file f", "f.id = v.file"},
+     {'o', "object o", "o.id = v.object"},
+     {'d', "made d", "d.id = v.made"}},
+    {[META_CREATE_TIME] = "d.create_time",
+     [META_CREATOR] = "d.creator",
+     [META_KIND] = "'file'",
+     [META_PATH] = "f.path",
+     [META_SIZE] = "o.size",
+     [META_VERSION] = "v.number"},
+    "v.removed = 0 AND f.removed = 0",
+};
+
+static const struct find_scope paths = {
+    LAKE_ITEM_PATH,
+    "path",
+    "f.id",
+    {{'f', "file f", NULL}},
+    {[META_KIND] = "'path'", [META_PATH] = "f.path"},
+    "f.removed = 0",
+};
+
+static const struct find_scope sets = {
+    LAKE_ITEM_SET,
+    "set",
+    "v.id",
+    {{'v', "set_version v", NULL},
+     {'f', "fileset f", "f.id = v.fileset"},
+     {'d', "made d", "d.id = v.made"}},
+    {[META_CREATE_TIME] = "d.create_time",
+     [META_CREATOR] = "d.creator",
+     [META_KIND] = "'set'",
+     [META_NAME] = "f.name",
+     [META_SIZE] = "v.bytes",
+     [META_VERSION] = "v.number"},
+    "v.removed = 0",
+};
+
+const struct find_scope *const find_scopes[] = {&files, &paths, &sets, NULL};
+
+/* ---- what can be told without the database ---- */
+
+static bool text_within(const struct find_condition *c, const char *text)
+{
+    int low = c->low.given ? strcmp(text, c->low.text) : 1;
+    int high = c->high.given ? strcmp(text, c->high.text) : -1;
+
+    return (c->low.open ? low > 0 : low >= 0) && (c->high.open ? high < 0 : high <= 0);
+}
+
+static bool kind_holds(const struct find_condition *c, const char *kind)
+{
+    switch (c->op) {
+    case FIND_EXISTS:
+        return true;
+    case FIND_MISSING:
+        return false;
+    case FIND_WITHIN:
+        return text_within(c, kind);
+    case FIND_OUTSIDE:
+        return !text_within(c, kind);
+    case FIND_MATCHES:
+        return regexec(&c->regex, kind, 0, NULL, 0) == 0;
+    }
+    return false;
+}
+
+/* Whole files stand beside their versions; they answer when they are asked for: by kind, or by a
+ * key of theirs. */
+static bool asks_for_paths(const struct find_question *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct find_condition *c = q->terms[i].condition;
+        if (c->builtin == META_KIND || (c->builtin == META_NONE && c->op != FIND_MISSING))
+            return true;
+    }
+    return false;
+}
+
+bool find_scope_fits(const struct find_scope *s, const struct find_question *q)
+{
+    for (size_t i = 0; i < q->n; i++) {
+        const struct find_condition *c = q->terms[i].condition;
+        if (c->builtin == META_NONE)
+            continue;
+        if (c->builtin == META_KIND ? !kind_holds(c, s->kind)
+                                    : (s->columns[c->builtin] != NULL) == (c->op == FIND_MISSING))
+            return false;
+    }
+    return s->item != LAKE_ITEM_PATH || asks_for_paths(q);
+}
+
+static const struct find_table *table_of(const struct find_scope *s, const char *column)
+{
+    for (size_t i = 0; i < sizeof s->tables / sizeof *s->tables; i++)
+        if (s->tables[i].letter && s->tables[i].letter == column[0])
+            return &s->tables[i];
+    return NULL;
+}
+
+/* The table whose index a built-in source reads. Kinds have none: all things are their source. */
+const struct find_table *find_scope_table(const struct find_scope *s, const struct find_term *t)
+{
+    const struct find_table *table = t ? table_of(s, s->columns[t->condition->builtin]) : NULL;
+
+    return table ? table : s->tables;
+}
+
+bool find_source_usable(const struct find_scope *s, const struct find_term *t)
+{
+    const struct find_condition *c = t->condition;
+
+    if (c->builtin == META_NONE)
+        return c->op != FIND_MISSING;
+    if (c->builtin == META_KIND || c->op == FIND_MISSING || c->op == FIND_OUTSIDE)
+        return false;
+    return s->columns[c->builtin] && (c->op == FIND_WITHIN || (c->op == FIND_MATCHES && c->prefix));
+}
+
+bool find_source_in_order(const struct find_question *q, const struct find_term *t)
+{
+    if (q->sort)
+        return t == q->sort;
+    return t->condition->builtin == META_NONE && find_is_equality(t->condition);
+}
