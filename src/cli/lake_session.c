@@ -54,8 +54,10 @@ const struct command command_session_status = {
     .name = "session status",
     .operands = "[ID]",
     .summary = "Show pending upload sessions, or one session with its files",
-    .details = "Upload URLs are made anew each time they are asked for and last an hour, or until "
-               "the session expires. Anyone who has one can send the file with a plain HTTP PUT.",
+    .details =
+        "Upload URLs are made anew each time they are asked for and last an hour, or until "
+        "the session expires. Anyone who has one can send the file with an HTTP PUT that has "
+        "the header shown below it.",
     .example = "tradewind session status 7 --urls",
     .options = status_options,
     .max_operands = 1,
