@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "lake/need.h"
 #include "lake/repack.h"
-#include "lake/session.h"
+#include "lake/session_row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,10 +75,12 @@ static void gc_clear(struct gc *g)
 static int expire_sessions(struct gc *g, struct err *e)
 {
     struct lake *l = g->l;
+
+    if (session_row_renew_held(l, e) < 0)
+        return -1;
     struct db_query *q = db_query(
         l->db, "UPDATE session SET state = $1 WHERE project = $2 AND state = $3 AND expires < $4",
         e);
-
     if (!q)
         return -1;
     db_bind_int(q, 1, LAKE_SESSION_EXPIRED);

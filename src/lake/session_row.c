@@ -293,3 +293,48 @@ int session_hold_take(
         close(h.lock);
     return -1;
 }
+
+static bool is_held(int fd, int64_t id)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
+
+    return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* The oldest session past its time behind id `after`: 1, 0 or -1. */
+static int next_overdue(struct lake *l, int64_t after, int64_t *id_out, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT id FROM session WHERE project = $1 AND state = $2"
+                                  " AND expires < $3 AND id > $4 ORDER BY id LIMIT 1",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 2, LAKE_SESSION_PENDING);
+    db_bind_int(q, 3, lake_now_ms(l));
+    db_bind_int(q, 4, after);
+    int found = db_step(q, e);
+    if (found > 0)
+        *id_out = db_int(q, 0);
+    db_reset(q);
+    return found;
+}
+
+int session_row_renew_held(struct lake *l, struct err *e)
+{
+    int fd = open_locks(l);
+    int64_t id = 0;
+    int found;
+
+    while ((found = next_overdue(l, id, &id, e)) > 0) {
+        if (is_held(fd, id) && session_row_renew(l, id, e) < 0) {
+            found = -1;
+            break;
+        }
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}

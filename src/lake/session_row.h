@@ -44,6 +44,9 @@ int session_row_new(struct lake *l,
                     struct err *e);
 /* A sign of life: the time to expiry begins anew. ERR_USAGE when it is pending no more. */
 int session_row_renew(struct lake *l, int64_t id, struct err *e);
+/* The same for every session past its time that a put at work still holds, be it that the put takes
+ * days or that the clock has jumped. */
+int session_row_renew_held(struct lake *l, struct err *e);
 /* The session and its list of files vanish. */
 int session_row_remove(struct lake *l, int64_t id, struct err *e);
 
