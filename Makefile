@@ -95,6 +95,10 @@ unit: $(UNIT) $(TEST_TOOLS)
 $(OUT)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $<
+# Loaded into a program instead of run; never with sanitizers, which would have to come first.
+$(OUT)/tests/tools/%.so: tests/tools/%.so.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) -O2 $(WARN) $(if $(WERROR),-Werror) -MMD -MP -fPIC -shared -o $@ $<
 $(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(call unit_shared,$<) $(LIB) \
