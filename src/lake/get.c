@@ -210,8 +210,8 @@ static int cat_object(struct lake *l, struct object *o, struct cat *c, struct er
         int moved = c->begun ? 0 : object_moved(l, o, e);
         if (moved < 0)
             return -1;
-        if (!moved)
-            return err_set(e, why.kind, "%s", why.text);
+        if (!moved) /* a blob that is missing is damage, too */
+            return err_set(e, why.kind == ERR_NOTFOUND ? ERR_IO : why.kind, "%s", why.text);
         if (!o->present)
             return 0;
     }

@@ -114,6 +114,9 @@ static int read_again(struct get *g, struct member *m, struct err *e)
 {
     int moved = object_moved(g->l, &m->object, e);
 
+    /* It exists as far as the lake knows: a blob that is missing is damage, too. */
+    if (m->why.kind == ERR_NOTFOUND)
+        m->why.kind = ERR_IO;
     if (moved == 0)
         note_damage(g, m->entry, &m->why);
     else if (moved > 0 && !m->object.present)
