@@ -197,7 +197,7 @@ read_only_disk() {
     is "$("$TRADEWIND" set ls --json | json 'len(d)')" 2 "set ls"
     is "$("$TRADEWIND" set diff @S @T --json >/dev/null; echo $?)" 0 "set diff"
     is "$("$TRADEWIND" trace @T --json | json 'len(d["nodes"])')" 2 "trace"
-    is "$("$TRADEWIND" pin 2>&1)" "" "pin lists"
+    is "$("$TRADEWIND" pin --json 2>&1)" "[]" "pin lists"
     is "$("$TRADEWIND" session status >/dev/null 2>&1; echo $?)" 0 "session status"
     works "get, elsewhere" get @T fetched
     check "is right" cmp -s fetched/d/large1 large1
