@@ -49,10 +49,13 @@ static int head(void *context, const struct lake_session *s, struct err *e)
         return json_list_begin_within(&show->list, stdout, object, "files", e);
     }
     printf("session %" PRId64 ": %s", s->id, lake_session_state_text(s->state));
-    if (s->state == LAKE_SESSION_PENDING)
-        printf(" until %s, %" PRIu64 " of %" PRIu64 " files have arrived (%s)",
-               time_iso(s->expires_ms, when), s->arrived, s->files,
-               text_bytes(s->bytes_arrived, bytes));
+    if (s->state == LAKE_SESSION_PENDING) {
+        printf(" until %s, %" PRIu64, time_iso(s->expires_ms, when), s->arrived);
+        /* A put notes files as they arrive: how many there are is not known. */
+        if (!s->put)
+            printf(" of %" PRIu64, s->files);
+        printf(" files have arrived (%s)", text_bytes(s->bytes_arrived, bytes));
+    }
     if (s->put) {
         AUTO_CLEAR(buf) struct buf b;
         buf_init(&b, 4096);
