@@ -234,7 +234,7 @@ enum lake_value_kind meta_value_kind(const char *text, double *number_out)
     return LAKE_VALUE_TIME;
 }
 
-int64_t meta_slot(int64_t key, int item_kind, enum lake_value_kind kind)
+int64_t meta_slot(int64_t key, unsigned item_kind, enum lake_value_kind kind)
 {
     return (key * 8 + item_kind) * META_SLOTS + (int64_t)kind;
 }

@@ -46,7 +46,7 @@ enum lake_value_kind meta_value_kind(const char *text, double *number_out);
 /* What the indexes of table meta begin with: the key's id, the kind of thing (enum lake_item) and
  * the kind of value in one number. All slots of a key and kind of thing stand together. */
 #define META_SLOTS 4 /* kinds of values */
-int64_t meta_slot(int64_t key, int item_kind, enum lake_value_kind kind);
+int64_t meta_slot(int64_t key, unsigned item_kind, enum lake_value_kind kind);
 enum lake_value_kind meta_slot_kind(int64_t slot);
 
 /* "k=v" or "k" taken apart and checked. */

@@ -120,6 +120,10 @@ contains "$out" "precision" "people see the keys they asked about"
 check "in columns" grep -qE '^@BERT:2 +BERT +0\.91' <<<"$out"
 lacks "$out" "loss" "and no others"
 
+finds "@BERT:2" "as many conditions as may be" \
+    "$(for i in {1..28}; do printf 'precision>0.%d ' "$i"; done) model=BERT loss trained kind=set" \
+    --sort precision
+fails 2 'more than 32 conditions' find "$(printf 'k%.0s ' {1..33})"
 fails 2 'column 6, at "folder": kind is file, path, set or job' find kind=folder
 fails 2 'column 17, at "big": size is a number' find 'model=BERT size>big'
 fails 2 'the quote has no end' find 'model="BERT'
