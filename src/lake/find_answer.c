@@ -4,7 +4,6 @@
 #include "base/time.h"
 #include "lake/meta_value.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,59 +19,61 @@ void find_answer_init(struct find_answer *a)
 void find_answer_clear(struct find_answer *a)
 {
     free(a->values);
+    free(a->places);
     free(a->ref);
     buf_clear(&a->texts);
     *a = (struct find_answer){0};
 }
 
-/* Texts are kept as offsets until all are there, since the buffer moves. */
-static const char *keep(struct find_answer *a, const char *text)
+static size_t keep(struct find_answer *a, const char *text)
 {
     size_t at = a->texts.len;
 
     buf_add(&a->texts, text, strlen(text) + 1);
-    return (const char *)(uintptr_t)(at + 1);
+    return at;
 }
 
+/* The buffer no longer moves: offsets become texts. */
 static void settle(struct find_answer *a)
 {
     for (size_t i = 0; i < a->n; i++) {
         struct lake_value *v = &a->values[i];
-        v->key = a->texts.data + ((uintptr_t)v->key - 1);
-        if (v->text)
-            v->text = a->texts.data + ((uintptr_t)v->text - 1);
+        v->key = a->texts.data + a->places[i].key;
+        v->text = v->kind == LAKE_VALUE_NONE ? NULL : a->texts.data + a->places[i].text;
     }
 }
 
-static struct lake_value *add(struct find_answer *a, const char *key, enum lake_value_kind kind)
+static void add(struct find_answer *a, const char *key, const struct lake_value *value)
 {
     a->values = mem_room(a->values, a->n, &a->cap, sizeof *a->values);
-    struct lake_value *v = &a->values[a->n++];
-    *v = (struct lake_value){.key = keep(a, key), .kind = kind};
-    return v;
+    a->places = mem_room(a->places, a->n, &a->places_cap, sizeof *a->places);
+    a->values[a->n] = *value;
+    a->places[a->n].key = keep(a, key);
+    a->places[a->n].text = value->text ? keep(a, value->text) : 0;
+    a->n++;
 }
 
 static void add_text(struct find_answer *a, const char *key, const char *text)
 {
-    add(a, key, LAKE_VALUE_TEXT)->text = keep(a, text);
+    add(a, key, &(struct lake_value){.kind = LAKE_VALUE_TEXT, .text = text});
 }
 
 static void add_whole(struct find_answer *a, const char *key, int64_t whole)
 {
     AUTO_MEM char *text = mem_printf("%lld", (long long)whole);
-    struct lake_value *v = add(a, key, LAKE_VALUE_NUMBER);
 
-    v->text = keep(a, text);
-    v->number = (double)whole;
+    add(a, key,
+        &(struct lake_value){.kind = LAKE_VALUE_NUMBER, .text = text, .number = (double)whole});
 }
 
 static void add_time(struct find_answer *a, const char *key, int64_t epoch_ms)
 {
     char text[32];
-    struct lake_value *v = add(a, key, LAKE_VALUE_TIME);
 
-    v->text = keep(a, time_iso_ms(epoch_ms, text));
-    v->number = (double)epoch_ms;
+    add(a, key,
+        &(struct lake_value){.kind = LAKE_VALUE_TIME,
+                             .text = time_iso_ms(epoch_ms, text),
+                             .number = (double)epoch_ms});
 }
 
 enum { NAME, OWNER, TEAM, MODE, NUMBER, SIZE, CREATE_TIME, CREATOR };
@@ -163,10 +164,9 @@ static int read_meta(
     db_bind_int(q, 1, kind);
     db_bind_int(q, 2, item);
     while ((got = db_step(q, e)) == 1) {
-        struct lake_value *v = add(a, db_text(q, 0), meta_slot_kind(db_int(q, 1)));
-        v->number = db_real(q, 2);
-        if (!db_is_null(q, 3))
-            v->text = keep(a, db_text(q, 3));
+        struct lake_value v = {.kind = meta_slot_kind(db_int(q, 1)), .number = db_real(q, 2)};
+        v.text = v.kind == LAKE_VALUE_NONE ? NULL : db_text(q, 3);
+        add(a, db_text(q, 0), &v);
     }
     return got;
 }

@@ -9,7 +9,11 @@
 struct find_answer {
     struct lake_value *values;
     size_t n, cap;
-    struct buf texts;
+    struct buf texts; /* of keys and values */
+    struct find_place {
+        size_t key, text; /* offsets, since the buffer moves while it grows */
+    } * places;           /* of values */
+    size_t places_cap;
     char *ref;
     bool readable; /* for the caller */
 };

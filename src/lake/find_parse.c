@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "lake/find_pattern.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -47,9 +48,11 @@ static int fail_at(const struct parser *p, const char *place, struct err *e)
         column++;
     while (place[shown] && shown < 30)
         shown += (int)utf8_width(place + shown);
-    if (!*place)
-        return err_wrap(e, "at the end of the expression (column %d)", column);
-    return err_wrap(e, "column %d, at \"%.*s%s\"", column, shown, place, place[shown] ? "..." : "");
+    if (*place)
+        err_wrap(e, "column %d, at \"%.*s%s\"", column, shown, place, place[shown] ? "..." : "");
+    else
+        err_wrap(e, "at the end of the expression (column %d)", column);
+    return -1;
 }
 
 #define FAIL(p, place, e, ...) (err_set(e, ERR_USAGE, __VA_ARGS__), fail_at(p, place, e))
@@ -284,7 +287,7 @@ static int set_range(struct parser *p,
                      const struct operand ends[static 2],
                      struct err *e)
 {
-    struct meaning a, b;
+    struct meaning a = {0}, b = {0};
 
     if (!*ends[0].text || !*ends[1].text)
         return FAIL(p, ends[0].begin, e,
@@ -360,12 +363,13 @@ static int set_pattern(struct parser *p,
 static int set_value(struct parser *p, struct find_condition *c, enum operation op, struct err *e)
 {
     bool over_blanks = is_blank(*p->at), fit;
-    struct operand o, ends[2];
-    struct meaning m;
+    struct operand o = {0}, ends[2] = {{0}};
+    struct meaning m = {0};
 
     skip_blanks(p);
     if (take_operand(p, over_blanks, &o, e) < 0)
         return -1;
+    assert(o.text);
     if (op == OP_MATCHES)
         return set_pattern(p, c, &o, e);
     c->op = op == OP_UNEQUAL ? FIND_OUTSIDE : FIND_WITHIN;

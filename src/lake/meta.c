@@ -46,7 +46,7 @@ static int key_make(struct lake *l, const char *name, int64_t *id_out, struct er
 static int write_pair(
     struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e)
 {
-    int64_t key;
+    int64_t key = 0;
 
     if (key_make(l, pair->key, &key, e) < 0)
         return -1;

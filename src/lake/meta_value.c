@@ -169,7 +169,7 @@ static bool take_clock(const char **p, struct meta_time *t)
         return true;
     if (!take_digits(p, 2, &second) || second > 59)
         return false;
-    t->from_ms += second * 1000;
+    t->from_ms += second * INT64_C(1000);
     t->until_ms = t->from_ms + 1000;
     return !take(p, '.') || take_fraction(p, t);
 }
