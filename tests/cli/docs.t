@@ -63,7 +63,8 @@ sub output_of
     }
     my $got = do { local $/; <$out> } // '';
     close $out;
-    $got =~ s/\b\Q$user\E\b/ann/g if $has_name;
+    my $cut = substr $user, 0, 15; # log has room for no more
+    $got =~ s/\b(?:\Q$user\E\b|\Q$cut\E…)/ann/g if $has_name;
     return $got;
 }
 
