@@ -21,7 +21,7 @@
 
 #include <regex.h>
 
-#define FIND_EXPRESSION_MAX (2 * LAKE_VALUE_MAX)
+#define FIND_EXPRESSION_MAX 131072 /* two of the longest values */
 #define FIND_CONDITIONS_MAX 32
 
 enum find_op {
