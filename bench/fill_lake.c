@@ -268,9 +268,9 @@ static int add_nodes(struct fill *f, struct nodes *s, struct err *e)
         if (add_node(f, s, i, e) < 0)
             return -1;
     return insert(f,
-                  "UPDATE fileset SET latest = (SELECT MAX(number) FROM set_version v"
-                  " WHERE v.fileset = fileset.id), latest_version = (SELECT MAX(id)"
-                  " FROM set_version v WHERE v.fileset = fileset.id) WHERE id >= $1",
+                  "UPDATE fileset SET latest = COALESCE((SELECT MAX(number) FROM set_version v"
+                  " WHERE v.fileset = fileset.id), 0), latest_version = COALESCE((SELECT MAX(id)"
+                  " FROM set_version v WHERE v.fileset = fileset.id), 0) WHERE id >= $1",
                   (int64_t[]){s->first_set}, 1, e);
 }
 
@@ -280,8 +280,8 @@ static int fill_graph(struct fill *f, struct err *e)
     AUTO_MEM struct edge *edges = mem_zero(f->n, sizeof *edges);
 
     s.sets = s.n / 25 + 1;
-    if (s.goal < 2)
-        return err_set(e, ERR_USAGE, "a graph needs at least 5 edges");
+    if (f->n < 50) /* fewer nodes have not so many pairs */
+        return err_set(e, ERR_USAGE, "a graph needs at least 50 edges");
     draw_edges(f, edges, s.goal, s.n);
     if (begin(f, e) < 0 || add_nodes(f, &s, e) < 0)
         return -1;

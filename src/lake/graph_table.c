@@ -11,7 +11,7 @@
 /* Pieces of the reading; a few more than threads, so that none waits long for the others. */
 #define EDGE_PIECES 6
 #define VERSION_PIECES 3
-#define PIECES (EDGE_PIECES + VERSION_PIECES + 1)
+#define PIECES (1 + EDGE_PIECES + VERSION_PIECES)
 #define THREADS_MAX 8
 
 struct raw_edge {
@@ -174,11 +174,11 @@ static int read_piece(void *context, size_t i, struct err *e)
 
     if (!d)
         return -1;
-    if (i < EDGE_PIECES)
-        return read_edges(g, i, d, e);
-    if (i < EDGE_PIECES + VERSION_PIECES)
-        return read_versions(g, i - EDGE_PIECES, d, e);
-    return read_sets(g, d, e);
+    if (i == 0) /* the largest piece when each version is of a set of its own: begun first */
+        return read_sets(g, d, e);
+    if (i <= EDGE_PIECES)
+        return read_edges(g, i - 1, d, e);
+    return read_versions(g, i - 1 - EDGE_PIECES, d, e);
 }
 
 /* Edges come by child already, so that counting is all the sorting there is. */
