@@ -1,0 +1,17 @@
+#!/bin/bash
+# The tests of store and lake, whose work is done by several threads, under the thread sanitizer.
+cd "$(dirname "$0")/../.." || exit 1
+build=$(dirname "$TRADEWIND")
+status=0
+for source in tests/unit/store/test_*.c tests/unit/lake/test_*.c; do
+    test=$build/san-thread/${source%.c}
+    make -s "BUILD=$build" SAN=thread "$test" || exit 1
+    if TSAN_OPTIONS=halt_on_error=1:exitcode=66 TRADEWIND_SLOW=1 "$test" >"$test.log" 2>&1; then
+        echo "ok ${source#tests/unit/}"
+    else
+        echo "NOT OK ${source#tests/unit/} (exit $?)"
+        grep -A 30 "WARNING: ThreadSanitizer\|^not ok" "$test.log" | head -n 60
+        status=1
+    fi
+done
+exit $status
