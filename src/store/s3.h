@@ -140,6 +140,7 @@ int s3_write_large(struct store_writer *w,
 
 int s3_writer_open(struct store_writer *w, struct err *e);
 void s3_writer_close(struct store_writer *w);
+struct s3_sender *s3_writer_sender(const struct store_writer *w);
 int s3_write_small(struct store_writer *w,
                    const void *bytes,
                    size_t n,

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "store/s3.h"
+#include "store/s3_sender.h"
 #include "store/s3_xml.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Parts are read from the file as they are sent: memory is libcurl's buffers. */
+/* Parts are read from the file as they are sent: their memory is libcurl's buffers. */
 #define PARTS_IN_FLIGHT 8
 #define ETAG 128
 #define UPLOAD_ID 1024
@@ -124,14 +125,18 @@ static struct s3_call part_call(struct part *p)
 
 /* ---- in one piece ---- */
 
-static int put_whole(struct upload *u, struct err *e)
+/* From memory and in the background, so that many files of middling size do not wait for each
+ * other's answers. */
+static int put_whole(struct upload *u, const struct store_writer *w, struct err *e)
 {
+    size_t n = (size_t)u->content->place.size;
+    AUTO_MEM unsigned char *bytes = mem_grow(NULL, n + 1, 1);
     AUTO(sha256) struct sha256 *sha = sha256_new();
-    struct part p = {
-        .upload = u, .size = u->content->place.size, .digest = &u->content->digest, .sha = sha};
-    struct s3_call call = part_call(&p);
+    struct part p = {.upload = u, .size = n, .digest = &u->content->digest, .sha = sha};
 
-    return s3_put_once(u->s3, u->key, &call, e);
+    if (n && pull(&p, 0, bytes, n, e) < 0)
+        return -1;
+    return s3_sender_put(s3_writer_sender(w), u->content->place.blob, TAKE(bytes), n, e);
 }
 
 /* ---- in parts ---- */
@@ -294,6 +299,6 @@ int s3_write_large(struct store_writer *w,
     }
     store_name_large(w->store, w->session, &out->digest, out->place.blob);
     s3_key(s, w->project, out->place.blob, u.key);
-    int result = out->n_parts <= 1 ? put_whole(&u, e) : send_parts(&u, e);
+    int result = out->n_parts <= 1 ? put_whole(&u, w, e) : send_parts(&u, e);
     return result < 0 ? err_wrap(e, "send %s", source->name) : 0;
 }
