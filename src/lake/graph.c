@@ -363,33 +363,3 @@ int lake_trace(struct lake *l,
     out->priv = TAKE(s.names);
     return 0;
 }
-
-int lake_graph_check(struct lake *l,
-                     int (*problem)(void *context, const char *text, struct err *e),
-                     void *context,
-                     struct err *e)
-{
-    struct db_query *q = db_query(l->db,
-                                  "SELECT d.child, d.parent FROM edge d"
-                                  " LEFT JOIN set_version c ON c.id = d.child"
-                                  " LEFT JOIN set_version p ON p.id = d.parent"
-                                  " WHERE (c.id IS NULL OR c.project = $1)"
-                                  " AND (c.id IS NULL OR p.id IS NULL OR p.id >= c.id"
-                                  "  OR p.project <> c.project) ORDER BY d.child, d.parent",
-                                  e);
-    int got;
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    while ((got = db_step(q, e)) == 1) {
-        AUTO_MEM char *text = mem_printf("provenance: the edge from set version %lld to %lld leads "
-                                         "nowhere, to a younger one or out of the project",
-                                         (long long)db_int(q, 0), (long long)db_int(q, 1));
-        if (problem(context, text, e) < 0) {
-            db_reset(q);
-            return -1;
-        }
-    }
-    return got;
-}

@@ -44,11 +44,4 @@ int lake_trace(struct lake *l,
                struct lake_graph *out,
                struct err *e);
 
-/* For fsck: edges that lead nowhere, to a younger set version or into another project are told in
- * words. */
-int lake_graph_check(struct lake *l,
-                     int (*problem)(void *context, const char *text, struct err *e),
-                     void *context,
-                     struct err *e);
-
 #endif
