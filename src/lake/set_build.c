@@ -151,8 +151,17 @@ static int flush(struct set_builder *b, struct err *e)
     return set_builder_add_part(b, &parts.items[0], e);
 }
 
+int set_entry_damaged(const struct lake_entry *entry, struct err *e)
+{
+    return err_set(e, ERR_IO,
+                   "the lake's database is damaged: %.200s cannot be listed; see tradewind fsck",
+                   entry->path ? entry->path : "a file without a path");
+}
+
 int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e)
 {
+    if (!set_chunk_takes(&b->chunk, entry))
+        return set_entry_damaged(entry, e);
     set_chunk_add(&b->chunk, entry);
     return set_chunk_ends(entry->path, b->chunk.files) ? flush(b, e) : 0;
 }

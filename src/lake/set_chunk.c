@@ -68,6 +68,14 @@ static size_t shared_prefix(const char *a, const char *b)
     return n;
 }
 
+bool set_chunk_takes(const struct set_chunk *c, const struct lake_entry *entry)
+{
+    return entry->path && entry->path[0] == '/' &&
+           strnlen(entry->path, LAKE_PATH_MAX + 1) <= LAKE_PATH_MAX &&
+           strcmp(buf_str(&c->last), entry->path) < 0 && entry->number > 0 && entry->version > 0 &&
+           entry->size <= INT64_MAX;
+}
+
 void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry)
 {
     unsigned char head[1 + 2 * VARINT_MAX], tail[3 * VARINT_MAX];
@@ -75,7 +83,6 @@ void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry)
     size_t n_head = 0, n_tail = 0;
 
     assert(len <= LAKE_PATH_MAX && c->files < SET_CHUNK_MOST);
-    assert(strcmp(buf_str(&c->last), entry->path) < 0);
     if (c->files == 0) {
         head[n_head++] = FORMAT;
         buf_add(&c->first, entry->path, len);

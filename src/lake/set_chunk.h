@@ -22,7 +22,10 @@ struct set_chunk {
 
 void set_chunk_init(struct set_chunk *c);
 void set_chunk_clear(struct set_chunk *c);
-/* Paths rise. Numbers, ids and sizes are those of the database: not negative. */
+/* Whether an entry can follow: its path is absolute, of a length that paths have and behind the one
+ * before; number and id are positive. Others come from a damaged database. */
+bool set_chunk_takes(const struct set_chunk *c, const struct lake_entry *entry);
+/* Adds an entry that set_chunk_takes. */
 void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry);
 /* Whether a chunk of so many files ends behind this path, whatever comes after it. */
 bool set_chunk_ends(const char *path, size_t files);

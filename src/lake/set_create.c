@@ -58,6 +58,8 @@ static int gather(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct source *s = context;
 
+    if (!set_chunk_takes(&s->gathering, entry))
+        return set_entry_damaged(entry, e);
     set_chunk_add(&s->gathering, entry);
     if (set_chunk_ends(entry->path, s->gathering.files))
         set_parts_add(&s->parts, &s->gathering);

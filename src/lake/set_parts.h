@@ -65,6 +65,8 @@ int set_cursor_next(struct set_cursor *c, struct err *e);
 /* The same as adding every entry of a part, without reading it. Only when set_builder_idle and
  * set_chunk_ends say so. */
 int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e);
+/* ERR_IO for an entry that a chunk does not take. */
+int set_entry_damaged(const struct lake_entry *entry, struct err *e);
 /* True when the last entry added ended a chunk. */
 bool set_builder_idle(const struct set_builder *b);
 

@@ -230,6 +230,14 @@ static void test_damaged(void)
     CHECK(create(l, "B", REFS("@A", "/new/file"), &e) == -1 && e.kind == ERR_IO &&
               strstr(e.text, "@A:1"),
           "so do damaged bounds: %s", e.text);
+    db_exec(l->db, "UPDATE file SET latest_version = -1 WHERE path = '/new/file'", &e);
+    db_exec(l->db,
+            "UPDATE version SET id = -1 WHERE file IN"
+            " (SELECT id FROM file WHERE path = '/new/file')",
+            &e);
+    CHECK(create(l, "B", REFS("/new/"), &e) == -1 && e.kind == ERR_IO &&
+              strstr(e.text, "/new/file"),
+          "a file whose version cannot be: %s", e.text);
 }
 
 static bool stop_after(void *context, uint64_t files, uint64_t bytes, uint64_t a, uint64_t b)

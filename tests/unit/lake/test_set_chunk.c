@@ -89,6 +89,30 @@ static void test_extremes(void)
     CHECK(count_entries(c.body.data, c.body.len) == 1, "a cleared chunk begins anew");
 }
 
+static void test_takes(void)
+{
+    AUTO_CLEAR(set_chunk) struct set_chunk c;
+    char too_long[LAKE_PATH_MAX + 2];
+
+    memset(too_long, 'x', LAKE_PATH_MAX + 1);
+    too_long[0] = '/';
+    too_long[LAKE_PATH_MAX + 1] = 0;
+    set_chunk_init(&c);
+    add(&c, "/b", 1, 1, 0);
+    const struct {
+        struct lake_entry entry;
+        bool taken;
+    } cases[] = {
+        {{"/c", 1, 1, 0}, true},   {{"/b/c", 1, 1, INT64_MAX}, true}, {{"/a", 1, 1, 0}, false},
+        {{"/b", 1, 1, 0}, false},  {{"c", 1, 1, 0}, false},           {{NULL, 1, 1, 0}, false},
+        {{"/c", 0, 1, 0}, false},  {{"/c", 1, 0, 0}, false},          {{"/c", -1, 1, 0}, false},
+        {{"/c", 1, -1, 0}, false}, {{"/c", 1, 1, UINT64_MAX}, false}, {{too_long, 1, 1, 0}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        CHECK(set_chunk_takes(&c, &cases[i].entry) == cases[i].taken, "entry %zu is %s", i,
+              cases[i].taken ? "taken" : "refused");
+}
+
 static void test_ends(void)
 {
     size_t ends = 0;
@@ -204,6 +228,7 @@ int main(void)
 {
     test_bytes();
     test_extremes();
+    test_takes();
     test_ends();
     test_damage();
     test_too_many();
