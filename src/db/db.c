@@ -138,6 +138,11 @@ int64_t db_changes(struct db *d)
     return d->driver->changes(d);
 }
 
+void db_spare_memory(struct db *d)
+{
+    d->driver->spare_memory(d);
+}
+
 int db_check(struct db *d,
              void (*problem)(void *context, const char *text),
              void *context,

@@ -86,6 +86,9 @@ int db_exec(struct db *d, const char *sql, struct err *e);
  * the very first). Inside a transaction; undone with it. */
 int db_ids(struct db *d, const char *kind, int64_t n, int64_t *first_out, struct err *e);
 
+/* From now on little of the database is kept in memory: for work that needs the memory itself. */
+void db_spare_memory(struct db *d);
+
 /* Looks for damage the database itself can see; each problem is told (the first hundred). Fails
  * only when it could not look. */
 int db_check(struct db *d,

@@ -13,6 +13,9 @@
 /* How often content that a cleaning took meanwhile is stored again. */
 #define ROUNDS 5
 
+/* A list that long takes 15 MB and more: the database must do with less. */
+#define MANY_FILES 100000
+
 #define SHOWN_SOURCES 4
 #define PUT_TEXT_MAX 65536
 
@@ -338,6 +341,8 @@ int lake_put(struct lake *l,
                        options->set);
     if (!list->n_files)
         return 0;
+    if (list->n_files >= MANY_FILES)
+        db_spare_memory(l->db);
     if (seen_look(l, list, e) < 0)
         return -1;
     if (all_unchanged(&p))
