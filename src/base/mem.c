@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *or_abort(void *p, size_t n, size_t size)
 {
@@ -52,6 +53,30 @@ void *mem_room(void *p, size_t n, size_t *cap, size_t size)
         return or_abort(p, n, size);
     *cap = *cap ? *cap * 2 : 8;
     return mem_grow(p, *cap, size);
+}
+
+/* The first pages of an array; beyond, it doubles. */
+#define PAGES_FIRST ((size_t)64 << 10)
+
+void *mem_pages(void *p, size_t *bytes, size_t wanted)
+{
+    size_t grown = *bytes ? *bytes : PAGES_FIRST;
+
+    if (p && wanted <= *bytes)
+        return p;
+    while (grown < wanted)
+        if (__builtin_mul_overflow(grown, 2, &grown))
+            return or_abort(NULL, wanted, 1);
+    void *moved = p ? mremap(p, *bytes, grown, MREMAP_MAYMOVE)
+                    : mmap(NULL, grown, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *bytes = grown;
+    return or_abort(moved == MAP_FAILED ? NULL : moved, grown, 1);
+}
+
+void mem_pages_free(void *p, size_t bytes)
+{
+    if (p)
+        munmap(p, bytes);
 }
 
 void auto_free_mem(void *p)

@@ -18,4 +18,11 @@ char *mem_printf(const char *fmt, ...)
 void *mem_room(void *p, size_t n, size_t *cap, size_t size)
     __attribute__((returns_nonnull, warn_unused_result));
 
+/* An array that may grow to hundreds of megabytes: room for `wanted` bytes, of which there are
+ * *bytes now (NULL and 0 at first). Its pages are moved, not copied, so that the heap keeps no
+ * holes as large as the array was. New bytes are zero. Freed by mem_pages_free alone. */
+void *mem_pages(void *p, size_t *bytes, size_t wanted)
+    __attribute__((returns_nonnull, warn_unused_result));
+void mem_pages_free(void *p, size_t bytes);
+
 #endif

@@ -97,7 +97,7 @@ static bool all_unchanged(const struct put *p)
         return false;
     for (size_t i = 0; i < p->list->n_files; i++) {
         const struct source_file *f = &p->list->files[i];
-        if (!f->object || f->object != f->latest_object)
+        if (!f->object || !f->same)
             return false;
     }
     return true;

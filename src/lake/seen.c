@@ -128,9 +128,9 @@ static int take_latest(
         return 0;
     f->number = db_int(q, 5);
     f->version = db_int(q, 6);
-    f->latest_object = db_int(q, 7);
-    if (f->known && same_bytes(q, 9, &f->digest))
-        f->object = f->latest_object;
+    f->same = f->known && same_bytes(q, 9, &f->digest);
+    if (f->same)
+        f->object = db_int(q, 7);
     return 0;
 }
 
@@ -172,6 +172,22 @@ int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_
         db_reset(q);
     }
     return found;
+}
+
+int seen_file_object(struct lake *l, struct source_file *f, struct err *e)
+{
+    int found = seen_object(l, &f->digest, &f->object, e);
+
+    if (found <= 0 || !f->version)
+        return found;
+    struct db_query *q = db_query(l->db, "SELECT object FROM version WHERE id = $1", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, f->version);
+    int row = db_step(q, e);
+    f->same = row > 0 && db_int(q, 0) == f->object;
+    db_reset(q);
+    return row < 0 ? -1 : 1;
 }
 
 static int look_at_objects(struct lake *l, struct source_list *list, struct err *e)

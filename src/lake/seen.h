@@ -14,6 +14,9 @@ int seen_look(struct lake *l, struct source_list *list, struct err *e);
 /* The object with this content: 1, 0 (or its content is gone), -1. */
 int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_out, struct err *e);
 
+/* The same for a file that was read: sets object and same. */
+int seen_file_object(struct lake *l, struct source_file *f, struct err *e);
+
 /* Remembers the digest of a file that was read and was quiet then. In a transaction. */
 int seen_remember(struct lake *l, const struct source_list *list, size_t i, struct err *e);
 

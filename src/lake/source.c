@@ -71,8 +71,8 @@ void source_list_free(struct source_list *s)
         close(s->spool);
     free(s->roots);
     free(s->dirs);
-    free(s->names);
-    free(s->files);
+    mem_pages_free(s->names, s->names_bytes);
+    mem_pages_free(s->files, s->files_bytes);
     free(s->by_path);
     free(s);
 }
@@ -195,10 +195,7 @@ static int add_name(struct source_list *s, const char *name, uint32_t *out, stru
 
     if (s->names_len + n > UINT32_MAX)
         return err_set(e, ERR_NOFIT, "more than 4 GB of file names in one put");
-    while (s->names_cap < s->names_len + n) {
-        s->names_cap = s->names_cap ? s->names_cap * 2 : 4096;
-        s->names = mem_grow(s->names, s->names_cap, 1);
-    }
+    s->names = mem_pages(s->names, &s->names_bytes, s->names_len + n);
     memcpy(s->names + s->names_len, name, n);
     *out = (uint32_t)s->names_len;
     s->names_len += n;
@@ -241,7 +238,7 @@ static int append_file(struct scan *scan,
         return local_error(e, "read", local);
     if (s->n_files >= UINT32_MAX)
         return err_set(e, ERR_NOFIT, "more than %u files in one put", UINT32_MAX);
-    s->files = mem_room(s->files, s->n_files, &s->cap_files, sizeof *s->files);
+    s->files = mem_pages(s->files, &s->files_bytes, (s->n_files + 1) * sizeof *s->files);
     s->files[s->n_files++] = (struct source_file){
         .stamp = source_stamp_of(st),
         .dir = dir,

@@ -27,13 +27,14 @@ struct source_file {
     struct source_stamp stamp;
     struct sha256_digest digest; /* when known is true */
     int64_t object;              /* content in the lake; 0 = not (yet) */
-    int64_t latest_object;       /* of the path's newest version; 0 = none */
-    int64_t version;             /* of the newest version, after the commit of the new one: id */
-    int64_t number;              /* the same: number */
-    uint32_t dir;                /* private to source.c, like name */
+    /* Of the path's newest version, 0 = none; after the commit, of the one made: */
+    int64_t version; /* id */
+    int64_t number;
+    uint32_t dir; /* private to source.c, like name */
     uint32_t name;
     bool executable;
     bool known;     /* the digest */
+    bool same;      /* object is that of the newest version */
     bool quiet;     /* had not changed for a while when it was read: its stamp can be trusted */
     bool pending;   /* stored, but not recorded yet */
     bool unchanged; /* after the commit: no new version was made */
@@ -41,7 +42,7 @@ struct source_file {
 
 struct source_list {
     struct source_file *files; /* in the order of the request; within a directory by name */
-    size_t n_files, cap_files;
+    size_t n_files, files_bytes;
     uint32_t *by_path; /* indices of files in byte order of their lake paths; NULL = as they are */
     uint64_t bytes;
     uint64_t skipped; /* links to directories, sockets and such */
@@ -51,7 +52,7 @@ struct source_list {
     struct source_dir *dirs;
     size_t n_dirs, cap_dirs;
     char *names;
-    size_t names_len, names_cap;
+    size_t names_len, names_bytes;
 };
 void source_list_free(struct source_list *s);
 AUTO_DEFINE(source_list)

@@ -294,7 +294,7 @@ static int find_fresh(struct group *g, struct err *e)
         bool is_new;
         if (slot->too_large)
             continue;
-        int found = seen_object(u->l, &f->digest, &f->object, e);
+        int found = seen_file_object(u->l, f, e);
         if (found < 0)
             return -1;
         slot->content = NONE;
@@ -407,7 +407,7 @@ static int add_large(struct upload *u, uint32_t file, struct store_content *c, s
 
     f->digest = c->digest;
     f->known = true;
-    int found = seen_object(u->l, &c->digest, &f->object, e);
+    int found = seen_file_object(u->l, f, e);
     if (found < 0)
         return -1;
     if (!found)
