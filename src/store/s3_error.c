@@ -100,11 +100,24 @@ static int say_skew(const struct s3 *s, const struct s3_answer *a, struct err *e
                    s->bucket, date ? date : "not given");
 }
 
-static int say(const struct s3 *s,
-               const struct s3_call *c,
-               const struct s3_answer *a,
-               const struct trouble *t,
-               struct err *e)
+static int say_answer(const struct s3 *s,
+                      const struct s3_call *c,
+                      int status,
+                      const struct trouble *t,
+                      enum err_kind kind,
+                      struct err *e)
+{
+    return err_set(e, kind, "%s s3://%s/%s: the server answers %d%s%s%s%s", c->operation, s->bucket,
+                   c->key ? c->key : "", status, *t->code ? " " : "", t->code,
+                   *t->message ? ": " : "", t->message);
+}
+
+/* An answer that will be the same next time. */
+static int say_final(const struct s3 *s,
+                     const struct s3_call *c,
+                     const struct s3_answer *a,
+                     const struct trouble *t,
+                     struct err *e)
 {
     static const char *const denied[] = {
         "AccessDenied",      "SignatureDoesNotMatch", "InvalidAccessKeyId", "AccountProblem",
@@ -124,9 +137,7 @@ static int say(const struct s3 *s,
         return err_set(e, ERR_NOTFOUND, "s3://%s/%s does not exist", s->bucket, key);
     if (status == 416)
         return err_set(e, ERR_IO, "s3://%s/%s is too short", s->bucket, key);
-    return err_set(e, will_pass(status, t->code) ? ERR_RETRY : ERR_IO,
-                   "%s s3://%s/%s: the server answers %d%s%s%s%s", c->operation, s->bucket, key,
-                   status, *t->code ? " " : "", t->code, *t->message ? ": " : "", t->message);
+    return say_answer(s, c, status, t, ERR_IO, e);
 }
 
 enum s3_verdict s3_judge(const struct s3 *s,
@@ -149,13 +160,15 @@ enum s3_verdict s3_judge(const struct s3 *s,
     if (good && !t.is_error)
         return S3_GOOD;
     memcpy(a->code, t.code, sizeof a->code);
-    say(s, c, a, &t, e);
+    if (will_pass(status, t.code)) {
+        say_answer(s, c, status, &t, ERR_RETRY, e);
+        return S3_WAIT;
+    }
+    say_final(s, c, a, &t, e);
     const char *region = other_region(a, &t);
     if (region) {
         *region_out = mem_dup(region);
         return S3_REGION;
     }
-    if (strcmp(t.code, "ExpiredToken") == 0)
-        return S3_KEYS;
-    return will_pass(status, t.code) ? S3_WAIT : S3_BAD;
+    return strcmp(t.code, "ExpiredToken") == 0 ? S3_KEYS : S3_BAD;
 }

@@ -242,6 +242,8 @@ static void check_judging(void)
         {503, "SlowDown", "", S3_WAIT, ERR_RETRY, "SlowDown"},
         {504, NULL, NULL, S3_WAIT, ERR_RETRY, "504"},
         {409, "OperationAborted", "", S3_WAIT, ERR_RETRY, "409"},
+        {404, "InternalError", "", S3_WAIT, ERR_RETRY, "404 InternalError"},
+        {503, "ExpiredToken", "", S3_WAIT, ERR_RETRY, "503"},
         {409, "BucketAlreadyExists", "", S3_BAD, ERR_IO, "409"},
         /* an upload's completion that failed after its 200 went out */
         {200, "InternalError", "", S3_WAIT, ERR_RETRY, "InternalError"},

@@ -1,0 +1,43 @@
+/* Any answer of an S3 server is judged: a verdict with words and a kind that fit it. */
+#include "store/s3.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The first two bytes choose status and method, the rest is the body. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int statuses[] = {200, 206, 301, 307, 400, 403, 404, 409, 412, 416, 500, 501, 503};
+    static const char *const methods[] = {"GET", "PUT", "POST", "HEAD", "DELETE"};
+    char bucket[] = "bucket";
+    struct s3 s = {.bucket = bucket};
+    struct err e = {0};
+
+    if (size < 2)
+        return 0;
+    struct s3_call call = {
+        .operation = "read",
+        .method = methods[data[1] % (sizeof methods / sizeof *methods)],
+        .key = "a/key",
+    };
+    size_t n = size - 2;
+    AUTO_MEM char *body = malloc(n + 1);
+    AUTO_MEM char *region = NULL;
+    assert(body);
+    memcpy(body, data + 2, n);
+    body[n] = '\0';
+    struct s3_answer answer = {.http.status = statuses[data[0] % (sizeof statuses / sizeof(int))]};
+    answer.http.body = body;
+    answer.http.body_bytes = n;
+
+    enum s3_verdict verdict = s3_judge(&s, &call, &answer, &region, &e);
+    assert((verdict == S3_GOOD) == (e.kind == ERR_NONE));
+    assert((verdict == S3_WAIT) == (e.kind == ERR_RETRY));
+    assert((verdict == S3_REGION) == (region != NULL));
+    assert(verdict == S3_GOOD || *e.text);
+    assert(strlen(answer.code) < sizeof answer.code);
+    return 0;
+}
