@@ -130,7 +130,9 @@ static const struct command_option put_options[] = {
      .value = "KEY=VALUE",
      .help = "Put this on every new version, and on the set version.",
      .repeatable = true},
-    {.name = "--force", .help = "Make a new version even of unchanged content."},
+    {.name = "--force",
+     .help = "Make a new version even of unchanged content; content in the lake that turns out to "
+             "be damaged is stored again."},
     {.name = "--json",
      .help = "Print an array of path, version, size_bytes, sha256 and unchanged, in the order of "
              "the request."},

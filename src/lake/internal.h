@@ -88,6 +88,11 @@ int object_moved(struct lake *l, struct object *o, struct err *e);
 /* Remembers stored content; content that is present already keeps its old place. In a transaction.
  */
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
+/* The same, but content that is there already is the one just stored from now on: it was damaged.
+ */
+int object_replace(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
+/* Reads it: 1: whole and right, 0: damaged or gone, -1: nobody can tell. */
+int object_readable(struct lake *l, int64_t id, struct err *e);
 
 /* The id of the row of table blob for this name, made when it is new. In a transaction. */
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e);

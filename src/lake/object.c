@@ -192,14 +192,15 @@ static int write_row(struct lake *l,
     return db_run(q, e);
 }
 
-int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
+static int keep(
+    struct lake *l, const struct store_content *c, bool replace, int64_t *id_out, struct err *e)
 {
     bool present = false;
     int64_t blob = 0;
     char text[SHA256_HEX];
     int found = find_row(l, &c->digest, id_out, &present, e);
 
-    if (found < 0 || present)
+    if (found < 0 || (present && (!replace || !c->place.blob[0])))
         return found < 0 ? -1 : 0;
     /* It was there when the store was told not to send it, and gc has taken it since. */
     if (!c->place.blob[0])
@@ -212,4 +213,42 @@ int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, 
     if (db_ids(l->db, "object", 1, id_out, e) < 0)
         return -1;
     return write_row(l, INSERT_OBJECT, *id_out, blob, c, e);
+}
+
+int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
+{
+    return keep(l, c, false, id_out, e);
+}
+
+int object_replace(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
+{
+    return keep(l, c, true, id_out, e);
+}
+
+static int swallow(void *context, const void *bytes, size_t n, struct err *e)
+{
+    (void)context;
+    (void)bytes;
+    (void)n;
+    (void)e;
+    return 0;
+}
+
+int object_readable(struct lake *l, int64_t id, struct err *e)
+{
+    AUTO_CLEAR(object) struct object o = {0};
+    struct store *store = lake_store(l, e);
+    int moved = 1;
+
+    if (!store || object_get(l, id, &o, e) < 0)
+        return -1;
+    while (moved > 0 && o.present) {
+        struct err why = {0};
+        if (store_stream(store, l->area, &o.content, 0, UINT64_MAX, swallow, NULL, &why) == 0)
+            return 1;
+        if (why.kind != ERR_IO && why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        moved = object_moved(l, &o, e);
+    }
+    return moved < 0 ? -1 : 0;
 }

@@ -283,6 +283,20 @@ static int store_and_commit(struct put *p, struct upload *u, struct err *e)
     return 0;
 }
 
+/* With force, content in the lake that cannot be read is stored again. */
+static int forget_damaged(struct put *p, struct err *e)
+{
+    for (size_t i = 0; p->o->force && i < p->list->n_files; i++) {
+        struct source_file *f = &p->list->files[i];
+        int readable = f->object ? object_readable(p->l, f->object, e) : 1;
+        if (readable < 0)
+            return -1;
+        if (!readable)
+            f->object = 0;
+    }
+    return 0;
+}
+
 static int put_files(struct put *p, struct err *e)
 {
     AUTO_MEM char *put = put_text(p->o);
@@ -293,6 +307,9 @@ static int put_files(struct put *p, struct err *e)
     u.put = put;
     u.request = request;
     u.progress = p->o->progress;
+    u.verify = p->o->force;
+    if (forget_damaged(p, e) < 0)
+        return -1;
     return store_and_commit(p, &u, e);
 }
 

@@ -11,7 +11,9 @@ struct lake_put_options {
     const char *set;         /* also make a version of this set of them; NULL = no */
     const char *const *tags; /* "k=v", put on every new version, and on the set version */
     size_t n_tags;
-    bool force; /* a new version even of unchanged content */
+    /* A new version even of unchanged content, which is stored again where it cannot be read: a put
+     * with force mends what was damaged, for all versions with that content. */
+    bool force;
     struct lake_progress progress;
 };
 

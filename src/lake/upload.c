@@ -161,9 +161,12 @@ int upload_record(struct upload *u, bool keep_list, struct err *e)
     struct upload_batch *b = &u->batch;
     AUTO_MEM int64_t *ids = mem_zero(b->n_contents + 1, sizeof *ids);
 
-    for (size_t i = 0; i < b->n_contents; i++)
-        if (object_keep(u->l, &b->contents[i], &ids[i], e) < 0)
+    for (size_t i = 0; i < b->n_contents; i++) {
+        int kept = u->verify ? object_replace(u->l, &b->contents[i], &ids[i], e)
+                             : object_keep(u->l, &b->contents[i], &ids[i], e);
+        if (kept < 0)
             return -1;
+    }
     for (size_t i = 0; i < b->n_arrivals; i++) {
         const struct upload_arrival *a = &b->arrivals[i];
         if (a->content != NONE)
@@ -282,6 +285,19 @@ static int store_slot(void *context, size_t i, struct err *e)
                              &c->place, e);
 }
 
+/* 1: the lake has the content of a file that was read, as object and same tell; 0, -1 */
+static int find_stored(struct upload *u, struct source_file *f, struct err *e)
+{
+    int found = seen_file_object(u->l, f, e);
+
+    if (found <= 0 || !u->verify)
+        return found;
+    found = object_readable(u->l, f->object, e);
+    if (found <= 0)
+        f->object = 0;
+    return found;
+}
+
 /* Content that the lake or the batch has already is not stored again. */
 static int find_fresh(struct group *g, struct err *e)
 {
@@ -294,7 +310,7 @@ static int find_fresh(struct group *g, struct err *e)
         bool is_new;
         if (slot->too_large)
             continue;
-        int found = seen_file_object(u->l, f, e);
+        int found = find_stored(u, f, e);
         if (found < 0)
             return -1;
         slot->content = NONE;
@@ -386,7 +402,7 @@ static bool is_known(void *context, const struct sha256_digest *digest)
     struct upload *u = context;
     int64_t id;
 
-    return seen_object(u->l, digest, &id, NULL) > 0;
+    return !u->verify && seen_object(u->l, digest, &id, NULL) > 0;
 }
 
 /* Packs are shared: what is spare in them stays until gc. */
@@ -407,7 +423,7 @@ static int add_large(struct upload *u, uint32_t file, struct store_content *c, s
 
     f->digest = c->digest;
     f->known = true;
-    int found = seen_file_object(u->l, f, e);
+    int found = find_stored(u, f, e);
     if (found < 0)
         return -1;
     if (!found)

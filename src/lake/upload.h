@@ -32,6 +32,7 @@ struct upload {
     struct lake *l;
     struct source_list *list;
     const char *put, *request;   /* of the session, should one be needed */
+    bool verify;                 /* content that the lake has counts only when it can be read */
     struct session_hold session; /* begun with the first content that must be stored */
     struct store *store;
     struct store_writer *writer;
