@@ -19,10 +19,10 @@ static const char writing_settings[] = "PRAGMA synchronous=FULL;"
                                        "PRAGMA wal_autocheckpoint=4000;"
                                        "PRAGMA journal_size_limit=67108864;"
                                        "PRAGMA secure_delete=FAST;";
-/* A 32 MB cache, and 64 MB of the file read in place: both count for what a command takes. Texts in
- * "" are names, as in PostgreSQL, by the connection's flags. */
+/* A 32 MB cache, and 128 MB of the file read in place. Texts in "" are names, as in PostgreSQL, by
+ * the connection's flags. */
 static const char settings[] = "PRAGMA cache_size=-32768;"
-                               "PRAGMA mmap_size=67108864;"
+                               "PRAGMA mmap_size=134217728;"
                                "PRAGMA trusted_schema=OFF;";
 
 static int on_busy(void *context, int times)
