@@ -121,7 +121,9 @@ static char *prepend(char *at, const char *start, const char *text)
 
     if ((size_t)(at - start) < n)
         return NULL;
-    return memcpy(at - n, text, n);
+    while (n)
+        *--at = text[--n];
+    return at;
 }
 
 /* NULL when it does not fit. */
