@@ -197,6 +197,41 @@ static void altered_after_scan(struct scratch *s, struct lake *l)
     CHECK(upload_save(&u, &e) == 0 && u.batch.n_arrivals == 0, "saved: %s", e.text);
 }
 
+/* Changes the large file that is being read. */
+static bool scribble(
+    void *context, uint64_t files, uint64_t bytes, uint64_t all_files, uint64_t all_bytes)
+{
+    FILE *f = fopen(context, "a");
+
+    (void)files, (void)bytes, (void)all_files, (void)all_bytes;
+    if (f) {
+        fputc('x', f);
+        fclose(f);
+    }
+    return true;
+}
+
+static void changes_while_read(struct scratch *s, struct lake *l)
+{
+    AUTO_MEM char *source = mem_dup(local_path(s, "growing"));
+    const char *sources[] = {source};
+    const struct lake_put_options o = {.sources = sources,
+                                       .n_sources = 1,
+                                       .destination = "/growing",
+                                       .progress = {scribble, source}};
+    struct lake_put_summary sum;
+    struct err e = {0};
+
+    local_noise(s, "growing", 6 << 20, 21);
+    CHECK(lake_put(l, &o, NULL, NULL, &sum, &e) < 0 && e.kind == ERR_RETRY &&
+              strstr(e.text, "growing") && strstr(e.text, "changed while it was read"),
+          "a file that changes while it is read: %s", e.text);
+    CHECK(scratch_number(l, "SELECT count(*) FROM file WHERE path = '/growing'") == 0 &&
+              session_count(l) == 0,
+          "nothing is half done");
+    CHECK(local_put(l, source, "/growing", &sum, &e) == 0, "later it works: %s", e.text);
+}
+
 static void same_content(struct scratch *s, struct lake *l)
 {
     struct lake_put_summary sum;
@@ -453,6 +488,7 @@ int main(void)
     order_set_and_tags(&s, l);
     refused(&s, l);
     stamps(&s);
+    changes_while_read(&s, l);
     same_content(&s, l);
     interrupted(&s, l);
     cleaned_meanwhile(&s, l);
