@@ -12,6 +12,9 @@ unset TRADEWIND_LOG NO_COLOR
 cd "$scratch" || exit 1
 tests=0
 failures=0
+# Results go where the test's own output went first, so that `check ... >/dev/null` hides only what
+# the command prints.
+exec 3>&1
 
 skip_all() {
     echo "1..0 # SKIP $1"
@@ -24,18 +27,18 @@ check() {
     shift
     tests=$((tests + 1))
     if "$@"; then
-        echo "ok $tests - $name"
+        echo "ok $tests - $name" >&3
         return 0
     fi
     failures=$((failures + 1))
-    echo "not ok $tests - $name"
+    echo "not ok $tests - $name" >&3
     return 1
 }
 
 # skip NAME REASON
 skip() {
     tests=$((tests + 1))
-    echo "ok $tests - $1 # SKIP $2"
+    echo "ok $tests - $1 # SKIP $2" >&3
 }
 
 # is GOT WANTED NAME
