@@ -88,19 +88,6 @@ static const char *seen(void)
     return output("curl -s '%s/_log' | tr '\\n' ' '", getenv("PROXY_ENDPOINT"));
 }
 
-/* Bytes that differ everywhere, the same for the same seed. */
-static void fill(unsigned char *bytes, size_t n, uint64_t seed)
-{
-    uint64_t x = seed * 0x9e3779b97f4a7c15u + 1;
-
-    for (size_t i = 0; i < n; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        bytes[i] = (unsigned char)x;
-    }
-}
-
 struct sample {
     int fd;
     size_t n;
@@ -110,10 +97,11 @@ struct sample {
 
 static struct sample sample_new(size_t n, uint64_t seed)
 {
-    struct sample s = {.fd = memfd_create("sample", 0), .n = n, .bytes = mem_zero(n + 1, 1)};
+    struct sample s = {.n = n, .bytes = mem_zero(n + 1, 1)};
 
-    fill(s.bytes, n, seed);
-    if (s.fd < 0 || write(s.fd, s.bytes, n) != (ssize_t)n)
+    conformance_fill(s.bytes, n, seed);
+    s.fd = conformance_file(s.bytes, n);
+    if (s.fd < 0)
         abort();
     s.source = (struct store_source){.fd = s.fd, .name = "sample"};
     return s;
@@ -373,7 +361,7 @@ static void check_packs(void)
         /* the largest ones, so that packs fill, and an empty one */
         size_t n = i == 3 ? 0 : i % 3 ? (size_t)STORE_SMALL_MAX : 1000 + i;
         bytes[i] = mem_zero(n + 1, 1);
-        fill(bytes[i], n, 100 + i);
+        conformance_fill(bytes[i], n, 100 + i);
         if (write_small(w, bytes[i], n, &contents[i], &e) < 0)
             CHECK(false, "write: %s", e.text);
         list[i] = &contents[i];
