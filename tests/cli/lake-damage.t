@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Damaged, cut and missing packs, blobs and databases: the files are named, the rest is delivered,
 # and nothing wrong is ever given out.
+# In memory where that is possible: hundreds of commits would each wait for the disk.
+[ -w /dev/shm ] && export TMPDIR=/dev/shm
 . "$(dirname "$0")/tap.sh"
 
 # A lake to damage copies of: small files in one pack, two large ones in blobs of their own.

@@ -43,13 +43,12 @@ measured "get the set" "$TRADEWIND" get @All out >/dev/null
 diff -rq data out/data >differences || status=1
 head -n 5 differences
 measured "get again, unchanged" "$TRADEWIND" get @All out >/dev/null
-rm -rf out
 measured "fsck" "$TRADEWIND" fsck >/dev/null
 measured "rm of the set" "$TRADEWIND" rm @All >/dev/null
 measured "gc without --yes" "$TRADEWIND" gc >/dev/null
 measured "gc without --yes, --json" "$TRADEWIND" gc --json >/dev/null
 measured "gc --yes" "$TRADEWIND" gc --yes >/dev/null
-"$TRADEWIND" get @Part out >/dev/null && diff -rq data/0000 out/data/0000 || status=1
+"$TRADEWIND" get @Part part >/dev/null && diff -rq data/0000 part/data/0000 || status=1
 measured "put after gc" "$TRADEWIND" put data / --set All >/dev/null
 measured "rm -r of the files" "$TRADEWIND" rm -r /data >/dev/null
 measured "fsck in the end" "$TRADEWIND" fsck
