@@ -56,13 +56,16 @@ class Lake:
             f.write(data)
         self.contents[hashlib.sha256(data).hexdigest()] = size
 
-    def begin_put(self, writer):
+    def prepare(self, writer):
         directory = self.path(f"w{writer}")
-        if self.random.random() < 0.7:  # else the same put again, which goes on
-            shutil.rmtree(directory, ignore_errors=True)
-            os.makedirs(directory)
-            for i in range(self.random.randrange(1, 20)):
-                self.offer(os.path.join(directory, f"f{i}"))
+        if os.path.isdir(directory) and self.random.random() < 0.3:
+            return  # the same put again, which goes on
+        shutil.rmtree(directory, ignore_errors=True)
+        os.makedirs(directory)
+        for i in range(self.random.randrange(1, 20)):
+            self.offer(os.path.join(directory, f"f{i}"))
+
+    def begin_put(self, writer):
         # Half of them on paths that all writers share
         to = self.random.choice([f"/own{writer}/", "/common/"])
         return self.start("put", f"w{writer}/.", to, "--set", f"S{writer}", "--json", "--force")
@@ -75,7 +78,9 @@ class Lake:
 
     def round(self):
         self.rounds += 1
-        puts = [self.begin_put(w) for w in range(WRITERS)]
+        for writer in range(WRITERS):
+            self.prepare(writer)
+        puts = [self.begin_put(writer) for writer in range(WRITERS)]
         others = [self.start("set", "create", "All", "/")] if self.committed else []
         if self.random.random() < 0.5:
             others.append(self.start("gc", "--yes"))
@@ -131,8 +136,9 @@ class Lake:
         report = json.loads(self.ask("fsck", "--json"))
         if report["problems"]:
             fail("fsck", "\n".join(report["problems"]))
-        self.check_sets()
         self.check_committed()
+        if self.rounds % 5 == 0:
+            self.check_sets()
         if self.rounds % 10 == 0:
             self.check_numbers()
 
@@ -150,6 +156,7 @@ def main():
             lake.round()
             lake.check()
         lake.check_numbers()
+        lake.check_sets()
         print(f"{lake.rounds} rounds: {lake.puts} puts finished, {lake.killed} killed")
         before = sum(os.path.getsize(os.path.join(d, f)) for d, _, n in os.walk(scratch) for f in n)
         lake.ask("gc", "--yes", "--keep-latest")
