@@ -17,6 +17,7 @@ const struct command *const commands[] = {
     &command_put,
     &command_get,
     &command_cat,
+    &command_url,
     &command_session_begin,
     &command_session_status,
     &command_session_put,

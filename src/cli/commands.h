@@ -36,6 +36,7 @@ extern const struct command command_config_show;
 extern const struct command command_put;
 extern const struct command command_get;
 extern const struct command command_cat;
+extern const struct command command_url;
 extern const struct command command_session_begin;
 extern const struct command command_session_status;
 extern const struct command command_session_put;

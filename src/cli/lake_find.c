@@ -1,7 +1,9 @@
 /* find: things by what is known about them. */
 #include "base/auto.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/json_list.h"
@@ -155,9 +157,11 @@ static int run_find(const struct command_args *args, struct err *e)
         return -1;
     interrupt_watch();
     json_list_begin(&s.list, stdout);
+    double began_s = time_monotonic_s();
     if (lake_find(l, buf_str(&expression), &options, show_found, &s, e) < 0)
         return -1;
     print_page(&s);
+    log_debug("lake", "find took %.3f ms after opening", (time_monotonic_s() - began_s) * 1e3);
     if (s.json)
         return json_list_end(&s.list, e);
     if (!s.any)

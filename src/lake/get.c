@@ -218,6 +218,20 @@ static int cat_object(struct lake *l, struct object *o, struct cat *c, struct er
     return 0;
 }
 
+/* The content of the one file that ref must stand for. */
+static int content_of(struct lake *l, const struct lake_ref *ref, struct object *o, struct err *e)
+{
+    AUTO_MEM char *name = lake_ref_text(ref);
+
+    if (ref->kind != LAKE_REF_FILE)
+        return err_set(e, ERR_USAGE, "%s is not one file", name);
+    if (get_object(l, ref->version, o, NULL, e) < 0)
+        return -1;
+    if (!o->present)
+        return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc", name);
+    return 0;
+}
+
 int lake_cat(struct lake *l,
              const struct lake_ref *ref,
              int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
@@ -225,16 +239,26 @@ int lake_cat(struct lake *l,
              struct err *e)
 {
     AUTO_CLEAR(object) struct object o = {0};
-    AUTO_MEM char *name = lake_ref_text(ref);
     struct cat c = {sink, context, false};
 
-    if (ref->kind != LAKE_REF_FILE)
-        return err_set(e, ERR_USAGE, "%s is not one file", name);
-    if (get_object(l, ref->version, &o, NULL, e) < 0)
+    if (content_of(l, ref, &o, e) < 0)
         return -1;
-    if (o.present && cat_object(l, &o, &c, e) < 0)
-        return err_wrap(e, "%s", name);
-    if (!o.present)
-        return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc", name);
-    return 0;
+    if (cat_object(l, &o, &c, e) == 0)
+        return 0;
+    AUTO_MEM char *name = lake_ref_text(ref);
+    return err_wrap(e, "%s", name);
+}
+
+int lake_url(struct lake *l,
+             const struct lake_ref *ref,
+             unsigned expires_s,
+             struct store_url *out,
+             struct err *e)
+{
+    AUTO_CLEAR(object) struct object o = {0};
+    struct store *s = lake_store(l, e);
+
+    if (!s || content_of(l, ref, &o, e) < 0)
+        return -1;
+    return store_presign_get(s, l->area, &o.content.place, expires_s, out, e);
 }

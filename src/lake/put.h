@@ -71,4 +71,12 @@ int lake_cat(struct lake *l,
              void *context,
              struct err *e);
 
+/* A URL that reads this file version alone, for expires_s seconds (1 .. 604800), without the
+ * caller's credentials. ERR_NOFIT where the store is a directory. */
+int lake_url(struct lake *l,
+             const struct lake_ref *ref,
+             unsigned expires_s,
+             struct store_url *out,
+             struct err *e);
+
 #endif

@@ -89,6 +89,19 @@ run session finish "$session"
 is "$code" 0 "which finishes"
 is "$("$TRADEWIND" cat /up/x.txt)" "sent by curl" "and the file is there"
 
+# Files read by their URLs alone
+run url /in/data/large --json
+is "$(json 'd["header"]' <<<"$out")" None "the URL of a large file needs no header"
+curl -s "$(json 'd["url"]' <<<"$out")" >by-url
+check "and reads it" cmp by-url data/large
+run url /in/data/sub/b --expires 1m --json
+url=$(json 'd["url"]' <<<"$out")
+is "$(curl -s -H "$(json 'd["header"]' <<<"$out")" "$url")" b "a small file: its range of the pack"
+is "$(curl -s -o answer -w '%{http_code}' "$url")" 403 "and nothing else of it"
+is "$(curl -s -o answer -w '%{http_code}' -H 'Range: bytes=0-9' "$url")" 403 "nor another range"
+fails 2 "from 1 second to 7 days" url /in/data/large --expires 8d
+fails 2 "is not one file" url /in/data/
+
 # Killed in the middle of an upload
 head -c 40000000 /dev/urandom >big
 fault "kind=slow&value=30&method=PUT"
