@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include "tap.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static const char *const only_a[] = {"/a"};
@@ -296,7 +297,7 @@ static void test_database_fails(void)
 }
 
 struct failing_store {
-    long left; /* operations until one fails; -1 = never */
+    atomic_long left; /* operations until one fails; negative = never; asked from any thread */
 };
 
 static bool allow_operation(void *context, const char *operation)
