@@ -213,7 +213,7 @@ static int cat_object(struct lake *l, struct object *o, struct cat *c, struct er
         if (!moved) /* a blob that is missing is damage, too */
             return err_set(e, why.kind == ERR_NOTFOUND ? ERR_IO : why.kind, "%s", why.text);
         if (!o->present)
-            return 0;
+            return err_set(e, ERR_NOTFOUND, "its content was removed by gc meanwhile");
     }
     return 0;
 }
