@@ -92,15 +92,20 @@ static int settle(struct group *g, size_t i, struct err *e)
     return judge(g->f, o, &g->why[i], e);
 }
 
-/* Leaves those of the group that must be read again. */
+/* Leaves those of the group that must be read again. In one view of the database, which is much
+ * faster than thousands. */
 static int settle_all(struct group *g, struct err *e)
 {
     size_t kept = 0;
 
+    if (db_begin_read(g->f->l->db, e) < 0)
+        return -1;
     for (size_t i = 0; i < g->n; i++) {
         int again = settle(g, i, e);
-        if (again < 0)
+        if (again < 0) {
+            db_rollback(g->f->l->db);
             return -1;
+        }
         struct object o = g->objects[i];
         g->objects[i] = (struct object){0};
         if (again)
@@ -108,6 +113,7 @@ static int settle_all(struct group *g, struct err *e)
         else
             object_clear(&o);
     }
+    db_rollback(g->f->l->db);
     g->n = kept;
     return 0;
 }
@@ -192,43 +198,57 @@ static int next_ids(
     return row;
 }
 
-static int check_one(struct group *g, struct store *s, int64_t id, struct err *e)
+/* Those of the ids that name small contents into the group, those that name large ones to the front
+ * of ids. */
+static int look_up(struct group *g, int64_t *ids, size_t n, size_t *n_large, struct err *e)
 {
-    struct object *o = &g->objects[g->n];
-
-    /* Looked for as one that was elsewhere: gc may have removed it since it was listed. */
-    *o = (struct object){.id = id};
-    if (object_moved(g->f->l, o, e) < 0)
-        return -1;
-    if (!o->present || o->content.part_bytes == 0) {
-        if (o->present)
+    *n_large = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct object *o = &g->objects[g->n];
+        /* Looked for as one that was elsewhere: gc may have removed it since it was listed. */
+        *o = (struct object){.id = ids[i]};
+        if (object_moved(g->f->l, o, e) < 0)
+            return -1;
+        if (o->present && o->content.part_bytes == 0) {
             g->n++;
-        else
-            object_clear(o);
-        return 0;
+            continue;
+        }
+        if (o->present)
+            ids[(*n_large)++] = ids[i];
+        object_clear(o);
     }
-    int result = read_large(g->f, s, o, e);
-    object_clear(o);
-    return result;
+    return 0;
+}
+
+static int check_large(struct fsck *f, struct store *s, int64_t id, struct err *e)
+{
+    AUTO_CLEAR(object) struct object o = {.id = id};
+
+    return object_moved(f->l, &o, e) < 0 ? -1 : read_large(f, s, &o, e);
 }
 
 static int check_groups(struct group *g, struct store *s, struct err *e)
 {
     int64_t after[2] = {0, -1};
     AUTO_MEM int64_t *ids = mem_zero(GROUP, sizeof *ids);
-    size_t n;
+    struct db *d = g->f->l->db;
+    size_t n, n_large;
 
     for (;;) {
-        if (next_ids(g->f, after, ids, &n, e) < 0)
+        if (db_begin_read(d, e) < 0)
+            return -1;
+        int found = next_ids(g->f, after, ids, &n, e) < 0 ? -1 : look_up(g, ids, n, &n_large, e);
+        db_rollback(d);
+        if (found < 0)
             return -1;
         if (n == 0)
             return 0;
-        for (size_t i = 0; i < n; i++) {
-            if (check_one(g, s, ids[i], e) < 0)
+        if (read_group(g, s, e) < 0)
+            return -1;
+        for (size_t i = 0; i < n_large; i++) {
+            if (check_large(g->f, s, ids[i], e) < 0)
                 return -1;
         }
-        if (g->n && read_group(g, s, e) < 0)
-            return -1;
         clear_group(g);
     }
 }
