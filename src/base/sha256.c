@@ -1,14 +1,19 @@
+/* OpenSSL's newer interface hides the state between blocks, which is what sha256_state is for. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/sha256.h"
 
 #include "base/mem.h"
 
 #include <assert.h>
 #include <openssl/evp.h>
+#include <openssl/sha.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define STATE_WORDS 8
+
 struct sha256 {
-    EVP_MD_CTX *context;
+    SHA256_CTX context;
 };
 
 struct sha256_digest sha256_of(const void *bytes, size_t len)
@@ -59,44 +64,58 @@ int sha256_parse(const char *text, struct sha256_digest *out, struct err *e)
     return 0;
 }
 
-static void begin(struct sha256 *s)
-{
-    int good = EVP_DigestInit_ex(s->context, EVP_sha256(), NULL);
-
-    assert(good == 1);
-}
-
 struct sha256 *sha256_new(void)
 {
     struct sha256 *s = mem_zero(1, sizeof *s);
 
-    s->context = EVP_MD_CTX_new();
-    assert(s->context);
-    begin(s);
+    SHA256_Init(&s->context);
     return s;
 }
 
 void sha256_free(struct sha256 *s)
 {
-    if (!s)
-        return;
-    EVP_MD_CTX_free(s->context);
     free(s);
 }
 
 void sha256_add(struct sha256 *s, const void *bytes, size_t len)
 {
-    int good = EVP_DigestUpdate(s->context, bytes, len);
-
-    assert(good == 1);
+    SHA256_Update(&s->context, bytes, len);
 }
 
 struct sha256_digest sha256_take(struct sha256 *s)
 {
     struct sha256_digest d;
-    int good = EVP_DigestFinal_ex(s->context, d.bytes, NULL);
 
-    assert(good == 1);
-    begin(s);
+    SHA256_Final(d.bytes, &s->context);
+    SHA256_Init(&s->context);
     return d;
+}
+
+struct sha256_digest sha256_state(const struct sha256 *s)
+{
+    struct sha256_digest d;
+
+    assert(s->context.num == 0);
+    for (size_t i = 0; i < STATE_WORDS; i++) {
+        d.bytes[4 * i] = (unsigned char)(s->context.h[i] >> 24);
+        d.bytes[4 * i + 1] = (unsigned char)(s->context.h[i] >> 16);
+        d.bytes[4 * i + 2] = (unsigned char)(s->context.h[i] >> 8);
+        d.bytes[4 * i + 3] = (unsigned char)s->context.h[i];
+    }
+    return d;
+}
+
+void sha256_resume(struct sha256 *s, const struct sha256_digest *state, uint64_t bytes_before)
+{
+    uint64_t bits = bytes_before * 8;
+
+    assert(bytes_before % SHA256_BLOCK == 0);
+    SHA256_Init(&s->context);
+    for (size_t i = 0; i < STATE_WORDS; i++) {
+        const unsigned char *word = state->bytes + 4 * i;
+        s->context.h[i] = (SHA_LONG)word[0] << 24 | (SHA_LONG)word[1] << 16 |
+                          (SHA_LONG)word[2] << 8 | (SHA_LONG)word[3];
+    }
+    s->context.Nl = (SHA_LONG)bits;
+    s->context.Nh = (SHA_LONG)(bits >> 32);
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SHA256_BYTES 32
 #define SHA256_HEX (2 * SHA256_BYTES + 1)
@@ -33,5 +34,12 @@ AUTO_DEFINE(sha256)
 void sha256_add(struct sha256 *s, const void *bytes, size_t len);
 /* The digest of everything added; s begins anew. */
 struct sha256_digest sha256_take(struct sha256 *s);
+
+/* The state after a whole number of blocks, and going on from such a state with the bytes that
+ * follow: a long content is hashed once, and any stretch of it between two states that were kept
+ * can be checked alone. What has the same state at its end is the same, as with digests. */
+#define SHA256_BLOCK 64
+struct sha256_digest sha256_state(const struct sha256 *s);
+void sha256_resume(struct sha256 *s, const struct sha256_digest *state, uint64_t bytes_before);
 
 #endif

@@ -66,10 +66,12 @@ static int read_large(struct target_copies *t, struct store_content *c, struct e
         size_t n = (size_t)(left < PART_BYTES ? left : PART_BYTES);
         if (store_read(t->store, t->l->area, &c->place, at, bytes, n, e) < 0)
             return -1;
-        c->parts[i] = sha256_of(bytes, n);
         sha256_add(whole, bytes, n);
+        if (n < left)
+            c->parts[i] = sha256_state(whole);
     }
     c->digest = sha256_take(whole);
+    c->parts[c->n_parts - 1] = c->digest;
     return 0;
 }
 

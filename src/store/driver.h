@@ -157,13 +157,15 @@ void store_pack_header(uint64_t n,
                        unsigned char out[static STORE_PACK_HEADER]);
 
 /* Reads the source once, in order, and fills out's digest, place.size, part_bytes and parts
- * (at least one, for an empty file too). Hashing the whole, hashing the
- * parts and write run beside each other in bounded memory. write (NULL = only hash) gets every
- * chunk in order, from one thread; bytes NULL = n zero bytes. ERR_RETRY when progress says stop
- * or the source changed while it was read. */
+ * (at least one, for an empty file too). Hashing and write run beside each other in bounded memory.
+ * ERR_RETRY when progress says stop or the source changed while it was read. */
 struct store_taker {
+    /* Gets every chunk in order, from one thread; bytes NULL = n zero bytes. NULL = only hash. */
     int (*write)(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e);
     void *context;
+    /* Also the SHA-256 of each part by itself, for servers that want to check what they get;
+     * *part_digests is then an array of out->n_parts, the caller's to free. NULL = not wanted. */
+    struct sha256_digest **part_digests;
 };
 int store_take_in(const struct store_source *source,
                   const struct store_taker *taker,

@@ -25,6 +25,7 @@ struct upload {
     struct s3 *s3;
     const struct store_source *source;
     const struct store_content *content;
+    const struct sha256_digest *part_digests;
     char key[S3_KEY];
     char id[UPLOAD_ID];
     char (*etags)[ETAG];
@@ -182,7 +183,7 @@ static int send_part(void *context, size_t i, struct err *e)
     struct part p = {.upload = u,
                      .offset = i * content->part_bytes,
                      .size = content->part_bytes,
-                     .digest = &content->parts[i],
+                     .digest = &u->part_digests[i],
                      .sha = sha};
     char number[24];
     struct sigv4_pair query[] = {{"partNumber", number}, {"uploadId", u->id}};
@@ -290,8 +291,10 @@ int s3_write_large(struct store_writer *w,
     quiet.progress = quiet_progress;
     quiet.known = NULL;
     quiet.context = &u;
-    if (store_take_in(&quiet, &(struct store_taker){0}, out, e) < 0)
+    AUTO_MEM struct sha256_digest *part_digests = NULL;
+    if (store_take_in(&quiet, &(struct store_taker){.part_digests = &part_digests}, out, e) < 0)
         return -1;
+    u.part_digests = part_digests;
     if (source->known && source->known(source->context, &out->digest)) {
         if (source->progress)
             source->progress(source->context, out->place.size);

@@ -38,12 +38,13 @@ struct store_place {
     uint64_t size;
 };
 
-/* What is known of stored content. Large content has the digests of its parts, so that any part
- * can be verified alone: part i covers bytes [i * part_bytes, (i + 1) * part_bytes). */
+/* What is known of stored content. Of large content the states of its SHA-256 at the end of each
+ * part are kept (sha256_state; of the last part the digest itself), so that it is hashed once and
+ * any part can be verified alone: part i covers bytes [i * part_bytes, (i + 1) * part_bytes). */
 struct store_content {
     struct sha256_digest digest; /* of the whole */
     struct store_place place;
-    uint64_t part_bytes; /* 0: small, one piece */
+    uint64_t part_bytes; /* a multiple of SHA256_BLOCK; 0: small, one piece */
     struct sha256_digest *parts;
     size_t n_parts;
 };

@@ -1,7 +1,7 @@
-/* One read of a source feeds three stages that run beside each other: the digest of the whole, the
- * digests of the parts, and the driver's writing. Each goes through the chunks in order, so the
- * whole is as fast as its slowest stage (the digest, which cannot be split), and the memory is that
- * of the ring of chunks, whatever the size of the file. */
+/* One read of a source feeds stages that run beside each other: the digest of the whole, the
+ * driver's writing and, where they are wanted, digests of the parts by themselves. Each goes
+ * through the chunks in order, so the whole is as fast as its slowest stage (the digest, which
+ * cannot be split), and the memory is that of the ring of chunks, whatever the size of the file. */
 #include "base/mem.h"
 #include "store/driver.h"
 
@@ -39,6 +39,7 @@ struct intake {
     struct stat before;
     uint64_t size;
     struct sha256 *whole, *part;
+    struct sha256_digest *part_digests; /* NULL = not wanted */
     /* Zero bytes at the beginning of the present part, not yet hashed: a part of nothing else has
      * a digest that is computed once. */
     uint64_t zeros_owed;
@@ -74,10 +75,15 @@ uint64_t store_part_bytes(uint64_t size)
 
 /* ---- stages ---- */
 
+/* Chunks never cross the border of a part: parts are multiples of STORE_CHUNK_BYTES. */
 static int hash_whole(struct intake *in, const struct chunk *c, struct err *e)
 {
+    uint64_t end = c->offset + c->n;
+
     (void)e;
     sha256_add(in->whole, c->bytes, c->n);
+    if (end % in->out->part_bytes == 0 && end < in->size)
+        in->out->parts[c->offset / in->out->part_bytes] = sha256_state(in->whole);
     return 0;
 }
 
@@ -106,7 +112,6 @@ static struct sha256_digest end_part(struct intake *in)
     return d;
 }
 
-/* Chunks never cross the border of a part: parts are multiples of STORE_CHUNK_BYTES. */
 static int hash_parts(struct intake *in, const struct chunk *c, struct err *e)
 {
     uint64_t part_bytes = in->out->part_bytes, end = c->offset + c->n;
@@ -121,7 +126,7 @@ static int hash_parts(struct intake *in, const struct chunk *c, struct err *e)
         sha256_add(in->part, c->bytes, c->n);
     }
     if (end % part_bytes == 0 || end == in->size)
-        in->out->parts[c->offset / part_bytes] = end_part(in);
+        in->part_digests[c->offset / part_bytes] = end_part(in);
     return 0;
 }
 
@@ -299,7 +304,7 @@ static int look_again(const struct intake *in, struct err *e)
 static void plan_stages(struct intake *in)
 {
     in->stages[in->n_stages++].work = hash_whole;
-    if (in->out->n_parts > 1)
+    if (in->part_digests)
         in->stages[in->n_stages++].work = hash_parts;
     if (in->taker->write)
         in->stages[in->n_stages++].work = hand_over;
@@ -337,8 +342,7 @@ static int run(struct intake *in, struct err *e)
 static void finish(struct intake *in)
 {
     in->out->digest = sha256_take(in->whole);
-    if (in->out->n_parts == 1)
-        in->out->parts[0] = in->out->digest;
+    in->out->parts[in->out->n_parts - 1] = in->out->digest;
 }
 
 static int take_in(struct intake *in, struct err *e)
@@ -350,6 +354,8 @@ static int take_in(struct intake *in, struct err *e)
     out->part_bytes = store_part_bytes(in->size);
     out->n_parts = in->size ? (size_t)((in->size - 1) / out->part_bytes + 1) : 1;
     out->parts = mem_zero(out->n_parts, sizeof *out->parts);
+    if (in->taker->part_digests)
+        in->part_digests = *in->taker->part_digests = mem_zero(out->n_parts, sizeof *out->parts);
     plan_stages(in);
     int result = run(in, e);
     if (kept >= 0)

@@ -26,15 +26,23 @@ void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out
     *n_out = c->part_bytes && left > c->part_bytes ? c->part_bytes : left;
 }
 
-int verify_digest(const char *project,
-                  const struct store_content *c,
-                  size_t i,
-                  const struct sha256_digest *digest,
-                  struct err *e)
+struct sha256 *verify_begin(const struct store_content *c, size_t i)
 {
+    struct sha256 *sha = sha256_new();
+
+    if (i > 0)
+        sha256_resume(sha, &c->parts[i - 1], i * c->part_bytes);
+    return sha;
+}
+
+int verify_end(
+    const char *project, const struct store_content *c, size_t i, struct sha256 *sha, struct err *e)
+{
+    bool last = i + 1 == verify_pieces(c);
+    struct sha256_digest got = last ? sha256_take(sha) : sha256_state(sha);
     uint64_t offset, n;
 
-    if (sha256_equal(digest, c->part_bytes ? &c->parts[i] : &c->digest))
+    if (sha256_equal(&got, last ? &c->digest : &c->parts[i]))
         return 0;
     verify_bounds(c, i, &offset, &n);
     return err_set(e, ERR_IO,
@@ -50,9 +58,10 @@ int verify_piece(const char *project,
                  size_t n,
                  struct err *e)
 {
-    struct sha256_digest digest = sha256_of(bytes, n);
+    AUTO(sha256) struct sha256 *sha = verify_begin(c, i);
 
-    return verify_digest(project, c, i, &digest, e);
+    sha256_add(sha, bytes, n);
+    return verify_end(project, c, i, sha, e);
 }
 
 bool verify_is_damage(const struct err *e)
@@ -73,7 +82,8 @@ static int check_content(const char *project, const struct store_content *c, str
     if (c->part_bytes == 0)
         return 0;
     uint64_t parts = c->place.size ? (c->place.size - 1) / c->part_bytes + 1 : 1;
-    if (c->n_parts != parts || c->part_bytes > STORE_PIECE_MAX || !c->parts)
+    if (c->n_parts != parts || c->part_bytes > STORE_PIECE_MAX ||
+        c->part_bytes % SHA256_BLOCK != 0 || !c->parts)
         return err_set(e, ERR_IO,
                        "blob %s of project %s: %zu digests for %" PRIu64 " parts of %" PRIu64
                        " bytes",
@@ -90,8 +100,6 @@ struct copying {
     int fd;
     bool (*progress)(void *context, uint64_t more_bytes);
     void *context;
-    /* Of a part of zeros, which need not be read: the new file has a hole there. */
-    const struct sha256_digest *zero_part;
 };
 
 static bool all_zero(const unsigned char *bytes, size_t n)
@@ -117,29 +125,6 @@ static int put_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t
     return 0;
 }
 
-/* Digests that stand side by side twice are almost always those of zeros; hashing a part of zeros
- * is only worth it then. */
-static bool find_zero_part(const struct store_content *c, struct sha256_digest *out)
-{
-    size_t i = 1;
-
-    if (c->part_bytes == 0)
-        return false;
-    while (i < c->n_parts && !sha256_equal(&c->parts[i - 1], &c->parts[i]))
-        i++;
-    if (i >= c->n_parts)
-        return false;
-    AUTO(sha256) struct sha256 *sha = sha256_new();
-    AUTO_MEM unsigned char *zeros = mem_zero(1, STORE_CHUNK_BYTES);
-    for (uint64_t left = c->part_bytes; left;) {
-        size_t n = left < STORE_CHUNK_BYTES ? (size_t)left : STORE_CHUNK_BYTES;
-        sha256_add(sha, zeros, n);
-        left -= n;
-    }
-    *out = sha256_take(sha);
-    return true;
-}
-
 static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
 {
     if (c->progress && !c->progress(c->context, n))
@@ -147,12 +132,13 @@ static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
     return 0;
 }
 
-static int copy_bytes(const struct copying *c, size_t i, struct err *e)
+static int copy_piece(void *context, size_t i, struct err *e)
 {
+    const struct copying *c = context;
     const struct store_place *place = &c->content->place;
     size_t most = c->store->driver->read_bytes;
     uint64_t offset, left;
-    AUTO(sha256) struct sha256 *sha = sha256_new();
+    AUTO(sha256) struct sha256 *sha = verify_begin(c->content, i);
 
     verify_bounds(c->content, i, &offset, &left);
     AUTO_MEM unsigned char *bytes = mem_grow(NULL, left < most ? (size_t)left + 1 : most, 1);
@@ -169,20 +155,7 @@ static int copy_bytes(const struct copying *c, size_t i, struct err *e)
         offset += n;
         left -= n;
     }
-    struct sha256_digest digest = sha256_take(sha);
-    return verify_digest(c->project, c->content, i, &digest, e);
-}
-
-static int copy_piece(void *context, size_t i, struct err *e)
-{
-    const struct copying *c = context;
-    uint64_t offset, n;
-
-    verify_bounds(c->content, i, &offset, &n);
-    if (c->zero_part && n == c->content->part_bytes &&
-        sha256_equal(c->zero_part, &c->content->parts[i]))
-        return tell_progress(c, n, e);
-    return copy_bytes(c, i, e);
+    return verify_end(c->project, c->content, i, sha, e);
 }
 
 int store_copy(struct store *s,
@@ -205,9 +178,6 @@ int store_copy(struct store *s,
     /* First empty: where zeros are left out, nothing old may show. */
     if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)content->place.size) < 0)
         return err_set(e, ERR_IO, "write: %s", strerror(errno));
-    struct sha256_digest zero_part;
-    if (find_zero_part(content, &zero_part))
-        c.zero_part = &zero_part;
     return parallel_each(verify_pieces(content), verify_threads(s), copy_piece, &c, e);
 }
 

@@ -9,12 +9,15 @@ size_t verify_pieces(const struct store_content *c);
 /* Piece i covers n bytes from offset of the content. */
 void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out, uint64_t *n_out);
 
-/* ERR_IO "damaged" that names the blob and the offset when this is not the digest of piece i. */
-int verify_digest(const char *project,
-                  const struct store_content *c,
-                  size_t i,
-                  const struct sha256_digest *digest,
-                  struct err *e);
+/* Takes in the bytes of piece i, with sha256_add. */
+struct sha256 *verify_begin(const struct store_content *c, size_t i);
+/* ERR_IO "damaged" that names the blob and the offset when they are not what was stored. */
+int verify_end(const char *project,
+               const struct store_content *c,
+               size_t i,
+               struct sha256 *sha,
+               struct err *e);
+/* The same for a piece that is in memory. */
 int verify_piece(const char *project,
                  const struct store_content *c,
                  size_t i,

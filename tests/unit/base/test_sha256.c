@@ -44,6 +44,36 @@ static void test_million(void)
           "a million times \"a\" (FIPS 180-2, B.3)");
 }
 
+/* The same million, hashed in two halves by two who share only the state between them. */
+static void test_resume(void)
+{
+    char text[SHA256_HEX], block[SHA256_BLOCK];
+    AUTO(sha256) struct sha256 *first = sha256_new(), *second = sha256_new();
+    const uint64_t before = 7000 * (uint64_t)SHA256_BLOCK;
+
+    memset(block, 'a', sizeof block);
+    for (uint64_t i = 0; i < before; i += sizeof block)
+        sha256_add(first, block, sizeof block);
+    struct sha256_digest state = sha256_state(first);
+    sha256_resume(second, &state, before);
+    for (uint64_t i = before; i < 1000000; i += sizeof block)
+        sha256_add(second, block, 1000000 - i < sizeof block ? 1000000 - i : sizeof block);
+    struct sha256_digest d = sha256_take(second);
+    CHECK(strcmp(sha256_text(&d, text),
+                 "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0") == 0,
+          "a state is gone on from");
+    /* FIPS 180-2, 5.3.2: the initial hash value. */
+    struct sha256_digest start = sha256_state(second);
+    CHECK(strcmp(sha256_text(&start, text),
+                 "6a09e667bb67ae853c6ef372a54ff53a510e527f9b05688c1f83d9ab5be0cd19") == 0,
+          "the first state is the published one");
+    sha256_resume(second, &start, UINT64_C(1) << 40);
+    sha256_take(second);
+    sha256_add(second, "abc", 3);
+    d = sha256_take(second);
+    CHECK(strcmp(sha256_text(&d, text), published[1].digest) == 0, "and forgotten when taken");
+}
+
 static void test_parse(void)
 {
     struct sha256_digest d, upper;
@@ -68,6 +98,7 @@ int main(void)
 {
     test_published();
     test_million();
+    test_resume();
     test_parse();
     return TAP_DONE();
 }
