@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,9 @@ struct copying {
     const char *project;
     const struct store_content *content;
     int fd;
+    /* One thread writes at a time: others would spin in the kernel for the file's lock, while they
+     * could verify. */
+    pthread_mutex_t *writing;
     bool (*progress)(void *context, uint64_t more_bytes);
     void *context;
 };
@@ -107,11 +111,8 @@ static bool all_zero(const unsigned char *bytes, size_t n)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
 }
 
-/* Zeros are left out: the file is long enough already, and has holes there. */
-static int put_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
+static int write_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
 {
-    if (all_zero(bytes, n))
-        return 0;
     while (n) {
         ssize_t done = pwrite(fd, bytes, n, (off_t)offset);
         if (done < 0 && errno == EINTR)
@@ -123,6 +124,18 @@ static int put_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t
         n -= (size_t)done;
     }
     return 0;
+}
+
+/* Zeros are left out: the file is long enough already, and has holes there. */
+static int put_bytes(
+    const struct copying *c, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
+{
+    if (all_zero(bytes, n))
+        return 0;
+    pthread_mutex_lock(c->writing);
+    int result = write_bytes(c->fd, offset, bytes, n, e);
+    pthread_mutex_unlock(c->writing);
+    return result;
 }
 
 static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
@@ -148,7 +161,7 @@ static int copy_piece(void *context, size_t i, struct err *e)
                                    n, e) < 0)
             return -1;
         sha256_add(sha, bytes, n);
-        if (put_bytes(c->fd, offset, bytes, n, e) < 0)
+        if (put_bytes(c, offset, bytes, n, e) < 0)
             return -1;
         if (tell_progress(c, n, e) < 0)
             return -1;
@@ -166,10 +179,12 @@ int store_copy(struct store *s,
                void *context,
                struct err *e)
 {
+    pthread_mutex_t writing = PTHREAD_MUTEX_INITIALIZER;
     struct copying c = {.store = s,
                         .project = project,
                         .content = content,
                         .fd = fd,
+                        .writing = &writing,
                         .progress = progress,
                         .context = context};
 
