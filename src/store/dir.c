@@ -18,6 +18,7 @@
 
 /* What fits the second-level cache is hashed faster than it is fetched again. */
 #define READ_BYTES ((size_t)1 << 20)
+#define COPY_BYTES ((size_t)256 << 10)
 
 static const char *const subs[] = {"packs", "large", "tmp"};
 
@@ -334,7 +335,7 @@ static int dir_read(struct store *s,
         return -1;
     int result = read_open(file.fd, path, offset, bytes, n, e);
     /* Who reads this much goes on behind it, and hashes first: time for the disk. */
-    if (n == READ_BYTES)
+    if (n >= COPY_BYTES && (offset + n) % READ_BYTES == 0)
         posix_fadvise(file.fd, (off_t)(offset + n), READ_BYTES, POSIX_FADV_WILLNEED);
     dir_cache_release(dir_of(s)->cache, &file);
     return result;
@@ -363,6 +364,7 @@ const struct store_driver store_dir_driver = {
     .form = "dir:PATH",
     .gap_bytes = 64 << 10,
     .read_bytes = READ_BYTES,
+    .copy_bytes = COPY_BYTES,
     .check_url = check_url,
     .open = dir_open_store,
     .close = dir_close,

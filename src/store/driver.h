@@ -9,8 +9,9 @@
 
 /* Project names are letters, digits, '.', '_' and '-', and do not begin with '.'. */
 #define STORE_PROJECT_NAME 64
-/* What goes through memory at once when content is taken in. */
-#define STORE_CHUNK_BYTES ((size_t)1 << 20)
+/* What goes through memory at once when content is taken in: a few of these fit into the
+ * processor's cache, where hashing and writing find them. */
+#define STORE_CHUNK_BYTES ((size_t)256 << 10)
 /* Parts of large content, doubled until there are at most STORE_PARTS_MAX. */
 #define STORE_PART_BYTES ((uint64_t)16 << 20)
 #define STORE_PARTS_MAX 8192
@@ -46,6 +47,9 @@ struct store_driver {
      * of at most read_bytes, by up to in_flight threads (0 = as many as there are cores). Memory
      * is about in_flight * read_bytes. */
     size_t gap_bytes, read_bytes;
+    /* What a copy of large content reads, verifies and writes in one go: for local files little
+     * enough to stay in the processor's cache from the first to the last. */
+    size_t copy_bytes;
     unsigned in_flight;
 
     /* ERR_USAGE with what is allowed, when a URL with this scheme is wrong. */

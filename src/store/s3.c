@@ -79,6 +79,7 @@ const struct store_driver store_s3_driver = {
     /* A request costs about what this many bytes do. */
     .gap_bytes = (size_t)256 << 10,
     .read_bytes = (size_t)4 << 20,
+    .copy_bytes = (size_t)4 << 20,
     .in_flight = 16,
     .check_url = s3_check_url,
     .open = open_bucket,

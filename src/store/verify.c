@@ -149,7 +149,7 @@ static int copy_piece(void *context, size_t i, struct err *e)
 {
     const struct copying *c = context;
     const struct store_place *place = &c->content->place;
-    size_t most = c->store->driver->read_bytes;
+    size_t most = c->store->driver->copy_bytes;
     uint64_t offset, left;
     AUTO(sha256) struct sha256 *sha = verify_begin(c->content, i);
 
