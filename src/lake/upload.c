@@ -299,7 +299,7 @@ static int find_stored(struct upload *u, struct source_file *f, struct err *e)
 }
 
 /* Content that the lake or the batch has already is not stored again. */
-static int find_fresh(struct group *g, struct err *e)
+static int find_fresh_in_view(struct group *g, struct err *e)
 {
     struct upload *u = g->u;
 
@@ -322,6 +322,16 @@ static int find_fresh(struct group *g, struct err *e)
         batch_arrival(u, slot->file, slot->content);
     }
     return 0;
+}
+
+/* One view of the database for the whole group: each question alone would lock and unlock it. */
+static int find_fresh(struct group *g, struct err *e)
+{
+    if (db_begin_read(g->u->l->db, e) < 0)
+        return -1;
+    int result = find_fresh_in_view(g, e);
+    db_rollback(g->u->l->db);
+    return result;
 }
 
 static int store_large(struct upload *u, uint32_t file, struct err *e);
