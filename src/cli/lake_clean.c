@@ -120,7 +120,8 @@ static void print_gc(const struct lake_gc_summary *s, bool removed, const struct
     if (s->versions || s->objects)
         print_versions(s, removed, going);
     if (s->leftovers)
-        printf("%s %s of interrupted writers, %s\n", text_count((size_t)s->leftovers, count),
+        printf("%s %s %s of interrupted writers, %s\n", removed ? "Removed" : "Would remove",
+               text_count((size_t)s->leftovers, count),
                s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
     if (s->rewritten_bytes)
         printf("Packs written anew: %s moved\n", text_bytes(s->rewritten_bytes, bytes));
@@ -211,10 +212,10 @@ static void print_fsck(const struct lake_fsck_summary *s)
     else
         printf("no problems\n");
     if (s->leftovers)
-        printf(
-            "%s of interrupted writers, %s: `tradewind gc --yes` removes them once their session "
-            "is over.\n",
-            s->leftovers == 1 ? "1 leftover" : "Leftovers", text_bytes(s->leftover_bytes, bytes));
+        printf("%s %s of interrupted writers, %s: `tradewind gc --yes` removes them once their "
+               "session is over.\n",
+               text_count((size_t)s->leftovers, count),
+               s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
 }
 
 static int run_fsck(const struct command_args *args, struct err *e)

@@ -234,18 +234,36 @@ static int look_and_drop(struct gc *g, struct err *e)
     return drop_empty_blobs(g, e) < 0 ? -1 : drop_rows(g, e);
 }
 
+/* A look sees what the removal would: sessions that are over end for it, too, and are then left as
+ * they were. Where nothing can be written, they count as live. */
+static int look_only(struct gc *g, struct err *e)
+{
+    struct db *db = g->l->db;
+    struct err why = {0};
+    bool may_write = db_begin(db, &why) == 0;
+
+    if (!may_write && (why.kind == ERR_RETRY || db_begin_read(db, e) < 0))
+        return why.kind == ERR_RETRY ? err_set(e, why.kind, "%s", why.text) : -1;
+    int result = may_write ? expire_sessions(g, e) : 0;
+    if (result == 0)
+        result = look(g, e);
+    db_rollback(db);
+    return result;
+}
+
+static int look_and_remove(struct gc *g, struct err *e)
+{
+    if (db_begin(g->l->db, e) < 0)
+        return -1;
+    if (look_and_drop(g, e) == 0 && db_commit(g->l->db, e) == 0)
+        return 0;
+    db_rollback(g->l->db);
+    return -1;
+}
+
 static int in_database(struct gc *g, struct err *e)
 {
-    bool remove = g->options->remove;
-    int begun = remove ? db_begin(g->l->db, e) : db_begin_read(g->l->db, e);
-
-    if (begun < 0)
-        return -1;
-    if ((remove ? look_and_drop(g, e) : look(g, e)) < 0 || db_commit(g->l->db, e) < 0) {
-        db_rollback(g->l->db);
-        return -1;
-    }
-    return 0;
+    return g->options->remove ? look_and_remove(g, e) : look_only(g, e);
 }
 
 /* ---- the store's side ---- */

@@ -53,8 +53,9 @@ bool lake_may(
 int lake_denied(
     struct lake *l, const char *what, const char *owner, unsigned access, struct err *e);
 
-/* A new row of made, for now and the caller. Times never run backwards within a project: a clock
- * that was set back gives the last time again. In a transaction. */
+/* A new row of made, for now and the caller. A clock that goes back by up to a minute, as clocks
+ * that are kept right do, gives the last time again; one that goes back further was wrong before,
+ * and is believed with a warning. In a transaction. */
 int lake_made(struct lake *l, int64_t *id_out, struct err *e);
 
 /* ---- path.c: words and ranges ---- */

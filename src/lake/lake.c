@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "lake/internal.h"
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define STEP_BACK_MS 60000
 
 /* Everything options can hold; thousands of groups fit. */
 #define COPIES_MAX_BYTES ((size_t)4 << 20)
@@ -345,18 +348,31 @@ int lake_denied(struct lake *l, const char *what, const char *owner, unsigned ac
                    access & LAKE_WRITE ? "write" : "read", what, owner);
 }
 
+static int64_t after_last(int64_t now, int64_t last)
+{
+    if (now >= last)
+        return now;
+    if (last - now <= STEP_BACK_MS)
+        return last;
+    log_warn("lake", "the clock says an earlier time than at the last change; times of versions "
+                     "are out of order");
+    return now;
+}
+
 int lake_made(struct lake *l, int64_t *id_out, struct err *e)
 {
     int64_t now = lake_now_ms(l);
-    struct db_query *q = db_query(l->db, "SELECT max(create_time) FROM made WHERE project = $1", e);
+    struct db_query *q = db_query(
+        l->db, "SELECT create_time FROM made WHERE project = $1 ORDER BY id DESC LIMIT 1", e);
 
     if (!q)
         return -1;
     db_bind_int(q, 1, l->project);
-    if (db_step(q, e) < 0)
+    int row = db_step(q, e);
+    if (row < 0)
         return -1;
-    if (!db_is_null(q, 0) && db_int(q, 0) > now)
-        now = db_int(q, 0);
+    if (row > 0)
+        now = after_last(now, db_int(q, 0));
     db_reset(q);
     if (db_ids(l->db, "made", 1, id_out, e) < 0)
         return -1;

@@ -38,44 +38,141 @@ static int change(struct lake *l, const char *sql, const struct pinned *p, struc
     return db_run(q, e);
 }
 
-static int pin_one(struct lake *l,
-                   const struct lake_ref *ref,
-                   const struct pinned *p,
-                   struct err *e)
+/* Content that gc took cannot be kept any more. */
+static int check_there(struct lake *l, const struct lake_ref *ref, struct err *e)
 {
-    (void)ref;
-    return change(l,
-                  "INSERT INTO pin (project, kind, item) VALUES ($1, $2, $3)"
-                  " ON CONFLICT DO NOTHING",
-                  p, e);
-}
-
-static int unpin_one(struct lake *l,
-                     const struct lake_ref *ref,
-                     const struct pinned *p,
-                     struct err *e)
-{
-    if (change(l, "DELETE FROM pin WHERE project = $1 AND kind = $2 AND item = $3", p, e) < 0)
+    struct db_query *q = db_query(l->db,
+                                  "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
+                                  " WHERE v.id = $1 AND v.project = $2",
+                                  e);
+    if (!q)
         return -1;
-    if (db_changes(l->db) > 0)
-        return 0;
+    db_bind_int(q, 1, ref->version);
+    db_bind_int(q, 2, l->project);
+    int row = db_step(q, e);
+    bool there = row > 0 && !db_is_null(q, 0);
+    db_reset(q);
+    if (row < 0 || there)
+        return row < 0 ? -1 : 0;
     AUTO_MEM char *text = lake_ref_text(ref);
-    return err_set(e, ERR_NOTFOUND, "%s is not pinned; `tradewind pin` lists what is", text);
+    return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc; put it again first",
+                   text);
 }
 
-typedef int pin_act(struct lake *l,
-                    const struct lake_ref *ref,
-                    const struct pinned *p,
-                    struct err *e);
+typedef int pin_act(struct lake *l, const char *text, struct err *e);
 
-static int act_on(struct lake *l, const char *text, pin_act *act, struct err *e)
+static int pin_text(struct lake *l, const char *text, struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     struct pinned p = {0};
 
     if (lake_resolve(l, text, LAKE_WRITE, &ref, e) < 0 || pinned_item(&ref, &p, e) < 0)
         return -1;
-    return act(l, &ref, &p, e);
+    if (ref.kind == LAKE_REF_FILE && check_there(l, &ref, e) < 0)
+        return -1;
+    return change(l,
+                  "INSERT INTO pin (project, kind, item) VALUES ($1, $2, $3)"
+                  " ON CONFLICT DO NOTHING",
+                  &p, e);
+}
+
+static int remove_pin(struct lake *l, const struct pinned *p, struct err *e)
+{
+    return change(l, "DELETE FROM pin WHERE project = $1 AND kind = $2 AND item = $3", p, e);
+}
+
+static int visit_pins(
+    struct db_query *q,
+    enum lake_item kind,
+    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e),
+    void *context,
+    struct err *e)
+{
+    int row;
+
+    while ((row = db_step(q, e)) == 1) {
+        const struct pinned p = {kind, db_int(q, 2)};
+        AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
+                                                    : lake_set_ref(db_text(q, 0), db_int(q, 1));
+        if (visit(context, ref, &p, e) < 0)
+            break;
+    }
+    db_reset(q);
+    return row == 0 ? 0 : -1;
+}
+
+static int each_pin(
+    struct lake *l,
+    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e),
+    void *context,
+    struct err *e)
+{
+    static const struct {
+        enum lake_item kind;
+        const char *sql; /* name, number, item */
+    } kinds[] = {
+        {LAKE_ITEM_FILE,
+         "SELECT f.path, v.number, p.item FROM pin p JOIN version v ON v.id = p.item"
+         " JOIN file f ON f.id = v.file WHERE p.project = $1 AND p.kind = $2"
+         " ORDER BY f.path, v.number"},
+        {LAKE_ITEM_SET,
+         "SELECT s.name, v.number, p.item FROM pin p JOIN set_version v ON v.id = p.item"
+         " JOIN fileset s ON s.id = v.fileset WHERE p.project = $1 AND p.kind = $2"
+         " ORDER BY s.name, v.number"},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct db_query *q = db_query(l->db, kinds[i].sql, e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, l->project);
+        db_bind_int(q, 2, kinds[i].kind);
+        if (visit_pins(q, kinds[i].kind, visit, context, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct wanted_pin {
+    const char *ref;
+    struct pinned found; /* kind 0 = none */
+};
+
+static int compare_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
+{
+    struct wanted_pin *w = context;
+
+    (void)e;
+    if (strcmp(ref, w->ref) == 0)
+        w->found = *p;
+    return 0;
+}
+
+/* What rm took out of the listings cannot be resolved any more, but its pin stands: it is found by
+ * the reference that the list of pins shows. */
+static int unpin_listed(struct lake *l, const char *text, struct err *e)
+{
+    struct wanted_pin w = {.ref = text};
+
+    if (each_pin(l, compare_pin, &w, e) < 0)
+        return -1;
+    if (!w.found.kind)
+        return err_set(e, ERR_NOTFOUND, "%s is not pinned; `tradewind pin` lists what is", text);
+    return remove_pin(l, &w.found, e);
+}
+
+static int unpin_text(struct lake *l, const char *text, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct pinned p = {0};
+    struct err why = {0};
+
+    if (lake_resolve(l, text, LAKE_WRITE, &ref, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? unpin_listed(l, text, e)
+                                        : err_set(e, why.kind, "%s", why.text);
+    if (pinned_item(&ref, &p, e) < 0 || remove_pin(l, &p, e) < 0)
+        return -1;
+    return db_changes(l->db) > 0 ? 0 : unpin_listed(l, text, e);
 }
 
 static int act_on_all(
@@ -86,7 +183,7 @@ static int act_on_all(
     if (result < 0)
         return -1;
     for (size_t i = 0; i < n && result == 0; i++)
-        result = act_on(l, refs[i], act, e);
+        result = act(l, refs[i], e);
     if (result == 0)
         result = db_commit(l->db, e);
     if (result < 0)
@@ -96,29 +193,25 @@ static int act_on_all(
 
 int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e)
 {
-    return act_on_all(l, refs, n, pin_one, e);
+    return act_on_all(l, refs, n, pin_text, e);
 }
 
 int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e)
 {
-    return act_on_all(l, refs, n, unpin_one, e);
+    return act_on_all(l, refs, n, unpin_text, e);
 }
 
-static int visit_pins(struct db_query *q,
-                      char *(*text_of)(const char *name, int64_t number),
-                      int (*visit)(void *context, const char *ref, struct err *e),
-                      void *context,
-                      struct err *e)
-{
-    int row;
+struct listing {
+    int (*visit)(void *context, const char *ref, struct err *e);
+    void *context;
+};
 
-    while ((row = db_step(q, e)) == 1) {
-        AUTO_MEM char *text = text_of(db_text(q, 0), db_int(q, 1));
-        if (visit(context, text, e) < 0)
-            break;
-    }
-    db_reset(q);
-    return row == 0 ? 0 : -1;
+static int list_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
+{
+    const struct listing *listing = context;
+
+    (void)p;
+    return listing->visit(listing->context, ref, e);
 }
 
 int lake_pin_list(struct lake *l,
@@ -126,26 +219,7 @@ int lake_pin_list(struct lake *l,
                   void *context,
                   struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
-                 "SELECT f.path, v.number FROM pin p JOIN version v ON v.id = p.item"
-                 " JOIN file f ON f.id = v.file WHERE p.project = $1 AND p.kind = $2"
-                 " ORDER BY f.path, v.number",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_ITEM_FILE);
-    if (visit_pins(q, lake_file_ref, visit, context, e) < 0)
-        return -1;
-    q = db_query(l->db,
-                 "SELECT s.name, v.number FROM pin p JOIN set_version v ON v.id = p.item"
-                 " JOIN fileset s ON s.id = v.fileset WHERE p.project = $1 AND p.kind = $2"
-                 " ORDER BY s.name, v.number",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_ITEM_SET);
-    return visit_pins(q, lake_set_ref, visit, context, e);
+    struct listing listing = {visit, context};
+
+    return each_pin(l, list_pin, &listing, e);
 }

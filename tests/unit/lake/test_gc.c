@@ -170,6 +170,10 @@ static void test_sessions(void)
     struct lake_gc_summary sum = gc(l, true, false);
     CHECK(sum.leftovers == 0 && sum.sessions_expired == 0, "a live session's blob stays");
     s.now_ms += 10000;
+    sum = gc(l, false, false);
+    CHECK(sum.sessions_expired == 1 &&
+              scratch_number(l, "SELECT state FROM session WHERE id = 7") == LAKE_SESSION_PENDING,
+          "a look sees that the session is over, and leaves it");
     sum = gc(l, true, false);
     CHECK(sum.leftovers == 1 && sum.leftover_bytes == 2000000 && sum.sessions_expired == 1,
           "once the session expired it goes");
@@ -367,6 +371,30 @@ static void test_permissions(void)
     scratch_clear(&s);
 }
 
+static void test_pins_of_removed(void)
+{
+    struct scratch s;
+    struct err e = {0};
+    struct lake_remove_options plain = {0};
+    const char *const both[] = {"/a#1", "@S:1"}, *const file[] = {"/b"};
+    uint64_t n;
+
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    put(l, "/a", "pinned and removed");
+    put(l, "/b", "loose");
+    scratch_set(l, "S", only_a, 1);
+    CHECK(lake_pin(l, both, 2, &e) == 0 && lake_remove(l, both, 2, &plain, &n, &e) == 0,
+          "pinned, then removed: %s", e.text);
+    CHECK(lake_unpin(l, both, 2, &e) == 0 && scratch_number(l, "SELECT COUNT(*) FROM pin") == 0,
+          "the pins can be taken off: %s", e.text);
+    CHECK(lake_unpin(l, both, 1, &e) < 0 && e.kind == ERR_NOTFOUND, "once: %s", e.text);
+    gc(l, true, false);
+    CHECK(lake_pin(l, file, 1, &e) < 0 && e.kind == ERR_NOTFOUND && strstr(e.text, "put it again"),
+          "what gc took cannot be pinned: %s", e.text);
+    scratch_clear(&s);
+}
+
 /* What another project has is neither counted nor touched. */
 static void test_projects(void)
 {
@@ -392,6 +420,7 @@ int main(void)
     test_database_fails();
     test_store_fails();
     test_permissions();
+    test_pins_of_removed();
     test_projects();
     return TAP_DONE();
 }
