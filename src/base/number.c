@@ -73,3 +73,12 @@ bool number_parse(const char *text, double *out)
     *out = value;
     return true;
 }
+
+int number_hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}

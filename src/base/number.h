@@ -10,4 +10,7 @@ bool number_prefix(const char *text, const char **end_out, double *out);
 /* The whole text is one finite decimal number. */
 bool number_parse(const char *text, double *out);
 
+/* The value of a hexadecimal digit in either case, 0 .. 15, or -1. */
+int number_hex(char c);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <assert.h>
 #include <openssl/evp.h>
@@ -42,21 +43,12 @@ const char *sha256_text(const struct sha256_digest *d, char out[static SHA256_HE
     return out;
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 int sha256_parse(const char *text, struct sha256_digest *out, struct err *e)
 {
     if (strlen(text) != SHA256_HEX - 1)
         return err_set(e, ERR_USAGE, "\"%s\": a SHA-256 has 64 hexadecimal digits", text);
     for (size_t i = 0; i < SHA256_BYTES; i++) {
-        int high = hex_value(text[2 * i]), low = hex_value(text[2 * i + 1]);
+        int high = number_hex(text[2 * i]), low = number_hex(text[2 * i + 1]);
         if (high < 0 || low < 0)
             return err_set(e, ERR_USAGE, "\"%s\": a SHA-256 has 64 hexadecimal digits", text);
         out->bytes[i] = (unsigned char)(high << 4 | low);

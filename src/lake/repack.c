@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "lake/session.h"
+#include "lake/session_row.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 
 /* Contents moved in one go: bounds memory. */
 #define GROUP 4096
-#define LASTS_MS ((int64_t)24 * 3600 * 1000)
 
 int repack_state(struct lake *l, const char *blob, struct repack_state *out, struct err *e)
 {
@@ -58,39 +57,14 @@ struct move {
 static int begin_session(struct move *m, struct err *e)
 {
     struct lake *l = m->l;
-    int64_t now = lake_now_ms(l);
 
     if (db_begin(l->db, e) < 0)
         return -1;
-    struct db_query *q = NULL;
-    if (db_ids(l->db, "session", 1, &m->session, e) == 0)
-        q = db_query(l->db,
-                     "INSERT INTO session (id, project, creator, create_time, expires, lasts_ms,"
-                     " state, put, request) VALUES ($1, $2, $3, $4, $5, $6, $7, 'gc', '{}')",
-                     e);
-    if (q) {
-        db_bind_int(q, 1, m->session);
-        db_bind_int(q, 2, l->project);
-        db_bind_text(q, 3, l->user);
-        db_bind_int(q, 4, now);
-        db_bind_int(q, 5, now + LASTS_MS);
-        db_bind_int(q, 6, LASTS_MS);
-        db_bind_int(q, 7, LAKE_SESSION_PENDING);
-    }
-    if (q && db_run(q, e) == 0 && db_commit(l->db, e) == 0)
+    if (session_row_new(l, "gc", "{}", SESSION_LASTS_MS, &m->session, e) == 0 &&
+        db_commit(l->db, e) == 0)
         return 0;
     db_rollback(l->db);
     return -1;
-}
-
-static int end_session(struct move *m, struct err *e)
-{
-    struct db_query *q = db_query(m->l->db, "DELETE FROM session WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, m->session);
-    return db_run(q, e);
 }
 
 static int find_blob(struct lake *l, const char *blob, int64_t *id, struct err *e)
@@ -249,7 +223,7 @@ static int run(struct move *m, const char *blob, uint64_t *moved, struct err *e)
     if (!m->writer)
         return -1;
     store_writer_fresh(m->writer);
-    if (move_groups(m, s, blob, moved, e) < 0 || end_session(m, e) < 0)
+    if (move_groups(m, s, blob, moved, e) < 0 || session_row_remove(m->l, m->session, e) < 0)
         return -1;
     return drop_old(m, s, blob, e);
 }

@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -78,16 +79,6 @@ void canonical_path(struct buf *out, const char *path, bool as_it_is, bool keep)
     buf_puts(out, encoded);
 }
 
-/* 0 .. 15, or -1. */
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* New string: encoded as we encode, whatever was encoded before and how. Byte by byte, so that %00
  * is nothing special. */
 static char *encoded_anew(const char *text, size_t n)
@@ -97,8 +88,8 @@ static char *encoded_anew(const char *text, size_t n)
     buf_init(&out, 3 * n);
     buf_puts(&out, "");
     for (size_t i = 0; i < n; i++) {
-        int high = i + 2 < n && text[i] == '%' ? hex_value(text[i + 1]) : -1;
-        int low = high >= 0 ? hex_value(text[i + 2]) : -1;
+        int high = i + 2 < n && text[i] == '%' ? number_hex(text[i + 1]) : -1;
+        int low = high >= 0 ? number_hex(text[i + 2]) : -1;
         if (low < 0) {
             put_encoded(&out, text[i]);
             continue;

@@ -79,8 +79,19 @@ static void prefix(void)
     CHECK(!number_prefix("h", &end, &value), "no number, no prefix");
 }
 
+static void hex(void)
+{
+    CHECK(number_hex('0') == 0 && number_hex('9') == 9 && number_hex('a') == 10 &&
+              number_hex('F') == 15,
+          "hexadecimal digits");
+    CHECK(number_hex('g') == -1 && number_hex('/') == -1 && number_hex(':') == -1 &&
+              number_hex('@') == -1 && number_hex('`') == -1 && number_hex('\0') == -1,
+          "their neighbours are none");
+}
+
 int main(void)
 {
+    hex();
     parse();
     agrees_with_strtod();
     prefix();
