@@ -114,7 +114,7 @@ static int collect(struct get *g, struct err *e)
     for (size_t i = 0; i < g->o->n_refs; i++) {
         AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
         if (lake_resolve(g->l, g->o->refs[i], LAKE_READ, &ref, e) < 0 ||
-            lake_each_file(g->l, &ref, add_entry, g, e) < 0)
+            lake_every_file(g->l, &ref, add_entry, g, e) < 0)
             return -1;
     }
     return 0;

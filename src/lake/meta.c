@@ -174,7 +174,7 @@ static int for_each_item(struct each *each, const struct lake_ref *ref, struct e
     case LAKE_REF_TREE:
         break;
     }
-    return lake_each_file(each->l, ref, act_on_entry, each, e);
+    return lake_every_file(each->l, ref, act_on_entry, each, e);
 }
 
 /* ---- tag and untag ---- */

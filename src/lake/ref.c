@@ -101,12 +101,43 @@ static int visit_one(
     return result;
 }
 
-static int visit_tree(
-    struct lake *l, const char *directory, visit_entry *visit, void *context, struct err *e)
+/* A walk over the files of a reference: whom it tells, and what a file does that may not be read.
+ */
+struct walk {
+    struct lake *l;
+    visit_entry *visit;
+    void *context;
+    bool all; /* it ends the walk, else it is passed over */
+};
+
+/* 1: the file may be told, 0: it is passed over. */
+static int ask_to_read(const struct walk *w,
+                       const char *path,
+                       const char *owner,
+                       const char *team,
+                       unsigned mode,
+                       struct err *e)
+{
+    char shown[PATH_SHOWN];
+
+    if (lake_may(w->l, owner, team, mode, LAKE_READ))
+        return 1;
+    return w->all ? lake_denied(w->l, path_shown(path, shown), owner, LAKE_READ, e) : 0;
+}
+
+static int tell_row(const struct walk *w, struct db_query *q, struct err *e)
+{
+    struct lake_entry entry = read_entry(q);
+    int told = ask_to_read(w, entry.path, db_text(q, 4), db_text(q, 5), (unsigned)db_int(q, 6), e);
+
+    return told == 1 ? w->visit(w->context, &entry, e) : told;
+}
+
+static int walk_tree(const struct walk *w, const char *directory, struct err *e)
 {
     AUTO_MEM char *after = path_after(directory);
     struct db_query *q =
-        db_query(l->db,
+        db_query(w->l->db,
                  ENTRY_COLUMNS " FROM file f JOIN version v ON v.id = f.latest_version" ENTRY_TABLES
                                "WHERE f.project = $1 AND f.path > $2 AND f.path < $3"
                                " AND f.removed = 0 ORDER BY f.path",
@@ -115,39 +146,67 @@ static int visit_tree(
 
     if (!q)
         return -1;
-    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 1, w->l->project);
     db_bind_text(q, 2, directory);
     db_bind_text(q, 3, after);
-    while ((more = db_step(q, e)) == 1) {
-        struct lake_entry entry = read_entry(q);
-        if (!lake_may(l, db_text(q, 4), db_text(q, 5), (unsigned)db_int(q, 6), LAKE_READ))
-            continue;
-        if (visit(context, &entry, e) < 0) {
+    while ((more = db_step(q, e)) == 1)
+        if (tell_row(w, q, e) < 0) {
             db_reset(q);
             return -1;
         }
-    }
     return more;
 }
 
-/* Entries of a set whose files the caller may read. */
-struct readable {
-    struct lake *l;
-    visit_entry *visit;
-    void *context;
-};
-
-static int visit_readable(void *context, const struct lake_entry *entry, struct err *e)
+/* Whether the file of a set's entry may be told; nothing is asked of admins. */
+static int ask_of_entry(const struct walk *w, const struct lake_entry *entry, struct err *e)
 {
-    struct readable *r = context;
-    struct item_row row;
-    int found = r->l->admin ? 1 : file_find(r->l, entry->path, &row, e);
+    struct db_query *q;
 
-    if (found < 0)
+    if (w->l->admin)
+        return 1;
+    q = db_query(w->l->db, "SELECT owner, team, mode FROM file WHERE project = $1 AND path = $2",
+                 e);
+    if (!q)
         return -1;
-    if (found == 0 || (!r->l->admin && !(row.may & LAKE_READ)))
-        return 0;
-    return r->visit(r->context, entry, e);
+    db_bind_int(q, 1, w->l->project);
+    db_bind_text(q, 2, entry->path);
+    int found = db_step(q, e);
+    if (found == 1) {
+        found =
+            ask_to_read(w, entry->path, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), e);
+        db_reset(q);
+    } else if (found == 0 && w->all) {
+        return err_set(e, ERR_IO,
+                       "the lake's database is damaged: %.200s is in a set, but nowhere else; see "
+                       "tradewind fsck",
+                       entry->path);
+    }
+    return found;
+}
+
+static int tell_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    const struct walk *w = context;
+    int told = ask_of_entry(w, entry, e);
+
+    return told == 1 ? w->visit(w->context, entry, e) : told;
+}
+
+static int walk(struct walk *w, const struct lake_ref *r, struct err *e)
+{
+    switch (r->kind) {
+    case LAKE_REF_FILE:
+    case LAKE_REF_PATH:
+        return visit_one(w->l, r, w->visit, w->context, e);
+    case LAKE_REF_TREE:
+        return walk_tree(w, r->path, e);
+    case LAKE_REF_SET:
+        return set_each(w->l, r->set_version, r->path, tell_entry, w, e);
+    case LAKE_REF_JOB:
+        break;
+    }
+    return err_set(e, ERR_USAGE, "job:%lld is a job: it has no files of its own",
+                   (long long)r->number);
 }
 
 int lake_each_file(struct lake *l,
@@ -156,19 +215,18 @@ int lake_each_file(struct lake *l,
                    void *context,
                    struct err *e)
 {
-    struct readable readable = {l, visit, context};
+    struct walk w = {.l = l, .visit = visit, .context = context};
 
-    switch (r->kind) {
-    case LAKE_REF_FILE:
-    case LAKE_REF_PATH:
-        return visit_one(l, r, visit, context, e);
-    case LAKE_REF_TREE:
-        return visit_tree(l, r->path, visit, context, e);
-    case LAKE_REF_SET:
-        return set_each(l, r->set_version, r->path, visit_readable, &readable, e);
-    case LAKE_REF_JOB:
-        break;
-    }
-    return err_set(e, ERR_USAGE, "job:%lld is a job: it has no files of its own",
-                   (long long)r->number);
+    return walk(&w, r, e);
+}
+
+int lake_every_file(struct lake *l,
+                    const struct lake_ref *r,
+                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                    void *context,
+                    struct err *e)
+{
+    struct walk w = {.l = l, .visit = visit, .context = context, .all = true};
+
+    return walk(&w, r, e);
 }

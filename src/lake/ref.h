@@ -50,14 +50,21 @@ struct lake_entry {
     uint64_t size;
 };
 
-/* Calls visit for each file of the reference, in byte order of the paths. TREE leaves out files
- * that were removed or may not be read, SET those that may not. PATH: its latest version. JOB:
- * ERR_USAGE. visit does not walk itself, nor begin a transaction: it stands in the middle of a
+/* For listings: calls visit for each file of the reference, in byte order of the paths. TREE leaves
+ * out files that were removed or may not be read, SET those that may not. PATH: its latest version.
+ * JOB: ERR_USAGE. visit does not walk itself, nor begin a transaction: it stands in the middle of a
  * query. */
 int lake_each_file(struct lake *l,
                    const struct lake_ref *r,
                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
                    void *context,
                    struct err *e);
+/* The same for those who need all of them: the first file that may not be read ends it with
+ * ERR_DENIED that names it. */
+int lake_every_file(struct lake *l,
+                    const struct lake_ref *r,
+                    int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                    void *context,
+                    struct err *e);
 
 #endif
