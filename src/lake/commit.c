@@ -66,7 +66,8 @@ static int make_set(struct lake *l,
     for (size_t n = 0; n < list->n; n++) {
         struct commit_file f = {0};
         list->get(list->context, list->by_path(list->context, n), &f);
-        const struct lake_entry entry = {f.path, f.done.number, f.done.version, f.size};
+        const struct lake_entry entry = {
+            .path = f.path, .number = f.done.number, .version = f.done.version, .size = f.size};
         if (set_builder_add(b, &entry, e) < 0)
             return -1;
     }

@@ -56,7 +56,7 @@ char *lake_ref_text(const struct lake_ref *r)
 typedef int visit_entry(void *context, const struct lake_entry *entry, struct err *e);
 
 /* Columns of a file version as an entry, and what its permissions are asked of. */
-#define ENTRY_COLUMNS "SELECT f.path, v.number, v.id, o.size, f.owner, f.team, f.mode"
+#define ENTRY_COLUMNS "SELECT f.path, v.number, v.id, o.size, f.owner, f.team, f.mode, o.blob"
 #define ENTRY_TABLES " JOIN object o ON o.id = v.object "
 
 static struct lake_entry read_entry(struct db_query *q)
@@ -66,6 +66,7 @@ static struct lake_entry read_entry(struct db_query *q)
         .number = db_int(q, 1),
         .version = db_int(q, 2),
         .size = (uint64_t)db_int(q, 3),
+        .gone = db_is_null(q, 7),
     };
 }
 

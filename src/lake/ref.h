@@ -48,6 +48,7 @@ struct lake_entry {
     int64_t number;
     int64_t version; /* id */
     uint64_t size;
+    bool gone; /* its content was removed by gc; never told of what a set holds */
 };
 
 /* For listings: calls visit for each file of the reference, in byte order of the paths. TREE leaves

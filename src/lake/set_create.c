@@ -54,10 +54,15 @@ static int count_file(struct creation *c, struct err *e)
     return 0;
 }
 
+/* What comes from sets is not looked at: they hold their content. */
 static int gather(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct source *s = context;
+    char shown[PATH_SHOWN];
 
+    if (entry->gone)
+        return err_set(e, ERR_NOTFOUND, "the content of %s#%lld was removed by gc: put it again",
+                       path_shown(entry->path, shown), (long long)entry->number);
     if (!set_chunk_takes(&s->gathering, entry))
         return set_entry_damaged(entry, e);
     set_chunk_add(&s->gathering, entry);

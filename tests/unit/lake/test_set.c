@@ -1,6 +1,7 @@
 /* Sets: what they hold and share, their parents, permissions, damage, failures and names. */
 #include "lake/set_parts.h"
 
+#include "lake/clean.h"
 #include "lake/files.h"
 #include "lake/graph.h"
 #include "scratch.h"
@@ -23,7 +24,8 @@ static int64_t build_large(struct lake *l, size_t changed, size_t inserted)
     for (size_t i = 0; b && i < 100000; i++) {
         char path[64];
         snprintf(path, sizeof path, "/data/%03zu/%06zu", i / 500, i);
-        struct lake_entry entry = {path, i == changed ? 2 : 1, (int64_t)i + 1, 100};
+        struct lake_entry entry = {
+            .path = path, .number = i == changed ? 2 : 1, .version = (int64_t)i + 1, .size = 100};
         if (set_builder_add(b, &entry, &e) < 0)
             exit(1);
         if (i == inserted) {
@@ -461,6 +463,34 @@ static void test_held(void)
           "none holds #1");
 }
 
+/* ---- content that gc took ---- */
+
+static void test_gone(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s = {0};
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct lake_gc_options options = {.remove = true};
+    struct lake_gc_summary sum;
+    struct err e = {0};
+
+    CHECK(scratch_put(l, "/d/held", "held", &e) == 1 &&
+              scratch_put(l, "/d/loose", "loose", &e) == 1,
+          "two files: %s", e.text);
+    CHECK(create(l, "Old", REFS("/d/held"), &e) == 1, "a set holds one of them: %s", e.text);
+    CHECK(lake_gc(l, &options, NULL, NULL, &sum, &e) == 0 && sum.objects == 1,
+          "gc takes the other: %s", e.text);
+    CHECK(create(l, "Now", REFS("/d/"), &e) < 0 && e.kind == ERR_NOTFOUND &&
+              strstr(e.text, "/d/loose#1 was removed by gc: put it again"),
+          "no set holds what is not there: %s", e.text);
+    CHECK(create(l, "Now", REFS("/d/loose#1"), &e) < 0 && e.kind == ERR_NOTFOUND,
+          "by its number neither: %s", e.text);
+    CHECK(create(l, "Now", REFS("@Old"), &e) == 1 && create(l, "Now", REFS("/d/held"), &e) == 2,
+          "the rest is there: %s", e.text);
+    CHECK(scratch_put(l, "/d/loose", "loose", &e) > 0 && create(l, "Now", REFS("/d/"), &e) == 3,
+          "put again, it can be had: %s", e.text);
+}
+
 int main(void)
 {
     test_spec();
@@ -473,5 +503,6 @@ int main(void)
     test_aliases();
     test_held();
     test_sharing();
+    test_gone();
     return TAP_DONE();
 }

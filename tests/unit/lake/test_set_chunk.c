@@ -16,7 +16,8 @@ static uint64_t draw(uint64_t below)
 
 static void add(struct set_chunk *c, const char *path, int64_t number, int64_t version, uint64_t n)
 {
-    set_chunk_add(c, &(struct lake_entry){path, number, version, n});
+    set_chunk_add(
+        c, &(struct lake_entry){.path = path, .number = number, .version = version, .size = n});
 }
 
 /* Reads a whole body: entries, or -1 at damage. */
@@ -103,10 +104,12 @@ static void test_takes(void)
         struct lake_entry entry;
         bool taken;
     } cases[] = {
-        {{"/c", 1, 1, 0}, true},   {{"/b/c", 1, 1, INT64_MAX}, true}, {{"/a", 1, 1, 0}, false},
-        {{"/b", 1, 1, 0}, false},  {{"c", 1, 1, 0}, false},           {{NULL, 1, 1, 0}, false},
-        {{"/c", 0, 1, 0}, false},  {{"/c", 1, 0, 0}, false},          {{"/c", -1, 1, 0}, false},
-        {{"/c", 1, -1, 0}, false}, {{"/c", 1, 1, UINT64_MAX}, false}, {{too_long, 1, 1, 0}, false},
+        {{"/c", 1, 1, 0, false}, true},           {{"/b/c", 1, 1, INT64_MAX, false}, true},
+        {{"/a", 1, 1, 0, false}, false},          {{"/b", 1, 1, 0, false}, false},
+        {{"c", 1, 1, 0, false}, false},           {{NULL, 1, 1, 0, false}, false},
+        {{"/c", 0, 1, 0, false}, false},          {{"/c", 1, 0, 0, false}, false},
+        {{"/c", -1, 1, 0, false}, false},         {{"/c", 1, -1, 0, false}, false},
+        {{"/c", 1, 1, UINT64_MAX, false}, false}, {{too_long, 1, 1, 0, false}, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         CHECK(set_chunk_takes(&c, &cases[i].entry) == cases[i].taken, "entry %zu is %s", i,
@@ -207,8 +210,10 @@ static void test_round_trips(void)
                 free(paths[i]);
                 paths[i] = mem_printf("%s.%zu", paths[i - 1], i);
             }
-            entries[i] = (struct lake_entry){paths[i], 1 + (int64_t)draw(300),
-                                             1 + (int64_t)draw(1u << 30), draw(1u << 30)};
+            entries[i] = (struct lake_entry){.path = paths[i],
+                                             .number = 1 + (int64_t)draw(300),
+                                             .version = 1 + (int64_t)draw(1u << 30),
+                                             .size = draw(1u << 30)};
             set_chunk_add(&c, &entries[i]);
         }
         good = good && set_chunk_open(&r, c.body.data, c.body.len) == 0;

@@ -240,8 +240,10 @@ static bool cut_as_from_scratch(const struct world *w, int64_t set_version, cons
     for (size_t i = 0; good && i < FILES; i++)
         if (numbers[i] &&
             set_builder_add(b,
-                            &(struct lake_entry){w->paths[i], numbers[i], w->ids[i][numbers[i] - 1],
-                                                 strlen("content of version 1")},
+                            &(struct lake_entry){.path = w->paths[i],
+                                                 .number = numbers[i],
+                                                 .version = w->ids[i][numbers[i] - 1],
+                                                 .size = strlen("content of version 1")},
                             &e) < 0)
             good = false;
     good = good && set_builder_finish(b, NULL, 0, &again, &e) == 0;
