@@ -16,15 +16,18 @@ static int check_set(const struct lake_ref *ref, struct err *e)
 
 static int may_write(struct lake *l, int64_t set, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT owner, team, mode, name FROM fileset WHERE id = $1", e);
+    struct db_query *q = db_query(
+        l->db, "SELECT owner, team, mode, name FROM fileset WHERE id = $1 AND project = $2", e);
 
     if (!q)
         return -1;
     db_bind_int(q, 1, set);
+    db_bind_int(q, 2, l->project);
     int got = db_step(q, e);
-    if (got <= 0)
-        return got;
+    if (got == 0)
+        return err_set(e, ERR_NOTFOUND, "the set is not in project %s", l->project_name);
+    if (got < 0)
+        return -1;
     int result = 0;
     if (!lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE)) {
         AUTO_MEM char *what = mem_printf("@%s", db_text(q, 3));
@@ -51,7 +54,8 @@ static int write_alias(struct lake *l, const struct lake_ref *ref, const char *a
 
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
-    if (check_set(ref, e) < 0 || lake_alias_check(alias, e) < 0 || db_begin(l->db, e) < 0)
+    if (ref_ask(l, ref, LAKE_READ, e) < 0 || check_set(ref, e) < 0 ||
+        lake_alias_check(alias, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
     if (may_write(l, ref->set, e) < 0 || write_alias(l, ref, alias, e) < 0 ||
         db_commit(l->db, e) < 0) {

@@ -283,6 +283,8 @@ static int describe_entry(void *context, const struct lake_entry *entry, struct 
 
 static int describe_ref(struct search *s, const struct lake_ref *ref, struct err *e)
 {
+    if (ref_ask(s->l, ref, LAKE_READ, e) < 0)
+        return -1;
     switch (ref->kind) {
     case LAKE_REF_FILE:
         return describe(s, LAKE_ITEM_FILE, ref->version, e);

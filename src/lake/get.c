@@ -223,6 +223,8 @@ static int content_of(struct lake *l, const struct lake_ref *ref, struct object 
 {
     AUTO_MEM char *name = lake_ref_text(ref);
 
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
     if (ref->kind != LAKE_REF_FILE)
         return err_set(e, ERR_USAGE, "%s is not one file", name);
     if (get_object(l, ref->version, o, NULL, e) < 0)

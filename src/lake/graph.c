@@ -356,6 +356,8 @@ int lake_trace(struct lake *l,
 
     s.names = arena_new(NAMES_MAX_BYTES);
     *out = (struct lake_graph){0};
+    if (ref && ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
     if (trace(&s, ref, out, e) < 0) {
         lake_graph_clear(out);
         return err_wrap(e, "trace");

@@ -128,6 +128,11 @@ int ref_resolve(struct lake *l,
                 bool *whole_out,
                 struct err *e);
 
+/* ---- ref.c ---- */
+/* Of every function that takes a resolved reference: ERR_NOTFOUND when it is of another project,
+ * ERR_DENIED when the caller may not do all of access. */
+int ref_ask(struct lake *l, const struct lake_ref *r, unsigned access, struct err *e);
+
 /* ---- version.c: numbering ---- */
 struct version_new {
     const char *path;

@@ -168,6 +168,8 @@ int lake_list(struct lake *l,
     struct listing t = {l, visit, context};
     const char *directory = ref ? ref->path : "/";
 
+    if (ref && ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
     if (!ref || ref->kind == LAKE_REF_TREE)
         return recursive ? list_tree(&t, directory, e) : list_directory(&t, directory, e);
     if (ref->kind == LAKE_REF_FILE)
@@ -183,6 +185,8 @@ int lake_log(struct lake *l,
 {
     struct listing t = {l, visit, context};
 
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
     if (ref->kind != LAKE_REF_FILE && ref->kind != LAKE_REF_PATH) {
         AUTO_MEM char *text = lake_ref_text(ref);
         return err_set(e, ERR_USAGE, "%.200s is no file: a log is of one file, as /path", text);

@@ -160,6 +160,9 @@ static int for_each_item(struct each *each, const struct lake_ref *ref, struct e
     bool whole_set = ref->kind == LAKE_REF_SET && (!ref->path || strcmp(ref->path, "/") == 0);
     AUTO_MEM char *name = lake_ref_text(ref);
 
+    /* The right to write is asked of each item. */
+    if (ref_ask(each->l, ref, 0, e) < 0)
+        return -1;
     switch (ref->kind) {
     case LAKE_REF_FILE:
         return act_on(each, LAKE_ITEM_FILE, ref->version, name, e);

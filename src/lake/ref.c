@@ -53,6 +53,19 @@ char *lake_ref_text(const struct lake_ref *r)
     return mem_dup("");
 }
 
+int ref_ask(struct lake *l, const struct lake_ref *r, unsigned access, struct err *e)
+{
+    unsigned missing = access & ~r->may;
+
+    if (r->project == l->project && !missing)
+        return 0;
+    AUTO_MEM char *text = lake_ref_text(r);
+    if (r->project != l->project)
+        return err_set(e, ERR_NOTFOUND, "%.200s is not in project %s", text, l->project_name);
+    return err_set(e, ERR_DENIED, "%s may not %s %.200s", l->user,
+                   missing & LAKE_WRITE ? "write" : "read", text);
+}
+
 typedef int visit_entry(void *context, const struct lake_entry *entry, struct err *e);
 
 /* Columns of a file version as an entry, and what its permissions are asked of. */
@@ -195,6 +208,8 @@ static int tell_entry(void *context, const struct lake_entry *entry, struct err 
 
 static int walk(struct walk *w, const struct lake_ref *r, struct err *e)
 {
+    if (ref_ask(w->l, r, LAKE_READ, e) < 0)
+        return -1;
     switch (r->kind) {
     case LAKE_REF_FILE:
     case LAKE_REF_PATH:

@@ -15,11 +15,13 @@ enum lake_ref_kind {
 
 enum lake_access { LAKE_READ = 1, LAKE_WRITE = 2 };
 
-/* Resolved: everything named exists. */
+/* Resolved: everything named exists. Who takes one checks project and may. */
 struct lake_ref {
     enum lake_ref_kind kind;
-    char *path;          /* FILE, PATH: the file's; TREE, SET: directory with '/' at the end */
-    int64_t file;        /* FILE, PATH: id in table file */
+    int64_t project; /* id */
+    unsigned may; /* what the caller may: LAKE_READ, LAKE_WRITE; each file of a TREE has its own */
+    char *path;   /* FILE, PATH: the file's; TREE, SET: directory with '/' at the end */
+    int64_t file; /* FILE, PATH: id in table file */
     int64_t version;     /* FILE: id in table version */
     int64_t number;      /* FILE: version number; SET: the set's version number; JOB: its number */
     char *set_name;      /* when it came by a set, else NULL */

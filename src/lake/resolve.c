@@ -54,6 +54,8 @@ static int take_file(struct resolve *r,
         return -1;
     *r->out = (struct lake_ref){
         .kind = LAKE_REF_FILE,
+        .project = r->l->project,
+        .may = row->may,
         .path = mem_dup(path),
         .file = row->id,
         .version = version,
@@ -88,7 +90,13 @@ static int take_path(struct resolve *r, const char *path, const struct item_row 
     if (item_ask(r->l, row, path_shown(path, shown), r->access, e) < 0)
         return -1;
     *r->whole = true;
-    *r->out = (struct lake_ref){.kind = LAKE_REF_PATH, .path = mem_dup(path), .file = row->id};
+    *r->out = (struct lake_ref){
+        .kind = LAKE_REF_PATH,
+        .project = r->l->project,
+        .may = row->may,
+        .path = mem_dup(path),
+        .file = row->id,
+    };
     return 1;
 }
 
@@ -161,6 +169,16 @@ static int try_version(struct resolve *r, struct err *e)
     return try_version_of(r, base, mark + 1, e);
 }
 
+static struct lake_ref tree_ref(const struct lake *l, char *directory)
+{
+    return (struct lake_ref){
+        .kind = LAKE_REF_TREE,
+        .project = l->project,
+        .may = LAKE_READ | LAKE_WRITE,
+        .path = directory,
+    };
+}
+
 static int try_directory(struct resolve *r, const char *path, struct err *e)
 {
     size_t len = strlen(path);
@@ -169,7 +187,7 @@ static int try_directory(struct resolve *r, const char *path, struct err *e)
 
     if (found == 1) {
         *r->whole = true;
-        *r->out = (struct lake_ref){.kind = LAKE_REF_TREE, .path = TAKE(directory)};
+        *r->out = tree_ref(r->l, TAKE(directory));
     }
     free(directory);
     return found;
@@ -290,6 +308,8 @@ static int find_set(
         return found;
     *out = (struct lake_ref){
         .kind = LAKE_REF_SET,
+        .project = r->l->project,
+        .may = r->set.may,
         .number = number,
         .set_name = mem_dup(name),
         .set = r->set.id,
@@ -344,6 +364,8 @@ static int try_file_in_set(struct resolve *r, const char *path, struct lake_ref 
         found = file_find(r->l, path, &row, e);
     if (found != 1 || take_file(r, path, &row, entry.version, entry.number, e) < 0)
         return found == 1 ? -1 : found;
+    if (!(set->may & LAKE_READ))
+        r->out->may = 0;
     r->out->set_name = TAKE(set->set_name);
     r->out->set = set->set;
     r->out->set_version = set->set_version;
@@ -422,7 +444,7 @@ static int collect_name(void *context, const struct lake_file *file, struct err 
  * caller frees it. */
 static char *nearest_in(struct lake *l, char *directory, const char *path)
 {
-    struct lake_ref tree = {.kind = LAKE_REF_TREE, .path = directory};
+    struct lake_ref tree = tree_ref(l, directory);
     struct names *names = mem_zero(1, sizeof *names);
     const char *tails[SUGGEST_MAX];
     struct err ignored;

@@ -17,6 +17,8 @@ static void side_clear(struct side *s)
 
 static int side_open(struct side *s, struct lake *l, const struct lake_ref *ref, struct err *e)
 {
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
     if (ref->kind != LAKE_REF_SET) {
         AUTO_MEM char *text = lake_ref_text(ref);
         return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);

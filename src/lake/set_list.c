@@ -96,10 +96,13 @@ int lake_set_get(struct lake *l,
         AUTO_MEM char *text = lake_ref_text(ref);
         return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
     }
-    struct db_query *q = db_query(l->db, COLUMNS " WHERE v.id = $1", e);
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
+    struct db_query *q = db_query(l->db, COLUMNS " WHERE v.id = $1 AND s.project = $2", e);
     if (!q)
         return -1;
     db_bind_int(q, 1, ref->set_version);
+    db_bind_int(q, 2, l->project);
     return visit_rows(l, q, visit, context, e);
 }
 
@@ -114,6 +117,7 @@ int lake_set_parents(struct lake *l,
                                   "SELECT s.name, v.number FROM edge d"
                                   " JOIN set_version v ON v.id = d.parent"
                                   " JOIN fileset s ON s.id = v.fileset WHERE d.child = $1"
+                                  " AND v.project = $2"
                                   " GROUP BY v.id, s.name, v.number ORDER BY MIN(d.seq), v.id",
                                   e);
     int got;
@@ -121,6 +125,7 @@ int lake_set_parents(struct lake *l,
     if (!q)
         return -1;
     db_bind_int(q, 1, set_version);
+    db_bind_int(q, 2, l->project);
     while ((got = db_step(q, e)) == 1) {
         AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
         if (visit(context, ref, e) < 0) {

@@ -47,7 +47,7 @@ static int add(void *context, const struct lake_entry *entry, struct err *e)
 
 static void make_set(void)
 {
-    struct lake_ref all = {.kind = LAKE_REF_TREE};
+    struct lake_ref all = {.kind = LAKE_REF_TREE, .project = lake->project, .may = LAKE_READ};
     struct lake_set done;
     struct err e = {0};
     int64_t made;

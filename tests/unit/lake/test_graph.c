@@ -149,16 +149,17 @@ static bool is_as_wanted(const struct lake_graph *g, const struct model *m, cons
     return true;
 }
 
-static struct lake_ref set_ref(int64_t version)
+static struct lake_ref set_ref(const struct lake *l, int64_t version)
 {
-    return (struct lake_ref){.kind = LAKE_REF_SET, .path = NULL, .set_version = version};
+    return (struct lake_ref){
+        .kind = LAKE_REF_SET, .project = l->project, .may = LAKE_READ, .set_version = version};
 }
 
 static bool traces(
     struct lake *l, const struct model *m, int start, enum lake_direction direction, int hops_max)
 {
     AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
-    struct lake_ref ref = set_ref(m->first + start);
+    struct lake_ref ref = set_ref(l, m->first + start);
     struct err e = {0};
     int hops[NODES];
 
@@ -253,7 +254,7 @@ static void test_large(void)
     size_t edges = (size_t)scratch_number(l, "SELECT COUNT(*) FROM edge") - 1;
     for (int direction = LAKE_BACK; direction <= LAKE_BOTH; direction++) {
         AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
-        struct lake_ref ref = set_ref(direction == LAKE_BACK ? first + MANY - 1 : first);
+        struct lake_ref ref = set_ref(l, direction == LAKE_BACK ? first + MANY - 1 : first);
         ref.path = mem_dup("/");
         ref.set_name = mem_dup("s");
         CHECK(lake_trace(l, &ref, (enum lake_direction)direction, 0, &g, &e) == 0 &&

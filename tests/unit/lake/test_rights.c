@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "lake/graph.h"
 #include "local.h"
 #include "tap.h"
 
@@ -54,6 +55,128 @@ static void all_or_nothing(struct scratch *s, struct lake *ann, struct lake *bob
     CHECK(create_set(ann, "Mine", "@S", &e) == 0, "and makes sets of it: %s", e.text);
 }
 
+/* ---- references that came from elsewhere ---- */
+
+static int see_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    (void)entry;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_file(void *context, const struct lake_file *file, struct err *e)
+{
+    (void)file;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_set(void *context, const struct lake_set *set, struct err *e)
+{
+    (void)set;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_change(void *context,
+                      enum lake_set_change change,
+                      const struct lake_entry *before,
+                      const struct lake_entry *after,
+                      struct err *e)
+{
+    (void)change;
+    (void)before;
+    (void)after;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_found(void *context, const struct lake_found *found, struct err *e)
+{
+    (void)found;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_bytes(void *context, const void *bytes, size_t n, struct err *e)
+{
+    (void)bytes;
+    (void)e;
+    *(size_t *)context += n + 1;
+    return 0;
+}
+
+static int see_trace(struct lake *l, const struct lake_ref *ref, size_t *seen, struct err *e)
+{
+    AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
+    int result = lake_trace(l, ref, LAKE_BACK, 9, &g, e);
+
+    *seen += g.n_nodes;
+    return result;
+}
+
+/* Everything that takes a resolved reference refuses this one in the same way, and tells nothing.
+ */
+static void refused(struct lake *l,
+                    const char *what,
+                    const struct lake_ref *ref,
+                    enum err_kind kind)
+{
+    enum { CALLS = 9 };
+    static const char *const pair[] = {"k=v"}, *const key[] = {"k"};
+    struct err e[CALLS] = {0};
+    size_t seen = 0;
+    const int results[CALLS] = {
+        lake_each_file(l, ref, see_entry, &seen, &e[0]),
+        lake_every_file(l, ref, see_entry, &seen, &e[1]),
+        lake_list(l, ref, true, see_file, &seen, &e[2]),
+        ref->kind == LAKE_REF_FILE ? lake_log(l, ref, see_file, &seen, &e[3])
+                                   : lake_set_get(l, ref, see_set, &seen, &e[3]),
+        ref->kind == LAKE_REF_FILE ? lake_cat(l, ref, see_bytes, &seen, &e[4])
+                                   : lake_set_diff(l, ref, ref, see_change, &seen, &e[4]),
+        see_trace(l, ref, &seen, &e[5]),
+        lake_describe(l, ref, see_found, &seen, &e[6]),
+        lake_tag(l, ref, pair, 1, &e[7]),
+        ref->kind == LAKE_REF_FILE ? lake_untag(l, ref, key, 1, &e[8])
+                                   : lake_alias_set(l, ref, "prod", &e[8]),
+    };
+
+    for (size_t i = 0; i < CALLS; i++)
+        CHECK(results[i] < 0 && e[i].kind == kind, "%s, call %zu: %s", what, i, e[i].text);
+    CHECK(seen == 0, "%s: nothing was told", what);
+}
+
+static void strange_refs(struct scratch *s, struct lake *ann, struct lake *bob)
+{
+    AUTO(lake) struct lake *other = scratch_open_as(s, "other", "root", true);
+    AUTO_CLEAR(lake_ref) struct lake_ref set = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref file = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref secret = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref hidden = {0};
+    const char *const mine[] = {"@Mine"};
+    struct err e = {0};
+
+    CHECK(lake_resolve(ann, "@S", LAKE_READ, &set, &e) == 0 &&
+              lake_resolve(ann, "/d/a", LAKE_READ, &file, &e) == 0,
+          "of ann's project: %s", e.text);
+    refused(other, "a set of another project", &set, ERR_NOTFOUND);
+    refused(other, "a file of another project", &file, ERR_NOTFOUND);
+    CHECK(lake_chmod(ann, "600", mine, 1, &e) == 0 &&
+              lake_resolve(bob, "/d/secret", 0, &secret, &e) == 0 &&
+              lake_resolve(bob, "@Mine", 0, &hidden, &e) == 0,
+          "what bob may not read, found without asking for it: %s", e.text);
+    refused(bob, "a file that may not be read", &secret, ERR_DENIED);
+    refused(bob, "a set that may not be read", &hidden, ERR_DENIED);
+    CHECK(scratch_number(ann, "SELECT (SELECT count(*) FROM set_alias)"
+                              " + (SELECT count(*) FROM meta)") == 0,
+          "and nothing was written");
+}
+
 int main(void)
 {
     struct scratch s;
@@ -64,6 +187,7 @@ int main(void)
     struct lake *bob = scratch_open_as(&s, "default", "bob", false);
     fill(&s, ann);
     all_or_nothing(&s, ann, bob);
+    strange_refs(&s, ann, bob);
     lake_free(bob);
     lake_free(ann);
     scratch_clear(&s);
