@@ -7,6 +7,7 @@
 /* References of file versions and whole set versions; all or none. */
 int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e);
 int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e);
+/* Of what the caller may read. */
 int lake_pin_list(struct lake *l,
                   int (*visit)(void *context, const char *ref, struct err *e),
                   void *context,

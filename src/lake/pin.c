@@ -81,53 +81,57 @@ static int remove_pin(struct lake *l, const struct pinned *p, struct err *e)
     return change(l, "DELETE FROM pin WHERE project = $1 AND kind = $2 AND item = $3", p, e);
 }
 
-static int visit_pins(
-    struct db_query *q,
-    enum lake_item kind,
-    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e),
-    void *context,
-    struct err *e)
+/* A walk over the pins of what the caller has these rights to. */
+struct pin_walk {
+    struct lake *l;
+    unsigned access;
+    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e);
+    void *context;
+};
+
+static int visit_pins(const struct pin_walk *w,
+                      struct db_query *q,
+                      enum lake_item kind,
+                      struct err *e)
 {
     int row;
 
     while ((row = db_step(q, e)) == 1) {
+        if (!lake_may(w->l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), w->access))
+            continue;
         const struct pinned p = {kind, db_int(q, 2)};
         AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
                                                     : lake_set_ref(db_text(q, 0), db_int(q, 1));
-        if (visit(context, ref, &p, e) < 0)
+        if (w->visit(w->context, ref, &p, e) < 0)
             break;
     }
     db_reset(q);
     return row == 0 ? 0 : -1;
 }
 
-static int each_pin(
-    struct lake *l,
-    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e),
-    void *context,
-    struct err *e)
+static int each_pin(const struct pin_walk *w, struct err *e)
 {
     static const struct {
         enum lake_item kind;
-        const char *sql; /* name, number, item */
+        const char *sql; /* name, number, item, owner, team, mode */
     } kinds[] = {
-        {LAKE_ITEM_FILE,
-         "SELECT f.path, v.number, p.item FROM pin p JOIN version v ON v.id = p.item"
-         " JOIN file f ON f.id = v.file WHERE p.project = $1 AND p.kind = $2"
-         " ORDER BY f.path, v.number"},
-        {LAKE_ITEM_SET,
-         "SELECT s.name, v.number, p.item FROM pin p JOIN set_version v ON v.id = p.item"
-         " JOIN fileset s ON s.id = v.fileset WHERE p.project = $1 AND p.kind = $2"
-         " ORDER BY s.name, v.number"},
+        {LAKE_ITEM_FILE, "SELECT f.path, v.number, p.item, f.owner, f.team, f.mode"
+                         " FROM pin p JOIN version v ON v.id = p.item"
+                         " JOIN file f ON f.id = v.file WHERE p.project = $1 AND p.kind = $2"
+                         " ORDER BY f.path, v.number"},
+        {LAKE_ITEM_SET, "SELECT s.name, v.number, p.item, s.owner, s.team, s.mode"
+                        " FROM pin p JOIN set_version v ON v.id = p.item"
+                        " JOIN fileset s ON s.id = v.fileset WHERE p.project = $1 AND p.kind = $2"
+                        " ORDER BY s.name, v.number"},
     };
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct db_query *q = db_query(l->db, kinds[i].sql, e);
+        struct db_query *q = db_query(w->l->db, kinds[i].sql, e);
         if (!q)
             return -1;
-        db_bind_int(q, 1, l->project);
+        db_bind_int(q, 1, w->l->project);
         db_bind_int(q, 2, kinds[i].kind);
-        if (visit_pins(q, kinds[i].kind, visit, context, e) < 0)
+        if (visit_pins(w, q, kinds[i].kind, e) < 0)
             return -1;
     }
     return 0;
@@ -152,13 +156,14 @@ static int compare_pin(void *context, const char *ref, const struct pinned *p, s
  * the reference that the list of pins shows. */
 static int unpin_listed(struct lake *l, const char *text, struct err *e)
 {
-    struct wanted_pin w = {.ref = text};
+    struct wanted_pin wanted = {.ref = text};
+    const struct pin_walk w = {l, LAKE_WRITE, compare_pin, &wanted};
 
-    if (each_pin(l, compare_pin, &w, e) < 0)
+    if (each_pin(&w, e) < 0)
         return -1;
-    if (!w.found.kind)
+    if (!wanted.found.kind)
         return err_set(e, ERR_NOTFOUND, "%s is not pinned; `tradewind pin` lists what is", text);
-    return remove_pin(l, &w.found, e);
+    return remove_pin(l, &wanted.found, e);
 }
 
 static int unpin_text(struct lake *l, const char *text, struct err *e)
@@ -220,6 +225,7 @@ int lake_pin_list(struct lake *l,
                   struct err *e)
 {
     struct listing listing = {visit, context};
+    const struct pin_walk w = {l, LAKE_READ, list_pin, &listing};
 
-    return each_pin(l, list_pin, &listing, e);
+    return each_pin(&w, e);
 }

@@ -349,6 +349,7 @@ int lake_session_list(struct lake *l,
         " COUNT(f.session), COUNT(f.object), COALESCE(SUM(o.size), 0) FROM session s"
         " LEFT JOIN session_file f ON f.session = s.id LEFT JOIN object o ON o.id = f.object"
         " WHERE s.project = $1 AND (s.id = $2 OR ($2 = 0 AND s.state = $3))"
+        " AND (s.creator = $4 OR $5 = 1)"
         " GROUP BY s.id, s.state, s.creator, s.create_time, s.expires, s.put, s.request"
         " ORDER BY s.id",
         e);
@@ -360,6 +361,8 @@ int lake_session_list(struct lake *l,
     db_bind_int(q, 1, l->project);
     db_bind_int(q, 2, id);
     db_bind_int(q, 3, LAKE_SESSION_PENDING);
+    db_bind_text(q, 4, l->user);
+    db_bind_int(q, 5, l->admin);
     while ((row = db_step(q, e)) > 0) {
         found = true;
         if (visit_session(l, q, visit, context, e) < 0) {
@@ -368,8 +371,9 @@ int lake_session_list(struct lake *l,
         }
     }
     if (row == 0 && id && !found) {
-        AUTO_CLEAR(session_row) struct session_row missing = {0};
-        return session_row_get(l, id, &missing, e); /* says so */
+        AUTO_CLEAR(session_row) struct session_row other = {0};
+        /* One of them says why. */
+        return session_row_get(l, id, &other, e) < 0 ? -1 : session_row_may(l, &other, e);
     }
     return row;
 }
@@ -405,7 +409,7 @@ int lake_session_files(struct lake *l,
 {
     AUTO_CLEAR(session_row) struct session_row session = {0};
 
-    if (session_row_get(l, id, &session, e) < 0)
+    if (session_row_get(l, id, &session, e) < 0 || session_row_may(l, &session, e) < 0)
         return -1;
     struct db_query *q =
         db_query(l->db,

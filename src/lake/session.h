@@ -79,7 +79,8 @@ int lake_session_finish(struct lake *l,
 /* Removes what arrived and the state; repeatable. A committed session: ERR_USAGE. */
 int lake_session_abort(struct lake *l, int64_t id, struct err *e);
 
-/* id 0 = all that are pending. */
+/* The caller's own sessions, or anybody's for admins. id 0 = all that are pending; somebody else's
+ * is ERR_DENIED, here and in lake_session_files. */
 int lake_session_list(struct lake *l,
                       int64_t id,
                       int (*visit)(void *context, const struct lake_session *s, struct err *e),

@@ -62,7 +62,7 @@ int lake_set_parents(struct lake *l,
 
 enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
 /* What it takes from a to b (SET references), in order of the paths; before or after is NULL where
- * it is missing. */
+ * it is missing. Files that may not be read are left out. */
 int lake_set_diff(struct lake *l,
                   const struct lake_ref *a,
                   const struct lake_ref *b,

@@ -50,6 +50,7 @@ static int compare(const struct side *a, const struct side *b)
 }
 
 struct differ {
+    struct lake *l;
     int (*visit)(void *context,
                  enum lake_set_change change,
                  const struct lake_entry *before,
@@ -57,6 +58,22 @@ struct differ {
                  struct err *e);
     void *context;
 };
+
+/* Files that may not be read are left out. */
+static int tell(const struct differ *d,
+                enum lake_set_change change,
+                const struct lake_entry *before,
+                const struct lake_entry *after,
+                struct err *e)
+{
+    struct item_row row = {0};
+
+    if (!d->l->admin && file_find(d->l, before ? before->path : after->path, &row, e) < 0)
+        return -1;
+    if (!d->l->admin && !(row.may & LAKE_READ))
+        return 0;
+    return d->visit(d->context, change, before, after, e);
+}
 
 static int compare_entry(struct side *a, struct side *b, const struct differ *d, struct err *e)
 {
@@ -67,11 +84,11 @@ static int compare_entry(struct side *a, struct side *b, const struct differ *d,
         return -1;
     const struct lake_entry *before = &a->cursor.entry, *after = &b->cursor.entry;
     if (order < 0)
-        told = d->visit(d->context, LAKE_SET_REMOVED, before, NULL, e);
+        told = tell(d, LAKE_SET_REMOVED, before, NULL, e);
     else if (order > 0)
-        told = d->visit(d->context, LAKE_SET_ADDED, NULL, after, e);
+        told = tell(d, LAKE_SET_ADDED, NULL, after, e);
     else if (before->version != after->version)
-        told = d->visit(d->context, LAKE_SET_CHANGED, before, after, e);
+        told = tell(d, LAKE_SET_CHANGED, before, after, e);
     if (told < 0 || (order <= 0 && set_cursor_next(&a->cursor, e) < 0) ||
         (order >= 0 && set_cursor_next(&b->cursor, e) < 0))
         return -1;
@@ -89,7 +106,7 @@ int lake_set_diff(struct lake *l,
                   void *context,
                   struct err *e)
 {
-    const struct differ d = {visit, context};
+    const struct differ d = {l, visit, context};
     AUTO_CLEAR(side) struct side x = {0};
     AUTO_CLEAR(side) struct side y = {0};
 

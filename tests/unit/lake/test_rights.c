@@ -1,10 +1,15 @@
 #include "base/file.h"
+#include "lake/clean.h"
 #include "lake/graph.h"
+#include "lake/session.h"
 #include "local.h"
 #include "tap.h"
 
 #include <string.h>
 #include <unistd.h>
+
+/* Bytes of a list as a text. */
+#define TEXT 200
 
 /* ann's /d/a, /d/secret (for her alone) and /d/z, and @S that holds all three. */
 static void fill(struct scratch *s, struct lake *ann)
@@ -177,6 +182,142 @@ static void strange_refs(struct scratch *s, struct lake *ann, struct lake *bob)
           "and nothing was written");
 }
 
+/* ---- names ---- */
+
+static int add_change(void *context,
+                      enum lake_set_change change,
+                      const struct lake_entry *before,
+                      const struct lake_entry *after,
+                      struct err *e)
+{
+    static const char marks[] = {
+        [LAKE_SET_ADDED] = '+', [LAKE_SET_REMOVED] = '-', [LAKE_SET_CHANGED] = '*'};
+    char *text = context;
+    size_t n = strlen(text);
+
+    (void)e;
+    snprintf(text + n, TEXT - n, "%c%s ", marks[change], before ? before->path : after->path);
+    return 0;
+}
+
+static const char *differences(struct lake *l, const char *from, const char *to, char out[TEXT])
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref a = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref b = {0};
+    struct err e = {0};
+
+    out[0] = 0;
+    CHECK(lake_resolve(l, from, LAKE_READ, &a, &e) == 0 &&
+              lake_resolve(l, to, LAKE_READ, &b, &e) == 0 &&
+              lake_set_diff(l, &a, &b, add_change, out, &e) == 0,
+          "%s compares %s and %s: %s", l->user, from, to, e.text);
+    return out;
+}
+
+static int add_pin(void *context, const char *ref, struct err *e)
+{
+    char *text = context;
+    size_t n = strlen(text);
+
+    (void)e;
+    snprintf(text + n, TEXT - n, "%s ", ref);
+    return 0;
+}
+
+static const char *pins(struct lake *l, char out[TEXT])
+{
+    struct err e = {0};
+
+    out[0] = 0;
+    CHECK(lake_pin_list(l, add_pin, out, &e) == 0, "%s lists pins: %s", l->user, e.text);
+    return out;
+}
+
+/* @T holds a new /d/secret and no /d/z: bob hears of the latter alone. */
+static void names(struct lake *ann, struct lake *bob)
+{
+    const char *const members[] = {"/d/a", "/d/secret"}, *const few[] = {"/d/a"};
+    const char *const held[] = {"/d/a", "/d/secret", "@S:1", "@Mine:1"};
+    struct err e = {0};
+    char text[TEXT];
+
+    CHECK(scratch_put(ann, "/d/secret", "more", &e) == 2, "a second version: %s", e.text);
+    scratch_set(ann, "T", members, 2);
+    scratch_set(ann, "U", few, 1);
+    CHECK(strcmp(differences(ann, "@S", "@T", text), "*/d/secret -/d/z ") == 0, "ann: %s", text);
+    CHECK(strcmp(differences(bob, "@S", "@T", text), "-/d/z ") == 0, "bob: %s", text);
+    CHECK(!*differences(bob, "@T", "@U", text), "bob, one less: %s", text);
+    CHECK(!*differences(bob, "@U", "@T", text), "bob, one more: %s", text);
+    CHECK(lake_pin(ann, held, 4, &e) == 0, "pins: %s", e.text);
+    CHECK(strcmp(pins(ann, text), "/d/a#1 /d/secret#2 @Mine:1 @S:1 ") == 0, "ann: %s", text);
+    CHECK(strcmp(pins(bob, text), "/d/a#1 @S:1 ") == 0, "bob: %s", text);
+}
+
+/* The pin of a file that was removed is found in the list of pins, but not by everybody. */
+static void removed_pin(struct lake *ann, struct lake *bob)
+{
+    const char *const secret[] = {"/d/secret#2"};
+    struct lake_remove_options options = {0};
+    uint64_t removed;
+    struct err e = {0};
+    char text[TEXT];
+
+    CHECK(lake_remove(ann, secret, 1, &options, &removed, &e) == 0, "ann removes it: %s", e.text);
+    CHECK(lake_unpin(bob, secret, 1, &e) < 0 && strstr(pins(ann, text), "/d/secret#2 "),
+          "bob cannot take its pin off: %s", e.text);
+    CHECK(lake_unpin(ann, secret, 1, &e) == 0 && !strstr(pins(ann, text), "/d/secret#2 "),
+          "ann can: %s", e.text);
+}
+
+/* ---- sessions ---- */
+
+static int see_session(void *context, const struct lake_session *session, struct err *e)
+{
+    (void)session;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static int see_session_file(void *context, const struct lake_session_file *file, struct err *e)
+{
+    (void)file;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static void sessions(struct scratch *s, struct lake *ann, struct lake *bob)
+{
+    AUTO(lake) struct lake *root = scratch_open_as(s, "default", "root", true);
+    const struct lake_target target = {.path = "/d/to-come"};
+    struct lake *const theirs[] = {ann, root};
+    struct err e = {0};
+    int64_t id = 0;
+    size_t seen = 0;
+
+    CHECK(lake_session_begin(ann, &target, 1, NULL, 0, &id, &e) == 0, "ann's session: %s", e.text);
+    CHECK(lake_session_list(bob, 0, see_session, &seen, &e) == 0 && seen == 0, "bob sees none: %s",
+          e.text);
+    CHECK(lake_session_list(bob, id, see_session, &seen, &e) < 0 && e.kind == ERR_DENIED &&
+              seen == 0,
+          "nor by its number: %s", e.text);
+    e = (struct err){0};
+    CHECK(lake_session_files(bob, id, see_session_file, &seen, &e) < 0 && e.kind == ERR_DENIED &&
+              seen == 0,
+          "nor its files: %s", e.text);
+    e = (struct err){0};
+    CHECK(lake_session_list(bob, id + 1, see_session, &seen, &e) < 0 && e.kind == ERR_NOTFOUND,
+          "one that nobody has: %s", e.text);
+    for (size_t i = 0; i < 2; i++) {
+        seen = 0;
+        CHECK(lake_session_list(theirs[i], 0, see_session, &seen, &e) == 0 &&
+                  lake_session_list(theirs[i], id, see_session, &seen, &e) == 0 &&
+                  lake_session_files(theirs[i], id, see_session_file, &seen, &e) == 0 && seen == 3,
+              "%s sees all: %s", theirs[i]->user, e.text);
+    }
+}
+
 int main(void)
 {
     struct scratch s;
@@ -188,6 +329,9 @@ int main(void)
     fill(&s, ann);
     all_or_nothing(&s, ann, bob);
     strange_refs(&s, ann, bob);
+    names(ann, bob);
+    removed_pin(ann, bob);
+    sessions(&s, ann, bob);
     lake_free(bob);
     lake_free(ann);
     scratch_clear(&s);
