@@ -7,6 +7,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_list.h"
 #include "cli/lake_open.h"
+#include "cli/lake_rights.h"
 #include "cli/text.h"
 #include "lake/files.h"
 #include "lake/path.h"
@@ -46,32 +47,21 @@ static json_t *file_json(const struct show *s, const struct lake_file *f)
     if (f->path[strlen(f->path) - 1] == '/') {
         for (size_t i = 0; i < sizeof of_files / sizeof *of_files; i++)
             json_object_set_new(item, of_files[i], json_null());
+        if (s->with_details)
+            lake_rights_json(item, NULL);
         return item;
     }
     json_object_set_new(item, "version", json_integer(f->number));
     json_object_set_new(item, "size_bytes", json_integer((json_int_t)f->size));
     json_object_set_new(item, "sha256", json_string(sha256_text(&f->digest, digest)));
     set_time(item, f);
+    if (s->with_details)
+        lake_rights_json(item, &(struct lake_rights){f->owner, f->group, f->mode});
     if (s->with_history) {
         json_object_set_new(item, "removed", json_boolean(f->removed));
         json_object_set_new(item, "gone", json_boolean(f->gone));
     }
     return item;
-}
-
-/* "rw-rw-r--" */
-static const char *mode_text(const struct lake_file *f, char out[static 10])
-{
-    char *at = out;
-
-    for (unsigned shift = 6; at < out + 9; shift -= 3) {
-        unsigned bits = f->mode >> shift;
-        *at++ = bits & 4 ? 'r' : '-';
-        *at++ = bits & 2 ? 'w' : '-';
-        *at++ = f->executable && bits & 4 ? 'x' : '-';
-    }
-    out[9] = 0;
-    return out;
 }
 
 /* "2026-11-15 22:36" */
@@ -101,7 +91,7 @@ static void print_details(const struct show *s, const struct lake_file *f)
     char mode[10], size[32], time[32], number[32];
 
     snprintf(number, sizeof number, "#%lld", (long long)f->number);
-    printf("%s  ", mode_text(f, mode));
+    printf("%s  ", lake_rights_mode(f->mode, f->executable, mode));
     print_text(s, f->owner, 10);
     printf("  ");
     print_text(s, *f->group ? f->group : "-", 8);
@@ -206,8 +196,9 @@ static const struct command_option ls_options[] = {
      .letter = 'l',
      .help = "Also permissions, owner, group, version, size and time (UTC)."},
     {.name = "--json",
-     .help = "Print an array of path, version, size_bytes, sha256, create_time, creator; of "
-             "directories, whose path ends in /, only the path."},
+     .help = "Print an array of path, version, size_bytes, sha256, create_time, creator, with "
+             "--long also owner, group and mode (\"640\"); of directories, whose path ends in /, "
+             "only the path."},
     {0},
 };
 

@@ -8,6 +8,7 @@
 #include "cli/json_list.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
+#include "cli/lake_rights.h"
 #include "cli/table.h"
 #include "lake/path.h"
 #include "lake/set.h"
@@ -41,6 +42,15 @@ static json_t *set_json(const struct lake_set *set)
     json_object_set_new(item, "create_time",
                         json_string(time_iso_ms(set->origin.create_time_ms, time)));
     json_object_set_new(item, "creator", json_text(set->origin.creator));
+    return item;
+}
+
+/* The same with its permissions. */
+static json_t *listed_json(const struct lake_set *set)
+{
+    json_t *item = set_json(set);
+
+    lake_rights_json(item, &(struct lake_rights){set->owner, set->group, set->mode});
     return item;
 }
 
@@ -208,6 +218,7 @@ const struct command command_set_create = {
 
 struct listing {
     bool json;
+    bool with_details;
     struct json_list list;
     struct table *table;
     size_t n;
@@ -216,18 +227,23 @@ struct listing {
 static int list_set(void *context, const struct lake_set *set, struct err *e)
 {
     struct listing *s = context;
-    char count[32], bytes[32], time[32];
+    char count[32], bytes[32], time[32], mode[10];
 
     s->n++;
     if (interrupt_seen())
         return err_set(e, ERR_RETRY, "interrupted");
     if (s->json)
-        return json_list_add(&s->list, set_json(set), e);
+        return json_list_add(&s->list, listed_json(set), e);
     table_printf(s->table, "@%s:%lld", set->name, (long long)set->number);
     table_put(s->table, text_count(set->files, count));
     table_put(s->table, text_bytes(set->bytes, bytes));
     table_put(s->table, time_iso(set->origin.create_time_ms, time));
     table_put(s->table, set->origin.creator);
+    if (s->with_details) {
+        table_put(s->table, lake_rights_mode(set->mode, false, mode));
+        table_put(s->table, set->owner);
+        table_put(s->table, *set->group ? set->group : "-");
+    }
     return 0;
 }
 
@@ -239,9 +255,16 @@ static int run_ls(const struct command_args *args, struct err *e)
         {.title = "size", .right = true},
         {.title = "created"},
         {.title = "by", .cut_rank = 1, .least = 8},
+        {.title = "mode"},
+        {.title = "owner", .cut_rank = 1, .least = 8},
+        {.title = "group", .cut_rank = 1, .least = 8},
     };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof columns[0]);
-    struct listing s = {.json = command_has(args, "--json"), .table = table};
+    const size_t n_columns = sizeof columns / sizeof columns[0], n_details = 3;
+    bool details = command_has(args, "--long");
+    AUTO(table)
+    struct table *table = table_new(columns, details ? n_columns : n_columns - n_details);
+    struct listing s = {
+        .json = command_has(args, "--json"), .with_details = details, .table = table};
     const char *name = args->n_operands > 0 ? bare_name(args->operands[0]) : NULL;
     struct text_look look = text_look_for(stdout);
 
@@ -261,8 +284,11 @@ static int run_ls(const struct command_args *args, struct err *e)
 
 static const struct command_option ls_options[] = {
     {.name = "--all", .letter = 'a', .help = "All versions, not only the latest of each set."},
+    {.name = "--long", .letter = 'l', .help = "Also permissions, owner and group."},
     {.name = "--json",
-     .help = "Print an array of set, version, files_count, size_bytes, create_time, creator."},
+     .help =
+         "Print an array of set, version, files_count, size_bytes, create_time, creator, owner, "
+         "group, mode (\"640\")."},
     {0},
 };
 
@@ -286,7 +312,7 @@ struct show {
 
 static int show_json_head(struct show *s, const struct lake_set *set, struct err *e)
 {
-    AUTO_JSON json_t *root = set_json(set);
+    AUTO_JSON json_t *root = listed_json(set);
     json_t *parents = parents_json(s->l, set->version, e);
 
     if (!parents)
@@ -298,7 +324,7 @@ static int show_json_head(struct show *s, const struct lake_set *set, struct err
 static int show_head(void *context, const struct lake_set *set, struct err *e)
 {
     struct show *s = context;
-    char time[32];
+    char time[32], mode[10];
 
     if (s->json)
         return show_json_head(s, set, e);
@@ -308,6 +334,10 @@ static int show_head(void *context, const struct lake_set *set, struct err *e)
     print_set(set);
     printf("made %s by ", time_iso(set->origin.create_time_ms, time));
     print_safe(set->origin.creator);
+    printf("\n%s, owner ", lake_rights_mode(set->mode, false, mode));
+    print_safe(set->owner);
+    printf("%s", *set->group ? ", group " : "");
+    print_safe(set->group);
     printf("\n");
     print_parents(parents);
     return 0;
@@ -352,7 +382,7 @@ static int run_show(const struct command_args *args, struct err *e)
 static const struct command_option show_options[] = {
     {.name = "--json",
      .help = "Print set, version, files (path, version, size_bytes), parents, files_count, "
-             "size_bytes, create_time, creator."},
+             "size_bytes, create_time, creator, owner, group, mode (\"640\")."},
     {0},
 };
 

@@ -11,6 +11,9 @@ struct lake_set {
     uint64_t files, bytes;
     struct lake_origin origin;
     bool removed;
+    /* Of the set, all versions alike; told by lake_set_list and lake_set_get alone. */
+    const char *owner, *group; /* group "" = none */
+    unsigned mode;             /* 0666 style */
 };
 
 /* Where two references brought different versions of one path: the later won. */

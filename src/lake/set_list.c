@@ -24,9 +24,12 @@ static int visit_row(struct lake *l,
         .bytes = (uint64_t)db_int(q, 4),
         .origin = {.creator = db_text(q, 5), .create_time_ms = db_int(q, 6)},
         .removed = db_int(q, 7) != 0,
+        .owner = db_text(q, 8),
+        .group = db_text(q, 9),
+        .mode = (unsigned)db_int(q, 10),
     };
 
-    if (!lake_may(l, db_text(q, 8), db_text(q, 9), (unsigned)db_int(q, 10), LAKE_READ))
+    if (!lake_may(l, set.owner, set.group, set.mode, LAKE_READ))
         return 0;
     return visit(context, &set, e);
 }

@@ -90,6 +90,13 @@ is "$code" 0 "chmod"
 contains "$("$TRADEWIND" ls -l /top)" "rw-r-----" "shows"
 run chown ann:vision /top
 contains "$("$TRADEWIND" ls -l /top)" "ann         vision" "chown"
+is "$("$TRADEWIND" ls -l --json /top | json '(d[0]["owner"], d[0]["group"], d[0]["mode"])')" \
+    "('ann', 'vision', '640')" "in JSON"
+is "$("$TRADEWIND" ls --json /top | json '[k for k in ("owner", "group", "mode") if k in d[0]]')" "[]" \
+    "only when asked for"
+run chown : /top
+is "$("$TRADEWIND" ls -l --json /top | json 'd[0]["group"]')" None "no group"
+run chown ann:vision /top
 fails 2 "is no mode" chmod 999 /top
 fails 3 "there is no" chmod 600 /nope
 fails 2 "no owner" chown '' /top

@@ -31,7 +31,7 @@ run set create A /data/train.json#1 /validation/
 is "$code:$out" "0:@A:1: 2 files, 4 B" "create says what came of it"
 is "$(files @A)" "/data/train.json#1 /validation/v1#1" "a list of (file, version)"
 is "$("$TRADEWIND" set show @A:1 --json | json 'sorted(d)')" \
-    "['create_time', 'creator', 'files', 'files_count', 'parents', 'set', 'size_bytes', 'version']" \
+    "['create_time', 'creator', 'files', 'files_count', 'group', 'mode', 'owner', 'parents', 'set', 'size_bytes', 'version']" \
     "the fields of set show"
 is "$("$TRADEWIND" set show @A --json | json 'd["set"], d["version"], d["files_count"], d["size_bytes"], d["files"][0], d["parents"]')" \
     "A 1 2 4 {'path': '/data/train.json', 'version': 1, 'size_bytes': 3} []" "and their values"
@@ -97,11 +97,31 @@ contains "$out" "from @A:1" "what it came from"
 check "each file with version and size" grep -qE '^ +#1 +3 B +/new/file$' <<<"$out"
 fails 2 "is no set" set show /data/
 run set ls
+lacks "$out" "rw-rw-rw-" "ls without permissions"
 check "ls: the latest of each" grep -qE '^@A:3 +4 +11 B +20[0-9-]+T' <<<"$out"
 lacks "$out" "@A:2" "not the others"
 is "$("$TRADEWIND" set ls A --all --json | json '[s["version"] for s in d]')" "[1, 2, 3]" "all versions"
 is "$("$TRADEWIND" set ls --json | json '[(s["set"], s["version"], s["files_count"]) for s in d]')" \
     "[('A', 3, 4), ('B', 1, 2), ('F', 1, 1), ('M', 5, 3), ('V', 1, 1)]" "ls in JSON"
+
+# ---- permissions are shown
+run set ls -l V
+check "a new set is the whole project's" grep -qE "rw-rw-rw- +$(id -un) +-\$" <<<"$out"
+run set show @V
+check "show says so too" grep -qx "rw-rw-rw-, owner $(id -un)" <<<"$out"
+is "$("$TRADEWIND" set ls V --json | json 'd[0]["owner"], d[0]["group"], d[0]["mode"]')" \
+    "$(id -un) None 666" "and in JSON"
+"$TRADEWIND" chmod 640 @V && "$TRADEWIND" chown zoe:vision @V
+run set ls -l V
+check "changed" grep -qE "rw-r----- +zoe +vision\$" <<<"$out"
+check "all within 100 columns" test "$(wc -L <<<"$out")" -le 100
+run set show @V
+check "in show" grep -qx "rw-r-----, owner zoe, group vision" <<<"$out"
+for command in "set ls V" "set show @V"; do
+    # shellcheck disable=SC2086
+    is "$("$TRADEWIND" $command --json | json '(lambda s: (s["owner"], s["group"], s["mode"]))(d[0] if isinstance(d, list) else d)')" \
+        "('zoe', 'vision', '640')" "in JSON of $command"
+done
 fails 3 "@Q" set ls Q
 
 # ---- diff
