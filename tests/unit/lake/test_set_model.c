@@ -232,7 +232,7 @@ static bool finds(const struct world *w, int64_t set_version, const int *numbers
 static bool cut_as_from_scratch(const struct world *w, int64_t set_version, const int *numbers)
 {
     struct err e = {0};
-    int64_t made;
+    int64_t made = 0;
     struct lake_set again;
     bool good = db_begin(w->l->db, &e) == 0 && lake_made(w->l, &made, &e) == 0;
     AUTO(set_builder) struct set_builder *b = set_builder_new(w->l, "again", made, &e);

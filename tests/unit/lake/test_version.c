@@ -23,7 +23,7 @@ static void numbers(struct lake *l)
 
 static int add(struct lake *l, struct version_new v, struct version_done *done, struct err *e)
 {
-    int64_t made;
+    int64_t made = 0;
 
     if (db_begin(l->db, e) < 0)
         return -1;
@@ -97,7 +97,7 @@ static void within_one_act(struct lake *l)
     struct version_new v = {0};
     struct version_done done;
     struct err e = {0};
-    int64_t made;
+    int64_t made = 0;
 
     CHECK(db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0, "one act");
     v.object = scratch_object(l, "w");
@@ -119,7 +119,7 @@ static void rollback(struct lake *l)
     struct version_new v = {.path = "/r"};
     struct version_done done;
     struct err e = {0};
-    int64_t made;
+    int64_t made = 0;
 
     CHECK(db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0, "an act that fails");
     v.object = scratch_object(l, "r");
@@ -201,7 +201,7 @@ static void many(struct scratch *s)
     struct version_new v = {0};
     struct version_done done;
     struct err e = {0};
-    int64_t made;
+    int64_t made = 0;
     double began = time_monotonic_s();
     bool good = db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0;
 

@@ -405,7 +405,7 @@ static void test_every_failure(const char *root)
 
 static int flip(const char *path, uint64_t at)
 {
-    unsigned char byte;
+    unsigned char byte = 0;
 
     chmod(path, 0644);
     int fd = open(path, O_RDWR);
