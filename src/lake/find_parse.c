@@ -209,6 +209,26 @@ static struct meaning meaning_of_text(const char *text)
     return (struct meaning){LAKE_VALUE_TEXT, bound, bound};
 }
 
+/* Written as a date or time, be it one or not: 2026-13-45, 2026-1-5, 2026-11-15T25:00. */
+static bool is_date_shaped(const char *text)
+{
+    static const char digits[] = "0123456789";
+    size_t n = strspn(text, digits);
+
+    if (n != 4 || text[n] != '-')
+        return false;
+    text += n + 1;
+    n = strspn(text, digits);
+    if (n < 1 || n > 2 || text[n] != '-')
+        return false;
+    text += n + 1;
+    n = strspn(text, digits);
+    if (n < 1 || n > 2)
+        return false;
+    text += n;
+    return !*text || ((*text == 'T' || *text == 't') && text[1] >= '0' && text[1] <= '9');
+}
+
 static int understand(const struct parser *p,
                       const struct find_condition *c,
                       const struct operand *o,
@@ -238,6 +258,10 @@ static int understand(const struct parser *p,
     }
     if (wanted == LAKE_VALUE_TIME)
         return FAIL(p, o->begin, e, "%s is a time, as in 2026-11-15 or 2026-11-15T10:30Z", c->key);
+    /* As text it would find nothing, without a word. */
+    if (is_date_shaped(o->text))
+        return FAIL(p, o->begin, e,
+                    "this is no time, as 2026-11-15 or 2026-11-15T10:30Z are; quote text");
     *out = number_parse(o->text, &number) ? meaning_of_number(number) : meaning_of_text(o->text);
     return 0;
 }
@@ -372,6 +396,9 @@ static int set_value(struct parser *p, struct find_condition *c, enum operation 
     assert(o.text);
     if (op == OP_MATCHES)
         return set_pattern(p, c, &o, e);
+    if (!o.quoted && *o.text && strchr("=<>!~", *o.text))
+        return FAIL(p, o.begin, e,
+                    "there is no such operator: = != < <= > >= ~; quote text that begins so");
     c->op = op == OP_UNEQUAL ? FIND_OUTSIDE : FIND_WITHIN;
     bool range = split_range(p, &o, ends, &fit);
     if (!fit)

@@ -8,7 +8,8 @@
  *     key~regex    the value as it was given matches (POSIX extended, bytes)
  * Blanks may stand around an operator. A value ends at a blank unless it is quoted, "so" or 'so'; a
  * quote within is doubled. Bare values are numbers, times (ISO 8601) or else text, by their look;
- * quoted ones are text. Numbers compare with numbers, times with times, text with text by bytes;
+ * quoted ones are text. A bare value begins with no sign of an operator, and one in the shape of a
+ * date is one. Numbers compare with numbers, times with times, text with text by bytes;
  * nothing of one kind is equal to, below or above anything of another. A time stands for all it
  * names: a day, minute or second, so `t=2026-11-15` is any time that day (UTC), `t>2026-11-15` from
  * the next day on. Values for built-in keys are of the key's own kind, quoted or not; size takes
