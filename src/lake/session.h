@@ -66,8 +66,8 @@ int lake_session_put(struct lake *l,
                      const struct lake_progress *progress,
                      struct err *e);
 /* What arrived by URL is read and checked here. Not everything there, or another length or digest
- * than announced: ERR_USAGE names the files, and the session stays pending. Repeating it gives the
- * same answer. */
+ * than announced: ERR_USAGE names the files, and the session stays pending; what was refused is
+ * removed, so that its URL takes the right content. Repeating it gives the same answer. */
 int lake_session_finish(struct lake *l,
                         int64_t id,
                         int (*visit)(void *context,

@@ -140,7 +140,7 @@ static int fetch_one(struct finish *f, struct row *r, struct err *e)
     r->digest = c.digest;
     check(f, r);
     if (f->n_wrong > before)
-        return 0;
+        return target_refuse(&f->copies, r->target, e) < 0 ? err_wrap(e, "%s", r->path) : 0;
     return target_keep(&f->copies, &c, (size_t)(r - f->rows));
 }
 
@@ -154,8 +154,10 @@ static int record_fetched(struct finish *f, struct err *e)
         good = object_keep(f->l, &f->copies.kept[i].content, &r->object, e) == 0 &&
                set_object(f, r, e) == 0;
     }
-    if (good && db_commit(f->l->db, e) == 0)
+    if (good && db_commit(f->l->db, e) == 0) {
+        target_drop_copied(&f->copies);
         return 0;
+    }
     db_rollback(f->l->db);
     return -1;
 }
@@ -391,11 +393,7 @@ static int finish_pending(struct finish *f,
     }
     sort_rows(f);
     int result = commit(f, &request, summary, e);
-    if (result > 0)
-        return answer_again(f, summary, e);
-    if (result == 0)
-        target_drop_copied(&f->copies);
-    return result;
+    return result > 0 ? answer_again(f, summary, e) : result;
 }
 
 int lake_session_finish(struct lake *l,

@@ -98,6 +98,33 @@ int target_read(struct target_copies *t,
     return result < 0 ? -1 : 1;
 }
 
+/* Another finish may have refused it before, and found the right content there since. */
+static bool not_recorded(void *context, const char *name)
+{
+    const struct target_copies *t = context;
+    struct err ignored;
+    struct db_query *q =
+        db_query(t->l->db, "SELECT 1 FROM blob WHERE project = $1 AND name = $2", &ignored);
+
+    if (!q)
+        return false;
+    db_bind_int(q, 1, t->l->project);
+    db_bind_text(q, 2, name);
+    int row = db_step(q, &ignored);
+    db_reset(q);
+    return row == 0;
+}
+
+int target_refuse(struct target_copies *t, const char *target, struct err *e)
+{
+    const struct store_blob blob = {.name = target, .session = t->session};
+
+    /* What is sent there from now on is not what was copied. */
+    if (t->n_copied && strcmp(t->copied[t->n_copied - 1], target) == 0)
+        t->n_copied--;
+    return store_delete(t->store, t->l->area, &blob, not_recorded, t, e);
+}
+
 int target_keep(struct target_copies *t, struct store_content *c, size_t row)
 {
     t->kept = mem_room(t->kept, t->n, &t->cap, sizeof *t->kept);

@@ -34,7 +34,10 @@ int target_read(struct target_copies *t,
 /* Takes the content over. */
 int target_keep(struct target_copies *t, struct store_content *c, size_t row);
 int target_flush(struct target_copies *t, struct err *e);
-/* After the commit: targets whose content was copied. */
+/* Removes a target whose content is not what was announced: URLs write only where nothing is, so
+ * the right content could not be sent to it any more. */
+int target_refuse(struct target_copies *t, const char *target, struct err *e);
+/* Once the copies are recorded: removes the targets they were made of. */
 void target_drop_copied(struct target_copies *t);
 
 #endif

@@ -89,6 +89,36 @@ run session finish "$session"
 is "$code" 0 "which finishes"
 is "$("$TRADEWIND" cat /up/x.txt)" "sent by curl" "and the file is there"
 
+# Wrong content is refused, and does not stand in the way of the right one
+send() {
+    "$TRADEWIND" session status "$session" --urls --json >targets
+    curl -s -o answer -w '%{http_code}' -T "$1" \
+        -H "$(json "d['files'][$2]['header']" <targets)" "$(json "d['files'][$2]['url']" <targets)"
+}
+waiting() {
+    $AWS s3 ls --recursive s3://cli-lake/team/ | grep -c incoming/
+}
+printf 'right one\n' >right
+printf 'wrong one\n' >wrong
+printf 'longer than that\n' >long
+before=$(waiting)
+cat >two.json <<END
+[{"path": "/up/r", "size_bytes": 10, "sha256": "$(sha256sum <right | cut -d' ' -f1)"},
+ {"path": "/up/other"}]
+END
+session=$("$TRADEWIND" session begin --from two.json --json | json 'd["session"]')
+is "$(send wrong 0)" 200 "wrong content arrives by URL"
+is "$(send long 1)" 200 "beside other content"
+fails 2 "/up/r (another SHA-256 than announced)" session finish "$session"
+is "$(waiting)" "$before" "neither is kept where it was sent"
+is "$(send long 0)" 200 "the same file takes other content"
+fails 2 "/up/r (another length than announced)" session finish "$session"
+is "$(send right 0)" 200 "and at last the right content"
+run session finish "$session"
+is "$code" 0 "which finishes"
+is "$("$TRADEWIND" cat /up/r && "$TRADEWIND" cat /up/other)" "$(cat right long)" "with both files"
+is "$(waiting)" "$before" "and nothing is left behind"
+
 # Files read by their URLs alone
 run url /in/data/large --json
 is "$(json 'd["header"]' <<<"$out")" None "the URL of a large file needs no header"
