@@ -81,7 +81,7 @@ static int arrived(void *context, size_t i, const void *bytes, size_t n, struct 
     const struct member *m = &group->members[i];
     AUTO_CLEAR(tree_file) struct tree_file f = {.fd = -1};
 
-    if (tree_file_create(&f, m->dir, m->executable, e) < 0)
+    if (tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0)
         return write_error(g, m->entry, e);
     if (write_all(f.fd, bytes, n) < 0) {
         file_error(e, "write", m->name);
@@ -221,7 +221,7 @@ static int copy_one(struct get *g, const struct member *m, struct store *store, 
 {
     AUTO_CLEAR(tree_file) struct tree_file f = {.fd = -1};
 
-    if (tree_file_create(&f, m->dir, m->executable, e) < 0)
+    if (tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0)
         return write_error(g, m->entry, e);
     if (store_copy(store, g->l->area, &m->object.content, f.fd, tell_bytes, g, e) < 0)
         return -1;

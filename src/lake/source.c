@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "lake/path.h"
 #include "lake/spool.h"
+#include "lake/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -347,6 +348,8 @@ static int scan_entry(
         return skip(scan, local, "a link to a directory");
     if (!S_ISREG(st.st_mode))
         return skip(scan, local, "no regular file");
+    if (tree_is_leftover(scan->list->names + entry->name))
+        return skip(scan, local, "half a file that a killed get left");
     return append_file(scan, dir, entry->name, local, &st, e);
 }
 

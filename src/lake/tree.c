@@ -6,17 +6,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
+#define LEFTOVER ".tradewind-get-"
+#define LEFTOVER_DIGITS 16
+/* Two random names never meet by chance: more than this is another error. */
+#define NAME_TRIES 10
+
 int tree_open(struct tree *t, const char *path, bool create, struct err *e)
 {
     *t = (struct tree){.path = mem_dup(path), .root = -1};
+    /* The way by which a file without a name gets one. */
+    t->unnamed = access("/proc/self/fd", X_OK) == 0;
     if (create && file_make_dirs(path, 0777, e) < 0)
         return -1;
     t->root = open(path, OPEN_DIR);
@@ -134,47 +142,107 @@ int tree_dir(struct tree *t,
     return 0;
 }
 
+/* Random: process numbers come again, in containers above all. */
 void tree_file_name(struct tree_file *f, int dir)
 {
-    /* Files are made from several threads; the counter is all that tells their names apart. */
-    static _Atomic unsigned long counter;
+    uint64_t random = 0;
 
     f->dir = dir;
     f->fd = -1;
-    snprintf(f->name, sizeof f->name, ".tradewind-%ld-%lu", (long)getpid(),
-             atomic_fetch_add(&counter, 1));
+    /* Eight bytes never come in pieces; without them the name is taken, and that is noticed. */
+    if (getrandom(&random, sizeof random, 0) < 0)
+        random = 0;
+    snprintf(f->name, sizeof f->name, LEFTOVER "%0*" PRIx64, LEFTOVER_DIGITS, random);
 }
 
-int tree_file_create(struct tree_file *f, int dir, bool executable, struct err *e)
+bool tree_is_leftover(const char *name)
 {
-    tree_file_name(f, dir);
-    f->fd = openat(dir, f->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   executable ? 0777 : 0666);
-    if (f->fd < 0) {
-        f->name[0] = 0;
-        return file_error(e, "create", "a temporary file");
+    size_t n = strlen(LEFTOVER);
+
+    return strncmp(name, LEFTOVER, n) == 0 &&
+           strspn(name + n, "0123456789abcdef") == LEFTOVER_DIGITS && !name[n + LEFTOVER_DIGITS];
+}
+
+int tree_file_create(
+    struct tree_file *f, const struct tree *t, int dir, bool executable, struct err *e)
+{
+    mode_t mode = executable ? 0777 : 0666;
+
+    *f = (struct tree_file){.dir = dir, .fd = -1};
+    if (t->unnamed)
+        f->fd = openat(dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+    /* File systems that cannot say so in several ways. */
+    for (int i = 0; f->fd < 0 && i < NAME_TRIES; i++) {
+        tree_file_name(f, dir);
+        f->fd = openat(dir, f->name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (f->fd < 0 && errno != EEXIST)
+            break;
     }
-    return 0;
+    if (f->fd >= 0)
+        return 0;
+    f->name[0] = 0;
+    return file_error(e, "create", "a temporary file");
+}
+
+static int give_name(const struct tree_file *f, const char *name)
+{
+    char self[40];
+
+    snprintf(self, sizeof self, "/proc/self/fd/%d", f->fd);
+    return linkat(AT_FDCWD, self, f->dir, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Only a rename replaces: the file needs a name for a moment. */
+static int give_temporary_name(struct tree_file *f)
+{
+    struct tree_file named = *f;
+
+    for (int i = 0; i < NAME_TRIES; i++) {
+        tree_file_name(&named, f->dir);
+        if (give_name(f, named.name) == 0) {
+            memcpy(f->name, named.name, sizeof f->name);
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return -1;
+}
+
+static int rename_file(struct tree_file *f, const char *name, bool replace)
+{
+    int failed = renameat2(f->dir, f->name, f->dir, name, replace ? 0 : RENAME_NOREPLACE);
+
+    if (failed && errno == EINVAL) /* file systems that cannot */
+        failed = renameat(f->dir, f->name, f->dir, name);
+    if (failed == 0)
+        f->name[0] = 0;
+    return failed;
+}
+
+static int close_file(struct tree_file *f)
+{
+    int fd = f->fd;
+
+    f->fd = -1;
+    return fd < 0 ? 0 : close(fd);
+}
+
+static int place_file(struct tree_file *f, const char *name, bool replace)
+{
+    if (!f->name[0] && !replace)
+        return give_name(f, name) < 0 ? -1 : close_file(f);
+    if (!f->name[0] && give_temporary_name(f) < 0)
+        return -1;
+    return close_file(f) < 0 ? -1 : rename_file(f, name, replace);
 }
 
 int tree_file_place(struct tree_file *f, const char *name, bool replace, struct err *e)
 {
-    int failed = 0;
-
-    if (f->fd >= 0)
-        failed = close(f->fd);
-    f->fd = -1;
-    if (failed == 0) {
-        failed = renameat2(f->dir, f->name, f->dir, name, replace ? 0 : RENAME_NOREPLACE);
-        if (failed && errno == EINVAL) /* file systems that cannot */
-            failed = renameat(f->dir, f->name, f->dir, name);
-    }
-    if (failed && errno == EEXIST)
-        return err_set(e, ERR_USAGE, "%s has appeared meanwhile", name);
-    if (failed)
-        return file_error(e, "write", name);
-    f->name[0] = 0;
-    return 0;
+    if (place_file(f, name, replace) == 0)
+        return 0;
+    return errno == EEXIST ? err_set(e, ERR_USAGE, "%s has appeared meanwhile", name)
+                           : file_error(e, "write", name);
 }
 
 void tree_file_clear(struct tree_file *f)

@@ -14,7 +14,8 @@
 
 struct tree {
     char *path;
-    int root; /* -1 = it is not there */
+    int root;     /* -1 = it is not there */
+    bool unnamed; /* files may be written without a name first */
     struct tree_dir {
         char *path; /* as in the lake, with '/' at the end */
         int fd;     /* -1: not there */
@@ -39,17 +40,21 @@ int tree_dir(struct tree *t,
              const char **name_out,
              struct err *e);
 
-/* A file under a temporary name, to be put in place when it is complete. */
+/* A file that gets its name when it is complete: where the file system can, it has none before, so
+ * that a kill leaves nothing behind. */
 struct tree_file {
     int dir, fd;
-    char name[64];
+    char name[40]; /* a temporary one; "" = none */
 };
-int tree_file_create(struct tree_file *f, int dir, bool executable, struct err *e);
+int tree_file_create(
+    struct tree_file *f, const struct tree *t, int dir, bool executable, struct err *e);
 /* Puts it under its name. replace: over a file that is there, else that is ERR_USAGE. */
 int tree_file_place(struct tree_file *f, const char *name, bool replace, struct err *e);
 /* Removes it, unless it was placed. */
 void tree_file_clear(struct tree_file *f);
 /* Only a name that no file has. */
 void tree_file_name(struct tree_file *f, int dir);
+/* Whether a name is one of those above: a file that somebody who was killed left. */
+bool tree_is_leftover(const char *name);
 
 #endif

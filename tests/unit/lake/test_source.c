@@ -83,6 +83,18 @@ static void refusals(const struct scratch *s)
     }
 }
 
+static void leftovers(const struct scratch *s)
+{
+    const char *source = local_path(s, "left");
+    struct err e = {0};
+
+    local_text(s, "left/.tradewind-get-00ff00ff00ff00ff", "half");
+    local_text(s, "left/.tradewind-get-ours", "whole");
+    AUTO(source_list) struct source_list *list = source_scan(&source, 1, "/x", NULL, &e);
+    CHECK(list && list->n_files == 1 && list->skipped == 1 && list->bytes == 5,
+          "what a killed get left is no file to put: %s", e.text);
+}
+
 static void links(const struct scratch *s)
 {
     const char *source = local_path(s, "links");
@@ -141,6 +153,7 @@ int main(void)
     forms(&s);
     refusals(&s);
     links(&s);
+    leftovers(&s);
     unreadable(&s);
     scratch_clear(&s);
     return TAP_DONE();
