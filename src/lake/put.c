@@ -283,15 +283,18 @@ static int store_and_commit(struct put *p, struct upload *u, struct err *e)
     return 0;
 }
 
-/* With force, content in the lake that cannot be read is stored again. */
-static int forget_damaged(struct put *p, struct err *e)
+/* No version is made of content whose blob somebody deleted; with force, of none that cannot be
+ * read. It is stored again. */
+static int forget_damaged(struct put *p, struct upload *u, struct err *e)
 {
-    for (size_t i = 0; p->o->force && i < p->list->n_files; i++) {
+    for (size_t i = 0; i < p->list->n_files; i++) {
         struct source_file *f = &p->list->files[i];
-        int readable = f->object ? object_readable(p->l, f->object, e) : 1;
-        if (readable < 0)
+        if (!f->object || (f->same && !p->o->force))
+            continue;
+        int good = p->o->force ? object_readable(p->l, f->object, e) : upload_check(u, f, e);
+        if (good < 0)
             return -1;
-        if (!readable)
+        if (p->o->force && !good)
             f->object = 0;
     }
     return 0;
@@ -308,7 +311,7 @@ static int put_files(struct put *p, struct err *e)
     u.request = request;
     u.progress = p->o->progress;
     u.verify = p->o->force;
-    if (forget_damaged(p, e) < 0)
+    if (forget_damaged(p, &u, e) < 0)
         return -1;
     return store_and_commit(p, &u, e);
 }

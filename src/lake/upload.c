@@ -28,6 +28,7 @@
 void upload_init(struct upload *u, struct lake *l, struct source_list *list)
 {
     *u = (struct upload){.l = l, .list = list};
+    present_init(&u->present, l);
     u->batch.began_s = time_monotonic_s();
     pthread_mutex_init(&u->lock, NULL);
 }
@@ -55,6 +56,7 @@ void upload_clear(struct upload *u)
     free(u->batch.table);
     free(u->bytes);
     free(u->spares);
+    present_clear(&u->present);
     store_writer_free(u->writer);
     session_hold_clear(&u->session);
     pthread_mutex_destroy(&u->lock);
@@ -162,8 +164,8 @@ int upload_record(struct upload *u, bool keep_list, struct err *e)
     AUTO_MEM int64_t *ids = mem_zero(b->n_contents + 1, sizeof *ids);
 
     for (size_t i = 0; i < b->n_contents; i++) {
-        int kept = u->verify ? object_replace(u->l, &b->contents[i], &ids[i], e)
-                             : object_keep(u->l, &b->contents[i], &ids[i], e);
+        int kept = u->verify || u->replace ? object_replace(u->l, &b->contents[i], &ids[i], e)
+                                           : object_keep(u->l, &b->contents[i], &ids[i], e);
         if (kept < 0)
             return -1;
     }
@@ -285,13 +287,26 @@ static int store_slot(void *context, size_t i, struct err *e)
                              &c->place, e);
 }
 
+int upload_check(struct upload *u, struct source_file *f, struct err *e)
+{
+    int there = present_object(&u->present, f->object, e);
+
+    if (there == 0) {
+        f->object = 0;
+        u->replace = true;
+    }
+    return there < 0 ? -1 : 0;
+}
+
 /* 1: the lake has the content of a file that was read, as object and same tell; 0, -1 */
 static int find_stored(struct upload *u, struct source_file *f, struct err *e)
 {
     int found = seen_file_object(u->l, f, e);
 
-    if (found <= 0 || !u->verify)
+    if (found <= 0)
         return found;
+    if (!u->verify)
+        return upload_check(u, f, e) < 0 ? -1 : f->object != 0;
     found = object_readable(u->l, f->object, e);
     if (found <= 0)
         f->object = 0;
@@ -412,7 +427,8 @@ static bool is_known(void *context, const struct sha256_digest *digest)
     struct upload *u = context;
     int64_t id;
 
-    return !u->verify && seen_object(u->l, digest, &id, NULL) > 0;
+    return !u->verify && seen_object(u->l, digest, &id, NULL) > 0 &&
+           present_object(&u->present, id, NULL) > 0;
 }
 
 /* Packs are shared: what is spare in them stays until gc. */

@@ -4,6 +4,7 @@
 #define LAKE_UPLOAD_H
 
 #include "lake/internal.h"
+#include "lake/present.h"
 #include "lake/seen.h"
 #include "lake/session_row.h"
 #include "lake/source.h"
@@ -31,8 +32,10 @@ struct upload_batch {
 struct upload {
     struct lake *l;
     struct source_list *list;
-    const char *put, *request;   /* of the session, should one be needed */
-    bool verify;                 /* content that the lake has counts only when it can be read */
+    const char *put, *request; /* of the session, should one be needed */
+    bool verify;               /* content that the lake has counts only when it can be read */
+    bool replace;              /* some of what the lake has is gone from the store */
+    struct present present;
     struct session_hold session; /* begun with the first content that must be stored */
     struct store *store;
     struct store_writer *writer;
@@ -54,6 +57,8 @@ void upload_clear(struct upload *u);
 
 /* Goes on with the session that an interrupted run of the same put left, if there is one. */
 int upload_resume(struct upload *u, struct err *e);
+/* The file's object is 0 again when its blob is gone from the store. */
+int upload_check(struct upload *u, struct source_file *f, struct err *e);
 /* Reads every file without an object; the last batch is stored but not recorded. ERR_RETRY
  * "interrupted" when the progress says so. */
 int upload_all(struct upload *u, struct err *e);

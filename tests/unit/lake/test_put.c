@@ -3,6 +3,7 @@
 #include "local.h"
 #include "tap.h"
 
+#include <ftw.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -478,6 +479,45 @@ static void live_session(struct scratch *s, struct lake *l)
     session_hold_clear(&third);
 }
 
+static int delete_file(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)at;
+    return type == FTW_F ? unlink(path) : 0;
+}
+
+/* Content that the database has and the store has not: somebody deleted all of it. */
+static void deleted_by_hand(void)
+{
+    struct scratch s;
+    struct err e = {0};
+
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    local_noise(&s, "hand/large", 1500000, 91);
+    local_text(&s, "hand/small", "small");
+    local_text(&s, "hand/empty", "");
+    local_age(&s, "hand/large");
+    CHECK(local_put(l, local_path(&s, "hand"), "/hand/", NULL, &e) == 0, "put: %s", e.text);
+    lake_free(TAKE(l));
+    CHECK(nftw(s.url + 4, delete_file, 8, FTW_PHYS) == 0, "the store is emptied");
+    l = scratch_open(&s);
+    CHECK(local_put(l, local_path(&s, "hand"), "/again/", NULL, &e) == 0, "put elsewhere: %s",
+          e.text);
+    AUTO_MEM char *small = local_cat(l, "/again/hand/small");
+    CHECK(small && strcmp(small, "small") == 0, "a small file is stored again");
+    CHECK(local_get(l, "/again/hand/large", local_path(&s, "back"), NULL, &e) == 0 &&
+              local_same(local_path(&s, "back/again/hand/large"), local_path(&s, "hand/large")),
+          "a large one, too: %s", e.text);
+    AUTO_MEM char *first = local_cat(l, "/hand/hand/small");
+    CHECK(first && strcmp(first, "small") == 0, "which brings the older versions back");
+    uint64_t before = local_store_bytes(&s);
+    CHECK(local_put(l, local_path(&s, "hand"), "/third/", NULL, &e) == 0 &&
+              local_store_bytes(&s) == before,
+          "what is there is not stored again: %s", e.text);
+    lake_free(TAKE(l));
+    scratch_clear(&s);
+}
+
 int main(void)
 {
     struct scratch s;
@@ -495,6 +535,7 @@ int main(void)
     race(&s);
     altered_after_scan(&s, l);
     live_session(&s, l);
+    deleted_by_hand();
     every_failure(true, true);
     every_failure(false, true);
     lake_free(TAKE(l));
