@@ -145,6 +145,10 @@ struct version_done {
     int64_t number;
     bool unchanged;
 };
+/* Whether a path can become a file: ERR_USAGE names the file above it, or says that it is a
+ * directory of others. A listed file can. clear: a path that can, too, so that the directories
+ * they share are not asked again; NULL = none. In a transaction. */
+int version_check(struct lake *l, const char *path, const char *clear, struct err *e);
 /* The next version of a path, or its latest when the content is the same and not force. Refuses
  * (ERR_USAGE) a path that is a directory of others or lies below a file; needs LAKE_WRITE on files
  * that exist. In a transaction; the object must be present. */

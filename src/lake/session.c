@@ -35,6 +35,24 @@ static int compare_targets(const void *a, const void *b)
     return strcmp((*x)->path, (*y)->path);
 }
 
+/* Refuses a target that lies below another. */
+static int check_above(const struct lake_target *const *sorted, size_t n, size_t i, struct err *e)
+{
+    char above[LAKE_PATH_MAX + 1];
+    const char *path = sorted[i]->path;
+    const struct lake_target key = {.path = above}, *wanted = &key;
+
+    for (size_t at = 1 + strcspn(path + 1, "/"); path[at]; at += 1 + strcspn(path + at + 1, "/")) {
+        memcpy(above, path, at);
+        above[at] = 0;
+        if (bsearch(&wanted, sorted, n, sizeof(const struct lake_target *), compare_targets))
+            return err_set(e, ERR_USAGE,
+                           "%s cannot be put beside %s, which is a file: nothing can lie below it",
+                           path, above);
+    }
+    return 0;
+}
+
 static int check_targets(const struct lake_target *targets, size_t n, struct err *e)
 {
     AUTO_MEM const struct lake_target **sorted = mem_zero(n + 1, sizeof *sorted);
@@ -52,6 +70,9 @@ static int check_targets(const struct lake_target *targets, size_t n, struct err
     for (size_t i = 1; i < n; i++)
         if (strcmp(sorted[i - 1]->path, sorted[i]->path) == 0)
             return err_set(e, ERR_USAGE, "%s is named twice", sorted[i]->path);
+    for (size_t i = 1; i < n; i++)
+        if (check_above(sorted, n, i, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -112,9 +133,12 @@ static int begin(struct lake *l,
 {
     if (forget_old(l, e) < 0 || session_row_new(l, NULL, request, lasts_ms, id_out, e) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (add_target(l, *id_out, i, &targets[i], e) < 0)
+    for (size_t i = 0; i < n; i++) {
+        /* What can never be finished shall not begin. */
+        if (version_check(l, targets[i].path, i ? targets[i - 1].path : NULL, e) < 0 ||
+            add_target(l, *id_out, i, &targets[i], e) < 0)
             return -1;
+    }
     return 0;
 }
 

@@ -81,6 +81,26 @@ static int check_free(struct lake *l, int64_t made, const char *path, struct err
     return 0;
 }
 
+int version_check(struct lake *l, const char *path, const char *clear, struct err *e)
+{
+    const int64_t no_act = -1;
+    struct item_row row;
+    int found = file_find(l, path, &row, e);
+
+    if (found != 0 && (found < 0 || !row.removed))
+        return found < 0 ? -1 : 0;
+    l->clear_made = 0;
+    if (clear) {
+        size_t parent = (size_t)(strrchr(clear, '/') - clear);
+        memcpy(l->clear_directory, clear, parent);
+        l->clear_directory[parent] = 0;
+        l->clear_made = no_act;
+    }
+    int result = check_free(l, no_act, path, e);
+    l->clear_made = 0;
+    return result;
+}
+
 static int insert_version(struct lake *l,
                           int64_t made,
                           int64_t file,

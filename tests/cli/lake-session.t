@@ -101,6 +101,9 @@ fails 2 "no session number" session finish x
 fails 3 "no session 99" session finish 99
 fails 3 "no session 99" session status 99
 fails 2 "named twice" session begin /x /x
+fails 2 "/s/d/e cannot be put beside /s/d, which is a file" session begin /s/d/e '/s/d!' /s/d
+fails 2 "/up/a/x cannot be put: /up/a is a file" session begin /up/c /up/a/x
+fails 2 "/up cannot be put: it is a directory" session begin /up
 fails 2 "" session begin x
 fails 2 "name the paths" session begin
 fails 2 "for one path" session begin /x /y --size 3
