@@ -99,6 +99,7 @@ static const char *const tables[] = {
     " executable INTEGER NOT NULL, version INTEGER, unchanged INTEGER NOT NULL,"
     " PRIMARY KEY (session, seq)) WITHOUT ROWID",
     "CREATE UNIQUE INDEX session_file_path ON session_file (session, path)",
+    "CREATE INDEX session_file_object ON session_file (object) WHERE object IS NOT NULL",
 
     /* Local files as last seen, so that unchanged ones need not be read again. */
     "CREATE TABLE source (path TEXT PRIMARY KEY, device INTEGER NOT NULL, inode INTEGER NOT NULL,"

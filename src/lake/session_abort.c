@@ -10,8 +10,6 @@ struct abort {
     int64_t id;
     int64_t *objects; /* of the session */
     size_t n_objects, cap_objects;
-    int64_t *others; /* objects that other sessions wait with, sorted */
-    size_t n_others, cap_others;
     char **blobs; /* that hold nothing any more */
     size_t n_blobs, cap_blobs;
 };
@@ -22,30 +20,24 @@ static void abort_clear(struct abort *a)
         free(a->blobs[i]);
     free(a->blobs);
     free(a->objects);
-    free(a->others);
 }
 
-static int read_ids(
-    struct abort *a, const char *sql, int64_t **ids, size_t *n, size_t *cap, struct err *e)
+static int read_objects(struct abort *a, struct err *e)
 {
-    struct db_query *q = db_query(a->l->db, sql, e);
+    struct db_query *q = db_query(a->l->db,
+                                  "SELECT DISTINCT object FROM session_file"
+                                  " WHERE session = $1 AND object IS NOT NULL",
+                                  e);
     int row;
 
     if (!q)
         return -1;
     db_bind_int(q, 1, a->id);
     while ((row = db_step(q, e)) > 0) {
-        *ids = mem_room(*ids, *n, cap, sizeof **ids);
-        (*ids)[(*n)++] = db_int(q, 0);
+        a->objects = mem_room(a->objects, a->n_objects, &a->cap_objects, sizeof *a->objects);
+        a->objects[a->n_objects++] = db_int(q, 0);
     }
     return row;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
 }
 
 /* 1: a row, 0: none, -1 */
@@ -94,9 +86,10 @@ static int release_blob(struct abort *a, int64_t blob, struct err *e)
 /* Content that came with this session and that nothing else has use for. */
 static int release_object(struct abort *a, int64_t object, struct err *e)
 {
-    if (bsearch(&object, a->others, a->n_others, sizeof *a->others, compare_ids))
-        return 0;
+    /* What is left of the session's own list is gone by now. */
     int used = exists(a->l, "SELECT 1 FROM version WHERE object = $1 LIMIT 1", object, e);
+    if (used == 0)
+        used = exists(a->l, "SELECT 1 FROM session_file WHERE object = $1 LIMIT 1", object, e);
     if (used != 0)
         return used < 0 ? -1 : 0;
     struct db_query *q = db_query(a->l->db, "SELECT blob FROM object WHERE id = $1", e);
@@ -131,14 +124,7 @@ static int forget(struct abort *a, struct err *e)
     if (row.state == LAKE_SESSION_COMMITTED)
         return err_set(e, ERR_USAGE, "session %lld is committed: there is nothing to abort",
                        (long long)a->id);
-    if (read_ids(a,
-                 "SELECT DISTINCT object FROM session_file"
-                 " WHERE session = $1 AND object IS NOT NULL",
-                 &a->objects, &a->n_objects, &a->cap_objects, e) < 0 ||
-        read_ids(a,
-                 "SELECT object FROM session_file WHERE session <> $1 AND object IS NOT NULL"
-                 " ORDER BY object",
-                 &a->others, &a->n_others, &a->cap_others, e) < 0 ||
+    if (read_objects(a, e) < 0 ||
         run_with(a->l, "DELETE FROM session_file WHERE session = $1", a->id, e) < 0)
         return -1;
     for (size_t i = 0; i < a->n_objects; i++)

@@ -153,6 +153,29 @@ static void refusals(struct scratch *s, struct lake *l)
     CHECK(lake_session_abort(l, id, &e) == 0, "ann may: %s", e.text);
 }
 
+static void same_content_twice(struct scratch *s, struct lake *l)
+{
+    const char *one = "/twice/one", *other = "/twice/other";
+    struct answers answers;
+    struct err e = {0};
+    int64_t first = begin(l, &one, 1, &e), second = begin(l, &other, 1, &e);
+
+    local_noise(s, "twice", 1500000, 52);
+    CHECK(lake_session_put(l, first, one, local_path(s, "twice"), NULL, &e) == 0 &&
+              lake_session_put(l, second, other, local_path(s, "twice"), NULL, &e) == 0 &&
+              lake_session_abort(l, first, &e) == 0,
+          "one of two sessions with the same content is aborted: %s", e.text);
+    CHECK(finish(l, second, &answers, &e) == 0 &&
+              strcmp(answers.text, "/twice/other#1:1500000 ") == 0,
+          "the other keeps it: %s%s", answers.text, e.text);
+    CHECK(local_get(l, other, local_path(s, "back"), NULL, &e) == 0 &&
+              local_same(local_path(s, "back/twice/other"), local_path(s, "twice")),
+          "and it can be read: %s", e.text);
+    CHECK(scratch_number(l, "SELECT count(*) FROM sqlite_master WHERE type = 'index'"
+                            " AND name = 'session_file_object'") == 1,
+          "who else waits with a content is one look at an index");
+}
+
 static void aborts(struct scratch *s, struct lake *l)
 {
     const char *paths[] = {"/ab/small", "/ab/large", "/ab/known"};
@@ -315,6 +338,7 @@ int main(void)
     announced(&s, l);
     refusals(&s, l);
     aborts(&s, l);
+    same_content_twice(&s, l);
     expires(&s, l);
     of_a_put(l);
     race(&s, l);
