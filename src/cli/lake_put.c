@@ -5,6 +5,7 @@
 #include "cli/lake_progress.h"
 #include "cli/lake_put_parts.h"
 #include "cli/text.h"
+#include "lake/path.h"
 #include "lake/put.h"
 
 #include <stdint.h>
@@ -101,6 +102,7 @@ static int run_put(const struct command_args *args, struct err *e)
     struct lake_put_show show = {
         .json = command_has(args, "--json"), .look = text_look_for(stdout), .line = &line};
     AUTO_MEM const char **tags = mem_zero(args->n_given + 1, sizeof *tags);
+    AUTO_MEM char *destination = lake_path_unescape(args->operands[args->n_operands - 1]);
     AUTO(lake) struct lake *l = lake_open_here(e);
 
     if (!l)
@@ -108,7 +110,7 @@ static int run_put(const struct command_args *args, struct err *e)
     const struct lake_put_options options = {
         .sources = args->operands,
         .n_sources = args->n_operands - 1,
-        .destination = args->operands[args->n_operands - 1],
+        .destination = destination,
         .set = command_value(args, "--set"),
         .tags = tags,
         .n_tags = lake_put_values(args, "--tag", tags),
@@ -146,7 +148,9 @@ const struct command command_put = {
     .details =
         "As cp -r: a destination that ends in '/' receives each thing under its own name; "
         "otherwise the one source becomes exactly that path. DIR/. stands for what DIR holds, "
-        "- for standard input. Links to files are followed; links to directories and special files "
+        "- for standard input. In the destination %23, %3A, %40 and %25 stand for '#', ':', '@' "
+        "and '%', as in references. Links to files are followed; links to directories and special "
+        "files "
         "are left out.\n"
         "\n"
         "Putting a path again makes its next version, unless the content is the same. It is all or "

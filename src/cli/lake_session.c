@@ -6,6 +6,7 @@
 #include "cli/lake_progress.h"
 #include "cli/lake_put_parts.h"
 #include "cli/lake_session_parts.h"
+#include "lake/path.h"
 #include "lake/session.h"
 
 #include <errno.h>
@@ -128,8 +129,9 @@ static int targets_of(const struct command_args *args,
     out->targets = mem_zero(args->n_operands, sizeof *out->targets);
     out->digests = mem_zero(1, sizeof *out->digests);
     out->n = args->n_operands;
+    out->paths = mem_zero(out->n, sizeof *out->paths);
     for (size_t i = 0; i < out->n; i++)
-        out->targets[i].path = args->operands[i];
+        out->targets[i].path = out->paths[i] = lake_path_unescape(args->operands[i]);
     return exact ? one_target(args, &out->targets[0], &out->digests[0], e) : 0;
 }
 
@@ -195,8 +197,9 @@ static int run_session_put(const struct command_args *args, struct err *e)
     AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l)
         return -1;
+    AUTO_MEM char *path = lake_path_unescape(args->operands[2]);
     struct lake_progress progress = lake_progress_begin(&line, "storing");
-    int result = lake_session_put(l, id, args->operands[2], args->operands[1], &progress, e);
+    int result = lake_session_put(l, id, path, args->operands[1], &progress, e);
     lake_progress_end(&line);
     if (result < 0)
         return -1;

@@ -23,6 +23,7 @@ struct lake_session_targets {
     struct lake_target *targets;
     struct sha256_digest *digests;
     size_t n;
+    char **paths; /* n of them, that targets borrow; NULL = none */
     json_t *json; /* that the paths are borrowed from; NULL = none */
 };
 void lake_session_targets_clear(struct lake_session_targets *t);

@@ -235,6 +235,9 @@ int lake_session_show_all(struct lake *l, const struct lake_session_show *how, s
 
 void lake_session_targets_clear(struct lake_session_targets *t)
 {
+    for (size_t i = 0; t->paths && i < t->n; i++)
+        free(t->paths[i]);
+    free(t->paths);
     free(t->targets);
     free(t->digests);
     json_decref(t->json);

@@ -75,7 +75,8 @@ static char *put_text(const struct lake_put_options *o)
     }
     if (o->n_sources > SHOWN_SOURCES)
         buf_printf(&b, " ... (%zu sources, %016llx)", o->n_sources, (unsigned long long)hash);
-    add_word(&b, o->destination);
+    AUTO_MEM char *destination = lake_path_escape(o->destination);
+    add_word(&b, destination);
     if (o->set) {
         add_word(&b, "--set");
         add_word(&b, o->set);

@@ -130,6 +130,22 @@ is "$(cat out3/v/a out3/s/sub/b)" onetwo "come together"
 check "links where possible" "$TRADEWIND" get --link /v/ out4 >/dev/null
 check "the same content" cmp big out4/v/big
 
+# ---- names that a reference would read otherwise ----
+
+echo marked >marked
+run put marked '/mark/a#1'
+contains "$out" "/mark/a%231#1" "a '#' in a path is printed so that it can be read"
+run put marked '/mark/a%231' --force --json
+is "$(json 'd[0]["path"], d[0]["version"]' <<<"$out")" "/mark/a#1 2" "and put reads what is printed"
+cp marked 'x%23'
+run put 'x%23' /mark/ --json
+is "$(json 'd[0]["path"]' <<<"$out")" "/mark/x%23" "names of local files are taken as they are"
+run session begin '/mark/s%3A%40%25' --json
+is "$(json 'd["files"][0]["path"]' <<<"$out")" "/mark/s:@%" "session begin reads it, too"
+session=$(json 'd["session"]' <<<"$out")
+check "and session put" "$TRADEWIND" session put "$session" marked '/mark/s%3a%40%25' >/dev/null
+"$TRADEWIND" session abort "$session" >/dev/null
+
 # ---- interruptions ----
 
 mkdir long
