@@ -95,6 +95,13 @@ size_t lake_put_values(const struct command_args *args,
     return n;
 }
 
+const char *lake_put_set(const struct command_args *args)
+{
+    const char *name = command_value(args, "--set");
+
+    return name && name[0] == '@' ? name + 1 : name;
+}
+
 static int run_put(const struct command_args *args, struct err *e)
 {
     struct lake_progress_line line;
@@ -111,7 +118,7 @@ static int run_put(const struct command_args *args, struct err *e)
         .sources = args->operands,
         .n_sources = args->n_operands - 1,
         .destination = destination,
-        .set = command_value(args, "--set"),
+        .set = lake_put_set(args),
         .tags = tags,
         .n_tags = lake_put_values(args, "--tag", tags),
         .force = command_has(args, "--force"),

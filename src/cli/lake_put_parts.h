@@ -36,5 +36,7 @@ json_t *lake_put_file_json(const struct lake_put_file *file);
 
 /* Every value of a repeatable option; room for args->n_given. Returns how many. */
 size_t lake_put_values(const struct command_args *args, const char *option, const char **values);
+/* The name that --set gives, with or without '@'; NULL = none */
+const char *lake_put_set(const struct command_args *args);
 
 #endif

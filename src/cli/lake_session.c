@@ -140,7 +140,7 @@ static int run_begin(const struct command_args *args, struct err *e)
     AUTO_CLEAR(lake_session_targets) struct lake_session_targets targets = {0};
     AUTO_MEM const char **tags = mem_zero(args->n_given + 1, sizeof *tags);
     const struct lake_put_options like = {
-        .set = command_value(args, "--set"),
+        .set = lake_put_set(args),
         .tags = tags,
         .n_tags = lake_put_values(args, "--tag", tags),
         .force = command_has(args, "--force"),

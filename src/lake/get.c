@@ -176,6 +176,8 @@ int lake_get(struct lake *l,
 
     *summary = (struct lake_get_summary){0};
     pthread_mutex_init(&g.lock, NULL);
+    if (!*options->directory)
+        return err_set(e, ERR_USAGE, "the directory to write below has no name; . is this one");
     if (collect(&g, e) < 0 || merge(&g, e) < 0)
         return -1;
     if (get_look(&g, e) < 0 || get_write(&g, e) < 0)
@@ -262,5 +264,12 @@ int lake_url(struct lake *l,
 
     if (!s || content_of(l, ref, &o, e) < 0)
         return -1;
+    if (!o.content.place.size && strcmp(store_kind(s), "s3") == 0) {
+        AUTO_MEM char *name = lake_ref_text(ref);
+        return err_set(e, ERR_NOFIT,
+                       "%s is empty: a URL reads a range of bytes, and there are none; make an "
+                       "empty file instead",
+                       name);
+    }
     return store_presign_get(s, l->area, &o.content.place, expires_s, out, e);
 }

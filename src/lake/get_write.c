@@ -17,6 +17,7 @@ struct group {
         bool executable;
         struct object object;
         struct err why; /* it could not be read; kind ERR_NONE = it could */
+        bool no_room;   /* it could not be written: that is not the content's fault */
     } members[GET_GROUP_FILES];
     const struct store_content *contents[GET_GROUP_FILES];
     size_t n;
@@ -188,7 +189,7 @@ static bool tell_bytes(void *context, uint64_t more_bytes)
 }
 
 /* Without copying: 1, or 0 when it cannot be done here. The content is verified where it lies. */
-static int link_one(struct get *g, const struct member *m, struct store *store, struct err *e)
+static int link_one(struct get *g, struct member *m, struct store *store, struct err *e)
 {
     AUTO_CLEAR(tree_file) struct tree_file f = {.fd = -1};
     struct sha256_digest digest;
@@ -211,21 +212,38 @@ static int link_one(struct get *g, const struct member *m, struct store *store, 
                        m->object.content.place.blob);
     if (st.st_nlink == 1 && m->executable)
         (void)fchmod(f.fd, st.st_mode | S_IXUSR | S_IXGRP | S_IXOTH);
-    if (place(g, m, &f, e) < 0)
+    m->no_room = place(g, m, &f, e) < 0;
+    if (m->no_room)
         return -1;
     g->summary->linked++;
     return get_tell(g, 0, g->entries[m->entry].size) ? 1 : err_set(e, ERR_RETRY, "interrupted");
 }
 
-static int copy_one(struct get *g, const struct member *m, struct store *store, struct err *e)
+/* Asked of a file that is given up: a disk that is full takes no more of it. */
+static bool takes_more(int fd, uint64_t size)
+{
+    static const char piece[1 << 16] = {1};
+    const uint64_t more = (uint64_t)1 << 20;
+
+    for (uint64_t at = size; at < size + more; at += sizeof piece)
+        if (pwrite(fd, piece, sizeof piece, (off_t)at) != (ssize_t)sizeof piece)
+            return false;
+    return true;
+}
+
+static int copy_one(struct get *g, struct member *m, struct store *store, struct err *e)
 {
     AUTO_CLEAR(tree_file) struct tree_file f = {.fd = -1};
 
-    if (tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0)
+    m->no_room = tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0;
+    if (m->no_room)
         return write_error(g, m->entry, e);
-    if (store_copy(store, g->l->area, &m->object.content, f.fd, tell_bytes, g, e) < 0)
-        return -1;
-    return place(g, m, &f, e);
+    if (store_copy(store, g->l->area, &m->object.content, f.fd, tell_bytes, g, e) < 0) {
+        m->no_room = e->kind == ERR_IO && !takes_more(f.fd, m->object.content.place.size);
+        return m->no_room ? write_error(g, m->entry, e) : -1;
+    }
+    m->no_room = place(g, m, &f, e) < 0;
+    return m->no_room ? -1 : 0;
 }
 
 static int write_large(struct get *g, struct member *m, struct err *e)
@@ -238,7 +256,7 @@ static int write_large(struct get *g, struct member *m, struct err *e)
         int linked = g->o->link ? link_one(g, m, store, &why) : 0;
         if (linked > 0 || (linked == 0 && copy_one(g, m, store, &why) == 0))
             return get_tell(g, 1, 0) ? 0 : err_set(e, ERR_RETRY, "interrupted");
-        if (why.kind != ERR_IO && why.kind != ERR_NOTFOUND)
+        if (m->no_room || (why.kind != ERR_IO && why.kind != ERR_NOTFOUND))
             return err_set(e, why.kind, "%s", why.text);
         m->why = why;
         again = read_again(g, m, e);

@@ -230,13 +230,28 @@ static int commit(struct put *p, struct upload *u, struct err *e)
 
 /* ---- all ---- */
 
+static int add_words(struct err *e, const char *words)
+{
+    size_t n = strlen(e->text);
+
+    snprintf(e->text + n, sizeof e->text - n, "%s", words);
+    return -1;
+}
+
+/* There is no session to go on with; other errors say what must change first. */
+static int leave_nothing(struct err *e)
+{
+    return e->kind == ERR_RETRY ? add_words(e, "; nothing of it was kept: the same put begins anew")
+                                : -1;
+}
+
 /* What was stored is worth keeping unless trying again cannot help. */
 static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
 {
     struct err ignored = {0};
 
     if (!u->session.id)
-        return -1;
+        return leave_nothing(e);
     if (!hopeless)
         (void)upload_save(u, &ignored);
     upload_drop_spares(u);
@@ -245,13 +260,12 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
             (session_row_remove(p->l, u->session.id, &ignored) < 0 ||
              db_commit(p->l->db, &ignored) < 0))
             db_rollback(p->l->db);
-        return -1;
+        return leave_nothing(e);
     }
-    size_t n = strlen(e->text);
-    snprintf(e->text + n, sizeof e->text - n,
-             "; session %lld: run the same put again, or `tradewind session abort %lld`",
-             (long long)u->session.id, (long long)u->session.id);
-    return -1;
+    AUTO_MEM char *words =
+        mem_printf("; session %lld: run the same put again, or `tradewind session abort %lld`",
+                   (long long)u->session.id, (long long)u->session.id);
+    return add_words(e, words);
 }
 
 /* Only the cache of stamps gains by it, so failing is no harm. */

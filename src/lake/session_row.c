@@ -169,7 +169,10 @@ int session_row_renew(struct lake *l, int64_t id, struct err *e)
     int found = db_step(q, e);
     db_reset(q);
     if (found == 0)
-        return err_set(e, ERR_USAGE, "session %lld was ended by somebody else", (long long)id);
+        return err_set(e, ERR_USAGE,
+                       "session %lld was ended by somebody else, and what it had stored is gone: "
+                       "run the put again, or begin another session",
+                       (long long)id);
     return found < 0 ? -1 : 0;
 }
 

@@ -220,6 +220,14 @@ static bool readable(const char *local, const struct stat *st)
     return faccessat(AT_FDCWD, local, R_OK, AT_EACCESS) == 0;
 }
 
+/* The path in the lake is refused because of what the file or a directory above it is called. */
+static bool name_is_odd(const char *local)
+{
+    size_t len = strlen(local), line;
+
+    return utf8_first_bad(local, len, &line) != len || strcspn(local, "\t\r\n") != len;
+}
+
 static int append_file(struct scan *scan,
                        uint32_t dir,
                        uint32_t name,
@@ -235,7 +243,7 @@ static int append_file(struct scan *scan,
         AUTO_MEM char *shown = source_printable(local);
         if (!lake)
             err_set(e, ERR_USAGE, "the path is too long");
-        return err_wrap(e, "%s", shown);
+        return err_wrap(e, "%s%s", shown, name_is_odd(local) ? " must be renamed or left out" : "");
     }
     if (!readable(local, st))
         return local_error(e, "read", local);

@@ -146,6 +146,31 @@ session=$(json 'd["session"]' <<<"$out")
 check "and session put" "$TRADEWIND" session put "$session" marked '/mark/s%3a%40%25' >/dev/null
 "$TRADEWIND" session abort "$session" >/dev/null
 
+# ---- ways out ----
+
+run put marked /mark/ --set @Q
+contains "$out" "@Q:1" "--set takes the name of a set with its '@', too"
+is "$("$TRADEWIND" session begin /mark/q --set @Q --json | json 'd["set"]')" Q "in session begin as well"
+fails 2 "is no name of a set" put marked /mark/ --set @@Q
+fails 2 "has no name" get /mark/ ''
+mkdir odd
+echo x >odd/$'a\tb'
+fails 2 "must be renamed or left out" put odd /mark/
+# A disk that is full, as near as everybody can come: no file may be longer than a megabyte.
+head -c 1100000 /dev/urandom >over
+head -c 1050000 /dev/urandom >over2
+"$TRADEWIND" put over over2 /full/ >/dev/null
+(
+    trap '' XFSZ
+    ulimit -f 1024
+    "$TRADEWIND" get /full/ full >/dev/null 2>full.err
+    echo $? >full.code
+)
+is "$(<full.code)" 7 "a get that cannot write"
+contains "$(<full.err)" "full/full/over: write: File too large" "names the file and the reason"
+lacks "$(<full.err)" "damaged" "and does not blame the content"
+lacks "$(<full.err)" "over2" "nor goes on with others"
+
 # ---- interruptions ----
 
 mkdir long

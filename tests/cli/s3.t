@@ -131,6 +131,9 @@ is "$(curl -s -o answer -w '%{http_code}' "$url")" 403 "and nothing else of it"
 is "$(curl -s -o answer -w '%{http_code}' -H 'Range: bytes=0-9' "$url")" 403 "nor another range"
 fails 2 "from 1 second to 7 days" url /in/data/large --expires 8d
 fails 2 "is not one file" url /in/data/
+: >empty
+"$TRADEWIND" put empty /in/ >/dev/null
+fails 5 "/in/empty#1 is empty" url /in/empty
 
 # Killed in the middle of an upload
 head -c 40000000 /dev/urandom >big

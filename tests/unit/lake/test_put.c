@@ -304,6 +304,9 @@ static void interrupted(struct scratch *s, struct lake *l)
         good = good && e.kind == ERR_RETRY && strstr(e.text, "interrupted");
         good =
             good && scratch_number(l, "SELECT count(*) FROM file WHERE path LIKE '/long/%'") == 0;
+        /* Each message says how to go on. */
+        good = good && strstr(e.text, session_count(l) ? "run the same put again"
+                                                       : "nothing of it was kept");
     }
     CHECK(stops > 1 && good && resumed, "stopped %u times, then resumed to the end", stops);
     CHECK(session_count(l) == 0 && scratch_number(l, "SELECT count(*) FROM session_file") == 0,
@@ -475,6 +478,11 @@ static void live_session(struct scratch *s, struct lake *l)
     CHECK(session_hold_take(l, "put x /y", "{}", &third, &e) == 0 && third.resumed &&
               third.id == left,
           "one left behind is gone on with");
+    CHECK(db_begin(l->db, &e) == 0 && session_row_remove(l, left, &e) == 0 &&
+              session_row_renew(l, left, &e) < 0 && e.kind == ERR_USAGE &&
+              strstr(e.text, "run the put again"),
+          "ended by somebody else: %s", e.text);
+    db_rollback(l->db);
     session_hold_clear(&second);
     session_hold_clear(&third);
 }
