@@ -22,16 +22,18 @@ int file_error(struct err *e, const char *what, const char *path)
     return err_set(e, kind, "%s %s: %s", what, path, strerror(errno));
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+int file_write_all(int fd, const void *bytes, size_t n)
 {
-    while (len) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
+    const char *at = bytes;
+
+    while (n) {
+        ssize_t done = write(fd, at, n);
+        if (done < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (done < 0)
             return -1;
-        bytes += n;
-        len -= (size_t)n;
+        at += done;
+        n -= (size_t)done;
     }
     return 0;
 }
@@ -58,7 +60,7 @@ int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, s
     if (fd < 0)
         return file_error(e, "write", path);
     bool good = fchmod(fd, replaces ? old.st_mode & 07777 : less_umask(mode)) == 0 &&
-                write_all(fd, bytes, len) == 0 && fsync(fd) == 0;
+                file_write_all(fd, bytes, len) == 0 && fsync(fd) == 0;
     int why = errno;
     if (close(fd) < 0 && good) {
         good = false;

@@ -22,6 +22,9 @@ int file_sync_dir(const char *dir, struct err *e);
  * stays. */
 void file_remove_tree(const char *path);
 
+/* All n bytes to fd, whatever signals come in between. -1 with errno set. */
+int file_write_all(int fd, const void *bytes, size_t n);
+
 /* Says that `what` (a verb) failed at path, and why, from errno. Returns -1. */
 int file_error(struct err *e, const char *what, const char *path);
 

@@ -50,20 +50,6 @@ static int write_error(const struct get *g, size_t entry, struct err *e)
     return err_wrap(e, "%s%s", g->o->directory, get_path(g, entry));
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, bytes, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        bytes += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 static int place(struct get *g, const struct member *m, struct tree_file *f, struct err *e)
 {
     if (tree_file_place(f, m->name, g->entries[m->entry].state == GET_REPLACE, e) < 0)
@@ -84,7 +70,7 @@ static int arrived(void *context, size_t i, const void *bytes, size_t n, struct 
 
     if (tree_file_create(&f, &g->tree, m->dir, m->executable, e) < 0)
         return write_error(g, m->entry, e);
-    if (write_all(f.fd, bytes, n) < 0) {
+    if (file_write_all(f.fd, bytes, n) < 0) {
         file_error(e, "write", m->name);
         return write_error(g, m->entry, e);
     }

@@ -27,20 +27,6 @@ static int nameless_file(struct err *e)
     return fd;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, bytes, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        bytes += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 static int copy_stdin(int fd, const struct source_patience *patience, struct err *e)
 {
     AUTO_MEM char *piece = mem_zero(1, PIECE_BYTES);
@@ -60,7 +46,7 @@ static int copy_stdin(int fd, const struct source_patience *patience, struct err
             return file_error(e, "read", "standard input");
         if (n == 0)
             return 0;
-        if (write_all(fd, piece, (size_t)n) < 0)
+        if (file_write_all(fd, piece, (size_t)n) < 0)
             return file_error(e, "keep", "standard input in a temporary file");
         got += (uint64_t)n;
     }
