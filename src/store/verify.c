@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Parts of a stream that are read and verified beside each other. */
@@ -171,6 +172,18 @@ static int copy_piece(void *context, size_t i, struct err *e)
     return verify_end(c->project, c->content, i, sha, e);
 }
 
+/* First empty: where zeros are left out, nothing old may show. A file that is empty already is left
+ * so: ext4 takes the cut for a file being replaced, and writes it all out when it is closed. */
+static int make_room(int fd, uint64_t size, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0 || (st.st_size > 0 && ftruncate(fd, 0) < 0) ||
+        ftruncate(fd, (off_t)size) < 0)
+        return err_set(e, ERR_IO, "write: %s", strerror(errno));
+    return 0;
+}
+
 int store_copy(struct store *s,
                const char *project,
                const struct store_content *content,
@@ -190,9 +203,8 @@ int store_copy(struct store *s,
 
     if (check_content(project, content, e) < 0)
         return -1;
-    /* First empty: where zeros are left out, nothing old may show. */
-    if (ftruncate(fd, 0) < 0 || ftruncate(fd, (off_t)content->place.size) < 0)
-        return err_set(e, ERR_IO, "write: %s", strerror(errno));
+    if (make_room(fd, content->place.size, e) < 0)
+        return -1;
     return parallel_each(verify_pieces(content), verify_threads(s), copy_piece, &c, e);
 }
 
