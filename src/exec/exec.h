@@ -1,0 +1,74 @@
+/* exec: runs a job on a machine through the agent there. What differs between machines is how a
+ * command and a directory get there (driver.h): here, or by ssh. */
+#ifndef EXEC_EXEC_H
+#define EXEC_EXEC_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "exec/frames.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct exec_host {
+    const char *driver;  /* "local", "ssh" */
+    const char *address; /* ssh: as the OpenSSH client takes it (host, user@host, an alias) */
+    const char
+        *root; /* directory over there below which jobs have theirs; "~" is expanded by ssh */
+    const char *agent; /* local: path of tradewind-agent here, which is also what ssh copies over */
+};
+
+/* Whether it can be reached, and the agent of this version is there (ssh: copied when not).
+ * ERR_RETRY: not reachable now; ERR_DENIED: the key was refused. Blocks for at most 30 s. */
+int exec_prepare(const struct exec_host *h, struct err *e);
+
+/* Each job's directory over there is root/ID. */
+/* local_dir (work, input, checkpoint, job ...) becomes root/ID. local: it is already. */
+int exec_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
+/* output, checkpoint or another part of root/ID becomes local_dir/PART, replacing what was there;
+ * a part that is not there is an empty directory. local: nothing to do. */
+int exec_collect(
+    const struct exec_host *h, int64_t id, const char *part, const char *local_dir, struct err *e);
+/* Removes root/ID over there, when no agent lives in it (ERR_USAGE). Repeatable. local: too. */
+int exec_remove(const struct exec_host *h, int64_t id, struct err *e);
+
+/* Starts the agent, which outlives us, and follows it; an agent that runs already is followed from
+ * the beginning. Never blocks: what goes wrong is told by exec_read. */
+struct exec_stream;
+struct exec_stream *exec_start(const struct exec_host *h, int64_t id, struct err *e);
+/* Follows a job that was started before, from these places of its files on. */
+struct exec_stream *exec_follow(const struct exec_host *h,
+                                int64_t id,
+                                uint64_t state_offset,
+                                uint64_t log_offset,
+                                struct err *e);
+void exec_stream_free(struct exec_stream *s); /* the agent and the job live on */
+AUTO_DEFINE(exec_stream)
+/* To poll for reading. */
+int exec_stream_fd(const struct exec_stream *s);
+
+enum exec_more {
+    EXEC_MORE,   /* come back when the fd is readable */
+    EXEC_OVER,   /* the job ended and everything was told */
+    EXEC_BROKEN, /* the connection broke: follow again; e says how */
+    EXEC_GONE,   /* no agent lives there and the job never told its end: it is lost; e says how */
+};
+/* What is there now, at most about a megabyte at once. visit as for frames_take. */
+enum exec_more exec_read(
+    struct exec_stream *s,
+    int (*visit)(void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e),
+    void *context,
+    struct err *e);
+
+/* Asks the agent to end its job: SIGTERM to the whole tree, SIGKILL after grace_s. Repeatable; a
+ * shorter grace replaces a longer. A job that is over, or was never started there, is fine. */
+int exec_stop(
+    const struct exec_host *h, int64_t id, double grace_s, const char *reason, struct err *e);
+/* Renews the lease of root: agents that wait there with their machine's power-off wait seconds on.
+ */
+int exec_renew(const struct exec_host *h, double seconds, struct err *e);
+
+/* Host group addresses that cannot be one, unknown drivers: ERR_USAGE. */
+int exec_host_check(const struct exec_host *h, struct err *e);
+
+#endif

@@ -1,0 +1,176 @@
+/* job: what was run, on which input, with what result. A job is one row that never changes what it
+ * asked for, a log of its states, metadata, and the edge from its output to its input. Who decides
+ * when a job moves on is the broker; the lake keeps the record. */
+#ifndef LAKE_JOB_H
+#define LAKE_JOB_H
+
+#include "lake/put.h"
+
+/* Stored as numbers. The first five are on the way, in this order; the others are final. */
+enum lake_job_state {
+    LAKE_JOB_QUEUED = 1,
+    LAKE_JOB_LAUNCHING,
+    LAKE_JOB_FETCHING,
+    LAKE_JOB_RUNNING,
+    LAKE_JOB_STORING,
+    LAKE_JOB_FINISHED,
+    LAKE_JOB_FAILED,
+    LAKE_JOB_KILLED,
+    LAKE_JOB_LOST,
+};
+const char *lake_job_state_text(enum lake_job_state state); /* "queued" ... */
+/* ERR_USAGE with the nearest. */
+int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);
+bool lake_job_state_final(enum lake_job_state state);
+
+/* What is asked for; never changes once submitted. */
+struct lake_job_request {
+    const char *name;           /* for people; NULL = the command's first word */
+    const char *const *command; /* at least one word */
+    size_t n_command;
+    const char *input;  /* "@S:3", "/dir/@S:3": one set version or a part of it; NULL = none */
+    const char *code;   /* the same, of the working directory */
+    const char *output; /* name of a set; NULL = none */
+    double cpus;
+    uint64_t memory_mb;
+    double time_limit_s; /* 0 = none */
+    int64_t run;         /* of a pipeline, 0 = none */
+    int64_t rerun_of;    /* the job this one repeats, 0 = none */
+    int64_t priority;    /* within its own queue: higher first; usually 0 */
+    const char *details; /* JSON of the broker: environment, commit, stage ...; NULL = "{}" */
+};
+
+/* In one transaction, ids one after another, all queued. References are resolved now, to exact
+ * versions, and need LAKE_READ; the output set LAKE_WRITE where it exists. The command's options
+ * become metadata of the job (LAKE_JOB keys in docs/lake.md). */
+int lake_job_submit(struct lake *l,
+                    const struct lake_job_request *requests,
+                    size_t n,
+                    int64_t *first_id_out,
+                    struct err *e);
+
+struct lake_job {
+    int64_t id;
+    const char *project, *user;
+    struct lake_job_request asked; /* references exact: "@S:3" */
+    enum lake_job_state state;
+    const char *reason;     /* of the last change; "" = none */
+    bool stop_asked;        /* lake_job_ask_stop */
+    int64_t queued_ms;      /* times: 0 = not yet */
+    int64_t started_ms;     /* of running */
+    int64_t finished_ms;    /* of the final state */
+    bool exited;            /* the command ended by itself or by a signal: exit_code holds */
+    int exit_code;          /* as a shell has it: 128 + signal */
+    double runtime_s;       /* of running */
+    int64_t cost_microusd;  /* measured or modelled, see cost_basis */
+    const char *cost_basis; /* "" = none yet */
+    const char *machine;    /* "" = none yet */
+    const char *limits;     /* how limits were enforced, "" = not known yet */
+    const char *output_set; /* "@S:4" once stored; "" */
+};
+
+/* ERR_NOTFOUND; one call of visit. Jobs of other projects do not exist. */
+int lake_job_get(struct lake *l,
+                 int64_t id,
+                 int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                 void *context,
+                 struct err *e);
+
+struct lake_job_filter {
+    unsigned states;  /* bits 1 << state; 0 = all */
+    const char *user; /* NULL = all */
+    const char *name; /* NULL = all */
+    int64_t run;      /* 0 = all */
+    int64_t after;    /* ids above this one */
+    bool newest_first;
+    uint64_t limit; /* 0 = no limit */
+};
+/* By id; an index serves states, run and after, so that 10,000 queued and 1,000,000 old jobs are
+ * fine. visit neither begins a transaction nor asks for jobs: it stands in the middle of a query.
+ */
+int lake_job_list(struct lake *l,
+                  const struct lake_job_filter *filter,
+                  int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                  void *context,
+                  struct err *e);
+
+struct lake_job_transition {
+    enum lake_job_state state;
+    int64_t at_ms;
+    const char *reason;
+};
+int lake_job_transitions(struct lake *l,
+                         int64_t id,
+                         int (*visit)(void *context,
+                                      const struct lake_job_transition *t,
+                                      struct err *e),
+                         void *context,
+                         struct err *e);
+
+/* One step of one job; what is NULL or not set stays as it is. */
+struct lake_job_change {
+    int64_t id;
+    enum lake_job_state to;
+    const char *reason; /* one line; cut at 2,000 bytes */
+    bool exited;
+    int exit_code;
+    double runtime_s; /* < 0 = not told */
+    int64_t cost_microusd;
+    const char *cost_basis; /* NULL = cost not told */
+    const char *machine;
+    const char *limits;
+    bool applied; /* out: false: the job was in a final state, or in this state already */
+};
+/* All in one transaction, in order. A final state stays: nothing is applied to it. */
+int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e);
+
+/* Asks for an end; the broker carries it out. A queued job is killed here and now. Repeatable.
+ * Others' jobs are for admins (ERR_DENIED). *final_out: it was over already, or is now. */
+int lake_job_ask_stop(
+    struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
+
+/* Stores what the job wrote as the next version of its output set, with the job's tags, and in the
+ * same transaction makes the edge to its input and takes `change` (LAKE_JOB_FINISHED). A job that
+ * came to its end meanwhile leaves no version behind. Files of directory go below "/SET/". An empty
+ * directory makes no set version (a warning by log), and the job finishes all the same. What was
+ * stored before a crash is found again: calling it once more gives the same answer. */
+int lake_job_store(struct lake *l,
+                   struct lake_job_change *change,
+                   const char *directory,
+                   const struct lake_progress *progress,
+                   struct err *e);
+
+/* Tags of the running job ("k=v", built-in keys are ERR_USAGE), in one transaction; its output set
+ * gets them when it is stored, or now when it is there already. */
+int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e);
+
+/* One point of a series that the job printed. */
+struct lake_job_metric {
+    const char *name; /* at most LAKE_KEY_MAX bytes */
+    double step, value;
+};
+/* In one transaction; a step that comes again replaces the value. At most 1,000,000 points and
+ * 1,000 names a job: what goes beyond is ERR_USAGE and leaves the earlier ones. */
+int lake_job_add_metrics(
+    struct lake *l, int64_t id, const struct lake_job_metric *metrics, size_t n, struct err *e);
+/* By name, then step. name NULL = all. */
+int lake_job_metrics(struct lake *l,
+                     int64_t id,
+                     const char *name,
+                     int (*visit)(void *context, const struct lake_job_metric *m, struct err *e),
+                     void *context,
+                     struct err *e);
+
+/* Dollars and hours of all jobs upstream of a set version (or a file: of all sets that hold it),
+ * each job once. */
+struct lake_lineage_cost {
+    uint64_t jobs;
+    int64_t cost_microusd;
+    double runtime_s;
+};
+int lake_lineage_cost(struct lake *l,
+                      const struct lake_ref *ref,
+                      struct lake_lineage_cost *out,
+                      struct err *e);
+
+#endif
