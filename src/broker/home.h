@@ -1,0 +1,18 @@
+/* home: where the broker keeps what below $TRADEWIND_HOME.
+ *   broker.sock broker.lock broker.log     the background broker
+ *   jobs/ID/                               a job's directory (exec/jobfile.h): its log stays */
+#ifndef BROKER_HOME_H
+#define BROKER_HOME_H
+
+#include <stdint.h>
+
+/* New strings. */
+char *broker_socket_path(const char *home);
+char *broker_lock_path(const char *home);
+char *broker_log_path(const char *home);
+char *broker_jobs_path(const char *home);
+/* home/jobs/ID/PART; part NULL = the directory itself. "log" is what `job logs` reads, wherever the
+ * job ran. */
+char *broker_job_path(const char *home, int64_t job, const char *part);
+
+#endif
