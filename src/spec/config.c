@@ -108,9 +108,15 @@ static void set_defaults(struct config *c, struct settings *s)
     c->preemptions_per_hour = preemptions;
     c->n_preemptions_per_hour = sizeof preemptions / sizeof *preemptions;
     c->preemptions_other = 0.03;
+    c->limits = (struct config_limits){.jobs_per_user = 4, .max_usd_per_month = INFINITY};
+    /* N1 in us-east1 of Google Cloud. */
+    c->prices = (struct config_prices){.vcpu_hour_usd = 0.031611, .gb_hour_usd = 0.004237};
     c->store = "dir:objects";
     c->path_style = -1;
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
+    put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
+    put_number(s, "prices.vcpu_hour", c->prices.vcpu_hour_usd);
+    put_number(s, "prices.gb_hour", c->prices.gb_hour_usd);
     put_number(s, "plan.boot_s", c->boot_s);
     put_number(s, "plan.local_gbit", c->local_gbit);
     put_number(s, "plan.uplink_gbit", c->uplink_gbit);

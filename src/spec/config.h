@@ -21,6 +21,26 @@ struct config_regions {
     size_t n;
 };
 
+/* One of the user's own machines. What is not said is 0, and no accelerator. */
+struct config_host {
+    const char *pool; /* the name it stands under */
+    const char *host; /* as the OpenSSH client takes it */
+    double cpus, memory_gb;
+    const char *accelerator; /* NULL = none */
+    double accelerators;
+    double price_usd_per_hour;
+};
+
+struct config_limits {
+    unsigned jobs_per_user;   /* launching or running at once */
+    double max_usd_per_month; /* INFINITY = not said */
+};
+
+/* What an hour on the user's own machines is worth. */
+struct config_prices {
+    double vcpu_hour_usd, gb_hour_usd;
+};
+
 enum config_origin { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_FLAG };
 
 /* One value by its dotted name ("plan.preemptions_per_hour.aws"). Items of a list are numbered from
@@ -47,6 +67,10 @@ struct config {
     size_t n_regions;
     const char **catalog_urls;
     size_t n_catalog_urls;
+    struct config_host *hosts; /* in the order of the file */
+    size_t n_hosts;
+    struct config_limits limits;
+    struct config_prices prices;
     const char *throughputs;       /* path of the user's throughput table, from home; NULL = none */
     const char *store;             /* "dir:objects": objects below home; or s3://bucket/prefix */
     const char *endpoint, *region; /* of an s3 store; NULL = not said */

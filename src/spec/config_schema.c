@@ -14,6 +14,7 @@
 #define MAX_BOOT_S (7 * 86400.0)
 #define MAX_USD 1e9
 #define MAX_KEYS 32
+#define CONFIG_HOST_BYTES 255
 
 static bool above_zero(const struct reader_value *v, double max, double *out)
 {
@@ -139,83 +140,133 @@ static const struct reader_field catalog_fields[] = {
     {0},
 };
 
-static void check_jobs(const struct reader_value *v, void *into)
+static void read_jobs(const struct reader_value *v, void *into)
 {
     double jobs;
 
-    (void)into;
-    if (reader_number(v, 1, 1e6, &jobs) && jobs != floor(jobs))
+    if (!reader_number(v, 1, 1e6, &jobs))
+        return;
+    if (jobs != floor(jobs))
         reader_value_error(v, "%s is not a whole number", reader_shown(v));
+    else
+        ((struct config *)into)->limits.jobs_per_user = (unsigned)jobs;
 }
 
-static void check_usd(const struct reader_value *v, void *into)
+static void read_usd(const struct reader_value *v, double *out)
 {
     double usd;
 
-    (void)into;
-    if (reader_usd(v, &usd) && usd > MAX_USD)
+    if (!reader_usd(v, &usd))
+        return;
+    if (usd > MAX_USD)
         reader_value_error(v, "%s is more than %.0f", reader_shown(v), MAX_USD);
+    else
+        *out = usd;
+}
+
+static void read_usd_per_month(const struct reader_value *v, void *into)
+{
+    read_usd(v, &((struct config *)into)->limits.max_usd_per_month);
 }
 
 static const struct reader_field limits_fields[] = {
-    {"jobs_per_user", READER_READ, check_jobs},
-    {"max_usd_per_month", READER_READ, check_usd},
+    {"jobs_per_user", READER_READ, read_jobs},
+    {"max_usd_per_month", READER_READ, read_usd_per_month},
     {0},
 };
+
+static void read_vcpu_hour(const struct reader_value *v, void *into)
+{
+    read_usd(v, &((struct config *)into)->prices.vcpu_hour_usd);
+}
+
+static void read_gb_hour(const struct reader_value *v, void *into)
+{
+    read_usd(v, &((struct config *)into)->prices.gb_hour_usd);
+}
 
 static const struct reader_field prices_fields[] = {
-    {"vcpu_hour", READER_READ, check_usd},
-    {"gb_hour", READER_READ, check_usd},
+    {"vcpu_hour", READER_READ, read_vcpu_hour},
+    {"gb_hour", READER_READ, read_gb_hour},
     {0},
 };
 
-static void check_name(const struct reader_value *v, void *into)
+/* The OpenSSH client gets it as an operand, so it must not look like an option. */
+static void read_host_name(const struct reader_value *v, void *into)
 {
-    const char *name;
+    struct config_host *h = into;
 
-    (void)into;
-    reader_name(v, &name);
+    if (!reader_name(v, &h->host))
+        return;
+    if (h->host[0] == '-' || strpbrk(h->host, " \t") || strlen(h->host) > CONFIG_HOST_BYTES)
+        reader_value_error(v, "%s is no name of a host, such as gpu1.lab or me@gpu1.lab",
+                           reader_shown(v));
 }
 
-static void check_count(const struct reader_value *v, void *into)
+static void read_host_cpus(const struct reader_value *v, void *into)
 {
-    double n;
-
-    (void)into;
-    above_zero(v, VALUE_MAX_CPUS, &n);
+    above_zero(v, VALUE_MAX_CPUS, &((struct config_host *)into)->cpus);
 }
 
-static void check_size(const struct reader_value *v, void *into)
+static void read_host_memory(const struct reader_value *v, void *into)
 {
-    double gb;
+    reader_size(v, &((struct config_host *)into)->memory_gb);
+}
 
-    (void)into;
-    reader_size(v, &gb);
+static void read_host_accelerators(const struct reader_value *v, void *into)
+{
+    struct config_host *h = into;
+    struct spec_accelerator accelerator;
+    const char *text;
+
+    if (!reader_name(v, &text) || !resources_read_accelerator(v, text, NULL, &accelerator))
+        return;
+    h->accelerator = accelerator.name;
+    h->accelerators = accelerator.count;
+}
+
+static void read_host_price(const struct reader_value *v, void *into)
+{
+    read_usd(v, &((struct config_host *)into)->price_usd_per_hour);
 }
 
 static const struct reader_field host_fields[] = {
-    {"host", READER_READ, check_name},   {"cpus", READER_READ, check_count},
-    {"memory", READER_READ, check_size}, {"accelerators", READER_READ, check_name},
-    {"price", READER_READ, check_usd},   {0},
+    {"host", READER_READ, read_host_name},
+    {"cpus", READER_READ, read_host_cpus},
+    {"memory", READER_READ, read_host_memory},
+    {"accelerators", READER_READ, read_host_accelerators},
+    {"price", READER_READ, read_host_price},
+    {0},
 };
+
+static void read_pool(const struct reader_value *v, const char *name, struct config *c)
+{
+    if (v->node->kind != YAML_LIST) {
+        reader_value_error(v, "must be a list of hosts, such as [{host: gpu1.lab, cpus: 32}]");
+        return;
+    }
+    struct config_host *all = reader_alloc(v->r, c->n_hosts + v->node->n, sizeof *all);
+    if (!all)
+        return;
+    if (c->n_hosts)
+        memcpy(all, c->hosts, c->n_hosts * sizeof *all);
+    c->hosts = all;
+    for (size_t i = 0; i < v->node->n; i++) {
+        struct reader_value host = reader_item(v, i);
+        struct config_host *h = &all[c->n_hosts++];
+        h->pool = name;
+        if (reader_fields(&host, host_fields, NULL, h) && !yaml_get(host.node, "host"))
+            reader_value_error(&host, "needs host: the name to reach it by");
+    }
+}
 
 static void read_hosts(const struct reader_value *v, void *into)
 {
-    (void)into;
     if (!reader_is_map(v))
         return;
     for (size_t i = 0; i < v->node->n; i++) {
         struct reader_value pool = reader_entry(v, i);
-        if (pool.node->kind != YAML_LIST) {
-            reader_value_error(&pool,
-                               "must be a list of hosts, such as [{host: gpu1.lab, cpus: 32}]");
-            continue;
-        }
-        for (size_t k = 0; k < pool.node->n; k++) {
-            struct reader_value host = reader_item(&pool, k);
-            if (reader_fields(&host, host_fields, NULL, NULL) && !yaml_get(host.node, "host"))
-                reader_value_error(&host, "needs host: the name to reach it by");
-        }
+        read_pool(&pool, v->node->entries[i].key, into);
     }
 }
 

@@ -142,6 +142,13 @@ void resources_read(struct reader *r,
                     const struct yaml_node *inherited,
                     struct spec_stage *stage);
 
+/* "A100" or "A100:8"; count, when not NULL, is the value of a map's entry instead. False after an
+ * error. */
+bool resources_read_accelerator(const struct reader_value *v,
+                                const char *text,
+                                const struct yaml_node *count,
+                                struct spec_accelerator *out);
+
 /* timing.c */
 void timing_read(const struct reader_value *v, struct draft *draft, struct spec_estimate *out);
 /* The defaults' estimate under the stage's own: one form, never a mix of two. */

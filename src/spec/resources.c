@@ -119,11 +119,10 @@ static void read_instance_type(const struct reader_value *v, void *into)
 static const char accelerator_forms[] =
     "is no accelerator: write A100, A100:8, {A100: 8} or a list of these";
 
-/* "A100" or "A100:8"; count, when not NULL, is the value of a map's entry instead. */
-static bool read_accelerator(const struct reader_value *v,
-                             const char *text,
-                             const struct yaml_node *count,
-                             struct spec_accelerator *out)
+bool resources_read_accelerator(const struct reader_value *v,
+                                const char *text,
+                                const struct yaml_node *count,
+                                struct spec_accelerator *out)
 {
     const char *colon = strrchr(text, ':');
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
@@ -164,14 +163,14 @@ static size_t read_accelerator_node(const struct reader_value *v,
     size_t n = 0;
 
     if (node->kind == YAML_SCALAR && !yaml_is_null(node))
-        return read_accelerator(v, node->text, NULL, out) ? 1 : 0;
+        return resources_read_accelerator(v, node->text, NULL, out) ? 1 : 0;
     if (node->kind != YAML_MAP) {
         reader_value_error(v, "%s %s", reader_shown(v), accelerator_forms);
         return 0;
     }
     for (size_t i = 0; i < node->n && n < room; i++) {
         struct reader_value entry = {v->r, v->field, node->entries[i].line, node->entries[i].value};
-        n += read_accelerator(&entry, node->entries[i].key, entry.node, &out[n]);
+        n += resources_read_accelerator(&entry, node->entries[i].key, entry.node, &out[n]);
     }
     return n;
 }

@@ -72,7 +72,7 @@ fails 2 'is no list or map' config set catalog.update '[a'
 fails 2 'unknown field "clouds.aws.zones"' config set clouds.aws.zones '[a]'
 fails 2 'is text, not a map' config set plan.boot_s.aws 5
 fails 2 'no setting is named "kitchen"' config get kitchen
-fails 3 'limits.jobs_per_user is not set' config get limits.jobs_per_user
+fails 3 'limits.max_usd_per_month is not set' config get limits.max_usd_per_month
 fails 2 'an operand is missing' config set plan.boot_s
 fails 2 'a value has at most 65536 bytes' config set store "dir:$(printf '%065600d' 0)"
 is "$(<"$file")" "$before" "what is refused changes nothing"

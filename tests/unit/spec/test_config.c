@@ -2,6 +2,7 @@
 
 #include "load.h"
 
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,6 +117,52 @@ static void everything(void)
     CHECK(sorted, "sorted, each once");
 }
 
+static bool host_is(const struct config_host *h, const struct config_host *expected)
+{
+    return same(h->pool, expected->pool) && same(h->host, expected->host) &&
+           h->cpus == expected->cpus && h->memory_gb == expected->memory_gb &&
+           (h->accelerator ? expected->accelerator && same(h->accelerator, expected->accelerator)
+                           : !expected->accelerator) &&
+           h->accelerators == expected->accelerators &&
+           h->price_usd_per_hour == expected->price_usd_per_hour;
+}
+
+static void machines(void)
+{
+    static const struct config_host hosts[] = {
+        {"lab", "gpu1.lab", 32, 256, "A100", 4, 1.2},
+        {"desks", "me@a", 0, 0, NULL, 0, 0},
+        {"desks", "b", 0.5, 0.5, "T4", 1, 0},
+    };
+    AUTO(config)
+    struct config *c = load_text(
+        "limits: {jobs_per_user: 7, max_usd_per_month: 500}\n"
+        "prices: {vcpu_hour: 0.05, gb_hour: $0.01}\n"
+        "hosts:\n"
+        "  lab: [{host: gpu1.lab, cpus: 32, memory: 256, accelerators: A100:4, price: 1.2}]\n"
+        "  empty: []\n"
+        "  desks: [{host: me@a}, {host: b, cpus: 0.5, memory: 500MB, accelerators: T4}]\n");
+
+    CHECK(c && c->n_hosts == COUNT(hosts), "hosts of all pools");
+    for (size_t i = 0; c && i < c->n_hosts && i < COUNT(hosts); i++)
+        CHECK(host_is(&c->hosts[i], &hosts[i]), "host %s", hosts[i].host);
+    CHECK(c && c->limits.jobs_per_user == 7 && c->limits.max_usd_per_month == 500, "limits");
+    CHECK(c && c->prices.vcpu_hour_usd == 0.05 && c->prices.gb_hour_usd == 0.01, "prices");
+
+    AUTO(config) struct config *none = load_text("limits: {max_usd_per_month: 1}\n");
+    CHECK(none && none->n_hosts == 0 && none->limits.jobs_per_user == 4 &&
+              none->prices.vcpu_hour_usd == 0.031611 && none->prices.gb_hour_usd == 0.004237,
+          "defaults: no hosts, four jobs a user, base prices");
+    CHECK(none && setting(none, "limits.jobs_per_user", "4", CONFIG_DEFAULT, 0) &&
+              setting(none, "prices.gb_hour", "0.004237", CONFIG_DEFAULT, 0) &&
+              !config_find(none, "hosts"),
+          "settings show the defaults");
+    AUTO(config) struct config *free_of_limits = load_text("");
+    CHECK(free_of_limits && isinf(free_of_limits->limits.max_usd_per_month) &&
+              !config_find(free_of_limits, "limits.max_usd_per_month"),
+          "no spending cap unless one is given");
+}
+
 static void nothing_said(void)
 {
     static const char *const texts[] = {"", "# nothing\n", "---\n", "{}\n", "plan:\ncatalog: ~\n"};
@@ -147,6 +194,10 @@ static void wrong(void)
         {"prices: {vcpu_hours: 1}\n", 1, "did you mean vcpu_hour?"},
         {"hosts: {lab: {host: x}}\n", 1, "must be a list of hosts"},
         {"hosts:\n  lab:\n    - {cpus: 3}\n", 3, "needs host"},
+        {"hosts: {lab: [{host: -oProxyCommand=x}]}\n", 1, "is no name of a host"},
+        {"hosts: {lab: [{host: \"a b\"}]}\n", 1, "is no name of a host"},
+        {"hosts: {lab: [{host: x, accelerators: \"A100:\"}]}\n", 1, "is not a number above 0"},
+        {"hosts: {lab: [{host: x, price: 2e9}]}\n", 1, "is more than 1000000000"},
         {"hosts: {lab: [{host: x, gpus: 3}]}\n", 1, "unknown field \"hosts.lab[0].gpus\""},
         {"clouds: {aws: {zones: [a]}}\n", 1, "unknown field \"clouds.aws.zones\""},
         {"clouds: {aws: {regions: [[a]]}}\n", 1, "must be text"},
@@ -230,6 +281,7 @@ int main(void)
         return TAP_SKIP_ALL("no scratch directory");
     defaults();
     everything();
+    machines();
     nothing_said();
     wrong();
     keys();
