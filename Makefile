@@ -143,8 +143,8 @@ $(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
 endif
 
-C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c bench/*.c tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
-TIDY_SRC := $(wildcard src/*.c src/*/*.c tools/*.c)
+C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
+TIDY_SRC := $(wildcard src/*.c src/*/*.c tools/*.c examples/*/*.c)
 lint:
 	@tools/deps lint
 	@$(MAKE) --no-print-directory -s -k lint-quick $(TIDY_SRC:%=tidy/%) $(TIDY_SRC:%=analyze/%)
@@ -164,7 +164,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= zsh/site-functions
 install: $(PROGRAM)
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
-		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples
+		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
 	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
 	$(PROGRAM) completion bash >$(SHARE)/bash-completion/completions/tradewind
@@ -172,7 +172,9 @@ install: $(PROGRAM)
 	chmod 644 $(SHARE)/man/man1/tradewind.1 $(SHARE)/$(ZSH_DIR)/_tradewind \
 		$(SHARE)/bash-completion/completions/tradewind
 	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
-	$(if $(wildcard examples/*),install -m 644 $(wildcard examples/*) $(SHARE)/doc/tradewind/examples)
+	install -m 644 $(wildcard examples/*.*) $(SHARE)/doc/tradewind/examples
+	install -m 644 examples/fashion/Makefile $(wildcard examples/fashion/*.[ch]) \
+		$(SHARE)/doc/tradewind/examples/fashion
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/tradewind $(SHARE)/man/man1/tradewind.1 \

@@ -14,7 +14,8 @@ check "make install" make_quietly install || sed 's/^/# /' log
 top=tree/opt/tw
 is "$("$top/bin/tradewind" --version)" "tradewind $(<"$root/VERSION")" "the program runs"
 for file in share/man/man1/tradewind.1 share/bash-completion/completions/tradewind \
-    share/zsh/site-functions/_tradewind share/doc/tradewind/LICENSE; do
+    share/zsh/site-functions/_tradewind share/doc/tradewind/LICENSE \
+    share/doc/tradewind/examples/fashion.yaml share/doc/tradewind/examples/fashion/Makefile; do
     check "$file is there" test -s "$top/$file"
 done
 is "$(find tree -type f ! -perm 644 -printf '%P\n')" "opt/tw/bin/tradewind" \
