@@ -200,6 +200,10 @@ int set_each_holder(struct lake *l,
 /* ---- meta.c ---- */
 /* One pair on one item, replacing an older value. In a transaction. */
 int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e);
+/* The same of a pair that was taken apart (lake/meta_value.h). */
+struct meta_pair;
+int meta_put_pair(
+    struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e);
 /* The key's id in this project: 1: found, 0: nobody ever used it, -1. */
 int meta_key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e);
 /* lake_tag inside a transaction of the caller. */

@@ -25,10 +25,12 @@ bool lake_job_state_final(enum lake_job_state state);
 
 /* What is asked for; never changes once submitted. */
 struct lake_job_request {
-    const char *name;           /* for people; NULL = the command's first word */
-    const char *const *command; /* at least one word */
+    /* For people, at most LAKE_NAME_MAX bytes of text; NULL = the command's first word, cut. */
+    const char *name;
+    const char *const *command; /* at least one word; all together at most LAKE_JOB_TEXT_MAX */
     size_t n_command;
-    const char *input;  /* "@S:3", "/dir/@S:3": one set version or a part of it; NULL = none */
+    /* "@S:3", "/dir/@S:3", "/p@S:3": one set version or a part of it; NULL = none */
+    const char *input;
     const char *code;   /* the same, of the working directory */
     const char *output; /* name of a set; NULL = none */
     double cpus;
@@ -37,10 +39,14 @@ struct lake_job_request {
     int64_t run;         /* of a pipeline, 0 = none */
     int64_t rerun_of;    /* the job this one repeats, 0 = none */
     int64_t priority;    /* within its own queue: higher first; usually 0 */
-    const char *details; /* JSON of the broker: environment, commit, stage ...; NULL = "{}" */
+    /* JSON of the broker: environment, commit, stage ...; NULL = "{}". At most LAKE_JOB_TEXT_MAX.
+     */
+    const char *details;
 };
+#define LAKE_JOB_TEXT_MAX ((size_t)1 << 20)
 
-/* In one transaction, ids one after another, all queued. References are resolved now, to exact
+/* In one transaction, ids one after another, all queued. What is wrong with a request is ERR_USAGE
+ * that names its place, and none is submitted. References are resolved now, to exact
  * versions, and need LAKE_READ; the output set LAKE_WRITE where it exists. The command's options
  * become metadata of the job (LAKE_JOB keys in docs/lake.md). */
 int lake_job_submit(struct lake *l,
@@ -54,19 +60,20 @@ struct lake_job {
     const char *project, *user;
     struct lake_job_request asked; /* references exact: "@S:3" */
     enum lake_job_state state;
-    const char *reason;     /* of the last change; "" = none */
-    bool stop_asked;        /* lake_job_ask_stop */
-    int64_t queued_ms;      /* times: 0 = not yet */
-    int64_t started_ms;     /* of running */
-    int64_t finished_ms;    /* of the final state */
-    bool exited;            /* the command ended by itself or by a signal: exit_code holds */
-    int exit_code;          /* as a shell has it: 128 + signal */
-    double runtime_s;       /* of running */
-    int64_t cost_microusd;  /* measured or modelled, see cost_basis */
-    const char *cost_basis; /* "" = none yet */
-    const char *machine;    /* "" = none yet */
-    const char *limits;     /* how limits were enforced, "" = not known yet */
-    const char *output_set; /* "@S:4" once stored; "" */
+    const char *reason;      /* of the last change; "" = none */
+    bool stop_asked;         /* lake_job_ask_stop */
+    const char *stop_reason; /* of who asked; "" */
+    int64_t queued_ms;       /* times: 0 = not yet */
+    int64_t started_ms;      /* of running, the first time */
+    int64_t finished_ms;     /* of the final state */
+    bool exited;             /* the command ended by itself or by a signal: exit_code holds */
+    int exit_code;           /* as a shell has it: 128 + signal */
+    double runtime_s;        /* of running: as told, else by the clock; 0 until then */
+    int64_t cost_microusd;   /* measured or modelled, see cost_basis */
+    const char *cost_basis;  /* "" = none yet */
+    const char *machine;     /* "" = none yet */
+    const char *limits;      /* how limits were enforced, "" = not known yet */
+    const char *output_set;  /* "@S:4" once stored; "" */
 };
 
 /* ERR_NOTFOUND; one call of visit. Jobs of other projects do not exist. */
@@ -85,8 +92,9 @@ struct lake_job_filter {
     bool newest_first;
     uint64_t limit; /* 0 = no limit */
 };
-/* By id; an index serves states, run and after, so that 10,000 queued and 1,000,000 old jobs are
- * fine. visit neither begins a transaction nor asks for jobs: it stands in the middle of a query.
+/* By id; an index serves states with any one of user, name and run, and after, so that 10,000
+ * queued and 1,000,000 old jobs are fine. visit neither begins a transaction nor asks for jobs: it
+ * stands in the middle of a query.
  */
 int lake_job_list(struct lake *l,
                   const struct lake_job_filter *filter,
@@ -119,13 +127,16 @@ struct lake_job_change {
     const char *cost_basis; /* NULL = cost not told */
     const char *machine;
     const char *limits;
-    bool applied; /* out: false: the job was in a final state, or in this state already */
+    bool applied; /* out: false: the job was in a final state, in this one or beyond it already */
 };
-/* All in one transaction, in order. A final state stays: nothing is applied to it. */
+/* All in one transaction, in order. A final state stays: nothing is applied to it. Steps lead
+ * forward, but back to queued or launching too, when the machine was lost and the job resumes
+ * elsewhere; then its runtimes add up unless they are told. Only the job's user and admins may
+ * (ERR_DENIED), as with everything below that changes a job. */
 int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e);
 
-/* Asks for an end; the broker carries it out. A queued job is killed here and now. Repeatable.
- * Others' jobs are for admins (ERR_DENIED). *final_out: it was over already, or is now. */
+/* Asks for an end; the broker carries it out. A queued job is killed here and now. Repeatable: the
+ * first reason stays. *final_out: it was over already, or is now. */
 int lake_job_ask_stop(
     struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
 

@@ -43,7 +43,7 @@ static int key_make(struct lake *l, const char *name, int64_t *id_out, struct er
     return db_run(q, e);
 }
 
-static int write_pair(
+int meta_put_pair(
     struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e)
 {
     int64_t key = 0;
@@ -76,7 +76,7 @@ int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair
 
     if (meta_pair_split(pair, &split, e) < 0)
         return -1;
-    if (write_pair(l, kind, item, &split, e) < 0)
+    if (meta_put_pair(l, kind, item, &split, e) < 0)
         return err_wrap(e, "tag %s", split.key);
     return 0;
 }

@@ -108,4 +108,55 @@ static const char *const tables[] = {
     NULL,
 };
 
-const struct db_migration lake_migrations[] = {{1, tables}, {0}};
+/* Jobs. What is not known (yet) is NULL, so that partial indexes leave it out. */
+static const char *const jobs[] = {
+    /* state: enum lake_job_state. input, code: exact references ("/dir/@S:3") and the ids of their
+     * set versions. output_name: as asked for; output: "@S", and "@S:4" with its set version once
+     * stored. queued, changed (last), started, finished: times. stop_reason: somebody asked for an
+     * end. */
+    "CREATE TABLE job (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, creator TEXT NOT NULL,"
+    " name TEXT NOT NULL, state INTEGER NOT NULL, reason TEXT NOT NULL, stop_reason TEXT,"
+    " input TEXT, input_version INTEGER, code TEXT, code_version INTEGER,"
+    " output_name TEXT, output TEXT, output_version INTEGER,"
+    " cpus REAL NOT NULL, memory_mb INTEGER NOT NULL, time_limit_s REAL,"
+    " run INTEGER, rerun_of INTEGER, priority INTEGER NOT NULL,"
+    " queued INTEGER NOT NULL, changed INTEGER NOT NULL, started INTEGER, finished INTEGER,"
+    " exit_code INTEGER, runtime_s REAL, cost_microusd INTEGER, cost_basis TEXT,"
+    " machine TEXT, limits TEXT)",
+    /* Every list of jobs is by state and, within, by id: states are merged. */
+    "CREATE INDEX job_of_state ON job (project, state)",
+    "CREATE INDEX job_of_creator ON job (project, creator, state)",
+    "CREATE INDEX job_of_name ON job (project, name, state)",
+    "CREATE INDEX job_of_run ON job (project, run, state) WHERE run IS NOT NULL",
+    /* Of find. */
+    "CREATE INDEX job_queued ON job (project, queued)",
+    "CREATE INDEX job_cpus ON job (project, cpus)",
+    "CREATE INDEX job_memory ON job (project, memory_mb)",
+    "CREATE INDEX job_time_limit ON job (project, time_limit_s) WHERE time_limit_s IS NOT NULL",
+    "CREATE INDEX job_input ON job (project, input) WHERE input IS NOT NULL",
+    "CREATE INDEX job_output ON job (project, output) WHERE output IS NOT NULL",
+    "CREATE INDEX job_machine ON job (project, machine) WHERE machine IS NOT NULL",
+    "CREATE INDEX job_exit_code ON job (project, exit_code) WHERE exit_code IS NOT NULL",
+    "CREATE INDEX job_runtime ON job (project, runtime_s) WHERE runtime_s IS NOT NULL",
+    "CREATE INDEX job_cost ON job (project, (cost_microusd / 1e6))"
+    " WHERE cost_microusd IS NOT NULL",
+    /* Of rm: who uses a set version. */
+    "CREATE INDEX job_input_version ON job (input_version) WHERE input_version IS NOT NULL",
+    "CREATE INDEX job_code_version ON job (code_version) WHERE code_version IS NOT NULL",
+    "CREATE INDEX job_output_version ON job (output_version) WHERE output_version IS NOT NULL",
+
+    /* What never changes and may be long, so that a step of a job writes little. command: words,
+     * each with a NUL at its end. details: of the broker. */
+    "CREATE TABLE job_text (job INTEGER PRIMARY KEY, command BLOB NOT NULL, details TEXT NOT NULL)",
+    "CREATE TABLE job_state (job INTEGER NOT NULL, seq INTEGER NOT NULL, state INTEGER NOT NULL,"
+    " at INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (job, seq)) WITHOUT ROWID",
+
+    /* points: how many the series has. value NULL: not a number. */
+    "CREATE TABLE job_series (job INTEGER NOT NULL, name TEXT NOT NULL, series INTEGER NOT NULL,"
+    " points INTEGER NOT NULL, PRIMARY KEY (job, name)) WITHOUT ROWID",
+    "CREATE TABLE job_metric (job INTEGER NOT NULL, series INTEGER NOT NULL, step REAL NOT NULL,"
+    " value REAL, PRIMARY KEY (job, series, step)) WITHOUT ROWID",
+    NULL,
+};
+
+const struct db_migration lake_migrations[] = {{1, tables}, {2, jobs}, {0}};
