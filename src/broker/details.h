@@ -8,9 +8,11 @@
 
 #include <jansson.h>
 
+#define JOB_DETAILS_MAX ((size_t)4 << 20)
+
 struct job_details {
-    json_t *root;           /* owns everything below */
-    struct spec_pair *envs; /* "K", "V" */
+    json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
+    struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
     size_t n_envs;
     struct spec_pair
         *secrets; /* names; values stand in home/jobs/ID/secrets, mode 600, never here */
@@ -23,9 +25,15 @@ struct job_details {
     const char *pattern; /* the command with its options' values taken out: what profiles go by */
 };
 
-/* As JSON text; the caller frees it. */
-char *job_details_text(const struct job_details *d);
+/* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE
+ * when a text is no UTF-8, which JSON cannot hold, or all is longer than JOB_DETAILS_MAX. */
+char *job_details_text(const struct job_details *d, struct err *e);
+/* Keys that nobody knows are skipped, missing ones are none. What is no such text: ERR_IO. */
 int job_details_parse(const char *text, struct job_details *out, struct err *e);
+/* Of parsed ones. */
 void job_details_clear(struct job_details *d);
+
+/* The pattern of a command: "train.py --epoch {} --rate={}". New string. */
+char *job_pattern(const char *const *command, size_t n);
 
 #endif

@@ -1,0 +1,22 @@
+/* program: runs another program without a shell and takes what it prints. */
+#ifndef BROKER_PROGRAM_H
+#define BROKER_PROGRAM_H
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+struct program_run {
+    const char *const *argv; /* the program, found by $PATH, and its arguments; ends with NULL */
+    const char *const *env;  /* "K=V" that it gets besides ours, or "K": one of ours that it does
+                              * not get; ends with NULL; NULL = none */
+    /* Out. The caller made out with buf_init; it is cut where it is full, and the program ended. */
+    struct buf *out;
+    char complaint[300]; /* the first line it printed on stderr */
+    int status;          /* as a shell has it: 128 + signal */
+};
+
+/* Its standard input is empty. 1: it ran, see status; 0: there is no such program; -1 and e. */
+int program_run(struct program_run *run, struct err *e);
+
+#endif

@@ -1,0 +1,120 @@
+#include "broker/details.h"
+
+#include "base/mem.h"
+#include "tap.h"
+
+#include <string.h>
+
+static void round_trip(void)
+{
+    struct spec_pair envs[] = {{"B", "2"}, {"A", "1 \"x\"\n"}, {"E", ""}};
+    struct spec_pair secrets[] = {{"TOKEN", "never"}};
+    const struct job_details d = {
+        .envs = envs,
+        .n_envs = 3,
+        .secrets = secrets,
+        .n_secrets = 1,
+        .on = "pool",
+        .stage = "train",
+        .git_commit = "0123abcd",
+        .git_dirty = true,
+        .checkpoint_s = 90.5,
+        .pattern = "train --epoch {}",
+    };
+    AUTO_CLEAR(job_details) struct job_details back = {0};
+    struct err e = {0};
+    AUTO_MEM char *text = job_details_text(&d, &e);
+
+    CHECK(text && !strstr(text, "never"), "values of secrets are not in it");
+    CHECK(text && job_details_parse(text, &back, &e) == 0, "reads back: %s", e.text);
+    CHECK(back.n_envs == 3 && strcmp(back.envs[0].key, "B") == 0 &&
+              strcmp(back.envs[0].value, "2") == 0 &&
+              strcmp(back.envs[1].value, "1 \"x\"\n") == 0 && strcmp(back.envs[2].value, "") == 0,
+          "the environment, in order");
+    CHECK(back.n_secrets == 1 && strcmp(back.secrets[0].key, "TOKEN") == 0 &&
+              back.secrets[0].value == NULL,
+          "the names of secrets");
+    CHECK(strcmp(back.on, "pool") == 0 && strcmp(back.stage, "train") == 0 &&
+              strcmp(back.git_commit, "0123abcd") == 0 && back.git_dirty &&
+              back.checkpoint_s == 90.5 && strcmp(back.pattern, "train --epoch {}") == 0,
+          "the rest");
+}
+
+static void defaults(void)
+{
+    const struct job_details none = {0};
+    AUTO_CLEAR(job_details) struct job_details back = {0};
+    struct err e = {0};
+
+    AUTO_MEM char *text = job_details_text(&none, &e);
+    CHECK(text && strcmp(text, "{\"on\":\"local\"}") == 0, "what is not given is not told");
+    CHECK(job_details_parse("{\"later\": [1]}", &back, &e) == 0 && strcmp(back.on, "local") == 0 &&
+              strcmp(back.stage, "") == 0 && strcmp(back.git_commit, "") == 0 && !back.git_dirty &&
+              back.checkpoint_s == 0 && strcmp(back.pattern, "") == 0 && back.n_envs == 0 &&
+              back.n_secrets == 0,
+          "missing keys are none, unknown ones are skipped");
+}
+
+static void refused(void)
+{
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{",
+        "{\"env\": 1}",
+        "{\"env\": {\"A\": 1}}",
+        "{\"secrets\": {}}",
+        "{\"secrets\": [1]}",
+    };
+    struct spec_pair env = {"A", "\xff"};
+    const struct job_details d = {.envs = &env, .n_envs = 1};
+    struct err e = {0};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct job_details back;
+        CHECK(job_details_parse(bad[i], &back, &e) == -1 && e.kind == ERR_IO && !back.root,
+              "refused: %s", bad[i]);
+    }
+    AUTO_MEM char *text = job_details_text(&d, &e);
+    CHECK(!text && e.kind == ERR_USAGE && strstr(e.text, "variable A "),
+          "a value that JSON cannot hold is named: %s", e.text);
+    AUTO_MEM char *large = mem_zero(JOB_DETAILS_MAX + 1, 1);
+    memset(large, 'x', JOB_DETAILS_MAX);
+    env.value = large;
+    AUTO_MEM char *too_long = job_details_text(&d, &e);
+    CHECK(!too_long && e.kind == ERR_USAGE && strstr(e.text, "4 MiB"), "as is too much: %s",
+          e.text);
+}
+
+static void patterns(void)
+{
+    static const struct {
+        const char *words[8];
+        const char *pattern;
+    } cases[] = {
+        {{"true"}, "true"},
+        {{"python", "train.py", "--epoch", "20", "--batch", "256"},
+         "python train.py --epoch {} --batch {}"},
+        {{"train", "--rate=0.1", "-v"}, "train --rate={} -v"},
+        {{"train", "-n", "-1", "--fast", "--out", "x"}, "train -n {} --fast --out {}"},
+        {{"sh", "-c", "exit 3"}, "sh -c {}"},
+        {{"a=b", "c", "--", "--x=1"}, "a=b c -- --x={}"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t n = 0;
+        while (n < 8 && cases[i].words[n])
+            n++;
+        AUTO_MEM char *pattern = job_pattern(cases[i].words, n);
+        CHECK(strcmp(pattern, cases[i].pattern) == 0, "pattern %s", pattern);
+    }
+}
+
+int main(void)
+{
+    round_trip();
+    defaults();
+    refused();
+    patterns();
+    return TAP_DONE();
+}
