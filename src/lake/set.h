@@ -56,7 +56,8 @@ int lake_set_get(struct lake *l,
                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
                  void *context,
                  struct err *e);
-/* Set versions this one was made from, as "@A:1", in the order of the request. */
+/* Set versions this one was made from, as "@A:1", in the order of the request. Needs LAKE_READ on
+ * the set itself; parents the caller may not read are named all the same, as lake_trace does. */
 int lake_set_parents(struct lake *l,
                      int64_t set_version,
                      int (*visit)(void *context, const char *ref, struct err *e),

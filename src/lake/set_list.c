@@ -109,12 +109,41 @@ int lake_set_get(struct lake *l,
     return visit_rows(l, q, visit, context, e);
 }
 
+/* Whether the caller may read the set of this version. */
+static int check_readable(struct lake *l, int64_t set_version, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT s.name, v.number, s.owner, s.team, s.mode"
+                                  " FROM set_version v JOIN fileset s ON s.id = v.fileset"
+                                  " WHERE v.id = $1 AND v.project = $2",
+                                  e);
+    int result = 0;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set_version);
+    db_bind_int(q, 2, l->project);
+    int got = db_step(q, e);
+    if (got != 1)
+        return got < 0 ? -1
+                       : err_set(e, ERR_NOTFOUND, "set version %lld is not in this project",
+                                 (long long)set_version);
+    if (!lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ)) {
+        AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+        result = lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
+    }
+    db_reset(q);
+    return result;
+}
+
 int lake_set_parents(struct lake *l,
                      int64_t set_version,
                      int (*visit)(void *context, const char *ref, struct err *e),
                      void *context,
                      struct err *e)
 {
+    if (check_readable(l, set_version, e) < 0)
+        return -1;
     /* A parent by creation and by a job counts once. */
     struct db_query *q = db_query(l->db,
                                   "SELECT s.name, v.number FROM edge d"

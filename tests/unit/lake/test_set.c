@@ -215,6 +215,40 @@ static void test_permissions(void)
           "nor through a file of it: %s", e.text);
 }
 
+static int count_ref(void *context, const char *ref, struct err *e)
+{
+    (void)ref;
+    (void)e;
+    ++*(size_t *)context;
+    return 0;
+}
+
+static void test_parents_denied(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    AUTO(lake) struct lake *bob = scratch_open_as(&s, "default", "bob", false);
+    AUTO(lake) struct lake *other = scratch_open_as(&s, "other", "ann", true);
+    AUTO_CLEAR(lake_ref) struct lake_ref child = {0};
+    struct err e = {0};
+    size_t n = 0;
+
+    fill_small(l);
+    create(l, "A", REFS("/data/"), &e);
+    create(l, "B", REFS("@A", "/new/file"), &e);
+    CHECK(lake_resolve(l, "@B", LAKE_READ, &child, &e) == 0 &&
+              lake_chmod(l, "600", REFS("@A"), 1, &e) == 0 && parents_of(bob, "@B", "@A:1 "),
+          "a parent that may not be read is named");
+    CHECK(lake_chmod(l, "622", REFS("@B"), 1, &e) == 0 &&
+              lake_set_parents(bob, child.set_version, count_ref, &n, &e) == -1 &&
+              e.kind == ERR_DENIED && strstr(e.text, "@B:1") && n == 0,
+          "the parents of a set that may not be read are not: %s", e.text);
+    CHECK(lake_set_parents(other, child.set_version, count_ref, &n, &e) == -1 &&
+              e.kind == ERR_NOTFOUND && n == 0,
+          "nor those of another project: %s", e.text);
+}
+
 static void test_damaged(void)
 {
     AUTO_CLEAR(scratch) struct scratch s;
@@ -496,6 +530,7 @@ int main(void)
     test_spec();
     test_refusals();
     test_permissions();
+    test_parents_denied();
     test_damaged();
     test_failures();
     test_interrupted();
