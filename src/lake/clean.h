@@ -46,7 +46,7 @@ struct lake_fsck_summary {
         leftover_bytes; /* unfinished or unreferenced: gc removes them; no problem */
 };
 
-/* Reads everything. problem is told each trouble in words that name the file version. */
+/* Reads everything. problem is told each trouble in words that name the file or set version. */
 int lake_fsck(struct lake *l,
               const struct lake_progress *progress,
               int (*problem)(void *context, const char *text, struct err *e),

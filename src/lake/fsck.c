@@ -134,6 +134,8 @@ static const struct rule {
 static int check_held(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct fsck *f = context;
+
+    bits_add(&f->need.versions, entry->version);
     struct db_query *q = db_query(f->l->db,
                                   "SELECT f.path, v.number, o.size FROM version v"
                                   " JOIN file f ON f.id = v.file JOIN object o ON o.id = v.object"
@@ -153,6 +155,11 @@ static int check_held(void *context, const struct lake_entry *entry, struct err 
                         (long long)entry->number);
 }
 
+static int say_damaged(void *context, const char *why, struct err *e)
+{
+    return fsck_problem(context, e, "%s", why);
+}
+
 static int say_missing(struct fsck *f, struct db_query *q, struct err *e)
 {
     if (!bits_has(&f->need.versions, db_int(q, 2)))
@@ -167,7 +174,8 @@ static int check_records(struct fsck *f, struct err *e)
         if (each_row(f, rules[i].sql, rules[i].say, e) < 0)
             return -1;
     }
-    if (set_each_held(f->l, check_held, f, e) < 0 || need_find(f->l, false, &f->need, e) < 0)
+    if (set_each_held(f->l, check_held, say_damaged, f, e) < 0 ||
+        need_pinned(f->l, &f->need, e) < 0)
         return -1;
     return each_row(f,
                     "SELECT f.path, v.number, v.id FROM version v JOIN file f ON f.id = v.file"

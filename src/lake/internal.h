@@ -182,10 +182,13 @@ int set_each(struct lake *l,
 /* The entry of one path: 1 (path in *out is the argument), 0 or -1. */
 int set_find(
     struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e);
-/* Every distinct chunk of set versions that are not removed, once: calls visit for all its entries
- * (paths included). For gc and fsck. */
+/* Every distinct chunk of set versions that are not removed or are pinned, once: calls visit for
+ * all its entries (paths included). damaged: told of a chunk that cannot be read, in words that
+ * name a set version with it, and the others follow; NULL = that ends it with ERR_IO. For gc and
+ * fsck. */
 int set_each_held(struct lake *l,
                   int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                  int (*damaged)(void *context, const char *why, struct err *e),
                   void *context,
                   struct err *e);
 

@@ -17,23 +17,19 @@ static int hold(void *context, const struct lake_entry *entry, struct err *e)
     return 0;
 }
 
-/* A pinned set keeps its files even after rm. */
-static int hold_pins(struct lake *l, struct need *n, struct err *e)
+int need_pinned(struct lake *l, struct need *n, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT kind, item FROM pin WHERE project = $1", e);
+    struct db_query *q =
+        db_query(l->db, "SELECT item FROM pin WHERE project = $1 AND kind = $2", e);
     int row;
 
     if (!q)
         return -1;
     db_bind_int(q, 1, l->project);
-    while ((row = db_step(q, e)) == 1) {
-        if (db_int(q, 0) == LAKE_ITEM_FILE)
-            bits_add(&n->versions, db_int(q, 1));
-        else if (db_int(q, 0) == LAKE_ITEM_SET && set_each(l, db_int(q, 1), "/", hold, n, e) < 0)
-            break;
-    }
-    db_reset(q);
-    return row == 0 ? 0 : -1;
+    db_bind_int(q, 2, LAKE_ITEM_FILE);
+    while ((row = db_step(q, e)) == 1)
+        bits_add(&n->versions, db_int(q, 0));
+    return row;
 }
 
 static int hold_latest(struct lake *l, struct need *n, struct err *e)
@@ -86,7 +82,8 @@ static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
 int need_find(struct lake *l, bool keep_latest, struct need *out, struct err *e)
 {
     *out = (struct need){0};
-    if (set_each_held(l, hold, out, e) < 0 || hold_pins(l, out, e) < 0 ||
+    /* A list that cannot be read may need anything: nothing is known to be free then. */
+    if (set_each_held(l, hold, NULL, out, e) < 0 || need_pinned(l, out, e) < 0 ||
         (keep_latest && hold_latest(l, out, e) < 0) || contents_of_versions(l, out, e) < 0 ||
         contents_of_sessions(l, out, e) < 0) {
         need_clear(out);

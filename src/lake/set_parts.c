@@ -44,7 +44,7 @@ static bool is_below(const char *path, const char *prefix, size_t prefix_len)
     return strncmp(path, prefix, prefix_len) == 0;
 }
 
-static int damaged(struct lake *l, int64_t set_version, struct err *e)
+int set_damaged(struct lake *l, int64_t set_version, struct err *e)
 {
     struct err why = {0};
     struct db_query *q = db_query(l->db,
@@ -114,37 +114,44 @@ int set_parts_of(
         }
         if (!follows(out, first) || take_part(q, out) < 0) {
             db_reset(q);
-            return damaged(l, set_version, e);
+            return set_damaged(l, set_version, e);
         }
     }
     return got;
 }
 
+/* What rm took from the list of sets is still held when it is pinned. */
+#define HELD                                                                                       \
+    "(v.removed = 0 OR EXISTS (SELECT 1 FROM pin"                                                  \
+    " WHERE pin.project = c.project AND pin.kind = $3 AND pin.item = v.id))"
+
 int set_parts_next_held(
-    struct lake *l, int64_t after, struct set_parts *out, int64_t *set_version_out, struct err *e)
+    struct lake *l, int64_t *chunk, struct set_parts *out, int64_t *set_version_out, struct err *e)
 {
     struct db_query *q = db_query(l->db,
                                   "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash,"
                                   " (SELECT MIN(p.set_version) FROM set_part p"
                                   "  JOIN set_version v ON v.id = p.set_version"
-                                  "  WHERE p.chunk = c.id AND v.removed = 0) AS holder"
+                                  "  WHERE p.chunk = c.id AND " HELD ") AS holder"
                                   " FROM set_chunk c WHERE c.id > $1 AND c.project = $2"
                                   " AND EXISTS (SELECT 1 FROM set_part p"
                                   "  JOIN set_version v ON v.id = p.set_version"
-                                  "  WHERE p.chunk = c.id AND v.removed = 0)"
+                                  "  WHERE p.chunk = c.id AND " HELD ")"
                                   " ORDER BY c.id LIMIT 1",
                                   e);
     if (!q)
         return -1;
-    db_bind_int(q, 1, after);
+    db_bind_int(q, 1, *chunk);
     db_bind_int(q, 2, l->project);
+    db_bind_int(q, 3, LAKE_ITEM_SET);
     int got = db_step(q, e);
     if (got != 1)
         return got;
+    *chunk = db_int(q, 0);
     *set_version_out = db_int(q, 6);
-    int taken = take_part(q, out);
+    take_part(q, out);
     db_reset(q);
-    return taken < 0 ? damaged(l, *set_version_out, e) : 1;
+    return 1;
 }
 
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
@@ -168,6 +175,12 @@ int set_parts_around(struct lake *l, const char *path, struct set_parts *out, st
         }
     }
     return got;
+}
+
+static int cursor_damaged(struct set_cursor *c, struct err *e)
+{
+    c->damaged = true;
+    return set_damaged(c->l, c->set_version, e);
 }
 
 /* A chunk being read, with its bytes when they came from the database. */
@@ -228,14 +241,14 @@ static int load_body(struct set_cursor *c, const struct set_part *part, struct e
     const void *body = got ? db_bytes(q, 0, &n) : NULL;
     if (!body) {
         db_reset(q);
-        return damaged(c->l, c->set_version, e);
+        return cursor_damaged(c, e);
     }
     c->open->body = mem_grow(NULL, n, 1);
     memcpy(c->open->body, body, n);
     db_reset(q);
     struct sha256_digest hash = sha256_of(c->open->body, n);
     if (!sha256_equal(&hash, &part->hash) || set_chunk_open(&c->open->reader, c->open->body, n) < 0)
-        return damaged(c->l, c->set_version, e);
+        return cursor_damaged(c, e);
     return 0;
 }
 
@@ -247,9 +260,8 @@ static int open_part(struct set_cursor *c, struct err *e)
     c->open->body = NULL;
     if (!part->body)
         return load_body(c, part, e);
-    return set_chunk_open(&c->open->reader, part->body, part->body_len) < 0
-               ? damaged(c->l, c->set_version, e)
-               : 0;
+    return set_chunk_open(&c->open->reader, part->body, part->body_len) < 0 ? cursor_damaged(c, e)
+                                                                            : 0;
 }
 
 /* The next entry of the open part, or the beginning of the part behind it. */
@@ -262,7 +274,7 @@ static int step(struct set_cursor *c, struct err *e)
     if (got == 1)
         return 0;
     if (got < 0 || reader->files != part->files || strcmp(reader->path, part->last) != 0)
-        return damaged(c->l, c->set_version, e);
+        return cursor_damaged(c, e);
     close_chunk(c);
     c->at++;
     return 0;
@@ -288,6 +300,7 @@ int set_cursor_start(struct set_cursor *c, struct err *e)
 {
     c->at = 0;
     c->open = NULL;
+    c->damaged = false;
     c->prefix_len = strlen(c->prefix);
     return settle(c, e);
 }
@@ -307,7 +320,7 @@ int set_cursor_open(struct set_cursor *c, struct err *e)
     /* The first path told what stands here, and was promised to the caller. */
     if (set_chunk_next(&c->open->reader, &c->entry) != 1 ||
         strcmp(c->entry.path, c->parts->items[c->at].first) != 0)
-        return damaged(c->l, c->set_version, e);
+        return cursor_damaged(c, e);
     return 0;
 }
 

@@ -26,14 +26,17 @@ void set_parts_clear(struct set_parts *p);
 /* Those that may hold paths below prefix ("/" = all), without their bodies. */
 int set_parts_of(
     struct lake *l, int64_t set_version, const char *prefix, struct set_parts *out, struct err *e);
-/* 1: out gets the next chunk behind id `after` that a set version which is not removed has, and one
- * such version; 0: no more. */
+/* 1: out gets the next chunk behind id *chunk of a set version that is not removed or is pinned,
+ * *chunk its id and *set_version_out one such version; out stays empty when the chunk's record is
+ * damaged. 0: no more. */
 int set_parts_next_held(
-    struct lake *l, int64_t after, struct set_parts *out, int64_t *set_version_out, struct err *e);
+    struct lake *l, int64_t *chunk, struct set_parts *out, int64_t *set_version_out, struct err *e);
 /* Chunks of any set version among whose paths this one may be; each stands alone, in no order. */
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e);
 /* Takes what was written, and leaves the chunk empty. */
 void set_parts_add(struct set_parts *p, struct set_chunk *chunk);
+/* ERR_IO that names the set version whose list of files is damaged. */
+int set_damaged(struct lake *l, int64_t set_version, struct err *e);
 
 /* Entries of some parts below a prefix, in order; whole chunks can be stepped over unread. */
 struct set_cursor {
@@ -45,8 +48,9 @@ struct set_cursor {
     int64_t set_version;         /* for messages; 0 = none */
     struct set_open_chunk *open; /* NULL: stands before parts->items[at], unread */
     struct lake_entry entry;     /* when open */
+    bool damaged;                /* what failed is the list itself */
 };
-/* All fields but the last two are the caller's; stands at the first entry below prefix. */
+/* All fields but the last three are the caller's; stands at the first entry below prefix. */
 int set_cursor_start(struct set_cursor *c, struct err *e);
 void set_cursor_clear(struct set_cursor *c);
 /* Path of the next entry, NULL at the end. */

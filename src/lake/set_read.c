@@ -129,19 +129,26 @@ int set_each_holder(struct lake *l,
 
 int set_each_held(struct lake *l,
                   int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                  int (*damaged)(void *context, const char *why, struct err *e),
                   void *context,
                   struct err *e)
 {
     int64_t chunk = 0;
-    int got;
 
     for (;;) {
         AUTO_CLEAR(set_parts) struct set_parts part = {0};
         AUTO_CLEAR(set_cursor) struct set_cursor c = {.l = l, .parts = &part, .prefix = "/"};
-        if ((got = set_parts_next_held(l, chunk, &part, &c.set_version, e)) <= 0)
+        struct err why = {0};
+        int got = set_parts_next_held(l, &chunk, &part, &c.set_version, e);
+        if (got <= 0)
             return got;
-        chunk = part.items[0].chunk;
-        if (each_entry(&c, visit, context, e) < 0)
+        if (part.n == 0)
+            set_damaged(l, c.set_version, &why);
+        else if (each_entry(&c, visit, context, &why) == 0)
+            continue;
+        if (!damaged || (part.n > 0 && !c.damaged))
+            return err_set(e, why.kind, "%s", why.text);
+        if (damaged(context, why.text, e) < 0)
             return -1;
     }
 }

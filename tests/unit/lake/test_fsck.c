@@ -153,6 +153,46 @@ static void test_records(void)
     }
 }
 
+/* The list of one set is damaged: the others, and all contents, are checked all the same. */
+static void test_damaged_lists(void)
+{
+    static const struct {
+        const char *sql, *what;
+    } cases[] = {
+        {"UPDATE set_chunk SET body = X'0100022F6101020001' WHERE first = '/a'", "another list"},
+        {"UPDATE set_chunk SET first = '/z' WHERE first = '/a'", "impossible bounds"},
+        {"UPDATE set_chunk SET last = '/d' WHERE first = '/a'", "wrong bounds"},
+    };
+    const struct lake_gc_options yes = {.remove = true};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scratch s;
+        struct lake_gc_summary sum;
+        struct err e = {0};
+        AUTO(lake) struct lake *l = begin(&s);
+        scratch_set(l, "T", (const char *const[]){"/b"}, 1);
+        CHECK(db_exec(l->db, cases[i].sql, &e) == 0, "%s %s", cases[i].sql, e.text);
+        struct told t = fsck(l);
+        CHECK(t.n == 1 && strncmp(t.text, "@S:1: its list of files is damaged", 34) == 0 &&
+                  t.summary.files == 3,
+              "%s: one problem, which names the set version, and all contents are read: %s",
+              cases[i].what, t.text);
+        CHECK(lake_gc(l, &yes, NULL, NULL, &sum, &e) < 0 && e.kind == ERR_IO &&
+                  strstr(e.text, "@S:1"),
+              "%s: gc does not guess what is needed: %s", cases[i].what, e.text);
+        CHECK(db_exec(l->db,
+                      "UPDATE object SET blob = NULL WHERE id ="
+                      " (SELECT v.object FROM version v JOIN file f ON f.id = v.file"
+                      "  WHERE f.path = '/b')",
+                      &e) == 0,
+              "the content of a file of the other set is gone");
+        t = fsck(l);
+        CHECK(t.n >= 2 && strstr(t.text, "/b#1: its content is gone"),
+              "%s: what other sets need is known: %s", cases[i].what, t.text);
+        scratch_clear(&s);
+    }
+}
+
 static void test_stops(void)
 {
     struct scratch s;
@@ -174,6 +214,7 @@ int main(void)
     test_removed();
     test_damaged_pack();
     test_records();
+    test_damaged_lists();
     test_stops();
     return TAP_DONE();
 }
