@@ -87,7 +87,9 @@ static const char *builtin_sql(enum lake_item kind)
                " WHERE v.id = $1 AND v.project = $2 AND f.id = v.file AND o.id = v.object"
                " AND d.id = v.made";
     case LAKE_ITEM_PATH:
-        return "SELECT path, owner, team, mode FROM file WHERE id = $1 AND project = $2";
+        return "SELECT f.path, f.owner, f.team, f.mode, 0, 0, d.create_time, d.creator"
+               " FROM file f CROSS JOIN version v CROSS JOIN made d WHERE f.id = $1"
+               " AND f.project = $2 AND v.file = f.id AND v.number = 1 AND d.id = v.made";
     case LAKE_ITEM_SET:
         return "SELECT f.name, f.owner, f.team, f.mode, v.number, v.bytes, d.create_time, d.creator"
                " FROM set_version v CROSS JOIN fileset f CROSS JOIN made d WHERE v.id = $1"
@@ -112,19 +114,15 @@ static char *ref_text(enum lake_item kind, const char *name, int64_t number)
 
 static void add_builtins(struct find_answer *a, enum lake_item kind, struct db_query *q)
 {
-    bool version = kind != LAKE_ITEM_PATH;
-
-    if (version) {
-        add_time(a, "create_time", db_int(q, CREATE_TIME));
-        add_text(a, "creator", db_text(q, CREATOR));
-    }
+    add_time(a, "create_time", db_int(q, CREATE_TIME));
+    add_text(a, "creator", db_text(q, CREATOR));
     add_text(a, "kind", kind_text(kind));
     add_text(a, kind == LAKE_ITEM_SET ? "name" : "path", db_text(q, NAME));
-    if (version) {
+    if (kind != LAKE_ITEM_PATH) {
         add_whole(a, "size", db_int(q, SIZE));
         add_whole(a, "version", db_int(q, NUMBER));
     }
-    a->ref = ref_text(kind, db_text(q, NAME), version ? db_int(q, NUMBER) : 0);
+    a->ref = ref_text(kind, db_text(q, NAME), db_int(q, NUMBER));
 }
 
 static int read_builtins(

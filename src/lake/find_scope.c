@@ -7,10 +7,10 @@ static const struct find_scope files = {
     LAKE_ITEM_FILE,
     "file",
     "v.id",
-    {{'v', "version v", NULL},
-     {'f', "file f", "f.id = v.file"},
-     {'o', "object o", "o.id = v.object"},
-     {'d', "made d", "d.id = v.made"}},
+    {{'v', "version v", NULL, 0},
+     {'f', "file f", "f.id = v.file", 0},
+     {'o', "object o", "o.id = v.object", 0},
+     {'d', "made d", "d.id = v.made", 0}},
     {[META_CREATE_TIME] = "d.create_time",
      [META_CREATOR] = "d.creator",
      [META_KIND] = "'file'",
@@ -24,8 +24,14 @@ static const struct find_scope paths = {
     LAKE_ITEM_PATH,
     "path",
     "f.id",
-    {{'f', "file f", NULL}},
-    {[META_KIND] = "'path'", [META_PATH] = "f.path"},
+    /* It came to be with its first version. */
+    {{'f', "file f", NULL, 0},
+     {'v', "version v", "v.file = f.id AND v.number = 1", 0},
+     {'d', "made d", "d.id = v.made", 'v'}},
+    {[META_CREATE_TIME] = "d.create_time",
+     [META_CREATOR] = "d.creator",
+     [META_KIND] = "'path'",
+     [META_PATH] = "f.path"},
     "f.removed = 0",
 };
 
@@ -33,9 +39,9 @@ static const struct find_scope sets = {
     LAKE_ITEM_SET,
     "set",
     "v.id",
-    {{'v', "set_version v", NULL},
-     {'f', "fileset f", "f.id = v.fileset"},
-     {'d', "made d", "d.id = v.made"}},
+    {{'v', "set_version v", NULL, 0},
+     {'f', "fileset f", "f.id = v.fileset", 0},
+     {'d', "made d", "d.id = v.made", 0}},
     {[META_CREATE_TIME] = "d.create_time",
      [META_CREATOR] = "d.creator",
      [META_KIND] = "'set'",
@@ -99,18 +105,23 @@ bool find_scope_fits(const struct find_scope *s, const struct find_question *q)
     return s->item != LAKE_ITEM_PATH || asks_for_paths(q);
 }
 
-static const struct find_table *table_of(const struct find_scope *s, const char *column)
+static const struct find_table *table_of(const struct find_scope *s, char letter)
 {
-    for (size_t i = 0; i < sizeof s->tables / sizeof *s->tables; i++)
-        if (s->tables[i].letter && s->tables[i].letter == column[0])
+    for (size_t i = 0; i < FIND_TABLES_MAX; i++)
+        if (s->tables[i].letter && s->tables[i].letter == letter)
             return &s->tables[i];
     return NULL;
+}
+
+const struct find_table *find_scope_next(const struct find_scope *s, const struct find_table *t)
+{
+    return t->via ? table_of(s, t->via) : t->link ? s->tables : NULL;
 }
 
 /* The table whose index a built-in source reads. Kinds have none: all things are their source. */
 const struct find_table *find_scope_table(const struct find_scope *s, const struct find_term *t)
 {
-    const struct find_table *table = t ? table_of(s, s->columns[t->condition->builtin]) : NULL;
+    const struct find_table *table = t ? table_of(s, s->columns[t->condition->builtin][0]) : NULL;
 
     return table ? table : s->tables;
 }

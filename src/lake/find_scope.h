@@ -30,7 +30,8 @@ struct find_question {
 struct find_table {
     char letter;
     const char *name;
-    const char *link; /* to the home table; NULL for itself */
+    const char *link; /* to the home table, or to the one `via`; NULL for itself */
+    char via;         /* table between it and the home table; 0 = none */
 };
 
 struct find_scope {
@@ -54,5 +55,7 @@ bool find_source_usable(const struct find_scope *s, const struct find_term *t);
 bool find_source_in_order(const struct find_question *q, const struct find_term *t);
 /* The table whose index a built-in condition reads; that of all things for kind and NULL. */
 const struct find_table *find_scope_table(const struct find_scope *s, const struct find_term *t);
+/* The table that its link leads to, one step closer to the home table; NULL from there. */
+const struct find_table *find_scope_next(const struct find_scope *s, const struct find_table *t);
 
 #endif

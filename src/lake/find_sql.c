@@ -224,6 +224,14 @@ static void put_meta_source(struct sql *s,
     put_meta_rows(s, "m", scope, t);
 }
 
+/* The tables from this one to the home table. */
+static void put_way(struct sql *s, const struct find_scope *scope, const struct find_table *from)
+{
+    buf_puts(&s->text, from->name);
+    while ((from = find_scope_next(scope, from)))
+        buf_printf(&s->text, " CROSS JOIN %s", from->name);
+}
+
 /* shallow: rows of the index itself, not yet the things they lead to. */
 static void put_builtin_source(struct sql *s,
                                const struct find_question *q,
@@ -233,14 +241,15 @@ static void put_builtin_source(struct sql *s,
 {
     const struct find_table *table = find_scope_table(scope, t);
     char alias[2] = {table->letter, 0};
-    bool far = table->link && !shallow;
 
-    buf_printf(&s->text, " FROM %s", table->name);
-    if (far)
-        buf_printf(&s->text, " CROSS JOIN %s", scope->tables[0].name);
+    buf_puts(&s->text, " FROM ");
+    if (shallow)
+        buf_puts(&s->text, table->name);
+    else
+        put_way(s, scope, table);
     buf_puts(&s->text, " WHERE ");
     put_project(s, alias, q);
-    if (far)
+    for (; !shallow && table->link; table = find_scope_next(scope, table))
         buf_printf(&s->text, " AND %s", table->link);
     if (t)
         put_builtin_test(s, scope->columns[t->condition->builtin], t->condition);
@@ -436,14 +445,24 @@ static void put_columns(struct draft *d)
     }
 }
 
+/* Whether the way from one table to the home table leads over another; both ends count. */
+static bool is_on_way(const struct find_scope *scope,
+                      const struct find_table *from,
+                      const struct find_table *table)
+{
+    while (from && from != table)
+        from = find_scope_next(scope, from);
+    return from != NULL;
+}
+
 static bool needs_table(const struct draft *d, const struct find_table *table)
 {
     if (!table->link || table->letter == 'f')
         return true;
     for (size_t i = 0; i < d->q->n; i++) {
-        const struct find_condition *c = d->q->terms[i].condition;
-        const char *column = d->scope->columns[c->builtin];
-        if (column && column[0] == table->letter)
+        const struct find_term *t = &d->q->terms[i];
+        if (d->scope->columns[t->condition->builtin] &&
+            is_on_way(d->scope, find_scope_table(d->scope, t), table))
             return true;
     }
     return false;
@@ -468,14 +487,12 @@ static void put_tables(struct draft *d)
         buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
     } else {
         first = find_scope_table(d->scope, d->source->term);
-        buf_puts(text, first->name);
-        if (first != home)
-            buf_printf(text, " CROSS JOIN %s", home->name);
+        put_way(&d->sql, d->scope, first);
     }
     for (size_t i = 0; i < d->n_order; i++)
         buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
     for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
-        if (t != first && !(first && t == home) && needs_table(d, t))
+        if (!is_on_way(d->scope, first, t) && needs_table(d, t))
             buf_printf(text, " CROSS JOIN %s", t->name);
 }
 

@@ -11,7 +11,7 @@ struct fsck {
     int (*problem)(void *context, const char *text, struct err *e);
     void *context;
     struct lake_fsck_summary *summary;
-    struct need need; /* versions alone */
+    struct need need;              /* versions alone */
     uint64_t all_files, all_bytes; /* to be read */
     uint64_t read_bytes;
 };

@@ -217,6 +217,9 @@ static void make_things(struct scratch *s, struct lake *ann, struct lake *bob)
         t->kind = 1;
         snprintf(t->name, sizeof t->name, "/d%d/f%02d", f % 3, f);
         snprintf(t->ref, sizeof t->ref, "/d%d/f%02d#*", f % 3, f);
+        /* It came to be with its first version: the fth thing that was made. */
+        t->create_ms = things[f].create_ms;
+        t->creator = things[f].creator;
     }
     for (int i = 0; i < SETS; i++)
         good &= make_set(s, dice(2) ? ann : bob, i);
@@ -274,16 +277,15 @@ static const char *name_of(int key)
 static bool get(const struct thing *t, int key, struct value *out)
 {
     static char digits[32];
-    bool version = t->kind != 1;
 
     *out = (struct value){0};
     switch (key) {
     case CREATE_TIME:
         *out = (struct value){"", LAKE_VALUE_TIME, (double)t->create_ms, 0};
-        return version;
+        return true;
     case CREATOR:
         *out = (struct value){t->creator, LAKE_VALUE_TEXT, 0, 0};
-        return version;
+        return true;
     case KIND:
         *out = (struct value){kind_names[t->kind], LAKE_VALUE_TEXT, 0, 0};
         return true;
@@ -295,7 +297,7 @@ static bool get(const struct thing *t, int key, struct value *out)
     case VERSION:
         *out = (struct value){digits, LAKE_VALUE_NUMBER,
                               (double)(key == SIZE ? t->size : t->number), 0};
-        return version;
+        return t->kind != 1;
     default:
         *out = t->values[key];
         return t->has[key];

@@ -110,7 +110,11 @@ static void test_references(struct lake *l)
     describes(l, "/d/a#1",
               "/d/a#1 file create_time=2:2026-11-15T22:36:00.000Z creator=3:ann kind=3:file "
               "path=3:/d/a size=1:5 version=1:1 k=1:1\n");
-    describes(l, "/d/a#*", "/d/a#* path kind=3:path path=3:/d/a k=3:whole\n");
+    describes(l, "/d/a#*",
+              "/d/a#* path create_time=2:2026-11-15T22:36:00.000Z creator=3:ann kind=3:path "
+              "path=3:/d/a k=3:whole\n");
+    finds(l, "kind=path create_time=2026-11-15T22:36:00.000Z..2026-11-15T22:36:00.001Z",
+          "/d/a#* /d/b#* ", "whole files came to be with their first version");
     describes(l, "/d/@S:2",
               "/d/a#2 file create_time=2:2026-11-15T22:36:00.002Z creator=3:ann "
               "kind=3:file path=3:/d/a size=1:7 version=1:2 held=0:- k=3:latest "
