@@ -160,7 +160,7 @@ int version_add(struct lake *l,
 
 /* ---- set_*.c ---- */
 /* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each
- * once. Needs LAKE_WRITE on a set that exists. */
+ * once; one that lies below another is ERR_USAGE. Needs LAKE_WRITE on a set that exists. */
 struct set_builder;
 struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t made, struct err *e);
 void set_builder_free(struct set_builder *b);

@@ -34,8 +34,8 @@ struct lake_set_request {
 
 /* The next version of a set. Nothing happens when one of the references cannot be had, a file of
  * theirs may not be read (ERR_DENIED) or lost its content to gc (ERR_NOTFOUND), or when they hold
- * no file (ERR_USAGE). Every set version they come by becomes a parent. In one transaction. Strings
- * of *out (may be NULL) are borrowed from the request and the lake. */
+ * no file or one below another (ERR_USAGE). Every set version they come by becomes a parent. In one
+ * transaction. Strings of *out (may be NULL) are borrowed from the request and the lake. */
 int lake_set_create(struct lake *l,
                     const struct lake_set_request *request,
                     struct lake_set *out,

@@ -1,6 +1,7 @@
 #include "base/mem.h"
 #include "lake/graph.h"
 #include "lake/path.h"
+#include "lake/set_nesting.h"
 #include "lake/set_parts.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct set_builder {
     int64_t n_parts;
     uint64_t files, bytes;
     struct set_chunk chunk;
+    struct set_nesting nesting;
 };
 
 void set_builder_free(struct set_builder *b)
@@ -74,7 +76,8 @@ struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t ma
     return TAKE(b);
 }
 
-bool set_builder_idle(const struct set_builder *b)
+/* True when the last entry added ended a chunk. */
+static bool is_idle(const struct set_builder *b)
 {
     return b->chunk.files == 0;
 }
@@ -122,7 +125,52 @@ static int insert_chunk(struct lake *l, const struct set_part *part, int64_t *id
     return db_run(q, e);
 }
 
-int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e)
+/* ---- files below files ---- */
+
+/* Whether the first bytes of path, which the path before began with, too, are a file of the set: 1,
+ * 0 or -1. */
+static int begins_with_file(struct set_builder *b, const char *path, size_t length, struct err *e)
+{
+    enum set_nesting_file is_file = set_nesting_is_file(&b->nesting, length);
+    struct lake_entry entry;
+
+    if (length == 0 || is_file != SET_NESTING_UNREAD)
+        return length > 0 && is_file == SET_NESTING_YES;
+    AUTO_MEM char *above = mem_printf("%.*s", (int)length, path);
+    return set_find(b->l, b->version, above, &entry, e);
+}
+
+static int check_nesting(struct set_builder *b, const char *path, struct err *e)
+{
+    char shown[PATH_SHOWN], shown_above[PATH_SHOWN];
+    size_t length = set_nesting_above(&b->nesting, path);
+    int found = begins_with_file(b, path, length, e);
+
+    if (found <= 0)
+        return found;
+    AUTO_MEM char *above = mem_printf("%.*s", (int)length, path);
+    return err_set(e, ERR_USAGE,
+                   "@%s cannot hold both %s and %s, which lies below it: leave out one of them",
+                   b->name, path_shown(above, shown_above), path_shown(path, shown));
+}
+
+int set_builder_takes_part(struct set_builder *b, const struct set_part *part, struct err *e)
+{
+    size_t length = 0;
+
+    if (!is_idle(b) || !set_chunk_ends(part->last, part->files))
+        return 0;
+    while ((length = set_nesting_above_some(&b->nesting, part->first, part->last, length + 1))) {
+        int found = begins_with_file(b, part->first, length, e);
+        if (found != 0)
+            return found < 0 ? -1 : 0;
+    }
+    return 1;
+}
+
+/* ---- adding ---- */
+
+static int write_part(struct set_builder *b, const struct set_part *part, struct err *e)
 {
     int64_t chunk = part->chunk;
 
@@ -143,12 +191,20 @@ int set_builder_add_part(struct set_builder *b, const struct set_part *part, str
     return db_run(q, e);
 }
 
+int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e)
+{
+    if (check_nesting(b, part->first, e) < 0)
+        return -1;
+    set_nesting_pass(&b->nesting, part->first, part->last);
+    return write_part(b, part, e);
+}
+
 static int flush(struct set_builder *b, struct err *e)
 {
     AUTO_CLEAR(set_parts) struct set_parts parts = {0};
 
     set_parts_add(&parts, &b->chunk);
-    return set_builder_add_part(b, &parts.items[0], e);
+    return write_part(b, &parts.items[0], e);
 }
 
 int set_entry_damaged(const struct lake_entry *entry, struct err *e)
@@ -162,6 +218,9 @@ int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struc
 {
     if (!set_chunk_takes(&b->chunk, entry))
         return set_entry_damaged(entry, e);
+    if (check_nesting(b, entry->path, e) < 0)
+        return -1;
+    set_nesting_add(&b->nesting, entry->path);
     set_chunk_add(&b->chunk, entry);
     return set_chunk_ends(entry->path, b->chunk.files) ? flush(b, e) : 0;
 }
@@ -259,7 +318,7 @@ int set_builder_finish(struct set_builder *b,
 {
     int64_t time_ms = 0;
 
-    if (!set_builder_idle(b) && flush(b, e) < 0)
+    if (!is_idle(b) && flush(b, e) < 0)
         return -1;
     if (b->files == 0)
         return err_set(e, ERR_USAGE, "@%s would hold no files, and a set needs some", b->name);

@@ -151,15 +151,12 @@ static size_t take_same(struct creation *c)
 
 /* ---- merging ---- */
 
-/* The chunk that all n sources have here and that can go into the result as it is. */
-static const struct set_part *common_part(const struct creation *c,
-                                          size_t n,
-                                          const struct set_builder *b)
+/* The chunk that all n sources have here and nothing else falls into. */
+static const struct set_part *common_part(const struct creation *c, size_t n)
 {
     const struct set_part *part = set_cursor_whole(&c->same[0]->cursor);
 
-    if (!part || !set_builder_idle(b) || !set_chunk_ends(part->last, part->files) ||
-        (c->n_heap > 0 && strcmp(set_cursor_path(&c->heap[0]->cursor), part->last) <= 0))
+    if (!part || (c->n_heap > 0 && strcmp(set_cursor_path(&c->heap[0]->cursor), part->last) <= 0))
         return NULL;
     for (size_t i = 1; i < n; i++) {
         const struct set_part *other = set_cursor_whole(&c->same[i]->cursor);
@@ -215,8 +212,9 @@ static int merge(struct creation *c, struct set_builder *b, struct err *e)
             heap_put(c, &c->sources[i]);
     while (c->n_heap > 0) {
         size_t n = take_same(c);
-        const struct set_part *part = common_part(c, n, b);
-        if ((part ? add_part(c, n, part, b, e) : add_entry(c, n, b, e)) < 0)
+        const struct set_part *part = common_part(c, n);
+        int whole = part ? set_builder_takes_part(b, part, e) : 0;
+        if (whole < 0 || (whole ? add_part(c, n, part, b, e) : add_entry(c, n, b, e)) < 0)
             return -1;
         for (size_t i = 0; i < n; i++)
             if (set_cursor_path(&c->same[i]->cursor))

@@ -66,12 +66,12 @@ int set_cursor_next(struct set_cursor *c, struct err *e);
 
 /* ---- more of the builder of internal.h ---- */
 
-/* The same as adding every entry of a part, without reading it. Only when set_builder_idle and
- * set_chunk_ends say so. */
+/* Whether a part can be added as it is, unread: it begins and ends where this set's chunks do, and
+ * no file of it can lie below one that was added. 1, 0 or -1. */
+int set_builder_takes_part(struct set_builder *b, const struct set_part *part, struct err *e);
+/* The same as adding every entry of a part that it takes, without reading it. */
 int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e);
 /* ERR_IO for an entry that a chunk does not take. */
 int set_entry_damaged(const struct lake_entry *entry, struct err *e);
-/* True when the last entry added ended a chunk. */
-bool set_builder_idle(const struct set_builder *b);
 
 #endif

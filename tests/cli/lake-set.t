@@ -182,4 +182,10 @@ is "$("$TRADEWIND" set ls many --all --json | json '[s["version"] for s in d]')"
 put x $'/odd/a"b\\c'
 run set create odd /odd/
 is "$("$TRADEWIND" set show @odd --json | json 'd["files"][0]["path"]')" '/odd/a"b\c' "JSON is escaped"
+# ---- a file and one below it, which were there one after the other
+echo one >one
+"$TRADEWIND" put one /was/file --set Before >/dev/null && "$TRADEWIND" rm /was/file >/dev/null &&
+    "$TRADEWIND" put one /was/file/now --set After >/dev/null
+fails 2 "cannot hold both /was/file and /was/file/now" set create Both @Before @After
+
 done_testing

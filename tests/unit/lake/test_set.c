@@ -190,6 +190,71 @@ static void test_refusals(void)
           "and nothing came of any of it");
 }
 
+/* A set of one path and of many that begin with prefix: several chunks of them. */
+static void build_many(struct lake *l, const char *name, const char *one, const char *prefix)
+{
+    struct err e = {0};
+    int64_t made;
+    bool added = !one;
+
+    if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
+        exit(1);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(l, name, made, &e);
+    for (int64_t i = 0; b && i < 10000; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s%05lld", prefix, (long long)i);
+        struct lake_entry entry = {.path = path, .number = 1, .version = i + 1, .size = 1};
+        struct lake_entry extra = {.path = one, .number = 1, .version = 20000, .size = 1};
+        if (!added && strcmp(one, path) < 0) {
+            added = true;
+            if (set_builder_add(b, &extra, &e) < 0)
+                exit(1);
+        }
+        if (set_builder_add(b, &entry, &e) < 0)
+            exit(1);
+    }
+    if (!b || set_builder_finish(b, NULL, 0, NULL, &e) < 0 || db_commit(l->db, &e) < 0)
+        exit(1);
+}
+
+/* Both were files, one after the other. */
+static void test_nesting(void)
+{
+    AUTO_CLEAR(scratch) struct scratch s;
+    scratch_init(&s);
+    AUTO(lake) struct lake *l = scratch_open(&s);
+    struct err e = {0};
+
+    scratch_fake(l, "/a", "one", &e);
+    create(l, "File", REFS("/a"), &e);
+    take_out(l, REFS("/a"), &e);
+    scratch_fake(l, "/a/b", "two", &e);
+    CHECK(create(l, "Below", REFS("/a/b"), &e) == 1, "a file, and later one below it: %s", e.text);
+    CHECK(create(l, "Both", REFS("@File", "@Below"), &e) == -1 && e.kind == ERR_USAGE &&
+              strstr(e.text, "@Both cannot hold both /a and /a/b, which lies below it"),
+          "a merge of both is refused: %s", e.text);
+    CHECK(create(l, "Both", REFS("/a@File", "/a/b"), &e) == -1 && e.kind == ERR_USAGE &&
+              scratch_number(l, "SELECT COUNT(*) FROM fileset WHERE name = 'Both'") == 0,
+          "by single files, too, and nothing came of it: %s", e.text);
+    build_many(l, "Begins", "/a", "/a-");
+    CHECK(create(l, "Both", REFS("@Begins", "@Below"), &e) == -1 && e.kind == ERR_USAGE &&
+              strstr(e.text, "both /a and /a/b"),
+          "with chunks in between that are not read: %s", e.text);
+    build_many(l, "Holds", "/a/b", "/a0");
+    CHECK(create(l, "Both", REFS("@File", "@Holds"), &e) == -1 && e.kind == ERR_USAGE &&
+              strstr(e.text, "both /a and /a/b"),
+          "where the one below begins a chunk: %s", e.text);
+    build_many(l, "Within", "/a-x", "/a0");
+    CHECK(create(l, "Within", REFS("@Within", "@Below"), &e) == 2 &&
+              create(l, "Both", REFS("@File", "@Within"), &e) == -1 && e.kind == ERR_USAGE &&
+              strstr(e.text, "both /a and /a/b"),
+          "where it stands within one: %s", e.text);
+    build_many(l, "Beside", NULL, "/a-");
+    CHECK(create(l, "Good", REFS("@File", "@Beside"), &e) == 1 &&
+              create(l, "Good", REFS("@Below", "@Beside"), &e) == 2,
+          "names that begin alike are no trouble: %s", e.text);
+}
+
 static void test_permissions(void)
 {
     AUTO_CLEAR(scratch) struct scratch s;
@@ -534,6 +599,7 @@ int main(void)
 {
     test_spec();
     test_refusals();
+    test_nesting();
     test_permissions();
     test_parents_denied();
     test_damaged();
