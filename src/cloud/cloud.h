@@ -3,7 +3,9 @@
  * exists on paper, with a clock, prices and troubles of its own), later aws, gcp and azure.
  *
  * Whoever rents writes the token down first. A driver keeps no state but a cloud's own: everything
- * it needs to find a machine again is in the request's tags. */
+ * it needs to find a machine again is in the request's tags. What local, pool and sim remember as a
+ * cloud would lies below home/clouds/NAME, outlives crashes and is shared by all processes of the
+ * home. A struct cloud is for one thread at a time. */
 #ifndef CLOUD_CLOUD_H
 #define CLOUD_CLOUD_H
 
@@ -23,13 +25,17 @@ enum cloud_failure {
     CLOUD_CAPACITY,    /* the same */
     CLOUD_UNSUPPORTED, /* the same */
     CLOUD_THROTTLE,    /* wait and try again with the same token */
-    CLOUD_TRANSIENT,   /* the same */
+    CLOUD_TRANSIENT,   /* the same; also what is not visible yet */
+    CLOUD_CONFLICT,    /* the token stands for another request: look at what it gave */
     CLOUD_NOT_FOUND,
-    CLOUD_INVALID, /* our mistake: stop */
+    CLOUD_INVALID, /* our mistake, or a state that makes no sense: stop */
     CLOUD_UNKNOWN, /* nobody can tell whether it happened: ask again with the same token */
 };
 enum cloud_scope { CLOUD_ZONE, CLOUD_REGION, CLOUD_ACCOUNT };
 const char *cloud_failure_text(enum cloud_failure failure);
+
+/* What kind of error goes with it. */
+enum err_kind cloud_failure_kind(enum cloud_failure failure);
 
 struct cloud_trouble {
     enum cloud_failure failure;
@@ -39,46 +45,54 @@ struct cloud_trouble {
 
 struct cloud_request {
     const char *token; /* makes the request idempotent: 1 .. 64 of [a-z0-9-] */
-    const char *owner; /* of this home: what a sweep goes by */
+    const char *owner; /* what a sweep goes by; NULL = the cloud's own (options) */
     int64_t run, job;  /* tags */
     int64_t expires_ms;
-    const char *region, *zone, *instance_type; /* "" where the cloud has none */
+    /* NULL or "" where the cloud has none. provider: for sim, whose offer this is ("aws"). region:
+     * for pool, the group of hosts to choose from, "" = any. */
+    const char *provider, *region, *zone, *instance_type;
     bool spot;
     double max_price_usd_per_hour; /* spot: INFINITY = the on-demand price */
+    double price_usd_per_hour;     /* of the offer; sim bills it, the others know their own */
+    double bill_min_s;             /* of the offer; sim: the shortest time that is billed */
     double cpus, memory_gb;        /* of the machine asked for; pool: at least */
     const char *accelerator;       /* NULL = none */
     double accelerators;
 };
 
 enum cloud_state {
-    CLOUD_REQUESTED, /* known, not up yet */
+    CLOUD_REQUESTED, /* known, not up yet; bills */
     CLOUD_RUNNING,
-    CLOUD_DELETING,
+    CLOUD_DELETING,  /* asked to go; listed, for nothing has been confirmed */
     CLOUD_GONE,      /* does not bill any more; may be forgotten */
     CLOUD_PREEMPTED, /* the cloud took it back; does not bill any more */
 };
 const char *cloud_state_text(enum cloud_state state);
 
 struct cloud_machine {
-    char id[128]; /* the cloud's own */
+    char id[256]; /* the cloud's own */
     char token[65], owner[65];
     int64_t run, job;
     int64_t expires_ms;
     enum cloud_state state;
-    char region[64], zone[64], instance_type[64];
+    char provider[32], region[64], zone[64], instance_type[64];
     bool spot;
     /* How jobs get there: as in struct exec_host. driver "" = nothing can really run there (sim).
      */
     char exec_driver[16], address[256], root[256];
     double cpus, memory_gb;
+    char accelerator[64]; /* "" = none */
+    double accelerators;
     double price_usd_per_hour;
-    int64_t launched_ms, ready_ms, ended_ms; /* ready: jobs can start; ended: billing stopped */
-    int64_t notice_ms;                       /* when it will be taken back; 0 = nothing known */
+    double bill_min_s; /* less than this is billed as this; 0 = no such rule */
+    /* ready: jobs can start, 0 = not yet; ended: billing stopped, 0 = not yet. */
+    int64_t launched_ms, ready_ms, ended_ms;
+    int64_t notice_ms; /* when it will be, or was, taken back; 0 = nothing known */
 };
 
 struct cloud_host { /* of a pool */
     const char *group, *address;
-    double cpus, memory_gb;
+    double cpus, memory_gb; /* 0 = not said: whatever is asked for fits */
     const char *accelerator;
     double accelerators;
     double price_usd_per_hour;
@@ -90,15 +104,19 @@ struct cloud_options {
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
-    const char *root;            /* pool: directory of jobs on each host */
-    uint64_t seed;               /* sim */
-    double boot_s;               /* sim */
-    double preemptions_per_hour; /* sim: of spot machines */
-    /* sim: prices move and capacity is refused as this says; NULL = never. Text, one trouble a
-     * line, see cloud/sim.h */
-    const char *troubles;
-    int64_t (*now_ms)(void *context); /* sim: the virtual clock; others: NULL = the real one */
-    void *context;
+    const char *root; /* pool: directory of jobs on each host; NULL = ~/.tradewind-jobs */
+    /* sim: everything is drawn from the seed and a machine's token, so the order of calls does not
+     * matter. */
+    uint64_t seed;
+    double boot_s;               /* the mean; machines take from 3/4 to 5/4 of it */
+    double preemptions_per_hour; /* of spot machines: a Poisson process each, 120 s of notice */
+    const char *troubles;        /* how it fails, see cloud/sim.h; NULL = never */
+    /* sim: what a machine asked for now costs an hour; NULL = as the request says. */
+    double (*price_usd_per_hour)(void *context, const struct cloud_request *request, int64_t at_ms);
+    /* The clock, above 0; NULL = the real one. A virtual one that begins anew needs a home of its
+     * own. */
+    int64_t (*now_ms)(void *context);
+    void *context; /* of both functions */
 };
 
 struct cloud;
@@ -107,14 +125,20 @@ void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
 const char *cloud_name(const struct cloud *c);
 
-/* Asks for a machine; the same token gives the same machine, however often. It may not be up yet.
- * -1 with e and *trouble. */
+/* In all that follows trouble is never NULL; it is CLOUD_FINE after success, and after -1 says what
+ * to do about what e tells. */
+
+/* Asks for a machine; the same token gives the same machine, however often, also when it is gone
+ * by now (gone machines are remembered for a day). The same token with another request is
+ * CLOUD_CONFLICT (expiry and price may differ). It may not be up yet. */
 int cloud_launch(struct cloud *c,
                  const struct cloud_request *request,
                  struct cloud_machine *out,
                  struct cloud_trouble *trouble,
                  struct err *e);
-/* As it is now; ERR_NOTFOUND / CLOUD_NOT_FOUND when the cloud never heard of the token. */
+/* As it is now; ERR_NOTFOUND / CLOUD_NOT_FOUND when the cloud never heard of the token. Clouds may
+ * take a moment to show what was launched: right after a launch, NOT_FOUND proves nothing, and the
+ * same holds for cloud_terminate and cloud_list, which overlook such a machine. */
 int cloud_look(struct cloud *c,
                const char *token,
                struct cloud_machine *out,
@@ -125,17 +149,19 @@ int cloud_terminate(struct cloud *c,
                     const char *token,
                     struct cloud_trouble *trouble,
                     struct err *e);
-/* All machines of this owner that may still bill. */
+/* All machines of this owner that may still bill, whoever of its processes rented them. visit may
+ * call the cloud; -1 from it ends the list. */
 int cloud_list(struct cloud *c,
                int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
                void *context,
                struct cloud_trouble *trouble,
                struct err *e);
 
-/* sim: when something will happen next by itself (a boot ends, a machine is taken back), or
- * INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX. */
-int64_t cloud_next_ms(const struct cloud *c);
-/* What a machine has cost until now_ms, by the second from launched to ended; micro-dollars. */
+/* sim: when something will happen next by itself (a boot ends, a machine gets its notice, is taken
+ * back, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX. */
+int64_t cloud_next_ms(struct cloud *c);
+/* What a machine has cost until now_ms: every second begun from launched to ended, at least
+ * bill_min_s of them, rounded once to micro-dollars. */
 int64_t cloud_cost_microusd(const struct cloud_machine *m, int64_t now_ms);
 
 #endif

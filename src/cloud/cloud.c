@@ -1,0 +1,383 @@
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "cloud/driver.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_MAX_BYTES ((size_t)16 << 20)
+#define HOSTS_MAX 10000
+#define MAX_BOOT_S (7 * 86400.0)
+#define MAX_PREEMPTIONS_PER_HOUR 1e4
+#define MAX_SIZE 1e9
+#define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+static const struct cloud_driver *const drivers[] = {&cloud_local, &cloud_pool, &cloud_sim};
+
+static const struct failure {
+    const char *text;
+    enum err_kind kind;
+} failures[] = {
+    [CLOUD_FINE] = {"fine", ERR_NONE},
+    [CLOUD_AUTH] = {"credentials", ERR_DENIED},
+    [CLOUD_PERMISSION] = {"permission", ERR_DENIED},
+    [CLOUD_QUOTA] = {"quota", ERR_NOFIT},
+    [CLOUD_CAPACITY] = {"capacity", ERR_NOFIT},
+    [CLOUD_UNSUPPORTED] = {"unsupported", ERR_NOFIT},
+    [CLOUD_THROTTLE] = {"throttled", ERR_RETRY},
+    [CLOUD_TRANSIENT] = {"transient", ERR_RETRY},
+    [CLOUD_CONFLICT] = {"conflict", ERR_USAGE},
+    [CLOUD_NOT_FOUND] = {"not found", ERR_NOTFOUND},
+    [CLOUD_INVALID] = {"invalid", ERR_USAGE},
+    [CLOUD_UNKNOWN] = {"unknown outcome", ERR_RETRY},
+};
+
+const char *cloud_failure_text(enum cloud_failure failure)
+{
+    return failures[failure].text;
+}
+
+enum err_kind cloud_failure_kind(enum cloud_failure failure)
+{
+    return failures[failure].kind;
+}
+
+const char *cloud_state_text(enum cloud_state state)
+{
+    switch (state) {
+    case CLOUD_REQUESTED:
+        return "requested";
+    case CLOUD_RUNNING:
+        return "running";
+    case CLOUD_DELETING:
+        return "deleting";
+    case CLOUD_GONE:
+        return "gone";
+    case CLOUD_PREEMPTED:
+        return "preempted";
+    }
+    return "";
+}
+
+int64_t cloud_now_ms(const struct cloud *c)
+{
+    int64_t now_ms = c->options.now_ms ? c->options.now_ms(c->options.context) : time_epoch_ms();
+
+    assert(now_ms > 0);
+    return now_ms;
+}
+
+int cloud_fail(struct cloud_trouble *trouble,
+               struct err *e,
+               enum cloud_failure failure,
+               enum cloud_scope scope,
+               const char *fmt,
+               ...)
+{
+    char text[sizeof e->text];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    trouble->failure = failure;
+    trouble->scope = scope;
+    return err_set(e, cloud_failure_kind(failure), "%s", text);
+}
+
+/* ---- opening ---- */
+
+static const struct cloud_driver *find_driver(const char *name)
+{
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
+        if (strcmp(drivers[i]->name, name) == 0)
+            return drivers[i];
+    return NULL;
+}
+
+static bool is_token(const char *text)
+{
+    size_t n = text ? strspn(text, TOKEN_CHARACTERS) : 0;
+
+    return n > 0 && n <= 64 && !text[n];
+}
+
+/* What is wrong is shown as far as it can be. */
+static const char *shown(const char *text)
+{
+    return text && cloud_is_line(text, 80) ? text : "";
+}
+
+static bool within(double value, double max)
+{
+    return value >= 0 && value <= max;
+}
+
+bool cloud_is_line(const char *text, size_t room)
+{
+    size_t n = strlen(text), line;
+
+    return n < room && utf8_first_bad(text, n, &line) == n && !strpbrk(text, "\t\r\n");
+}
+
+static int check_options(const struct cloud_options *o, struct err *e)
+{
+    const struct cloud_machine *m = NULL;
+
+    if (!o->home || !*o->home)
+        return err_set(e, ERR_USAGE, "no home is given");
+    if (!is_token(o->owner))
+        return err_set(e, ERR_USAGE, "\"%s\" is no owner: 1 to 64 of a-z, 0-9 and -",
+                       shown(o->owner));
+    if (!within(o->boot_s, MAX_BOOT_S))
+        return err_set(e, ERR_USAGE, "boot_s must be from 0 to %.0f", MAX_BOOT_S);
+    if (!within(o->preemptions_per_hour, MAX_PREEMPTIONS_PER_HOUR))
+        return err_set(e, ERR_USAGE, "preemptions_per_hour must be from 0 to %.0f",
+                       MAX_PREEMPTIONS_PER_HOUR);
+    if (o->root && (!*o->root || !cloud_is_line(o->root, sizeof m->root)))
+        return err_set(e, ERR_USAGE, "the directory of jobs on hosts must have 1 to %zu bytes",
+                       sizeof m->root - 1);
+    if (o->n_hosts > HOSTS_MAX)
+        return err_set(e, ERR_USAGE, "more than %d hosts", HOSTS_MAX);
+    return 0;
+}
+
+static int check_host(const struct cloud_host *h, struct err *e)
+{
+    const struct cloud_machine *m = NULL;
+
+    if (!h->address || !*h->address || !cloud_is_line(h->address, sizeof m->address))
+        return err_set(e, ERR_USAGE, "host \"%s\": no name to reach it by", shown(h->address));
+    if (!h->group || !cloud_is_line(h->group, sizeof m->region))
+        return err_set(e, ERR_USAGE, "host %s: the name of its group is longer than %zu bytes",
+                       h->address, sizeof m->region - 1);
+    if (h->accelerator && !cloud_is_line(h->accelerator, sizeof m->accelerator))
+        return err_set(e, ERR_USAGE, "host %s: the name of its accelerator is too long",
+                       h->address);
+    if (!within(h->cpus, MAX_SIZE) || !within(h->memory_gb, MAX_SIZE) ||
+        !within(h->accelerators, MAX_SIZE) || !within(h->price_usd_per_hour, MONEY_MAX_USD))
+        return err_set(e, ERR_USAGE, "host %s: sizes and price must be from 0 to 1e9", h->address);
+    return 0;
+}
+
+static int keep_hosts(struct cloud *c, const struct cloud_options *o, struct err *e)
+{
+    struct cloud_host *hosts = arena_alloc(c->arena, o->n_hosts, sizeof *hosts);
+    bool is_full = o->n_hosts && !hosts;
+
+    for (size_t i = 0; i < o->n_hosts && !is_full; i++) {
+        if (check_host(&o->hosts[i], e) < 0)
+            return -1;
+        hosts[i] = o->hosts[i];
+        hosts[i].address = arena_dup(c->arena, o->hosts[i].address);
+        hosts[i].group = arena_dup(c->arena, o->hosts[i].group);
+        if (hosts[i].accelerator)
+            hosts[i].accelerator = arena_dup(c->arena, o->hosts[i].accelerator);
+        is_full = !hosts[i].address || !hosts[i].group ||
+                  (o->hosts[i].accelerator && !hosts[i].accelerator);
+    }
+    if (is_full)
+        return err_set(e, ERR_USAGE, "the hosts' names are too long altogether");
+    c->options.hosts = hosts;
+    return 0;
+}
+
+/* The caller's texts may go after cloud_open. */
+static int keep_options(struct cloud *c, const struct cloud_options *o, struct err *e)
+{
+    c->options = *o;
+    c->options.name = c->driver->name;
+    c->options.home = arena_dup(c->arena, o->home);
+    c->options.owner = arena_dup(c->arena, o->owner);
+    c->options.root = o->root ? arena_dup(c->arena, o->root) : NULL;
+    c->options.troubles = o->troubles ? arena_dup(c->arena, o->troubles) : NULL;
+    if (!c->options.home || !c->options.owner || (o->root && !c->options.root) ||
+        (o->troubles && !c->options.troubles))
+        return err_set(e, ERR_USAGE, "the options are too long");
+    return keep_hosts(c, o, e);
+}
+
+struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
+{
+    const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
+
+    if (!driver) {
+        err_set(e, ERR_USAGE, "no cloud is named \"%s\": there are local, pool and sim",
+                shown(options->name));
+        return NULL;
+    }
+    AUTO(cloud) struct cloud *c = mem_zero(1, sizeof *c);
+    c->driver = driver;
+    c->arena = arena_new(ARENA_MAX_BYTES);
+    if (check_options(options, e) < 0 || keep_options(c, options, e) < 0 ||
+        driver->open(c, e) < 0) {
+        err_wrap(e, "%s", driver->name);
+        return NULL;
+    }
+    return TAKE(c);
+}
+
+void cloud_free(struct cloud *c)
+{
+    if (!c)
+        return;
+    c->driver->close(c);
+    arena_free(c->arena);
+    free(c);
+}
+
+const char *cloud_name(const struct cloud *c)
+{
+    return c->driver->name;
+}
+
+/* ---- calls ---- */
+
+/* What a failure that the driver did not class is, by its kind. */
+static enum cloud_failure failure_of(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_NONE:
+        return CLOUD_FINE;
+    case ERR_USAGE:
+        return CLOUD_INVALID;
+    case ERR_NOTFOUND:
+        return CLOUD_NOT_FOUND;
+    case ERR_DENIED:
+        return CLOUD_PERMISSION;
+    case ERR_NOFIT:
+        return CLOUD_CAPACITY;
+    case ERR_RETRY:
+    case ERR_IO:
+        break;
+    }
+    return CLOUD_TRANSIENT;
+}
+
+static int failed(const struct cloud *c,
+                  const char *call,
+                  const char *token,
+                  struct cloud_trouble *t,
+                  struct err *e)
+{
+    if (t->failure == CLOUD_FINE)
+        *t = (struct cloud_trouble){failure_of(e ? e->kind : ERR_IO), CLOUD_ACCOUNT, 0};
+    return err_wrap(e, "%s: %s%s%s", c->driver->name, call, *token ? " " : "", token);
+}
+
+static int check_token(const char *token, struct cloud_trouble *t, struct err *e)
+{
+    if (is_token(token))
+        return 0;
+    return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+                      "\"%s\" is no token: 1 to 64 of a-z, 0-9 and -", shown(token));
+}
+
+static int check_text(
+    const char *what, const char **text, size_t room, struct cloud_trouble *t, struct err *e)
+{
+    if (!*text)
+        *text = "";
+    if (cloud_is_line(*text, room))
+        return 0;
+    return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+                      "the %s has more than %zu bytes or is not one line of UTF-8", what, room - 1);
+}
+
+static int check_request(struct cloud_request *r, struct cloud_trouble *t, struct err *e)
+{
+    const struct cloud_machine *m = NULL;
+    const char *accelerator = r->accelerator;
+
+    if (check_token(r->token, t, e) < 0)
+        return -1;
+    if (!is_token(r->owner))
+        return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+                          "\"%s\" is no owner: 1 to 64 of a-z, 0-9 and -", shown(r->owner));
+    if (check_text("provider", &r->provider, sizeof m->provider, t, e) < 0 ||
+        check_text("region", &r->region, sizeof m->region, t, e) < 0 ||
+        check_text("zone", &r->zone, sizeof m->zone, t, e) < 0 ||
+        check_text("instance type", &r->instance_type, sizeof m->instance_type, t, e) < 0 ||
+        check_text("accelerator", &accelerator, sizeof m->accelerator, t, e) < 0)
+        return -1;
+    if (!within(r->cpus, MAX_SIZE) || !within(r->memory_gb, MAX_SIZE) ||
+        !within(r->accelerators, MAX_SIZE) || !within(r->bill_min_s, MAX_SIZE) ||
+        !within(r->price_usd_per_hour, MONEY_MAX_USD) || !(r->max_price_usd_per_hour >= 0))
+        return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+                          "cpus, memory, accelerators and prices must be from 0 to 1e9");
+    return 0;
+}
+
+int cloud_launch(struct cloud *c,
+                 const struct cloud_request *request,
+                 struct cloud_machine *out,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    struct cloud_request r = *request;
+
+    *trouble = (struct cloud_trouble){0};
+    if (!r.owner)
+        r.owner = c->options.owner;
+    if (check_request(&r, trouble, e) < 0 || c->driver->launch(c, &r, out, trouble, e) < 0)
+        return failed(c, "launch", is_token(r.token) ? r.token : "", trouble, e);
+    return 0;
+}
+
+int cloud_look(struct cloud *c,
+               const char *token,
+               struct cloud_machine *out,
+               struct cloud_trouble *trouble,
+               struct err *e)
+{
+    *trouble = (struct cloud_trouble){0};
+    if (check_token(token, trouble, e) < 0 || c->driver->look(c, token, out, trouble, e) < 0)
+        return failed(c, "look at", is_token(token) ? token : "", trouble, e);
+    return 0;
+}
+
+int cloud_terminate(struct cloud *c,
+                    const char *token,
+                    struct cloud_trouble *trouble,
+                    struct err *e)
+{
+    *trouble = (struct cloud_trouble){0};
+    if (check_token(token, trouble, e) < 0 || c->driver->terminate(c, token, trouble, e) < 0)
+        return failed(c, "terminate", is_token(token) ? token : "", trouble, e);
+    return 0;
+}
+
+int cloud_list(struct cloud *c,
+               int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
+               void *context,
+               struct cloud_trouble *trouble,
+               struct err *e)
+{
+    *trouble = (struct cloud_trouble){0};
+    if (c->driver->list(c, visit, context, trouble, e) < 0)
+        return failed(c, "list", "", trouble, e);
+    return 0;
+}
+
+int64_t cloud_next_ms(struct cloud *c)
+{
+    return c->driver->next_ms ? c->driver->next_ms(c) : INT64_MAX;
+}
+
+int64_t cloud_cost_microusd(const struct cloud_machine *m, int64_t now_ms)
+{
+    int64_t until_ms = m->ended_ms && m->ended_ms < now_ms ? m->ended_ms : now_ms;
+
+    if (now_ms < m->launched_ms)
+        return 0;
+    double seconds = ceil((double)(until_ms - m->launched_ms) / 1000);
+    double usd = m->price_usd_per_hour * fmax(seconds, m->bill_min_s) / 3600;
+    return money_from_usd(fmin(usd, MONEY_MAX_USD));
+}

@@ -1,0 +1,143 @@
+/* Hosts that the user has anyway: each is rented by one token at a time. */
+#include "base/buf.h"
+#include "base/mem.h"
+#include "cloud/kept.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HOSTS_SHOWN 4
+#define MESSAGE_BYTES 1024
+#define ROOT "~/.tradewind-jobs"
+
+static bool is_in(const struct cloud_host *h, const char *group)
+{
+    return !*group || strcmp(h->group, group) == 0;
+}
+
+static bool fits(const struct cloud_host *h, const struct cloud_request *q)
+{
+    if (!is_in(h, q->region))
+        return false;
+    if ((h->cpus > 0 && h->cpus < q->cpus) || (h->memory_gb > 0 && h->memory_gb < q->memory_gb))
+        return false;
+    return !q->accelerator || (h->accelerator && strcasecmp(h->accelerator, q->accelerator) == 0 &&
+                               h->accelerators >= q->accelerators);
+}
+
+/* The token that has the host, NULL when it is free. */
+static const char *tenant(struct rents *rents, const struct cloud_host *h, int64_t now_ms)
+{
+    const struct rent *rent;
+    size_t at = 0;
+
+    while ((rent = rents_next(rents, &at, now_ms)))
+        if (strcmp(rent->machine.address, h->address) == 0)
+            return rent->machine.token;
+    return NULL;
+}
+
+static void show_size(
+    struct buf *b, double cpus, double memory_gb, const char *accelerator, double accelerators)
+{
+    if (cpus > 0)
+        buf_printf(b, " %g cpus", cpus);
+    if (memory_gb > 0)
+        buf_printf(b, " %g GB", memory_gb);
+    if (accelerator)
+        buf_printf(b, " %s:%g", accelerator, accelerators);
+}
+
+static int refuse_unfit(const struct cloud *c,
+                        const struct cloud_request *q,
+                        struct cloud_trouble *trouble,
+                        struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf asked;
+    AUTO_CLEAR(buf) struct buf there;
+    size_t n = 0;
+
+    buf_init(&asked, MESSAGE_BYTES);
+    buf_init(&there, MESSAGE_BYTES);
+    show_size(&asked, q->cpus, q->memory_gb, q->accelerator, q->accelerators);
+    for (size_t i = 0; i < c->options.n_hosts; i++) {
+        const struct cloud_host *h = &c->options.hosts[i];
+        if (!is_in(h, q->region) || n++ >= HOSTS_SHOWN)
+            continue;
+        buf_printf(&there, "%s%s", n > 1 ? "; " : "", h->address);
+        show_size(&there, h->cpus, h->memory_gb, h->accelerator, h->accelerators);
+    }
+    if (n > HOSTS_SHOWN)
+        buf_printf(&there, "; and %zu more", n - HOSTS_SHOWN);
+    if (n == 0)
+        return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT,
+                          "there are no hosts%s%s: list them under hosts: in the configuration",
+                          *q->region ? " in the pool " : "", q->region);
+    return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_REGION,
+                      "no host%s%s has%s: there are %s", *q->region ? " of the pool " : "",
+                      q->region, buf_str(&asked), buf_str(&there));
+}
+
+static void take_host(const struct cloud *c, const struct cloud_host *h, struct cloud_machine *m)
+{
+    snprintf(m->id, sizeof m->id, "%s", h->address);
+    snprintf(m->address, sizeof m->address, "%s", h->address);
+    snprintf(m->region, sizeof m->region, "%s", h->group);
+    snprintf(m->exec_driver, sizeof m->exec_driver, "ssh");
+    snprintf(m->root, sizeof m->root, "%s", c->options.root ? c->options.root : ROOT);
+    snprintf(m->accelerator, sizeof m->accelerator, "%s", h->accelerator ? h->accelerator : "");
+    if (h->cpus > 0)
+        m->cpus = h->cpus;
+    if (h->memory_gb > 0)
+        m->memory_gb = h->memory_gb;
+    m->accelerators = h->accelerator ? h->accelerators : 0;
+    m->price_usd_per_hour = h->price_usd_per_hour;
+}
+
+static int pool_rent(struct cloud *c,
+                     const struct cloud_request *request,
+                     struct rent *rent,
+                     struct cloud_trouble *trouble,
+                     struct err *e)
+{
+    struct kept *k = c->priv;
+    const char *taken_by = NULL;
+    const struct cloud_host *taken = NULL;
+
+    for (size_t i = 0; i < c->options.n_hosts; i++) {
+        const struct cloud_host *h = &c->options.hosts[i];
+        if (!fits(h, request))
+            continue;
+        const char *by = tenant(k->rents, h, rent->machine.launched_ms);
+        if (!by) {
+            take_host(c, h, &rent->machine);
+            return 0;
+        }
+        taken = h;
+        taken_by = by;
+    }
+    if (!taken)
+        return refuse_unfit(c, request, trouble, e);
+    return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_REGION,
+                      "every host that fits is taken, %s by %s", taken->address, taken_by);
+}
+
+static int pool_open(struct cloud *c, struct err *e)
+{
+    struct kept *k = c->priv = mem_zero(1, sizeof *k);
+
+    k->rent = pool_rent;
+    /* The hosts go on when the power goes here: who has which must not be lost. */
+    k->rents = rents_open(c->options.home, c->driver->name, true, e);
+    return k->rents ? 0 : -1;
+}
+
+const struct cloud_driver cloud_pool = {
+    .name = "pool",
+    .open = pool_open,
+    .close = kept_close,
+    .launch = kept_launch,
+    .look = kept_look,
+    .terminate = kept_terminate,
+    .list = kept_list,
+};

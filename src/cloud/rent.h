@@ -1,0 +1,41 @@
+/* rent: one machine as the clouds that we keep ourselves (local, pool, sim) remember it. What it is
+ * at some moment follows from times that were fixed when it was rented and given back: nothing has
+ * to be written when a boot ends or a spot machine is taken. */
+#ifndef CLOUD_RENT_H
+#define CLOUD_RENT_H
+
+#include "base/json.h"
+#include "cloud/cloud.h"
+
+#define RENT_NEVER INT64_MAX
+
+struct rent {
+    /* As launched: state and notice_ms are not used, ready_ms is when it will be up (or NEVER),
+     * ended_ms is set once it was given back. */
+    struct cloud_machine machine;
+    uint64_t asked;     /* fingerprint of the request */
+    int64_t visible_ms; /* before, nothing but another launch sees it */
+    int64_t notice_ms;  /* when it is told that it will be taken; NEVER */
+    int64_t taken_ms;   /* when it is taken back; NEVER */
+    int64_t gone_ms;    /* after ended_ms: until then it is being deleted; NEVER = not given back */
+};
+
+/* The request as a new rent: tags, place, sizes; all of it visible and up at now_ms. */
+void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now_ms);
+/* What must be the same when a token comes again: everything but expiry and prices. */
+uint64_t rent_fingerprint(const struct cloud_request *request);
+
+void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out);
+/* Gone or taken: it never changes again. */
+bool rent_is_over(const struct rent *r, int64_t now_ms);
+/* When it changes next by itself, after now_ms; NEVER. */
+int64_t rent_next_ms(const struct rent *r, int64_t now_ms);
+/* When it stopped to bill; NEVER = it has not. */
+int64_t rent_end_ms(const struct rent *r, int64_t now_ms);
+
+/* New reference. */
+json_t *rent_json(const struct rent *r);
+/* ERR_USAGE for what no rent can be. */
+int rent_from_json(const json_t *value, struct rent *out, struct err *e);
+
+#endif

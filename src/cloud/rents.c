@@ -1,0 +1,305 @@
+#include "cloud/rents.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "cloud/sealed.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define SUFFIX ".machine"
+#define DIR_MODE 0700
+#define LOCK_WAIT_S 30.0
+#define LOCK_POLL_US 500
+#define FORGET_AT_LEAST 1024
+#define SLOTS_MIN 64
+
+struct rents {
+    char *dir;
+    bool durable;
+    int lock_fd;
+    bool is_known;       /* what follows was read, when the counter was at `counter` */
+    uint64_t counter;    /* of writes to the folder by anybody */
+    struct rent **items; /* all of them */
+    size_t n, cap;
+    struct rent **open; /* those that were not over when last looked at */
+    size_t n_open, cap_open;
+    size_t *slots; /* hash table of items: index + 1, 0 = free; n_slots is a power of two */
+    size_t n_slots;
+    size_t forget_at; /* how many items make it worth to look for old ones */
+};
+
+const char *rents_dir(const struct rents *r)
+{
+    return r->dir;
+}
+
+/* ---- the table ---- */
+
+/* The slot of the token, or the free one where it belongs. */
+static size_t *slot_of(const struct rents *r, const char *token)
+{
+    size_t at = hash_text(token) & (r->n_slots - 1);
+
+    while (r->slots[at] && strcmp(r->items[r->slots[at] - 1]->machine.token, token) != 0)
+        at = (at + 1) & (r->n_slots - 1);
+    return &r->slots[at];
+}
+
+static void rebuild_slots(struct rents *r, size_t n_slots)
+{
+    free(r->slots);
+    r->slots = mem_zero(n_slots, sizeof *r->slots);
+    r->n_slots = n_slots;
+    for (size_t i = 0; i < r->n; i++)
+        *slot_of(r, r->items[i]->machine.token) = i + 1;
+}
+
+static void add_item(struct rents *r, const struct rent *rent)
+{
+    struct rent *copy = mem_zero(1, sizeof *copy);
+
+    *copy = *rent;
+    if (2 * (r->n + 1) > r->n_slots)
+        rebuild_slots(r, r->n_slots ? 2 * r->n_slots : SLOTS_MIN);
+    r->items = mem_room(r->items, r->n, &r->cap, sizeof *r->items);
+    r->open = mem_room(r->open, r->n_open, &r->cap_open, sizeof *r->open);
+    *slot_of(r, rent->machine.token) = r->n + 1;
+    r->items[r->n++] = copy;
+    r->open[r->n_open++] = copy;
+}
+
+static void clear_items(struct rents *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        free(r->items[i]);
+    r->n = r->n_open = 0;
+    rebuild_slots(r, SLOTS_MIN);
+}
+
+const struct rent *rents_find(const struct rents *r, const char *token)
+{
+    size_t slot = *slot_of(r, token);
+
+    return slot ? r->items[slot - 1] : NULL;
+}
+
+const struct rent *rents_next(struct rents *r, size_t *at, int64_t now_ms)
+{
+    while (*at < r->n_open && rent_is_over(r->open[*at], now_ms))
+        r->open[*at] = r->open[--r->n_open];
+    return *at < r->n_open ? r->open[(*at)++] : NULL;
+}
+
+/* ---- the folder ---- */
+
+struct rents *rents_open(const char *home, const char *name, bool durable, struct err *e)
+{
+    AUTO(rents) struct rents *r = mem_zero(1, sizeof *r);
+
+    r->durable = durable;
+    r->dir = mem_printf("%s/clouds/%s", home, name);
+    r->lock_fd = -1;
+    clear_items(r);
+    if (file_make_dirs(r->dir, DIR_MODE, e) < 0)
+        return NULL;
+    AUTO_MEM char *path = mem_printf("%s/lock", r->dir);
+    r->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (r->lock_fd < 0) {
+        file_error(e, "open", path);
+        return NULL;
+    }
+    return TAKE(r);
+}
+
+void rents_free(struct rents *r)
+{
+    if (!r)
+        return;
+    clear_items(r);
+    if (r->lock_fd >= 0)
+        close(r->lock_fd);
+    free(r->items);
+    free(r->open);
+    free(r->slots);
+    free(r->dir);
+    free(r);
+}
+
+static char *path_of(const struct rents *r, const char *token)
+{
+    return mem_printf("%s/%s" SUFFIX, r->dir, token);
+}
+
+static int load_file(struct rents *r, const char *name, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/%s", r->dir, name);
+    struct err why = {0};
+    struct rent rent;
+    bool is_empty = false;
+    AUTO_JSON json_t *value = sealed_read(path, r->durable ? NULL : &is_empty, &why);
+
+    if (!value && is_empty) {
+        log_warn("cloud", "%s is empty, as a power cut leaves it: removed", path);
+        unlink(path);
+        return 0;
+    }
+    if (value && rent_from_json(value, &rent, &why) == 0 &&
+        (strlen(rent.machine.token) != strlen(name) - strlen(SUFFIX) ||
+         strncmp(rent.machine.token, name, strlen(rent.machine.token)) != 0))
+        err_set(&why, ERR_USAGE, "it is about %s", rent.machine.token);
+    if (value && why.kind)
+        err_wrap(&why, "%s is damaged", path);
+    if (why.kind)
+        return err_set(e, why.kind, "%s%s", why.text,
+                       why.kind == ERR_USAGE ? "; remove it once nothing runs on its machine" : "");
+    if (r->n == RENTS_MAX)
+        return err_set(e, ERR_USAGE, "%s: more than %d machines", r->dir, RENTS_MAX);
+    add_item(r, &rent);
+    return 0;
+}
+
+/* What file_replace writes before it renames: NAME.XXXXXX. */
+static bool is_leftover(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    return dot && dot != name && strlen(dot) == sizeof ".XXXXXX" - 1;
+}
+
+static int load_entry(struct rents *r, const char *name, struct err *e)
+{
+    size_t n = strlen(name);
+
+    if (n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0)
+        return load_file(r, name, e);
+    /* Under the lock nobody else writes: a kill left it. */
+    if (is_leftover(name)) {
+        AUTO_MEM char *path = mem_printf("%s/%s", r->dir, name);
+        unlink(path);
+    }
+    return 0;
+}
+
+static int load(struct rents *r, struct err *e)
+{
+    DIR *dir = opendir(r->dir);
+    const struct dirent *entry;
+    int result = 0;
+
+    if (!dir)
+        return file_error(e, "open", r->dir);
+    clear_items(r);
+    while (result == 0 && (errno = 0, entry = readdir(dir)))
+        result = load_entry(r, entry->d_name, e);
+    if (result == 0 && errno)
+        result = file_error(e, "read", r->dir);
+    closedir(dir);
+    return result;
+}
+
+static int take_lock(const struct rents *r, struct err *e)
+{
+    double until = time_monotonic_s() + LOCK_WAIT_S;
+
+    while (flock(r->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return file_error(e, "lock", r->dir);
+        if (time_monotonic_s() >= until)
+            return err_set(e, ERR_RETRY, "%s: another process has held its lock for %.0f s", r->dir,
+                           LOCK_WAIT_S);
+        usleep(LOCK_POLL_US);
+    }
+    return 0;
+}
+
+int rents_lock(struct rents *r, struct err *e)
+{
+    uint64_t counter = 0;
+
+    if (take_lock(r, e) < 0)
+        return -1;
+    /* A new file has no counter yet, which is as good as 0. */
+    if (pread(r->lock_fd, &counter, sizeof counter, 0) < 0) {
+        rents_unlock(r);
+        return file_error(e, "read the lock of", r->dir);
+    }
+    if (r->is_known && r->counter == counter)
+        return 0;
+    r->is_known = load(r, e) == 0;
+    r->counter = counter;
+    if (r->is_known)
+        return 0;
+    rents_unlock(r);
+    return -1;
+}
+
+void rents_unlock(struct rents *r)
+{
+    flock(r->lock_fd, LOCK_UN);
+}
+
+int rents_announce(struct rents *r, struct err *e)
+{
+    uint64_t counter = r->counter + 1;
+
+    if (pwrite(r->lock_fd, &counter, sizeof counter, 0) != (ssize_t)sizeof counter)
+        return file_error(e, "write the lock of", r->dir);
+    r->counter = counter;
+    return 0;
+}
+
+int rents_put(struct rents *r, const struct rent *rent, struct err *e)
+{
+    AUTO_MEM char *path = path_of(r, rent->machine.token);
+    AUTO_JSON json_t *value = rent_json(rent);
+    size_t slot = *slot_of(r, rent->machine.token);
+
+    if (!slot && r->n >= RENTS_MAX)
+        return err_set(e, ERR_NOFIT,
+                       "%s: more than %d machines; those that are gone are forgotten "
+                       "after a day",
+                       r->dir, RENTS_MAX);
+    /* First the counter: killed between the two, others read the folder once in vain. */
+    if (rents_announce(r, e) < 0 || sealed_write(path, value, r->durable, e) < 0)
+        return -1;
+    if (slot)
+        *r->items[slot - 1] = *rent;
+    else
+        add_item(r, rent);
+    return r->durable ? file_sync_dir(r->dir, e) : 0;
+}
+
+void rents_forget(struct rents *r, int64_t now_ms)
+{
+    size_t kept = 0;
+
+    if (r->n < r->forget_at || rents_announce(r, NULL) < 0)
+        return;
+    for (size_t i = 0; i < r->n; i++) {
+        struct rent *item = r->items[i];
+        bool is_old =
+            rent_is_over(item, now_ms) && rent_end_ms(item, now_ms) < now_ms - RENTS_REMEMBER_MS;
+        AUTO_MEM char *path = is_old ? path_of(r, item->machine.token) : NULL;
+        if (is_old && unlink(path) == 0)
+            free(item);
+        else
+            r->items[kept++] = item;
+    }
+    r->n = kept;
+    r->n_open = 0;
+    for (size_t i = 0; i < kept; i++) {
+        r->open = mem_room(r->open, r->n_open, &r->cap_open, sizeof *r->open);
+        r->open[r->n_open++] = r->items[i];
+    }
+    rebuild_slots(r, r->n_slots);
+    r->forget_at = 2 * kept > FORGET_AT_LEAST ? 2 * kept : FORGET_AT_LEAST;
+}

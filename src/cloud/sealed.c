@@ -1,0 +1,111 @@
+#include "cloud/sealed.h"
+
+#include "base/auto.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 16 digits between two newlines. */
+#define CHECK_BYTES 18
+#define FILE_MODE 0600
+
+static void check_line(const char *text, size_t n, char out[static CHECK_BYTES + 1])
+{
+    snprintf(out, CHECK_BYTES + 1, "\n%016" PRIx64 "\n", hash_xxh3(text, n));
+}
+
+int sealed_write(const char *path, const json_t *value, bool durable, struct err *e)
+{
+    AUTO_MEM char *text =
+        json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+
+    if (!text || strlen(text) + CHECK_BYTES > SEALED_BYTES_MAX)
+        return err_set(e, ERR_USAGE, "write %s: more than %zu bytes", path, SEALED_BYTES_MAX);
+    char check[CHECK_BYTES + 1];
+    check_line(text, strlen(text), check);
+    AUTO_MEM char *whole = mem_printf("%s%s", text, check);
+    return (durable ? file_replace : file_replace_unsynced)(path, whole, strlen(whole), FILE_MODE,
+                                                            e);
+}
+
+json_t *sealed_parse(const char *bytes, size_t n, struct err *e)
+{
+    char check[CHECK_BYTES + 1];
+
+    if (n <= CHECK_BYTES || n > SEALED_BYTES_MAX) {
+        err_set(e, ERR_USAGE, "it has %zu bytes", n);
+        return NULL;
+    }
+    n -= CHECK_BYTES;
+    check_line(bytes, n, check);
+    if (memcmp(bytes + n, check, CHECK_BYTES) != 0) {
+        err_set(e, ERR_USAGE, "its checksum is wrong");
+        return NULL;
+    }
+    json_error_t why;
+    json_t *value = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why);
+    if (!value)
+        err_set(e, ERR_USAGE, "it is no JSON: %s", why.text);
+    return value;
+}
+
+/* At most max bytes; -1 with errno, EFBIG when there are more. */
+static ssize_t read_at_most(const char *path, char *bytes, size_t max)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    size_t n = 0;
+    ssize_t got = -1;
+
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        errno = ELOOP;
+    else
+        do {
+            got = read(fd, bytes + n, max + 1 - n);
+            n += got > 0 ? (size_t)got : 0;
+        } while ((got > 0 && n <= max) || (got < 0 && errno == EINTR));
+    int why = errno;
+    close(fd);
+    errno = n > max ? EFBIG : why;
+    return got < 0 || n > max ? -1 : (ssize_t)n;
+}
+
+json_t *sealed_read(const char *path, bool *empty_out, struct err *e)
+{
+    AUTO_MEM char *bytes = mem_zero(SEALED_BYTES_MAX + 1, 1);
+    ssize_t n = read_at_most(path, bytes, SEALED_BYTES_MAX);
+    json_t *value = NULL;
+
+    if (n < 0 && errno == ENOENT) {
+        err_set(e, ERR_NOTFOUND, "%s is not there", path);
+        return NULL;
+    }
+    if (n < 0 && (errno == EFBIG || errno == ELOOP)) {
+        err_set(e, ERR_USAGE, "%s is damaged: %s", path,
+                errno == EFBIG ? "it is too large" : "it is no regular file");
+        return NULL;
+    }
+    if (n < 0) {
+        file_error(e, "read", path);
+        return NULL;
+    }
+    if (empty_out && (*empty_out = n == 0)) {
+        err_set(e, ERR_NOTFOUND, "%s is empty", path);
+        return NULL;
+    }
+    value = sealed_parse(bytes, (size_t)n, e);
+    if (!value)
+        err_wrap(e, "%s is damaged", path);
+    return value;
+}
