@@ -1,7 +1,6 @@
 /* Says how many images of a test set a model gets right, class by class. */
 #include "fashion.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,35 +27,10 @@ struct confusion {
 
 static struct options parse(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"data", required_argument, NULL, 'd'},
-        {"model", required_argument, NULL, 'm'},
-        {"report", required_argument, NULL, 'r'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     struct options o = {0};
-    int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        switch (option) {
-        case 'd':
-            o.data = optarg;
-            break;
-        case 'm':
-            o.model = optarg;
-            break;
-        case 'r':
-            o.report = optarg;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            exit(0);
-        default:
-            exit(EXIT_BAD_INPUT);
-        }
-    }
-    if (optind < argc)
-        fail(EXIT_BAD_INPUT, "%s: unexpected; --help lists the options", argv[optind]);
+    read_options(argc, argv, help,
+                 (const struct text_option[]){
+                     {"data", &o.data}, {"model", &o.model}, {"report", &o.report}, {NULL, NULL}});
     o.data = required_option("data", o.data);
     o.model = required_option("model", o.model);
     return o;

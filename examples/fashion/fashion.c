@@ -1,6 +1,7 @@
 #include "fashion.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -32,6 +33,26 @@ void *allocate(size_t count, size_t size)
         fail(EXIT_MACHINE, "no memory for %zu bytes; --limit of preprocess makes smaller files",
              count * size);
     return memory;
+}
+
+void read_options(int argc, char **argv, const char *help, const struct text_option *options)
+{
+    enum { MAX_OPTIONS = 16, HELP = MAX_OPTIONS };
+    struct option known[MAX_OPTIONS + 2] = {{"help", no_argument, NULL, HELP}};
+    for (int i = 0; i < MAX_OPTIONS && options[i].name; i++)
+        known[i + 1] = (struct option){options[i].name, required_argument, NULL, i};
+    int option;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        if (option == '?')
+            exit(EXIT_BAD_INPUT); /* getopt_long has said why */
+        if (option == HELP) {
+            fputs(help, stdout);
+            exit(0);
+        }
+        *options[option].value = optarg;
+    }
+    if (optind < argc)
+        fail(EXIT_BAD_INPUT, "%s: unexpected; --help lists the options", argv[optind]);
 }
 
 double number_option(const char *name, const char *text, double min, double max)

@@ -26,6 +26,14 @@ _Noreturn void fail(enum exit_code code, const char *format, ...)
 /* Zeroed memory that vectors may be loaded from; fails the program when there is none. */
 void *allocate(size_t count, size_t size);
 
+/* Options are --NAME TEXT; a table of them ends with an empty entry. */
+struct text_option {
+    const char *name;
+    const char **value; /* what is there already stays if the option is not given */
+};
+
+/* Reads the command line. --help prints `help` and ends the program; what is unknown fails it. */
+void read_options(int argc, char **argv, const char *help, const struct text_option *options);
 /* The value of an option: a number from min to max, or the program fails. */
 double number_option(const char *name, const char *text, double min, double max);
 uint32_t count_option(const char *name, const char *text, uint32_t min, uint32_t max);

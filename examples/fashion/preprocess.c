@@ -2,7 +2,6 @@
  * file to train on and one to test with. */
 #include "fashion.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,46 +27,25 @@ static const char help[] =
 
 static struct options parse(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"input", required_argument, NULL, 'i'}, {"train", required_argument, NULL, 't'},
-        {"test", required_argument, NULL, 'e'},  {"copies", required_argument, NULL, 'c'},
-        {"limit", required_argument, NULL, 'l'}, {"seed", required_argument, NULL, 's'},
-        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0},
-    };
-    struct options o = {.copies = 2, .limit = MAX_IMAGES, .seed = 1};
-    int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        switch (option) {
-        case 'i':
-            o.input = optarg;
-            break;
-        case 't':
-            o.train = optarg;
-            break;
-        case 'e':
-            o.test = optarg;
-            break;
-        case 'c':
-            o.copies = count_option("copies", optarg, 1, 16);
-            break;
-        case 'l':
-            o.limit = count_option("limit", optarg, 1, MAX_IMAGES);
-            break;
-        case 's':
-            o.seed = count_option("seed", optarg, 0, UINT32_MAX);
-            break;
-        case 'h':
-            fputs(help, stdout);
-            exit(0);
-        default:
-            exit(EXIT_BAD_INPUT);
-        }
-    }
-    if (optind < argc)
-        fail(EXIT_BAD_INPUT, "%s: unexpected; --help lists the options", argv[optind]);
+    struct options o = {.limit = MAX_IMAGES};
+    const char *copies = "2";
+    const char *limit = NULL;
+    const char *seed = "1";
+    read_options(argc, argv, help,
+                 (const struct text_option[]){{"input", &o.input},
+                                              {"train", &o.train},
+                                              {"test", &o.test},
+                                              {"copies", &copies},
+                                              {"limit", &limit},
+                                              {"seed", &seed},
+                                              {NULL, NULL}});
     o.input = required_option("input", o.input);
     o.train = required_option("train", o.train);
     o.test = required_option("test", o.test);
+    o.copies = count_option("copies", copies, 1, 16);
+    o.seed = count_option("seed", seed, 0, UINT32_MAX);
+    if (limit)
+        o.limit = count_option("limit", limit, 1, MAX_IMAGES);
     return o;
 }
 

@@ -6,7 +6,6 @@
  * batch. */
 #include "fashion.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -86,62 +85,33 @@ static uint32_t cpus_allowed(void)
     return count > MAX_THREADS ? MAX_THREADS : (uint32_t)count;
 }
 
-static void parse_option(struct options *o, int option)
-{
-    switch (option) {
-    case 'd':
-        o->data = optarg;
-        break;
-    case 'm':
-        o->model = optarg;
-        break;
-    case 'e':
-        o->epochs = count_option("epochs", optarg, 1, 1000000);
-        break;
-    case 'n':
-        o->hidden = count_option("hidden", optarg, HIDDEN_STEP, MAX_HIDDEN);
-        break;
-    case 'r':
-        o->rate = number_option("rate", optarg, 1e-6, 10);
-        break;
-    case 's':
-        o->seed = count_option("seed", optarg, 0, UINT32_MAX);
-        break;
-    case 't':
-        o->threads = count_option("threads", optarg, 1, MAX_THREADS);
-        break;
-    case 'h':
-        fputs(help, stdout);
-        exit(0);
-    default:
-        exit(EXIT_BAD_INPUT);
-    }
-}
-
 static struct options parse(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"data", required_argument, NULL, 'd'},
-        {"model", required_argument, NULL, 'm'},
-        {"epochs", required_argument, NULL, 'e'},
-        {"hidden", required_argument, NULL, 'n'},
-        {"rate", required_argument, NULL, 'r'},
-        {"seed", required_argument, NULL, 's'},
-        {"threads", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    struct options o = {
-        .epochs = 3, .hidden = 128, .rate = 0.1, .seed = 1, .threads = cpus_allowed()};
-    int option;
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1)
-        parse_option(&o, option);
-    if (optind < argc)
-        fail(EXIT_BAD_INPUT, "%s: unexpected; --help lists the options", argv[optind]);
-    if (o.hidden % HIDDEN_STEP != 0)
-        fail(EXIT_BAD_INPUT, "--hidden %u: must be a multiple of %d", o.hidden, HIDDEN_STEP);
+    struct options o = {.threads = cpus_allowed()};
+    const char *epochs = "3";
+    const char *hidden = "128";
+    const char *rate = "0.1";
+    const char *seed = "1";
+    const char *threads = NULL;
+    read_options(argc, argv, help,
+                 (const struct text_option[]){{"data", &o.data},
+                                              {"model", &o.model},
+                                              {"epochs", &epochs},
+                                              {"hidden", &hidden},
+                                              {"rate", &rate},
+                                              {"seed", &seed},
+                                              {"threads", &threads},
+                                              {NULL, NULL}});
     o.data = required_option("data", o.data);
     o.model = required_option("model", o.model);
+    o.epochs = count_option("epochs", epochs, 1, 1000000);
+    o.hidden = count_option("hidden", hidden, HIDDEN_STEP, MAX_HIDDEN);
+    if (o.hidden % HIDDEN_STEP != 0)
+        fail(EXIT_BAD_INPUT, "--hidden %u: must be a multiple of %d", o.hidden, HIDDEN_STEP);
+    o.rate = number_option("rate", rate, 1e-6, 10);
+    o.seed = count_option("seed", seed, 0, UINT32_MAX);
+    if (threads)
+        o.threads = count_option("threads", threads, 1, MAX_THREADS);
     return o;
 }
 
