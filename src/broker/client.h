@@ -18,6 +18,9 @@ struct broker_client *broker_client_open(const char *home, bool start, struct er
 void broker_client_free(struct broker_client *c);
 AUTO_DEFINE(broker_client)
 
+/* Makes it end, and waits until it has; what runs goes on, and the next command starts another. */
+int broker_client_retire(struct broker_client *c, struct err *e);
+
 /* There is something new in the lake. */
 int broker_client_wake(struct broker_client *c, struct err *e);
 /* Waits until the job is in a final state. timeout_s < 0 = for ever. 1: it is; 0: time is up, or

@@ -45,6 +45,17 @@ static int add_secrets(json_t *root, const struct job_details *d, struct err *e)
     return 0;
 }
 
+static int add_outputs(json_t *root, const struct job_details *d, struct err *e)
+{
+    json_t *names = json_array();
+
+    json_object_set_new(root, "outputs", names);
+    for (size_t i = 0; i < d->n_outputs; i++)
+        if (json_array_append_new(names, json_string(d->outputs[i])) < 0)
+            return err_set(e, ERR_USAGE, "the name of an output is no UTF-8 text");
+    return 0;
+}
+
 char *job_details_text(const struct job_details *d, struct err *e)
 {
     AUTO_JSON json_t *root = json_object();
@@ -53,12 +64,15 @@ char *job_details_text(const struct job_details *d, struct err *e)
         add_text(root, "stage", d->stage, e) < 0 ||
         add_text(root, "commit", d->git_commit, e) < 0 ||
         add_text(root, "pattern", d->pattern, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
-        (d->n_secrets && add_secrets(root, d, e) < 0))
+        (d->n_secrets && add_secrets(root, d, e) < 0) ||
+        (d->n_outputs && add_outputs(root, d, e) < 0))
         return NULL;
     if (d->git_dirty)
         json_object_set_new(root, "dirty", json_true());
     if (d->checkpoint_s > 0)
         json_object_set_new(root, "checkpoint_s", json_number(d->checkpoint_s));
+    if (d->price_usd_per_hour > 0)
+        json_object_set_new(root, "price_usd_per_hour", json_number(d->price_usd_per_hour));
     char *text = json_dumps(root, JSON_COMPACT);
     if (text && strlen(text) <= JOB_DETAILS_MAX)
         return text;
@@ -115,6 +129,22 @@ static int read_secrets(struct job_details *d, struct err *e)
     return 0;
 }
 
+static int read_outputs(struct job_details *d, struct err *e)
+{
+    json_t *names = json_object_get(d->root, "outputs"), *name;
+    size_t i;
+
+    d->outputs = mem_zero(json_array_size(names) + 1, sizeof *d->outputs);
+    json_array_foreach(names, i, name)
+    {
+        const char *text = json_string_value(name);
+        if (!text || !*text || strchr(text, '/') || text[0] == '.')
+            return err_set(e, ERR_IO, "details of a job: \"outputs\": a name is no plain one");
+        d->outputs[d->n_outputs++] = text;
+    }
+    return 0;
+}
+
 int job_details_parse(const char *text, struct job_details *out, struct err *e)
 {
     json_error_t wrong;
@@ -127,7 +157,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
         job_details_clear(out);
         return err_set(e, ERR_IO, "details of a job: no JSON object");
     }
-    if (read_envs(out, e) < 0 || read_secrets(out, e) < 0) {
+    if (read_envs(out, e) < 0 || read_secrets(out, e) < 0 || read_outputs(out, e) < 0) {
         job_details_clear(out);
         return -1;
     }
@@ -136,6 +166,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->git_commit = get_text(out->root, "commit", "");
     out->pattern = get_text(out->root, "pattern", "");
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
+    out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));
     return 0;
 }
@@ -145,6 +176,7 @@ void job_details_clear(struct job_details *d)
     json_decref(d->root);
     free(d->envs);
     free(d->secrets);
+    free(d->outputs);
     *d = (struct job_details){0};
 }
 

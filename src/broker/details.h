@@ -21,7 +21,10 @@ struct job_details {
     const char *stage;      /* of a pipeline; "" = none */
     const char *git_commit; /* "" = none */
     bool git_dirty;
-    double checkpoint_s; /* 0 = none */
+    double checkpoint_s;  /* 0 = none */
+    const char **outputs; /* directories of $TRADEWIND_OUTPUT that it finds made */
+    size_t n_outputs;
+    double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
     const char *pattern; /* the command with its options' values taken out: what profiles go by */
 };
 

@@ -6,6 +6,10 @@
 
 /* From now on the first SIGINT or SIGTERM is only noted; a second one ends the program at once. */
 void interrupt_watch(void);
+/* The same with two that are noted, for work that has a quicker way to stop as well. */
+void interrupt_watch_two(void);
 bool interrupt_seen(void);
+/* How many were noted. */
+unsigned interrupt_count(void);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "cli/commands.h"
+#include "cli/plan_options.h"
 #include "cli/plan_parts.h"
 #include "estimate/throughput.h"
 
@@ -14,30 +15,7 @@
 #define WARNING_MAX_BYTES 65536
 
 static const struct command_option options[] = {
-    {.name = "--objective",
-     .value = "cost|time|value|weighted:W",
-     .help =
-         "What to make least: dollars (the default), time, dollars x hours, or W x hours + (1-W) x "
-         "dollars."},
-    {.name = "--budget", .value = "USD", .help = "The plan may cost at most this much."},
-    {.name = "--deadline",
-     .value = "DURATION",
-     .help = "The plan may take at most this long: 90s, 10m, 3h, 2d; a bare number is seconds."},
-    {.name = "--market",
-     .value = "on-demand|spot|any",
-     .help = "Where stages that do not say use_spot may be rented; on-demand unless said."},
-    {.name = "--cloud", .value = "CLOUD", .help = "Plan within this cloud only."},
-    {.name = "--region", .value = "REGION", .help = "Plan within regions of this name only."},
-    {.name = "--max-hourly", .value = "USD", .help = "Rent no machine that costs more per hour."},
-    {.name = "--risk",
-     .value = "p95",
-     .help = "Hold the deadline against the high end of the estimates."},
-    {.name = "--solver",
-     .value = "exact|greedy|exhaustive",
-     .help = "How to search; exact, the default, proves its plan."},
-    {.name = "--solve-limit",
-     .value = "DURATION",
-     .help = "Give the search this long (10 s); what it has then comes with a bound."},
+    CLI_PLAN_GOAL_OPTIONS,
     {.name = "--pareto", .help = "Also show every plan of which none is both cheaper and faster."},
     {.name = "--svg",
      .value = "FILE",
@@ -50,16 +28,7 @@ static const struct command_option options[] = {
      .help = "Show the difference that a change makes: cloud=aws, region=eu-west-1, market=spot, "
              "objective=time, deadline=2h, budget=5, max-hourly=1, STAGE.place=aws/us-east-1.",
      .repeatable = true},
-    {.name = "--catalog",
-     .value = "DIR",
-     .help = "Plan on the CSV files in this directory instead of the catalog in use."},
-    {.name = "--throughputs",
-     .value = "FILE",
-     .help = "A table of iterations per second that goes before the built-in one."},
-    {.name = "--env",
-     .value = "KEY=VALUE",
-     .help = "A value for a variable of the pipeline; planning itself needs none.",
-     .repeatable = true},
+    CLI_PLAN_WORLD_OPTIONS,
     {.name = "--check", .help = "Only check the file: every warning and error with its line."},
     {.name = "--json", .help = "Print one JSON object."},
     {0},
@@ -152,11 +121,13 @@ static void warn_of_places(const struct cli_plan *p)
     }
 }
 
-static int open_all(struct cli_plan *p, const struct command_args *args, struct err *e)
+int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct err *e)
 {
     const char *directory = command_value(args, "--catalog");
     const char *table = command_value(args, "--throughputs");
 
+    if (check_env(args, e) < 0)
+        return -1;
     p->spec = spec_load(args->operands[0], NULL, NULL, e);
     if (!p->spec)
         return -1;
@@ -235,10 +206,8 @@ static int run(const struct command_args *args, struct err *e)
 
     if (command_has(args, "--check"))
         return cli_plan_check(args->operands[0], json, stdout, e);
-    if (check_env(args, e) < 0)
-        return -1;
     AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
-    if (open_all(p, args, e) < 0 || cli_plan_ask(p, command_has(args, "--pareto"), e) < 0)
+    if (cli_plan_open(p, args, e) < 0 || cli_plan_ask(p, command_has(args, "--pareto"), e) < 0)
         return -1;
     if (p->answer.status == PLAN_INFEASIBLE)
         return show_infeasible(p, json, e);

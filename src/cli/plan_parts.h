@@ -62,6 +62,10 @@ struct cli_plan {
 void cli_plan_free(struct cli_plan *p);
 AUTO_DEFINE(cli_plan)
 
+struct command_args;
+/* Reads the pipeline that args name, with the options of cli/plan_options.h; prints its warnings.
+ */
+int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct err *e);
 /* Lays out the problem and asks for the plan; spec, catalog and the rest stand ready. */
 int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e);
 

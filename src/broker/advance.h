@@ -1,0 +1,17 @@
+/* advance: moves a pipeline on. Stages whose needs are met become jobs in the lake; jobs that ended
+ * end their stages. Nothing is kept in memory: called again after a crash, it goes on. */
+#ifndef BROKER_ADVANCE_H
+#define BROKER_ADVANCE_H
+
+#include "broker/runs.h"
+#include "lake/lake.h"
+
+/* As far as it goes now. *jobs_out: new jobs stand in the queue. */
+int run_advance(struct runs *runs, struct lake *l, int64_t run, bool *jobs_out, struct err *e);
+/* Every run that is not over. */
+int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
+
+/* A name made fit for a set: other characters become '-'. New string. */
+char *run_set_name(const char *pipeline, const char *stage, const char *suffix);
+
+#endif

@@ -1,0 +1,284 @@
+#include "broker/queue.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How often others pass a job that does not fit, before its place is kept free for it. */
+#define PASSED_MAX 16
+
+struct waiting {
+    int64_t id, priority;
+    double cpus;
+    uint64_t memory_mb;
+    size_t place;
+    unsigned passed;
+};
+
+struct line {
+    char *project, *user;
+    struct waiting *jobs; /* from head on, in order */
+    size_t head, n, cap;
+    unsigned active;
+    uint64_t served_at;
+};
+
+struct active {
+    int64_t id;
+    size_t line, place;
+    double cpus; /* 0 once its room is free again */
+    uint64_t memory_mb;
+};
+
+struct place {
+    char *name;
+    bool bounded;
+    double cpus, cpus_used;
+    uint64_t memory_mb, memory_used;
+};
+
+struct queue {
+    unsigned jobs_per_user;
+    struct line *lines;
+    size_t n_lines, cap_lines;
+    struct place *places;
+    size_t n_places, cap_places;
+    struct active *active;
+    size_t n_active, cap_active;
+    size_t n_waiting;
+    uint64_t now; /* counts starts */
+};
+
+struct queue *queue_new(unsigned jobs_per_user)
+{
+    struct queue *q = mem_zero(1, sizeof *q);
+
+    q->jobs_per_user = jobs_per_user ? jobs_per_user : 1;
+    return q;
+}
+
+void queue_free(struct queue *q)
+{
+    if (!q)
+        return;
+    for (size_t i = 0; i < q->n_lines; i++) {
+        free(q->lines[i].project);
+        free(q->lines[i].user);
+        free(q->lines[i].jobs);
+    }
+    for (size_t i = 0; i < q->n_places; i++)
+        free(q->places[i].name);
+    free(q->lines);
+    free(q->places);
+    free(q->active);
+    free(q);
+}
+
+static size_t place_index(struct queue *q, const char *name)
+{
+    for (size_t i = 0; i < q->n_places; i++)
+        if (!strcmp(q->places[i].name, name))
+            return i;
+    q->places = mem_room(q->places, q->n_places, &q->cap_places, sizeof *q->places);
+    q->places[q->n_places] = (struct place){.name = mem_dup(name)};
+    return q->n_places++;
+}
+
+void queue_set_place(struct queue *q, const char *name, double cpus, uint64_t memory_mb)
+{
+    size_t i = place_index(q, name); /* which may move the array */
+    struct place *p = &q->places[i];
+
+    p->bounded = true;
+    p->cpus = cpus;
+    p->memory_mb = memory_mb;
+}
+
+static size_t line_index(struct queue *q, const char *project, const char *user)
+{
+    for (size_t i = 0; i < q->n_lines; i++)
+        if (!strcmp(q->lines[i].user, user) && !strcmp(q->lines[i].project, project))
+            return i;
+    q->lines = mem_room(q->lines, q->n_lines, &q->cap_lines, sizeof *q->lines);
+    q->lines[q->n_lines] = (struct line){.project = mem_dup(project), .user = mem_dup(user)};
+    return q->n_lines++;
+}
+
+static bool before(const struct waiting *a, const struct waiting *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+}
+
+/* The jobs that left the front leave their room behind: used again before the array grows. */
+static void make_room(struct line *l)
+{
+    if (l->n < l->cap || l->head == 0) {
+        l->jobs = mem_room(l->jobs, l->n, &l->cap, sizeof *l->jobs);
+        return;
+    }
+    memmove(l->jobs, l->jobs + l->head, (l->n - l->head) * sizeof *l->jobs);
+    l->n -= l->head;
+    l->head = 0;
+}
+
+void queue_add(struct queue *q, const struct queue_job *job)
+{
+    size_t i = line_index(q, job->project, job->user); /* which may move the array */
+    struct line *l = &q->lines[i];
+    struct waiting w = {.id = job->id,
+                        .priority = job->priority,
+                        .cpus = job->cpus,
+                        .memory_mb = job->memory_mb,
+                        .place = place_index(q, job->place)};
+
+    make_room(l);
+    size_t at = l->n++;
+    for (; at > l->head && before(&w, &l->jobs[at - 1]); at--)
+        l->jobs[at] = l->jobs[at - 1];
+    l->jobs[at] = w;
+    q->n_waiting++;
+}
+
+static void activate(struct queue *q, size_t line, const struct waiting *w)
+{
+    struct place *p = &q->places[w->place];
+
+    q->active = mem_room(q->active, q->n_active, &q->cap_active, sizeof *q->active);
+    q->active[q->n_active++] = (struct active){
+        .id = w->id, .line = line, .place = w->place, .cpus = w->cpus, .memory_mb = w->memory_mb};
+    p->cpus_used += w->cpus;
+    p->memory_used += w->memory_mb;
+    q->lines[line].active++;
+}
+
+void queue_adopt(struct queue *q, const struct queue_job *job)
+{
+    struct waiting w = {.id = job->id,
+                        .cpus = job->cpus,
+                        .memory_mb = job->memory_mb,
+                        .place = place_index(q, job->place)};
+
+    activate(q, line_index(q, job->project, job->user), &w);
+}
+
+/* Half a millionth of a CPU aside: sums of tenths are not exact. A job larger than the whole place
+ * starts alone: who let it in decided so. */
+static bool fits(const struct queue *q, const struct waiting *w)
+{
+    const struct place *p = &q->places[w->place];
+
+    if (!p->bounded)
+        return true;
+    if (p->cpus_used <= 5e-7 && p->memory_used == 0)
+        return true;
+    return p->cpus_used + w->cpus <= p->cpus + 5e-7 &&
+           p->memory_used + w->memory_mb <= p->memory_mb;
+}
+
+/* The first of the line, if its user may start one more. */
+static struct waiting *first_of(const struct queue *q, size_t line)
+{
+    const struct line *l = &q->lines[line];
+
+    return l->head < l->n && l->active < q->jobs_per_user ? &l->jobs[l->head] : NULL;
+}
+
+/* A place that is kept free for a job passed by too often: only that job starts there. */
+static bool is_kept(const struct queue *q, size_t place)
+{
+    for (size_t i = 0; i < q->n_lines; i++) {
+        const struct waiting *w = first_of(q, i);
+        if (w && w->place == place && w->passed >= PASSED_MAX && !fits(q, w))
+            return true;
+    }
+    return false;
+}
+
+static bool goes_before(const struct line *a, const struct line *b)
+{
+    if (a->active != b->active)
+        return a->active < b->active;
+    if (a->served_at != b->served_at)
+        return a->served_at < b->served_at;
+    return a->jobs[a->head].id < b->jobs[b->head].id;
+}
+
+static size_t best_line(const struct queue *q)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t i = 0; i < q->n_lines; i++) {
+        const struct waiting *w = first_of(q, i);
+        if (w && fits(q, w) && !is_kept(q, w->place) &&
+            (best == SIZE_MAX || goes_before(&q->lines[i], &q->lines[best])))
+            best = i;
+    }
+    return best;
+}
+
+static void count_passed(struct queue *q, size_t place)
+{
+    for (size_t i = 0; i < q->n_lines; i++) {
+        struct waiting *w = first_of(q, i);
+        if (w && w->place == place && !fits(q, w))
+            w->passed++;
+    }
+}
+
+int64_t queue_next(struct queue *q)
+{
+    size_t i = best_line(q);
+
+    if (i == SIZE_MAX)
+        return 0;
+    struct line *l = &q->lines[i];
+    struct waiting w = l->jobs[l->head++];
+    q->n_waiting--;
+    l->served_at = ++q->now;
+    count_passed(q, w.place);
+    activate(q, i, &w);
+    return w.id;
+}
+
+static struct active *find_active(const struct queue *q, int64_t id)
+{
+    for (size_t i = 0; i < q->n_active; i++)
+        if (q->active[i].id == id)
+            return &q->active[i];
+    return NULL;
+}
+
+void queue_free_room(struct queue *q, int64_t id)
+{
+    struct active *a = find_active(q, id);
+
+    if (!a)
+        return;
+    struct place *p = &q->places[a->place];
+    p->cpus_used -= a->cpus;
+    p->memory_used -= a->memory_mb;
+    a->cpus = 0;
+    a->memory_mb = 0;
+}
+
+void queue_done(struct queue *q, int64_t id)
+{
+    struct active *a = find_active(q, id);
+
+    if (!a)
+        return;
+    queue_free_room(q, id);
+    q->lines[a->line].active--;
+    *a = q->active[--q->n_active];
+}
+
+size_t queue_waiting(const struct queue *q)
+{
+    return q->n_waiting;
+}
+
+size_t queue_active(const struct queue *q)
+{
+    return q->n_active;
+}

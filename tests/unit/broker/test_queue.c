@@ -1,0 +1,244 @@
+#include "broker/queue.h"
+#include "tap.h"
+
+#include <string.h>
+
+static void add_as(struct queue *q, int64_t id, const char *user, double cpus)
+{
+    queue_add(q, &(struct queue_job){.id = id,
+                                     .project = "default",
+                                     .user = user,
+                                     .place = "local",
+                                     .cpus = cpus,
+                                     .memory_mb = 100});
+}
+
+static void test_first_in_first_out(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    for (int64_t id = 1; id <= 5; id++)
+        add_as(q, id, "ann", 1);
+    bool in_order = true;
+    for (int64_t id = 1; id <= 5; id++)
+        in_order = in_order && queue_next(q) == id;
+    CHECK(in_order, "a user's jobs start in the order they came");
+    CHECK(queue_next(q) == 0 && queue_waiting(q) == 0 && queue_active(q) == 5,
+          "then there are no more");
+}
+
+static void test_quota(void)
+{
+    AUTO(queue) struct queue *q = queue_new(2);
+
+    for (int64_t id = 1; id <= 4; id++)
+        add_as(q, id, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2, "two of a user's jobs start");
+    CHECK(queue_next(q) == 0, "the third waits");
+    queue_free_room(q, 1);
+    CHECK(queue_next(q) == 0, "a job that is storing still counts for its user");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 3 && queue_next(q) == 0, "the third starts when one is over");
+    queue_done(q, 1);
+    queue_done(q, 99);
+    CHECK(queue_active(q) == 2, "what is not under way cannot end");
+}
+
+static void test_nobody_starves(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    int64_t order[4];
+
+    queue_set_place(q, "local", 1, 1000);
+    for (int64_t id = 1; id <= 1000; id++)
+        add_as(q, id, "ann", 1);
+    add_as(q, 2001, "bob", 1);
+    add_as(q, 2002, "bob", 1);
+    for (size_t i = 0; i < 4; i++) {
+        order[i] = queue_next(q);
+        queue_done(q, order[i]);
+    }
+    CHECK(order[0] == 1 && order[1] == 2001 && order[2] == 2 && order[3] == 2002,
+          "two users take turns, whatever the length of their lines");
+}
+
+static void test_projects_are_apart(void)
+{
+    AUTO(queue) struct queue *q = queue_new(1);
+    struct queue_job job = {.id = 1, .project = "a", .user = "ann", .place = "local", .cpus = 1};
+
+    queue_add(q, &job);
+    job.id = 2;
+    job.project = "b";
+    queue_add(q, &job);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2, "the same user in two projects has two quotas");
+}
+
+static void test_capacity(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 2, 1000);
+    add_as(q, 1, "ann", 1.5);
+    add_as(q, 2, "ann", 0.5);
+    add_as(q, 3, "ann", 0.5);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2, "1.5 and 0.5 CPUs fit two");
+    CHECK(queue_next(q) == 0, "half a CPU more does not");
+    queue_free_room(q, 2);
+    CHECK(queue_next(q) == 3, "it does when one has stopped running");
+    queue_done(q, 2);
+    add_as(q, 4, "ann", 0.5);
+    CHECK(queue_next(q) == 0, "room that was given back once is not given back twice");
+}
+
+static void test_memory_counts(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 100, 250);
+    add_as(q, 1, "ann", 1);
+    add_as(q, 2, "ann", 1);
+    add_as(q, 3, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2 && queue_next(q) == 0,
+          "100 MB fit 250 MB twice");
+}
+
+static void test_own_line_is_not_overtaken(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 2, 1000);
+    add_as(q, 1, "ann", 1);
+    add_as(q, 2, "ann", 2);
+    add_as(q, 3, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 0,
+          "a small job does not overtake the large one before it in its own line");
+}
+
+/* Bob's jobs of one CPU fill the gap beside each other; ann's of two must come all the same. */
+static void test_large_job_comes(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    int64_t running[2], next = 100;
+
+    queue_set_place(q, "local", 2, 100000);
+    add_as(q, next++, "bob", 1);
+    add_as(q, next++, "bob", 1);
+    running[0] = queue_next(q);
+    running[1] = queue_next(q);
+    add_as(q, 1, "ann", 2);
+    unsigned turns = 0;
+    bool came = false;
+    for (; turns < 100 && !came; turns++) {
+        add_as(q, next++, "bob", 1);
+        queue_done(q, running[turns % 2]);
+        int64_t id = queue_next(q);
+        came = id == 1;
+        running[turns % 2] = id;
+    }
+    CHECK(came && turns <= 20, "a job of two CPUs comes after %u of one CPU passed it", turns);
+}
+
+static void test_larger_than_the_machine(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+
+    queue_set_place(q, "local", 2, 1000);
+    add_as(q, 1, "ann", 8);
+    add_as(q, 2, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 0, "a job larger than the machine runs alone");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2, "and the next after it");
+}
+
+static void test_adopted_jobs_take_room(void)
+{
+    AUTO(queue) struct queue *q = queue_new(2);
+
+    queue_set_place(q, "local", 2, 1000);
+    queue_adopt(q, &(struct queue_job){.id = 1,
+                                       .project = "default",
+                                       .user = "ann",
+                                       .place = "local",
+                                       .cpus = 1.5,
+                                       .memory_mb = 100});
+    add_as(q, 2, "ann", 1);
+    CHECK(queue_next(q) == 0, "what runs since before takes its room");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2, "until it is over");
+}
+
+static void test_priority(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    struct queue_job job = {.project = "default", .user = "ann", .place = "local", .cpus = 1};
+
+    for (job.id = 1; job.id <= 3; job.id++) {
+        job.priority = job.id == 3 ? 5 : 0;
+        queue_add(q, &job);
+    }
+    CHECK(queue_next(q) == 3 && queue_next(q) == 1 && queue_next(q) == 2,
+          "higher priorities of a line first, equal ones as they came");
+}
+
+/* A plain model beside it: who may start is looked for among all jobs each time. */
+static void test_never_over_the_limits(void)
+{
+    enum { JOBS = 3000 };
+    AUTO(queue) struct queue *q = queue_new(3);
+    static struct {
+        unsigned user;
+        double cpus;
+        bool runs;
+    } jobs[JOBS + 1];
+    static const char *const users[] = {"a", "b", "c", "d", "e"};
+    unsigned seed = 7, started = 0, active[5] = {0};
+    double used = 0;
+    bool held = true;
+
+    queue_set_place(q, "local", 6, 1000000);
+    for (int64_t id = 1; id <= JOBS; id++) {
+        seed = seed * 1103515245U + 12345U;
+        jobs[id].user = seed / 65536U % 5;
+        jobs[id].cpus = 0.5 * (1 + seed / 1024U % 8);
+        add_as(q, id, users[jobs[id].user], jobs[id].cpus);
+    }
+    for (unsigned turn = 0; turn < 100 * JOBS && started < JOBS; turn++) {
+        int64_t id = queue_next(q);
+        if (id) {
+            held = held && !jobs[id].runs && ++active[jobs[id].user] <= 3;
+            used += jobs[id].cpus;
+            held = held && used <= 6;
+            jobs[id].runs = true;
+            started++;
+            continue;
+        }
+        seed = seed * 1103515245U + 12345U;
+        int64_t end = 1 + (int64_t)(seed / 256U % JOBS);
+        for (int64_t i = 0; i < JOBS && !jobs[end].runs; i++)
+            end = end % JOBS + 1;
+        queue_done(q, end);
+        jobs[end].runs = false;
+        active[jobs[end].user]--;
+        used -= jobs[end].cpus;
+    }
+    CHECK(held, "neither a quota nor the machine's CPUs are ever exceeded");
+    CHECK(started == JOBS, "and all %d jobs start", JOBS);
+}
+
+int main(void)
+{
+    test_first_in_first_out();
+    test_quota();
+    test_nobody_starves();
+    test_projects_are_apart();
+    test_capacity();
+    test_memory_counts();
+    test_own_line_is_not_overtaken();
+    test_large_job_comes();
+    test_larger_than_the_machine();
+    test_adopted_jobs_take_room();
+    test_priority();
+    test_never_over_the_limits();
+    return TAP_DONE();
+}
