@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """put, session finish, gc and set create, killed at every write they make.
 
-Afterwards the lake is sound, what was committed reads back, versions have no gaps, and the same
-command, run again, ends as if nothing had happened. TRADEWIND_KILLS bounds the kills per command;
+Afterwards the lake is sound, what was committed reads back, all of the command is to be seen or
+nothing of it, versions have no gaps, and the same command, run again, ends as if nothing had
+happened. TRADEWIND_KILLS bounds the kills per command;
 the soak sets it higher and lets the random ones run on larger data."""
 
 import json
@@ -71,6 +72,16 @@ class Lake:
         shutil.rmtree(self.home, ignore_errors=True)
         shutil.copytree(self.template, self.home)
 
+    def state(self, logs):
+        """All that commands show of files, sets, tags and provenance, without times; logs: paths
+        whose versions are looked at one by one."""
+        shown = [self.json(*c) for c in (["ls", "-r"], ["set", "ls", "--all"], ["find"], ["trace"])]
+        return without_times([*shown, *(self.json("log", path) for path in logs)])
+
+    def abort_all(self):
+        for session in self.json("session", "status"):
+            self.good("session", "abort", str(session["session"]))
+
     def trouble(self, kept):
         """What is wrong now, as text; kept: what must read back."""
         report = self.run("fsck", "--json")
@@ -79,17 +90,69 @@ class Lake:
         for ref, content in kept.items():
             if self.good("cat", ref) != content:
                 return f"{ref} does not read back"
-        versions = {}
-        for found in self.json("find", "kind=file"):
-            versions.setdefault(found["meta"]["path"], []).append(found["meta"]["version"])
-        for path, numbers in versions.items():
-            if sorted(numbers) != list(range(1, len(numbers) + 1)):
-                return f"{path}: versions {numbers}"
         return ""
 
 
-def kill_everywhere(lake, name, command, kept, end):
-    """Kills command at each of its writes in turn. end(): trouble after it was run once more."""
+def without_times(shown):
+    if isinstance(shown, list):
+        return [without_times(item) for item in shown]
+    if isinstance(shown, dict):
+        return {k: without_times(v) for k, v in shown.items() if k != "create_time"}
+    return shown
+
+
+def has_gaps(state):
+    versions = {}
+    for found in state[2]:
+        if found["kind"] == "file":
+            versions.setdefault(found["meta"]["path"], []).append(found["meta"]["version"])
+    return any(sorted(n) != list(range(1, len(n) + 1)) for n in versions.values())
+
+
+class Killed:
+    """A command that is killed again and again. states: what the lake shows before it, after it,
+    and after it was run a second time; nothing else may ever be seen."""
+
+    def __init__(self, lake, command, logs):
+        self.lake, self.command, self.logs = lake, command, logs
+        lake.restore()
+        self.states = [lake.state(logs)]
+        for _ in range(2):
+            lake.good(*command)
+            self.states.append(lake.state(logs))
+
+    def is_testable(self):
+        before, after, _ = self.states
+        return before != after and not any(has_gaps(s) for s in self.states)
+
+    def trouble_now(self, allowed, kept=None):
+        """The index of the state in [0], among those allowed, and what is wrong in [1]."""
+        trouble = self.lake.trouble(kept or {})
+        state = self.lake.state(self.logs)
+        for i in allowed:
+            if state == self.states[i]:
+                return i, trouble
+        return allowed[0], trouble or f"neither as before nor as after it: {state}"
+
+    def trouble(self, abort, end):
+        """After a kill: what is wrong then, after an abort, and after the command was run again."""
+        seen, trouble = self.trouble_now([0, 1])
+        if abort and not trouble:
+            self.lake.abort_all()
+            _, trouble = self.trouble_now([seen])
+        if trouble:
+            return trouble
+        again = self.lake.run(*self.command)
+        if again.returncode:
+            return f"again: {again.stderr}"
+        return end() or self.trouble_now([seen + 1], KEPT)[1]
+
+
+def kill_everywhere(lake, name, command, end, logs, abort_every=0):
+    """Kills command at each of its writes in turn. end(): trouble after it was run once more.
+    abort_every: one of so many times the sessions it leaves are aborted first."""
+    killed = Killed(lake, command, logs)
+    check(killed.is_testable(), f"{name}: its effect is to be seen")
     kill, kills, troubles = 1, 0, []
     while True:
         lake.restore()
@@ -99,12 +162,9 @@ def kill_everywhere(lake, name, command, kept, end):
             if done.returncode != 0:
                 troubles.append(f"without a kill: {done.returncode} {done.stderr}")
             break
+        abort = abort_every and kills % abort_every == 0
         kills += 1
-        trouble = lake.trouble(kept)
-        if not trouble:
-            again = lake.run(*command)
-            trouble = f"again: {again.stderr}" if again.returncode else end() or lake.trouble(kept)
-        if trouble:
+        if trouble := killed.trouble(abort, end):
             troubles.append(f"killed at write {kill}{' (half)' if half else ''}: {trouble}")
         kill += STEP
     for trouble in troubles[:5]:
@@ -142,7 +202,8 @@ def test_put(lake):
         )
 
     lake.keep()
-    kill_everywhere(lake, "put", ["put", "in", "/data/", "--tag", "run=7"], KEPT, end)
+    command = ["put", "in", "/data/", "--tag", "run=7", "--set", "S"]
+    kill_everywhere(lake, "put", command, end, ["/data/in/one"], abort_every=5)
 
 
 def test_finish(lake):
@@ -156,7 +217,7 @@ def test_finish(lake):
         files = {f["path"]: f["version"] for f in lake.json("ls", "-r", "/up/")}
         return expect(files == {"/up/a": 1, "/up/b": 1}, f"files {files}")
 
-    kill_everywhere(lake, "session finish", ["session", "finish", str(session)], KEPT, end)
+    kill_everywhere(lake, "session finish", ["session", "finish", str(session)], end, [])
 
 
 def test_set_create(lake):
@@ -170,7 +231,7 @@ def test_set_create(lake):
             len(shown["files"]) == 4 and shown["parents"] == ["@S:1"], f"set {shown}"
         )
 
-    kill_everywhere(lake, "set create", ["set", "create", "T", "@S", "/data/"], KEPT, end)
+    kill_everywhere(lake, "set create", ["set", "create", "T", "@S", "/data/"], end, [])
 
 
 def test_gc(lake):
@@ -192,7 +253,8 @@ def test_gc(lake):
             or expect(rest["objects"] == 0 and rest["leftovers"] == 0, f"left: {rest}")
         )
 
-    kill_everywhere(lake, "gc", ["gc", "--yes"], KEPT, end)
+    logs = ["/data/in/one", "/data/in/sub/three", "/data/many/3"]
+    kill_everywhere(lake, "gc", ["gc", "--yes"], end, logs)
 
 
 def test_random(lake):
