@@ -125,7 +125,8 @@ static int run_init(const struct command_args *args, struct err *e)
     home = lake_open_absolute(c->home, e);
     if (!home || lake_open_settings(c, &settings, &url, e) < 0 ||
         file_make_dirs(home, HOME_MODE, e) < 0 || probe(&settings, e) < 0 ||
-        lake_set_store(home, &settings, e) < 0 || write_choice(c, &choice, e) < 0)
+        lake_set_store(home, &settings, command_has(args, "--new"), e) < 0 ||
+        write_choice(c, &choice, e) < 0)
         return -1;
     l = lake_open_here(e);
     return l ? report(args, home, url, e) : -1;
@@ -139,6 +140,7 @@ static const struct command_option init_options[] = {
     {.name = "--region", .value = "NAME", .help = "S3: the region."},
     {.name = "--path-style",
      .help = "S3: the bucket stands in the path of requests (default with --endpoint)."},
+    {.name = "--new", .help = "Begin a new lake although the store has content of another one."},
     {.name = "--json", .help = "Print an object with home and store."},
     {0},
 };
@@ -149,7 +151,9 @@ const struct command command_init = {
     .details =
         "Writes, reads and deletes a probe in the store, then notes the store in the "
         "configuration. Without it the first command that needs a lake makes one in "
-        "$TRADEWIND_HOME. A lake that has content keeps its store.\n\n"
+        "$TRADEWIND_HOME. A lake that has content keeps its store. A store that has content which "
+        "lake.db does not know is refused: lake.db may have been lost and is to be restored. "
+        "Lakes may share a store, though: --new says that this is meant.\n\n"
         "Credentials for S3 come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the shared file "
         "~/.aws/credentials (AWS_PROFILE), or the machine's role.",
     .example = "tradewind init --store s3://team-data/lake --region eu-west-1",

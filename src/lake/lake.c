@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "lake/internal.h"
+#include "lake/others.h"
 #include "lake/schema.h"
 
 #include <errno.h>
@@ -20,8 +21,6 @@
 #define COPIES_MAX_BYTES ((size_t)4 << 20)
 /* For its owner alone, as the configuration beside it. */
 #define HOME_MODE 0700
-/* 64 bits as hexadecimal digits. */
-#define MARK_TEXT 17
 
 static int copy_store(struct lake *l, const struct store_settings *from, struct err *e)
 {
@@ -108,16 +107,16 @@ static int insert_project(struct lake *l, struct err *e)
 }
 
 /* The lake's mark in *out, "" when it has none yet. */
-static int find_mark(struct lake *l, char out[static MARK_TEXT], struct err *e)
+static int find_mark(struct db *d, char out[static OTHERS_MARK], struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT value FROM setting WHERE name = 'mark'", e);
+    struct db_query *q = db_query(d, "SELECT value FROM setting WHERE name = 'mark'", e);
 
     out[0] = 0;
     if (!q)
         return -1;
     int found = db_step(q, e);
     if (found == 1)
-        snprintf(out, MARK_TEXT, "%s", db_text(q, 0));
+        snprintf(out, OTHERS_MARK, "%s", db_text(q, 0));
     db_reset(q);
     return found < 0 ? -1 : 0;
 }
@@ -125,7 +124,7 @@ static int find_mark(struct lake *l, char out[static MARK_TEXT], struct err *e)
 static int insert_mark(struct lake *l, struct err *e)
 {
     uint64_t mark;
-    char text[MARK_TEXT];
+    char text[OTHERS_MARK];
 
     if (getrandom(&mark, sizeof mark, 0) != sizeof mark)
         return err_set(e, ERR_IO, "make a mark for the lake: no random numbers: %s",
@@ -154,7 +153,7 @@ static int make_project(struct lake *l, struct err *e)
 
 static int open_project(struct lake *l, struct err *e)
 {
-    char mark[MARK_TEXT];
+    char mark[OTHERS_MARK];
     int found = find_project(l, e);
 
     if (found == 0 && !l->admin)
@@ -162,7 +161,7 @@ static int open_project(struct lake *l, struct err *e)
                        l->project_name);
     if (found == 0 && make_project(l, e) < 0)
         return -1;
-    if (found < 0 || find_mark(l, mark, e) < 0)
+    if (found < 0 || find_mark(l->db, mark, e) < 0)
         return -1;
     l->area = arena_printf(l->arena, "%s-%s", l->project_name, mark);
     if (!l->area)
@@ -221,14 +220,25 @@ static int check_store(const struct lake *l, struct err *e)
     return 0;
 }
 
-int lake_remember_store(struct lake *l, struct err *e)
+/* A lake that has no content yet, and was not told to, does not begin beside that of others. */
+static int check_others(struct db *d,
+                        const char *home,
+                        const struct store_settings *settings,
+                        struct err *e)
 {
-    AUTO_MEM char *word = store_word(l->home, l->settings.url);
+    AUTO_MEM char *recorded = NULL;
+    char mark[OTHERS_MARK];
 
-    /* Checked again: another process may have stored the first content meanwhile, elsewhere. */
-    if (check_store(l, e) < 0)
+    if (recorded_store(d, &recorded, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db,
+    if (recorded)
+        return 0;
+    return find_mark(d, mark, e) < 0 ? -1 : others_refuse(settings, mark, home, e);
+}
+
+static int record_store(struct db *d, const char *word, struct err *e)
+{
+    struct db_query *q = db_query(d,
                                   "INSERT INTO setting (name, value) VALUES ('store', $1)"
                                   " ON CONFLICT (name) DO NOTHING",
                                   e);
@@ -236,6 +246,14 @@ int lake_remember_store(struct lake *l, struct err *e)
         return -1;
     db_bind_text(q, 1, word);
     return db_run(q, e);
+}
+
+int lake_remember_store(struct lake *l, struct err *e)
+{
+    AUTO_MEM char *word = store_word(l->home, l->settings.url);
+
+    /* Checked again: another process may have stored the first content meanwhile, elsewhere. */
+    return check_store(l, e) < 0 ? -1 : record_store(l->db, word, e);
 }
 
 struct lake *lake_open(const struct lake_options *options, struct err *e)
@@ -254,7 +272,8 @@ struct lake *lake_open(const struct lake_options *options, struct err *e)
         store_check_url(l->settings.url, e) < 0)
         return NULL;
     l->db = open_database(l->home, options->allow, options->context, e);
-    if (!l->db || check_store(l, e) < 0 || open_project(l, e) < 0)
+    if (!l->db || check_store(l, e) < 0 || open_project(l, e) < 0 ||
+        check_others(l->db, l->home, &l->settings, e) < 0)
         return NULL;
     return TAKE(l);
 }
@@ -295,7 +314,7 @@ static int move_store(struct db *d, const char *home, const char *asked, struct 
     return db_exec(d, "DELETE FROM setting WHERE name = 'store'", e);
 }
 
-int lake_set_store(const char *home, const struct store_settings *store, struct err *e)
+int lake_set_store(const char *home, const struct store_settings *store, bool anew, struct err *e)
 {
     AUTO_MEM char *asked = store_word(home, store->url);
     AUTO(db) struct db *d = NULL;
@@ -305,7 +324,8 @@ int lake_set_store(const char *home, const struct store_settings *store, struct 
     d = open_database(home, NULL, NULL, e);
     if (!d || db_begin(d, e) < 0)
         return -1;
-    if (move_store(d, home, asked, e) < 0) {
+    if (move_store(d, home, asked, e) < 0 ||
+        (anew ? record_store(d, asked, e) : check_others(d, home, store, e)) < 0) {
         db_rollback(d);
         return -1;
     }

@@ -376,6 +376,7 @@ const struct store_driver store_dir_driver = {
     .flush = dir_flush,
     .read = dir_read,
     .link = dir_link,
+    .projects = dir_projects,
     .list = dir_list,
     .remove = dir_remove,
     .size = dir_size,

@@ -94,6 +94,10 @@ int dir_larges_flush(struct dir_larges *l, struct err *e);
 
 /* ---- dir_house.c: parts of the driver's table ---- */
 
+int dir_projects(struct store *s,
+                 int (*visit)(void *context, const char *project, struct err *e),
+                 void *context,
+                 struct err *e);
 int dir_list(struct store *s,
              const char *project,
              int (*visit)(void *context, const struct store_blob *blob, struct err *e),

@@ -15,6 +15,7 @@
 struct listing {
     struct store *store;
     int (*visit)(void *context, const struct store_blob *blob, struct err *e);
+    int (*visit_project)(void *context, const char *project, struct err *e);
     void *context;
     bool unfinished; /* what the present directory holds */
 };
@@ -65,6 +66,26 @@ static int list_large(struct listing *l, const char *project, struct err *e)
             return -1;
     }
     return 0;
+}
+
+static int list_project(const struct listing *l, int dir, const char *name, struct err *e)
+{
+    struct stat st;
+
+    if (store_check_project(name, NULL) < 0 || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISDIR(st.st_mode))
+        return 0;
+    return l->visit_project(l->context, name, e);
+}
+
+int dir_projects(struct store *s,
+                 int (*visit)(void *context, const char *project, struct err *e),
+                 void *context,
+                 struct err *e)
+{
+    const struct listing l = {.store = s, .visit_project = visit, .context = context};
+
+    return each_entry(&l, dir_of(s)->root, list_project, e);
 }
 
 int dir_list(struct store *s,

@@ -97,8 +97,12 @@ struct store_driver {
                  const char *path,
                  bool hard);
 
-    /* See store_list, store_delete, store_size; a project nobody wrote to is empty. still is never
-     * NULL here. */
+    /* See store_projects, store_list, store_delete, store_size; a project nobody wrote to is empty.
+     * still is never NULL here. */
+    int (*projects)(struct store *s,
+                    int (*visit)(void *context, const char *project, struct err *e),
+                    void *context,
+                    struct err *e);
     int (*list)(struct store *s,
                 const char *project,
                 int (*visit)(void *context, const struct store_blob *blob, struct err *e),

@@ -91,6 +91,7 @@ const struct store_driver store_s3_driver = {
     .write_large = s3_write_large,
     .flush = s3_flush,
     .read = read_range,
+    .projects = s3_projects,
     .list = s3_list,
     .remove = remove_blob,
     .size = blob_size,

@@ -149,6 +149,10 @@ int s3_write_small(struct store_writer *w,
                    struct err *e);
 int s3_flush(struct store_writer *w, struct err *e);
 
+int s3_projects(struct store *store,
+                int (*visit)(void *context, const char *project, struct err *e),
+                void *context,
+                struct err *e);
 int s3_list(struct store *store,
             const char *project,
             int (*visit)(void *context, const struct store_blob *blob, struct err *e),

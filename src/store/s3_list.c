@@ -14,7 +14,7 @@
 
 /* One page of objects or unfinished uploads, and where the next begins. */
 struct page {
-    const char *item; /* the element around each: "Contents" or "Upload" */
+    const char *item; /* the element around each: "Contents", "CommonPrefixes" or "Upload" */
     int (*each)(struct page *p, struct err *e);
     void *context;
     bool truncated;
@@ -58,7 +58,7 @@ static int end_item(struct page *p, struct err *e)
 
 static int read_item(struct page *p, const char *name, const char *text, struct err *e)
 {
-    if (strcmp(name, "Key") == 0)
+    if (strcmp(name, "Key") == 0 || strcmp(name, "Prefix") == 0)
         copy(p->key, sizeof p->key, text);
     else if (strcmp(name, "UploadId") == 0)
         copy(p->upload, sizeof p->upload, text);
@@ -117,18 +117,24 @@ static int too_long(const struct s3 *s, struct err *e)
     return err_set(e, ERR_IO, "list bucket %s: the list does not end", s->bucket);
 }
 
-static int each_object(struct s3 *s, const char *prefix, struct page *p, struct err *e)
+/* delimiter: keys count only up to it, and those alike so far as one; NULL = whole keys. */
+static int each_object(
+    struct s3 *s, const char *prefix, const char *delimiter, struct page *p, struct err *e)
 {
-    p->item = "Contents";
+    p->item = delimiter ? "CommonPrefixes" : "Contents";
     for (size_t pages = 0; pages < PAGES_MAX; pages++) {
         AUTO_MEM char *token = pages ? mem_dup(p->next_key) : NULL;
         struct sigv4_pair query[QUERY_MAX] = {
             {"encoding-type", "url"},
             {"list-type", "2"},
             {"prefix", prefix},
-            {"continuation-token", token},
         };
-        if (fetch_page(s, p, query, token ? 4 : 3, e) < 0)
+        size_t n = 3;
+        if (delimiter)
+            query[n++] = (struct sigv4_pair){"delimiter", delimiter};
+        if (token)
+            query[n++] = (struct sigv4_pair){"continuation-token", token};
+        if (fetch_page(s, p, query, n, e) < 0)
             return -1;
         if (!p->truncated)
             return 0;
@@ -153,6 +159,42 @@ static int each_upload(struct s3 *s, const char *prefix, struct page *p, struct 
             return 0;
     }
     return too_long(s, e);
+}
+
+/* ---- projects ---- */
+
+struct projects {
+    size_t prefix_bytes;
+    int (*visit)(void *context, const char *project, struct err *e);
+    void *context;
+};
+
+/* The key is the prefix of the store, a name, and a slash. */
+static int visit_project(struct page *p, struct err *e)
+{
+    const struct projects *all = p->context;
+    size_t n = strlen(p->key);
+
+    if (n <= all->prefix_bytes)
+        return 0;
+    p->key[n - 1] = '\0';
+    const char *name = p->key + all->prefix_bytes;
+    return store_check_project(name, NULL) < 0 ? 0 : all->visit(all->context, name, e);
+}
+
+int s3_projects(struct store *store,
+                int (*visit)(void *context, const char *project, struct err *e),
+                void *context,
+                struct err *e)
+{
+    struct s3 *s = store->priv;
+    AUTO_MEM char *prefix = mem_printf("%s%s", s->prefix, *s->prefix ? "/" : "");
+    struct projects all = {.prefix_bytes = strlen(prefix), .visit = visit, .context = context};
+    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+
+    p->each = visit_project;
+    p->context = &all;
+    return each_object(s, prefix, "/", p, e);
 }
 
 /* ---- the blobs of a project ---- */
@@ -209,7 +251,7 @@ int s3_list(struct store *store,
     s3_key(s, project, NULL, l.prefix);
     p->each = visit_blob;
     p->context = &l;
-    if (each_object(s, l.prefix, p, e) < 0)
+    if (each_object(s, l.prefix, NULL, p, e) < 0)
         return -1;
     l.unfinished = true;
     return each_upload(s, l.prefix, p, e);

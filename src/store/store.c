@@ -206,6 +206,14 @@ bool store_link(struct store *s,
 
 /* ---- keeping house ---- */
 
+int store_projects(struct store *s,
+                   int (*visit)(void *context, const char *project, struct err *e),
+                   void *context,
+                   struct err *e)
+{
+    return s->driver->projects(s, visit, context, e);
+}
+
 int store_list(struct store *s,
                const char *project,
                int (*visit)(void *context, const struct store_blob *blob, struct err *e),

@@ -177,6 +177,13 @@ struct store_blob {
     bool unfinished; /* a temporary file or an upload that was never completed */
 };
 
+/* Every project that content was ever written for, in no order, and whatever else here has a name
+ * that could be one. ERR_NOTFOUND: the bucket does not exist. */
+int store_projects(struct store *s,
+                   int (*visit)(void *context, const char *project, struct err *e),
+                   void *context,
+                   struct err *e);
+
 /* Every blob of the project, unfinished ones included, in no order. */
 int store_list(struct store *s,
                const char *project,

@@ -183,11 +183,28 @@ run fsck
 is "$code" 7 "a database cut in half: exit 7"
 contains "$err$out" "damaged" "in words"
 
+# ---- a database that was lost: no new lake begins silently beside the content
+
+for loss in "rm home/lake.db" "truncate -s 0 home/lake.db"; do
+    restore
+    $loss
+    for command in "cat /data/small1" "ls -r" "put data/small1 /new" "gc --yes" "init"; do
+        # shellcheck disable=SC2086 # words
+        fails 2 "the store dir:$TRADEWIND_HOME/objects has content that lake.db in" $command
+    done
+    contains "$err" "restore lake.db from a backup" "which says what to do"
+    cp whole/lake.db home/
+    is "$("$TRADEWIND" cat /data/small1)" "$(<data/small1)" "$loss: restored, all is there"
+done
 restore
 rm home/lake.db
-fails 3 "" cat /data/small1
-check "a lost database: content stays in the store" test -n "$(holding large1)"
+run init --new
+is "$code" 0 "a new lake begins when that is what is wanted"
 "$TRADEWIND" put data/small1 /new >/dev/null
-check "even after puts into the new one" test -n "$(holding large1)"
+"$TRADEWIND" gc --yes >/dev/null
+check "and takes nothing of the old one" test -n "$(holding large1)"
+rm -rf home
+run init --store "dir:$scratch/shared"
+is "$code" 0 "an empty store is no other lake's"
 
 done_testing

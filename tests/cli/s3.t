@@ -135,6 +135,16 @@ fails 2 "is not one file" url /in/data/
 "$TRADEWIND" put empty /in/ >/dev/null
 fails 5 "/in/empty#1 is empty" url /in/empty
 
+# Another home: its database does not know what is in the bucket
+TRADEWIND_HOME=$scratch/other fails 2 "the store $store has content that lake.db in" \
+    init --store $store --endpoint "$PROXY_ENDPOINT"
+TRADEWIND_HOME=$scratch/other run init --store $store --endpoint "$PROXY_ENDPOINT" --new
+is "$code" 0 "lakes may share a bucket"
+TRADEWIND_HOME=$scratch/other run ls
+is "$code$out" 0 "and do not see each other"
+TRADEWIND_HOME=$scratch/third run init --store s3://cli-lake/team --endpoint "$PROXY_ENDPOINT"
+is "$code" 0 "what lies deeper is nobody's business"
+
 # Killed in the middle of an upload
 head -c 40000000 /dev/urandom >big
 fault "kind=slow&value=30&method=PUT"

@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/parallel.h"
 #include "base/time.h"
 #include "scratch.h"
@@ -264,7 +265,7 @@ static void stores(struct scratch *s)
     CHECK(!l && e.kind == ERR_USAGE && strstr(e.text, "dir:objects") &&
               strstr(e.text, "dir:/somewhere/else"),
           "another store than the content's: %s", e.text);
-    CHECK(lake_set_store(s->home, &options.store, &e) < 0 && e.kind == ERR_USAGE,
+    CHECK(lake_set_store(s->home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
           "and init does not change it");
     options.store.url = "ftp://x";
     l = lake_open(&options, &e);
@@ -290,13 +291,49 @@ static void empty_lake_changes_store(void)
     lake_free(l);
     AUTO_MEM char *url = mem_printf("dir:%s/elsewhere", s.home);
     options.store.url = url;
-    CHECK(lake_set_store(s.home, &options.store, &e) == 0, "an empty lake may: %s", e.text);
+    CHECK(lake_set_store(s.home, &options.store, false, &e) == 0, "an empty lake may: %s", e.text);
     l = lake_open(&options, &e);
     CHECK(l && scratch_fake(l, "/a", "1", &e) == 1, "and uses it: %s", e.text);
     lake_free(l);
     options.store.url = s.url;
     l = lake_open(&options, &e);
     CHECK(!l && e.kind == ERR_USAGE, "now it is fixed");
+    scratch_clear(&s);
+}
+
+/* The database is lost, the content is not. */
+static void lost_database_is_told(void)
+{
+    struct scratch s;
+    struct err e = {0};
+
+    scratch_init(&s);
+    struct lake_options options = scratch_options(&s);
+    AUTO_MEM char *file = mem_printf("%s/lake.db", s.home);
+    AUTO_MEM char *area = mem_printf("%s/default-0123456789abcdef/packs", s.url + strlen("dir:"));
+    AUTO_MEM char *pack = mem_printf("%s/p-1", area);
+    CHECK(file_make_dirs(area, 0700, &e) == 0, "a directory of another lake %s", e.text);
+    struct lake *l = lake_open(&options, &e);
+    CHECK(l, "without content, it is in nobody's way: %s", e.text);
+    lake_free(l);
+    FILE *f = fopen(pack, "w");
+    CHECK(f && fputs("x", f) >= 0 && fclose(f) == 0, "it gets content");
+    l = lake_open(&options, &e);
+    CHECK(!l && e.kind == ERR_USAGE && strstr(e.text, s.url) && strstr(e.text, s.home) &&
+              strstr(e.text, "restore lake.db") && strstr(e.text, "init --new"),
+          "an empty lake does not open: %s", e.text);
+    CHECK(lake_set_store(s.home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
+          "nor is it pointed there: %s", e.text);
+    CHECK(lake_set_store(s.home, &options.store, true, &e) == 0, "unless it is said %s", e.text);
+    l = lake_open(&options, &e);
+    CHECK(l && scratch_fake(l, "/a", "1", &e) == 1, "then it works %s", e.text);
+    lake_free(l);
+    l = lake_open(&options, &e);
+    CHECK(l, "again %s", e.text);
+    lake_free(l);
+    unlink(file);
+    l = lake_open(&options, &e);
+    CHECK(!l && e.kind == ERR_USAGE, "until its database is lost: %s", e.text);
     scratch_clear(&s);
 }
 
@@ -320,5 +357,6 @@ int main(void)
     stores(&s);
     scratch_clear(&s);
     empty_lake_changes_store();
+    lost_database_is_told();
     return TAP_DONE();
 }

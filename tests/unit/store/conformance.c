@@ -603,6 +603,30 @@ static void try_house(const struct trial *t)
     t->tell(conformance_count(t->store, "beta").blobs == 0, "the other project is empty");
 }
 
+static int count_alpha(void *context, const char *project, struct err *e)
+{
+    (void)e;
+    *(size_t *)context += strcmp(project, "alpha") == 0;
+    return 0;
+}
+
+static int stop_at_project(void *context, const char *project, struct err *e)
+{
+    (void)context;
+    return err_set(e, ERR_NOFIT, "enough of %s", project);
+}
+
+static void try_projects(const struct trial *t)
+{
+    struct err e = {0};
+    size_t n = 0;
+
+    works(t, store_projects(t->store, count_alpha, &n, &e), &e, "projects are listed");
+    t->tell(n == 1, "one with many blobs once");
+    fails(t, store_projects(t->store, stop_at_project, NULL, &e), &e, ERR_NOFIT,
+          "until the visitor fails");
+}
+
 static void try_names(const struct trial *t)
 {
     static const char *const bad[] = {"", "..", ".x", "a/b", "a b", "\xc3\xa4"};
@@ -643,6 +667,7 @@ void conformance_run(const struct store_settings *settings, conformance_tell *te
         try_known(&t);
     try_threads(&t);
     try_house(&t);
+    try_projects(&t);
     try_names(&t);
     store_writer_free(t.writer);
     conformance_empty(s, "alpha");
