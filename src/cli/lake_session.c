@@ -186,15 +186,19 @@ static const struct command_option json_option[] = {
     {0},
 };
 
+/* The lake, and the number of the session that the first operand names. */
+static struct lake *open_for_session(const struct command_args *args, int64_t *id, struct err *e)
+{
+    return session_id(args->operands[0], id, e) < 0 ? NULL : lake_open_here(e);
+}
+
 static int run_session_put(const struct command_args *args, struct err *e)
 {
     struct lake_progress_line line;
     const struct lake_session_show show = {.json = true};
     int64_t id;
+    AUTO(lake) struct lake *l = open_for_session(args, &id, e);
 
-    if (session_id(args->operands[0], &id, e) < 0)
-        return -1;
-    AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l)
         return -1;
     AUTO_MEM char *path = lake_path_unescape(args->operands[2]);
@@ -238,13 +242,9 @@ static int run_finish(const struct command_args *args, struct err *e)
                                  .look = text_look_for(stdout)};
     const struct lake_session_show session = {.json = true};
     int64_t id;
+    AUTO(lake) struct lake *l = open_for_session(args, &id, e);
 
-    if (session_id(args->operands[0], &id, e) < 0)
-        return -1;
-    AUTO(lake) struct lake *l = lake_open_here(e);
-    if (!l)
-        return -1;
-    if (lake_session_finish(l, id, show.json ? NULL : lake_put_show, &show, &summary, e) < 0)
+    if (!l || lake_session_finish(l, id, show.json ? NULL : lake_put_show, &show, &summary, e) < 0)
         return -1;
     if (show.json)
         return lake_session_show(l, id, &session, e);
@@ -273,10 +273,8 @@ static int run_abort(const struct command_args *args, struct err *e)
 {
     const struct lake_session_show show = {.json = true};
     int64_t id;
+    AUTO(lake) struct lake *l = open_for_session(args, &id, e);
 
-    if (session_id(args->operands[0], &id, e) < 0)
-        return -1;
-    AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l || lake_session_abort(l, id, e) < 0)
         return -1;
     if (command_has(args, "--json"))

@@ -72,36 +72,6 @@ static void gc_clear(struct gc *g)
 
 /* ---- the database's side: one transaction ---- */
 
-static int expire_sessions(struct gc *g, struct err *e)
-{
-    struct lake *l = g->l;
-
-    if (session_row_renew_held(l, e) < 0)
-        return -1;
-    struct db_query *q = db_query(
-        l->db, "UPDATE session SET state = $1 WHERE project = $2 AND state = $3 AND expires < $4",
-        e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, LAKE_SESSION_EXPIRED);
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, LAKE_SESSION_PENDING);
-    db_bind_int(q, 4, lake_now_ms(l));
-    if (db_run(q, e) < 0)
-        return -1;
-    g->summary->sessions_expired = (uint64_t)db_changes(l->db);
-    q = db_query(l->db,
-                 "DELETE FROM session_file WHERE session IN (SELECT id FROM session"
-                 " WHERE project = $1 AND state <> $2 AND expires < $3)",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_SESSION_PENDING);
-    db_bind_int(q, 3, lake_now_ms(l));
-    return db_run(q, e);
-}
-
 static int tell_version(struct gc *g, struct db_query *q, struct err *e)
 {
     uint64_t size = (uint64_t)db_int(q, 3);
@@ -229,7 +199,8 @@ static int look(struct gc *g, struct err *e)
 
 static int look_and_drop(struct gc *g, struct err *e)
 {
-    if (expire_sessions(g, e) < 0 || look(g, e) < 0 || drop_contents(g, e) < 0)
+    if (session_row_expire(g->l, &g->summary->sessions_expired, e) < 0 || look(g, e) < 0 ||
+        drop_contents(g, e) < 0)
         return -1;
     return drop_empty_blobs(g, e) < 0 ? -1 : drop_rows(g, e);
 }
@@ -244,7 +215,7 @@ static int look_only(struct gc *g, struct err *e)
 
     if (!may_write && (why.kind == ERR_RETRY || db_begin_read(db, e) < 0))
         return why.kind == ERR_RETRY ? err_set(e, why.kind, "%s", why.text) : -1;
-    int result = may_write ? expire_sessions(g, e) : 0;
+    int result = may_write ? session_row_expire(g->l, &g->summary->sessions_expired, e) : 0;
     if (result == 0)
         result = look(g, e);
     db_rollback(db);

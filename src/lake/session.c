@@ -221,12 +221,7 @@ static int open_session(struct lake *l, int64_t id, struct session_row *row, str
     if (session_row_get(l, id, row, e) < 0 || session_row_may(l, row, e) < 0 ||
         session_row_pending(row, e) < 0)
         return -1;
-    if (row->put)
-        return err_set(e, ERR_USAGE,
-                       "session %lld is an interrupted put: run it again (tradewind %s) or "
-                       "`tradewind session abort %lld`",
-                       (long long)id, row->put, (long long)id);
-    return 0;
+    return session_row_by_hand(row, e);
 }
 
 int lake_session_url(struct lake *l,

@@ -373,13 +373,9 @@ static int finish_pending(struct finish *f,
 {
     AUTO_CLEAR(session_request) struct session_request request = {0};
 
-    if (row->put)
-        return err_set(e, ERR_USAGE,
-                       "session %lld is an interrupted put: run it again (tradewind %s) or "
-                       "`tradewind session abort %lld`",
-                       (long long)f->id, row->put, (long long)f->id);
-    if (session_row_pending(row, e) < 0 || session_request_read(row->request, &request, e) < 0 ||
-        load(f, e) < 0 || target_copies_begin(&f->copies, f->l, f->id, e) < 0)
+    if (session_row_by_hand(row, e) < 0 || session_row_pending(row, e) < 0 ||
+        session_request_read(row->request, &request, e) < 0 || load(f, e) < 0 ||
+        target_copies_begin(&f->copies, f->l, f->id, e) < 0)
         return -1;
     summary->session = f->id;
     /* Another finish may commit while this one reads: its answer is ours then. */

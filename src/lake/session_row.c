@@ -124,6 +124,16 @@ int session_row_pending(const struct session_row *r, struct err *e)
     return err_set(e, ERR_USAGE, "session %lld was aborted; begin a new one", (long long)r->id);
 }
 
+int session_row_by_hand(const struct session_row *r, struct err *e)
+{
+    if (!r->put)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "session %lld is an interrupted put: run it again (tradewind %s) or "
+                   "`tradewind session abort %lld`",
+                   (long long)r->id, r->put, (long long)r->id);
+}
+
 int session_row_new(struct lake *l,
                     const char *put,
                     const char *request,
@@ -297,6 +307,8 @@ int session_hold_take(
     return -1;
 }
 
+/* ---- expiry ---- */
+
 static bool is_held(int fd, int64_t id)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1};
@@ -304,19 +316,29 @@ static bool is_held(int fd, int64_t id)
     return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* The oldest session past its time behind id `after`: 1, 0 or -1. */
-static int next_overdue(struct lake *l, int64_t after, int64_t *id_out, struct err *e)
+/* sql: $1 the project, $2 the state of pending ones, $3 now. */
+static struct db_query *query_overdue(struct lake *l, const char *sql, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id FROM session WHERE project = $1 AND state = $2"
-                                  " AND expires < $3 AND id > $4 ORDER BY id LIMIT 1",
-                                  e);
+    struct db_query *q = db_query(l->db, sql, e);
 
     if (!q)
-        return -1;
+        return NULL;
     db_bind_int(q, 1, l->project);
     db_bind_int(q, 2, LAKE_SESSION_PENDING);
     db_bind_int(q, 3, lake_now_ms(l));
+    return q;
+}
+
+/* The oldest session past its time behind id `after`: 1, 0 or -1. */
+static int next_overdue(struct lake *l, int64_t after, int64_t *id_out, struct err *e)
+{
+    struct db_query *q = query_overdue(l,
+                                       "SELECT id FROM session WHERE project = $1 AND state = $2"
+                                       " AND expires < $3 AND id > $4 ORDER BY id LIMIT 1",
+                                       e);
+
+    if (!q)
+        return -1;
     db_bind_int(q, 4, after);
     int found = db_step(q, e);
     if (found > 0)
@@ -325,7 +347,7 @@ static int next_overdue(struct lake *l, int64_t after, int64_t *id_out, struct e
     return found;
 }
 
-int session_row_renew_held(struct lake *l, struct err *e)
+static int renew_held(struct lake *l, struct err *e)
 {
     int fd = open_locks(l);
     int64_t id = 0;
@@ -340,4 +362,23 @@ int session_row_renew_held(struct lake *l, struct err *e)
     if (fd >= 0)
         close(fd);
     return found;
+}
+
+int session_row_expire(struct lake *l, uint64_t *expired_out, struct err *e)
+{
+    if (renew_held(l, e) < 0)
+        return -1;
+    struct db_query *q = query_overdue(
+        l, "UPDATE session SET state = $4 WHERE project = $1 AND state = $2 AND expires < $3", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 4, LAKE_SESSION_EXPIRED);
+    if (db_run(q, e) < 0)
+        return -1;
+    *expired_out = (uint64_t)db_changes(l->db);
+    q = query_overdue(l,
+                      "DELETE FROM session_file WHERE session IN (SELECT id FROM session"
+                      " WHERE project = $1 AND state <> $2 AND expires < $3)",
+                      e);
+    return q ? db_run(q, e) : -1;
 }

@@ -34,6 +34,8 @@ int session_row_get(struct lake *l, int64_t id, struct session_row *out, struct 
 int session_row_may(struct lake *l, const struct session_row *r, struct err *e);
 /* ERR_USAGE that says what became of it, when it is not pending. */
 int session_row_pending(const struct session_row *r, struct err *e);
+/* ERR_USAGE for what an interrupted put left: it is gone on with by the same put alone. */
+int session_row_by_hand(const struct session_row *r, struct err *e);
 
 /* In a transaction, as all below. */
 int session_row_new(struct lake *l,
@@ -44,9 +46,10 @@ int session_row_new(struct lake *l,
                     struct err *e);
 /* A sign of life: the time to expiry begins anew. ERR_USAGE when it is pending no more. */
 int session_row_renew(struct lake *l, int64_t id, struct err *e);
-/* The same for every session past its time that a put at work still holds, be it that the put takes
- * days or that the clock has jumped. */
-int session_row_renew_held(struct lake *l, struct err *e);
+/* Every session past its time ends, and the lists of files of all that ended are dropped. One that
+ * a put at work still holds is renewed instead, be it that the put takes days or that the clock has
+ * jumped. */
+int session_row_expire(struct lake *l, uint64_t *expired_out, struct err *e);
 /* The session and its list of files vanish. */
 int session_row_remove(struct lake *l, int64_t id, struct err *e);
 
