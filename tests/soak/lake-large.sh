@@ -1,17 +1,8 @@
 #!/bin/bash
 # A file of 50 GB, mostly holes, in and out of the data lake within 300 MB of memory and without
 # taking 50 GB of disk. usage: lake-large.sh [GIGABYTES]
-here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/tradewind-soak-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-export TRADEWIND_HOME=$scratch/home
+. "$(dirname "$0")/scratch.bash"
 gigabytes=${1:-50}
-status=0
-
-measured() {
-    "$here/peak.py" "$@" || status=1
-}
 
 # small WHAT PATH: takes less than 1 GB of disk
 small() {

@@ -1,17 +1,8 @@
 #!/bin/bash
 # A million small files through the data lake, each command within 300 MB: put, put again, listed,
 # made a set, got back, cleaned. usage: lake-million.sh [FILES]
-here=$(cd "$(dirname "$0")" && pwd)
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/tradewind-soak-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
-export TRADEWIND_HOME=$scratch/home
+. "$(dirname "$0")/scratch.bash"
 files=${1:-1000000}
-status=0
-
-measured() {
-    "$here/peak.py" "$@" || status=1
-}
 
 # counts FILE WANTED: lines
 counts() {

@@ -1,10 +1,7 @@
 #!/bin/bash
 # Ten thousand writers in turn on one path of the data lake. usage: lake-writers.sh [WRITERS]
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/tradewind-soak-XXXXXX") || exit 1
-trap 'rm -rf "$scratch"' EXIT
-export TRADEWIND_HOME=$scratch/home
+. "$(dirname "$0")/scratch.bash"
 writers=${1:-10000}
-status=0
 SECONDS=0
 for ((i = 1; i <= writers; i++)); do
     "$TRADEWIND" put - /turn <<<"writer $i" >/dev/null || status=1
