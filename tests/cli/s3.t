@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # S3 against a real server, with awscli and curl as foreign clients, and through a proxy that spoils
-# requests: first the driver alone (test_s3_server, to which this brings the servers), then commands.
+# requests: first the driver alone (test_s3_server and test_s3_faults, to which this brings the
+# servers), then commands.
 . "$(dirname "$0")/tap.sh"
 
 servers=$root/tests/servers
-program=${TRADEWIND_BUILD:-$root/build}/tests/unit/store/test_s3_server
+programs=${TRADEWIND_BUILD:-$root/build}/tests/unit/store
 for need in aws curl; do
     command -v $need >/dev/null || skip_all "$need is not installed"
 done
 "$servers/s3" have 2>why || skip_all "$(cat why)"
-[ -x "$program" ] || skip_all "$program is not built"
+[ -x "$programs/test_s3_server" ] || skip_all "$programs/test_s3_server is not built"
 
 mkdir s3
 trap '"$servers/s3" stop s3; [ -z "${proxy-}" ] || kill "$proxy"; rm -rf "$scratch"' EXIT
@@ -29,13 +30,16 @@ export AWS_EC2_METADATA_DISABLED=true AWS_REQUEST_CHECKSUM_CALCULATION=when_requ
 export AWS="aws --endpoint-url $S3_ENDPOINT"
 unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY AWS_PROFILE AWS_SESSION_TOKEN
 
-# ---- the driver; its lines are ours ----
-"$program" >lines
-status=$?
-grep -v '^1\.\.' lines
+# ---- the driver; its lines are ours, numbered through ----
+statuses=
+for program in test_s3_server test_s3_faults; do
+    "$programs/$program" >>raw
+    statuses+=$?
+done
+awk '/^(not )?ok / { sub(/ok [0-9]+/, "ok " ++n) } !/^1\.\./' raw | tee lines
 tests=$(grep -cE '^(not )?ok ' lines)
 failures=$(grep -c '^not ok ' lines)
-is $status 0 "the driver's checks end well"
+is "$statuses" 00 "the driver's checks end well"
 
 # ---- commands ----
 fault() {
