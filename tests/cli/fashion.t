@@ -42,8 +42,8 @@ whole_chain() {
     mkdir -p "$TRADEWIND_INPUT/usr/share/datasets"
     ln -s $dataset "$TRADEWIND_INPUT/$dataset"
     for name in preprocess train evaluate; do
-        export TRADEWIND_OUTPUT=$TRADEWIND_INPUT/fashion/$name
-        mkdir -p "$TRADEWIND_OUTPUT"
+        export TRADEWIND_OUTPUT=$TRADEWIND_INPUT/fashion.$name
+        mkdir -p "$TRADEWIND_OUTPUT"/{augmented,test,model,report}
         check "the stage $name" stage "$name" >"$name.log"
     done
     # Chance is 0.1. The dataset's own benchmark has 0.871 for one hidden layer of 100 units, and no
