@@ -3,10 +3,14 @@
 #include <stdio.h>
 
 /* Columns: id, owner, team, mode, latest, latest_version, number of it, removed, object. */
-static int read_item(
-    struct lake *l, struct db_query *q, const char *key, struct item_row *out, struct err *e)
+static int find_item(
+    struct lake *l, const char *sql, const char *key, struct item_row *out, struct err *e)
 {
+    struct db_query *q = db_query(l->db, sql, e);
+
     *out = (struct item_row){0};
+    if (!q)
+        return -1;
     db_bind_int(q, 1, l->project);
     db_bind_text(q, 2, key);
     int found = db_step(q, e);
@@ -31,26 +35,20 @@ static int read_item(
 
 int file_find(struct lake *l, const char *path, struct item_row *out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
-                 "SELECT f.id, f.owner, f.team, f.mode, f.latest, f.latest_version, v.number,"
-                 " f.removed, v.object FROM file f JOIN version v ON v.id = f.latest_version"
-                 " WHERE f.project = $1 AND f.path = $2",
-                 e);
-
-    return q ? read_item(l, q, path, out, e) : -1;
+    return find_item(l,
+                     "SELECT f.id, f.owner, f.team, f.mode, f.latest, f.latest_version, v.number,"
+                     " f.removed, v.object FROM file f JOIN version v ON v.id = f.latest_version"
+                     " WHERE f.project = $1 AND f.path = $2",
+                     path, out, e);
 }
 
 int fileset_find(struct lake *l, const char *name, struct item_row *out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
-                 "SELECT s.id, s.owner, s.team, s.mode, s.latest, s.latest_version, v.number,"
-                 " v.removed, 0 FROM fileset s JOIN set_version v ON v.id = s.latest_version"
-                 " WHERE s.project = $1 AND s.name = $2",
-                 e);
-
-    return q ? read_item(l, q, name, out, e) : -1;
+    return find_item(l,
+                     "SELECT s.id, s.owner, s.team, s.mode, s.latest, s.latest_version, v.number,"
+                     " v.removed, 0 FROM fileset s JOIN set_version v ON v.id = s.latest_version"
+                     " WHERE s.project = $1 AND s.name = $2",
+                     name, out, e);
 }
 
 int item_ask(

@@ -76,14 +76,6 @@ static int say_lost_object(struct fsck *f, struct db_query *q, struct err *e)
     return fsck_problem(f, e, "%s: no record of its content", ref);
 }
 
-static int say_set_gap(struct fsck *f, struct db_query *q, struct err *e)
-{
-    return fsck_problem(f, e,
-                        "@%s: %lld versions, numbered %lld to %lld, the latest said to be %lld",
-                        db_text(q, 0), (long long)db_int(q, 1), (long long)db_int(q, 2),
-                        (long long)db_int(q, 3), (long long)db_int(q, 4));
-}
-
 static int say_set_sum(struct fsck *f, struct db_query *q, struct err *e)
 {
     AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
@@ -112,12 +104,12 @@ static const struct rule {
     {"SELECT f.path, v.number FROM version v JOIN file f ON f.id = v.file"
      " LEFT JOIN object o ON o.id = v.object WHERE v.project = $1 AND o.id IS NULL",
      say_lost_object},
-    {"SELECT s.name, COUNT(v.id), MIN(v.number), MAX(v.number), s.latest FROM fileset s"
+    {"SELECT '@' || s.name, COUNT(v.id), MIN(v.number), MAX(v.number), s.latest FROM fileset s"
      " LEFT JOIN set_version v ON v.fileset = s.id WHERE s.project = $1"
      " GROUP BY s.id, s.name, s.latest, s.latest_version"
      " HAVING COUNT(v.id) <> s.latest OR MIN(v.number) <> 1 OR MAX(v.number) <> s.latest"
      " OR COALESCE(MAX(CASE WHEN v.removed = 0 THEN v.id END), MAX(v.id)) <> s.latest_version",
-     say_set_gap},
+     say_gap},
     {"SELECT s.name, v.number, v.files, v.bytes, COALESCE(SUM(c.files), 0) AS n,"
      " COALESCE(SUM(c.bytes), 0) AS b FROM set_version v JOIN fileset s ON s.id = v.fileset"
      " LEFT JOIN set_part p ON p.set_version = v.id LEFT JOIN set_chunk c ON c.id = p.chunk"

@@ -52,25 +52,20 @@ void graph_table_clear(struct graph_table *t)
     *t = (struct graph_table){0};
 }
 
-/* The ith of n pieces of [low, high]. */
-static void cut_range(uint32_t low, uint32_t high, size_t i, size_t n, int64_t out[static 2])
-{
-    uint64_t count = (uint64_t)high - low + 1;
-
-    out[0] = (int64_t)(low + count * i / n);
-    out[1] = (int64_t)(low + count * (i + 1) / n) - 1;
-}
-
-static struct db_query *range_query(struct db *d,
-                                    const char *sql,
-                                    const int64_t range[static 2],
-                                    struct err *e)
+/* Asks for the ith of n pieces of the range, ids $1 to $2. */
+static struct db_query *ask_piece(const struct graph_range *range,
+                                  size_t i,
+                                  size_t n,
+                                  struct db *d,
+                                  const char *sql,
+                                  struct err *e)
 {
     struct db_query *q = db_query(d, sql, e);
+    uint64_t count = (uint64_t)range->high - range->low + 1;
 
     if (q) {
-        db_bind_int(q, 1, range[0]);
-        db_bind_int(q, 2, range[1]);
+        db_bind_int(q, 1, (int64_t)(range->low + count * i / n));
+        db_bind_int(q, 2, (int64_t)(range->low + count * (i + 1) / n) - 1);
     }
     return q;
 }
@@ -84,14 +79,12 @@ static bool is_id(int64_t id, uint32_t top)
 static int read_edges(struct loading *g, size_t piece, struct db *d, struct err *e)
 {
     struct raw_edges *out = &g->edges[piece];
-    int64_t range[2];
+    struct db_query *q = ask_piece(&g->range, piece, EDGE_PIECES, d,
+                                   "SELECT child, parent, kind, job FROM edge"
+                                   " WHERE child >= $1 AND child <= $2 ORDER BY child, parent",
+                                   e);
     int got;
 
-    cut_range(g->range.low, g->range.high, piece, EDGE_PIECES, range);
-    struct db_query *q = range_query(d,
-                                     "SELECT child, parent, kind, job FROM edge"
-                                     " WHERE child >= $1 AND child <= $2 ORDER BY child, parent",
-                                     range, e);
     if (!q)
         return -1;
     while ((got = db_step(q, e)) == 1) {
@@ -111,14 +104,12 @@ static int read_edges(struct loading *g, size_t piece, struct db *d, struct err 
 
 static int read_versions(struct loading *g, size_t piece, struct db *d, struct err *e)
 {
-    int64_t range[2];
+    struct db_query *q = ask_piece(&g->range, piece, VERSION_PIECES, d,
+                                   "SELECT id, fileset, number FROM set_version"
+                                   " WHERE id >= $1 AND id <= $2 ORDER BY id",
+                                   e);
     int got;
 
-    cut_range(g->range.low, g->range.high, piece, VERSION_PIECES, range);
-    struct db_query *q = range_query(d,
-                                     "SELECT id, fileset, number FROM set_version"
-                                     " WHERE id >= $1 AND id <= $2 ORDER BY id",
-                                     range, e);
     if (!q)
         return -1;
     while ((got = db_step(q, e)) == 1) {
