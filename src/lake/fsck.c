@@ -85,6 +85,13 @@ static int say_set_sum(struct fsck *f, struct db_query *q, struct err *e)
                         (long long)db_int(q, 2), (long long)db_int(q, 3));
 }
 
+static int say_set_order(struct fsck *f, struct db_query *q, struct err *e)
+{
+    AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+
+    return fsck_problem(f, e, "%s: its list of files is out of order", ref);
+}
+
 static int say_edge(struct fsck *f, struct db_query *q, struct err *e)
 {
     return fsck_problem(f, e, "provenance: the edge from set version %lld to %lld has no such ends",
@@ -116,6 +123,12 @@ static const struct rule {
      " WHERE v.project = $1 GROUP BY v.id, s.name, v.number, v.files, v.bytes"
      " HAVING COALESCE(SUM(c.files), 0) <> v.files OR COALESCE(SUM(c.bytes), 0) <> v.bytes",
      say_set_sum},
+    /* Each chunk begins behind the one before it. */
+    {"SELECT s.name, v.number FROM set_version v JOIN fileset s ON s.id = v.fileset"
+     " WHERE v.project = $1 AND EXISTS (SELECT 1 FROM set_part p JOIN set_chunk c ON c.id = p.chunk"
+     " JOIN set_part q ON q.set_version = p.set_version AND q.seq = p.seq + 1"
+     " JOIN set_chunk d ON d.id = q.chunk WHERE p.set_version = v.id AND c.last >= d.first)",
+     say_set_order},
     /* What is made has a higher id than what it was made from: no cycle without such an edge. */
     {"SELECT e.child, e.parent FROM edge e LEFT JOIN set_version c ON c.id = e.child"
      " LEFT JOIN set_version p ON p.id = e.parent WHERE (c.project = $1 OR p.project = $1)"

@@ -193,6 +193,30 @@ static void test_damaged_lists(void)
     }
 }
 
+/* Chunks that are each sound, in an order in which nothing can be found. */
+static void test_order(void)
+{
+    struct scratch s;
+    AUTO(lake) struct lake *l = begin(&s);
+    struct err e = {0};
+
+    scratch_set(l, "T", (const char *const[]){"/b"}, 1);
+    CHECK(db_exec(l->db,
+                  "INSERT INTO set_part (set_version, seq, chunk) SELECT v.id, 1, c.id"
+                  " FROM set_version v, set_chunk c, fileset s"
+                  " WHERE s.name = 'S' AND v.fileset = s.id AND c.first = '/b'",
+                  &e) == 0 &&
+              db_exec(l->db,
+                      "UPDATE set_version SET files = 3, bytes = 32 WHERE fileset ="
+                      " (SELECT id FROM fileset WHERE name = 'S')",
+                      &e) == 0,
+          "@S lists /b behind /c: %s", e.text);
+    struct told t = fsck(l);
+    CHECK(t.n == 1 && strncmp(t.text, "@S:1: its list of files is out of order", 39) == 0,
+          "which is a problem: %s", t.text);
+    scratch_clear(&s);
+}
+
 static void test_stops(void)
 {
     struct scratch s;
@@ -215,6 +239,7 @@ int main(void)
     test_damaged_pack();
     test_records();
     test_damaged_lists();
+    test_order();
     test_stops();
     return TAP_DONE();
 }
