@@ -205,12 +205,13 @@ static int name_sql(struct lake *l,
     AUTO_MEM char **names = mem_zero(SUGGEST_MAX, sizeof *names);
     struct db_query *q = db_query(l->db, sql, e);
     size_t n = 0;
+    int more = 0;
 
     out[0] = 0;
     if (!q)
         return -1;
     db_bind_int(q, 1, key);
-    while (n < SUGGEST_MAX && db_step(q, e) == 1)
+    while (n < SUGGEST_MAX && (more = db_step(q, e)) == 1)
         names[n++] = mem_dup(db_text(q, 0));
     db_reset(q);
     const char *close = nearest(name, (const char *const *)names, n);
@@ -218,7 +219,7 @@ static int name_sql(struct lake *l,
         memcpy(out, close, strnlen(close, LAKE_NAME_MAX) + 1);
     for (size_t i = 0; i < n; i++)
         free(names[i]);
-    return 0;
+    return more < 0 ? -1 : 0;
 }
 
 static int no_set(struct resolve *r, const char *name, struct err *e)

@@ -217,6 +217,29 @@ static void each_file(struct scratch *s)
     }
 }
 
+/* A database that fails is told as that, not as a thing that is not there. */
+static void failing(struct scratch *s, struct lake *l)
+{
+    static const char *const refs[] = {"@Hto", "@Hot:prd", "/t10@Hot:1"};
+
+    for (size_t i = 0; i < COUNT(refs); i++) {
+        AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+        struct err e = {0};
+        int64_t calls = 1000, told = 0;
+        s->calls_left = calls;
+        CHECK(lake_resolve(l, refs[i], LAKE_READ, &ref, &e) < 0 && e.kind == ERR_NOTFOUND, "%s: %s",
+              refs[i], e.text);
+        calls -= s->calls_left;
+        for (int64_t n = 0; n < calls; n++) {
+            s->calls_left = n;
+            told += lake_resolve(l, refs[i], LAKE_READ, &ref, &e) < 0 && e.kind == ERR_IO;
+        }
+        s->calls_left = -1;
+        CHECK(calls > 1 && told == calls, "%s: %lld of %lld failing calls are told as such",
+              refs[i], (long long)told, (long long)calls);
+    }
+}
+
 int main(void)
 {
     struct scratch s;
@@ -225,6 +248,7 @@ int main(void)
     struct lake *l = scratch_open(&s);
     files(l);
     sets(l);
+    failing(&s, l);
     removed(l);
     round_trip(l);
     lake_free(l);
