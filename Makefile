@@ -37,6 +37,12 @@ LIB_OBJ += $(OUT)/src/estimate/builtin.o
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
+# What is copied to other machines: of base and exec only what needs nothing but libc, and static, so
+# that it runs on any of them (sanitizers cannot be linked so).
+AGENT := $(OUT)/tradewind-agent
+AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,frames jobfile statefile) \
+	$(patsubst %,src/base/%.c,buf err file mem number time)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
@@ -45,7 +51,7 @@ TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
 .PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake
-all: $(PROGRAM)
+all: $(PROGRAM) $(AGENT)
 
 help:
 	@echo 'make              build $(BUILD)/tradewind'
@@ -62,6 +68,9 @@ help:
 
 $(PROGRAM): $(OUT)/src/main.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
+$(AGENT): $(AGENT_OBJ)
+	$(CC) $(if $(SAN),,-static) $(LDFLAGS_ALL) -o $@ $^ -lm
 
 $(LIB): $(LIB_OBJ)
 	rm -f $@
@@ -91,7 +100,7 @@ $(OUT)/fill_lake: $(OUT)/bench/fill_lake.o $(LIB) $(BUILTIN)
 
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
-unit: $(UNIT) $(TEST_TOOLS)
+unit: $(UNIT) $(TEST_TOOLS) $(AGENT)
 $(OUT)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $<
@@ -143,8 +152,8 @@ $(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
 endif
 
-C_FILES = $(wildcard src/*.c src/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
-TIDY_SRC := $(wildcard src/*.c src/*/*.c tools/*.c examples/*/*.c)
+C_FILES = $(wildcard src/*.c src/*/*.[ch] src/*/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
+TIDY_SRC := $(wildcard src/*.c src/*/*.c src/*/*/*.c tools/*.c examples/*/*.c)
 lint:
 	@tools/deps lint
 	@$(MAKE) --no-print-directory -s -k lint-quick $(TIDY_SRC:%=tidy/%) $(TIDY_SRC:%=analyze/%)
@@ -162,10 +171,11 @@ analyze/%:
 DOCS := $(wildcard README.md NEWS.md docs/*.md)
 SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= zsh/site-functions
-install: $(PROGRAM)
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
+install: $(PROGRAM) $(AGENT)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
 		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
+	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/libexec/tradewind-agent
 	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
 	$(PROGRAM) completion bash >$(SHARE)/bash-completion/completions/tradewind
 	$(PROGRAM) completion zsh >$(SHARE)/$(ZSH_DIR)/_tradewind
@@ -177,7 +187,8 @@ install: $(PROGRAM)
 		$(SHARE)/doc/tradewind/examples/fashion
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/tradewind $(SHARE)/man/man1/tradewind.1 \
+	rm -f $(DESTDIR)$(PREFIX)/bin/tradewind $(DESTDIR)$(PREFIX)/libexec/tradewind-agent \
+		$(SHARE)/man/man1/tradewind.1 \
 		$(SHARE)/bash-completion/completions/tradewind $(SHARE)/$(ZSH_DIR)/_tradewind
 	rm -rf $(SHARE)/doc/tradewind
 
@@ -189,4 +200,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(UNIT:=.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(UNIT:=.d) $(TEST_TOOLS:=.d)

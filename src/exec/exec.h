@@ -13,17 +13,24 @@
 struct exec_host {
     const char *driver;  /* "local", "ssh" */
     const char *address; /* ssh: as the OpenSSH client takes it (host, user@host, an alias) */
-    const char
-        *root; /* directory over there below which jobs have theirs; "~" is expanded by ssh */
+    /* Directory over there below which jobs have theirs. ssh: "~/x", and what has no slash in
+     * front, is below the home directory there. */
+    const char *root;
     const char *agent; /* local: path of tradewind-agent here, which is also what ssh copies over */
 };
 
-/* Whether it can be reached, and the agent of this version is there (ssh: copied when not).
- * ERR_RETRY: not reachable now; ERR_DENIED: the key was refused. Blocks for at most 30 s. */
+/* Where tradewind-agent is: $TRADEWIND_AGENT, beside the running program, in ../libexec of it. The
+ * caller frees it. ERR_NOTFOUND that says where it was looked for. */
+char *exec_find_agent(struct err *e);
+
+/* Whether it can be reached, and the agent of this version is there (ssh: copied when not); makes
+ * root. ERR_RETRY: not reachable now; ERR_DENIED: the key was refused, or the host's own key is not
+ * the one we know. Blocks for at most 30 s. */
 int exec_prepare(const struct exec_host *h, struct err *e);
 
-/* Each job's directory over there is root/ID. */
-/* local_dir (work, input, checkpoint, job ...) becomes root/ID. local: it is already. */
+/* Each job's directory over there is root/ID.
+ * local_dir (work, input, checkpoint, job ...) becomes root/ID: all of it or nothing. ERR_USAGE
+ * when a job was started there already. local: it is already. */
 int exec_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
 /* output, checkpoint or another part of root/ID becomes local_dir/PART, replacing what was there;
  * a part that is not there is an empty directory. local: nothing to do. */
@@ -42,7 +49,8 @@ struct exec_stream *exec_follow(const struct exec_host *h,
                                 uint64_t state_offset,
                                 uint64_t log_offset,
                                 struct err *e);
-void exec_stream_free(struct exec_stream *s); /* the agent and the job live on */
+/* The agent and the job live on. */
+void exec_stream_free(struct exec_stream *s);
 AUTO_DEFINE(exec_stream)
 /* To poll for reading. */
 int exec_stream_fd(const struct exec_stream *s);
@@ -61,14 +69,15 @@ enum exec_more exec_read(
     struct err *e);
 
 /* Asks the agent to end its job: SIGTERM to the whole tree, SIGKILL after grace_s. Repeatable; a
- * shorter grace replaces a longer. A job that is over, or was never started there, is fine. */
+ * shorter grace replaces a longer. Returns once the request is on disk there; the stream tells the
+ * end. A job that is over is fine; one that was sent and not started yet will end at its start. */
 int exec_stop(
     const struct exec_host *h, int64_t id, double grace_s, const char *reason, struct err *e);
 /* Renews the lease of root: agents that wait there with their machine's power-off wait seconds on.
  */
 int exec_renew(const struct exec_host *h, double seconds, struct err *e);
 
-/* Host group addresses that cannot be one, unknown drivers: ERR_USAGE. */
+/* Addresses that cannot be one, unknown drivers, no root or agent: ERR_USAGE. */
 int exec_host_check(const struct exec_host *h, struct err *e);
 
 #endif

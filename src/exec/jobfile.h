@@ -1,5 +1,6 @@
-/* jobfile: what the agent is told about a job: one text file, a word and a value a line, backslash
- * and newline in values escaped. Written by the broker, read by the agent; base alone. */
+/* jobfile: what the agent is told about a job: one text file, "tradewind-job 1" and then a word and
+ * a value a line, backslash and newline in values escaped (\\, \n). Written by the broker, mode
+ * 0600 because of the environment in it; read by the agent. base alone. */
 #ifndef EXEC_JOBFILE_H
 #define EXEC_JOBFILE_H
 
@@ -15,14 +16,19 @@
  *   work/        the private copy of the code, where the command starts
  *   input/ output/ checkpoint/
  *   log          what the command printed, stdout and stderr as they came
- *   state        what happened, a line each (exec/agent/state.h)
+ *   log.tail     while it is longer than log_max: its last bytes, which move to log at the end
+ *   state        what happened, a line each (exec/statefile.h)
  *   stop         there once somebody asked for an end: seconds of grace, and the reason
- *   agent.lock   held by the agent as long as it lives */
+ *   tree         how to find the job's processes when its agent was killed
+ *   agent.lock   held by the agent until the job is over
+ *   agent.reserve  room on a full disk for the last line of state */
 #define JOBFILE_BYTES_MAX ((size_t)4 << 20)
+#define JOBFILE_GRACE_S 30
+#define JOBFILE_LOG_MAX ((uint64_t)1 << 30)
 
 struct jobfile {
     int64_t id;
-    const char *const *command;
+    const char *const *command; /* of a file that was read: NULL after the last, as exec wants it */
     size_t n_command;
     const char *const *env; /* "K=V", besides what the agent sets itself */
     size_t n_env;
@@ -31,17 +37,20 @@ struct jobfile {
     double cpus;           /* 0 = no limit */
     uint64_t memory_mb;    /* 0 = no limit */
     double time_limit_s;   /* 0 = none */
-    double grace_s;        /* between SIGTERM and SIGKILL; 30 unless told */
-    uint64_t log_max;      /* bytes kept of the log; 0 = 1 GiB */
+    double grace_s;        /* between SIGTERM and SIGKILL at the time limit; a file without it
+                            * means JOBFILE_GRACE_S */
+    uint64_t log_max;      /* bytes kept of the log; 0 = JOBFILE_LOG_MAX */
     double lease_s;        /* > 0: how long after its end it waits to be collected before it runs */
     const char *power_off; /* this command, by the shell; NULL = never */
     void *priv;            /* owns the strings of a file that was read */
 };
 
-/* The text of the file; the caller frees it. ERR_USAGE when it would be too long. */
+/* The text of the file; the caller frees it. ERR_USAGE when it would be too long or could not be
+ * read again (no id, no command, an env without '='). */
 char *jobfile_text(const struct jobfile *j, struct err *e);
-/* ERR_USAGE that names the line. */
+/* ERR_USAGE that names the line; out is then empty. No error quotes a value. */
 int jobfile_parse(const char *text, size_t n, struct jobfile *out, struct err *e);
+/* For one that was parsed; it is empty then. */
 void jobfile_clear(struct jobfile *j);
 
 #endif

@@ -18,8 +18,10 @@ for file in share/man/man1/tradewind.1 share/bash-completion/completions/tradewi
     share/doc/tradewind/examples/fashion.yaml share/doc/tradewind/examples/fashion/Makefile; do
     check "$file is there" test -s "$top/$file"
 done
-is "$(find tree -type f ! -perm 644 -printf '%P\n')" "opt/tw/bin/tradewind" \
-    "only the program is executable"
+is "$("$top/libexec/tradewind-agent" version)" "tradewind-agent $(<"$root/VERSION")" "so does the agent"
+is "$(find tree -type f ! -perm 644 -printf '%P\n' | sort)" \
+    "opt/tw/bin/tradewind
+opt/tw/libexec/tradewind-agent" "only the programs are executable"
 check "make uninstall" make_quietly uninstall
 is "$(find tree -type f)" "" "nothing stays behind"
 done_testing

@@ -1,0 +1,183 @@
+#include "exec/agent/dir.h"
+
+#include "base/auto.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "exec/jobfile.h"
+#include "exec/statefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOCK_POLL_US 5000
+
+int job_dir_open(struct job_dir *d, const char *path, struct err *e)
+{
+    struct stat st;
+
+    *d = (struct job_dir){.lock_fd = -1};
+    d->path = realpath(path, NULL);
+    if (!d->path && errno == ENOENT)
+        return err_set(e, ERR_NOTFOUND, "there is no directory %s", path);
+    if (!d->path || stat(d->path, &st) < 0)
+        return file_error(e, "open", path);
+    if (S_ISDIR(st.st_mode))
+        return 0;
+    return err_set(e, ERR_USAGE, "%s is no directory of a job", path);
+}
+
+void job_dir_clear(struct job_dir *d)
+{
+    job_dir_unlock(d);
+    free(d->path);
+    d->path = NULL;
+}
+
+char *job_dir_file(const struct job_dir *d, const char *name)
+{
+    return mem_printf("%s/%s", d->path, name);
+}
+
+bool job_dir_lock(struct job_dir *d)
+{
+    AUTO_MEM char *path = job_dir_file(d, "agent.lock");
+
+    if (d->lock_fd >= 0)
+        return true;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        close(fd);
+        return false;
+    }
+    d->lock_fd = fd;
+    return true;
+}
+
+bool job_dir_lock_wait(struct job_dir *d, double seconds)
+{
+    double until_s = time_monotonic_s() + seconds;
+
+    while (!job_dir_lock(d)) {
+        if (time_monotonic_s() >= until_s)
+            return false;
+        usleep(LOCK_POLL_US);
+    }
+    return true;
+}
+
+void job_dir_unlock(struct job_dir *d)
+{
+    if (d->lock_fd >= 0)
+        close(d->lock_fd);
+    d->lock_fd = -1;
+}
+
+char *read_small_file(const char *path, size_t max, size_t *n_out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *bytes = NULL;
+    size_t n = 0, cap = 0;
+
+    if (fd < 0)
+        return NULL;
+    for (;;) {
+        if (n + 1 >= cap) {
+            cap = cap ? cap * 2 : 4096;
+            bytes = mem_grow(bytes, cap, 1);
+        }
+        size_t room = cap - n - 1 < max - n ? cap - n - 1 : max - n;
+        ssize_t got = read(fd, bytes + n, room);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    close(fd);
+    bytes[n] = 0;
+    if (n_out)
+        *n_out = n;
+    return bytes;
+}
+
+/* The last whole line of the file; false when there is none. */
+static bool last_line(int fd, off_t size, char out[static STATE_LINE_MAX])
+{
+    char tail[STATE_LINE_MAX + 1];
+    off_t from = size > STATE_LINE_MAX ? size - STATE_LINE_MAX : 0;
+    ssize_t n = pread(fd, tail, STATE_LINE_MAX, from);
+
+    while (n > 0 && tail[n - 1] != '\n')
+        n--;
+    if (n <= 0)
+        return false;
+    tail[n - 1] = 0;
+    const char *before = memrchr(tail, '\n', (size_t)n - 1);
+    const char *line = before ? before + 1 : tail;
+    memcpy(out, line, strlen(line) + 1);
+    return true;
+}
+
+enum job_phase job_dir_phase(const struct job_dir *d)
+{
+    AUTO_MEM char *path = job_dir_file(d, "state");
+    char line[STATE_LINE_MAX];
+    struct state_line s;
+    struct stat st;
+    enum job_phase phase = JOB_NEW;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return JOB_NEW;
+    if (fstat(fd, &st) == 0 && st.st_size > 0) {
+        phase = JOB_STARTED;
+        if (last_line(fd, st.st_size, line) && state_line_parse(line, &s, NULL) == 0 &&
+            s.kind == STATE_ENDED)
+            phase = JOB_OVER;
+    }
+    close(fd);
+    return phase;
+}
+
+bool job_dir_read_stop(const struct job_dir *d, struct stop_request *out)
+{
+    AUTO_MEM char *path = job_dir_file(d, "stop");
+    AUTO_MEM char *text = read_small_file(path, STOP_REASON_MAX + 64, NULL);
+
+    *out = (struct stop_request){.grace_s = JOBFILE_GRACE_S};
+    if (!text)
+        return false;
+    char *space = strchr(text, ' ');
+    if (!space)
+        return true;
+    *space = 0;
+    space[1 + strcspn(space + 1, "\n")] = 0;
+    snprintf(out->reason, sizeof out->reason, "%s", space + 1);
+    if (!number_parse(text, &out->grace_s) || out->grace_s < 0)
+        out->grace_s = JOBFILE_GRACE_S;
+    return true;
+}
+
+int job_dir_write_stop(const struct job_dir *d, const struct stop_request *r, struct err *e)
+{
+    AUTO_MEM char *path = job_dir_file(d, "stop");
+    struct stop_request before;
+    bool again = job_dir_read_stop(d, &before);
+
+    if (again && before.grace_s <= r->grace_s)
+        return 0;
+    AUTO_MEM char *text = mem_printf("%.3f %s\n", r->grace_s, r->reason);
+    if (file_replace(path, text, strlen(text), 0600, e) < 0)
+        return -1;
+    return file_sync_dir(d->path, e);
+}

@@ -1,0 +1,13 @@
+/* lease: a machine that nobody renews is powered off by the last agent on it whose job said how. */
+#ifndef EXEC_AGENT_LEASE_H
+#define EXEC_AGENT_LEASE_H
+
+#include "base/err.h"
+
+/* root/lease: agents wait so many seconds from now on. */
+int lease_renew(const char *root, double seconds, struct err *e);
+/* Waits until the lease of root has lapsed, at least lease_s from now, and no job runs below root;
+ * then runs command by the shell, once. Returns at once when another agent waits there already. */
+void lease_wait_and_run(const char *root, double lease_s, const char *command);
+
+#endif

@@ -1,0 +1,293 @@
+/* tradewind-agent: supervises one job where it runs. Needs nothing but libc, so that it can be
+ * copied to any machine. exec/jobfile.h describes the directory of a job. */
+#include "base/auto.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "exec/agent/dir.h"
+#include "exec/agent/follow.h"
+#include "exec/agent/lease.h"
+#include "exec/agent/record.h"
+#include "exec/agent/supervise.h"
+#include "exec/frames.h"
+#include "exec/jobfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* After its last line an agent still clears up. */
+#define REMOVE_WAIT_S 5.0
+#define START_TRIES 5
+/* Directories without rights in each other: one more is opened a round. */
+#define CLOSED_DEPTH_MAX 64
+
+static const char usage[] =
+    "usage: tradewind-agent run DIR                    run the job in DIR, or follow it\n"
+    "       tradewind-agent follow DIR STATE LOG       tell it from these offsets on\n"
+    "       tradewind-agent stop DIR SECONDS REASON    end it, by force after SECONDS\n"
+    "       tradewind-agent renew ROOT SECONDS         renew the lease of the machine\n"
+    "       tradewind-agent remove DIR                 remove the directory of a job\n"
+    "       tradewind-agent version\n";
+
+static int fail(const struct err *e)
+{
+    fprintf(stderr, "tradewind-agent: %s\n", e->text);
+    return err_exit_code(e->kind);
+}
+
+static int gone(const struct job_dir *d, const char *why)
+{
+    fprintf(stderr, "tradewind-agent: %s: %s\n", d->path, why);
+    return AGENT_EXIT_GONE;
+}
+
+static bool read_seconds(const char *text, double *out, struct err *e)
+{
+    if (number_parse(text, out) && *out >= 0)
+        return true;
+    err_set(e, ERR_USAGE, "'%s' is no number of seconds", text);
+    return false;
+}
+
+static bool read_offset(const char *text, uint64_t *out, struct err *e)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && !errno && *out <= INT64_MAX)
+        return true;
+    err_set(e, ERR_USAGE, "'%s' is no offset", text);
+    return false;
+}
+
+static int told(struct job_dir *d, enum followed end, const struct err *e)
+{
+    switch (end) {
+    case FOLLOWED_END:
+        return 0;
+    case FOLLOWED_NOTHING:
+        return gone(d, "no job was ever started here");
+    case FOLLOWED_GONE:
+        return gone(d, "the agent of this job was killed before the job ended; what was left of it "
+                       "has been ended");
+    case FOLLOWED_FAILED:
+        break;
+    }
+    return fail(e);
+}
+
+static int read_job(const struct job_dir *d, struct jobfile *job, struct err *e)
+{
+    AUTO_MEM char *path = job_dir_file(d, "job");
+    size_t n;
+    AUTO_MEM char *text = read_small_file(path, JOBFILE_BYTES_MAX + 1, &n);
+
+    if (!text)
+        return file_error(e, "read", path);
+    return jobfile_parse(text, n, job, e);
+}
+
+static char *root_of(const struct job_dir *d)
+{
+    char *root = mem_dup(d->path);
+    char *slash = strrchr(root, '/');
+
+    if (slash && slash != root)
+        *slash = 0;
+    return root;
+}
+
+/* The supervisor: nobody's child, in a session of its own, without standard streams. */
+static void be_supervisor(struct job_dir *d)
+{
+    AUTO_CLEAR(jobfile) struct jobfile job = {0};
+    struct err e = {0};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || chdir("/") < 0)
+        return;
+    if (read_job(d, &job, &e) < 0)
+        supervise_refuse(d, e.text);
+    else
+        supervise(d, &job);
+    job_dir_unlock(d);
+    if (job.power_off && job.lease_s > 0) {
+        AUTO_MEM char *root = root_of(d);
+        lease_wait_and_run(root, job.lease_s, job.power_off);
+    }
+}
+
+/* Two forks: the supervisor belongs to no terminal and to no session that ends. */
+static int start_supervisor(struct job_dir *d, struct err *e)
+{
+    pid_t pid = fork();
+    int status = 0;
+
+    if (pid == 0) {
+        setsid();
+        pid_t second = fork();
+        if (second == 0)
+            be_supervisor(d);
+        _exit(second < 0);
+    }
+    if (pid > 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            continue;
+    if (pid < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+        return err_set(e, ERR_RETRY, "start the agent of %s: no process could be made", d->path);
+    return 0;
+}
+
+static int run(struct job_dir *d, struct err *e)
+{
+    enum followed end = FOLLOWED_NOTHING;
+
+    /* One that only looked whether the lock is free may have held it for a moment. */
+    for (int i = 0; end == FOLLOWED_NOTHING && i < START_TRIES; i++) {
+        if (job_dir_lock(d)) {
+            if (job_dir_phase(d) == JOB_NEW &&
+                (record_recover(d, e) < 0 || start_supervisor(d, e) < 0))
+                return fail(e);
+            job_dir_unlock(d);
+        }
+        end = follow(d, 0, 0, STDOUT_FILENO, e);
+    }
+    return told(d, end, e);
+}
+
+static int command_run(char **arguments, struct err *e)
+{
+    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+
+    if (job_dir_open(&d, arguments[0], e) < 0)
+        return fail(e);
+    return run(&d, e);
+}
+
+static int command_follow(char **arguments, struct err *e)
+{
+    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    uint64_t state_at, log_at;
+
+    if (!read_offset(arguments[1], &state_at, e) || !read_offset(arguments[2], &log_at, e))
+        return fail(e);
+    if (job_dir_open(&d, arguments[0], e) < 0) {
+        fail(e);
+        return e->kind == ERR_NOTFOUND ? AGENT_EXIT_GONE : err_exit_code(e->kind);
+    }
+    return told(&d, follow(&d, state_at, log_at, STDOUT_FILENO, e), e);
+}
+
+static int command_stop(char **arguments, struct err *e)
+{
+    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    struct stop_request r = {0};
+
+    if (!read_seconds(arguments[1], &r.grace_s, e))
+        return fail(e);
+    snprintf(r.reason, sizeof r.reason, "%s", arguments[2]);
+    for (char *p = r.reason; *p; p++)
+        if ((unsigned char)*p < ' ')
+            *p = ' ';
+    if (job_dir_open(&d, arguments[0], e) < 0)
+        return e->kind == ERR_NOTFOUND ? 0 : fail(e);
+    if (job_dir_phase(&d) == JOB_OVER)
+        return 0;
+    if (job_dir_write_stop(&d, &r, e) < 0)
+        return fail(e);
+    /* Without an agent nobody reads it: what is left of the job ends now. */
+    if (job_dir_lock(&d) && record_recover(&d, e) < 0)
+        return fail(e);
+    return 0;
+}
+
+static int command_renew(char **arguments, struct err *e)
+{
+    double seconds;
+
+    if (!read_seconds(arguments[1], &seconds, e) || lease_renew(arguments[0], seconds, e) < 0)
+        return fail(e);
+    return 0;
+}
+
+/* What a job made unreadable for its own user can still be removed. */
+static int open_directory(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)at;
+    if (type == FTW_D || type == FTW_DNR)
+        (void)chmod(path, st->st_mode | S_IRWXU);
+    return 0;
+}
+
+static int remove_all(struct job_dir *d, struct err *e)
+{
+    struct stat st;
+
+    file_remove_tree(d->path);
+    for (int depth = 0; depth < CLOSED_DEPTH_MAX && lstat(d->path, &st) == 0; depth++) {
+        nftw(d->path, open_directory, 8, FTW_PHYS);
+        file_remove_tree(d->path);
+    }
+    if (lstat(d->path, &st) == 0)
+        return err_set(e, ERR_IO, "remove %s: something in it cannot be removed", d->path);
+    return 0;
+}
+
+static int command_remove(char **arguments, struct err *e)
+{
+    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+
+    if (job_dir_open(&d, arguments[0], e) < 0)
+        return e->kind == ERR_NOTFOUND ? 0 : fail(e);
+    const char *name = strrchr(d.path, '/') + 1;
+    if (!*name || name[strspn(name, "0123456789")]) {
+        err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", d.path);
+        return fail(e);
+    }
+    double wait_s = job_dir_phase(&d) == JOB_OVER ? REMOVE_WAIT_S : 0;
+    if (!job_dir_lock_wait(&d, wait_s)) {
+        err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d.path);
+        return fail(e);
+    }
+    if (record_recover(&d, e) < 0 || remove_all(&d, e) < 0)
+        return fail(e);
+    return 0;
+}
+
+static int command_version(char **arguments, struct err *e)
+{
+    (void)arguments;
+    (void)e;
+    return printf("tradewind-agent %s\n", TRADEWIND_VERSION) < 0 || fflush(stdout) != 0;
+}
+
+static const struct {
+    const char *name;
+    int n_arguments;
+    int (*run)(char **arguments, struct err *e);
+} commands[] = {
+    {"run", 1, command_run},     {"follow", 3, command_follow}, {"stop", 3, command_stop},
+    {"renew", 2, command_renew}, {"remove", 1, command_remove}, {"version", 0, command_version},
+};
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
+        if (!strcmp(argv[1], commands[i].name) && argc == 2 + commands[i].n_arguments)
+            return commands[i].run(argv + 2, &e);
+    fputs(usage, stderr);
+    return 2;
+}

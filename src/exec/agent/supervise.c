@@ -1,0 +1,454 @@
+#include "exec/agent/supervise.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "exec/agent/joblog.h"
+#include "exec/agent/limits.h"
+#include "exec/agent/record.h"
+#include "exec/agent/sample.h"
+#include "exec/agent/start.h"
+#include "exec/agent/stateout.h"
+#include "exec/agent/tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SAMPLE_S 1.0
+/* What a kill may take; a process that hangs in the kernel is not waited for longer. */
+#define KILL_WAIT_S 10.0
+#define KILL_POLL_US 1000
+#define READ_BYTES ((size_t)256 << 10)
+/* A flood must not keep us from looking at anything else. */
+#define READS_AT_ONCE 8
+/* As shells have it. */
+#define SIGNALLED 128
+#define CODE_NO_START 127
+
+struct supervisor {
+    struct job_dir *dir;
+    const struct jobfile *job;
+    struct joblog log;
+    struct stateout state;
+    struct limits limits;
+    struct started started;
+    struct sampler sampler;
+    struct tree tree;
+    char *bytes; /* READ_BYTES */
+    int signal_fd, notify_fd;
+    bool output_open;
+    double began_s, ended_s, sample_at_s, watch_at_s;
+    bool child_ended;
+    int child_status;
+    bool stopping; /* SIGTERM was sent */
+    double kill_at_s;
+    enum state_cause cause; /* meaningful when stopping, or when killed */
+    bool caused;
+    char text[1024];
+};
+
+static struct state_line line_now(enum state_kind kind)
+{
+    return (struct state_line){.kind = kind, .at_ms = time_epoch_ms(), .gpu_percent = -1};
+}
+
+static void scan(struct supervisor *s)
+{
+    tree_scan(&s->tree, getpid(), s->sampler.gpu_pid);
+}
+
+/* The first cause is the one that is told. */
+static void because(struct supervisor *s, enum state_cause cause, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void because(struct supervisor *s, enum state_cause cause, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (s->caused)
+        return;
+    s->caused = true;
+    s->cause = cause;
+    va_start(ap, fmt);
+    vsnprintf(s->text, sizeof s->text, fmt, ap);
+    va_end(ap);
+}
+
+/* SIGTERM to everything, SIGKILL after the grace. A shorter grace replaces a longer. */
+static void stop_within(struct supervisor *s, double grace_s)
+{
+    double kill_at_s = time_monotonic_s() + grace_s;
+
+    if (kill_at_s < s->kill_at_s)
+        s->kill_at_s = kill_at_s;
+    if (s->stopping || grace_s <= 0)
+        return;
+    s->stopping = true;
+    scan(s);
+    tree_signal(&s->tree, SIGTERM);
+    tree_signal(&s->tree, SIGCONT);
+}
+
+/* Takes what ended. false when we have no child any more: nothing of the job is left. */
+static bool reap(struct supervisor *s)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        s->ended_s = time_monotonic_s();
+        if (pid == s->started.pid) {
+            s->child_ended = true;
+            s->child_status = status;
+        }
+        if (pid == s->sampler.gpu_pid)
+            s->sampler.gpu_pid = 0;
+    }
+    return pid == 0;
+}
+
+/* true when nothing is left. */
+static bool kill_all(struct supervisor *s)
+{
+    double until_s = time_monotonic_s() + KILL_WAIT_S;
+
+    sampler_end(&s->sampler);
+    while (reap(s)) {
+        scan(s);
+        tree_signal(&s->tree, SIGSTOP); /* whoever stands still starts no others meanwhile */
+        scan(s);
+        tree_signal(&s->tree, SIGKILL);
+        if (time_monotonic_s() > until_s)
+            return false;
+        usleep(KILL_POLL_US);
+    }
+    return true;
+}
+
+static void log_failed(struct supervisor *s)
+{
+    because(s, STATE_DISK, "its log could not be kept: %s%s", strerror(errno),
+            errno == ENOSPC ? "; make room on the disk of the machine and run it again" : "");
+    s->kill_at_s = 0;
+}
+
+/* What was read is written before more is read. false when there is nothing to read now. */
+static bool read_output(struct supervisor *s)
+{
+    for (int i = 0; s->output_open && i < READS_AT_ONCE; i++) {
+        ssize_t n = read(s->started.output_fd, s->bytes, READ_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return false;
+        s->output_open = n > 0;
+        if (n > 0 && joblog_add(&s->log, s->bytes, (size_t)n) < 0) {
+            log_failed(s);
+            s->output_open = false;
+        }
+    }
+    return s->output_open;
+}
+
+static void look_for_stop(struct supervisor *s)
+{
+    struct stop_request r;
+
+    if (!job_dir_read_stop(s->dir, &r))
+        return;
+    because(s, STATE_STOPPED, "stopped%s%s", r.reason[0] ? ": " : "", r.reason);
+    stop_within(s, r.grace_s);
+}
+
+static void read_notices(struct supervisor *s)
+{
+    char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+    while (read(s->notify_fd, events, sizeof events) > 0)
+        continue;
+    look_for_stop(s);
+}
+
+static void read_signals(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+
+    while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            continue; /* reaped below, whoever it was */
+        because(s, STATE_STOPPED, "stopped: the machine told its programs to end (%s)",
+                strsignal((int)info.ssi_signo));
+        stop_within(s, s->job->grace_s);
+    }
+}
+
+static void take_sample(struct supervisor *s)
+{
+    struct state_line line = line_now(STATE_SAMPLE);
+    struct usage used;
+
+    sampler_take(&s->sampler, &s->limits, &s->tree, &used);
+    line.cpu_s = used.cpu_s;
+    line.memory_mb = used.memory_mb;
+    line.received = used.received;
+    line.sent = used.sent;
+    line.gpu_percent = used.gpu_percent;
+    stateout_sample(&s->state, &line);
+}
+
+/* now: the tree as it is, NULL when nothing of it lives any more. */
+static void look_at_memory(struct supervisor *s, const struct tree *now)
+{
+    if (!limits_over(&s->limits, now))
+        return;
+    because(s, STATE_MEMORY, "over its memory limit of %ju MB: it was stopped",
+            (uintmax_t)(s->limits.memory_bytes >> 20));
+    s->kill_at_s = 0;
+}
+
+/* What no kernel tells us is looked at; where it does, the samples suffice. */
+static double watch_every_s(const struct supervisor *s)
+{
+    return s->limits.watched || s->notify_fd < 0 ? LIMITS_WATCH_S : (double)INFINITY;
+}
+
+static void on_time(struct supervisor *s)
+{
+    double now_s = time_monotonic_s(), limit_s = s->job->time_limit_s;
+
+    if (now_s >= s->watch_at_s || now_s >= s->sample_at_s) {
+        scan(s);
+        look_at_memory(s, &s->tree);
+        s->watch_at_s = now_s + watch_every_s(s);
+        if (s->notify_fd < 0)
+            look_for_stop(s);
+    }
+    if (now_s >= s->sample_at_s) {
+        take_sample(s);
+        s->sample_at_s = fmax(s->sample_at_s + SAMPLE_S, now_s + SAMPLE_S / 2);
+    }
+    if (limit_s > 0 && now_s - s->began_s >= limit_s && !s->stopping) {
+        because(s, STATE_TIME, "over its time limit of %g s: it was stopped", limit_s);
+        stop_within(s, s->job->grace_s);
+    }
+    joblog_sync_at_times(&s->log, now_s);
+}
+
+/* Milliseconds until something is due. */
+static int time_left_ms(const struct supervisor *s)
+{
+    double at_s = fmin(s->sample_at_s, s->watch_at_s);
+
+    at_s = fmin(at_s, s->kill_at_s);
+    if (s->job->time_limit_s > 0 && !s->stopping)
+        at_s = fmin(at_s, s->began_s + s->job->time_limit_s);
+    double left_ms = ceil((at_s - time_monotonic_s()) * 1000);
+    return left_ms < 0 ? 0 : (int)left_ms;
+}
+
+/* Until the command ended by itself, or everything did after it was asked to, or the grace is over.
+ */
+static void watch(struct supervisor *s)
+{
+    for (;;) {
+        struct pollfd fds[] = {
+            {.fd = s->signal_fd, .events = POLLIN},
+            {.fd = s->notify_fd, .events = POLLIN},
+            {.fd = s->output_open ? s->started.output_fd : -1, .events = POLLIN},
+        };
+        bool any = reap(s);
+        if ((s->child_ended && !s->stopping) || !any || time_monotonic_s() >= s->kill_at_s)
+            return;
+        poll(fds, sizeof fds / sizeof fds[0], time_left_ms(s));
+        if (fds[0].revents)
+            read_signals(s);
+        if (fds[1].revents)
+            read_notices(s);
+        if (fds[2].revents)
+            read_output(s);
+        on_time(s);
+    }
+}
+
+static int code_of(const struct supervisor *s)
+{
+    if (s->caused && s->cause == STATE_NO_START)
+        return CODE_NO_START;
+    if (!s->child_ended)
+        return SIGNALLED + SIGKILL;
+    return WIFSIGNALED(s->child_status) ? SIGNALLED + WTERMSIG(s->child_status)
+                                        : WEXITSTATUS(s->child_status);
+}
+
+static void tell_end(struct supervisor *s, bool empty)
+{
+    struct state_line line = line_now(STATE_ENDED);
+
+    line.runtime_s = s->ended_s > s->began_s ? s->ended_s - s->began_s : 0;
+    line.code = code_of(s);
+    look_at_memory(s, NULL);
+    if (s->child_ended && WIFSIGNALED(s->child_status))
+        because(s, STATE_SIGNAL, "ended by signal %d (%s)", WTERMSIG(s->child_status),
+                strsignal(WTERMSIG(s->child_status)));
+    because(s, STATE_EXIT, "exit code %d", line.code);
+    if (!empty) {
+        size_t used = strlen(s->text);
+        snprintf(s->text + used, sizeof s->text - used, "; some of its processes cannot be ended");
+    }
+    line.cause = s->cause;
+    snprintf(line.text, sizeof line.text, "%s", s->text);
+    sampler_total(&s->sampler, &s->limits, &line.cpu_s, &line.memory_mb);
+    stateout_finish(&s->state, &line);
+}
+
+static void finish(struct supervisor *s)
+{
+    bool empty = kill_all(s);
+
+    while (read_output(s))
+        continue; /* to its end, unless something that could not be ended still has it open */
+    if (joblog_finish(&s->log) < 0)
+        log_failed(s);
+    tell_end(s, empty);
+    limits_end(&s->limits, 1);
+    if (empty) {
+        AUTO_MEM char *path = job_dir_file(s->dir, "tree");
+        unlink(path);
+    }
+}
+
+/* Signals become readable, and children of children come to us. */
+static int listen_to_all(struct supervisor *s, struct err *e)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->signal_fd < 0)
+        return err_set(e, ERR_IO, "signalfd: %s", strerror(errno));
+    s->notify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->notify_fd >= 0 && inotify_add_watch(s->notify_fd, s->dir->path, IN_MOVED_TO) < 0) {
+        close(s->notify_fd);
+        s->notify_fd = -1;
+    }
+    return 0;
+}
+
+/* The command waits, with its limits on, and can be found again. */
+static int get_ready(struct supervisor *s, struct err *e)
+{
+    if (listen_to_all(s, e) < 0 || joblog_open(&s->log, s->dir->path, s->job->log_max, e) < 0)
+        return -1;
+    limits_plan(&s->limits, s->dir->path);
+    if (start_prepare(s->dir, s->job, &s->started, e) < 0 ||
+        record_write(s->dir, &s->limits, s->started.pid, e) < 0)
+        return -1;
+    limits_apply(&s->limits, s->job, s->started.pid);
+    s->output_open = true;
+    return 0;
+}
+
+static void no_start(struct supervisor *s, const struct err *e)
+{
+    because(s, STATE_NO_START, "it could not be started: %s", e->text);
+    s->kill_at_s = 0;
+}
+
+static void run(struct supervisor *s)
+{
+    struct state_line line = line_now(STATE_STARTED);
+    struct err e = {0};
+
+    if (get_ready(s, &e) < 0) {
+        no_start(s, &e);
+        return;
+    }
+    line.pid = s->started.pid;
+    snprintf(line.text, sizeof line.text, "%s", s->limits.text);
+    look_for_stop(s); /* one that came before us */
+    if (s->caused) {
+        s->kill_at_s = 0;
+        return;
+    }
+    if (stateout_add(&s->state, &line) < 0) {
+        log_failed(s);
+        return;
+    }
+    sampler_begin(&s->sampler, env_get(s->started.env, "PATH"));
+    s->began_s = time_monotonic_s();
+    s->sample_at_s = s->began_s + SAMPLE_S;
+    s->watch_at_s = s->began_s + watch_every_s(s);
+    if (start_go(&s->started, s->job, &e) < 0)
+        no_start(s, &e);
+    else
+        watch(s);
+}
+
+static void clear(struct supervisor *s)
+{
+    start_clear(&s->started);
+    joblog_close(&s->log);
+    stateout_close(&s->state);
+    tree_clear(&s->tree);
+    free(s->bytes);
+    if (s->signal_fd >= 0)
+        close(s->signal_fd);
+    if (s->notify_fd >= 0)
+        close(s->notify_fd);
+    free(s);
+}
+
+static struct supervisor *supervisor_new(struct job_dir *d, const struct jobfile *job)
+{
+    struct supervisor *s = mem_zero(1, sizeof *s);
+
+    s->dir = d;
+    s->job = job;
+    s->bytes = mem_zero(READ_BYTES, 1);
+    s->signal_fd = s->notify_fd = s->log.fd = s->log.tail_fd = s->state.fd = -1;
+    s->started.output_fd = s->started.go_fd = s->started.error_fd = s->sampler.gpu_fd = -1;
+    s->kill_at_s = (double)INFINITY;
+    s->began_s = time_monotonic_s();
+    return s;
+}
+
+void supervise(struct job_dir *d, const struct jobfile *job)
+{
+    struct supervisor *s = supervisor_new(d, job);
+
+    if (stateout_open(&s->state, d->path, NULL) == 0) {
+        run(s);
+        finish(s);
+    }
+    clear(s);
+}
+
+void supervise_refuse(struct job_dir *d, const char *why)
+{
+    struct stateout out;
+    struct state_line line = line_now(STATE_ENDED);
+
+    line.code = CODE_NO_START;
+    line.cause = STATE_NO_START;
+    snprintf(line.text, sizeof line.text, "it could not be started: %s", why);
+    if (stateout_open(&out, d->path, NULL) == 0)
+        stateout_finish(&out, &line);
+    stateout_close(&out);
+}

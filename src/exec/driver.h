@@ -1,0 +1,38 @@
+/* driver: what differs between machines: how directories get there and how the agent is called.
+ * Included by src/exec only. */
+#ifndef EXEC_DRIVER_H
+#define EXEC_DRIVER_H
+
+#include "exec/child.h"
+#include "exec/exec.h"
+
+/* One call of the agent: "VERB root/ID A B". */
+struct exec_call {
+    const char *verb;
+    int64_t id;        /* 0: root itself */
+    const char *a, *b; /* NULL = none */
+};
+
+struct exec_driver {
+    const char *name;
+    /* As exec_prepare, exec_send and exec_collect say. */
+    int (*prepare)(const struct exec_host *h, struct err *e);
+    int (*send)(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
+    int (*collect)(const struct exec_host *h,
+                   int64_t id,
+                   const char *part,
+                   const char *local_dir,
+                   struct err *e);
+    /* Adds the command line that makes this call of the agent of h. */
+    int (*agent_command)(const struct exec_host *h,
+                         const struct exec_call *call,
+                         struct words *out,
+                         struct err *e);
+    /* Why a command that did not come to its end did not: how to get there failed, not what ran
+     * there. Returns -1 and says it in e. */
+    int (*explain)(const struct exec_host *h, int code, const char *said, struct err *e);
+};
+
+extern const struct exec_driver exec_local;
+
+#endif
