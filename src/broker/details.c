@@ -182,27 +182,29 @@ void job_details_clear(struct job_details *d)
 
 /* ---- patterns ---- */
 
-/* "-r" and "--rate" are options, "-", "--" and "-1.5" are not. */
+/* "-r" and "--rate" are options, "-" and "-1.5" are not. */
 static bool is_option(const char *word)
 {
     double number;
 
-    return word[0] == '-' && word[1] && strcmp(word, "--") != 0 && !number_parse(word, &number);
+    return word[0] == '-' && word[1] && !number_parse(word, &number);
 }
 
 char *job_pattern(const char *const *command, size_t n)
 {
     AUTO_CLEAR(buf) struct buf b;
+    bool options = true;
 
-    buf_init(&b, JOB_DETAILS_MAX);
+    buf_init(&b, 2 * JOB_DETAILS_MAX);
     for (size_t i = 0; i < n; i++) {
+        options = options && strcmp(command[i], "--") != 0;
+        bool option = i > 0 && options && is_option(command[i]);
+        size_t name = option ? strcspn(command[i], "=") : strlen(command[i]);
         buf_puts(&b, i ? " " : "");
-        size_t name = is_option(command[i]) ? strcspn(command[i], "=") : strlen(command[i]);
         buf_add(&b, command[i], name);
         if (command[i][name])
             buf_puts(&b, "={}");
-        else if (i > 0 && is_option(command[i]) && i + 1 < n && !is_option(command[i + 1]) &&
-                 strcmp(command[i + 1], "--") != 0) {
+        else if (option && i + 1 < n && !is_option(command[i + 1])) {
             buf_puts(&b, " {}");
             i++;
         }

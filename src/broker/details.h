@@ -4,11 +4,12 @@
 
 #include "base/auto.h"
 #include "base/err.h"
+#include "lake/job.h"
 #include "spec/spec.h"
 
 #include <jansson.h>
 
-#define JOB_DETAILS_MAX ((size_t)4 << 20)
+#define JOB_DETAILS_MAX LAKE_JOB_TEXT_MAX
 
 struct job_details {
     json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
@@ -36,7 +37,8 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e);
 /* Of parsed ones. */
 void job_details_clear(struct job_details *d);
 
-/* The pattern of a command: "train.py --epoch {} --rate={}". New string. */
+/* The pattern of a command: "train.py --epoch {} --rate={}". Which words are options and which are
+ * their values is as lake/job_args.h has it. New string. */
 char *job_pattern(const char *const *command, size_t n);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "cli/chart_scale.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
@@ -182,6 +183,86 @@ void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
     if (frontier->chosen < frontier->n) {
         p += frontier->chosen;
         put_chosen(svg, &f, p, x_of(&f, &time, p->time_s), y_of(&f, &cost, p->cost_usd));
+    }
+    buf_puts(svg, "</svg>\n");
+}
+
+/* ---- panels ---- */
+
+#define PANEL_HEIGHT 150
+#define PANEL_STEP (PANEL_HEIGHT + 90)
+/* More than there are pixels shows nothing more. */
+#define PANEL_POINTS 2000
+
+/* Programs print any numbers: a range that cannot be divided into marks is widened or narrowed to
+ * one that can, and what lies beyond is drawn beyond. */
+static struct chart_scale scale_of(const double *v, size_t n, size_t marks)
+{
+    double low = v[0], high = v[0];
+
+    for (size_t i = 1; i < n; i++) {
+        low = fmin(low, v[i]);
+        high = fmax(high, v[i]);
+    }
+    low = fmax(fmin(low, 1e300), -1e300);
+    high = fmax(fmin(high, 1e300), -1e300);
+    double size = fmax(fabs(low), fabs(high));
+    if (size < 1e-290)
+        low = high = 0;
+    else if (high - low < 1e-9 * size)
+        low = high;
+    return chart_scale_make(CHART_NUMBER, low, high, marks);
+}
+
+static void put_panel_axes(struct buf *svg,
+                           const struct frame *f,
+                           const struct chart_scale *x_scale,
+                           const struct chart_scale *y_scale)
+{
+    double bottom = f->top + f->height;
+    char label[32];
+
+    for (size_t i = 0; i < chart_scale_marks(x_scale); i++) {
+        double mark = chart_scale_mark(x_scale, i), x = x_of(f, x_scale, mark);
+        put_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
+        put_text(svg, (struct label){x, bottom + 20, "middle", 12, ""},
+                 chart_scale_label(x_scale, mark, label));
+    }
+    for (size_t i = 0; i < chart_scale_marks(y_scale); i++) {
+        double mark = chart_scale_mark(y_scale, i), y = y_of(f, y_scale, mark);
+        put_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
+        put_text(svg, (struct label){f->left - 9, y + 4, "end", 12, ""},
+                 chart_scale_label(y_scale, mark, label));
+    }
+    put_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
+    put_line(svg, f->left, f->top, f->left, bottom, "#222222");
+}
+
+static void put_panel(struct buf *svg, const struct frame *f, const struct chart_series *s)
+{
+    struct chart_scale x_scale = scale_of(s->x, s->n, 8), y_scale = scale_of(s->y, s->n, 4);
+    size_t stride = (s->n + PANEL_POINTS - 1) / PANEL_POINTS;
+
+    put_text(svg, (struct label){f->left, f->top - 12, "start", 13, ""}, s->name);
+    put_panel_axes(svg, f, &x_scale, &y_scale);
+    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", COLOUR_BLUE);
+    for (size_t i = 0; i < s->n; i += stride)
+        buf_printf(svg, "%s%.2f %.2f", i ? " L" : "M", x_of(f, &x_scale, s->x[i]),
+                   y_of(f, &y_scale, s->y[i]));
+    buf_puts(svg, "\"/>\n");
+    size_t last = s->n - 1;
+    buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
+               x_of(f, &x_scale, s->x[last]), y_of(f, &y_scale, s->y[last]), COLOUR_VERMILION);
+}
+
+void chart_panels_svg(struct buf *svg, const struct chart_panels *panels)
+{
+    size_t n = panels->n < CHART_PANELS_MAX ? panels->n : CHART_PANELS_MAX;
+
+    put_head(svg, 40 + (double)n * PANEL_STEP, panels->title);
+    for (size_t i = 0; i < n; i++) {
+        const struct frame f = {110, 80 + (double)i * PANEL_STEP, WIDTH - 150, PANEL_HEIGHT};
+        put_panel(svg, &f, &panels->series[i]);
     }
     buf_puts(svg, "</svg>\n");
 }

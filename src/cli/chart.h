@@ -47,6 +47,28 @@ struct chart_timeline {
 
 void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline);
 
+struct chart_series {
+    const char *name;
+    const double *x, *y; /* ascending x; at least one point; finite */
+    size_t n;
+};
+#define CHART_PANELS_MAX 50
+
+/* A panel each, below one another, with axes of their own: what is printed at each step of a
+ * program. Of more than CHART_PANELS_MAX the others are left out. */
+struct chart_panels {
+    const char *title;
+    const struct chart_series *series;
+    size_t n;
+};
+
+void chart_panels_svg(struct buf *svg, const struct chart_panels *panels);
+
+/* One line of `columns` characters: each the mean of its share of the points, as a bar of eighths
+ * where the locale has UTF-8, else as a digit from 0 to 9. Appended to out. */
+void chart_spark(
+    struct buf *out, const double *y, size_t n, size_t columns, const struct text_look *look);
+
 /* The most a picture may hold. */
 #define CHART_SVG_MAX_BYTES (16u << 20)
 

@@ -12,9 +12,9 @@ static void pick_unit(struct chart_scale *s, double high)
         {180, 1, "s"}, {3 * 3600, 60, "min"}, {4 * 86400, 3600, "h"}, {HUGE_VAL, 86400, "d"}};
     size_t i = 0;
 
-    if (s->unit == CHART_DOLLARS) {
+    if (s->unit != CHART_TIME) {
         s->unit_size = 1;
-        s->unit_name = "USD";
+        s->unit_name = s->unit == CHART_DOLLARS ? "USD" : "";
         return;
     }
     while (high > units[i].up_to_s)
@@ -39,8 +39,8 @@ struct chart_scale chart_scale_make(enum chart_unit unit, double low, double hig
     pick_unit(&s, high);
     /* A single value gets room on both sides, so that it does not lie on the frame. */
     if (!(high > low)) {
-        double room = high > 0 ? high / 4 : 1;
-        low = high > room ? high - room : 0;
+        double room = high > 0 ? high / 4 : high < 0 && unit == CHART_NUMBER ? -high / 4 : 1;
+        low = high > room || unit == CHART_NUMBER ? high - room : 0;
         high += room;
     }
     double step = round_step((high - low) / s.unit_size / (double)marks);
@@ -68,8 +68,10 @@ const char *chart_scale_label(const struct chart_scale *s, double value, char ou
 
     if (s->unit == CHART_DOLLARS)
         snprintf(out, 32, "$%.*f", s->decimals == 1 ? 2 : s->decimals, shown);
+    else if (s->unit == CHART_NUMBER && (s->step < 1e-6 || fabs(s->high) + fabs(s->low) > 1e9))
+        snprintf(out, 32, "%.4g", shown);
     else
-        snprintf(out, 32, "%.*f %s", s->decimals, shown, s->unit_name);
+        snprintf(out, 32, "%.*f%s%s", s->decimals, shown, *s->unit_name ? " " : "", s->unit_name);
     return out;
 }
 

@@ -1,4 +1,6 @@
 #include "cli/chart.h"
+
+#include "base/buf.h"
 #include "cli/chart_scale.h"
 
 #include <math.h>
@@ -158,4 +160,36 @@ void chart_frontier_text(FILE *out,
     if (f->chosen < f->n)
         fprintf(out, "   %s this plan", c.utf8 ? "\xe2\x97\x86" : "X");
     fputc('\n', out);
+}
+
+/* The mean of the points that fall to column i of `columns`. */
+static double column_mean(const double *y, size_t n, size_t columns, size_t i)
+{
+    size_t from = n * i / columns, until = n * (i + 1) / columns;
+    double sum = 0;
+
+    until = until > from ? until : from + 1;
+    for (size_t at = from; at < until; at++)
+        sum += y[at] / (double)(until - from);
+    return sum;
+}
+
+void chart_spark(
+    struct buf *out, const double *y, size_t n, size_t columns, const struct text_look *look)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL;
+
+    columns = columns < n ? columns : n;
+    for (size_t i = 0; i < columns; i++) {
+        double mean = column_mean(y, n, columns, i);
+        low = fmin(low, mean);
+        high = fmax(high, mean);
+    }
+    for (size_t i = 0; i < columns; i++) {
+        double share = high > low ? (column_mean(y, n, columns, i) - low) / (high - low) : 0.5;
+        if (look->utf8) /* U+2581 .. U+2588 */
+            buf_printf(out, "\xe2\x96%c", (char)(0x81 + lround(share * 7)));
+        else
+            buf_printf(out, "%d", (int)lround(share * 9));
+    }
 }

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/shell.h"
 #include "lake/commit.h"
 #include "lake/path.h"
 #include "lake/upload.h"
@@ -29,26 +30,6 @@ struct put {
 
 /* ---- the command line, by which an interrupted put is found again ---- */
 
-static void add_word(struct buf *b, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-+=:,@%";
-
-    buf_puts(b, b->len ? " " : "");
-    if (*word && word[strspn(word, plain)] == 0) {
-        buf_puts(b, word);
-        return;
-    }
-    buf_puts(b, "'");
-    for (const char *at = word; *at; at++) {
-        if (*at == '\'')
-            buf_puts(b, "'\\''");
-        else
-            buf_add(b, at, 1);
-    }
-    buf_puts(b, "'");
-}
-
 static void add_source(struct buf *b, const char *source)
 {
     AUTO_MEM char *real = realpath(source, NULL);
@@ -58,7 +39,7 @@ static void add_source(struct buf *b, const char *source)
     AUTO_MEM char *text = mem_printf("%s%s", real ? real : source, real && inside ? "/." : "");
     AUTO_MEM char *shown = source_printable(text);
 
-    add_word(b, shown);
+    shell_put_word(b, shown);
 }
 
 static char *put_text(const struct lake_put_options *o)
@@ -67,7 +48,7 @@ static char *put_text(const struct lake_put_options *o)
     uint64_t hash = 0;
 
     buf_init(&b, PUT_TEXT_MAX);
-    add_word(&b, "put");
+    shell_put_word(&b, "put");
     for (size_t i = 0; i < o->n_sources; i++) {
         if (i < SHOWN_SOURCES)
             add_source(&b, o->sources[i]);
@@ -76,17 +57,17 @@ static char *put_text(const struct lake_put_options *o)
     if (o->n_sources > SHOWN_SOURCES)
         buf_printf(&b, " ... (%zu sources, %016llx)", o->n_sources, (unsigned long long)hash);
     AUTO_MEM char *destination = lake_path_escape(o->destination);
-    add_word(&b, destination);
+    shell_put_word(&b, destination);
     if (o->set) {
-        add_word(&b, "--set");
-        add_word(&b, o->set);
+        shell_put_word(&b, "--set");
+        shell_put_word(&b, o->set);
     }
     for (size_t i = 0; i < o->n_tags; i++) {
-        add_word(&b, "--tag");
-        add_word(&b, o->tags[i]);
+        shell_put_word(&b, "--tag");
+        shell_put_word(&b, o->tags[i]);
     }
     if (o->force)
-        add_word(&b, "--force");
+        shell_put_word(&b, "--force");
     return mem_dup(buf_str(&b));
 }
 

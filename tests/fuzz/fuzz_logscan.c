@@ -56,12 +56,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO_CLEAR(buf) struct buf found, found_again, last, last_again;
     const char *bytes = (const char *)data + 1;
 
-    if (size < 2)
-        return 0;
     buf_init(&found, 16 << 20);
     buf_init(&found_again, 16 << 20);
     buf_init(&last, 1 << 20);
     buf_init(&last_again, 1 << 20);
+    if (size < 2)
+        return 0;
     scan(bytes, size - 1, SIZE_MAX, &found, &last);
     scan(bytes, size - 1, (size_t)data[0] + 1, &found_again, &last_again);
     assert(strcmp(buf_str(&found), buf_str(&found_again)) == 0);

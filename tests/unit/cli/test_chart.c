@@ -126,8 +126,64 @@ static void check_save(void)
     buf_clear(&svg);
 }
 
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, part)); text++)
+        n++;
+    return n;
+}
+
+static void check_panels(void)
+{
+    static const double steps[] = {1, 2, 3}, falling[] = {0.9, 0.5, 0.3}, same[] = {7, 7, 7};
+    static const double wild[] = {-1.7e308, 5e-324, 1.7e308};
+    const struct chart_series series[] = {
+        {"loss <train>", steps, falling, 3}, {"lr", steps, same, 3}, {"wild", steps, wild, 3}};
+    struct buf svg;
+
+    buf_init(&svg, 1 << 20);
+    chart_panels_svg(&svg, &(struct chart_panels){"job 7", series, 3});
+    CHECK(!svg.full && strstr(svg.data, "loss &lt;train&gt;") && count(svg.data, "<path ") == 3 &&
+              !strstr(svg.data, "nan") && !strstr(svg.data, "inf"),
+          "a panel for each series, whatever its numbers are");
+    CHECK(strstr(svg.data, ">0.2<") && strstr(svg.data, ">1.0<") && strstr(svg.data, ">7<"),
+          "with axes of its own");
+    buf_clear(&svg);
+}
+
+static void check_spark(void)
+{
+    static const double y[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, same[] = {3, 3};
+    static const struct {
+        const char *name;
+        const double *y;
+        size_t n, columns;
+        bool utf8;
+        const char *want;
+    } cases[] = {
+        {"a column each", y, 10, 20, false, "0123456789"},
+        {"means of two", y, 10, 5, false, "02579"}, /* 0.5 2.5 4.5 6.5 8.5 of 0.5 .. 8.5 */
+        {"all the same", same, 2, 10, false, "55"},
+        {"bars", y, 2, 10, true, "\xe2\x96\x81\xe2\x96\x88"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct text_look look = {.utf8 = cases[i].utf8};
+        struct buf b;
+        buf_init(&b, 1000);
+        chart_spark(&b, cases[i].y, cases[i].n, cases[i].columns, &look);
+        CHECK(strcmp(buf_str(&b), cases[i].want) == 0, "spark line: %s: %s", cases[i].name,
+              buf_str(&b));
+        buf_clear(&b);
+    }
+}
+
 int main(void)
 {
+    check_panels();
+    check_spark();
     check_frontier_svg();
     check_timeline_svg();
     check_drawing();

@@ -23,6 +23,9 @@ int main(void)
         {"half hours", CHART_TIME, 3600 * 3, 3600 * 5, 4, 3600 * 3, 3600 * 5, 1800, "5.0 h"},
         {"days", CHART_TIME, 0, 86400 * 10, 5, 0, 86400 * 10, 86400 * 2, "10 d"},
         {"one value gets room around it", CHART_DOLLARS, 4, 4, 4, 3, 5, 0.5, "$5.00"},
+        {"numbers on both sides of 0", CHART_NUMBER, -0.3, 0.9, 4, -0.5, 1, 0.5, "1.0"},
+        {"small numbers", CHART_NUMBER, 0, 3e-8, 3, 0, 3e-8, 1e-8, "3e-08"},
+        {"one negative number", CHART_NUMBER, -4, -4, 4, -5, -3, 0.5, "-3.0"},
         {"one value at nothing", CHART_DOLLARS, 0, 0, 4, 0, 1, 0.5, "$1.00"},
     };
 
