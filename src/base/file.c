@@ -46,8 +46,7 @@ static mode_t less_umask(mode_t mode)
     return mode & ~mask;
 }
 
-static int replace(
-    const char *path, const void *bytes, size_t len, mode_t mode, bool sync, struct err *e)
+int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
 {
     AUTO_MEM char *there = realpath(path, NULL);
     const char *target = there ? there : path;
@@ -61,7 +60,7 @@ static int replace(
     if (fd < 0)
         return file_error(e, "write", path);
     bool good = fchmod(fd, replaces ? old.st_mode & 07777 : less_umask(mode)) == 0 &&
-                file_write_all(fd, bytes, len) == 0 && (!sync || fsync(fd) == 0);
+                file_write_all(fd, bytes, len) == 0 && fsync(fd) == 0;
     int why = errno;
     if (close(fd) < 0 && good) {
         good = false;
@@ -74,17 +73,6 @@ static int replace(
     unlink(beside);
     errno = why;
     return file_error(e, "write", path);
-}
-
-int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
-{
-    return replace(path, bytes, len, mode, true, e);
-}
-
-int file_replace_unsynced(
-    const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
-{
-    return replace(path, bytes, len, mode, false, e);
 }
 
 int file_make_dirs(const char *dir, mode_t mode, struct err *e)

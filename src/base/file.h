@@ -14,11 +14,6 @@
  * ERR_USAGE when path is there and is no regular file. */
 int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e);
 
-/* The same without the sync: whole after a crash of ours, not after one of the machine, which may
- * leave an empty file. */
-int file_replace_unsynced(
-    const char *path, const void *bytes, size_t len, mode_t mode, struct err *e);
-
 /* Creates the directory and those above it where missing, each with mode less the umask. */
 int file_make_dirs(const char *dir, mode_t mode, struct err *e);
 /* The directory's entries are on disk when this returns. */

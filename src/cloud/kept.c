@@ -53,7 +53,7 @@ static const struct rent *find_visible(struct cloud *c, const char *token, int64
     const struct kept *k = c->priv;
     const struct rent *rent = rents_find(k->rents, token);
 
-    return rent && rent->visible_ms <= now_ms ? rent : NULL;
+    return rent && rent_is_visible(rent, now_ms) ? rent : NULL;
 }
 
 int kept_look(struct cloud *c,
@@ -89,8 +89,10 @@ int kept_terminate(struct cloud *c, const char *token, struct cloud_trouble *tro
     const struct rent *rent = find_visible(c, token, now_ms);
     if (rent && rent_end_ms(rent, now_ms) == RENT_NEVER) {
         struct rent ended = *rent;
-        ended.machine.ended_ms = now_ms;
-        ended.gone_ms = now_ms + k->delete_ms;
+        /* Not before it was launched, should the clock have been set back. */
+        ended.machine.ended_ms =
+            now_ms > rent->machine.launched_ms ? now_ms : rent->machine.launched_ms;
+        ended.gone_ms = ended.machine.ended_ms + k->delete_ms;
         result = rents_put(k->rents, &ended, e);
     }
     rents_unlock(k->rents);
@@ -107,7 +109,7 @@ static struct cloud_machine *copy_open(struct cloud *c, size_t *n_out)
     size_t n = 0, cap = 0, at = 0;
 
     while ((rent = rents_next(k->rents, &at, now_ms)))
-        if (rent->visible_ms <= now_ms && strcmp(rent->machine.owner, c->options.owner) == 0) {
+        if (rent_is_visible(rent, now_ms) && strcmp(rent->machine.owner, c->options.owner) == 0) {
             all = mem_room(all, n, &cap, sizeof *all);
             rent_look(rent, now_ms, &all[n++]);
         }

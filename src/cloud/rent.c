@@ -55,6 +55,15 @@ uint64_t rent_fingerprint(const struct cloud_request *q)
     return hash_xxh3(b.data, b.len);
 }
 
+/* Clocks of two processes differ, and the real one may be set back: nothing is looked at before it
+ * happened. */
+static int64_t at_least(const struct rent *r, int64_t now_ms)
+{
+    if (now_ms < r->machine.launched_ms)
+        now_ms = r->machine.launched_ms;
+    return now_ms < r->machine.ended_ms ? r->machine.ended_ms : now_ms;
+}
+
 static bool is_taken(const struct rent *r, int64_t now_ms)
 {
     return r->taken_ms <= now_ms && (!r->machine.ended_ms || r->taken_ms < r->machine.ended_ms);
@@ -69,8 +78,14 @@ static enum cloud_state state_of(const struct rent *r, int64_t now_ms)
     return r->machine.ready_ms <= now_ms ? CLOUD_RUNNING : CLOUD_REQUESTED;
 }
 
+bool rent_is_visible(const struct rent *r, int64_t now_ms)
+{
+    return r->visible_ms <= at_least(r, now_ms);
+}
+
 void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out)
 {
+    now_ms = at_least(r, now_ms);
     int64_t end_ms = rent_end_ms(r, now_ms);
 
     *out = r->machine;
@@ -86,6 +101,7 @@ void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out)
 
 bool rent_is_over(const struct rent *r, int64_t now_ms)
 {
+    now_ms = at_least(r, now_ms);
     return is_taken(r, now_ms) || (r->machine.ended_ms && r->gone_ms <= now_ms);
 }
 

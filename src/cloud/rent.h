@@ -25,6 +25,8 @@ void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now
 /* What must be the same when a token comes again: everything but expiry and prices. */
 uint64_t rent_fingerprint(const struct cloud_request *request);
 
+/* Whether look, list and terminate see it. */
+bool rent_is_visible(const struct rent *r, int64_t now_ms);
 void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out);
 /* Gone or taken: it never changes again. */
 bool rent_is_over(const struct rent *r, int64_t now_ms);

@@ -148,7 +148,7 @@ static int load_file(struct rents *r, const char *name, struct err *e)
     AUTO_JSON json_t *value = sealed_read(path, r->durable ? NULL : &is_empty, &why);
 
     if (!value && is_empty) {
-        log_warn("cloud", "%s is empty, as a power cut leaves it: removed", path);
+        log_warn("cloud", "%s is empty, as a kill or a power cut leaves it: removed", path);
         unlink(path);
         return 0;
     }

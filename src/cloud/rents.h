@@ -15,8 +15,8 @@
 struct rents;
 
 /* durable: what is written stays when the power goes. Else it is as safe as our own crashes need:
- * a kill at any point loses nothing. After a power cut a file may be there and empty; such a one
- * was never answered for durably, and is taken for not there. */
+ * a kill at any point loses nothing that was answered for. A kill or a power cut may leave a new
+ * file empty, which is taken for not there. */
 struct rents *rents_open(const char *home, const char *name, bool durable, struct err *e);
 void rents_free(struct rents *r);
 AUTO_DEFINE(rents)

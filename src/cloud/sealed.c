@@ -23,18 +23,50 @@ static void check_line(const char *text, size_t n, char out[static CHECK_BYTES +
     snprintf(out, CHECK_BYTES + 1, "\n%016" PRIx64 "\n", hash_xxh3(text, n));
 }
 
+/* 0, or -1 with errno. */
+static int write_in_place(const char *path, const char *bytes, size_t n)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+    struct stat st;
+
+    if (fd < 0)
+        return -1;
+    errno = 0;
+    bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
+    bool good = errno == 0 && pwrite(fd, bytes, n, 0) == (ssize_t)n;
+    int why = errno ? errno : ENOSPC;
+    if (!good && is_new)
+        unlink(path);
+    close(fd);
+    errno = why;
+    return good ? 0 : -1;
+}
+
+/* Something longer, which the page would not cover, has to be replaced. */
+static bool is_longer(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size > (off_t)SEALED_PAGE_BYTES;
+}
+
 int sealed_write(const char *path, const json_t *value, bool durable, struct err *e)
 {
-    AUTO_MEM char *text =
-        json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
+    AUTO_MEM char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    size_t n = text ? strlen(text) : SIZE_MAX;
+    AUTO_MEM char *whole = mem_zero(SEALED_BYTES_MAX + 1, 1);
 
-    if (!text || strlen(text) + CHECK_BYTES > SEALED_BYTES_MAX)
+    if (n > SEALED_BYTES_MAX - CHECK_BYTES)
         return err_set(e, ERR_USAGE, "write %s: more than %zu bytes", path, SEALED_BYTES_MAX);
-    char check[CHECK_BYTES + 1];
-    check_line(text, strlen(text), check);
-    AUTO_MEM char *whole = mem_printf("%s%s", text, check);
-    return (durable ? file_replace : file_replace_unsynced)(path, whole, strlen(whole), FILE_MODE,
-                                                            e);
+    memcpy(whole, text, n);
+    bool in_place = !durable && n <= SEALED_PAGE_BYTES - CHECK_BYTES && !is_longer(path);
+    while (in_place && n < SEALED_PAGE_BYTES - CHECK_BYTES)
+        whole[n++] = ' ';
+    check_line(whole, n, whole + n);
+    n += CHECK_BYTES;
+    if (!in_place)
+        return file_replace(path, whole, n, FILE_MODE, e);
+    return write_in_place(path, whole, n) < 0 ? file_error(e, "write", path) : 0;
 }
 
 json_t *sealed_parse(const char *bytes, size_t n, struct err *e)
@@ -51,6 +83,8 @@ json_t *sealed_parse(const char *bytes, size_t n, struct err *e)
         err_set(e, ERR_USAGE, "its checksum is wrong");
         return NULL;
     }
+    while (n > 0 && bytes[n - 1] == ' ')
+        n--;
     json_error_t why;
     json_t *value = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why);
     if (!value)

@@ -9,8 +9,13 @@
 #include <stddef.h>
 
 #define SEALED_BYTES_MAX ((size_t)16 << 10)
+/* Files written in place are padded to this, so that the next content covers the last. */
+#define SEALED_PAGE_BYTES ((size_t)4 << 10)
 
-/* Old or new, never half; durable: also when the power goes. */
+/* durable: old or new when the power goes, too. Else the file is written in place, all of it by one
+ * call within one page, which is many times faster and which no kill can cut in two: a reader that
+ * holds the writer's lock finds the old one or the new one, or an empty one where there was none.
+ */
 int sealed_write(const char *path, const json_t *value, bool durable, struct err *e);
 /* New reference. ERR_USAGE that names the file when it is damaged, too large or no regular file;
  * ERR_NOTFOUND when it is not there. empty_out, unless NULL: whether a file of no bytes is there,

@@ -183,6 +183,31 @@ static void life(const char *driver)
     world_clear(&w);
 }
 
+static void clock_set_back(const char *driver)
+{
+    struct world w;
+    struct cloud_machine m;
+
+    world_init(&w, driver);
+    w.options.hosts = hosts;
+    w.options.n_hosts = COUNT(hosts);
+    w.options.boot_s = 0;
+    AUTO(cloud) struct cloud *c = world_open(&w);
+    struct cloud_request q = world_request("a");
+    q.region = "";
+    launch_as(c, &q, &m);
+    w.now_ms -= HOUR_MS;
+    CHECK(look(c, "a", &m) == CLOUD_FINE && m.state == CLOUD_RUNNING && m.ready_ms == BEGIN_MS &&
+              strcmp(listed(c), "a ") == 0,
+          "%s: a clock set back hides no machine", driver);
+    CHECK(cloud_cost_microusd(&m, w.now_ms) == 0, "and bills nothing");
+    terminate(c, "a");
+    CHECK(look(c, "a", &m) == CLOUD_FINE && m.ended_ms == BEGIN_MS &&
+              m.state == (strcmp(driver, "sim") == 0 ? CLOUD_DELETING : CLOUD_GONE),
+          "it is given back when it was launched");
+    world_clear(&w);
+}
+
 static void owners(void)
 {
     struct world w;
@@ -286,6 +311,9 @@ int main(void)
     life("local");
     life("pool");
     life("sim");
+    clock_set_back("local");
+    clock_set_back("pool");
+    clock_set_back("sim");
     owners();
     sweeping();
     costs();
