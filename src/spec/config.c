@@ -108,7 +108,7 @@ static void set_defaults(struct config *c, struct settings *s)
     c->preemptions_per_hour = preemptions;
     c->n_preemptions_per_hour = sizeof preemptions / sizeof *preemptions;
     c->preemptions_other = 0.03;
-    c->limits = (struct config_limits){.jobs_per_user = 4, .max_usd_per_month = INFINITY};
+    c->limits = (struct config_limits){.jobs_per_user = 4, .max_usd_per_month = (double)INFINITY};
     /* N1 in us-east1 of Google Cloud. */
     c->prices = (struct config_prices){.vcpu_hour_usd = 0.031611, .gb_hour_usd = 0.004237};
     c->store = "dir:objects";
