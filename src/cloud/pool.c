@@ -78,7 +78,10 @@ static int refuse_unfit(const struct cloud *c,
                       q->region, buf_str(&asked), buf_str(&there));
 }
 
-static void take_host(const struct cloud *c, const struct cloud_host *h, struct cloud_machine *m)
+static void take_host(const struct cloud *c,
+                      const struct cloud_host *h,
+                      const struct cloud_request *q,
+                      struct cloud_machine *m)
 {
     snprintf(m->id, sizeof m->id, "%s", h->address);
     snprintf(m->address, sizeof m->address, "%s", h->address);
@@ -86,10 +89,8 @@ static void take_host(const struct cloud *c, const struct cloud_host *h, struct 
     snprintf(m->exec_driver, sizeof m->exec_driver, "ssh");
     snprintf(m->root, sizeof m->root, "%s", c->options.root ? c->options.root : ROOT);
     snprintf(m->accelerator, sizeof m->accelerator, "%s", h->accelerator ? h->accelerator : "");
-    if (h->cpus > 0)
-        m->cpus = h->cpus;
-    if (h->memory_gb > 0)
-        m->memory_gb = h->memory_gb;
+    m->cpus = h->cpus > 0 ? h->cpus : q->cpus;
+    m->memory_gb = h->memory_gb > 0 ? h->memory_gb : q->memory_gb;
     m->accelerators = h->accelerator ? h->accelerators : 0;
     m->price_usd_per_hour = h->price_usd_per_hour;
 }
@@ -110,7 +111,7 @@ static int pool_rent(struct cloud *c,
             continue;
         const char *by = tenant(k->rents, h, rent->machine.launched_ms);
         if (!by) {
-            take_host(c, h, &rent->machine);
+            take_host(c, h, request, &rent->machine);
             return 0;
         }
         taken = h;

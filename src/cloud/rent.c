@@ -29,12 +29,20 @@ void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now
     m->run = request->run;
     m->job = request->job;
     m->expires_ms = request->expires_ms;
-    m->cpus = request->cpus;
-    m->memory_gb = request->memory_gb;
-    m->accelerators = request->accelerator ? request->accelerators : 0;
     m->launched_ms = m->ready_ms = now_ms;
     COPY(m->token, request->token);
     COPY(m->owner, request->owner);
+}
+
+void rent_as_asked(struct rent *r, const struct cloud_request *request)
+{
+    struct cloud_machine *m = &r->machine;
+
+    m->cpus = request->cpus;
+    m->memory_gb = request->memory_gb;
+    m->accelerators = request->accelerator ? request->accelerators : 0;
+    m->spot = request->spot;
+    m->bill_min_s = request->bill_min_s;
     COPY(m->provider, request->provider);
     COPY(m->region, request->region);
     COPY(m->zone, request->zone);

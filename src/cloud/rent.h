@@ -20,8 +20,10 @@ struct rent {
     int64_t gone_ms;    /* after ended_ms: until then it is being deleted; NEVER = not given back */
 };
 
-/* The request as a new rent: tags, place, sizes; all of it visible and up at now_ms. */
+/* A new rent with the request's tags, visible and up at now_ms; and the machine itself exactly as
+ * it was asked for: place, sizes, rules of billing. */
 void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now_ms);
+void rent_as_asked(struct rent *r, const struct cloud_request *request);
 /* What must be the same when a token comes again: everything but expiry and prices. */
 uint64_t rent_fingerprint(const struct cloud_request *request);
 

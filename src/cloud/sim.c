@@ -256,8 +256,7 @@ static int sim_rent(struct cloud *c,
     int n = snprintf(key, sizeof key, "%016" PRIx64 " id %s", c->options.seed, q->token);
 
     snprintf(m->id, sizeof m->id, "sim-%016" PRIx64, hash_xxh3(key, (size_t)n));
-    m->spot = q->spot;
-    m->bill_min_s = q->bill_min_s;
+    rent_as_asked(r, q);
     if (refuse_rent(c, q, trouble, e) < 0 || set_price(c, q, m, trouble, e) < 0 ||
         set_boot(c, q, r, e) < 0)
         return -1;

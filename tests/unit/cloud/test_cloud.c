@@ -20,7 +20,7 @@ static void refused_options(void)
 {
     static const struct cloud_host nameless = {.group = "g"};
     static const struct cloud_host wild = {
-        .group = "g", .address = "a", .price_usd_per_hour = INFINITY};
+        .group = "g", .address = "a", .price_usd_per_hour = (double)INFINITY};
     struct world w;
     struct err e;
     static const struct {

@@ -129,7 +129,9 @@ static void local(void)
           "this machine is up");
     CHECK(strcmp(m.exec_driver, "local") == 0 && strcmp(m.root, root) == 0 && !*m.address,
           "jobs lie below the home");
-    CHECK(m.cpus == here.cpus && m.memory_gb == here.memory_gb, "it is as large as it is");
+    CHECK(m.cpus == here.cpus && m.memory_gb == here.memory_gb && !*m.accelerator &&
+              m.accelerators == 0 && !*m.instance_type && !*m.region,
+          "it is what it is, not what was asked for");
     CHECK(m.price_usd_per_hour == 0 && cloud_cost_microusd(&m, BEGIN_MS + DAY_MS) == 0,
           "and costs nothing");
     for (int i = 0; i < 50; i++) {

@@ -66,9 +66,10 @@ static void told(void)
     w.options.n_hosts = COUNT(hosts);
     AUTO(cloud) struct cloud *c = world_open(&w);
     struct cloud_request q = ask("a", "lab", 8, 8);
-    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.exec_driver, "ssh") == 0 &&
-              strcmp(m.root, "~/.tradewind-jobs") == 0 && strcmp(m.id, "me@gpu1.lab") == 0 &&
-              strcmp(m.region, "lab") == 0,
+    q.instance_type = "p3.2xlarge";
+    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && !*m.instance_type &&
+              strcmp(m.exec_driver, "ssh") == 0 && strcmp(m.root, "~/.tradewind-jobs") == 0 &&
+              strcmp(m.id, "me@gpu1.lab") == 0 && strcmp(m.region, "lab") == 0,
           "how to get there");
     CHECK(m.state == CLOUD_RUNNING && m.ready_ms == BEGIN_MS && cloud_next_ms(c) == INT64_MAX,
           "it is up");

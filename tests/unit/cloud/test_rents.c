@@ -141,6 +141,7 @@ static void rents_as_text(void)
 
     q.owner = "me";
     rent_begin(&a, &q, BEGIN_MS);
+    rent_as_asked(&a, &q);
     a.asked = 0xfedcba9876543210u;
     a.taken_ms = BEGIN_MS + 5;
     snprintf(a.machine.root, sizeof a.machine.root, "/h\xc3\xb6me \"x\"\\jobs");

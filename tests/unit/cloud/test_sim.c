@@ -199,6 +199,11 @@ static void prices(void)
     q.bill_min_s = 60;
     launch_as(c, &q, &m);
     CHECK(m.price_usd_per_hour == 3.06 && m.bill_min_s == 60, "the offer's price and least time");
+    CHECK(strcmp(m.provider, "aws") == 0 && strcmp(m.region, "us-east-1") == 0 &&
+              strcmp(m.zone, "us-east-1a") == 0 && strcmp(m.instance_type, "p3.2xlarge") == 0 &&
+              m.cpus == 8 && m.memory_gb == 61 && strcmp(m.accelerator, "V100") == 0 &&
+              m.accelerators == 1 && !*m.exec_driver,
+          "the machine is as it was asked for");
     q.spot = true;
     q.max_price_usd_per_hour = 3;
     q.token = "b";
@@ -208,7 +213,7 @@ static void prices(void)
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "a bid of the price does");
     w.options.price_usd_per_hour = dear_at_noon;
     AUTO(cloud) struct cloud *market = world_open(&w);
-    q.max_price_usd_per_hour = INFINITY;
+    q.max_price_usd_per_hour = (double)INFINITY;
     q.token = "c";
     launch_as(market, &q, &m);
     CHECK(m.price_usd_per_hour == 3.06, "a price that moves, before");

@@ -70,7 +70,7 @@ struct cloud_request world_request(const char *token)
                                   .region = "us-east-1",
                                   .zone = "us-east-1a",
                                   .instance_type = "p3.2xlarge",
-                                  .max_price_usd_per_hour = INFINITY,
+                                  .max_price_usd_per_hour = (double)INFINITY,
                                   .price_usd_per_hour = 3.06,
                                   .cpus = 8,
                                   .memory_gb = 61,

@@ -1,0 +1,36 @@
+/* Any text as troubles of the cloud on paper: what is read is within its bounds and can be asked.
+ */
+#include "base/auto.h"
+#include "base/mem.h"
+#include "cloud/sim.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct err e = {0};
+    const struct cloud_request q = {.provider = "aws",
+                                    .region = "us-east-1",
+                                    .zone = "us-east-1a",
+                                    .instance_type = "p3.2xlarge"};
+    AUTO_MEM char *text = mem_zero(size + 1, 1);
+
+    memcpy(text, data, size);
+    AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(text, &e);
+    assert(t ? e.kind == ERR_NONE : e.kind == ERR_USAGE && *e.text);
+    for (size_t i = 0; t && i < t->n; i++) {
+        assert(t->n <= SIM_TROUBLES_MAX && t->items[i].left != 0);
+        assert(t->items[i].seconds >= 0 && t->items[i].seconds <= 366 * 86400.0);
+        assert(!t->items[i].provider || *t->items[i].provider);
+    }
+    for (int kind = SIM_CAPACITY; t && kind <= SIM_LIST_EMPTY; kind++) {
+        const struct sim_trouble *any = sim_troubles_find(t, (enum sim_kind)kind, NULL);
+        const struct sim_trouble *met = sim_troubles_find(t, (enum sim_kind)kind, &q);
+        assert(!met || (any && any <= met));
+    }
+    return 0;
+}
