@@ -32,11 +32,14 @@ static int check_options(const struct command_args *args, struct err *e)
 
     if (forms > 1)
         return err_set(e, ERR_USAGE, "--json, --dot and --svg: choose one of them");
+    if (command_has(args, "--cost") && (command_has(args, "--dot") || command_has(args, "--svg")))
+        return err_set(e, ERR_USAGE, "--cost goes with text and --json, not with pictures");
     if (args->n_operands == 0 && (command_has(args, "--back") || command_has(args, "--forward") ||
-                                  command_has(args, "--hops")))
-        return err_set(e, ERR_USAGE,
-                       "--back, --forward and --hops need a place to start from: name a set "
-                       "version, as in tradewind trace @NAME:1");
+                                  command_has(args, "--hops") || command_has(args, "--cost")))
+        return err_set(
+            e, ERR_USAGE,
+            "--back, --forward, --hops and --cost need a place to start from: name a set "
+            "version, as in tradewind trace @NAME:1");
     return 0;
 }
 
@@ -47,16 +50,19 @@ static enum lake_direction direction_of(const struct command_args *args)
     return back == forward ? LAKE_BOTH : back ? LAKE_BACK : LAKE_FORWARD;
 }
 
-static int print(const struct command_args *args, const struct lake_graph *g, struct err *e)
+static int print(const struct command_args *args,
+                 const struct lake_graph *g,
+                 const struct lake_lineage_cost *cost, /* NULL = not asked for */
+                 struct err *e)
 {
     if (command_has(args, "--svg"))
         return lake_trace_svg(stdout, g, e);
     if (command_has(args, "--json"))
-        lake_trace_json(stdout, g);
+        lake_trace_json(stdout, g, cost);
     else if (command_has(args, "--dot"))
         lake_trace_dot(stdout, g);
     else
-        lake_trace_text(stdout, g);
+        lake_trace_text(stdout, g, cost);
     return 0;
 }
 
@@ -64,22 +70,25 @@ static int run_trace(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    bool whole = args->n_operands == 0;
+    bool whole = args->n_operands == 0, costs = command_has(args, "--cost");
+    struct lake_lineage_cost cost;
     uint32_t hops;
 
     if (check_options(args, e) < 0 || parse_hops(args, &hops, e) < 0)
         return -1;
     AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l || (!whole && lake_resolve(l, args->operands[0], LAKE_READ, &ref, e) < 0) ||
-        lake_trace(l, whole ? NULL : &ref, direction_of(args), hops, &g, e) < 0)
+        lake_trace(l, whole ? NULL : &ref, direction_of(args), hops, &g, e) < 0 ||
+        (costs && lake_lineage_cost(l, &ref, &cost, e) < 0))
         return -1;
-    return print(args, &g, e);
+    return print(args, &g, costs ? &cost : NULL, e);
 }
 
 static const struct command_option trace_options[] = {
     {.name = "--back", .help = "Only what it was made from."},
     {.name = "--forward", .help = "Only what was made from it."},
     {.name = "--hops", .value = "N", .help = "At most N steps away (default: all the way)."},
+    {.name = "--cost", .help = "Add what all jobs upstream of REF cost, and how long they ran."},
     {.name = "--json",
      .help = "Print nodes (ref) and edges (from, to, kind, job); from is the newer one."},
     {.name = "--dot", .help = "Print it for Graphviz."},

@@ -1,5 +1,7 @@
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
 #include "cli/lake_trace.h"
 #include "cli/text.h"
 #include "lake/path.h"
@@ -127,7 +129,18 @@ static void put_array_end(struct page *p, size_t n)
         PUT(p, "]");
 }
 
-void lake_trace_json(FILE *out, const struct lake_graph *g)
+static void put_json_cost(struct page *p, const struct lake_lineage_cost *cost)
+{
+    char text[PUT_MAX_BYTES];
+    int n = snprintf(text, sizeof text,
+                     ",\n  \"cost\": {\"jobs\": %llu, \"cost_usd\": %.15g, \"runtime_s\": %.15g}",
+                     (unsigned long long)cost->jobs, money_to_usd(cost->cost_microusd),
+                     cost->runtime_s);
+
+    put_bytes(p, text, (size_t)n);
+}
+
+void lake_trace_json(FILE *out, const struct lake_graph *g, const struct lake_lineage_cost *cost)
 {
     AUTO_CLEAR(page) struct page p;
 
@@ -146,6 +159,8 @@ void lake_trace_json(FILE *out, const struct lake_graph *g)
         put_json_edge(&p, &g->edges[i]);
     }
     put_array_end(&p, g->n_edges);
+    if (cost)
+        put_json_cost(&p, cost);
     PUT(&p, "\n}\n");
     flush(&p);
 }
@@ -183,8 +198,17 @@ void lake_trace_dot(FILE *out, const struct lake_graph *g)
     flush(&p);
 }
 
+static void print_cost(FILE *out, const struct lake_lineage_cost *cost)
+{
+    char jobs[32], money[32], runtime[32];
+
+    fprintf(out, "made by %s job%s that cost %s and ran for %s\n", text_count(cost->jobs, jobs),
+            cost->jobs == 1 ? "" : "s", money_text(cost->cost_microusd, money),
+            time_text(cost->runtime_s, runtime));
+}
+
 /* Each set version, and below it those it was made from. */
-void lake_trace_text(FILE *out, const struct lake_graph *g)
+void lake_trace_text(FILE *out, const struct lake_graph *g, const struct lake_lineage_cost *cost)
 {
     AUTO_CLEAR(page) struct page p;
     char nodes[32], edges[32];
@@ -207,4 +231,6 @@ void lake_trace_text(FILE *out, const struct lake_graph *g)
     flush(&p);
     fprintf(out, "%s set version%s, %s edge%s\n", text_count(g->n_nodes, nodes),
             g->n_nodes == 1 ? "" : "s", text_count(g->n_edges, edges), g->n_edges == 1 ? "" : "s");
+    if (cost)
+        print_cost(out, cost);
 }

@@ -32,6 +32,19 @@ int commit_versions(struct lake *l,
                     int64_t *set_version_out,
                     struct err *e);
 
+/* What else belongs into the transaction of a put. */
+struct commit_also {
+    const char *name; /* instead of the put's command line: what an interrupted one is found by */
+    int (*run)(void *context, int64_t set_version, struct err *e);
+    void *context;
+};
+/* lake_put with a set; without any files nothing happens, run is not called either. */
+int put_also(struct lake *l,
+             const struct lake_put_options *options,
+             const struct commit_also *also,
+             struct lake_put_summary *summary,
+             struct err *e);
+
 /* Whether the content of an object is there: 1, 0, -1. */
 int commit_present(struct lake *l, int64_t object, struct err *e);
 

@@ -1,5 +1,5 @@
-/* Questions about metadata. Answers come in order of their kind (file, path, set) and, within one,
- * of creation; sorted ones by the value and then so. */
+/* Questions about metadata. Answers come in order of their kind (file, path, set, job) and, within
+ * one, of creation; sorted ones by the value and then so. */
 #include "lake/find_answer.h"
 #include "lake/find_plan.h"
 #include "lake/internal.h"
@@ -42,14 +42,91 @@ static int add_term(struct find_question *q, const struct find_condition *c, str
     return known != 0 ? known : c->op == FIND_MISSING;
 }
 
-static int add_terms(struct find_question *q, const struct find_expression *x, struct err *e)
+/* Some keys are the lake's own on jobs and the users' on everything else: there are two questions.
+ */
+struct questions {
+    const struct find_condition *sort; /* NULL = by id */
+    struct find_question of_files;     /* of paths and sets as well */
+    struct find_question of_jobs;
+    bool files_can, jobs_can; /* something of the kind may meet it */
+    struct find_condition conditions[FIND_CONDITIONS_MAX + 1]; /* as jobs understand them */
+};
+
+/* False when no job can meet it. */
+static bool as_jobs_do(const struct find_condition *c, struct find_condition *out)
 {
-    for (size_t i = 0; i < x->n; i++) {
-        int known = add_term(q, &x->conditions[i], e);
-        if (known != 1)
-            return known;
+    enum meta_builtin builtin = meta_job_builtin(c->key);
+    enum lake_value_kind kind = meta_builtin_kind(builtin);
+
+    *out = *c;
+    if (builtin == c->builtin)
+        return true;
+    out->builtin = builtin;
+    switch (c->op) {
+    case FIND_EXISTS:
+    case FIND_MISSING:
+        break;
+    case FIND_WITHIN:
+        return c->kind == kind;
+    case FIND_OUTSIDE:
+        if (c->kind != kind)
+            out->op = FIND_EXISTS;
+        break;
+    case FIND_MATCHES:
+        if (kind != LAKE_VALUE_TEXT)
+            out->prefix = NULL;
+        break;
     }
-    return 1;
+    return true;
+}
+
+/* *can_out turns false when nothing can meet the condition. */
+static int add_to(struct find_question *q,
+                  const struct find_condition *c,
+                  bool *can_out,
+                  struct err *e)
+{
+    int known = add_term(q, c, e);
+
+    *can_out = *can_out && known != 0;
+    return known < 0 ? -1 : 0;
+}
+
+static int add_condition(struct questions *all, const struct find_condition *c, struct err *e)
+{
+    struct find_condition *of_jobs = &all->conditions[all->of_jobs.n];
+
+    if (all->files_can && add_to(&all->of_files, c, &all->files_can, e) < 0)
+        return -1;
+    all->jobs_can = all->jobs_can && as_jobs_do(c, of_jobs);
+    return all->jobs_can ? add_to(&all->of_jobs, of_jobs, &all->jobs_can, e) : 0;
+}
+
+static int ask(struct questions *all,
+               const struct find_expression *x,
+               const struct find_condition *extra, /* NULL = none */
+               struct err *e)
+{
+    all->files_can = all->jobs_can = true;
+    for (size_t i = 0; i < x->n; i++)
+        if (add_condition(all, &x->conditions[i], e) < 0)
+            return -1;
+    if (extra && add_condition(all, extra, e) < 0)
+        return -1;
+    if (all->sort && all->of_files.n)
+        all->of_files.sort = &all->of_files.terms[all->of_files.n - 1];
+    if (all->sort && all->of_jobs.n)
+        all->of_jobs.sort = &all->of_jobs.terms[all->of_jobs.n - 1];
+    return 0;
+}
+
+/* NULL: nothing of that kind can answer. */
+static struct find_question *question_for(struct questions *all, const struct find_scope *scope)
+{
+    bool jobs = scope->item == LAKE_ITEM_JOB;
+    struct find_question *q = jobs ? &all->of_jobs : &all->of_files;
+
+    return (jobs ? all->jobs_can : all->files_can) && find_scope_fits(scope, q) ? q : NULL;
 }
 
 /* ---- answers ---- */
@@ -91,13 +168,14 @@ static int tell(struct search *s, const struct cursor *c, struct err *e)
 }
 
 /* Kind after kind, each in order of its ids. */
-static int tell_by_id(struct search *s, struct find_question *q, struct err *e)
+static int tell_by_id(struct search *s, struct questions *all, struct err *e)
 {
     for (size_t i = 0; find_scopes[i] && s->left; i++) {
+        struct find_question *q = question_for(all, find_scopes[i]);
         struct cursor c;
-        q->limit = s->left;
-        if (!find_scope_fits(find_scopes[i], q))
+        if (!q)
             continue;
+        q->limit = s->left;
         if (open_cursor(q, find_scopes[i], &c, e) < 0)
             return -1;
         while (c.query && s->left) {
@@ -110,44 +188,46 @@ static int tell_by_id(struct search *s, struct find_question *q, struct err *e)
     return 0;
 }
 
-static int compare(const struct find_question *q, const struct cursor *a, const struct cursor *b)
+static int compare(const struct questions *all, const struct cursor *a, const struct cursor *b)
 {
     int order;
 
-    if (q->sort->condition->kind == LAKE_VALUE_TEXT) {
+    if (all->sort->kind == LAKE_VALUE_TEXT) {
         order = strcmp(db_text(a->query, FIND_SORT), db_text(b->query, FIND_SORT));
     } else {
         double x = db_real(a->query, FIND_SORT), y = db_real(b->query, FIND_SORT);
         order = (x > y) - (x < y);
     }
-    return q->descending ? -order : order;
+    return all->of_files.descending ? -order : order;
 }
 
 /* The best of the cursors; the earlier kind among equals. */
-static struct cursor *first_of(const struct find_question *q, struct cursor *cursors, size_t n)
+static struct cursor *first_of(const struct questions *all, struct cursor *cursors, size_t n)
 {
     struct cursor *best = NULL;
 
     for (size_t i = 0; i < n; i++)
-        if (cursors[i].query && (!best || compare(q, &cursors[i], best) < 0))
+        if (cursors[i].query && (!best || compare(all, &cursors[i], best) < 0))
             best = &cursors[i];
     return best;
 }
 
-static int tell_sorted(struct search *s, struct find_question *q, struct err *e)
+static int tell_sorted(struct search *s, struct questions *all, struct err *e)
 {
     struct cursor cursors[N_SCOPES_MAX], *c;
     size_t n = 0;
 
-    q->limit = s->left;
     for (size_t i = 0; find_scopes[i]; i++) {
+        struct find_question *q = question_for(all, find_scopes[i]);
         assert(i < N_SCOPES_MAX);
-        if (find_scope_fits(find_scopes[i], q) &&
-            open_cursor(q, find_scopes[i], &cursors[n++], e) < 0)
+        if (!q)
+            continue;
+        q->limit = s->left;
+        if (open_cursor(q, find_scopes[i], &cursors[n++], e) < 0)
             return -1;
     }
-    while (s->left && (c = first_of(q, cursors, n)))
-        if (tell(s, c, e) < 0 || advance(q, c, e) < 0)
+    while (s->left && (c = first_of(all, cursors, n)))
+        if (tell(s, c, e) < 0 || advance(question_for(all, c->scope), c, e) < 0)
             return -1;
     for (size_t i = 0; i < n; i++)
         if (cursors[i].query)
@@ -164,17 +244,15 @@ static int tell_those_with(struct search *s,
                            bool descending,
                            struct err *e)
 {
-    struct find_question q = {.l = s->l, .descending = descending};
-    int known = add_terms(&q, s->expression, e);
+    struct questions all = {.sort = sorted ? extra : NULL,
+                            .of_files = {.l = s->l, .descending = descending},
+                            .of_jobs = {.l = s->l, .descending = descending}};
 
-    if (known == 1 && extra)
-        known = add_term(&q, extra, e);
-    if (known != 1 || !s->left)
-        return known < 0 ? -1 : 0;
-    if (!sorted)
-        return tell_by_id(s, &q, e);
-    q.sort = &q.terms[q.n - 1];
-    return tell_sorted(s, &q, e);
+    if (!s->left)
+        return 0;
+    if (ask(&all, s->expression, extra, e) < 0)
+        return -1;
+    return sorted ? tell_sorted(s, &all, e) : tell_by_id(s, &all, e);
 }
 
 /* Values of different kinds do not compare: numbers come first, then times, texts, tags without a
@@ -291,7 +369,7 @@ static int describe_ref(struct search *s, const struct lake_ref *ref, struct err
     case LAKE_REF_PATH:
         return describe(s, LAKE_ITEM_PATH, ref->file, e);
     case LAKE_REF_JOB:
-        return err_set(e, ERR_NOTFOUND, "nothing is known about jobs here");
+        return describe(s, LAKE_ITEM_JOB, ref->number, e);
     case LAKE_REF_SET:
         if (!ref->path || strcmp(ref->path, "/") == 0)
             return describe(s, LAKE_ITEM_SET, ref->set_version, e);

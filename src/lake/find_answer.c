@@ -2,7 +2,9 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "lake/job.h"
 #include "lake/meta_value.h"
+#include "lake/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +78,8 @@ static void add_time(struct find_answer *a, const char *key, int64_t epoch_ms)
                              .number = (double)epoch_ms});
 }
 
-enum { NAME, OWNER, TEAM, MODE, NUMBER, SIZE, CREATE_TIME, CREATOR };
+/* STATE on: of jobs alone. */
+enum { NAME, OWNER, TEAM, MODE, NUMBER, SIZE, CREATE_TIME, CREATOR, STATE, NUMBERS };
 
 static const char *builtin_sql(enum lake_item kind)
 {
@@ -95,14 +98,26 @@ static const char *builtin_sql(enum lake_item kind)
                " FROM set_version v CROSS JOIN fileset f CROSS JOIN made d WHERE v.id = $1"
                " AND v.project = $2 AND f.id = v.fileset AND d.id = v.made";
     case LAKE_ITEM_JOB:
-        break;
+        return "SELECT name, creator, '', " LAKE_JOB_MODE_SQL ", id, NULL, queued, creator, state,"
+               " cpus, memory_mb, time_limit_s, runtime_s, cost_microusd / 1e6, exit_code, run,"
+               " machine, input, output FROM job WHERE id = $1 AND project = $2";
     }
     return NULL;
 }
 
 static const char *kind_text(enum lake_item kind)
 {
-    return kind == LAKE_ITEM_FILE ? "file" : kind == LAKE_ITEM_PATH ? "path" : "set";
+    switch (kind) {
+    case LAKE_ITEM_FILE:
+        return "file";
+    case LAKE_ITEM_PATH:
+        return "path";
+    case LAKE_ITEM_SET:
+        return "set";
+    case LAKE_ITEM_JOB:
+        break;
+    }
+    return "job";
 }
 
 static char *ref_text(enum lake_item kind, const char *name, int64_t number)
@@ -112,8 +127,41 @@ static char *ref_text(enum lake_item kind, const char *name, int64_t number)
                                     : lake_set_ref(name, number);
 }
 
+static void add_real(struct find_answer *a, const char *key, double real)
+{
+    AUTO_MEM char *text = mem_printf("%.15g", real);
+
+    add(a, key, &(struct lake_value){.kind = LAKE_VALUE_NUMBER, .text = text, .number = real});
+}
+
+/* What is NULL is not known, or there is none. */
+static void add_job_builtins(struct find_answer *a, struct db_query *q)
+{
+    static const char *const numbers[] = {"cpus",     "memory_mb", "time_limit_s", "runtime_s",
+                                          "cost_usd", "exit_code", "run"};
+    static const char *const texts[] = {"machine", "input", "output"};
+    enum { N_NUMBERS = sizeof numbers / sizeof *numbers, N_TEXTS = sizeof texts / sizeof *texts };
+
+    add_time(a, "create_time", db_int(q, CREATE_TIME));
+    add_text(a, "creator", db_text(q, CREATOR));
+    add_text(a, "kind", "job");
+    add_text(a, "name", db_text(q, NAME));
+    add_text(a, "state", lake_job_state_text((enum lake_job_state)db_int(q, STATE)));
+    for (int i = 0; i < N_NUMBERS; i++)
+        if (!db_is_null(q, NUMBERS + i))
+            add_real(a, numbers[i], db_real(q, NUMBERS + i));
+    for (int i = 0; i < N_TEXTS; i++)
+        if (!db_is_null(q, NUMBERS + N_NUMBERS + i))
+            add_text(a, texts[i], db_text(q, NUMBERS + N_NUMBERS + i));
+    a->ref = mem_printf("job:%lld", (long long)db_int(q, NUMBER));
+}
+
 static void add_builtins(struct find_answer *a, enum lake_item kind, struct db_query *q)
 {
+    if (kind == LAKE_ITEM_JOB) {
+        add_job_builtins(a, q);
+        return;
+    }
     add_time(a, "create_time", db_int(q, CREATE_TIME));
     add_text(a, "creator", db_text(q, CREATOR));
     add_text(a, "kind", kind_text(kind));
@@ -128,11 +176,8 @@ static void add_builtins(struct find_answer *a, enum lake_item kind, struct db_q
 static int read_builtins(
     struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
 {
-    const char *sql = builtin_sql(kind);
-    struct db_query *q = sql ? db_query(l->db, sql, e) : NULL;
+    struct db_query *q = db_query(l->db, builtin_sql(kind), e);
 
-    if (!sql)
-        return 0;
     if (!q)
         return -1;
     db_bind_int(q, 1, item);

@@ -1,7 +1,11 @@
 #include "lake/find_scope.h"
 
+#include "lake/schema.h"
+
 #include <stddef.h>
 #include <string.h>
+
+#define OF_FILES_AND_SETS "f.owner, f.team, f.mode"
 
 static const struct find_scope files = {
     LAKE_ITEM_FILE,
@@ -18,6 +22,8 @@ static const struct find_scope files = {
      [META_SIZE] = "o.size",
      [META_VERSION] = "v.number"},
     "v.removed = 0 AND f.removed = 0",
+    OF_FILES_AND_SETS,
+    false,
 };
 
 static const struct find_scope paths = {
@@ -33,6 +39,8 @@ static const struct find_scope paths = {
      [META_KIND] = "'path'",
      [META_PATH] = "f.path"},
     "f.removed = 0",
+    OF_FILES_AND_SETS,
+    false,
 };
 
 static const struct find_scope sets = {
@@ -49,9 +57,36 @@ static const struct find_scope sets = {
      [META_SIZE] = "v.bytes",
      [META_VERSION] = "v.number"},
     "v.removed = 0",
+    OF_FILES_AND_SETS,
+    false,
 };
 
-const struct find_scope *const find_scopes[] = {&files, &paths, &sets, NULL};
+static const struct find_scope jobs = {
+    LAKE_ITEM_JOB,
+    "job",
+    "f.id",
+    {{'f', "job f", NULL, 0}},
+    {[META_CREATE_TIME] = "f.queued",
+     [META_CREATOR] = "f.creator",
+     [META_KIND] = "'job'",
+     [META_NAME] = "f.name",
+     [META_RUNTIME_S] = "f.runtime_s",
+     [META_COST_USD] = "f.cost_microusd / 1e6",
+     [META_EXIT_CODE] = "f.exit_code",
+     [META_STATE] = LAKE_JOB_STATE_SQL("f."),
+     [META_CPUS] = "f.cpus",
+     [META_MEMORY_MB] = "f.memory_mb",
+     [META_TIME_LIMIT_S] = "f.time_limit_s",
+     [META_MACHINE] = "f.machine",
+     [META_RUN] = "f.run",
+     [META_INPUT] = "f.input",
+     [META_OUTPUT] = "f.output"},
+    NULL,
+    "f.creator, '', " LAKE_JOB_MODE_SQL,
+    true,
+};
+
+const struct find_scope *const find_scopes[] = {&files, &paths, &sets, &jobs, NULL};
 
 /* ---- what can be told without the database ---- */
 
@@ -98,8 +133,11 @@ bool find_scope_fits(const struct find_scope *s, const struct find_question *q)
         const struct find_condition *c = q->terms[i].condition;
         if (c->builtin == META_NONE)
             continue;
+        const char *column = s->columns[c->builtin];
+        bool missing = c->op == FIND_MISSING;
         if (c->builtin == META_KIND ? !kind_holds(c, s->kind)
-                                    : (s->columns[c->builtin] != NULL) == (c->op == FIND_MISSING))
+            : column                ? missing && !s->gaps
+                                    : !missing)
             return false;
     }
     return s->item != LAKE_ITEM_PATH || asks_for_paths(q);

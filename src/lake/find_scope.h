@@ -39,8 +39,10 @@ struct find_scope {
     const char *kind;                          /* as users write it */
     const char *id;                            /* column */
     struct find_table tables[FIND_TABLES_MAX]; /* the first is home: it has a row for each thing */
-    const char *columns[META_OF_JOBS + 1]; /* by built-in key; NULL = things of this kind lack it */
-    const char *here;                      /* was not removed */
+    const char *columns[META_BUILTINS]; /* by built-in key; NULL = things of this kind lack it */
+    const char *here;                   /* was not removed; NULL = none ever is */
+    const char *rights;                 /* columns: owner, group and mode */
+    bool gaps;                          /* a column may be NULL: this one lacks the key */
 };
 
 /* In order of enum lake_item; ends with NULL. */

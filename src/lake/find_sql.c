@@ -150,8 +150,12 @@ static void put_meta_rows(struct sql *s,
     put_whole(s, first + META_SLOTS);
 }
 
-static void put_builtin_test(struct sql *s, const char *column, const struct find_condition *c)
+static void put_builtin_test(struct sql *s,
+                             const struct find_scope *scope,
+                             const struct find_condition *c)
 {
+    const char *column = scope->columns[c->builtin];
+
     switch (c->op) {
     case FIND_WITHIN:
         buf_puts(&s->text, " AND ");
@@ -161,6 +165,8 @@ static void put_builtin_test(struct sql *s, const char *column, const struct fin
         buf_puts(&s->text, " AND NOT (");
         put_range(s, column, c);
         buf_puts(&s->text, ")");
+        if (scope->gaps)
+            buf_printf(&s->text, " AND %s IS NOT NULL", column);
         break;
     case FIND_MATCHES:
         if (c->prefix) {
@@ -171,7 +177,12 @@ static void put_builtin_test(struct sql *s, const char *column, const struct fin
         }
         break;
     case FIND_EXISTS:
+        if (scope->gaps)
+            buf_printf(&s->text, " AND %s IS NOT NULL", column);
+        break;
     case FIND_MISSING:
+        if (column)
+            buf_printf(&s->text, " AND %s IS NULL", column);
         break;
     }
 }
@@ -252,7 +263,7 @@ static void put_builtin_source(struct sql *s,
     for (; !shallow && table->link; table = find_scope_next(scope, table))
         buf_printf(&s->text, " AND %s", table->link);
     if (t)
-        put_builtin_test(s, scope->columns[t->condition->builtin], t->condition);
+        put_builtin_test(s, scope, t->condition);
 }
 
 static bool is_meta_source(const struct find_source *source)
@@ -433,7 +444,7 @@ static void put_columns(struct draft *d)
                         alias_of((size_t)(d->q->sort - d->q->terms), alias));
     else
         buf_puts(&d->sql.text, "0");
-    buf_puts(&d->sql.text, ", f.owner, f.team, f.mode");
+    buf_printf(&d->sql.text, ", %s", d->scope->rights);
     for (size_t i = 0; i < d->q->n; i++) {
         const struct find_condition *c = d->q->terms[i].condition;
         if (c->op != FIND_MATCHES)
@@ -549,7 +560,7 @@ static void put_conditions(struct draft *d)
             put_missing(d, &d->q->terms[i]);
         /* Kinds were chosen before. */
         if (c->builtin != META_NONE && c->builtin != META_KIND)
-            put_builtin_test(&d->sql, d->scope->columns[c->builtin], c);
+            put_builtin_test(&d->sql, d->scope, c);
     }
 }
 
@@ -560,7 +571,8 @@ static void put_links(struct draft *d)
     for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
         if (t->link && needs_table(d, t))
             buf_printf(&d->sql.text, " AND %s", t->link);
-    buf_printf(&d->sql.text, " AND %s", d->scope->here);
+    if (d->scope->here)
+        buf_printf(&d->sql.text, " AND %s", d->scope->here);
 }
 
 struct db_query *find_query(const struct find_question *q,

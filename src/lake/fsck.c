@@ -98,6 +98,32 @@ static int say_edge(struct fsck *f, struct db_query *q, struct err *e)
                         (long long)db_int(q, 0), (long long)db_int(q, 1));
 }
 
+static int say_job_set(struct fsck *f, struct db_query *q, struct err *e)
+{
+    return fsck_problem(f, e, "job:%lld: its %s, set version %lld, is not there",
+                        (long long)db_int(q, 0), db_text(q, 1), (long long)db_int(q, 2));
+}
+
+static int say_job_record(struct fsck *f, struct db_query *q, struct err *e)
+{
+    return fsck_problem(f, e, "job:%lld: its command, or the log of its states, is not there",
+                        (long long)db_int(q, 0));
+}
+
+static int say_job_edge(struct fsck *f, struct db_query *q, struct err *e)
+{
+    return fsck_problem(f, e,
+                        "provenance: set version %lld is said to come from job:%lld, which did "
+                        "not make it",
+                        (long long)db_int(q, 0), (long long)db_int(q, 1));
+}
+
+/* Jobs whose reference of that name leads to no set version of the project. */
+#define JOB_SETS(name)                                                                             \
+    "SELECT j.id, '" name "', j." name "_version FROM job j LEFT JOIN set_version s"               \
+    " ON s.id = j." name "_version AND s.project = j.project"                                      \
+    " WHERE j.project = $1 AND j." name "_version IS NOT NULL AND s.id IS NULL"
+
 static const struct rule {
     const char *sql; /* $1 = project; gives a row for each thing that is wrong */
     int (*say)(struct fsck *f, struct db_query *q, struct err *e);
@@ -134,6 +160,17 @@ static const struct rule {
      " LEFT JOIN set_version p ON p.id = e.parent WHERE (c.project = $1 OR p.project = $1)"
      " AND (c.id IS NULL OR p.id IS NULL OR c.project <> p.project OR e.child <= e.parent)",
      say_edge},
+    {JOB_SETS("input"), say_job_set},
+    {JOB_SETS("code"), say_job_set},
+    {JOB_SETS("output"), say_job_set},
+    {"SELECT j.id FROM job j LEFT JOIN job_text t ON t.job = j.id WHERE j.project = $1"
+     " AND (t.job IS NULL OR j.state <> COALESCE((SELECT c.state FROM job_state c"
+     " WHERE c.job = j.id ORDER BY c.seq DESC LIMIT 1), 0))",
+     say_job_record},
+    {"SELECT e.child, e.job FROM edge e JOIN set_version s ON s.id = e.child"
+     " LEFT JOIN job j ON j.id = e.job AND j.output_version = e.child"
+     " WHERE s.project = $1 AND e.kind = 2 AND j.id IS NULL",
+     say_job_edge},
 };
 
 static int check_held(void *context, const struct lake_entry *entry, struct err *e)

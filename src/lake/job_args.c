@@ -27,7 +27,7 @@ static bool make_key(const char *name, size_t len, char out[static LAKE_KEY_MAX 
     for (size_t i = 0; i < len; i++)
         if (!meta_key_char(out[i]))
             out[i] = '_';
-    if (meta_key_begins(out[0]) && meta_builtin(out) == META_NONE)
+    if (meta_key_begins(out[0]) && meta_job_builtin(out) == META_NONE)
         return true;
     at = strlen(prefix);
     if (at + len > LAKE_KEY_MAX)

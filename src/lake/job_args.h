@@ -2,8 +2,8 @@
  *     --epoch 5, --epoch=5, -x 5   epoch=5, x=5          --fast   fast, a tag without a value
  *     other words                  arg1=..., arg2=...    --       all words behind it are such
  * An option takes the word behind it unless that is an option itself; a number is none. Signs that
- * a key cannot have become '_'. A name that is a built-in key, or that cannot begin a key, is put
- * behind "arg.". What is still no key or no value (too long, no clean UTF-8) is left out. */
+ * a key cannot have become '_'. A name that is a built-in key of jobs, or that cannot begin a key,
+ * is put behind "arg.". What is still no key or no value (too long, no clean UTF-8) is left out. */
 #ifndef LAKE_JOB_ARGS_H
 #define LAKE_JOB_ARGS_H
 

@@ -1,4 +1,4 @@
-/* job_row: a job as those see it that change it. Private to the job*.c files. */
+/* job_row: a job as those see it that change it. */
 #ifndef LAKE_JOB_ROW_H
 #define LAKE_JOB_ROW_H
 

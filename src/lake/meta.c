@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "lake/internal.h"
 #include "lake/meta_value.h"
+#include "lake/schema.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -102,7 +103,7 @@ static const char *owner_sql(enum lake_item kind)
         return "SELECT f.owner, f.team, f.mode FROM set_version s JOIN fileset f"
                " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2";
     case LAKE_ITEM_JOB:
-        break;
+        return "SELECT creator, '', " LAKE_JOB_MODE_SQL " FROM job WHERE id = $1 AND project = $2";
     }
     return NULL;
 }
@@ -111,11 +112,8 @@ static const char *owner_sql(enum lake_item kind)
 static int check_writable(
     struct lake *l, enum lake_item kind, int64_t item, const char *name, struct err *e)
 {
-    const char *sql = owner_sql(kind);
-    struct db_query *q = sql ? db_query(l->db, sql, e) : NULL;
+    struct db_query *q = db_query(l->db, owner_sql(kind), e);
 
-    if (!sql)
-        return err_set(e, ERR_USAGE, "%s: jobs cannot be tagged by hand", name);
     if (!q)
         return -1;
     db_bind_int(q, 1, item);
@@ -185,7 +183,8 @@ static int for_each_item(struct each *each, const struct lake_ref *ref, struct e
 static int put_pairs(struct each *each, enum lake_item kind, int64_t item, struct err *e)
 {
     for (size_t i = 0; i < each->n; i++)
-        if (meta_put(each->l, kind, item, each->words[i], e) < 0)
+        if ((kind == LAKE_ITEM_JOB && meta_job_pair_check(each->words[i], e) < 0) ||
+            meta_put(each->l, kind, item, each->words[i], e) < 0)
             return -1;
     return 0;
 }

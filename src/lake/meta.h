@@ -53,9 +53,10 @@ struct lake_find_options {
 /* expression: conditions on keys joined by AND or by nothing (lake/find_parse.h); "" = everything.
  * ERR_USAGE points at the place in the expression. Things that were removed or that the caller may
  * not read are left out; whole files (kind path) answer when the expression asks for a kind or for
- * a key of theirs. In order of kind (file, path, set), then of creation; sorted ones by the value,
- * numbers before times before text before tags without a value before things without the key, and
- * then so. max and min leave out all but numbers and times. visit must not change the lake. */
+ * a key of theirs. In order of kind (file, path, set, job), then of creation; sorted ones by the
+ * value, numbers before times before text before tags without a value before things without the
+ * key, and then so. max and min leave out all but numbers and times. visit must not change the
+ * lake. */
 int lake_find(struct lake *l,
               const char *expression,
               const struct lake_find_options *options,

@@ -21,13 +21,28 @@ static const struct {
     {"path", META_PATH, LAKE_VALUE_TEXT},
     {"size", META_SIZE, LAKE_VALUE_NUMBER},
     {"version", META_VERSION, LAKE_VALUE_NUMBER},
-    {"runtime_s", META_OF_JOBS, LAKE_VALUE_NUMBER},
-    {"cost_usd", META_OF_JOBS, LAKE_VALUE_NUMBER},
-    {"exit_code", META_OF_JOBS, LAKE_VALUE_NUMBER},
+    {"runtime_s", META_RUNTIME_S, LAKE_VALUE_NUMBER},
+    {"cost_usd", META_COST_USD, LAKE_VALUE_NUMBER},
+    {"exit_code", META_EXIT_CODE, LAKE_VALUE_NUMBER},
+    {"state", META_STATE, LAKE_VALUE_TEXT},
+    {"cpus", META_CPUS, LAKE_VALUE_NUMBER},
+    {"memory_mb", META_MEMORY_MB, LAKE_VALUE_NUMBER},
+    {"time_limit_s", META_TIME_LIMIT_S, LAKE_VALUE_NUMBER},
+    {"machine", META_MACHINE, LAKE_VALUE_TEXT},
+    {"run", META_RUN, LAKE_VALUE_NUMBER},
+    {"input", META_INPUT, LAKE_VALUE_TEXT},
+    {"output", META_OUTPUT, LAKE_VALUE_TEXT},
 };
 #define N_BUILTINS (sizeof builtins / sizeof *builtins)
 
 enum meta_builtin meta_builtin(const char *key)
+{
+    enum meta_builtin found = meta_job_builtin(key);
+
+    return found >= META_STATE ? META_NONE : found;
+}
+
+enum meta_builtin meta_job_builtin(const char *key)
 {
     for (size_t i = 0; i < N_BUILTINS; i++)
         if (strcmp(key, builtins[i].name) == 0)
@@ -75,6 +90,11 @@ int meta_key_check(const char *key, size_t len, struct err *e)
     return 0;
 }
 
+static int kept_by_lake(const char *key, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "%s is kept by the lake itself and cannot be set or removed", key);
+}
+
 int meta_key_check_settable(const char *key, size_t len, struct err *e)
 {
     char name[LAKE_KEY_MAX + 1] = "";
@@ -82,10 +102,7 @@ int meta_key_check_settable(const char *key, size_t len, struct err *e)
     if (meta_key_check(key, len, e) < 0)
         return -1;
     memcpy(name, key, len);
-    if (meta_builtin(name) != META_NONE)
-        return err_set(e, ERR_USAGE, "%s is kept by the lake itself and cannot be set or removed",
-                       name);
-    return 0;
+    return meta_builtin(name) != META_NONE ? kept_by_lake(name, e) : 0;
 }
 
 /* ---- times ---- */
@@ -267,4 +284,13 @@ int meta_pair_split(const char *pair, struct meta_pair *out, struct err *e)
                        out->key, bad + 1, (unsigned char)out->value[bad]);
     out->kind = meta_value_kind(out->value, &out->number);
     return 0;
+}
+
+int meta_job_pair_check(const char *pair, struct err *e)
+{
+    struct meta_pair split;
+
+    if (meta_pair_split(pair, &split, e) < 0)
+        return -1;
+    return meta_job_builtin(split.key) != META_NONE ? kept_by_lake(split.key, e) : 0;
 }

@@ -9,19 +9,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keys that everything has without asking; they cannot be set. */
+/* Keys that things have without asking; they cannot be set. */
 enum meta_builtin {
     META_NONE, /* a user's key */
     META_CREATE_TIME,
     META_CREATOR,
     META_KIND,
-    META_NAME, /* of sets */
+    META_NAME, /* of sets and jobs */
     META_PATH, /* of files */
     META_SIZE,
     META_VERSION,
-    META_OF_JOBS, /* runtime_s, cost_usd, exit_code: nothing but jobs has them */
+    META_RUNTIME_S, /* this one and those below: of jobs */
+    META_COST_USD,
+    META_EXIT_CODE,
+    META_STATE, /* this one and those below: on other things they are keys of the users */
+    META_CPUS,
+    META_MEMORY_MB,
+    META_TIME_LIMIT_S,
+    META_MACHINE,
+    META_RUN,
+    META_INPUT,
+    META_OUTPUT,
+    META_BUILTINS, /* how many */
 };
+/* Of everything. */
 enum meta_builtin meta_builtin(const char *key);
+/* Of jobs: those, and some that are the users' elsewhere. */
+enum meta_builtin meta_job_builtin(const char *key);
 /* NUMBER, TIME or TEXT. */
 enum lake_value_kind meta_builtin_kind(enum meta_builtin key);
 
@@ -57,5 +71,7 @@ struct meta_pair {
     double number;
 };
 int meta_pair_split(const char *pair, struct meta_pair *out, struct err *e);
+/* Whether it can be put on a job: ERR_USAGE for its built-in keys too. */
+int meta_job_pair_check(const char *pair, struct err *e);
 
 #endif

@@ -25,6 +25,7 @@ struct put {
     const struct lake_put_options *o;
     struct source_list *list;
     struct lake_put_summary *summary;
+    const struct commit_also *also; /* NULL = nothing */
     char room[SOURCE_PATH_MAX];
 };
 
@@ -188,7 +189,8 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
     if (gone)
         return 0;
     if (upload_record(u, false, e) < 0 ||
-        commit_versions(p->l, &list, p->o, p->summary, &set_version, e) < 0)
+        commit_versions(p->l, &list, p->o, p->summary, &set_version, e) < 0 ||
+        (p->also && p->also->run(p->also->context, set_version, e) < 0))
         return -1;
     return session && session_row_remove(p->l, session, e) < 0 ? -1 : 1;
 }
@@ -220,10 +222,11 @@ static int add_words(struct err *e, const char *words)
 }
 
 /* There is no session to go on with; other errors say what must change first. */
-static int leave_nothing(struct err *e)
+static int leave_nothing(const struct put *p, struct err *e)
 {
-    return e->kind == ERR_RETRY ? add_words(e, "; nothing of it was kept: the same put begins anew")
-                                : -1;
+    return e->kind == ERR_RETRY && !p->also
+               ? add_words(e, "; nothing of it was kept: the same put begins anew")
+               : -1;
 }
 
 /* What was stored is worth keeping unless trying again cannot help. */
@@ -232,7 +235,7 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
     struct err ignored = {0};
 
     if (!u->session.id)
-        return leave_nothing(e);
+        return leave_nothing(p, e);
     if (!hopeless)
         (void)upload_save(u, &ignored);
     upload_drop_spares(u);
@@ -241,8 +244,10 @@ static int leave(struct put *p, struct upload *u, bool hopeless, struct err *e)
             (session_row_remove(p->l, u->session.id, &ignored) < 0 ||
              db_commit(p->l->db, &ignored) < 0))
             db_rollback(p->l->db);
-        return leave_nothing(e);
+        return leave_nothing(p, e);
     }
+    if (p->also)
+        return -1;
     AUTO_MEM char *words =
         mem_printf("; session %lld: run the same put again, or `tradewind session abort %lld`",
                    (long long)u->session.id, (long long)u->session.id);
@@ -298,7 +303,7 @@ static int forget_damaged(struct put *p, struct upload *u, struct err *e)
 
 static int put_files(struct put *p, struct err *e)
 {
-    AUTO_MEM char *put = put_text(p->o);
+    AUTO_MEM char *put = p->also ? mem_dup(p->also->name) : put_text(p->o);
     AUTO_MEM char *request = session_request_text(p->o);
     AUTO_CLEAR(upload) struct upload u;
 
@@ -329,6 +334,39 @@ static bool stdin_goes_on(void *context, uint64_t bytes)
     return !progress->tell || progress->tell(progress->context, 0, bytes, 0, 0);
 }
 
+static int put_all(struct put *p,
+                   int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
+                   void *context,
+                   struct err *e)
+{
+    const struct lake_put_options *o = p->o;
+    struct lake_progress progress = o->progress;
+    const struct source_patience patience = {stdin_goes_on, &progress};
+
+    *p->summary = (struct lake_put_summary){0};
+    if (check_options(o, e) < 0)
+        return -1;
+    AUTO(source_list)
+    struct source_list *list = source_scan(o->sources, o->n_sources, o->destination, &patience, e);
+    if (!list)
+        return -1;
+    p->list = list;
+    p->summary->skipped = list->skipped;
+    if (!list->n_files && o->set && !p->also)
+        return err_set(e, ERR_USAGE, "there are no files to make a version of @%s of", o->set);
+    if (!list->n_files)
+        return 0;
+    if (list->n_files >= MANY_FILES)
+        db_spare_memory(p->l->db);
+    if (seen_look(p->l, list, e) < 0)
+        return -1;
+    if (all_unchanged(p))
+        count_unchanged(p);
+    else if (put_files(p, e) < 0)
+        return -1;
+    return visit_all(p, visit, context, e);
+}
+
 int lake_put(struct lake *l,
              const struct lake_put_options *options,
              int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
@@ -336,34 +374,19 @@ int lake_put(struct lake *l,
              struct lake_put_summary *summary,
              struct err *e)
 {
-    struct lake_progress progress = options->progress;
-    const struct source_patience patience = {stdin_goes_on, &progress};
+    struct put p = {.l = l, .o = options, .summary = summary};
     struct err unwanted;
 
-    if (!e)
-        e = &unwanted;
-    *summary = (struct lake_put_summary){0};
-    if (check_options(options, e) < 0)
-        return -1;
-    AUTO(source_list)
-    struct source_list *list =
-        source_scan(options->sources, options->n_sources, options->destination, &patience, e);
-    if (!list)
-        return -1;
-    struct put p = {.l = l, .o = options, .list = list, .summary = summary};
-    summary->skipped = list->skipped;
-    if (!list->n_files && options->set)
-        return err_set(e, ERR_USAGE, "there are no files to make a version of @%s of",
-                       options->set);
-    if (!list->n_files)
-        return 0;
-    if (list->n_files >= MANY_FILES)
-        db_spare_memory(l->db);
-    if (seen_look(l, list, e) < 0)
-        return -1;
-    if (all_unchanged(&p))
-        count_unchanged(&p);
-    else if (put_files(&p, e) < 0)
-        return -1;
-    return visit_all(&p, visit, context, e);
+    return put_all(&p, visit, context, e ? e : &unwanted);
+}
+
+int put_also(struct lake *l,
+             const struct lake_put_options *options,
+             const struct commit_also *also,
+             struct lake_put_summary *summary,
+             struct err *e)
+{
+    struct put p = {.l = l, .o = options, .summary = summary, .also = also};
+
+    return put_all(&p, NULL, NULL, e);
 }

@@ -2,6 +2,7 @@
 #include "lake/files.h"
 #include "lake/graph.h"
 #include "lake/internal.h"
+#include "lake/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 struct removal {
     struct lake *l;
     const struct lake_remove_options *options;
-    /* Set versions that jobs read or made, known once asked for. */
+    /* Set versions that jobs read or made, or will read, known once asked for. */
     int64_t *job_sets;
     size_t n_job_sets, cap_job_sets;
     bool asked;
@@ -31,21 +32,27 @@ static int find_job_sets(struct removal *r, struct err *e)
     if (r->asked)
         return 0;
     r->asked = true;
-    struct db_query *q = db_query(r->l->db,
-                                  "SELECT e.child, e.parent FROM edge e"
-                                  " JOIN set_version s ON s.id = e.child"
-                                  " WHERE s.project = $1 AND e.kind = $2",
-                                  e);
+    /* UNION: thousands of jobs may have read the same set, which is looked at once. */
+    struct db_query *q =
+        db_query(r->l->db,
+                 "SELECT e.child FROM edge e JOIN set_version s ON s.id = e.child"
+                 " WHERE s.project = $1 AND e.kind = $2"
+                 " UNION SELECT e.parent FROM edge e JOIN set_version s ON s.id = e.child"
+                 " WHERE s.project = $1 AND e.kind = $2"
+                 " UNION SELECT input_version FROM job WHERE project = $1 AND state < $3"
+                 " AND input_version IS NOT NULL"
+                 " UNION SELECT code_version FROM job WHERE project = $1 AND state < $3"
+                 " AND code_version IS NOT NULL",
+                 e);
     if (!q)
         return -1;
     db_bind_int(q, 1, r->l->project);
     db_bind_int(q, 2, LAKE_EDGE_JOB);
-    while ((more = db_step(q, e)) == 1)
-        for (int column = 0; column < 2; column++) {
-            r->job_sets =
-                mem_room(r->job_sets, r->n_job_sets, &r->cap_job_sets, sizeof *r->job_sets);
-            r->job_sets[r->n_job_sets++] = db_int(q, column);
-        }
+    db_bind_int(q, 3, LAKE_JOB_FINISHED);
+    while ((more = db_step(q, e)) == 1) {
+        r->job_sets = mem_room(r->job_sets, r->n_job_sets, &r->cap_job_sets, sizeof *r->job_sets);
+        r->job_sets[r->n_job_sets++] = db_int(q, 0);
+    }
     return more;
 }
 
@@ -255,6 +262,27 @@ static int check_leaf(struct removal *r, const struct lake_ref *ref, struct err 
     return found == 0 ? 0 : -1;
 }
 
+/* Refuses when a job that is not over needs this set version. */
+static int check_unused(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q = db_query(r->l->db,
+                                  "SELECT id FROM job WHERE input_version = $1 AND state < $2"
+                                  " UNION SELECT id FROM job WHERE code_version = $1 AND state < $2"
+                                  " ORDER BY 1 LIMIT 1",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set_version);
+    db_bind_int(q, 2, LAKE_JOB_FINISHED);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "job:%lld needs @%s:%lld and is not over", (long long)db_int(q, 0),
+                ref->set_name, (long long)ref->number);
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
 static int check_unnamed(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
     struct db_query *q = db_query(
@@ -279,7 +307,7 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
                        "%.100s is a part of @%s: versions of sets stay as they are; `tradewind set "
                        "create` makes the next one",
                        ref->path, ref->set_name);
-    if (check_leaf(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
+    if (check_leaf(r, ref, e) < 0 || check_unused(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
         run_counted(r,
                     "UPDATE set_version SET removed = 1 WHERE project = $1 AND id = $2"
                     " AND removed = 0",

@@ -2,6 +2,7 @@
 #include "base/nearest.h"
 #include "lake/files.h"
 #include "lake/internal.h"
+#include "lake/job_row.h"
 #include "lake/ref.h"
 
 #include <stdlib.h>
@@ -525,6 +526,23 @@ static int resolve_path(struct resolve *r, struct err *e)
     return found == 0 ? not_found(r, e) : found < 0 ? -1 : 0;
 }
 
+static int take_job(struct resolve *r, int64_t id, struct err *e)
+{
+    struct job_row row;
+
+    if (job_row_get(r->l, id, &row, e) < 0)
+        return -1;
+    bool own = r->l->admin || strcmp(row.creator, r->l->user) == 0;
+    *r->whole = true;
+    *r->out = (struct lake_ref){
+        .kind = LAKE_REF_JOB,
+        .project = r->l->project,
+        .may = LAKE_READ | (own ? LAKE_WRITE : 0U),
+        .number = id,
+    };
+    return ref_ask(r->l, r->out, r->access, e);
+}
+
 static int no_reference(const char *text, struct err *e)
 {
     char shown[PATH_SHOWN];
@@ -551,7 +569,7 @@ int ref_resolve(struct lake *l,
     if (text[0] == '/')
         return resolve_path(&r, e);
     if (strncmp(text, "job:", 4) == 0 && read_number(text + 4, &job))
-        return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)job);
+        return take_job(&r, job, e);
     if (text[0] != '@')
         return no_reference(text, e);
     *whole_out = !strchr(text, ':');

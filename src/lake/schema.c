@@ -138,8 +138,8 @@ static const char *const jobs[] = {
     "CREATE INDEX job_machine ON job (project, machine) WHERE machine IS NOT NULL",
     "CREATE INDEX job_exit_code ON job (project, exit_code) WHERE exit_code IS NOT NULL",
     "CREATE INDEX job_runtime ON job (project, runtime_s) WHERE runtime_s IS NOT NULL",
-    "CREATE INDEX job_cost ON job (project, (cost_microusd / 1e6))"
-    " WHERE cost_microusd IS NOT NULL",
+    "CREATE INDEX job_cost ON job (project, (cost_microusd / 1e6))",
+    "CREATE INDEX job_state_text ON job (project, (" LAKE_JOB_STATE_SQL("") "))",
     /* Of rm: who uses a set version. */
     "CREATE INDEX job_input_version ON job (input_version) WHERE input_version IS NOT NULL",
     "CREATE INDEX job_code_version ON job (code_version) WHERE code_version IS NOT NULL",
@@ -150,6 +150,10 @@ static const char *const jobs[] = {
     "CREATE TABLE job_text (job INTEGER PRIMARY KEY, command BLOB NOT NULL, details TEXT NOT NULL)",
     "CREATE TABLE job_state (job INTEGER NOT NULL, seq INTEGER NOT NULL, state INTEGER NOT NULL,"
     " at INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (job, seq)) WITHOUT ROWID",
+
+    /* Keys of the job's metadata that it printed itself, and its output set has, too. */
+    "CREATE TABLE job_tag (job INTEGER NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (job, key))"
+    " WITHOUT ROWID",
 
     /* points: how many the series has. value NULL: not a number. */
     "CREATE TABLE job_series (job INTEGER NOT NULL, name TEXT NOT NULL, series INTEGER NOT NULL,"

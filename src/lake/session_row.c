@@ -128,6 +128,9 @@ int session_row_by_hand(const struct session_row *r, struct err *e)
 {
     if (!r->put)
         return 0;
+    if (strncmp(r->put, "job:", 4) == 0)
+        return err_set(e, ERR_USAGE, "session %lld is of %s, which ends it itself",
+                       (long long)r->id, r->put);
     return err_set(e, ERR_USAGE,
                    "session %lld is an interrupted put: run it again (tradewind %s) or "
                    "`tradewind session abort %lld`",

@@ -1,0 +1,39 @@
+/* What a set cost: all the jobs upstream of it. */
+#include "lake/graph.h"
+#include "lake/internal.h"
+#include "lake/job.h"
+
+/* A job makes one set version, so that no job is met twice. One without an input has no edge. */
+static int add_maker(struct lake *l, int64_t version, struct lake_lineage_cost *sum, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT cost_microusd, runtime_s FROM job WHERE output_version = $1", e);
+    int more;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, version);
+    while ((more = db_step(q, e)) == 1) {
+        sum->jobs++;
+        sum->runtime_s += db_real(q, 1);
+        if (__builtin_add_overflow(sum->cost_microusd, db_int(q, 0), &sum->cost_microusd))
+            sum->cost_microusd = INT64_MAX;
+    }
+    return more;
+}
+
+int lake_lineage_cost(struct lake *l,
+                      const struct lake_ref *ref,
+                      struct lake_lineage_cost *out,
+                      struct err *e)
+{
+    AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
+
+    *out = (struct lake_lineage_cost){0};
+    if (lake_trace(l, ref, LAKE_BACK, 0, &g, e) < 0)
+        return -1;
+    for (size_t i = 0; i < g.n_nodes; i++)
+        if (add_maker(l, g.nodes[i].version, out, e) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,211 @@
+/* What a job leaves behind: its output, and what it printed about it. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "lake/commit.h"
+#include "lake/graph.h"
+#include "lake/job_row.h"
+#include "lake/meta_value.h"
+
+#include <string.h>
+
+/* ---- tags ---- */
+
+static int mark_tag(struct lake *l, int64_t job, const char *pair, struct err *e)
+{
+    struct meta_pair split;
+    int64_t key;
+
+    if (meta_pair_split(pair, &split, e) < 0 || meta_key_find(l, split.key, &key, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "INSERT INTO job_tag (job, key) VALUES ($1, $2) ON CONFLICT DO NOTHING", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, job);
+    db_bind_int(q, 2, key);
+    return db_run(q, e);
+}
+
+static int write_tag(struct lake *l, const struct job_row *row, const char *pair, struct err *e)
+{
+    if (meta_put(l, LAKE_ITEM_JOB, row->id, pair, e) < 0 || mark_tag(l, row->id, pair, e) < 0)
+        return -1;
+    return row->output_version ? meta_put(l, LAKE_ITEM_SET, row->output_version, pair, e) : 0;
+}
+
+static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
+{
+    struct job_row row;
+
+    if (job_row_own(l, id, &row, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (write_tag(l, &row, pairs[i], e) < 0)
+            return -1;
+    return db_commit(l->db, e);
+}
+
+int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (meta_job_pair_check(pairs[i], e) < 0)
+            return -1;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (write_tags(l, id, pairs, n, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    return err_wrap(e, "tag job %lld", (long long)id);
+}
+
+/* What the job printed so far, on its output as well; and the job itself, to be found by. */
+static int copy_tags(struct lake *l, int64_t job, int64_t set_version, struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db,
+        /* A slot begins with the key and the kind of thing: see meta_slot. */
+        "INSERT INTO meta (kind, item, key, slot, number, value)"
+        " SELECT $3, $2, m.key, m.slot + ($3 - $4) * $5, m.number, m.value"
+        " FROM job_tag t CROSS JOIN meta m WHERE t.job = $1 AND m.kind = $4 AND m.item = $1"
+        " AND m.key = t.key",
+        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, job);
+    db_bind_int(q, 2, set_version);
+    db_bind_int(q, 3, LAKE_ITEM_SET);
+    db_bind_int(q, 4, LAKE_ITEM_JOB);
+    db_bind_int(q, 5, META_SLOTS);
+    if (db_run(q, e) < 0)
+        return -1;
+    AUTO_MEM char *of_job = mem_printf("job=%lld", (long long)job);
+    return meta_put(l, LAKE_ITEM_SET, set_version, of_job, e);
+}
+
+/* ---- the output ---- */
+
+struct storing {
+    struct lake *l;
+    struct lake_job_change *change;
+    struct job_row row;
+    bool late; /* the job came to its end meanwhile */
+};
+
+static int add_edge(const struct storing *s, int64_t child, int64_t parent, int seq, struct err *e)
+{
+    if (!parent)
+        return 0;
+    struct db_query *q = db_query(s->l->db,
+                                  "INSERT INTO edge (child, parent, kind, job, seq)"
+                                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, child);
+    db_bind_int(q, 2, parent);
+    db_bind_int(q, 3, LAKE_EDGE_JOB);
+    db_bind_int(q, 4, s->row.id);
+    db_bind_int(q, 5, seq);
+    return db_run(q, e);
+}
+
+static int note_output(const struct storing *s, int64_t set_version, struct err *e)
+{
+    struct db_query *q =
+        db_query(s->l->db,
+                 "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
+                 " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, s->row.id);
+    db_bind_int(q, 2, set_version);
+    return db_run(q, e);
+}
+
+/* In the transaction that numbers the versions, or undoes them. */
+static int take_output(void *context, int64_t set_version, struct err *e)
+{
+    struct storing *s = context;
+
+    if (job_change(s->l, s->change, e) < 0)
+        return -1;
+    if (!s->change->applied) {
+        s->late = true;
+        return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
+    }
+    if (note_output(s, set_version, e) < 0 ||
+        add_edge(s, set_version, s->row.input_version, 0, e) < 0 ||
+        add_edge(s, set_version, s->row.code_version, 1, e) < 0)
+        return -1;
+    return copy_tags(s->l, s->row.id, set_version, e);
+}
+
+/* A job that is over: finished is what was asked for, be it by an earlier call. */
+static int answer_again(struct storing *s, struct err *e)
+{
+    if (job_row_get(s->l, s->row.id, &s->row, e) < 0)
+        return -1;
+    s->change->applied = s->row.state == LAKE_JOB_FINISHED;
+    return 0;
+}
+
+static int store_output(struct storing *s,
+                        const char *directory,
+                        const struct lake_progress *progress,
+                        struct err *e)
+{
+    AUTO_MEM char *source = mem_printf("%s/.", directory);
+    AUTO_MEM char *destination = mem_printf("/%s/", s->row.output_name);
+    AUTO_MEM char *name = mem_printf("job:%lld", (long long)s->row.id);
+    const char *sources[] = {source};
+    const struct lake_put_options o = {
+        .sources = sources,
+        .n_sources = 1,
+        .destination = destination,
+        .set = s->row.output_name,
+        .progress = progress ? *progress : (struct lake_progress){0},
+    };
+    const struct commit_also also = {name, take_output, s};
+    struct lake_put_summary summary;
+
+    if (put_also(s->l, &o, &also, &summary, e) < 0) {
+        s->change->applied = false;
+        return s->late ? answer_again(s, e) : err_wrap(e, "store the output of %s", name);
+    }
+    if (summary.files > 0)
+        return 0;
+    log_warn("lake", "job %lld wrote nothing: there is no version of @%s of it",
+             (long long)s->row.id, s->row.output_name);
+    if (lake_job_step(s->l, s->change, 1, e) < 0)
+        return -1;
+    return s->change->applied ? 0 : answer_again(s, e);
+}
+
+int lake_job_store(struct lake *l,
+                   struct lake_job_change *change,
+                   const char *directory,
+                   const struct lake_progress *progress,
+                   struct err *e)
+{
+    struct storing s = {.l = l, .change = change};
+
+    change->applied = false;
+    if (change->to != LAKE_JOB_FINISHED)
+        return err_set(e, ERR_USAGE, "job %lld: only what is finished has an output",
+                       (long long)change->id);
+    if (job_row_own(l, change->id, &s.row, e) < 0)
+        return -1;
+    if (lake_job_state_final(s.row.state))
+        return answer_again(&s, e);
+    if (!s.row.output_name[0])
+        return lake_job_step(l, change, 1, e);
+    /* What an admin stores for another is the other's. */
+    char *user = l->user;
+    l->user = s.row.creator;
+    int result = store_output(&s, directory, progress, e);
+    l->user = user;
+    return result;
+}
