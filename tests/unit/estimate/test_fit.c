@@ -118,6 +118,49 @@ static void without_noise(void)
     }
 }
 
+/* A step down in time with less memory is no cliff, however well one would fit. */
+static double small_is_fast(const struct simulate_run *run)
+{
+    return simulate_published(run) / (run->memory_mb < 1024 ? 3 : 1);
+}
+
+static void no_rising_cliff(void)
+{
+    struct simulate_profile p;
+    uint64_t seed = 1;
+
+    simulate_profile(&p, small_is_fast, 0, 0.05, &seed);
+    AUTO(fit) struct fit *f = fit_new(p.runs, p.n, NULL);
+    CHECK(f && !strstr(fit_kind(f), "memory-cliff"), "less memory that is faster is no cliff: %s",
+          f ? fit_kind(f) : "none");
+}
+
+/* One run alone has little memory. A cliff would meet it, and nothing could show that it is
+ * wrong: only log-linear says from the others what it should take. */
+static void no_form_for_one_run(void)
+{
+    static const double at[][2] = {{512, 30},    {1024, 10.2}, {1024, 9.8}, {1024, 10.1},
+                                   {1024, 9.9},  {2048, 9.9},  {2048, 10},  {2048, 10.2},
+                                   {2048, 10.1}, {2048, 9.7}};
+    struct fit_value values[10];
+    struct fit_run runs[10];
+    struct err e = {0};
+
+    for (int i = 0; i < 10; i++) {
+        values[i] = (struct fit_value){.name = FIT_MEMORY, .number = at[i][0]};
+        runs[i] = (struct fit_run){
+            .name = "r", .values = &values[i], .n_values = 1, .runtime_s = at[i][1]};
+    }
+    AUTO(fit) struct fit *one = fit_new(runs, 10, &e);
+    CHECK(one && isnan(coefficient(one, "memory_mb<1024")), "one run makes no cliff: %s",
+          one ? fit_kind(one) : e.text);
+    values[1].number = 512;
+    runs[1].runtime_s = 31;
+    AUTO(fit) struct fit *two = fit_new(runs, 10, &e);
+    CHECK(two && close_to(coefficient(two, "memory_mb<1024"), log(3.05), 0.02), "two do: %s",
+          two ? fit_kind(two) : e.text);
+}
+
 /* The error of runs left out, the long way: fit all runs but one, predict that one. */
 static double loo_by_refits(const struct simulate_profile *p, const struct fit_form *form)
 {
@@ -407,6 +450,8 @@ int main(void)
 {
     by_hand();
     without_noise();
+    no_rising_cliff();
+    no_form_for_one_run();
     left_out();
     categories();
     refused_predictions();

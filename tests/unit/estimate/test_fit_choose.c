@@ -15,6 +15,7 @@ struct tally {
     double error[2];  /* mean |predicted / truth - 1| */
     double inside[2]; /* share of new runs in the interval */
     size_t asked;
+    int cliffs;          /* how often a memory cliff was found */
     bool worse_left_out; /* the chosen model's error of runs left out was ever the larger one */
 };
 
@@ -78,6 +79,7 @@ static struct tally simulate(simulate_truth *truth, bool wide, bool beyond, int 
         AUTO(fit) struct fit *plain = log_linear(&p, &loo);
         if (!chosen || !plain)
             continue;
+        t.cliffs += strstr(fit_kind(chosen), "memory-cliff") != NULL;
         t.worse_left_out |= fit_loo_error(chosen) > loo;
         for (int i = 0; i < 20; i++) {
             struct simulate_run run = draw(beyond, wide ? 8 : 2, &seed);
@@ -100,31 +102,35 @@ int main(void)
     static const struct {
         const char *name;
         simulate_truth *truth;
-        bool wide, beyond;
+        bool wide, beyond, cliff;
         int profiles;
         double at_most, covers_low, covers_high;
     } cases[] = {
-        {"the published shape", simulate_published, false, false, 100, 1.05, 0.93, 0.98},
-        {"the published shape, beyond", simulate_published, false, true, 100, 1.05, 0.92, 0.98},
-        {"a serial share", simulate_amdahl, true, false, 40, 0.75, 0.93, 0.98},
-        {"a serial share, beyond", simulate_amdahl, false, true, 40, 0.9, 0.80, 0.98},
-        {"a serial share that half a CPU halves", simulate_capped, true, false, 40, 0.75, 0.93,
+        {"the published shape", simulate_published, false, false, false, 100, 1.05, 0.93, 0.98},
+        {"the published shape, beyond", simulate_published, false, true, false, 100, 1.05, 0.92,
          0.98},
-        {"a memory cliff", simulate_cliff, false, false, 40, 0.35, 0.92, 0.98},
-        {"a memory cliff, beyond", simulate_cliff, false, true, 40, 0.5, 0.92, 0.98},
-        {"a serial share and a cliff", simulate_amdahl_cliff, true, false, 40, 0.35, 0.92, 0.98},
+        {"a serial share", simulate_amdahl, true, false, false, 40, 0.75, 0.93, 0.98},
+        {"a serial share, beyond", simulate_amdahl, false, true, false, 40, 0.9, 0.80, 0.98},
+        {"a serial share that half a CPU halves", simulate_capped, true, false, false, 40, 0.75,
+         0.93, 0.98},
+        {"a memory cliff", simulate_cliff, false, false, true, 40, 0.35, 0.92, 0.98},
+        {"a memory cliff, beyond", simulate_cliff, false, true, true, 40, 0.5, 0.92, 0.98},
+        {"a serial share and a cliff", simulate_amdahl_cliff, true, false, true, 40, 0.35, 0.92,
+         0.98},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct tally t =
             simulate(cases[i].truth, cases[i].wide, cases[i].beyond, cases[i].profiles);
-        printf("# %s: error %.4f, log-linear's %.4f; intervals hold %.3f\n", cases[i].name,
-               t.error[0], t.error[1], t.inside[0]);
+        printf("# %s: error %.4f, log-linear's %.4f; intervals hold %.3f; %d cliffs\n",
+               cases[i].name, t.error[0], t.error[1], t.inside[0], t.cliffs);
         CHECK(t.asked == 20 * (size_t)cases[i].profiles, "%s: all profiles are fitted",
               cases[i].name);
         CHECK(!t.worse_left_out, "%s: never worse than log-linear on runs left out", cases[i].name);
         CHECK(t.error[0] <= cases[i].at_most * t.error[1],
               "%s: on new runs at most %g of log-linear's error", cases[i].name, cases[i].at_most);
+        CHECK(cases[i].cliff ? t.cliffs == cases[i].profiles : t.cliffs <= cases[i].profiles / 10,
+              "%s: a memory cliff is found where there is one", cases[i].name);
         CHECK(t.inside[0] >= cases[i].covers_low && t.inside[0] <= cases[i].covers_high,
               "%s: intervals hold 95 %% of new runs", cases[i].name);
     }

@@ -99,6 +99,10 @@ static void texts_and_unknowns(void)
           "what the runs do not tell is null");
     AUTO(fit) struct fit *g = f ? through_text(f, &e) : NULL;
     CHECK(g && same_prediction(f, g, at), "and comes back: %s", e.text);
+    json_t *mode = json_object_get(json_object_get(root, "box"), "mode");
+    json_array_set_new(mode, 0, json_string("c"));
+    AUTO(fit) struct fit *unsorted = fit_from_json(root, &e);
+    CHECK(!unsorted && strstr(e.text, "sorted texts"), "texts out of order are refused");
 }
 
 /* Every way to be no model is refused, and none is a crash. */
