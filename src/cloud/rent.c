@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT 1
@@ -50,15 +51,16 @@ void rent_as_asked(struct rent *r, const struct cloud_request *request)
     COPY(m->accelerator, request->accelerator ? request->accelerator : "");
 }
 
-uint64_t rent_fingerprint(const struct cloud_request *q)
+uint64_t rent_fingerprint(const struct cloud_request *request)
 {
     AUTO_CLEAR(buf) struct buf b;
 
     buf_init(&b, TEXT_BYTES);
     buf_printf(&b, "%s\n%" PRId64 " %" PRId64 "\n%s\n%s\n%s\n%s\n%s\n%d %.17g %.17g %.17g",
-               q->owner, q->run, q->job, q->provider, q->region, q->zone, q->instance_type,
-               q->accelerator ? q->accelerator : "", q->spot, q->cpus, q->memory_gb,
-               q->accelerators);
+               request->owner, request->run, request->job, request->provider, request->region,
+               request->zone, request->instance_type,
+               request->accelerator ? request->accelerator : "", request->spot, request->cpus,
+               request->memory_gb, request->accelerators);
     assert(!b.full);
     return hash_xxh3(b.data, b.len);
 }
@@ -242,14 +244,13 @@ int rent_from_json(const json_t *value, struct rent *out, struct err *e)
 {
     const char *asked = json_string_value(json_object_get(value, "asked"));
     const json_t *spot = json_object_get(value, "spot");
-    int end = 0;
 
     *out = (struct rent){0};
     if (json_integer_value(json_object_get(value, "format")) != FORMAT)
         return err_set(e, ERR_USAGE, "it has another format than %d", FORMAT);
-    if (!asked || strlen(asked) != 16 || strspn(asked, "0123456789abcdef") != 16 ||
-        sscanf(asked, "%16" SCNx64 "%n", &out->asked, &end) != 1 || end != 16)
+    if (!asked || strlen(asked) != 16 || strspn(asked, "0123456789abcdef") != 16)
         return wrong(e, "fingerprint");
+    out->asked = strtoull(asked, NULL, 16);
     if (!json_is_boolean(spot))
         return wrong(e, "spot");
     out->machine.spot = json_is_true(spot);

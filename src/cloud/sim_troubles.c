@@ -193,13 +193,15 @@ static bool is_for(const char *wanted, const char *text)
 
 struct sim_trouble *sim_troubles_find(struct sim_troubles *t,
                                       enum sim_kind kind,
-                                      const struct cloud_request *q)
+                                      const struct cloud_request *request)
 {
     for (size_t i = 0; i < t->n; i++) {
         struct sim_trouble *item = &t->items[i];
         if (item->kind == kind && item->left != 0 &&
-            (!q || (is_for(item->provider, q->provider) && is_for(item->region, q->region) &&
-                    is_for(item->zone, q->zone) && is_for(item->instance_type, q->instance_type))))
+            (!request ||
+             (is_for(item->provider, request->provider) && is_for(item->region, request->region) &&
+              is_for(item->zone, request->zone) &&
+              is_for(item->instance_type, request->instance_type))))
             return item;
     }
     return NULL;
