@@ -1,6 +1,7 @@
 /* What holds for every cloud: options, requests, the life of a machine, and what it costs. */
 #include "cloud/cloud.h"
 
+#include "base/time.h"
 #include "tap.h"
 #include "world.h"
 
@@ -208,6 +209,21 @@ static void clock_set_back(const char *driver)
     world_clear(&w);
 }
 
+static void real_clock(void)
+{
+    struct world w;
+    struct cloud_machine m;
+
+    world_init(&w, "local");
+    w.options.now_ms = NULL;
+    AUTO(cloud) struct cloud *c = world_open(&w);
+    int64_t before_ms = time_epoch_ms();
+    launch(c, "a", &m);
+    CHECK(m.launched_ms >= before_ms && m.launched_ms <= time_epoch_ms(),
+          "without a clock of its own it is now");
+    world_clear(&w);
+}
+
 static void owners(void)
 {
     struct world w;
@@ -314,6 +330,7 @@ int main(void)
     clock_set_back("local");
     clock_set_back("pool");
     clock_set_back("sim");
+    real_clock();
     owners();
     sweeping();
     costs();
