@@ -37,10 +37,16 @@ static bool names_command(const struct command *c, const char *const *words, siz
 
 const struct command *command_find(const char *const *words, size_t n, size_t *used_out)
 {
+    const struct command *found = NULL;
+    size_t used;
+
+    /* "run ls" is that command, and not `run` of a file named ls. */
     for (const struct command *const *c = commands; *c; c++)
-        if (names_command(*c, words, n, used_out))
-            return *c;
-    return NULL;
+        if (names_command(*c, words, n, &used) && (!found || used > *used_out)) {
+            found = *c;
+            *used_out = used;
+        }
+    return found;
 }
 
 bool command_is_group(const char *word)

@@ -6,6 +6,9 @@
 /* clang-format off */
 const struct command *const commands[] = {
     &command_plan,
+    &command_run,
+    &command_run_ls,
+    &command_run_show,
     &command_catalog_import,
     &command_catalog_info,
     &command_catalog_list,
@@ -43,6 +46,7 @@ const struct command *const commands[] = {
     &command_config_get,
     &command_config_set,
     &command_config_show,
+    &command_broker,
     &command_completion,
     &command_help,
     NULL,

@@ -42,6 +42,10 @@ extern const struct command command_session_status;
 extern const struct command command_session_put;
 extern const struct command command_session_finish;
 extern const struct command command_session_abort;
+extern const struct command command_run;
+extern const struct command command_run_ls;
+extern const struct command command_run_show;
+extern const struct command command_broker;
 extern const struct command command_completion;
 extern const struct command command_help;
 

@@ -1,0 +1,28 @@
+/* broker: the one process of a home that moves jobs on, from queued to their end. It keeps nothing
+ * that is not in the lake or with the agents, so that it can be killed and started at any time. */
+#ifndef BROKER_BROKER_H
+#define BROKER_BROKER_H
+
+#include "base/err.h"
+#include "lake/lake.h"
+
+#include <stdint.h>
+
+struct broker_options {
+    const char *home;
+    struct lake *(*open_lake)(void *context, struct err *e); /* as admin; from several threads */
+    void *context;
+    const char *agent; /* path of tradewind-agent */
+    unsigned jobs_per_user;
+    double cpus; /* of this machine, for all jobs together */
+    uint64_t memory_mb;
+    double vcpu_hour_usd, gb_hour_usd; /* what a job here would cost */
+    double idle_s;                     /* nobody there and nothing to do for so long: the end */
+    int ready_fd;                      /* gets a line when guests are let in; -1 = none */
+};
+
+/* Until it is idle, asked to retire, or SIGTERM or SIGINT came: what runs then goes on without it.
+ * ERR_RETRY: another broker serves this home. */
+int broker_serve(const struct broker_options *options, struct err *e);
+
+#endif

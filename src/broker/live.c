@@ -1,0 +1,340 @@
+#include "broker/live.h"
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/home.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The lines of a failed job's log that go into its message. */
+#define LAST_LINES_MAX 1000
+/* How often a broken connection is tried again before each attempt waits a minute. */
+#define BROKEN_QUICK 6
+
+/* ---- making one ---- */
+
+/* A request is at most a few megabytes. */
+#define ARENA_BYTES ((size_t)64 << 20)
+
+static const char *keep(struct live *j, const char *s)
+{
+    const char *kept = s ? arena_dup(j->arena, s) : NULL;
+
+    if (s && !kept)
+        err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
+    return kept;
+}
+
+static int copy_command(struct live *j, const struct lake_job_request *asked)
+{
+    const char **command = arena_alloc(j->arena, asked->n_command, sizeof *command);
+
+    for (size_t i = 0; command && i < asked->n_command; i++)
+        command[i] = keep(j, asked->command[i]);
+    j->job.asked.command = command;
+    return command ? 0 : err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
+}
+
+static int copy_job(void *context, const struct lake_job *job, struct err *e)
+{
+    struct live *j = context;
+    struct lake_job *to = &j->job;
+
+    *to = *job;
+    to->project = keep(j, job->project);
+    to->user = keep(j, job->user);
+    to->asked.name = keep(j, job->asked.name);
+    to->asked.input = keep(j, job->asked.input);
+    to->asked.code = keep(j, job->asked.code);
+    to->asked.output = keep(j, job->asked.output);
+    to->asked.details = keep(j, job->asked.details);
+    to->reason = to->cost_basis = to->machine = to->limits = to->output_set = "";
+    copy_command(j, &job->asked);
+    if (j->trouble.kind == ERR_NONE)
+        return 0;
+    *e = j->trouble;
+    return -1;
+}
+
+/* A job runs until its log is full of tags: what one round brings is bounded. */
+#define TOLD_MAX 10000
+
+static void note_warning(const struct live *j, const char *text)
+{
+    AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
+    AUTO_MEM char *line = mem_printf("%s\n", text);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return; /* as the disk is full, the job itself will say so */
+    file_write_all(fd, line, strlen(line));
+    close(fd);
+}
+
+static void hear_tag(void *context, const char *set, const char *pair)
+{
+    struct live *j = context;
+
+    if (set && (!j->job.asked.output || strcmp(set, j->job.asked.output) != 0)) {
+        AUTO_MEM char *text =
+            mem_printf("tag %.200s is for set %.100s, which is not the output of this job: it is "
+                       "put on the job's own",
+                       pair, set);
+        note_warning(j, text);
+    }
+    if (j->n_tags == TOLD_MAX)
+        return;
+    j->tags = mem_room(j->tags, j->n_tags, &j->cap_tags, sizeof *j->tags);
+    j->tags[j->n_tags++] = mem_dup(pair);
+}
+
+static void hear_metric(void *context, const char *name, double step, double value)
+{
+    struct live *j = context;
+
+    if (j->n_metrics == TOLD_MAX)
+        return;
+    j->metrics = mem_room(j->metrics, j->n_metrics, &j->cap_metrics, sizeof *j->metrics);
+    j->metrics[j->n_metrics++] =
+        (struct lake_job_metric){.name = mem_dup(name), .step = step, .value = value};
+}
+
+static void hear_malformed(void *context, const char *text)
+{
+    note_warning(context, text);
+}
+
+struct live *live_new(
+    struct lake *l, int64_t id, const char *home, const char *agent, struct err *e)
+{
+    AUTO(live) struct live *j = mem_zero(1, sizeof *j);
+
+    j->arena = arena_new(ARENA_BYTES);
+    j->home = home;
+    if (lake_job_get(l, id, copy_job, j, e) < 0 ||
+        job_details_parse(j->job.asked.details, &j->details, e) < 0)
+        return NULL;
+    AUTO_MEM char *root = broker_jobs_path(home);
+    AUTO_MEM char *directory = broker_job_path(home, id, NULL);
+    j->directory = keep(j, directory);
+    j->host =
+        (struct exec_host){.driver = "local", .address = "", .root = keep(j, root), .agent = agent};
+    if (j->trouble.kind != ERR_NONE) {
+        *e = j->trouble;
+        return NULL;
+    }
+    j->scan = logscan_new(&(struct logscan_visitor){
+        .context = j, .tag = hear_tag, .metric = hear_metric, .malformed = hear_malformed});
+    return TAKE(j);
+}
+
+static void forget_told(struct live *j)
+{
+    for (size_t i = 0; i < j->n_tags; i++)
+        free(j->tags[i]);
+    for (size_t i = 0; i < j->n_metrics; i++)
+        free((void *)(uintptr_t)j->metrics[i].name);
+    j->n_tags = j->n_metrics = 0;
+}
+
+void live_free(struct live *j)
+{
+    if (!j)
+        return;
+    forget_told(j);
+    free(j->tags);
+    free(j->metrics);
+    exec_stream_free(j->stream);
+    logscan_free(j->scan);
+    job_details_clear(&j->details);
+    arena_free(j->arena);
+    free(j);
+}
+
+/* ---- hearing its agent ---- */
+
+int live_follow(struct live *j, bool start, struct err *e)
+{
+    exec_stream_free(j->stream);
+    j->stream = start ? exec_start(&j->host, j->job.id, e)
+                      : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
+    if (!j->stream)
+        return -1;
+    if (start) {
+        j->state_offset = j->log_offset = 0;
+        j->line_len = 0;
+    }
+    j->phase = LIVE_FOLLOWED;
+    return 0;
+}
+
+static int hear_line(struct live *j, struct err *e)
+{
+    struct state_line line;
+
+    if (state_line_parse(j->line, &line, e) < 0)
+        return -1;
+    if (line.kind == STATE_STARTED) {
+        j->started = true;
+        j->beginning = line;
+    } else if (line.kind == STATE_ENDED) {
+        j->ended = true;
+        j->end = line;
+    }
+    return 0;
+}
+
+static int hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        j->state_offset++;
+        if (bytes[i] == '\n') {
+            j->line[j->line_len] = '\0';
+            j->line_len = 0;
+            if (hear_line(j, e) < 0)
+                return -1;
+        } else if (j->line_len + 1 < sizeof j->line) {
+            j->line[j->line_len++] = bytes[i];
+        }
+    }
+    return 0;
+}
+
+static int hear_frame(
+    void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
+{
+    struct live *j = context;
+
+    if (kind == FRAME_STATE)
+        return hear_state(j, bytes, n, e);
+    if (kind == FRAME_LOG) {
+        logscan_take(j->scan, bytes, n);
+        j->log_offset += n;
+    }
+    return 0;
+}
+
+enum live_phase live_hear(struct live *j)
+{
+    j->trouble = (struct err){0};
+    switch (exec_read(j->stream, hear_frame, j, &j->trouble)) {
+    case EXEC_MORE:
+        j->broken = 0;
+        return j->phase;
+    case EXEC_OVER:
+        logscan_end(j->scan);
+        j->phase = LIVE_OVER;
+        break;
+    case EXEC_GONE:
+        j->phase = LIVE_OVER;
+        break;
+    case EXEC_BROKEN:
+        j->phase = LIVE_CUT_OFF;
+        j->retry_ms = time_epoch_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
+        j->broken++;
+        break;
+    }
+    exec_stream_free(TAKE(j->stream));
+    return j->phase;
+}
+
+/* ---- its end ---- */
+
+static enum lake_job_state end_state(const struct live *j)
+{
+    if (j->end.cause == STATE_STOPPED)
+        return LAKE_JOB_KILLED;
+    return j->end.cause == STATE_EXIT && j->end.code == 0 ? LAKE_JOB_STORING : LAKE_JOB_FAILED;
+}
+
+/* "exit code 3; its log ends:\n..." */
+static void failure_reason(const struct live *j, char out[static LIVE_REASON])
+{
+    const char *last = logscan_last_lines(j->scan, LAST_LINES_MAX);
+
+    if (j->end.text[0])
+        snprintf(out, LIVE_REASON, "%s%s%s", j->end.text, last[0] ? "; its log ends: " : "", last);
+    else
+        snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code,
+                 last[0] ? "; its log ends: " : "", last);
+}
+
+void live_outcome(const struct live *j, struct lake_job_change *out)
+{
+    char *reason = (char *)(uintptr_t)out->reason;
+
+    *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
+    if (!j->ended) {
+        out->to = LAKE_JOB_LOST;
+        snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s", j->trouble.text);
+        return;
+    }
+    out->to = end_state(j);
+    out->runtime_s = j->end.runtime_s;
+    out->exited = j->end.cause != STATE_NO_START;
+    out->exit_code = j->end.code;
+    if (out->to == LAKE_JOB_STORING)
+        reason[0] = '\0';
+    else if (out->to == LAKE_JOB_KILLED)
+        snprintf(reason, LIVE_REASON, "%s", j->end.text);
+    else
+        failure_reason(j, reason);
+}
+
+/* ---- what its log told ---- */
+
+/* All at once, or, when one of them is refused, one by one, so that the others are kept. */
+static int keep_tags(struct live *j, struct lake *l, struct err *e)
+{
+    struct err why = {0};
+
+    if (j->n_tags == 0 ||
+        lake_job_tag(l, j->job.id, (const char *const *)j->tags, j->n_tags, &why) == 0)
+        return 0;
+    if (why.kind != ERR_USAGE) {
+        *e = why;
+        return -1;
+    }
+    for (size_t i = 0; i < j->n_tags; i++) {
+        const char *const one[] = {j->tags[i]};
+        why = (struct err){0};
+        if (lake_job_tag(l, j->job.id, one, 1, &why) == 0)
+            continue;
+        if (why.kind != ERR_USAGE) {
+            *e = why;
+            return -1;
+        }
+        note_warning(j, why.text);
+    }
+    return 0;
+}
+
+static int keep_metrics(struct live *j, struct lake *l, struct err *e)
+{
+    struct err why = {0};
+
+    if (j->n_metrics == 0 ||
+        lake_job_add_metrics(l, j->job.id, j->metrics, j->n_metrics, &why) == 0)
+        return 0;
+    if (why.kind != ERR_USAGE) {
+        *e = why;
+        return -1;
+    }
+    note_warning(j, why.text);
+    return 0;
+}
+
+int live_keep_told(struct live *j, struct lake *l, struct err *e)
+{
+    if (keep_tags(j, l, e) < 0 || keep_metrics(j, l, e) < 0)
+        return -1;
+    forget_told(j);
+    return 0;
+}

@@ -1,0 +1,103 @@
+#include "broker/broker.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/parallel.h"
+#include "broker/client.h"
+#include "cli/commands.h"
+#include "cli/lake_open.h"
+#include "exec/exec.h"
+#include "spec/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define IDLE_S 60.0
+
+static struct lake *open_lake(void *context, struct err *e)
+{
+    (void)context;
+    return lake_open_here(e);
+}
+
+/* A tenth stays for everything else on this machine. */
+static uint64_t usable_memory_mb(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
+
+    if (pages <= 0 || bytes <= 0)
+        return 1024;
+    return ((uint64_t)pages * (uint64_t)bytes >> 20) / 10 * 9;
+}
+
+static int idle_seconds(double *out, struct err *e)
+{
+    const char *text = getenv("TRADEWIND_BROKER_IDLE_S");
+
+    *out = IDLE_S;
+    if (text && (!number_parse(text, out) || *out < 0))
+        return err_set(e, ERR_USAGE, "TRADEWIND_BROKER_IDLE_S=\"%s\" is no number of seconds",
+                       text);
+    return 0;
+}
+
+static int retire(const char *home, struct err *e)
+{
+    struct err why = {0};
+    AUTO(broker_client) struct broker_client *c = broker_client_open(home, false, &why);
+
+    if (c)
+        return broker_client_retire(c, e);
+    if (why.kind == ERR_NOTFOUND) {
+        puts("No broker was running.");
+        return 0;
+    }
+    *e = why;
+    return -1;
+}
+
+static int run(const struct command_args *args, struct err *e)
+{
+    AUTO(config) struct config *c = config_load(NULL, e);
+
+    if (!c)
+        return -1;
+    AUTO_MEM char *home = lake_open_absolute(c->home, e);
+    if (!home)
+        return -1;
+    if (command_has(args, "--stop"))
+        return retire(home, e);
+    AUTO_MEM char *agent = exec_find_agent(e);
+    if (!agent)
+        return -1;
+    struct broker_options options = {.home = home,
+                                     .open_lake = open_lake,
+                                     .agent = agent,
+                                     .jobs_per_user = c->limits.jobs_per_user,
+                                     .cpus = parallel_cores(),
+                                     .memory_mb = usable_memory_mb(),
+                                     .vcpu_hour_usd = c->prices.vcpu_hour_usd,
+                                     .gb_hour_usd = c->prices.gb_hour_usd,
+                                     .ready_fd = STDOUT_FILENO};
+    if (idle_seconds(&options.idle_s, e) < 0)
+        return -1;
+    return broker_serve(&options, e);
+}
+
+static const struct command_option options[] = {
+    {.name = "--stop", .help = "End the broker that runs; its jobs go on, and are found again."},
+    {0},
+};
+
+const struct command command_broker = {
+    .name = "broker",
+    .summary = "serve this home's jobs; started by itself when it is needed",
+    .details =
+        "Moves jobs from the queue to machines and on to their end. Commands that need it start it "
+        "in the background; it ends when there has been nothing to do for a minute "
+        "(TRADEWIND_BROKER_IDLE_S). Everything it knows is in the lake or with the jobs' agents: "
+        "killed, it loses nothing. Its messages go to broker.log in $TRADEWIND_HOME.",
+    .example = "tradewind broker --stop",
+    .options = options,
+    .run = run,
+};

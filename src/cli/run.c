@@ -1,0 +1,184 @@
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/client.h"
+#include "cli/commands.h"
+#include "cli/lake_open.h"
+#include "cli/plan_options.h"
+#include "cli/run_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ARENA_BYTES ((size_t)256 << 20)
+
+static const struct command_option options[] = {
+    CLI_PLAN_GOAL_OPTIONS,
+    CLI_PLAN_WORLD_OPTIONS,
+    {.name = "--on", .value = "local", .help = "Where to run; local is this machine, a rehearsal."},
+    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
+    {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
+    {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
+    {.name = "--detach", .help = "Only start it; `tradewind run show` tells how far it is."},
+    {.name = "--json", .help = "Print one JSON object a line: every change, the bill at last."},
+    {0},
+};
+
+static int check_place(const struct command_args *args, struct err *e)
+{
+    const char *on = command_value(args, "--on");
+
+    if (on && strcmp(on, "local") != 0)
+        return err_set(e, ERR_USAGE, "--on %s: pipelines run on local, this machine, so far", on);
+    return 0;
+}
+
+/* Enter or y: yes. Nobody there to ask: --yes must have said it. */
+static int confirm(const struct command_args *args, struct err *e)
+{
+    char answer[16] = "";
+
+    if (command_has(args, "--yes"))
+        return 1;
+    if (!isatty(STDIN_FILENO))
+        return err_set(e, ERR_USAGE, "nobody is there to confirm the plan: --yes runs it");
+    fprintf(stderr, "Run it? [Y/n] ");
+    fflush(stderr);
+    if (!fgets(answer, sizeof answer, stdin))
+        return 0;
+    return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static void say_where(const struct cli_plan *p)
+{
+    struct run_machine here = run_this_machine();
+
+    (void)p;
+    printf("\nRunning on this machine (--on local: no cloud credentials are set up): a rehearsal "
+           "with real\nwork on %g CPUs and %.0f GB, priced as the planned machines.\n",
+           here.cpus, (double)here.memory_mb / 1024);
+}
+
+/* With --resume: the last run must be there and over; what it finished is then found again. */
+static int check_resume(const struct command_args *args,
+                        struct runs *runs,
+                        const char *name,
+                        struct err *e)
+{
+    AUTO_CLEAR(run) struct run last = {0};
+    int64_t id;
+
+    if (!command_has(args, "--resume"))
+        return 0;
+    if (command_has(args, "--no-cache"))
+        return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
+    if (runs_latest(runs, name, &id, e) < 0)
+        return -1;
+    if (id == 0)
+        return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out --resume",
+                       name);
+    if (runs_get(runs, id, &last, e) < 0)
+        return -1;
+    if (last.state == RUN_GOING)
+        return err_set(e, ERR_USAGE,
+                       "run %" PRId64 " of %s is still going: tradewind run show %" PRId64, id,
+                       name, id);
+    return 0;
+}
+
+static int start(const struct cli_plan *p,
+                 const struct command_args *args,
+                 struct lake *l,
+                 struct runs *runs,
+                 int64_t *id_out,
+                 struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    struct run run = {.on = "local", .no_cache = command_has(args, "--no-cache")};
+    const char *user = getenv("USER");
+
+    run.user = user ? user : "";
+    if (check_resume(args, runs, p->spec->name, e) < 0 ||
+        run_compose(p, args, l, arena, &run, e) < 0 || runs_add(runs, &run, e) < 0)
+        return -1;
+    *id_out = run.id;
+    AUTO(broker_client) struct broker_client *c = broker_client_open(p->config->home, true, e);
+    return c ? broker_client_wake(c, e) : -1;
+}
+
+static int go(const struct cli_plan *p, const struct command_args *args, struct err *e)
+{
+    bool json = command_has(args, "--json");
+    AUTO(lake) struct lake *l = lake_open_here(e);
+    AUTO(runs) struct runs *runs = l ? runs_open(p->config->home, e) : NULL;
+    int64_t id;
+
+    if (!runs || start(p, args, l, runs, &id, e) < 0)
+        return -1;
+    if (!command_has(args, "--detach"))
+        return run_watch(runs, l, p->config->home, id, json, e);
+    if (json)
+        printf("{\"event\": \"started\", \"run\": %" PRId64 "}\n", id);
+    else
+        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64 "\n", id, id);
+    return 0;
+}
+
+static int show_plan(struct cli_plan *p, bool json, struct err *e)
+{
+    static const struct cli_plan_extras none = {0};
+
+    if (p->answer.status == PLAN_INFEASIBLE) {
+        if (!json)
+            cli_plan_print_infeasible(p, stdout);
+        return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
+    }
+    if (json)
+        return 0;
+    if (cli_plan_ask_singles(p, e) < 0)
+        return -1;
+    cli_plan_print(p, &none, stdout);
+    say_where(p);
+    return 0;
+}
+
+static int run(const struct command_args *args, struct err *e)
+{
+    AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+
+    if (check_place(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
+        cli_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), e) < 0)
+        return -1;
+    fflush(stdout);
+    int agreed = confirm(args, e);
+    if (agreed < 0)
+        return -1;
+    if (!agreed) {
+        puts("Nothing was started.");
+        return 0;
+    }
+    return go(p, args, e);
+}
+
+const struct command command_run = {
+    .name = "run",
+    .operands = "PIPELINE",
+    .summary = "Plans a pipeline, asks, runs it, and shows what it made and what it cost",
+    .details =
+        "Plans as `tradewind plan` does, asks, and runs the stages in order of their needs. Each "
+        "stage is a job: its input and code come out of the lake, its output goes there, with the "
+        "provenance. Stages whose code, command and input have not changed are taken over from an "
+        "earlier run.\n\n"
+        "On this machine (--on local) a run is a rehearsal: real work, under the planned limits of "
+        "CPU and memory as far as the machine has that much, priced as the planned machines.\n\n"
+        "Ctrl-C stops the run: what is finished stays, and --resume goes on from there; twice "
+        "stops "
+        "it at once. The exit code is 0 when everything finished, 1 when a stage failed.",
+    .example = "tradewind run examples/fashion.yaml --yes",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};

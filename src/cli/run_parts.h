@@ -1,0 +1,50 @@
+/* run_parts: what `tradewind run` is made of: the plan made into a run, and watching it. */
+#ifndef CLI_RUN_PARTS_H
+#define CLI_RUN_PARTS_H
+
+#include "base/arena.h"
+#include "base/json.h"
+#include "broker/runs.h"
+#include "cli/plan_parts.h"
+#include "lake/lake.h"
+
+#include <stdbool.h>
+
+struct command_args;
+
+/* What this machine can give a stage. */
+struct run_machine {
+    double cpus;
+    uint64_t memory_mb;
+};
+struct run_machine run_this_machine(void);
+
+/* The planned pipeline as a run for this machine: local inputs and code go to the lake, variables
+ * get their values, stages are cut to what the machine has. Everything in *out is in the arena. */
+int run_compose(const struct cli_plan *p,
+                const struct command_args *args,
+                struct lake *l,
+                struct arena *arena,
+                struct run *out,
+                struct err *e);
+
+/* Shows how far the run is until it is over. Ctrl-C asks it to stop, twice: at once. json: one
+ * event a line. The exit code: 0 finished, 1 failed, 130 stopped. */
+int run_watch(
+    struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e);
+
+/* The bill: each stage with its time and cost beside what was planned. */
+int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e);
+json_t *run_json(const struct run *r, struct lake *l, struct err *e); /* new reference, or NULL */
+
+/* What the lake knows of a stage's job; zeros where there is none. */
+struct run_job {
+    double runtime_s;
+    int64_t cost_microusd;
+    int64_t started_ms;
+    char state[16];
+    char output_set[256];
+};
+int run_job_get(struct lake *l, int64_t job, struct run_job *out, struct err *e);
+
+#endif

@@ -1,0 +1,293 @@
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "cli/commands.h"
+#include "cli/json_list.h"
+#include "cli/lake_open.h"
+#include "cli/run_parts.h"
+#include "cli/table.h"
+#include "lake/job.h"
+#include "spec/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int see_job(void *context, const struct lake_job *job, struct err *e)
+{
+    struct run_job *out = context;
+
+    (void)e;
+    out->runtime_s = job->runtime_s;
+    out->cost_microusd = job->cost_microusd;
+    out->started_ms = job->started_ms;
+    snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job->state));
+    snprintf(out->output_set, sizeof out->output_set, "%s", job->output_set);
+    return 0;
+}
+
+int run_job_get(struct lake *l, int64_t job, struct run_job *out, struct err *e)
+{
+    *out = (struct run_job){0};
+    return job ? lake_job_get(l, job, see_job, out, e) : 0;
+}
+
+/* ---- one run, for people ---- */
+
+static void put_money(struct table *t, int64_t microusd)
+{
+    char text[32];
+
+    table_put(t, money_text(microusd, text));
+}
+
+static void put_time(struct table *t, double seconds)
+{
+    char text[32];
+
+    table_put(t, time_text(seconds, text));
+}
+
+struct bill {
+    double run_s;
+    int64_t microusd, planned_microusd;
+};
+
+static int put_row(
+    struct table *t, const struct run_stage *s, struct lake *l, struct bill *sum, struct err *e)
+{
+    struct run_job job;
+    bool paid = s->state != STAGE_REUSED;
+
+    if (run_job_get(l, s->job, &job, e) < 0)
+        return -1;
+    table_put(t, s->plan.name);
+    table_put(t, run_stage_state_text(s->state));
+    if (s->job)
+        table_printf(t, "%" PRId64, s->job);
+    else
+        table_put(t, "");
+    table_put(t, s->plan.instance_type);
+    put_time(t, s->plan.planned_s);
+    put_time(t, job.runtime_s);
+    put_money(t, s->plan.planned_microusd);
+    put_money(t, paid ? job.cost_microusd : 0);
+    table_put(t, job.output_set);
+    sum->planned_microusd += s->plan.planned_microusd;
+    if (paid) {
+        sum->run_s += job.runtime_s;
+        sum->microusd += job.cost_microusd;
+    }
+    return 0;
+}
+
+static void print_notes(const struct run *r, FILE *out)
+{
+    for (size_t i = 0; i < r->n_stages; i++) {
+        const struct run_stage *s = &r->stages[i];
+        if (s->plan.note[0])
+            fprintf(out, "  %s: %s\n", s->plan.name, s->plan.note);
+        if ((s->state == STAGE_FAILED || s->state == STAGE_SKIPPED) && s->reason[0])
+            fprintf(out, "  %s %s: %s\n", s->plan.name, run_stage_state_text(s->state), s->reason);
+    }
+}
+
+int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
+{
+    static const struct table_column columns[] = {
+        {.title = "stage", .cut_rank = 2, .least = 8},
+        {.title = "state"},
+        {.title = "job", .right = true},
+        {.title = "planned on", .cut_rank = 1, .least = 8},
+        {.title = "planned", .right = true},
+        {.title = "took", .right = true},
+        {.title = "planned", .right = true},
+        {.title = "cost", .right = true},
+        {.title = "output", .cut_rank = 3, .least = 8},
+    };
+    struct text_look look = text_look_for(out);
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct bill sum = {0};
+    char cost[32], planned[32], took[32];
+
+    for (size_t i = 0; i < r->n_stages; i++)
+        if (put_row(t, &r->stages[i], l, &sum, e) < 0)
+            return -1;
+    fprintf(out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name, run_state_text(r->state),
+            r->reason[0] ? ", " : "", r->reason);
+    table_print(t, out, 2, TEXT_COLUMNS, &look);
+    print_notes(r, out);
+    fprintf(out,
+            "\nIts work took %s here, worth %s at the prices of the planned machines.\n"
+            "The plan: %s, with boots, transfers and storage.\n",
+            time_text(sum.run_s, took), money_text(sum.microusd, cost),
+            money_text(r->planned_microusd, planned));
+    return 0;
+}
+
+/* ---- as JSON ---- */
+
+static json_t *stage_json(const struct run_stage *s, const struct run_job *job)
+{
+    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
+                     "stage", s->plan.name, "state", run_stage_state_text(s->state), "job",
+                     s->job ? json_integer(s->job) : json_null(), "reason", s->reason, "place",
+                     s->plan.place, "instance_type", s->plan.instance_type, "spot",
+                     (int)s->plan.spot, "planned_s", json_number(s->plan.planned_s), "planned_usd",
+                     json_usd(s->plan.planned_microusd), "runtime_s", json_number(job->runtime_s),
+                     "cost_usd", json_usd(s->state == STAGE_REUSED ? 0 : job->cost_microusd),
+                     "cpus", json_number(s->plan.cpus), "output",
+                     job->output_set[0] ? json_string(job->output_set) : json_null(), "note",
+                     s->plan.note);
+}
+
+static json_t *head_json(const struct run *r)
+{
+    char created[32], ended[32];
+
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "event", "run",
+                     "run", (json_int_t)r->id, "name", r->name, "file", r->file, "on", r->on,
+                     "state", run_state_text(r->state), "reason", r->reason, "created_at",
+                     time_iso_ms(r->created_ms, created), "ended_at",
+                     r->ended_ms ? json_string(time_iso_ms(r->ended_ms, ended)) : json_null(),
+                     "planned_s", json_number(r->planned_s), "planned_usd",
+                     json_usd(r->planned_microusd));
+}
+
+json_t *run_json(const struct run *r, struct lake *l, struct err *e)
+{
+    AUTO_JSON json_t *root = head_json(r);
+    json_t *stages = json_array();
+    int64_t sum = 0;
+
+    json_object_set_new(root, "stages", stages);
+    for (size_t i = 0; i < r->n_stages; i++) {
+        struct run_job job;
+        if (run_job_get(l, r->stages[i].job, &job, e) < 0)
+            return NULL;
+        if (r->stages[i].state != STAGE_REUSED)
+            sum += job.cost_microusd;
+        json_array_append_new(stages, stage_json(&r->stages[i], &job));
+    }
+    json_object_set_new(root, "cost_usd", json_usd(sum));
+    return TAKE(root);
+}
+
+/* ---- run show ---- */
+
+static int parse_id(const char *text, int64_t *out, struct err *e)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    if (errno || end == text || *end || *out <= 0)
+        return err_set(e, ERR_USAGE, "\"%s\" is no run: a number, as `tradewind run ls` shows them",
+                       text);
+    return 0;
+}
+
+static int show(const struct command_args *args, struct err *e)
+{
+    AUTO(config) struct config *c = config_load(NULL, e);
+    AUTO(lake) struct lake *l = c ? lake_open_here(e) : NULL;
+    AUTO(runs) struct runs *runs = l ? runs_open(c->home, e) : NULL;
+    AUTO_CLEAR(run) struct run r = {0};
+    int64_t id;
+
+    if (!runs || parse_id(args->operands[0], &id, e) < 0 || runs_get(runs, id, &r, e) < 0)
+        return -1;
+    if (command_has(args, "--follow"))
+        return run_watch(runs, l, c->home, id, command_has(args, "--json"), e);
+    if (!command_has(args, "--json"))
+        return run_print(&r, l, stdout, e);
+    AUTO_JSON json_t *root = run_json(&r, l, e);
+    return root ? json_write(stdout, root, e) : -1;
+}
+
+static const struct command_option show_options[] = {
+    {.name = "--follow", .help = "Show how far it is until it is over.", .letter = 'f'},
+    {.name = "--json", .help = "Print one JSON object."},
+    {0},
+};
+
+const struct command command_run_show = {
+    .name = "run show",
+    .operands = "RUN",
+    .summary = "The stages of a run, their jobs, times and costs beside the plan",
+    .example = "tradewind run show 1",
+    .options = show_options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = show,
+};
+
+/* ---- run ls ---- */
+
+struct listing {
+    struct table *table;
+    struct json_list *json;
+};
+
+static int list_one(void *context, const struct run *r, struct err *e)
+{
+    struct listing *list = context;
+    char when[32];
+
+    if (list->json)
+        return json_list_add(list->json, head_json(r), e);
+    table_printf(list->table, "%" PRId64, r->id);
+    table_put(list->table, r->name);
+    table_put(list->table, run_state_text(r->state));
+    table_put(list->table, time_iso(r->created_ms, when));
+    put_money(list->table, r->planned_microusd);
+    table_put(list->table, r->reason);
+    return 0;
+}
+
+static int ls(const struct command_args *args, struct err *e)
+{
+    static const struct table_column columns[] = {
+        {.title = "run", .right = true},
+        {.title = "pipeline", .cut_rank = 2, .least = 8},
+        {.title = "state"},
+        {.title = "started"},
+        {.title = "planned", .right = true},
+        {.title = "reason", .cut_rank = 1, .least = 8},
+    };
+    AUTO(config) struct config *c = config_load(NULL, e);
+    AUTO(runs) struct runs *runs = c ? runs_open(c->home, e) : NULL;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    struct json_list json;
+    struct listing list = {.table = t, .json = command_has(args, "--json") ? &json : NULL};
+    double limit = 50;
+
+    if (!runs || command_number(args, "--limit", &limit, e) < 0)
+        return -1;
+    if (list.json)
+        json_list_begin(&json, stdout);
+    if (runs_list(runs, false, limit >= 1 ? (uint64_t)limit : 1, list_one, &list, e) < 0)
+        return -1;
+    if (list.json)
+        return json_list_end(&json, e);
+    struct text_look look = text_look_for(stdout);
+    table_print(t, stdout, 0, TEXT_COLUMNS, &look);
+    return 0;
+}
+
+static const struct command_option ls_options[] = {
+    {.name = "--limit", .value = "N", .help = "At most so many, the newest (50)."},
+    {.name = "--json", .help = "Print a JSON array."},
+    {0},
+};
+
+const struct command command_run_ls = {
+    .name = "run ls",
+    .summary = "Runs of pipelines, newest first",
+    .example = "tradewind run ls",
+    .options = ls_options,
+    .run = ls,
+};

@@ -1,0 +1,260 @@
+#!/usr/bin/env bash
+# Pipelines run for real on this machine: order, reuse, failure, resumption, interruption, and a
+# broker that is killed on the way.
+. "$(dirname "$0")/tap.sh"
+
+export TRADEWIND_HOME=$scratch/home TRADEWIND_BROKER_IDLE_S=30
+broker_pid() { sed -n 's/^tradewind [^ ]* //p' < <(
+    python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); print(s.recv(100).decode(), end="")' \
+        "$TRADEWIND_HOME/broker.sock"); }
+stop_broker() { "$TRADEWIND" broker --stop >/dev/null 2>&1 || true; }
+trap 'stop_broker; rm -rf "$scratch"' EXIT
+
+# The states of the stages of a run, by name.
+states() {
+    "$TRADEWIND" run show "$1" --json |
+        python3 -c 'import json, sys
+print(" ".join(s["stage"] + "=" + s["state"] for s in json.load(sys.stdin)["stages"]))'
+}
+run_state() {
+    "$TRADEWIND" run show "$1" --json |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'
+}
+
+mkdir data code
+echo 5 >data/n
+echo 'cat "$1"' >code/tool.sh
+cat >sum.yaml <<'EOF'
+name: sum
+---
+name: twice
+workdir: code
+inputs:
+  - {from: data, size: 1KB, place: local}
+outputs: {doubled: 0.001}
+envs: {FACTOR: 2}
+estimate: {seconds: 60}
+run: |
+  n=$(bash tool.sh "$TRADEWIND_INPUT$DATA/n")
+  echo $((n * FACTOR)) >"$TRADEWIND_OUTPUT/doubled/n"
+  echo "[TRADEWIND_METRIC] n 1 $n"
+---
+name: plus
+needs: twice
+inputs: [twice.doubled]
+outputs: {total: 0.001}
+estimate: {seconds: 60}
+run: |
+  echo $(($(cat "$TRADEWIND_INPUT/sum.twice/doubled/n") + 1)) >"$TRADEWIND_OUTPUT/total/n"
+  echo "[TRADEWIND_TAG_NUM] total:$(cat "$TRADEWIND_OUTPUT/total/n")"
+  echo "$TRADEWIND_STAGE $TRADEWIND_RUN $SKYPILOT_NUM_NODES" >"$TRADEWIND_OUTPUT/total/who"
+EOF
+sed -i "s#\\\$DATA#$scratch/data#" sum.yaml
+
+is "$("$TRADEWIND" run sum.yaml </dev/null 2>&1 >/dev/null; echo $?)" \
+    "tradewind: nobody is there to confirm the plan: --yes runs it
+2" "without --yes and a terminal nothing is run"
+check "it is run" "$TRADEWIND" run sum.yaml --yes >first.txt
+check "the plan is shown" grep -q 'the plan of least cost' first.txt
+check "and that it is a rehearsal" grep -q 'a rehearsal' first.txt
+is "$(states 1)" "twice=finished plus=finished" "both stages finished"
+# 5 x 2 + 1
+is "$("$TRADEWIND" cat /sum.plus/total/n)" 11 "the result is right, and in the lake"
+is "$("$TRADEWIND" cat /sum.plus/total/who)" "plus 1 1" "a stage knows its name, its run, its nodes"
+is "$("$TRADEWIND" find 'kind=set total=11' --json | python3 -c 'import json, sys
+print([f["ref"] for f in json.load(sys.stdin)])')" "['@sum.plus:1']" "its tag is on its output"
+"$TRADEWIND" trace @sum.plus --back --json >trace.json
+is "$(python3 -c 'import json
+t = json.load(open("trace.json"))
+print(len(t["nodes"]), sorted(e["job"] for e in t["edges"] if e["kind"] == "job"))')" \
+    "5 [1, 1, 2]" "the way back leads over both jobs to the data and the code"
+
+# ---- nothing is done twice ----
+check "again" "$TRADEWIND" run sum.yaml --yes >again.txt
+is "$(states 2)" "twice=reused plus=reused" "unchanged stages are taken over"
+echo 7 >data/n
+check "with other data" "$TRADEWIND" run sum.yaml --yes >/dev/null
+is "$(states 3) $("$TRADEWIND" cat /sum.plus/total/n)" "twice=finished plus=finished 15" \
+    "changed input runs again"
+echo '# nothing new' >>code/tool.sh
+check "with other code" "$TRADEWIND" run sum.yaml --yes >/dev/null
+is "$(states 4)" "twice=finished plus=reused" \
+    "changed code runs again, and what it leaves unchanged need not"
+check "with another variable" "$TRADEWIND" run sum.yaml --yes --env FACTOR=3 >/dev/null
+is "$(states 5) $("$TRADEWIND" cat /sum.plus/total/n)" "twice=finished plus=finished 22" \
+    "a changed variable, too"
+check "--no-cache" "$TRADEWIND" run sum.yaml --yes --no-cache >/dev/null
+is "$(states 6)" "twice=finished plus=finished" "runs everything"
+
+# ---- a stage fails ----
+cat >fails.yaml <<EOF
+name: fails
+execution: parallel
+---
+name: first
+outputs: {o: 0.001}
+run: echo 1 >"\$TRADEWIND_OUTPUT/o/n"
+---
+name: second
+needs: first
+outputs: {o: 0.001}
+run: |
+  echo 'almost there'
+  test -e $scratch/repaired || exit 9
+  echo 2 >"\$TRADEWIND_OUTPUT/o/n"
+---
+name: third
+needs: second
+run: "true"
+---
+name: alone
+run: "true"
+EOF
+"$TRADEWIND" run fails.yaml --yes >failed.txt 2>&1
+is "$?" 1 "a failed stage fails the run"
+is "$(states 7)" "first=finished second=failed third=skipped alone=finished" \
+    "and stops what depends on it and nothing else"
+check "the message has the exit code and the end of the log" \
+    grep -q 'exit code 9; its log ends: almost there' failed.txt
+is "$("$TRADEWIND" set ls --json | python3 -c 'import json, sys
+print(any(s["set"].startswith("fails.second") and "input" not in s["set"]
+          for s in json.load(sys.stdin)))')" False "a failed job leaves no version"
+touch repaired
+check "--resume" "$TRADEWIND" run fails.yaml --yes --resume >/dev/null
+is "$(states 8)" "first=reused second=finished third=finished alone=reused" \
+    "goes on at the failed stage"
+is "$("$TRADEWIND" run sum2.yaml --yes 2>&1 >/dev/null; echo $?)" \
+    "tradewind: sum2.yaml: No such file or directory
+2" "a file that is not there"
+
+# ---- stopped by its user ----
+cat >slow.yaml <<EOF
+name: slow
+---
+name: quick
+outputs: {o: 0.001}
+run: echo 1 >"\$TRADEWIND_OUTPUT/o/n"
+---
+name: long
+needs: quick
+outputs: {o: 0.001}
+run: |
+  trap 'touch $scratch/polite; exit 1' TERM
+  touch $scratch/running
+  for i in {1..600}; do sleep 0.1; done
+---
+name: after
+needs: long
+run: "true"
+EOF
+wait_for() { # a condition, for at most a minute
+    local i
+    for i in {1..600}; do
+        "$@" && return 0
+        sleep 0.1
+    done
+    return 1
+}
+"$TRADEWIND" run slow.yaml --yes >slow.txt 2>&1 &
+watcher=$!
+check "the long stage runs" wait_for test -e running
+kill -INT $watcher
+wait $watcher
+is "$?" 130 "Ctrl-C stops the run"
+check "its job could end by itself" test -e polite
+is "$(states 9)" "quick=finished long=stopped after=stopped" "what is finished stays"
+is "$(run_state 9)" stopped "the record says so"
+"$TRADEWIND" run show 9 --json >nine.json
+job=$(python3 -c 'import json; print(json.load(open("nine.json"))["stages"][1]["job"])')
+check "nothing of it runs on" wait_for test ! -e "$TRADEWIND_HOME/jobs/$job/work"
+
+# One that does not listen: twice.
+rm -f running
+cat >deaf.yaml <<EOF
+name: deaf
+run: |
+  trap '' TERM
+  touch $scratch/running
+  for i in {1..600}; do sleep 0.1; done
+EOF
+"$TRADEWIND" run deaf.yaml --yes >deaf.txt 2>&1 &
+watcher=$!
+check "a deaf stage runs" wait_for test -e running
+began=$SECONDS
+kill -INT $watcher
+check "the first is heard" wait_for grep -q 'Ctrl-C again' deaf.txt
+kill -INT $watcher
+wait $watcher
+is "$?" 130 "twice stops it"
+check "at once, not after half a minute" test $((SECONDS - began)) -lt 20
+
+# ---- the broker is killed on the way ----
+rm -f running go
+cat >patient.yaml <<EOF
+name: patient
+---
+name: waits
+outputs: {o: 0.001}
+run: |
+  touch $scratch/running
+  echo before
+  until test -e $scratch/go; do sleep 0.05; done
+  echo after
+  echo "[TRADEWIND_TAG] done:yes"
+  echo 1 >"\$TRADEWIND_OUTPUT/o/n"
+---
+name: then
+needs: waits
+outputs: {o: 0.001}
+run: cp -r "\$TRADEWIND_INPUT/patient.waits/o/n" "\$TRADEWIND_OUTPUT/o/copy"
+EOF
+"$TRADEWIND" run patient.yaml --yes --detach >patient.txt
+is "$(sed -n 's/^run //p' patient.txt)" 11 "--detach gives the number of the run"
+check "its first stage runs" wait_for test -e running
+kill -9 "$(broker_pid)"
+touch go
+is "$(run_state 11)" going "without its broker it stands"
+check "the next command starts another" "$TRADEWIND" run show 11 --follow >/dev/null
+is "$(states 11)" "waits=finished then=finished" "which finds the agent and goes on to the end"
+"$TRADEWIND" run show 11 --json >eleven.json
+job=$(python3 -c 'import json; print(json.load(open("eleven.json"))["stages"][0]["job"])')
+is "$(<"$TRADEWIND_HOME/jobs/$job/log")" "before
+after
+[TRADEWIND_TAG] done:yes" "no line of its log is lost"
+is "$("$TRADEWIND" find 'kind=set done=yes' --json | grep -c '@patient.waits:1')" 1 \
+    "nor a tag that was printed meanwhile"
+
+# ---- for programs ----
+"$TRADEWIND" run sum.yaml --yes --json >events.json
+is "$(python3 -c 'import json
+events = [json.loads(line) for line in open("events.json")]
+print([e["event"] for e in events], events[-1]["state"], events[-1]["stages"][0]["state"])')" \
+    "['stage', 'stage', 'run'] finished reused" "--json tells every change and the end"
+is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
+print([r["run"] for r in json.load(sys.stdin)][:3])')" "[12, 11, 10]" "run ls, newest first"
+
+# ---- bad input ----
+refused() { # what, error, command...
+    local what=$1 text=$2
+    shift 2
+    is "$("$@" 2>&1 >/dev/null; echo "exit $?")" "tradewind: $text
+exit 2" "$what"
+}
+refused "somewhere else" "--on moon: pipelines run on local, this machine, so far" \
+    "$TRADEWIND" run sum.yaml --on moon --yes
+printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
+refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: --env KEY=VALUE" \
+    "$TRADEWIND" run v.yaml --yes
+check "with a value" "$TRADEWIND" run v.yaml --yes --env KEY=1 >/dev/null
+printf 'name: u\ninputs:\n  - {from: "s3://b/x", size: 1, place: aws/us-east-1}\nrun: "true"\n' \
+    >u.yaml
+refused "an input that cannot be fetched" "u.yaml:3: stage u: s3://b/x cannot be fetched here: \
+put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
+refused "both --resume and --no-cache" "--resume keeps what was finished, --no-cache does not" \
+    "$TRADEWIND" run sum.yaml --yes --resume --no-cache
+is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
+    "tradewind: there is no run 99; \`tradewind run ls\` lists them
+3" "a run that is not there"
+
+done_testing

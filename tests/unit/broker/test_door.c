@@ -1,0 +1,218 @@
+#include "base/file.h"
+#include "base/mem.h"
+#include "broker/door.h"
+#include "broker/home.h"
+#include "tap.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static char home[32];
+static int64_t asked_for; /* the job somebody began to wait for last */
+
+static void note_wait(void *context, int64_t job)
+{
+    (void)context;
+    asked_for = job;
+}
+
+static struct door_news hear(struct door *d)
+{
+    struct pollfd fds[DOOR_GUESTS_MAX + 1];
+
+    poll(fds, door_fds(d, fds), 1000);
+    return door_hear(d, note_wait, NULL);
+}
+
+static int dial(void)
+{
+    AUTO_MEM char *path = broker_socket_path(home);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memcpy(address.sun_path, path, strlen(path));
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* What is there to read now; "" when the other side closed. */
+static const char *heard(int fd, char out[static 256])
+{
+    ssize_t n = recv(fd, out, 255, MSG_DONTWAIT);
+
+    out[n > 0 ? n : 0] = '\0';
+    return n < 0 ? "nothing" : out;
+}
+
+static void say(int fd, const char *text)
+{
+    if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+        printf("# send failed\n");
+}
+
+static int enter(struct door *d)
+{
+    int fd = dial();
+
+    hear(d);
+    return fd;
+}
+
+static void test_greeting(struct door *d)
+{
+    char text[256];
+    int fd = enter(d);
+    AUTO_MEM char *expected = mem_printf("tradewind %s %ld\n", TRADEWIND_VERSION, (long)getpid());
+
+    CHECK(!strcmp(heard(fd, text), expected), "a guest is greeted");
+    say(fd, "wa");
+    CHECK(!hear(d).woken, "half a word is none");
+    say(fd, "ke\nwake\n");
+    CHECK(hear(d).woken, "the rest makes it one");
+    CHECK(!strcmp(heard(fd, text), "nothing"), "nothing is answered to it");
+    say(fd, "retire\n");
+    CHECK(hear(d).retire, "a broker can be asked to retire");
+    close(fd);
+    hear(d);
+    CHECK(!door_has_guests(d), "who hangs up is gone");
+}
+
+static void test_waiting(struct door *d)
+{
+    char text[256];
+    int one = enter(d), two = enter(d);
+
+    heard(one, text);
+    heard(two, text);
+    say(one, "wait 7\nwait 8\n");
+    hear(d);
+    CHECK(asked_for == 8, "who waits is told of");
+    door_tell(d, 9, "finished");
+    CHECK(!strcmp(heard(one, text), "nothing"), "nobody hears of others' jobs");
+    door_tell(d, 7, "failed");
+    CHECK(!strcmp(heard(one, text), "final 7 failed\n"), "the end is told");
+    CHECK(!strcmp(heard(two, text), "nothing"), "to those who wait");
+    door_tell(d, 7, "failed");
+    CHECK(!strcmp(heard(one, text), "nothing"), "once");
+    close(one);
+    close(two);
+    hear(d);
+}
+
+static void test_bad_guests(struct door *d)
+{
+    static const char *const lines[] = {"hello\n",  "wait\n",     "wait x\n",
+                                        "wait 0\n", "wait 7 8\n", "wait 99999999999999999999\n",
+                                        "WAKE\n",   "wait -3\n"};
+    char text[256], longer[DOOR_LINE_MAX + 1];
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        int fd = enter(d);
+        heard(fd, text);
+        say(fd, lines[i]);
+        hear(d);
+        CHECK(!strcmp(heard(fd, text), ""), "shown out: line %zu of those that are none", i);
+        close(fd);
+    }
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    int fd = enter(d);
+    heard(fd, text);
+    say(fd, longer);
+    hear(d);
+    CHECK(!strcmp(heard(fd, text), ""), "a line without an end is not waited for");
+    close(fd);
+    hear(d);
+}
+
+static void test_full_house(struct door *d)
+{
+    int fds[DOOR_GUESTS_MAX + 1];
+    char text[256];
+
+    for (size_t i = 0; i <= DOOR_GUESTS_MAX; i++)
+        fds[i] = dial();
+    hear(d);
+    CHECK(fds[DOOR_GUESTS_MAX] >= 0, "one too many is not refused");
+    CHECK(!strcmp(heard(fds[DOOR_GUESTS_MAX], text), "nothing"), "but waits outside");
+    close(fds[0]);
+    hear(d);
+    hear(d);
+    CHECK(!strncmp(heard(fds[DOOR_GUESTS_MAX], text), "tradewind ", 10), "until somebody leaves");
+    for (size_t i = 1; i <= DOOR_GUESTS_MAX; i++)
+        close(fds[i]);
+    hear(d);
+}
+
+static void test_one_broker(void)
+{
+    struct err e = {0};
+    struct door *second = door_open(home, &e);
+
+    CHECK(!second && e.kind == ERR_RETRY, "a home has one broker: %s", e.text);
+    door_free(second);
+}
+
+static void test_rights(void)
+{
+    AUTO_MEM char *path = broker_socket_path(home);
+    struct stat st;
+
+    CHECK(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "only the owner can connect");
+}
+
+static void test_after_a_kill(void)
+{
+    AUTO_MEM char *path = broker_socket_path(home);
+    struct err e = {0};
+
+    /* What a killed broker leaves: its socket's name. */
+    CHECK(file_replace(path, "", 0, 0600, &e) == 0, "the name is taken");
+    AUTO(door) struct door *d = door_open(home, &e);
+    CHECK(d != NULL, "and taken over: %s", e.text);
+    int fd = dial();
+    CHECK(fd >= 0, "guests come in");
+    close(fd);
+}
+
+static void test_long_home(void)
+{
+    char name[140];
+    struct err e = {0};
+
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    AUTO_MEM char *longer = mem_printf("%s/%s", home, name);
+    CHECK(mkdir(longer, 0700) == 0, "a home with a long path");
+    AUTO(door) struct door *d = door_open(longer, &e);
+    CHECK(!d && e.kind == ERR_USAGE && strstr(e.text, "TRADEWIND_HOME"), "is refused: %s", e.text);
+}
+
+int main(void)
+{
+    struct err e = {0};
+
+    snprintf(home, sizeof home, "/tmp/door-XXXXXX");
+    if (!mkdtemp(home))
+        return EXIT_FAILURE;
+    struct door *d = door_open(home, &e);
+    CHECK(d != NULL, "a door opens: %s", e.text);
+    test_greeting(d);
+    test_waiting(d);
+    test_bad_guests(d);
+    test_full_house(d);
+    test_one_broker();
+    test_rights();
+    door_free(d);
+    CHECK(dial() < 0, "a closed door is closed");
+    test_after_a_kill();
+    test_long_home();
+    file_remove_tree(home);
+    return TAP_DONE();
+}
