@@ -46,6 +46,15 @@ extern const struct command command_run;
 extern const struct command command_run_ls;
 extern const struct command command_run_show;
 extern const struct command command_broker;
+extern const struct command command_job_submit;
+extern const struct command command_job_ls;
+extern const struct command command_job_show;
+extern const struct command command_job_logs;
+extern const struct command command_job_metrics;
+extern const struct command command_job_compare;
+extern const struct command command_job_kill;
+extern const struct command command_job_wait;
+extern const struct command command_job_rerun;
 extern const struct command command_completion;
 extern const struct command command_help;
 

@@ -44,6 +44,7 @@ sub masked
 {
     my ($text, $has_name) = @_;
     $text =~ s/\b[0-9.]+ ms\b/N ms/g;
+    $text =~ s/\bafter [0-9.]+ s\b/after N s/g;
     $text =~ s/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?Z)?/TIME/g;
     $text =~ s/ +/ /g if $has_name;
     return $text =~ s/\s+\z/\n/r;
