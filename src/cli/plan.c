@@ -1,6 +1,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "broker/models.h"
 #include "cli/commands.h"
 #include "cli/plan_options.h"
 #include "cli/plan_parts.h"
@@ -142,7 +143,8 @@ int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct er
         return -1;
     warn_of_places(p);
     p->throughputs = throughputs_load(table ? table : p->config->throughputs, e);
-    return p->throughputs ? 0 : -1;
+    p->models = p->throughputs ? broker_models_load(p->config->home, p->spec, e) : NULL;
+    return p->models ? 0 : -1;
 }
 
 static int ask_what_if(const struct cli_plan *p,

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/models.h"
 #include "estimate/throughput.h"
 
 #include <math.h>
@@ -23,6 +24,7 @@ void cli_plan_free(struct cli_plan *p)
     plan_answer_clear(&p->answer);
     plan_problem_free(p->problem);
     throughputs_free(p->throughputs);
+    broker_models_free(p->models);
     catalog_free(p->catalog);
     config_free(p->config);
     spec_free(p->spec);
@@ -38,6 +40,7 @@ static struct plan_world world_of(const struct cli_plan *p, const struct cli_pla
         .catalog = p->catalog,
         .config = p->config,
         .throughputs = p->throughputs,
+        .models = broker_models_get(p->models),
         .market = s->market,
         .cloud = s->cloud,
         .region = s->region,

@@ -48,6 +48,7 @@ struct cli_plan {
     struct config *config;
     struct catalog *catalog;
     struct throughputs *throughputs;
+    struct broker_models *models;
     struct arena *arena; /* the texts of guesses */
     struct guess_list guesses;
     struct cli_plan_settings settings;

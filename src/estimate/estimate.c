@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/nearest.h"
+#include "estimate/learned.h"
 #include "estimate/throughput.h"
 
 #include <math.h>
@@ -14,11 +15,11 @@
 #define SPREAD_GIVEN 0.2
 #define NOT_COVERED ((double)NAN)
 
-static void add_guess(struct guess_list *guesses,
-                      const struct spec_stage *stage,
-                      const char *what,
-                      const char *value,
-                      const char *why)
+void estimate_add_guess(struct guess_list *guesses,
+                        const struct spec_stage *stage,
+                        const char *what,
+                        const char *value,
+                        const char *why)
 {
     struct buf text;
 
@@ -68,8 +69,8 @@ static int check_model(const struct spec *spec,
                        model.name);
     if (model.batch_guessed) {
         snprintf(batch_size, sizeof batch_size, "%g", model.batch_size);
-        add_guess(guesses, stage, "batch size", batch_size,
-                  "the model names none, and the throughput table has several");
+        estimate_add_guess(guesses, stage, "batch size", batch_size,
+                           "the model names none, and the throughput table has several");
     }
     return 0;
 }
@@ -77,12 +78,13 @@ static int check_model(const struct spec *spec,
 int estimate_check(const struct spec *spec,
                    const struct spec_stage *stage,
                    const struct throughputs *table,
+                   const struct estimate_models *models,
                    struct guess_list *guesses,
                    struct err *e)
 {
     switch (stage->estimate.kind) {
     case SPEC_ESTIMATE_GUESS:
-        add_guess(guesses, stage, "run time", "1 h", "no estimate given");
+        estimate_add_guess(guesses, stage, "run time", "1 h", "no estimate given");
         return 0;
     case SPEC_ESTIMATE_SECONDS:
     case SPEC_ESTIMATE_WORK:
@@ -90,8 +92,7 @@ int estimate_check(const struct spec *spec,
     case SPEC_ESTIMATE_ITERATIONS:
         return check_model(spec, stage, table, guesses, e);
     case SPEC_ESTIMATE_PROFILE:
-        return err_set(e, ERR_NOTFOUND, "%s:%zu: stage '%s': no such profile '%s'", spec->file,
-                       stage->estimate.line, stage->name, stage->estimate.profile);
+        return estimate_learned_check(spec, stage, models, e);
     }
     return 0;
 }
@@ -184,8 +185,11 @@ bool estimate_run(const struct spec_stage *stage,
                   const struct catalog *catalog,
                   const struct catalog_kind *kind,
                   const struct throughputs *table,
+                  const struct estimate_models *models,
                   struct estimate *out)
 {
+    if (stage->estimate.kind == SPEC_ESTIMATE_PROFILE)
+        return estimate_learned_run(stage, kind, models, out);
     const struct machine machine = {
         .instance_type = catalog_text(catalog, kind->instance_type),
         .accelerator = catalog_text(catalog, kind->accelerator),

@@ -44,6 +44,15 @@ static bool within(double time_s, double limit_s)
     return time_s <= limit_s * (1 + SAME_TIME);
 }
 
+bool provision_within(const struct provision_question *question,
+                      double predicted_s,
+                      int64_t cost_microusd)
+{
+    return question->goal == PROVISION_TIME_WITHIN_COST
+               ? cost_microusd <= question->max_cost_microusd
+               : within(predicted_s, question->max_time_s);
+}
+
 static int make_cell(const struct provision_question *q,
                      double vcpus,
                      int memory_mb,
@@ -61,9 +70,7 @@ static int make_cell(const struct provision_question *q,
         .predicted_s = time_s,
         .cost_microusd = provision_cost_microusd(&q->prices, vcpus, memory_mb, time_s),
     };
-    out->feasible = q->goal == PROVISION_TIME_WITHIN_COST
-                        ? out->cost_microusd <= q->max_cost_microusd
-                        : within(time_s, q->max_time_s);
+    out->feasible = provision_within(q, time_s, out->cost_microusd);
     return 0;
 }
 
@@ -83,10 +90,43 @@ int provision_each(const struct provision_question *question,
     return 0;
 }
 
+/* The cheapest of the cells in question, which are those within the limit, or all when none is; "<"
+ * keeps the smaller of equals. */
+static size_t pick(const struct provision_cell *cells, size_t n, bool feasible, bool fastest)
+{
+    double limit_s = (double)INFINITY;
+    size_t best = n;
+
+    for (size_t i = 0; fastest && i < n; i++)
+        if (cells[i].feasible || !feasible)
+            limit_s = fmin(limit_s, cells[i].predicted_s);
+    for (size_t i = 0; i < n; i++)
+        if ((cells[i].feasible || !feasible) && within(cells[i].predicted_s, limit_s) &&
+            (best == n || cells[i].cost_microusd < cells[best].cost_microusd))
+            best = i;
+    return best;
+}
+
+struct provision_answer provision_pick(const struct provision_question *question,
+                                       const struct provision_cell *cells,
+                                       size_t n,
+                                       size_t *index_out)
+{
+    bool feasible = false, within_cost = question->goal == PROVISION_TIME_WITHIN_COST;
+
+    for (size_t i = 0; i < n; i++)
+        feasible = feasible || cells[i].feasible;
+    size_t best = pick(cells, n, feasible, feasible ? within_cost : !within_cost);
+    assert(best < n); /* the first cell is eligible, or a feasible one is */
+    if (index_out)
+        *index_out = best;
+    return (struct provision_answer){.feasible = feasible, .cell = cells[best], .considered = n};
+}
+
 struct grid {
     struct provision_cell
         cells[PROVISION_VCPU_SIZES * PROVISION_MEMORY_SIZES]; /* from small to large */
-    size_t n, n_feasible;
+    size_t n;
 };
 
 static int collect(void *arg, const struct provision_cell *cell, struct err *e)
@@ -95,32 +135,7 @@ static int collect(void *arg, const struct provision_cell *cell, struct err *e)
 
     (void)e;
     g->cells[g->n++] = *cell;
-    g->n_feasible += cell->feasible;
     return 0;
-}
-
-/* Whether an answer may be this cell: when none is feasible, it may be any. */
-static bool eligible(const struct grid *g, const struct provision_cell *cell)
-{
-    return cell->feasible || g->n_feasible == 0;
-}
-
-/* The cheapest of the cells in question; "<" keeps the smaller of equals. */
-static const struct provision_cell *pick(const struct grid *g, bool fastest)
-{
-    const struct provision_cell *best = NULL;
-    double limit_s = (double)INFINITY;
-
-    for (size_t i = 0; fastest && i < g->n; i++)
-        if (eligible(g, &g->cells[i]))
-            limit_s = fmin(limit_s, g->cells[i].predicted_s);
-    for (size_t i = 0; i < g->n; i++) {
-        const struct provision_cell *cell = &g->cells[i];
-        if (eligible(g, cell) && within(cell->predicted_s, limit_s) &&
-            (!best || cell->cost_microusd < best->cost_microusd))
-            best = cell;
-    }
-    return best;
 }
 
 int provision_search(const struct provision_question *question,
@@ -131,11 +146,7 @@ int provision_search(const struct provision_question *question,
 
     if (provision_each(question, collect, &g, e) < 0)
         return -1;
-    bool feasible = g.n_feasible > 0;
-    bool within_cost = question->goal == PROVISION_TIME_WITHIN_COST;
-    const struct provision_cell *best = pick(&g, feasible ? within_cost : !within_cost);
-    assert(best); /* the first cell is eligible, or a feasible one is */
-    *out = (struct provision_answer){.feasible = feasible, .cell = *best, .considered = g.n};
+    *out = provision_pick(question, g.cells, g.n, NULL);
     return 0;
 }
 

@@ -75,6 +75,18 @@ struct provision_answer {
     size_t considered;
 };
 
+/* Whether a cell with these figures is within the limit of the question. */
+bool provision_within(const struct provision_question *question,
+                      double predicted_s,
+                      int64_t cost_microusd);
+/* The answer among any cells, at least one, which stand from small to large; considered is n.
+ * *index_out, unless NULL, is where the cell stands. */
+struct provision_answer provision_pick(const struct provision_question *question,
+                                       const struct provision_cell *cells,
+                                       size_t n,
+                                       size_t *index_out);
+
+/* Among all cells of the grid. */
 int provision_search(const struct provision_question *question,
                      struct provision_answer *out,
                      struct err *e);

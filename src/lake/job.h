@@ -42,6 +42,10 @@ struct lake_job_request {
     /* JSON of the broker: environment, commit, stage ...; NULL = "{}". At most LAKE_JOB_TEXT_MAX.
      */
     const char *details;
+    /* Metadata besides the options of the command, "k=v" (lake/meta.h), and before them; of a job
+     * that is read: NULL. */
+    const char *const *tags;
+    size_t n_tags;
 };
 #define LAKE_JOB_TEXT_MAX ((size_t)1 << 20)
 

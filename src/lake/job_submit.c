@@ -93,6 +93,9 @@ static int check_request(const struct lake_job_request *r, struct err *e)
 {
     if (check_texts(r, e) < 0 || check_resources(r, e) < 0 || (r->name && check_name(r->name, e)))
         return -1;
+    for (size_t i = 0; i < r->n_tags; i++)
+        if (lake_tag_check(r->tags[i], e) < 0)
+            return -1;
     return r->output ? lake_set_name_check(r->output, e) : 0;
 }
 
@@ -266,7 +269,12 @@ static int submit_one(struct submission *s,
     if (insert_job(s, id, r, e) < 0 || insert_texts(s, id, r, e) < 0 ||
         job_log(s->l, id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
         return -1;
-    return job_args_each(r->command, r->n_command, tag_argument, &tagged, e);
+    if (job_args_each(r->command, r->n_command, tag_argument, &tagged, e) < 0)
+        return -1;
+    for (size_t i = 0; i < r->n_tags; i++)
+        if (meta_put(s->l, LAKE_ITEM_JOB, id, r->tags[i], e) < 0)
+            return -1;
+    return 0;
 }
 
 /* Of one among many its place is told. */

@@ -320,7 +320,7 @@ static void visit_offers(const struct plan_problem *p,
     const char *cloud = catalog_text(w->catalog, kind->cloud);
     struct choice c = {.kind = kind};
 
-    if (!estimate_run(stage, w->catalog, kind, w->throughputs, &c.estimate))
+    if (!estimate_run(stage, w->catalog, kind, w->throughputs, w->models, &c.estimate))
         return;
     double usual_rate = config_preemptions(w->config, cloud);
     for (uint32_t i = 0; i < kind->n_offers; i++) {

@@ -25,9 +25,10 @@ struct plan_world {
     const struct catalog *catalog;
     const struct config *config;
     const struct throughputs *throughputs;
-    enum plan_market market;    /* for stages that do not say use_spot */
-    const char *cloud, *region; /* NULL = any */
-    double max_hourly_usd;      /* per node; INFINITY = no limit */
+    const struct estimate_models *models; /* of profiles; NULL = none */
+    enum plan_market market;              /* for stages that do not say use_spot */
+    const char *cloud, *region;           /* NULL = any */
+    double max_hourly_usd;                /* per node; INFINITY = no limit */
 };
 
 /* A pipeline laid out for solving: eligible offers, places, prices of moves. */

@@ -341,7 +341,8 @@ struct plan_problem *plan_problem_new(const struct plan_world *world,
     p->local_s_per_gb = 8 / world->config->local_gbit;
     for (size_t s = 0; s < p->n_stages; s++) {
         p->stages[s].spec = &world->spec->stages[s];
-        if (estimate_check(world->spec, p->stages[s].spec, world->throughputs, guesses, e) < 0)
+        if (estimate_check(world->spec, p->stages[s].spec, world->throughputs, world->models,
+                           guesses, e) < 0)
             return NULL;
     }
     if (collect_datasets(p) < 0 || price_datasets(p) < 0) {
@@ -411,6 +412,7 @@ void plan_note_guesses(const struct plan_problem *p,
     for (size_t s = 0; s < plan->n_stages; s++) {
         const struct pstage *stage = &p->stages[s];
         size_t place = plan->stages[s].place;
+        estimate_guess_outside(stage->spec, plan->stages[s].kind, p->world.models, guesses);
         for (size_t i = 0; i < stage->n_datasets; i++)
             note_speed(p, &p->datasets[stage->datasets[i]], plan, place, guesses);
         bool keeps = false;

@@ -162,7 +162,8 @@ static void run_times(const struct catalog *c, const struct throughputs *t)
         struct spec_stage stage = {.name = "s", .num_nodes = run_time_cases[i].nodes};
         struct estimate got = {0};
         stage.estimate = run_time_cases[i].estimate;
-        bool covered = estimate_run(&stage, c, kind_named(c, run_time_cases[i].type), t, &got);
+        bool covered =
+            estimate_run(&stage, c, kind_named(c, run_time_cases[i].type), t, NULL, &got);
         double want = run_time_cases[i].run_s;
         CHECK(want < 0 ? !covered
                        : covered && fabs(got.run_s - want) <= 1e-12 * want &&
@@ -178,7 +179,7 @@ static void guessed(const struct catalog *c, const struct throughputs *t)
         .name = "s", .num_nodes = 5, .estimate = {.kind = SPEC_ESTIMATE_GUESS}};
     struct estimate got = {0};
 
-    CHECK(estimate_run(&stage, c, kind_named(c, "p3.8xlarge"), t, &got) &&
+    CHECK(estimate_run(&stage, c, kind_named(c, "p3.8xlarge"), t, NULL, &got) &&
               fabs(got.run_s - 3600) < 1e-9 && fabs(got.low_s - 1800) < 1e-9 &&
               fabs(got.high_s - 5400) < 1e-9,
           "without an estimate: an hour, half an hour to an hour and a half");
@@ -197,7 +198,7 @@ static void zero_throughput(const struct catalog *c)
     close(fd);
     AUTO(throughputs) struct throughputs *t = throughputs_load(path, &e);
     unlink(path);
-    CHECK(t && !estimate_run(&stage, c, kind_named(c, "p3.2xlarge"), t, &got),
+    CHECK(t && !estimate_run(&stage, c, kind_named(c, "p3.2xlarge"), t, NULL, &got),
           "a throughput of 0 cannot run there");
 }
 
@@ -238,7 +239,7 @@ static void checks(const struct throughputs *t)
          ERR_USAGE,
          {"f.yaml:7: ", "'ResNet-50' with batch size 100", ""},
          {0}},
-        {"profiles do not exist yet",
+        {"a profile that nobody made",
          {.kind = SPEC_ESTIMATE_PROFILE, .profile = "fit", .line = 9},
          ERR_NOTFOUND,
          {"f.yaml:9: ", "no such profile 'fit'", "'train'"},
@@ -252,8 +253,9 @@ static void checks(const struct throughputs *t)
         struct spec_stage stage = {.name = "train", .num_nodes = 1};
         struct err e = {0};
         stage.estimate = cases[i].estimate;
-        bool good = estimate_check(&spec, &stage, t, &guesses, &e) == (cases[i].kind ? -1 : 0) &&
-                    e.kind == cases[i].kind;
+        bool good =
+            estimate_check(&spec, &stage, t, NULL, &guesses, &e) == (cases[i].kind ? -1 : 0) &&
+            e.kind == cases[i].kind;
         for (size_t j = 0; cases[i].kind && j < 3; j++)
             good = good && strstr(e.text, cases[i].says[j]);
         if (cases[i].guess[0])

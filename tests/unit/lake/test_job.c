@@ -316,6 +316,41 @@ static void asked(struct lake *l)
           "%s", e.text);
 }
 
+static int note_found(void *context, const struct lake_found *f, struct err *e)
+{
+    char *out = context;
+
+    (void)e;
+    snprintf(out + strlen(out), 200 - strlen(out), "%s ", f->ref);
+    return 0;
+}
+
+static void tagged(struct lake *l)
+{
+    static const char *const command[] = {"train", "--epoch", "5", "--owner", "bob"};
+    const struct lake_find_options plainly = {0};
+    struct lake_job_request r = {
+        .command = command,
+        .n_command = 5,
+        .cpus = 1,
+        .memory_mb = 512,
+        .tags = (const char *const[]){"profile=mnist", "owner=eve"},
+        .n_tags = 2,
+    };
+    struct err e = {0};
+    char out[200] = "";
+    int64_t id = submit(l, &r, &e);
+    AUTO_MEM char *expected = mem_printf("job:%lld ", (long long)id);
+
+    CHECK(id > 0 &&
+              lake_find(l, "profile=mnist owner=eve epoch=5", &plainly, note_found, out, &e) == 0 &&
+              strcmp(out, expected) == 0,
+          "tags beside the options, and before them: %s %s", out, e.text);
+    r.tags = (const char *const[]){"creator=mine"};
+    r.n_tags = 1;
+    CHECK(submit(l, &r, &e) < 0 && e.kind == ERR_USAGE, "built-in keys are none: %s", e.text);
+}
+
 static void bad_requests(struct lake *l)
 {
     static const char *const nothing[] = {""};
@@ -599,15 +634,6 @@ static void make_older(struct scratch *s)
     CHECK(made == 10, "a lake from before jobs %s", e.text);
 }
 
-static int note_found(void *context, const struct lake_found *f, struct err *e)
-{
-    char *out = context;
-
-    (void)e;
-    snprintf(out + strlen(out), 200 - strlen(out), "%s ", f->ref);
-    return 0;
-}
-
 static void older(void)
 {
     const struct lake_find_options plainly = {0};
@@ -640,6 +666,7 @@ int main(void)
     whole_life(&s, l);
     bad_changes(l);
     asked(l);
+    tagged(l);
     bad_requests(l);
     many(l);
     lists(&s);

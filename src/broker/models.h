@@ -1,0 +1,20 @@
+/* models: what profiles have learned, for the stages of a pipeline that name them. */
+#ifndef BROKER_MODELS_H
+#define BROKER_MODELS_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "estimate/estimate.h"
+#include "spec/spec.h"
+
+struct broker_models;
+
+/* All profiles of the home by name; those that the spec asks for with their models. */
+struct broker_models *broker_models_load(const char *home, const struct spec *spec, struct err *e);
+void broker_models_free(struct broker_models *m);
+AUTO_DEFINE(broker_models)
+
+/* Borrowed; NULL of NULL. */
+const struct estimate_models *broker_models_get(const struct broker_models *m);
+
+#endif
