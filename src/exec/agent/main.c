@@ -24,8 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* After its last line an agent still clears up. */
-#define REMOVE_WAIT_S 5.0
+/* After its last line an agent still clears up; one that was killed takes a moment to die. */
+#define CLEAR_UP_WAIT_S 5.0
+#define DYING_WAIT_S 0.5
 #define START_TRIES 5
 /* Directories without rights in each other: one more is opened a round. */
 #define CLOSED_DEPTH_MAX 64
@@ -80,6 +81,8 @@ static int told(struct job_dir *d, enum followed end, const struct err *e)
     case FOLLOWED_GONE:
         return gone(d, "the agent of this job was killed before the job ended; what was left of it "
                        "has been ended");
+    case FOLLOWED_REMOVED:
+        return gone(d, "the directory of this job was removed");
     case FOLLOWED_FAILED:
         break;
     }
@@ -254,7 +257,7 @@ static int command_remove(char **arguments, struct err *e)
         err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", d.path);
         return fail(e);
     }
-    double wait_s = job_dir_phase(&d) == JOB_OVER ? REMOVE_WAIT_S : 0;
+    double wait_s = job_dir_phase(&d) == JOB_OVER ? CLEAR_UP_WAIT_S : DYING_WAIT_S;
     if (!job_dir_lock_wait(&d, wait_s)) {
         err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d.path);
         return fail(e);

@@ -22,6 +22,7 @@
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +217,17 @@ static void look_at_memory(struct supervisor *s, const struct tree *now)
     s->kill_at_s = 0;
 }
 
+/* A job whose directory somebody took away could never be followed or stopped again. */
+static void look_for_directory(struct supervisor *s)
+{
+    struct stat st;
+
+    if (fstat(s->dir->lock_fd, &st) < 0 || st.st_nlink > 0)
+        return;
+    because(s, STATE_STOPPED, "stopped: its directory was removed");
+    s->kill_at_s = 0;
+}
+
 /* What no kernel tells us is looked at; where it does, the samples suffice. */
 static double watch_every_s(const struct supervisor *s)
 {
@@ -235,6 +247,7 @@ static void on_time(struct supervisor *s)
     }
     if (now_s >= s->sample_at_s) {
         take_sample(s);
+        look_for_directory(s);
         s->sample_at_s = fmax(s->sample_at_s + SAMPLE_S, now_s + SAMPLE_S / 2);
     }
     if (limit_s > 0 && now_s - s->began_s >= limit_s && !s->stopping) {
