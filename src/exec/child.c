@@ -122,6 +122,14 @@ static int code_of(int status)
     return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNALLED + WTERMSIG(status);
 }
 
+bool child_over(const struct child *c)
+{
+    siginfo_t info = {0};
+
+    return c->pid <= 0 || waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+           info.si_pid;
+}
+
 int child_wait(struct child *c, double seconds)
 {
     double until_s = time_monotonic_s() + seconds;

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct child {
@@ -20,6 +21,8 @@ struct child {
 int child_start(struct child *c, char *const *argv, int in_fd, int out_fd, struct err *e);
 /* Adds what it said on stderr so far; what is too much is dropped. */
 void child_hear(const struct child *c, struct buf *said);
+/* Whether it has ended; child_wait returns at once then. */
+bool child_over(const struct child *c);
 /* Waits for its end, for so long; then it is killed. Returns its exit code, 128 + signal. */
 int child_wait(struct child *c, double seconds);
 /* Kills it if it lives, and closes everything. */

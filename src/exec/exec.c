@@ -21,7 +21,7 @@
 /* Between the end of its output and its own. */
 #define END_WAIT_S 2.0
 
-static const struct exec_driver *const drivers[] = {&exec_local};
+static const struct exec_driver *const drivers[] = {&exec_local, &exec_ssh};
 
 static const struct exec_driver *find_driver(const char *name)
 {
@@ -152,9 +152,10 @@ static int call_agent(const struct exec_host *h, const struct exec_call *call, s
     int code;
 
     buf_init(&said, SAID_MAX);
-    if (!d || d->agent_command(h, call, &argv, e) < 0 ||
-        child_run(argv.list, -1, CALL_S, NULL, &said, &code, e) < 0)
+    if (!d || d->agent_command(h, call, &argv, e) < 0)
         return -1;
+    if (child_run(argv.list, -1, CALL_S, NULL, &said, &code, e) < 0)
+        return err_wrap(e, "%s", h->address ? h->address : "this machine");
     return code == 0 ? 0 : explain(d, h, code, &said, e);
 }
 

@@ -1,0 +1,371 @@
+/* ssh: jobs on any host that has sshd, a shell and tar, by the OpenSSH client, so that whatever the
+ * user has set up for it works here. */
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "exec/driver.h"
+#include "exec/quote.h"
+#include "exec/transfer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREPARE_S 30.0
+#define CALL_S 30.0
+#define SAID_MAX 4096
+#define SCRIPT_MAX ((size_t)64 << 10)
+#define COMMAND_MAX (4 * SCRIPT_MAX) /* with every quote of the script quoted */
+#define HASH_DIGITS 16
+
+/* A gone host is noticed after 3 x 10 s; a master that nobody uses goes after two minutes. */
+static const char *const options[] = {
+    "BatchMode=yes",           "ConnectTimeout=10",  "ServerAliveInterval=10",
+    "ServerAliveCountMax=3",   "ControlPersist=120", "EscapeChar=none",
+    "ForwardAgent=no",         "ForwardX11=no",      "PermitLocalCommand=no",
+    "ClearAllForwardings=yes", "LogLevel=ERROR",     "RequestTTY=no",
+};
+
+/* Where connections are shared: short, because a socket's name may have 108 bytes; ours alone.
+ * NULL: there is none, every call makes its own connection. */
+static char *control_directory(void)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    char *dir = runtime && *runtime == '/' && strlen(runtime) < 32
+                    ? mem_printf("%s/tradewind", runtime)
+                    : mem_printf("/tmp/tradewind-ssh-%u", (unsigned)getuid());
+    struct stat st;
+
+    if ((mkdir(dir, 0700) < 0 && errno != EEXIST) || lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) ||
+        st.st_uid != getuid() || (st.st_mode & 077)) {
+        free(dir);
+        return NULL;
+    }
+    return dir;
+}
+
+/* TRADEWIND_SSH may name another client, with options, separated by spaces. */
+static void add_client(struct words *out)
+{
+    const char *told = getenv("TRADEWIND_SSH");
+
+    for (const char *at = told ? told : ""; *at;) {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, " ");
+        AUTO_MEM char *word = mem_printf("%.*s", (int)n, at);
+        if (n)
+            words_add(out, word);
+        at += n;
+    }
+    if (!out->n)
+        words_add(out, "ssh");
+}
+
+static void add_option(struct words *out, const char *option)
+{
+    words_add(out, "-o");
+    words_add(out, option);
+}
+
+/* The command line that runs this script by the shell over there. */
+static void ssh_command(const struct exec_host *h, const char *script, struct words *out)
+{
+    AUTO_MEM char *directory = control_directory();
+
+    add_client(out);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        add_option(out, options[i]);
+    if (directory) {
+        AUTO_MEM char *path = mem_printf("ControlPath=%s/%%C", directory);
+        add_option(out, path);
+        add_option(out, "ControlMaster=auto");
+    } else {
+        add_option(out, "ControlPath=none");
+    }
+    words_add(out, "--");
+    words_add(out, h->address);
+    /* Whatever shell the user has there. */
+    AUTO_CLEAR(buf) struct buf command;
+    buf_init(&command, COMMAND_MAX);
+    buf_puts(&command, "exec sh -c ");
+    quote_word(&command, script);
+    words_add(out, buf_str(&command));
+}
+
+/* Words that tell what is wrong, in what ssh, tar and the shell say. */
+static const struct {
+    const char *said;
+    enum err_kind kind;
+    const char *means; /* %s: the host */
+} troubles[] = {
+    {"REMOTE HOST IDENTIFICATION HAS CHANGED", ERR_DENIED,
+     "%s: its host key is not the one we know: somebody may be in between. If it was set up anew, "
+     "remove the old key with ssh-keygen -R"},
+    {"Host key verification failed", ERR_DENIED,
+     "%s: its host key is not known here, or not the one we know: connect once by hand with ssh"},
+    {"Permission denied (", ERR_DENIED,
+     "%s: refused our key: `ssh` must get in without a password; add the key there, or name it in "
+     "~/.ssh/config"},
+    {"Too many authentication failures", ERR_DENIED,
+     "%s: refused our keys before it saw the right one: name it in ~/.ssh/config (IdentityFile, "
+     "IdentitiesOnly)"},
+    {"Could not resolve hostname", ERR_RETRY, "%s: there is no host of this name"},
+    {"No space left on device", ERR_IO, "%s: no space left on its disk"},
+    {"Disk quota exceeded", ERR_IO, "%s: no space left for us on its disk (quota)"},
+    {"tar: not found", ERR_IO, "%s: has no tar; install it there"},
+    {"tar: command not found", ERR_IO, "%s: has no tar; install it there"},
+    {"already started", ERR_USAGE, "%s: this job was already started there"},
+};
+
+/* The last line that says something. */
+static void last_words(const char *said, char *out, size_t size)
+{
+    const char *end = said + strlen(said);
+
+    while (end > said && (end[-1] == '\n' || end[-1] == '\r' || end[-1] == ' '))
+        end--;
+    const char *begin = end;
+    while (begin > said && begin[-1] != '\n')
+        begin--;
+    snprintf(out, size, "%.*s", (int)(end - begin), begin);
+}
+
+/* ssh itself failed: exit code 255. */
+#define SSH_FAILED 255
+
+static int ssh_explain(const struct exec_host *h, int code, const char *said, struct err *e)
+{
+    char words[200];
+
+    last_words(said, words, sizeof words);
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+        if (strstr(said, troubles[i].said)) {
+            const char *rest = strstr(troubles[i].means, "%s") + 2;
+            return err_set(e, troubles[i].kind, "%s%s%s%s%s", h->address, rest, *words ? " (" : "",
+                           words, *words ? ")" : "");
+        }
+    if (code == SSH_FAILED)
+        return err_set(e, ERR_RETRY, "%s: cannot be reached, or the connection broke%s%s%s",
+                       h->address, *words ? " (" : "", words, *words ? ")" : "");
+    return err_set(e, ERR_IO, "%s: what was to run there ended with code %d%s%s", h->address, code,
+                   *words ? ": " : "", words);
+}
+
+/* Runs a script over there, within so many seconds. */
+static int run_script(const struct exec_host *h,
+                      const char *script,
+                      int in_fd,
+                      double seconds,
+                      struct buf *out,
+                      struct err *e)
+{
+    AUTO_CLEAR(words) struct words argv = {0};
+    AUTO_CLEAR(buf) struct buf said;
+    int code;
+
+    buf_init(&said, SAID_MAX);
+    ssh_command(h, script, &argv);
+    if (child_run(argv.list, in_fd, seconds, out, &said, &code, e) < 0)
+        return err_wrap(e, "%s", h->address);
+    return code == 0 ? 0 : ssh_explain(h, code, buf_str(&said), e);
+}
+
+/* How the agent is called over there: one file for each agent there ever was. */
+static int agent_name(const struct exec_host *h, char out[static 96], struct err *e)
+{
+    AUTO(sha256) struct sha256 *hash = sha256_new();
+    char bytes[16384], hex[SHA256_HEX];
+    ssize_t n;
+    int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return file_error(e, "read", h->agent);
+    while ((n = read(fd, bytes, sizeof bytes)) > 0)
+        sha256_add(hash, bytes, (size_t)n);
+    close(fd);
+    if (n < 0)
+        return file_error(e, "read", h->agent);
+    struct sha256_digest digest = sha256_take(hash);
+    snprintf(out, 96, "agent-%.32s-%.*s", TRADEWIND_VERSION, HASH_DIGITS,
+             sha256_text(&digest, hex));
+    return 0;
+}
+
+static void script_begin(struct buf *script, const struct exec_host *h)
+{
+    buf_init(script, SCRIPT_MAX);
+    buf_puts(script, "cd ");
+    quote_path(script, h->root);
+    buf_puts(script, " && ");
+}
+
+/* The agent goes over by stdin, and gets its name once it is whole and runs there. */
+static int copy_agent(const struct exec_host *h, const char *name, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf script = {0};
+    struct stat st;
+    int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return file_error(e, "read", h->agent);
+    }
+    script_begin(&script, h);
+    buf_printf(&script,
+               "t=.%s.$$ && trap 'rm -f \"$t\"' EXIT && cat >\"$t\" && chmod 700 \"$t\" && "
+               "if [ \"$(wc -c <\"$t\")\" -ne %jd ]; then echo 'the agent arrived in part' >&2; "
+               "exit 1; fi && "
+               "if ! \"./$t\" version >/dev/null; then echo \"the agent does not run on a $(uname "
+               "-sm)\" >&2; exit 1; fi && mv -f \"$t\" %s",
+               name, (intmax_t)st.st_size, name);
+    int result = run_script(h, buf_str(&script), fd, PREPARE_S, NULL, e);
+    close(fd);
+    return result < 0 ? err_wrap(e, "copy the agent") : 0;
+}
+
+static int ssh_prepare(const struct exec_host *h, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf script = {0}, out = {0};
+    char name[96];
+
+    if (agent_name(h, name, e) < 0)
+        return -1;
+    buf_init(&script, SCRIPT_MAX);
+    buf_init(&out, 4096);
+    buf_puts(&script, "mkdir -p ");
+    quote_path(&script, h->root);
+    buf_puts(&script, " && cd ");
+    quote_path(&script, h->root);
+    buf_printf(&script, " && if [ -x %s ]; then echo there; else echo missing; fi", name);
+    if (run_script(h, buf_str(&script), -1, PREPARE_S, &out, e) < 0)
+        return -1;
+    if (strstr(buf_str(&out), "there"))
+        return 0;
+    if (!strstr(buf_str(&out), "missing"))
+        return err_set(e, ERR_IO, "%s: its shell does not answer as a shell does", h->address);
+    return copy_agent(h, name, e);
+}
+
+static int ssh_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
+{
+    AUTO_CLEAR(words) struct words argv = {0};
+    AUTO_CLEAR(buf) struct buf script = {0}, last = {0}, said = {0};
+    int code;
+
+    buf_init(&said, SAID_MAX);
+    script_begin(&script, h);
+    buf_printf(&script,
+               "if [ -e %" PRId64 "/state ]; then echo 'already started' >&2; exit 1; fi && "
+               "rm -rf .%" PRId64 ".new && mkdir -m 700 .%" PRId64 ".new && "
+               "tar -C .%" PRId64 ".new -xpf -",
+               id, id, id, id);
+    ssh_command(h, buf_str(&script), &argv);
+    if (transfer_out(local_dir, argv.list, &said, &code, e) < 0)
+        return err_wrap(e, "%s", h->address);
+    if (code)
+        return ssh_explain(h, code, buf_str(&said), e);
+    /* Only what was sent to its end gets the name; tar does not notice every cut. */
+    script_begin(&last, h);
+    buf_printf(&last, "rm -rf %" PRId64 " && mv .%" PRId64 ".new %" PRId64, id, id, id);
+    return run_script(h, buf_str(&last), -1, CALL_S, NULL, e);
+}
+
+static int ssh_collect(
+    const struct exec_host *h, int64_t id, const char *part, const char *local_dir, struct err *e)
+{
+    AUTO_CLEAR(words) struct words argv = {0};
+    AUTO_CLEAR(buf) struct buf script = {0}, said = {0};
+    AUTO_MEM char *fresh = mem_printf("%s/.%s.new", local_dir, part);
+    AUTO_MEM char *unpacked = mem_printf("%s/%s", fresh, part);
+    AUTO_MEM char *target = mem_printf("%s/%s", local_dir, part);
+    int code;
+
+    buf_init(&said, SAID_MAX);
+    script_begin(&script, h);
+    buf_printf(&script, "cd %" PRId64 " && p=", id);
+    quote_word(&script, part);
+    /* GNU tar ends with 1 when a file changed while it was read: a checkpoint of a job that runs.
+     */
+    buf_puts(&script, " && { [ -e \"$p\" ] || mkdir \"$p\"; } && { tar -cf - \"$p\" || { c=$?; "
+                      "[ $c = 1 ] && tar --version | grep -q GNU || exit $c; }; }");
+    ssh_command(h, buf_str(&script), &argv);
+    file_remove_tree(fresh);
+    if (file_make_dirs(fresh, 0700, e) < 0)
+        return -1;
+    int result = transfer_in(argv.list, fresh, part, &said, &code, e);
+    if (result < 0)
+        err_wrap(e, "%s", h->address);
+    else if (code)
+        result = ssh_explain(h, code, buf_str(&said), e);
+    if (result == 0) {
+        file_remove_tree(target);
+        if (rename(unpacked, target) < 0)
+            result = file_error(e, "rename", unpacked);
+    }
+    file_remove_tree(fresh);
+    return result;
+}
+
+/* What a call means where root is gone, and every job below it. */
+static void without_root(struct buf *script, const struct exec_host *h, const char *verb)
+{
+    bool nothing_to_do = !strcmp(verb, "stop") || !strcmp(verb, "remove");
+
+    buf_puts(script, "cd ");
+    quote_path(script, h->root);
+    buf_puts(script, " 2>/dev/null || ");
+    if (nothing_to_do)
+        buf_puts(script, "exit 0; ");
+    else
+        buf_printf(script,
+                   "{ echo 'tradewind-agent: the directory of jobs is not there' >&2; exit %d; }; ",
+                   strcmp(verb, "follow") ? err_exit_code(ERR_IO) : AGENT_EXIT_GONE);
+}
+
+static int ssh_agent_command(const struct exec_host *h,
+                             const struct exec_call *call,
+                             struct words *out,
+                             struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf script = {0};
+    const char *words[] = {call->a, call->b};
+    char name[96];
+
+    if (agent_name(h, name, e) < 0)
+        return -1;
+    buf_init(&script, SCRIPT_MAX);
+    without_root(&script, h, call->verb);
+    if (!strcmp(call->verb, "remove"))
+        buf_printf(&script, "rm -rf .%" PRId64 ".new; ", call->id);
+    buf_printf(&script, "exec ./%s %s ", name, call->verb);
+    if (call->id)
+        buf_printf(&script, "%" PRId64, call->id);
+    else
+        buf_puts(&script, ".");
+    for (size_t i = 0; i < sizeof words / sizeof words[0] && words[i]; i++) {
+        buf_puts(&script, " ");
+        quote_word(&script, words[i]);
+    }
+    if (script.full)
+        return err_set(e, ERR_USAGE, "%s: the command for it is too long", h->address);
+    ssh_command(h, buf_str(&script), out);
+    return 0;
+}
+
+const struct exec_driver exec_ssh = {
+    .name = "ssh",
+    .prepare = ssh_prepare,
+    .send = ssh_send,
+    .collect = ssh_collect,
+    .agent_command = ssh_agent_command,
+    .explain = ssh_explain,
+};
