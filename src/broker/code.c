@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +35,11 @@ struct staged {
 
 struct storing {
     struct lake *l;
-    char *root;   /* real path of the working directory, or of what was unpacked */
-    char *stage;  /* where the copy is made */
-    char *prefix; /* "/code/NAME/" */
-    char *set;    /* "code-NAME" */
+    const char *given; /* what we were asked to store */
+    char *root;        /* real path of the working directory, or of what was unpacked */
+    char *stage;       /* where the copy is made */
+    char *prefix;      /* "/code/NAME/" */
+    char *set;         /* "code-NAME" */
     struct tree_list list;
     struct staged *files; /* by path */
     size_t n_files;
@@ -89,9 +91,9 @@ static int make_parents(const char *path, struct err *e)
     return file_make_dirs(dir, 0700, e);
 }
 
-static int too_large(const struct storing *s, struct err *e)
+static int too_large(const char *path, struct err *e)
 {
-    AUTO_MEM char *shown = source_printable(s->root);
+    AUTO_MEM char *shown = source_printable(path);
 
     return err_set(e, ERR_USAGE,
                    "%s is larger than %llu GiB, which is no code: put data into the lake, or leave "
@@ -109,7 +111,7 @@ static int copy_file(struct storing *s, int from, const char *path, struct err *
         return file_error(e, "read", shown);
     s->bytes += (uint64_t)st.st_size;
     if (s->bytes > CODE_BYTES_MAX)
-        return too_large(s, e);
+        return too_large(s->given, e);
     bool executable = (st.st_mode & S_IXUSR) != 0;
     if (make_parents(to_path, e) < 0)
         return -1;
@@ -184,7 +186,7 @@ static int stage_all(struct storing *s, struct err *e)
             return -1;
     if (s->n_files)
         return 0;
-    AUTO_MEM char *shown = source_printable(s->root);
+    AUTO_MEM char *shown = source_printable(s->given);
     return err_set(e, ERR_USAGE,
                    "%s: no file of it is left by .gitignore and .tradewindignore, so there is no "
                    "code to run",
@@ -213,13 +215,30 @@ static size_t archive_stem(const char *name, bool *zip_out)
     return 0;
 }
 
+/* Whether what was unpacked so far is still within bounds. */
+static bool is_small(void *context)
+{
+    AUTO_MEM char *root = mem_dup(context);
+    char *const roots[] = {root, NULL};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    uint64_t bytes = 0;
+
+    for (FTSENT *f; tree && (f = fts_read(tree));)
+        if (f->fts_info == FTS_F)
+            bytes += (uint64_t)f->fts_statp->st_size;
+    if (tree)
+        fts_close(tree);
+    return bytes <= CODE_BYTES_MAX;
+}
+
 /* tar and unzip refuse names that lead out of the directory themselves. */
-static int unpack(const char *archive, bool zip, const char *into, struct err *e)
+static int unpack(const char *archive, bool zip, char *into, struct err *e)
 {
     const char *tar[] = {"tar", "-x", "--no-same-owner", "-f", archive, "-C", into, NULL};
     const char *unzip[] = {"unzip", "-qq", "-o", archive, "-d", into, NULL};
     AUTO_CLEAR(buf) struct buf out;
-    struct program_run run = {.argv = zip ? unzip : tar, .out = &out};
+    struct program_run run = {
+        .argv = zip ? unzip : tar, .out = &out, .go_on = is_small, .context = into};
     AUTO_MEM char *shown = source_printable(archive);
 
     buf_init(&out, 65536);
@@ -231,6 +250,8 @@ static int unpack(const char *archive, bool zip, const char *into, struct err *e
     if (ran == 0)
         return err_set(e, ERR_USAGE, "%s: %s is not installed; unpack it yourself", shown,
                        run.argv[0]);
+    if (run.stopped)
+        return too_large(archive, e);
     if (run.status != 0)
         return err_set(e, ERR_USAGE, "%s cannot be unpacked: %s", shown, run.complaint);
     return 0;
@@ -460,7 +481,7 @@ static int store_staged(struct lake *l,
                         struct code *out,
                         struct err *e)
 {
-    AUTO_CLEAR(storing) struct storing s = {.l = l};
+    AUTO_CLEAR(storing) struct storing s = {.l = l, .given = directory};
     AUTO_MEM char *name = NULL;
 
     s.stage = mem_printf("%s/code", staging->path);

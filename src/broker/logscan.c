@@ -361,7 +361,7 @@ const char *logscan_last_lines(struct logscan *s, size_t max)
     if (newline || max < 4)
         return newline ? newline + 1 : end;
     /* Even one line is too much: its end, where errors tend to say what they are. */
-    memcpy(from, "...", 3);
+    memset(from, '.', 3);
     char *rest = from + 3;
     while (rest < end && ((unsigned char)*rest & 0xc0) == 0x80)
         rest++;

@@ -7,12 +7,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define COMPLAINT_MAX 4096
+#define ASK_MS 200
 
 extern char **environ;
 
@@ -75,33 +77,34 @@ static void pipes_clear(struct pipes *p)
     }
 }
 
-/* 1: there may be more, 0: it has ended or the buffer is full */
-static int read_some(int *fd, struct buf *into)
+/* Closes it at its end. What does not fit is read all the same. */
+static void read_some(int *fd, struct buf *into)
 {
     char bytes[16384];
     ssize_t n = read(*fd, bytes, sizeof bytes);
 
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 1;
-    if (n <= 0) {
+    if (n > 0)
+        buf_add(into, bytes, (size_t)n);
+    else if (n == 0 || (errno != EINTR && errno != EAGAIN))
         close_fd(fd);
-        return 0;
-    }
-    return buf_add(into, bytes, (size_t)n) < 0 ? 0 : 1;
 }
 
-static void read_all(struct pipes *p, pid_t pid, struct buf *out, struct buf *complaint)
+/* Until it has closed both, which is when it ends. */
+static void read_all(struct program_run *run, struct pipes *p, pid_t pid, struct buf *complaint)
 {
     while (p->out[0] >= 0 || p->err[0] >= 0) {
         struct pollfd ready[2] = {{p->out[0], POLLIN, 0}, {p->err[0], POLLIN, 0}};
-        if (poll(ready, 2, -1) < 0 && errno != EINTR)
+        if (poll(ready, 2, run->go_on ? ASK_MS : -1) < 0 && errno != EINTR)
             return;
-        if (ready[0].revents && !read_some(&p->out[0], out) && out->full) {
+        if (ready[0].revents)
+            read_some(&p->out[0], run->out);
+        if (ready[1].revents)
+            read_some(&p->err[0], complaint);
+        run->stopped = run->go_on && !run->go_on(run->context);
+        if (run->out->full || run->stopped) {
             kill(pid, SIGKILL);
             return;
         }
-        if (ready[1].revents)
-            (void)read_some(&p->err[0], complaint);
     }
 }
 
@@ -156,7 +159,7 @@ int program_run(struct program_run *run, struct err *e)
         return err_set(e, ERR_IO, "run %s: %s", run->argv[0], strerror(why));
     close_fd(&p.out[1]);
     close_fd(&p.err[1]);
-    read_all(&p, pid, run->out, &complaint);
+    read_all(run, &p, pid, &complaint);
     run->status = wait_for(pid);
     note_complaint(run, &complaint);
     return 1;

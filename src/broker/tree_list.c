@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

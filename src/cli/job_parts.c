@@ -163,7 +163,7 @@ int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct e
 
 int job_open(const char *id, struct job_desk *desk, struct job_record *out, struct err *e)
 {
-    int64_t number;
+    int64_t number = 0;
 
     if (job_id_parse(id, &number, e) < 0 || job_desk_open(desk, e) < 0)
         return -1;

@@ -86,6 +86,11 @@ fails 2 '"1A=x" is not NAME=VALUE' job submit --env 1A=x -- true
 fails 2 'are our own' job submit --env TRADEWIND_JOB=1 -- true
 fails 2 'did you mean local?' job submit --on loca -- true
 fails 2 'neither local nor a host group' job submit --on elsewhere-quite -- true
+mkdir -p "$TRADEWIND_HOME"
+echo 'hosts: {lab: [{host: gpu1.lab, cpus: 4, memory: 8}]}' >"$TRADEWIND_HOME/config.yaml"
+fails 5 'no host of lab has 8 CPUs' job submit --on lab --cpus 8 -- true
+fails 5 'no host of lab has 1 CPUs and 16384 MB' job submit --on lab --memory 16GB -- true
+fails 2 'did you mean lab?' job submit --on labs -- true
 fails 3 'there is no set @none' job submit --input @none -- true
 fails 2 'is no name of a set' job submit --output a/b -- true
 fails 3 'there is no directory' job submit --code missing -- true
@@ -347,6 +352,24 @@ done
 check 'its whole tree is gone' test "$i" -lt 200
 run job kill "$job" 2
 is "$out" "job $job was over already: killed"$'\n''job 2 was over already: finished' 'whatever is over stays'
+
+# Whenever the end comes, at once or while it is fetched, run or stored: it is all or nothing.
+"$TRADEWIND" config set limits.jobs_per_user 2 >/dev/null
+"$TRADEWIND" broker --stop >/dev/null
+jobs=()
+for delay in 0 0 0.01 0.02 0.03 0.04 0.05 0.06 0.08 0.1 0.15 0.2; do
+    submit --input @QA --output Any --code code -- sh -c 'cp "$TRADEWIND_INPUT"/qa/* "$TRADEWIND_OUTPUT"'
+    jobs+=("$job")
+    sleep "$delay"
+    "$TRADEWIND" job kill "$job" >/dev/null || echo "# kill $job: $?"
+done
+"$TRADEWIND" job wait "${jobs[@]}" >/dev/null
+"$TRADEWIND" job ls --all --json >listed
+is "$(json "[(j['id'], j['state'], j['output']) for j in d if j['output_set'] == 'Any' and (j['state'], j['output'] is None) not in (('killed', True), ('finished', False))]" <listed)" \
+    '[]' 'killed at any time, a job has an output or none, as its state says'
+finished=$(json "sum(j['output_set'] == 'Any' and j['state'] == 'finished' for j in d)" <listed)
+is "$("$TRADEWIND" set ls --all --json | json "sorted(s['version'] for s in d if s['set'] == 'Any') == list(range(1, $finished + 1))")" \
+    True 'and killed ones take no number'
 
 # ---- limits ----
 

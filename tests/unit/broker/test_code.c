@@ -347,11 +347,42 @@ static void unpacked(struct world *w)
     refuses(w, "broken.tgz", ERR_USAGE, "broken.tgz", "a broken archive");
 }
 
+static bool not_long(void *context)
+{
+    return ++*(int *)context < 3;
+}
+
+static void programs(void)
+{
+    static const char *const sleeping[] = {"sleep", "1000", NULL};
+    static const char *const flooding[] = {"yes", NULL};
+    static const char *const missing[] = {"no-such-program-at-all", NULL};
+    static const char *const failing[] = {"sh", "-c", "echo why >&2; echo $K$HOME; exit 3", NULL};
+    static const char *const env[] = {"K=v", "HOME", NULL};
+    AUTO_CLEAR(buf) struct buf out;
+    struct err e = {0};
+    int asked = 0;
+
+    buf_init(&out, 100000);
+    struct program_run r = {.argv = sleeping, .out = &out, .go_on = not_long, .context = &asked};
+    CHECK(program_run(&r, &e) == 1 && r.stopped && r.status == 128 + 9 && asked == 3,
+          "a program ends when it may not go on");
+    r = (struct program_run){.argv = failing, .env = env, .out = &out};
+    CHECK(program_run(&r, &e) == 1 && r.status == 3 && strcmp(r.complaint, "why") == 0 &&
+              strcmp(buf_str(&out), "v\n") == 0,
+          "exit code, complaint, output and environment");
+    r = (struct program_run){.argv = missing, .out = &out};
+    CHECK(program_run(&r, &e) == 0, "one that is not there is told");
+    r = (struct program_run){.argv = flooding, .out = &out};
+    CHECK(program_run(&r, &e) == 1 && out.full && r.status == 128 + 9,
+          "one that prints without end is ended");
+}
+
 /* ---- refused ---- */
 
 static void refused(struct world *w)
 {
-    AUTO_MEM char *large = below(w->dir, "large/disk.img");
+    AUTO_MEM char *large = below(w->dir, "large/disk.img"), *bomb = below(w->dir, "bomb.tgz");
 
     refuses(w, "missing", ERR_NOTFOUND, "missing", "what is not there");
     write_file(w->dir, "file.c", "x");
@@ -362,6 +393,9 @@ static void refused(struct world *w)
     write_file(w->dir, "large/disk.img", "");
     CHECK(truncate(large, ((off_t)4 << 30) + 1) == 0, "a sparse file of more than 4 GiB");
     refuses(w, "large", ERR_USAGE, "larger than 4 GiB", "too large");
+    const char *const tar[] = {"tar", "-cSzf", bomb, large, NULL};
+    run(tar);
+    refuses(w, "bomb.tgz", ERR_USAGE, "bomb.tgz is larger than 4 GiB", "too large when unpacked");
     CHECK(staged_left(w) == 0, "nothing of it stays behind");
 }
 
@@ -425,6 +459,7 @@ int main(void)
         without_git(&w);
         links(&w);
         unpacked(&w);
+        programs();
         refused(&w);
         names(&w);
         leftovers(&w);
