@@ -80,6 +80,11 @@ void runs_free(struct runs *r)
     free(r);
 }
 
+void runs_relax(struct runs *r)
+{
+    db_relax(r->db);
+}
+
 /* ---- writing ---- */
 
 static int insert_run(struct runs *r, const struct run *run, struct err *e)
@@ -180,6 +185,50 @@ int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reas
     db_bind_int(q, 4, time_epoch_ms());
     db_bind_int(q, 5, RUN_GOING);
     return db_run(q, e);
+}
+
+static int reopen_stages(struct runs *r, int64_t run, struct err *e)
+{
+    struct db_query *q = db_query(
+        r->db, "UPDATE stage SET state = $2, reason = '' WHERE run = $1 AND state NOT IN ($3, $4)",
+        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, run);
+    db_bind_int(q, 2, STAGE_WAITING);
+    db_bind_int(q, 3, STAGE_FINISHED);
+    db_bind_int(q, 4, STAGE_REUSED);
+    return db_run(q, e);
+}
+
+static int reopen_run(struct runs *r, int64_t run, struct err *e)
+{
+    struct db_query *q = db_query(r->db,
+                                  "UPDATE run SET state = $2, reason = '', ended = 0, stop = 0"
+                                  " WHERE id = $1 AND state <> $3",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, run);
+    db_bind_int(q, 2, RUN_GOING);
+    db_bind_int(q, 3, RUN_FINISHED);
+    if (db_run(q, e) < 0)
+        return -1;
+    if (db_changes(r->db) == 0)
+        return err_set(e, ERR_USAGE, "run %" PRId64 " has finished", run);
+    return reopen_stages(r, run, e);
+}
+
+int runs_reopen(struct runs *r, int64_t run, struct err *e)
+{
+    if (db_begin(r->db, e) < 0)
+        return -1;
+    if (reopen_run(r, run, e) == 0)
+        return db_commit(r->db, e);
+    db_rollback(r->db);
+    return -1;
 }
 
 int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e)

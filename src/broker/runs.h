@@ -96,6 +96,9 @@ struct runs *runs_open(const char *home, struct err *e);
 void runs_free(struct runs *r);
 AUTO_DEFINE(runs)
 
+/* db_relax: for simulated runs. */
+void runs_relax(struct runs *r);
+
 /* Writes down a run with all its stages, waiting. id, state, times of `run` are filled in. */
 int runs_add(struct runs *r, struct run *run, struct err *e);
 /* ERR_NOTFOUND with those that exist nearby. */
@@ -118,6 +121,8 @@ int runs_set_stage(struct runs *r,
                    const char *reason,
                    struct err *e);
 int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reason, struct err *e);
+/* A run that did not finish goes on: what its stages have finished stays, the others wait again. */
+int runs_reopen(struct runs *r, int64_t run, struct err *e);
 /* 1 or 2 as in struct run; a run that is over is fine. */
 int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e);
 /* 0, 1 or 2; 0 for runs nobody knows. */

@@ -138,6 +138,11 @@ int64_t db_changes(struct db *d)
     return d->driver->changes(d);
 }
 
+void db_relax(struct db *d)
+{
+    d->driver->relax(d);
+}
+
 void db_spare_memory(struct db *d)
 {
     d->driver->spare_memory(d);

@@ -86,6 +86,9 @@ int db_exec(struct db *d, const char *sql, struct err *e);
  * the very first). Inside a transaction; undone with it. */
 int db_ids(struct db *d, const char *kind, int64_t n, int64_t *first_out, struct err *e);
 
+/* From now on what this connection commits survives any crash of the program, but the last of it
+ * perhaps not a power cut: for many small transactions that are worth no wait for the disk. */
+void db_relax(struct db *d);
 /* From now on little of the database is kept in memory: for work that needs the memory itself. */
 void db_spare_memory(struct db *d);
 

@@ -51,6 +51,7 @@ struct db_driver {
     /* One statement without parameters or rows. */
     int (*exec)(struct db *d, const char *sql, struct err *e);
     int64_t (*changes)(struct db *d);
+    void (*relax)(struct db *d);
     void (*spare_memory)(struct db *d);
     int (*check)(struct db *d,
                  void (*problem)(void *context, const char *text),

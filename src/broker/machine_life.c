@@ -1,0 +1,257 @@
+#include "broker/machine_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A machine may be there and not be shown yet: it is missing only when it was twice, this far
+ * apart, and when it was asked for this long ago. */
+#define ABSENT_AGAIN_MS ((int64_t)30 * 1000)
+#define ABSENT_AGE_MS ((int64_t)120 * 1000)
+
+static int64_t now_of(const struct machine_desk *d)
+{
+    return d->now_ms(d->context);
+}
+
+static void enter(struct machine *m, enum machine_state state, int64_t now_ms)
+{
+    if (m->state == state)
+        return;
+    m->state = state;
+    m->since_ms = now_ms;
+}
+
+static void give_reason(struct machine *m, const char *reason)
+{
+    if (!*m->reason)
+        snprintf(m->reason, sizeof m->reason, "%s", reason);
+}
+
+/* ---- what a cloud says ---- */
+
+static enum machine_state state_told(const struct machine *m, enum cloud_state told)
+{
+    switch (told) {
+    case CLOUD_REQUESTED:
+        return m->state > MACHINE_REQUESTED ? m->state : MACHINE_REQUESTED;
+    case CLOUD_RUNNING:
+        return m->state > MACHINE_RUNNING ? m->state : MACHINE_RUNNING;
+    case CLOUD_DELETING:
+        return MACHINE_DELETING;
+    case CLOUD_GONE:
+    case CLOUD_PREEMPTED:
+        break;
+    }
+    return MACHINE_GONE;
+}
+
+static bool is_news(const struct machine *m, const struct cloud_machine *told)
+{
+    const struct cloud_machine *f = &m->facts;
+
+    return state_told(m, told->state) != m->state || m->absent_ms ||
+           f->ready_ms != told->ready_ms || f->ended_ms != told->ended_ms ||
+           f->notice_ms != told->notice_ms || strcmp(f->id, told->id) != 0;
+}
+
+static int note(struct machine_desk *d,
+                struct machine *m,
+                const struct cloud_machine *told,
+                struct err *e)
+{
+    int64_t expires_ms = m->facts.expires_ms;
+    bool news = is_news(m, told);
+
+    m->absent_ms = 0;
+    m->facts = *told;
+    /* A tag is as old as the machine; a lease is renewed in the record. */
+    m->facts.expires_ms = expires_ms;
+    if (told->state == CLOUD_PREEMPTED)
+        give_reason(m, "taken back by the cloud");
+    enter(m, state_told(m, told->state), now_of(d));
+    return news ? machine_row_update(d->records, m, e) : 0;
+}
+
+/* 1: its absence is certain now. */
+static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
+{
+    int64_t now_ms = now_of(d);
+
+    if (!m->absent_ms) {
+        m->absent_ms = now_ms;
+        return machine_row_update(d->records, m, e);
+    }
+    if (now_ms - m->absent_ms < ABSENT_AGAIN_MS || now_ms - m->asked_ms < ABSENT_AGE_MS)
+        return 0;
+    give_reason(m, m->facts.launched_ms ? "lost: the cloud does not know it any more"
+                                        : "never came to be");
+    if (m->facts.launched_ms && !m->facts.ended_ms)
+        m->facts.ended_ms = m->absent_ms;
+    enter(m, MACHINE_GONE, now_ms);
+    return machine_row_update(d->records, m, e) < 0 ? -1 : 1;
+}
+
+int machine_look(struct machine_desk *d,
+                 struct machine *m,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    struct cloud_machine told;
+
+    *trouble = (struct cloud_trouble){0};
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (cloud_look(d->cloud, m->facts.token, &told, trouble, e) == 0) {
+        if (note(d, m, &told, e) == 0)
+            return 0;
+    } else if (trouble->failure != CLOUD_NOT_FOUND) {
+        return -1;
+    } else {
+        int certain = note_absent(d, m, e);
+        if (certain == 0)
+            return -1;
+        if (certain > 0) {
+            *trouble = (struct cloud_trouble){0};
+            *e = (struct err){0};
+            return 0;
+        }
+    }
+    trouble->failure = CLOUD_INVALID;
+    return -1;
+}
+
+/* ---- renting ---- */
+
+#define COPY(into, from) snprintf((into), sizeof(into), "%s", (from) ? (from) : "")
+
+static void begin(const struct machine_desk *d,
+                  const struct machine_order *order,
+                  struct machine *out)
+{
+    const struct cloud_request *r = &order->request;
+    int64_t now_ms = now_of(d);
+    struct cloud_machine *f = &out->facts;
+
+    *out = (struct machine){.world = d->world,
+                            .stage = order->stage,
+                            .attempt = order->attempt,
+                            .state = MACHINE_INTENDED,
+                            .asked_ms = now_ms,
+                            .since_ms = now_ms,
+                            .max_price_usd_per_hour = r->max_price_usd_per_hour};
+    COPY(out->cloud, cloud_name(d->cloud));
+    COPY(f->token, r->token);
+    COPY(f->owner, d->records->owner);
+    COPY(f->provider, r->provider);
+    COPY(f->region, r->region);
+    COPY(f->zone, r->zone);
+    COPY(f->instance_type, r->instance_type);
+    COPY(f->accelerator, r->accelerator);
+    f->run = r->run;
+    f->job = r->job;
+    f->expires_ms = now_ms + MACHINE_LEASE_MS;
+    f->spot = r->spot;
+    f->cpus = r->cpus;
+    f->memory_gb = r->memory_gb;
+    f->accelerators = r->accelerators;
+    f->price_usd_per_hour = r->price_usd_per_hour;
+    f->bill_min_s = r->bill_min_s;
+}
+
+static int find_or_intend(struct machine_desk *d,
+                          const struct machine_order *order,
+                          struct machine *out,
+                          bool *is_new,
+                          struct err *e)
+{
+    struct err why = {0};
+
+    *is_new = false;
+    if (machines_get(d->records, d->world, order->request.token, out, &why) == 0)
+        return out->state < MACHINE_DELETING
+                   ? 0
+                   : err_set(e, ERR_USAGE, "machine %s is %s: a new one needs a new token",
+                             order->request.token, machine_state_text(out->state));
+    if (why.kind != ERR_NOTFOUND)
+        return err_set(e, why.kind, "%s", why.text);
+    *is_new = true;
+    begin(d, order, out);
+    return machine_row_insert(d->records, out, e);
+}
+
+static bool is_refusal(enum cloud_failure failure)
+{
+    switch (failure) {
+    case CLOUD_AUTH:
+    case CLOUD_PERMISSION:
+    case CLOUD_QUOTA:
+    case CLOUD_CAPACITY:
+    case CLOUD_UNSUPPORTED:
+    case CLOUD_INVALID:
+        return true;
+    case CLOUD_FINE:
+    case CLOUD_THROTTLE:
+    case CLOUD_TRANSIENT:
+    case CLOUD_CONFLICT:
+    case CLOUD_NOT_FOUND:
+    case CLOUD_UNKNOWN:
+        break;
+    }
+    return false;
+}
+
+int machine_rent(struct machine_desk *d,
+                 const struct machine_order *order,
+                 struct machine *out,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    struct cloud_request request = order->request;
+    struct cloud_machine told;
+    bool is_new;
+
+    *trouble = (struct cloud_trouble){.failure = CLOUD_INVALID};
+    if (find_or_intend(d, order, out, &is_new, e) < 0)
+        return -1;
+    request.owner = d->records->owner;
+    request.expires_ms = out->facts.expires_ms;
+    if (cloud_launch(d->cloud, &request, &told, trouble, e) == 0) {
+        int noted = note(d, out, &told, e);
+        trouble->failure = noted < 0 ? CLOUD_INVALID : CLOUD_FINE;
+        return noted;
+    }
+    if (!is_new || !is_refusal(trouble->failure))
+        return -1;
+    give_reason(out, e->text);
+    enter(out, MACHINE_GONE, now_of(d));
+    machine_row_update(d->records, out, e);
+    return -1;
+}
+
+int machine_return(struct machine_desk *d,
+                   struct machine *m,
+                   const char *reason,
+                   struct cloud_trouble *trouble,
+                   struct err *e)
+{
+    struct cloud_trouble unseen;
+    struct err why = {0};
+
+    *trouble = (struct cloud_trouble){0};
+    if (m->state < MACHINE_DELETING) {
+        give_reason(m, reason);
+        enter(m, MACHINE_DELETING, now_of(d));
+        if (machine_row_update(d->records, m, e) < 0) {
+            trouble->failure = CLOUD_INVALID;
+            return -1;
+        }
+    }
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (cloud_terminate(d->cloud, m->facts.token, trouble, e) < 0)
+        return -1;
+    /* What this look could not see, a later one will. */
+    machine_look(d, m, &unseen, &why);
+    return 0;
+}

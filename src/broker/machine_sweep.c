@@ -1,0 +1,221 @@
+#include "base/mem.h"
+#include "broker/machine_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *machine_finding_text(enum machine_finding finding)
+{
+    static const char *const texts[] = {
+        [MACHINE_ORPHAN] = "no record of it",   [MACHINE_EXPIRED] = "its lease ran out",
+        [MACHINE_RUN_OVER] = "its run is over", [MACHINE_LEAVING] = "being deleted",
+        [MACHINE_LOST] = "the cloud lost it",   [MACHINE_UNASKED] = "not asked for yet",
+    };
+
+    return texts[finding];
+}
+
+/* Both sides, read before anything is done about them. */
+struct sweeping {
+    struct machine_desk *desk;
+    struct machine_sweep *how;
+    struct cloud_machine *listed;
+    size_t n_listed, cap_listed;
+    struct machine *records; /* not gone */
+    size_t n_records, cap_records;
+};
+
+static int keep_listed(void *context, const struct cloud_machine *m, struct err *e)
+{
+    struct sweeping *s = context;
+
+    (void)e;
+    s->listed = mem_room(s->listed, s->n_listed, &s->cap_listed, sizeof *s->listed);
+    s->listed[s->n_listed++] = *m;
+    return 0;
+}
+
+static int keep_record(void *context, const struct machine *m, int64_t now_ms, struct err *e)
+{
+    struct sweeping *s = context;
+
+    (void)now_ms;
+    (void)e;
+    if (strcmp(m->cloud, cloud_name(s->desk->cloud)) != 0)
+        return 0;
+    s->records = mem_room(s->records, s->n_records, &s->cap_records, sizeof *s->records);
+    s->records[s->n_records++] = *m;
+    return 0;
+}
+
+/* ---- one machine ---- */
+
+static int tell(struct sweeping *s,
+                const struct machine *m,
+                enum machine_finding finding,
+                const char *trouble,
+                struct err *e)
+{
+    s->how->open += m->state != MACHINE_GONE;
+    return s->how->tell ? s->how->tell(s->how->context, m, finding, trouble, e) : 0;
+}
+
+static int give_back(struct sweeping *s,
+                     struct machine *m,
+                     enum machine_finding finding,
+                     struct err *e)
+{
+    struct cloud_trouble trouble = {0};
+    struct err why = {0};
+
+    if (s->how->dry_run)
+        return tell(s, m, finding, NULL, e);
+    if (machine_return(s->desk, m, machine_finding_text(finding), &trouble, &why) < 0 &&
+        trouble.failure == CLOUD_INVALID)
+        return err_set(e, why.kind, "%s", why.text);
+    return tell(s, m, finding, why.kind ? why.text : NULL, e);
+}
+
+/* 1 and why nobody needs it, 0 when somebody may, -1. */
+static int is_done(const struct sweeping *s,
+                   int64_t run,
+                   int64_t expires_ms,
+                   enum machine_finding *finding,
+                   struct err *e)
+{
+    int over = s->how->is_over ? s->how->is_over(s->how->context, run, e) : 0;
+
+    *finding = over ? MACHINE_RUN_OVER : MACHINE_EXPIRED;
+    if (over)
+        return over;
+    return expires_ms <= s->desk->now_ms(s->desk->context);
+}
+
+/* ---- the cloud's side ---- */
+
+static void adopt(const struct sweeping *s, const struct cloud_machine *listed, struct machine *out)
+{
+    int64_t now_ms = s->desk->now_ms(s->desk->context);
+
+    *out = (struct machine){.world = s->desk->world,
+                            .stage = -1,
+                            .state = MACHINE_DELETING,
+                            .asked_ms = listed->launched_ms,
+                            .since_ms = now_ms,
+                            .max_price_usd_per_hour = (double)INFINITY,
+                            .facts = *listed};
+    snprintf(out->cloud, sizeof out->cloud, "%s", cloud_name(s->desk->cloud));
+    snprintf(out->reason, sizeof out->reason, "%s", machine_finding_text(MACHINE_ORPHAN));
+}
+
+/* A record that said gone too early. */
+static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
+{
+    struct db_query *q = db_query(s->desk->records->db,
+                                  "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0"
+                                  " WHERE world = $1 AND token = $2",
+                                  e);
+
+    if (!q)
+        return -1;
+    m->state = MACHINE_DELETING;
+    m->absent_ms = m->facts.ended_ms = 0;
+    m->since_ms = s->desk->now_ms(s->desk->context);
+    db_bind_int(q, 1, m->world);
+    db_bind_text(q, 2, m->facts.token);
+    db_bind_int(q, 3, m->state);
+    db_bind_int(q, 4, m->since_ms);
+    return db_run(q, e);
+}
+
+static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, struct err *e)
+{
+    enum machine_finding finding;
+    struct machine m;
+    int done = is_done(s, listed->run, listed->expires_ms, &finding, e);
+
+    if (done <= 0)
+        return done;
+    adopt(s, listed, &m);
+    if (!s->how->dry_run && machine_row_insert(s->desk->records, &m, e) < 0)
+        return -1;
+    return give_back(s, &m, MACHINE_ORPHAN, e);
+}
+
+/* A record that is not gone is looked at from its own side. */
+static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, struct err *e)
+{
+    struct machine m;
+    struct err why = {0};
+
+    if (machines_get(s->desk->records, s->desk->world, listed->token, &m, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? sweep_orphan(s, listed, e)
+                                        : err_set(e, why.kind, "%s", why.text);
+    if (m.state != MACHINE_GONE)
+        return 0;
+    if (!s->how->dry_run && take_up_again(s, &m, e) < 0)
+        return -1;
+    m.state = MACHINE_DELETING;
+    return give_back(s, &m, MACHINE_ORPHAN, e);
+}
+
+/* ---- the records' side ---- */
+
+/* A machine that somebody needs: how it is. */
+static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
+{
+    struct cloud_trouble trouble;
+    struct err why = {0};
+    bool was_there = m->facts.launched_ms != 0;
+
+    if (s->how->dry_run ||
+        (machine_look(s->desk, m, &trouble, &why) == 0 && m->state != MACHINE_GONE))
+        return 0;
+    if (m->state == MACHINE_GONE)
+        return tell(s, m, MACHINE_LOST, NULL, e);
+    if (trouble.failure == CLOUD_NOT_FOUND)
+        return tell(s, m, was_there ? MACHINE_LOST : MACHINE_UNASKED, why.text, e);
+    return trouble.failure == CLOUD_INVALID ? err_set(e, why.kind, "%s", why.text) : 0;
+}
+
+static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
+{
+    enum machine_finding finding = MACHINE_LEAVING;
+    int done = m->state == MACHINE_DELETING
+                   ? 1
+                   : is_done(s, m->facts.run, m->facts.expires_ms, &finding, e);
+
+    if (done < 0)
+        return -1;
+    return done ? give_back(s, m, finding, e) : sweep_needed(s, m, e);
+}
+
+static int sweep_all(struct sweeping *s, struct err *e)
+{
+    struct machine_filter open = {.world = s->desk->world};
+    struct cloud_trouble trouble;
+
+    s->how->open = 0;
+    if (machines_each(s->desk->records, &open, keep_record, s, e) < 0 ||
+        cloud_list(s->desk->cloud, keep_listed, s, &trouble, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s->n_listed; i++)
+        if (sweep_listed(s, &s->listed[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < s->n_records; i++)
+        if (sweep_record(s, &s->records[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e)
+{
+    struct sweeping s = {.desk = d, .how = how};
+    int result = sweep_all(&s, e);
+
+    free(s.listed);
+    free(s.records);
+    return result;
+}

@@ -1,0 +1,359 @@
+/* The record of machines: its states, what it makes of a cloud's answers, and what a sweep finds.
+ */
+#include "broker/machines.h"
+
+#include "base/file.h"
+#include "tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_MS ((int64_t)1000)
+#define MINUTE_MS (60 * SECOND_MS)
+#define BEGIN_MS ((int64_t)1700000000000)
+
+static char home[300];
+static int64_t now_ms;
+static struct machines *records;
+static struct machine_desk desk;
+static struct cloud_trouble trouble;
+static struct err err;
+static bool run_is_over;
+
+static int64_t clock_ms(void *context)
+{
+    (void)context;
+    return now_ms;
+}
+
+static void open_cloud(const char *troubles)
+{
+    cloud_free(desk.cloud);
+    desk.cloud = cloud_open(&(struct cloud_options){.name = "sim",
+                                                    .home = home,
+                                                    .owner = machines_owner(records),
+                                                    .troubles = troubles,
+                                                    .boot_s = 60,
+                                                    .now_ms = clock_ms},
+                            &err);
+}
+
+static void begin(void)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(home, sizeof home, "%s/tradewind-machines-XXXXXX", tmp ? tmp : "/tmp");
+    now_ms = BEGIN_MS;
+    if (!mkdtemp(home) || !(records = machines_open(home, &err))) {
+        printf("Bail out! %s\n", err.text);
+        exit(EXIT_FAILURE);
+    }
+    machines_relax(records);
+    desk = (struct machine_desk){.records = records, .now_ms = clock_ms};
+    run_is_over = false;
+    open_cloud(NULL);
+}
+
+static void end(void)
+{
+    cloud_free(desk.cloud);
+    desk.cloud = NULL;
+    machines_free(records);
+    file_remove_tree(home);
+}
+
+static struct machine_order order(const char *token)
+{
+    return (struct machine_order){.stage = 2,
+                                  .attempt = 1,
+                                  .request = {.token = token,
+                                              .run = 9,
+                                              .provider = "aws",
+                                              .region = "us-east-1",
+                                              .instance_type = "m5.large",
+                                              .max_price_usd_per_hour = (double)INFINITY,
+                                              .price_usd_per_hour = 0.36,
+                                              .cpus = 2}};
+}
+
+static enum cloud_failure rent(const char *token, struct machine *out)
+{
+    struct machine_order o = order(token);
+
+    err = (struct err){0};
+    return machine_rent(&desk, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+}
+
+static enum cloud_failure look(struct machine *m)
+{
+    err = (struct err){0};
+    return machine_look(&desk, m, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+}
+
+static enum cloud_failure give_back(struct machine *m)
+{
+    err = (struct err){0};
+    return machine_return(&desk, m, "enough", &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+}
+
+static enum machine_state stored(const char *token)
+{
+    struct machine m = {0};
+
+    err = (struct err){0};
+    return machines_get(records, 0, token, &m, &err) < 0 ? 0 : m.state;
+}
+
+/* ---- a life ---- */
+
+static void life(void)
+{
+    struct machine m, same;
+
+    begin();
+    CHECK(rent("a", &m) == CLOUD_FINE && m.state == MACHINE_REQUESTED && m.since_ms == BEGIN_MS,
+          "a machine is requested");
+    CHECK(rent("a", &same) == CLOUD_FINE && !strcmp(m.facts.id, same.facts.id),
+          "the same token is the same machine");
+    CHECK(m.facts.expires_ms == BEGIN_MS + MACHINE_LEASE_MS && m.stage == 2 && m.facts.run == 9,
+          "it has a lease, a run and a stage");
+    now_ms += 80 * SECOND_MS;
+    CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_RUNNING && stored("a") == MACHINE_RUNNING,
+          "it runs");
+    now_ms += 20 * SECOND_MS;
+    CHECK(give_back(&m) == CLOUD_FINE && m.state == MACHINE_DELETING, "it is being deleted");
+    CHECK(machine_cost_microusd(&m, now_ms) == 100 * 100, "and has cost 100 s");
+    now_ms += 5 * SECOND_MS;
+    CHECK(give_back(&m) == CLOUD_FINE && stored("a") == MACHINE_DELETING, "twice is fine");
+    now_ms += 10 * SECOND_MS;
+    CHECK(look(&m) == CLOUD_FINE && stored("a") == MACHINE_GONE, "it is gone");
+    CHECK(machine_cost_microusd(&m, now_ms) == 100 * 100 &&
+              machine_cost_microusd(&m, BEGIN_MS) == 100 * 100,
+          "for the same price at any time");
+    CHECK(give_back(&m) == CLOUD_FINE && rent("a", &m) == CLOUD_INVALID &&
+              strstr(err.text, "needs a new token"),
+          "its token is used up");
+    end();
+}
+
+static void refusals(void)
+{
+    struct machine m;
+
+    begin();
+    open_cloud("capacity 1x");
+    CHECK(rent("a", &m) == CLOUD_CAPACITY && stored("a") == MACHINE_GONE, "refused is over");
+    open_cloud("timeout-after-launch 1x");
+    CHECK(rent("b", &m) == CLOUD_UNKNOWN && stored("b") == MACHINE_INTENDED,
+          "a lost answer leaves the intent");
+    open_cloud("auth 1x");
+    CHECK(rent("b", &m) == CLOUD_AUTH && stored("b") == MACHINE_INTENDED,
+          "and so does a refusal after it");
+    CHECK(rent("b", &m) == CLOUD_FINE && m.facts.launched_ms == BEGIN_MS,
+          "the same token finds the machine");
+    CHECK(give_back(&m) == CLOUD_FINE, "which is given back");
+    end();
+}
+
+static void absence(void)
+{
+    struct machine m;
+
+    begin();
+    open_cloud("timeout-before-launch 1x");
+    CHECK(rent("a", &m) == CLOUD_UNKNOWN, "a request that was lost");
+    CHECK(give_back(&m) == CLOUD_FINE && m.state == MACHINE_DELETING,
+          "one look does not prove that nothing is there");
+    now_ms += 40 * SECOND_MS;
+    CHECK(look(&m) == CLOUD_NOT_FOUND && stored("a") == MACHINE_DELETING, "nor do two so soon");
+    now_ms += 90 * SECOND_MS;
+    CHECK(look(&m) == CLOUD_FINE && stored("a") == MACHINE_GONE &&
+              machine_cost_microusd(&m, now_ms) == 0,
+          "two minutes later it is believed");
+    open_cloud("throttle 1x");
+    CHECK(rent("b", &m) == CLOUD_THROTTLE && rent("b", &m) == CLOUD_FINE, "throttled, then fine");
+    end();
+}
+
+/* Another process brought the record further than this copy knows. */
+static void stale_copies(void)
+{
+    struct machine m, other;
+
+    begin();
+    rent("a", &m);
+    other = m;
+    give_back(&other);
+    now_ms += MINUTE_MS;
+    CHECK(look(&other) == CLOUD_FINE && stored("a") == MACHINE_GONE, "one gives it back");
+    CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_GONE && stored("a") == MACHINE_GONE,
+          "the other learns of it and changes nothing");
+    end();
+}
+
+/* ---- sweeps ---- */
+
+struct found {
+    size_t n;
+    enum machine_finding last;
+    char tokens[200];
+};
+
+static int tell(void *context,
+                const struct machine *m,
+                enum machine_finding finding,
+                const char *why,
+                struct err *e)
+{
+    struct found *f = context;
+    size_t used = strlen(f->tokens);
+
+    (void)why;
+    (void)e;
+    f->n++;
+    f->last = finding;
+    snprintf(f->tokens + used, sizeof f->tokens - used, "%s ", m->facts.token);
+    return 0;
+}
+
+static int is_over(void *context, int64_t run, struct err *e)
+{
+    (void)context;
+    (void)run;
+    (void)e;
+    return run_is_over;
+}
+
+static struct found sweep(bool dry, size_t *open_out)
+{
+    struct found f = {0};
+    struct machine_sweep s = {.dry_run = dry, .is_over = is_over, .tell = tell, .context = &f};
+
+    err = (struct err){0};
+    if (machine_reconcile(&desk, &s, &err) < 0)
+        printf("# %s\n", err.text);
+    *open_out = s.open;
+    return f;
+}
+
+static void swept_records(void)
+{
+    struct machine m;
+    size_t open;
+
+    begin();
+    rent("a", &m);
+    now_ms += 2 * MINUTE_MS;
+    CHECK(sweep(false, &open).n == 0 && open == 0 && stored("a") != MACHINE_DELETING,
+          "what is leased and needed stays");
+    now_ms += MACHINE_LEASE_MS;
+    struct found f = sweep(true, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_EXPIRED && open == 1 && stored("a") == MACHINE_RUNNING,
+          "a lease that ran out is found");
+    CHECK(machine_renew(records, 9, now_ms + 1, &err) == 0 && sweep(false, &open).n == 0,
+          "unless it is renewed");
+    run_is_over = true;
+    f = sweep(false, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_RUN_OVER && stored("a") == MACHINE_DELETING,
+          "a run that is over gives its machines back");
+    now_ms += MINUTE_MS;
+    f = sweep(false, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_LEAVING && open == 0 && stored("a") == MACHINE_GONE,
+          "and the next look confirms it");
+    CHECK(sweep(false, &open).n == 0, "once");
+    end();
+}
+
+static void swept_orphans(void)
+{
+    struct cloud_request alone = order("o").request, foreign = order("f").request;
+    struct cloud_machine told;
+    size_t open;
+
+    begin();
+    alone.expires_ms = foreign.expires_ms = BEGIN_MS + MINUTE_MS;
+    foreign.owner = "somebody-else";
+    cloud_launch(desk.cloud, &alone, &told, &trouble, &err);
+    cloud_launch(desk.cloud, &foreign, &told, &trouble, &err);
+    CHECK(sweep(false, &open).n == 0, "an orphan whose run may go on is left alone");
+    now_ms += 2 * MINUTE_MS;
+    struct found f = sweep(true, &open);
+    CHECK(f.n == 1 && !strcmp(f.tokens, "o ") && open == 1 && !stored("o"),
+          "expired it is found, and only ours");
+    f = sweep(false, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_ORPHAN && stored("o") == MACHINE_DELETING,
+          "and given back, with a record");
+    now_ms += MINUTE_MS;
+    sweep(false, &open);
+    CHECK(open == 0 && stored("o") == MACHINE_GONE, "for good");
+    CHECK(cloud_look(desk.cloud, "f", &told, &trouble, &err) == 0 && told.state == CLOUD_RUNNING,
+          "what is not ours runs on");
+    end();
+}
+
+static void swept_strays(void)
+{
+    struct machine m;
+    size_t open;
+
+    begin();
+    open_cloud("slow-visible 10m 1x");
+    rent("a", &m);
+    now_ms += 3 * MINUTE_MS;
+    look(&m);
+    now_ms += MINUTE_MS;
+    CHECK(look(&m) == CLOUD_FINE && stored("a") == MACHINE_GONE, "not seen for so long is lost");
+    now_ms += 10 * MINUTE_MS;
+    struct found f = sweep(false, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_ORPHAN && stored("a") == MACHINE_DELETING,
+          "when the cloud shows it after all it is given back");
+    now_ms += MINUTE_MS;
+    sweep(false, &open);
+    struct machine late;
+    CHECK(machines_get(records, 0, "a", &late, &err) == 0 && late.state == MACHINE_GONE &&
+              machine_cost_microusd(&late, now_ms) == 100 * 14 * 60,
+          "and all of it is on the bill");
+
+    open_cloud("timeout-before-launch 1x");
+    rent("b", &m);
+    f = sweep(false, &open);
+    CHECK(f.n == 1 && f.last == MACHINE_UNASKED && stored("b") == MACHINE_INTENDED,
+          "an intent without a machine can be asked for again");
+    open_cloud("list-empty");
+    rent("c", &m);
+    run_is_over = true;
+    sweep(false, &open);
+    CHECK(stored("c") == MACHINE_DELETING, "an empty list hides nothing that has a record");
+    open_cloud("list-fails");
+    struct machine_sweep s = {0};
+    err = (struct err){0};
+    CHECK(machine_reconcile(&desk, &s, &err) < 0 && err.kind == ERR_RETRY,
+          "without a list nothing is done: %s", err.text);
+    end();
+}
+
+static void owners(void)
+{
+    struct err e = {0};
+
+    begin();
+    AUTO(machines) struct machines *again = machines_open(home, &e);
+    CHECK(again && !strcmp(machines_owner(again), machines_owner(records)) &&
+              strlen(machines_owner(records)) == 19,
+          "a home has one owner: %s", machines_owner(records));
+    end();
+}
+
+int main(void)
+{
+    life();
+    refusals();
+    absence();
+    stale_copies();
+    swept_records();
+    swept_orphans();
+    swept_strays();
+    owners();
+    return TAP_DONE();
+}
