@@ -55,7 +55,7 @@ all: $(PROGRAM) $(AGENT)
 
 help:
 	@echo 'make              build $(BUILD)/tradewind'
-	@echo 'make demo         build it and plan the example pipeline'
+	@echo 'make demo         build it, plan and run the example pipeline, show what came of it'
 	@echo 'make test         everything that must hold before a change goes in'
 	@echo 'make bench        times beside their limits'
 	@echo 'make soak         longer fuzzing and random comparisons (FUZZ_S=seconds each)'
@@ -115,9 +115,9 @@ $(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
 
 # tools/deps first, then a new make: the compiler may not have been there when this one started.
 demo:
-	@tools/deps build
+	@tools/deps demo
 	@$(MAKE) --no-print-directory -s all
-	TRADEWIND_HOME=$(OUT)/demo-home $(PROGRAM) plan examples/mnist.yaml
+	@tools/demo $(PROGRAM) $(OUT)/demo-home
 
 test:
 	@tools/deps test

@@ -66,29 +66,42 @@ static char *from_file(const struct compose *c, const char *path)
     return mem_printf("%.*s/%s", (int)(slash - file), file, path);
 }
 
-/* A local path goes to the lake under its own absolute path. */
+/* Where a local input lies in the lake: an absolute path as it is, any other below the pipeline's
+ * name, so that it is the same wherever the file lies. New string, NULL on failure. */
+static char *lake_path_of(const struct compose *c, const char *path, struct err *e)
+{
+    AUTO_MEM char *name = run_set_name(c->plan->spec->name, "", "");
+    AUTO_MEM char *below = NULL;
+
+    if (path[0] == '/')
+        return lake_open_absolute(path, e);
+    name[strlen(name) - 1] = '\0'; /* its dot */
+    below = mem_printf("/%s/%s", name, path);
+    return lake_open_absolute(below, e);
+}
+
 static int store_local(struct compose *c, const char *path, const char **ref_out, struct err *e)
 {
-    AUTO_MEM char *from = from_file(c, path);
-    AUTO_MEM char *absolute = lake_open_absolute(from, e);
+    AUTO_MEM char *source = from_file(c, path);
+    AUTO_MEM char *destination = lake_path_of(c, path, e);
     struct lake_progress_line line;
     struct lake_put_summary summary;
     struct stat st;
 
-    if (!absolute)
+    if (!destination)
         return -1;
-    if (stat(absolute, &st) < 0)
-        return err_set(e, ERR_NOTFOUND, "input %s is not there", absolute);
-    const char *const sources[] = {absolute};
+    if (stat(source, &st) < 0)
+        return err_set(e, ERR_NOTFOUND, "input %s is not there", source);
+    const char *const sources[] = {source};
     struct lake_put_options options = {.sources = sources,
                                        .n_sources = 1,
-                                       .destination = absolute,
+                                       .destination = destination,
                                        .progress = lake_progress_begin(&line, "storing")};
     int result = lake_put(c->lake, &options, NULL, NULL, &summary, e);
     lake_progress_end(&line);
     if (result < 0)
         return -1;
-    AUTO_MEM char *ref = mem_printf("%s%s", absolute, S_ISDIR(st.st_mode) ? "/" : "");
+    AUTO_MEM char *ref = mem_printf("%s%s", destination, S_ISDIR(st.st_mode) ? "/" : "");
     *ref_out = keep(c, ref);
     return 0;
 }

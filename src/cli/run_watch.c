@@ -117,7 +117,11 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
     if (run_job_get(w->lake, s->job, &job, e) < 0)
         return -1;
     if (!w->json) {
-        put_stage(stdout, s, &job);
+        /* A line for each change, not for what comes in between. */
+        if (s->state == STAGE_GOING)
+            printf("  %-20.40s started    job %" PRId64, s->plan.name, s->job);
+        else
+            put_stage(stdout, s, &job);
         putchar('\n');
         fflush(stdout);
         return 0;
@@ -136,10 +140,18 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
 static int tell_changes(struct watch *w, const struct run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_stages; i++) {
-        if (r->stages[i].state == w->told[i])
+        struct run_stage s = r->stages[i];
+        enum run_stage_state before = w->told[i];
+        if (s.state == before)
             continue;
-        w->told[i] = r->stages[i].state;
-        if (tell_stage(w, &r->stages[i], e) < 0)
+        w->told[i] = s.state;
+        /* It may have begun and ended between two looks. */
+        bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
+        struct run_stage began = s;
+        began.state = STAGE_GOING;
+        if (before == STAGE_WAITING && ran && tell_stage(w, &began, e) < 0)
+            return -1;
+        if (tell_stage(w, &s, e) < 0)
             return -1;
     }
     return 0;

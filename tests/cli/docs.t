@@ -2,7 +2,8 @@
 # What the documents show is what the program prints: every ```console block of README.md and docs/
 # is run by bash, in order, in a directory and a TRADEWIND_HOME of the document's own that has the
 # examples in it, and compared. Only elapsed times, times of day and the user's name may differ: he
-# is ann in the documents. Files that the documents link to exist.
+# is ann in the documents. In ```console measured blocks, which show real work, every time, every
+# amount and what this machine has may. Files that the documents link to exist.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
@@ -21,17 +22,18 @@ $ENV{PATH} = "$scratch/bin:$ENV{PATH}";
 $ENV{LC_ALL} = 'C.UTF-8';
 delete @ENV{qw(TRADEWIND_LOG NO_COLOR)};
 
-# Blocks as [file, line, command, output].
+# Blocks as [file, line, command, output, measured].
 sub examples_of
 {
     my ($path) = @_;
-    my (@examples, $inside);
+    my (@examples, $inside, $measured);
     open my $file, '<', $path or die "$path: $!";
     while (my $line = <$file>) {
         if ($line =~ /^```/) {
-            $inside = $line =~ /^```console$/;
+            $inside = $line =~ /^```console( measured)?$/;
+            $measured = $1;
         } elsif ($inside && $line =~ /^\$ (.*)$/) {
-            push @examples, [$path, $., $1, ''];
+            push @examples, [$path, $., $1, '', $measured];
         } elsif ($inside) {
             $examples[-1][3] .= $line;
         }
@@ -39,10 +41,16 @@ sub examples_of
     return @examples;
 }
 
-# Names have different lengths, so that where one stands columns do not count.
+# Names and figures have different lengths, so that where one stands columns do not count.
 sub masked
 {
-    my ($text, $has_name) = @_;
+    my ($text, $has_name, $measured) = @_;
+    if ($measured) {
+        $text =~ s/\b[0-9.]+ (?:ms|s|m|h|CPUs|GB)\b/N/g;
+        $text =~ s/N(?: N)+/N/g; # 1 m 05 s
+        $text =~ s/\$[0-9.]+/\$N/g;
+        $text =~ s/ +/ /g;
+    }
     $text =~ s/\b[0-9.]+ ms\b/N ms/g;
     $text =~ s/\bafter [0-9.]+ s\b/after N s/g;
     $text =~ s/\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?Z)?/TIME/g;
@@ -76,12 +84,13 @@ for my $path ('README.md', sort glob 'docs/*.md') {
     symlink "$root/examples", "$directory/examples" or die "symlink: $!";
     $ENV{TRADEWIND_HOME} = "$directory/home";
     for my $example (examples_of($path)) {
-        my (undef, $line, $command, $want) = @$example;
+        my (undef, $line, $command, $want, $measured) = @$example;
         my $has_name = "$command$want" =~ /\bann\b/;
-        is(masked(output_of($command, $directory, $has_name), $has_name),
-            masked($want, $has_name), "$path:$line: $command");
+        is(masked(output_of($command, $directory, $has_name), $has_name, $measured),
+            masked($want, $has_name, $measured), "$path:$line: $command");
         $shown++;
     }
+    system $program, 'broker', '--stop' if -e "$ENV{TRADEWIND_HOME}/broker.sock";
 }
 cmp_ok($shown, '>=', 2, 'the documents show the program at work');
 

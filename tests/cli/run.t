@@ -36,7 +36,7 @@ outputs: {doubled: 0.001}
 envs: {FACTOR: 2}
 estimate: {seconds: 60}
 run: |
-  n=$(bash tool.sh "$TRADEWIND_INPUT$DATA/n")
+  n=$(bash tool.sh "$TRADEWIND_INPUT/sum/data/n")
   echo $((n * FACTOR)) >"$TRADEWIND_OUTPUT/doubled/n"
   echo "[TRADEWIND_METRIC] n 1 $n"
 ---
@@ -50,8 +50,6 @@ run: |
   echo "[TRADEWIND_TAG_NUM] total:$(cat "$TRADEWIND_OUTPUT/total/n")"
   echo "$TRADEWIND_STAGE $TRADEWIND_RUN $SKYPILOT_NUM_NODES" >"$TRADEWIND_OUTPUT/total/who"
 EOF
-sed -i "s#\\\$DATA#$scratch/data#" sum.yaml
-
 is "$("$TRADEWIND" run sum.yaml </dev/null 2>&1 >/dev/null; echo $?)" \
     "tradewind: nobody is there to confirm the plan: --yes runs it
 2" "without --yes and a terminal nothing is run"
