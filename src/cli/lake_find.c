@@ -198,8 +198,10 @@ const struct command command_lake_find = {
         "(2026-11-15, 2026-11-15T10:30Z; UTC without a zone) or else text; quoted ones are text. "
         "Numbers compare with numbers, times with times, text with text. A date or minute stands "
         "for all of it: create_time=2026-11-15 is any time that day, > means after it.\n\n"
-        "Keys that are there without asking: create_time, creator, kind (file, path, set), size "
-        "(takes units: 10MB, 4KiB), version, path of files and name of sets. Each version of a "
+        "Keys that are there without asking: create_time, creator, kind (file, path, set, job), "
+        "size (takes units: 10MB, 4KiB), version, path of files, name of sets and jobs; of jobs "
+        "also state, cpus, memory_mb, time_limit_s, runtime_s, cost_usd, exit_code, machine, run, "
+        "input, output, and every argument of the command. Each version of a "
         "file or set is an answer of its own; whole files (/p#*, kind path) answer when the "
         "expression asks for a kind or for a key of theirs. Without --sort answers come by kind "
         "and then as they were made.",

@@ -3,6 +3,7 @@
 #include "lake/find_answer.h"
 #include "lake/find_plan.h"
 #include "lake/internal.h"
+#include "lake/job.h"
 #include "lake/meta.h"
 
 #include <assert.h>
@@ -52,6 +53,19 @@ struct questions {
     struct find_condition conditions[FIND_CONDITIONS_MAX + 1]; /* as jobs understand them */
 };
 
+/* One state is looked up by its number, which an index has; others are held against its name. */
+static void state_by_number(struct find_condition *c)
+{
+    enum lake_job_state state;
+
+    if (!c->low.given || c->low.open || !c->high.given || c->high.open ||
+        strcmp(c->low.text, c->high.text) != 0 || lake_job_state_parse(c->low.text, &state, NULL))
+        return;
+    c->builtin = META_STATE_NUMBER;
+    c->kind = LAKE_VALUE_NUMBER;
+    c->low.number = c->high.number = state;
+}
+
 /* False when no job can meet it. */
 static bool as_jobs_do(const struct find_condition *c, struct find_condition *out)
 {
@@ -67,11 +81,13 @@ static bool as_jobs_do(const struct find_condition *c, struct find_condition *ou
     case FIND_MISSING:
         break;
     case FIND_WITHIN:
-        return c->kind == kind;
     case FIND_OUTSIDE:
-        if (c->kind != kind)
-            out->op = FIND_EXISTS;
-        break;
+        if (c->kind == kind && builtin == META_STATE)
+            state_by_number(out);
+        if (c->kind == kind)
+            break;
+        out->op = FIND_EXISTS;
+        return c->op == FIND_OUTSIDE;
     case FIND_MATCHES:
         if (kind != LAKE_VALUE_TEXT)
             out->prefix = NULL;

@@ -61,6 +61,12 @@ static const struct find_scope sets = {
     false,
 };
 
+/* enum lake_job_state */
+#define STATE_TEXT                                                                                 \
+    "CASE f.state WHEN 1 THEN 'queued' WHEN 2 THEN 'launching' WHEN 3 THEN 'fetching'"             \
+    " WHEN 4 THEN 'running' WHEN 5 THEN 'storing' WHEN 6 THEN 'finished' WHEN 7 THEN 'failed'"     \
+    " WHEN 8 THEN 'killed' WHEN 9 THEN 'lost' END"
+
 static const struct find_scope jobs = {
     LAKE_ITEM_JOB,
     "job",
@@ -73,7 +79,8 @@ static const struct find_scope jobs = {
      [META_RUNTIME_S] = "f.runtime_s",
      [META_COST_USD] = "f.cost_microusd / 1e6",
      [META_EXIT_CODE] = "f.exit_code",
-     [META_STATE] = LAKE_JOB_STATE_SQL("f."),
+     [META_STATE] = STATE_TEXT,
+     [META_STATE_NUMBER] = "f.state",
      [META_CPUS] = "f.cpus",
      [META_MEMORY_MB] = "f.memory_mb",
      [META_TIME_LIMIT_S] = "f.time_limit_s",

@@ -30,7 +30,8 @@ enum meta_builtin {
     META_RUN,
     META_INPUT,
     META_OUTPUT,
-    META_BUILTINS, /* how many */
+    META_STATE_NUMBER, /* no key: a state as the database has it (enum lake_job_state) */
+    META_BUILTINS,     /* how many */
 };
 /* Of everything. */
 enum meta_builtin meta_builtin(const char *key);

@@ -125,11 +125,13 @@ static const char *const jobs[] = {
     " machine TEXT, limits TEXT)",
     /* Every list of jobs is by state and, within, by id: states are merged. */
     "CREATE INDEX job_of_state ON job (project, state)",
-    "CREATE INDEX job_of_creator ON job (project, creator, state)",
+    "CREATE INDEX job_of_user ON job (project, state, creator)",
     "CREATE INDEX job_of_name ON job (project, name, state)",
     "CREATE INDEX job_of_run ON job (project, run, state) WHERE run IS NOT NULL",
-    /* Of find. */
+    /* Of find; the first one: all jobs by id, without sorting. */
+    "CREATE INDEX job_all ON job (project)",
     "CREATE INDEX job_queued ON job (project, queued)",
+    "CREATE INDEX job_creator ON job (project, creator)",
     "CREATE INDEX job_cpus ON job (project, cpus)",
     "CREATE INDEX job_memory ON job (project, memory_mb)",
     "CREATE INDEX job_time_limit ON job (project, time_limit_s) WHERE time_limit_s IS NOT NULL",
@@ -139,7 +141,6 @@ static const char *const jobs[] = {
     "CREATE INDEX job_exit_code ON job (project, exit_code) WHERE exit_code IS NOT NULL",
     "CREATE INDEX job_runtime ON job (project, runtime_s) WHERE runtime_s IS NOT NULL",
     "CREATE INDEX job_cost ON job (project, (cost_microusd / 1e6))",
-    "CREATE INDEX job_state_text ON job (project, (" LAKE_JOB_STATE_SQL("") "))",
     /* Of rm: who uses a set version. */
     "CREATE INDEX job_input_version ON job (input_version) WHERE input_version IS NOT NULL",
     "CREATE INDEX job_code_version ON job (code_version) WHERE code_version IS NOT NULL",

@@ -80,6 +80,30 @@ is "$("$TRADEWIND" trace @report --back --hops 1)" "@report:1
     from @code:1
 4 set versions, 4 edges" "lines for people"
 
+# ---- 29: what it cost
+python3 - "$TRADEWIND_HOME/lake.db" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+ids = {"@%s:%d" % (name, number): i for i, name, number in db.execute(
+    "SELECT v.id, s.name, v.number FROM set_version v JOIN fileset s ON s.id = v.fileset")}
+for job, output, cost, runtime in ((7, "@report:1", 1500000, 60), (8, "@code:1", 250000, 30.25),
+                                   (9, "@alone:1", 4000000, 1)):
+    db.execute("INSERT INTO job (id, project, creator, name, state, reason, output_version, cpus,"
+               " memory_mb, priority, queued, changed, runtime_s, cost_microusd)"
+               " VALUES (?, 1, 'ann', 'x', 6, '', ?, 1, 1, 0, 0, 0, ?, ?)",
+               (job, ids[output], runtime, cost))
+db.commit()
+PY
+is "$("$TRADEWIND" trace @report --cost --hops 1 --json | json 'd["cost"]')" \
+    "{'jobs': 2, 'cost_usd': 1.75, 'runtime_s': 90.25}" "all jobs upstream, however far is shown"
+is "$("$TRADEWIND" trace @raw --cost --json | json 'd["cost"]')" \
+    "{'jobs': 0, 'cost_usd': 0, 'runtime_s': 0}" "none"
+is "$("$TRADEWIND" trace @report --json | json 'sorted(d)')" "['edges', 'nodes']" "only when asked for"
+is "$("$TRADEWIND" trace @report --cost | tail -n 1)" \
+    "made by 2 jobs that cost \$1.75 and ran for 1 m 30 s" "in words"
+fails 2 "place to start" trace --cost
+fails 2 "not with pictures" trace @report --cost --dot
+
 # ---- Graphviz
 "$TRADEWIND" trace --dot >whole.dot
 is "$(head -n 1 whole.dot):$(tail -n 1 whole.dot)" "digraph provenance {:}" "dot: begin and end"

@@ -619,8 +619,8 @@ static void make_older(struct scratch *s)
         "INSERT INTO version VALUES (1, 1, 1, 1, 1, 1, 0, 0)",
         "INSERT INTO meta_key VALUES (1, 1, 'run')",
         "INSERT INTO meta VALUES (1, 1, 1, 37, 3, '3')", /* (1 * 8 + 1) * 4 + NUMBER */
-        "INSERT INTO counter VALUES ('project', 2), ('made', 2), ('blob', 2), ('object', 2),"
-        " ('file', 2), ('version', 2), ('meta_key', 2)",
+        ("INSERT INTO counter VALUES ('project', 2), ('made', 2), ('blob', 2), ('object', 2),"
+         " ('file', 2), ('version', 2), ('meta_key', 2)"),
     };
     const struct db_migration first[] = {lake_migrations[0], {0}};
     AUTO_MEM char *url = mem_printf("%s/lake.db", s->home);
