@@ -32,7 +32,7 @@ struct jobfile {
     size_t n_command;
     const char *const *env; /* "K=V", besides what the agent sets itself */
     size_t n_env;
-    const char *const *secrets; /* names of env whose values never reach a log or an error */
+    const char *const *secrets; /* names of env whose values become stars in the log */
     size_t n_secrets;
     double cpus;           /* 0 = no limit */
     uint64_t memory_mb;    /* 0 = no limit */

@@ -60,6 +60,7 @@ static int join(char *const *first,
     AUTO_CLEAR(child) struct child to = {.out_fd = -1, .err_fd = -1};
     int ends[2];
 
+    *first_code = *second_code = -1;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, ERR_IO, "make a pipe: %s", strerror(errno));
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);

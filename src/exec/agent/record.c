@@ -60,6 +60,15 @@ struct recorded {
     bool groups_empty;
 };
 
+/* "PID START" */
+static void read_process(const char *text, struct recorded *out)
+{
+    char *end;
+
+    out->pid = (pid_t)strtol(text, &end, 10);
+    out->start_ticks = strtoull(end, NULL, 10);
+}
+
 /* Ends the groups at once and returns what else the file says; false when it is of an earlier boot:
  * nothing of it is alive. */
 static bool read_record(char *text, struct recorded *out)
@@ -71,12 +80,11 @@ static bool read_record(char *text, struct recorded *out)
     for (char *line = text; *line;) {
         char *end = strchrnul(line, '\n');
         char *next = *end ? end + 1 : end;
-        int pid;
         *end = 0;
         if (!strncmp(line, "boot ", 5))
             same_boot = !strcmp(line + 5, boot);
-        else if (same_boot && sscanf(line, "process %d %" SCNu64, &pid, &out->start_ticks) == 2)
-            out->pid = pid;
+        else if (same_boot && !strncmp(line, "process ", 8))
+            read_process(line + 8, out);
         else if (same_boot && !strncmp(line, "group ", 6) && !cgroup_end(line + 6, END_WAIT_S))
             out->groups_empty = false;
         line = next;

@@ -5,8 +5,8 @@
 #include "exec/agent/dir.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,21 @@
 #define MB 1048576.0
 #define NET_TABLE_MAX ((size_t)256 << 10)
 
+/* "  eth0: RECEIVED 7 other numbers SENT ..." */
+static bool read_interface(const char *line, uint64_t *received, uint64_t *sent)
+{
+    const char *name = line + strspn(line, " ");
+    const char *colon = strpbrk(name, ":\n");
+    char *at;
+
+    if (!colon || *colon != ':' || (colon - name == 2 && !strncmp(name, "lo", 2)))
+        return false;
+    *received = strtoull(colon + 1, &at, 10);
+    for (int i = 0; i < 8; i++)
+        *sent = strtoull(at, &at, 10);
+    return true;
+}
+
 /* All interfaces of this network namespace but the loopback. */
 static void read_network(uint64_t *received, uint64_t *sent)
 {
@@ -25,11 +40,8 @@ static void read_network(uint64_t *received, uint64_t *sent)
 
     *received = *sent = 0;
     for (const char *line = text; line && *line;) {
-        char name[64];
         uint64_t in, out;
-        if (sscanf(line, " %63[^: ]: %" SCNu64 " %*u %*u %*u %*u %*u %*u %*u %" SCNu64, name, &in,
-                   &out) == 3 &&
-            strcmp(name, "lo") != 0) {
+        if (read_interface(line, &in, &out)) {
             *received += in;
             *sent += out;
         }

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "exec/agent/joblog.h"
 #include "exec/agent/limits.h"
+#include "exec/agent/mask.h"
 #include "exec/agent/record.h"
 #include "exec/agent/sample.h"
 #include "exec/agent/start.h"
@@ -27,6 +28,8 @@
 #include <unistd.h>
 
 #define SAMPLE_S 1.0
+/* A secret that is printed in pieces further apart than this is not recognised. */
+#define HELD_S 1.0
 /* What a kill may take; a process that hangs in the kernel is not waited for longer. */
 #define KILL_WAIT_S 10.0
 #define KILL_POLL_US 1000
@@ -41,6 +44,7 @@ struct supervisor {
     struct job_dir *dir;
     const struct jobfile *job;
     struct joblog log;
+    struct mask mask;
     struct stateout state;
     struct limits limits;
     struct started started;
@@ -54,6 +58,7 @@ struct supervisor {
     int child_status;
     bool stopping; /* SIGTERM was sent */
     double kill_at_s;
+    double held_until_s;    /* what may begin a secret */
     enum state_cause cause; /* meaningful when stopping, or when killed */
     bool caused;
     char text[1024];
@@ -143,6 +148,32 @@ static void log_failed(struct supervisor *s)
     s->kill_at_s = 0;
 }
 
+static void keep(struct supervisor *s, const char *bytes, size_t n)
+{
+    if (!n || joblog_add(&s->log, bytes, n) == 0)
+        return;
+    log_failed(s);
+    s->output_open = false;
+}
+
+static void keep_masked(struct supervisor *s, size_t n)
+{
+    const char *bytes;
+    size_t some = mask_take(&s->mask, s->bytes, n, &bytes);
+
+    s->held_until_s = time_monotonic_s() + HELD_S;
+    keep(s, bytes, some);
+}
+
+/* What looks like the beginning of a secret is held until more comes, but not for long. */
+static void keep_held(struct supervisor *s)
+{
+    const char *bytes;
+    size_t n = mask_rest(&s->mask, &bytes);
+
+    keep(s, bytes, n);
+}
+
 /* What was read is written before more is read. false when there is nothing to read now. */
 static bool read_output(struct supervisor *s)
 {
@@ -153,10 +184,8 @@ static bool read_output(struct supervisor *s)
         if (n < 0 && errno == EAGAIN)
             return false;
         s->output_open = n > 0;
-        if (n > 0 && joblog_add(&s->log, s->bytes, (size_t)n) < 0) {
-            log_failed(s);
-            s->output_open = false;
-        }
+        if (n > 0)
+            keep_masked(s, (size_t)n);
     }
     return s->output_open;
 }
@@ -265,6 +294,8 @@ static int time_left_ms(const struct supervisor *s)
     at_s = fmin(at_s, s->kill_at_s);
     if (s->job->time_limit_s > 0 && !s->stopping)
         at_s = fmin(at_s, s->began_s + s->job->time_limit_s);
+    if (s->mask.held)
+        at_s = fmin(at_s, s->held_until_s);
     double left_ms = ceil((at_s - time_monotonic_s()) * 1000);
     return left_ms < 0 ? 0 : (int)left_ms;
 }
@@ -289,6 +320,8 @@ static void watch(struct supervisor *s)
             read_notices(s);
         if (fds[2].revents)
             read_output(s);
+        else if (s->mask.held && time_monotonic_s() >= s->held_until_s)
+            keep_held(s);
         on_time(s);
     }
 }
@@ -330,6 +363,7 @@ static void finish(struct supervisor *s)
 
     while (read_output(s))
         continue; /* to its end, unless something that could not be ended still has it open */
+    keep_held(s);
     if (joblog_finish(&s->log) < 0)
         log_failed(s);
     tell_end(s, empty);
@@ -418,6 +452,7 @@ static void clear(struct supervisor *s)
 {
     start_clear(&s->started);
     joblog_close(&s->log);
+    mask_clear(&s->mask);
     stateout_close(&s->state);
     tree_clear(&s->tree);
     free(s->bytes);
@@ -435,6 +470,7 @@ static struct supervisor *supervisor_new(struct job_dir *d, const struct jobfile
     s->dir = d;
     s->job = job;
     s->bytes = mem_zero(READ_BYTES, 1);
+    mask_init(&s->mask, job);
     s->signal_fd = s->notify_fd = s->log.fd = s->log.tail_fd = s->state.fd = -1;
     s->started.output_fd = s->started.go_fd = s->started.error_fd = s->sampler.gpu_fd = -1;
     s->kill_at_s = (double)INFINITY;

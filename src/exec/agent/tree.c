@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,13 +192,12 @@ uint64_t tree_pss_bytes(const struct tree *t)
 
     for (size_t i = 0; i < t->n; i++) {
         char path[64];
-        uint64_t kb;
         if (!lives(&t->all[i]))
             continue;
         snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)t->all[i].pid);
         AUTO_MEM char *text = read_small_file(path, 4096, NULL);
         const char *pss = text ? strstr(text, "\nPss:") : NULL;
-        bytes += pss && sscanf(pss, "\nPss: %" SCNu64, &kb) == 1 ? kb << 10 : t->all[i].rss_bytes;
+        bytes += pss ? strtoull(pss + strlen("\nPss:"), NULL, 10) << 10 : t->all[i].rss_bytes;
     }
     return bytes;
 }

@@ -197,6 +197,25 @@ static void test_signal(void)
     hand_clear(&t);
 }
 
+/* Whole, in two pieces with a pause between them, and beginnings that are none. */
+static void test_secrets(void)
+{
+    struct hand t;
+    const char *env[] = {"TOKEN=hunter22", "PIN=12", "PLAIN=visible"};
+    const char *secrets[] = {"TOKEN", "PIN", "ABSENT"};
+
+    hand_job(
+        &host,
+        (struct jobfile){.id = 10, .env = env, .n_env = 3, .secrets = secrets, .n_secrets = 3},
+        "echo a $TOKEN b$TOKEN$TOKEN $PLAIN $PIN; printf hunt; sleep 0.01; printf 'er22\\nhun'; "
+        "sleep 0.3; echo ter; printf hunter2");
+    hand_run(&host, 10, &t);
+    CHECK(!strcmp(buf_str(&t.log), "a ******** b**************** visible 12\n********\nhunter\n"
+                                   "hunter2"),
+          "secrets are stars in the log, in one piece or in two");
+    hand_clear(&t);
+}
+
 static int compare(const void *a, const void *b)
 {
     const double *x = a, *y = b;
@@ -274,6 +293,7 @@ int main(void)
     test_stop_before_start();
     test_time_limit();
     test_signal();
+    test_secrets();
     test_latency();
     return TAP_DONE();
 }

@@ -60,7 +60,7 @@ static bool holds(const char *got, const char *wanted)
 
 static void stop_servers(void)
 {
-    AUTO_MEM char *done = shellf(SERVER " stop '%s'", servers);
+    free(shellf(SERVER " stop '%s'", servers));
 }
 
 /* -o given first wins over ours: a gone host is noticed sooner than we would have users wait. */
@@ -162,8 +162,8 @@ static void test_job(void)
 
 static void cut_connections(void)
 {
-    AUTO_MEM char *done = shellf("%s -o ControlPath=%s/r/tradewind/%%C -O exit %s 2>/dev/null",
-                                 command, scratch, far.address);
+    free(shellf("%s -o ControlPath=%s/r/tradewind/%%C -O exit %s 2>/dev/null", command, scratch,
+                far.address));
 }
 
 static void test_cut(void)

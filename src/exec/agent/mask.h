@@ -1,0 +1,30 @@
+/* mask: takes the values of secrets out of what a job prints, before it is written anywhere: each
+ * of their bytes becomes a star. Values of fewer than MASK_LEAST bytes stay: they are everywhere.
+ */
+#ifndef EXEC_AGENT_MASK_H
+#define EXEC_AGENT_MASK_H
+
+#include "exec/jobfile.h"
+
+#include <stddef.h>
+
+#define MASK_LEAST 4
+
+struct mask {
+    const char **values; /* borrowed from the job */
+    size_t n, longest;
+    char *seen, *out; /* as they came, and with stars */
+    size_t cap;
+    size_t held; /* bytes at the beginning of seen that may begin a secret */
+};
+
+/* job stays until mask_clear. */
+void mask_init(struct mask *m, const struct jobfile *job);
+void mask_clear(struct mask *m);
+/* What can be written of what was held and these bytes: *out_out, borrowed until the next call. The
+ * end is held when it may begin a secret. */
+size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_out);
+/* What was held, when nothing more comes. */
+size_t mask_rest(struct mask *m, const char **out_out);
+
+#endif
