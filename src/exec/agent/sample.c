@@ -114,16 +114,19 @@ void sampler_end(struct sampler *s)
     s->gpu_fd = -1;
 }
 
+/* "INDEX, PERCENT"; "[N/A]" where it is not counted. */
 static void take_gpu_line(struct sampler *s)
 {
-    unsigned index;
-    double percent;
+    char *at, *end;
 
     s->gpu_line[s->gpu_used] = 0;
-    if (sscanf(s->gpu_line, "%u, %lf", &index, &percent) == 2 && index < GPUS_MAX && percent >= 0 &&
-        percent <= 100)
-        s->gpu_percent[index] = percent;
     s->gpu_used = 0;
+    unsigned long index = strtoul(s->gpu_line, &at, 10);
+    if (at == s->gpu_line || *at != ',' || index >= GPUS_MAX)
+        return;
+    double percent = strtod(at + 1, &end);
+    if (end > at + 1 && percent >= 0 && percent <= 100)
+        s->gpu_percent[index] = percent;
 }
 
 static double read_gpus(struct sampler *s)
