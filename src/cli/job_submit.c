@@ -376,7 +376,7 @@ static const struct command_option submit_options[] = {
 
 const struct command command_job_submit = {
     .name = "job submit",
-    .operands = "-- COMMAND...",
+    .operands = "-- CMD...", /* COMMAND would be completed as one of ours */
     .summary = "Run a command in the background, and keep what it was, did and made",
     .details =
         "The job waits in the queue of its user until its processors and its memory are free, and "
