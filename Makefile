@@ -50,7 +50,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag
 all: $(PROGRAM) $(AGENT)
 
 help:
@@ -98,6 +98,11 @@ fill_lake: $(OUT)/fill_lake
 $(OUT)/fill_lake: $(OUT)/bench/fill_lake.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# One large rehearsal, for bench/engine.
+sim_dag: $(OUT)/sim_dag
+$(OUT)/sim_dag: $(OUT)/bench/sim_dag.o $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
 unit: $(UNIT) $(TEST_TOOLS) $(AGENT)
@@ -125,9 +130,10 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all fill_lake
+	@$(MAKE) --no-print-directory -s all fill_lake sim_dag
 	TRADEWIND=$(PROGRAM) bench/run
 	TRADEWIND=$(PROGRAM) bench/lake
+	TRADEWIND=$(PROGRAM) bench/engine
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
@@ -200,4 +206,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(UNIT:=.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(UNIT:=.d) $(TEST_TOOLS:=.d)

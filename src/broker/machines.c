@@ -153,7 +153,7 @@ static struct db_query *each_query(struct machines *m,
 {
 #define EACH(condition)                                                                            \
     "SELECT " MACHINE_COLUMNS ", w.now FROM machine m LEFT JOIN world w ON w.run = m.world"        \
-    " WHERE " condition " ORDER BY m.asked, m.world, m.token"
+    " WHERE " condition " ORDER BY m.run, m.asked, m.token"
     const char *sql = f->run          ? EACH("m.run = $1 AND m.state < $2")
                       : f->world >= 0 ? EACH("m.world = $1 AND m.state < $2")
                                       : EACH("$1 <> 0 AND m.state < $2");

@@ -68,8 +68,8 @@ struct machine_filter {
     int64_t run;   /* 0 = all */
     bool with_gone;
 };
-/* In the order they were asked for. now_ms: of the machine's world. visit stands in the middle of a
- * query and must not use m. */
+/* By run, in the order they were asked for. now_ms: of the machine's world. visit stands in the
+ * middle of a query and must not use m. */
 int machines_each(
     struct machines *m,
     const struct machine_filter *filter,

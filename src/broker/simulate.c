@@ -315,7 +315,7 @@ static int remember(void *context, const struct machine *m, int64_t now_ms, stru
 
     (void)now_ms;
     p->any = true;
-    s->machines++;
+    s->machines += m->facts.launched_ms != 0;
     p->last_ms = m->since_ms > p->last_ms ? m->since_ms : p->last_ms;
     s->ended_microusd += m->data_microusd;
     if (m->state == MACHINE_GONE)

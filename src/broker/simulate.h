@@ -91,7 +91,7 @@ struct simulate_result {
     char reason[MACHINE_REASON_BYTES];
     double time_s; /* until the last stage was over */
     int64_t compute_microusd, data_microusd;
-    size_t machines; /* how many were asked for, over all its attempts */
+    size_t machines; /* how many were rented, over all its attempts */
     size_t open;     /* of these not confirmed to be gone: simulate_sweep has to be tried again */
 };
 

@@ -218,6 +218,15 @@ static int wait_longer(struct sim *s,
     return 0;
 }
 
+/* What happened, without who called whom about which token. */
+static const char *plain(const char *text, const char *token)
+{
+    const char *at = strstr(text, token);
+    size_t n = strlen(token);
+
+    return at && at[n] == ':' && at[n + 1] == ' ' ? at + n + 2 : text;
+}
+
 static int rent_failed(struct sim *s,
                        size_t i,
                        const char *token,
@@ -229,10 +238,10 @@ static int rent_failed(struct sim *s,
     case CLOUD_QUOTA:
     case CLOUD_CAPACITY:
     case CLOUD_UNSUPPORTED:
-        return refuse(s, i, trouble, why->text, e);
+        return refuse(s, i, trouble, plain(why->text, token), e);
     case CLOUD_AUTH:
     case CLOUD_PERMISSION:
-        sim_stop(s, RUN_FAILED, "%s", why->text);
+        sim_stop(s, RUN_FAILED, "%s: %s", s->o->stages[i].provider, plain(why->text, token));
         return 0;
     case CLOUD_THROTTLE:
     case CLOUD_TRANSIENT:
@@ -263,9 +272,9 @@ static int rent_nodes(struct sim *s, size_t i, struct err *e)
         if (m->state > MACHINE_INTENDED)
             continue;
         order_node(s, i, node, token, &order);
-        s->machines += m->state == 0;
         if (machine_rent(&s->world->desk, &order, m, &trouble, &why) < 0)
             return rent_failed(s, i, token, &trouble, &why, e);
+        s->machines++;
         g->tries = 0;
     }
     g->step = STEP_BOOTING;

@@ -52,6 +52,8 @@ const struct command *const commands[] = {
     &command_pin,
     &command_gc,
     &command_fsck,
+    &command_machines_ls,
+    &command_machines_sweep,
     &command_config_get,
     &command_config_set,
     &command_config_show,

@@ -331,7 +331,7 @@ static void visit_offers(const struct plan_problem *p,
             bool wanted = false;
             for (size_t f = 0; f < n_filters && !wanted; f++)
                 wanted = filter_offer(filters[f], w, c.offer, spot);
-            if (!wanted)
+            if (!wanted || (w->allows && !w->allows(w->context, kind, c.offer, spot)))
                 continue;
             double rate = isnan(c.offer->preemptions) ? usual_rate : c.offer->preemptions;
             c.spot = spot;

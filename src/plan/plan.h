@@ -29,6 +29,13 @@ struct plan_world {
     enum plan_market market;              /* for stages that do not say use_spot */
     const char *cloud, *region;           /* NULL = any */
     double max_hourly_usd;                /* per node; INFINITY = no limit */
+    /* Whether an offer may be used in that market: clouds refuse some while a plan is carried out.
+     * NULL = all of them. */
+    bool (*allows)(void *context,
+                   const struct catalog_kind *kind,
+                   const struct catalog_offer *offer,
+                   bool spot);
+    void *context;
 };
 
 /* A pipeline laid out for solving: eligible offers, places, prices of moves. */

@@ -1,0 +1,89 @@
+#!/bin/bash
+# machines ls and machines sweep: what is rented, and giving back what nobody owns.
+. "$(dirname "$0")/tap.sh"
+
+# ---- nothing there ----
+is "$("$TRADEWIND" machines ls)" "No machine is rented." "a new home has no machines"
+is "$("$TRADEWIND" machines ls --all)" "No machine was ever rented." "and never had any"
+is "$("$TRADEWIND" machines ls --json | tr -d ' \n')" "[]" "an empty list"
+is "$("$TRADEWIND" machines sweep)" "Nothing is left over." "nothing to sweep"
+is "$("$TRADEWIND" machines sweep --yes --json | tr -d ' \n')" "[]" "nothing swept"
+"$TRADEWIND" machines ls --everything >/dev/null 2>&1
+is $? 2 "an unknown option is exit code 2"
+contains "$("$TRADEWIND" help machines sweep)" "--yes" "the help tells of --yes"
+printf 'hosts: {lab: [{host: "", cpus: 1}]}\n' >"$TRADEWIND_HOME/config.yaml"
+"$TRADEWIND" machines sweep >/dev/null 2>&1
+is $? 2 "a host without a name is exit code 2"
+printf 'hosts: {lab: [{host: a.lab, cpus: 8, price: 1}]}\nplan: {boot_s: 0}\n' \
+    >"$TRADEWIND_HOME/config.yaml"
+is "$("$TRADEWIND" machines sweep --yes)" "Nothing is left over." "a pool that nobody uses"
+
+# ---- rehearsals ----
+if ! "$TRADEWIND" help run | grep -q -- --troubles; then
+    skip "what a rehearsal leaves" "run has no --on sim"
+    done_testing
+    exit
+fi
+mkdir catalog
+cat >catalog/offers.csv <<'CSV'
+cloud,region,zone,instance_type,vcpus,memory_gib,accelerator,accelerator_count,network_gbps,price_usd_per_hour,spot_usd_per_hour,preemptions_per_hour
+aws,r1,,m1,4,16,,,,3.6,,
+CSV
+cat >p.yaml <<'YAML'
+name: p
+---
+name: a
+estimate: {seconds: 600}
+run: a
+---
+name: b
+needs: [a]
+estimate: {seconds: 300}
+run: b
+YAML
+rehearse() {
+    "$TRADEWIND" run p.yaml --catalog catalog --on sim --yes --noise 0 "$@"
+}
+one() {
+    "$TRADEWIND" machines ls "$@" --json | python3 -c 'import json, sys
+for m in json.load(sys.stdin):
+    print(m["state"], m["run"], m["instance_type"], "%.6f" % m["cost_usd"])'
+}
+
+rehearse >out || echo "# $(cat out)"
+# 3.6 dollars an hour are a tenth of a cent a second; the second stage keeps the machine.
+is "$(one --all)" "gone 1 m1 0.900000" "a rehearsal rents one machine for 900 s and returns it"
+is "$("$TRADEWIND" machines ls)" "No machine is rented." "nothing of it is left"
+is "$(ls "$TRADEWIND_HOME/sims")" "" "nor of its world"
+
+echo terminate-fails >troubles
+rehearse --troubles troubles >out 2>err
+is $? 6 "a machine that is not given back is exit code 6"
+contains "$(cat err)" "machines sweep --yes" "and the way out is told"
+contains "$(one)" "deleting 2 m1" "it is listed"
+contains "$("$TRADEWIND" machines sweep)" "Nothing was done: --yes gives them back." "a dry sweep"
+contains "$(one)" "deleting 2 m1" "changes nothing"
+contains "$("$TRADEWIND" machines sweep --yes)" "run 2: being deleted; given back" "a sweep"
+is "$(one)" "" "gives it back"
+is "$(ls "$TRADEWIND_HOME/sims")" "" "and its world goes"
+
+# ---- kill -9 at every write ----
+killat=${TRADEWIND_BUILD:-$root/build}/tests/tools/killat
+if [ ! -x "$killat" ] || ! "$killat" 1000000 true 2>/dev/null; then
+    skip "killed at every write" "killat does not work here"
+    done_testing
+    exit
+fi
+bad=0 kills=0 status=99
+for ((n = 1; status == 99; n += 7)); do
+    "$killat" "$n" "$TRADEWIND" run p.yaml --catalog catalog --on sim --yes --noise 0 \
+        >out 2>err
+    status=$?
+    [ $status = 99 ] || break
+    kills=$((kills + 1))
+    "$TRADEWIND" machines sweep --yes >out 2>&1 || { bad=$((bad + 1)); sed 's/^/# /' out; }
+    [ -z "$(one)" ] || { bad=$((bad + 1)); echo "# killed at $n: $(one)"; }
+done
+is $status 0 "killed at $kills places, a rehearsal then came to its end"
+is $bad 0 "and each time a sweep left nothing that bills"
+done_testing
