@@ -16,6 +16,7 @@ struct loaded {
 
 struct broker_models {
     const char *home;
+    struct lake *lake;
     const struct spec *spec;
     struct loaded *items;
     size_t n, cap;
@@ -33,7 +34,7 @@ static bool is_wanted(const struct spec *spec, const char *name)
     return false;
 }
 
-static bool any_wanted(const struct spec *spec)
+bool broker_models_wanted(const struct spec *spec)
 {
     for (size_t i = 0; i < spec->n_stages; i++)
         if (spec->stages[i].estimate.kind == SPEC_ESTIMATE_PROFILE)
@@ -57,32 +58,45 @@ static void note_usual(struct loaded *loaded)
                     features[i], template_value(&args[k], (const char *const *)loaded->words));
 }
 
+/* Too few runs are no error here: whoever needs the model says which stage does. */
+static struct broker_profile *load(struct broker_models *m, const char *name, struct err *e)
+{
+    AUTO(broker_profile) struct broker_profile *p = broker_profile_load(m->home, name, e);
+
+    if (p && m->lake && broker_profile_refresh(m->home, m->lake, p, e) < 0 && e->kind != ERR_NOFIT)
+        return NULL;
+    return TAKE(p);
+}
+
 static int add_profile(void *context, const char *name, struct err *e)
 {
     struct broker_models *m = context;
-    struct loaded loaded = {.name = mem_dup(name)};
+    struct loaded loaded = {0};
 
     if (is_wanted(m->spec, name)) {
-        loaded.profile = broker_profile_load(m->home, name, e);
-        if (!loaded.profile) {
-            free(loaded.name);
+        loaded.profile = load(m, name, e);
+        if (!loaded.profile)
             return -1;
-        }
         if (loaded.profile->fit)
             note_usual(&loaded);
     }
+    loaded.name = mem_dup(name);
     m->items = mem_room(m->items, m->n, &m->cap, sizeof *m->items);
     m->items[m->n++] = loaded;
     return 0;
 }
 
-struct broker_models *broker_models_load(const char *home, const struct spec *spec, struct err *e)
+struct broker_models *broker_models_load(const char *home,
+                                         struct lake *l,
+                                         const struct spec *spec,
+                                         struct err *e)
 {
     AUTO(broker_models) struct broker_models *m = mem_zero(1, sizeof *m);
 
     m->home = home;
+    m->lake = l;
     m->spec = spec;
-    if (any_wanted(spec) && broker_profile_each(home, add_profile, m, e) < 0)
+    if (broker_models_wanted(spec) && broker_profile_each(home, add_profile, m, e) < 0)
         return NULL;
     m->models = mem_zero(m->n + 1, sizeof *m->models);
     for (size_t i = 0; i < m->n; i++) {

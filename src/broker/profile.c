@@ -64,8 +64,7 @@ int broker_profile_name_check(const char *name, struct err *e)
                        name, PROFILE_NAME_MAX);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(name, commands[i]) == 0)
-            return err_set(e, ERR_USAGE, "no profile can be named %s: that is a command of its own",
-                           name);
+            return err_set(e, ERR_USAGE, "%s cannot be a name: it is a command of its own", name);
     return 0;
 }
 

@@ -67,6 +67,13 @@ int broker_profile_keep_fit(const char *home, const struct broker_profile *p, st
  * same in all of them. ERR_NOFIT when they are too few. */
 int broker_profile_learn(const char *home, struct lake *l, struct broker_profile *p, struct err *e);
 
+/* Learns again when there are other runs than the model knows. Where they are too few a model that
+ * is there stays. ERR_NOFIT when there is none. */
+int broker_profile_refresh(const char *home,
+                           struct lake *l,
+                           struct broker_profile *p,
+                           struct err *e);
+
 /* What the model is to be asked with, but for CPUs and memory: the settings, and for what is no
  * list the template's own values. ERR_USAGE when one is missing or unknown. Texts are borrowed from
  * both. */

@@ -129,21 +129,54 @@ static struct fit *learn(const struct runs *r, struct err *e)
     return fit_new(runs, r->n, e);
 }
 
-int broker_profile_learn(const char *home, struct lake *l, struct broker_profile *p, struct err *e)
+static int take_runs(struct lake *l, const struct broker_profile *p, struct runs *r, struct err *e)
 {
     const struct lake_job_filter finished = {.states = 1u << LAKE_JOB_FINISHED,
                                              .newest_first = true};
-    AUTO_CLEAR(runs) struct runs r = {.arena = arena_new(RUNS_BYTES_MAX), .template = p->template};
 
-    r.args = template_args(p->template, &r.n_args);
-    if (lake_job_list(l, &finished, take_run, &r, e) < 0)
+    r->arena = arena_new(RUNS_BYTES_MAX);
+    r->template = p->template;
+    r->args = template_args(p->template, &r->n_args);
+    if (lake_job_list(l, &finished, take_run, r, e) < 0)
         return err_wrap(e, "profile %s", p->name);
-    AUTO(fit) struct fit *fit = learn(&r, e);
+    return 0;
+}
+
+static int learn_runs(const char *home,
+                      const struct runs *r,
+                      struct broker_profile *p,
+                      struct err *e)
+{
+    AUTO(fit) struct fit *fit = learn(r, e);
+
     if (!fit)
-        return err_wrap(e, "profile %s: %zu finished run%s", p->name, r.n, r.n == 1 ? "" : "s");
+        return err_wrap(e, "profile %s: %zu finished run%s", p->name, r->n, r->n == 1 ? "" : "s");
     fit_free(p->fit);
     p->fit = TAKE(fit);
     return broker_profile_keep_fit(home, p, e);
+}
+
+int broker_profile_learn(const char *home, struct lake *l, struct broker_profile *p, struct err *e)
+{
+    AUTO_CLEAR(runs) struct runs r = {0};
+
+    return take_runs(l, p, &r, e) < 0 ? -1 : learn_runs(home, &r, p, e);
+}
+
+int broker_profile_refresh(const char *home,
+                           struct lake *l,
+                           struct broker_profile *p,
+                           struct err *e)
+{
+    AUTO_CLEAR(runs) struct runs r = {0};
+
+    if (take_runs(l, p, &r, e) < 0)
+        return -1;
+    if (p->fit && fit_n_runs(p->fit) == r.n)
+        return 0;
+    if (learn_runs(home, &r, p, e) == 0)
+        return 0;
+    return p->fit && e->kind != ERR_IO ? 0 : -1;
 }
 
 /* ---- asking the model ---- */
@@ -167,6 +200,17 @@ static const char *find_setting(const struct template_setting *settings, size_t 
     return NULL;
 }
 
+static bool has_feature(const struct fit *fit, const char *key)
+{
+    size_t n;
+    const char *const *features = fit_features(fit, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(features[i], key) == 0)
+            return strcmp(key, FIT_CPUS) != 0 && strcmp(key, FIT_MEMORY) != 0;
+    return false;
+}
+
 static int unknown_setting(const struct broker_profile *p, const char *key, struct err *e)
 {
     size_t n;
@@ -185,18 +229,13 @@ static int unknown_setting(const struct broker_profile *p, const char *key, stru
     if (close)
         return err_set(e, ERR_USAGE, "profile %s knows no %.60s; did you mean %s?", p->name, key,
                        close);
-    return err_set(e, ERR_USAGE, "profile %s knows no %.60s", p->name, key);
-}
-
-static bool has_feature(const struct fit *fit, const char *key)
-{
-    size_t n;
-    const char *const *features = fit_features(fit, &n);
-
+    AUTO_CLEAR(buf) struct buf all;
+    buf_init(&all, 200);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(features[i], key) == 0)
-            return strcmp(key, FIT_CPUS) != 0 && strcmp(key, FIT_MEMORY) != 0;
-    return false;
+        if (has_feature(p->fit, known[i]))
+            buf_printf(&all, "%s%s", all.len ? ", " : "", known[i]);
+    return err_set(e, ERR_USAGE, "profile %s knows no %.60s, but %s", p->name, key,
+                   all.len ? buf_str(&all) : "sizes alone");
 }
 
 /* What it is in the template does not count as said. */

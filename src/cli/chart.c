@@ -7,6 +7,7 @@
 #include "cli/chart_scale.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
@@ -335,6 +336,153 @@ void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
     put_time_axis(svg, &f, &time);
     for (size_t i = 0; i < t->n; i++)
         put_bar(svg, &f, &time, &t->bars[i], f.top + (double)i * ROW_HEIGHT);
+    buf_puts(svg, "</svg>\n");
+}
+
+/* ---- grids ---- */
+
+#define CELL_HEIGHT 15.0
+#define SCALE_STEPS 60
+
+/* Between stops of cividis, which grow in lightness alone for every kind of colour vision: dark is
+ * slow, light is fast, also in grey print. 0 .. 1. */
+static const char *shade(double lightness, char out[static 8])
+{
+    static const double stops[5][3] = {
+        {0, 34, 78}, {65, 77, 107}, {124, 123, 120}, {188, 175, 111}, {253, 231, 55}};
+    double at = fmin(fmax(lightness, 0), 1) * 4, part;
+    size_t i = (size_t)fmin(floor(at), 3);
+    unsigned rgb[3];
+
+    part = at - (double)i;
+    for (size_t k = 0; k < 3; k++)
+        rgb[k] = (unsigned)lround(stops[i][k] + part * (stops[i + 1][k] - stops[i][k]));
+    snprintf(out, 8, "#%02X%02X%02X", rgb[0] & 255, rgb[1] & 255, rgb[2] & 255);
+    return out;
+}
+
+struct grid_range {
+    double fast_s, slow_s;
+};
+
+static struct grid_range range_of(const struct chart_grid *g)
+{
+    struct grid_range r = {g->time_s[0], g->time_s[0]};
+
+    for (size_t i = 0; i < g->n_vcpus * g->n_memory; i++) {
+        r.fast_s = fmin(r.fast_s, g->time_s[i]);
+        r.slow_s = fmax(r.slow_s, g->time_s[i]);
+    }
+    return r;
+}
+
+/* By ratios, as run times go. */
+static double lightness_of(const struct grid_range *r, double time_s)
+{
+    return r->slow_s > r->fast_s ? log(r->slow_s / time_s) / log(r->slow_s / r->fast_s) : 1;
+}
+
+/* White below black, so that it is seen on dark and on light. */
+static void put_hatch(struct buf *svg, double x, double y, double width, double height)
+{
+    static const struct {
+        const char *colour;
+        double wide;
+    } strokes[] = {{"#FFFFFF", 3}, {"#000000", 1.2}};
+
+    for (size_t i = 0; i < 2; i++)
+        buf_printf(svg,
+                   "<line x1=\"%.2f\" y1=\"%.2f\" x2=\"%.2f\" y2=\"%.2f\" stroke=\"%s\" "
+                   "stroke-width=\"%.1f\"/>\n",
+                   x + 2, y + height - 2, x + width - 2, y + 2, strokes[i].colour, strokes[i].wide);
+}
+
+static void put_outline(struct buf *svg, double x, double y, double width, double height)
+{
+    buf_printf(svg,
+               "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "
+               "stroke=\"%s\" stroke-width=\"3.5\"/>\n",
+               x, y, width, height, COLOUR_VERMILION);
+}
+
+static void put_cells(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+{
+    const struct grid_range range = range_of(g);
+    double width = f->width / (double)g->n_vcpus;
+    char colour[8];
+
+    for (size_t i = 0; i < g->n_vcpus; i++)
+        for (size_t k = 0; k < g->n_memory; k++) {
+            size_t cell = i * g->n_memory + k;
+            double x = f->left + (double)i * width;
+            double y = f->top + f->height - (double)(k + 1) * CELL_HEIGHT;
+            put_rect(svg, x, y, width, CELL_HEIGHT,
+                     shade(lightness_of(&range, g->time_s[cell]), colour));
+            if (!g->within[cell])
+                put_hatch(svg, x, y, width, CELL_HEIGHT);
+        }
+    if (g->chosen < g->n_vcpus * g->n_memory)
+        put_outline(svg, f->left + (double)(g->chosen / g->n_memory) * width,
+                    f->top + f->height - (double)(g->chosen % g->n_memory + 1) * CELL_HEIGHT, width,
+                    CELL_HEIGHT);
+}
+
+static void put_grid_axes(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+{
+    double width = f->width / (double)g->n_vcpus, bottom = f->top + f->height;
+    char text[32];
+
+    for (size_t i = 0; i < g->n_vcpus; i++) {
+        snprintf(text, sizeof text, "%g", g->vcpus[i]);
+        put_text(svg,
+                 (struct label){f->left + ((double)i + 0.5) * width, bottom + 18, "middle", 12, ""},
+                 text);
+    }
+    for (size_t k = 0; k < g->n_memory; k += 2) {
+        snprintf(text, sizeof text, "%g", g->memory_mb[k]);
+        put_text(svg,
+                 (struct label){f->left - 8, bottom - ((double)k + 0.5) * CELL_HEIGHT + 4, "end",
+                                12, ""},
+                 text);
+    }
+    put_text(svg, (struct label){f->left + f->width / 2, bottom + 40, "middle", 13, ""}, "vCPU");
+    put_text(svg, (struct label){f->left, f->top - 12, "end", 13, ""}, "memory, MB");
+}
+
+static void put_shades(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+{
+    const struct grid_range range = range_of(g);
+    double x = f->left + f->width + 30, height = f->height * 0.6, step = height / SCALE_STEPS;
+    char colour[8], time[32];
+
+    put_text(svg, (struct label){x, f->top - 12, "start", 13, ""}, "predicted time");
+    for (size_t i = 0; i < SCALE_STEPS; i++)
+        put_rect(svg, x, f->top + (double)i * step, 22, step + 0.5,
+                 shade((double)i / (SCALE_STEPS - 1), colour));
+    for (size_t i = 0; i <= 4; i++) {
+        double part = (double)i / 4;
+        double time_s = range.slow_s * pow(range.fast_s / range.slow_s, part);
+        put_text(svg, (struct label){x + 30, f->top + part * height + 4, "start", 12, ""},
+                 time_text(time_s, time));
+    }
+    double y = f->top + height + 30;
+    put_rect(svg, x, y, 22, CELL_HEIGHT, "#999999");
+    put_hatch(svg, x, y, 22, CELL_HEIGHT);
+    put_text(svg, (struct label){x + 30, y + 12, "start", 12, ""}, g->limit);
+    if (g->chosen == SIZE_MAX)
+        return;
+    put_outline(svg, x, y + 28, 22, CELL_HEIGHT);
+    put_text(svg, (struct label){x + 30, y + 40, "start", 12, ""}, g->chosen_text);
+}
+
+void chart_grid_svg(struct buf *svg, const struct chart_grid *grid)
+{
+    const struct frame f = {100, 76, WIDTH - 340, (double)grid->n_memory * CELL_HEIGHT};
+
+    put_head(svg, f.top + f.height + 60, grid->title);
+    put_cells(svg, &f, grid);
+    put_grid_axes(svg, &f, grid);
+    put_shades(svg, &f, grid);
     buf_puts(svg, "</svg>\n");
 }
 

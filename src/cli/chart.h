@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "cli/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -68,6 +69,21 @@ void chart_panels_svg(struct buf *svg, const struct chart_panels *panels);
  * where the locale has UTF-8, else as a digit from 0 to 9. Appended to out. */
 void chart_spark(
     struct buf *out, const double *y, size_t n, size_t columns, const struct text_look *look);
+
+/* Sizes of a machine, coloured by time; those past a limit are hatched. */
+struct chart_grid {
+    const char *title;
+    const char *limit; /* what the hatch means: "more than $0.05" */
+    const double *vcpus;
+    const double *memory_mb; /* both ascending */
+    size_t n_vcpus, n_memory;
+    const double *time_s; /* above 0; n_vcpus rows of n_memory */
+    const bool *within;   /* the same */
+    size_t chosen;        /* index of time_s; SIZE_MAX = none */
+    const char *chosen_text;
+};
+
+void chart_grid_svg(struct buf *svg, const struct chart_grid *grid);
 
 /* The most a picture may hold. */
 #define CHART_SVG_MAX_BYTES (16u << 20)

@@ -57,6 +57,13 @@ extern const struct command command_job_compare;
 extern const struct command command_job_kill;
 extern const struct command command_job_wait;
 extern const struct command command_job_rerun;
+extern const struct command command_profile;
+extern const struct command command_profile_show;
+extern const struct command command_profile_ls;
+extern const struct command command_profile_predict;
+extern const struct command command_profile_fit;
+extern const struct command command_autoprovision;
+extern const struct command command_sweep;
 extern const struct command command_completion;
 extern const struct command command_help;
 

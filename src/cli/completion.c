@@ -93,14 +93,23 @@ static bool begins_group(const struct command *const *c, size_t *len_out)
     return c == commands || strncmp((*c)->name, c[-1]->name, len + 1) != 0;
 }
 
+/* `run` is a command, and `run ls` another one. */
+static bool is_command(const char *name, size_t len)
+{
+    for (const struct command *const *c = commands; *c; c++)
+        if (strncmp((*c)->name, name, len) == 0 && !(*c)->name[len])
+            return true;
+    return false;
+}
+
 /* First words of all commands, each once. */
 static void put_first_words(FILE *out)
 {
-    size_t len;
-
-    for (const struct command *const *c = commands; *c; c++)
-        if (begins_group(c, &len) || !(*c)->name[len])
+    for (const struct command *const *c = commands; *c; c++) {
+        size_t len = strcspn((*c)->name, " ");
+        if (!(*c)->name[len] || (begins_group(c, &len) && !is_command((*c)->name, len)))
             fprintf(out, "%.*s ", (int)len, (*c)->name);
+    }
 }
 
 static void put_group_words(FILE *out, const char *group, size_t len)
@@ -123,6 +132,47 @@ static void bash_value(FILE *out, const char *value)
                                         : "");
 }
 
+/* The names behind the group's, as alternatives of a pattern. */
+static void put_group_pattern(FILE *out, const char *group, size_t len)
+{
+    const char *before = "";
+
+    for (const struct command *const *c = commands; *c; c++)
+        if (strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' ') {
+            fprintf(out, "%s%s", before, (*c)->name + len + 1);
+            before = "|";
+        }
+}
+
+/* Of a group that is a command, too, the second word may be an operand. */
+static void bash_group(FILE *out, const char *name, size_t len)
+{
+    if (is_command(name, len)) {
+        fputs("        if ((at == 2)); then\n"
+              "            group='",
+              out);
+        put_group_words(out, name, len);
+        fputs("'\n"
+              "        elif [[ ${COMP_WORDS[2]} == @(",
+              out);
+        put_group_pattern(out, name, len);
+        fputs(") ]]; then\n"
+              "            command+=\" ${COMP_WORDS[2]}\"\n"
+              "        fi ;;\n",
+              out);
+        return;
+    }
+    fputs("        if ((at == 2)); then\n"
+          "            mapfile -t COMPREPLY < <(compgen -W '",
+          out);
+    put_group_words(out, name, len);
+    fputs("--help' -- \"$cur\")\n"
+          "            return\n"
+          "        fi\n"
+          "        command+=\" ${COMP_WORDS[2]}\" ;;\n",
+          out);
+}
+
 static void bash_groups(FILE *out)
 {
     size_t len;
@@ -130,17 +180,8 @@ static void bash_groups(FILE *out)
     for (const struct command *const *c = commands; *c; c++) {
         if (!begins_group(c, &len))
             continue;
-        fprintf(out,
-                "    %.*s)\n"
-                "        if ((at == 2)); then\n"
-                "            mapfile -t COMPREPLY < <(compgen -W '",
-                (int)len, (*c)->name);
-        put_group_words(out, (*c)->name, len);
-        fputs("--help' -- \"$cur\")\n"
-              "            return\n"
-              "        fi\n"
-              "        command+=\" ${COMP_WORDS[2]}\" ;;\n",
-              out);
+        fprintf(out, "    %.*s)\n", (int)len, (*c)->name);
+        bash_group(out, (*c)->name, len);
     }
 }
 
@@ -174,7 +215,8 @@ static void bash_script(FILE *out)
           "_tradewind()\n"
           "{\n"
           "    local cur=${COMP_WORDS[COMP_CWORD]} at=$COMP_CWORD\n"
-          "    local command=${COMP_WORDS[1]} options='' words='' action='' value_follows=1\n"
+          "    local command=${COMP_WORDS[1]} options='' words='' action='' value_follows=1 "
+          "group=''\n"
           "    local option=${COMP_WORDS[at-1]}\n"
           "    # bash cuts --name=value into three words\n"
           "    if [[ $cur == = ]]; then\n"
@@ -199,7 +241,8 @@ static void bash_script(FILE *out)
           "        return\n"
           "    fi\n"
           "    [[ $action ]] && compopt -o filenames 2>/dev/null\n"
-          "    mapfile -t COMPREPLY < <(compgen ${action:+-A $action} -W \"$words\" -- \"$cur\")\n"
+          "    mapfile -t COMPREPLY < <(compgen ${action:+-A $action} -W \"$words $group\" -- "
+          "\"$cur\")\n"
           "    [[ ${COMPREPLY[0]} == *[:=] ]] && compopt -o nospace 2>/dev/null\n"
           "    return 0\n"
           "}\n"
@@ -282,13 +325,39 @@ static void zsh_item(FILE *out, const char *name, size_t len, const char *summar
 
 static void zsh_first_words(FILE *out)
 {
-    size_t len;
-
-    for (const struct command *const *c = commands; *c; c++)
-        if (begins_group(c, &len))
-            zsh_item(out, (*c)->name, len, "A group of commands");
-        else if (!(*c)->name[len])
+    for (const struct command *const *c = commands; *c; c++) {
+        size_t len = strcspn((*c)->name, " ");
+        if (!(*c)->name[len])
             zsh_item(out, (*c)->name, len, (*c)->summary);
+        else if (begins_group(c, &len) && !is_command((*c)->name, len))
+            zsh_item(out, (*c)->name, len, "A group of commands");
+    }
+}
+
+static void zsh_group_end(FILE *out, const char *name, size_t len)
+{
+    if (!is_command(name, len)) {
+        fputs("        if ((CURRENT == 2)); then\n"
+              "            _describe -t commands command list\n"
+              "            return\n"
+              "        fi\n"
+              "        command+=\" $words[2]\"\n"
+              "        shift words\n"
+              "        ((CURRENT--)) ;;\n",
+              out);
+        return;
+    }
+    fputs("        if ((CURRENT == 2)); then\n"
+          "            _describe -t commands command list\n"
+          "        elif [[ $words[2] == (",
+          out);
+    put_group_pattern(out, name, len);
+    fputs(") ]]; then\n"
+          "            command+=\" $words[2]\"\n"
+          "            shift words\n"
+          "            ((CURRENT--))\n"
+          "        fi ;;\n",
+          out);
 }
 
 static void zsh_groups(FILE *out)
@@ -302,15 +371,8 @@ static void zsh_groups(FILE *out)
         for (const struct command *const *c = g; *c; c++)
             if (strncmp((*c)->name, (*g)->name, len + 1) == 0)
                 zsh_item(out, (*c)->name + len + 1, strlen((*c)->name + len + 1), (*c)->summary);
-        fputs("        )\n"
-              "        if ((CURRENT == 2)); then\n"
-              "            _describe -t commands command list\n"
-              "            return\n"
-              "        fi\n"
-              "        command+=\" $words[2]\"\n"
-              "        shift words\n"
-              "        ((CURRENT--)) ;;\n",
-              out);
+        fputs("        )\n", out);
+        zsh_group_end(out, (*g)->name, len);
     }
 }
 

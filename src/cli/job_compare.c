@@ -230,9 +230,9 @@ static void print_below(const struct comparison *c)
 
 /* ---- the command ---- */
 
-static int print_json(const struct comparison *c, struct err *e)
+static json_t *as_json(const struct comparison *c)
 {
-    AUTO_JSON json_t *all = json_array();
+    json_t *all = json_array();
 
     for (size_t k = 0; k < c->n; k++) {
         json_t *o = job_json(&c->records[k].job, &c->records[k].details);
@@ -240,23 +240,26 @@ static int print_json(const struct comparison *c, struct err *e)
         json_object_set(o, "metrics", json_array_get(c->metrics, k));
         json_array_append_new(all, o);
     }
-    return json_write(stdout, all, e);
+    return all;
 }
 
-static int run_compare(const struct command_args *args, struct err *e)
+json_t *job_compare_json(struct lake *l, const int64_t *ids, size_t n, struct err *e)
 {
-    AUTO_MEM int64_t *ids = job_ids_parse(args, e);
-    AUTO_CLEAR(job_desk) struct job_desk desk = {0};
-    AUTO_CLEAR(comparison) struct comparison c = {.n = args->n_operands};
+    AUTO_CLEAR(comparison) struct comparison c = {.l = l, .n = n};
 
-    if (!ids || job_desk_open(&desk, e) < 0)
-        return -1;
-    interrupt_watch();
-    c.l = desk.lake;
+    return load(&c, ids, e) < 0 ? NULL : as_json(&c);
+}
+
+int job_compare_print(struct lake *l, const int64_t *ids, size_t n, bool json, struct err *e)
+{
+    AUTO_CLEAR(comparison) struct comparison c = {.l = l, .n = n};
+
     if (load(&c, ids, e) < 0)
         return -1;
-    if (command_has(args, "--json"))
-        return print_json(&c, e);
+    if (json) {
+        AUTO_JSON json_t *all = as_json(&c);
+        return json_write(stdout, all, e);
+    }
     add_fixed(&c);
     add_keys(&c, c.metrics, false);
     add_keys(&c, c.tags, true);
@@ -265,6 +268,17 @@ static int run_compare(const struct command_args *args, struct err *e)
     else
         print_below(&c);
     return 0;
+}
+
+static int run_compare(const struct command_args *args, struct err *e)
+{
+    AUTO_MEM int64_t *ids = job_ids_parse(args, e);
+    AUTO_CLEAR(job_desk) struct job_desk desk = {0};
+
+    if (!ids || job_desk_open(&desk, e) < 0)
+        return -1;
+    interrupt_watch();
+    return job_compare_print(desk.lake, ids, args->n_operands, command_has(args, "--json"), e);
 }
 
 static const struct command_option options[] = {

@@ -72,5 +72,24 @@ struct job_room {
     uint64_t memory_mb;
 };
 struct job_room job_local_room(void);
+/* ERR_NOFIT when it asks for more than there is. */
+int job_check_local(const struct lake_job_request *r, struct err *e);
+
+/* Jobs take shares of a machine in these steps. */
+#define JOB_CPU_STEP 0.5
+#define JOB_MEMORY_STEP_MB 256
+/* The options --cpus and --memory; 1 and 1024 where they are not given. */
+int job_read_cpus(const struct command_args *args, double *out, struct err *e);
+int job_read_memory(const struct command_args *args, uint64_t *out, struct err *e);
+
+/* The option --input, before anything is stored. */
+int job_input_check(struct lake *l, const char *input, bool *is_set_out, struct err *e);
+/* A reference that names a set version stays; files and directories become one. New string. */
+char *job_input_make(struct lake *l, const char *input, bool is_set, struct err *e);
+
+/* Prints jobs beside one another, as `job compare` does. */
+int job_compare_print(struct lake *l, const int64_t *ids, size_t n, bool json, struct err *e);
+/* The same as JSON: an array. New reference; NULL: e. */
+json_t *job_compare_json(struct lake *l, const int64_t *ids, size_t n, struct err *e);
 
 #endif

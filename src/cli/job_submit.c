@@ -18,8 +18,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define CPU_STEP 0.5
-#define MEMORY_STEP_MB 256
 #define MEMORY_DEFAULT_MB 1024
 /* A file or directory as input becomes a set of this name. */
 #define INPUT_SET "job-input"
@@ -28,12 +26,12 @@
 
 /* ---- resources ---- */
 
-static int read_cpus(const struct command_args *args, double *out, struct err *e)
+int job_read_cpus(const struct command_args *args, double *out, struct err *e)
 {
     *out = 1;
     if (command_number(args, "--cpus", out, e) < 0)
         return -1;
-    if (*out < CPU_STEP || *out > 1e6 || fmod(*out, CPU_STEP) != 0)
+    if (*out < JOB_CPU_STEP || *out > 1e6 || fmod(*out, JOB_CPU_STEP) != 0)
         return err_set(e, ERR_USAGE, "--cpus %s: CPUs come in halves: 0.5, 1, 1.5 ...",
                        command_value(args, "--cpus"));
     return 0;
@@ -61,22 +59,22 @@ static bool parse_memory(const char *text, double *mb_out)
     return false;
 }
 
-static int read_memory(const struct command_args *args, uint64_t *out, struct err *e)
+int job_read_memory(const struct command_args *args, uint64_t *out, struct err *e)
 {
     const char *text = command_value(args, "--memory");
     double mb = MEMORY_DEFAULT_MB;
 
     if (text && !parse_memory(text, &mb))
         return err_set(e, ERR_USAGE, "--memory: \"%.40s\" is no size: 512, 512MB or 2GB", text);
-    if (mb < MEMORY_STEP_MB || mb > 1e9 || fmod(mb, MEMORY_STEP_MB) != 0)
+    if (mb < JOB_MEMORY_STEP_MB || mb > 1e9 || fmod(mb, JOB_MEMORY_STEP_MB) != 0)
         return err_set(e, ERR_USAGE,
                        "--memory %s: memory comes in steps of %d MB: 256, 512, 768, 1GB ...", text,
-                       MEMORY_STEP_MB);
+                       JOB_MEMORY_STEP_MB);
     *out = (uint64_t)mb;
     return 0;
 }
 
-static int check_local(const struct lake_job_request *r, struct err *e)
+int job_check_local(const struct lake_job_request *r, struct err *e)
 {
     struct job_room room = job_local_room();
     char has[32], wanted[32];
@@ -86,7 +84,7 @@ static int check_local(const struct lake_job_request *r, struct err *e)
                        "%g CPUs are more than this machine has: %g; ask for less, or name a host "
                        "group of the configuration with --on",
                        r->cpus, room.cpus);
-    uint64_t steps_mb = room.memory_mb / MEMORY_STEP_MB * MEMORY_STEP_MB;
+    uint64_t steps_mb = room.memory_mb / JOB_MEMORY_STEP_MB * JOB_MEMORY_STEP_MB;
     if (r->memory_mb > steps_mb)
         return err_set(e, ERR_NOFIT,
                        "%s of memory are more than this machine has for jobs: %s; ask for less, or "
@@ -186,8 +184,7 @@ static int read_environment(const struct command_args *args, struct environment 
 
 /* ---- the input ---- */
 
-/* Before anything is stored. */
-static int check_input(struct lake *l, const char *input, bool *is_set_out, struct err *e)
+int job_input_check(struct lake *l, const char *input, bool *is_set_out, struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
 
@@ -199,8 +196,7 @@ static int check_input(struct lake *l, const char *input, bool *is_set_out, stru
     return 0;
 }
 
-/* A reference that names a set version stays; files and directories become one. New string. */
-static char *make_input(struct lake *l, const char *input, bool is_set, struct err *e)
+char *job_input_make(struct lake *l, const char *input, bool is_set, struct err *e)
 {
     const char *const refs[] = {input};
     const struct lake_set_request request = {.name = INPUT_SET, .refs = refs, .n_refs = 1};
@@ -296,7 +292,7 @@ static int read_request(const struct command_args *args,
     r->command = args->operands;
     r->n_command = args->n_operands;
     r->output = output && output[0] == '@' ? output + 1 : output;
-    if (read_cpus(args, &r->cpus, e) < 0 || read_memory(args, &r->memory_mb, e) < 0 ||
+    if (job_read_cpus(args, &r->cpus, e) < 0 || job_read_memory(args, &r->memory_mb, e) < 0 ||
         command_duration(args, "--time-limit", 1, &r->time_limit_s, e) < 0)
         return -1;
     if (command_has(args, "--time-limit") && r->time_limit_s <= 0)
@@ -304,7 +300,7 @@ static int read_request(const struct command_args *args,
     if (r->output && lake_set_name_check(r->output, e) < 0)
         return err_wrap(e, "--output");
     *on_out = on ? on : "local";
-    return strcmp(*on_out, "local") == 0 ? check_local(r, e) : check_group(*on_out, r, e);
+    return strcmp(*on_out, "local") == 0 ? job_check_local(r, e) : check_group(*on_out, r, e);
 }
 
 static int run_submit(const struct command_args *args, struct err *e)
@@ -319,11 +315,11 @@ static int run_submit(const struct command_args *args, struct err *e)
     bool is_set = false;
 
     if (read_request(args, &r, &d.on, e) < 0 || read_environment(args, &env, e) < 0 ||
-        job_desk_open(&desk, e) < 0 || (input && check_input(desk.lake, input, &is_set, e) < 0))
+        job_desk_open(&desk, e) < 0 || (input && job_input_check(desk.lake, input, &is_set, e) < 0))
         return -1;
     if (dir && code_store(desk.lake, desk.home, dir, &code, e) < 0)
         return err_wrap(e, "--code");
-    AUTO_MEM char *exact = input ? make_input(desk.lake, input, is_set, e) : NULL;
+    AUTO_MEM char *exact = input ? job_input_make(desk.lake, input, is_set, e) : NULL;
     if (input && !exact)
         return -1;
     AUTO_MEM char *pattern = job_pattern(r.command, r.n_command);

@@ -3,6 +3,7 @@
 #include "base/nearest.h"
 #include "broker/models.h"
 #include "cli/commands.h"
+#include "cli/lake_open.h"
 #include "cli/plan_options.h"
 #include "cli/plan_parts.h"
 #include "estimate/throughput.h"
@@ -122,6 +123,18 @@ static void warn_of_places(const struct cli_plan *p)
     }
 }
 
+/* The lake is opened by those alone who need to know what ran. */
+static int load_models(struct cli_plan *p, struct err *e)
+{
+    bool wanted = broker_models_wanted(p->spec);
+    AUTO(lake) struct lake *l = wanted ? lake_open_here(e) : NULL;
+
+    if (wanted && !l)
+        return -1;
+    p->models = broker_models_load(p->config->home, l, p->spec, e);
+    return p->models ? 0 : -1;
+}
+
 int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct err *e)
 {
     const char *directory = command_value(args, "--catalog");
@@ -143,8 +156,7 @@ int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct er
         return -1;
     warn_of_places(p);
     p->throughputs = throughputs_load(table ? table : p->config->throughputs, e);
-    p->models = p->throughputs ? broker_models_load(p->config->home, p->spec, e) : NULL;
-    return p->models ? 0 : -1;
+    return p->throughputs ? load_models(p, e) : -1;
 }
 
 static int ask_what_if(const struct cli_plan *p,

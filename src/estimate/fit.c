@@ -101,6 +101,11 @@ double fit_loo_error(const struct fit *f)
     return f->loo_error;
 }
 
+size_t fit_n_runs(const struct fit *f)
+{
+    return f->n_runs;
+}
+
 double fit_r2(const struct fit *f)
 {
     return f->r2;

@@ -56,6 +56,8 @@ const char *fit_kind(const struct fit *f);
 double fit_loo_error(const struct fit *f);
 /* Share of the variance of log runtime that the model explains. */
 double fit_r2(const struct fit *f);
+/* How many runs it was learned from. */
+size_t fit_n_runs(const struct fit *f);
 /* Names of the features, sorted; borrowed. */
 const char *const *fit_features(const struct fit *f, size_t *n_out);
 

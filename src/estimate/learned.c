@@ -105,12 +105,13 @@ static int check_arguments(const struct spec_stage *stage,
 {
     struct fit_prediction prediction;
     struct question q;
+    struct err wrong = {0};
 
     if (make_question(stage, model, 1, MB_PER_GIB, &q, e) < 0)
         return -1;
     /* A time that no clock could tell depends on the machine: other ones may do. */
-    if (fit_predict(model->fit, q.values, q.n, &prediction, e) < 0 && e->kind == ERR_USAGE)
-        return -1;
+    if (fit_predict(model->fit, q.values, q.n, &prediction, &wrong) < 0 && wrong.kind == ERR_USAGE)
+        return err_set(e, wrong.kind, "%s", wrong.text);
     return 0;
 }
 

@@ -48,6 +48,9 @@ contains "$(completes plan --svg files/)" "files/data.csv" "a file as value"
 is "$(completes plan --catalog files/)" "files/sub" "a directory as value"
 is "$(completes catalog list --accelerator '')" "" "nothing for NAME[:COUNT]"
 contains "$(completes catalog i)" "import" "a command of a group"
+contains "$(completes profile s)" "show" "a command of a group that is a command, too"
+is "$(completes '' | tr ' ' '\n' | uniq -d)" "" "each first word once"
+contains "$(completes run files/p)" "files/pipe line.yaml" "its operand"
 contains "$(completes catalog import --format '')" "skypilot" "an option's value there"
 
 "$TRADEWIND" completion zsh >_tradewind

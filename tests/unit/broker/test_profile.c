@@ -245,7 +245,7 @@ static void models(const struct world *w)
     CHECK(spec != NULL, "a pipeline: %s", e.text);
     if (!spec)
         return;
-    AUTO(broker_models) struct broker_models *m = broker_models_load(w->home, spec, &e);
+    AUTO(broker_models) struct broker_models *m = broker_models_load(w->home, w->lake, spec, &e);
     const struct estimate_models *all = broker_models_get(m);
     CHECK(all && all->n == 2 && strcmp(all->items[0].name, "mnist") == 0 && all->items[0].fit &&
               all->items[0].n_usual == 1 && strcmp(all->items[0].usual[0].name, "rate") == 0 &&

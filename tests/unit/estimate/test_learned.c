@@ -117,6 +117,8 @@ static void checks(const struct estimate_models *models)
         CHECK(result == (cases[i].kind ? -1 : 0) && e.kind == cases[i].kind &&
                   strstr(e.text, cases[i].text),
               "%s: %s", cases[i].name, e.text);
+        CHECK(estimate_check(&spec, &stage, NULL, models, &none, NULL) == result,
+              "%s, and nobody wants to know why", cases[i].name);
     }
 }
 
