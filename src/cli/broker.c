@@ -1,9 +1,9 @@
 #include "broker/broker.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/parallel.h"
 #include "broker/client.h"
 #include "cli/commands.h"
+#include "cli/job_parts.h"
 #include "cli/lake_open.h"
 #include "exec/exec.h"
 #include "spec/config.h"
@@ -18,16 +18,6 @@ static struct lake *open_lake(void *context, struct err *e)
 {
     (void)context;
     return lake_open_here(e);
-}
-
-/* A tenth stays for everything else on this machine. */
-static uint64_t usable_memory_mb(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
-
-    if (pages <= 0 || bytes <= 0)
-        return 1024;
-    return ((uint64_t)pages * (uint64_t)bytes >> 20) / 10 * 9;
 }
 
 static int idle_seconds(double *out, struct err *e)
@@ -70,12 +60,13 @@ static int run(const struct command_args *args, struct err *e)
     AUTO_MEM char *agent = exec_find_agent(e);
     if (!agent)
         return -1;
+    struct job_room room = job_local_room();
     struct broker_options options = {.home = home,
                                      .open_lake = open_lake,
                                      .agent = agent,
                                      .jobs_per_user = c->limits.jobs_per_user,
-                                     .cpus = parallel_cores(),
-                                     .memory_mb = usable_memory_mb(),
+                                     .cpus = room.cpus,
+                                     .memory_mb = room.memory_mb,
                                      .vcpu_hour_usd = c->prices.vcpu_hour_usd,
                                      .gb_hour_usd = c->prices.gb_hour_usd,
                                      .ready_fd = STDOUT_FILENO};

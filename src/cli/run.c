@@ -2,6 +2,7 @@
 #include "base/time.h"
 #include "broker/client.h"
 #include "cli/commands.h"
+#include "cli/job_parts.h"
 #include "cli/lake_open.h"
 #include "cli/plan_options.h"
 #include "cli/run_parts.h"
@@ -51,11 +52,10 @@ static int confirm(const struct command_args *args, struct err *e)
     return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static void say_where(const struct cli_plan *p)
+static void say_where(void)
 {
-    struct run_machine here = run_this_machine();
+    struct job_room here = job_local_room();
 
-    (void)p;
     printf("\nRunning on this machine (--on local: no cloud credentials are set up): a rehearsal "
            "with real\nwork on %g CPUs and %.0f GB, priced as the planned machines.\n",
            here.cpus, (double)here.memory_mb / 1024);
@@ -140,7 +140,7 @@ static int show_plan(struct cli_plan *p, bool json, struct err *e)
     if (cli_plan_ask_singles(p, e) < 0)
         return -1;
     cli_plan_print(p, &none, stdout);
-    say_where(p);
+    say_where();
     return 0;
 }
 

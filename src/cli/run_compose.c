@@ -1,8 +1,8 @@
 #include "base/mem.h"
-#include "base/parallel.h"
 #include "broker/advance.h"
 #include "broker/code.h"
 #include "cli/command.h"
+#include "cli/job_parts.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
 #include "cli/run_parts.h"
@@ -23,20 +23,10 @@ struct compose {
     const struct command_args *args;
     struct lake *lake;
     struct arena *arena;
-    struct run_machine machine;
+    struct job_room machine;
     struct run *run;
     bool too_large; /* the arena's bound */
 };
-
-struct run_machine run_this_machine(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
-    uint64_t all_mb = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes >> 20 : 1024;
-
-    /* A tenth stays for everything else on this machine. */
-    return (struct run_machine){.cpus = parallel_cores(),
-                                .memory_mb = all_mb / 10 * 9 / MEMORY_STEP_MB * MEMORY_STEP_MB};
-}
 
 static const char *keep(struct compose *c, const char *s)
 {
@@ -243,7 +233,7 @@ static int compose_envs(struct compose *c,
 static void compose_size(struct compose *c, const struct plan_stage *s, struct run_stage_plan *out)
 {
     double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
-    const struct run_machine *here = &c->machine;
+    const struct job_room *here = &c->machine;
 
     out->cpus = cpus > 0 && cpus < here->cpus ? cpus : here->cpus;
     out->memory_mb = memory_mb > 0 && memory_mb < (double)here->memory_mb ? (uint64_t)memory_mb
@@ -337,7 +327,7 @@ int run_compose(const struct cli_plan *p,
                         .args = args,
                         .lake = l,
                         .arena = arena,
-                        .machine = run_this_machine(),
+                        .machine = job_local_room(),
                         .run = out};
     size_t n = p->spec->n_stages;
 

@@ -12,13 +12,6 @@
 
 struct command_args;
 
-/* What this machine can give a stage. */
-struct run_machine {
-    double cpus;
-    uint64_t memory_mb;
-};
-struct run_machine run_this_machine(void);
-
 /* The planned pipeline as a run for this machine: local inputs and code go to the lake, variables
  * get their values, stages are cut to what the machine has. Everything in *out is in the arena. */
 int run_compose(const struct cli_plan *p,
