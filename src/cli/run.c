@@ -6,6 +6,7 @@
 #include "cli/lake_open.h"
 #include "cli/plan_options.h"
 #include "cli/run_parts.h"
+#include "cli/run_sim.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +19,19 @@
 static const struct command_option options[] = {
     CLI_PLAN_GOAL_OPTIONS,
     CLI_PLAN_WORLD_OPTIONS,
-    {.name = "--on", .value = "local", .help = "Where to run; local is this machine, a rehearsal."},
+    {.name = "--on",
+     .value = "local|sim",
+     .help =
+         "Where to run: on this machine, a rehearsal with real work (the default), or on paper, "
+         "in virtual time."},
+    {.name = "--seed", .value = "N", .help = "sim: what chance goes by; the same gives the same."},
+    {.name = "--noise",
+     .value = "F",
+     .help = "sim: how far run times lie from the plan (standard deviation of their logarithm)."},
+    {.name = "--troubles",
+     .value = "FILE",
+     .help = "sim: what the cloud refuses or loses, as docs/machines.md writes it."},
+    {.name = "--max-cost", .value = "USD", .help = "sim: stop before more than this is spent."},
     {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
     {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
     {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
@@ -27,12 +40,25 @@ static const struct command_option options[] = {
     {0},
 };
 
-static int check_place(const struct command_args *args, struct err *e)
+static bool is_on_paper(const struct command_args *args)
 {
     const char *on = command_value(args, "--on");
 
-    if (on && strcmp(on, "local") != 0)
-        return err_set(e, ERR_USAGE, "--on %s: pipelines run on local, this machine, so far", on);
+    return on && !strcmp(on, "sim");
+}
+
+static int check_place(const struct command_args *args, struct err *e)
+{
+    static const char *const of_sim[] = {"--seed", "--noise", "--troubles", "--max-cost"};
+    const char *on = command_value(args, "--on");
+
+    if (on && strcmp(on, "local") != 0 && strcmp(on, "sim") != 0)
+        return err_set(e, ERR_USAGE,
+                       "--on %s: pipelines run on local, this machine, or sim, on paper, so far",
+                       on);
+    for (size_t i = 0; i < sizeof of_sim / sizeof of_sim[0]; i++)
+        if (!is_on_paper(args) && command_has(args, of_sim[i]))
+            return err_set(e, ERR_USAGE, "%s goes with --on sim", of_sim[i]);
     return 0;
 }
 
@@ -126,7 +152,7 @@ static int go(const struct cli_plan *p, const struct command_args *args, struct 
     return 0;
 }
 
-static int show_plan(struct cli_plan *p, bool json, struct err *e)
+static int show_plan(struct cli_plan *p, bool json, bool on_paper, struct err *e)
 {
     static const struct cli_plan_extras none = {0};
 
@@ -140,7 +166,11 @@ static int show_plan(struct cli_plan *p, bool json, struct err *e)
     if (cli_plan_ask_singles(p, e) < 0)
         return -1;
     cli_plan_print(p, &none, stdout);
-    say_where();
+    if (on_paper)
+        puts(
+            "\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
+    else
+        say_where();
     return 0;
 }
 
@@ -149,7 +179,8 @@ static int run(const struct command_args *args, struct err *e)
     AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
 
     if (check_place(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
-        cli_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), e) < 0)
+        cli_plan_ask(p, false, e) < 0 ||
+        show_plan(p, command_has(args, "--json"), is_on_paper(args), e) < 0)
         return -1;
     fflush(stdout);
     int agreed = confirm(args, e);
@@ -159,7 +190,7 @@ static int run(const struct command_args *args, struct err *e)
         puts("Nothing was started.");
         return 0;
     }
-    return go(p, args, e);
+    return is_on_paper(args) ? run_on_sim(p, args, command_has(args, "--json"), e) : go(p, args, e);
 }
 
 const struct command command_run = {
@@ -172,7 +203,10 @@ const struct command command_run = {
         "provenance. Stages whose code, command and input have not changed are taken over from an "
         "earlier run.\n\n"
         "On this machine (--on local) a run is a rehearsal: real work, under the planned limits of "
-        "CPU and memory as far as the machine has that much, priced as the planned machines.\n\n"
+        "CPU and memory as far as the machine has that much, priced as the planned machines. On "
+        "paper "
+        "(--on sim) machines boot, are preempted and refused as chance and --troubles say, and the "
+        "run is over in milliseconds.\n\n"
         "Ctrl-C stops the run: what is finished stays, and --resume goes on from there; twice "
         "stops "
         "it at once. The exit code is 0 when everything finished, 1 when a stage failed.",

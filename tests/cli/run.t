@@ -232,6 +232,16 @@ print([e["event"] for e in events], events[-1]["state"], events[-1]["stages"][0]
 is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
 print([r["run"] for r in json.load(sys.stdin)][:3])')" "[12, 11, 10]" "run ls, newest first"
 
+# ---- on paper ----
+check "a run on paper" "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 >paper.txt
+check "says so" grep -q 'in virtual time: nothing is rented, no work' paper.txt
+"$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper1.json
+"$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper2.json
+is "$(sed 's/"run": *[0-9]*//; s/"[a-z]*_at": *"[^"]*"//g' paper1.json)" \
+    "$(sed 's/"run": *[0-9]*//; s/"[a-z]*_at": *"[^"]*"//g' paper2.json)" "the same seed, the same run"
+check "its stages are told" grep -q '"stage": *"plus"' paper1.json
+is "$("$TRADEWIND" machines ls --json)" "[]" "no machine is left"
+
 # ---- bad input ----
 refused() { # what, error, command...
     local what=$1 text=$2
@@ -239,8 +249,10 @@ refused() { # what, error, command...
     is "$("$@" 2>&1 >/dev/null; echo "exit $?")" "tradewind: $text
 exit 2" "$what"
 }
-refused "somewhere else" "--on moon: pipelines run on local, this machine, so far" \
+refused "somewhere else" "--on moon: pipelines run on local, this machine, or sim, on paper, so far" \
     "$TRADEWIND" run sum.yaml --on moon --yes
+refused "an option of another place" "--seed goes with --on sim" \
+    "$TRADEWIND" run sum.yaml --yes --seed 1
 printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
 refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: --env KEY=VALUE" \
     "$TRADEWIND" run v.yaml --yes
