@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "lake/get_parts.h"
+#include "lake/set_nesting.h"
 #include "lake/source.h"
 
 #include <errno.h>
@@ -150,6 +151,29 @@ static int merge(struct get *g, struct err *e)
     return 0;
 }
 
+/* Sets of different times may hold "/a" and "/a/b": one directory cannot. */
+static int check_nesting(const struct get *g, struct err *e)
+{
+    AUTO_MEM struct set_nesting *nesting = mem_zero(1, sizeof *nesting);
+    char shown[PATH_SHOWN], shown_file[PATH_SHOWN];
+
+    if (g->o->n_refs < 2)
+        return 0;
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const char *path = get_path(g, i);
+        size_t above = set_nesting_above(nesting, path);
+        if (above && set_nesting_is_file(nesting, above) == SET_NESTING_YES) {
+            AUTO_MEM char *file = mem_printf("%.*s", (int)above, path);
+            return err_set(e, ERR_USAGE,
+                           "both %s and %s are named, which lies below it: get them"
+                           " one by one",
+                           path_shown(file, shown_file), path_shown(path, shown));
+        }
+        set_nesting_add(nesting, path);
+    }
+    return 0;
+}
+
 /* ---- the end ---- */
 
 static int report(const struct get *g, struct err *e)
@@ -178,7 +202,7 @@ int lake_get(struct lake *l,
     pthread_mutex_init(&g.lock, NULL);
     if (!*options->directory)
         return err_set(e, ERR_USAGE, "the directory to write below has no name; . is this one");
-    if (collect(&g, e) < 0 || merge(&g, e) < 0)
+    if (collect(&g, e) < 0 || merge(&g, e) < 0 || check_nesting(&g, e) < 0)
         return -1;
     if (get_look(&g, e) < 0 || get_write(&g, e) < 0)
         return -1;

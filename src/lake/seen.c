@@ -138,7 +138,7 @@ static int look_at_paths(struct lake *l, struct source_list *list, struct err *e
 {
     struct walk w = {
         .l = l,
-        .sql = "SELECT f.path, f.owner, f.team, f.mode, f.removed, f.latest, f.latest_version,"
+        .sql = "SELECT f.path, f.owner, f.team, f.mode, f.removed, v.number, f.latest_version,"
                " v.object, o.blob, o.sha256 FROM file f JOIN version v ON v.id = f.latest_version"
                " JOIN object o ON o.id = v.object"
                " WHERE f.project = $2 AND f.path >= $1 ORDER BY f.path",

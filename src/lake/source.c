@@ -453,6 +453,8 @@ static int scan_source(struct source_list *s,
     struct scan scan = {.list = s, .root = (uint32_t)s->n_roots};
     struct stat st;
 
+    if (!*source)
+        return err_set(e, ERR_USAGE, "a file to put has no name: it is \"\"");
     if (stat(source, &st) < 0)
         return local_error(e, "read", source);
     if (S_ISDIR(st.st_mode)) {

@@ -70,6 +70,17 @@ is "$("$TRADEWIND" cat /v/a#1)" one "the old version is as it was"
 is "$("$TRADEWIND" cat /v/a)" three "the latest without a number"
 run put tree/a /v/
 contains "$out" unchanged "unchanged is said"
+for text in first second third; do
+    printf '%s' $text >again
+    "$TRADEWIND" put again /v/again >/dev/null
+done
+"$TRADEWIND" rm '/v/again#3' >/dev/null
+printf 'second' >again
+is "$("$TRADEWIND" put --json again /v/again | json '[(f["version"], f["unchanged"], f["sha256"]) for f in d]')" \
+    "[(2, True, '$(sha again)')]" "unchanged since the newest version that is left: its number is told"
+is "$("$TRADEWIND" put --json again /v/again | json '[(f["version"], f["unchanged"]) for f in d]')" \
+    "[(2, True)]" "as it is when the file need not be read"
+"$TRADEWIND" rm /v/again >/dev/null
 printf 'from stdin' | "$TRADEWIND" put - /v/stdin >/dev/null
 is "$("$TRADEWIND" cat /v/stdin)" "from stdin" "standard input"
 head -c 3000000 /dev/urandom >big
@@ -120,8 +131,17 @@ check "--force overwrites it" "$TRADEWIND" get --force /v/ out >/dev/null
 is "$(cat out/v/a)" three "with the lake's content"
 is "$("$TRADEWIND" get --json /v/ out | json 'd["files"], d["unchanged"]')" "0 5" \
     "unchanged files are not written"
+fails 2 "has no name" put '' /v/nameless
 fails 2 "two versions of /v/a" get '/v/a#1' '/v/a#2' out2
 check "nothing was written" test ! -e out2
+"$TRADEWIND" put tree/a /nest/x >/dev/null
+"$TRADEWIND" put tree/a /nest/x-y >/dev/null
+"$TRADEWIND" set create Flat /nest/ >/dev/null
+"$TRADEWIND" rm -r /nest/ >/dev/null
+"$TRADEWIND" put tree/a /nest/x/z >/dev/null
+"$TRADEWIND" set create Deep /nest/ >/dev/null
+fails 2 "/nest/x/z" get @Flat @Deep out2
+check "a file below a file: nothing was written" test ! -e out2
 fails 3 "" get /nothing out2
 fails 3 "" cat /nothing
 fails 2 "not one file" cat /v/
