@@ -136,6 +136,10 @@ static int run_counted(
     return 0;
 }
 
+/* Id of the newest version, removed or not: what latest_version is when all were. */
+#define NEWEST_OF_FILE                                                                             \
+    "(SELECT v.id FROM version v WHERE v.file = file.id AND v.number = file.latest)"
+
 /* After versions of a file went: what it shows now, or that it is gone. */
 static int settle_file(struct removal *r, int64_t file, struct err *e)
 {
@@ -143,7 +147,7 @@ static int settle_file(struct removal *r, int64_t file, struct err *e)
         db_query(r->l->db,
                  "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
                  " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
-                 " latest_version), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
+                 " " NEWEST_OF_FILE "), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
                  " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
                  " WHERE project = $1 AND id = $2",
                  e);
@@ -212,8 +216,8 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
     static const char *const updates[] = {
         "UPDATE version SET removed = 1 WHERE removed = 0 AND file IN (SELECT id FROM file"
         " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0)",
-        "UPDATE file SET removed = 1 WHERE project = $1 AND path > $2 AND path < $3"
-        " AND removed = 0",
+        "UPDATE file SET removed = 1, latest_version = " NEWEST_OF_FILE
+        " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0",
     };
     AUTO_MEM char *after = path_after(directory);
     char shown[PATH_SHOWN];
@@ -317,7 +321,8 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
         db_query(r->l->db,
                  "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
                  " WHERE v.fileset = fileset.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
-                 " latest_version) WHERE project = $1 AND id = $2",
+                 " (SELECT v.id FROM set_version v WHERE v.fileset = fileset.id"
+                 " AND v.number = fileset.latest)) WHERE project = $1 AND id = $2",
                  e);
     if (!q)
         return -1;

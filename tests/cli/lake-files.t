@@ -84,6 +84,27 @@ is "$(json 'd["removed_versions"]' <<<"$out")" 4 "a directory: 3 versions of one
 fails 3 "" ls /data/
 is "$("$TRADEWIND" log --json /data/train.json | json 'len(d)')" 4 "removed files have a log"
 
+# all versions one by one, newest first, and the rest at once
+for n in 1 2 3; do
+    for path in /gone/single /gone/file /gone/tree/x; do
+        echo $n | "$TRADEWIND" put - $path --set Gone >/dev/null
+    done
+done
+for ref in '/gone/single#3' '/gone/single#2' '/gone/single#1' '/gone/file#3' /gone/file \
+    '/gone/tree/x#3' '/gone/tree/x#2'; do
+    "$TRADEWIND" rm "$ref" >/dev/null
+done
+"$TRADEWIND" rm -r /gone/tree/ >/dev/null
+for n in 9 8 7 6 5 4 3 2 1; do
+    "$TRADEWIND" rm "@Gone:$n" >/dev/null
+done
+run fsck
+is "$code" 0 "fsck finds nothing wrong with versions that were removed one by one" ||
+    printf '%s\n' "$out" | sed 's/^/# /'
+echo 4 | "$TRADEWIND" put - /gone/single --set Gone >/dev/null
+is "$("$TRADEWIND" set show @Gone:10 --json | json 'd["files"][0]["version"]')" 4 "numbers go on"
+"$TRADEWIND" rm @Gone:10 /gone/single >/dev/null
+
 # ---- permissions
 run chmod 640 /top
 is "$code" 0 "chmod"
