@@ -212,7 +212,7 @@ int machine_rent(struct machine_desk *d,
     bool is_new;
 
     *trouble = (struct cloud_trouble){.failure = CLOUD_INVALID};
-    if (find_or_intend(d, order, out, &is_new, e) < 0)
+    if (find_or_intend(d, order, out, &is_new, e) < 0 || machines_flush(d->records, e) < 0)
         return -1;
     request.owner = d->records->owner;
     request.expires_ms = out->facts.expires_ms;
@@ -249,6 +249,10 @@ int machine_return(struct machine_desk *d,
     }
     if (m->state == MACHINE_GONE)
         return 0;
+    if (machines_flush(d->records, e) < 0) {
+        trouble->failure = CLOUD_INVALID;
+        return -1;
+    }
     if (cloud_terminate(d->cloud, m->facts.token, trouble, e) < 0)
         return -1;
     /* What this look could not see, a later one will. */

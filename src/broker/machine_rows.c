@@ -117,8 +117,8 @@ static void bind_changing(struct db_query *q, const struct machine *x)
 
 int machine_row_insert(struct machines *m, const struct machine *x, struct err *e)
 {
-    struct db_query *q = db_query(
-        m->db,
+    struct db_query *q = machine_change(
+        m,
         "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
         " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
         " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
@@ -145,8 +145,8 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
 
 int machine_row_update(struct machines *m, struct machine *x, struct err *e)
 {
-    struct db_query *q = db_query(
-        m->db,
+    struct db_query *q = machine_change(
+        m,
         "UPDATE machine SET state = $3, since = $4, absent = $5, reason = $6, id = $7,"
         " exec_driver = $8, address = $9, root = $10, stage = $11, expires = $12, launched = $13,"
         " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"

@@ -11,7 +11,12 @@
 struct machines {
     struct db *db;
     char owner[MACHINE_OWNER_BYTES];
+    bool is_grouping; /* machines_group */
+    bool is_waiting;  /* a transaction is open */
 };
+
+/* The query of a change, in the transaction of its group if there is one. */
+struct db_query *machine_change(struct machines *m, const char *sql, struct err *e);
 
 /* Of all queries that machine_row_read reads. */
 #define MACHINE_COLUMNS                                                                            \

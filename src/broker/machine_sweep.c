@@ -113,10 +113,11 @@ static void adopt(const struct sweeping *s, const struct cloud_machine *listed, 
 /* A record that said gone too early. */
 static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
 {
-    struct db_query *q = db_query(s->desk->records->db,
-                                  "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0"
-                                  " WHERE world = $1 AND token = $2",
-                                  e);
+    struct db_query *q =
+        machine_change(s->desk->records,
+                       "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0"
+                       " WHERE world = $1 AND token = $2",
+                       e);
 
     if (!q)
         return -1;

@@ -120,6 +120,29 @@ void machines_relax(struct machines *m)
     db_relax(m->db);
 }
 
+void machines_group(struct machines *m, bool on)
+{
+    m->is_grouping = on;
+}
+
+int machines_flush(struct machines *m, struct err *e)
+{
+    if (!m->is_waiting)
+        return 0;
+    m->is_waiting = false;
+    return db_commit(m->db, e);
+}
+
+struct db_query *machine_change(struct machines *m, const char *sql, struct err *e)
+{
+    if (m->is_grouping && !m->is_waiting) {
+        if (db_begin(m->db, e) < 0)
+            return NULL;
+        m->is_waiting = true;
+    }
+    return db_query(m->db, sql, e);
+}
+
 const char *machines_owner(const struct machines *m)
 {
     return m->owner;
@@ -232,11 +255,11 @@ int machines_clock(struct machines *m, int64_t world, int64_t *now_ms_out, struc
 
 int machines_set_clock(struct machines *m, int64_t world, int64_t now_ms, struct err *e)
 {
-    struct db_query *q = db_query(m->db,
-                                  "INSERT INTO world (run, now) VALUES ($1, $2)"
-                                  " ON CONFLICT (run) DO UPDATE SET now = excluded.now"
-                                  " WHERE excluded.now > world.now",
-                                  e);
+    struct db_query *q = machine_change(m,
+                                        "INSERT INTO world (run, now) VALUES ($1, $2)"
+                                        " ON CONFLICT (run) DO UPDATE SET now = excluded.now"
+                                        " WHERE excluded.now > world.now",
+                                        e);
 
     if (!q)
         return -1;
@@ -247,10 +270,10 @@ int machines_set_clock(struct machines *m, int64_t world, int64_t now_ms, struct
 
 int machines_end_world(struct machines *m, int64_t world, struct err *e)
 {
-    struct db_query *q = db_query(m->db,
-                                  "DELETE FROM world WHERE run = $1 AND NOT EXISTS"
-                                  " (SELECT 1 FROM machine WHERE world = $1 AND state < 5)",
-                                  e);
+    struct db_query *q = machine_change(m,
+                                        "DELETE FROM world WHERE run = $1 AND NOT EXISTS"
+                                        " (SELECT 1 FROM machine WHERE world = $1 AND state < 5)",
+                                        e);
 
     if (!q)
         return -1;
@@ -289,7 +312,7 @@ int machines_each_world(struct machines *m,
 int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e)
 {
     struct db_query *q =
-        db_query(m->db, "UPDATE machine SET expires = $2 WHERE run = $1 AND state < 4", e);
+        machine_change(m, "UPDATE machine SET expires = $2 WHERE run = $1 AND state < 4", e);
 
     if (!q)
         return -1;
@@ -300,8 +323,8 @@ int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct er
 
 int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e)
 {
-    struct db_query *q = db_query(
-        d->records->db, "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2", e);
+    struct db_query *q = machine_change(
+        d->records, "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2", e);
 
     if (!q)
         return -1;
@@ -313,10 +336,10 @@ int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, 
 
 int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, struct err *e)
 {
-    struct db_query *q = db_query(d->records->db,
-                                  "UPDATE machine SET data_microusd = data_microusd + $3"
-                                  " WHERE world = $1 AND token = $2",
-                                  e);
+    struct db_query *q = machine_change(d->records,
+                                        "UPDATE machine SET data_microusd = data_microusd + $3"
+                                        " WHERE world = $1 AND token = $2",
+                                        e);
 
     if (!q)
         return -1;

@@ -57,6 +57,11 @@ AUTO_DEFINE(machines)
 /* From now on a commit survives any crash of ours, but not a power cut: for simulated machines,
  * which cost nothing, so that a thousand of them need no thousand waits for the disk. */
 void machines_relax(struct machines *m);
+/* While this is on, changes wait for one another and are committed together: by machines_flush, and
+ * by machine_rent and machine_return before they ask the cloud for anything. A crash loses nothing
+ * but what asking the cloud again will tell. Others who write wait as long. */
+void machines_group(struct machines *m, bool on);
+int machines_flush(struct machines *m, struct err *e);
 /* What this home's machines are tagged with; drawn once. */
 const char *machines_owner(const struct machines *m);
 

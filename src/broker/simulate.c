@@ -36,6 +36,14 @@ int sim_tell_stage(
     return s->o->tell ? s->o->tell(s->o->context, &event, e) : 0;
 }
 
+int sim_set_stage(
+    struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e)
+{
+    if (machines_flush(s->o->machines, e) < 0)
+        return -1;
+    return runs_set_stage(s->o->runs, s->o->run->id, i, state, 0, why, e);
+}
+
 int sim_note(struct sim *s, size_t stage, struct err *e, const char *fmt, ...)
 {
     char text[2 * MACHINE_REASON_BYTES];
@@ -409,7 +417,8 @@ static int end(struct sim *s, struct simulate_result *out, struct err *e)
                              : "");
     out->machines = s->machines;
     out->open = s->n_leaving;
-    if (machines_bill(s->o->machines, run, sim_now(s), &out->compute_microusd, &out->data_microusd,
+    if (machines_flush(s->o->machines, e) < 0 ||
+        machines_bill(s->o->machines, run, sim_now(s), &out->compute_microusd, &out->data_microusd,
                       e) < 0 ||
         runs_end(s->o->runs, run, out->state, out->reason, e) < 0)
         return -1;
@@ -425,12 +434,17 @@ int simulate_run(const struct simulate_options *o, struct simulate_result *out, 
     int result;
 
     *out = (struct simulate_result){0};
+    machines_group(o->machines, true);
     set_out(&s);
     result = take_up(&s, e);
     if (result == 0)
         result = drive(&s, e);
     if (result == 0)
         result = end(&s, out, e);
+    /* What is known is written down, also when something else failed. */
+    if (machines_flush(o->machines, result < 0 ? NULL : e) < 0)
+        result = -1;
+    machines_group(o->machines, false);
     sim_clear(&s);
     return result < 0 ? err_wrap(e, "simulate run %" PRId64, o->run->id) : 0;
 }

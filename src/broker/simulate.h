@@ -100,8 +100,10 @@ struct simulate_result {
 int simulate_run(const struct simulate_options *o, struct simulate_result *out, struct err *e);
 
 /* The simulated worlds that no process drives: as machine_reconcile with each of them, as long as
- * that helps, their runs taken for over. how->is_over is not used. */
+ * that helps, their runs taken for over, and stopped if they were going. how->is_over is not
+ * used. */
 int simulate_sweep(const char *home,
+                   struct runs *runs,
                    struct machines *machines,
                    struct machine_sweep *how,
                    struct err *e);

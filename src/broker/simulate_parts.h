@@ -74,6 +74,9 @@ int sim_tell_stage(
     struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
 int sim_note(struct sim *s, size_t stage, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+/* The stage's state in the record of runs, after all that led to it is in that of machines. */
+int sim_set_stage(
+    struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
 /* The run ends as soon as everything is put away. */
 void sim_stop(struct sim *s, enum run_state state, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -49,8 +49,7 @@ int stage_give_up(
     g->step = STEP_OVER;
     s->unfinished--;
     s->has_failed |= state == STAGE_FAILED;
-    if (runs_set_stage(s->o->runs, s->o->run->id, i, state, 0, reason, e) < 0 ||
-        sim_tell_stage(s, i, state, reason, e) < 0)
+    if (sim_set_stage(s, i, state, reason, e) < 0 || sim_tell_stage(s, i, state, reason, e) < 0)
         return -1;
     for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++) {
         size_t d = s->dependents[k];
@@ -124,7 +123,7 @@ static int finish(struct sim *s, size_t i, struct err *e)
     g->step = STEP_OVER;
     g->left = 0;
     s->unfinished--;
-    if (runs_set_stage(s->o->runs, s->o->run->id, i, STAGE_FINISHED, 0, "", e) < 0)
+    if (sim_set_stage(s, i, STAGE_FINISHED, "", e) < 0)
         return -1;
     g->gang->next = s->free;
     s->free = TAKE(g->gang);
@@ -435,8 +434,7 @@ int stage_start(struct sim *s, size_t i, struct err *e)
 
     g->begun_ms = sim_now(s);
     s->active[s->n_active++] = i;
-    if (runs_set_stage(s->o->runs, s->o->run->id, i, STAGE_GOING, 0, "", e) < 0 ||
-        sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
+    if (sim_set_stage(s, i, STAGE_GOING, "", e) < 0 || sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
         return -1;
     g->gang = take_free(s, i);
     g->wake_ms = sim_now(s);

@@ -100,14 +100,17 @@ int simulate_world_end(struct simulate_world *w, struct err *e)
 
     if (machines_end_world(w->records, w->run, &why) < 0)
         return why.kind == ERR_USAGE ? 0 : err_set(e, why.kind, "%s", why.text);
+    /* First the tree: a record of a world that is gone is put right by a sweep, a tree that nobody
+     * knows would stay. */
     file_remove_tree(w->dir);
-    return 0;
+    return machines_flush(w->records, e);
 }
 
 /* ---- what was left behind ---- */
 
 struct worlds {
     const char *home;
+    struct runs *runs;
     struct machines *machines;
     struct machine_sweep *how;
     size_t open;
@@ -156,15 +159,21 @@ static int sweep_world(void *context, int64_t run, struct err *e)
     if (simulate_world_sweep(w, all->how, e) < 0)
         return -1;
     all->open += all->how->open;
-    return all->how->open || all->how->dry_run ? 0 : simulate_world_end(w, e);
+    if (all->how->open || all->how->dry_run)
+        return 0;
+    if (runs_end(all->runs, run, RUN_STOPPED, "the process that rehearsed it came to its end", e) <
+        0)
+        return -1;
+    return simulate_world_end(w, e);
 }
 
 int simulate_sweep(const char *home,
+                   struct runs *runs,
                    struct machines *machines,
                    struct machine_sweep *how,
                    struct err *e)
 {
-    struct worlds all = {.home = home, .machines = machines, .how = how};
+    struct worlds all = {.home = home, .runs = runs, .machines = machines, .how = how};
 
     if (machines_each_world(machines, sweep_world, &all, e) < 0)
         return -1;

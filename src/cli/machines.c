@@ -232,7 +232,7 @@ static int sweep_all(struct sweeping *s, const struct config *c, struct err *e)
 {
     struct machine_sweep how = {.dry_run = s->dry_run, .tell = tell, .context = s};
 
-    if (simulate_sweep(c->home, s->records, &how, e) < 0)
+    if (simulate_sweep(c->home, s->runs, s->records, &how, e) < 0)
         return err_wrap(e, "sweep the rehearsals");
     s->open = how.open;
     return sweep_pool(s, c, e);
