@@ -309,13 +309,13 @@ static int tell(void *context, const struct simulate_event *x, struct err *e)
     AUTO_CLEAR(buf) struct buf shown;
 
     (void)e;
+    buf_init(&shown, 4096);
     if (x->kind == SIMULATE_STAGE)
         r->outcomes[x->stage] = (struct outcome){x->state, x->took_s, x->cost_microusd};
     if (r->json) {
         put_event(r, x);
         return 0;
     }
-    buf_init(&shown, 4096);
     text_put(&shown, name, NAME_COLUMNS, r->look.utf8);
     printf("  %9s  %-*s", cli_plan_clock_text(x->at_s, clock), NAME_COLUMNS, buf_str(&shown));
     if (x->kind == SIMULATE_STAGE)
