@@ -19,11 +19,6 @@ printf 'hosts: {lab: [{host: a.lab, cpus: 8, price: 1}]}\nplan: {boot_s: 0}\n' \
 is "$("$TRADEWIND" machines sweep --yes)" "Nothing is left over." "a pool that nobody uses"
 
 # ---- rehearsals ----
-if ! "$TRADEWIND" help run | grep -q -- --troubles; then
-    skip "what a rehearsal leaves" "run has no --on sim"
-    done_testing
-    exit
-fi
 mkdir catalog
 cat >catalog/offers.csv <<'CSV'
 cloud,region,zone,instance_type,vcpus,memory_gib,accelerator,accelerator_count,network_gbps,price_usd_per_hour,spot_usd_per_hour,preemptions_per_hour

@@ -108,11 +108,13 @@ static void check_old_view(void)
 
 /* Writes pairs until it is killed, a byte for each; the last transaction, too large for the cache,
  * stays open. */
-static void write_forever(int out)
+static void write_forever(int out, bool relaxed)
 {
     struct err e = {0};
     struct db *d = scratch_open("killed.db");
 
+    if (d && relaxed)
+        db_relax(d);
     for (int i = 0; d; i++) {
         if (db_begin(d, &e) < 0 || scratch_add(d, 2 * i, "left", &e) < 0 ||
             scratch_add(d, 2 * i + 1, "right", &e) < 0)
@@ -134,7 +136,7 @@ static void write_forever(int out)
     _exit(1);
 }
 
-static void check_killed(int after)
+static void check_killed(int after, bool relaxed)
 {
     int progress[2];
     int status = 0;
@@ -146,7 +148,7 @@ static void check_killed(int after)
         return;
     if (child == 0) {
         close(progress[0]);
-        write_forever(progress[1]);
+        write_forever(progress[1], relaxed);
     }
     close(progress[1]);
     for (int i = 0; i < after && read(progress[0], &byte, 1) == 1; i++)
@@ -160,9 +162,20 @@ static void check_killed(int after)
 
         CHECK(WIFSIGNALED(status) && rows >= 2 * (after < 20 ? after : 20) && rows % 2 == 0 &&
                   rows < 1000 && scratch_problems(d) == 0,
-              "killed after %d commits: %lld rows, whole", after, (long long)rows);
+              "killed after %d commits%s: %lld rows, whole", after, relaxed ? ", relaxed" : "",
+              (long long)rows);
         CHECK(d && db_exec(d, "DELETE FROM t", &(struct err){0}) == 0, "and it goes on");
     }
+}
+
+static void check_relaxed(void)
+{
+    AUTO(db) struct db *d = scratch_open("relaxed.db");
+
+    CHECK(d && scratch_number(d, "PRAGMA synchronous") == 2, "every commit waits for the disk");
+    if (d)
+        db_relax(d);
+    CHECK(d && scratch_number(d, "PRAGMA synchronous") == 1, "unless that is not asked for");
 }
 
 int main(void)
@@ -172,7 +185,10 @@ int main(void)
     check_busy();
     check_old_view();
     for (int after = 1; after <= 21; after += 4)
-        check_killed(after);
+        check_killed(after, false);
+    for (int after = 1; after <= 21; after += 10)
+        check_killed(after, true);
+    check_relaxed();
     scratch_end();
     return TAP_DONE();
 }
