@@ -167,8 +167,7 @@ static int show_plan(struct cli_plan *p, bool json, bool on_paper, struct err *e
         return -1;
     cli_plan_print(p, &none, stdout);
     if (on_paper)
-        puts(
-            "\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
+        puts("\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
     else
         say_where();
     return 0;
