@@ -1,12 +1,15 @@
-/* fill_lake HOME files|graph|meta N: a lake with N files, edges or metadata rows, for benches and
- * long tests. Contents are rows only: nothing can be read back. Always the same rows.
- *     files  /data/train/... and /data/validation/..., half of N each; with "shuffled" behind N
- * they are put in no order graph  N edges; 2/5 N set versions can be reached back from @goal:1 meta
- * N / 5 files below /runs/, each with five pairs */
+/* fill_lake HOME files|graph|meta|jobs N [shuffled]: a lake with N files, edges, metadata rows or
+ * queued jobs, for benches and long tests. Contents are rows only: nothing can be read back. Always
+ * the same rows.
+ *   - files: /data/train/... and /data/validation/..., half of N each; shuffled: put in no order
+ *   - graph: 2/5 N set versions can be reached back from @goal:1
+ *   - meta: N / 5 files below /runs/, each with five pairs
+ *   - jobs: `true` with what job submit asks for */
 #include "base/mem.h"
 #include "base/number.h"
 #include "lake/graph.h"
 #include "lake/internal.h"
+#include "lake/job.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -298,6 +301,19 @@ static int fill_graph(struct fill *f, struct err *e)
     return db_commit(f->l->db, e);
 }
 
+/* As `job submit -- true` has them. */
+static int fill_jobs(struct fill *f, struct err *e)
+{
+    static const char *const command[] = {"true"};
+    AUTO_MEM struct lake_job_request *requests = mem_zero(f->n, sizeof *requests);
+    int64_t first;
+
+    for (size_t i = 0; i < f->n; i++)
+        requests[i] = (struct lake_job_request){
+            .command = command, .n_command = 1, .cpus = 1, .memory_mb = 1024};
+    return lake_job_submit(f->l, requests, f->n, &first, e);
+}
+
 static int fill(const char *home, const char *kind, struct fill *f, struct err *e)
 {
     AUTO_MEM char *absolute = realpath(home, NULL);
@@ -318,7 +334,9 @@ static int fill(const char *home, const char *kind, struct fill *f, struct err *
         return fill_graph(f, e);
     if (strcmp(kind, "meta") == 0)
         return fill_meta(f, e);
-    return err_set(e, ERR_USAGE, "\"%s\" is none of files, graph and meta", kind);
+    if (strcmp(kind, "jobs") == 0)
+        return fill_jobs(f, e);
+    return err_set(e, ERR_USAGE, "\"%s\" is none of files, graph, meta and jobs", kind);
 }
 
 int main(int argc, char **argv)
@@ -328,7 +346,7 @@ int main(int argc, char **argv)
     double n;
 
     if (argc < 4 || argc > 5 || !number_parse(argv[3], &n) || !(n >= 1 && n <= 1e8)) {
-        fprintf(stderr, "usage: fill_lake HOME files|graph|meta N [shuffled]\n");
+        fprintf(stderr, "usage: fill_lake HOME files|graph|meta|jobs N [shuffled]\n");
         return 2;
     }
     f.n = (size_t)n;

@@ -297,13 +297,22 @@ static char *details_of(const struct advance *a, size_t i, struct err *e)
                             e);
 }
 
+/* Its job is submitted, by us or by who was killed behind it. */
+static int take_on(struct advance *a, size_t i, int64_t job, const char *key, struct err *e)
+{
+    AUTO_MEM char *pair = mem_printf(CACHE_KEY "=%s", key);
+    const char *const pairs[] = {pair};
+
+    if (lake_job_tag(a->lake, job, pairs, 1, e) < 0)
+        return -1;
+    return set_stage(a, i, STAGE_GOING, job, "", e);
+}
+
 static int submit(
     struct advance *a, size_t i, const struct refs *refs, const char *key, struct err *e)
 {
     const struct run_stage_plan *p = &a->run->stages[i].plan;
     AUTO_MEM char *input = NULL;
-    AUTO_MEM char *pair = mem_printf(CACHE_KEY "=%s", key);
-    const char *const pairs[] = {pair};
     int64_t job;
 
     if (make_input(a, i, refs, &input, e) < 0)
@@ -325,9 +334,7 @@ static int submit(
     if (lake_job_submit(a->lake, &request, 1, &job, e) < 0)
         return -1;
     a->new_jobs = true;
-    if (lake_job_tag(a->lake, job, pairs, 1, e) < 0)
-        return -1;
-    return set_stage(a, i, STAGE_GOING, job, "", e);
+    return take_on(a, i, job, key, e);
 }
 
 static int start_stage(struct advance *a, size_t i, struct err *e)
@@ -336,12 +343,11 @@ static int start_stage(struct advance *a, size_t i, struct err *e)
     char key[SHA256_HEX];
     int64_t job;
 
-    if (find_lost(a, i, &job, e) < 0)
+    if (collect_refs(a, i, &refs, e) < 0 || cache_key(a, i, &refs, key, e) < 0 ||
+        find_lost(a, i, &job, e) < 0)
         return -1;
     if (job)
-        return set_stage(a, i, STAGE_GOING, job, "", e);
-    if (collect_refs(a, i, &refs, e) < 0 || cache_key(a, i, &refs, key, e) < 0)
-        return -1;
+        return take_on(a, i, job, key, e);
     if (!a->run->no_cache) {
         if (find_done(a, key, a->run->stages[i].plan.output != NULL, &job, e) < 0)
             return -1;

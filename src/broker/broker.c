@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,6 +27,12 @@
 #define GRACE_S 30.0
 /* After the lake refused a write: it is tried again, and nothing is begun meanwhile. */
 #define LAKE_RETRY_MS 200
+#define LAKE_RETRY_MAX_MS 10000
+/* News that nothing waits for are written with what comes next, if it comes so soon: a short job's
+ * beginning with its end. */
+#define GATHER_S 0.01
+/* Whoever submits wakes us; one who was killed between the two did not. */
+#define LOOK_EVERY_MS 10000
 #define UNDER_WAY                                                                                  \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
@@ -34,7 +41,7 @@
 enum follow_up { NOTHING, PREPARE, STORE, FINISH };
 struct step {
     struct lake_job_change change;
-    struct live *live;
+    struct live *live; /* NULL: there is nothing to do but write */
     enum follow_up then;
     char *reason; /* owned; change.reason points to it */
 };
@@ -50,10 +57,13 @@ struct broker {
     size_t n_live, cap_live;
     struct step *steps;
     size_t n_steps, cap_steps;
-    int64_t last_seen; /* id of the newest job that was read */
+    double first_step_s; /* when the oldest of them came */
+    int64_t last_seen;   /* id of the newest job that was read */
     bool woken, ending;
     bool stage_ended; /* a pipeline may go on */
     int64_t busy_ms;  /* when there was last something to do */
+    int64_t looked_ms;
+    unsigned refused; /* how often in a row the lake took nothing */
 };
 
 /* A signal handler has no other way to leave word. */
@@ -67,14 +77,24 @@ static void note_end(int number)
 
 /* ---- steps ---- */
 
+static struct step *note_step(struct broker *b, int64_t id, enum lake_job_state to, const char *why)
+{
+    if (b->n_steps == 0)
+        b->first_step_s = time_monotonic_s();
+    b->steps = mem_room(b->steps, b->n_steps, &b->cap_steps, sizeof *b->steps);
+    struct step *s = &b->steps[b->n_steps++];
+    *s = (struct step){.reason = mem_dup(why)};
+    s->change = (struct lake_job_change){.id = id, .to = to, .reason = s->reason, .runtime_s = -1};
+    return s;
+}
+
 static struct step *add_step(
     struct broker *b, struct live *j, enum lake_job_state to, enum follow_up then, const char *why)
 {
-    b->steps = mem_room(b->steps, b->n_steps, &b->cap_steps, sizeof *b->steps);
-    struct step *s = &b->steps[b->n_steps++];
-    *s = (struct step){.live = j, .then = then, .reason = mem_dup(why)};
-    s->change =
-        (struct lake_job_change){.id = j->job.id, .to = to, .reason = s->reason, .runtime_s = -1};
+    struct step *s = note_step(b, j->job.id, to, why);
+
+    s->live = j;
+    s->then = then;
     return s;
 }
 
@@ -141,19 +161,32 @@ static void add_live(struct broker *b, struct live *j)
     b->live[b->n_live++] = j;
 }
 
-static void launch_next(struct broker *b, int64_t id)
+/* Trouble of the machine or the lake, not of the job. */
+static bool passes(const struct err *why)
+{
+    return why->kind == ERR_RETRY || why->kind == ERR_IO;
+}
+
+/* False: not now. */
+static bool launch(struct broker *b, int64_t id)
 {
     struct err why = {0};
     struct live *j = live_new(b->lake, id, b->o->home, b->o->agent, &why);
 
+    if (!j && passes(&why)) {
+        log_warn("broker", "job %" PRId64 " cannot be read now: %s", id, why.text);
+        queue_put_back(b->queue, id);
+        return false;
+    }
     if (!j) {
-        log_warn("broker", "job %" PRId64 ": %s", id, why.text);
         queue_done(b->queue, id);
-        return;
+        note_step(b, id, LAKE_JOB_FAILED, why.text);
+        return true;
     }
     add_live(b, j);
     add_step(b, j, LAKE_JOB_LAUNCHING, NOTHING, "");
     add_step(b, j, LAKE_JOB_FETCHING, PREPARE, "")->change.machine = "local";
+    return true;
 }
 
 static void prepare_task(struct task *t, struct lake *l)
@@ -296,8 +329,11 @@ static void continue_after_task(struct broker *b, struct live *j)
     bool prepared = j->phase == LIVE_PREPARING;
 
     if (j->trouble.kind == ERR_RETRY) {
-        workers_do(b->workers, &j->task); /* the lake is busy: it waited long already */
-    } else if (j->trouble.kind != ERR_NONE) {
+        live_try_later(j);
+        return;
+    }
+    j->broken = 0;
+    if (j->trouble.kind != ERR_NONE) {
         AUTO_MEM char *why = mem_printf("%s: %s", prepared ? "input" : "output", j->trouble.text);
         end_job(b, j, LAKE_JOB_FAILED, why);
     } else if (prepared) {
@@ -314,7 +350,7 @@ static void finish(struct broker *b, struct live *j)
 {
     b->stage_ended = b->stage_ended || j->job.asked.run;
     queue_done(b->queue, j->job.id);
-    live_tidy(j);
+    live_tidy(j->home, j->job.id);
     for (size_t i = 0; i < b->n_live; i++)
         if (b->live[i] == j) {
             b->live[i] = b->live[--b->n_live];
@@ -337,13 +373,13 @@ static void tell_end(struct broker *b, int64_t id)
 {
     struct err why = {0};
 
-    if (lake_job_get(b->lake, id, tell_state, b, &why) < 0)
+    if (door_is_awaited(b->door, id) && lake_job_get(b->lake, id, tell_state, b, &why) < 0)
         log_warn("broker", "job %" PRId64 ": %s", id, why.text);
 }
 
 static void act(struct broker *b, const struct step *s)
 {
-    int64_t id = s->live->job.id;
+    int64_t id = s->change.id;
 
     if (s->then == PREPARE && !s->change.applied) {
         /* Killed while it was still queued. */
@@ -355,6 +391,8 @@ static void act(struct broker *b, const struct step *s)
         store(b, s->live);
     } else if (s->then == FINISH) {
         finish(b, s->live);
+        tell_end(b, id);
+    } else if (!s->live) {
         tell_end(b, id);
     }
 }
@@ -383,6 +421,14 @@ static int write_steps(struct broker *b, struct err *e)
     return 0;
 }
 
+/* Told at the first time, the second, the fourth ...: a disk may stay full for days. */
+static void note_refused(struct broker *b, const char *what, const struct err *why)
+{
+    if ((b->refused & (b->refused - 1)) == 0)
+        log_warn("broker", "%s; trying again: %s", what, why->text);
+    b->refused++;
+}
+
 /* Everything that happened, in one transaction; what it allows begins behind it. What begins may
  * bring steps of its own: the next round writes those. */
 static bool settle(struct broker *b)
@@ -390,18 +436,35 @@ static bool settle(struct broker *b)
     struct err why = {0};
 
     if (write_steps(b, &why) < 0) {
-        log_warn("broker", "the lake does not take what happened; trying again: %s", why.text);
+        note_refused(b, "the lake does not take what happened", &why);
         return false;
     }
     struct step *done = TAKE(b->steps);
     size_t n = b->n_steps;
     b->n_steps = b->cap_steps = 0;
-    for (size_t i = 0; i < n; i++) {
-        act(b, &done[i]);
+    /* Who begins goes first: clearing up after others goes on beside it. */
+    for (size_t i = 0; i < n; i++)
+        if (done[i].then == PREPARE)
+            act(b, &done[i]);
+    for (size_t i = 0; i < n; i++)
+        if (done[i].then != PREPARE)
+            act(b, &done[i]);
+    for (size_t i = 0; i < n; i++)
         free(done[i].reason);
-    }
     free(done);
     return true;
+}
+
+/* Seconds until the steps have to be written. */
+static double time_to_gather_s(const struct broker *b)
+{
+    for (size_t i = 0; i < b->n_steps; i++)
+        if (b->steps[i].then != NOTHING || !b->steps[i].live)
+            return 0;
+    for (size_t i = 0; i < b->n_live; i++)
+        if (b->live[i]->n_tags || b->live[i]->n_metrics)
+            return 0;
+    return b->n_steps ? fmax(b->first_step_s + GATHER_S - time_monotonic_s(), 0) : 0;
 }
 
 /* ---- starting ---- */
@@ -409,17 +472,20 @@ static bool settle(struct broker *b)
 /* What an earlier broker left under way. */
 static void resume(struct broker *b, struct live *j)
 {
-    AUTO_MEM char *state = broker_job_path(b->o->home, j->job.id, "state");
     struct err why = {0};
 
+    live_forget_warnings(j);
     if (j->job.state == LAKE_JOB_STORING && j->job.asked.output) {
         store(b, j);
     } else if (j->job.state == LAKE_JOB_STORING) {
         end_job(b, j, LAKE_JOB_FINISHED, "");
-    } else if (access(state, F_OK) == 0 || j->job.state == LAKE_JOB_RUNNING) {
+    } else if (live_was_begun(j) || j->job.state == LAKE_JOB_RUNNING) {
         j->started = j->job.state == LAKE_JOB_RUNNING;
-        if (live_follow(j, false, &why) < 0)
-            end_job(b, j, LAKE_JOB_LOST, why.text);
+        live_follow(j, false, &why);
+    } else if (live_is_prepared(j)) {
+        /* Its agent may be about to start, even if it is to be stopped. */
+        if (live_follow(j, true, &why) < 0)
+            end_job(b, j, LAKE_JOB_FAILED, why.text);
     } else if (j->job.state == LAKE_JOB_LAUNCHING) {
         add_step(b, j, LAKE_JOB_FETCHING, PREPARE, "")->change.machine = "local";
     } else {
@@ -450,9 +516,16 @@ static int resume_all(struct broker *b, struct err *e)
     AUTO_MEM int64_t *ids = found.ids;
 
     for (size_t i = 0; result == 0 && i < found.n; i++) {
-        struct live *j = live_new(b->lake, ids[i], b->o->home, b->o->agent, e);
-        if (!j)
+        struct err why = {0};
+        struct live *j = live_new(b->lake, ids[i], b->o->home, b->o->agent, &why);
+        if (!j && passes(&why)) {
+            *e = why;
             return -1;
+        }
+        if (!j) {
+            note_step(b, ids[i], LAKE_JOB_LOST, why.text);
+            continue;
+        }
         add_live(b, j);
         queue_adopt(b->queue, &(struct queue_job){.id = j->job.id,
                                                   .project = j->job.project,
@@ -463,6 +536,16 @@ static int resume_all(struct broker *b, struct err *e)
         resume(b, j);
     }
     return result;
+}
+
+static int tidy_if_over(void *context, int64_t id, struct err *e)
+{
+    const struct broker *b = context;
+
+    (void)e;
+    if (!find_live(b, id))
+        live_tidy(b->o->home, id);
+    return 0;
 }
 
 /* ---- the loop ---- */
@@ -477,8 +560,8 @@ static void begin_what_may(struct broker *b)
 {
     int64_t id;
 
-    while ((id = queue_next(b->queue)) > 0)
-        launch_next(b, id);
+    while ((id = queue_next(b->queue)) > 0 && launch(b, id))
+        ;
 }
 
 static void stop_what_should(struct broker *b)
@@ -488,19 +571,31 @@ static void stop_what_should(struct broker *b)
             stop(b, b->live[i]);
 }
 
-static void reconnect(struct broker *b, int64_t now_ms)
+static void try_again(struct broker *b, int64_t now_ms)
 {
     for (size_t i = 0; i < b->n_live; i++) {
         struct live *j = b->live[i];
         struct err why = {0};
-        if (j->phase == LIVE_CUT_OFF && now_ms >= j->retry_ms && live_follow(j, false, &why) < 0)
-            end_job(b, j, LAKE_JOB_LOST, why.text);
+        if (j->retry_ms == 0 || now_ms < j->retry_ms)
+            continue;
+        if (j->phase == LIVE_PREPARING || j->phase == LIVE_STORING) {
+            j->retry_ms = 0;
+            workers_do(b->workers, &j->task);
+        } else if (j->phase == LIVE_CUT_OFF && live_follow(j, !j->started, &why) < 0) {
+            end_job(b, j, LAKE_JOB_FAILED, why.text);
+        }
     }
 }
 
 static void someone_waits(void *context, int64_t job)
 {
     tell_end(context, job);
+}
+
+/* One that told more than the lake takes now has to wait. */
+static bool is_heard(const struct live *j)
+{
+    return j->phase == LIVE_FOLLOWED && j->n_tags == 0 && j->n_metrics == 0;
 }
 
 /* One look at everything that can have news. */
@@ -513,7 +608,7 @@ static void listen_to_all(struct broker *b, int timeout_ms)
 
     fds[n++] = (struct pollfd){.fd = workers_fd(b->workers), .events = POLLIN};
     for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->phase == LIVE_FOLLOWED) {
+        if (is_heard(b->live[i])) {
             fds[n++] = (struct pollfd){.fd = exec_stream_fd(b->live[i]->stream), .events = POLLIN};
             heard[n_heard++] = b->live[i];
         }
@@ -530,18 +625,42 @@ static void listen_to_all(struct broker *b, int timeout_ms)
     b->ending = b->ending || news.retire;
 }
 
-static int look_if_woken(struct broker *b)
+static int look_if_woken(struct broker *b, int64_t now_ms)
 {
     struct err why = {0};
 
-    if (!b->woken && !b->stage_ended)
+    if (!b->woken && !b->stage_ended && now_ms - b->looked_ms < LOOK_EVERY_MS)
         return 0;
     if (look_around(b, &why) < 0) {
-        log_warn("broker", "cannot look into the lake; trying again: %s", why.text);
+        note_refused(b, "cannot look into the lake", &why);
         return -1;
     }
     b->woken = b->stage_ended = false;
+    b->looked_ms = now_ms;
     return 0;
+}
+
+/* A last look, for who could not wake us. */
+static bool is_over(struct broker *b, int64_t now_ms)
+{
+    b->woken = true;
+    if (look_if_woken(b, now_ms) < 0)
+        return false;
+    b->woken = !is_idle(b); /* it found something: goes on at once */
+    return !b->woken;
+}
+
+static int time_to_wait_ms(struct broker *b, bool lake_fine)
+{
+    double gather_s = time_to_gather_s(b);
+    int doubled = LAKE_RETRY_MS << (b->refused < 6 ? b->refused : 6);
+
+    if (!lake_fine)
+        return doubled < LAKE_RETRY_MAX_MS ? doubled : LAKE_RETRY_MAX_MS;
+    b->refused = 0;
+    if (gather_s > 0)
+        return (int)ceil(gather_s * 1000);
+    return b->n_steps || b->stage_ended || b->woken ? 0 : TICK_MS;
 }
 
 static void serve(struct broker *b)
@@ -552,17 +671,18 @@ static void serve(struct broker *b)
     while (!b->ending && !told_to_end) {
         listen_to_all(b, timeout_ms);
         int64_t now_ms = time_epoch_ms();
-        bool lake_fine = look_if_woken(b) == 0;
-        reconnect(b, now_ms);
+        bool lake_fine = look_if_woken(b, now_ms) == 0;
+        try_again(b, now_ms);
         stop_what_should(b);
         if (lake_fine)
             begin_what_may(b);
-        lake_fine = settle(b) && lake_fine;
-        if (!is_idle(b))
+        if (time_to_gather_s(b) <= 0)
+            lake_fine = settle(b) && lake_fine;
+        if (!is_idle(b) || !lake_fine)
             b->busy_ms = now_ms;
-        else if ((double)(now_ms - b->busy_ms) >= b->o->idle_s * 1000)
+        else if ((double)(now_ms - b->busy_ms) >= b->o->idle_s * 1000 && is_over(b, now_ms))
             return;
-        timeout_ms = !lake_fine ? LAKE_RETRY_MS : b->n_steps || b->stage_ended ? 0 : TICK_MS;
+        timeout_ms = time_to_wait_ms(b, lake_fine);
     }
 }
 
@@ -584,8 +704,9 @@ static void broker_clear(struct broker *b)
 static int begin(struct broker *b, struct err *e)
 {
     AUTO_MEM char *jobs = broker_jobs_path(b->o->home);
+    AUTO_MEM char *untidy = broker_untidy_path(b->o->home);
 
-    if (file_make_dirs(jobs, 0700, e) < 0)
+    if (file_make_dirs(jobs, 0700, e) < 0 || file_make_dirs(untidy, 0700, e) < 0)
         return -1;
     b->door = door_open(b->o->home, e);
     if (!b->door)
@@ -602,7 +723,9 @@ static int begin(struct broker *b, struct err *e)
     b->queue = queue_new(b->o->jobs_per_user);
     queue_set_place(b->queue, "local", b->o->cpus, b->o->memory_mb);
     b->woken = true;
-    return resume_all(b, e);
+    if (resume_all(b, e) < 0)
+        return -1;
+    return live_every_untidy(b->o->home, tidy_if_over, b, e);
 }
 
 int broker_serve(const struct broker_options *options, struct err *e)

@@ -260,3 +260,12 @@ bool door_has_guests(const struct door *d)
 {
     return d->n_guests > 0;
 }
+
+bool door_is_awaited(const struct door *d, int64_t job)
+{
+    for (size_t i = 0; i < DOOR_GUESTS_MAX; i++)
+        for (size_t k = 0; d->guests[i].fd >= 0 && k < d->guests[i].n_waits; k++)
+            if (d->guests[i].waits[k] == job)
+                return true;
+    return false;
+}

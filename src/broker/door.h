@@ -37,5 +37,6 @@ struct door_news door_hear(struct door *d,
 /* To everybody who waits for the job. */
 void door_tell(struct door *d, int64_t job, const char *state);
 bool door_has_guests(const struct door *d);
+bool door_is_awaited(const struct door *d, int64_t job);
 
 #endif

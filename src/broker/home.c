@@ -26,3 +26,8 @@ char *broker_job_path(const char *home, int64_t job, const char *part)
 {
     return mem_printf("%s/jobs/%lld%s%s", home, (long long)job, part ? "/" : "", part ? part : "");
 }
+
+char *broker_untidy_path(const char *home)
+{
+    return mem_printf("%s/untidy", home);
+}

@@ -1,6 +1,7 @@
 /* home: where the broker keeps what below $TRADEWIND_HOME.
  *   broker.sock broker.lock broker.log     the background broker
- *   jobs/ID/                               a job's directory (exec/jobfile.h): its log stays */
+ *   jobs/ID/                               a job's directory (exec/jobfile.h): its log stays
+ *   untidy/ID                              the job's directory holds more than what stays */
 #ifndef BROKER_HOME_H
 #define BROKER_HOME_H
 
@@ -14,5 +15,6 @@ char *broker_jobs_path(const char *home);
 /* home/jobs/ID/PART; part NULL = the directory itself. "log" is what `job logs` reads, wherever the
  * job ran. */
 char *broker_job_path(const char *home, int64_t job, const char *part);
+char *broker_untidy_path(const char *home);
 
 #endif

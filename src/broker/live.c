@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/home.h"
@@ -56,6 +57,7 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
     to->asked.output = keep(j, job->asked.output);
     to->asked.details = keep(j, job->asked.details);
     to->reason = to->cost_basis = to->machine = to->limits = to->output_set = "";
+    j->stop_wanted = job->stop_asked;
     copy_command(j, &job->asked);
     if (j->trouble.kind == ERR_NONE)
         return 0;
@@ -63,8 +65,9 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
     return -1;
 }
 
-/* A job runs until its log is full of tags: what one round brings is bounded. */
-#define TOLD_MAX 10000
+/* More than the shortest lines of one round (exec_read) can tell; nothing more is read before these
+ * are in the lake. */
+#define TOLD_MAX 65536
 
 static void note_warning(const struct live *j, const char *text)
 {
@@ -160,13 +163,31 @@ void live_free(struct live *j)
 
 /* ---- hearing its agent ---- */
 
+void live_try_later(struct live *j)
+{
+    j->retry_ms = time_epoch_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
+    j->broken++;
+}
+
+static void cut_off(struct live *j)
+{
+    j->phase = LIVE_CUT_OFF;
+    live_try_later(j);
+}
+
 int live_follow(struct live *j, bool start, struct err *e)
 {
+    j->retry_ms = 0;
     exec_stream_free(j->stream);
     j->stream = start ? exec_start(&j->host, j->job.id, e)
                       : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
-    if (!j->stream)
+    if (!j->stream && start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE))
         return -1;
+    if (!j->stream) {
+        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
+        cut_off(j);
+        return 0;
+    }
     if (start) {
         j->state_offset = j->log_offset = 0;
         j->line_len = 0;
@@ -227,7 +248,7 @@ enum live_phase live_hear(struct live *j)
     switch (exec_read(j->stream, hear_frame, j, &j->trouble)) {
     case EXEC_MORE:
         j->broken = 0;
-        return j->phase;
+        break;
     case EXEC_OVER:
         logscan_end(j->scan);
         j->phase = LIVE_OVER;
@@ -236,12 +257,14 @@ enum live_phase live_hear(struct live *j)
         j->phase = LIVE_OVER;
         break;
     case EXEC_BROKEN:
-        j->phase = LIVE_CUT_OFF;
-        j->retry_ms = time_epoch_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
-        j->broken++;
+        /* Its directory is not there: it never will be. */
+        if (j->trouble.kind == ERR_NOTFOUND)
+            j->phase = LIVE_OVER;
+        else
+            cut_off(j);
         break;
     }
-    exec_stream_free(TAKE(j->stream));
+    /* A stream that is over is freed with the job, when its process has had time to end. */
     return j->phase;
 }
 

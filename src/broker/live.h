@@ -17,10 +17,10 @@ struct arena;
 /* What the broker waits for. */
 enum live_phase {
     LIVE_RECORDED,  /* its start is being written down */
-    LIVE_PREPARING, /* a worker makes its directory */
+    LIVE_PREPARING, /* a worker makes its directory, or will at retry_ms */
     LIVE_FOLLOWED,  /* its agent tells */
     LIVE_CUT_OFF,   /* the connection to its agent broke; tried again at retry_ms */
-    LIVE_STORING,   /* a worker stores its output */
+    LIVE_STORING,   /* a worker stores its output, or will at retry_ms */
     LIVE_OVER,      /* nothing more is done about it */
 };
 
@@ -37,8 +37,8 @@ struct live {
     struct exec_stream *stream;
     uint64_t state_offset, log_offset; /* what was told already */
     unsigned broken;                   /* times in a row that it broke */
-    int64_t retry_ms;
-    char line[STATE_LINE_MAX]; /* of the state, not whole yet */
+    int64_t retry_ms;                  /* 0: nothing is to be tried again */
+    char line[STATE_LINE_MAX];         /* of the state, not whole yet */
     size_t line_len;
     struct logscan *scan;
     /* Told by the log, not in the lake yet. */
@@ -61,8 +61,11 @@ struct live *live_new(
 void live_free(struct live *j);
 AUTO_DEFINE(live)
 
-/* Begins to follow its agent; start: starts it, where it does not run yet. */
+/* Begins to follow its agent; start: starts it, where it does not run yet. What cannot be done now
+ * (no processes, no descriptors) makes it LIVE_CUT_OFF; -1: it never can. */
 int live_follow(struct live *j, bool start, struct err *e);
+/* Sets retry_ms: each time later. */
+void live_try_later(struct live *j);
 /* Hears what the agent has to tell; LIVE_FOLLOWED, LIVE_CUT_OFF, or LIVE_OVER: told to the end
  * (then j->ended says whether the agent told an end: if not, the job is lost and j->trouble says
  * how). */
@@ -76,9 +79,21 @@ void live_outcome(const struct live *j, struct lake_job_change *out);
 int live_keep_told(struct live *j, struct lake *l, struct err *e);
 
 /* Its directory: input and code out of the lake, the file for the agent; whatever an interrupted
- * attempt left is replaced. */
+ * attempt left is replaced. Not for one that is prepared: its agent may be starting. */
 int live_prepare(struct live *j, struct lake *l, struct err *e);
-/* Everything but the log, the state and the warnings. */
-void live_tidy(const struct live *j);
+/* live_prepare came to its end, since this machine was started. */
+bool live_is_prepared(const struct live *j);
+/* Its agent wrote the first line. */
+bool live_was_begun(const struct live *j);
+/* Those of its log: it will be read from the beginning. */
+void live_forget_warnings(const struct live *j);
+/* Removes everything from the job's directory but the log, the state, the warnings and the agent's
+ * lock. */
+void live_tidy(const char *home, int64_t id);
+/* Jobs whose directories were prepared and not tidied. */
+int live_every_untidy(const char *home,
+                      int (*visit)(void *context, int64_t id, struct err *e),
+                      void *context,
+                      struct err *e);
 
 #endif

@@ -1,9 +1,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/code.h"
+#include "broker/home.h"
 #include "broker/live.h"
 #include "exec/jobfile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,36 +16,103 @@
 
 /* Parts that go when the job is over, or before it is prepared once more. */
 static const char *const passing[] = {"work", "input", "output", "checkpoint", "code"};
-static const char *const kept[] = {"log", "state", "warnings", "stop"};
+static const char *const passing_files[] = {"job", "stop"};
+static const char *const kept[] = {"log", "state", "warnings"};
+/* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
+ * been started. Of this start of the machine, because a file that was not synced may be missing
+ * after the next one; and then no agent lives. */
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_MAX 64
 
 static char *part(const struct live *j, const char *name)
 {
     return mem_printf("%s/%s", j->directory, name);
 }
 
-void live_tidy(const struct live *j)
+static void remove_file(const char *directory, const char *name)
+{
+    AUTO_MEM char *path = mem_printf("%s/%s", directory, name);
+
+    unlink(path);
+}
+
+static char *untidy_mark(const char *home, int64_t id)
+{
+    AUTO_MEM char *untidy = broker_untidy_path(home);
+
+    return mem_printf("%s/%" PRId64, untidy, id);
+}
+
+static void remove_passing(const char *directory)
 {
     for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
-        AUTO_MEM char *path = part(j, passing[i]);
+        AUTO_MEM char *path = mem_printf("%s/%s", directory, passing[i]);
         file_remove_tree(path);
     }
+    for (size_t i = 0; i < sizeof passing_files / sizeof passing_files[0]; i++)
+        remove_file(directory, passing_files[i]);
+}
+
+void live_tidy(const char *home, int64_t id)
+{
+    AUTO_MEM char *directory = broker_job_path(home, id, NULL);
+    AUTO_MEM char *mark = untidy_mark(home, id);
+
+    remove_passing(directory);
+    unlink(mark);
+}
+
+int live_every_untidy(const char *home,
+                      int (*visit)(void *context, int64_t id, struct err *e),
+                      void *context,
+                      struct err *e)
+{
+    AUTO_MEM char *path = broker_untidy_path(home);
+    DIR *d = opendir(path);
+    int result = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : file_error(e, "read", path);
+    for (const struct dirent *entry; result == 0 && (entry = readdir(d));) {
+        int64_t id = strtoll(entry->d_name, NULL, 10);
+        if (id > 0)
+            result = visit(context, id, e);
+    }
+    closedir(d);
+    return result;
+}
+
+static int write_file(const char *path, const char *text, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return file_error(e, "create", path);
+    int result = file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
+    close(fd);
+    return result;
+}
+
+/* Before there is anything to tidy: what becomes of the directory from now on is not prepared. */
+static int mark_untidy(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+
+    return write_file(mark, "", e);
 }
 
 /* Nothing of an earlier attempt remains: it never came to run. */
 static int make_empty(const struct live *j, struct err *e)
 {
-    live_tidy(j);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        AUTO_MEM char *path = part(j, kept[i]);
-        unlink(path);
-    }
-    if (file_make_dirs(j->directory, 0700, e) < 0)
+    if (mark_untidy(j, e) < 0)
         return -1;
-    for (size_t i = 0; i < 4; i++) {
-        AUTO_MEM char *path = part(j, passing[i]);
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return file_error(e, "create", path);
-    }
+    if (mkdir(j->directory, 0700) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return file_error(e, "create", j->directory);
+    remove_passing(j->directory);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        remove_file(j->directory, kept[i]);
     return 0;
 }
 
@@ -72,18 +141,19 @@ static int unwrap_code(const struct live *j, struct err *e)
         return err_set(e, ERR_USAGE, "%s is no code: it lies not below /code/", j->job.asked.code);
     AUTO_MEM char *inner = mem_printf("%s%s", code, root);
     inner[strlen(inner) - 1] = '\0'; /* its slash */
-    if (rmdir(work) < 0 || rename(inner, work) < 0)
+    if (rename(inner, work) < 0)
         return file_error(e, "move the code to", work);
     file_remove_tree(code);
     return 0;
 }
 
+/* Those that have names; all others the agent makes. */
 static int make_outputs(const struct live *j, struct err *e)
 {
     for (size_t i = 0; i < j->details.n_outputs; i++) {
         AUTO_MEM char *path = mem_printf("%s/output/%s", j->directory, j->details.outputs[i]);
-        if (mkdir(path, 0700) < 0 && errno != EEXIST)
-            return file_error(e, "create", path);
+        if (file_make_dirs(path, 0700, e) < 0)
+            return -1;
     }
     return 0;
 }
@@ -139,14 +209,52 @@ static int write_jobfile(const struct live *j, struct err *e)
                            .time_limit_s = asked->time_limit_s,
                            .grace_s = 30};
     AUTO_MEM char *text = jobfile_text(&file, e);
-    if (!text)
-        return -1;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return file_error(e, "create", path);
-    int result = file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
-    close(fd);
-    return result;
+    return text ? write_file(path, text, e) : -1;
+}
+
+/* ---- whether it is ready ---- */
+
+/* "" when it cannot be read. */
+static void read_word(const char *path, char out[static BOOT_ID_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, BOOT_ID_MAX - 1);
+
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+bool live_is_prepared(const struct live *j)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char told[BOOT_ID_MAX], now[BOOT_ID_MAX];
+
+    read_word(mark, told);
+    read_word(BOOT_ID, now);
+    return told[0] && !strcmp(told, now);
+}
+
+bool live_was_begun(const struct live *j)
+{
+    AUTO_MEM char *path = part(j, "state");
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+static int note_prepared(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char now[BOOT_ID_MAX];
+
+    read_word(BOOT_ID, now);
+    return write_file(mark, now, e);
+}
+
+void live_forget_warnings(const struct live *j)
+{
+    remove_file(j->directory, "warnings");
 }
 
 int live_prepare(struct live *j, struct lake *l, struct err *e)
@@ -159,5 +267,7 @@ int live_prepare(struct live *j, struct lake *l, struct err *e)
         return -1;
     if (asked->code && (fetch(j, l, asked->code, "code", e) < 0 || unwrap_code(j, e) < 0))
         return -1;
-    return make_outputs(j, e) < 0 ? -1 : write_jobfile(j, e);
+    if (make_outputs(j, e) < 0 || write_jobfile(j, e) < 0)
+        return -1;
+    return note_prepared(j, e);
 }

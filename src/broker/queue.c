@@ -262,6 +262,28 @@ void queue_free_room(struct queue *q, int64_t id)
     a->memory_mb = 0;
 }
 
+void queue_put_back(struct queue *q, int64_t id)
+{
+    struct active *a = find_active(q, id);
+
+    if (!a)
+        return;
+    struct line *l = &q->lines[a->line];
+    struct waiting w = {.id = id, .cpus = a->cpus, .memory_mb = a->memory_mb, .place = a->place};
+    /* Its old place in front, or all others move by one. */
+    if (l->head == 0) {
+        l->jobs = mem_room(l->jobs, l->n, &l->cap, sizeof *l->jobs);
+        memmove(l->jobs + 1, l->jobs, l->n++ * sizeof *l->jobs);
+        l->head = 1;
+    }
+    /* As urgent as whoever is behind it: nobody of its line goes before it. */
+    if (l->head < l->n)
+        w.priority = l->jobs[l->head].priority;
+    l->jobs[--l->head] = w;
+    q->n_waiting++;
+    queue_done(q, id);
+}
+
 void queue_done(struct queue *q, int64_t id)
 {
     struct active *a = find_active(q, id);

@@ -36,6 +36,8 @@ void queue_adopt(struct queue *q, const struct queue_job *job);
 
 /* The job that starts now; it takes its room and counts as under way. 0 = none can. */
 int64_t queue_next(struct queue *q);
+/* It could not start after all: its room is free, and it is the first of its line again. */
+void queue_put_back(struct queue *q, int64_t id);
 /* Its machine's room is free again; it still counts for its user. Repeatable. */
 void queue_free_room(struct queue *q, int64_t id);
 /* It is over, whatever it was doing. Unknown ids are fine. */

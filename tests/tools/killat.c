@@ -2,14 +2,17 @@
  * that changes files. The kernel keeps what was written before, so this is a process that dies at
  * any moment, not a machine that loses power.
  *
- *     killat [--half] N PROGRAM [ARGUMENT...]
+ *     killat [--half] [--alone] N PROGRAM [ARGUMENT...]
  *
  * The nth call itself is not carried out; with --half, a write is carried out with half its bytes.
+ * With --alone the program's children are neither counted nor killed: they live on. Their starts
+ * count as calls, and with --half a child is started before the program dies.
  * Exit status: 99 when the program was killed; else the program's own. What a program that was not
  * killed would have needed is told on standard error: "killat: K calls". */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,8 +37,8 @@
 struct run {
     pid_t child;
     unsigned long wanted, seen;
-    bool half;
-    bool cut; /* the write under way has half its bytes: kill when it returns */
+    bool half, alone;
+    bool cut; /* the call under way is carried out, a write by half: kill when it returns */
     struct task {
         pid_t id;
         bool inside; /* between entry and return of a call */
@@ -68,6 +71,26 @@ static bool is_write(const struct user_regs_struct *regs)
     }
 }
 
+/* As posix_spawn and fork have it; a thread is none. */
+static bool is_child(const struct user_regs_struct *regs, pid_t task)
+{
+    unsigned long long flags = 0;
+
+    switch (regs->orig_rax) {
+    case SYS_fork:
+    case SYS_vfork:
+        return true;
+    case SYS_clone:
+        return !(regs->rdi & CLONE_THREAD);
+    case SYS_clone3:
+        /* The flags are what its structure begins with. */
+        flags = (unsigned long long)ptrace(PTRACE_PEEKDATA, task, (void *)regs->rdi, NULL);
+        return !(flags & CLONE_THREAD);
+    default:
+        return false;
+    }
+}
+
 static bool changes_files(const struct user_regs_struct *regs)
 {
     switch (regs->orig_rax) {
@@ -88,6 +111,7 @@ static bool changes_files(const struct user_regs_struct *regs)
     case SYS_mkdir:
     case SYS_mkdirat:
     case SYS_copy_file_range:
+    case SYS_bind: /* makes a socket's file */
         return true;
     case SYS_openat:
         return regs->rdx & O_CREAT;
@@ -112,10 +136,17 @@ static bool at_call(struct run *r, struct task *task)
     task->inside = !task->inside;
     if (!task->inside)
         return r->cut;
-    if (ptrace(PTRACE_GETREGS, task->id, NULL, &regs) < 0 || !changes_files(&regs))
+    if (ptrace(PTRACE_GETREGS, task->id, NULL, &regs) < 0)
+        return false;
+    bool child = r->alone && is_child(&regs, task->id);
+    if (!child && !changes_files(&regs))
         return false;
     if (++r->seen != r->wanted)
         return false;
+    if (r->half && child) {
+        r->cut = true;
+        return false;
+    }
     if (!r->half || !is_write(&regs) || regs.rdx < 2)
         return true;
     regs.rdx /= 2;
@@ -166,8 +197,9 @@ static int start(struct run *r, char **command)
     }
     if (waitpid(r->child, &status, 0) != r->child || !WIFSTOPPED(status))
         return -1;
-    long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
-                   PTRACE_O_TRACEVFORK | PTRACE_O_EXITKILL;
+    long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
+    if (!r->alone)
+        options |= PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
     if (ptrace(PTRACE_SETOPTIONS, r->child, NULL, (void *)options) < 0)
         return -1;
     return ptrace(PTRACE_SYSCALL, r->child, NULL, NULL) < 0 ? -1 : 0;
@@ -179,14 +211,14 @@ int main(int argc, char **argv)
     char *end = NULL;
     int at = 1;
 
-    if (argc > at && strcmp(argv[at], "--half") == 0) {
-        r.half = true;
-        at++;
+    for (; argc > at && argv[at][0] == '-'; at++) {
+        r.half = r.half || strcmp(argv[at], "--half") == 0;
+        r.alone = r.alone || strcmp(argv[at], "--alone") == 0;
     }
     if (argc > at)
         r.wanted = strtoul(argv[at], &end, 10);
     if (argc < at + 2 || !end || *end) {
-        fprintf(stderr, "usage: killat [--half] N PROGRAM [ARGUMENT...]\n");
+        fprintf(stderr, "usage: killat [--half] [--alone] N PROGRAM [ARGUMENT...]\n");
         return EXIT_TROUBLE;
     }
     if (start(&r, argv + at + 1) < 0) {

@@ -93,11 +93,13 @@ static void test_waiting(struct door *d)
     say(one, "wait 7\nwait 8\n");
     hear(d);
     CHECK(asked_for == 8, "who waits is told of");
+    CHECK(door_is_awaited(d, 7) && !door_is_awaited(d, 9), "it is known which jobs are waited for");
     door_tell(d, 9, "finished");
     CHECK(!strcmp(heard(one, text), "nothing"), "nobody hears of others' jobs");
     door_tell(d, 7, "failed");
     CHECK(!strcmp(heard(one, text), "final 7 failed\n"), "the end is told");
     CHECK(!strcmp(heard(two, text), "nothing"), "to those who wait");
+    CHECK(!door_is_awaited(d, 7) && door_is_awaited(d, 8), "who then wait for it no more");
     door_tell(d, 7, "failed");
     CHECK(!strcmp(heard(one, text), "nothing"), "once");
     close(one);

@@ -182,6 +182,32 @@ static void test_priority(void)
 }
 
 /* A plain model beside it: who may start is looked for among all jobs each time. */
+static void test_put_back(void)
+{
+    AUTO(queue) struct queue *q = queue_new(2);
+
+    queue_set_place(q, "local", 2, 1000000);
+    add_as(q, 1, "a", 2);
+    queue_put_back(q, 9);
+    CHECK(queue_next(q) == 1, "a job that nobody started cannot be put back");
+    queue_put_back(q, 1);
+    CHECK(queue_active(q) == 0 && queue_waiting(q) == 1, "one that did not start waits again");
+    add_as(q, 2, "a", 2);
+    CHECK(queue_next(q) == 1, "in front of its line");
+    CHECK(queue_next(q) == 0, "with its room");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2, "and the others follow");
+    queue_put_back(q, 2);
+    queue_add(q, &(struct queue_job){.id = 3,
+                                     .project = "default",
+                                     .user = "a",
+                                     .place = "local",
+                                     .priority = -1,
+                                     .cpus = 2,
+                                     .memory_mb = 1});
+    CHECK(queue_next(q) == 2, "also when nobody was behind it");
+}
+
 static void test_never_over_the_limits(void)
 {
     enum { JOBS = 3000 };
@@ -239,6 +265,7 @@ int main(void)
     test_larger_than_the_machine();
     test_adopted_jobs_take_room();
     test_priority();
+    test_put_back();
     test_never_over_the_limits();
     return TAP_DONE();
 }
