@@ -16,7 +16,7 @@
 
 /* Parts that go when the job is over, or before it is prepared once more. */
 static const char *const passing[] = {"work", "input", "output", "checkpoint", "code"};
-static const char *const passing_files[] = {"job", "stop"};
+static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
 static const char *const kept[] = {"log", "state", "warnings"};
 /* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
  * been started. Of this start of the machine, because a file that was not synced may be missing

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""What can happen to a broker and its agents besides kills of the broker: agents that are killed,
+brokers that come back while jobs run, two at once, one that ends while jobs are submitted, a full
+disk, a home that cannot be written."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+from broker_home import PROGRAM, SLOW, Home, check, done, scratch_directory, skip, until
+
+SUBMITS = 8 if SLOW else 40
+# A job that runs until somebody makes this file.
+WAIT = 'while [ ! -e "$GO" ]; do sleep 0.05; done; '
+
+
+def kill(pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+class Waiting:
+    """Jobs that wait for a sign of ours before they end well."""
+
+    def __init__(self, home, name):
+        self.home, self.go = home, os.path.join(home.ran, name + "-go")
+
+    def submit(self, name, *options):
+        script = f"GO='{self.go}'; " + self.home.once(name) + "echo begun; " + WAIT + "echo ended"
+        return self.home.submit(script, "--name", name, *options)
+
+    def is_begun(self, job):
+        return self.home.state(job) == "running" and self.home.log(job) == "begun\n"
+
+    def release(self):
+        with open(self.go, "w"):
+            pass
+
+
+def test_agent_killed(home):
+    """One of two agents dies: its job is lost, with all it started; the other goes on."""
+    waiting = Waiting(home, "agent")
+    doomed, other = waiting.submit("doomed"), waiting.submit("other")
+    check(until(lambda: all(map(waiting.is_begun, (doomed, other)))), "two jobs run")
+    supervisors = home.supervisors(doomed)
+    check(len(supervisors) == 1, "each has its agent", supervisors)
+    kill(supervisors)
+    check(until(lambda: home.state(doomed) == "lost"), "its agent killed, a job is lost")
+    reason = home.json("job", "show", str(doomed))["reason"]
+    check("agent" in reason and "killed" in reason, "and says why", reason)
+    check(home.state(other) == "running", "the other goes on")
+    waiting.release()
+    check(until(lambda: home.state(other) == "finished"), "and finishes")
+    check(home.log(other) == "begun\nended\n", "with its whole log", home.log(other))
+
+
+def test_followers_killed(home):
+    """Whoever tells the broker of a job dies: another one does."""
+    waiting = Waiting(home, "follower")
+    job = waiting.submit("followed")
+    check(until(lambda: waiting.is_begun(job)), "a job runs")
+    kill(set(home.agents(job)) - set(home.supervisors(job)))
+    waiting.release()
+    check(until(lambda: home.state(job) == "finished"), "its follower killed, its end is heard")
+    check(home.times_run("followed") == 1, "it ran once")
+
+
+def test_broker_returns(home):
+    """Killed while jobs run, which end meanwhile or later."""
+    soon, later = Waiting(home, "soon"), Waiting(home, "later")
+    first, second = soon.submit("first"), later.submit("second", "--output", "second")
+    check(until(lambda: soon.is_begun(first) and later.is_begun(second)), "two jobs run")
+    kill([home.broker_pid()])
+    soon.release()
+    check(until(lambda: home.log(first) == "begun\nended\n"), "one ends while no broker is there")
+    check(home.state(first) == "running", "which nobody has noticed")
+    code = home.run("job", "wait", str(first), "--timeout", "60s").returncode
+    check(code == 0, "the next command starts a broker that finds it", code)
+    check(home.state(second) == "running", "and the one that still runs")
+    later.release()
+    code = home.run("job", "wait", str(second), "--timeout", "60s").returncode
+    check(code == 0 and home.times_run("second") == 1, "which finishes, too, and ran once")
+
+
+def test_two_at_once(home):
+    home.stop_broker()
+    brokers = [
+        subprocess.Popen(
+            [PROGRAM, "broker"], env={**home.env, "TRADEWIND_BROKER_IDLE_S": "60"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]
+    check(until(lambda: any(b.poll() is not None for b in brokers)), "of two brokers one ends")
+    losers = [b for b in brokers if b.poll() is not None]
+    said = losers[0].stderr.read()
+    check(len(losers) == 1 and losers[0].returncode == 6, "with the code for what passes",
+          [b.poll() for b in brokers])
+    check("another broker serves" in said, "and says why", said)
+    check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "the other serves")
+    home.stop_broker()
+    check(until(lambda: all(b.poll() is not None for b in brokers)), "until it is told to end")
+
+
+def test_idle_race(scratch):
+    """A broker that ends as soon as it has nothing to do, and submits that come right then."""
+    home = Home(scratch, "idle", idle_s=0)
+    jobs = [home.submit(home.once(str(i)), "--name", str(i)) for i in range(SUBMITS)]
+    check(until(lambda: all(j["state"] == "finished" for j in home.jobs().values())),
+          f"{SUBMITS} submits to brokers that end at once: all jobs finish without another command",
+          home.jobs())
+    check(len(home.jobs()) == len(jobs) and all(home.times_run(str(i)) == 1 for i in range(SUBMITS)),
+          "each once")
+    left = home.leftovers()
+    check(not left, "nothing is left", left)
+
+
+def test_forgotten_wake(scratch):
+    """Whoever submitted was killed before it could wake the broker."""
+    home = Home(scratch, "unwoken")
+    with home.nobody():
+        home.submit(home.once("job"))
+    broker = home.start_broker(idle_s=60)
+    check(until(lambda: home.times_run("job") == 1), "what was queued before is seen at the start")
+    # The command talks to the lake alone: the socket has another name meanwhile.
+    hidden = os.path.join(home.path, "hidden.sock")
+    os.rename(os.path.join(home.path, "broker.sock"), hidden)
+    submit = subprocess.Popen(
+        [PROGRAM, "job", "submit", "--", "sh", "-c", home.once("unwoken")],
+        env=home.env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )
+    submit.stdout.readline()
+    submit.kill()
+    submit.wait()
+    os.rename(hidden, os.path.join(home.path, "broker.sock"))
+    check(until(lambda: home.times_run("unwoken") == 1), "and what nobody told of, after a while")
+    home.stop_broker()
+    broker.wait()
+
+
+@contextlib.contextmanager
+def small_disk(path, size):
+    """A file system of its own; None where we may not."""
+    os.makedirs(path, exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", path]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode != 0:
+        yield None
+        return
+    try:
+        yield path
+    finally:
+        until(lambda: subprocess.run(["umount", path], capture_output=True).returncode == 0, 30)
+
+
+def fill(path):
+    """What is left of the disk; the file that takes it."""
+    name = os.path.join(path, "filler")
+    with contextlib.suppress(OSError), open(name, "wb", buffering=0) as f:
+        while True:
+            f.write(b"x" * 4096)
+    return name
+
+
+def test_full_disk(scratch):
+    names = ("a job that fills the disk with its log fails", "the disk full, a job ends all the same")
+    with small_disk(os.path.join(scratch, "small"), "24m") as disk:
+        if not disk:
+            for name in names:
+                skip(name, "only root may mount")
+            return
+        home = Home(disk, "home", idle_s=60)
+        home.ran = os.path.join(scratch, "small-ran")
+        os.makedirs(home.ran)
+        try:
+            full_by_log(home, names[0])
+            full_from_outside(home, disk, names[1])
+        finally:
+            home.end_everything()
+
+
+def full_by_log(home, name):
+    job = home.submit("head -c 100000000 /dev/zero | tr '\\0' x", "--name", "flood")
+    good = until(lambda: home.state(job) in ("failed", "lost"))
+    shown = home.json("job", "show", str(job))
+    check(good and shown["state"] == "failed", name, shown)
+    check("log" in shown["reason"] and "room" in shown["reason"], "and says why", shown["reason"])
+    os.unlink(os.path.join(home.path, "jobs", str(job), "log"))
+
+
+def full_from_outside(home, disk, name):
+    """The lake takes nothing while the job ends; the broker waits until there is room."""
+    waiting = Waiting(home, "full")
+    job = waiting.submit("waits")
+    check(until(lambda: waiting.is_begun(job)), "a job runs on a small disk")
+    filler = fill(disk)
+    waiting.release()
+    broker = home.broker_pid()
+    until(lambda: "ended" in open(os.path.join(home.path, "jobs", str(job), "state")).read(), 20)
+    os.unlink(filler)
+    check(until(lambda: home.state(job) == "finished"), name, home.state(job))
+    check(home.broker_pid() == broker, "by the same broker")
+    check(not home.fsck(), "the lake is sound", home.fsck())
+    check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "and goes on")
+
+
+def test_read_only(scratch):
+    with small_disk(os.path.join(scratch, "fixed"), "16m") as disk:
+        if not disk:
+            skip("a home that cannot be written is told as that", "only root may mount")
+            return
+        home = Home(disk, "home", idle_s=60)
+        check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "a home")
+        home.stop_broker()
+        until(lambda: not home.processes(), 30)
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        got = home.run("broker")
+        check(got.returncode not in (0, 2) and disk in got.stderr and "ead-only" in got.stderr,
+              "a home that cannot be written is told as that", got.returncode, got.stderr)
+        got = home.run("job", "submit", "--", "true")
+        check(got.returncode != 0 and "ead" in got.stderr, "by submit, too", got.stderr)
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+        check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "and comes back")
+        home.end_everything()
+
+
+def main():
+    with scratch_directory() as scratch:
+        home = Home(scratch, idle_s=60)
+        try:
+            for test in (test_agent_killed, test_followers_killed, test_broker_returns,
+                         test_two_at_once):
+                test(home)
+            home.stop_broker()
+            left = home.leftovers()
+            check(not left, "nothing is left", left)
+            for test in (test_idle_race, test_forgotten_wake, test_full_disk, test_read_only):
+                test(scratch)
+        finally:
+            home.end_everything()
+            for name in ("idle", "unwoken"):
+                Home(scratch, name).end_everything()
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
