@@ -150,6 +150,13 @@ static int note_state(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
+/* Without it we still look every LOOK_MS. */
+static void watch_log(const struct following *f)
+{
+    if (f->watch >= 0 && f->fd >= 0)
+        (void)inotify_add_watch(f->watch, f->path, IN_MODIFY);
+}
+
 static int open_log(struct following *f, struct err *e)
 {
     if (f->fd >= 0)
@@ -157,9 +164,7 @@ static int open_log(struct following *f, struct err *e)
     f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (f->fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? 0 : file_error(e, "read", f->path);
-    /* Without it we still look every LOOK_MS. */
-    if (f->watch >= 0)
-        (void)inotify_add_watch(f->watch, f->path, IN_MODIFY);
+    watch_log(f);
     return 0;
 }
 
@@ -175,6 +180,7 @@ static void wait_for_more(struct following *f)
 static int follow(struct following *f, struct err *e)
 {
     f->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    watch_log(f); /* which may be open already */
     while (!interrupt_seen()) {
         /* First the state, then the bytes: whoever ended has printed all of them. */
         if (lake_job_get(f->l, f->id, note_state, f, e) < 0 || open_log(f, e) < 0 ||
