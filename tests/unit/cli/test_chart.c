@@ -180,8 +180,47 @@ static void check_spark(void)
     }
 }
 
+static void check_grid(void)
+{
+    const struct chart_grid grid = {
+        .title = "a <grid>",
+        .limit = "past $1",
+        .vcpus = (const double[]){0.5, 1},
+        .memory_mb = (const double[]){512, 768},
+        .n_vcpus = 2,
+        .n_memory = 2,
+        .time_s = (const double[]){100, 10, 10, 1},
+        .within = (const bool[]){false, true, true, true},
+        .chosen = 3,
+        .chosen_text = "1.0 s, $0.50",
+    };
+    struct buf svg;
+
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
+    chart_grid_svg(&svg, &grid);
+    const char *s = buf_str(&svg);
+    /* Two columns of 280 from 100 on, two rows of 15 that end at 106. Of 100, 10 and 1 s the middle
+     * one is half way by ratio, so that it has the middle colour. */
+    CHECK(strstr(s, "x=\"100.00\" y=\"91.00\" width=\"280.00\" height=\"15.00\" fill=\"#00224E\""),
+          "the slowest is darkest, small sizes stand below and left");
+    CHECK(
+        strstr(s, "x=\"100.00\" y=\"76.00\" width=\"280.00\" height=\"15.00\" fill=\"#7C7B78\"") &&
+            strstr(s,
+                   "x=\"380.00\" y=\"91.00\" width=\"280.00\" height=\"15.00\" fill=\"#7C7B78\""),
+        "half way");
+    CHECK(strstr(s, "x=\"380.00\" y=\"76.00\" width=\"280.00\" height=\"15.00\" fill=\"#FDE737\""),
+          "the fastest is lightest");
+    CHECK(count(s, "<line") == 4, "one cell is hatched, and so is the legend");
+    CHECK(count(s, "fill=\"none\"") == 2, "one cell is outlined, and so is the legend");
+    CHECK(strstr(s, ">vCPU<") && strstr(s, ">memory, MB<") && strstr(s, ">past $1<") &&
+              strstr(s, ">1 m 40 s<") && strstr(s, "a &lt;grid&gt;"),
+          "axes, units, legend and title");
+    buf_clear(&svg);
+}
+
 int main(void)
 {
+    check_grid();
     check_panels();
     check_spark();
     check_frontier_svg();
