@@ -276,13 +276,13 @@ static int submit_missing(struct job_batch *b,
 int job_batch_submit(struct job_batch *b,
                      const struct job_desk *desk,
                      const struct job_ground *ground,
-                     size_t *submitted_out,
                      struct err *e)
 {
+    if (job_batch_look(b, desk->lake, e) < 0)
+        return -1;
     struct lake_job_request *requests = mem_zero(b->n, sizeof *requests);
-
-    *submitted_out = 0;
-    int result = submit_missing(b, desk->lake, ground, requests, submitted_out, e);
+    size_t before = job_batch_finished(b), submitted = 0;
+    int result = submit_missing(b, desk->lake, ground, requests, &submitted, e);
     for (size_t i = 0; i < b->n; i++) {
         union {
             const char *text;
@@ -291,7 +291,11 @@ int job_batch_submit(struct job_batch *b,
         free(details.bytes);
     }
     free(requests);
-    return result < 0 ? -1 : job_batch_look(b, desk->lake, e);
+    if (result < 0)
+        return -1;
+    fprintf(stderr, "%s: %zu jobs, %zu finished before, %zu submitted now\n", b->name, b->n, before,
+            submitted);
+    return job_batch_look(b, desk->lake, e);
 }
 
 /* ---- waiting ---- */

@@ -54,12 +54,11 @@ int job_ground_read(const struct command_args *args,
                     struct job_ground *out,
                     struct err *e);
 
-/* Submits those that neither finished nor are on the way, in one transaction; the caller holds
- * broker_profile_lock. */
+/* Submits those that neither finished nor are on the way, in one transaction, and says so; the
+ * caller holds broker_profile_lock. */
 int job_batch_submit(struct job_batch *b,
                      const struct job_desk *desk,
                      const struct job_ground *ground,
-                     size_t *submitted_out,
                      struct err *e);
 /* Waits until so many are over, with a line that says how far they are. 1: they are; 0: Ctrl-C. */
 int job_batch_wait(struct job_batch *b, const struct job_desk *desk, size_t wanted, struct err *e);

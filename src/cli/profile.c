@@ -102,23 +102,14 @@ static int submit(const struct asked *a,
                   const struct job_ground *ground,
                   struct err *e)
 {
-    size_t submitted;
     int lock = broker_profile_lock(desk->home, e);
 
     if (lock < 0)
         return -1;
-    int result =
-        broker_profile_extend(desk->home, a->name, a->template, &a->cpus, &a->mems_mb, e) < 0 ||
-                job_batch_look(batch, desk->lake, e) < 0
-            ? -1
-            : 0;
-    size_t before = result < 0 ? 0 : job_batch_finished(batch);
+    int result = broker_profile_extend(desk->home, a->name, a->template, &a->cpus, &a->mems_mb, e);
     if (result == 0)
-        result = job_batch_submit(batch, desk, ground, &submitted, e);
+        result = job_batch_submit(batch, desk, ground, e);
     close(lock);
-    if (result == 0)
-        fprintf(stderr, "profile %s: %zu jobs, %zu finished before, %zu submitted now\n", a->name,
-                batch->n, before, submitted);
     return result;
 }
 

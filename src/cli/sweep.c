@@ -44,19 +44,12 @@ static int submit(struct job_batch *batch,
                   const struct job_ground *ground,
                   struct err *e)
 {
-    size_t submitted = 0, before = 0;
-    int result = -1, lock = broker_profile_lock(desk->home, e);
+    int lock = broker_profile_lock(desk->home, e);
 
     if (lock < 0)
         return -1;
-    if (job_batch_look(batch, desk->lake, e) == 0) {
-        before = job_batch_finished(batch);
-        result = job_batch_submit(batch, desk, ground, &submitted, e);
-    }
+    int result = job_batch_submit(batch, desk, ground, e);
     close(lock);
-    if (result == 0)
-        fprintf(stderr, "%s: %zu jobs, %zu finished before, %zu submitted now\n", batch->name,
-                batch->n, before, submitted);
     return result;
 }
 
