@@ -8,6 +8,7 @@
 #include "lake/job.h"
 #include "lake/job_args.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,7 @@ static size_t word_choices(const struct word *w)
 
     for (size_t i = 0; i < w->n_lists; i++)
         n *= w->lists[i].n;
+    assert(n > 0); /* a list has two texts at least */
     return n;
 }
 

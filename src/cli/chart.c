@@ -408,7 +408,7 @@ static void put_outline(struct buf *svg, double x, double y, double width, doubl
 static void put_cells(struct buf *svg, const struct frame *f, const struct chart_grid *g)
 {
     const struct grid_range range = range_of(g);
-    double width = f->width / (double)g->n_vcpus;
+    double width = f->width / (double)g->n_vcpus, chosen_x = 0, chosen_y = 0;
     char colour[8];
 
     for (size_t i = 0; i < g->n_vcpus; i++)
@@ -420,11 +420,14 @@ static void put_cells(struct buf *svg, const struct frame *f, const struct chart
                      shade(lightness_of(&range, g->time_s[cell]), colour));
             if (!g->within[cell])
                 put_hatch(svg, x, y, width, CELL_HEIGHT);
+            if (cell == g->chosen) {
+                chosen_x = x;
+                chosen_y = y;
+            }
         }
+    /* Last, so that no cell lies over it. */
     if (g->chosen < g->n_vcpus * g->n_memory)
-        put_outline(svg, f->left + (double)(g->chosen / g->n_memory) * width,
-                    f->top + f->height - (double)(g->chosen % g->n_memory + 1) * CELL_HEIGHT, width,
-                    CELL_HEIGHT);
+        put_outline(svg, chosen_x, chosen_y, width, CELL_HEIGHT);
 }
 
 static void put_grid_axes(struct buf *svg, const struct frame *f, const struct chart_grid *g)
