@@ -1,3 +1,4 @@
+#include "lake/clean.h"
 #include "lake/session.h"
 #include "local.h"
 #include "tap.h"
@@ -206,6 +207,32 @@ static void aborts(struct scratch *s, struct lake *l)
           "it cannot be finished: %s", e.text);
 }
 
+/* What has arrived belongs to no version yet: only the session keeps it. */
+static void outlives_gc(struct scratch *s, struct lake *l)
+{
+    static const char *const paths[] = {"/gc/small", "/gc/large"};
+    const struct lake_gc_options yes = {.remove = true};
+    struct lake_gc_summary sum;
+    struct answers answers;
+    struct err e = {0};
+    int64_t id = begin(l, paths, 2, &e);
+
+    local_noise(s, "small", 3000, 61);
+    local_noise(s, "large", 1500000, 62);
+    CHECK(lake_session_put(l, id, paths[0], local_path(s, "small"), NULL, &e) == 0 &&
+              lake_session_put(l, id, paths[1], local_path(s, "large"), NULL, &e) == 0 &&
+              lake_gc(l, &yes, NULL, NULL, &sum, &e) == 0,
+          "a cleaning while a session waits: %s", e.text);
+    CHECK(look(l, id).arrived == 2, "takes nothing that arrived");
+    CHECK(finish(l, id, &answers, &e) == 0 &&
+              strcmp(answers.text, "/gc/small#1:3000 /gc/large#1:1500000 ") == 0,
+          "it can be finished: %s%s", answers.text, e.text);
+    CHECK(local_get(l, "/gc/", local_path(s, "kept"), NULL, &e) == 0 &&
+              local_same(local_path(s, "kept/gc/small"), local_path(s, "small")) &&
+              local_same(local_path(s, "kept/gc/large"), local_path(s, "large")),
+          "and both files are whole: %s", e.text);
+}
+
 static void expires(struct scratch *s, struct lake *l)
 {
     const struct lake_target target = {.path = "/late"};
@@ -339,6 +366,7 @@ int main(void)
     refusals(&s, l);
     aborts(&s, l);
     same_content_twice(&s, l);
+    outlives_gc(&s, l);
     expires(&s, l);
     of_a_put(l);
     race(&s, l);
