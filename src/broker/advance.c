@@ -7,6 +7,7 @@
 #include "lake/job.h"
 #include "lake/meta.h"
 #include "lake/path.h"
+#include "lake/restore.h"
 #include "lake/set.h"
 
 #include <ctype.h>
@@ -208,6 +209,17 @@ static int note_found(void *context, const struct lake_found *found, struct err 
     return 0;
 }
 
+/* Whether a set version (or a part of it) is there with all its content: 1, 0, -1. */
+static int is_there(struct lake *l, const char *text, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct lake_gone gone;
+
+    if (lake_resolve(l, text, LAKE_READ, &ref, NULL) < 0)
+        return 0;
+    return lake_set_gone(l, &ref, &gone, e) < 0 ? -1 : gone.files == 0;
+}
+
 /* A finished job with this key, whose output is still there; 0 = none. */
 static int find_done(
     struct advance *a, const char *key, bool has_output, int64_t *job_out, struct err *e)
@@ -223,10 +235,10 @@ static int find_done(
         return 0;
     if (lake_job_get(a->lake, *job_out, see_job, &seen, e) < 0)
         return -1;
-    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    if (!seen.output_set[0] || lake_resolve(a->lake, seen.output_set, LAKE_READ, &ref, NULL) < 0)
+    int there = seen.output_set[0] ? is_there(a->lake, seen.output_set, e) : 0;
+    if (there == 0)
         *job_out = 0;
-    return 0;
+    return there < 0 ? -1 : 0;
 }
 
 /* ---- starting a stage ---- */
@@ -337,12 +349,133 @@ static int submit(
     return take_on(a, i, job, key, e);
 }
 
+/* ---- repeating a job ---- */
+
+/* What stands in place of a set version that the recorded input held. New string. */
+static char *swapped_in(struct advance *a, const struct run_input *now, struct err *e)
+{
+    AUTO_CLEAR(refs) struct refs refs = {0};
+
+    if (now->ref)
+        return mem_dup(now->ref);
+    if (ref_of_output(a, now, &refs, e) < 0)
+        return NULL;
+    return mem_dup(refs.texts[0]);
+}
+
+static int swap_input(struct advance *a,
+                      const struct lake_ref *base,
+                      const struct lake_swap *swaps,
+                      size_t n,
+                      char **input_out,
+                      struct err *e)
+{
+    AUTO_MEM char *old = lake_set_ref(base->set_name, base->number);
+    struct lake_set set;
+
+    /* The input is itself one of those that are replaced. */
+    for (size_t k = 0; k < n; k++) {
+        if (strcmp(swaps[k].old_set, old) == 0) {
+            *input_out = mem_printf("%s%s", base->path[1] ? base->path : "", swaps[k].new_set);
+            return 0;
+        }
+    }
+    if (lake_set_swap(a->lake, base, swaps, n, &set, e) < 0)
+        return -1;
+    AUTO_MEM char *ref = lake_set_ref(base->set_name, set.number);
+    *input_out = mem_printf("%s%s", base->path[1] ? base->path : "", ref);
+    return 0;
+}
+
+/* The recorded input where that is right, else the same with what was made since. */
+static int repeat_input(struct advance *a, size_t i, char **input_out, struct err *e)
+{
+    const struct run_stage_plan *p = &a->run->stages[i].plan;
+    AUTO_CLEAR(lake_ref) struct lake_ref base = {0};
+    AUTO_CLEAR(refs) struct refs now = {0};
+    int there = 0;
+
+    if (!p->input)
+        return 0;
+    if (p->restores && (there = is_there(a->lake, p->input, e)) < 0)
+        return -1;
+    if (there || p->n_swaps == 0) {
+        *input_out = mem_dup(p->input);
+        return 0;
+    }
+    if (lake_resolve(a->lake, p->input, LAKE_READ, &base, e) < 0)
+        return -1;
+    AUTO_MEM struct lake_swap *swaps = mem_zero(p->n_swaps, sizeof *swaps);
+    for (size_t k = 0; k < p->n_swaps; k++) {
+        char *ref = swapped_in(a, &p->swaps[k].now, e);
+        if (!ref)
+            return -1;
+        add_ref(&now, ref);
+        swaps[k] = (struct lake_swap){p->swaps[k].set, ref};
+    }
+    return swap_input(a, &base, swaps, p->n_swaps, input_out, e);
+}
+
+static int see_details(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(char **)context = mem_dup(job->asked.details);
+    return 0;
+}
+
+/* As recorded; what it is to make again is new. */
+static char *repeat_details(struct advance *a, size_t i, struct err *e)
+{
+    const struct run_stage_plan *p = &a->run->stages[i].plan;
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    AUTO_MEM char *recorded = NULL;
+
+    if (lake_job_get(a->lake, p->repeats, see_details, &recorded, e) < 0 ||
+        job_details_parse(recorded, &details, e) < 0)
+        return NULL;
+    details.restores = p->restores ? p->restores : "";
+    return job_details_text(&details, e);
+}
+
+static int repeat_stage(struct advance *a, size_t i, struct err *e)
+{
+    const struct run_stage_plan *p = &a->run->stages[i].plan;
+    AUTO_MEM char *input = NULL;
+    AUTO_MEM char *details = repeat_details(a, i, e);
+    int64_t job;
+
+    if (!details || find_lost(a, i, &job, e) < 0)
+        return -1;
+    if (job)
+        return set_stage(a, i, STAGE_GOING, job, "", e);
+    if (repeat_input(a, i, &input, e) < 0)
+        return -1;
+    struct lake_job_request request = {.name = p->name,
+                                       .command = p->command,
+                                       .n_command = p->n_command,
+                                       .input = input,
+                                       .code = p->code,
+                                       .output = p->output,
+                                       .cpus = p->cpus,
+                                       .memory_mb = p->memory_mb,
+                                       .time_limit_s = p->time_limit_s,
+                                       .run = a->run->id,
+                                       .rerun_of = p->repeats,
+                                       .details = details};
+    if (lake_job_submit(a->lake, &request, 1, &job, e) < 0)
+        return -1;
+    a->new_jobs = true;
+    return set_stage(a, i, STAGE_GOING, job, "", e);
+}
+
 static int start_stage(struct advance *a, size_t i, struct err *e)
 {
     AUTO_CLEAR(refs) struct refs refs = {0};
     char key[SHA256_HEX];
     int64_t job;
 
+    if (a->run->stages[i].plan.repeats)
+        return repeat_stage(a, i, e);
     if (collect_refs(a, i, &refs, e) < 0 || cache_key(a, i, &refs, key, e) < 0 ||
         find_lost(a, i, &job, e) < 0)
         return -1;

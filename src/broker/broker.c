@@ -12,6 +12,7 @@
 #include "broker/queue.h"
 #include "broker/workers.h"
 #include "estimate/provision.h"
+#include "lake/restore.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -207,6 +208,8 @@ static void store_task(struct task *t, struct lake *l)
     j->trouble = (struct err){0};
     if (!l)
         err_set(&j->trouble, ERR_RETRY, "the lake cannot be opened");
+    else if (j->details.restores[0])
+        lake_job_restore(l, &change, directory, j->details.restores, NULL, &j->trouble);
     else
         lake_job_store(l, &change, directory, NULL, &j->trouble);
 }

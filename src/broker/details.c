@@ -63,7 +63,8 @@ char *job_details_text(const struct job_details *d, struct err *e)
     if (add_text(root, "on", d->on && *d->on ? d->on : "local", e) < 0 ||
         add_text(root, "stage", d->stage, e) < 0 ||
         add_text(root, "commit", d->git_commit, e) < 0 ||
-        add_text(root, "pattern", d->pattern, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
+        add_text(root, "pattern", d->pattern, e) < 0 ||
+        add_text(root, "restores", d->restores, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
         (d->n_secrets && add_secrets(root, d, e) < 0) ||
         (d->n_outputs && add_outputs(root, d, e) < 0))
         return NULL;
@@ -165,6 +166,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->stage = get_text(out->root, "stage", "");
     out->git_commit = get_text(out->root, "commit", "");
     out->pattern = get_text(out->root, "pattern", "");
+    out->restores = get_text(out->root, "restores", "");
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));

@@ -24,16 +24,29 @@ static json_t *needs_json(const struct run_stage_plan *p)
     return array;
 }
 
+static json_t *input_json(const struct run_input *in)
+{
+    return in->ref ? json_pack("{s:s}", "ref", in->ref)
+                   : json_pack("{s:I, s:s}", "stage", (json_int_t)in->stage, "output", in->output);
+}
+
 static json_t *inputs_json(const struct run_stage_plan *p)
 {
     json_t *array = json_array();
 
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        const struct run_input *in = &p->inputs[i];
-        json_array_append_new(array, in->ref
-                                         ? json_pack("{s:s}", "ref", in->ref)
-                                         : json_pack("{s:I, s:s}", "stage", (json_int_t)in->stage,
-                                                     "output", in->output));
+    for (size_t i = 0; i < p->n_inputs; i++)
+        json_array_append_new(array, input_json(&p->inputs[i]));
+    return array;
+}
+
+static json_t *swaps_json(const struct run_stage_plan *p)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < p->n_swaps; i++) {
+        json_t *swap = input_json(&p->swaps[i].now);
+        json_object_set_new(swap, "set", json_text(p->swaps[i].set));
+        json_array_append_new(array, swap);
     }
     return array;
 }
@@ -68,6 +81,12 @@ char *run_plan_text(const struct run_stage_plan *p)
     json_object_set_new(o, "memory_mb", json_integer((json_int_t)p->memory_mb));
     json_object_set_new(o, "time_limit_s", json_number(p->time_limit_s));
     json_object_set_new(o, "checkpoint_s", json_number(p->checkpoint_s));
+    if (p->repeats) {
+        json_object_set_new(o, "repeats", json_integer(p->repeats));
+        set_text(o, "input", p->input);
+        set_text(o, "restores", p->restores);
+        json_object_set_new(o, "swaps", swaps_json(p));
+    }
     set_text(o, "note", p->note);
     set_text(o, "place", p->place);
     set_text(o, "instance_type", p->instance_type);
@@ -144,20 +163,37 @@ static void read_needs(struct reading *r, struct run_stage_plan *p)
     p->needs = needs;
 }
 
+static struct run_input input_of(struct reading *r, const json_t *item)
+{
+    return (struct run_input){
+        .ref = keep(r, json_string_value(json_object_get(item, "ref"))),
+        .stage = (size_t)json_integer_value(json_object_get(item, "stage")),
+        .output = keep(r, json_string_value(json_object_get(item, "output"))),
+    };
+}
+
 static void read_inputs(struct reading *r, struct run_stage_plan *p)
 {
     const json_t *list = json_object_get(r->object, "inputs");
     struct run_input *inputs = room_for(r, list, sizeof *inputs, &p->n_inputs);
 
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        const json_t *item = json_array_get(list, i);
-        inputs[i] = (struct run_input){
-            .ref = keep(r, json_string_value(json_object_get(item, "ref"))),
-            .stage = (size_t)json_integer_value(json_object_get(item, "stage")),
-            .output = keep(r, json_string_value(json_object_get(item, "output"))),
-        };
-    }
+    for (size_t i = 0; i < p->n_inputs; i++)
+        inputs[i] = input_of(r, json_array_get(list, i));
     p->inputs = inputs;
+}
+
+static void read_swaps(struct reading *r, struct run_stage_plan *p)
+{
+    const json_t *list = json_object_get(r->object, "swaps");
+    struct run_swap *swaps = room_for(r, list, sizeof *swaps, &p->n_swaps);
+
+    for (size_t i = 0; i < p->n_swaps; i++) {
+        const json_t *item = json_array_get(list, i);
+        swaps[i] = (struct run_swap){keep(r, json_string_value(json_object_get(item, "set"))),
+                                     input_of(r, item)};
+        r->bad = r->bad || !swaps[i].set;
+    }
+    p->swaps = swaps;
 }
 
 static void read_envs(struct reading *r, struct run_stage_plan *p)
@@ -187,6 +223,9 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .name = text_of(&r, "name"),
             .code = text_of(&r, "code"),
             .output = text_of(&r, "output"),
+            .repeats = whole_of(&r, "repeats"),
+            .input = text_of(&r, "input"),
+            .restores = text_of(&r, "restores"),
             .note = text_of(&r, "note"),
             .place = text_of(&r, "place"),
             .instance_type = text_of(&r, "instance_type"),
@@ -204,6 +243,7 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
         out->outputs = texts_of(&r, "outputs", &out->n_outputs);
         read_needs(&r, out);
         read_inputs(&r, out);
+        read_swaps(&r, out);
         read_envs(&r, out);
     }
     return r.bad ? err_set(e, ERR_IO, "the record of a stage is damaged") : 0;

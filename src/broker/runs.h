@@ -35,6 +35,12 @@ struct run_input {
     const char *output; /* its name; "" = all of them */
 };
 
+/* Of a stage that repeats a job: its input held this set version, now it gets another. */
+struct run_swap {
+    const char *set; /* "@S:1" */
+    struct run_input now;
+};
+
 struct run_pair {
     const char *key, *value;
 };
@@ -57,6 +63,13 @@ struct run_stage_plan {
     double cpus; /* what it gets here; what was planned is told below */
     uint64_t memory_mb;
     double time_limit_s, checkpoint_s;
+    /* A stage that repeats a job has no inputs as above, but the job's own. */
+    int64_t repeats;      /* the job; 0 = none */
+    const char *input;    /* as recorded: "@X:1", "/dir/@X:1"; NULL = none */
+    const char *restores; /* the set version to be made again, "@S:3": then the input is taken as
+                           * recorded where it is there; NULL = what is made is new */
+    const struct run_swap *swaps;
+    size_t n_swaps;
     const char *note; /* "8 vCPU planned, 2 given"; "" = none */
     /* As planned. */
     const char *place, *instance_type;

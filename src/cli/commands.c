@@ -9,6 +9,8 @@ const struct command *const commands[] = {
     &command_run,
     &command_run_ls,
     &command_run_show,
+    &command_replay,
+    &command_rerun,
     &command_catalog_import,
     &command_catalog_info,
     &command_catalog_list,

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/gc_economic.h"
 #include "cli/json_list.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
@@ -140,8 +141,12 @@ static int run_gc(const struct command_args *args, struct err *e)
     AUTO_CLEAR(going) struct going going = {.all = command_has(args, "--json")};
     struct lake_gc_summary summary;
     struct lake_progress_line line;
-    AUTO(lake) struct lake *l = lake_open_here(e);
 
+    if (command_has(args, "--economic"))
+        return gc_economic(args, e);
+    if (command_value(args, "--horizon") || command_value(args, "--gb-month"))
+        return err_set(e, ERR_USAGE, "--horizon and --gb-month are of --economic");
+    AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l)
         return -1;
     buf_init(&going.list, GOING_MAX_BYTES);
@@ -159,9 +164,20 @@ static int run_gc(const struct command_args *args, struct err *e)
 static const struct command_option gc_options[] = {
     {.name = "--yes", .help = "Remove it; without this, only look."},
     {.name = "--keep-latest", .help = "Keep the newest version of every listed file, too."},
+    {.name = "--economic",
+     .help = "Instead, let go of sets that their jobs make again for less than keeping costs."},
+    {.name = "--horizon",
+     .value = "MONTHS",
+     .help = "With --economic: for how long they would be kept (1)."},
+    {.name = "--gb-month",
+     .value = "USD",
+     .help = "With --economic: what a GB costs a month (the catalog's price of the store's place, "
+             "else 0.023)."},
     {.name = "--json",
      .help = "Print versions, latest_versions, objects, size_bytes, blobs and more as one object, "
-             "with files: an array of ref and size_bytes."},
+             "with files: an array of ref and size_bytes. With --economic: gb_month_usd, "
+             "price_basis, horizon_months and sets: set, job, own_bytes, keep_usd_per_month, "
+             "keep_usd, replay_usd, replay_s, replay_jobs, goes and why."},
     {0},
 };
 
@@ -173,7 +189,11 @@ const struct command command_gc = {
                "Versions keep their numbers, digests and "
                "provenance: only their bytes go, and putting the same content again brings them "
                "back. What interrupted commands left behind goes, too, once their session is over. "
-               "Safe beside any other command.",
+               "Safe beside any other command.\n\n"
+               "With --economic, sets that jobs made and that are neither pinned nor named by an "
+               "alias are weighed: what it costs to keep the content that only they hold, against "
+               "what their jobs cost. What is cheaper to make again loses its content, and "
+               "`tradewind replay` brings it back.",
     .example = "tradewind gc --keep-latest",
     .options = gc_options,
     .run = run_gc,

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
+#include "cli/replay_parts.h"
 #include "cli/text.h"
 #include "lake/put.h"
 
@@ -48,6 +49,9 @@ static int run_get(const struct command_args *args, struct err *e)
     };
     int result = lake_get(l, &options, &summary, e);
     lake_progress_end(&line);
+    if (result < 0 && e->kind == ERR_NOTFOUND &&
+        replay_offer(l, options.refs, options.n_refs, command_has(args, "--json"), e) > 0)
+        result = lake_get(l, &options, &summary, e);
     return result < 0 ? -1 : show_get(&summary, command_has(args, "--json"), e);
 }
 

@@ -62,16 +62,15 @@ static int check_place(const struct command_args *args, struct err *e)
     return 0;
 }
 
-/* Enter or y: yes. Nobody there to ask: --yes must have said it. */
-static int confirm(const struct command_args *args, struct err *e)
+int run_confirm(bool yes, const char *question, struct err *e)
 {
     char answer[16] = "";
 
-    if (command_has(args, "--yes"))
+    if (yes)
         return 1;
     if (!isatty(STDIN_FILENO))
         return err_set(e, ERR_USAGE, "nobody is there to confirm the plan: --yes runs it");
-    fprintf(stderr, "Run it? [Y/n] ");
+    fprintf(stderr, "%s [Y/n] ", question);
     fflush(stderr);
     if (!fgets(answer, sizeof answer, stdin))
         return 0;
@@ -114,6 +113,14 @@ static int check_resume(const struct command_args *args,
     return 0;
 }
 
+int run_start(struct runs *runs, struct run *run, const char *home, struct err *e)
+{
+    if (runs_add(runs, run, e) < 0)
+        return -1;
+    AUTO(broker_client) struct broker_client *c = broker_client_open(home, true, e);
+    return c ? broker_client_wake(c, e) : -1;
+}
+
 static int start(const struct cli_plan *p,
                  const struct command_args *args,
                  struct lake *l,
@@ -127,11 +134,11 @@ static int start(const struct cli_plan *p,
 
     run.user = user ? user : "";
     if (check_resume(args, runs, p->spec->name, e) < 0 ||
-        run_compose(p, args, l, arena, &run, e) < 0 || runs_add(runs, &run, e) < 0)
+        run_compose(p, args, l, arena, &run, e) < 0)
         return -1;
+    int result = run_start(runs, &run, p->config->home, e);
     *id_out = run.id;
-    AUTO(broker_client) struct broker_client *c = broker_client_open(p->config->home, true, e);
-    return c ? broker_client_wake(c, e) : -1;
+    return result;
 }
 
 static int go(const struct cli_plan *p, const struct command_args *args, struct err *e)
@@ -182,7 +189,7 @@ static int run(const struct command_args *args, struct err *e)
         show_plan(p, command_has(args, "--json"), is_on_paper(args), e) < 0)
         return -1;
     fflush(stdout);
-    int agreed = confirm(args, e);
+    int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
     if (agreed < 0)
         return -1;
     if (!agreed) {

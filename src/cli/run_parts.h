@@ -21,6 +21,11 @@ int run_compose(const struct cli_plan *p,
                 struct run *out,
                 struct err *e);
 
+/* 1: Enter or y; 0: no. yes (--yes): nobody is asked. Where nobody is there to ask: ERR_USAGE. */
+int run_confirm(bool yes, const char *question, struct err *e);
+/* Writes the run down and tells the broker of it. */
+int run_start(struct runs *runs, struct run *run, const char *home, struct err *e);
+
 /* Shows how far the run is until it is over. Ctrl-C asks it to stop, twice: at once. json: one
  * event a line. The exit code: 0 finished, 1 failed, 130 stopped. */
 int run_watch(

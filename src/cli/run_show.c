@@ -120,6 +120,12 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
             r->reason[0] ? ", " : "", r->reason);
     table_print(t, out, 2, TEXT_COLUMNS, &look);
     print_notes(r, out);
+    if (r->n_stages && r->stages[0].plan.repeats) {
+        fprintf(out, "\nIts work took %s and cost %s; the first time it cost %s.\n",
+                time_text(sum.run_s, took), money_text(sum.microusd, cost),
+                money_text(r->planned_microusd, planned));
+        return 0;
+    }
     fprintf(out,
             "\nIts work took %s here, worth %s at the prices of the planned machines.\n"
             "The plan: %s, with boots, transfers and storage.\n",

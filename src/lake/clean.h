@@ -16,6 +16,11 @@ int lake_pin_list(struct lake *l,
 struct lake_gc_options {
     bool remove;      /* else only look */
     bool keep_latest; /* the newest version of every listed file counts as needed */
+    /* Set versions (ids, of lake_spare_list) that need their content no longer: then only theirs
+     * goes, as far as nothing else holds it; those that are no longer spare are left alone. n 0:
+     * what nothing needs goes. */
+    const int64_t *release;
+    size_t n_release;
     struct lake_progress progress;
 };
 

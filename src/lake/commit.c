@@ -1,5 +1,7 @@
 #include "lake/commit.h"
 
+#include <string.h>
+
 int commit_present(struct lake *l, int64_t object, struct err *e)
 {
     struct db_query *q =
@@ -95,4 +97,44 @@ int commit_versions(struct lake *l,
     summary->set_number = set.number;
     *set_version_out = set.version;
     return 0;
+}
+
+/* ---- the same again ---- */
+
+struct comparison {
+    struct lake *l;
+    const struct commit_list *list;
+    size_t n; /* compared so far */
+    bool differs;
+};
+
+static int compare(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct comparison *c = context;
+    struct commit_file f = {0};
+
+    if (c->differs || c->n >= c->list->n) {
+        c->differs = true;
+        return 0;
+    }
+    c->list->get(c->list->context, c->list->by_path(c->list->context, c->n++), &f);
+    struct db_query *q =
+        db_query(c->l->db, "SELECT object, executable FROM version WHERE id = $1", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, entry->version);
+    int row = db_step(q, e);
+    c->differs = row <= 0 || db_int(q, 0) != f.object || (db_int(q, 1) != 0) != f.executable ||
+                 strcmp(entry->path, f.path) != 0;
+    db_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+int commit_same(struct lake *l, const struct commit_list *list, int64_t set_version, struct err *e)
+{
+    struct comparison c = {.l = l, .list = list};
+
+    if (set_each(l, set_version, "/", compare, &c, e) < 0)
+        return -1;
+    return !c.differs && c.n == list->n;
 }

@@ -32,9 +32,16 @@ int commit_versions(struct lake *l,
                     int64_t *set_version_out,
                     struct err *e);
 
+/* Whether the files are just those that a set version holds: paths, content, executable or not: 1,
+ * 0, -1. In a transaction. */
+int commit_same(struct lake *l, const struct commit_list *list, int64_t set_version, struct err *e);
+
 /* What else belongs into the transaction of a put. */
 struct commit_also {
     const char *name; /* instead of the put's command line: what an interrupted one is found by */
+    /* Id of a set version that may be what is put: then nothing is made, and run gets this one; 0 =
+     * none. */
+    int64_t unless;
     int (*run)(void *context, int64_t set_version, struct err *e);
     void *context;
 };

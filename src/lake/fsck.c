@@ -221,7 +221,8 @@ static int check_records(struct fsck *f, struct err *e)
         return -1;
     return each_row(f,
                     "SELECT f.path, v.number, v.id FROM version v JOIN file f ON f.id = v.file"
-                    " JOIN object o ON o.id = v.object WHERE v.project = $1 AND o.blob IS NULL",
+                    " JOIN object o ON o.id = v.object WHERE v.project = $1 AND o.blob IS NULL"
+                    " AND NOT EXISTS (SELECT 1 FROM released r WHERE r.object = o.id)",
                     say_missing, e);
 }
 

@@ -5,6 +5,7 @@
 #include "lake/need.h"
 #include "lake/repack.h"
 #include "lake/session_row.h"
+#include "lake/spare.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ struct gc {
     void *context;
     struct lake_gc_summary *summary;
     struct need need;
+    struct bits among;           /* ids of contents that may go, when only some may */
     struct bits going;           /* ids of contents that go */
     struct names emptied;        /* blobs that held nothing else, sorted */
     struct removable *removable; /* blobs without content that anyone knows of */
@@ -62,6 +64,7 @@ struct gc {
 static void gc_clear(struct gc *g)
 {
     need_clear(&g->need);
+    bits_clear(&g->among);
     bits_clear(&g->going);
     names_clear(&g->emptied);
     names_clear(&g->sparse);
@@ -71,6 +74,12 @@ static void gc_clear(struct gc *g)
 }
 
 /* ---- the database's side: one transaction ---- */
+
+static bool goes(const struct gc *g, int64_t object)
+{
+    return !bits_has(&g->need.objects, object) &&
+           (g->options->n_release == 0 || bits_has(&g->among, object));
+}
 
 static int tell_version(struct gc *g, struct db_query *q, struct err *e)
 {
@@ -100,7 +109,7 @@ static int tell_versions(struct gc *g, struct err *e)
         return -1;
     db_bind_int(q, 1, g->l->project);
     while ((row = db_step(q, e)) == 1) {
-        if (!bits_has(&g->need.objects, db_int(q, 0)) && tell_version(g, q, e) < 0)
+        if (goes(g, db_int(q, 0)) && tell_version(g, q, e) < 0)
             break;
     }
     db_reset(q);
@@ -117,7 +126,7 @@ static int choose_contents(struct gc *g, struct err *e)
         return -1;
     db_bind_int(q, 1, g->l->project);
     while ((row = db_step(q, e)) == 1) {
-        if (bits_has(&g->need.objects, db_int(q, 0)))
+        if (!goes(g, db_int(q, 0)))
             continue;
         bits_add(&g->going, db_int(q, 0));
         g->summary->objects++;
@@ -126,15 +135,24 @@ static int choose_contents(struct gc *g, struct err *e)
     return row;
 }
 
-static int drop_content(struct gc *g, int64_t id, struct err *e)
+static int run_on_object(struct lake *l, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q =
-        db_query(g->l->db, "UPDATE object SET blob = NULL, at = NULL WHERE id = $1", e);
+    struct db_query *q = db_query(l->db, sql, e);
 
     if (!q)
         return -1;
     db_bind_int(q, 1, id);
     return db_run(q, e);
+}
+
+static int drop_content(struct gc *g, int64_t id, struct err *e)
+{
+    /* Sets still hold what is released, and fsck is to know why it is gone. */
+    if (g->options->n_release &&
+        run_on_object(g->l, "INSERT INTO released (object) VALUES ($1) ON CONFLICT DO NOTHING", id,
+                      e) < 0)
+        return -1;
+    return run_on_object(g->l, "UPDATE object SET blob = NULL, at = NULL WHERE id = $1", id, e);
 }
 
 static int drop_contents(struct gc *g, struct err *e)
@@ -190,9 +208,21 @@ static int drop_rows(struct gc *g, struct err *e)
                            e);
 }
 
+static int find_need(struct gc *g, struct err *e)
+{
+    AUTO_CLEAR(spares) struct spares s = {0};
+
+    if (g->options->n_release == 0)
+        return need_find(g->l, g->options->keep_latest, NULL, &g->need, e);
+    if (spares_find(g->l, g->options->release, g->options->n_release, &s, e) < 0 ||
+        spares_contents(g->l, &s, &g->among, e) < 0)
+        return -1;
+    return need_find(g->l, g->options->keep_latest, &s.without, &g->need, e);
+}
+
 static int look(struct gc *g, struct err *e)
 {
-    if (need_find(g->l, g->options->keep_latest, &g->need, e) < 0)
+    if (find_need(g, e) < 0)
         return -1;
     return tell_versions(g, e) < 0 ? -1 : choose_contents(g, e);
 }

@@ -192,6 +192,15 @@ int set_each_held(struct lake *l,
                   void *context,
                   struct err *e);
 
+/* The same as if the set versions of `except` (ids) were not there; damage ends it. */
+struct bits;
+int set_each_held_without(struct lake *l,
+                          const struct bits *except,
+                          int (*visit)(void *context,
+                                       const struct lake_entry *entry,
+                                       struct err *e),
+                          void *context,
+                          struct err *e);
 /* Set versions that hold this version of this path, removed ones included, each once. */
 int set_each_holder(struct lake *l,
                     const char *path,

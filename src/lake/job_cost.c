@@ -3,11 +3,15 @@
 #include "lake/internal.h"
 #include "lake/job.h"
 
-/* A job makes one set version, so that no job is met twice. One without an input has no edge. */
+/* A job makes one set version, so that no job is met twice. One without an input has no edge. Of
+ * several the first made it; the others made the same again. */
 static int add_maker(struct lake *l, int64_t version, struct lake_lineage_cost *sum, struct err *e)
 {
     struct db_query *q =
-        db_query(l->db, "SELECT cost_microusd, runtime_s FROM job WHERE output_version = $1", e);
+        db_query(l->db,
+                 "SELECT cost_microusd, runtime_s FROM job WHERE output_version = $1"
+                 " ORDER BY id LIMIT 1",
+                 e);
     int more;
 
     if (!q)

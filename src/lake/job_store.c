@@ -5,6 +5,7 @@
 #include "lake/graph.h"
 #include "lake/job_row.h"
 #include "lake/meta_value.h"
+#include "lake/restore.h"
 
 #include <string.h>
 
@@ -89,7 +90,9 @@ struct storing {
     struct lake *l;
     struct lake_job_change *change;
     struct job_row row;
-    bool late; /* the job came to its end meanwhile */
+    bool late;        /* the job came to its end meanwhile */
+    int64_t again;    /* id of the set version that it is to make again; 0 = none */
+    const char *text; /* the same as a reference */
 };
 
 static int add_edge(const struct storing *s, int64_t child, int64_t parent, int seq, struct err *e)
@@ -125,6 +128,13 @@ static int note_output(const struct storing *s, int64_t set_version, struct err 
     return db_run(q, e);
 }
 
+static int flag_different(const struct storing *s, int64_t set_version, struct err *e)
+{
+    AUTO_MEM char *pair = mem_printf(LAKE_TAG_NON_DETERMINISTIC "=%s", s->text);
+
+    return meta_put(s->l, LAKE_ITEM_SET, set_version, pair, e);
+}
+
 /* In the transaction that numbers the versions, or undoes them. */
 static int take_output(void *context, int64_t set_version, struct err *e)
 {
@@ -136,11 +146,15 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         s->late = true;
         return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
     }
-    if (note_output(s, set_version, e) < 0 ||
-        add_edge(s, set_version, s->row.input_version, 0, e) < 0 ||
-        add_edge(s, set_version, s->row.code_version, 1, e) < 0)
+    if (note_output(s, set_version, e) < 0)
         return -1;
-    return copy_tags(s->l, s->row.id, set_version, e);
+    if (set_version == s->again) /* which has its edges and tags */
+        return 0;
+    if (add_edge(s, set_version, s->row.input_version, 0, e) < 0 ||
+        add_edge(s, set_version, s->row.code_version, 1, e) < 0 ||
+        copy_tags(s->l, s->row.id, set_version, e) < 0)
+        return -1;
+    return s->again ? flag_different(s, set_version, e) : 0;
 }
 
 /* A job that is over: finished is what was asked for, be it by an earlier call. */
@@ -168,7 +182,7 @@ static int store_output(struct storing *s,
         .set = s->row.output_name,
         .progress = progress ? *progress : (struct lake_progress){0},
     };
-    const struct commit_also also = {name, take_output, s};
+    const struct commit_also also = {name, s->again, take_output, s};
     struct lake_put_summary summary;
 
     if (put_also(s->l, &o, &also, &summary, e) < 0) {
@@ -184,6 +198,31 @@ static int store_output(struct storing *s,
     return s->change->applied ? 0 : answer_again(s, e);
 }
 
+static int store_job(struct storing *s,
+                     const char *directory,
+                     const struct lake_progress *progress,
+                     struct err *e)
+{
+    struct lake *l = s->l;
+
+    s->change->applied = false;
+    if (s->change->to != LAKE_JOB_FINISHED)
+        return err_set(e, ERR_USAGE, "job %lld: only what is finished has an output",
+                       (long long)s->change->id);
+    if (job_row_own(l, s->change->id, &s->row, e) < 0)
+        return -1;
+    if (lake_job_state_final(s->row.state))
+        return answer_again(s, e);
+    if (!s->row.output_name[0])
+        return lake_job_step(l, s->change, 1, e);
+    /* What an admin stores for another is the other's. */
+    char *user = l->user;
+    l->user = s->row.creator;
+    int result = store_output(s, directory, progress, e);
+    l->user = user;
+    return result;
+}
+
 int lake_job_store(struct lake *l,
                    struct lake_job_change *change,
                    const char *directory,
@@ -192,20 +231,23 @@ int lake_job_store(struct lake *l,
 {
     struct storing s = {.l = l, .change = change};
 
+    return store_job(&s, directory, progress, e);
+}
+
+int lake_job_restore(struct lake *l,
+                     struct lake_job_change *change,
+                     const char *directory,
+                     const char *set,
+                     const struct lake_progress *progress,
+                     struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+
     change->applied = false;
-    if (change->to != LAKE_JOB_FINISHED)
-        return err_set(e, ERR_USAGE, "job %lld: only what is finished has an output",
-                       (long long)change->id);
-    if (job_row_own(l, change->id, &s.row, e) < 0)
+    if (lake_resolve(l, set, LAKE_READ, &ref, e) < 0)
         return -1;
-    if (lake_job_state_final(s.row.state))
-        return answer_again(&s, e);
-    if (!s.row.output_name[0])
-        return lake_job_step(l, change, 1, e);
-    /* What an admin stores for another is the other's. */
-    char *user = l->user;
-    l->user = s.row.creator;
-    int result = store_output(&s, directory, progress, e);
-    l->user = user;
-    return result;
+    if (ref.kind != LAKE_REF_SET)
+        return err_set(e, ERR_USAGE, "%.200s is no set version that a job could make again", set);
+    struct storing s = {.l = l, .change = change, .again = ref.set_version, .text = set};
+    return store_job(&s, directory, progress, e);
 }

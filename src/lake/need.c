@@ -79,13 +79,15 @@ static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
     return row;
 }
 
-int need_find(struct lake *l, bool keep_latest, struct need *out, struct err *e)
+int need_find(
+    struct lake *l, bool keep_latest, const struct bits *except, struct need *out, struct err *e)
 {
     *out = (struct need){0};
     /* A list that cannot be read may need anything: nothing is known to be free then. */
-    if (set_each_held(l, hold, NULL, out, e) < 0 || need_pinned(l, out, e) < 0 ||
-        (keep_latest && hold_latest(l, out, e) < 0) || contents_of_versions(l, out, e) < 0 ||
-        contents_of_sessions(l, out, e) < 0) {
+    int held = except ? set_each_held_without(l, except, hold, out, e)
+                      : set_each_held(l, hold, NULL, out, e);
+    if (held < 0 || need_pinned(l, out, e) < 0 || (keep_latest && hold_latest(l, out, e) < 0) ||
+        contents_of_versions(l, out, e) < 0 || contents_of_sessions(l, out, e) < 0) {
         need_clear(out);
         return -1;
     }

@@ -169,6 +169,21 @@ static int check_present(struct put *p, struct upload *u, size_t *gone_out, stru
     return 0;
 }
 
+static int make_versions(struct put *p,
+                         const struct commit_list *list,
+                         int64_t *set_version_out,
+                         struct err *e)
+{
+    int64_t unless = p->also ? p->also->unless : 0;
+    int same = unless ? commit_same(p->l, list, unless, e) : 0;
+
+    if (same <= 0)
+        return same < 0 ? -1 : commit_versions(p->l, list, p->o, p->summary, set_version_out, e);
+    *set_version_out = unless;
+    p->summary->files = p->summary->unchanged = list->n;
+    return 0;
+}
+
 /* 1: committed; 0: some content must be stored again; -1 */
 static int commit_once(struct put *p, struct upload *u, struct err *e)
 {
@@ -188,8 +203,7 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
         return -1;
     if (gone)
         return 0;
-    if (upload_record(u, false, e) < 0 ||
-        commit_versions(p->l, &list, p->o, p->summary, &set_version, e) < 0 ||
+    if (upload_record(u, false, e) < 0 || make_versions(p, &list, &set_version, e) < 0 ||
         (p->also && p->also->run(p->also->context, set_version, e) < 0))
         return -1;
     return session && session_row_remove(p->l, session, e) < 0 ? -1 : 1;

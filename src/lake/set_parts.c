@@ -154,6 +154,29 @@ int set_parts_next_held(
     return 1;
 }
 
+int set_parts_held_without(struct lake *l,
+                           const struct bits *except,
+                           struct bits *chunks_out,
+                           struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT p.chunk, v.id FROM set_version c"
+                                  " JOIN set_version v ON v.id = c.id"
+                                  " JOIN set_part p ON p.set_version = v.id"
+                                  " WHERE c.project = $2 AND " HELD,
+                                  e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 2, l->project);
+    db_bind_int(q, 3, LAKE_ITEM_SET);
+    while ((got = db_step(q, e)) == 1)
+        if (!bits_has(except, db_int(q, 1)))
+            bits_add(chunks_out, db_int(q, 0));
+    return got;
+}
+
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
 {
     struct db_query *q = db_query(l->db,

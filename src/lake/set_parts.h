@@ -4,6 +4,7 @@
 #define LAKE_SET_PARTS_H
 
 #include "base/sha256.h"
+#include "lake/bits.h"
 #include "lake/internal.h"
 #include "lake/set_chunk.h"
 
@@ -31,6 +32,11 @@ int set_parts_of(
  * damaged. 0: no more. */
 int set_parts_next_held(
     struct lake *l, int64_t *chunk, struct set_parts *out, int64_t *set_version_out, struct err *e);
+/* The chunks that next_held tells, without those that only set versions among `except` hold. */
+int set_parts_held_without(struct lake *l,
+                           const struct bits *except,
+                           struct bits *chunks_out,
+                           struct err *e);
 /* Chunks of any set version among whose paths this one may be; each stands alone, in no order. */
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e);
 /* Takes what was written, and leaves the chunk empty. */

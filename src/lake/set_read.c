@@ -127,11 +127,13 @@ int set_each_holder(struct lake *l,
     return 0;
 }
 
-int set_each_held(struct lake *l,
-                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                  int (*damaged)(void *context, const char *why, struct err *e),
-                  void *context,
-                  struct err *e)
+/* chunks NULL = all that are held. */
+static int each_held(struct lake *l,
+                     const struct bits *chunks,
+                     int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                     int (*damaged)(void *context, const char *why, struct err *e),
+                     void *context,
+                     struct err *e)
 {
     int64_t chunk = 0;
 
@@ -142,6 +144,8 @@ int set_each_held(struct lake *l,
         int got = set_parts_next_held(l, &chunk, &part, &c.set_version, e);
         if (got <= 0)
             return got;
+        if (chunks && !bits_has(chunks, chunk))
+            continue;
         if (part.n == 0)
             set_damaged(l, c.set_version, &why);
         else if (each_entry(&c, visit, context, &why) == 0)
@@ -151,4 +155,28 @@ int set_each_held(struct lake *l,
         if (damaged(context, why.text, e) < 0)
             return -1;
     }
+}
+
+int set_each_held(struct lake *l,
+                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                  int (*damaged)(void *context, const char *why, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    return each_held(l, NULL, visit, damaged, context, e);
+}
+
+int set_each_held_without(struct lake *l,
+                          const struct bits *except,
+                          int (*visit)(void *context,
+                                       const struct lake_entry *entry,
+                                       struct err *e),
+                          void *context,
+                          struct err *e)
+{
+    AUTO_CLEAR(bits) struct bits chunks = {0};
+
+    if (set_parts_held_without(l, except, &chunks, e) < 0)
+        return -1;
+    return each_held(l, &chunks, visit, NULL, context, e);
 }
