@@ -66,6 +66,7 @@ const struct command *const commands[] = {
     &command_config_get,
     &command_config_set,
     &command_config_show,
+    &command_doctor,
     &command_broker,
     &command_completion,
     &command_help,

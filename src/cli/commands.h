@@ -49,6 +49,7 @@ extern const struct command command_run_ls;
 extern const struct command command_run_show;
 extern const struct command command_replay;
 extern const struct command command_rerun;
+extern const struct command command_doctor;
 extern const struct command command_broker;
 extern const struct command command_job_submit;
 extern const struct command command_job_ls;
