@@ -7,7 +7,7 @@
 #include "lake/lake.h"
 
 /* As far as it goes now. *jobs_out: new jobs stand in the queue. */
-int run_advance(struct runs *runs, struct lake *l, int64_t run, bool *jobs_out, struct err *e);
+int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e);
 /* Every run that is not over. */
 int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
 

@@ -384,18 +384,14 @@ static void act(struct broker *b, const struct step *s)
 {
     int64_t id = s->change.id;
 
-    if (s->then == PREPARE && !s->change.applied) {
-        /* Killed while it was still queued. */
-        finish(b, s->live);
-        tell_end(b, id);
-    } else if (s->then == PREPARE) {
+    if (s->then == PREPARE && s->change.applied) {
         prepare(b, s->live);
     } else if (s->then == STORE) {
         store(b, s->live);
-    } else if (s->then == FINISH) {
-        finish(b, s->live);
-        tell_end(b, id);
-    } else if (!s->live) {
+    } else if (s->then != NOTHING || !s->live) {
+        /* Over, or killed while it was still queued. */
+        if (s->live)
+            finish(b, s->live);
         tell_end(b, id);
     }
 }

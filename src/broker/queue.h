@@ -21,7 +21,7 @@ AUTO_DEFINE(queue)
 
 /* Where jobs share a machine: what there is of it. Places that nobody named have no bounds here;
  * told again, the new bounds hold for what starts from now on. */
-void queue_set_place(struct queue *q, const char *place, double cpus, uint64_t memory_mb);
+void queue_set_place(struct queue *q, const char *name, double cpus, uint64_t memory_mb);
 
 struct queue_job {
     int64_t id; /* each once */

@@ -154,7 +154,10 @@ def trouble(home):
 
 def kill_at(home, call, half):
     before = [KILLAT, "--alone", *(["--half"] if half else []), str(call)]
-    return home.run("broker", before=before)
+    got = home.run("broker", before=before)
+    if "Sanitizer" in got.stderr or "runtime error" in got.stderr:
+        raise RuntimeError(got.stderr)
+    return got
 
 
 def count_calls(home):

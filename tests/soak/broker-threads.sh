@@ -1,0 +1,37 @@
+#!/bin/bash
+# The broker's workers, and a broker under load, under the thread sanitizer: jobs with input, code and
+# output, which are fetched and stored beside the loop.
+# shellcheck source=tests/soak/scratch.bash
+. "$(dirname "$0")/scratch.bash"
+build=$(dirname "$TRADEWIND")
+make -s -C "$here/../.." "BUILD=$build" SAN=thread all \
+    "$build/san-thread/tests/unit/broker/test_workers" || exit 1
+export TSAN_OPTIONS=halt_on_error=1:exitcode=66
+TRADEWIND=$build/san-thread/tradewind
+if "$build/san-thread/tests/unit/broker/test_workers" >workers.log 2>&1; then
+    echo "ok workers"
+else
+    grep -A 30 "WARNING: ThreadSanitizer\|^not ok" workers.log | head -n 60
+    status=1
+fi
+
+export TRADEWIND_BROKER_IDLE_S=5
+jobs=${SOAK_JOBS:-40}
+mkdir in code
+echo words >in/words
+echo 'cat "$1"' >code/tool.sh
+"$TRADEWIND" put in /data/ --set words >/dev/null || exit 1
+for ((i = 1; i <= jobs; i++)); do
+    "$TRADEWIND" job submit --input @words --code code --output "made$((i % 5))" --cpus 0.5 \
+        --memory 256 -- sh -c "sh tool.sh \"\$TRADEWIND_INPUT/data/in/words\" >\"\$TRADEWIND_OUTPUT/n$i\"
+            echo '[TRADEWIND_METRIC] n 1 $i'" >/dev/null || status=1
+done
+for ((i = 1; i <= jobs; i++)); do
+    "$TRADEWIND" job wait "$i" >/dev/null || { echo "NOT OK job $i"; status=1; }
+done
+"$TRADEWIND" broker --stop
+if grep -A 30 "WARNING: ThreadSanitizer" "$TRADEWIND_HOME/broker.log"; then
+    status=1
+fi
+((status)) || echo "ok $jobs jobs with input, code and output"
+exit "$status"
