@@ -291,7 +291,7 @@ static const struct command_option options[] = {
 const struct command command_job_compare = {
     .name = "job compare",
     .operands = "ID ID...",
-    .summary = "Show jobs beside one another: time, cost, arguments that differ, metrics, tags",
+    .summary = "Show jobs side by side: time, cost, differing arguments, metrics, tags",
     .details = "Of each metric the last value is shown; of arguments, tags, input, code and "
                "resources only what is not the same for all.",
     .example = "tradewind job compare 7 8 9",
