@@ -483,7 +483,7 @@ static const struct command_option options[] = {
 const struct command command_autoprovision = {
     .name = "autoprovision",
     .operands = "NAME [KEY=VALUE...]",
-    .summary = "Find the machine size that suits a cost or a time, and run the command there",
+    .summary = "Find the machine size that suits a cost or a time, and run there",
     .details =
         "Every size from 0.5 to 8 vCPU in steps of 0.5 with 512 to 8192 MB in steps of 256 is "
         "predicted by the profile and priced by the unit prices of the configuration. The best "
