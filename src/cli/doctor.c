@@ -65,7 +65,6 @@ void doctor_say(struct doctor *d,
                 const char *fmt,
                 ...)
 {
-    AUTO_CLEAR(buf) struct buf text;
     va_list ap;
     char found[LINE_MAX_BYTES];
 
@@ -79,6 +78,7 @@ void doctor_say(struct doctor *d,
         json_array_append_new(d->list, item);
         return;
     }
+    AUTO_CLEAR(buf) struct buf text;
     buf_init(&text, 2 * LINE_MAX_BYTES);
     buf_printf(&text, "%*s%s: %s%s%s", VERDICT_COLUMNS, "", what, found, *way_out ? "; " : "",
                way_out);
