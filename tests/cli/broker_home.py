@@ -178,10 +178,13 @@ class Home:
         return broker
 
     def finish_all(self):
-        """Brokers that end when there is nothing to do, until every job is over."""
+        """Brokers that end when there is nothing to do, until every job and run is over."""
 
         def over():
             self.run("broker")
+            # A command of a job may have started a broker, too, that is about to go on with a run.
+            if any(run["state"] == "going" for run in self.json("run", "ls")):
+                return False
             return all(job["state"] in FINAL for job in self.jobs().values())
 
         return until(over)

@@ -200,6 +200,8 @@ job=$(json "d['job']" <<<"$out")
 check "the best of this machine gets the job" "$TRADEWIND" job wait "$job" >text
 is "$("$TRADEWIND" job show "$job" --json | json "d['command'], d['code'], d['tags']['autoprovision']")" \
     "['./spin', '--n', '6', '--seed', '1'] @code-code:1 spin" "with the command and code of the profile"
+run autoprovision spin --values n=80 --max-time 1000h --dry-run --json
+cheap=$(json "d['cost_usd']" <<<"$out")
 "$TRADEWIND" config set prices.vcpu_hour 3.1611 >/dev/null
 run autoprovision spin --values n=80 --max-time 1000h --dry-run --json
 check "prices are those of the configuration" test "$(json "d['cost_usd'] > 20 * $cheap" <<<"$out")" = True

@@ -251,7 +251,8 @@ static void test_latency(void)
     /* uptime counts in hundredths, so that half of one is not ours. */
     double median_ms = n ? fmax(late_s[n / 2] * 1000 - 5, 0) : -1;
     printf("# from write to reader: %.1f ms (median of %zu)\n", median_ms, n);
-    CHECK(n == 20 && median_ms < 100, "a line is told in under 100 ms");
+    /* The last line may come with the end, which is not looked at here. */
+    CHECK(n >= 19 && median_ms < 100, "a line is told in under 100 ms");
     hand_read(s, &t, 30, &e);
     hand_clear(&t);
 }
