@@ -78,7 +78,8 @@ read -r line <"$scratch/go\$2"
 END
 slow=("$TRADEWIND" profile slow --cpus 0.5 --mems 256 -- sh "$scratch/wait.sh" --n '{1,2}')
 
-# submitted FILE: waits until the command that writes there has submitted its jobs
+# submitted FILE: waits until the command that writes there has submitted its jobs. The file is new:
+# an older one would be taken for it before the command has begun.
 submitted() {
     local i
     for ((i = 0; i < 1200; i++)); do
@@ -88,13 +89,13 @@ submitted() {
     return 1
 }
 
-"${slow[@]}" 2>progress &
+"${slow[@]}" 2>interrupted &
 pid=$!
-submitted progress
+submitted interrupted
 kill -TERM $pid
 wait $pid
 is $? 130 "Ctrl-C ends the command"
-contains "$(<progress)" "the jobs go on" "and says that the jobs go on"
+contains "$(<interrupted)" "the jobs go on" "and says that the jobs go on"
 is "$(jobs_of 'profile slow')" 2 "they are there"
 "${slow[@]}" >text 2>again &
 resumed=$!
