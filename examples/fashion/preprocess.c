@@ -92,6 +92,17 @@ static void augment(const struct images *raw, uint32_t copies, uint64_t seed, st
         memcpy(all->labels + (size_t)copy * raw->count, raw->labels, raw->count);
 }
 
+/* Both or none. */
+static int save_both(const struct images *train, const struct images *test, const struct options *o)
+{
+    if (images_save(test, o->test) < 0)
+        return EXIT_MACHINE;
+    if (images_save(train, o->train) == 0)
+        return 0;
+    unlink(o->test);
+    return EXIT_MACHINE;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = parse(argc, argv);
@@ -104,16 +115,12 @@ int main(int argc, char **argv)
     cut(&test, o.limit);
     augment(&raw, o.copies, o.seed, &train);
 
-    if (images_save(&test, o.test) < 0)
-        return EXIT_MACHINE;
-    if (images_save(&train, o.train) < 0) {
-        unlink(o.test); /* both or none */
-        return EXIT_MACHINE;
-    }
-    printf("%u images became %u to train on; %u to test with\n", raw.count, train.count,
-           test.count);
+    int code = save_both(&train, &test, &o);
+    if (code == 0)
+        printf("%u images became %u to train on; %u to test with\n", raw.count, train.count,
+               test.count);
     images_clear(&raw);
     images_clear(&train);
     images_clear(&test);
-    return 0;
+    return code;
 }
