@@ -6,7 +6,8 @@
 
 /* The library copies what is repeated, once for every time, and copies of copies for nested
  * repeats: (((a{99}){99}){99}) would take all memory. So many pieces are plenty. */
-#define PIECES_MAX 2000
+#define PIECES_MAX    2000
+#define REPEAT_WEIGHT 4
 
 /* Past the bracket expression that begins at p: ']' right after the begin is no end. */
 static const char *skip_bracket(const char *p)
@@ -36,12 +37,13 @@ static unsigned read_count(const char **p)
     return n;
 }
 
-/* Copies that the repeat at *p makes, which moves past it; 0 = there is no repeat. '*' and '?' copy
- * nothing, but the ways through nested ones double with each. */
+/* What the repeat at *p multiplies the pieces before it by, which moves past it; 0 = there is no
+ * repeat. '*' and '?' copy nothing, but a repeat of a repeat takes the library more time with each:
+ * five on one another are enough. */
 static unsigned repeat(const char **p)
 {
     if (**p == '*' || **p == '?' || **p == '+')
-        return (*p)++, 2;
+        return (*p)++, REPEAT_WEIGHT;
     if (**p != '{')
         return 0;
     const char *q = *p + 1;
@@ -54,7 +56,7 @@ static unsigned repeat(const char **p)
         return 0; /* no repeat, or no regular expression: the library will tell */
     *p = q + 1;
     most = most > least ? most : least;
-    return most > 2 ? most : 2;
+    return most > REPEAT_WEIGHT ? most : REPEAT_WEIGHT;
 }
 
 /* Pieces the pattern has once its repeats are written out; more than PIECES_MAX = too many. */

@@ -180,6 +180,8 @@ static void test_mistakes(void)
         {"k=\xff", "no clean UTF-8"},
         {"k~((a{99}){99}){99}", "repeats too much"},
         {"k~^k********************************************************************4", "repeats"},
+        {"k~^k*+++++++++kin", "repeats too much"},
+        {"k~((((((((k+)+)+)+)+)+)+)+", "repeats too much"},
         {"k~(((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "repeats too much"},
     };
 
