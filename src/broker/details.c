@@ -74,6 +74,8 @@ char *job_details_text(const struct job_details *d, struct err *e)
         json_object_set_new(root, "checkpoint_s", json_number(d->checkpoint_s));
     if (d->price_usd_per_hour > 0)
         json_object_set_new(root, "price_usd_per_hour", json_number(d->price_usd_per_hour));
+    if (d->continues > 0)
+        json_object_set_new(root, "continues", json_integer(d->continues));
     char *text = json_dumps(root, JSON_COMPACT);
     if (text && strlen(text) <= JOB_DETAILS_MAX)
         return text;
@@ -169,6 +171,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->restores = get_text(out->root, "restores", "");
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
+    out->continues = json_integer_value(json_object_get(out->root, "continues"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));
     return 0;
 }

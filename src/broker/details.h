@@ -26,6 +26,7 @@ struct job_details {
     const char **outputs; /* directories of $TRADEWIND_OUTPUT that it finds made */
     size_t n_outputs;
     double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
+    int64_t continues;         /* the job whose saved checkpoint it begins with; 0 = none */
     const char *restores;      /* the set version it is to make again, "@S:3"; "" = none */
     const char *pattern; /* the command with its options' values taken out: what profiles go by */
 };

@@ -19,6 +19,7 @@ static void round_trip(void)
         .git_commit = "0123abcd",
         .git_dirty = true,
         .checkpoint_s = 90.5,
+        .continues = 17,
         .pattern = "train --epoch {}",
     };
     AUTO_CLEAR(job_details) struct job_details back = {0};
@@ -36,7 +37,8 @@ static void round_trip(void)
           "the names of secrets");
     CHECK(strcmp(back.on, "pool") == 0 && strcmp(back.stage, "train") == 0 &&
               strcmp(back.git_commit, "0123abcd") == 0 && back.git_dirty &&
-              back.checkpoint_s == 90.5 && strcmp(back.pattern, "train --epoch {}") == 0,
+              back.checkpoint_s == 90.5 && back.continues == 17 &&
+              strcmp(back.pattern, "train --epoch {}") == 0,
           "the rest");
 }
 
