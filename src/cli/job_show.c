@@ -28,13 +28,14 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label, const 
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     buf_init(&b, TEXT_MAX + 64);
-    printf("%-*s", LABEL_COLUMNS, label);
     if (text_width(text) <= TEXT_COLUMNS - LABEL_COLUMNS) {
+        printf("%-*s", LABEL_COLUMNS, label);
         job_print_safe(stdout, text, TEXT_COLUMNS);
         putchar('\n');
         return;
     }
-    putchar('\n');
+    if (*label)
+        puts(label);
     buf_printf(&b, "%*s%s", LABEL_COLUMNS, "", text);
     text_paragraph(stdout, buf_str(&b), LABEL_COLUMNS, &look);
 }
