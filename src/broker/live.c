@@ -277,16 +277,16 @@ static enum lake_job_state end_state(const struct live *j)
     return j->end.cause == STATE_EXIT && j->end.code == 0 ? LAKE_JOB_STORING : LAKE_JOB_FAILED;
 }
 
-/* "exit code 3; its log ends:\n..." */
+/* "exit code 3; its log ends: no more data"; several lines of the log stand below it. */
 static void failure_reason(const struct live *j, char out[static LIVE_REASON])
 {
     const char *last = logscan_last_lines(j->scan, LAST_LINES_MAX);
+    const char *joint = strchr(last, '\n') ? "; its log ends:\n" : "; its log ends: ";
 
     if (j->end.text[0])
-        snprintf(out, LIVE_REASON, "%s%s%s", j->end.text, last[0] ? "; its log ends: " : "", last);
+        snprintf(out, LIVE_REASON, "%s%s%s", j->end.text, last[0] ? joint : "", last);
     else
-        snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code,
-                 last[0] ? "; its log ends: " : "", last);
+        snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
 }
 
 void live_outcome(const struct live *j, struct lake_job_change *out)

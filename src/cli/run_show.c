@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "base/time.h"
 #include "cli/commands.h"
+#include "cli/job_parts.h"
 #include "cli/json_list.h"
 #include "cli/lake_open.h"
 #include "cli/run_parts.h"
@@ -90,8 +91,10 @@ static void print_notes(const struct run *r, FILE *out)
         const struct run_stage *s = &r->stages[i];
         if (s->plan.note[0])
             fprintf(out, "  %s: %s\n", s->plan.name, s->plan.note);
-        if ((s->state == STAGE_FAILED || s->state == STAGE_SKIPPED) && s->reason[0])
-            fprintf(out, "  %s %s: %s\n", s->plan.name, run_stage_state_text(s->state), s->reason);
+        if ((s->state == STAGE_FAILED || s->state == STAGE_SKIPPED) && s->reason[0]) {
+            fprintf(out, "  %s %s: ", s->plan.name, run_stage_state_text(s->state));
+            job_print_reason(out, s->reason);
+        }
     }
 }
 

@@ -87,7 +87,8 @@ static void put_stage(FILE *out, const struct run_stage *s, const struct run_job
     case STAGE_FAILED:
     case STAGE_SKIPPED:
     case STAGE_STOPPED:
-        fprintf(out, "%.300s", s->reason);
+        /* What the log says stands below the table at the end. */
+        fprintf(out, "%.*s", (int)strcspn(s->reason, ";\n"), s->reason);
         break;
     case STAGE_WAITING:
         break;

@@ -123,7 +123,7 @@ int lake_job_transitions(struct lake *l,
 struct lake_job_change {
     int64_t id;
     enum lake_job_state to;
-    const char *reason; /* one line; cut at 2,000 bytes */
+    const char *reason; /* clean text; cut at 2,000 bytes */
     bool exited;
     int exit_code;
     double runtime_s; /* < 0 = not told */

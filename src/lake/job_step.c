@@ -81,20 +81,20 @@ int job_log(struct lake *l,
     return db_run(q, e);
 }
 
-/* One line of clean text, cut between characters. */
-static void clean_line(const char *text, char out[static REASON_MAX + 1])
+/* Clean text, cut between characters. Its lines stay: the end of a log has some. */
+static void clean_text(const char *text, char out[static REASON_MAX + 1])
 {
     size_t len = strlen(text), n = 0, width;
     uint32_t c;
 
     for (size_t i = 0; i < len; i += width) {
         width = utf8_decode(text + i, len - i, &c);
-        bool bad = width == 0 || c < 0x20 || (c >= 0x7f && c < 0xa0);
+        bool bad = width == 0 || (c < 0x20 && c != '\n') || (c >= 0x7f && c < 0xa0);
         width = width ? width : 1;
         if (n + width > REASON_MAX)
             break;
         if (bad)
-            out[n++] = c == '\n' || c == '\t' ? ' ' : '?';
+            out[n++] = c == '\t' ? ' ' : '?';
         else
             n = (size_t)((char *)mempcpy(out + n, text + i, width) - out);
     }
@@ -187,7 +187,7 @@ int job_change(struct lake *l, struct lake_job_change *change, struct err *e)
     int64_t now = lake_now_ms(l);
     /* A clock that was put back makes no job run backwards. */
     now = now < row.changed_ms ? row.changed_ms : now;
-    clean_line(change->reason ? change->reason : "", reason);
+    clean_text(change->reason ? change->reason : "", reason);
     if (write_change(l, &row, change, reason, now, e) < 0 ||
         job_log(l, change->id, change->to, now, reason, e) < 0)
         return -1;
@@ -227,7 +227,7 @@ static int note_stop(struct lake *l, int64_t id, const char *reason, struct err 
 
     if (!q)
         return -1;
-    clean_line(reason ? reason : "", line);
+    clean_text(reason ? reason : "", line);
     db_bind_int(q, 1, id);
     db_bind_text(q, 2, line);
     return db_run(q, e);

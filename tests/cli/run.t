@@ -98,6 +98,7 @@ name: second
 needs: first
 outputs: {o: 0.001}
 run: |
+  echo 'not yet'
   echo 'almost there'
   test -e $scratch/repaired || exit 9
   echo 2 >"\$TRADEWIND_OUTPUT/o/n"
@@ -114,7 +115,9 @@ is "$?" 1 "a failed stage fails the run"
 is "$(states 7)" "first=finished second=failed third=skipped alone=finished" \
     "and stops what depends on it and nothing else"
 check "the message has the exit code and the end of the log" \
-    grep -q 'exit code 9; its log ends: almost there' failed.txt
+    grep -q '^  second failed: exit code 9; its log ends:$' failed.txt
+is "$(grep -A 2 'its log ends' failed.txt | tail -n 2)" "    not yet
+    almost there" "line by line"
 is "$("$TRADEWIND" set ls --json | python3 -c 'import json, sys
 print(any(s["set"].startswith("fails.second") and "input" not in s["set"]
           for s in json.load(sys.stdin)))')" False "a failed job leaves no version"

@@ -214,8 +214,8 @@ static void whole_life(struct scratch *s, struct lake *l)
               fabs(j.runtime_s - 10.5) < 1e-9 && j.finished_ms > j.started_ms,
           "what was told is kept, what was not stays");
     CHECK(strcmp(transitions(l, id, log),
-                 "queued launching fetching running storing finished:two lines? ") == 0,
-          "its log, reasons on one line: %s", log);
+                 "queued launching fetching running storing finished:two\nlines? ") == 0,
+          "its log, reasons clean, with their lines");
 
     id = submit_plain(l);
     s->now_ms = INT64_C(1794782300000);
