@@ -40,7 +40,7 @@ PROGRAM := $(OUT)/tradewind
 # What is copied to other machines: of base and exec only what needs nothing but libc, and static, so
 # that it runs on any of them (sanitizers cannot be linked so).
 AGENT := $(OUT)/tradewind-agent
-AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,frames jobfile statefile) \
+AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames jobfile statefile) \
 	$(patsubst %,src/base/%.c,buf err file mem number time)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 

@@ -3,10 +3,12 @@
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "exec/driver.h"
 #include "exec/quote.h"
+#include "exec/reuse.h"
 #include "exec/transfer.h"
 
 #include <errno.h>
@@ -21,6 +23,8 @@
 
 #define PREPARE_S 30.0
 #define CALL_S 30.0
+/* What any disk reads and writes at once. */
+#define COPY_BYTES_PER_S 20e6
 #define SAID_MAX 4096
 #define SCRIPT_MAX ((size_t)64 << 10)
 #define COMMAND_MAX (4 * SCRIPT_MAX) /* with every quote of the script quoted */
@@ -255,28 +259,123 @@ static int ssh_prepare(const struct exec_host *h, struct err *e)
     return copy_agent(h, name, e);
 }
 
-static int ssh_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
+/* An empty .ID.new, unless the job was started. */
+static void make_fresh(struct buf *script, int64_t id)
+{
+    buf_printf(script,
+               "if [ -e %" PRId64 "/state ]; then echo 'already started' >&2; exit 1; fi && "
+               "rm -rf .%" PRId64 ".new && mkdir -m 700 .%" PRId64 ".new && ",
+               id, id, id);
+}
+
+/* Only what was sent to its end gets the name; tar does not notice every cut. */
+static void give_name(struct buf *script, int64_t id)
+{
+    buf_printf(script, "rm -rf %" PRId64 " && mv .%" PRId64 ".new %" PRId64, id, id, id);
+}
+
+/* tar goes into .ID.new, without what is excluded. */
+static int send_tar(const struct exec_host *h,
+                    int64_t id,
+                    const char *local_dir,
+                    int excluded_fd,
+                    struct buf *script,
+                    struct err *e)
 {
     AUTO_CLEAR(words) struct words argv = {0};
-    AUTO_CLEAR(buf) struct buf script = {0}, last = {0}, said = {0};
+    AUTO_CLEAR(buf) struct buf said = {0};
     int code;
 
     buf_init(&said, SAID_MAX);
-    script_begin(&script, h);
-    buf_printf(&script,
-               "if [ -e %" PRId64 "/state ]; then echo 'already started' >&2; exit 1; fi && "
-               "rm -rf .%" PRId64 ".new && mkdir -m 700 .%" PRId64 ".new && "
-               "tar -C .%" PRId64 ".new -xpf -",
-               id, id, id, id);
-    ssh_command(h, buf_str(&script), &argv);
-    if (transfer_out(local_dir, argv.list, &said, &code, e) < 0)
+    buf_printf(script, "tar -C .%" PRId64 ".new -xpf -", id);
+    ssh_command(h, buf_str(script), &argv);
+    if (transfer_out(local_dir, excluded_fd, argv.list, &said, &code, e) < 0)
         return err_wrap(e, "%s", h->address);
-    if (code)
-        return ssh_explain(h, code, buf_str(&said), e);
-    /* Only what was sent to its end gets the name; tar does not notice every cut. */
+    return code ? ssh_explain(h, code, buf_str(&said), e) : 0;
+}
+
+static int send_all(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf script = {0}, last = {0};
+
+    script_begin(&script, h);
+    make_fresh(&script, id);
+    if (send_tar(h, id, local_dir, -1, &script, e) < 0)
+        return -1;
     script_begin(&last, h);
-    buf_printf(&last, "rm -rf %" PRId64 " && mv .%" PRId64 ".new %" PRId64, id, id, id);
+    give_name(&last, id);
     return run_script(h, buf_str(&last), -1, CALL_S, NULL, e);
+}
+
+/* Runs a script that reads the list of these files, and copies them on the disk there. */
+static int run_with_list(const struct exec_host *h,
+                         const struct buf *script,
+                         const struct reuse *files,
+                         struct buf *out,
+                         struct err *e)
+{
+    int list = reuse_list(files, e);
+
+    if (list < 0)
+        return -1;
+    int result = run_script(h, buf_str(script), list,
+                            CALL_S + (double)files->bytes / COPY_BYTES_PER_S, out, e);
+    close(list);
+    return result;
+}
+
+/* The agent places what it has in .ID.new, the rest comes as ever, and the agent keeps copies. */
+static int send_missing(const struct exec_host *h,
+                        int64_t id,
+                        const char *local_dir,
+                        struct reuse *files,
+                        struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf script = {0}, then = {0}, last = {0}, answer = {0};
+    char name[96];
+
+    if (agent_name(h, name, e) < 0)
+        return -1;
+    buf_init(&answer, REUSE_FILES_MAX + 1);
+    script_begin(&script, h);
+    make_fresh(&script, id);
+    buf_printf(&script, "exec ./%s stage .%" PRId64 ".new", name, id);
+    if (run_with_list(h, &script, files, &answer, e) < 0 ||
+        reuse_answer(files, buf_str(&answer), answer.len, e) < 0)
+        return -1;
+    struct err why = {0};
+    int excluded = reuse_excluded(files, &why);
+    if (why.kind)
+        return err_set(e, why.kind, "%s", why.text);
+    script_begin(&then, h);
+    int sent = send_tar(h, id, local_dir, excluded, &then, e);
+    if (excluded >= 0)
+        close(excluded);
+    if (sent < 0)
+        return -1;
+    script_begin(&last, h);
+    buf_printf(&last, "./%s settle .%" PRId64 ".new && ", name, id);
+    give_name(&last, id);
+    return run_with_list(h, &last, files, NULL, e);
+}
+
+static int ssh_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
+{
+    AUTO_CLEAR(reuse) struct reuse files = {0};
+    struct err why = {0};
+
+    if (reuse_look(&files, local_dir, e) < 0)
+        return -1;
+    if (!files.n)
+        return send_all(h, id, local_dir, e);
+    if (send_missing(h, id, local_dir, &files, &why) == 0)
+        return 0;
+    /* What is about the way there or about the job stays as it is; anything else (an agent that
+     * cannot do it, a full disk, a tar without these options) may go better without the cache. */
+    if (why.kind != ERR_IO)
+        return err_set(e, why.kind, "%s", why.text);
+    log_info("exec", "everything is sent anew: %s", why.text);
+    return send_all(h, id, local_dir, e);
 }
 
 static int ssh_collect(
@@ -346,6 +445,10 @@ static int ssh_agent_command(const struct exec_host *h,
     without_root(&script, h, call->verb);
     if (!strcmp(call->verb, "remove"))
         buf_printf(&script, "rm -rf .%" PRId64 ".new; ", call->id);
+    /* What it made may be what the next job there works on; an agent that cannot keep it, or
+     * refuses, is asked plainly. */
+    if (!strcmp(call->verb, "remove"))
+        buf_printf(&script, "./%s retire %" PRId64 " 2>/dev/null && exit 0; ", name, call->id);
     buf_printf(&script, "exec ./%s %s ", name, call->verb);
     if (call->id)
         buf_printf(&script, "%" PRId64, call->id);

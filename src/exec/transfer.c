@@ -47,8 +47,9 @@ static void run_both(struct child *from,
     }
 }
 
-/* first writes to the pipe, second reads from it. */
+/* first, whose stdin is in_fd, writes to the pipe, second reads from it. */
 static int join(char *const *first,
+                int in_fd,
                 struct buf *first_said,
                 int *first_code,
                 char *const *second,
@@ -65,7 +66,7 @@ static int join(char *const *first,
         return err_set(e, ERR_IO, "make a pipe: %s", strerror(errno));
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     bool good = null >= 0 && child_start(&to, second, ends[0], null, e) == 0 &&
-                child_start(&from, first, -1, ends[1], e) == 0;
+                child_start(&from, first, in_fd, ends[1], e) == 0;
     if (null >= 0)
         close(null);
     close(ends[0]);
@@ -88,7 +89,12 @@ static int tar_failed(const char *what, const char *dir, const struct buf *said,
                    *text ? text : "tar failed");
 }
 
-int transfer_out(const char *dir, char *const *argv, struct buf *said, int *code_out, struct err *e)
+int transfer_out(const char *dir,
+                 int excluded_fd,
+                 char *const *argv,
+                 struct buf *said,
+                 int *code_out,
+                 struct err *e)
 {
     AUTO_CLEAR(words) struct words tar = {0};
     AUTO_CLEAR(buf) struct buf tar_said;
@@ -98,10 +104,15 @@ int transfer_out(const char *dir, char *const *argv, struct buf *said, int *code
     words_add(&tar, "tar");
     words_add(&tar, "-C");
     words_add(&tar, dir);
+    if (excluded_fd >= 0) {
+        words_add(&tar, "--anchored");
+        words_add(&tar, "--no-wildcards");
+        words_add(&tar, "--exclude-from=/dev/stdin");
+    }
     words_add(&tar, "-cf");
     words_add(&tar, "-");
     words_add(&tar, ".");
-    if (join(tar.list, &tar_said, &tar_code, argv, said, code_out, e) < 0)
+    if (join(tar.list, excluded_fd, &tar_said, &tar_code, argv, said, code_out, e) < 0)
         return -1;
     /* When the other end failed, tar did so only because of it. */
     if (tar_code && *code_out == 0)
@@ -207,7 +218,7 @@ int transfer_in(char *const *argv,
     words_add(&tar, "--no-same-permissions");
     words_add(&tar, "-xf");
     words_add(&tar, "-");
-    if (join(argv, said, code_out, tar.list, &tar_said, &tar_code, e) < 0)
+    if (join(argv, -1, said, code_out, tar.list, &tar_said, &tar_code, e) < 0)
         return -1;
     if (*code_out)
         return 0; /* tar failed only because of it */

@@ -8,6 +8,7 @@
 #include "exec/agent/follow.h"
 #include "exec/agent/lease.h"
 #include "exec/agent/record.h"
+#include "exec/agent/stage.h"
 #include "exec/agent/supervise.h"
 #include "exec/frames.h"
 #include "exec/jobfile.h"
@@ -37,6 +38,10 @@ static const char usage[] =
     "       tradewind-agent stop DIR SECONDS REASON    end it, by force after SECONDS\n"
     "       tradewind-agent renew ROOT SECONDS         renew the lease of the machine\n"
     "       tradewind-agent remove DIR                 remove the directory of a job\n"
+    "       tradewind-agent retire DIR                 the same; large outputs go to DIR/../cache\n"
+    "       tradewind-agent stage DIR <LIST            place the files that DIR/../cache has in "
+    "DIR\n"
+    "       tradewind-agent settle DIR <LIST           all are in DIR: keep copies of new ones\n"
     "       tradewind-agent version\n";
 
 static int fail(const struct err *e)
@@ -246,11 +251,11 @@ static int remove_all(struct job_dir *d, struct err *e)
     return 0;
 }
 
-static int command_remove(char **arguments, struct err *e)
+static int remove_job(const char *path, bool keep_output, struct err *e)
 {
     AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
 
-    if (job_dir_open(&d, arguments[0], e) < 0)
+    if (job_dir_open(&d, path, e) < 0)
         return e->kind == ERR_NOTFOUND ? 0 : fail(e);
     const char *name = strrchr(d.path, '/') + 1;
     if (!*name || name[strspn(name, "0123456789")]) {
@@ -262,9 +267,31 @@ static int command_remove(char **arguments, struct err *e)
         err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d.path);
         return fail(e);
     }
-    if (record_recover(&d, e) < 0 || remove_all(&d, e) < 0)
+    if (record_recover(&d, e) < 0)
         return fail(e);
-    return 0;
+    if (keep_output)
+        stage_keep_output(&d);
+    return remove_all(&d, e) < 0 ? fail(e) : 0;
+}
+
+static int command_remove(char **arguments, struct err *e)
+{
+    return remove_job(arguments[0], false, e);
+}
+
+static int command_retire(char **arguments, struct err *e)
+{
+    return remove_job(arguments[0], true, e);
+}
+
+static int command_stage(char **arguments, struct err *e)
+{
+    return stage_place(arguments[0], stdin, stdout, e) < 0 ? fail(e) : 0;
+}
+
+static int command_settle(char **arguments, struct err *e)
+{
+    return stage_settle(arguments[0], stdin, e) < 0 ? fail(e) : 0;
 }
 
 static int command_version(char **arguments, struct err *e)
@@ -280,7 +307,8 @@ static const struct {
     int (*run)(char **arguments, struct err *e);
 } commands[] = {
     {"run", 1, command_run},     {"follow", 3, command_follow}, {"stop", 3, command_stop},
-    {"renew", 2, command_renew}, {"remove", 1, command_remove}, {"version", 0, command_version},
+    {"renew", 2, command_renew}, {"remove", 1, command_remove}, {"retire", 1, command_retire},
+    {"stage", 1, command_stage}, {"settle", 1, command_settle}, {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)

@@ -217,6 +217,101 @@ static void test_stop(void)
     hand_clear(&t);
 }
 
+/* Bytes that went to hosts since the last call: a client that writes down what it sends. */
+static long travelled(void)
+{
+    AUTO_MEM char *bytes =
+        shellf("stat -c %%s '%s/travelled'; : > '%s/travelled'", scratch, scratch);
+
+    return bytes ? strtol(bytes, NULL, 10) : -1;
+}
+
+static void count_bytes(void)
+{
+    AUTO_MEM char *kept = mem_dup(command);
+
+    free(shellf(
+        "cd '%s' && : > travelled && printf '#!/bin/sh\\ntee -a %s/travelled | %%s \"$@\"\\n' "
+        "'%s' > counting && chmod 755 counting",
+        scratch, scratch, kept));
+    AUTO_MEM char *text = mem_printf("%s/counting", scratch);
+    setenv("TRADEWIND_SSH", text, 1);
+}
+
+static bool same(const char *a, const char *b)
+{
+    AUTO_MEM char *said = shellf("cmp \"%s\" \"%s\" && echo same", a, b);
+
+    return holds(said, "same");
+}
+
+#define LARGE_BYTES 3000000
+#define LITTLE_BYTES 100000 /* tar, job file, list of names: far less than what is large */
+
+static void test_reuse(void)
+{
+    struct err e = {0};
+    struct hand t;
+    AUTO_MEM char *from = make_job(21, "cp -r \"$TRADEWIND_INPUT/.\" \"$TRADEWIND_OUTPUT\" && "
+                                       "cd \"$TRADEWIND_OUTPUT\" && mv large 'of it' && echo more "
+                                       ">> 'of it' && echo spoilt > \"$TRADEWIND_INPUT/large\"");
+    AUTO_MEM char *next = make_job(22, "true"), *third = make_job(23, "true");
+    AUTO_MEM char *large = mem_printf("%s/input/large", from);
+    AUTO_MEM char *there = mem_printf("%s/22/input/large", far.root);
+    AUTO_MEM char *made = mem_printf("%s/23/input/sub/of it", far.root);
+
+    free(shellf("cd '%s' && mkdir input && head -c %d /dev/urandom > input/large && "
+                "cp input/large 'input/odd ' && echo little > input/little && cp -rp input '%s'",
+                from, LARGE_BYTES, next));
+    count_bytes();
+    CHECK(exec_send(&far, 21, from, &e) == 0, "an input is sent %s", e.text);
+    long first = travelled();
+    CHECK(first > 2 * LARGE_BYTES, "all of it travels: %ld bytes", first);
+    free(shellf("rm '%s/input/odd '", next));
+    hand_run(&far, 21, &t);
+    hand_clear(&t);
+    travelled();
+    CHECK(exec_send(&far, 22, next, &e) == 0, "and again, for another job %s", e.text);
+    long second_time = travelled();
+    CHECK(second_time > 0 && second_time < LITTLE_BYTES, "what is there does not: %ld bytes",
+          second_time);
+    CHECK(same(large, there), "the job that wrote into its input has spoilt nothing");
+    AUTO_MEM char *little = shellf("cat \"%s/22/input/little\"", far.root);
+    CHECK(holds(little, "little"), "what is small comes as ever");
+    exec_collect(&far, 21, "output", from, &e);
+    CHECK(exec_remove(&far, 21, &e) == 0, "the first job is removed %s", e.text);
+    free(shellf("mkdir -p '%s/input/sub' && cp '%s/output/of it' '%s/input/sub'", third, from,
+                third));
+    travelled();
+    CHECK(exec_send(&far, 23, third, &e) == 0, "what it made is the next one's input %s", e.text);
+    long made_there = travelled();
+    AUTO_MEM char *output = mem_printf("%s/output/of it", from);
+    CHECK(made_there > 0 && made_there < LITTLE_BYTES && same(output, made),
+          "and was never sent: %ld bytes", made_there);
+    use_ssh("");
+}
+
+/* An agent from before there was a cache. */
+static void test_older_agent(void)
+{
+    struct err e = {0};
+    struct exec_host h = far;
+    AUTO_MEM char *from = make_job(31, "true");
+    AUTO_MEM char *older = mem_printf("%s/older-agent", scratch);
+    AUTO_MEM char *large = mem_printf("%s/input/large", from);
+    AUTO_MEM char *there = mem_printf("%s/31/input/large", far.root);
+
+    free(
+        shellf("cd '%s' && mkdir input && head -c %d /dev/urandom > input/large && printf "
+               "'#!/bin/sh\\ncase $1 in stage|settle|retire) echo usage: >&2; exit 2;; esac\\nexec "
+               "%%s \"$@\"\\n' '%s' > '%s' && chmod 755 '%s'",
+               from, LARGE_BYTES, far.agent, older, older));
+    h.agent = older;
+    CHECK(exec_prepare(&h, &e) == 0 && exec_send(&h, 31, from, &e) == 0 && same(large, there),
+          "an agent without a cache gets everything %s", e.text);
+    CHECK(exec_remove(&h, 31, &e) == 0 && access(there, F_OK) < 0, "and removes it %s", e.text);
+}
+
 static void test_refused(void)
 {
     struct err e = {0};
@@ -297,6 +392,8 @@ int main(void)
     test_job();
     test_cut();
     test_stop();
+    test_reuse();
+    test_older_agent();
     test_refused();
     test_host_gone();
     return TAP_DONE();
