@@ -34,6 +34,8 @@ const struct command *const commands[] = {
     &command_profile_fit,
     &command_autoprovision,
     &command_sweep,
+    &command_market_import,
+    &command_market_ls,
     &command_init,
     &command_put,
     &command_get,

@@ -67,6 +67,8 @@ extern const struct command command_profile_predict;
 extern const struct command command_profile_fit;
 extern const struct command command_autoprovision;
 extern const struct command command_sweep;
+extern const struct command command_market_import;
+extern const struct command command_market_ls;
 extern const struct command command_completion;
 extern const struct command command_help;
 
