@@ -27,7 +27,7 @@ OPT := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitiz
 CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(CPPFLAGS)
 CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
 LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
-# What every start pays for; heavy libraries (curl) are loaded by the commands that use them.
+# What every start pays for; heavy libraries (curl, CLP) are loaded by the commands that use them.
 LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
 LIB_SRC := $(wildcard src/*/*.c)

@@ -36,6 +36,7 @@ const struct command *const commands[] = {
     &command_sweep,
     &command_market_import,
     &command_market_ls,
+    &command_policy_solve,
     &command_init,
     &command_put,
     &command_get,

@@ -69,6 +69,7 @@ extern const struct command command_autoprovision;
 extern const struct command command_sweep;
 extern const struct command command_market_import;
 extern const struct command command_market_ls;
+extern const struct command command_policy_solve;
 extern const struct command command_completion;
 extern const struct command command_help;
 

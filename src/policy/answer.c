@@ -1,0 +1,156 @@
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "policy/internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Jobs a reason names; the shortfalls have all. */
+#define NAMED_MAX 3
+
+void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges)
+{
+    *a = (struct policy_answer){
+        .objective = (double)NAN,
+        .bound = (double)NAN,
+        .stretch = (double)NAN,
+        .budget_needed_usd = (double)NAN,
+        .windows = mem_zero(edges->n_windows + 1, sizeof *a->windows),
+        .n_windows = edges->n_windows,
+        .windows_exact = edges->exact,
+        .n_jobs = s->p->n_jobs,
+        .n_types = s->p->n_types,
+        .shortfall = mem_zero(s->p->n_jobs + 1, sizeof(double)),
+        .shadow_price = mem_zero(s->p->n_types + 1, sizeof(double)),
+    };
+    for (size_t k = 0; k < edges->n_windows; k++)
+        a->windows[k] = (struct policy_window){edges->at[k], edges->at[k + 1]};
+}
+
+void policy_answer_clear(struct policy_answer *a)
+{
+    free(a->windows);
+    free(a->uses);
+    free(a->shortfall);
+    free(a->shadow_price);
+    *a = (struct policy_answer){0};
+}
+
+/* In an open-ended window a column is a part of the job's work. */
+static double hours_of(const struct grid *g, const struct grid_slot *s, size_t type, double x)
+{
+    const struct policy_job *m = &g->scope->p->jobs[s->job];
+
+    return isfinite(s->hours) ? x * s->hours : x * m->iterations / m->throughput[type];
+}
+
+static void add_use(struct policy_answer *a, size_t *cap, const struct policy_use *use)
+{
+    a->uses = mem_room(a->uses, a->n_uses, cap, sizeof *a->uses);
+    a->uses[a->n_uses++] = *use;
+}
+
+void answer_uses(struct policy_answer *a,
+                 const struct grid *g,
+                 const struct model_answer *found,
+                 size_t first_scaled)
+{
+    size_t cap = 0;
+
+    assert(!a->uses);
+    for (const struct grid_slot *s = g->slots; s < g->slots + g->n_slots; s++) {
+        double scale = s->window >= first_scaled ? found->scale : 1;
+        for (size_t q = s->first; q < s[1].first; q++) {
+            if (found->x[q] <= SHARE_LEAST * scale)
+                continue;
+            add_use(a, &cap,
+                    &(struct policy_use){
+                        .window = s->window,
+                        .job = s->job,
+                        .type = g->type[q],
+                        .share = isfinite(s->hours) ? found->x[q] / scale : 0,
+                        .hours = hours_of(g, s, g->type[q], found->x[q]),
+                    });
+        }
+    }
+}
+
+void answer_falls_short(struct policy_answer *a,
+                        const struct grid *g,
+                        const struct model_answer *nearest)
+{
+    a->status = POLICY_INFEASIBLE;
+    memcpy(a->shortfall, nearest->shortfall, a->n_jobs * sizeof *a->shortfall);
+    for (size_t m = 0; m < a->n_jobs; m++)
+        if (a->shortfall[m] <= SHORTFALL_LEAST)
+            a->shortfall[m] = 0;
+    answer_uses(a, g, nearest, SIZE_MAX);
+}
+
+bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out)
+{
+    size_t n = 0, first = 0;
+
+    for (size_t m = 0; m < s->p->n_jobs; m++) {
+        size_t type;
+        if ((must_finish && !must_finish[m]) || isfinite(scope_cheapest(s, m, &type)))
+            continue;
+        out->shortfall[m] = 1;
+        first = n++ ? first : m;
+    }
+    if (n == 0)
+        return false;
+    out->status = POLICY_INFEASIBLE;
+    snprintf(out->reason, sizeof out->reason,
+             "%zu of %zu jobs can run nowhere, job \"%.100s\" for one: no type on which it has a "
+             "throughput has a quota of %.0f, its gang; raise a quota or make the gang smaller",
+             n, s->p->n_jobs, s->p->jobs[first].name, s->p->jobs[first].gang);
+    return true;
+}
+
+/* The job that falls short most after `before`; SIZE_MAX when none is left. */
+static size_t next_worst(const struct policy_answer *a, size_t before)
+{
+    size_t worst = SIZE_MAX;
+
+    for (size_t m = 0; m < a->n_jobs; m++) {
+        double s = a->shortfall[m];
+        bool is_after = before == SIZE_MAX || s < a->shortfall[before] ||
+                        (s == a->shortfall[before] && m > before);
+        if (s > 0 && is_after && (worst == SIZE_MAX || s > a->shortfall[worst]))
+            worst = m;
+    }
+    return worst;
+}
+
+static void name_jobs(const struct policy_answer *a, const struct scope *s, struct buf *text)
+{
+    size_t m = SIZE_MAX, n = 0;
+
+    for (size_t i = 0; i < a->n_jobs; i++)
+        n += a->shortfall[i] > 0;
+    buf_printf(text, "%zu of %zu jobs fall%s short: ", n, a->n_jobs, n == 1 ? "s" : "");
+    for (size_t i = 0; i < NAMED_MAX && (m = next_worst(a, m)) != SIZE_MAX; i++)
+        buf_printf(text, "%s\"%.40s\" lacks %.3g %% of its iterations", i ? ", " : "",
+                   s->p->jobs[m].name, 100 * a->shortfall[m]);
+    if (n > NAMED_MAX)
+        buf_puts(text, ", ...");
+}
+
+void answer_reason(struct policy_answer *a, const struct scope *s)
+{
+    AUTO_CLEAR(buf) struct buf text;
+
+    buf_init(&text, sizeof a->reason - 1);
+    name_jobs(a, s, &text);
+    if (isfinite(a->stretch))
+        buf_printf(&text, "; deadlines %.4g times as late would do", a->stretch);
+    if (isfinite(a->budget_needed_usd))
+        buf_printf(&text, "; the smallest budget that would do is $%.2f",
+                   ceil(a->budget_needed_usd * 100) / 100);
+    snprintf(a->reason, sizeof a->reason, "%s", buf_str(&text));
+}

@@ -1,0 +1,136 @@
+#include "policy/clp.h"
+
+#include <coin/Clp_C_Interface.h>
+#include <dlfcn.h>
+#include <string.h>
+
+static const char library[] = "libClp.so.1";
+
+/* The few functions we call. */
+struct clp_api {
+    void *handle;
+    __typeof__(&Clp_newModel) new_model;
+    __typeof__(&Clp_deleteModel) delete_model;
+    __typeof__(&Clp_setLogLevel) set_log_level;
+    __typeof__(&Clp_loadProblem) load_problem;
+    __typeof__(&Clp_setPrimalTolerance) set_primal_tolerance;
+    __typeof__(&Clp_setDualTolerance) set_dual_tolerance;
+    __typeof__(&Clp_initialSolveWithOptions) solve;
+    __typeof__(&Clp_primalColumnSolution) columns;
+    __typeof__(&Clp_dualRowSolution) duals;
+    __typeof__(&ClpSolve_new) options_new;
+    __typeof__(&ClpSolve_delete) options_delete;
+    __typeof__(&ClpSolve_setSolveType) set_solve_type;
+    __typeof__(&ClpSolve_setPresolveType) set_presolve_type;
+};
+
+/* ISO C has no conversion from void * to a function pointer; POSIX makes this copy work. */
+static int find(void *handle, const char *name, void *function_out, struct err *e)
+{
+    void *symbol = dlsym(handle, name);
+
+    if (!symbol)
+        return err_set(e, ERR_IO, "%s has no %s", library, name);
+    memcpy(function_out, &symbol, sizeof symbol);
+    return 0;
+}
+
+static int find_all(struct clp_api *api, struct err *e)
+{
+    const struct {
+        const char *name;
+        void *function_out;
+    } functions[] = {
+        {"Clp_newModel", &api->new_model},
+        {"Clp_deleteModel", &api->delete_model},
+        {"Clp_setLogLevel", &api->set_log_level},
+        {"Clp_loadProblem", &api->load_problem},
+        {"Clp_setPrimalTolerance", &api->set_primal_tolerance},
+        {"Clp_setDualTolerance", &api->set_dual_tolerance},
+        {"Clp_initialSolveWithOptions", &api->solve},
+        {"Clp_primalColumnSolution", &api->columns},
+        {"Clp_dualRowSolution", &api->duals},
+        {"ClpSolve_new", &api->options_new},
+        {"ClpSolve_delete", &api->options_delete},
+        {"ClpSolve_setSolveType", &api->set_solve_type},
+        {"ClpSolve_setPresolveType", &api->set_presolve_type},
+    };
+
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (find(api->handle, functions[i].name, functions[i].function_out, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* dlopen counts: the library stays loaded between calls only if somebody else holds it, and loading
+ * takes a millisecond. */
+static int load(struct clp_api *api, struct err *e)
+{
+    *api = (struct clp_api){.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
+    if (!api->handle)
+        return err_set(e, ERR_IO, "policies need CLP (Debian package coinor-libclp1): %s",
+                       dlerror());
+    if (find_all(api, e) == 0)
+        return 0;
+    dlclose(api->handle);
+    return -1;
+}
+
+/* ClpSolve::SolveType and PresolveType, which have no names in C. */
+static void set_options(const struct clp_api *api,
+                        Clp_Solve *options,
+                        enum clp_method method,
+                        bool presolve)
+{
+    const int types[CLP_METHODS] = {[CLP_DUAL] = 0, [CLP_PRIMAL] = 1, [CLP_BARRIER] = 4};
+    const int presolve_on = 0, presolve_off = 1;
+
+    api->set_solve_type(options, types[method], -1);
+    api->set_presolve_type(options, presolve ? presolve_on : presolve_off, -1);
+}
+
+int clp_try(
+    const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
+{
+    struct clp_api api;
+
+    if (load(&api, e) < 0)
+        return -1;
+    Clp_Simplex *model = api.new_model();
+    Clp_Solve *options = api.options_new();
+    api.set_log_level(model, 0);
+    api.load_problem(model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
+                     l->cost, l->lower, l->upper);
+    /* A tenth of what lp_prove allows. */
+    api.set_primal_tolerance(model, LP_TOLERANCE / 10);
+    api.set_dual_tolerance(model, LP_TOLERANCE / 10);
+    set_options(&api, options, method, presolve);
+    api.solve(model, options);
+    memcpy(at->x, api.columns(model), (size_t)l->n_columns * sizeof *at->x);
+    memcpy(at->y, api.duals(model), (size_t)l->n_rows * sizeof *at->y);
+    api.options_delete(options);
+    api.delete_model(model);
+    dlclose(api.handle);
+    lp_prove(l, at);
+    return 0;
+}
+
+int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e)
+{
+    const struct {
+        enum clp_method method;
+        bool presolve;
+    } ways[] = {{CLP_DUAL, true}, {CLP_PRIMAL, true}, {CLP_DUAL, false}, {CLP_PRIMAL, false}};
+
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (clp_try(l, ways[i].method, ways[i].presolve, at, e) < 0)
+            return -1;
+        if (lp_is_proved(at, size))
+            return 0;
+    }
+    return err_set(e, ERR_IO,
+                   "the linear program has no proved answer: objective %.9g, bound %.9g, rows "
+                   "violated by %.2g; check the file for numbers far apart in size",
+                   at->objective, at->bound, at->violation);
+}

@@ -1,0 +1,19 @@
+/* clp: linear programs solved by CLP, which is found at run time. For files of policy/ alone. */
+#ifndef POLICY_CLP_H
+#define POLICY_CLP_H
+
+#include "policy/lp.h"
+
+/* How CLP goes about it. */
+enum clp_method { CLP_DUAL, CLP_PRIMAL, CLP_BARRIER, CLP_METHODS };
+
+/* One attempt. *at is filled in and looked at by lp_prove; -1 when CLP is not installed (ERR_IO),
+ * but a poor answer is not an error here. */
+int clp_try(
+    const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e);
+
+/* The program's optimum, proved. Ways are tried until one proves right; ERR_IO when none does.
+ * size: see lp_is_proved. */
+int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e);
+
+#endif

@@ -1,0 +1,162 @@
+/* cost: the fewest dollars for all work, by deadlines or without any. */
+#include "base/auto.h"
+#include "base/mem.h"
+#include "policy/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Part of a budget that rounding may take. */
+#define BUDGET_ROUNDING 1e-9
+
+static bool is_within(const struct policy_problem *p, double usd)
+{
+    return usd <= p->budget_usd * (1 + BUDGET_ROUNDING);
+}
+
+/* What falls short of the deadlines, and what would do. */
+static int too_late(const struct elastic_ask *ask,
+                    const struct model_answer *nearest,
+                    struct policy_answer *out,
+                    struct err *e)
+{
+    answer_falls_short(out, ask->grid, nearest);
+    if (elastic_stretch(ask, &out->stretch, e) < 0)
+        return -1;
+    answer_reason(out, ask->grid->scope);
+    return 0;
+}
+
+/* What falls short of the budget. */
+static int too_dear(const struct elastic_ask *ask,
+                    double usd,
+                    struct policy_answer *out,
+                    struct err *e)
+{
+    struct model_answer nearest = {0};
+
+    if (elastic_within(ask, ask->grid->scope->p->budget_usd, &nearest, e) < 0)
+        return -1;
+    answer_falls_short(out, ask->grid, &nearest);
+    model_answer_clear(&nearest);
+    out->budget_needed_usd = usd;
+    answer_reason(out, ask->grid->scope);
+    return 0;
+}
+
+/* The least that any schedule costs, where windows are merged. */
+static int bound_below(const struct scope *s,
+                       const struct edges *edges,
+                       const bool *must,
+                       double *bound_out,
+                       struct err *e)
+{
+    struct grid grid;
+    struct model_answer found = {0};
+
+    grid_init(
+        &grid, s,
+        &(struct grid_ask){.edge = edges->at, .n_windows = edges->n_windows, .side = GRID_RELAXED});
+    int feasible = elastic_solve(
+        &(struct elastic_ask){.grid = &grid, .cost = grid.usd, .must_finish = must}, &found, e);
+    *bound_out = found.bound;
+    model_answer_clear(&found);
+    grid_clear(&grid);
+    return feasible < 0 ? -1 : 0;
+}
+
+static void take(struct policy_answer *out, const struct grid *g, const struct model_answer *found)
+{
+    out->objective = found->objective;
+    out->bound = found->bound;
+    memcpy(out->shadow_price, found->shadow_price, out->n_types * sizeof *out->shadow_price);
+    answer_uses(out, g, found, SIZE_MAX);
+}
+
+static int solve(const struct elastic_ask *ask,
+                 const struct edges *edges,
+                 bool merged,
+                 struct policy_answer *out,
+                 struct err *e)
+{
+    const struct scope *s = ask->grid->scope;
+    struct model_answer found = {0};
+    int result = elastic_solve(ask, &found, e);
+
+    if (result == 0)
+        result = too_late(ask, &found, out, e);
+    else if (result == 1 && !is_within(s->p, found.objective))
+        result = too_dear(ask, found.objective, out, e);
+    else if (result == 1) {
+        take(out, ask->grid, &found);
+        result = merged ? bound_below(s, edges, ask->must_finish, &out->bound, e) : 0;
+    }
+    model_answer_clear(&found);
+    return result;
+}
+
+static int solve_edges(const struct scope *s,
+                       enum policy_form form,
+                       struct edges *edges,
+                       struct policy_answer *out,
+                       struct err *e)
+{
+    struct grid grid;
+    bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
+
+    memset(must, true, s->p->n_jobs * sizeof *must);
+    grid_init(&grid, s,
+              &(struct grid_ask){
+                  .edge = edges->at, .n_windows = edges->n_windows, .side = GRID_ATTAINED});
+    const struct elastic_ask ask = {.grid = &grid, .cost = grid.usd, .must_finish = must};
+    bool merged = form == POLICY_WINDOWS && edges->n_windows < edges->exact;
+    int result = solve(&ask, edges, merged, out, e);
+    if (merged && result == 0 && out->status == POLICY_OPTIMAL &&
+        out->objective - out->bound > POLICY_GAP * fabs(out->objective))
+        out->status = POLICY_FEASIBLE;
+    free(must);
+    grid_clear(&grid);
+    return result;
+}
+
+/* Without deadlines and price steps jobs can wait for one another: each has its cheapest type. */
+static bool solve_without_time(const struct scope *s, struct policy_answer *out)
+{
+    double usd = 0;
+
+    out->uses = mem_zero(s->p->n_jobs + 1, sizeof *out->uses);
+    for (size_t m = 0; m < s->p->n_jobs; m++) {
+        size_t type = 0;
+        usd += scope_cheapest(s, m, &type);
+        out->uses[m] = (struct policy_use){
+            .job = (uint32_t)m,
+            .type = (uint32_t)type,
+            .hours = s->p->jobs[m].iterations / s->p->jobs[m].throughput[type],
+        };
+    }
+    if (!is_within(s->p, usd)) {
+        free(TAKE(out->uses));
+        return false;
+    }
+    out->n_uses = s->p->n_jobs;
+    out->objective = out->bound = usd;
+    return true;
+}
+
+int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e)
+{
+    struct edges edges;
+    size_t columns_max = s->p->columns_max ? s->p->columns_max : POLICY_COLUMNS_DEFAULT;
+
+    edges_init(&edges, s, form, columns_max);
+    answer_init(out, s, &edges);
+    out->has_shares = form == POLICY_RATE;
+    out->has_hours = form == POLICY_WINDOWS;
+    bool timeless = edges.n_windows == 1 && !isfinite(edges.at[1]);
+    int result = 0;
+    if (!policy_cannot_run(s, NULL, out) && !(timeless && solve_without_time(s, out)))
+        result = solve_edges(s, form, &edges, out, e);
+    edges_clear(&edges);
+    return result;
+}

@@ -1,0 +1,153 @@
+#include "policy/cuts.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* More than LP_TOLERANCE, or a cut that was added might be found again. */
+#define VIOLATED 1e-6
+
+/* Sizes of gangs above 1, each once, ascending. */
+struct sizes {
+    double *at;
+    size_t n;
+};
+
+void cuts_init(struct cuts *c, const struct grid *g)
+{
+    size_t places = g->n_windows * g->scope->p->n_types;
+
+    *c = (struct cuts){.start = mem_zero(places + 1, sizeof *c->start)};
+}
+
+void cuts_clear(struct cuts *c)
+{
+    free(c->list);
+    free(c->start);
+    *c = (struct cuts){0};
+}
+
+const struct cut *cuts_of(
+    const struct cuts *c, const struct grid *g, size_t window, size_t type, size_t *n_out)
+{
+    size_t place = window * g->scope->p->n_types + type;
+
+    *n_out = c->start[place + 1] - c->start[place];
+    return c->list ? &c->list[c->start[place]] : NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static struct sizes gang_sizes(const struct policy_problem *p)
+{
+    struct sizes s = {.at = mem_zero(p->n_jobs + 1, sizeof *s.at)};
+    size_t n = 0;
+
+    for (size_t m = 0; m < p->n_jobs; m++)
+        if (p->jobs[m].gang > 1)
+            s.at[n++] = p->jobs[m].gang;
+    qsort(s.at, n, sizeof *s.at, by_number);
+    for (size_t i = 0; i < n; i++)
+        if (s.n == 0 || s.at[i] != s.at[s.n - 1])
+            s.at[s.n++] = s.at[i];
+    return s;
+}
+
+static size_t size_index(const struct sizes *s, double gang)
+{
+    const double *found = bsearch(&gang, s->at, s->n, sizeof *s->at, by_number);
+
+    return (size_t)(found - s->at);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct cut *x = a, *y = b;
+
+    if (x->window != y->window)
+        return x->window < y->window ? -1 : 1;
+    if (x->type != y->type)
+        return x->type < y->type ? -1 : 1;
+    return (x->size > y->size) - (x->size < y->size);
+}
+
+static void index_places(struct cuts *c, const struct grid *g)
+{
+    size_t n_types = g->scope->p->n_types, at = 0;
+
+    qsort(c->list, c->n, sizeof *c->list, by_place);
+    for (size_t place = 0; place < g->n_windows * n_types; place++) {
+        c->start[place] = at;
+        while (at < c->n && c->list[at].window * n_types + c->list[at].type == place)
+            at++;
+    }
+    c->start[g->n_windows * n_types] = at;
+}
+
+/* used[i]: x of the gangs of the i-th size on the type of `at` in its window. */
+static void look_at_type(
+    struct cuts *c, struct cut at, const struct sizes *sizes, const double *used, double quota)
+{
+    double sum = 0, scale = at.most; /* the caller's: 1, or that of the window */
+
+    for (size_t i = sizes->n; i-- > 0;) {
+        sum += used[i];
+        at.size = sizes->at[i];
+        at.most = floor(quota / at.size);
+        /* Where the size divides the quota, the quota itself says it. */
+        if (at.most * at.size < quota &&
+            sum > scale * at.most + VIOLATED * fmax(1, scale * at.most)) {
+            c->list = mem_room(c->list, c->n, &c->cap, sizeof *c->list);
+            c->list[c->n++] = at;
+        }
+    }
+}
+
+/* Adds up what the slots from `slot` on use in its window; returns the first slot after it. */
+static const struct grid_slot *add_up(const struct grid *g,
+                                      const struct grid_slot *slot,
+                                      const double *x,
+                                      const struct sizes *sizes,
+                                      double *used)
+{
+    const struct grid_slot *end = &g->slots[g->n_slots];
+    uint32_t window = slot->window;
+
+    for (; slot < end && slot->window == window; slot++) {
+        double gang = g->scope->p->jobs[slot->job].gang;
+        size_t i = gang > 1 ? size_index(sizes, gang) : 0;
+        for (size_t q = slot->first; gang > 1 && q < slot[1].first; q++)
+            used[g->type[q] * sizes->n + i] += x[q] * slot->room;
+    }
+    return slot;
+}
+
+size_t cuts_find(
+    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale)
+{
+    const struct policy_problem *p = g->scope->p;
+    struct sizes sizes = gang_sizes(p);
+    const struct grid_slot *slot = g->slots, *end = &g->slots[g->n_slots];
+    size_t before = c->n;
+
+    while (sizes.n > 0 && slot < end && isfinite(g->edge[slot->window + 1])) {
+        struct cut at = {.window = slot->window};
+        double *used = mem_zero(p->n_types * sizes.n, sizeof *used);
+        slot = add_up(g, slot, x, &sizes, used);
+        for (; at.type < p->n_types; at.type++) {
+            at.most = at.window >= first_scaled ? scale : 1;
+            look_at_type(c, at, &sizes, used + at.type * sizes.n, p->types[at.type].quota);
+        }
+        free(used);
+    }
+    free(sizes.at);
+    if (c->n > before)
+        index_places(c, g);
+    return c->n - before;
+}

@@ -1,0 +1,96 @@
+#include "base/mem.h"
+#include "policy/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* What falling short costs at first, in costs of the dearest column; and how often it is raised
+ * when the answer falls short although none needs to. */
+#define PENALTY_FIRST 10
+#define PENALTY_FACTOR 1000
+#define PENALTY_TRIES 4
+
+/* The cost of all of a job's work done in its dearest way, over all jobs. */
+static double dearest(const struct elastic_ask *ask)
+{
+    const struct grid *g = ask->grid;
+    double most = 0;
+
+    for (size_t q = 0; q < g->n_columns; q++)
+        if (g->work[q] > 0)
+            most = fmax(most, fabs(ask->cost[q]) / fmin(g->work[q], 1));
+    return most > 0 ? most : 1;
+}
+
+int elastic_within(const struct elastic_ask *ask,
+                   double budget_usd,
+                   struct model_answer *out,
+                   struct err *e)
+{
+    const struct model_ask least = {
+        .grid = ask->grid,
+        .must_finish = ask->must_finish,
+        .shortfall_cost = 1,
+        .budget_usd = budget_usd,
+        .first_scaled = SIZE_MAX,
+    };
+
+    if (model_solve(&least, out, e) < 0)
+        return -1;
+    return out->total_shortfall <= SHORTFALL_LEAST;
+}
+
+/* The objective without what rounding of shortfalls cost. */
+static void set_objective(const struct elastic_ask *ask, struct model_answer *a)
+{
+    a->objective = 0;
+    for (size_t q = 0; q < ask->grid->n_columns; q++)
+        a->objective += ask->cost[q] * a->x[q];
+}
+
+int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struct err *e)
+{
+    struct model_ask with_price = {
+        .grid = ask->grid,
+        .cost = ask->cost,
+        .must_finish = ask->must_finish,
+        .shortfall_cost = PENALTY_FIRST * dearest(ask),
+        .budget_usd = (double)INFINITY,
+        .first_scaled = SIZE_MAX,
+    };
+
+    for (int i = 0; i < PENALTY_TRIES; i++) {
+        if (model_solve(&with_price, out, e) < 0)
+            return -1;
+        if (out->total_shortfall <= SHORTFALL_LEAST) {
+            set_objective(ask, out);
+            return 1;
+        }
+        model_answer_clear(out);
+        int feasible = elastic_within(ask, (double)INFINITY, out, e);
+        if (feasible <= 0)
+            return feasible;
+        model_answer_clear(out);
+        with_price.shortfall_cost *= PENALTY_FACTOR;
+    }
+    return err_set(e, ERR_IO,
+                   "jobs fall short although they need not: prices are too far apart in size");
+}
+
+int elastic_stretch(const struct elastic_ask *ask, double *stretch_out, struct err *e)
+{
+    struct model_answer answer;
+    const struct model_ask stretched = {
+        .grid = ask->grid,
+        .must_finish = ask->must_finish,
+        .shortfall_cost = (double)INFINITY,
+        .budget_usd = (double)INFINITY,
+        .first_scaled = 0,
+    };
+
+    if (model_solve(&stretched, &answer, e) < 0)
+        return -1;
+    *stretch_out = answer.scale;
+    model_answer_clear(&answer);
+    return 0;
+}

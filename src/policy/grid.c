@@ -1,0 +1,205 @@
+#include "policy/grid.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* The small part is for quotas like 0.3 of units like 0.1. */
+static double gangs_within(double quota, double units)
+{
+    return floor(quota / units + 1e-9);
+}
+
+void scope_init(struct scope *s, const struct policy_problem *p)
+{
+    *s = (struct scope){
+        .p = p,
+        .deadline_h = mem_zero(p->n_jobs + 1, sizeof(double)),
+        .gang_max = mem_zero(p->n_types + 1, sizeof(double)),
+    };
+    for (size_t m = 0; m < p->n_jobs; m++)
+        s->deadline_h[m] = p->jobs[m].slo_h;
+    for (size_t j = 0; j < p->n_types; j++) {
+        s->gang_max[j] = floor(p->types[j].quota);
+        for (size_t i = 0; i < p->n_groups; i++) {
+            const struct policy_group *g = &p->groups[i];
+            if (g->units[j] > 0)
+                s->gang_max[j] = fmin(s->gang_max[j], gangs_within(g->quota, g->units[j]));
+        }
+    }
+}
+
+void scope_clear(struct scope *s)
+{
+    free(s->deadline_h);
+    free(s->gang_max);
+    *s = (struct scope){0};
+}
+
+bool scope_is_usable(const struct scope *s, size_t job, size_t type)
+{
+    const struct policy_job *m = &s->p->jobs[job];
+
+    return m->throughput[type] > 0 && m->gang <= s->gang_max[type];
+}
+
+double scope_cheapest(const struct scope *s, size_t job, size_t *type_out)
+{
+    const struct policy_job *m = &s->p->jobs[job];
+    double least = (double)INFINITY;
+
+    for (size_t j = 0; j < s->p->n_types; j++) {
+        if (!scope_is_usable(s, job, j))
+            continue;
+        double usd = m->gang * m->iterations * s->p->types[j].price_usd_per_hour / m->throughput[j];
+        if (usd < least) {
+            least = usd;
+            *type_out = j;
+        }
+    }
+    return least;
+}
+
+/* ---- prices ---- */
+
+static double price_in(const struct policy_problem *p, size_t interval, size_t type)
+{
+    return interval < p->n_intervals ? p->intervals[interval].price_usd_per_hour[type]
+                                     : p->types[type].price_usd_per_hour;
+}
+
+double scope_price_now(const struct policy_problem *p, size_t type)
+{
+    return price_in(p, 0, type);
+}
+
+/* The interval whose price holds just after `at`; n_intervals = after all. */
+static size_t interval_after(const struct policy_problem *p, double at_h)
+{
+    size_t low = 0, high = p->n_intervals;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->intervals[middle].end_h <= at_h)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Mean or least price between two times. */
+static double price_between(
+    const struct policy_problem *p, size_t type, double from, double to, bool least)
+{
+    double sum = 0, low = (double)INFINITY, at = from;
+
+    for (size_t i = interval_after(p, from);; i++) {
+        double price = price_in(p, i, type);
+        double end = i < p->n_intervals ? fmin(p->intervals[i].end_h, to) : to;
+        sum += price * (end - at);
+        low = fmin(low, price);
+        if (end >= to)
+            break;
+        at = end;
+    }
+    return least ? low : sum / (to - from);
+}
+
+/* ---- slots ---- */
+
+static void add_column(struct grid *g, size_t type, double usd, double work)
+{
+    g->type[g->n_columns] = (uint32_t)type;
+    g->usd[g->n_columns] = usd;
+    g->work[g->n_columns] = work;
+    g->n_columns++;
+}
+
+static void fill_open(struct grid *g, size_t job)
+{
+    size_t type = 0;
+    double usd = scope_cheapest(g->scope, job, &type);
+
+    if (isfinite(usd))
+        add_column(g, type, usd, 1);
+}
+
+static void fill_slot(struct grid *g, const struct grid_slot *s, const struct grid_ask *ask)
+{
+    const struct policy_problem *p = g->scope->p;
+    const struct policy_job *m = &p->jobs[s->job];
+    double from = ask->edge[s->window];
+    bool at_start = ask->price_at_start && s->window + 1 == ask->n_windows;
+
+    for (size_t j = 0; j < p->n_types; j++) {
+        if (!scope_is_usable(g->scope, s->job, j))
+            continue;
+        double price = at_start
+                           ? price_in(p, interval_after(p, from), j)
+                           : price_between(p, j, from, from + s->hours, ask->side == GRID_RELAXED);
+        add_column(g, j, m->gang * price * s->hours,
+                   m->iterations > 0 ? m->throughput[j] * s->hours / m->iterations : 0);
+    }
+}
+
+static size_t count_slots(const struct scope *s, const struct grid_ask *ask)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < ask->n_windows; k++)
+        for (size_t m = 0; m < s->p->n_jobs; m++)
+            n += ask->edge[k] < s->deadline_h[m];
+    return n;
+}
+
+static void add_slot(struct grid *g, const struct grid_ask *ask, size_t window, size_t job)
+{
+    double from = ask->edge[window], to = ask->edge[window + 1];
+    struct grid_slot *s = &g->slots[g->n_slots++];
+
+    *s = (struct grid_slot){
+        .job = (uint32_t)job,
+        .window = (uint32_t)window,
+        .hours = fmin(to, g->scope->deadline_h[job]) - from,
+        .room = 1,
+        .first = g->n_columns,
+    };
+    if (ask->side == GRID_RELAXED && isfinite(to))
+        s->room = s->hours / (to - from);
+    if (isfinite(s->hours))
+        fill_slot(g, s, ask);
+    else
+        fill_open(g, job);
+}
+
+void grid_init(struct grid *g, const struct scope *scope, const struct grid_ask *ask)
+{
+    size_t n = count_slots(scope, ask);
+    size_t columns = n * scope->p->n_types;
+
+    *g = (struct grid){
+        .scope = scope,
+        .edge = ask->edge,
+        .n_windows = ask->n_windows,
+        .slots = mem_zero(n + 1, sizeof *g->slots),
+        .type = mem_zero(columns + 1, sizeof *g->type),
+        .usd = mem_zero(columns + 1, sizeof *g->usd),
+        .work = mem_zero(columns + 1, sizeof *g->work),
+    };
+    for (size_t k = 0; k < ask->n_windows; k++)
+        for (size_t m = 0; m < scope->p->n_jobs; m++)
+            if (ask->edge[k] < scope->deadline_h[m])
+                add_slot(g, ask, k, m);
+    g->slots[n].first = g->n_columns;
+}
+
+void grid_clear(struct grid *g)
+{
+    free(g->slots);
+    free(g->type);
+    free(g->usd);
+    free(g->work);
+    *g = (struct grid){0};
+}

@@ -1,0 +1,77 @@
+/* grid: jobs by windows of time: what each could do in each window on each type, and for how much.
+ * For files of policy/ alone. */
+#ifndef POLICY_GRID_H
+#define POLICY_GRID_H
+
+#include "policy/policy.h"
+
+/* A problem and what follows from it at once. */
+struct scope {
+    const struct policy_problem *p;
+    double *deadline_h; /* per job, as the policy sees it; INFINITY = none */
+    double *gang_max;   /* per type: the largest gang its quota and those of its groups hold */
+};
+
+void scope_init(struct scope *s, const struct policy_problem *p);
+void scope_clear(struct scope *s);
+/* Whether the job can run on the type at all: throughput there, and quotas that hold its gang. */
+bool scope_is_usable(const struct scope *s, size_t job, size_t type);
+/* Dollars of a whole job on its cheapest usable type at the prices after all intervals, and that
+ * type; INFINITY when no type is usable. */
+double scope_cheapest(const struct scope *s, size_t job, size_t *type_out);
+
+/* The price in force at hour 0. */
+double scope_price_now(const struct policy_problem *p, size_t type);
+
+/* Edges of windows: 0, ..., the last; INFINITY at the end when some job has no deadline. */
+struct edges {
+    double *at; /* n_windows + 1 */
+    size_t n_windows;
+    size_t exact; /* windows there would be without merging */
+};
+
+/* All deadlines and price steps for POLICY_WINDOWS, merged above columns_max; the first and the
+ * last edge alone for POLICY_RATE. */
+void edges_init(struct edges *out,
+                const struct scope *s,
+                enum policy_form form,
+                size_t columns_max);
+void edges_clear(struct edges *edges);
+
+/* In a window that ends after a job's deadline or has several prices, the job works at one rate up
+ * to the deadline and pays the mean price: that can be carried out. Relaxed, it draws on quotas as
+ * if the whole window were its own and pays the least price: no schedule is cheaper. Where windows
+ * end at every deadline and price step both are the same. */
+enum grid_side { GRID_ATTAINED, GRID_RELAXED };
+
+/* A job in a window: its columns, one a usable type, say which part of the slot it spends there. */
+struct grid_slot {
+    uint32_t job, window;
+    double hours; /* INFINITY: a column is a part of the job's work, on the cheapest type alone */
+    double room;  /* instances of the window that one instance of the slot takes */
+    size_t first; /* column; the slot after it begins where this one ends */
+};
+
+struct grid {
+    const struct scope *scope;
+    const double *edge; /* borrowed */
+    size_t n_windows;
+    struct grid_slot *slots; /* n_slots and one more for the end; by window, then job */
+    size_t n_slots;
+    size_t n_columns;
+    uint32_t *type; /* of each column */
+    double *usd;    /* of the whole slot there, with its gang */
+    double *work;   /* done by the whole slot there, as part of the job's iterations */
+};
+
+struct grid_ask {
+    const double *edge;
+    size_t n_windows;
+    enum grid_side side;
+    bool price_at_start; /* in the last window, whose length is open, the price of its beginning */
+};
+
+void grid_init(struct grid *g, const struct scope *scope, const struct grid_ask *ask);
+void grid_clear(struct grid *g);
+
+#endif

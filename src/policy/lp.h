@@ -1,0 +1,53 @@
+/* lp: a linear program in columns, and what an answer to it proves. For files of policy/ alone. */
+#ifndef POLICY_LP_H
+#define POLICY_LP_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Violations below this part of a row's size are rounding. */
+#define LP_TOLERANCE 1e-7
+
+/* min cost x, lower <= A x <= upper, x >= 0. Every column of an optimal x is known to be at most 1;
+ * or, where `scaled`, at most the value of scale_column, which alone has a cost then. */
+struct lp {
+    int n_rows, n_columns;
+    double *cost;
+    double *lower, *upper; /* of rows */
+    int *start;            /* of each column, n_columns + 1 */
+    int *row;
+    double *value;
+    bool *scaled;
+    int scale_column; /* -1 = none */
+    int n_cells, cap_cells, cap_columns, cap_rows;
+};
+
+/* Room for so many rows and columns, which are then added; cells grow as needed. */
+void lp_init(struct lp *l, size_t rows, size_t columns);
+void lp_clear(struct lp *l);
+/* Returns its number. */
+int lp_add_row(struct lp *l, double lower, double upper);
+int lp_add_column(struct lp *l, double cost, bool scaled);
+/* To the column added last; 0 is left out. */
+void lp_add_cell(struct lp *l, int row, double value);
+
+/* A point x >= 0 and multipliers y of the rows. */
+struct lp_point {
+    double *x, *y;
+    double objective; /* at x */
+    double bound;     /* proved by y: no feasible point is below */
+    double violation; /* of the worst row at x, as part of its size */
+};
+
+void lp_point_init(struct lp_point *at, const struct lp *l);
+void lp_point_clear(struct lp_point *at);
+/* Makes x and y admissible in sign and fills in the rest, from the program itself: what the solver
+ * says about its answer counts for nothing. */
+void lp_prove(const struct lp *l, struct lp_point *at);
+/* Objective and bound agree and no row is violated. `size` is the least the objective is compared
+ * with: what an answer near 0 would be a sum of. */
+bool lp_is_proved(const struct lp_point *at, double size);
+
+#endif

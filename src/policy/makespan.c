@@ -1,0 +1,135 @@
+/* makespan: the least time in which all work can be done within the budget. With the hours h = Z X
+ * in place of the shares X it is one linear program; with prices that change, one for each question
+ * in which interval it ends, and one more. */
+#include "base/mem.h"
+#include "policy/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hours that the job needs at least which needs most: the unit of time, so that the answer is near
+ * 1 in it. */
+static double unit_hours(const struct scope *s)
+{
+    double most = 0;
+
+    for (size_t m = 0; m < s->p->n_jobs; m++) {
+        double least = (double)INFINITY;
+        for (size_t j = 0; j < s->p->n_types; j++)
+            if (scope_is_usable(s, m, j))
+                least = fmin(least, s->p->jobs[m].iterations / s->p->jobs[m].throughput[j]);
+        most = fmax(most, least);
+    }
+    return most;
+}
+
+/* Edges: the ends of the first n intervals, and one more, `beyond` hours later. */
+static void intervals_and(struct edges *out,
+                          const struct policy_problem *p,
+                          size_t n,
+                          double beyond)
+{
+    *out =
+        (struct edges){.at = mem_zero(n + 2, sizeof(double)), .n_windows = n + 1, .exact = n + 1};
+    for (size_t i = 0; i < n; i++)
+        out->at[i + 1] = p->intervals[i].end_h;
+    out->at[n + 1] = out->at[n] + beyond;
+}
+
+/* What can be done within the budget, until the end of the n-th interval or whenever it may be:
+ * 1 when everything, 0, or -1 with e. */
+static int can_end_by(const struct scope *s, size_t n, const bool *must, struct err *e)
+{
+    struct edges edges;
+    struct grid grid;
+    struct model_answer found = {0};
+
+    intervals_and(&edges, s->p, n, 1);
+    grid_init(&grid, s, &(struct grid_ask){.edge = edges.at, .n_windows = n});
+    int can = elastic_within(&(struct elastic_ask){.grid = &grid, .must_finish = must},
+                             s->p->budget_usd, &found, e);
+    model_answer_clear(&found);
+    grid_clear(&grid);
+    edges_clear(&edges);
+    return can;
+}
+
+/* The interval in which the work ends; n_intervals = after all. */
+static int find_last(const struct scope *s, const bool *must, size_t *last_out, struct err *e)
+{
+    size_t low = 0, high = isfinite(s->p->budget_usd) ? s->p->n_intervals : 0;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int can = can_end_by(s, middle + 1, must, e);
+        if (can < 0)
+            return -1;
+        if (can)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    *last_out = low;
+    return 0;
+}
+
+/* The least time, ending in the last window. */
+static int solve_last(
+    const struct scope *s, const bool *must, size_t last, struct policy_answer *out, struct err *e)
+{
+    struct edges edges;
+    struct grid grid;
+    struct model_answer found;
+    double unit = unit_hours(s);
+
+    intervals_and(&edges, s->p, last, unit);
+    grid_init(
+        &grid, s,
+        &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows, .price_at_start = true});
+    int solved = model_solve(
+        &(struct model_ask){
+            .grid = &grid,
+            .must_finish = must,
+            .shortfall_cost = (double)INFINITY,
+            .budget_usd = s->p->budget_usd,
+            .first_scaled = last,
+        },
+        &found, e);
+    if (solved == 0) {
+        policy_answer_clear(out);
+        answer_init(out, s, &edges);
+        out->objective = edges.at[last] + unit * found.scale;
+        out->bound = edges.at[last] + unit * found.bound;
+        out->windows[last].to_h = out->objective;
+        for (size_t j = 0; j < out->n_types; j++)
+            out->shadow_price[j] = unit * found.shadow_price[j];
+        out->has_hours = true;
+        out->has_shares = last == 0;
+        answer_uses(out, &grid, &found, last);
+        model_answer_clear(&found);
+    }
+    grid_clear(&grid);
+    edges_clear(&edges);
+    return solved;
+}
+
+int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e)
+{
+    size_t last = 0;
+
+    for (size_t m = 0; m < s->p->n_jobs; m++)
+        s->deadline_h[m] = (double)INFINITY;
+    /* The fewest dollars without any deadline: below them no time is enough. */
+    if (policy_cost(s, POLICY_WINDOWS, out, e) < 0)
+        return -1;
+    if (out->status == POLICY_INFEASIBLE)
+        return 0;
+    bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
+    memset(must, true, s->p->n_jobs * sizeof *must);
+    int solved = find_last(s, must, &last, e);
+    if (solved == 0)
+        solved = solve_last(s, must, last, out, e);
+    free(must);
+    return solved;
+}

@@ -1,0 +1,38 @@
+/* model: one question about a grid as a linear program, solved and proved. For files of policy/
+ * alone. */
+#ifndef POLICY_MODEL_H
+#define POLICY_MODEL_H
+
+#include "policy/grid.h"
+
+/* min cost x + shortfall_cost * sum of shortfalls (+ the scale), with
+ *   work      sum work x + shortfall >= 1   of jobs that must_finish
+ *   time      sum x <= 1                    in each slot
+ *   quotas    sum gang x <= quota           of each type and group in each window
+ *   gangs     sum over gangs of at least k of x <= floor(quota / k), where it is violated otherwise
+ *   budget    sum usd x <= budget_usd
+ * The right sides of time, quotas and gangs of windows from first_scaled on are multiplied by the
+ * scale, a column that costs 1. */
+struct model_ask {
+    const struct grid *grid;
+    const double *cost;      /* per column; NULL = 0 */
+    const bool *must_finish; /* per job */
+    double shortfall_cost;   /* INFINITY = there is none */
+    double budget_usd;       /* INFINITY = none */
+    size_t first_scaled;     /* SIZE_MAX = none, and no scale */
+};
+
+struct model_answer {
+    double objective, bound; /* without the cost of shortfalls there are none of */
+    double scale;
+    double total_shortfall;
+    double *x;            /* per column of the grid */
+    double *shortfall;    /* per job */
+    double *shadow_price; /* per type, over all windows */
+};
+
+/* ERR_IO when there is no solver or no proof. */
+int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e);
+void model_answer_clear(struct model_answer *a);
+
+#endif

@@ -1,0 +1,131 @@
+/* policy: how many jobs share types of machines that have prices and quotas, as linear programs.
+ * Pure: no I/O, no clock; the solver behind it (CLP) is loaded at the first call that needs it.
+ * docs/policies.md has the formulas. Amounts are double here: they are what a program found. */
+#ifndef POLICY_POLICY_H
+#define POLICY_POLICY_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define POLICY_JOBS_MAX 100000
+#define POLICY_TYPES_MAX 1000
+#define POLICY_PAIRS_MAX 10000000 /* jobs times types */
+#define POLICY_GROUPS_MAX 1000
+#define POLICY_INTERVALS_MAX 1000
+#define POLICY_GANG_MAX 1000000
+/* Every number of a problem is 0 or within these, so that no product overflows. */
+#define POLICY_NUMBER_MAX 1e15
+#define POLICY_NUMBER_MIN 1e-15
+/* Windows are merged until the program has no more columns than this, unless told otherwise. */
+#define POLICY_COLUMNS_DEFAULT 200000
+/* Objective and bound of an optimal answer differ by no more than this part of the objective. */
+#define POLICY_GAP 1e-6
+
+enum policy_kind {
+    POLICY_MAX_THROUGHPUT,
+    POLICY_THROUGHPUT_PER_DOLLAR,
+    POLICY_MIN_COST,
+    POLICY_MIN_COST_SLO,
+    POLICY_MIN_MAKESPAN,
+    POLICY_KINDS,
+};
+
+/* Of min-cost-slo: shares anew in every window between two deadlines or price steps, or one share
+ * for the whole time to a job's deadline. */
+enum policy_form { POLICY_WINDOWS, POLICY_RATE };
+
+struct policy_type {
+    const char *name;
+    double price_usd_per_hour;
+    double quota; /* instances */
+};
+
+struct policy_job {
+    const char *name;
+    double gang;              /* instances it takes at once, whole, at least 1 */
+    double iterations;        /* left to do; 0 = not known */
+    double slo_h;             /* hours to the deadline; INFINITY = none */
+    const double *throughput; /* per type, iterations an hour of the whole gang; 0 = cannot run */
+};
+
+/* sum over types of units x instances <= quota, as of vCPUs that several types draw on. */
+struct policy_group {
+    const char *name;
+    const double *units; /* per type */
+    double quota;
+};
+
+/* Prices from the end of the interval before (0 for the first) to end_h; afterwards the price of
+ * the type holds. */
+struct policy_interval {
+    double end_h;
+    const double *price_usd_per_hour; /* per type */
+};
+
+struct policy_problem {
+    const struct policy_type *types;
+    size_t n_types;
+    const struct policy_job *jobs;
+    size_t n_jobs;
+    const struct policy_group *groups;
+    size_t n_groups;
+    const struct policy_interval *intervals;
+    size_t n_intervals;
+    double budget_usd;  /* INFINITY = none */
+    size_t columns_max; /* 0 = POLICY_COLUMNS_DEFAULT */
+};
+
+enum policy_status {
+    POLICY_OPTIMAL,
+    POLICY_FEASIBLE,   /* windows were merged: the best lies between bound and objective */
+    POLICY_INFEASIBLE, /* shortfall, reason, and stretch or budget_needed_usd say why */
+};
+
+struct policy_window {
+    double from_h, to_h; /* INFINITY: as long as it takes */
+};
+
+/* What one job does on one type in one window. */
+struct policy_use {
+    uint32_t window, job, type;
+    double share; /* of the time from the beginning of the window to its end or the deadline */
+    double hours;
+};
+
+struct policy_answer {
+    enum policy_status status;
+    double objective;           /* NAN when infeasible */
+    double bound;               /* no solution is better than this */
+    bool has_shares, has_hours; /* what of the uses counts in this form */
+    struct policy_window *windows;
+    size_t n_windows;
+    size_t windows_exact;    /* there would be without merging */
+    struct policy_use *uses; /* by window, job, type; of the least shortfall when infeasible */
+    size_t n_uses;
+    size_t n_jobs, n_types;
+    double *shortfall; /* per job: the part of its iterations that is not done in time */
+    /* Per type: by how much the objective would improve with one instance more, in its unit. */
+    double *shadow_price;
+    double stretch; /* all deadlines this many times later would do; NAN = no such number */
+    double budget_needed_usd; /* the smallest that would do; NAN = the budget is not the matter */
+    char reason[400];         /* "" unless infeasible */
+};
+
+/* "max-throughput" ...; NULL past the last. */
+const char *policy_kind_name(enum policy_kind kind);
+/* Unit of the objective: "iterations/h", "$", ... */
+const char *policy_unit(enum policy_kind kind);
+
+/* ERR_USAGE when a job or type lacks what the policy needs; ERR_IO when the solver is missing or
+ * its answer does not prove right. An infeasible problem is an answer, not an error. */
+int policy_solve(const struct policy_problem *p,
+                 enum policy_kind kind,
+                 enum policy_form form,
+                 struct policy_answer *out,
+                 struct err *e);
+void policy_answer_clear(struct policy_answer *a);
+
+#endif

@@ -1,0 +1,343 @@
+#include "policy/read.h"
+
+#include "base/json.h"
+#include "base/nearest.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Two tables of POLICY_PAIRS_MAX numbers (throughputs; units or prices), and names. */
+#define ARENA_BYTES ((size_t)512 << 20)
+#define NAME_BYTES_MAX 200
+
+/* Where we are in the file: "jobs[3].throughput". */
+struct place {
+    char text[400];
+};
+
+static struct place at(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static struct place at(const char *fmt, ...)
+{
+    struct place p;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(p.text, sizeof p.text, fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+struct reader {
+    struct arena *arena;
+    struct policy_problem *p;
+    json_t *type_index; /* name -> number */
+    struct err *e;
+};
+
+static int no_room(const struct reader *r)
+{
+    return err_set(r->e, ERR_USAGE, "the file takes more than %zu MB of memory: split it",
+                   ARENA_BYTES >> 20);
+}
+
+/* ---- fields ---- */
+
+static int check_fields(const struct reader *r,
+                        json_t *object,
+                        const char *const *known,
+                        const struct place *place)
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+
+    if (!json_is_object(object))
+        return err_set(r->e, ERR_USAGE, "%s: an object is wanted", place->text);
+    while (known[n])
+        n++;
+    json_object_foreach(object, key, value)
+    {
+        size_t i = 0;
+        while (i < n && strcmp(known[i], key) != 0)
+            i++;
+        if (i < n)
+            continue;
+        const char *near = nearest(key, known, n);
+        return err_set(r->e, ERR_USAGE, "%s%s%.60s: no such field%s%s%s", place->text,
+                       *place->text ? "." : "", key, near ? "; \"" : "", near ? near : "",
+                       near ? "\" is meant?" : "");
+    }
+    return 0;
+}
+
+/* A number of 0 or within POLICY_NUMBER_MIN .. POLICY_NUMBER_MAX, and not below least. */
+static int take_number(
+    const struct reader *r, const json_t *value, const char *place, double least, double *out)
+{
+    double v = json_number_value(value);
+
+    if (!json_is_number(value))
+        return err_set(r->e, ERR_USAGE, "%s: %s", place,
+                       value ? "a number is wanted" : "it is missing; a number is wanted");
+    if (!(v >= least) || v > POLICY_NUMBER_MAX || (v != 0 && v < POLICY_NUMBER_MIN))
+        return err_set(r->e, ERR_USAGE, "%s: %g is not a number from %g to %g", place, v,
+                       fmax(least, 0), POLICY_NUMBER_MAX);
+    *out = v;
+    return 0;
+}
+
+static int field(const struct reader *r,
+                 json_t *object,
+                 const char *key,
+                 const struct place *place,
+                 double least,
+                 double *out)
+{
+    struct place whole = at("%s%s%s", place->text, *place->text ? "." : "", key);
+
+    return take_number(r, json_object_get(object, key), whole.text, least, out);
+}
+
+/* Leaves *out as it is where the field is missing or null. */
+static int field_if_there(const struct reader *r,
+                          json_t *object,
+                          const char *key,
+                          const struct place *place,
+                          double least,
+                          double *out)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return !value || json_is_null(value) ? 0 : field(r, object, key, place, least, out);
+}
+
+static const char *take_name(const struct reader *r, json_t *object, const struct place *place)
+{
+    const char *name = json_string_value(json_object_get(object, "name"));
+
+    if (!name || !*name || strlen(name) > NAME_BYTES_MAX) {
+        err_set(r->e, ERR_USAGE, "%s.name: a text of 1 to %d bytes is wanted", place->text,
+                NAME_BYTES_MAX);
+        return NULL;
+    }
+    char *copy = arena_dup(r->arena, name);
+    if (!copy)
+        no_room(r);
+    return copy;
+}
+
+/* Numbers by name of type; types that are not named get `otherwise`[type], or 0 when it is NULL. */
+static const double *take_by_type(const struct reader *r,
+                                  json_t *object,
+                                  const struct place *place,
+                                  const struct policy_type *otherwise)
+{
+    double *table = arena_alloc(r->arena, r->p->n_types, sizeof *table);
+    const char *key;
+    json_t *value;
+
+    if (!table) {
+        no_room(r);
+        return NULL;
+    }
+    for (size_t j = 0; otherwise && j < r->p->n_types; j++)
+        table[j] = otherwise[j].price_usd_per_hour;
+    if (!json_is_object(object)) {
+        err_set(r->e, ERR_USAGE, "%s: an object of type names and numbers is wanted", place->text);
+        return NULL;
+    }
+    json_object_foreach(object, key, value)
+    {
+        const json_t *index = json_object_get(r->type_index, key);
+        struct place whole = at("%s.%.100s", place->text, key);
+        if (!index) {
+            err_set(r->e, ERR_USAGE, "%s: types has no \"%.100s\": add it there, or leave it out",
+                    place->text, key);
+            return NULL;
+        }
+        if (take_number(r, value, whole.text, 0, &table[json_integer_value(index)]) < 0)
+            return NULL;
+    }
+    return table;
+}
+
+/* ---- the lists ---- */
+
+/* The array of this name, NULL when it is not there; *n_out elements. */
+static int take_list(
+    const struct reader *r, json_t *root, const char *key, size_t max, size_t *n_out)
+{
+    const json_t *list = json_object_get(root, key);
+
+    *n_out = json_array_size(list);
+    if (list && !json_is_array(list) && !json_is_null(list))
+        return err_set(r->e, ERR_USAGE, "%s: an array is wanted", key);
+    if (*n_out > max)
+        return err_set(r->e, ERR_USAGE, "%s: %zu, and at most %zu are allowed", key, *n_out, max);
+    return 0;
+}
+
+/* Says so when the name was there before. */
+static int note_name(
+    const struct reader *r, json_t *names, const char *name, const char *list, size_t i)
+{
+    const json_t *before = json_object_get(names, name);
+
+    if (before)
+        return err_set(r->e, ERR_USAGE, "%s[%zu].name: \"%.100s\" is the name of %s[%lld], too",
+                       list, i, name, list, (long long)json_integer_value(before));
+    return json_object_set_new(names, name, json_integer((json_int_t)i)) < 0 ? no_room(r) : 0;
+}
+
+static int read_types(struct reader *r, json_t *root)
+{
+    static const char *const known[] = {"name", "price_usd_per_hour", "quota", NULL};
+    size_t n;
+
+    if (take_list(r, root, "types", POLICY_TYPES_MAX, &n) < 0)
+        return -1;
+    struct policy_type *types = arena_alloc(r->arena, n + 1, sizeof *types);
+    for (size_t i = 0; types && i < n; i++) {
+        json_t *o = json_array_get(json_object_get(root, "types"), i);
+        struct place place = at("types[%zu]", i);
+        if (check_fields(r, o, known, &place) < 0 || !(types[i].name = take_name(r, o, &place)) ||
+            note_name(r, r->type_index, types[i].name, "types", i) < 0 ||
+            field(r, o, "price_usd_per_hour", &place, 0, &types[i].price_usd_per_hour) < 0 ||
+            field(r, o, "quota", &place, 0, &types[i].quota) < 0)
+            return -1;
+    }
+    r->p->types = types;
+    r->p->n_types = n;
+    return types ? 0 : no_room(r);
+}
+
+static int read_job(struct reader *r, json_t *o, const struct place *place, struct policy_job *m)
+{
+    static const char *const known[] = {"name", "gang", "throughput", "iterations", "slo_h", NULL};
+    struct place table = at("%s.throughput", place->text);
+
+    *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
+    if (check_fields(r, o, known, place) < 0 || !(m->name = take_name(r, o, place)) ||
+        field_if_there(r, o, "gang", place, 1, &m->gang) < 0 ||
+        field_if_there(r, o, "iterations", place, POLICY_NUMBER_MIN, &m->iterations) < 0 ||
+        field_if_there(r, o, "slo_h", place, POLICY_NUMBER_MIN, &m->slo_h) < 0)
+        return -1;
+    if (m->gang != floor(m->gang) || m->gang > POLICY_GANG_MAX)
+        return err_set(r->e, ERR_USAGE, "%s.gang: %g is not a whole number from 1 to %d",
+                       place->text, m->gang, POLICY_GANG_MAX);
+    m->throughput = take_by_type(r, json_object_get(o, "throughput"), &table, NULL);
+    return m->throughput ? 0 : -1;
+}
+
+static int read_jobs(struct reader *r, json_t *root)
+{
+    size_t n;
+    AUTO_JSON json_t *names = json_object();
+
+    if (take_list(r, root, "jobs", POLICY_JOBS_MAX, &n) < 0)
+        return -1;
+    if (n * r->p->n_types > POLICY_PAIRS_MAX)
+        return err_set(r->e, ERR_USAGE, "jobs times types: %zu, and at most %d are allowed",
+                       n * r->p->n_types, POLICY_PAIRS_MAX);
+    struct policy_job *jobs = arena_alloc(r->arena, n + 1, sizeof *jobs);
+    for (size_t i = 0; jobs && i < n; i++) {
+        struct place place = at("jobs[%zu]", i);
+        if (read_job(r, json_array_get(json_object_get(root, "jobs"), i), &place, &jobs[i]) < 0 ||
+            note_name(r, names, jobs[i].name, "jobs", i) < 0)
+            return -1;
+    }
+    r->p->jobs = jobs;
+    r->p->n_jobs = n;
+    return jobs ? 0 : no_room(r);
+}
+
+static int read_groups(struct reader *r, json_t *root)
+{
+    static const char *const known[] = {"name", "units", "quota", NULL};
+    size_t n;
+    AUTO_JSON json_t *names = json_object();
+
+    if (take_list(r, root, "group_quotas", POLICY_GROUPS_MAX, &n) < 0)
+        return -1;
+    struct policy_group *groups = arena_alloc(r->arena, n + 1, sizeof *groups);
+    for (size_t i = 0; groups && i < n; i++) {
+        json_t *o = json_array_get(json_object_get(root, "group_quotas"), i);
+        struct place place = at("group_quotas[%zu]", i), units = at("%s.units", place.text);
+        if (check_fields(r, o, known, &place) < 0 || !(groups[i].name = take_name(r, o, &place)) ||
+            note_name(r, names, groups[i].name, "group_quotas", i) < 0 ||
+            field(r, o, "quota", &place, 0, &groups[i].quota) < 0 ||
+            !(groups[i].units = take_by_type(r, json_object_get(o, "units"), &units, NULL)))
+            return -1;
+    }
+    r->p->groups = groups;
+    r->p->n_groups = n;
+    return groups ? 0 : no_room(r);
+}
+
+static int read_intervals(struct reader *r, json_t *root)
+{
+    static const char *const known[] = {"end_h", "prices", NULL};
+    size_t n;
+
+    if (take_list(r, root, "price_intervals", POLICY_INTERVALS_MAX, &n) < 0)
+        return -1;
+    struct policy_interval *list = arena_alloc(r->arena, n + 1, sizeof *list);
+    for (size_t i = 0; list && i < n; i++) {
+        json_t *o = json_array_get(json_object_get(root, "price_intervals"), i);
+        struct place place = at("price_intervals[%zu]", i), prices = at("%s.prices", place.text);
+        if (check_fields(r, o, known, &place) < 0 ||
+            field(r, o, "end_h", &place, POLICY_NUMBER_MIN, &list[i].end_h) < 0 ||
+            !(list[i].price_usd_per_hour =
+                  take_by_type(r, json_object_get(o, "prices"), &prices, r->p->types)))
+            return -1;
+        if (i > 0 && list[i].end_h <= list[i - 1].end_h)
+            return err_set(r->e, ERR_USAGE,
+                           "%s.end_h: %g is not after %g, the end of the interval before",
+                           place.text, list[i].end_h, list[i - 1].end_h);
+    }
+    r->p->intervals = list;
+    r->p->n_intervals = n;
+    return list ? 0 : no_room(r);
+}
+
+static int read_all(struct reader *r, json_t *root)
+{
+    static const char *const known[] = {"types",           "jobs",       "group_quotas",
+                                        "price_intervals", "budget_usd", NULL};
+    const struct place top = {""};
+
+    if (!json_is_object(root))
+        return err_set(r->e, ERR_USAGE, "an object {types, jobs, ...} is wanted");
+    r->p->budget_usd = (double)INFINITY;
+    if (check_fields(r, root, known, &top) < 0 || read_types(r, root) < 0 ||
+        read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0)
+        return -1;
+    return field_if_there(r, root, "budget_usd", &top, 0, &r->p->budget_usd);
+}
+
+int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e)
+{
+    json_error_t wrong;
+
+    *out = (struct policy_file){0};
+    if (n > POLICY_FILE_BYTES_MAX)
+        return err_set(e, ERR_USAGE, "larger than %zu MB: split it", POLICY_FILE_BYTES_MAX >> 20);
+    AUTO_JSON json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &wrong);
+    AUTO_JSON json_t *type_index = json_object();
+    if (!root)
+        return err_set(e, ERR_USAGE, "line %d: %.200s", wrong.line, wrong.text);
+    out->arena = arena_new(ARENA_BYTES);
+    struct reader r = {.arena = out->arena, .p = &out->problem, .type_index = type_index, .e = e};
+    if (read_all(&r, root) == 0)
+        return 0;
+    policy_file_clear(out);
+    return -1;
+}
+
+void policy_file_clear(struct policy_file *f)
+{
+    arena_free(f->arena);
+    *f = (struct policy_file){0};
+}

@@ -1,0 +1,84 @@
+/* shares: max-throughput and throughput-per-dollar, which look at rates alone. */
+#include "base/mem.h"
+#include "policy/internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double gain(const struct scope *s, enum policy_kind kind, size_t job, size_t type)
+{
+    double throughput = s->p->jobs[job].throughput[type];
+
+    return kind == POLICY_MAX_THROUGHPUT ? throughput : throughput / scope_price_now(s->p, type);
+}
+
+/* Costs of columns: what they gain, negative. */
+static double *costs_of(const struct grid *g, enum policy_kind kind)
+{
+    double *cost = mem_zero(g->n_columns + 1, sizeof *cost);
+
+    for (const struct grid_slot *s = g->slots; s < g->slots + g->n_slots; s++)
+        for (size_t q = s->first; q < s[1].first; q++)
+            cost[q] = -gain(g->scope, kind, s->job, g->type[q]);
+    return cost;
+}
+
+/* Jobs with deadlines keep the rate that meets them, except for max-throughput. */
+static bool *must_finish(struct scope *s, enum policy_kind kind, double *last_h)
+{
+    bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
+
+    for (size_t m = 0; m < s->p->n_jobs; m++) {
+        if (kind == POLICY_MAX_THROUGHPUT)
+            s->deadline_h[m] = (double)INFINITY;
+        must[m] = isfinite(s->deadline_h[m]);
+        if (must[m])
+            *last_h = fmax(*last_h, s->deadline_h[m]);
+    }
+    return must;
+}
+
+static int solve(const struct elastic_ask *ask, struct policy_answer *out, struct err *e)
+{
+    struct model_answer found = {0};
+    int feasible = elastic_solve(ask, &found, e);
+
+    if (feasible == 1) {
+        out->objective = -found.objective;
+        out->bound = -found.bound;
+        for (size_t j = 0; j < out->n_types; j++)
+            out->shadow_price[j] = found.shadow_price[j];
+        answer_uses(out, ask->grid, &found, SIZE_MAX);
+    } else if (feasible == 0) {
+        answer_falls_short(out, ask->grid, &found);
+        feasible = elastic_stretch(ask, &out->stretch, e);
+        answer_reason(out, ask->grid->scope);
+    }
+    model_answer_clear(&found);
+    return feasible < 0 ? -1 : 0;
+}
+
+int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e)
+{
+    double edge[2] = {0, 0};
+    bool *must = must_finish(s, kind, &edge[1]);
+    const struct edges edges = {.at = edge, .n_windows = 1, .exact = 1};
+    struct grid grid;
+    int solved = 0;
+
+    if (edge[1] == 0)
+        edge[1] = 1; /* nobody has a deadline: any time will do */
+    answer_init(out, s, &edges);
+    out->has_shares = true;
+    if (kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out)) {
+        free(must);
+        return 0;
+    }
+    grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});
+    double *cost = costs_of(&grid, kind);
+    solved = solve(&(struct elastic_ask){.grid = &grid, .cost = cost, .must_finish = must}, out, e);
+    free(cost);
+    free(must);
+    grid_clear(&grid);
+    return solved;
+}

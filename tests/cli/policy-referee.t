@@ -1,0 +1,12 @@
+#!/bin/bash
+# Policies against a second solver, GLPK, on random problems. TRADEWIND_SLOW=1, for a program built
+# with sanitizers, tries fewer.
+cd "$(dirname "$0")/../.." || exit 1
+export TRADEWIND="${TRADEWIND:-build/tradewind}"
+if ! command -v glpsol >/dev/null; then
+    echo "1..0 # SKIP no glpsol (Debian package glpk-utils)"
+    exit 0
+fi
+count=60
+[[ -n ${TRADEWIND_SLOW:-} ]] && count=15
+exec /usr/bin/python3 tests/referee/policy.py --count "$count"

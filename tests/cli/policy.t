@@ -1,0 +1,111 @@
+#!/bin/bash
+# tradewind policy solve: what it reads, prints and refuses. The figures of answers are worked out in
+# tests/unit/policy/test_policy.c and compared with GLPK by policy-referee.t.
+. "$(dirname "$0")/tap.sh"
+
+# One machine at $3, an hour's work each: the first by the first hour, the second by the second.
+two() { # MORE...: further members of the file
+    cat >two.json <<END
+{"types": [{"name": "V100", "price_usd_per_hour": 3, "quota": 1}],
+ "jobs": [
+  {"name": "a", "throughput": {"V100": 10}, "iterations": 10, "slo_h": 1},
+  {"name": "b", "throughput": {"V100": 10}, "iterations": 10, "slo_h": 2}]${1:+, $1}}
+END
+}
+
+two
+run policy solve two.json --policy min-cost-slo --json
+is "$code:$err" "0:" "an answer"
+is "$(json 'd["status"], d["objective"], d["unit"], abs(d["bound"] - 6) < 1e-6' <<<"$out")" \
+    "optimal 6.0 \$ True" "six dollars, proved"
+is "$(json '[(h["from_h"], h["to_h"], h["jobs"]) for h in d["hours"]]' <<<"$out")" \
+    "[(0.0, 1.0, {'a': {'V100': 1.0}}), (1.0, 2.0, {'b': {'V100': 1.0}})]" "one after the other"
+is "$(json 'd["shares"], d["shortfall"], sorted(d["shadow_prices"])' <<<"$out")" \
+    "None {} ['V100']" "windows have hours, not shares"
+check "elapsed_ms is a time" [ "$(json '0 < d["elapsed_ms"] < 600000' <<<"$out")" = True ]
+
+run policy solve two.json --policy min-cost-slo
+is "$code:$err" "0:" "tables"
+contains "$out" 'min-cost-slo: $6.00, proved optimal' "people read the objective first"
+contains "$out" "1 h to 2 h  b       1  V100" "then who runs where"
+check "lines fit 100 columns" [ "$(wc -L <<<"$out")" -le 100 ]
+
+run policy solve - --policy min-makespan --json <two.json
+is "$code:$(json 'd["objective"], d["shares"]' <<<"$out")" \
+    "0:2.0 {'a': {'V100': 0.5}, 'b': {'V100': 0.5}}" "makespan of standard input"
+
+# At rates that stay the same both do not fit; 1.5 times the time would do.
+run policy solve two.json --policy min-cost-slo --form rate --json
+is "$code:$err" "5:" "infeasible exits 5"
+is "$(json 'd["status"], d["objective"], sum(d["shortfall"].values()), d["stretch"]' <<<"$out")" \
+    "infeasible None 0.5 1.5" "half of one job is missing, and 1.5 times as late would do"
+is "$(json 'd["budget_needed_usd"]' <<<"$out")" None "no budget would do"
+run policy solve two.json --policy min-cost-slo --form rate
+is "$code" 5 "and for people"
+contains "$err" "1 of 2 jobs falls short" "which says how many"
+contains "$err" "lacks 50 % of its iterations; deadlines 1.5 times as late would do" "and the way out"
+contains "$out" "50.00 %" "a table has all of them"
+
+two '"budget_usd": 4.5'
+run policy solve two.json --policy min-cost-slo --json
+is "$code:$(json 'd["budget_needed_usd"], d["stretch"], sum(d["shortfall"].values())' <<<"$out")" \
+    "5:6.0 None 0.5" "the smallest budget that would do"
+
+# ---- bad input: the place, the way out, exit 2 ----
+
+refuses() { # PART TEXT
+    printf '%s' "$2" >bad.json
+    fails 2 "$1" policy solve bad.json --policy max-throughput
+}
+type='{"name": "t", "price_usd_per_hour": 1, "quota": 1}'
+job='{"name": "a", "throughput": {"t": 1}}'
+refuses 'bad.json: line 2: ' $'{"types": [],\n"jobs": [}'
+refuses 'bad.json: an object {types, jobs, ...} is wanted' '[]'
+refuses 'bad.json: there are no jobs: add at least one' "{\"types\": [$type]}"
+refuses 'bad.json: types: an array is wanted' '{"types": {}}'
+refuses 'bad.json: types[0].name: a text of 1 to 200 bytes is wanted' '{"types": [{"quota": 1}]}'
+refuses 'bad.json: types[0].quota: it is missing; a number is wanted' \
+    '{"types": [{"name": "t", "price_usd_per_hour": 1}]}'
+refuses 'bad.json: types[0].quota: -1 is not a number from 0' \
+    '{"types": [{"name": "t", "price_usd_per_hour": 1, "quota": -1}]}'
+refuses 'bad.json: types[0].price_usd_per_hour: 1e+300 is not a number' \
+    '{"types": [{"name": "t", "price_usd_per_hour": 1e300, "quota": 1}]}'
+refuses 'bad.json: types[1].name: "t" is the name of types[0], too' "{\"types\": [$type, $type]}"
+refuses 'bad.json: jobs[1].name: "a" is the name of jobs[0], too' \
+    "{\"types\": [$type], \"jobs\": [$job, $job]}"
+refuses 'bad.json: jobs[0].throughput: types has no "u"' \
+    "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"throughput\": {\"u\": 1}}]}"
+refuses 'bad.json: jobs[0].throughput.t: a number is wanted' \
+    "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"throughput\": {\"t\": \"x\"}}]}"
+refuses 'bad.json: jobs[0].gang: 1.5 is not a whole number' \
+    "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"gang\": 1.5, \"throughput\": {\"t\": 1}}]}"
+refuses 'bad.json: jobs[0].iterations: 0 is not a number from' \
+    "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"iterations\": 0, \"throughput\": {}}]}"
+refuses 'bad.json: jobs[0].thruput: no such field; "throughput" is meant?' \
+    "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"thruput\": {}}]}"
+refuses 'bad.json: price_intervals[1].end_h: 1 is not after 2' \
+    "{\"types\": [$type], \"jobs\": [$job], \"price_intervals\": [{\"end_h\": 2, \"prices\": {}}, {\"end_h\": 1, \"prices\": {}}]}"
+refuses 'bad.json: line 1: ' '{"types": NaN}'
+refuses 'bad.json: line 1: ' '{"types": [], "types": []}'
+fails 3 "no.json: there is no such file" policy solve no.json --policy max-throughput
+fails 2 "--policy is missing" policy solve two.json
+fails 2 '"max-throughput" is meant?' policy solve two.json --policy max-thruput
+fails 2 "windows or rate is wanted" policy solve two.json --policy min-cost-slo --form hours
+fails 2 "only min-cost-slo has forms" policy solve two.json --policy min-cost --form rate
+fails 2 "--columns 0: a number from 1" policy solve two.json --policy min-cost-slo --columns 0
+truncate -s 65M large.json
+fails 2 "large.json: larger than 64 MB" policy solve large.json --policy max-throughput
+
+# A job that no type can take is named; jobs without work in their way are not hindered.
+cat >nowhere.json <<END
+{"types": [$type], "jobs": [{"name": "wide", "gang": 2, "throughput": {"t": 1}, "iterations": 1},
+ {"name": "zero", "throughput": {"t": 0}, "iterations": 1}, {"name": "fits", "throughput": {"t": 2}, "iterations": 1}]}
+END
+run policy solve nowhere.json --policy min-makespan --json
+is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out")" \
+    "5:{'wide': 1.0, 'zero': 1.0} None None" "who can run nowhere"
+contains "$(json 'd["reason"]' <<<"$out")" '2 of 3 jobs can run nowhere, job "wide" for one' "and why"
+run policy solve nowhere.json --policy max-throughput --json
+is "$code:$(json 'd["objective"]' <<<"$out")" "0:2.0" "the others run all the same"
+
+done_testing
