@@ -64,8 +64,8 @@ char *job_details_text(const struct job_details *d, struct err *e)
         add_text(root, "stage", d->stage, e) < 0 ||
         add_text(root, "commit", d->git_commit, e) < 0 ||
         add_text(root, "pattern", d->pattern, e) < 0 ||
-        add_text(root, "restores", d->restores, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
-        (d->n_secrets && add_secrets(root, d, e) < 0) ||
+        add_text(root, "restores", d->restores, e) < 0 || add_text(root, "gang", d->gang, e) < 0 ||
+        (d->n_envs && add_envs(root, d, e) < 0) || (d->n_secrets && add_secrets(root, d, e) < 0) ||
         (d->n_outputs && add_outputs(root, d, e) < 0))
         return NULL;
     if (d->git_dirty)
@@ -76,6 +76,10 @@ char *job_details_text(const struct job_details *d, struct err *e)
         json_object_set_new(root, "price_usd_per_hour", json_number(d->price_usd_per_hour));
     if (d->continues > 0)
         json_object_set_new(root, "continues", json_integer(d->continues));
+    if (d->nodes > 1) {
+        json_object_set_new(root, "rank", json_integer(d->rank));
+        json_object_set_new(root, "nodes", json_integer(d->nodes));
+    }
     char *text = json_dumps(root, JSON_COMPACT);
     if (text && strlen(text) <= JOB_DETAILS_MAX)
         return text;
@@ -169,9 +173,12 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->git_commit = get_text(out->root, "commit", "");
     out->pattern = get_text(out->root, "pattern", "");
     out->restores = get_text(out->root, "restores", "");
+    out->gang = get_text(out->root, "gang", "");
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
+    out->rank = (unsigned)json_integer_value(json_object_get(out->root, "rank"));
+    out->nodes = (unsigned)json_integer_value(json_object_get(out->root, "nodes"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));
     return 0;
 }

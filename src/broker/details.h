@@ -16,7 +16,7 @@ struct job_details {
     struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
     size_t n_envs;
     struct spec_pair
-        *secrets; /* names; values stand in home/jobs/ID/secrets, mode 600, never here */
+        *secrets; /* names; values stand in a file of their own (broker/secrets.h), never here */
     size_t n_secrets;
     const char *on;         /* "local", or a host group of the configuration; never NULL */
     const char *stage;      /* of a pipeline; "" = none */
@@ -27,8 +27,11 @@ struct job_details {
     size_t n_outputs;
     double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
     int64_t continues;         /* the job whose saved checkpoint it begins with; 0 = none */
-    const char *restores;      /* the set version it is to make again, "@S:3"; "" = none */
-    const char *pattern; /* the command with its options' values taken out: what profiles go by */
+    /* Of several that begin together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
+    const char *gang;
+    unsigned rank, nodes; /* from 0 on; how many they are */
+    const char *restores; /* the set version it is to make again, "@S:3"; "" = none */
+    const char *pattern;  /* the command with its options' values taken out: what profiles go by */
 };
 
 /* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE

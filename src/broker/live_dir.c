@@ -3,6 +3,7 @@
 #include "broker/code.h"
 #include "broker/home.h"
 #include "broker/live.h"
+#include "broker/secrets.h"
 #include "exec/jobfile.h"
 
 #include <dirent.h>
@@ -167,8 +168,11 @@ struct environment {
 
 static void environment_clear(struct environment *v)
 {
-    for (size_t i = 0; i < v->n; i++)
-        free((void *)(uintptr_t)v->texts[i]);
+    for (size_t i = 0; i < v->n; i++) {
+        char *text = (char *)(uintptr_t)v->texts[i];
+        explicit_bzero(text, strlen(text)); /* it may be a secret */
+        free(text);
+    }
     free(v->texts);
 }
 
@@ -192,24 +196,53 @@ static void fill_environment(const struct live *j, struct environment *v)
         set_env(v, "TRADEWIND_STAGE", j->details.stage);
 }
 
+/* Values of secrets, which the agent makes stars of in the log; behind all others, so that they
+ * count. */
+static int add_secrets(const struct live *j, struct environment *v, struct err *e)
+{
+    AUTO_CLEAR(secrets) struct secrets secrets = {0};
+
+    if (j->details.n_secrets && secrets_read(j->home, j->job.asked.run, &secrets, e) < 0)
+        return -1;
+    for (size_t i = 0; i < j->details.n_secrets; i++) {
+        const char *name = j->details.secrets[i].key;
+        const char *value = secrets_get(&secrets, j->details.stage, name);
+        if (!value)
+            return err_set(e, ERR_NOTFOUND, "secret %.64s has no value", name);
+        set_env(v, name, value);
+    }
+    return 0;
+}
+
 static int write_jobfile(const struct live *j, struct err *e)
 {
     AUTO_CLEAR(environment) struct environment env = {0};
+    AUTO_MEM const char **secrets = mem_zero(j->details.n_secrets + 1, sizeof *secrets);
     const struct lake_job_request *asked = &j->job.asked;
     AUTO_MEM char *path = part(j, "job");
 
+    for (size_t i = 0; i < j->details.n_secrets; i++)
+        secrets[i] = j->details.secrets[i].key;
     fill_environment(j, &env);
+    if (add_secrets(j, &env, e) < 0)
+        return -1;
     struct jobfile file = {.id = j->job.id,
                            .command = asked->command,
                            .n_command = asked->n_command,
                            .env = env.texts,
                            .n_env = env.n,
+                           .secrets = secrets,
+                           .n_secrets = j->details.n_secrets,
                            .cpus = asked->cpus,
                            .memory_mb = asked->memory_mb,
                            .time_limit_s = asked->time_limit_s,
                            .grace_s = 30};
-    AUTO_MEM char *text = jobfile_text(&file, e);
-    return text ? write_file(path, text, e) : -1;
+    char *text = jobfile_text(&file, e);
+    int result = text ? write_file(path, text, e) : -1;
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+    return result;
 }
 
 /* ---- whether it is ready ---- */

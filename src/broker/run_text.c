@@ -76,11 +76,17 @@ char *run_plan_text(const struct run_stage_plan *p)
     set_text(o, "code", p->code);
     set_text(o, "output", p->output);
     json_object_set_new(o, "outputs", texts(p->outputs, p->n_outputs));
+    if (p->commit && p->commit[0])
+        set_text(o, "commit", p->commit);
+    json_object_set_new(o, "dirty", json_boolean(p->dirty));
     json_object_set_new(o, "envs", envs_json(p));
+    json_object_set_new(o, "secrets", texts(p->secrets, p->n_secrets));
     json_object_set_new(o, "cpus", json_number(p->cpus));
     json_object_set_new(o, "memory_mb", json_integer((json_int_t)p->memory_mb));
     json_object_set_new(o, "time_limit_s", json_number(p->time_limit_s));
     json_object_set_new(o, "checkpoint_s", json_number(p->checkpoint_s));
+    json_object_set_new(o, "gpus_per_node", json_number(p->gpus_per_node));
+    json_object_set_new(o, "continues", json_integer(p->continues));
     if (p->repeats) {
         json_object_set_new(o, "repeats", json_integer(p->repeats));
         set_text(o, "input", p->input);
@@ -223,6 +229,8 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .name = text_of(&r, "name"),
             .code = text_of(&r, "code"),
             .output = text_of(&r, "output"),
+            .commit = text_of(&r, "commit"),
+            .dirty = json_is_true(json_object_get(object, "dirty")),
             .repeats = whole_of(&r, "repeats"),
             .input = text_of(&r, "input"),
             .restores = text_of(&r, "restores"),
@@ -233,6 +241,8 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .memory_mb = (uint64_t)whole_of(&r, "memory_mb"),
             .time_limit_s = number_of(&r, "time_limit_s"),
             .checkpoint_s = number_of(&r, "checkpoint_s"),
+            .gpus_per_node = number_of(&r, "gpus_per_node"),
+            .continues = whole_of(&r, "continues"),
             .spot = json_is_true(json_object_get(object, "spot")),
             .nodes = (unsigned)whole_of(&r, "nodes"),
             .price_usd_per_hour = number_of(&r, "price_usd_per_hour"),
@@ -241,6 +251,7 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
         };
         out->command = texts_of(&r, "command", &out->n_command);
         out->outputs = texts_of(&r, "outputs", &out->n_outputs);
+        out->secrets = texts_of(&r, "secrets", &out->n_secrets);
         read_needs(&r, out);
         read_inputs(&r, out);
         read_swaps(&r, out);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/run_text.h"
+#include "broker/secrets.h"
 #include "db/db.h"
 
 #include <inttypes.h>
@@ -27,10 +28,20 @@ static const char *const tables[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {0}};
+/* attempts: how many jobs, or gangs of them, the stage was given one after another. max_microusd: 0
+ * = no limit. */
+static const char *const attempts[] = {
+    "ALTER TABLE run ADD COLUMN max_microusd INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE run ADD COLUMN stop_reason TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE stage ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {{1, tables}, {2, attempts}, {0}};
 
 struct runs {
     struct db *db;
+    char *home;
 };
 
 const char *run_state_text(enum run_state state)
@@ -69,6 +80,7 @@ struct runs *runs_open(const char *home, struct err *e)
         e);
     if (!r->db)
         return NULL;
+    r->home = mem_dup(home);
     return TAKE(r);
 }
 
@@ -77,7 +89,13 @@ void runs_free(struct runs *r)
     if (!r)
         return;
     db_free(r->db);
+    free(r->home);
     free(r);
+}
+
+const char *runs_home(const struct runs *r)
+{
+    return r->home;
 }
 
 void runs_relax(struct runs *r)
@@ -92,8 +110,8 @@ static int insert_run(struct runs *r, const struct run *run, struct err *e)
     struct db_query *q = db_query(
         r->db,
         "INSERT INTO run (id, name, file, creator, place, state, reason, created, ended, stop,"
-        " no_cache, planned_s, planned_microusd)"
-        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10)",
+        " no_cache, planned_s, planned_microusd, max_microusd)"
+        " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11)",
         e);
 
     if (!q)
@@ -108,6 +126,7 @@ static int insert_run(struct runs *r, const struct run *run, struct err *e)
     db_bind_int(q, 8, run->no_cache);
     db_bind_real(q, 9, run->planned_s);
     db_bind_int(q, 10, run->planned_microusd);
+    db_bind_int(q, 11, run->max_microusd);
     return db_run(q, e);
 }
 
@@ -135,7 +154,8 @@ static int insert_all(struct runs *r, struct run *run, struct err *e)
     for (size_t i = 0; i < run->n_stages; i++)
         if (insert_stage(r, run, i, e) < 0)
             return -1;
-    return 0;
+    /* Before anybody sees the run: its first stage may want them at once. */
+    return secrets_write(r->home, run->id, run->secrets, run->n_secrets, e);
 }
 
 int runs_add(struct runs *r, struct run *run, struct err *e)
@@ -144,8 +164,10 @@ int runs_add(struct runs *r, struct run *run, struct err *e)
     run->created_ms = time_epoch_ms();
     if (db_begin(r->db, e) < 0)
         return -1;
-    if (insert_all(r, run, e) == 0)
-        return db_commit(r->db, e);
+    if (insert_all(r, run, e) == 0 && db_commit(r->db, e) == 0)
+        return 0;
+    if (run->id)
+        secrets_remove(r->home, run->id);
     db_rollback(r->db);
     return -1;
 }
@@ -159,7 +181,10 @@ int runs_set_stage(struct runs *r,
                    struct err *e)
 {
     struct db_query *q = db_query(
-        r->db, "UPDATE stage SET state = $3, job = $4, reason = $5 WHERE run = $1 AND seq = $2", e);
+        r->db,
+        "UPDATE stage SET attempts = attempts + CASE WHEN $3 = $6 AND job <> $4 THEN 1 ELSE 0 END,"
+        " state = $3, job = $4, reason = $5 WHERE run = $1 AND seq = $2",
+        e);
 
     if (!q)
         return -1;
@@ -168,6 +193,7 @@ int runs_set_stage(struct runs *r,
     db_bind_int(q, 3, state);
     db_bind_int(q, 4, job);
     db_bind_text(q, 5, reason);
+    db_bind_int(q, 6, STAGE_GOING);
     return db_run(q, e);
 }
 
@@ -189,9 +215,10 @@ int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reas
 
 static int reopen_stages(struct runs *r, int64_t run, struct err *e)
 {
-    struct db_query *q = db_query(
-        r->db, "UPDATE stage SET state = $2, reason = '' WHERE run = $1 AND state NOT IN ($3, $4)",
-        e);
+    struct db_query *q = db_query(r->db,
+                                  "UPDATE stage SET state = $2, reason = '', attempts = 0 WHERE "
+                                  "run = $1 AND state NOT IN ($3, $4)",
+                                  e);
 
     if (!q)
         return -1;
@@ -205,7 +232,8 @@ static int reopen_stages(struct runs *r, int64_t run, struct err *e)
 static int reopen_run(struct runs *r, int64_t run, struct err *e)
 {
     struct db_query *q = db_query(r->db,
-                                  "UPDATE run SET state = $2, reason = '', ended = 0, stop = 0"
+                                  "UPDATE run SET state = $2, reason = '', ended = 0, stop = 0,"
+                                  " stop_reason = ''"
                                   " WHERE id = $1 AND state <> $3",
                                   e);
 
@@ -244,6 +272,21 @@ int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e)
     return db_run(q, e);
 }
 
+int runs_ask_stop_for(struct runs *r, int64_t run, const char *reason, struct err *e)
+{
+    struct db_query *q = db_query(r->db,
+                                  "UPDATE run SET stop = 1, stop_reason = $2"
+                                  " WHERE id = $1 AND stop = 0 AND state = $3",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, run);
+    db_bind_text(q, 2, reason);
+    db_bind_int(q, 3, RUN_GOING);
+    return db_run(q, e);
+}
+
 /* ---- reading ---- */
 
 int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *e)
@@ -261,7 +304,7 @@ int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *
 
 #define RUN_COLUMNS                                                                                \
     "id, name, file, creator, place, state, reason, created, ended, stop, no_cache, planned_s,"    \
-    " planned_microusd"
+    " planned_microusd, max_microusd, stop_reason"
 
 /* Texts are borrowed from the query. */
 static void read_run(struct db_query *q, struct run *out)
@@ -280,6 +323,8 @@ static void read_run(struct db_query *q, struct run *out)
         .no_cache = db_int(q, 10) != 0,
         .planned_s = db_real(q, 11),
         .planned_microusd = db_int(q, 12),
+        .max_microusd = db_int(q, 13),
+        .stop_reason = db_text(q, 14),
     };
 }
 
@@ -290,7 +335,8 @@ static int keep_run(struct arena *arena, struct run *r, struct err *e)
     r->user = arena_dup(arena, r->user);
     r->on = arena_dup(arena, r->on);
     r->reason = arena_dup(arena, r->reason);
-    return r->name && r->file && r->user && r->on && r->reason
+    r->stop_reason = arena_dup(arena, r->stop_reason);
+    return r->name && r->file && r->user && r->on && r->reason && r->stop_reason
                ? 0
                : err_set(e, ERR_IO, "the record of run %" PRId64 " is too large", r->id);
 }
@@ -322,7 +368,8 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
     size_t cap = 0;
     struct run_stage *stages = NULL;
     struct db_query *q = db_query(
-        r->db, "SELECT plan, state, job, reason FROM stage WHERE run = $1 ORDER BY seq", e);
+        r->db, "SELECT plan, state, job, reason, attempts FROM stage WHERE run = $1 ORDER BY seq",
+        e);
     int found = -1;
 
     if (q)
@@ -332,7 +379,8 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
         struct run_stage *s = &stages[out->n_stages++];
         *s = (struct run_stage){.state = (enum run_stage_state)db_int(q, 1),
                                 .job = db_int(q, 2),
-                                .reason = arena_dup(arena, db_text(q, 3))};
+                                .reason = arena_dup(arena, db_text(q, 3)),
+                                .attempts = (unsigned)db_int(q, 4)};
         if (run_plan_parse(arena, db_text(q, 0), &s->plan, e) < 0) {
             found = -1;
             db_reset(q);

@@ -45,6 +45,11 @@ struct run_pair {
     const char *key, *value;
 };
 
+/* A variable of a stage whose value must not be seen. */
+struct run_secret {
+    const char *stage, *name, *value;
+};
+
 /* Everything the broker needs to run a stage; never changes. */
 struct run_stage_plan {
     const char *name;
@@ -58,11 +63,17 @@ struct run_stage_plan {
     const char *output;         /* the set its outputs go to; NULL = it has none */
     const char *const *outputs; /* their names: directories it finds made */
     size_t n_outputs;
+    const char *commit; /* of the code's repository, "" = none */
+    bool dirty;         /* it was changed since */
     const struct run_pair *envs;
     size_t n_envs;
+    const char *const *secrets; /* names of variables; their values stand in broker/secrets.h */
+    size_t n_secrets;
     double cpus; /* what it gets here; what was planned is told below */
     uint64_t memory_mb;
     double time_limit_s, checkpoint_s;
+    double gpus_per_node; /* where it runs */
+    int64_t continues;    /* the job of an earlier run whose checkpoint it begins with; 0 = none */
     /* A stage that repeats a job has no inputs as above, but the job's own. */
     int64_t repeats;      /* the job; 0 = none */
     const char *input;    /* as recorded: "@X:1", "/dir/@X:1"; NULL = none */
@@ -74,7 +85,7 @@ struct run_stage_plan {
     /* As planned. */
     const char *place, *instance_type;
     bool spot;
-    unsigned nodes;
+    unsigned nodes;            /* more than one: a gang, whose jobs begin together */
     double price_usd_per_hour; /* of all its nodes */
     double planned_s;
     int64_t planned_microusd;
@@ -83,7 +94,8 @@ struct run_stage_plan {
 struct run_stage {
     struct run_stage_plan plan;
     enum run_stage_state state;
-    int64_t job; /* 0 = none yet */
+    int64_t job;       /* 0 = none yet; of a gang the first, the others follow it */
+    unsigned attempts; /* jobs, or gangs, that it was given */
     const char *reason;
 };
 
@@ -95,11 +107,16 @@ struct run {
     const char *reason;
     int64_t created_ms, ended_ms; /* 0 = not yet */
     unsigned stop_asked;          /* 1: let stages end by SIGTERM; 2: at once */
+    const char *stop_reason;      /* "" = its user wants it */
     bool no_cache;
     double planned_s;
     int64_t planned_microusd;
+    int64_t max_microusd; /* what it may cost; 0 = as much as it takes */
     struct run_stage *stages;
     size_t n_stages;
+    /* For runs_add alone: runs that are read have none. */
+    const struct run_secret *secrets;
+    size_t n_secrets;
     void *priv;
 };
 void run_clear(struct run *r);
@@ -112,7 +129,10 @@ AUTO_DEFINE(runs)
 /* db_relax: for simulated runs. */
 void runs_relax(struct runs *r);
 
-/* Writes down a run with all its stages, waiting. id, state, times of `run` are filled in. */
+const char *runs_home(const struct runs *r);
+
+/* Writes down a run with all its stages, waiting, and its secrets (secrets.h). id, state, times of
+ * `run` are filled in. */
 int runs_add(struct runs *r, struct run *run, struct err *e);
 /* ERR_NOTFOUND with those that exist nearby. */
 int runs_get(struct runs *r, int64_t id, struct run *out, struct err *e);
@@ -138,6 +158,8 @@ int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reas
 int runs_reopen(struct runs *r, int64_t run, struct err *e);
 /* 1 or 2 as in struct run; a run that is over is fine. */
 int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e);
+/* The same, gently, for a reason that its stages are to have. */
+int runs_ask_stop_for(struct runs *r, int64_t run, const char *reason, struct err *e);
 /* 0, 1 or 2; 0 for runs nobody knows. */
 int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *e);
 

@@ -89,7 +89,7 @@ static int compare(struct runs *runs, struct lake *l, int64_t id, bool json, str
     for (size_t i = 0; i < run.n_stages; i++) {
         const struct run_stage *s = &run.stages[i];
         struct run_job job;
-        if (run_job_get(l, s->job, &job, e) < 0)
+        if (run_job_get(l, run.id, s, &job, e) < 0)
             return -1;
         if (s->state != STAGE_FINISHED || !s->plan.restores)
             continue;

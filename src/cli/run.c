@@ -1,8 +1,7 @@
 #include "base/mem.h"
-#include "base/time.h"
+#include "base/money.h"
 #include "broker/client.h"
 #include "cli/commands.h"
-#include "cli/job_parts.h"
 #include "cli/lake_open.h"
 #include "cli/plan_options.h"
 #include "cli/run_parts.h"
@@ -20,10 +19,9 @@ static const struct command_option options[] = {
     CLI_PLAN_GOAL_OPTIONS,
     CLI_PLAN_WORLD_OPTIONS,
     {.name = "--on",
-     .value = "local|sim",
-     .help =
-         "Where to run: on this machine, a rehearsal with real work (the default), or on paper, "
-         "in virtual time."},
+     .value = "local|sim|GROUP",
+     .help = "Where to run: on this machine, a rehearsal with real work (the default), on paper in "
+             "virtual time, or on the hosts of a group of the configuration."},
     {.name = "--seed", .value = "N", .help = "sim: what chance goes by; the same gives the same."},
     {.name = "--noise",
      .value = "F",
@@ -31,7 +29,14 @@ static const struct command_option options[] = {
     {.name = "--troubles",
      .value = "FILE",
      .help = "sim: what the cloud refuses or loses, as docs/machines.md writes it."},
-    {.name = "--max-cost", .value = "USD", .help = "sim: stop before more than this is spent."},
+    {.name = "--max-cost",
+     .value = "USD",
+     .help = "Stop when more than this is spent; on paper, before."},
+    {.name = "--secret",
+     .value = "NAME[=VALUE]",
+     .help = "A variable that no record and no log shows; NAME alone takes it from the "
+             "environment.",
+     .repeatable = true},
     {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
     {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
     {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
@@ -47,15 +52,10 @@ static bool is_on_paper(const struct command_args *args)
     return on && !strcmp(on, "sim");
 }
 
-static int check_place(const struct command_args *args, struct err *e)
+static int check_options(const struct command_args *args, struct err *e)
 {
-    static const char *const of_sim[] = {"--seed", "--noise", "--troubles", "--max-cost"};
-    const char *on = command_value(args, "--on");
+    static const char *const of_sim[] = {"--seed", "--noise", "--troubles"};
 
-    if (on && strcmp(on, "local") != 0 && strcmp(on, "sim") != 0)
-        return err_set(e, ERR_USAGE,
-                       "--on %s: pipelines run on local, this machine, or sim, on paper, so far",
-                       on);
     for (size_t i = 0; i < sizeof of_sim / sizeof of_sim[0]; i++)
         if (!is_on_paper(args) && command_has(args, of_sim[i]))
             return err_set(e, ERR_USAGE, "%s goes with --on sim", of_sim[i]);
@@ -77,22 +77,14 @@ int run_confirm(bool yes, const char *question, struct err *e)
     return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static void say_where(void)
-{
-    struct job_room here = job_local_room();
-
-    printf("\nRunning on this machine (--on local: no cloud credentials are set up): a rehearsal "
-           "with real\nwork on %g CPUs and %.0f GB, priced as the planned machines.\n",
-           here.cpus, (double)here.memory_mb / 1024);
-}
-
-/* With --resume: the last run must be there and over; what it finished is then found again. */
-static int check_resume(const struct command_args *args,
+/* With --resume: the last run must be there and over; what it finished is then found again, and
+ * what it did not may go on from a checkpoint. */
+static int find_resumed(const struct command_args *args,
                         struct runs *runs,
                         const char *name,
+                        struct run *last,
                         struct err *e)
 {
-    AUTO_CLEAR(run) struct run last = {0};
     int64_t id;
 
     if (!command_has(args, "--resume"))
@@ -104,9 +96,9 @@ static int check_resume(const struct command_args *args,
     if (id == 0)
         return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out --resume",
                        name);
-    if (runs_get(runs, id, &last, e) < 0)
+    if (runs_get(runs, id, last, e) < 0)
         return -1;
-    if (last.state == RUN_GOING)
+    if (last->state == RUN_GOING)
         return err_set(e, ERR_USAGE,
                        "run %" PRId64 " of %s is still going: tradewind run show %" PRId64, id,
                        name, id);
@@ -121,34 +113,55 @@ int run_start(struct runs *runs, struct run *run, const char *home, struct err *
     return c ? broker_client_wake(c, e) : -1;
 }
 
+static int read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
+{
+    double usd = 0;
+
+    if (command_number(args, "--max-cost", &usd, e) < 0)
+        return -1;
+    if (command_has(args, "--max-cost") && !(usd > 0 && usd <= MONEY_MAX_USD))
+        return err_set(e, ERR_USAGE, "--max-cost %s: must be more than nothing, and at most %g",
+                       command_value(args, "--max-cost"), MONEY_MAX_USD);
+    *microusd_out = money_from_usd(usd);
+    return 0;
+}
+
 static int start(const struct cli_plan *p,
                  const struct command_args *args,
+                 const struct run_place *place,
                  struct lake *l,
                  struct runs *runs,
                  int64_t *id_out,
                  struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct run run = {.on = "local", .no_cache = command_has(args, "--no-cache")};
+    AUTO_CLEAR(run) struct run last = {0};
+    struct run run = {.no_cache = command_has(args, "--no-cache")};
     const char *user = getenv("USER");
 
     run.user = user ? user : "";
-    if (check_resume(args, runs, p->spec->name, e) < 0 ||
-        run_compose(p, args, l, arena, &run, e) < 0)
+    if (read_cap(args, &run.max_microusd, e) < 0 ||
+        find_resumed(args, runs, p->spec->name, &last, e) < 0)
+        return -1;
+    struct run_order order = {.place = *place, .resumed = last.id ? &last : NULL};
+    if (run_compose(p, args, &order, l, arena, &run, e) < 0)
         return -1;
     int result = run_start(runs, &run, p->config->home, e);
     *id_out = run.id;
     return result;
 }
 
-static int go(const struct cli_plan *p, const struct command_args *args, struct err *e)
+static int go(const struct cli_plan *p,
+              const struct command_args *args,
+              const struct run_place *place,
+              struct err *e)
 {
     bool json = command_has(args, "--json");
     AUTO(lake) struct lake *l = lake_open_here(e);
     AUTO(runs) struct runs *runs = l ? runs_open(p->config->home, e) : NULL;
     int64_t id;
 
-    if (!runs || start(p, args, l, runs, &id, e) < 0)
+    if (!runs || start(p, args, place, l, runs, &id, e) < 0)
         return -1;
     if (!command_has(args, "--detach"))
         return run_watch(runs, l, p->config->home, id, json, e);
@@ -159,7 +172,7 @@ static int go(const struct cli_plan *p, const struct command_args *args, struct 
     return 0;
 }
 
-static int show_plan(struct cli_plan *p, bool json, bool on_paper, struct err *e)
+static int show_plan(struct cli_plan *p, bool json, const struct run_place *place, struct err *e)
 {
     static const struct cli_plan_extras none = {0};
 
@@ -173,20 +186,18 @@ static int show_plan(struct cli_plan *p, bool json, bool on_paper, struct err *e
     if (cli_plan_ask_singles(p, e) < 0)
         return -1;
     cli_plan_print(p, &none, stdout);
-    if (on_paper)
-        puts("\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
-    else
-        say_where();
+    run_place_say(place);
     return 0;
 }
 
 static int run(const struct command_args *args, struct err *e)
 {
     AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+    struct run_place place;
 
-    if (check_place(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
-        cli_plan_ask(p, false, e) < 0 ||
-        show_plan(p, command_has(args, "--json"), is_on_paper(args), e) < 0)
+    if (check_options(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
+        run_place_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
+        cli_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
         return -1;
     fflush(stdout);
     int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
@@ -196,7 +207,8 @@ static int run(const struct command_args *args, struct err *e)
         puts("Nothing was started.");
         return 0;
     }
-    return is_on_paper(args) ? run_on_sim(p, args, command_has(args, "--json"), e) : go(p, args, e);
+    return is_on_paper(args) ? run_on_sim(p, args, command_has(args, "--json"), e)
+                             : go(p, args, &place, e);
 }
 
 const struct command command_run = {

@@ -1,34 +1,16 @@
+#include "cli/run_compose.h"
+
 #include "base/mem.h"
+#include "base/money.h"
 #include "broker/advance.h"
-#include "broker/code.h"
-#include "cli/command.h"
 #include "cli/job_parts.h"
-#include "cli/lake_open.h"
-#include "cli/lake_progress.h"
-#include "cli/run_parts.h"
-#include "lake/put.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-/* What a job gets at least, where the plan's machine is not known to have more. */
-#define MEMORY_STEP_MB 256
-
-struct compose {
-    const struct cli_plan *plan;
-    const struct command_args *args;
-    struct lake *lake;
-    struct arena *arena;
-    struct job_room machine;
-    struct run *run;
-    bool too_large; /* the arena's bound */
-};
-
-static const char *keep(struct compose *c, const char *s)
+const char *run_compose_keep(struct run_compose *c, const char *s)
 {
     const char *kept = s ? arena_dup(c->arena, s) : NULL;
 
@@ -36,7 +18,7 @@ static const char *keep(struct compose *c, const char *s)
     return kept;
 }
 
-static void *room_for(struct compose *c, size_t n, size_t size)
+void *run_compose_room(struct run_compose *c, size_t n, size_t size)
 {
     void *room = arena_alloc(c->arena, n + 1, size);
 
@@ -44,10 +26,7 @@ static void *room_for(struct compose *c, size_t n, size_t size)
     return room;
 }
 
-/* ---- inputs ---- */
-
-/* Paths of a pipeline file begin where the file lies. New string. */
-static char *from_file(const struct compose *c, const char *path)
+char *run_compose_path(const struct run_compose *c, const char *path)
 {
     const char *file = c->plan->spec->file, *slash = strrchr(file, '/');
 
@@ -56,119 +35,12 @@ static char *from_file(const struct compose *c, const char *path)
     return mem_printf("%.*s/%s", (int)(slash - file), file, path);
 }
 
-/* Where a local input lies in the lake: an absolute path as it is, any other below the pipeline's
- * name, so that it is the same wherever the file lies. New string, NULL on failure. */
-static char *lake_path_of(const struct compose *c, const char *path, struct err *e)
-{
-    AUTO_MEM char *name = run_set_name(c->plan->spec->name, "", "");
-    AUTO_MEM char *below = NULL;
-
-    if (path[0] == '/')
-        return lake_open_absolute(path, e);
-    name[strlen(name) - 1] = '\0'; /* its dot */
-    below = mem_printf("/%s/%s", name, path);
-    return lake_open_absolute(below, e);
-}
-
-static int store_local(struct compose *c, const char *path, const char **ref_out, struct err *e)
-{
-    AUTO_MEM char *source = from_file(c, path);
-    AUTO_MEM char *destination = lake_path_of(c, path, e);
-    struct lake_progress_line line;
-    struct lake_put_summary summary;
-    struct stat st;
-
-    if (!destination)
-        return -1;
-    if (stat(source, &st) < 0)
-        return err_set(e, ERR_NOTFOUND, "input %s is not there", source);
-    const char *const sources[] = {source};
-    struct lake_put_options options = {.sources = sources,
-                                       .n_sources = 1,
-                                       .destination = destination,
-                                       .progress = lake_progress_begin(&line, "storing")};
-    int result = lake_put(c->lake, &options, NULL, NULL, &summary, e);
-    lake_progress_end(&line);
-    if (result < 0)
-        return -1;
-    AUTO_MEM char *ref = mem_printf("%s%s", destination, S_ISDIR(st.st_mode) ? "/" : "");
-    *ref_out = keep(c, ref);
-    return 0;
-}
-
-static int compose_input(struct compose *c,
-                         const struct spec_stage *stage,
-                         const struct spec_input *in,
-                         struct run_input *out,
-                         struct err *e)
-{
-    const struct spec *spec = c->plan->spec;
-
-    switch (in->source) {
-    case SPEC_FROM_STAGE:
-        *out =
-            (struct run_input){.stage = in->stage,
-                               .output = keep(c, spec->stages[in->stage].outputs[in->output].name)};
-        return 0;
-    case SPEC_FROM_LAKE:
-        out->ref = keep(c, strncmp(in->from, "lake:", 5) == 0 ? in->from + 5 : in->from);
-        return 0;
-    case SPEC_FROM_LOCAL:
-        return store_local(c, in->from, &out->ref, e) < 0 ? err_wrap(e, "stage %s", stage->name)
-                                                          : 0;
-    case SPEC_FROM_URI:
-        break;
-    }
-    return err_set(e, ERR_USAGE,
-                   "%s:%zu: stage %s: %s cannot be fetched here: put a copy into the lake and name "
-                   "it as lake:/path",
-                   spec->file, in->line, stage->name, in->from);
-}
-
-static int compose_inputs(struct compose *c,
-                          const struct spec_stage *stage,
-                          struct run_stage_plan *out,
-                          struct err *e)
-{
-    struct run_input *inputs = room_for(c, stage->n_inputs, sizeof *inputs);
-
-    for (size_t i = 0; inputs && i < stage->n_inputs; i++)
-        if (compose_input(c, stage, &stage->inputs[i], &inputs[i], e) < 0)
-            return -1;
-    out->inputs = inputs;
-    out->n_inputs = stage->n_inputs;
-    return 0;
-}
-
-/* ---- code, command, variables ---- */
-
-static int compose_code(struct compose *c,
-                        const struct spec_stage *stage,
-                        struct run_stage_plan *out,
-                        struct err *e)
-{
-    AUTO_CLEAR(code) struct code code = {0};
-
-    if (!stage->workdir)
-        return 0;
-    if (stage->workdir_ref)
-        return err_set(e, ERR_USAGE,
-                       "%s:%zu: stage %s: workdir %s: name a directory here; repositories are not "
-                       "fetched yet",
-                       c->plan->spec->file, stage->line, stage->name, stage->workdir);
-    AUTO_MEM char *path = from_file(c, stage->workdir);
-    if (code_store(c->lake, c->plan->config->home, path, &code, e) < 0)
-        return err_wrap(e, "stage %s: workdir", stage->name);
-    out->code = keep(c, code.ref);
-    return 0;
-}
-
 /* setup first, and the stage only if it went well; both as shell text, as they stand. */
-static void compose_command(struct compose *c,
+static void compose_command(struct run_compose *c,
                             const struct spec_stage *stage,
                             struct run_stage_plan *out)
 {
-    const char **words = room_for(c, 6, sizeof *words);
+    const char **words = run_compose_room(c, 6, sizeof *words);
     size_t n = 0;
 
     if (!words)
@@ -177,108 +49,85 @@ static void compose_command(struct compose *c,
     words[n++] = "-c";
     if (stage->setup) {
         words[n++] = "bash -e -c \"$1\" && exec bash -c \"$2\"";
-        words[n++] = keep(c, stage->name);
-        words[n++] = keep(c, stage->setup);
+        words[n++] = run_compose_keep(c, stage->name);
+        words[n++] = run_compose_keep(c, stage->setup);
     }
-    words[n++] = keep(c, stage->run ? stage->run : "true");
+    words[n++] = run_compose_keep(c, stage->run ? stage->run : "true");
     out->command = words;
     out->n_command = n;
 }
 
-/* --env before the environment; the last of several counts. */
-static const char *value_given(const struct compose *c, const char *key)
-{
-    const char *value = getenv(key);
-    size_t n = strlen(key);
+/* ---- what was planned, what there is ---- */
 
-    for (size_t i = 0; i < c->args->n_given; i++) {
-        const struct command_given *g = &c->args->given[i];
-        if (!strcmp(g->option->name, "--env") && !strncmp(g->value, key, n) && g->value[n] == '=')
-            value = g->value + n + 1;
-    }
-    return value;
+/* Known sizes: the smaller one; what is not known bounds nothing. */
+static double least(double planned, double there)
+{
+    bool is_planned = planned > 0 && isfinite(planned);
+
+    return !is_planned ? there : there > 0 && there < planned ? there : planned;
 }
 
-/* A variable of the file may be replaced by --env, and must be given where the file has none. */
-static int compose_envs(struct compose *c,
+static int compose_size(struct run_compose *c,
                         const struct spec_stage *stage,
+                        const struct plan_stage *s,
                         struct run_stage_plan *out,
                         struct err *e)
 {
-    struct run_pair *envs = room_for(c, stage->n_envs + 5, sizeof *envs);
+    double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
+    struct run_room room;
 
-    if (!envs)
-        return 0;
-    for (size_t i = 0; i < stage->n_envs; i++) {
-        const struct spec_pair *pair = &stage->envs[i];
-        const char *value = value_given(c, pair->key);
-        if (!value || (pair->value && getenv(pair->key) == value))
-            value = pair->value;
-        if (!value)
-            return err_set(e, ERR_USAGE, "%s:%zu: stage %s: %s has no value: --env %s=VALUE",
-                           c->plan->spec->file, stage->line, stage->name, pair->key, pair->key);
-        envs[out->n_envs++] = (struct run_pair){keep(c, pair->key), keep(c, value)};
+    if (run_place_room(&c->order->place, s->nodes, &room, e) < 0)
+        return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, stage->line, stage->name);
+    out->cpus = fmax(least(cpus, room.cpus), JOB_CPU_STEP);
+    out->memory_mb = (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), JOB_MEMORY_STEP_MB);
+    out->gpus_per_node = room.gpus;
+    if (c->order->place.n_hosts)
+        out->price_usd_per_hour = room.price_usd_per_hour * s->nodes;
+    AUTO_MEM char *note = mem_dup("");
+    if (cpus > out->cpus || memory_mb > (double)out->memory_mb) {
+        free(note);
+        note = mem_printf("planned %u x %g vCPU with %g GB, given %u x %g vCPU with %.1f GB",
+                          s->nodes, cpus, s->kind->memory_gib, s->nodes, out->cpus,
+                          (double)out->memory_mb / 1024);
     }
-    /* What tasks of SkyPilot look for; here a stage has one node. */
-    envs[out->n_envs++] = (struct run_pair){"SKYPILOT_NODE_RANK", "0"};
-    envs[out->n_envs++] = (struct run_pair){"SKYPILOT_NODE_IPS", "127.0.0.1"};
-    envs[out->n_envs++] = (struct run_pair){"SKYPILOT_NUM_NODES", "1"};
-    envs[out->n_envs++] = (struct run_pair){"SKYPILOT_NUM_GPUS_PER_NODE", "0"};
-    out->envs = envs;
+    out->note = run_compose_keep(c, note);
     return 0;
 }
 
-/* ---- what was planned, what there is ---- */
-
-static void compose_size(struct compose *c, const struct plan_stage *s, struct run_stage_plan *out)
-{
-    double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
-    const struct job_room *here = &c->machine;
-
-    out->cpus = cpus > 0 && cpus < here->cpus ? cpus : here->cpus;
-    out->memory_mb = memory_mb > 0 && memory_mb < (double)here->memory_mb ? (uint64_t)memory_mb
-                                                                          : here->memory_mb;
-    if (out->memory_mb < MEMORY_STEP_MB)
-        out->memory_mb = MEMORY_STEP_MB;
-    AUTO_MEM char *note = mem_dup("");
-    if (cpus > here->cpus || memory_mb > (double)here->memory_mb || s->nodes > 1) {
-        free(note);
-        note = mem_printf("planned %u x %g vCPU with %g GB, given %g vCPU with %.1f GB", s->nodes,
-                          cpus, s->kind->memory_gib, out->cpus, (double)out->memory_mb / 1024);
-    }
-    out->note = keep(c, note);
-}
-
-static void compose_plan(struct compose *c, const struct plan_stage *s, struct run_stage_plan *out)
+static int compose_plan(struct run_compose *c,
+                        const struct spec_stage *stage,
+                        const struct plan_stage *s,
+                        struct run_stage_plan *out,
+                        struct err *e)
 {
     const struct catalog *catalog = c->plan->catalog;
     AUTO_MEM char *place = cli_plan_place_text(catalog, s->place, s->offer);
 
-    out->place = keep(c, place);
-    out->instance_type = keep(c, catalog_text(catalog, s->kind->instance_type));
+    out->place = run_compose_keep(c, place);
+    out->instance_type = run_compose_keep(c, catalog_text(catalog, s->kind->instance_type));
     out->spot = s->spot;
     out->nodes = s->nodes;
     out->price_usd_per_hour = s->price_usd_per_hour * s->nodes;
     out->planned_s = s->setup_s + s->run_s;
     out->planned_microusd = s->compute_microusd + s->transfer_microusd + s->storage_microusd;
-    compose_size(c, s, out);
+    return compose_size(c, stage, s, out, e);
 }
 
-static void compose_outputs(struct compose *c,
+static void compose_outputs(struct run_compose *c,
                             const struct spec_stage *stage,
                             struct run_stage_plan *out)
 {
-    const char **names = room_for(c, stage->n_outputs, sizeof *names);
+    const char **names = run_compose_room(c, stage->n_outputs, sizeof *names);
     AUTO_MEM char *set = run_set_name(c->plan->spec->name, stage->name, "");
 
     for (size_t i = 0; names && i < stage->n_outputs; i++)
-        names[i] = keep(c, stage->outputs[i].name);
+        names[i] = run_compose_keep(c, stage->outputs[i].name);
     out->outputs = names;
     out->n_outputs = stage->n_outputs;
-    out->output = stage->n_outputs ? keep(c, set) : NULL;
+    out->output = stage->n_outputs ? run_compose_keep(c, set) : NULL;
 }
 
-static int check_outputs(const struct compose *c, const struct spec_stage *stage, struct err *e)
+static int check_outputs(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
 {
     for (size_t i = 0; i < stage->n_outputs; i++)
         if (strchr(stage->outputs[i].name, '/'))
@@ -287,58 +136,100 @@ static int check_outputs(const struct compose *c, const struct spec_stage *stage
                            "name without '/'",
                            c->plan->spec->file, stage->outputs[i].line, stage->name,
                            stage->outputs[i].name);
-    if (stage->n_secrets)
-        return err_set(e, ERR_USAGE,
-                       "%s:%zu: stage %s: secrets are not handed to jobs yet: use a file or an "
-                       "environment of the machine",
-                       c->plan->spec->file, stage->line, stage->name);
     return 0;
 }
 
-static int compose_stage(struct compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+/* ---- going on with an earlier run ---- */
+
+/* The last job of this stage in the run that is resumed: one that did not finish may have saved how
+ * far it was. A gang of another size shares its work out in another way. */
+static int64_t job_to_continue(const struct run_compose *c, const struct run_stage_plan *p)
+{
+    const struct run *last = c->order->resumed;
+
+    for (size_t i = 0; last && p->checkpoint_s > 0 && i < last->n_stages; i++) {
+        const struct run_stage *s = &last->stages[i];
+        bool done = s->state == STAGE_FINISHED || s->state == STAGE_REUSED;
+        unsigned nodes = s->plan.nodes > 1 ? s->plan.nodes : 1;
+        if (!strcmp(s->plan.name, p->name) && !done && nodes == (p->nodes > 1 ? p->nodes : 1))
+            return s->job ? s->job : s->plan.continues;
+    }
+    return 0;
+}
+
+/* ---- all ---- */
+
+/* Everything that costs nothing to find out, for all stages before the first byte is stored. */
+static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
 {
     const struct spec_stage *stage = &c->plan->spec->stages[i];
-    size_t *needs = room_for(c, stage->n_needs, sizeof *needs);
+    size_t *needs = run_compose_room(c, stage->n_needs, sizeof *needs);
 
-    out->name = keep(c, stage->name);
+    out->name = run_compose_keep(c, stage->name);
     if (needs && stage->n_needs)
         memcpy(needs, stage->needs, stage->n_needs * sizeof *needs);
     out->needs = needs;
     out->n_needs = stage->n_needs;
     out->checkpoint_s = stage->checkpoint_s;
-    if (check_outputs(c, stage, e) < 0)
+    if (!out->name || check_outputs(c, stage, e) < 0 || run_compose_check_inputs(c, stage, e) < 0)
         return -1;
     compose_command(c, stage, out);
     compose_outputs(c, stage, out);
-    compose_plan(c, &c->plan->answer.plan.stages[i], out);
-    if (compose_envs(c, stage, out, e) < 0 || compose_inputs(c, stage, out, e) < 0)
+    if (compose_plan(c, stage, &c->plan->answer.plan.stages[i], out, e) < 0 ||
+        run_compose_envs(c, stage, out, e) < 0)
         return -1;
-    return compose_code(c, stage, out, e);
+    out->continues = job_to_continue(c, out);
+    return run_compose_secrets(c, stage, out, e);
+}
+
+/* ... and then the data and the code. */
+static int store_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+{
+    const struct spec_stage *stage = &c->plan->spec->stages[i];
+
+    return run_compose_inputs(c, stage, out, e) < 0 ? -1 : run_compose_code(c, stage, out, e);
+}
+
+static int compose_all(struct run_compose *c, struct err *e)
+{
+    size_t n = c->plan->spec->n_stages;
+    struct run *out = c->run;
+
+    out->name = run_compose_keep(c, c->plan->spec->name);
+    out->file = run_compose_keep(c, c->plan->spec->file);
+    out->on = c->order->place.on;
+    out->planned_s = c->plan->answer.plan.time_s;
+    out->planned_microusd = c->plan->answer.plan.cost_microusd;
+    out->stages = run_compose_room(c, n, sizeof *out->stages);
+    for (size_t i = 0; out->stages && i < n; i++)
+        if (compose_stage(c, i, &out->stages[i].plan, e) < 0)
+            return -1;
+    for (size_t i = 0; out->stages && i < n; i++)
+        if (store_stage(c, i, &out->stages[i].plan, e) < 0)
+            return -1;
+    out->n_stages = n;
+    struct run_secret *secrets = run_compose_room(c, c->n_secrets, sizeof *secrets);
+    if (secrets && c->n_secrets)
+        memcpy(secrets, c->secrets, c->n_secrets * sizeof *secrets);
+    out->secrets = secrets;
+    out->n_secrets = c->n_secrets;
+    return 0;
 }
 
 int run_compose(const struct cli_plan *p,
                 const struct command_args *args,
+                const struct run_order *order,
                 struct lake *l,
                 struct arena *arena,
                 struct run *out,
                 struct err *e)
 {
-    struct compose c = {.plan = p,
-                        .args = args,
-                        .lake = l,
-                        .arena = arena,
-                        .machine = job_local_room(),
-                        .run = out};
-    size_t n = p->spec->n_stages;
+    struct run_compose c = {
+        .plan = p, .args = args, .order = order, .lake = l, .arena = arena, .run = out};
+    int result = compose_all(&c, e);
 
-    out->name = keep(&c, p->spec->name);
-    out->file = keep(&c, p->spec->file);
-    out->planned_s = p->answer.plan.time_s;
-    out->planned_microusd = p->answer.plan.cost_microusd;
-    out->stages = room_for(&c, n, sizeof *out->stages);
-    for (size_t i = 0; out->stages && i < n; i++)
-        if (compose_stage(&c, i, &out->stages[i].plan, e) < 0)
-            return -1;
-    out->n_stages = n;
-    return c.too_large ? err_set(e, ERR_USAGE, "%s is too large a pipeline", p->spec->file) : 0;
+    free(c.secrets);
+    if (c.too_large)
+        return err_set(e, ERR_USAGE, "%s is too large a pipeline", p->spec->file);
+    return result;
 }

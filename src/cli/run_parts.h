@@ -6,16 +6,24 @@
 #include "base/json.h"
 #include "broker/runs.h"
 #include "cli/plan_parts.h"
+#include "cli/run_place.h"
 #include "lake/lake.h"
 
 #include <stdbool.h>
 
 struct command_args;
 
-/* The planned pipeline as a run for this machine: local inputs and code go to the lake, variables
- * get their values, stages are cut to what the machine has. Everything in *out is in the arena. */
+/* What is wanted of a run besides its plan. */
+struct run_order {
+    struct run_place place;
+    const struct run *resumed; /* whose stages may go on from their checkpoints; NULL = none */
+};
+
+/* The planned pipeline as a run: inputs and code go to the lake, variables and secrets get their
+ * values, stages are cut to what there is. Everything in *out is in the arena. */
 int run_compose(const struct cli_plan *p,
                 const struct command_args *args,
+                const struct run_order *order,
                 struct lake *l,
                 struct arena *arena,
                 struct run *out,
@@ -38,11 +46,14 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e); /* new ref
 /* What the lake knows of a stage's job; zeros where there is none. */
 struct run_job {
     double runtime_s;
+    /* Of all its jobs: the nodes of a gang, and those that were lost before. */
+    double busy_s;
     int64_t cost_microusd;
     int64_t started_ms;
     char state[16];
     char output_set[256];
 };
-int run_job_get(struct lake *l, int64_t job, struct run_job *out, struct err *e);
+int run_job_get(
+    struct lake *l, int64_t run, const struct run_stage *s, struct run_job *out, struct err *e);
 
 #endif

@@ -30,10 +30,38 @@ static int see_job(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
-int run_job_get(struct lake *l, int64_t job, struct run_job *out, struct err *e)
+/* Other jobs of the same stage: nodes of a gang, and those that were lost before. */
+struct others {
+    const struct run_stage *stage;
+    struct run_job *sum;
+};
+
+static int add_other(void *context, const struct lake_job *job, struct err *e)
 {
+    const struct others *others = context;
+
+    (void)e;
+    if (job->id != others->stage->job && !strcmp(job->asked.name, others->stage->plan.name)) {
+        others->sum->cost_microusd += job->cost_microusd;
+        others->sum->busy_s += job->runtime_s;
+    }
+    return 0;
+}
+
+int run_job_get(
+    struct lake *l, int64_t run, const struct run_stage *s, struct run_job *out, struct err *e)
+{
+    const struct lake_job_filter filter = {.run = run};
+    struct others others = {s, out};
+
     *out = (struct run_job){0};
-    return job ? lake_job_get(l, job, see_job, out, e) : 0;
+    if (!s->job)
+        return 0;
+    if (lake_job_get(l, s->job, see_job, out, e) < 0)
+        return -1;
+    out->busy_s = out->runtime_s;
+    bool alone = s->attempts <= 1 && s->plan.nodes <= 1;
+    return alone || s->state == STAGE_REUSED ? 0 : lake_job_list(l, &filter, add_other, &others, e);
 }
 
 /* ---- one run, for people ---- */
@@ -58,12 +86,13 @@ struct bill {
 };
 
 static int put_row(
-    struct table *t, const struct run_stage *s, struct lake *l, struct bill *sum, struct err *e)
+    struct table *t, const struct run *r, size_t i, struct lake *l, struct bill *sum, struct err *e)
 {
+    const struct run_stage *s = &r->stages[i];
     struct run_job job;
     bool paid = s->state != STAGE_REUSED;
 
-    if (run_job_get(l, s->job, &job, e) < 0)
+    if (run_job_get(l, r->id, s, &job, e) < 0)
         return -1;
     table_put(t, s->plan.name);
     table_put(t, run_stage_state_text(s->state));
@@ -79,7 +108,7 @@ static int put_row(
     table_put(t, job.output_set);
     sum->planned_microusd += s->plan.planned_microusd;
     if (paid) {
-        sum->run_s += job.runtime_s;
+        sum->run_s += job.busy_s;
         sum->microusd += job.cost_microusd;
     }
     return 0;
@@ -91,11 +120,39 @@ static void print_notes(const struct run *r, FILE *out)
         const struct run_stage *s = &r->stages[i];
         if (s->plan.note[0])
             fprintf(out, "  %s: %s\n", s->plan.name, s->plan.note);
-        if ((s->state == STAGE_FAILED || s->state == STAGE_SKIPPED) && s->reason[0]) {
+        if (s->attempts > 1)
+            fprintf(out, "  %s: %u attempts, since machines were lost\n", s->plan.name,
+                    s->attempts);
+        if (s->plan.continues)
+            fprintf(out, "  %s: went on from the checkpoint of job %" PRId64 "\n", s->plan.name,
+                    s->plan.continues);
+        if (s->state >= STAGE_FAILED && s->reason[0]) {
             fprintf(out, "  %s %s: ", s->plan.name, run_stage_state_text(s->state));
             job_print_reason(out, s->reason);
         }
     }
+}
+
+static void print_sum(const struct run *r, const struct bill *sum, FILE *out)
+{
+    char cost[32], planned[32], took[32];
+
+    time_text(sum->run_s, took);
+    money_text(sum->microusd, cost);
+    money_text(r->planned_microusd, planned);
+    if (r->n_stages && r->stages[0].plan.repeats)
+        fprintf(out, "\nIts work took %s and cost %s; the first time it cost %s.\n", took, cost,
+                planned);
+    else if (!strcmp(r->on, "local"))
+        fprintf(out,
+                "\nIts work took %s here, worth %s at the prices of the planned machines.\n"
+                "The plan: %s, with boots, transfers and storage.\n",
+                took, cost, planned);
+    else
+        fprintf(out,
+                "\nIts work took %s on the hosts of %s, and cost %s there.\n"
+                "The plan: %s, with boots, transfers and storage.\n",
+                took, r->on, cost, planned);
 }
 
 int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
@@ -114,26 +171,15 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
     struct text_look look = text_look_for(out);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     struct bill sum = {0};
-    char cost[32], planned[32], took[32];
 
     for (size_t i = 0; i < r->n_stages; i++)
-        if (put_row(t, &r->stages[i], l, &sum, e) < 0)
+        if (put_row(t, r, i, l, &sum, e) < 0)
             return -1;
     fprintf(out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name, run_state_text(r->state),
             r->reason[0] ? ", " : "", r->reason);
     table_print(t, out, 2, TEXT_COLUMNS, &look);
     print_notes(r, out);
-    if (r->n_stages && r->stages[0].plan.repeats) {
-        fprintf(out, "\nIts work took %s and cost %s; the first time it cost %s.\n",
-                time_text(sum.run_s, took), money_text(sum.microusd, cost),
-                money_text(r->planned_microusd, planned));
-        return 0;
-    }
-    fprintf(out,
-            "\nIts work took %s here, worth %s at the prices of the planned machines.\n"
-            "The plan: %s, with boots, transfers and storage.\n",
-            time_text(sum.run_s, took), money_text(sum.microusd, cost),
-            money_text(r->planned_microusd, planned));
+    print_sum(r, &sum, out);
     return 0;
 }
 
@@ -141,16 +187,17 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
 
 static json_t *stage_json(const struct run_stage *s, const struct run_job *job)
 {
-    return json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
-                     "stage", s->plan.name, "state", run_stage_state_text(s->state), "job",
-                     s->job ? json_integer(s->job) : json_null(), "reason", s->reason, "place",
-                     s->plan.place, "instance_type", s->plan.instance_type, "spot",
-                     (int)s->plan.spot, "planned_s", json_number(s->plan.planned_s), "planned_usd",
-                     json_usd(s->plan.planned_microusd), "runtime_s", json_number(job->runtime_s),
-                     "cost_usd", json_usd(s->state == STAGE_REUSED ? 0 : job->cost_microusd),
-                     "cpus", json_number(s->plan.cpus), "output",
-                     job->output_set[0] ? json_string(job->output_set) : json_null(), "note",
-                     s->plan.note);
+    return json_pack(
+        "{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:I}", "stage",
+        s->plan.name, "state", run_stage_state_text(s->state), "job",
+        s->job ? json_integer(s->job) : json_null(), "reason", s->reason, "place", s->plan.place,
+        "instance_type", s->plan.instance_type, "spot", (int)s->plan.spot, "planned_s",
+        json_number(s->plan.planned_s), "planned_usd", json_usd(s->plan.planned_microusd),
+        "runtime_s", json_number(job->runtime_s), "cost_usd",
+        json_usd(s->state == STAGE_REUSED ? 0 : job->cost_microusd), "cpus",
+        json_number(s->plan.cpus), "output",
+        job->output_set[0] ? json_string(job->output_set) : json_null(), "note", s->plan.note,
+        "nodes", (json_int_t)s->plan.nodes, "attempts", (json_int_t)s->attempts);
 }
 
 static json_t *head_json(const struct run *r)
@@ -175,7 +222,7 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e)
     json_object_set_new(root, "stages", stages);
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_job job;
-        if (run_job_get(l, r->stages[i].job, &job, e) < 0)
+        if (run_job_get(l, r->id, &r->stages[i], &job, e) < 0)
             return NULL;
         if (r->stages[i].state != STAGE_REUSED)
             sum += job.cost_microusd;

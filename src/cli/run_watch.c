@@ -20,9 +20,12 @@ struct watch {
     const char *home;
     int64_t id;
     bool json, terminal;
-    enum run_stage_state *told; /* of each stage, as last shown */
-    size_t lines;               /* on the terminal, to be drawn over */
-    unsigned stops;             /* asked so far */
+    struct told {
+        enum run_stage_state state;
+        int64_t job;
+    } * told;       /* of each stage, as last shown */
+    size_t lines;   /* on the terminal, to be drawn over */
+    unsigned stops; /* asked so far */
     struct broker_client *broker;
     unsigned looks;
 };
@@ -80,6 +83,8 @@ static void put_stage(FILE *out, const struct run_stage *s, const struct run_job
     case STAGE_GOING:
     case STAGE_FINISHED:
         put_times(out, s, job);
+        if (s->state == STAGE_GOING && s->reason[0])
+            fprintf(out, " (%.60s)", s->reason);
         break;
     case STAGE_REUSED:
         fprintf(out, "from job %" PRId64, s->job);
@@ -101,7 +106,7 @@ static int draw(struct watch *w, const struct run *r, struct err *e)
         fprintf(stderr, "\033[%zuA", w->lines);
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_job job;
-        if (run_job_get(w->lake, r->stages[i].job, &job, e) < 0)
+        if (run_job_get(w->lake, r->id, &r->stages[i], &job, e) < 0)
             return -1;
         fprintf(stderr, "\033[2K");
         put_stage(stderr, &r->stages[i], &job);
@@ -115,12 +120,13 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
 {
     struct run_job job;
 
-    if (run_job_get(w->lake, s->job, &job, e) < 0)
+    if (run_job_get(w->lake, w->id, s, &job, e) < 0)
         return -1;
     if (!w->json) {
         /* A line for each change, not for what comes in between. */
         if (s->state == STAGE_GOING)
-            printf("  %-20.40s started    job %" PRId64, s->plan.name, s->job);
+            printf("  %-20.40s started    job %" PRId64 "%s%.300s", s->plan.name, s->job,
+                   s->reason[0] ? ", " : "", s->reason);
         else
             put_stage(stdout, s, &job);
         putchar('\n');
@@ -142,15 +148,17 @@ static int tell_changes(struct watch *w, const struct run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_stage s = r->stages[i];
-        enum run_stage_state before = w->told[i];
-        if (s.state == before)
+        struct told before = w->told[i];
+        /* One that waits to be tried again is told when it is. */
+        if ((s.state == before.state && s.job == before.job) || s.state == STAGE_WAITING)
             continue;
-        w->told[i] = s.state;
+        w->told[i] = (struct told){s.state, s.job};
         /* It may have begun and ended between two looks. */
         bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
         struct run_stage began = s;
         began.state = STAGE_GOING;
-        if (before == STAGE_WAITING && ran && tell_stage(w, &began, e) < 0)
+        began.reason = "";
+        if (before.job != s.job && ran && tell_stage(w, &began, e) < 0)
             return -1;
         if (tell_stage(w, &s, e) < 0)
             return -1;
@@ -166,7 +174,7 @@ static int look(struct watch *w, struct run *r, struct err *e)
     if (!w->told) {
         w->told = mem_zero(r->n_stages + 1, sizeof *w->told);
         for (size_t i = 0; i < r->n_stages; i++)
-            w->told[i] = STAGE_WAITING;
+            w->told[i].state = STAGE_WAITING;
     }
     int shown = w->terminal ? draw(w, r, e) : tell_changes(w, r, e);
     return shown < 0 ? -1 : r->state != RUN_GOING;

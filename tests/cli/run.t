@@ -252,7 +252,7 @@ refused() { # what, error, command...
     is "$("$@" 2>&1 >/dev/null; echo "exit $?")" "tradewind: $text
 exit 2" "$what"
 }
-refused "somewhere else" "--on moon: pipelines run on local, this machine, or sim, on paper, so far" \
+refused "somewhere else" "--on moon: neither local nor sim, and there are no host groups yet: name some under hosts: in $TRADEWIND_HOME/config.yaml" \
     "$TRADEWIND" run sum.yaml --on moon --yes
 refused "an option of another place" "--seed goes with --on sim" \
     "$TRADEWIND" run sum.yaml --yes --seed 1

@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/advance.h"
+#include "broker/details.h"
 #include "lake/files.h"
 #include "lake/graph.h"
 #include "lake/job.h"
@@ -149,7 +150,7 @@ static int64_t job_of(struct world *w, size_t i)
 }
 
 /* As the broker would, with one file of that text in its output. */
-static void play(struct world *w, size_t i, enum lake_job_state end, const char *text)
+static void play_job(struct world *w, int64_t job, enum lake_job_state end, const char *text)
 {
     struct lake_job_change changes[] = {
         {.to = LAKE_JOB_LAUNCHING, .reason = "", .runtime_s = -1},
@@ -166,15 +167,24 @@ static void play(struct world *w, size_t i, enum lake_job_state end, const char 
     struct err e = {0};
 
     for (size_t k = 0; k < 4; k++)
-        changes[k].id = job_of(w, i);
+        changes[k].id = job;
     last.id = changes[0].id;
     must(lake_job_step(w->lake, changes, 4, &e), &e);
     if (end != LAKE_JOB_FINISHED)
         return;
+    if (!text) { /* it has no output */
+        must(lake_job_step(w->lake, &last, 1, &e), &e);
+        return;
+    }
     must(file_make_dirs(inner, 0755, &e), &e);
     must(file_replace(file, text, strlen(text), 0644, &e), &e);
     must(lake_job_store(w->lake, &last, directory, NULL, &e), &e);
     file_remove_tree(directory);
+}
+
+static void play(struct world *w, size_t i, enum lake_job_state end, const char *text)
+{
+    play_job(w, job_of(w, i), end, text);
 }
 
 static void test_diamond(struct world *w)
@@ -305,6 +315,153 @@ static void test_lost_note(struct world *w)
     CHECK(!strcmp(states(w, now), "gwwwgg"), "and the run goes on: %s", now);
 }
 
+static int see_details(void *context, const struct lake_job *job, struct err *e)
+{
+    return job_details_parse(job->asked.details, context, e);
+}
+
+static struct job_details details_of(struct world *w, int64_t job)
+{
+    struct job_details d = {0};
+    struct err e = {0};
+
+    must(lake_job_get(w->lake, job, see_details, &d, &e), &e);
+    return d;
+}
+
+static const char *reason_of(struct world *w, size_t i, char out[static 200])
+{
+    AUTO_CLEAR(run) struct run r = {0};
+    struct err e = {0};
+
+    must(runs_get(w->runs, w->run, &r, &e), &e);
+    snprintf(out, 200, "%u: %s", r.stages[i].attempts, r.stages[i].reason);
+    return out;
+}
+
+/* A machine is gone, three times; what fails by itself is not tried again. */
+static void test_retry(struct world *w)
+{
+    char now[N + 2], why[200];
+    struct err e = {0};
+
+    begin(w, true);
+    advance(w);
+    int64_t first = job_of(w, A);
+    play(w, A, LAKE_JOB_LOST, NULL);
+    CHECK(advance(w) && !strcmp(states(w, now), "gwwwgg"), "a lost job is followed by another: %s",
+          now);
+    int64_t second = job_of(w, A);
+    AUTO_CLEAR(job_details) struct job_details d = details_of(w, second);
+    CHECK(second > first && d.continues == first, "which begins with its checkpoint");
+    AUTO_MEM char *said =
+        mem_printf("2: attempt 2 of 3: job %lld was lost: it broke", (long long)first);
+    CHECK(!strcmp(reason_of(w, A, why), said), "and says so: %s", why);
+    must(runs_set_stage(w->runs, w->run, A, STAGE_WAITING, first, "lost", &e), &e);
+    CHECK(!advance(w) && job_of(w, A) == second, "killed before the note of it, it is found");
+
+    begin(w, true);
+    advance(w);
+    for (int i = 0; i < 3; i++) {
+        CHECK(!strcmp(states(w, now), "gwwwgg"), "attempt %d", i + 1);
+        play(w, A, LAKE_JOB_LOST, NULL);
+        advance(w);
+    }
+    CHECK(!strcmp(states(w, now), "xsssgg"), "three are enough: %s", now);
+    CHECK(!strcmp(reason_of(w, A, why), "3: lost 3 times, the last time: it broke"), "%s", why);
+    play(w, E, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(!strcmp(states(w, now), "xsssxf"), "what failed by itself has failed: %s", now);
+}
+
+/* ---- gangs ---- */
+
+static int64_t begin_gang(struct world *w, unsigned nodes, bool no_cache)
+{
+    struct run_stage one = stage("g", NULL, 0, NULL, 0);
+    struct run run = {.name = "q",
+                      .file = "q.yaml",
+                      .user = "ann",
+                      .on = "local",
+                      .no_cache = no_cache,
+                      .stages = &one,
+                      .n_stages = 1};
+    struct err e = {0};
+
+    one.plan.output = "q.g";
+    one.plan.nodes = nodes;
+    must(runs_add(w->runs, &run, &e), &e);
+    w->run = run.id;
+    advance(w);
+    return job_of(w, 0);
+}
+
+static enum run_stage_state gang_state(struct world *w, char why[static 200])
+{
+    AUTO_CLEAR(run) struct run r = {0};
+    struct err e = {0};
+
+    must(runs_get(w->runs, w->run, &r, &e), &e);
+    reason_of(w, 0, why);
+    return r.stages[0].state;
+}
+
+static const char *env_of(const struct job_details *d, const char *key)
+{
+    for (size_t i = 0; i < d->n_envs; i++)
+        if (!strcmp(d->envs[i].key, key))
+            return d->envs[i].value;
+    return "";
+}
+
+static void test_gang(struct world *w)
+{
+    char why[200];
+    int64_t first = begin_gang(w, 3, true);
+    AUTO_CLEAR(job_details) struct job_details d = details_of(w, first + 2);
+    AUTO_MEM char *name = mem_printf("%lld.g.1", (long long)w->run);
+
+    CHECK(!strcmp(d.gang, name) && d.rank == 2 && d.nodes == 3, "three nodes are three jobs: %s",
+          d.gang);
+    CHECK(!strcmp(env_of(&d, "SKYPILOT_NODE_RANK"), "2") &&
+              !strcmp(env_of(&d, "SKYPILOT_NUM_NODES"), "3") &&
+              !strcmp(env_of(&d, "SKYPILOT_NODE_IPS"), "127.0.0.1\n127.0.0.1\n127.0.0.1"),
+          "each knows its place");
+    CHECK(d.price_usd_per_hour == 0.032, "and pays its share: a third of 0.096");
+    play_job(w, first, LAKE_JOB_FINISHED, "of rank 0");
+    play_job(w, first + 1, LAKE_JOB_FINISHED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_GOING, "it goes on until the last node has finished");
+    play_job(w, first + 2, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FAILED && !strcmp(why, "1: rank 2 failed: it broke"),
+          "one that fails fails it: %s", why);
+    int64_t next = begin_gang(w, 3, false);
+    CHECK(next > first + 2, "what part of a gang made is taken over by nobody");
+    for (int i = 0; i < 3; i++)
+        play_job(w, next + i, LAKE_JOB_FINISHED, i ? NULL : "of rank 0");
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FINISHED, "all finished: %s", why);
+    begin_gang(w, 3, false);
+    CHECK(gang_state(w, why) == STAGE_REUSED, "what a whole gang made is");
+}
+
+/* The jobs that are not over are asked to end, and a lost node begins all of them again. */
+static void test_gang_lost(struct world *w)
+{
+    char why[200];
+    int64_t first = begin_gang(w, 2, true);
+
+    play_job(w, first + 1, LAKE_JOB_LOST, NULL);
+    advance(w); /* the other still stood in the queue: it is killed at once */
+    int64_t next = job_of(w, 0);
+    CHECK(gang_state(w, why) == STAGE_GOING && next == first + 2, "a lost node: all begin again");
+    AUTO_CLEAR(job_details) struct job_details d = details_of(w, next + 1);
+    AUTO_MEM char *name = mem_printf("%lld.g.2", (long long)w->run);
+    CHECK(d.continues == first + 1 && !strcmp(d.gang, name), "each from its own checkpoint");
+    CHECK(strstr(why, "rank 1 was lost: it broke"), "and it is said why: %s", why);
+}
+
 static void test_names(void)
 {
     AUTO_MEM char *plain = run_set_name("fashion", "train", "");
@@ -325,6 +482,9 @@ int main(void)
     test_resume(&w);
     test_stop(&w);
     test_lost_note(&w);
+    test_retry(&w);
+    test_gang(&w);
+    test_gang_lost(&w);
     test_names();
     world_close(&w);
     return TAP_DONE();

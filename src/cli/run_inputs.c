@@ -1,0 +1,133 @@
+/* What stages read, and the code they run: from this machine and from elsewhere to the lake. */
+#include "base/mem.h"
+#include "broker/advance.h"
+#include "broker/code.h"
+#include "cli/lake_open.h"
+#include "cli/lake_progress.h"
+#include "cli/run_compose.h"
+#include "lake/put.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Where a local input lies in the lake: an absolute path as it is, any other below the pipeline's
+ * name, so that it is the same wherever the file lies. New string, NULL on failure. */
+static char *lake_path_of(const struct run_compose *c, const char *path, struct err *e)
+{
+    AUTO_MEM char *name = run_set_name(c->plan->spec->name, "", "");
+    AUTO_MEM char *below = NULL;
+
+    if (path[0] == '/')
+        return lake_open_absolute(path, e);
+    name[strlen(name) - 1] = '\0'; /* its dot */
+    below = mem_printf("/%s/%s", name, path);
+    return lake_open_absolute(below, e);
+}
+
+static int store_local(struct run_compose *c, const char *path, const char **ref_out, struct err *e)
+{
+    AUTO_MEM char *source = run_compose_path(c, path);
+    AUTO_MEM char *destination = lake_path_of(c, path, e);
+    struct lake_progress_line line;
+    struct lake_put_summary summary;
+    struct stat st;
+
+    if (!destination)
+        return -1;
+    if (stat(source, &st) < 0)
+        return err_set(e, ERR_NOTFOUND, "input %s is not there", source);
+    const char *const sources[] = {source};
+    struct lake_put_options options = {.sources = sources,
+                                       .n_sources = 1,
+                                       .destination = destination,
+                                       .progress = lake_progress_begin(&line, "storing")};
+    int result = lake_put(c->lake, &options, NULL, NULL, &summary, e);
+    lake_progress_end(&line);
+    if (result < 0)
+        return -1;
+    AUTO_MEM char *ref = mem_printf("%s%s", destination, S_ISDIR(st.st_mode) ? "/" : "");
+    *ref_out = run_compose_keep(c, ref);
+    return 0;
+}
+
+/* Where others keep data: what cannot be fetched from there has a way out. */
+int run_compose_check_inputs(const struct run_compose *c,
+                             const struct spec_stage *stage,
+                             struct err *e)
+{
+    for (size_t i = 0; i < stage->n_inputs; i++) {
+        const struct spec_input *in = &stage->inputs[i];
+        if (in->source == SPEC_FROM_URI)
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: %s cannot be fetched here: put a copy into the lake "
+                           "and name it as lake:/path",
+                           c->plan->spec->file, in->line, stage->name, in->from);
+    }
+    if (stage->workdir_ref)
+        return err_set(e, ERR_USAGE,
+                       "%s:%zu: stage %s: workdir %s: name a directory here; repositories are not "
+                       "fetched yet",
+                       c->plan->spec->file, stage->line, stage->name, stage->workdir);
+    return 0;
+}
+
+static int compose_input(struct run_compose *c,
+                         const struct spec_stage *stage,
+                         const struct spec_input *in,
+                         struct run_input *out,
+                         struct err *e)
+{
+    const struct spec *spec = c->plan->spec;
+
+    switch (in->source) {
+    case SPEC_FROM_STAGE:
+        *out = (struct run_input){
+            .stage = in->stage,
+            .output = run_compose_keep(c, spec->stages[in->stage].outputs[in->output].name)};
+        return 0;
+    case SPEC_FROM_LAKE:
+        out->ref =
+            run_compose_keep(c, strncmp(in->from, "lake:", 5) == 0 ? in->from + 5 : in->from);
+        return 0;
+    case SPEC_FROM_LOCAL:
+        return store_local(c, in->from, &out->ref, e) < 0 ? err_wrap(e, "stage %s", stage->name)
+                                                          : 0;
+    case SPEC_FROM_URI:
+        break;
+    }
+    return 0;
+}
+
+int run_compose_inputs(struct run_compose *c,
+                       const struct spec_stage *stage,
+                       struct run_stage_plan *out,
+                       struct err *e)
+{
+    struct run_input *inputs = run_compose_room(c, stage->n_inputs, sizeof *inputs);
+
+    for (size_t i = 0; inputs && i < stage->n_inputs; i++)
+        if (compose_input(c, stage, &stage->inputs[i], &inputs[i], e) < 0)
+            return -1;
+    out->inputs = inputs;
+    out->n_inputs = stage->n_inputs;
+    return 0;
+}
+
+int run_compose_code(struct run_compose *c,
+                     const struct spec_stage *stage,
+                     struct run_stage_plan *out,
+                     struct err *e)
+{
+    AUTO_CLEAR(code) struct code code = {0};
+
+    if (!stage->workdir)
+        return 0;
+    AUTO_MEM char *path = run_compose_path(c, stage->workdir);
+    if (code_store(c->lake, c->plan->config->home, path, &code, e) < 0)
+        return err_wrap(e, "stage %s: workdir", stage->name);
+    out->code = run_compose_keep(c, code.ref);
+    out->commit = run_compose_keep(c, code.commit);
+    out->dirty = code.dirty;
+    return 0;
+}
