@@ -132,7 +132,7 @@ int run_place_room(const struct run_place *p, unsigned nodes, struct run_room *o
 
 static void say_hosts(const struct run_place *p)
 {
-    double low = INFINITY, high = 0;
+    double low = HUGE_VAL, high = 0;
 
     for (size_t i = 0; i < p->n_hosts; i++) {
         low = fmin(low, p->hosts[i]->price_usd_per_hour);
