@@ -32,8 +32,8 @@ LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
 LIB_SRC := $(wildcard src/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
-# The built-in throughput figures are their CSV, linked in as bytes.
-LIB_OBJ += $(OUT)/src/estimate/builtin.o
+# Built-in figures are their CSVs, linked in as bytes.
+LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
@@ -82,6 +82,10 @@ $(OUT)/%.o: %.c VERSION
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 $(OUT)/src/estimate/builtin.o: src/estimate/builtin.S data/throughputs.csv
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
+
+$(OUT)/src/market/builtin.o: src/market/builtin.S $(wildcard data/market-*.csv)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
 

@@ -5,87 +5,15 @@
 #include "base/file.h"
 #include "base/time.h"
 #include "cli/chart_scale.h"
+#include "cli/chart_svg.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
-#define COLOUR_BLUE "#0072B2"
-#define COLOUR_VERMILION "#D55E00"
-#define COLOUR_GREY "#999999"
-#define COLOUR_ORANGE "#E69F00"
-#define COLOUR_SKY "#56B4E9"
-
-#define WIDTH 900
-
 struct frame {
     double left, top, width, height; /* of the plot inside its axes */
 };
-
-/* Characters that XML 1.0 forbids even escaped become '?'. */
-static void put_escaped(struct buf *svg, const char *s)
-{
-    AUTO_CLEAR(buf) struct buf safe;
-
-    buf_init(&safe, CHART_SVG_MAX_BYTES);
-    text_put(&safe, s, SIZE_MAX, true);
-    for (const char *p = buf_str(&safe); *p; p++) {
-        const char *entity = *p == '<'    ? "&lt;"
-                             : *p == '>'  ? "&gt;"
-                             : *p == '&'  ? "&amp;"
-                             : *p == '"'  ? "&quot;"
-                             : *p == '\'' ? "&#39;"
-                                          : NULL;
-        if (entity)
-            buf_puts(svg, entity);
-        else
-            buf_add(svg, p, 1);
-    }
-}
-
-struct label {
-    double x, y;
-    const char *anchor; /* "start", "middle", "end" */
-    int size;
-    const char *extra; /* further attributes, "" = none */
-};
-
-static void put_text(struct buf *svg, struct label at, const char *s)
-{
-    buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\"%s>", at.x,
-               at.y, at.anchor, at.size, at.extra);
-    put_escaped(svg, s);
-    buf_puts(svg, "</text>\n");
-}
-
-static void put_line(
-    struct buf *svg, double x1, double y1, double x2, double y2, const char *colour)
-{
-    buf_printf(svg, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1,
-               y1, x2, y2, colour);
-}
-
-static void put_rect(
-    struct buf *svg, double x, double y, double width, double height, const char *fill)
-{
-    buf_printf(svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", x,
-               y, width, height, fill);
-}
-
-static void put_head(struct buf *svg, double height, const char *title)
-{
-    buf_printf(svg,
-               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-               "viewBox=\"0 0 %d %.0f\" font-family=\"Helvetica, Arial, sans-serif\" "
-               "fill=\"#222222\">\n<title>",
-               WIDTH, height, WIDTH, height);
-    put_escaped(svg, title);
-    buf_puts(svg, "</title>\n");
-    put_rect(svg, 0, 0, WIDTH, height, "#FFFFFF");
-    put_text(svg, (struct label){20, 28, "start", 16, " font-weight=\"bold\""}, title);
-}
 
 static double x_of(const struct frame *f, const struct chart_scale *time, double value_s)
 {
@@ -105,13 +33,13 @@ static void put_time_axis(struct buf *svg, const struct frame *f, const struct c
     for (size_t i = 0; i < chart_scale_marks(time); i++) {
         char label[32];
         double mark = chart_scale_mark(time, i), x = x_of(f, time, mark);
-        put_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
-        put_text(svg, (struct label){x, bottom + 20, "middle", 12, ""},
+        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
+        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
                  chart_scale_label(time, mark, label));
     }
-    put_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
+    svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
     snprintf(text, sizeof text, "time, %s", time->unit_name);
-    put_text(svg, (struct label){f->left + f->width / 2, bottom + 42, "middle", 13, ""}, text);
+    svg_text(svg, (struct svg_label){f->left + f->width / 2, bottom + 42, "middle", 13, ""}, text);
 }
 
 static void put_cost_axis(struct buf *svg, const struct frame *f, const struct chart_scale *cost)
@@ -119,12 +47,12 @@ static void put_cost_axis(struct buf *svg, const struct frame *f, const struct c
     for (size_t i = 0; i < chart_scale_marks(cost); i++) {
         char label[32];
         double mark = chart_scale_mark(cost, i), y = y_of(f, cost, mark);
-        put_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
-        put_text(svg, (struct label){f->left - 9, y + 4, "end", 12, ""},
+        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
+        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
                  chart_scale_label(cost, mark, label));
     }
-    put_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
-    put_text(svg, (struct label){f->left, f->top - 12, "middle", 13, ""}, "cost, USD");
+    svg_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
+    svg_text(svg, (struct svg_label){f->left, f->top - 12, "middle", 13, ""}, "cost, USD");
 }
 
 static void put_steps(struct buf *svg,
@@ -135,7 +63,7 @@ static void put_steps(struct buf *svg,
 {
     const struct chart_point *p = frontier->points;
 
-    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", COLOUR_BLUE);
+    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", SVG_BLUE);
     for (size_t i = 0; i < frontier->n; i++) {
         double x = x_of(f, time, p[i].time_s), y = y_of(f, cost, p[i].cost_usd);
         /* The faster plan's price holds until the cheaper plan's time: up, then left. */
@@ -147,13 +75,13 @@ static void put_steps(struct buf *svg,
     buf_puts(svg, "\"/>\n");
     for (size_t i = 0; i < frontier->n; i++)
         buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
-                   x_of(f, time, p[i].time_s), y_of(f, cost, p[i].cost_usd), COLOUR_BLUE);
+                   x_of(f, time, p[i].time_s), y_of(f, cost, p[i].cost_usd), SVG_BLUE);
 }
 
 static void put_diamond(struct buf *svg, double x, double y)
 {
     buf_printf(svg, "<path d=\"M%.2f %.2fl8 8l-8 8l-8-8z\" fill=\"%s\" stroke=\"#FFFFFF\"/>\n", x,
-               y - 8, COLOUR_VERMILION);
+               y - 8, SVG_VERMILION);
 }
 
 /* Its numbers stand above the plot: beside the mark there are often more plans than room. */
@@ -166,18 +94,18 @@ static void put_chosen(
     put_diamond(svg, x, y);
     snprintf(text, sizeof text, "this plan: $%.2f, %s", p->cost_usd,
              time_text(p->time_s, duration));
-    put_text(svg, (struct label){right, above, "end", 13, " font-weight=\"bold\""}, text);
+    svg_text(svg, (struct svg_label){right, above, "end", 13, " font-weight=\"bold\""}, text);
     put_diamond(svg, right - 12 - 7.5 * (double)text_width(text), above - 4.5);
 }
 
 void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
 {
-    const struct frame f = {90, 76, WIDTH - 130, 380};
+    const struct frame f = {90, 76, SVG_WIDTH - 130, 380};
     const struct chart_point *p = frontier->points, *last = &p[frontier->n - 1];
     struct chart_scale cost = chart_scale_make(CHART_DOLLARS, p->cost_usd, last->cost_usd, 6);
     struct chart_scale time = chart_scale_make(CHART_TIME, last->time_s, p->time_s, 8);
 
-    put_head(svg, f.top + f.height + 60, frontier->title);
+    svg_head(svg, f.top + f.height + 60, frontier->title);
     put_time_axis(svg, &f, &time);
     put_cost_axis(svg, &f, &cost);
     put_steps(svg, &f, frontier, &time, &cost);
@@ -225,18 +153,18 @@ static void put_panel_axes(struct buf *svg,
 
     for (size_t i = 0; i < chart_scale_marks(x_scale); i++) {
         double mark = chart_scale_mark(x_scale, i), x = x_of(f, x_scale, mark);
-        put_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
-        put_text(svg, (struct label){x, bottom + 20, "middle", 12, ""},
+        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
+        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
                  chart_scale_label(x_scale, mark, label));
     }
     for (size_t i = 0; i < chart_scale_marks(y_scale); i++) {
         double mark = chart_scale_mark(y_scale, i), y = y_of(f, y_scale, mark);
-        put_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
-        put_text(svg, (struct label){f->left - 9, y + 4, "end", 12, ""},
+        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
+        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
                  chart_scale_label(y_scale, mark, label));
     }
-    put_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
-    put_line(svg, f->left, f->top, f->left, bottom, "#222222");
+    svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
+    svg_line(svg, f->left, f->top, f->left, bottom, "#222222");
 }
 
 static void put_panel(struct buf *svg, const struct frame *f, const struct chart_series *s)
@@ -244,25 +172,25 @@ static void put_panel(struct buf *svg, const struct frame *f, const struct chart
     struct chart_scale x_scale = scale_of(s->x, s->n, 8), y_scale = scale_of(s->y, s->n, 4);
     size_t stride = (s->n + PANEL_POINTS - 1) / PANEL_POINTS;
 
-    put_text(svg, (struct label){f->left, f->top - 12, "start", 13, ""}, s->name);
+    svg_text(svg, (struct svg_label){f->left, f->top - 12, "start", 13, ""}, s->name);
     put_panel_axes(svg, f, &x_scale, &y_scale);
-    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", COLOUR_BLUE);
+    buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", SVG_BLUE);
     for (size_t i = 0; i < s->n; i += stride)
         buf_printf(svg, "%s%.2f %.2f", i ? " L" : "M", x_of(f, &x_scale, s->x[i]),
                    y_of(f, &y_scale, s->y[i]));
     buf_puts(svg, "\"/>\n");
     size_t last = s->n - 1;
     buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
-               x_of(f, &x_scale, s->x[last]), y_of(f, &y_scale, s->y[last]), COLOUR_VERMILION);
+               x_of(f, &x_scale, s->x[last]), y_of(f, &y_scale, s->y[last]), SVG_VERMILION);
 }
 
 void chart_panels_svg(struct buf *svg, const struct chart_panels *panels)
 {
     size_t n = panels->n < CHART_PANELS_MAX ? panels->n : CHART_PANELS_MAX;
 
-    put_head(svg, 40 + (double)n * PANEL_STEP, panels->title);
+    svg_head(svg, 40 + (double)n * PANEL_STEP, panels->title);
     for (size_t i = 0; i < n; i++) {
-        const struct frame f = {110, 80 + (double)i * PANEL_STEP, WIDTH - 150, PANEL_HEIGHT};
+        const struct frame f = {110, 80 + (double)i * PANEL_STEP, SVG_WIDTH - 150, PANEL_HEIGHT};
         put_panel(svg, &f, &panels->series[i]);
     }
     buf_puts(svg, "</svg>\n");
@@ -274,19 +202,19 @@ void chart_panels_svg(struct buf *svg, const struct chart_panels *panels)
 #define DETAIL_COLUMNS 54
 
 static const char *const part_colours[CHART_PARTS] = {
-    COLOUR_GREY,
-    COLOUR_ORANGE,
-    COLOUR_SKY,
-    COLOUR_BLUE,
+    SVG_GREY,
+    SVG_ORANGE,
+    SVG_SKY,
+    SVG_BLUE,
 };
 
-static void put_cut_text(struct buf *svg, struct label at, const char *s, size_t columns)
+static void put_cut_text(struct buf *svg, struct svg_label at, const char *s, size_t columns)
 {
     AUTO_CLEAR(buf) struct buf cut;
 
     buf_init(&cut, CHART_SVG_MAX_BYTES);
     text_put(&cut, s, columns, true);
-    put_text(svg, at, buf_str(&cut));
+    svg_text(svg, at, buf_str(&cut));
 }
 
 static void put_bar(struct buf *svg,
@@ -297,13 +225,13 @@ static void put_bar(struct buf *svg,
 {
     double at_s = bar->start_s;
 
-    put_cut_text(svg, (struct label){20, y + 16, "start", 13, " font-weight=\"bold\""}, bar->name,
-                 NAME_COLUMNS);
-    put_cut_text(svg, (struct label){20, y + 32, "start", 11, ""}, bar->detail, DETAIL_COLUMNS);
+    put_cut_text(svg, (struct svg_label){20, y + 16, "start", 13, " font-weight=\"bold\""},
+                 bar->name, NAME_COLUMNS);
+    put_cut_text(svg, (struct svg_label){20, y + 32, "start", 11, ""}, bar->detail, DETAIL_COLUMNS);
     for (size_t i = 0; i < CHART_PARTS; i++) {
         double from = x_of(f, time, at_s), to = x_of(f, time, at_s + bar->parts_s[i]);
         if (to > from)
-            put_rect(svg, from, y + (ROW_HEIGHT - BAR_HEIGHT) / 2.0, to - from, BAR_HEIGHT,
+            svg_rect(svg, from, y + (ROW_HEIGHT - BAR_HEIGHT) / 2.0, to - from, BAR_HEIGHT,
                      part_colours[i]);
         at_s += bar->parts_s[i];
     }
@@ -312,8 +240,8 @@ static void put_bar(struct buf *svg,
 static void put_legend(struct buf *svg, const struct chart_timeline *t, double x, double y)
 {
     for (size_t i = 0; i < CHART_PARTS; i++) {
-        put_rect(svg, x, y - 10, 12, 12, part_colours[i]);
-        put_text(svg, (struct label){x + 17, y, "start", 12, ""}, t->part_names[i]);
+        svg_rect(svg, x, y - 10, 12, 12, part_colours[i]);
+        svg_text(svg, (struct svg_label){x + 17, y, "start", 12, ""}, t->part_names[i]);
         x += 30 + 7.5 * (double)text_width(t->part_names[i]);
     }
 }
@@ -321,7 +249,7 @@ static void put_legend(struct buf *svg, const struct chart_timeline *t, double x
 void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
 {
     const struct chart_timeline *t = timeline;
-    const struct frame f = {350, 70, WIDTH - 390, (double)t->n * ROW_HEIGHT};
+    const struct frame f = {350, 70, SVG_WIDTH - 390, (double)t->n * ROW_HEIGHT};
     double end_s = 0;
 
     for (size_t i = 0; i < t->n; i++) {
@@ -331,7 +259,7 @@ void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
         end_s = finish_s > end_s ? finish_s : end_s;
     }
     struct chart_scale time = chart_scale_make(CHART_TIME, 0, end_s > 0 ? end_s : 1, 6);
-    put_head(svg, f.top + f.height + 60, t->title);
+    svg_head(svg, f.top + f.height + 60, t->title);
     put_legend(svg, t, f.left, f.top - 16);
     put_time_axis(svg, &f, &time);
     for (size_t i = 0; i < t->n; i++)
@@ -402,7 +330,7 @@ static void put_outline(struct buf *svg, double x, double y, double width, doubl
     buf_printf(svg,
                "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"none\" "
                "stroke=\"%s\" stroke-width=\"3.5\"/>\n",
-               x, y, width, height, COLOUR_VERMILION);
+               x, y, width, height, SVG_VERMILION);
 }
 
 static void put_cells(struct buf *svg, const struct frame *f, const struct chart_grid *g)
@@ -416,7 +344,7 @@ static void put_cells(struct buf *svg, const struct frame *f, const struct chart
             size_t cell = i * g->n_memory + k;
             double x = f->left + (double)i * width;
             double y = f->top + f->height - (double)(k + 1) * CELL_HEIGHT;
-            put_rect(svg, x, y, width, CELL_HEIGHT,
+            svg_rect(svg, x, y, width, CELL_HEIGHT,
                      shade(lightness_of(&range, g->time_s[cell]), colour));
             if (!g->within[cell])
                 put_hatch(svg, x, y, width, CELL_HEIGHT);
@@ -437,19 +365,21 @@ static void put_grid_axes(struct buf *svg, const struct frame *f, const struct c
 
     for (size_t i = 0; i < g->n_vcpus; i++) {
         snprintf(text, sizeof text, "%g", g->vcpus[i]);
-        put_text(svg,
-                 (struct label){f->left + ((double)i + 0.5) * width, bottom + 18, "middle", 12, ""},
-                 text);
+        svg_text(
+            svg,
+            (struct svg_label){f->left + ((double)i + 0.5) * width, bottom + 18, "middle", 12, ""},
+            text);
     }
     for (size_t k = 0; k < g->n_memory; k += 2) {
         snprintf(text, sizeof text, "%g", g->memory_mb[k]);
-        put_text(svg,
-                 (struct label){f->left - 8, bottom - ((double)k + 0.5) * CELL_HEIGHT + 4, "end",
-                                12, ""},
+        svg_text(svg,
+                 (struct svg_label){f->left - 8, bottom - ((double)k + 0.5) * CELL_HEIGHT + 4,
+                                    "end", 12, ""},
                  text);
     }
-    put_text(svg, (struct label){f->left + f->width / 2, bottom + 40, "middle", 13, ""}, "vCPU");
-    put_text(svg, (struct label){f->left, f->top - 12, "end", 13, ""}, "memory, MB");
+    svg_text(svg, (struct svg_label){f->left + f->width / 2, bottom + 40, "middle", 13, ""},
+             "vCPU");
+    svg_text(svg, (struct svg_label){f->left, f->top - 12, "end", 13, ""}, "memory, MB");
 }
 
 static void put_shades(struct buf *svg, const struct frame *f, const struct chart_grid *g)
@@ -458,31 +388,31 @@ static void put_shades(struct buf *svg, const struct frame *f, const struct char
     double x = f->left + f->width + 30, height = f->height * 0.6, step = height / SCALE_STEPS;
     char colour[8], time[32];
 
-    put_text(svg, (struct label){x, f->top - 12, "start", 13, ""}, "predicted time");
+    svg_text(svg, (struct svg_label){x, f->top - 12, "start", 13, ""}, "predicted time");
     for (size_t i = 0; i < SCALE_STEPS; i++)
-        put_rect(svg, x, f->top + (double)i * step, 22, step + 0.5,
+        svg_rect(svg, x, f->top + (double)i * step, 22, step + 0.5,
                  shade((double)i / (SCALE_STEPS - 1), colour));
     for (size_t i = 0; i <= 4; i++) {
         double part = (double)i / 4;
         double time_s = range.slow_s * pow(range.fast_s / range.slow_s, part);
-        put_text(svg, (struct label){x + 30, f->top + part * height + 4, "start", 12, ""},
+        svg_text(svg, (struct svg_label){x + 30, f->top + part * height + 4, "start", 12, ""},
                  time_text(time_s, time));
     }
     double y = f->top + height + 30;
-    put_rect(svg, x, y, 22, CELL_HEIGHT, "#999999");
+    svg_rect(svg, x, y, 22, CELL_HEIGHT, "#999999");
     put_hatch(svg, x, y, 22, CELL_HEIGHT);
-    put_text(svg, (struct label){x + 30, y + 12, "start", 12, ""}, g->limit);
+    svg_text(svg, (struct svg_label){x + 30, y + 12, "start", 12, ""}, g->limit);
     if (g->chosen == SIZE_MAX)
         return;
     put_outline(svg, x, y + 28, 22, CELL_HEIGHT);
-    put_text(svg, (struct label){x + 30, y + 40, "start", 12, ""}, g->chosen_text);
+    svg_text(svg, (struct svg_label){x + 30, y + 40, "start", 12, ""}, g->chosen_text);
 }
 
 void chart_grid_svg(struct buf *svg, const struct chart_grid *grid)
 {
-    const struct frame f = {100, 76, WIDTH - 340, (double)grid->n_memory * CELL_HEIGHT};
+    const struct frame f = {100, 76, SVG_WIDTH - 340, (double)grid->n_memory * CELL_HEIGHT};
 
-    put_head(svg, f.top + f.height + 60, grid->title);
+    svg_head(svg, f.top + f.height + 60, grid->title);
     put_cells(svg, &f, grid);
     put_grid_axes(svg, &f, grid);
     put_shades(svg, &f, grid);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "market/import.h"
 #include "market/series.h"
+#include "market/tables.h"
 
 #include <stddef.h>
 
@@ -24,6 +25,11 @@ int cli_market_lock(const char *home, struct err *e);
 /* "2020-03-23" or, with the time of day, "2020-03-23T16:10:00Z". */
 const char *cli_market_day(double at_s, char out[static 32]);
 const char *cli_market_time(double at_s, char out[static 32]);
+
+struct command_args;
+/* The built-in figures, and those of --on-demand, --sizes and --egress where the command has them.
+ */
+struct market_tables *cli_market_tables(const struct command_args *args, struct err *e);
 
 /* What an import did. */
 struct cli_market_done {

@@ -205,3 +205,17 @@ const char *const *throughputs_models(const struct throughputs *t, size_t *n_out
     *n_out = t->n_models;
     return t->models;
 }
+
+const char *throughputs_only_model(const struct throughputs *t)
+{
+    const struct throughput_row *only = NULL;
+
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (t->rows[i].builtin)
+            continue;
+        if (only && strcmp(only->key, t->rows[i].key) != 0)
+            return NULL;
+        only = &t->rows[i];
+    }
+    return only ? only->model : NULL;
+}

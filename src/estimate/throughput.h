@@ -38,4 +38,7 @@ double throughputs_get(const struct throughputs *t, const char *model, const cha
 /* Names of all models, each once, sorted; borrowed. */
 const char *const *throughputs_models(const struct throughputs *t, size_t *n_out);
 
+/* The one model of the user's table; NULL when it has several, or there is none. Borrowed. */
+const char *throughputs_only_model(const struct throughputs *t);
+
 #endif

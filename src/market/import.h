@@ -61,6 +61,9 @@ struct market_source {
 /* What a file is by how it begins; MARKET_N_FEEDS when it is no history. */
 enum market_feed market_import_guess(const char *text, size_t len);
 
+/* "2020-02-20", "2020-02-20T22:06:16Z": seconds since 1970; without a zone, UTC. */
+bool market_parse_time(const char *text, double *out_s);
+
 struct market_import;
 
 /* The catalog tells which accelerators a machine has, where our own table does not; NULL = none. It

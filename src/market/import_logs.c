@@ -72,8 +72,6 @@ static bool sweep_time(const struct import_at *at, double *out)
 {
     const char *slash = strrchr(at->from->name, '/');
     const char *name = slash ? slash + 1 : at->from->name;
-    struct market_file_report scratch = {0};
-    struct import_at quiet = {.report = &scratch};
     char text[32];
 
     if (strlen(name) < 19)
@@ -81,7 +79,7 @@ static bool sweep_time(const struct import_at *at, double *out)
     snprintf(text, sizeof text, "%.19sZ", name);
     for (size_t i = 11; i < 19; i++)
         text[i] = text[i] == '-' ? ':' : text[i];
-    return import_parse_time(&quiet, text, out);
+    return market_parse_time(text, out);
 }
 
 static int probe_line(struct import_at *at, const char *line, double at_s, struct err *e)

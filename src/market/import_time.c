@@ -106,6 +106,13 @@ static bool parse(const char *p, double *out, enum zone *zone)
     return *zone != ZONE_BAD;
 }
 
+bool market_parse_time(const char *text, double *out_s)
+{
+    enum zone zone;
+
+    return parse(text, out_s, &zone);
+}
+
 bool import_parse_time(struct import_at *at, const char *text, double *out)
 {
     enum zone zone;

@@ -1,0 +1,43 @@
+/* market_job: a job to be sent through a market, as options describe it. */
+#ifndef CLI_MARKET_JOB_H
+#define CLI_MARKET_JOB_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "cli/command.h"
+#include "estimate/throughput.h"
+#include "market/paper.h"
+
+#include <stddef.h>
+
+/* "4 V100-days", "96 V100-hours", "1e6 iterations". */
+struct cli_market_work {
+    double amount;
+    char unit[64]; /* "days", "hours" or "iterations" */
+    char gpu[64];  /* "" = iterations */
+};
+int cli_market_work_parse(const char *text, struct cli_market_work *out, struct err *e);
+/* Iterations; ERR_NOFIT when the model has no throughput on the GPU that the work names. */
+int cli_market_work_iterations(const struct cli_market_work *work,
+                               const struct throughputs *speeds,
+                               const char *model,
+                               double *out,
+                               struct err *e);
+
+/* "Transformer (batch size 256)" for what the user wrote; new string. ERR_NOTFOUND with the nearest
+ * name when no table has it. */
+char *cli_market_model(const struct throughputs *speeds, const char *asked, struct err *e);
+
+/* "aws:us-east-1" or "us-east-1": new string, the region alone. */
+char *cli_market_region(const char *text, struct err *e);
+
+/* "30", "2020-02-18" or "2020-02-18..2020-03-18". */
+int cli_market_starts(const char *text, struct market_starts *out, struct err *e);
+
+/* What a model would choose in that market. */
+struct market_paper_model *cli_market_paper_model(const struct market_paper *p,
+                                                  const struct throughputs *speeds,
+                                                  const char *model,
+                                                  struct err *e);
+
+#endif

@@ -1,0 +1,86 @@
+/* paper: the published evaluation of spot strategies ("Analysis and Exploitation of Dynamic Pricing
+ * in the Public Cloud for ML Training", 2020), by its authors' rules, oddities included: a market
+ * of days, machines chosen by throughput per dollar, no preemptions and no cost of moving.
+ * docs/market.md has the rules. */
+#ifndef MARKET_PAPER_H
+#define MARKET_PAPER_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "market/series.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum market_strategy {
+    MARKET_SINGLE,      /* "1xV100": p3.2xlarge in one region, chosen at the start */
+    MARKET_GPU_TYPE,    /* "gpu-type": p2.xlarge or p3.2xlarge */
+    MARKET_MULTI_GPU,   /* "multi-gpu": all p2 and p3 */
+    MARKET_MULTI_CLOUD, /* "multi-cloud": those and Azure's NC */
+    MARKET_DYNAMIC,     /* "dynamic": the same, chosen again each day */
+    MARKET_N_STRATEGIES
+};
+const char *market_strategy_text(enum market_strategy s);
+bool market_strategy_parse(const char *text, enum market_strategy *out);
+
+#define MARKET_REFERENCE_GPU "V100"
+
+struct market_paper;
+
+/* Which starts are replayed: days with a record of the region's p3.2xlarge. */
+struct market_starts {
+    size_t last;            /* so many, before the final 5; 0 = the authors' 30 */
+    double from_s, until_s; /* instead: all such days between these; 0, 0 = not given */
+};
+
+/* The days of an AWS region, and all of Azure, from what was imported from them (a catalog's daily
+ * history only when there is nothing else). ERR_NOFIT when there are too few days. The market must
+ * outlive it. */
+struct market_paper *market_paper_new(const struct market *m,
+                                      const char *region,
+                                      const struct market_starts *starts,
+                                      struct err *e);
+void market_paper_free(struct market_paper *p);
+AUTO_DEFINE(market_paper)
+
+size_t market_paper_n_starts(const struct market_paper *p);
+/* Midnight, UTC. */
+double market_paper_start_s(const struct market_paper *p, size_t start);
+/* Every cloud that strategies may choose from has prices on that day. */
+bool market_paper_covered(const struct market_paper *p, size_t start);
+/* The accelerators for sale, for the caller to look up their speeds. */
+const char *const *market_paper_gpus(const struct market_paper *p, size_t *n_out);
+
+/* What one model would choose on each day. */
+struct market_paper_model;
+/* per_s: iterations per second on each of market_paper_gpus; NaN or 0 = cannot run there. ERR_NOFIT
+ * when it cannot run on the reference. */
+struct market_paper_model *market_paper_model_new(const struct market_paper *p,
+                                                  const double *per_s,
+                                                  struct err *e);
+void market_paper_model_free(struct market_paper_model *m);
+AUTO_DEFINE(market_paper_model)
+
+struct market_paper_run {
+    double cost_usd, hours;
+    size_t switches;
+    const struct market_offer *first; /* what was chosen at the start */
+};
+/* One job of so many days on the reference, begun on one of the start days. */
+struct market_paper_run market_paper_replay(const struct market_paper_model *m,
+                                            enum market_strategy strategy,
+                                            double reference_days,
+                                            size_t start);
+
+/* Means over all starts. */
+struct market_paper_mean {
+    double cost_usd, hours, switches;
+    size_t switches_max;
+};
+struct market_paper_mean market_paper_mean(const struct market_paper_model *m,
+                                           enum market_strategy strategy,
+                                           double reference_days);
+/* The mean over starts of what choosing once costs beside choosing every day (figure 6). */
+double market_paper_dynamic_gain(const struct market_paper_model *m, double reference_days);
+
+#endif
