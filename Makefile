@@ -41,7 +41,7 @@ PROGRAM := $(OUT)/tradewind
 # that it runs on any of them (sanitizers cannot be linked so).
 AGENT := $(OUT)/tradewind-agent
 AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames jobfile statefile) \
-	$(patsubst %,src/base/%.c,buf err file mem number time)
+	$(patsubst %,src/base/%.c,buf cachedir err file mem number time)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)

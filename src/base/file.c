@@ -6,14 +6,58 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define WALK_OPEN_MAX 8
+#define COPY_BYTES ((size_t)256 << 10)
+
+static int copy_by_hand(int from_fd, int to_fd, uint64_t size)
+{
+    AUTO_MEM char *bytes = mem_zero(COPY_BYTES, 1);
+
+    for (uint64_t at = 0; at < size;) {
+        uint64_t left = size - at;
+        ssize_t n = pread(from_fd, bytes, left < COPY_BYTES ? (size_t)left : COPY_BYTES, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = EIO; /* shorter than it was said to be */
+        if (n <= 0 || file_write_all(to_fd, bytes, (size_t)n) < 0)
+            return -1;
+        at += (uint64_t)n;
+    }
+    return 0;
+}
+
+int file_copy(int from_fd, int to_fd, uint64_t size)
+{
+    struct stat st;
+
+    if (fstat(from_fd, &st) == 0 && (uint64_t)st.st_size == size &&
+        ioctl(to_fd, FICLONE, from_fd) == 0)
+        return 0;
+    for (loff_t at = 0; (uint64_t)at < size;) {
+        errno = 0;
+        ssize_t n = copy_file_range(from_fd, &at, to_fd, NULL, (size_t)(size - (uint64_t)at), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        /* Between some file systems the kernel does not, or says that there was nothing. */
+        if (n <= 0 && at == 0 && errno != ENOSPC && errno != EDQUOT)
+            return copy_by_hand(from_fd, to_fd, size);
+        if (n == 0)
+            errno = EIO;
+        if (n <= 0)
+            return -1;
+    }
+    return 0;
+}
 
 int file_error(struct err *e, const char *what, const char *path)
 {

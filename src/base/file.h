@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Puts these bytes at path. A reader, and the next start after a crash, sees the old file or the
@@ -24,6 +25,10 @@ void file_remove_tree(const char *path);
 
 /* All n bytes to fd, whatever signals come in between. -1 with errno set. */
 int file_write_all(int fd, const void *bytes, size_t n);
+
+/* The first size bytes of one file to the beginning of an empty one: shared blocks where the file
+ * system has that, else copied by the kernel, else by hand. -1 with errno set. */
+int file_copy(int from_fd, int to_fd, uint64_t size);
 
 /* Says that `what` (a verb) failed at path, and why, from errno. Returns -1. */
 int file_error(struct err *e, const char *what, const char *path);

@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/cachedir.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
@@ -79,7 +80,7 @@ void doctor_say(struct doctor *d,
         return;
     }
     AUTO_CLEAR(buf) struct buf text;
-    buf_init(&text, 2 * LINE_MAX_BYTES);
+    buf_init(&text, (size_t)2 * LINE_MAX_BYTES);
     buf_printf(&text, "%*s%s: %s%s%s", VERDICT_COLUMNS, "", what, found, *way_out ? "; " : "",
                way_out);
     print_line(d, verdicts[verdict], buf_str(&text));
@@ -140,6 +141,21 @@ static void look_at_store(struct doctor *d, const struct config *c)
     store_free(s);
 }
 
+/* Only a store that is far has one. */
+static void look_at_cache(struct doctor *d, const struct config *c)
+{
+    uint64_t most;
+    AUTO_MEM char *dir = lake_open_cache(c, &most);
+    AUTO_CLEAR(cachedir) struct cachedir files;
+    char now[32], limit[32];
+
+    if (!dir)
+        return;
+    cachedir_open(&files, dir, most, false, false);
+    doctor_say(d, DOCTOR_OK, "cache", "", "%s of at most %s in %s, which may be removed",
+               text_bytes(cachedir_size(&files), now), text_bytes(most, limit), dir);
+}
+
 static void look_at_lake(struct doctor *d, const struct config *c)
 {
     struct err why = {0};
@@ -150,6 +166,7 @@ static void look_at_lake(struct doctor *d, const struct config *c)
     else
         doctor_say(d, DOCTOR_BROKEN, "lake", "`tradewind fsck` looks closer", "%s", why.text);
     look_at_store(d, c);
+    look_at_cache(d, c);
 }
 
 static void look_at_broker(struct doctor *d, const char *home)

@@ -84,6 +84,15 @@ int lake_open_settings(const struct config *c,
     return 0;
 }
 
+char *lake_open_cache(const struct config *c, uint64_t *bytes_out)
+{
+    *bytes_out = (uint64_t)(c->limits.cache_gb * 1e9);
+    if (strncmp(c->store, "dir:", 4) == 0 || !*bytes_out)
+        return NULL;
+    AUTO_MEM char *home = lake_open_absolute(c->home, NULL);
+    return home ? mem_printf("%s/cache", home) : NULL;
+}
+
 static const char *user_name(void)
 {
     const struct passwd *account = getpwuid(getuid());
@@ -98,6 +107,7 @@ struct lake *lake_open_here(struct err *e)
     AUTO(config) struct config *c = config_load(NULL, e);
     AUTO_MEM char *url = NULL;
     AUTO_MEM char *home = NULL;
+    AUTO_MEM char *cache = NULL;
     struct lake_options options = {
         .caller = {.project = "default", .user = user_name(), .admin = true},
     };
@@ -106,5 +116,7 @@ struct lake *lake_open_here(struct err *e)
         return NULL;
     home = lake_open_absolute(c->home, e);
     options.home = home;
+    cache = lake_open_cache(c, &options.store.cache_bytes);
+    options.store.cache = cache;
     return home ? lake_open(&options, e) : NULL;
 }

@@ -17,6 +17,10 @@ int lake_open_settings(const struct config *c,
                        char **url_out,
                        struct err *e);
 
+/* Where contents of a store that is not a directory are kept for the next time; the caller frees
+ * it. NULL: nowhere. */
+char *lake_open_cache(const struct config *c, uint64_t *bytes_out);
+
 /* A path made absolute, without "." and ".." in it. The caller frees it; NULL: ERR_IO. */
 char *lake_open_absolute(const char *path, struct err *e);
 

@@ -28,8 +28,9 @@ static int copy_store(struct lake *l, const struct store_settings *from, struct 
     l->settings.url = arena_dup(l->arena, from->url);
     l->settings.endpoint = from->endpoint ? arena_dup(l->arena, from->endpoint) : NULL;
     l->settings.region = from->region ? arena_dup(l->arena, from->region) : NULL;
+    l->settings.cache = from->cache ? arena_dup(l->arena, from->cache) : NULL;
     if (!l->settings.url || (from->endpoint && !l->settings.endpoint) ||
-        (from->region && !l->settings.region))
+        (from->region && !l->settings.region) || (from->cache && !l->settings.cache))
         return err_set(e, ERR_USAGE, "open the lake: the store's address is too long");
     return 0;
 }

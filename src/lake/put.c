@@ -326,6 +326,7 @@ static int put_files(struct put *p, struct err *e)
     u.request = request;
     u.progress = p->o->progress;
     u.verify = p->o->force;
+    u.keep = p->also;
     if (forget_damaged(p, &u, e) < 0)
         return -1;
     return store_and_commit(p, &u, e);

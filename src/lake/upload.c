@@ -259,6 +259,8 @@ static int begin_storing(struct upload *u, struct err *e)
     if (!u->store || take_session(u, e) < 0)
         return -1;
     u->writer = store_writer_new(u->store, u->l->area, u->session.id, e);
+    if (u->writer && u->keep)
+        store_writer_keep(u->writer);
     return u->writer ? 0 : -1;
 }
 

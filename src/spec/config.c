@@ -108,12 +108,14 @@ static void set_defaults(struct config *c, struct settings *s)
     c->preemptions_per_hour = preemptions;
     c->n_preemptions_per_hour = sizeof preemptions / sizeof *preemptions;
     c->preemptions_other = 0.03;
-    c->limits = (struct config_limits){.jobs_per_user = 4, .max_usd_per_month = (double)INFINITY};
+    c->limits = (struct config_limits){
+        .jobs_per_user = 4, .max_usd_per_month = (double)INFINITY, .cache_gb = 10};
     /* N1 in us-east1 of Google Cloud. */
     c->prices = (struct config_prices){.vcpu_hour_usd = 0.031611, .gb_hour_usd = 0.004237};
     c->store = "dir:objects";
     c->path_style = -1;
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
+    put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
     put_number(s, "prices.vcpu_hour", c->prices.vcpu_hour_usd);
     put_number(s, "prices.gb_hour", c->prices.gb_hour_usd);

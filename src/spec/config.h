@@ -34,6 +34,7 @@ struct config_host {
 struct config_limits {
     unsigned jobs_per_user;   /* launching or running at once */
     double max_usd_per_month; /* INFINITY = not said */
+    double cache_gb;          /* of what was read from a far store, in home; 0 = none */
 };
 
 /* What an hour on the user's own machines is worth. */

@@ -13,6 +13,7 @@
 #define MAX_PREEMPTIONS_PER_HOUR 1e4
 #define MAX_BOOT_S (7 * 86400.0)
 #define MAX_USD 1e9
+#define MAX_CACHE_GB 1e6
 #define MAX_KEYS 32
 #define CONFIG_HOST_BYTES 255
 
@@ -169,7 +170,13 @@ static void read_usd_per_month(const struct reader_value *v, void *into)
     read_usd(v, &((struct config *)into)->limits.max_usd_per_month);
 }
 
+static void read_cache_gb(const struct reader_value *v, void *into)
+{
+    reader_number(v, 0, MAX_CACHE_GB, &((struct config *)into)->limits.cache_gb);
+}
+
 static const struct reader_field limits_fields[] = {
+    {"cache_gb", READER_READ, read_cache_gb},
     {"jobs_per_user", READER_READ, read_jobs},
     {"max_usd_per_month", READER_READ, read_usd_per_month},
     {0},

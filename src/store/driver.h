@@ -19,12 +19,14 @@
 #define STORE_PIECE_MAX ((uint64_t)1 << 30)
 
 struct store_driver;
+struct read_cache;
 
 struct store {
     const struct store_driver *driver;
     struct store_settings settings; /* its texts are the store's own, kept below */
-    char *url, *endpoint, *region;
-    void *priv; /* owned by the driver: made in open, released in close */
+    char *url, *endpoint, *region, *cache;
+    struct read_cache *kept; /* NULL: none */
+    void *priv;              /* owned by the driver: made in open, released in close */
 };
 
 struct store_writer {
@@ -32,6 +34,7 @@ struct store_writer {
     char project[STORE_PROJECT_NAME];
     int64_t session; /* at least 0 */
     bool fresh;      /* into new packs only */
+    bool keep;       /* the cache gets it, too */
     void *priv;      /* owned by the driver: made in writer_open, released in writer_close */
 };
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "store/driver.h"
+#include "store/read_cache.h"
 #include "store/verify.h"
 
 #include <assert.h>
@@ -9,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct wanted {
     const struct store_content *content;
@@ -101,7 +103,49 @@ static int deliver(struct gathering *g,
 
     if (verify_piece(g->project, c, 0, bytes, (size_t)c->place.size, &why) < 0)
         return say_damaged(g, w, &why, e);
-    return g->reader->arrived(g->reader->context, w->i, bytes, (size_t)c->place.size, e);
+    if (g->reader->arrived(g->reader->context, w->i, bytes, (size_t)c->place.size, e) < 0)
+        return -1;
+    read_cache_keep(g->store->kept, c, bytes);
+    return 0;
+}
+
+/* 1: it was in the cache and has arrived; 0: it must come from the store. */
+static int deliver_kept(struct gathering *g,
+                        const struct wanted *w,
+                        unsigned char *bytes,
+                        struct err *e)
+{
+    const struct store_content *c = w->content;
+    size_t n = (size_t)c->place.size;
+    int fd = read_cache_open(g->store->kept, c);
+
+    if (fd < 0)
+        return 0;
+    bool good =
+        pread(fd, bytes, n, 0) == (ssize_t)n && verify_piece(g->project, c, 0, bytes, n, NULL) == 0;
+    close(fd);
+    if (!good)
+        read_cache_drop(g->store->kept, c);
+    else if (g->reader->arrived(g->reader->context, w->i, bytes, n, e) < 0)
+        return -1;
+    return good;
+}
+
+/* Leaves those of the n wanted that the cache does not have. */
+static int take_kept(struct gathering *g, size_t *n, struct err *e)
+{
+    AUTO_MEM unsigned char *bytes = g->store->kept ? mem_grow(NULL, STORE_SMALL_MAX, 1) : NULL;
+    size_t left = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        int done = bytes ? deliver_kept(g, &g->wanted[i], bytes, e) : 0;
+        if (done < 0)
+            return -1;
+        if (!done)
+            g->wanted[left++] = g->wanted[i];
+    }
+    *n = left;
+    return 0;
 }
 
 static int read_range(struct gathering *g,
@@ -209,6 +253,8 @@ int store_read_many(struct store *s,
                           .buffers = buffers};
     for (size_t i = 0; i < n; i++)
         wanted[i] = (struct wanted){.content = contents[i], .i = i};
+    if (take_kept(&g, &n, e) < 0)
+        return -1;
     qsort(wanted, n, sizeof *wanted, by_place);
     make_spans(&g, n);
     pthread_mutex_init(&g.lock, NULL);

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "store/driver.h"
+#include "store/read_cache.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -68,6 +69,9 @@ struct store *store_open(const struct store_settings *settings, struct err *e)
     s->settings.url = s->url;
     s->settings.endpoint = s->endpoint;
     s->settings.region = s->region;
+    s->cache = own(settings->cache);
+    s->settings.cache = s->cache;
+    s->kept = read_cache_new(&s->settings);
     if (d->open(s, e) < 0) {
         err_wrap(e, "open store %s", s->url);
         return NULL;
@@ -83,6 +87,8 @@ void store_free(struct store *s)
     free(s->url);
     free(s->endpoint);
     free(s->region);
+    free(s->cache);
+    read_cache_free(s->kept);
     free(s);
 }
 
@@ -134,6 +140,11 @@ void store_writer_fresh(struct store_writer *w)
     w->fresh = true;
 }
 
+void store_writer_keep(struct store_writer *w)
+{
+    w->keep = true;
+}
+
 void store_writer_free(struct store_writer *w)
 {
     if (!w)
@@ -152,7 +163,12 @@ int store_write_small(struct store_writer *w,
     if (n > STORE_SMALL_MAX)
         return err_set(e, ERR_USAGE, "%zu bytes are too many for a pack: at most %" PRIu64, n,
                        STORE_SMALL_MAX);
-    return w->store->driver->write_small(w, bytes, n, digest, place_out, e);
+    if (w->store->driver->write_small(w, bytes, n, digest, place_out, e) < 0)
+        return -1;
+    if (w->keep)
+        read_cache_keep(w->store->kept,
+                        &(struct store_content){.digest = *digest, .place = *place_out}, bytes);
+    return 0;
 }
 
 int store_write_large(struct store_writer *w,
@@ -161,10 +177,13 @@ int store_write_large(struct store_writer *w,
                       struct err *e)
 {
     *out = (struct store_content){0};
-    if (w->store->driver->write_large(w, source, out, e) == 0)
-        return 0;
-    store_content_clear(out);
-    return -1;
+    if (w->store->driver->write_large(w, source, out, e) < 0) {
+        store_content_clear(out);
+        return -1;
+    }
+    if (w->keep)
+        read_cache_keep_file(w->store->kept, out, source->fd);
+    return 0;
 }
 
 int store_flush(struct store_writer *w, struct err *e)

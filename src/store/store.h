@@ -25,6 +25,10 @@ struct store_settings {
     /* s3: bucket in the path rather than the host name. -1 = the path when an endpoint is given */
     int path_style;
     uint64_t seed; /* of waiting times and names */
+    /* Where contents of 64 KiB and more are kept for the next time they are read, and how many
+     * bytes at most. NULL or 0 = nowhere: what lies in a directory need not. */
+    const char *cache;
+    uint64_t cache_bytes;
     /* Tests: asked before each operation on files or requests ("write", "sync", "rename", "read",
      * "delete", ...); false makes it fail as a broken disk would (ERR_IO). NULL = never. */
     bool (*allow)(void *context, const char *operation);
@@ -75,6 +79,8 @@ struct store_writer *store_writer_new(struct store *s,
                                       struct err *e);
 /* From now on it writes to packs of its own, none that are there already (gc moves contents). */
 void store_writer_fresh(struct store_writer *w);
+/* What it writes from now on is likely to be read here soon: the cache keeps it, too. */
+void store_writer_keep(struct store_writer *w);
 /* Ends it: locks are released; what was not flushed may be lost. */
 void store_writer_free(struct store_writer *w);
 AUTO_DEFINE(store_writer)

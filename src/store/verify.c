@@ -1,7 +1,9 @@
 #include "store/verify.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "store/read_cache.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -99,6 +101,7 @@ struct copying {
     struct store *store;
     const char *project;
     const struct store_content *content;
+    int from_fd; /* the content in the cache; -1 = from the store */
     int fd;
     /* One thread writes at a time: others would spin in the kernel for the file's lock, while they
      * could verify. */
@@ -141,15 +144,36 @@ static int put_bytes(
 
 static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
 {
-    if (c->progress && !c->progress(c->context, n))
+    /* What is in the cache counts once all of it turned out to be good. */
+    if (c->progress && !c->progress(c->context, c->from_fd < 0 ? n : 0))
         return err_set(e, ERR_RETRY, "interrupted");
+    return 0;
+}
+
+static int get_bytes(
+    const struct copying *c, uint64_t offset, unsigned char *bytes, size_t n, struct err *e)
+{
+    const struct store_place *place = &c->content->place;
+
+    if (c->from_fd < 0)
+        return c->store->driver->read(c->store, c->project, place->blob, place->offset + offset,
+                                      bytes, n, e);
+    while (n) {
+        ssize_t got = pread(c->from_fd, bytes, n, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return err_set(e, ERR_IO, "read from the cache: %s", got ? strerror(errno) : "cut");
+        bytes += got;
+        offset += (uint64_t)got;
+        n -= (size_t)got;
+    }
     return 0;
 }
 
 static int copy_piece(void *context, size_t i, struct err *e)
 {
     const struct copying *c = context;
-    const struct store_place *place = &c->content->place;
     size_t most = c->store->driver->copy_bytes;
     uint64_t offset, left;
     AUTO(sha256) struct sha256 *sha = verify_begin(c->content, i);
@@ -158,8 +182,7 @@ static int copy_piece(void *context, size_t i, struct err *e)
     AUTO_MEM unsigned char *bytes = mem_grow(NULL, left < most ? (size_t)left + 1 : most, 1);
     while (left) {
         size_t n = left < most ? (size_t)left : most;
-        if (c->store->driver->read(c->store, c->project, place->blob, place->offset + offset, bytes,
-                                   n, e) < 0)
+        if (get_bytes(c, offset, bytes, n, e) < 0)
             return -1;
         sha256_add(sha, bytes, n);
         if (put_bytes(c, offset, bytes, n, e) < 0)
@@ -184,6 +207,34 @@ static int make_room(int fd, uint64_t size, struct err *e)
     return 0;
 }
 
+static int copy_all(struct copying *c, struct err *e)
+{
+    if (make_room(c->fd, c->content->place.size, e) < 0)
+        return -1;
+    return parallel_each(verify_pieces(c->content), verify_threads(c->store), copy_piece, c, e);
+}
+
+/* 1: done; 0: the cache does not have it, or not as it should be; -1: interrupted. */
+static int copy_kept(struct copying *c, struct err *e)
+{
+    struct read_cache *kept = c->store->kept;
+    struct err why = {0};
+
+    c->from_fd = read_cache_open(kept, c->content);
+    if (c->from_fd < 0)
+        return 0;
+    int result = copy_all(c, &why);
+    close(c->from_fd);
+    c->from_fd = -1;
+    if (result == 0)
+        return tell_progress(c, c->content->place.size, e) < 0 ? -1 : 1;
+    if (why.kind == ERR_RETRY)
+        return err_set(e, why.kind, "%s", why.text);
+    log_info("store", "not taken from the cache: %s", why.text);
+    read_cache_drop(kept, c->content);
+    return 0;
+}
+
 int store_copy(struct store *s,
                const char *project,
                const struct store_content *content,
@@ -196,6 +247,7 @@ int store_copy(struct store *s,
     struct copying c = {.store = s,
                         .project = project,
                         .content = content,
+                        .from_fd = -1,
                         .fd = fd,
                         .writing = &writing,
                         .progress = progress,
@@ -203,9 +255,13 @@ int store_copy(struct store *s,
 
     if (check_content(project, content, e) < 0)
         return -1;
-    if (make_room(fd, content->place.size, e) < 0)
+    int done = copy_kept(&c, e);
+    if (done)
+        return done < 0 ? -1 : 0;
+    if (copy_all(&c, e) < 0)
         return -1;
-    return parallel_each(verify_pieces(content), verify_threads(s), copy_piece, &c, e);
+    read_cache_keep_file(s->kept, content, fd);
+    return 0;
 }
 
 /* ---- stream ---- */

@@ -76,6 +76,33 @@ run get /in/ out
 is "$code" 0 "get through cut connections"
 check "brings it all back" diff -r data out/in/data
 
+# What was read once is in the cache, until that is removed
+seen() {
+    curl -s "$PROXY_ENDPOINT/_log" | grep -c '^GET'
+}
+fault "kind=none"
+seen >/dev/null
+run get /in/data/large again
+check "a second get" cmp data/large again/in/data/large
+is "$(seen)" 0 "asks the bucket for nothing"
+run doctor
+contains "$out" "38.1 MiB of at most 9.3 GiB in $TRADEWIND_HOME/cache" "doctor tells how much is there"
+# What a job here made is there for the next one
+run job submit --wait --output Made -- sh -c 'yes made | head -c 3000000 >"$TRADEWIND_OUTPUT/made"'
+is "$code" 0 "a job makes something large"
+seen >/dev/null
+run get @Made made
+is "$(find made -type f -size 3000000c | wc -l)" 1 "which is there"
+is "$(seen)" 0 "and never had to come back from the bucket"
+"$TRADEWIND" broker --stop >/dev/null
+rm -rf "$TRADEWIND_HOME/cache"
+"$TRADEWIND" config set limits.cache_gb 0 >/dev/null
+run get /in/data/large again --force
+run get /in/data/large thrice
+check "without a cache" cmp data/large thrice/in/data/large
+check "it comes from the bucket" test "$(seen)" -gt 0
+check "and there is none" test ! -e "$TRADEWIND_HOME/cache"
+fails 2 "limits.cache_gb" config set limits.cache_gb much
 fault "kind=flip&method=GET"
 fails 7 "is damaged" get /in/data/large damaged
 check "and writes no file" test ! -e damaged/in/data/large

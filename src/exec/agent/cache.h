@@ -8,36 +8,24 @@
 #ifndef EXEC_AGENT_CACHE_H
 #define EXEC_AGENT_CACHE_H
 
+#include "base/cachedir.h"
 #include "base/err.h"
-#include "exec/digest.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include <time.h>
 
 #define CACHE_BYTES_MAX ((uint64_t)10 << 30)
 
-struct cache_entry;
-
 struct cache {
-    char *dir;                   /* NULL: there is none */
-    int lock_fd;                 /* held shared */
-    time_t mark;                 /* of files known to hold what their names say; 0 = none is */
-    struct timespec began;       /* what was used since then stays */
-    struct cache_entry *entries; /* least recently used first; read when room is first needed */
-    size_t n_entries, cap_entries, n_gone;
-    uint64_t bytes, bound; /* of all entries; of cache_room */
-    bool counted;
+    struct cachedir files;
+    time_t mark; /* of files known to hold what their names say; 0 = none is */
 };
 
 /* The cache of root; without make, only one that is there already. Never fails: without a cache
  * everything is missing and nothing is kept. */
 void cache_open(struct cache *c, const char *root, bool make);
 void cache_clear(struct cache *c);
-
-/* 64 hexadecimal digits in lower case. */
-bool cache_good_name(const char *name);
 
 /* Writes the content of this name and size to an empty file. 1: done; 0: it is not there; -1: the
  * file could not be written; on a full disk the cache has made room then. */

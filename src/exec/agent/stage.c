@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/cache.h"
+#include "exec/digest.h"
 #include "exec/reuse.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static bool parse(char *line, struct wanted *out)
     out->mode = (mode_t)mode & 07777;
     out->mtime_s = (time_t)mtime_s;
     out->path = at;
-    return cache_good_name(out->name) && stays_below(out->path);
+    return cachedir_good_name(out->name) && stays_below(out->path);
 }
 
 static int each(FILE *list,
@@ -189,7 +190,7 @@ void stage_keep_output(const struct job_dir *d)
     char *roots[] = {output, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     double until_s = time_monotonic_s() + KEEP_OUTPUT_S;
-    struct stage s = {.cache = {.lock_fd = -1}};
+    struct stage s = {.cache = {.files = {.lock_fd = -1}}};
     const FTSENT *found;
 
     while (tree && time_monotonic_s() < until_s && (found = fts_read(tree))) {

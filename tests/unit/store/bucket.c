@@ -16,14 +16,8 @@ struct store *bucket_open(const char *endpoint_name, const char *url, int path_s
 {
     struct store_settings settings = {
         .url = url, .endpoint = getenv(endpoint_name), .path_style = path_style, .seed = 1};
-    struct err e = {0};
-    struct store *s = store_open(&settings, &e);
 
-    if (!s) {
-        printf("Bail out! %s\n", e.text);
-        exit(EXIT_FAILURE);
-    }
-    return s;
+    return conformance_open(&settings);
 }
 
 struct store *bucket_direct(void)

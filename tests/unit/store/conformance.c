@@ -31,6 +31,18 @@ void conformance_fill(unsigned char *bytes, size_t n, uint64_t seed)
     }
 }
 
+struct store *conformance_open(const struct store_settings *settings)
+{
+    struct err e = {0};
+    struct store *s = store_open(settings, &e);
+
+    if (!s) {
+        printf("Bail out! %s\n", e.text);
+        exit(EXIT_FAILURE);
+    }
+    return s;
+}
+
 int conformance_file(const void *bytes, size_t n)
 {
     int fd = memfd_create("source", MFD_CLOEXEC);

@@ -14,6 +14,8 @@ void conformance_run(const struct store_settings *settings, conformance_tell *te
 
 /* ---- shared with the tests of single drivers ---- */
 
+/* Opens it, or ends the program. */
+struct store *conformance_open(const struct store_settings *settings);
 /* n bytes that depend on seed alone. */
 void conformance_fill(unsigned char *bytes, size_t n, uint64_t seed);
 /* An unnamed file with these n bytes; -1 when that fails. */
