@@ -201,6 +201,16 @@ int set_each_held_without(struct lake *l,
                                        struct err *e),
                           void *context,
                           struct err *e);
+/* Entries that set versions hold which jobs read or made or will read: of files with these paths,
+ * and of all below those that end with '/'; NULL among them is none. visit is told which of the n.
+ */
+int set_each_used(
+    struct lake *l,
+    const char *const *paths,
+    size_t n,
+    int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e),
+    void *context,
+    struct err *e);
 /* Set versions that hold this version of this path, removed ones included, each once. */
 int set_each_holder(struct lake *l,
                     const char *path,

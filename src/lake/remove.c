@@ -11,50 +11,22 @@
 struct removal {
     struct lake *l;
     const struct lake_remove_options *options;
-    /* Set versions that jobs read or made, or will read, known once asked for. */
-    int64_t *job_sets;
-    size_t n_job_sets, cap_job_sets;
-    bool asked;
+    struct going {
+        struct lake_ref ref;
+        bool whole; /* all versions of the file */
+    } * going;
+    size_t n;
     uint64_t removed;
 };
 
 static void removal_clear(struct removal *r)
 {
-    free(r->job_sets);
+    for (size_t i = 0; i < r->n; i++)
+        lake_ref_clear(&r->going[i].ref);
+    free(r->going);
 }
 
 /* ---- what jobs used ---- */
-
-static int find_job_sets(struct removal *r, struct err *e)
-{
-    int more;
-
-    if (r->asked)
-        return 0;
-    r->asked = true;
-    /* UNION: thousands of jobs may have read the same set, which is looked at once. */
-    struct db_query *q =
-        db_query(r->l->db,
-                 "SELECT e.child FROM edge e JOIN set_version s ON s.id = e.child"
-                 " WHERE s.project = $1 AND e.kind = $2"
-                 " UNION SELECT e.parent FROM edge e JOIN set_version s ON s.id = e.child"
-                 " WHERE s.project = $1 AND e.kind = $2"
-                 " UNION SELECT input_version FROM job WHERE project = $1 AND state < $3"
-                 " AND input_version IS NOT NULL"
-                 " UNION SELECT code_version FROM job WHERE project = $1 AND state < $3"
-                 " AND code_version IS NOT NULL",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->l->project);
-    db_bind_int(q, 2, LAKE_EDGE_JOB);
-    db_bind_int(q, 3, LAKE_JOB_FINISHED);
-    while ((more = db_step(q, e)) == 1) {
-        r->job_sets = mem_room(r->job_sets, r->n_job_sets, &r->cap_job_sets, sizeof *r->job_sets);
-        r->job_sets[r->n_job_sets++] = db_int(q, 0);
-    }
-    return more;
-}
 
 static int used_by_job(const char *path, int64_t number, struct err *e)
 {
@@ -67,12 +39,15 @@ static int used_by_job(const char *path, int64_t number, struct err *e)
 }
 
 /* A version that a job's set holds, of a path that goes: is it among those that are still there? */
-static int check_held(void *context, const struct lake_entry *entry, struct err *e)
+static int check_held(void *context, size_t i, const struct lake_entry *entry, struct err *e)
 {
     struct removal *r = context;
+    const struct going *g = &r->going[i];
+
+    if (g->ref.kind != LAKE_REF_TREE && !g->whole && entry->version != g->ref.version)
+        return 0;
     struct db_query *q =
         db_query(r->l->db, "SELECT removed FROM version WHERE id = $1 AND project = $2", e);
-
     if (!q)
         return -1;
     db_bind_int(q, 1, entry->version);
@@ -85,35 +60,18 @@ static int check_held(void *context, const struct lake_entry *entry, struct err 
     return there ? used_by_job(entry->path, entry->number, e) : 0;
 }
 
-/* version 0: any version of path. */
-static int check_file(struct removal *r, const char *path, int64_t version, struct err *e)
+/* Nothing goes that a job needs; asked once for all. */
+static int check_unneeded(struct removal *r, struct err *e)
 {
-    if (r->options->replayable)
-        return 0;
-    if (find_job_sets(r, e) < 0)
-        return -1;
-    for (size_t i = 0; i < r->n_job_sets; i++) {
-        struct lake_entry entry;
-        int found = set_find(r->l, r->job_sets[i], path, &entry, e);
-        if (found < 0)
-            return -1;
-        if (found == 1 && (version == 0 || entry.version == version) &&
-            check_held(r, &entry, e) < 0)
-            return -1;
-    }
-    return 0;
-}
+    AUTO_MEM const char **paths = mem_zero(r->n + 1, sizeof *paths);
 
-static int check_tree(struct removal *r, const char *directory, struct err *e)
-{
     if (r->options->replayable)
         return 0;
-    if (find_job_sets(r, e) < 0)
-        return -1;
-    for (size_t i = 0; i < r->n_job_sets; i++)
-        if (set_each(r->l, r->job_sets[i], directory, check_held, r, e) < 0)
-            return -1;
-    return 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct lake_ref *ref = &r->going[i].ref;
+        paths[i] = ref->kind == LAKE_REF_SET || ref->kind == LAKE_REF_JOB ? NULL : ref->path;
+    }
+    return set_each_used(r->l, paths, r->n, check_held, r, e);
 }
 
 /* ---- files ---- */
@@ -165,8 +123,6 @@ static int remove_file(struct removal *r, const struct lake_ref *ref, bool whole
     char shown[PATH_SHOWN];
     int result;
 
-    if (check_file(r, ref->path, whole ? 0 : ref->version, e) < 0)
-        return -1;
     if (whole)
         result = run_counted(
             r, "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2 AND removed = 0",
@@ -220,13 +176,8 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
         " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0",
     };
     AUTO_MEM char *after = path_after(directory);
-    char shown[PATH_SHOWN];
 
-    if (!r->options->recursive)
-        return err_set(e, ERR_USAGE, "%s is a directory: -r removes everything below it",
-                       path_shown(directory, shown));
-    if ((!r->l->admin && check_tree_writable(r, directory, after, e) < 0) ||
-        check_tree(r, directory, e) < 0)
+    if (!r->l->admin && check_tree_writable(r, directory, after, e) < 0)
         return -1;
     for (size_t i = 0; i < 2; i++) {
         struct db_query *q = db_query(r->l->db, updates[i], e);
@@ -333,25 +284,50 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
 
 /* ---- all of it ---- */
 
-static int remove_one(struct removal *r, const char *text, struct err *e)
+static int remove_one(struct removal *r, const struct going *g, struct err *e)
 {
-    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    bool whole;
-
-    if (ref_resolve(r->l, text, LAKE_WRITE, &ref, &whole, e) < 0)
-        return -1;
-    switch (ref.kind) {
+    switch (g->ref.kind) {
     case LAKE_REF_FILE:
     case LAKE_REF_PATH:
-        return remove_file(r, &ref, whole, e);
+        return remove_file(r, &g->ref, g->whole, e);
     case LAKE_REF_TREE:
-        return remove_tree(r, ref.path, e);
+        return remove_tree(r, g->ref.path, e);
     case LAKE_REF_SET:
-        return remove_set(r, &ref, e);
+        return remove_set(r, &g->ref, e);
     case LAKE_REF_JOB:
         break;
     }
+    AUTO_MEM char *text = lake_ref_text(&g->ref);
     return err_set(e, ERR_USAGE, "%.100s is a job: jobs are not removed", text);
+}
+
+static int take_ref(struct removal *r, const char *text, struct going *g, struct err *e)
+{
+    char shown[PATH_SHOWN];
+
+    if (ref_resolve(r->l, text, LAKE_WRITE, &g->ref, &g->whole, e) < 0)
+        return -1;
+    if (g->ref.kind == LAKE_REF_TREE && !r->options->recursive) {
+        err_set(e, ERR_USAGE, "%s is a directory: -r removes everything below it",
+                path_shown(g->ref.path, shown));
+        lake_ref_clear(&g->ref);
+        return -1;
+    }
+    return 0;
+}
+
+static int remove_all(struct removal *r, const char *const *refs, size_t n, struct err *e)
+{
+    r->going = mem_zero(n + 1, sizeof *r->going);
+    for (; r->n < n; r->n++)
+        if (take_ref(r, refs[r->n], &r->going[r->n], e) < 0)
+            return -1;
+    if (check_unneeded(r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (remove_one(r, &r->going[i], e) < 0)
+            return -1;
+    return 0;
 }
 
 int lake_remove(struct lake *l,
@@ -366,11 +342,10 @@ int lake_remove(struct lake *l,
     *removed_out = 0;
     if (db_begin(l->db, e) < 0)
         return -1;
-    for (size_t i = 0; i < n; i++)
-        if (remove_one(&r, refs[i], e) < 0) {
-            db_rollback(l->db);
-            return -1;
-        }
+    if (remove_all(&r, refs, n, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
     if (db_commit(l->db, e) < 0)
         return -1;
     *removed_out = r.removed;

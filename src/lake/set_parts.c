@@ -1,6 +1,8 @@
 #include "lake/set_parts.h"
 
 #include "base/mem.h"
+#include "lake/graph.h"
+#include "lake/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,18 +179,11 @@ int set_parts_held_without(struct lake *l,
     return got;
 }
 
-int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
+/* Every row of q is a chunk that stands alone. */
+static int take_alone(struct db_query *q, struct set_parts *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id, files, bytes, first, last, hash FROM set_chunk"
-                                  " WHERE project = $1 AND first <= $2 AND last >= $2 ORDER BY id",
-                                  e);
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, path);
     while ((got = db_step(q, e)) == 1) {
         if (take_part(q, out) < 0) {
             db_reset(q);
@@ -198,6 +193,52 @@ int set_parts_around(struct lake *l, const char *path, struct set_parts *out, st
         }
     }
     return got;
+}
+
+int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT id, files, bytes, first, last, hash FROM set_chunk"
+                                  " WHERE project = $1 AND first <= $2 AND last >= $2 ORDER BY id",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, path);
+    return take_alone(q, out, e);
+}
+
+int set_parts_used(struct lake *l,
+                   int64_t after,
+                   const char *first,
+                   const char *last,
+                   struct set_parts *out,
+                   struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db,
+        "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash FROM set_chunk c"
+        " WHERE c.id > $1 AND c.project = $2 AND c.first <= $4 AND c.last >= $3"
+        " AND EXISTS (SELECT 1 FROM set_part p WHERE p.chunk = c.id AND"
+        " (EXISTS (SELECT 1 FROM edge e WHERE e.child = p.set_version AND e.kind = $5)"
+        " OR EXISTS (SELECT 1 FROM edge e WHERE e.parent = p.set_version AND e.kind = $5)"
+        " OR p.set_version IN (SELECT input_version FROM job WHERE project = $2 AND state < $6"
+        " AND input_version IS NOT NULL UNION SELECT code_version FROM job"
+        " WHERE project = $2 AND state < $6 AND code_version IS NOT NULL)))"
+        " ORDER BY c.id LIMIT $7",
+        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, after);
+    db_bind_int(q, 2, l->project);
+    db_bind_text(q, 3, first);
+    db_bind_text(q, 4, last);
+    db_bind_int(q, 5, LAKE_EDGE_JOB);
+    db_bind_int(q, 6, LAKE_JOB_FINISHED);
+    db_bind_int(q, 7, SET_PARTS_SOME);
+    return take_alone(q, out, e);
 }
 
 static int cursor_damaged(struct set_cursor *c, struct err *e)

@@ -39,6 +39,15 @@ int set_parts_held_without(struct lake *l,
                            struct err *e);
 /* Chunks of any set version among whose paths this one may be; each stands alone, in no order. */
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e);
+/* The next chunks behind id `after`, SET_PARTS_SOME at most, of set versions that jobs read or made
+ * or will read, among whose paths some from `first` to `last` may be; each stands alone. */
+#define SET_PARTS_SOME 256
+int set_parts_used(struct lake *l,
+                   int64_t after,
+                   const char *first,
+                   const char *last,
+                   struct set_parts *out,
+                   struct err *e);
 /* Takes what was written, and leaves the chunk empty. */
 void set_parts_add(struct set_parts *p, struct set_chunk *chunk);
 /* ERR_IO that names the set version whose list of files is damaged. */

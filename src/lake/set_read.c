@@ -127,6 +127,86 @@ int set_each_holder(struct lake *l,
     return 0;
 }
 
+struct used {
+    struct lake *l;
+    const char *const *paths;
+    char **lasts; /* NULL for none; behind all that is below a path; the path itself of a file */
+    size_t n, i;
+    int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e);
+    void *context;
+};
+
+static void used_clear(struct used *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        free(u->lasts[i]);
+    free(u->lasts);
+}
+
+static bool is_tree(const char *path)
+{
+    return path[strlen(path) - 1] == '/';
+}
+
+static int visit_used(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct used *u = context;
+
+    return u->visit(u->context, u->i, entry, e);
+}
+
+/* What one chunk holds of path i. */
+static int each_used_in(struct used *u, struct set_part *part, size_t i, struct err *e)
+{
+    const char *path = u->paths[i];
+    struct set_parts one = {.items = part, .n = 1};
+    AUTO_CLEAR(set_cursor) struct set_cursor below = {.l = u->l, .parts = &one, .prefix = path};
+    struct lake_entry entry;
+
+    if (!path || strcmp(part->first, u->lasts[i]) > 0 || strcmp(part->last, path) < 0)
+        return 0;
+    u->i = i;
+    if (is_tree(path))
+        return each_entry(&below, visit_used, u, e);
+    int found = find_in(u->l, &one, 0, path, &entry, e);
+    return found == 1 ? visit_used(u, &entry, e) : found;
+}
+
+int set_each_used(
+    struct lake *l,
+    const char *const *paths,
+    size_t n,
+    int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e),
+    void *context,
+    struct err *e)
+{
+    AUTO_CLEAR(used)
+    struct used u = {.l = l, .paths = paths, .n = n, .visit = visit, .context = context};
+    const char *first = NULL, *last = NULL;
+
+    u.lasts = mem_zero(n + 1, sizeof *u.lasts);
+    for (size_t i = 0; i < n; i++) {
+        if (!paths[i])
+            continue;
+        u.lasts[i] = is_tree(paths[i]) ? path_after(paths[i]) : mem_dup(paths[i]);
+        first = first && strcmp(first, paths[i]) < 0 ? first : paths[i];
+        last = last && strcmp(last, u.lasts[i]) > 0 ? last : u.lasts[i];
+    }
+    for (int64_t after = 0; first;) {
+        AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+        if (set_parts_used(l, after, first, last, &parts, e) < 0)
+            return -1;
+        for (size_t k = 0; k < parts.n; k++)
+            for (size_t i = 0; i < n; i++)
+                if (each_used_in(&u, &parts.items[k], i, e) < 0)
+                    return -1;
+        if (parts.n < SET_PARTS_SOME)
+            break;
+        after = parts.items[parts.n - 1].chunk;
+    }
+    return 0;
+}
+
 /* chunks NULL = all that are held. */
 static int each_held(struct lake *l,
                      const struct bits *chunks,

@@ -136,6 +136,41 @@ static void sets(struct lake *l)
     is(l, "@A", "@A:2");
 }
 
+/* However many set versions jobs made, it is asked once what of them is in the way. */
+static void many_jobs(struct scratch *s, struct lake *l)
+{
+    enum { SETS = 40, CALLS = 1000000 };
+    static const char *const two[] = {"/m/a", "/m/held"};
+    int64_t calls[2];
+    uint64_t removed;
+    struct err e;
+
+    put(l, "/m/held", "1");
+    for (int round = 0; round < 2; round++) {
+        put(l, "/m/a", "1");
+        s->calls_left = CALLS;
+        CHECK(rm(l, "/m/a", &plain, &e) == 1, "a file goes: %s", e.text);
+        calls[round] = CALLS - s->calls_left;
+        s->calls_left = -1;
+        for (int i = 0; i < SETS && round == 0; i++) {
+            char path[32], name[32];
+            const char *const paths[] = {path};
+            snprintf(path, sizeof path, "/m/%s%d", i % 2 ? "0" : "z", i);
+            snprintf(name, sizeof name, "Many%d", i);
+            put(l, path, "1");
+            int64_t set = scratch_set(l, name, paths, 1);
+            link_sets(l, set, set - 1, LAKE_EDGE_JOB);
+        }
+    }
+    CHECK(calls[0] == calls[1], "as many calls with %d job sets more: %lld, %lld", SETS,
+          (long long)calls[0], (long long)calls[1]);
+    link_sets(l, scratch_set(l, "Held", two + 1, 1), 1, LAKE_EDGE_JOB);
+    put(l, "/m/a", "2");
+    CHECK(lake_remove(l, two, 2, &plain, &removed, &e) < 0 && strstr(e.text, "/m/held#1"),
+          "one of several is in the way: %s", e.text);
+    is(l, "/m/a", "/m/a#3");
+}
+
 static void used_by_jobs(struct lake *l)
 {
     static const char *const in[] = {"/j/in"}, *const out[] = {"/j/out"};
@@ -227,6 +262,7 @@ int main(void)
     one_transaction(l);
     sets(l);
     used_by_jobs(l);
+    many_jobs(&s, l);
     CHECK(gaps(l) == 0, "no gaps");
     lake_free(l);
     failures(&s);
