@@ -50,7 +50,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag market_figures
 all: $(PROGRAM) $(AGENT)
 
 help:
@@ -107,6 +107,11 @@ sim_dag: $(OUT)/sim_dag
 $(OUT)/sim_dag: $(OUT)/bench/sim_dag.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# The published figures of markets, for bench/market.
+market_figures: $(OUT)/market_figures
+$(OUT)/market_figures: $(OUT)/bench/market_figures.o $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
+
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
 unit: $(UNIT) $(TEST_TOOLS) $(AGENT)
@@ -134,10 +139,11 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all fill_lake sim_dag
+	@$(MAKE) --no-print-directory -s all fill_lake sim_dag market_figures
 	TRADEWIND=$(PROGRAM) bench/run
 	TRADEWIND=$(PROGRAM) bench/lake
 	TRADEWIND=$(PROGRAM) bench/engine
+	TRADEWIND=$(PROGRAM) bench/market
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
@@ -210,4 +216,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(UNIT:=.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(UNIT:=.d) $(TEST_TOOLS:=.d)

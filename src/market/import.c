@@ -294,7 +294,7 @@ static bool has_column(const char *text, const char *end, const char *column)
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         text = newline ? newline + 1 : end;
     }
-    for (const char *p = text; p < end && *p != '\n' && *p != '\r';) {
+    for (const char *p = text; p < end && *p && *p != '\n' && *p != '\r';) {
         size_t n = strcspn(p, ",\r\n");
         if (n == len && memcmp(p, column, len) == 0)
             return true;
@@ -358,6 +358,15 @@ static size_t all_dropped(const struct market_file_report *r)
     return n;
 }
 
+static size_t line_of(const char *text, const char *at)
+{
+    size_t line = 1;
+
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
 int market_import_file(struct market_import *im, const struct market_source *from, struct err *e)
 {
     enum market_feed feed =
@@ -366,6 +375,11 @@ int market_import_file(struct market_import *im, const struct market_source *fro
 
     if (!from->len)
         return err_set(e, ERR_USAGE, "%s:1: the file is empty", from->name);
+    /* Readers of lines would take it for the end. */
+    const char *nul = memchr(from->text, 0, from->len);
+    if (nul)
+        return err_set(e, ERR_USAGE, "%s:%zu: a NUL byte; this is no text", from->name,
+                       line_of(from->text, nul));
     if ((from->cloud && (!*from->cloud || !import_name_good(from->cloud))) ||
         (from->region && (!*from->region || !import_name_good(from->region))))
         return err_set(e, ERR_USAGE, "%s: not a name of a cloud or region", from->name);

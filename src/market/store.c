@@ -99,7 +99,7 @@ static bool text_fits(const struct market_header *h, uint32_t offset)
     return offset < h->sections[MARKET_STRINGS].count;
 }
 
-static bool points_good(const struct market_offer *o)
+static bool series_good(const struct market_offer *o)
 {
     double last = -(double)INFINITY;
     bool good = true;
@@ -110,8 +110,13 @@ static bool points_good(const struct market_offer *o)
                 p->paid_usd >= 0 && p->sold_s >= 0;
         last = p->at_s;
     }
-    return good && (!o->n_points || (o->begin_s >= o->points[0].at_s &&
-                                     o->begin_s <= o->points[0].at_s && o->end_s >= last));
+    for (size_t i = 0; i < o->n_on_demand; i++)
+        good &= isnan(o->on_demand[i].usd_per_hour) || o->on_demand[i].usd_per_hour > 0;
+    for (size_t i = 0; i < o->n_spells; i++)
+        good &= o->spells[i].end_s >= o->spells[i].begin_s;
+    return good && o->gpus >= 0 &&
+           (!o->n_points || (o->begin_s >= o->points[0].at_s && o->begin_s <= o->points[0].at_s &&
+                             o->end_s >= last));
 }
 
 static bool take_offer(const struct market_header *h,
@@ -149,7 +154,7 @@ static bool take_offer(const struct market_header *h,
     rest->n_on_demand -= s->n_on_demand;
     rest->spells += s->n_spells;
     rest->n_spells -= s->n_spells;
-    return points_good(out);
+    return (out->n_points || out->n_spells) && series_good(out);
 }
 
 static bool take_offers(struct market *m, const struct market_header *h)

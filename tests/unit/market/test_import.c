@@ -248,6 +248,20 @@ static void test_bad_files(void)
     }
 }
 
+/* A file with a NUL byte is not read up to it. */
+static void test_nul(void)
+{
+    char text[] = CSV "aws,r,z,t,2020-01-01,1\naws,r,z,t,2020-01-02,?\n";
+    AUTO(market_import) struct market_import *im = market_import_new(NULL);
+    struct err e = {0};
+
+    *strchr(text, '?') = 0;
+    const struct market_source from = {
+        .name = "a.csv", .text = text, .len = sizeof text - 1, .feed = MARKET_N_FEEDS};
+    CHECK(market_import_file(im, &from, &e) < 0 && strstr(e.text, "a.csv:3: a NUL byte"), "%s",
+          e.text);
+}
+
 static void test_empty_list(void)
 {
     static const struct fixture_file file = {"a.json", "{\"SpotPriceHistory\": []}"};
@@ -381,6 +395,7 @@ int main(void)
     for (size_t i = 0; i < sizeof odd_cases / sizeof *odd_cases; i++)
         test_odd(&odd_cases[i]);
     test_bad_files();
+    test_nul();
     test_empty_list();
     test_probes();
     test_lives();
