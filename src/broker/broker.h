@@ -17,6 +17,7 @@ struct broker_options {
     double cpus; /* of this machine, for all jobs together */
     uint64_t memory_mb;
     double vcpu_hour_usd, gb_hour_usd; /* what a job here would cost */
+    double host_lost_s;                /* a host that does not answer for so long is given up */
     double idle_s;                     /* nobody there and nothing to do for so long: the end */
     int ready_fd;                      /* gets a line when guests are let in; -1 = none */
 };

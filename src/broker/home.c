@@ -31,3 +31,8 @@ char *broker_untidy_path(const char *home)
 {
     return mem_printf("%s/untidy", home);
 }
+
+char *broker_checkpoints_path(const char *home)
+{
+    return mem_printf("%s/checkpoints", home);
+}

@@ -1,7 +1,8 @@
 /* home: where the broker keeps what below $TRADEWIND_HOME.
  *   broker.sock broker.lock broker.log     the background broker
  *   jobs/ID/                               a job's directory (exec/jobfile.h): its log stays
- *   untidy/ID                              the job's directory holds more than what stays */
+ *   untidy/ID                              the job's directory holds more than what stays
+ *   checkpoints/ID                         jobs/ID/checkpoint is kept since then */
 #ifndef BROKER_HOME_H
 #define BROKER_HOME_H
 
@@ -16,5 +17,6 @@ char *broker_jobs_path(const char *home);
  * job ran. */
 char *broker_job_path(const char *home, int64_t job, const char *part);
 char *broker_untidy_path(const char *home);
+char *broker_checkpoints_path(const char *home);
 
 #endif

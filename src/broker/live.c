@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/home.h"
+#include "broker/host.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -43,6 +44,13 @@ static int copy_command(struct live *j, const struct lake_job_request *asked)
     return command ? 0 : err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
 }
 
+void live_ask_stop(struct live *j, const struct lake_job *job)
+{
+    j->stop_wanted = j->stop_wanted || job->stop_asked;
+    if (job->stop_asked && !j->stop_reason[0])
+        snprintf(j->stop_reason, sizeof j->stop_reason, "%s", job->stop_reason);
+}
+
 static int copy_job(void *context, const struct lake_job *job, struct err *e)
 {
     struct live *j = context;
@@ -57,7 +65,8 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
     to->asked.output = keep(j, job->asked.output);
     to->asked.details = keep(j, job->asked.details);
     to->reason = to->cost_basis = to->machine = to->limits = to->output_set = "";
-    j->stop_wanted = job->stop_asked;
+    to->stop_reason = "";
+    live_ask_stop(j, job);
     copy_command(j, &job->asked);
     if (j->trouble.kind == ERR_NONE)
         return 0;
@@ -105,8 +114,12 @@ static void hear_metric(void *context, const char *name, double step, double val
     if (j->n_metrics == TOLD_MAX)
         return;
     j->metrics = mem_room(j->metrics, j->n_metrics, &j->cap_metrics, sizeof *j->metrics);
-    j->metrics[j->n_metrics++] =
-        (struct lake_job_metric){.name = mem_dup(name), .step = step, .value = value};
+    j->metric_names =
+        mem_room(j->metric_names, j->n_metrics, &j->cap_metric_names, sizeof *j->metric_names);
+    j->metric_names[j->n_metrics] = mem_dup(name);
+    j->metrics[j->n_metrics] = (struct lake_job_metric){
+        .name = j->metric_names[j->n_metrics], .step = step, .value = value};
+    j->n_metrics++;
 }
 
 static void hear_malformed(void *context, const char *text)
@@ -138,12 +151,35 @@ struct live *live_new(
     return TAKE(j);
 }
 
+void live_set_remote(struct live *j)
+{
+    j->remote = mem_zero(1, sizeof *j->remote);
+    j->remote->attempt = 1;
+    j->remote->log_fd = j->remote->state_fd = -1;
+}
+
+void live_set_host(struct live *j, const char *agent)
+{
+    j->host = host_of(&j->remote->machine, agent);
+}
+
+static void free_remote(struct remote *r)
+{
+    if (!r)
+        return;
+    if (r->log_fd >= 0)
+        close(r->log_fd);
+    if (r->state_fd >= 0)
+        close(r->state_fd);
+    free(r);
+}
+
 static void forget_told(struct live *j)
 {
     for (size_t i = 0; i < j->n_tags; i++)
         free(j->tags[i]);
     for (size_t i = 0; i < j->n_metrics; i++)
-        free((void *)(uintptr_t)j->metrics[i].name);
+        free(j->metric_names[i]);
     j->n_tags = j->n_metrics = 0;
 }
 
@@ -154,7 +190,9 @@ void live_free(struct live *j)
     forget_told(j);
     free(j->tags);
     free(j->metrics);
+    free(j->metric_names);
     exec_stream_free(j->stream);
+    free_remote(j->remote);
     logscan_free(j->scan);
     job_details_clear(&j->details);
     arena_free(j->arena);
@@ -179,6 +217,13 @@ int live_follow(struct live *j, bool start, struct err *e)
 {
     j->retry_ms = 0;
     exec_stream_free(j->stream);
+    j->stream = NULL;
+    start = start && !j->state_offset && !j->log_offset;
+    if (j->remote && live_copy_open(j, start, e) < 0) {
+        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
+        cut_off(j);
+        return 0;
+    }
     j->stream = start ? exec_start(&j->host, j->job.id, e)
                       : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
     if (!j->stream && start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE))
@@ -187,10 +232,6 @@ int live_follow(struct live *j, bool start, struct err *e)
         log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
         cut_off(j);
         return 0;
-    }
-    if (start) {
-        j->state_offset = j->log_offset = 0;
-        j->line_len = 0;
     }
     j->phase = LIVE_FOLLOWED;
     return 0;
@@ -212,7 +253,7 @@ static int hear_line(struct live *j, struct err *e)
     return 0;
 }
 
-static int hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
+int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         j->state_offset++;
@@ -228,17 +269,23 @@ static int hear_state(struct live *j, const char *bytes, size_t n, struct err *e
     return 0;
 }
 
+void live_hear_log(struct live *j, const char *bytes, size_t n)
+{
+    logscan_take(j->scan, bytes, n);
+    j->log_offset += n;
+}
+
 static int hear_frame(
     void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
 {
     struct live *j = context;
 
+    if (j->remote && live_copy_add(j, kind, bytes, n, e) < 0)
+        return -1;
     if (kind == FRAME_STATE)
-        return hear_state(j, bytes, n, e);
-    if (kind == FRAME_LOG) {
-        logscan_take(j->scan, bytes, n);
-        j->log_offset += n;
-    }
+        return live_hear_state(j, bytes, n, e);
+    if (kind == FRAME_LOG)
+        live_hear_log(j, bytes, n);
     return 0;
 }
 
@@ -289,10 +336,10 @@ static void failure_reason(const struct live *j, char out[static LIVE_REASON])
         snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
 }
 
-void live_outcome(const struct live *j, struct lake_job_change *out)
+void live_outcome(const struct live *j,
+                  char reason[static LIVE_REASON],
+                  struct lake_job_change *out)
 {
-    char *reason = (char *)(uintptr_t)out->reason;
-
     *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
     if (!j->ended) {
         out->to = LAKE_JOB_LOST;

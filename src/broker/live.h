@@ -5,6 +5,7 @@
 #include "base/auto.h"
 #include "broker/details.h"
 #include "broker/logscan.h"
+#include "broker/machines.h"
 #include "broker/workers.h"
 #include "exec/exec.h"
 #include "exec/statefile.h"
@@ -17,15 +18,49 @@ struct arena;
 /* What the broker waits for. */
 enum live_phase {
     LIVE_RECORDED,  /* its start is being written down */
-    LIVE_PREPARING, /* a worker makes its directory, or will at retry_ms */
+    LIVE_RENTING,   /* a worker looks for a host, or will at retry_ms */
+    LIVE_PREPARING, /* a worker makes its directory, and sends it, or will at retry_ms */
+    LIVE_REREADING, /* what an earlier broker heard of its host is heard again */
     LIVE_FOLLOWED,  /* its agent tells */
     LIVE_CUT_OFF,   /* the connection to its agent broke; tried again at retry_ms */
+    LIVE_ENDED,     /* its agent told the end, and a worker still has it */
+    LIVE_SAVING,    /* a worker saves its last checkpoint, or will at retry_ms */
     LIVE_STORING,   /* a worker stores its output, or will at retry_ms */
     LIVE_OVER,      /* nothing more is done about it */
 };
 
+/* What a worker does with it. */
+enum live_work {
+    LIVE_NO_WORK,
+    LIVE_RENT,
+    LIVE_PREPARE,
+    LIVE_REACH, /* its host is made sure of, and the lease there renewed */
+    LIVE_STOP,
+    LIVE_SAVE, /* its checkpoint */
+    LIVE_STORE,
+};
+
+/* Of a job on a host of the configuration. */
+struct remote {
+    struct machine machine; /* token "": there is none yet */
+    struct machine former;  /* the one before, which could not be reached; token "": none */
+    unsigned attempt;
+    enum cloud_failure refused;                  /* of the last work, LIVE_RENT */
+    int64_t silent_since_ms;                     /* since when it cannot be reached; 0 = it can */
+    char silence[200];                           /* how it was told */
+    bool must_reach;                             /* before it is followed */
+    bool saved;                                  /* its last checkpoint is here */
+    int64_t reach_at_ms, save_at_ms, stop_at_ms; /* not before */
+    int log_fd, state_fd; /* copies of what the agent writes there; -1 = not open */
+};
+
 struct live {
-    struct task task; /* first: workers give it back */
+    struct task task;        /* first: workers give it back */
+    enum live_work work;     /* in whose hands it is */
+    struct err task_trouble; /* of the last work; kind ERR_NONE = it went well */
+    bool host_trouble;       /* which is of the way to the host, not of what was to be done */
+    bool is_done;            /* its last step is written, and a worker still has it */
+    struct remote *remote;   /* NULL: it runs here */
     struct arena *arena;
     struct lake_job job; /* as it was when it was read; strings in the arena */
     struct job_details details;
@@ -45,14 +80,16 @@ struct live {
     char **tags;
     size_t n_tags, cap_tags;
     struct lake_job_metric *metrics;
-    size_t n_metrics, cap_metrics;
+    char **metric_names; /* one for each, owned */
+    size_t n_metrics, cap_metrics, cap_metric_names;
 
     bool started, ended;
+    int64_t running_since_ms; /* by our clock; 0 = it did not start */
     struct state_line beginning, end;
     bool stop_sent, stop_wanted;
-    double stop_grace_s; /* as last sent */
-    struct err trouble;  /* of the last task; kind ERR_NONE = it went well */
-    char reason[LIVE_REASON];
+    double stop_grace_s;   /* as last sent */
+    char stop_reason[256]; /* of who wants it */
+    struct err trouble;    /* of what its agent told */
 };
 
 /* Reads the job from the lake. NULL: e. */
@@ -61,9 +98,20 @@ struct live *live_new(
 void live_free(struct live *j);
 AUTO_DEFINE(live)
 
-/* Begins to follow its agent; start: starts it, where it does not run yet. What cannot be done now
- * (no processes, no descriptors) makes it LIVE_CUT_OFF; -1: it never can. */
+/* Whether its user wants an end, as the lake says now. */
+void live_ask_stop(struct live *j, const struct lake_job *job);
+
+/* It is to run on a host, or does: LIVE_RENT finds one. */
+void live_set_remote(struct live *j);
+/* Its host is that of j->remote->machine. */
+void live_set_host(struct live *j, const char *agent);
+
+/* Begins to follow its agent; start: starts it, unless it told something already. What cannot be
+ * done now (no processes, no descriptors) makes it LIVE_CUT_OFF; -1: it never can. */
 int live_follow(struct live *j, bool start, struct err *e);
+/* Of a job on a host: what an earlier broker heard is heard again from the copies here, some of it
+ * with each call. 1: there is more; 0: that was all. */
+int live_reread(struct live *j, struct err *e);
 /* Sets retry_ms: each time later. */
 void live_try_later(struct live *j);
 /* Hears what the agent has to tell; LIVE_FOLLOWED, LIVE_CUT_OFF, or LIVE_OVER: told to the end
@@ -71,8 +119,11 @@ void live_try_later(struct live *j);
  * how). */
 enum live_phase live_hear(struct live *j);
 
-/* What its end means for the record: state, exit code, time and a reason in plain words. */
-void live_outcome(const struct live *j, struct lake_job_change *out);
+/* What its end means for the record: state, exit code, time and a reason in plain words, which
+ * out->reason points to. */
+void live_outcome(const struct live *j,
+                  char reason[static LIVE_REASON],
+                  struct lake_job_change *out);
 
 /* Tags and metrics that came up go to the lake; those that cannot be kept become warnings in the
  * job's file `warnings`. ERR_RETRY, ERR_IO: they stay for the next time. */
@@ -87,13 +138,24 @@ bool live_is_prepared(const struct live *j);
 bool live_was_begun(const struct live *j);
 /* Those of its log: it will be read from the beginning. */
 void live_forget_warnings(const struct live *j);
-/* Removes everything from the job's directory but the log, the state, the warnings and the agent's
- * lock. */
-void live_tidy(const char *home, int64_t id);
+/* Its directory is on its host, whole: from now on it may be started there. */
+int live_note_sent(const struct live *j, struct err *e);
+bool live_is_sent(const struct live *j);
+/* Removes everything from the job's directory but the log, the state, the warnings, the agent's
+ * lock, and, if it is to be kept, the checkpoint (checkpoint.h). */
+void live_tidy(const char *home, int64_t id, bool keep_checkpoint);
 /* Jobs whose directories were prepared and not tidied. */
 int live_every_untidy(const char *home,
                       int (*visit)(void *context, int64_t id, struct err *e),
                       void *context,
                       struct err *e);
+
+/* ---- for the files of live ---- */
+
+int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e);
+void live_hear_log(struct live *j, const char *bytes, size_t n);
+/* The copies here of what an agent on a host writes. fresh: nothing was heard yet. */
+int live_copy_open(struct live *j, bool fresh, struct err *e);
+int live_copy_add(struct live *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
 
 #endif

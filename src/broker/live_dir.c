@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/mem.h"
+#include "broker/checkpoint.h"
 #include "broker/code.h"
 #include "broker/home.h"
 #include "broker/live.h"
@@ -16,14 +17,19 @@
 #include <unistd.h>
 
 /* Parts that go when the job is over, or before it is prepared once more. */
-static const char *const passing[] = {"work", "input", "output", "checkpoint", "code"};
+static const char *const passing[] = {"work", "input",       "output",
+                                      "code", ".output.new", ".checkpoint.new"};
 static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
 static const char *const kept[] = {"log", "state", "warnings"};
+#define CHECKPOINT "checkpoint"
 /* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
  * been started. Of this start of the machine, because a file that was not synced may be missing
  * after the next one; and then no agent lives. */
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_MAX 64
+/* What it holds once the directory is on another machine: there an agent may have been started,
+ * whatever happens to this one. */
+#define SENT "sent\n"
 
 static char *part(const struct live *j, const char *name)
 {
@@ -54,12 +60,16 @@ static void remove_passing(const char *directory)
         remove_file(directory, passing_files[i]);
 }
 
-void live_tidy(const char *home, int64_t id)
+void live_tidy(const char *home, int64_t id, bool keep_checkpoint)
 {
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     AUTO_MEM char *mark = untidy_mark(home, id);
 
     remove_passing(directory);
+    if (keep_checkpoint)
+        checkpoint_keep(home, id);
+    else
+        checkpoint_drop(home, id);
     unlink(mark);
 }
 
@@ -111,7 +121,9 @@ static int make_empty(const struct live *j, struct err *e)
         return 0;
     if (errno != EEXIST)
         return file_error(e, "create", j->directory);
+    AUTO_MEM char *checkpoint = part(j, CHECKPOINT);
     remove_passing(j->directory);
+    file_remove_tree(checkpoint);
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         remove_file(j->directory, kept[i]);
     return 0;
@@ -162,16 +174,15 @@ static int make_outputs(const struct live *j, struct err *e)
 /* ---- the agent's file ---- */
 
 struct environment {
-    const char **texts;
+    char **texts;
     size_t n, cap;
 };
 
 static void environment_clear(struct environment *v)
 {
     for (size_t i = 0; i < v->n; i++) {
-        char *text = (char *)(uintptr_t)v->texts[i];
-        explicit_bzero(text, strlen(text)); /* it may be a secret */
-        free(text);
+        explicit_bzero(v->texts[i], strlen(v->texts[i])); /* it may be a secret */
+        free(v->texts[i]);
     }
     free(v->texts);
 }
@@ -229,7 +240,7 @@ static int write_jobfile(const struct live *j, struct err *e)
     struct jobfile file = {.id = j->job.id,
                            .command = asked->command,
                            .n_command = asked->n_command,
-                           .env = env.texts,
+                           .env = (const char *const *)env.texts,
                            .n_env = env.n,
                            .secrets = secrets,
                            .n_secrets = j->details.n_secrets,
@@ -285,9 +296,32 @@ static int note_prepared(const struct live *j, struct err *e)
     return write_file(mark, now, e);
 }
 
+int live_note_sent(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+
+    return file_replace(mark, SENT, strlen(SENT), 0600, e);
+}
+
+bool live_is_sent(const struct live *j)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char told[BOOT_ID_MAX];
+
+    read_word(mark, told);
+    return !strcmp(told, SENT);
+}
+
 void live_forget_warnings(const struct live *j)
 {
     remove_file(j->directory, "warnings");
+}
+
+static int fill_checkpoint(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *directory = part(j, CHECKPOINT);
+
+    return j->details.continues ? checkpoint_fill(j->home, j->details.continues, directory, e) : 0;
 }
 
 int live_prepare(struct live *j, struct lake *l, struct err *e)
@@ -300,7 +334,7 @@ int live_prepare(struct live *j, struct lake *l, struct err *e)
         return -1;
     if (asked->code && (fetch(j, l, asked->code, "code", e) < 0 || unwrap_code(j, e) < 0))
         return -1;
-    if (make_outputs(j, e) < 0 || write_jobfile(j, e) < 0)
+    if (make_outputs(j, e) < 0 || fill_checkpoint(j, e) < 0 || write_jobfile(j, e) < 0)
         return -1;
     return note_prepared(j, e);
 }

@@ -77,12 +77,15 @@ static int note(struct machine_desk *d,
 static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
 {
     int64_t now_ms = now_of(d);
+    bool certain = cloud_sees_at_once(d->cloud);
 
     if (!m->absent_ms) {
         m->absent_ms = now_ms;
-        return machine_row_update(d->records, m, e);
+        if (!certain)
+            return machine_row_update(d->records, m, e);
     }
-    if (now_ms - m->absent_ms < ABSENT_AGAIN_MS || now_ms - m->asked_ms < ABSENT_AGE_MS)
+    if (!certain &&
+        (now_ms - m->absent_ms < ABSENT_AGAIN_MS || now_ms - m->asked_ms < ABSENT_AGE_MS))
         return 0;
     give_reason(m, m->facts.launched_ms ? "lost: the cloud does not know it any more"
                                         : "never came to be");

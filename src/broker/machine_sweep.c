@@ -9,9 +9,9 @@
 const char *machine_finding_text(enum machine_finding finding)
 {
     static const char *const texts[] = {
-        [MACHINE_ORPHAN] = "no record of it",   [MACHINE_EXPIRED] = "its lease ran out",
-        [MACHINE_RUN_OVER] = "its run is over", [MACHINE_LEAVING] = "being deleted",
-        [MACHINE_LOST] = "the cloud lost it",   [MACHINE_UNASKED] = "not asked for yet",
+        [MACHINE_ORPHAN] = "no record of it",    [MACHINE_EXPIRED] = "its lease ran out",
+        [MACHINE_RUN_OVER] = "its work is over", [MACHINE_LEAVING] = "being deleted",
+        [MACHINE_LOST] = "the cloud lost it",    [MACHINE_UNASKED] = "not asked for yet",
     };
 
     return texts[finding];
@@ -80,17 +80,16 @@ static int give_back(struct sweeping *s,
 
 /* 1 and why nobody needs it, 0 when somebody may, -1. */
 static int is_done(const struct sweeping *s,
-                   int64_t run,
-                   int64_t expires_ms,
+                   const struct cloud_machine *m,
                    enum machine_finding *finding,
                    struct err *e)
 {
-    int over = s->how->is_over ? s->how->is_over(s->how->context, run, e) : 0;
+    int over = s->how->is_over ? s->how->is_over(s->how->context, m->run, m->job, e) : 0;
 
     *finding = over ? MACHINE_RUN_OVER : MACHINE_EXPIRED;
     if (over)
         return over;
-    return expires_ms <= s->desk->now_ms(s->desk->context);
+    return m->expires_ms <= s->desk->now_ms(s->desk->context);
 }
 
 /* ---- the cloud's side ---- */
@@ -135,7 +134,7 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
 {
     enum machine_finding finding;
     struct machine m;
-    int done = is_done(s, listed->run, listed->expires_ms, &finding, e);
+    int done = is_done(s, listed, &finding, e);
 
     if (done <= 0)
         return done;
@@ -184,9 +183,7 @@ static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
 {
     enum machine_finding finding = MACHINE_LEAVING;
-    int done = m->state == MACHINE_DELETING
-                   ? 1
-                   : is_done(s, m->facts.run, m->facts.expires_ms, &finding, e);
+    int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
 
     if (done < 0)
         return -1;

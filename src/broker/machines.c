@@ -321,6 +321,32 @@ int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct er
     return db_run(q, e);
 }
 
+int machine_renew_one(
+    struct machines *m, int64_t world, const char *token, int64_t expires_ms, struct err *e)
+{
+    struct db_query *q = machine_change(
+        m, "UPDATE machine SET expires = $3 WHERE world = $1 AND token = $2 AND state < 4", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_text(q, 2, token);
+    db_bind_int(q, 3, expires_ms);
+    return db_run(q, e);
+}
+
+int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e)
+{
+    struct db_query *q = machine_change(
+        m, "DELETE FROM machine WHERE world = $1 AND token = $2 AND state = 5 AND launched = 0", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_text(q, 2, token);
+    return db_run(q, e);
+}
+
 int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e)
 {
     struct db_query *q = machine_change(

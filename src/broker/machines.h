@@ -128,7 +128,8 @@ int machine_rent(struct machine_desk *d,
                  struct err *e);
 /* Asks the cloud how it is and writes that down; m is as it was read or answered last. -1 with
  * NOT_FOUND as long as the cloud does not know the token; when that was so twice, half a minute
- * apart and two minutes after it was asked for, the record is gone and that is the answer. */
+ * apart and two minutes after it was asked for, or once with a cloud that sees at once, the record
+ * is gone and that is the answer. */
 int machine_look(struct machine_desk *d,
                  struct machine *m,
                  struct cloud_trouble *trouble,
@@ -142,6 +143,12 @@ int machine_return(struct machine_desk *d,
                    struct err *e);
 /* Everything the run still has is leased until then. */
 int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e);
+/* The same for one machine, by its token. */
+int machine_renew_one(
+    struct machines *m, int64_t world, const char *token, int64_t expires_ms, struct err *e);
+/* Takes away the record of a machine that is gone and never was there: its token may be used again.
+ * Others stay. */
+int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e);
 /* It works for another stage from now on. */
 int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e);
 int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, struct err *e);
@@ -151,7 +158,7 @@ int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, 
 enum machine_finding {
     MACHINE_ORPHAN,   /* the cloud has it, tagged as ours, and there is no record of it */
     MACHINE_EXPIRED,  /* nobody renewed its lease */
-    MACHINE_RUN_OVER, /* its run is over */
+    MACHINE_RUN_OVER, /* its run or job is over */
     MACHINE_LEAVING,  /* being deleted, not confirmed yet */
     MACHINE_LOST,     /* the cloud does not know it any more */
     MACHINE_UNASKED,  /* intended, needed, and not there: can be asked for again with its token */
@@ -160,8 +167,9 @@ const char *machine_finding_text(enum machine_finding finding);
 
 struct machine_sweep {
     bool dry_run; /* only look */
-    /* Whether the run is over, or has nobody who drives it: 1, 0 or -1. */
-    int (*is_over)(void *context, int64_t run, struct err *e);
+    /* Whether the run, or the job where there is one, is over or has nobody who drives it: 1, 0 or
+     * -1. */
+    int (*is_over)(void *context, int64_t run, int64_t job, struct err *e);
     /* Each that was found, as it is afterwards; trouble: why it is not given back yet, NULL = it is
      * being, or there is no need. */
     int (*tell)(void *context,

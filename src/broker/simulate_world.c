@@ -116,10 +116,11 @@ struct worlds {
     size_t open;
 };
 
-static int always_over(void *context, int64_t run, struct err *e)
+static int always_over(void *context, int64_t run, int64_t job, struct err *e)
 {
     (void)context;
     (void)run;
+    (void)job;
     (void)e;
     return 1;
 }

@@ -69,6 +69,7 @@ static int run(const struct command_args *args, struct err *e)
                                      .memory_mb = room.memory_mb,
                                      .vcpu_hour_usd = c->prices.vcpu_hour_usd,
                                      .gb_hour_usd = c->prices.gb_hour_usd,
+                                     .host_lost_s = c->limits.host_lost_s,
                                      .ready_fd = STDOUT_FILENO};
     if (idle_seconds(&options.idle_s, e) < 0)
         return -1;

@@ -54,7 +54,7 @@ static int run_kill(const struct command_args *args, struct err *e)
 
     if (!ids || job_desk_open(&desk, e) < 0 || check_all(desk.lake, ids, args->n_operands, e) < 0)
         return -1;
-    AUTO_MEM char *by = reason ? mem_dup(reason) : mem_dup("job kill");
+    const char *by = reason ? reason : "by its user";
     for (size_t i = 0; i < args->n_operands; i++)
         if (kill_one(desk.lake, ids[i], by, &asked, e) < 0)
             return -1;

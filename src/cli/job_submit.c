@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "broker/client.h"
 #include "broker/code.h"
+#include "broker/host.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_parts.h"
@@ -19,6 +20,8 @@
 #include <strings.h>
 
 #define MEMORY_DEFAULT_MB 1024
+/* Bytes of a message that lists groups. */
+#define GROUPS_SHOWN 300
 /* A file or directory as input becomes a set of this name. */
 #define INPUT_SET "job-input"
 /* The exit code of a program that Ctrl-C ended. */
@@ -95,41 +98,55 @@ int job_check_local(const struct lake_job_request *r, struct err *e)
 
 /* ---- where ---- */
 
+static void add_group(const char **names, size_t *n, const char *name)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(names[i], name))
+            return;
+    names[(*n)++] = name;
+}
+
 static int unknown_group(const struct config *c, const char *on, struct err *e)
 {
-    AUTO_MEM const char **names = mem_zero(c->n_hosts + 1, sizeof *names);
+    AUTO_MEM const char **names = mem_zero(c->n_hosts + 2, sizeof *names);
+    AUTO_CLEAR(buf) struct buf all;
     size_t n = 0;
 
-    names[n++] = "local";
+    buf_init(&all, GROUPS_SHOWN);
+    add_group(names, &n, "local");
+    if (c->n_hosts)
+        add_group(names, &n, HOST_ANY);
     for (size_t i = 0; i < c->n_hosts; i++)
-        names[n++] = c->hosts[i].pool;
+        add_group(names, &n, c->hosts[i].pool);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
     const char *close = nearest(on, names, n);
     if (close)
         return err_set(e, ERR_USAGE, "--on %.60s: no such host group; did you mean %s?", on, close);
+    if (c->n_hosts)
+        return err_set(e, ERR_USAGE, "--on %.60s: no such host group; there are %s", on,
+                       buf_str(&all));
     return err_set(e, ERR_USAGE,
-                   "--on %.60s: neither local nor a host group of the configuration (hosts: in %s)",
+                   "--on %.60s: there are no hosts but this machine (local); list others under "
+                   "hosts: in %s",
                    on, c->file);
 }
 
 static int check_group(const char *on, const struct lake_job_request *r, struct err *e)
 {
     AUTO(config) struct config *c = config_load(NULL, e);
-    bool found = false;
 
     if (!c)
         return -1;
+    if (host_count(c, on) == 0)
+        return unknown_group(c, on, e);
     for (size_t i = 0; i < c->n_hosts; i++) {
         const struct config_host *h = &c->hosts[i];
-        if (strcmp(h->pool, on) != 0)
-            continue;
-        found = true;
-        bool fits = (h->cpus <= 0 || r->cpus <= h->cpus) &&
-                    (h->memory_gb <= 0 || (double)r->memory_mb <= h->memory_gb * 1024);
-        if (fits)
+        bool is_in = !strcmp(on, HOST_ANY) || !strcmp(h->pool, on);
+        if (is_in && (h->cpus <= 0 || r->cpus <= h->cpus) &&
+            (h->memory_gb <= 0 || (double)r->memory_mb <= h->memory_gb * 1024))
             return 0;
     }
-    if (!found)
-        return unknown_group(c, on, e);
     return err_set(e, ERR_NOFIT, "no host of %.60s has %g CPUs and %llu MB of memory", on, r->cpus,
                    (unsigned long long)r->memory_mb);
 }
@@ -299,8 +316,31 @@ static int read_request(const struct command_args *args,
         return err_set(e, ERR_USAGE, "--time-limit: no job ends in no time");
     if (r->output && lake_set_name_check(r->output, e) < 0)
         return err_wrap(e, "--output");
-    *on_out = on ? on : "local";
+    *on_out = on && *on ? on : "local";
     return strcmp(*on_out, "local") == 0 ? job_check_local(r, e) : check_group(*on_out, r, e);
+}
+
+static int read_checkpoint(const struct command_args *args,
+                           struct lake *l,
+                           struct job_details *d,
+                           struct err *e)
+{
+    const char *continues = command_value(args, "--continue");
+    AUTO_CLEAR(job_record) struct job_record r = {0};
+
+    if (command_duration(args, "--checkpoint", 1, &d->checkpoint_s, e) < 0)
+        return -1;
+    if (command_has(args, "--checkpoint") && d->checkpoint_s <= 0)
+        return err_set(e, ERR_USAGE, "--checkpoint: no time at all");
+    if (!continues)
+        return 0;
+    if (job_id_parse(continues, &d->continues, e) < 0 ||
+        job_record_load(l, d->continues, &r, e) < 0)
+        return err_wrap(e, "--continue");
+    if (!lake_job_state_final(r.job.state))
+        return err_set(e, ERR_USAGE, "--continue %s: job %lld is not over yet", continues,
+                       (long long)d->continues);
+    return 0;
 }
 
 static int run_submit(const struct command_args *args, struct err *e)
@@ -315,7 +355,8 @@ static int run_submit(const struct command_args *args, struct err *e)
     bool is_set = false;
 
     if (read_request(args, &r, &d.on, e) < 0 || read_environment(args, &env, e) < 0 ||
-        job_desk_open(&desk, e) < 0 || (input && job_input_check(desk.lake, input, &is_set, e) < 0))
+        job_desk_open(&desk, e) < 0 || read_checkpoint(args, desk.lake, &d, e) < 0 ||
+        (input && job_input_check(desk.lake, input, &is_set, e) < 0))
         return -1;
     if (dir && code_store(desk.lake, desk.home, dir, &code, e) < 0)
         return err_wrap(e, "--code");
@@ -362,8 +403,15 @@ static const struct command_option submit_options[] = {
      .repeatable = true,
      .help = "A variable of its environment."},
     {.name = "--on",
-     .value = "local|GROUP",
-     .help = "This machine, or a host group of the configuration; local unless given."},
+     .value = "local|ssh|GROUP",
+     .help = "This machine, any host of the configuration, or one of a group of them; local unless "
+             "given."},
+    {.name = "--checkpoint",
+     .value = "TIME",
+     .help =
+         "How often $TRADEWIND_CHECKPOINT is saved, as in 10m; it is kept when the job does not "
+         "finish."},
+    {.name = "--continue", .value = "ID", .help = "Begin with the checkpoint that this job left."},
     {.name = "--wait", .help = "Wait for its end, and end with its exit code."},
     {.name = "--json",
      .help = "Print id and state; with --wait, what job show --json prints at the end."},

@@ -5,11 +5,14 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/host.h"
 #include "broker/runs.h"
 #include "broker/simulate.h"
 #include "cli/commands.h"
 #include "cli/json_list.h"
+#include "cli/lake_open.h"
 #include "cli/table.h"
+#include "lake/job.h"
 #include "spec/config.h"
 
 #include <inttypes.h>
@@ -37,16 +40,22 @@ static char *place_of(const struct cloud_machine *f)
     return mem_printf("%s%s%s", f->provider, slash, zoned ? f->zone : f->region);
 }
 
+/* Hosts of one's own have a name instead of a type. */
+static const char *kind_of(const struct cloud_machine *f)
+{
+    return *f->instance_type ? f->instance_type : f->address;
+}
+
 static json_t *machine_json(const struct machine *m, int64_t now_ms)
 {
     const struct cloud_machine *f = &m->facts;
     char since[32], expires[32];
     json_t *o = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:I, s:o, s:s, s:s, s:o, s:s}", "cloud", m->cloud,
-        "provider", json_text(f->provider), "region", json_text(f->region), "zone",
+        "{s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:s, s:I, s:I, s:o, s:s, s:s, s:o, s:s}", "cloud",
+        m->cloud, "provider", json_text(f->provider), "region", json_text(f->region), "zone",
         json_text(f->zone), "instance_type", json_text(f->instance_type), "spot", f->spot, "state",
         machine_state_text(m->state), "since", time_iso(m->since_ms, since), "run",
-        (json_int_t)f->run, "stage",
+        (json_int_t)f->run, "job", (json_int_t)f->job, "stage",
         m->stage < 0 ? json_null() : json_integer((json_int_t)m->stage), "token", f->token, "id",
         f->id, "reason", json_text(m->reason), "expires_at", time_iso(f->expires_ms, expires));
 
@@ -67,7 +76,7 @@ static const struct command_option ls_options[] = {
 static const struct table_column ls_columns[] = {
     {"cloud", false, 0, 0}, {"machine", false, 2, 8}, {"where", false, 1, 8},
     {"state", false, 0, 0}, {"since", true, 0, 0},    {"cost", true, 0, 0},
-    {"run", true, 0, 0},
+    {"run", true, 0, 0},    {"job", true, 0, 0},
 };
 
 struct listing {
@@ -76,6 +85,14 @@ struct listing {
     struct table *table;
     size_t n;
 };
+
+static void put_number(struct table *t, int64_t number)
+{
+    if (number)
+        table_printf(t, "%" PRId64, number);
+    else
+        table_put(t, "");
+}
 
 static int list_one(void *context, const struct machine *m, int64_t now_ms, struct err *e)
 {
@@ -87,14 +104,15 @@ static int list_one(void *context, const struct machine *m, int64_t now_ms, stru
     if (l->json)
         return json_list_add(&l->list, machine_json(m, now_ms), e);
     table_put(l->table, m->cloud);
-    table_printf(l->table, "%s%s", m->facts.instance_type, m->facts.spot ? " (spot)" : "");
+    table_printf(l->table, "%s%s", kind_of(&m->facts), m->facts.spot ? " (spot)" : "");
     table_put(l->table, place);
     table_put(l->table, machine_state_text(m->state));
     double age_s = (double)(now_ms - m->since_ms) / 1000;
     /* Rehearsals that are over have left the present behind. */
     table_put(l->table, age_s < 0 ? "" : time_text(age_s, text));
     table_put(l->table, money_text(machine_cost_microusd(m, now_ms) + m->data_microusd, text));
-    table_printf(l->table, "%" PRId64, m->facts.run);
+    put_number(l->table, m->facts.run);
+    put_number(l->table, m->facts.job);
     return 0;
 }
 
@@ -124,7 +142,7 @@ static int ls(const struct command_args *args, struct err *e)
 
 const struct command command_machines_ls = {
     .name = "machines ls",
-    .summary = "Machines that are rented, what they cost so far, and for which run",
+    .summary = "Machines that are rented, what they cost so far, and what for",
     .details = "A machine is listed from the moment before it is asked for until its cloud has "
                "confirmed that it is gone; with --all, also after that. Those of a rehearsal on "
                "sim live by a clock of their own.",
@@ -146,6 +164,7 @@ struct sweeping {
     struct json_list list;
     struct machines *records;
     struct runs *runs;
+    struct lake *lake; /* opened when a job is asked for */
     size_t n, open;
 };
 
@@ -166,8 +185,10 @@ static int tell(void *context,
         json_object_set_new(o, "trouble", trouble ? json_text(trouble) : json_null());
         return json_list_add(&s->list, o, e);
     }
-    printf("%s %s in %s, run %" PRId64 ": %s", m->cloud, m->facts.instance_type, place,
-           m->facts.run, machine_finding_text(finding));
+    bool is_job = m->facts.job && !m->facts.run;
+    printf("%s %s in %s, %s %" PRId64 ": %s", m->cloud, kind_of(&m->facts), place,
+           is_job ? "job" : "run", is_job ? m->facts.job : m->facts.run,
+           machine_finding_text(finding));
     if (trouble)
         printf("; not given back yet: %s", trouble);
     else if (!s->dry_run)
@@ -176,31 +197,40 @@ static int tell(void *context,
     return 0;
 }
 
-/* A run that nobody knows is over, too. */
-static int is_over(void *context, int64_t run, struct err *e)
+static int see_over(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(int *)context = lake_job_state_final(job->state);
+    return 0;
+}
+
+/* A job that nobody knows is over, too. */
+static int is_job_over(struct sweeping *s, int64_t job, struct err *e)
+{
+    struct err why = {0};
+    int over = 1;
+
+    if (!s->lake)
+        s->lake = lake_open_here(e);
+    if (!s->lake)
+        return -1;
+    if (lake_job_get(s->lake, job, see_over, &over, &why) == 0 || why.kind == ERR_NOTFOUND)
+        return over;
+    return err_set(e, why.kind, "%s", why.text);
+}
+
+/* The same with runs. */
+static int is_over(void *context, int64_t run, int64_t job, struct err *e)
 {
     struct sweeping *s = context;
     AUTO_CLEAR(run) struct run r = {0};
     struct err why = {0};
 
+    if (job)
+        return is_job_over(s, job, e);
     if (runs_get(s->runs, run, &r, &why) == 0)
         return r.state != RUN_GOING;
     return why.kind == ERR_NOTFOUND ? 1 : err_set(e, why.kind, "%s", why.text);
-}
-
-static struct cloud_host *hosts_of(const struct config *c)
-{
-    struct cloud_host *hosts = mem_zero(c->n_hosts + 1, sizeof *hosts);
-
-    for (size_t i = 0; i < c->n_hosts; i++)
-        hosts[i] = (struct cloud_host){.group = c->hosts[i].pool,
-                                       .address = c->hosts[i].host,
-                                       .cpus = c->hosts[i].cpus,
-                                       .memory_gb = c->hosts[i].memory_gb,
-                                       .accelerator = c->hosts[i].accelerator,
-                                       .accelerators = c->hosts[i].accelerators,
-                                       .price_usd_per_hour = c->hosts[i].price_usd_per_hour};
-    return hosts;
 }
 
 static int64_t real_ms(void *context)
@@ -211,15 +241,9 @@ static int64_t real_ms(void *context)
 
 static int sweep_pool(struct sweeping *s, const struct config *c, struct err *e)
 {
-    AUTO_MEM struct cloud_host *hosts = hosts_of(c);
-    struct cloud_options options = {.name = "pool",
-                                    .home = c->home,
-                                    .owner = machines_owner(s->records),
-                                    .hosts = hosts,
-                                    .n_hosts = c->n_hosts};
     struct machine_sweep how = {
         .dry_run = s->dry_run, .is_over = is_over, .tell = tell, .context = s};
-    AUTO(cloud) struct cloud *cloud = cloud_open(&options, e);
+    AUTO(cloud) struct cloud *cloud = host_pool_open(c, machines_owner(s->records), e);
     struct machine_desk desk = {.records = s->records, .cloud = cloud, .now_ms = real_ms};
 
     if (!cloud || machine_reconcile(&desk, &how, e) < 0)
@@ -269,7 +293,9 @@ static int sweep(const struct command_args *args, struct err *e)
         return -1;
     if (s.json)
         json_list_begin(&s.list, stdout);
-    if (sweep_all(&s, c, e) < 0 || (s.json && json_list_end(&s.list, e) < 0))
+    int swept = sweep_all(&s, c, e);
+    lake_free(s.lake);
+    if (swept < 0 || (s.json && json_list_end(&s.list, e) < 0))
         return -1;
     return report(&s, e);
 }
@@ -279,7 +305,8 @@ const struct command command_machines_sweep = {
     .summary = "Finds machines that nobody owns and gives them back",
     .details =
         "Compares the records with what each cloud lists, both ways. Nobody owns a machine whose "
-        "run is over or whose lease ran out, and one that is tagged as this home's and has no "
+        "run or job is over or whose lease ran out, and one that is tagged as this home's and has "
+        "no "
         "record. Without --yes they are only listed. Sweeping can be repeated at any time; the "
         "exit code is 6 while a cloud has not confirmed that all of them are gone.\n\n"
         "Swept are the hosts of the configuration and the rehearsals whose process was "

@@ -238,6 +238,11 @@ const char *cloud_name(const struct cloud *c)
     return c->driver->name;
 }
 
+bool cloud_sees_at_once(const struct cloud *c)
+{
+    return c->driver->sees_at_once;
+}
+
 /* ---- calls ---- */
 
 /* What a failure that the driver did not class is, by its kind. */

@@ -124,6 +124,8 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
 void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
 const char *cloud_name(const struct cloud *c);
+/* What it does not show is not there: its memory is ours, and no answer of it can be late. */
+bool cloud_sees_at_once(const struct cloud *c);
 
 /* In all that follows trouble is never NULL; it is CLOUD_FINE after success, and after -1 says what
  * to do about what e tells. */

@@ -20,7 +20,8 @@ struct cloud {
 /* After -1 a driver has set *trouble by cloud_fail, or left it zero: then the kind of the error
  * decides. */
 struct cloud_driver {
-    const char *name; /* as written in options: "local" */
+    const char *name;  /* as written in options: "local" */
+    bool sees_at_once; /* cloud_sees_at_once */
     int (*open)(struct cloud *c, struct err *e);
     void (*close)(struct cloud *c); /* also after a failed open: priv may be NULL */
     int (*launch)(struct cloud *c,

@@ -53,6 +53,7 @@ static int local_open(struct cloud *c, struct err *e)
 
 const struct cloud_driver cloud_local = {
     .name = "local",
+    .sees_at_once = true,
     .open = local_open,
     .close = kept_close,
     .launch = kept_launch,

@@ -135,6 +135,7 @@ static int pool_open(struct cloud *c, struct err *e)
 
 const struct cloud_driver cloud_pool = {
     .name = "pool",
+    .sees_at_once = true,
     .open = pool_open,
     .close = kept_close,
     .launch = kept_launch,

@@ -109,7 +109,11 @@ static void set_defaults(struct config *c, struct settings *s)
     c->n_preemptions_per_hour = sizeof preemptions / sizeof *preemptions;
     c->preemptions_other = 0.03;
     c->limits = (struct config_limits){
-        .jobs_per_user = 4, .max_usd_per_month = (double)INFINITY, .cache_gb = 10};
+        .jobs_per_user = 4,
+        .max_usd_per_month = (double)INFINITY,
+        .cache_gb = 10,
+        .host_lost_s = 300,
+    };
     /* N1 in us-east1 of Google Cloud. */
     c->prices = (struct config_prices){.vcpu_hour_usd = 0.031611, .gb_hour_usd = 0.004237};
     c->store = "dir:objects";
@@ -117,6 +121,7 @@ static void set_defaults(struct config *c, struct settings *s)
     put(s, "store", c->store, CONFIG_DEFAULT, 0);
     put_number(s, "limits.cache_gb", c->limits.cache_gb);
     put_number(s, "limits.jobs_per_user", c->limits.jobs_per_user);
+    put_number(s, "limits.host_lost_s", c->limits.host_lost_s);
     put_number(s, "prices.vcpu_hour", c->prices.vcpu_hour_usd);
     put_number(s, "prices.gb_hour", c->prices.gb_hour_usd);
     put_number(s, "plan.boot_s", c->boot_s);

@@ -35,6 +35,7 @@ struct config_limits {
     unsigned jobs_per_user;   /* launching or running at once */
     double max_usd_per_month; /* INFINITY = not said */
     double cache_gb;          /* of what was read from a far store, in home; 0 = none */
+    double host_lost_s;       /* a host that does not answer for so long is given up */
 };
 
 /* What an hour on the user's own machines is worth. */

@@ -175,8 +175,14 @@ static void read_cache_gb(const struct reader_value *v, void *into)
     reader_number(v, 0, MAX_CACHE_GB, &((struct config *)into)->limits.cache_gb);
 }
 
+static void read_host_lost(const struct reader_value *v, void *into)
+{
+    reader_number(v, 1, 1e9, &((struct config *)into)->limits.host_lost_s);
+}
+
 static const struct reader_field limits_fields[] = {
     {"cache_gb", READER_READ, read_cache_gb},
+    {"host_lost_s", READER_READ, read_host_lost},
     {"jobs_per_user", READER_READ, read_jobs},
     {"max_usd_per_month", READER_READ, read_usd_per_month},
     {0},

@@ -85,7 +85,7 @@ fails 2 '"A" is not NAME=VALUE' job submit --env A -- true
 fails 2 '"1A=x" is not NAME=VALUE' job submit --env 1A=x -- true
 fails 2 'are our own' job submit --env TRADEWIND_JOB=1 -- true
 fails 2 'did you mean local?' job submit --on loca -- true
-fails 2 'neither local nor a host group' job submit --on elsewhere-quite -- true
+fails 2 'there are no hosts but this machine (local)' job submit --on elsewhere-quite -- true
 mkdir -p "$TRADEWIND_HOME"
 echo 'hosts: {lab: [{host: gpu1.lab, cpus: 4, memory: 8}]}' >"$TRADEWIND_HOME/config.yaml"
 fails 5 'no host of lab has 8 CPUs' job submit --on lab --cpus 8 -- true

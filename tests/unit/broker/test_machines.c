@@ -217,10 +217,11 @@ static int tell(void *context,
     return 0;
 }
 
-static int is_over(void *context, int64_t run, struct err *e)
+static int is_over(void *context, int64_t run, int64_t job, struct err *e)
 {
     (void)context;
     (void)run;
+    (void)job;
     (void)e;
     return run_is_over;
 }

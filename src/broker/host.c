@@ -1,0 +1,255 @@
+#include "broker/host.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Hosts that one job may have had before something is wrong with us, not with them. */
+#define ATTEMPTS_MAX 1000
+/* How long an agent that waits with its machine's power-off waits on. */
+#define RENEW_S ((double)MACHINE_LEASE_MS / 1000)
+
+static bool is_in(const struct config_host *h, const char *group)
+{
+    return !strcmp(group, HOST_ANY) || !strcmp(h->pool, group);
+}
+
+size_t host_count(const struct config *c, const char *group)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_hosts; i++)
+        n += is_in(&c->hosts[i], group);
+    return n;
+}
+
+struct cloud *host_pool_open(const struct config *c, const char *owner, struct err *e)
+{
+    AUTO_MEM struct cloud_host *hosts = mem_zero(c->n_hosts + 1, sizeof *hosts);
+    /* Homes that share a host, or hosts that share a file system, must not share directories. */
+    AUTO_MEM char *root = mem_printf("~/.tradewind-jobs/%s", owner);
+
+    for (size_t i = 0; i < c->n_hosts; i++)
+        hosts[i] = (struct cloud_host){.group = c->hosts[i].pool,
+                                       .address = c->hosts[i].host,
+                                       .cpus = c->hosts[i].cpus,
+                                       .memory_gb = c->hosts[i].memory_gb,
+                                       .accelerator = c->hosts[i].accelerator,
+                                       .accelerators = c->hosts[i].accelerators,
+                                       .price_usd_per_hour = c->hosts[i].price_usd_per_hour};
+    return cloud_open(&(struct cloud_options){.name = "pool",
+                                              .home = c->home,
+                                              .owner = owner,
+                                              .hosts = hosts,
+                                              .n_hosts = c->n_hosts,
+                                              .root = root},
+                      e);
+}
+
+/* ---- records and pool, for one call ---- */
+
+struct desk {
+    struct config *config;
+    struct machines *records;
+    struct cloud *cloud;
+    struct machine_desk both;
+};
+
+static void desk_clear(struct desk *d)
+{
+    cloud_free(d->cloud);
+    machines_free(d->records);
+    config_free(d->config);
+}
+
+static int64_t real_ms(void *context)
+{
+    (void)context;
+    return time_epoch_ms();
+}
+
+static int desk_open(struct desk *d, const char *home, struct err *e)
+{
+    *d = (struct desk){.config = config_load(home, e)};
+    if (!d->config)
+        return -1;
+    d->records = machines_open(home, e);
+    if (!d->records)
+        return -1;
+    d->cloud = host_pool_open(d->config, machines_owner(d->records), e);
+    d->both = (struct machine_desk){.records = d->records, .cloud = d->cloud, .now_ms = real_ms};
+    return d->cloud ? 0 : -1;
+}
+
+/* ---- renting ---- */
+
+static void make_token(int64_t job, unsigned attempt, char out[static 65])
+{
+    snprintf(out, 65, "job-%" PRId64 "-%u", job, attempt);
+}
+
+int host_find(
+    struct machines *records, int64_t job, unsigned *attempt, struct machine *out, struct err *e)
+{
+    for (*attempt = 1; *attempt <= ATTEMPTS_MAX; ++*attempt) {
+        char token[65];
+        struct err why = {0};
+        make_token(job, *attempt, token);
+        if (machines_get(records, 0, token, out, &why) < 0)
+            return err_set(e, why.kind, "%s", why.text);
+        if (out->state < MACHINE_DELETING)
+            return 0;
+    }
+    return err_set(e, ERR_NOFIT, "job %" PRId64 " had %d hosts", job, ATTEMPTS_MAX);
+}
+
+/* What was refused: nothing is there, and nothing of it needs to be kept. */
+static void forget(struct desk *d, struct machine *m)
+{
+    struct cloud_trouble trouble;
+
+    if (machine_return(&d->both, m, "refused", &trouble, NULL) == 0)
+        machine_forget(d->records, 0, m->facts.token, NULL);
+}
+
+static int rent_once(struct desk *d,
+                     const struct host_wish *w,
+                     unsigned attempt,
+                     struct machine *out,
+                     enum cloud_failure *failure,
+                     struct err *e)
+{
+    bool any = !strcmp(w->group, HOST_ANY);
+    char token[65];
+    struct cloud_trouble trouble;
+
+    make_token(w->job, attempt, token);
+    struct machine_order order = {.request = {.token = token,
+                                              .run = w->run,
+                                              .job = w->job,
+                                              .region = any ? "" : w->group,
+                                              .max_price_usd_per_hour = (double)INFINITY,
+                                              .cpus = w->cpus,
+                                              .memory_gb = (double)w->memory_mb / 1024},
+                                  .stage = -1,
+                                  .attempt = attempt};
+    if (machine_rent(&d->both, &order, out, &trouble, e) == 0)
+        return 0;
+    *failure = trouble.failure;
+    /* The record could not be written, which passes: not our mistake. */
+    if (trouble.failure == CLOUD_INVALID && e->kind != ERR_USAGE)
+        *failure = CLOUD_TRANSIENT;
+    if (trouble.failure == CLOUD_CAPACITY || trouble.failure == CLOUD_UNSUPPORTED)
+        forget(d, out);
+    return -1;
+}
+
+int host_rent(const struct host_wish *w,
+              unsigned *attempt,
+              struct machine *out,
+              enum cloud_failure *failure,
+              struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d;
+
+    *failure = CLOUD_TRANSIENT;
+    if (desk_open(&d, w->home, e) < 0)
+        return -1;
+    for (; *attempt <= ATTEMPTS_MAX; ++*attempt) {
+        char token[65];
+        struct machine known;
+        make_token(w->job, *attempt, token);
+        if (machines_get(d.records, 0, token, &known, NULL) == 0 && known.state >= MACHINE_DELETING)
+            continue;
+        if (rent_once(&d, w, *attempt, out, failure, e) < 0)
+            return -1;
+        /* Somebody else may have given it back behind us. */
+        if (out->state < MACHINE_DELETING)
+            return 0;
+    }
+    *failure = CLOUD_INVALID;
+    return err_set(e, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
+}
+
+struct exec_host host_of(const struct machine *m, const char *agent)
+{
+    return (struct exec_host){.driver = m->facts.exec_driver,
+                              .address = m->facts.address,
+                              .root = m->facts.root,
+                              .agent = agent};
+}
+
+/* ---- a job over there ---- */
+
+int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e)
+{
+    struct err why = {0};
+
+    if (exec_prepare(h, e) < 0)
+        return -1;
+    if (exec_send(h, job, directory, &why) == 0)
+        return 0;
+    /* An earlier broker came further than it could write down. */
+    if (why.kind == ERR_USAGE && exec_host_check(h, NULL) == 0)
+        return 0;
+    return err_set(e, why.kind, "%s", why.text);
+}
+
+int host_reach(const struct exec_host *h, struct err *e)
+{
+    return exec_prepare(h, e) < 0 ? -1 : exec_renew(h, RENEW_S, e);
+}
+
+int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e)
+{
+    AUTO(machines) struct machines *records = machines_open(home, e);
+    int64_t expires_ms = time_epoch_ms() + MACHINE_LEASE_MS;
+
+    if (!records)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (machine_renew_one(records, 0, tokens[i], expires_ms, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- clearing up ---- */
+
+/* The directory of the job goes, and what may still run in it. */
+static int clear_job(const struct exec_host *h, int64_t job, const char *reason, struct err *e)
+{
+    struct err why = {0};
+
+    if (exec_remove(h, job, &why) == 0)
+        return 0;
+    if (why.kind == ERR_USAGE && exec_stop(h, job, 0, reason, e) < 0)
+        return -1;
+    /* The agent that is to do it may be one of another version. */
+    if (why.kind != ERR_USAGE && why.kind != ERR_RETRY && exec_prepare(h, e) < 0)
+        return -1;
+    if (why.kind != ERR_RETRY && exec_remove(h, job, e) == 0)
+        return 0;
+    return err_set(e, ERR_RETRY, "%s", why.text);
+}
+
+int host_clear(
+    const char *home, const char *agent, struct machine *m, const char *reason, struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d;
+    struct exec_host h = host_of(m, agent);
+    struct cloud_trouble trouble;
+
+    /* Without an address nobody ever got there. */
+    if (m->facts.address[0] && clear_job(&h, m->facts.job, reason, e) < 0)
+        return -1;
+    if (desk_open(&d, home, e) < 0 || machine_return(&d.both, m, reason, &trouble, e) < 0)
+        return -1;
+    return m->state == MACHINE_GONE
+               ? 0
+               : err_set(e, ERR_RETRY, "%s is not confirmed to be given back", m->facts.address);
+}
