@@ -2,7 +2,9 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "broker/advance_parts.h"
+#include "broker/cap.h"
 #include "broker/secrets.h"
 
 #include <ctype.h>
@@ -151,23 +153,59 @@ static int end_if_over(struct advance *a, struct err *e)
                     why, e);
 }
 
-int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e)
+/* Whoever spent too much is asked to stop, with a reason that its stages will have. */
+static int hold_to_cap(struct advance *a, struct err *e)
+{
+    char why[CAP_REASON];
+
+    if (!a->config || a->run->stop_asked)
+        return 0;
+    int over = cap_run_over(a->config, a->lake, a->run, time_epoch_ms(), why, e);
+    if (over <= 0)
+        return over;
+    a->run->stop_asked = 1;
+    a->run->stop_reason = arena_dup(a->run->priv, why);
+    return runs_ask_stop_for(a->runs, a->run->id, why, e);
+}
+
+/* A stage that ended may have used up what the next one was to cost. */
+static int step_all(struct advance *a, struct err *e)
+{
+    while (a->changed) {
+        a->changed = false;
+        if (hold_to_cap(a, e) < 0)
+            return -1;
+        for (size_t i = 0; i < a->run->n_stages; i++)
+            if (step_stage(a, i, e) < 0)
+                return -1;
+    }
+    return end_if_over(a, e);
+}
+
+static int advance_one(struct runs *runs,
+                       struct lake *l,
+                       const struct config *c,
+                       int64_t id,
+                       bool *jobs_out,
+                       struct err *e)
 {
     AUTO_CLEAR(run) struct run run;
-    struct advance a = {.runs = runs, .lake = l, .run = &run, .changed = true};
+    struct advance a = {.runs = runs, .lake = l, .config = c, .run = &run, .changed = true};
 
     if (runs_get(runs, id, &run, e) < 0) {
         run = (struct run){0};
         return -1;
     }
-    while (a.changed) {
-        a.changed = false;
-        for (size_t i = 0; i < run.n_stages; i++)
-            if (step_stage(&a, i, e) < 0)
-                return -1;
-    }
+    int result = step_all(&a, e);
     *jobs_out = *jobs_out || a.new_jobs;
-    return end_if_over(&a, e);
+    return result;
+}
+
+int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e)
+{
+    AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
+
+    return advance_one(runs, l, c, id, jobs_out, e);
 }
 
 struct ids {
@@ -188,13 +226,35 @@ static int note_id(void *context, const struct run *run, struct err *e)
     return 0;
 }
 
+/* The project's month is used up: nothing goes on. */
+static int hold_to_month(struct runs *runs,
+                         struct lake *l,
+                         const struct config *c,
+                         const struct ids *going,
+                         struct err *e)
+{
+    char why[CAP_REASON];
+    int over = c ? cap_month_over(c, l, time_epoch_ms(), why, e) : 0;
+
+    if (over <= 0)
+        return over;
+    for (size_t i = 0; i < going->n; i++)
+        if (runs_ask_stop_for(runs, going->ids[i], why, e) < 0)
+            return -1;
+    return cap_stop_all(l, why, e);
+}
+
 int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e)
 {
+    /* One that cannot be read is for the commands to complain about. */
+    AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
     struct ids found = {0};
     int result = runs_list(runs, true, 0, note_id, &found, e);
     AUTO_MEM int64_t *ids = found.ids;
 
+    if (result == 0)
+        result = hold_to_month(runs, l, c, &found, e);
     for (size_t i = 0; result == 0 && i < found.n; i++)
-        result = run_advance(runs, l, ids[i], jobs_out, e);
+        result = advance_one(runs, l, c, ids[i], jobs_out, e);
     return result;
 }

@@ -387,6 +387,8 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return 0;
     if (v.state == LAKE_JOB_LOST)
         return follow_lost(a, i, why, e);
+    if (v.state == LAKE_JOB_KILLED && a->run->stop_reason[0])
+        return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
     if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && tag_gang(a, i, e) < 0)
         return -1;
     return advance_set_stage(a, i,

@@ -6,6 +6,7 @@
 #include "broker/runs.h"
 #include "lake/job.h"
 #include "lake/path.h"
+#include "spec/config.h"
 
 #define STAGE_CACHE_KEY "cache_key"
 /* Jobs that a stage is given, one after another, when machines get lost. */
@@ -14,6 +15,7 @@
 struct advance {
     struct runs *runs;
     struct lake *lake;
+    const struct config *config; /* for prices; NULL = it cannot be read now */
     struct run *run;
     bool changed; /* something was done: another look is worth it */
     bool new_jobs;

@@ -2,7 +2,8 @@
  *
  * One line per (project, user), first in first out. Of the users whose first job may start, the one
  * with the fewest running goes first, then the one served longest ago: nobody waits for somebody
- * else's long line. A job that does not fit now lets others pass, but not for ever. */
+ * else's long line. A job that does not fit now lets others pass, but not for ever. A gang is one
+ * job as large as all its nodes. */
 #ifndef BROKER_QUEUE_H
 #define BROKER_QUEUE_H
 
@@ -29,6 +30,11 @@ struct queue_job {
     int64_t priority; /* higher ones stand before lower ones of the same line */
     double cpus;
     uint64_t memory_mb;
+    /* Of a gang, which stands in line once all its nodes are here, starts with all of them at once,
+     * and counts as one job of its user. NULL or "" = none. Those that come after the first of them
+     * started follow at once. */
+    const char *gang;
+    unsigned nodes;
 };
 void queue_add(struct queue *q, const struct queue_job *job);
 /* It is under way already, started by an earlier broker. */
@@ -36,13 +42,15 @@ void queue_adopt(struct queue *q, const struct queue_job *job);
 
 /* The job that starts now; it takes its room and counts as under way. 0 = none can. */
 int64_t queue_next(struct queue *q);
-/* It could not start after all: its room is free, and it is the first of its line again. */
+/* It could not start after all: its room is free, and it is the first of its line again. One of a
+ * gang keeps its room, and is the next to start. */
 void queue_put_back(struct queue *q, int64_t id);
 /* Its machine's room is free again; it still counts for its user. Repeatable. */
 void queue_free_room(struct queue *q, int64_t id);
 /* It is over, whatever it was doing. Unknown ids are fine. */
 void queue_done(struct queue *q, int64_t id);
 
+/* Gangs in line count once, those that lack a node do not. */
 size_t queue_waiting(const struct queue *q);
 size_t queue_active(const struct queue *q);
 

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/money.h"
+#include "broker/cap.h"
 #include "broker/client.h"
 #include "cli/commands.h"
 #include "cli/lake_open.h"
@@ -140,7 +141,7 @@ static int start(const struct cli_plan *p,
     const char *user = getenv("USER");
 
     run.user = user ? user : "";
-    if (read_cap(args, &run.max_microusd, e) < 0 ||
+    if (read_cap(args, &run.max_microusd, e) < 0 || cap_check_month(p->config, l, e) < 0 ||
         find_resumed(args, runs, p->spec->name, &last, e) < 0)
         return -1;
     struct run_order order = {.place = *place, .resumed = last.id ? &last : NULL};

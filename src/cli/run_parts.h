@@ -43,6 +43,14 @@ int run_watch(
 int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e);
 json_t *run_json(const struct run *r, struct lake *l, struct err *e); /* new reference, or NULL */
 
+bool run_is_on_paper(const struct run *r);
+/* All that it has cost so far: its jobs, or its machines on paper. */
+int run_cost(const struct config *c,
+             struct lake *l,
+             const struct run *r,
+             int64_t *microusd_out,
+             struct err *e);
+
 /* What the lake knows of a stage's job; zeros where there is none. */
 struct run_job {
     double runtime_s;

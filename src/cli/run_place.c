@@ -10,6 +10,9 @@
 
 #define HOSTS_MAX (sizeof((struct run_place *)0)->hosts / sizeof(const struct config_host *))
 
+/* What jobs say that may run on any host of the configuration. */
+static const char any[] = "ssh";
+
 /* ---- which ---- */
 
 /* "lab, farm"; each group once. */
@@ -39,18 +42,13 @@ static int no_such_group(const struct config *c, const char *on, struct err *e)
                    on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
 }
 
-/* "ssh" that is no group's name means the only group there is. */
+/* "ssh" that is no group's name means every host there is. */
 static const char *group_meant(const struct config *c, const char *on)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
         if (!strcmp(c->hosts[i].pool, on))
             return c->hosts[i].pool;
-    if (strcmp(on, "ssh") != 0)
-        return NULL;
-    for (size_t i = 1; i < c->n_hosts; i++)
-        if (strcmp(c->hosts[i].pool, c->hosts[0].pool) != 0)
-            return NULL;
-    return c->n_hosts ? c->hosts[0].pool : NULL;
+    return c->n_hosts && !strcmp(on, any) ? any : NULL;
 }
 
 /* What is not said counts as more than anything that is. */
@@ -84,7 +82,7 @@ int run_place_find(const struct config *c, const char *on, struct run_place *out
     if (!out->on)
         return no_such_group(c, on, e);
     for (size_t i = 0; i < c->n_hosts && out->n_hosts < HOSTS_MAX; i++)
-        if (!strcmp(c->hosts[i].pool, out->on))
+        if (!strcmp(c->hosts[i].pool, out->on) || out->on == any)
             out->hosts[out->n_hosts++] = &c->hosts[i];
     qsort(out->hosts, out->n_hosts, sizeof *out->hosts, larger_first);
     return 0;
@@ -138,7 +136,8 @@ static void say_hosts(const struct run_place *p)
         low = fmin(low, p->hosts[i]->price_usd_per_hour);
         high = fmax(high, p->hosts[i]->price_usd_per_hour);
     }
-    printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s", p->on);
+    printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
+           p->on == any ? "the configuration" : p->on);
     if (high <= 0)
         printf(", priced by the CPUs and the memory that a stage takes.\n");
     else if (low < high)

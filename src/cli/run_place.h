@@ -10,11 +10,11 @@ struct run_place {
     const char *on; /* "local", "sim", or a group of the configuration, whose text it is */
     size_t n_hosts; /* of the group; 0 = this machine */
     /* Of the group, largest first. */
-    const struct config_host *hosts[64];
+    const struct config_host *hosts[1024];
     struct job_room here; /* of this machine */
 };
 
-/* on NULL = this machine; "ssh" = the one group there is. ERR_USAGE that names those there are. */
+/* on NULL = this machine; "ssh" = all hosts there are. ERR_USAGE that names those there are. */
 int run_place_find(const struct config *c, const char *on, struct run_place *out, struct err *e);
 
 /* What each of so many nodes can have at once; 0 = the configuration does not say. ERR_NOFIT in

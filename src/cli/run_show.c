@@ -80,9 +80,10 @@ static void put_time(struct table *t, double seconds)
     table_put(t, time_text(seconds, text));
 }
 
+/* What a run on paper has no figure for stays empty. */
 struct bill {
     double run_s;
-    int64_t microusd, planned_microusd;
+    int64_t microusd;
 };
 
 static int put_row(
@@ -102,15 +103,18 @@ static int put_row(
         table_put(t, "");
     table_put(t, s->plan.instance_type);
     put_time(t, s->plan.planned_s);
-    put_time(t, job.runtime_s);
+    if (run_is_on_paper(r))
+        table_put(t, "");
+    else
+        put_time(t, job.runtime_s);
     put_money(t, s->plan.planned_microusd);
-    put_money(t, paid ? job.cost_microusd : 0);
+    if (run_is_on_paper(r))
+        table_put(t, "");
+    else
+        put_money(t, paid ? job.cost_microusd : 0);
     table_put(t, job.output_set);
-    sum->planned_microusd += s->plan.planned_microusd;
-    if (paid) {
+    if (paid)
         sum->run_s += job.busy_s;
-        sum->microusd += job.cost_microusd;
-    }
     return 0;
 }
 
@@ -143,6 +147,8 @@ static void print_sum(const struct run *r, const struct bill *sum, FILE *out)
     if (r->n_stages && r->stages[0].plan.repeats)
         fprintf(out, "\nIts work took %s and cost %s; the first time it cost %s.\n", took, cost,
                 planned);
+    else if (run_is_on_paper(r))
+        fprintf(out, "\nIts machines cost %s on paper. The plan: %s.\n", cost, planned);
     else if (!strcmp(r->on, "local"))
         fprintf(out,
                 "\nIts work took %s here, worth %s at the prices of the planned machines.\n"
@@ -169,9 +175,12 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
         {.title = "output", .cut_rank = 3, .least = 8},
     };
     struct text_look look = text_look_for(out);
+    AUTO(config) struct config *c = config_load(NULL, e);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     struct bill sum = {0};
 
+    if (!c || run_cost(c, l, r, &sum.microusd, e) < 0)
+        return -1;
     for (size_t i = 0; i < r->n_stages; i++)
         if (put_row(t, r, i, l, &sum, e) < 0)
             return -1;
@@ -185,16 +194,24 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
 
 /* ---- as JSON ---- */
 
-static json_t *stage_json(const struct run_stage *s, const struct run_job *job)
+static json_t *stage_cost_json(const struct run *r, size_t i, const struct run_job *job)
 {
+    if (run_is_on_paper(r))
+        return json_null();
+    return json_usd(r->stages[i].state == STAGE_REUSED ? 0 : job->cost_microusd);
+}
+
+static json_t *stage_json(const struct run *r, size_t i, const struct run_job *job)
+{
+    const struct run_stage *s = &r->stages[i];
+
     return json_pack(
         "{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:I}", "stage",
         s->plan.name, "state", run_stage_state_text(s->state), "job",
         s->job ? json_integer(s->job) : json_null(), "reason", s->reason, "place", s->plan.place,
         "instance_type", s->plan.instance_type, "spot", (int)s->plan.spot, "planned_s",
         json_number(s->plan.planned_s), "planned_usd", json_usd(s->plan.planned_microusd),
-        "runtime_s", json_number(job->runtime_s), "cost_usd",
-        json_usd(s->state == STAGE_REUSED ? 0 : job->cost_microusd), "cpus",
+        "runtime_s", json_number(job->runtime_s), "cost_usd", stage_cost_json(r, i, job), "cpus",
         json_number(s->plan.cpus), "output",
         job->output_set[0] ? json_string(job->output_set) : json_null(), "note", s->plan.note,
         "nodes", (json_int_t)s->plan.nodes, "attempts", (json_int_t)s->attempts);
@@ -204,29 +221,31 @@ static json_t *head_json(const struct run *r)
 {
     char created[32], ended[32];
 
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "event", "run",
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "run",
                      "run", (json_int_t)r->id, "name", r->name, "file", r->file, "on", r->on,
                      "state", run_state_text(r->state), "reason", r->reason, "created_at",
                      time_iso_ms(r->created_ms, created), "ended_at",
                      r->ended_ms ? json_string(time_iso_ms(r->ended_ms, ended)) : json_null(),
                      "planned_s", json_number(r->planned_s), "planned_usd",
-                     json_usd(r->planned_microusd));
+                     json_usd(r->planned_microusd), "max_usd",
+                     r->max_microusd ? json_usd(r->max_microusd) : json_null());
 }
 
 json_t *run_json(const struct run *r, struct lake *l, struct err *e)
 {
+    AUTO(config) struct config *c = config_load(NULL, e);
     AUTO_JSON json_t *root = head_json(r);
     json_t *stages = json_array();
     int64_t sum = 0;
 
     json_object_set_new(root, "stages", stages);
+    if (!c || run_cost(c, l, r, &sum, e) < 0)
+        return NULL;
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_job job;
         if (run_job_get(l, r->id, &r->stages[i], &job, e) < 0)
             return NULL;
-        if (r->stages[i].state != STAGE_REUSED)
-            sum += job.cost_microusd;
-        json_array_append_new(stages, stage_json(&r->stages[i], &job));
+        json_array_append_new(stages, stage_json(r, i, &job));
     }
     json_object_set_new(root, "cost_usd", json_usd(sum));
     return TAKE(root);
@@ -284,6 +303,8 @@ const struct command command_run_show = {
 /* ---- run ls ---- */
 
 struct listing {
+    const struct config *config;
+    struct lake *lake;
     struct table *table;
     struct json_list *json;
 };
@@ -292,14 +313,21 @@ static int list_one(void *context, const struct run *r, struct err *e)
 {
     struct listing *list = context;
     char when[32];
+    int64_t cost;
 
-    if (list->json)
-        return json_list_add(list->json, head_json(r), e);
+    if (run_cost(list->config, list->lake, r, &cost, e) < 0)
+        return -1;
+    if (list->json) {
+        json_t *head = head_json(r);
+        json_object_set_new(head, "cost_usd", json_usd(cost));
+        return json_list_add(list->json, head, e);
+    }
     table_printf(list->table, "%" PRId64, r->id);
     table_put(list->table, r->name);
     table_put(list->table, run_state_text(r->state));
     table_put(list->table, time_iso(r->created_ms, when));
     put_money(list->table, r->planned_microusd);
+    put_money(list->table, cost);
     table_put(list->table, r->reason);
     return 0;
 }
@@ -312,13 +340,16 @@ static int ls(const struct command_args *args, struct err *e)
         {.title = "state"},
         {.title = "started"},
         {.title = "planned", .right = true},
+        {.title = "cost", .right = true},
         {.title = "reason", .cut_rank = 1, .least = 8},
     };
     AUTO(config) struct config *c = config_load(NULL, e);
-    AUTO(runs) struct runs *runs = c ? runs_open(c->home, e) : NULL;
+    AUTO(lake) struct lake *l = c ? lake_open_here(e) : NULL;
+    AUTO(runs) struct runs *runs = l ? runs_open(c->home, e) : NULL;
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     struct json_list json;
-    struct listing list = {.table = t, .json = command_has(args, "--json") ? &json : NULL};
+    struct listing list = {
+        .config = c, .lake = l, .table = t, .json = command_has(args, "--json") ? &json : NULL};
     double limit = 50;
 
     if (!runs || command_number(args, "--limit", &limit, e) < 0)

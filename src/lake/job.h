@@ -176,6 +176,9 @@ int lake_job_metrics(struct lake *l,
                      void *context,
                      struct err *e);
 
+/* What all jobs of the project that ended since then have cost. */
+int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e);
+
 /* Dollars and hours of all jobs upstream of a set version (or a file: of all sets that hold it),
  * each job once. */
 struct lake_lineage_cost {

@@ -1,4 +1,4 @@
-/* What a set cost: all the jobs upstream of it. */
+/* What a set cost: all the jobs upstream of it; and what all jobs of a while did. */
 #include "lake/graph.h"
 #include "lake/internal.h"
 #include "lake/job.h"
@@ -44,4 +44,21 @@ int lake_lineage_cost(struct lake *l,
         result = add_maker(l, g.nodes[i].version, out, e);
     db_rollback(l->db);
     return result;
+}
+
+int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT coalesce(sum(cost_microusd), 0) FROM job"
+                                  " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 2, since_ms);
+    int found = db_step(q, e);
+    *microusd_out = found > 0 ? db_int(q, 0) : 0;
+    db_reset(q);
+    return found < 0 ? -1 : 0;
 }

@@ -171,4 +171,12 @@ static const char *const releases[] = {
     NULL,
 };
 
-const struct db_migration lake_migrations[] = {{1, tables}, {2, jobs}, {3, releases}, {0}};
+/* What jobs cost since a time is added up from the index alone. */
+static const char *const spendings[] = {
+    "CREATE INDEX job_finished ON job (project, finished, cost_microusd)"
+    " WHERE finished IS NOT NULL",
+    NULL,
+};
+
+const struct db_migration lake_migrations[] = {
+    {1, tables}, {2, jobs}, {3, releases}, {4, spendings}, {0}};

@@ -19,13 +19,13 @@ hosts:
 YAML
 fails 2 "--on moon: neither local nor sim nor a host group; there are lab, farm" \
     run p.yaml --yes --json --on moon
-fails 2 "--on ssh: neither local nor sim nor a host group; there are lab, farm" \
-    run p.yaml --yes --json --on ssh
 fails 5 "p.yaml:1: stage p: 3 nodes need as many hosts; group lab has 2" \
     run p.yaml --yes --json --on lab
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 is "$("$TRADEWIND" run p.yaml --on lab </dev/null 2>/dev/null | grep Running)" \
     "Running on the 2 hosts of lab, at \$0.5 to \$1.25 an hour." "what the hosts cost is said"
+is "$("$TRADEWIND" run p.yaml --on ssh </dev/null 2>/dev/null | grep Running)" \
+    "Running on the 3 hosts of the configuration, at \$0 to \$1.25 an hour." "all there are"
 is "$("$TRADEWIND" run p.yaml --on farm </dev/null 2>/dev/null | grep Running)" \
     "Running on the 1 host of farm, priced by the CPUs and the memory that a stage takes." \
     "or how it is priced"

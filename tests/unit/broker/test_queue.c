@@ -252,6 +252,101 @@ static void test_never_over_the_limits(void)
     CHECK(started == JOBS, "and all %d jobs start", JOBS);
 }
 
+static struct queue_job node(int64_t id, const char *gang, unsigned nodes, double cpus)
+{
+    return (struct queue_job){.id = id,
+                              .project = "default",
+                              .user = "ann",
+                              .place = "local",
+                              .cpus = cpus,
+                              .memory_mb = 100,
+                              .gang = gang,
+                              .nodes = nodes};
+}
+
+static void add_node(struct queue *q, int64_t id, const char *gang, unsigned nodes, double cpus)
+{
+    const struct queue_job job = node(id, gang, nodes, cpus);
+
+    queue_add(q, &job);
+}
+
+static void test_gang_starts_at_once(void)
+{
+    AUTO(queue) struct queue *q = queue_new(1);
+
+    queue_set_place(q, "local", 4, 1000);
+    add_node(q, 1, "g", 3, 1);
+    add_node(q, 2, "g", 3, 1);
+    CHECK(queue_next(q) == 0 && queue_waiting(q) == 0, "a gang that lacks a node is not in line");
+    add_as(q, 4, "bob", 2);
+    CHECK(queue_next(q) == 4, "and keeps nobody back");
+    add_node(q, 3, "g", 3, 1);
+    CHECK(queue_next(q) == 0 && queue_waiting(q) == 1,
+          "room for two of three is room for none of them");
+    queue_done(q, 4);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2 && queue_next(q) == 3,
+          "with room for all, all start, as one job of their user");
+    add_as(q, 5, "ann", 1);
+    CHECK(queue_next(q) == 0, "who may have no other");
+    queue_done(q, 1);
+    queue_done(q, 3);
+    CHECK(queue_next(q) == 0, "as long as one node is under way");
+    queue_done(q, 2);
+    CHECK(queue_next(q) == 5, "but then");
+}
+
+static void test_gang_comes(void)
+{
+    AUTO(queue) struct queue *q = queue_new(100);
+    int64_t id = 100, last = 0, next;
+    unsigned passed = 0;
+
+    queue_set_place(q, "local", 2, 1000);
+    add_as(q, id, "bob", 1);
+    CHECK(queue_next(q) == id, "somebody's job runs");
+    add_node(q, 1, "g", 2, 1);
+    add_node(q, 2, "g", 2, 1);
+    /* There is always one that runs, and always one more that waits. */
+    for (last = id; passed < 1000; passed++, last = next) {
+        add_as(q, ++id, "bob", 1);
+        next = queue_next(q);
+        if (next != id)
+            break;
+        queue_done(q, last);
+    }
+    CHECK(passed < 100, "a gang is passed by others for a while, not for ever: %u", passed);
+    queue_done(q, last);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 2, "it starts when the machine has come free");
+}
+
+static void test_gang_interrupted(void)
+{
+    AUTO(queue) struct queue *q = queue_new(4);
+
+    queue_set_place(q, "local", 2, 1000);
+    add_node(q, 1, "g", 2, 1);
+    add_node(q, 2, "g", 2, 1);
+    CHECK(queue_next(q) == 1, "the first node of a gang");
+    queue_put_back(q, 1);
+    add_as(q, 9, "ann", 1);
+    CHECK(queue_next(q) == 2 && queue_next(q) == 1 && queue_next(q) == 0,
+          "one that could not start is next, and nobody has its room");
+    queue_done(q, 1);
+    queue_put_back(q, 2);
+    queue_done(q, 2);
+    CHECK(queue_next(q) == 9 && queue_waiting(q) == 0, "one that is over starts no more");
+
+    /* As a killed broker leaves it: one node runs, the other waits. */
+    AUTO(queue) struct queue *later = queue_new(1);
+    const struct queue_job first = node(1, "g", 2, 1);
+    queue_set_place(later, "local", 1, 1000);
+    queue_adopt(later, &first);
+    add_node(later, 2, "g", 2, 1);
+    CHECK(queue_next(later) == 2, "the rest of a gang that runs follows at once");
+    CHECK(queue_active(later) == 2, "both are under way");
+}
+
 int main(void)
 {
     test_first_in_first_out();
@@ -267,5 +362,8 @@ int main(void)
     test_priority();
     test_put_back();
     test_never_over_the_limits();
+    test_gang_starts_at_once();
+    test_gang_comes();
+    test_gang_interrupted();
     return TAP_DONE();
 }
