@@ -33,7 +33,7 @@ LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 LIB_SRC := $(wildcard src/*/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 # Built-in figures are their CSVs, linked in as bytes.
-LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o
+LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
@@ -86,6 +86,10 @@ $(OUT)/src/estimate/builtin.o: src/estimate/builtin.S data/throughputs.csv
 	$(CC) -c -o $@ $<
 
 $(OUT)/src/market/builtin.o: src/market/builtin.S $(wildcard data/market-*.csv)
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
+
+$(OUT)/src/geo/builtin.o: src/geo/builtin.S $(wildcard data/geo-*.csv)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
 
@@ -144,6 +148,7 @@ bench:
 	TRADEWIND=$(PROGRAM) bench/lake
 	TRADEWIND=$(PROGRAM) bench/engine
 	TRADEWIND=$(PROGRAM) bench/market
+	TRADEWIND=$(PROGRAM) bench/geo
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
@@ -189,7 +194,8 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= zsh/site-functions
 install: $(PROGRAM) $(AGENT)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
-		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion
+		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion \
+		$(SHARE)/doc/tradewind/examples/geo
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
 	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/libexec/tradewind-agent
 	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
@@ -199,6 +205,7 @@ install: $(PROGRAM) $(AGENT)
 		$(SHARE)/bash-completion/completions/tradewind
 	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
 	install -m 644 $(wildcard examples/*.*) $(SHARE)/doc/tradewind/examples
+	install -m 644 $(wildcard examples/geo/*) $(SHARE)/doc/tradewind/examples/geo
 	install -m 644 examples/fashion/Makefile $(wildcard examples/fashion/*.[ch]) \
 		$(SHARE)/doc/tradewind/examples/fashion
 

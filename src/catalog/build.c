@@ -5,6 +5,7 @@
 #include "catalog/catalog.h"
 #include "catalog/intern.h"
 #include "catalog/snapshot.h"
+#include "catalog/storage.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -295,30 +296,15 @@ static void fill_storage(const struct build *b, struct snapshot_storage *out)
     qsort(out, b->rows->n_storage, sizeof *out, compare_storage);
 }
 
-/* Of the rows that fit a place best, class `standard`, else the cheapest. */
 static double storage_of(const struct build *b,
                          const struct catalog_place *place,
                          const struct snapshot_storage *rows)
 {
-    uint32_t best_rank = 0;
-    bool best_standard = false;
-    double usd = (double)NAN;
+    const struct snapshot_storage *s =
+        storage_best(b->strings, rows, b->rows->n_storage, b->strings + place->cloud,
+                     b->strings + place->region);
 
-    for (size_t i = 0; i < b->rows->n_storage; i++) {
-        const struct snapshot_storage *s = &rows[i];
-        if (s->cloud != place->cloud)
-            continue;
-        uint32_t rank = match_region_rank(b->strings + s->region, b->strings + place->region);
-        bool standard = strcmp(b->strings + s->class, "standard") == 0;
-        if (!rank || rank < best_rank || (rank == best_rank && best_standard && !standard))
-            continue;
-        if (rank == best_rank && best_standard == standard && s->usd_per_gb_month >= usd)
-            continue;
-        best_rank = rank;
-        best_standard = standard;
-        usd = s->usd_per_gb_month;
-    }
-    return usd;
+    return s ? s->usd_per_gb_month : (double)NAN;
 }
 
 static int compare_sources(const void *a, const void *b)

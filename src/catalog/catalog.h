@@ -82,6 +82,17 @@ const struct catalog_move *catalog_move_from(const struct catalog *c,
 /* USD per GB-month of class `standard`, else of the cheapest class; NaN when there is no row. */
 double catalog_storage_usd(const struct catalog *c, size_t place);
 
+/* All that keeping data costs at a place, be there offers or not; by the same choice of row. False
+ * when there is none. */
+struct catalog_storage_tariff {
+    double usd_per_gb_month;
+    double usd_per_1000_read, usd_per_1000_write, usd_per_1000_list; /* NaN = unknown */
+};
+bool catalog_storage_tariff(const struct catalog *c,
+                            const char *cloud,
+                            const char *region,
+                            struct catalog_storage_tariff *out);
+
 /* Spelling of accelerator names: case and known variants ("RTX6000-Ada") folded away.
  * True when the offer's accelerator is what was asked for. Equal names have equal string offsets,
  * so ask once per accelerator, not per offer. */

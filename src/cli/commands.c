@@ -41,6 +41,7 @@ const struct command *const commands[] = {
     &command_market_replay,
     &command_market_sweep,
     &command_policy_solve,
+    &command_geo_plan,
     &command_init,
     &command_put,
     &command_get,

@@ -12,6 +12,7 @@ extern const struct command command_catalog_show;
 extern const struct command command_catalog_export;
 extern const struct command command_catalog_update;
 extern const struct command command_catalog_reset;
+extern const struct command command_geo_plan;
 extern const struct command command_init;
 extern const struct command command_ls;
 extern const struct command command_log;

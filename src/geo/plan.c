@@ -1,0 +1,152 @@
+#include "geo/plan.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_at(const struct geo_site *site, const struct spec_place *wanted)
+{
+    return (!wanted->cloud || strcmp(site->cloud, wanted->cloud) == 0) &&
+           (!wanted->region || strcmp(site->region, wanted->region) == 0);
+}
+
+static int compare(double a, double b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_place(const struct geo_placement *x, const struct geo_placement *y)
+{
+    if (x->topology != y->topology)
+        return x->topology < y->topology ? -1 : 1;
+    if (x->function != y->function)
+        return x->function < y->function ? -1 : 1;
+    return (x->store > y->store) - (x->store < y->store);
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct geo_placement *x = a, *y = b;
+    int order = compare(geo_bill_usd(&x->bill), geo_bill_usd(&y->bill));
+
+    if (!order)
+        order = compare(x->round_s, y->round_s);
+    return order ? order : by_place(x, y);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct geo_placement *x = a, *y = b;
+    int order = compare(x->round_s, y->round_s);
+
+    if (!order)
+        order = compare(geo_bill_usd(&x->bill), geo_bill_usd(&y->bill));
+    return order ? order : by_place(x, y);
+}
+
+static void evaluate_all(const struct geo_problem *p,
+                         const struct geo_question *q,
+                         struct geo_plan *out)
+{
+    size_t cap = 0;
+
+    for (int t = SPEC_GEO_CENTRAL; t < SPEC_GEO_ANY; t++) {
+        enum spec_geo_topology topology = (enum spec_geo_topology)t;
+        if (q->topology != SPEC_GEO_ANY && q->topology != topology)
+            continue;
+        for (size_t f = 0; f < p->n_sites; f++)
+            for (size_t s = 0; s < p->n_sites; s++) {
+                if (!is_at(&p->sites[f], &q->function) || !is_at(&p->sites[s], &q->store) ||
+                    !p->sites[f].has_function || !p->sites[s].has_store)
+                    continue;
+                out->placements = mem_room(out->placements, out->n, &cap, sizeof *out->placements);
+                out->considered++;
+                out->n += geo_evaluate(p, topology, f, s, &out->placements[out->n]);
+            }
+    }
+}
+
+/* Sorted by cost, those that are faster than all before them. */
+static void find_frontier(struct geo_plan *plan)
+{
+    AUTO_MEM struct geo_placement **order = mem_zero(plan->n, sizeof *order);
+    AUTO_MEM struct geo_placement *sorted = mem_zero(plan->n, sizeof *sorted);
+
+    memcpy(sorted, plan->placements, plan->n * sizeof *sorted);
+    qsort(sorted, plan->n, sizeof *sorted, by_cost);
+    plan->frontier = mem_zero(plan->n, sizeof *plan->frontier);
+    for (size_t i = 0; i < plan->n; i++) {
+        if (plan->n_frontier && sorted[i].round_s >= order[plan->n_frontier - 1]->round_s)
+            continue;
+        order[plan->n_frontier] = &sorted[i];
+        size_t k = 0;
+        while (by_place(&plan->placements[k], &sorted[i]) != 0)
+            k++;
+        plan->frontier[plan->n_frontier++] = k;
+    }
+    plan->cheapest = plan->frontier[0];
+    plan->fastest = plan->frontier[plan->n_frontier - 1];
+}
+
+static bool any_site(const struct geo_problem *p, const struct spec_place *at, bool function)
+{
+    for (size_t i = 0; i < p->n_sites; i++)
+        if (is_at(&p->sites[i], at) &&
+            (function ? p->sites[i].has_function : p->sites[i].has_store))
+            return true;
+    return false;
+}
+
+static int nothing_fits(const struct geo_problem *p, const struct geo_question *q, struct err *e)
+{
+    const struct spec_place *at = NULL;
+    const char *what = "";
+
+    if (!any_site(p, &q->function, true)) {
+        at = &q->function;
+        what = "function";
+    } else if (!any_site(p, &q->store, false)) {
+        at = &q->store;
+        what = "store";
+    }
+    if (at)
+        return err_set(e, ERR_NOFIT,
+                       "no placement: no tariff of a %s is known at %s%s%s: leave it open with "
+                       "%s: any",
+                       what, at->cloud ? at->cloud : "*", at->region ? "/" : "",
+                       at->region ? at->region : "", what);
+    for (size_t i = 0; i < p->n_workers && q->topology != SPEC_GEO_CENTRAL; i++) {
+        const struct geo_site *site = &p->sites[p->workers[i].site];
+        if (!site->has_function || !site->has_store)
+            return err_set(e, ERR_NOFIT,
+                           "no placement: at %s/%s, where a worker is, no function and store are "
+                           "known that could aggregate: use topology: central",
+                           site->cloud, site->region);
+    }
+    return err_set(e, ERR_NOFIT,
+                   "no placement: no way is priced between the workers and any function and store; "
+                   "a catalog with such rows in transfers.csv helps");
+}
+
+int geo_plan(const struct geo_problem *p,
+             const struct geo_question *q,
+             struct geo_plan *out,
+             struct err *e)
+{
+    *out = (struct geo_plan){0};
+    evaluate_all(p, q, out);
+    if (out->n == 0)
+        return nothing_fits(p, q, e);
+    qsort(out->placements, out->n, sizeof *out->placements,
+          q->objective == GEO_TIME ? by_time : by_cost);
+    find_frontier(out);
+    return 0;
+}
+
+void geo_plan_clear(struct geo_plan *plan)
+{
+    free(plan->placements);
+    free(plan->frontier);
+    *plan = (struct geo_plan){0};
+}

@@ -1,0 +1,99 @@
+/* problem: a training across regions in plain figures: where its workers are, what machines,
+ * functions, stores and links charge and how fast they are. The model computes with nothing else,
+ * so that a test can write one down by hand. */
+#ifndef GEO_PROBLEM_H
+#define GEO_PROBLEM_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "spec/geo.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct catalog;
+struct config;
+struct geo_facts;
+
+/* Providers bill storage and transfer by 2^30 bytes, and call that a GB. */
+#define GEO_BILLED_GB 1073741824.0
+
+/* A function with the memory it was given. */
+struct geo_function {
+    double usd_per_s; /* memory and CPU together */
+    double usd_per_request;
+    double step_s; /* every invocation is rounded up to it */
+    double trigger_s, cold_s;
+};
+
+struct geo_store {
+    double usd_per_gb_month;
+    double usd_per_read, usd_per_write, usd_per_list; /* of one request */
+    double keys_per_list, multipart_requests;
+    double connection_bytes_per_s;
+    double request_s;
+};
+
+struct geo_site {
+    const char *cloud, *region;
+    bool has_function, has_store; /* else the struct means nothing */
+    struct geo_function function;
+    struct geo_store store;
+};
+
+/* From one site to another. */
+struct geo_link {
+    bool exists; /* somebody sells the way */
+    double usd_per_gb;
+    double bytes_per_s; /* of all connections together; INFINITY within a site */
+    double rtt_s;
+};
+
+struct geo_worker {
+    size_t site;
+    double usd_per_hour;
+    double bytes_per_s; /* its own network; INFINITY = not known */
+    double train_s;
+    double boot_s;
+    double data_bytes; /* fetched from data_site before it can train */
+    size_t data_site;
+    bool data_cached;
+};
+
+struct geo_problem {
+    struct arena *arena; /* owns all that follows; NULL when a test wrote it down */
+    struct geo_site *sites;
+    size_t n_sites;
+    struct geo_link *links; /* from site i to site j: links[i * n_sites + j] */
+    struct geo_worker *workers;
+    size_t n_workers;
+    double size_bytes;
+    enum spec_geo_compression compression;
+    double topk;
+    double quorum;
+    unsigned connections;
+    double poll_s;
+    double retries;
+    double average_bytes_per_s; /* that a function averages */
+    double rounds, rounds_per_epoch;
+};
+
+/* Joins what the file says with the prices of the catalog and, where it has none, those of the
+ * facts. ERR_USAGE (file, line) when a worker stands nowhere known or is no known machine,
+ * ERR_NOFIT when nobody sells it there. */
+struct geo_problem *geo_problem_new(const struct spec_geo *spec,
+                                    const struct catalog *catalog,
+                                    const struct geo_facts *facts,
+                                    const struct config *config,
+                                    struct err *e);
+/* Only what does not depend on places: sizes, counts, compression, quorum and the like. */
+void geo_problem_set(struct geo_problem *p, const struct spec_geo *spec);
+void geo_problem_free(struct geo_problem *p);
+AUTO_DEFINE(geo_problem)
+
+static inline const struct geo_link *geo_link(const struct geo_problem *p, size_t from, size_t to)
+{
+    return &p->links[from * p->n_sites + to];
+}
+
+#endif
