@@ -156,9 +156,10 @@ static void put_dates(struct buf *svg, const struct frame *f, const struct span 
 
     for (size_t i = 0; i < sizeof steps / sizeof *steps && days / step > 8; i++)
         step = steps[i];
-    for (double day = ceil(s->begin_s / DAY_S / step) * step; day * DAY_S <= s->end_s;
-         day += step) {
-        double x = time_x(f, s, day * DAY_S);
+    double first = ceil(s->begin_s / DAY_S / step) * step;
+    size_t n = first * DAY_S <= s->end_s ? (size_t)((s->end_s / DAY_S - first) / step) + 1 : 0;
+    for (size_t i = 0; i < n; i++) {
+        double day = first + (double)i * step, x = time_x(f, s, day * DAY_S);
         svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
         svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
                  cli_market_day(day * DAY_S, label));

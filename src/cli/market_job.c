@@ -125,7 +125,7 @@ int cli_market_starts(const char *text, struct market_starts *out, struct err *e
         return 0;
     }
     const char *dots = strstr(text, "..");
-    AUTO_MEM char *from = strndup(text, dots ? (size_t)(dots - text) : strlen(text));
+    AUTO_MEM char *from = mem_printf("%.*s", dots ? (int)(dots - text) : 32, text);
     if (!market_parse_time(from, &out->from_s) ||
         !market_parse_time(dots ? dots + 2 : from, &out->until_s) || out->until_s < out->from_s)
         return bad_starts(text, e);

@@ -10,6 +10,20 @@
 
 #include <stddef.h>
 
+/* What all replays have in common. */
+/* clang-format off */
+#define CLI_MARKET_JOB_OPTIONS                                                                     \
+    {.name = "--throughputs",                                                                      \
+     .value = "FILE",                                                                              \
+     .help = "Iterations per second (CSV: model,batch_size,GPU...), before the built-in ones."},   \
+    {.name = "--region",                                                                           \
+     .value = "PLACE",                                                                             \
+     .help = "Whose machines strategies of one cloud use (default: aws:us-east-1)."},              \
+    {.name = "--starts",                                                                           \
+     .value = "STARTS",                                                                            \
+     .help = "Days to begin on: how many (default: 30), a day, or DAY..DAY."}
+/* clang-format on */
+
 /* "4 V100-days", "96 V100-hours", "1e6 iterations". */
 struct cli_market_work {
     double amount;

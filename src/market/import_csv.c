@@ -148,19 +148,12 @@ static int azure_cell(struct azure *a, size_t column, double at_s, struct err *e
 /* "2/24/2020", or a date as everybody else writes it. */
 static bool azure_date(struct import_at *at, const char *text, double *out)
 {
-    unsigned month, day, year;
-    int used = 0;
-    double days;
-
     if (!strchr(text, '/'))
         return import_parse_time(at, text, out);
-    if (strlen(text) > 10 || sscanf(text, "%2u/%2u/%4u%n", &month, &day, &year, &used) != 3 ||
-        text[used] || !import_days(year, month, day, &days)) {
-        import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is no date like 2/24/2020", text);
-        return false;
-    }
-    *out = days * DAY_S;
-    return true;
+    if (import_us_date(text, out))
+        return true;
+    import_drop(at, MARKET_DROP_TIME, "\"%.40s\" is no date like 2/24/2020", text);
+    return false;
 }
 
 static int azure_row(struct azure *a, struct err *e)

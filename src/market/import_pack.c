@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "market/import_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,6 +244,7 @@ static uint32_t put_text(struct pack *p, const char *text)
         p->text_at[p->n_texts++] = (uint32_t)p->text_bytes;
         p->text_bytes += strlen(text) + 1;
     }
+    assert(p->text_at && id < p->n_texts);
     return p->text_at[id];
 }
 
@@ -312,7 +314,7 @@ static char *texts_of(const struct pack *p)
 
     for (uint32_t i = 0; i < catalog_intern_count(p->texts); i++) {
         const char *text = catalog_intern_text(p->texts, i);
-        memcpy(texts + p->text_at[i], text, strlen(text));
+        memcpy(texts + p->text_at[i], text, strlen(text) + 1);
     }
     return texts;
 }

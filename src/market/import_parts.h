@@ -89,8 +89,8 @@ void *import_pack(struct market_import *im, size_t *len_out);
 bool import_parse_price(struct import_at *at, const char *text, double *out);
 /* The time of a text; false and counted when it is none. Zones other than UTC are noted. */
 bool import_parse_time(struct import_at *at, const char *text, double *out);
-/* Days since 1970 of a date that exists between 1970 and 2200. */
-bool import_days(unsigned year, unsigned month, unsigned day, double *out);
+/* Midnight of a date as Americans write it: "2/24/2020". */
+bool import_us_date(const char *text, double *out_s);
 
 /* "us-east-1" of "us-east-1d" and of "use1-az4", "us-west1" of "us-west1-b"; false when the text
  * names no zone of that cloud. */

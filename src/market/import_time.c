@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-bool import_days(unsigned year, unsigned month, unsigned day, double *out)
+/* Days since 1970 of a date that exists between 1970 and 2200. */
+static bool days_since_1970(unsigned year, unsigned month, unsigned day, double *out)
 {
     static const unsigned before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
     static const unsigned lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -94,7 +95,7 @@ static bool parse(const char *p, double *out, enum zone *zone)
     double days, seconds = 0, offset_s = 0;
 
     if (!digits(&p, 4, &year) || !skip(&p, '-') || !digits(&p, 2, &month) || !skip(&p, '-') ||
-        !digits(&p, 2, &day) || !import_days(year, month, day, &days))
+        !digits(&p, 2, &day) || !days_since_1970(year, month, day, &days))
         return false;
     *zone = ZONE_UTC; /* a day is a day */
     if (*p) {
@@ -104,6 +105,20 @@ static bool parse(const char *p, double *out, enum zone *zone)
     }
     *out = days * DAY_S + seconds - offset_s;
     return *zone != ZONE_BAD;
+}
+
+bool import_us_date(const char *text, double *out_s)
+{
+    unsigned month, day, year;
+    double days;
+
+    /* One digit or two: the separator tells. */
+    if (!digits(&text, text[0] && text[1] == '/' ? 1 : 2, &month) || !skip(&text, '/') ||
+        !digits(&text, text[0] && text[1] == '/' ? 1 : 2, &day) || !skip(&text, '/') ||
+        !digits(&text, 4, &year) || *text || !days_since_1970(year, month, day, &days))
+        return false;
+    *out_s = days * DAY_S;
+    return true;
 }
 
 bool market_parse_time(const char *text, double *out_s)
