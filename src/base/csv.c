@@ -17,6 +17,7 @@
 struct csv {
     char *name;
     char *text;       /* len bytes and a NUL that ends the scan */
+    bool borrowed;    /* text is the caller's */
     char *at, *limit; /* where the next row begins; text + len */
     size_t line;      /* of `at` */
     size_t row_line;
@@ -42,7 +43,8 @@ void csv_free(struct csv *c)
     if (!c)
         return;
     free(c->name);
-    free(c->text);
+    if (!c->borrowed)
+        free(c->text);
     free(c);
 }
 
@@ -54,6 +56,14 @@ struct csv *csv_from_memory(const char *name, const void *bytes, size_t len)
         memcpy(text, bytes, len);
     text[len] = 0;
     return csv_new(name, text, len);
+}
+
+struct csv *csv_in_place(const char *name, char *text, size_t len)
+{
+    struct csv *c = csv_new(name, text, len);
+
+    c->borrowed = true;
+    return c;
 }
 
 struct csv *csv_open(const char *path, size_t max_bytes, struct err *e)

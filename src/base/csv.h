@@ -20,6 +20,9 @@ struct csv_field {
 struct csv *csv_open(const char *path, size_t max_bytes, struct err *e);
 /* Copies bytes. */
 struct csv *csv_from_memory(const char *name, const void *bytes, size_t len);
+/* Cuts the text up where it lies; it has a NUL behind it, stays the caller's and must outlive the
+ * rows. */
+struct csv *csv_in_place(const char *name, char *text, size_t len);
 void csv_free(struct csv *c);
 AUTO_DEFINE(csv)
 

@@ -61,7 +61,7 @@ static int read_header(struct table *t, const char *const *names, size_t n_names
 
 static struct csv *csv_of(const struct import_at *at)
 {
-    return csv_from_memory(at->from->name, at->from->text, at->from->len);
+    return csv_in_place(at->from->name, at->from->text, at->from->len);
 }
 
 static bool names_good(struct import_at *at, const struct import_names *n)

@@ -245,6 +245,22 @@ static void numbers(void)
     CHECK(!csv_number("", &value), "and an empty field is no number");
 }
 
+/* The caller's text is cut up and stays the caller's. */
+static void test_in_place(void)
+{
+    char text[] = "a,\"b\"\nc,d";
+    AUTO(csv) struct csv *c = csv_in_place("place", text, sizeof text - 1);
+    const struct csv_field *fields;
+    size_t n;
+
+    CHECK(csv_next(c, &fields, &n, NULL) == 1 && n == 2 && fields[0].text == text &&
+              strcmp(fields[1].text, "b") == 0,
+          "fields lie in the caller's text");
+    CHECK(csv_next(c, &fields, &n, NULL) == 1 && strcmp(fields[1].text, "d") == 0 &&
+              csv_next(c, &fields, &n, NULL) == 0,
+          "to its end");
+}
+
 int main(void)
 {
     parse();
@@ -255,5 +271,6 @@ int main(void)
     put();
     numbers();
     csv_free(NULL);
+    test_in_place();
     return TAP_DONE();
 }
