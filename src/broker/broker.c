@@ -25,6 +25,8 @@
 #define LAKE_RETRY_MAX_MS 10000
 /* Whoever submits wakes us; one who was killed between the two did not. */
 #define LOOK_EVERY_MS 10000
+/* What runs costs money: whether it is too much. */
+#define LOOK_LIVE_MS 2000
 /* Old checkpoints go. */
 #define EXPIRE_EVERY_MS ((int64_t)3600 * 1000)
 #define UNDER_WAY                                                                                  \
@@ -69,11 +71,11 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
     (void)e;
     seen->broker->last_seen = job->id;
     /* Details that cannot be read: whoever launches it tells. */
-    bool good = job_details_parse(job->asked.details, &details, NULL) == 0;
-    const char *on = good ? details.on : "local";
-    hosts_queue_job(job, on, &entry);
+    if (job_details_parse(job->asked.details, &details, NULL) < 0)
+        details = (struct job_details){.on = "local"};
+    hosts_queue_job(job, &details, &entry);
     queue_add(seen->broker->queue, &entry);
-    seen->has_remote = seen->has_remote || strcmp(on, "local") != 0;
+    seen->has_remote = seen->has_remote || strcmp(details.on, "local") != 0;
     return 0;
 }
 
@@ -138,7 +140,7 @@ static int resume_all(struct broker *b, struct err *e)
             continue;
         }
         struct queue_job entry;
-        hosts_queue_job(&j->job, j->details.on, &entry);
+        hosts_queue_job(&j->job, &j->details, &entry);
         queue_adopt(b->queue, &entry);
         if (job_resume(b, j, e) < 0) {
             live_free(j);
@@ -250,7 +252,9 @@ static int look_if_woken(struct broker *b, int64_t now_ms)
 {
     struct err why = {0};
 
-    if (!b->woken && !b->stage_ended && now_ms - b->looked_ms < LOOK_EVERY_MS)
+    int64_t every_ms = b->n_live ? LOOK_LIVE_MS : LOOK_EVERY_MS;
+
+    if (!b->woken && !b->stage_ended && now_ms - b->looked_ms < every_ms)
         return 0;
     if (look_around(b, &why) < 0) {
         step_note_refused(b, "cannot look into the lake", &why);

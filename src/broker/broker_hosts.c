@@ -30,8 +30,11 @@ static int64_t later(int64_t first_ms, unsigned times, int64_t most_ms)
 
 /* ---- the queue ---- */
 
-void hosts_queue_job(const struct lake_job *job, const char *on, struct queue_job *out)
+void hosts_queue_job(const struct lake_job *job,
+                     const struct job_details *details,
+                     struct queue_job *out)
 {
+    const char *on = details->on;
     bool is_local = !strcmp(on, "local");
 
     /* Of a host group hosts are counted. */
@@ -41,7 +44,9 @@ void hosts_queue_job(const struct lake_job *job, const char *on, struct queue_jo
                               .place = on,
                               .priority = job->asked.priority,
                               .cpus = is_local ? job->asked.cpus : 1,
-                              .memory_mb = is_local ? job->asked.memory_mb : 1};
+                              .memory_mb = is_local ? job->asked.memory_mb : 1,
+                              .gang = details->gang,
+                              .nodes = details->nodes};
 }
 
 static void set_place(struct broker *b, const struct config *c, const char *group)

@@ -115,14 +115,20 @@ static void start_agent(struct broker *b, struct live *j)
 {
     struct err why = {0};
 
+    j->phase = LIVE_READY;
     if (j->stop_wanted)
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    else if (live_follow(j, true, &why) < 0)
+    else if (gang_is_prepared(b, j) && live_follow(j, true, &why) < 0)
         step_end(b, j, LAKE_JOB_FAILED, why.text);
 }
 
 void job_prepare(struct broker *b, struct live *j)
 {
+    if (!gang_has_machines(b, j)) {
+        j->phase = LIVE_HOSTED;
+        return;
+    }
+    gang_tell_hosts(b, j);
     /* Nothing to fetch: done here, which takes less than a thread's wake. */
     if (!j->remote && !j->job.asked.input && !j->job.asked.code && !j->details.continues) {
         struct err why = {0};
@@ -228,7 +234,10 @@ static void after_prepare(struct broker *b, struct live *j)
     } else if (why->kind == ERR_RETRY && !j->host_trouble) {
         live_try_later(j);
     } else if (why->kind == ERR_RETRY) {
-        if (is_lost(b, j, why->text))
+        bool lost = is_lost(b, j, why->text);
+        if (lost && j->details.nodes > 1)
+            give_up(b, j, ""); /* the others of its gang were told this host */
+        else if (lost)
             try_other_host(b, j);
     } else if (why->kind != ERR_NONE) {
         AUTO_MEM char *text = mem_printf("%s%s", j->host_trouble ? "" : "input: ", why->text);
@@ -446,6 +455,8 @@ static void try_again(struct broker *b, struct live *j)
             step_end(b, j, LAKE_JOB_FAILED, why.text);
         break;
     case LIVE_RECORDED:
+    case LIVE_HOSTED:
+    case LIVE_READY:
     case LIVE_REREADING:
     case LIVE_FOLLOWED:
     case LIVE_ENDED:
@@ -480,6 +491,10 @@ void job_look_after(struct broker *b, struct live *j, int64_t now_ms)
 
     if (j->phase == LIVE_REREADING)
         reread(b, j);
+    else if (j->phase == LIVE_HOSTED)
+        job_prepare(b, j);
+    else if (j->phase == LIVE_READY)
+        start_agent(b, j);
     if (j->retry_ms && now_ms >= j->retry_ms && !j->work)
         try_again(b, j);
     if (!r || j->phase != LIVE_FOLLOWED || j->work || !j->started)
@@ -530,7 +545,9 @@ static void stop_running(struct live *j, double grace)
 void job_stop(struct broker *b, struct live *j)
 {
     bool runs = j->phase == LIVE_FOLLOWED || j->phase == LIVE_CUT_OFF;
-    bool prepares = j->remote && (j->phase == LIVE_RENTING || j->phase == LIVE_PREPARING);
+    bool waits = j->phase == LIVE_HOSTED || j->phase == LIVE_READY;
+    bool prepares =
+        waits || (j->remote && (j->phase == LIVE_RENTING || j->phase == LIVE_PREPARING));
 
     if (runs) {
         double grace = grace_s(b, j);

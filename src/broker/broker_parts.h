@@ -2,6 +2,7 @@
  *   broker.c        the loop: what has news, and who begins
  *   broker_job.c    the life of one job, here or on a host
  *   broker_tasks.c  what workers do in it
+ *   broker_gang.c   jobs that begin together
  *   broker_resume.c the same life after a broker was killed
  *   broker_hosts.c  hosts: their places in the queue, jobs that wait for one, those to be cleared
  *   broker_steps.c  what happened, written down all at once, and what that allows */
@@ -132,6 +133,15 @@ void job_finish(struct broker *b, struct live *j);
 /* Nothing of it stays in memory. */
 void job_forget(struct broker *b, struct live *j);
 
+/* ---- broker_gang.c ---- */
+
+/* All nodes of its gang know where they will run; true of a job that is in none. */
+bool gang_has_machines(struct broker *b, const struct live *j);
+/* All nodes of its gang can start, or have. */
+bool gang_is_prepared(struct broker *b, const struct live *j);
+/* A stage on hosts is told the addresses of its nodes. */
+void gang_tell_hosts(struct broker *b, struct live *j);
+
 /* ---- broker_tasks.c, broker_resume.c ---- */
 
 /* Hands it to a worker. */
@@ -142,7 +152,9 @@ int job_resume(struct broker *b, struct live *j, struct err *e);
 /* ---- broker_hosts.c ---- */
 
 /* Its place in the queue, and the room it takes there. */
-void hosts_queue_job(const struct lake_job *job, const char *on, struct queue_job *out);
+void hosts_queue_job(const struct lake_job *job,
+                     const struct job_details *details,
+                     struct queue_job *out);
 /* The groups of the configuration become places of the queue. */
 void hosts_set_places(struct broker *b);
 /* Threads for hosts. */

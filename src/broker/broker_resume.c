@@ -11,6 +11,8 @@ static void resume_here(struct broker *b, struct live *j)
     if (live_was_begun(j) || j->job.state == LAKE_JOB_RUNNING) {
         j->started = j->job.state == LAKE_JOB_RUNNING;
         live_follow(j, false, &why);
+    } else if (live_is_prepared(j) && j->details.nodes > 1 && !j->stop_wanted) {
+        j->phase = LIVE_READY;
     } else if (live_is_prepared(j)) {
         /* Its agent may be about to start, even if it is to be stopped. */
         if (live_follow(j, true, &why) < 0)

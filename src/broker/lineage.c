@@ -40,6 +40,7 @@ static int see_job(void *context, const struct lake_job *job, struct err *e)
     if (job_details_parse(job->asked.details, &details, e) < 0)
         return -1;
     n->secrets = details.n_secrets > 0;
+    n->gang = details.nodes > 1;
     return 0;
 }
 
@@ -166,6 +167,10 @@ static int add_job(const struct lineage_node *n,
         return cannot(ERR_USAGE, lineage_ref(n),
                       "was made by a job that was given secrets, which are not kept: it cannot run "
                       "again by itself",
+                      e);
+    if (n->gang)
+        return cannot(ERR_USAGE, lineage_ref(n),
+                      "was made by one of several jobs that ran together: run its pipeline again",
                       e);
     out->nodes = mem_room(out->nodes, out->n, &out->cap, sizeof *out->nodes);
     out->nodes[out->n++] = node;

@@ -17,6 +17,7 @@ struct lineage_node {
     bool there;   /* all its content is */
     bool priced;  /* the job's cost is known */
     bool secrets; /* the job was given some, which are not kept: it cannot run again */
+    bool gang;    /* it was one of several that ran together, and cannot run again alone */
     int64_t cost_microusd;
     double runtime_s;
     const size_t *from; /* what it was made from: indices, all lower than its own */

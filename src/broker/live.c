@@ -127,6 +127,11 @@ static void hear_malformed(void *context, const char *text)
     note_warning(context, text);
 }
 
+void live_set_nodes(struct live *j, const char *hosts)
+{
+    j->nodes = keep(j, hosts);
+}
+
 struct live *live_new(
     struct lake *l, int64_t id, const char *home, const char *agent, struct err *e)
 {

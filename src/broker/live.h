@@ -19,7 +19,9 @@ struct arena;
 enum live_phase {
     LIVE_RECORDED,  /* its start is being written down */
     LIVE_RENTING,   /* a worker looks for a host, or will at retry_ms */
+    LIVE_HOSTED,    /* others of its gang have no host yet */
     LIVE_PREPARING, /* a worker makes its directory, and sends it, or will at retry_ms */
+    LIVE_READY,     /* prepared; others of its gang are not yet */
     LIVE_REREADING, /* what an earlier broker heard of its host is heard again */
     LIVE_FOLLOWED,  /* its agent tells */
     LIVE_CUT_OFF,   /* the connection to its agent broke; tried again at retry_ms */
@@ -67,6 +69,7 @@ struct live {
     const char *home;      /* of the broker */
     const char *directory; /* home/jobs/ID */
     struct exec_host host;
+    const char *nodes; /* on hosts: those of its stage, a line each; NULL = not told */
     enum live_phase phase;
 
     struct exec_stream *stream;
@@ -105,6 +108,9 @@ void live_ask_stop(struct live *j, const struct lake_job *job);
 void live_set_remote(struct live *j);
 /* Its host is that of j->remote->machine. */
 void live_set_host(struct live *j, const char *agent);
+
+/* Its stage's hosts, by rank, before live_prepare. */
+void live_set_nodes(struct live *j, const char *hosts);
 
 /* Begins to follow its agent; start: starts it, unless it told something already. What cannot be
  * done now (no processes, no descriptors) makes it LIVE_CUT_OFF; -1: it never can. */

@@ -1,3 +1,4 @@
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/checkpoint.h"
@@ -11,8 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -193,13 +196,52 @@ static void set_env(struct environment *v, const char *key, const char *value)
     v->texts[v->n++] = mem_printf("%s=%s", key, value);
 }
 
+#define NODE_IPS "SKYPILOT_NODE_IPS"
+
+/* "ann@gpu1.lab" as a number; what has none (an alias of ssh) stays as it is. */
+static void put_ip(struct buf *out, const char *host, size_t n)
+{
+    AUTO_MEM char *name = mem_printf("%.*s", (int)n, host);
+    const char *at = strrchr(name, '@'), *bare = at ? at + 1 : name;
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    char ip[NI_MAXHOST] = "";
+
+    if (getaddrinfo(bare, NULL, &wanted, &found) == 0)
+        getnameinfo(found->ai_addr, found->ai_addrlen, ip, sizeof ip, NULL, 0, NI_NUMERICHOST);
+    if (found)
+        freeaddrinfo(found);
+    buf_puts(out, ip[0] ? ip : bare);
+}
+
+static void set_node_ips(const struct live *j, struct environment *v)
+{
+    AUTO_CLEAR(buf) struct buf ips;
+
+    buf_init(&ips, JOBFILE_BYTES_MAX);
+    for (const char *at = j->nodes; *at;) {
+        size_t n = strcspn(at, "\n");
+        put_ip(&ips, at, n);
+        at += n;
+        if (*at == '\n') {
+            buf_puts(&ips, "\n");
+            at++;
+        }
+    }
+    set_env(v, NODE_IPS, buf_str(&ips));
+}
+
 static void fill_environment(const struct live *j, struct environment *v)
 {
     char run[24];
 
-    for (size_t i = 0; i < j->details.n_envs; i++)
-        if (j->details.envs[i].value)
-            set_env(v, j->details.envs[i].key, j->details.envs[i].value);
+    for (size_t i = 0; i < j->details.n_envs; i++) {
+        const struct spec_pair *env = &j->details.envs[i];
+        if (env->value && !(j->nodes && !strcmp(env->key, NODE_IPS)))
+            set_env(v, env->key, env->value);
+    }
+    if (j->nodes)
+        set_node_ips(j, v);
     snprintf(run, sizeof run, "%" PRId64, j->job.asked.run);
     if (j->job.asked.run)
         set_env(v, "TRADEWIND_RUN", run);

@@ -380,6 +380,10 @@ static int add_rerun(struct rerun *r, struct err *e)
             return err_set(e, ERR_USAGE,
                            "job %" PRId64 " was given secrets, which are not kept; submit it anew",
                            g->nodes[i].job);
+        if (g->nodes[i].gang)
+            return err_set(e, ERR_USAGE,
+                           "job %" PRId64 " ran together with others; run its pipeline again",
+                           g->nodes[i].job);
         if (add_stage(&r->c, i, e) < 0)
             return -1;
     }

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "broker/cap.h"
 #include "broker/client.h"
 #include "broker/code.h"
 #include "broker/host.h"
@@ -358,6 +359,9 @@ static int run_submit(const struct command_args *args, struct err *e)
         job_desk_open(&desk, e) < 0 || read_checkpoint(args, desk.lake, &d, e) < 0 ||
         (input && job_input_check(desk.lake, input, &is_set, e) < 0))
         return -1;
+    AUTO(config) struct config *config = config_load(NULL, e);
+    if (!config || cap_check_month(config, desk.lake, e) < 0)
+        return -1;
     if (dir && code_store(desk.lake, desk.home, dir, &code, e) < 0)
         return err_wrap(e, "--code");
     AUTO_MEM char *exact = input ? job_input_make(desk.lake, input, is_set, e) : NULL;
@@ -456,6 +460,9 @@ static int run_rerun(const struct command_args *args, struct err *e)
     if (r.details.n_secrets)
         return err_set(e, ERR_USAGE,
                        "job %lld was given secrets, which are not kept; submit it anew",
+                       (long long)r.job.id);
+    if (r.details.nodes > 1)
+        return err_set(e, ERR_USAGE, "job %lld ran together with others; run its pipeline again",
                        (long long)r.job.id);
     struct lake_job_request again = r.job.asked;
     again.rerun_of = r.job.id;

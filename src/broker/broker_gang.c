@@ -1,0 +1,76 @@
+/* Jobs that begin together: none is prepared before all have their machines, whose addresses each
+ * of them is told, and none starts before all are prepared. One that ends badly ends the others by
+ * way of its pipeline (advance_job.c). */
+#include "base/buf.h"
+#include "broker/broker_parts.h"
+
+#include <string.h>
+
+#define HOSTS_BYTES_MAX ((size_t)1 << 20)
+
+static bool has_machine(const struct live *j)
+{
+    return !j->remote || (j->remote->machine.facts.address[0] && j->phase != LIVE_RENTING);
+}
+
+static bool is_prepared(const struct live *j)
+{
+    return j->phase != LIVE_RECORDED && j->phase != LIVE_RENTING && j->phase != LIVE_HOSTED &&
+           j->phase != LIVE_PREPARING;
+}
+
+/* Their numbers follow one another. */
+static int64_t node_id(const struct live *j, unsigned rank)
+{
+    return j->job.id - j->details.rank + rank;
+}
+
+static int see_finished(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(bool *)context = job->state == LAKE_JOB_FINISHED;
+    return 0;
+}
+
+/* One that has come to a good end already, before this broker, is waited for by nobody. */
+static bool has_finished(struct broker *b, int64_t id)
+{
+    bool finished = false;
+
+    return lake_job_get(b->lake, id, see_finished, &finished, NULL) == 0 && finished;
+}
+
+static bool all_are(struct broker *b, const struct live *j, bool (*holds)(const struct live *j))
+{
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        const struct live *node = broker_find_live(b, node_id(j, rank));
+        if (node ? !holds(node) : !has_finished(b, node_id(j, rank)))
+            return false;
+    }
+    return true;
+}
+
+bool gang_has_machines(struct broker *b, const struct live *j)
+{
+    return j->details.nodes <= 1 || all_are(b, j, has_machine);
+}
+
+bool gang_is_prepared(struct broker *b, const struct live *j)
+{
+    return j->details.nodes <= 1 || all_are(b, j, is_prepared);
+}
+
+void gang_tell_hosts(struct broker *b, struct live *j)
+{
+    AUTO_CLEAR(buf) struct buf hosts;
+    unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;
+
+    if (!j->remote || !j->details.stage[0])
+        return;
+    buf_init(&hosts, HOSTS_BYTES_MAX);
+    for (unsigned rank = 0; rank < nodes; rank++) {
+        const struct live *node = nodes > 1 ? broker_find_live(b, node_id(j, rank)) : j;
+        buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");
+    }
+    live_set_nodes(j, buf_str(&hosts));
+}

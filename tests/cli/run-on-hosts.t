@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Pipelines on a host group behind a real sshd: stages that cost what their host costs, one whose
+host falls dead and that goes on from its checkpoint on another, gangs, and secrets."""
+
+import os
+import subprocess
+import sys
+
+from broker_home import Home, check, done, scratch_directory, until
+from ssh_hosts import Hosts, why_not
+
+PRICE = 3.6
+LOST_S = 6
+# A step every tenth of a second, saved each second.
+STEPS = """name: steps
+checkpoint: 1s
+outputs: {o: 0.001}
+estimate: {seconds: 60}
+run: |
+  i=$(cat "$TRADEWIND_CHECKPOINT/i" 2>/dev/null || echo 0)
+  echo "$i $TRADEWIND_JOB" >>"$TRADEWIND_CHECKPOINT/begun"
+  while [ $i -lt 100 ]; do
+    i=$((i + 1))
+    echo $i >"$TRADEWIND_CHECKPOINT/new"
+    mv "$TRADEWIND_CHECKPOINT/new" "$TRADEWIND_CHECKPOINT/i"
+    sleep 0.1
+  done
+  cp "$TRADEWIND_CHECKPOINT/begun" "$TRADEWIND_OUTPUT/o/"
+"""
+GANG = """name: gang
+num_nodes: 2
+secrets: {TOKEN: null}
+outputs: {o: 0.001}
+estimate: {seconds: 60}
+run: |
+  echo "$SKYPILOT_NODE_IPS" >"$TRADEWIND_OUTPUT/o/ips"
+  printf %s "$TOKEN" | sha256sum | cut -c 1-16 >"$TRADEWIND_OUTPUT/o/sum"
+  echo "rank $SKYPILOT_NODE_RANK has $TOKEN"
+"""
+
+
+class Pipelines:
+    def __init__(self, scratch):
+        self.hosts = Hosts(scratch, 2)
+        self.home = Home(scratch, idle_s=60)
+        self.hosts.use(self.home, PRICE, LOST_S)
+        self.scratch = scratch
+
+    def start(self, name, text):
+        path = os.path.join(self.scratch, name + ".yaml")
+        with open(path, "w") as f:
+            f.write(text)
+        got = self.home.run("run", path, "--yes", "--on", "lab", "--detach")
+        check(got.returncode == 0, f"{name} starts", got.stdout, got.stderr)
+        return next(line.split()[1] for line in got.stdout.splitlines() if line.startswith("run "))
+
+    def show(self, run):
+        return self.home.json("run", "show", run)
+
+    def over(self, run):
+        return until(lambda: self.show(run)["state"] != "going")
+
+    def cat(self, path):
+        return self.home.run("cat", path).stdout
+
+    def nothing_left(self):
+        until(lambda: not self.home.json("machines", "ls") and not self.hosts.processes(), 30)
+        return [*self.home.json("machines", "ls"), *self.hosts.processes(),
+                *self.hosts.left_there(self.home)]
+
+
+def test_gang(p):
+    token = "tok" + str(12345 * 6789) + "en"
+    p.home.env["TOKEN"] = token
+    run = p.start("gang", GANG)
+    check(p.over(run), "a gang on two hosts comes to its end")
+    shown = p.show(run)
+    check(shown["state"] == "finished", "a good one", shown)
+    ips = p.cat("/gang.gang/o/ips").split()
+    check(sorted(ips) == ["10.77.0.11", "10.77.0.12"], "each knows the addresses of both", ips)
+    job = shown["stages"][0]["job"]
+    logs = [p.home.run("job", "logs", str(job + rank)).stdout for rank in (0, 1)]
+    stars = "*" * len(token)
+    check(logs == [f"rank 0 has {stars}\n", f"rank 1 has {stars}\n"], "logs have stars", logs)
+    left = p.nothing_left()
+    check(not left, "nothing is left on the hosts", left)
+    found = subprocess.run(["grep", "-rlaF", token, p.home.path], capture_output=True, text=True)
+    check(found.returncode == 1, "nor the secret in the home", found.stdout)
+    took = sum(p.home.json("job", "show", str(job + rank))["runtime_s"] for rank in (0, 1))
+    check(abs(shown["cost_usd"] - PRICE / 3600 * took) < 1e-4,
+          "it costs what both hosts cost as long", shown["cost_usd"], took)
+
+
+def test_dead_host(p):
+    run = p.start("steps", STEPS)
+    job = lambda: p.show(run)["stages"][0]["job"]
+    check(until(job), "a stage with checkpoints has a job")
+    first = job()
+    saved = os.path.join(p.home.path, "jobs", str(first), "checkpoint", "i")
+    check(until(lambda: os.path.exists(saved)), "its checkpoint is saved here")
+    machine = p.home.json("job", "show", str(first))["machine"]
+    p.hosts.cut_off(p.hosts.names.index(machine) + 1)
+    check(p.over(run), "its host falls dead, and it comes to an end")
+    stage = p.show(run)["stages"][0]
+    check(stage["state"] == "finished" and stage["attempts"] == 2, "a good one", stage)
+    begun = [line.split() for line in p.cat("/steps.steps/o/begun").splitlines()]
+    check(len(begun) == 2 and int(begun[1][0]) > 0, "which began where the first had come to", begun)
+    second = p.home.json("job", "show", str(stage["job"]))["machine"]
+    check(second != machine, "on the other host", machine, second)
+
+
+def main():
+    if reason := why_not():
+        print(f"1..0 # SKIP {reason}")
+        return 0
+    with scratch_directory() as scratch:
+        p = Pipelines(scratch)
+        try:
+            test_gang(p)
+            test_dead_host(p)
+        finally:
+            p.home.end_everything()
+            p.hosts.stop(p.home)
+    return done()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
