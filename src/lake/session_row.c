@@ -367,9 +367,29 @@ static int renew_held(struct lake *l, struct err *e)
     return found;
 }
 
+/* Long enough for whoever asks what became of one. */
+static int forget_old(struct lake *l, struct err *e)
+{
+    static const char *const statements[] = {
+        "DELETE FROM session_file WHERE session IN (SELECT id FROM session"
+        " WHERE project = $1 AND state <> $2 AND expires < $3 - $4)",
+        "DELETE FROM session WHERE project = $1 AND state <> $2 AND expires < $3 - $4",
+    };
+
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+        struct db_query *q = query_overdue(l, statements[i], e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 4, SESSION_REMEMBERED_MS);
+        if (db_run(q, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int session_row_expire(struct lake *l, uint64_t *expired_out, struct err *e)
 {
-    if (renew_held(l, e) < 0)
+    if (renew_held(l, e) < 0 || forget_old(l, e) < 0)
         return -1;
     struct db_query *q = query_overdue(
         l, "UPDATE session SET state = $4 WHERE project = $1 AND state = $2 AND expires < $3", e);

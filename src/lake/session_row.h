@@ -6,6 +6,8 @@
 #include "lake/session.h"
 
 #define SESSION_LASTS_MS ((int64_t)24 * 3600 * 1000)
+/* How long after its end gc leaves its row. */
+#define SESSION_REMEMBERED_MS (30 * SESSION_LASTS_MS)
 
 /* What the commit of a session needs to know besides its files. */
 struct session_request {

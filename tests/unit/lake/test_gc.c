@@ -179,6 +179,32 @@ static void test_sessions(void)
           "once the session expired it goes");
     CHECK(scratch_number(l, "SELECT state FROM session WHERE id = 7") == LAKE_SESSION_EXPIRED,
           "and the session says so");
+    const int64_t month_ms = (int64_t)30 * 24 * 3600 * 1000;
+    s.now_ms = 1794782160000 + 5000 + month_ms - 1000;
+    gc(l, true, false);
+    CHECK(scratch_number(l, "SELECT count(*) FROM session") == 1, "for 30 days");
+    s.now_ms += 2000;
+    gc(l, false, false);
+    CHECK(scratch_number(l, "SELECT count(*) FROM session") == 1, "a look alone removes nothing");
+    gc(l, true, false);
+    CHECK(scratch_number(l, "SELECT count(*) FROM session") == 0, "then gc forgets it");
+    CHECK(db_exec(l->db,
+                  "INSERT INTO session (id, project, creator, create_time, expires, lasts_ms,"
+                  " state, request) VALUES (8, 1, 'ann', 0, 1794782160000, 5000, 0, '{}')",
+                  &e) == 0,
+          "one that nobody looked at for longer: %s", e.text);
+    gc(l, true, false);
+    CHECK(scratch_number(l, "SELECT state FROM session WHERE id = 8") == LAKE_SESSION_EXPIRED,
+          "first says that it is over");
+    CHECK(db_exec(l->db,
+                  "INSERT INTO session_file (session, seq, path, executable, unchanged)"
+                  " VALUES (8, 1, '/x', 0, 0)",
+                  &e) == 0,
+          "with its files %s", e.text);
+    gc(l, true, false);
+    CHECK(scratch_number(l, "SELECT count(*) FROM session") == 0 &&
+              scratch_number(l, "SELECT count(*) FROM session_file") == 0,
+          "and is forgotten then");
     scratch_clear(&s);
 }
 
