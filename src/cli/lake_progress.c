@@ -79,6 +79,7 @@ struct lake_progress lake_progress_begin(struct lake_progress_line *p, const cha
     p->began_s = time_monotonic_s();
     progress_init(&p->line, stderr);
     interrupt_watch();
+    interrupt_watch_terminal();
     return (struct lake_progress){tell, p};
 }
 

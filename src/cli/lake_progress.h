@@ -13,7 +13,8 @@ struct lake_progress_line {
     double began_s;
 };
 
-/* Begins to watch for Ctrl-C. The result goes into the options of a lake call and borrows *p. */
+/* Begins to watch for Ctrl-C and for a terminal that goes. The result goes into the options of a
+ * lake call and borrows *p. */
 struct lake_progress lake_progress_begin(struct lake_progress_line *p, const char *verb);
 /* Takes the line away; before anything is printed. */
 void lake_progress_end(struct lake_progress_line *p);

@@ -239,6 +239,10 @@ check "nothing is stored twice ($stored, then $(store_bytes))" \
     test "$(store_bytes)" -lt $((files * 4000000 + 1500000))
 is "$("$TRADEWIND" session status --json)" "[]" "the session is over"
 is "$("$TRADEWIND" ls -r / --json | json 'len(d), {f["version"] for f in d}')" "$files {1}" "one version each"
+stop_put HUP
+is "$code" 6 "a terminal that goes: exit 6"
+contains "$(<put.err)" "run the same put again" "and says how to go on"
+is "$("$TRADEWIND" session status --json | json '[s["state"] for s in d]')" "['pending']" "a session is left"
 stop_put KILL
 is "$code" 137 "kill -9"
 is "$("$TRADEWIND" ls -r / --json)" "[]" "nothing has a number"
