@@ -6,7 +6,7 @@
 
 /* The library copies what is repeated, once for every time, and copies of copies for nested
  * repeats: (((a{99}){99}){99}) would take all memory. So many pieces are plenty. */
-#define PIECES_MAX    2000
+#define PIECES_MAX 2000
 #define REPEAT_WEIGHT 4
 
 /* Past the bracket expression that begins at p: ']' right after the begin is no end. */
