@@ -196,6 +196,8 @@ static int try_directory(struct resolve *r, const char *path, struct err *e)
 
 /* ---- sets ---- */
 
+/* The nearest of the names that sql tells, with owner, team and mode of what they belong to: nobody
+ * hears of what he may not read. */
 static int name_sql(struct lake *l,
                     const char *sql,
                     int64_t key,
@@ -213,7 +215,8 @@ static int name_sql(struct lake *l,
         return -1;
     db_bind_int(q, 1, key);
     while (n < SUGGEST_MAX && (more = db_step(q, e)) == 1)
-        names[n++] = mem_dup(db_text(q, 0));
+        if (lake_may(l, db_text(q, 1), db_text(q, 2), (unsigned)db_int(q, 3), LAKE_READ))
+            names[n++] = mem_dup(db_text(q, 0));
     db_reset(q);
     const char *close = nearest(name, (const char *const *)names, n);
     if (close)
@@ -227,7 +230,9 @@ static int no_set(struct resolve *r, const char *name, struct err *e)
 {
     char close[LAKE_NAME_MAX + 1];
 
-    if (name_sql(r->l, "SELECT name FROM fileset WHERE project = $1 ORDER BY name LIMIT 256",
+    if (name_sql(r->l,
+                 "SELECT name, owner, team, mode FROM fileset WHERE project = $1"
+                 " ORDER BY name LIMIT 256",
                  r->l->project, name, close, e) < 0)
         return -1;
     if (*close)
@@ -254,7 +259,9 @@ static int find_alias(
     db_reset(q);
     if (found != 0)
         return found;
-    if (name_sql(r->l, "SELECT name FROM set_alias WHERE fileset = $1 ORDER BY name LIMIT 256",
+    if (name_sql(r->l,
+                 "SELECT a.name, s.owner, s.team, s.mode FROM set_alias a JOIN fileset s"
+                 " ON s.id = a.fileset WHERE a.fileset = $1 ORDER BY a.name LIMIT 256",
                  r->set.id, alias, close, e) < 0)
         return -1;
     if (*close)

@@ -251,6 +251,13 @@ static void names(struct lake *ann, struct lake *bob)
     CHECK(lake_pin(ann, held, 4, &e) == 0, "pins: %s", e.text);
     CHECK(strcmp(pins(ann, text), "/d/a#1 /d/secret#2 @Mine:1 @S:1 ") == 0, "ann: %s", text);
     CHECK(strcmp(pins(bob, text), "/d/a#1 @S:1 ") == 0, "bob: %s", text);
+    AUTO_MEM char *hers = scratch_resolve(ann, "@Mien", LAKE_READ);
+    AUTO_MEM char *his = scratch_resolve(bob, "@Mien", LAKE_READ);
+    AUTO_MEM char *file = scratch_resolve(bob, "/d/secrte", LAKE_READ);
+    CHECK(strcmp(hers, "2: there is no set @Mien: did you mean @Mine?") == 0, "ann: %s", hers);
+    CHECK(strcmp(his, "2: there is no set @Mien") == 0, "bob is not told what he may not read: %s",
+          his);
+    CHECK(strcmp(file, "2: there is no file /d/secrte") == 0, "nor of files: %s", file);
 }
 
 /* The pin of a file that was removed is found in the list of pins, but not by everybody. */
