@@ -244,16 +244,26 @@ static int cat_object(struct lake *l, struct object *o, struct cat *c, struct er
     return 0;
 }
 
-/* The content of the one file that ref must stand for. */
+static int take_version(void *context, const struct lake_entry *entry, struct err *e)
+{
+    (void)e;
+    *(int64_t *)context = entry->version;
+    return 0;
+}
+
+/* The content of the one file that ref must stand for; of a file as a whole, its latest version, as
+ * for get and for sets. */
 static int content_of(struct lake *l, const struct lake_ref *ref, struct object *o, struct err *e)
 {
     AUTO_MEM char *name = lake_ref_text(ref);
+    int64_t version = 0;
 
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
-    if (ref->kind != LAKE_REF_FILE)
+    if (ref->kind != LAKE_REF_FILE && ref->kind != LAKE_REF_PATH)
         return err_set(e, ERR_USAGE, "%s is not one file", name);
-    if (get_object(l, ref->version, o, NULL, e) < 0)
+    if (lake_every_file(l, ref, take_version, &version, e) < 0 ||
+        get_object(l, version, o, NULL, e) < 0)
         return -1;
     if (!o->present)
         return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc", name);

@@ -497,10 +497,8 @@ static int not_found(struct resolve *r, struct err *e)
     char shown[PATH_SHOWN], close_shown[PATH_SHOWN];
     bool directory = path[strlen(path) - 1] == '/';
 
-    if (r->why.kind != ERR_NONE) {
-        *e = r->why;
-        return -1;
-    }
+    if (r->why.kind != ERR_NONE)
+        return err_set(e, r->why.kind, "%s", r->why.text);
     AUTO_MEM char *close = suggest(r->l, path);
     if (close)
         return err_set(e, ERR_NOTFOUND, "there is no %s: did you mean %s?",

@@ -54,6 +54,14 @@ contains "$("$TRADEWIND" ls -l /top)" "rw-rw-rw-  $(id -un)" "permissions and ow
 contains "$("$TRADEWIND" ls -rl)" "#2" "letters joined"
 fails 3 "did you mean /data/train.json?" ls /data/trian.json
 fails 3 "has no version 7: the newest is 2" ls '/data/train.json#7'
+fails 3 "has no version 7: the newest is 2" get '/data/train.json#7' back
+fails 3 "has no version 7: the newest is 2" cat '/data/train.json#7'
+check "nothing was written" test ! -e back
+run get '/data/train.json#*' whole
+is "$(cat whole/data/train.json)" "$("$TRADEWIND" cat '/data/train.json#2')" \
+    "a file as a whole is its latest version for get"
+is "$("$TRADEWIND" cat '/data/train.json#*')" "$("$TRADEWIND" cat '/data/train.json#2')" "and for cat"
+fails 2 "is not one file" cat /data/
 fails 2 "is no reference" ls data
 fails 3 "there is no job 7" ls job:7
 
