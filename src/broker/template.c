@@ -312,7 +312,10 @@ int template_check_args(const struct template *t, struct err *e)
 
 const char *template_value(const struct template_arg *arg, const char *const *command)
 {
-    return command[arg->word] + arg->offset;
+    const char *word = command[arg->word];
+
+    /* Where a list holds the '=' ("-x{=1,}"), other commands have a shorter word. */
+    return word + strnlen(word, arg->offset);
 }
 
 /* ---- making ---- */
@@ -393,13 +396,32 @@ static bool could_be_value(const char *text)
     return text[0] != '-' || !text[1] || number_parse(text, &number);
 }
 
+/* Whether text is what the word stands for in some command, from this list on. There are at most
+ * TEMPLATE_COMBINATIONS_MAX ways. */
+static bool stands_for(const struct word *w, size_t list, const char *text)
+{
+    if (list == w->n_lists)
+        return strcmp(text, w->after) == 0;
+    const struct list *l = &w->lists[list];
+    size_t len = strlen(l->before);
+    if (strncmp(text, l->before, len) != 0)
+        return false;
+    for (size_t k = 0; k < l->n; k++) {
+        size_t item_len = strlen(l->items[k]);
+        if (strncmp(text + len, l->items[k], item_len) == 0 &&
+            stands_for(w, list + 1, text + len + item_len))
+            return true;
+    }
+    return false;
+}
+
 static bool word_matches(const struct template *t, size_t i, const char *text)
 {
     const struct word *w = &t->words[i];
     const struct template_arg *arg = arg_of_word(t, i);
 
     if (arg && arg->offset == 0 && !could_be_value(text))
-        return w->n_lists == 0 && strcmp(text, w->after) == 0;
+        return stands_for(w, 0, text);
     if (w->n_lists)
         return list_word_matches(w, text);
     if (arg && arg->option)

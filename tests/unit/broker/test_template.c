@@ -209,6 +209,36 @@ static void joining(void)
     CHECK(strcmp(text, "t '{x\\,y,2,3}' '\\{1,2}'") == 0, "for a shell: %s", text);
 }
 
+/* The '=' of an argument in a list: in other commands the value begins behind their end. */
+static void sign_in_list(void)
+{
+    const char *const words[] = {"p", "--longer{=1,}"};
+    struct err e = {0};
+    AUTO(template) struct template *t = template_new(words, 2, &e);
+    size_t n = 0;
+    const struct template_arg *args = t ? template_args(t, &n) : NULL;
+    char **second = t ? template_command(t, 1) : NULL;
+
+    CHECK(n == 1 && second && !*template_value(&args[0], (const char *const *)second),
+          "a value that is not there is empty");
+    CHECK(t && template_check_args(t, &e) < 0, "and nothing is learned about it: %s", e.text);
+    template_words_free(second);
+}
+
+/* Values that look like options: of the template's own commands, not of any others. */
+static void options_as_values(void)
+{
+    const char *const words[] = {"p", "--x", "{1,-a}", "--", "-m{1,2}.bin"};
+    const char *const own[] = {"p", "--x", "-a", "--", "-m2.bin"};
+    const char *const other[] = {"p", "--x", "-b", "--", "-m2.bin"};
+    const char *const last[] = {"p", "--x", "1", "--", "-n2.bin"};
+    struct err e = {0};
+    AUTO(template) struct template *t = template_new(words, 5, &e);
+
+    CHECK(t && template_matches(t, own, 5), "a command of its own %s", e.text);
+    CHECK(t && !template_matches(t, other, 5) && !template_matches(t, last, 5), "no others");
+}
+
 int main(void)
 {
     expansion();
@@ -218,5 +248,7 @@ int main(void)
     matching();
     filling();
     joining();
+    sign_in_list();
+    options_as_values();
     return TAP_DONE();
 }
