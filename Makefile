@@ -77,6 +77,9 @@ $(LIB): $(LIB_OBJ)
 	ar rcs $@ $^
 
 $(OUT)/src/%.o: CPPFLAGS_ALL += -include base/banned.h
+# Loops over numbers become vector instructions; products and sums are never fused, so that every
+# processor gives the same bits.
+$(OUT)/src/fed/kernels.o: CFLAGS_ALL += -O3 -ffp-contract=off
 $(OUT)/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<

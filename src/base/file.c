@@ -90,33 +90,69 @@ static mode_t less_umask(mode_t mode)
     return mode & ~mask;
 }
 
-int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
+int file_draft_open(struct file_draft *d, const char *path, mode_t mode, struct err *e)
 {
-    AUTO_MEM char *there = realpath(path, NULL);
-    const char *target = there ? there : path;
-    AUTO_MEM char *beside = mem_printf("%s.XXXXXX", target);
     struct stat old;
+    char *there = realpath(path, NULL);
     bool replaces = there && stat(there, &old) == 0;
 
+    *d = (struct file_draft){.fd = -1, .path = mem_dup(path)};
+    d->target = there ? there : mem_dup(path);
     if (replaces && !S_ISREG(old.st_mode))
         return err_set(e, ERR_USAGE, "write %s: there is something that is no regular file", path);
-    int fd = mkostemp(beside, O_CLOEXEC);
-    if (fd < 0)
-        return file_error(e, "write", path);
-    bool good = fchmod(fd, replaces ? old.st_mode & 07777 : less_umask(mode)) == 0 &&
-                file_write_all(fd, bytes, len) == 0 && fsync(fd) == 0;
-    int why = errno;
-    if (close(fd) < 0 && good) {
-        good = false;
-        why = errno;
+    char *beside = mem_printf("%s.XXXXXX", d->target);
+    d->fd = mkostemp(beside, O_CLOEXEC);
+    if (d->fd < 0) {
+        file_error(e, "write", path);
+        free(beside);
+        return -1;
     }
-    if (good && rename(beside, target) == 0)
-        return 0;
-    if (good)
-        why = errno;
-    unlink(beside);
-    errno = why;
-    return file_error(e, "write", path);
+    d->beside = beside;
+    if (fchmod(d->fd, replaces ? old.st_mode & 07777 : less_umask(mode)) < 0)
+        return file_error(e, "write", path);
+    return 0;
+}
+
+int file_draft_keep(struct file_draft *d, struct err *e)
+{
+    int fd = d->fd;
+    bool synced = fsync(fd) == 0;
+    int why = errno;
+
+    d->fd = -1;
+    if (close(fd) < 0 || !synced) {
+        errno = synced ? errno : why;
+        return file_error(e, "write", d->path);
+    }
+    if (rename(d->beside, d->target) < 0)
+        return file_error(e, "write", d->path);
+    free(d->beside);
+    d->beside = NULL;
+    return 0;
+}
+
+void file_draft_clear(struct file_draft *d)
+{
+    if (d->beside) {
+        if (d->fd >= 0)
+            close(d->fd);
+        unlink(d->beside);
+    }
+    free(d->path);
+    free(d->target);
+    free(d->beside);
+    *d = (struct file_draft){.fd = -1};
+}
+
+int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e)
+{
+    AUTO_CLEAR(file_draft) struct file_draft d = {0};
+
+    if (file_draft_open(&d, path, mode, e) < 0)
+        return -1;
+    if (file_write_all(d.fd, bytes, len) < 0)
+        return file_error(e, "write", path);
+    return file_draft_keep(&d, e);
 }
 
 int file_make_dirs(const char *dir, mode_t mode, struct err *e)

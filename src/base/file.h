@@ -15,6 +15,20 @@
  * ERR_USAGE when path is there and is no regular file. */
 int file_replace(const char *path, const void *bytes, size_t len, mode_t mode, struct err *e);
 
+/* The same for content that is written piece by piece: opened beside path, synced and renamed by
+ * file_draft_keep, and gone without a trace when it is cleared before that. */
+struct file_draft {
+    int fd;       /* for writing; anywhere, in any order */
+    char *path;   /* as asked for */
+    char *target; /* path, or the file behind it when it is a link */
+    char *beside; /* NULL: there is none, or it was kept */
+};
+
+int file_draft_open(struct file_draft *d, const char *path, mode_t mode, struct err *e);
+int file_draft_keep(struct file_draft *d, struct err *e);
+/* For one that was opened, or is all zero. */
+void file_draft_clear(struct file_draft *d);
+
 /* Creates the directory and those above it where missing, each with mode less the umask. */
 int file_make_dirs(const char *dir, mode_t mode, struct err *e);
 /* The directory's entries are on disk when this returns. */

@@ -42,6 +42,7 @@ const struct command *const commands[] = {
     &command_market_sweep,
     &command_policy_solve,
     &command_geo_plan,
+    &command_aggregate,
     &command_init,
     &command_put,
     &command_get,

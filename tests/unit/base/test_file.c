@@ -45,6 +45,38 @@ static void check_replace(void)
           "behind a symbolic link, too");
 }
 
+/* Written in any order, and there only once it is kept. */
+static void check_draft(void)
+{
+    struct file_draft d;
+    struct err e = {0};
+
+    CHECK(file_replace(at("d"), "old", 3, 0666, &e) == 0 && chmod(at("d"), 0604) == 0 &&
+              file_draft_open(&d, at("d"), 0666, &e) == 0 && pwrite(d.fd, "w", 1, 2) == 1 &&
+              pwrite(d.fd, "ne", 2, 0) == 2 && !strcmp(content_of(at("d")), "old"),
+          "while a draft is written the old file stays");
+    CHECK(file_draft_keep(&d, &e) == 0 && !strcmp(content_of(at("d")), "new") &&
+              mode_of("d") == 0604,
+          "kept, it is in its place");
+    file_draft_clear(&d);
+    CHECK(!strcmp(content_of(at("d")), "new"), "and stays when it is cleared");
+    CHECK(file_draft_open(&d, at("d"), 0666, &e) == 0 && pwrite(d.fd, "x", 1, 0) == 1 &&
+              access(d.beside, F_OK) == 0,
+          "another one");
+    char beside[600];
+    snprintf(beside, sizeof beside, "%s", d.beside);
+    file_draft_clear(&d);
+    CHECK(access(beside, F_OK) < 0 && !strcmp(content_of(at("d")), "new"),
+          "cleared before, it leaves nothing");
+    file_draft_clear(&d);
+    CHECK(file_draft_open(&d, root, 0666, &e) < 0 && e.kind == ERR_USAGE,
+          "nor is a directory replaced by one: %s", e.text);
+    file_draft_clear(&d);
+    CHECK(file_draft_open(&d, at("no/d"), 0666, &e) < 0 && e.kind == ERR_IO,
+          "nor is there one without its directory: %s", e.text);
+    file_draft_clear(&d);
+}
+
 static void check_refusals(void)
 {
     struct err e = {0};
@@ -90,6 +122,7 @@ int main(void)
         return EXIT_FAILURE;
     umask(027);
     check_replace();
+    check_draft();
     check_refusals();
     check_dirs();
     file_remove_tree(root);

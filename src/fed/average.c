@@ -1,0 +1,419 @@
+#include "fed/average.h"
+
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "fed/kernels.h"
+#include "fed/pieces.h"
+
+#include <assert.h>
+#include <float.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of each input at a time: smaller ones cost calls, larger ones leave the processor's caches. */
+#define PIECE_BYTES ((size_t)128 << 10)
+/* Beyond each: at distances of a power of two all inputs would fall into the same lines of the
+ * first cache. */
+#define STAGGER_BYTES ((size_t)64 * 9)
+/* Trimming needs a piece of all inputs at once: of all together about this much, of each at least
+ * the other. */
+#define TRIM_BYTES ((size_t)1 << 20)
+#define TRIM_PIECE_LEAST ((size_t)512)
+/* So that memory is bounded on any machine; far fewer reach the limit of its memory's speed. */
+#define THREADS_MAX 64
+
+/* What a thread needs for one piece. */
+struct scratch {
+    char *bytes;
+    void **in; /* in bytes: room for a piece of each of as many inputs as are taken at a time */
+    double *sum, *rest, *rows;
+    void *out;
+    struct scratch *next;
+};
+
+struct work {
+    const struct fed_average *a;
+    const struct fed_sink *sink;
+    const struct fed_kernels *kernels;
+    struct fed_file *first;
+    struct fed_pieces *pieces;
+    size_t piece_bytes;
+    size_t *parts; /* inputs that have part in the mean */
+    double *weights;
+    size_t n_parts;
+    double total;
+    size_t drop;
+    pthread_mutex_t lock; /* guards what follows */
+    struct scratch *spare;
+    uint64_t done_bytes, all_bytes, nonfinite;
+};
+
+/* ---- what is asked for ---- */
+
+static int check_weights(const struct fed_average *a, struct err *e)
+{
+    double total = 0;
+
+    for (size_t i = 0; i < a->n; i++) {
+        if (!(a->weights[i] >= 0 && a->weights[i] <= DBL_MAX))
+            return err_set(e, ERR_USAGE, "the weight of %s is no number from 0 up",
+                           a->inputs[i].name);
+        total += a->weights[i];
+    }
+    if (!(total > 0 && total <= DBL_MAX))
+        return err_set(e, ERR_USAGE, "the weights add up to %s", total > 0 ? "too much" : "0");
+    if (a->trim > 0)
+        return err_set(e, ERR_USAGE, "a trimmed mean has no weights: every file counts once");
+    return 0;
+}
+
+static int check_request(const struct fed_average *a, struct err *e)
+{
+    if (a->n == 0 || a->n > FED_INPUTS_MAX)
+        return err_set(e, ERR_USAGE, "%zu files; there must be 1 to %d", a->n, FED_INPUTS_MAX);
+    if (!(a->trim >= 0 && a->trim < 0.5))
+        return err_set(e, ERR_USAGE, "the share to trim must be from 0 up and below 0.5");
+    return a->weights ? check_weights(a, e) : 0;
+}
+
+/* Weights are scaled by a power of two, which changes no digit, so that the largest is between 1
+ * and 2: sums of large numbers stay within range. */
+static void choose_parts(struct work *w)
+{
+    const struct fed_average *a = w->a;
+    double largest = 1;
+
+    w->parts = mem_zero(a->n, sizeof *w->parts);
+    w->weights = mem_zero(a->n, sizeof *w->weights);
+    for (size_t i = 0; a->weights && i < a->n; i++)
+        largest = i == 0 || a->weights[i] > largest ? a->weights[i] : largest;
+    for (size_t i = 0; i < a->n; i++) {
+        double weight = a->weights ? scalbn(a->weights[i], -ilogb(largest)) : 1;
+        if (weight == 0)
+            continue;
+        w->parts[w->n_parts] = i;
+        w->weights[w->n_parts++] = weight;
+        w->total += weight;
+    }
+    /* 0.29 of 100 are 29, though 0.29 * 100 is a little less. */
+    w->drop = (size_t)floor(a->trim * (double)a->n + 1e-9);
+    if (2 * w->drop >= a->n)
+        w->drop = (a->n - 1) / 2;
+}
+
+/* ---- what there is ---- */
+
+static int place_input(struct work *w, size_t i, struct err *e)
+{
+    const struct fed_source *input = &w->a->inputs[i];
+    AUTO(fed_file) struct fed_file *f = fed_file_read(w->a->format, input, e);
+
+    if (!f)
+        return -1;
+    if (fed_file_match(w->first, w->a->inputs[0].name, f, w->pieces->at[i], e) < 0)
+        return err_wrap(e, "%s", input->name);
+    return 0;
+}
+
+static int lay_out(struct work *w, struct err *e)
+{
+    const struct fed_average *a = w->a;
+
+    w->first = fed_file_read(a->format, &a->inputs[0], e);
+    if (!w->first)
+        return -1;
+    w->pieces = fed_pieces_new(w->first, a->n, e);
+    if (!w->pieces)
+        return -1;
+    for (size_t i = 0; i < w->first->n; i++)
+        w->pieces->at[0][i] = w->first->tensors[i].offset;
+    for (size_t i = 1; i < a->n; i++)
+        if (place_input(w, i, e) < 0)
+            return -1;
+    w->piece_bytes = PIECE_BYTES;
+    if (w->drop) {
+        size_t share = TRIM_BYTES / a->n / 64 * 64;
+        w->piece_bytes = share > PIECE_BYTES        ? PIECE_BYTES
+                         : share < TRIM_PIECE_LEAST ? TRIM_PIECE_LEAST
+                                                    : share;
+    }
+    w->all_bytes = (a->inputs[0].size - w->first->data_offset) * a->n;
+    return fed_pieces_cut(w->pieces, w->piece_bytes, e);
+}
+
+/* ---- room to work in ---- */
+
+static void scratch_free(struct scratch *s)
+{
+    free(s->bytes);
+    free(s->in);
+    free(s->sum);
+    free(s->rest);
+    free(s->rows);
+    free(s->out);
+    free(s);
+}
+
+static struct scratch *scratch_new(const struct work *w)
+{
+    struct scratch *s = mem_zero(1, sizeof *s);
+    /* The smallest numbers have two bytes. */
+    size_t most = w->piece_bytes / 2;
+
+    size_t width = w->drop ? w->n_parts : FED_GROUP, stride = w->piece_bytes + STAGGER_BYTES;
+
+    s->bytes = mem_zero(width, stride);
+    s->in = mem_zero(width, sizeof *s->in);
+    for (size_t i = 0; i < width; i++)
+        s->in[i] = s->bytes + i * stride;
+    s->out = mem_zero(w->piece_bytes, 1);
+    if (w->drop) {
+        s->rows = mem_zero(w->n_parts, FED_LANES * sizeof *s->rows);
+        return s;
+    }
+    s->sum = mem_zero(most, sizeof *s->sum);
+    s->rest = mem_zero(w->piece_bytes / sizeof(double), sizeof *s->rest);
+    return s;
+}
+
+static struct scratch *scratch_take(struct work *w)
+{
+    pthread_mutex_lock(&w->lock);
+    struct scratch *s = w->spare;
+    if (s)
+        w->spare = s->next;
+    pthread_mutex_unlock(&w->lock);
+    return s ? s : scratch_new(w);
+}
+
+static void scratch_give(struct work *w, struct scratch *s)
+{
+    pthread_mutex_lock(&w->lock);
+    s->next = w->spare;
+    w->spare = s;
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- one piece ---- */
+
+static int read_piece(
+    const struct work *w, const struct fed_piece *piece, size_t input, void *bytes, struct err *e)
+{
+    const struct fed_source *source = &w->a->inputs[input];
+    uint64_t at = fed_piece_at(w->pieces, piece, input);
+
+    return source->read(source->context, at, bytes, piece->count * fed_dtype_bytes(piece->dtype),
+                        e);
+}
+
+/* Names input and tensor of the first number that is not finite, if there is one: -1, or 0. */
+static int check_finite(const struct work *w,
+                        const struct fed_piece *piece,
+                        size_t input,
+                        const void *bytes,
+                        struct err *e)
+{
+    uint64_t within;
+    size_t i = fed_first_nonfinite(piece->dtype, bytes, piece->count);
+
+    if (i == piece->count)
+        return 0;
+    const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i, &within);
+    err_set(e, ERR_USAGE, "the number at index %llu is NaN or infinite",
+            (unsigned long long)within);
+    fed_tensor_error(e, t->name);
+    return err_wrap(e, "%s", w->a->inputs[input].name);
+}
+
+/* A number that is not finite makes the mean so; only then all inputs are searched for it. */
+static int find_nonfinite(const struct work *w,
+                          const struct fed_piece *piece,
+                          const struct scratch *s,
+                          struct err *e)
+{
+    uint64_t within;
+
+    for (size_t k = 0; k < w->n_parts; k++)
+        if (read_piece(w, piece, w->parts[k], s->in[0], e) < 0 ||
+            check_finite(w, piece, w->parts[k], s->in[0], e) < 0)
+            return -1;
+    size_t i = fed_first_nonfinite(piece->dtype, s->out, piece->count);
+    const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i, &within);
+    err_set(e, ERR_USAGE, "the sum of the numbers at index %llu is too large",
+            (unsigned long long)within);
+    return fed_tensor_error(e, t->name);
+}
+
+static int average_piece(const struct work *w,
+                         const struct fed_piece *piece,
+                         const struct scratch *s,
+                         size_t *nonfinite_out,
+                         struct err *e)
+{
+    for (size_t i = 0; i < piece->count; i++)
+        s->sum[i] = -0.0;
+    for (size_t i = 0; piece->dtype == FED_F64 && i < piece->count; i++)
+        s->rest[i] = -0.0;
+    for (size_t k = 0; k < w->n_parts; k += FED_GROUP) {
+        size_t n = w->n_parts - k < FED_GROUP ? w->n_parts - k : FED_GROUP;
+        for (size_t j = 0; j < n; j++)
+            if (read_piece(w, piece, w->parts[k + j], s->in[j], e) < 0)
+                return -1;
+        w->kernels->add(piece->dtype, s->sum, s->rest, (const void *const *)s->in, w->weights + k,
+                        n, piece->count);
+    }
+    *nonfinite_out =
+        w->kernels->finish(piece->dtype, s->sum, s->rest, w->total, s->out, piece->count);
+    return *nonfinite_out && w->a->only_finite ? find_nonfinite(w, piece, s, e) : 0;
+}
+
+static int trim_piece(const struct work *w,
+                      const struct fed_piece *piece,
+                      const struct scratch *s,
+                      size_t *nonfinite_out,
+                      struct err *e)
+{
+    for (size_t k = 0; k < w->n_parts; k++)
+        if (read_piece(w, piece, k, s->in[k], e) < 0 ||
+            (w->a->only_finite && check_finite(w, piece, k, s->in[k], e) < 0))
+            return -1;
+    *nonfinite_out = w->kernels->trimmed(piece->dtype, (const void *const *)s->in, w->n_parts,
+                                         w->drop, s->rows, s->out, piece->count);
+    return 0;
+}
+
+/* What is no float is the same in all inputs, or there is no right answer. */
+static int copy_piece(const struct work *w,
+                      const struct fed_piece *piece,
+                      const struct scratch *s,
+                      struct err *e)
+{
+    size_t each = fed_dtype_bytes(piece->dtype), bytes = piece->count * each;
+    uint64_t within;
+
+    if (read_piece(w, piece, 0, s->out, e) < 0)
+        return -1;
+    for (size_t k = 1; k < w->a->n; k++) {
+        if (read_piece(w, piece, k, s->in[0], e) < 0)
+            return -1;
+        if (memcmp(s->out, s->in[0], bytes) == 0)
+            continue;
+        const char *ours = s->out, *theirs = s->in[0];
+        size_t i = 0;
+        while (ours[i] == theirs[i])
+            i++;
+        const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i / each, &within);
+        err_set(
+            e, ERR_USAGE,
+            "its %s at index %llu is not that of %s; integers are copied when they are the same, "
+            "never averaged",
+            fed_dtype_name(piece->dtype), (unsigned long long)within, w->a->inputs[0].name);
+        fed_tensor_error(e, t->name);
+        return err_wrap(e, "%s", w->a->inputs[k].name);
+    }
+    return 0;
+}
+
+static int tell(struct work *w, uint64_t bytes, size_t nonfinite, struct err *e)
+{
+    pthread_mutex_lock(&w->lock);
+    w->done_bytes += bytes;
+    w->nonfinite += nonfinite;
+    bool go_on = !w->a->progress || w->a->progress(w->a->context, w->done_bytes, w->all_bytes);
+    pthread_mutex_unlock(&w->lock);
+    return go_on ? 0 : err_set(e, ERR_RETRY, "interrupted");
+}
+
+static int do_piece(void *context, size_t i, struct err *e)
+{
+    struct work *w = context;
+    const struct fed_piece piece = fed_piece_get(w->pieces, i);
+    size_t bytes = piece.count * fed_dtype_bytes(piece.dtype), nonfinite = 0;
+    struct scratch *s = scratch_take(w);
+    int result;
+
+    if (!fed_dtype_is_float(piece.dtype))
+        result = copy_piece(w, &piece, s, e);
+    else if (w->drop)
+        result = trim_piece(w, &piece, s, &nonfinite, e);
+    else
+        result = average_piece(w, &piece, s, &nonfinite, e);
+    if (result == 0)
+        result = w->sink->write(w->sink->context, piece.offset, s->out, bytes, e);
+    scratch_give(w, s);
+    return result < 0 ? -1 : tell(w, (uint64_t)bytes * w->a->n, nonfinite, e);
+}
+
+/* ---- all of it ---- */
+
+/* Header and metadata are those of the first input, byte for byte. */
+static int copy_header(const struct work *w, struct err *e)
+{
+    const struct fed_source *source = &w->a->inputs[0];
+    AUTO_MEM char *bytes = mem_zero(PIECE_BYTES, 1);
+
+    for (uint64_t at = 0; at < w->first->data_offset;) {
+        uint64_t left = w->first->data_offset - at;
+        size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        if (source->read(source->context, at, bytes, n, e) < 0 ||
+            w->sink->write(w->sink->context, at, bytes, n, e) < 0)
+            return -1;
+        at += n;
+    }
+    return 0;
+}
+
+static void summarize(const struct work *w, struct fed_summary *out)
+{
+    *out = (struct fed_summary){.tensors = w->first->n,
+                                .nonfinite = w->nonfinite,
+                                .bytes = w->a->inputs[0].size,
+                                .dropped = w->drop};
+    for (size_t i = 0; i < w->first->n; i++) {
+        const struct fed_tensor *t = &w->first->tensors[i];
+        if (fed_dtype_is_float(t->dtype))
+            out->numbers += t->bytes / fed_dtype_bytes(t->dtype);
+        else
+            out->copied++;
+    }
+}
+
+static int run(struct work *w, struct fed_summary *out, struct err *e)
+{
+    unsigned threads = w->a->threads ? w->a->threads : parallel_cores();
+
+    choose_parts(w);
+    if (lay_out(w, e) < 0 || w->sink->begin(w->sink->context, w->a->inputs[0].size, e) < 0 ||
+        copy_header(w, e) < 0 ||
+        parallel_each(w->pieces->n, threads < THREADS_MAX ? threads : THREADS_MAX, do_piece, w, e) <
+            0)
+        return -1;
+    summarize(w, out);
+    return 0;
+}
+
+int fed_average(const struct fed_average *a,
+                const struct fed_sink *sink,
+                struct fed_summary *out,
+                struct err *e)
+{
+    struct work w = {.a = a, .sink = sink, .kernels = fed_kernels_best()};
+
+    if (check_request(a, e) < 0)
+        return -1;
+    pthread_mutex_init(&w.lock, NULL);
+    int result = run(&w, out, e);
+    while (w.spare) {
+        struct scratch *s = w.spare;
+        w.spare = s->next;
+        scratch_free(s);
+    }
+    pthread_mutex_destroy(&w.lock);
+    fed_pieces_free(w.pieces);
+    fed_file_free(w.first);
+    free(w.parts);
+    free(w.weights);
+    return result;
+}

@@ -1,0 +1,20 @@
+/* formats: one reader for each kind of file. They fill an empty struct fed_file whose arena is
+ * there; ERR_USAGE says what is wrong with the file, without its name. */
+#ifndef FED_FORMATS_H
+#define FED_FORMATS_H
+
+#include "fed/tensor_file.h"
+
+/* https://huggingface.co/docs/safetensors: 8 bytes length, a JSON object, data without holes. */
+int fed_safetensors_read(struct fed_file *f, const struct fed_source *source, struct err *e);
+
+/* NumPy's format, versions 1.0 to 3.0: one array of little-endian floats of 2, 4 or 8 bytes. */
+int fed_npy_read(struct fed_file *f, const struct fed_source *source, struct err *e);
+
+/* Nothing but numbers: one tensor, of one dimension. */
+int fed_raw_read(struct fed_file *f,
+                 enum fed_dtype dtype,
+                 const struct fed_source *source,
+                 struct err *e);
+
+#endif
