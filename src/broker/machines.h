@@ -184,6 +184,6 @@ struct machine_sweep {
  * is recorded with a lease that ran out or a run that is over, and what has no record, is tagged as
  * this home's and expired or of a run that is over. What the cloud could not tell changes nothing.
  * Repeatable. */
-int machine_reconcile(struct machine_desk *d, struct machine_sweep *s, struct err *e);
+int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e);
 
 #endif
