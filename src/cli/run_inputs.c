@@ -1,10 +1,15 @@
 /* What stages read, and the code they run: from this machine and from elsewhere to the lake. */
+#include "base/buf.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "broker/advance.h"
 #include "broker/code.h"
+#include "broker/program.h"
+#include "broker/staging.h"
 #include "cli/lake_open.h"
 #include "cli/lake_progress.h"
 #include "cli/run_compose.h"
+#include "cli/run_fetch.h"
 #include "lake/put.h"
 
 #include <stdlib.h>
@@ -51,24 +56,60 @@ static int store_local(struct run_compose *c, const char *path, const char **ref
     return 0;
 }
 
-/* Where others keep data: what cannot be fetched from there has a way out. */
+/* ---- before anything is stored ---- */
+
+static bool is_repository(const char *workdir)
+{
+    return strstr(workdir, "://") || !strncmp(workdir, "git@", 4);
+}
+
+static int check_repository(const struct run_compose *c,
+                            const struct spec_stage *stage,
+                            struct err *e)
+{
+    const char *argv[] = {"git", "--version", NULL};
+    AUTO_CLEAR(buf) struct buf out;
+    struct program_run run = {.argv = argv, .out = &out};
+
+    buf_init(&out, 4096);
+    if (stage->workdir_ref && stage->workdir_ref[0] == '-')
+        return err_set(e, ERR_USAGE, "%s:%zu: stage %s: workdir: \"%.60s\" is no ref of git",
+                       c->plan->spec->file, stage->line, stage->name, stage->workdir_ref);
+    int ran = program_run(&run, e);
+    if (ran != 0)
+        return ran < 0 ? -1 : 0;
+    return err_set(e, ERR_USAGE,
+                   "%s:%zu: stage %s: workdir %s: git is not installed; clone it yourself and name "
+                   "the directory",
+                   c->plan->spec->file, stage->line, stage->name, stage->workdir);
+}
+
 int run_compose_check_inputs(const struct run_compose *c,
                              const struct spec_stage *stage,
                              struct err *e)
 {
     for (size_t i = 0; i < stage->n_inputs; i++) {
         const struct spec_input *in = &stage->inputs[i];
-        if (in->source == SPEC_FROM_URI)
+        if (in->source == SPEC_FROM_URI && !run_fetch_can(in->from))
             return err_set(e, ERR_USAGE,
-                           "%s:%zu: stage %s: %s cannot be fetched here: put a copy into the lake "
-                           "and name it as lake:/path",
+                           "%s:%zu: stage %s: %s cannot be fetched, only s3://, https:// and "
+                           "http:// can: put a copy into the lake and name it as lake:/path",
                            c->plan->spec->file, in->line, stage->name, in->from);
     }
-    if (stage->workdir_ref)
-        return err_set(e, ERR_USAGE,
-                       "%s:%zu: stage %s: workdir %s: name a directory here; repositories are not "
-                       "fetched yet",
-                       c->plan->spec->file, stage->line, stage->name, stage->workdir);
+    if (stage->workdir && (stage->workdir_ref || is_repository(stage->workdir)))
+        return check_repository(c, stage, e);
+    return 0;
+}
+
+/* ---- inputs ---- */
+
+static int fetch_input(struct run_compose *c, const char *uri, const char **ref_out, struct err *e)
+{
+    AUTO_MEM char *ref = NULL;
+
+    if (run_fetch(c->lake, c->plan->config->home, uri, &ref, e) < 0)
+        return -1;
+    *ref_out = run_compose_keep(c, ref);
     return 0;
 }
 
@@ -94,7 +135,8 @@ static int compose_input(struct run_compose *c,
         return store_local(c, in->from, &out->ref, e) < 0 ? err_wrap(e, "stage %s", stage->name)
                                                           : 0;
     case SPEC_FROM_URI:
-        break;
+        return fetch_input(c, in->from, &out->ref, e) < 0 ? err_wrap(e, "stage %s", stage->name)
+                                                          : 0;
     }
     return 0;
 }
@@ -114,6 +156,57 @@ int run_compose_inputs(struct run_compose *c,
     return 0;
 }
 
+/* ---- code ---- */
+
+static int run_git(const char *const *argv, const char *url, struct err *e)
+{
+    static const char *const env[] = {"GIT_TERMINAL_PROMPT=0", NULL};
+    AUTO_CLEAR(buf) struct buf out;
+    struct program_run run = {.argv = argv, .env = env, .out = &out};
+
+    buf_init(&out, 65536);
+    if (program_run(&run, e) < 0)
+        return -1;
+    return run.status == 0
+               ? 0
+               : err_set(e, ERR_USAGE, "%s cannot be fetched: git: %s", url, run.complaint);
+}
+
+/* One commit of it, without its history. Options end before what the file says. */
+static int clone_into(const char *url, const char *ref, const char *dir, struct err *e)
+{
+    const char *const init[] = {"git", "init", "-q", "--", dir, NULL};
+    const char *const fetch[] = {"git", "-C", dir, "fetch", "-q", "--depth",
+                                 "1",   "--", url, ref,     NULL};
+    const char *const checkout[] = {"git", "-C", dir, "checkout", "-q", "FETCH_HEAD", NULL};
+
+    return run_git(init, url, e) < 0 || run_git(fetch, url, e) < 0 ? -1 : run_git(checkout, url, e);
+}
+
+static int store_clone(struct run_compose *c,
+                       const struct spec_stage *stage,
+                       struct code *out,
+                       struct err *e)
+{
+    const char *home = c->plan->config->home, *url = stage->workdir;
+    AUTO_CLEAR(staging) struct staging staging;
+    size_t n = strlen(url);
+
+    while (n && url[n - 1] == '/')
+        n--;
+    n -= n > 4 && !strncmp(url + n - 4, ".git", 4) ? 4 : 0;
+    size_t name = n;
+    while (name && url[name - 1] != '/' && url[name - 1] != ':')
+        name--;
+    if (file_make_dirs(home, 0700, e) < 0 || staging_open(home, &staging, e) < 0)
+        return -1;
+    AUTO_MEM char *dir = mem_printf("%s/%.*s", staging.path, n > name ? (int)(n - name) : 4,
+                                    n > name ? url + name : "code");
+    if (clone_into(url, stage->workdir_ref ? stage->workdir_ref : "HEAD", dir, e) < 0)
+        return -1;
+    return code_store(c->lake, home, dir, out, e);
+}
+
 int run_compose_code(struct run_compose *c,
                      const struct spec_stage *stage,
                      struct run_stage_plan *out,
@@ -124,7 +217,9 @@ int run_compose_code(struct run_compose *c,
     if (!stage->workdir)
         return 0;
     AUTO_MEM char *path = run_compose_path(c, stage->workdir);
-    if (code_store(c->lake, c->plan->config->home, path, &code, e) < 0)
+    bool far = stage->workdir_ref || is_repository(stage->workdir);
+    if ((far ? store_clone(c, stage, &code, e)
+             : code_store(c->lake, c->plan->config->home, path, &code, e)) < 0)
         return err_wrap(e, "stage %s: workdir", stage->name);
     out->code = run_compose_keep(c, code.ref);
     out->commit = run_compose_keep(c, code.commit);

@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "store/bucket.h"
 #include "store/s3.h"
 #include "store/s3_xml.h"
 
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define UPLOAD_ID 1024
+#define ETAG 256
 /* A server that always has one more page would keep us for ever. */
 #define PAGES_MAX 1000000
 #define QUERY_MAX 6
@@ -23,6 +25,7 @@ struct page {
     /* the item at hand */
     char key[S3_XML_TEXT];
     char upload[UPLOAD_ID];
+    char etag[ETAG];
     uint64_t size;
 };
 
@@ -51,7 +54,7 @@ static int end_item(struct page *p, struct err *e)
     decode(p->key);
     if (p->each(p, e) < 0)
         return -1;
-    p->key[0] = p->upload[0] = '\0';
+    p->key[0] = p->upload[0] = p->etag[0] = '\0';
     p->size = 0;
     return 0;
 }
@@ -62,6 +65,8 @@ static int read_item(struct page *p, const char *name, const char *text, struct 
         copy(p->key, sizeof p->key, text);
     else if (strcmp(name, "UploadId") == 0)
         copy(p->upload, sizeof p->upload, text);
+    else if (strcmp(name, "ETag") == 0)
+        copy(p->etag, sizeof p->etag, text);
     else if (strcmp(name, "Size") == 0) {
         errno = 0;
         p->size = strtoull(text, NULL, 10);
@@ -255,6 +260,43 @@ int s3_list(struct store *store,
         return -1;
     l.unfinished = true;
     return each_upload(s, l.prefix, p, e);
+}
+
+/* ---- what others keep ---- */
+
+struct others {
+    int (*visit)(void *context, const struct bucket_object *o, struct err *e);
+    void *context;
+};
+
+static int visit_object(struct page *p, struct err *e)
+{
+    const struct others *others = p->context;
+    size_t quoted = p->etag[0] == '"', n = strcspn(p->etag + quoted, "\"");
+
+    p->etag[quoted + n] = '\0';
+    const struct bucket_object object = {.key = p->key, .size = p->size, .etag = p->etag + quoted};
+    return others->visit(others->context, &object, e);
+}
+
+int bucket_list(struct store *s,
+                const char *prefix,
+                int (*visit)(void *context, const struct bucket_object *o, struct err *e),
+                void *context,
+                struct err *e)
+{
+    struct others others = {visit, context};
+    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+
+    p->each = visit_object;
+    p->context = &others;
+    return each_object(s->priv, prefix, NULL, p, e);
+}
+
+int bucket_read(
+    struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e)
+{
+    return s3_get_range(s->priv, key, offset, bytes, n, e);
 }
 
 /* ---- unfinished uploads of one key ---- */

@@ -260,10 +260,10 @@ printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
 refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: --env KEY=VALUE" \
     "$TRADEWIND" run v.yaml --yes
 check "with a value" "$TRADEWIND" run v.yaml --yes --env KEY=1 >/dev/null
-printf 'name: u\ninputs:\n  - {from: "s3://b/x", size: 1, place: aws/us-east-1}\nrun: "true"\n' \
+printf 'name: u\ninputs:\n  - {from: "gs://b/x", size: 1, place: gcp/us-central1}\nrun: "true"\n' \
     >u.yaml
-refused "an input that cannot be fetched" "u.yaml:3: stage u: s3://b/x cannot be fetched here: \
-put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
+refused "an input that cannot be fetched" "u.yaml:3: stage u: gs://b/x cannot be fetched, only \
+s3://, https:// and http:// can: put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
 refused "both --resume and --no-cache" "--resume keeps what was finished, --no-cache does not" \
     "$TRADEWIND" run sum.yaml --yes --resume --no-cache
 is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
