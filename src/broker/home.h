@@ -1,6 +1,7 @@
 /* home: where the broker keeps what below $TRADEWIND_HOME.
  *   broker.sock broker.lock broker.log     the background broker
  *   jobs/ID/                               a job's directory (exec/jobfile.h): its log stays
+ *   secrets/RUN                            values of a run's secrets (broker/secrets.h)
  *   untidy/ID                              the job's directory holds more than what stays
  *   checkpoints/ID                         jobs/ID/checkpoint is kept since then */
 #ifndef BROKER_HOME_H
