@@ -29,6 +29,7 @@
 #define LOOK_LIVE_MS 2000
 /* Old checkpoints go. */
 #define EXPIRE_EVERY_MS ((int64_t)3600 * 1000)
+#define BOUND_LOG_EVERY_MS 10000
 #define UNDER_WAY                                                                                  \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
@@ -204,6 +205,10 @@ static void look_after_all(struct broker *b, int64_t now_ms)
     if (now_ms - b->expired_ms >= EXPIRE_EVERY_MS) {
         b->expired_ms = now_ms;
         checkpoint_expire(b->o->home, now_ms);
+    }
+    if (now_ms - b->bounded_ms >= BOUND_LOG_EVERY_MS) {
+        b->bounded_ms = now_ms;
+        broker_log_bound(b->o->home, STDERR_FILENO);
     }
 }
 

@@ -88,7 +88,7 @@ struct broker {
     bool woken, ending;
     bool stage_ended; /* a pipeline may go on */
     int64_t busy_ms;  /* when there was last something to do */
-    int64_t looked_ms, expired_ms;
+    int64_t looked_ms, expired_ms, bounded_ms;
     unsigned refused; /* how often in a row the lake took nothing */
 };
 

@@ -88,19 +88,21 @@ static int hear(struct broker_client *c, double until_s, char out[static DOOR_LI
 /* 1: connected; 0: nobody is there; -1. */
 static int dial(struct broker_client *c, struct err *e)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     AUTO_MEM char *path = broker_socket_path(c->home);
+    struct sockaddr_un address;
+    int dir;
 
-    if (strlen(path) >= sizeof address.sun_path)
-        return err_set(e, ERR_USAGE, "%s is too long for a socket: choose a shorter TRADEWIND_HOME",
-                       path);
-    memcpy(address.sun_path, path, strlen(path));
+    if (access(c->home, F_OK) < 0 && errno == ENOENT)
+        return 0;
+    if (broker_socket_address(c->home, &address, &dir, e) < 0)
+        return -1;
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (c->fd < 0)
-        return file_error(e, "open", path);
-    if (connect(c->fd, (struct sockaddr *)&address, sizeof address) == 0)
-        return 1;
+    bool good = c->fd >= 0 && connect(c->fd, (struct sockaddr *)&address, sizeof address) == 0;
     int why = errno;
+    if (dir >= 0)
+        close(dir);
+    if (good)
+        return 1;
     hang_up(c);
     if (why == ENOENT || why == ECONNREFUSED || why == EAGAIN)
         return 0;
@@ -180,6 +182,7 @@ static int start_broker(const char *home, struct err *e)
     int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0)
         return file_error(e, "open", path);
+    broker_log_bound(home, log);
     if (pipe2(ready, O_CLOEXEC) < 0) {
         close(log);
         return err_set(e, ERR_RETRY, "cannot make a pipe: %s", strerror(errno));
@@ -191,6 +194,15 @@ static int start_broker(const char *home, struct err *e)
         await_ready(ready[0]);
     close(ready[0]);
     return result;
+}
+
+/* Everything that a job starts ends with it: a broker would, with the agents of all other jobs. */
+static bool is_inside_job(const char *home)
+{
+    const char *output = getenv("TRADEWIND_OUTPUT");
+    AUTO_MEM char *jobs = broker_jobs_path(home);
+
+    return output && !strncmp(output, jobs, strlen(jobs)) && output[strlen(jobs)] == '/';
 }
 
 static int open_line(struct broker_client *c, bool start, struct err *e)
@@ -206,6 +218,10 @@ static int open_line(struct broker_client *c, bool start, struct err *e)
             return there > 0 ? 0 : -1;
         if (!start)
             return err_set(e, ERR_NOTFOUND, "no broker runs for %s", c->home);
+        if (is_inside_job(c->home))
+            return err_set(e, ERR_RETRY,
+                           "no broker runs, and a job cannot start one that outlives it: the next "
+                           "command outside of jobs does, and carries out what was asked");
         if (start_broker(c->home, e) < 0)
             return -1;
     } while (time_monotonic_s() < until_s);

@@ -46,26 +46,31 @@ static int take_lock(struct door *d, const char *home, struct err *e)
     return file_error(e, "lock", path);
 }
 
-static int listen_at(struct door *d, struct err *e)
+static int bind_private(int fd, const struct sockaddr_un *address)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    if (strlen(d->path) >= sizeof address.sun_path)
-        return err_set(e, ERR_USAGE,
-                       "%s is too long for a socket: at most %zu bytes; choose a shorter "
-                       "TRADEWIND_HOME",
-                       d->path, sizeof address.sun_path - 1);
-    memcpy(address.sun_path, d->path, strlen(d->path));
-    d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (d->listener < 0)
-        return file_error(e, "open", d->path);
-    unlink(d->path); /* of a broker that was killed: the lock is ours */
     mode_t mask = umask(077);
-    int bound = bind(d->listener, (struct sockaddr *)&address, sizeof address);
+    int bound = bind(fd, (const struct sockaddr *)address, sizeof *address);
+
     umask(mask);
-    if (bound < 0 || listen(d->listener, DOOR_GUESTS_MAX) < 0)
-        return file_error(e, "listen at", d->path);
-    return 0;
+    return bound;
+}
+
+static int listen_at(struct door *d, const char *home, struct err *e)
+{
+    struct sockaddr_un address;
+    int dir;
+
+    if (broker_socket_address(home, &address, &dir, e) < 0)
+        return -1;
+    d->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    unlink(d->path); /* of a broker that was killed: the lock is ours */
+    bool good = d->listener >= 0 && bind_private(d->listener, &address) == 0 &&
+                listen(d->listener, DOOR_GUESTS_MAX) == 0;
+    int why = errno;
+    if (dir >= 0)
+        close(dir);
+    errno = why;
+    return good ? 0 : file_error(e, "listen at", d->path);
 }
 
 struct door *door_open(const char *home, struct err *e)
@@ -78,7 +83,7 @@ struct door *door_open(const char *home, struct err *e)
     if (take_lock(d, home, e) < 0)
         return NULL;
     d->path = broker_socket_path(home);
-    if (listen_at(d, e) < 0)
+    if (listen_at(d, home, e) < 0)
         return NULL;
     return TAKE(d);
 }

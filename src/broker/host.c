@@ -96,16 +96,21 @@ static void make_token(int64_t job, unsigned attempt, char out[static 65])
 int host_find(
     struct machines *records, int64_t job, unsigned *attempt, struct machine *out, struct err *e)
 {
+    struct err why = {0};
+
     for (*attempt = 1; *attempt <= ATTEMPTS_MAX; ++*attempt) {
         char token[65];
-        struct err why = {0};
         make_token(job, *attempt, token);
         if (machines_get(records, 0, token, out, &why) < 0)
-            return err_set(e, why.kind, "%s", why.text);
-        if (out->state < MACHINE_DELETING)
-            return 0;
+            break;
     }
-    return err_set(e, ERR_NOFIT, "job %" PRId64 " had %d hosts", job, ATTEMPTS_MAX);
+    if (why.kind != ERR_NOTFOUND || *attempt == 1)
+        return err_set(e, why.kind ? why.kind : ERR_NOFIT, "%s", why.text);
+    /* Those before it could not be reached, and may wait to be cleared. */
+    if (out->state >= MACHINE_DELETING)
+        return err_set(e, ERR_NOTFOUND, "%s", why.text);
+    --*attempt;
+    return 0;
 }
 
 /* What was refused: nothing is there, and nothing of it needs to be kept. */

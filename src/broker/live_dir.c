@@ -342,7 +342,7 @@ int live_note_sent(const struct live *j, struct err *e)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
 
-    return file_replace(mark, SENT, strlen(SENT), 0600, e);
+    return write_file(mark, SENT, e);
 }
 
 bool live_is_sent(const struct live *j)

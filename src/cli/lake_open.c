@@ -93,11 +93,15 @@ char *lake_open_cache(const struct config *c, uint64_t *bytes_out)
     return home ? mem_printf("%s/cache", home) : NULL;
 }
 
-static const char *user_name(void)
+/* An entry of the accounts; one that is longer counts as none. */
+#define ACCOUNT_BYTES 4096
+
+/* room is where the name may lie. Several threads ask at once. */
+static const char *user_name(char *room, size_t size)
 {
-    const struct passwd *account = getpwuid(getuid());
-    const char *user =
-        account && account->pw_name && *account->pw_name ? account->pw_name : getenv("USER");
+    struct passwd account, *found = NULL;
+    bool known = getpwuid_r(getuid(), &account, room, size, &found) == 0 && found;
+    const char *user = known && *account.pw_name ? account.pw_name : getenv("USER");
 
     return user && *user ? user : "unknown";
 }
@@ -108,8 +112,9 @@ struct lake *lake_open_here(struct err *e)
     AUTO_MEM char *url = NULL;
     AUTO_MEM char *home = NULL;
     AUTO_MEM char *cache = NULL;
+    char account[ACCOUNT_BYTES];
     struct lake_options options = {
-        .caller = {.project = "default", .user = user_name(), .admin = true},
+        .caller = {.project = "default", .user = user_name(account, sizeof account), .admin = true},
     };
 
     if (!c || lake_open_settings(c, &options.store, &url, e) < 0)

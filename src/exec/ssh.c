@@ -211,7 +211,8 @@ static void script_begin(struct buf *script, const struct exec_host *h)
     buf_puts(script, " && ");
 }
 
-/* The agent goes over by stdin, and gets its name once it is whole and runs there. */
+/* The agent goes over by stdin, and gets its name once it is whole and runs there. Hosts may share
+ * a file system, where others copy it at the same time. */
 static int copy_agent(const struct exec_host *h, const char *name, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0};
@@ -225,12 +226,12 @@ static int copy_agent(const struct exec_host *h, const char *name, struct err *e
     }
     script_begin(&script, h);
     buf_printf(&script,
-               "t=.%s.$$ && trap 'rm -f \"$t\"' EXIT && cat >\"$t\" && chmod 700 \"$t\" && "
+               "t=.%s.$$-%d && trap 'rm -f \"$t\"' EXIT && cat >\"$t\" && chmod 700 \"$t\" && "
                "if [ \"$(wc -c <\"$t\")\" -ne %jd ]; then echo 'the agent arrived in part' >&2; "
                "exit 1; fi && "
                "if ! \"./$t\" version >/dev/null; then echo \"the agent does not run on a $(uname "
                "-sm)\" >&2; exit 1; fi && mv -f \"$t\" %s",
-               name, (intmax_t)st.st_size, name);
+               name, (int)gettid(), (intmax_t)st.st_size, name);
     int result = run_script(h, buf_str(&script), fd, PREPARE_S, NULL, e);
     close(fd);
     return result < 0 ? err_wrap(e, "copy the agent") : 0;
@@ -406,9 +407,12 @@ static int ssh_collect(
     else if (code)
         result = ssh_explain(h, code, buf_str(&said), e);
     if (result == 0) {
-        file_remove_tree(target);
-        if (rename(unpacked, target) < 0)
-            result = file_error(e, "rename", unpacked);
+        /* Both are there at any moment: the old one is what a killed process leaves. */
+        if (renameat2(AT_FDCWD, unpacked, AT_FDCWD, target, RENAME_EXCHANGE) < 0) {
+            file_remove_tree(target);
+            if (rename(unpacked, target) < 0)
+                result = file_error(e, "rename", unpacked);
+        }
     }
     file_remove_tree(fresh);
     return result;

@@ -6,15 +6,12 @@ pipeline of two stages. Whatever the moment: the next broker brings each job to 
 have, each command ran once, logs, metrics and versions are as if nothing had happened, and nothing is
 left behind. TRADEWIND_KILLS: how many moments, evenly spread; "all" for each."""
 
-import json
 import os
-import random
 import sys
 
-from broker_home import PROGRAM, SLOW, Home, check, done, scratch_directory
+from broker_home import PROGRAM, SLOW, Home, done, scratch_directory
+from broker_killer import Killer, why_not
 
-KILLAT = os.path.join(os.environ["TRADEWIND_BUILD"], "tests", "tools", "killat")
-KILLED = 99
 KILLS = os.environ.get("TRADEWIND_KILLS", "6" if SLOW else "24")
 RANDOM_ROUNDS = int(os.environ.get("TRADEWIND_ROUNDS", "1" if SLOW else "2"))
 LINES = 300
@@ -152,72 +149,18 @@ def trouble(home):
     return plain_trouble(home, jobs["plain"]["id"]) or lake_trouble(home) or home.leftovers()
 
 
-def kill_at(home, call, half):
-    before = [KILLAT, "--alone", *(["--half"] if half else []), str(call)]
-    got = home.run("broker", before=before)
-    if "Sanitizer" in got.stderr or "runtime error" in got.stderr:
-        raise RuntimeError(got.stderr)
-    return got
-
-
-def count_calls(home):
-    """Of a broker that nobody kills."""
-    home.restore()
-    done_by = kill_at(home, 10**9, False)
-    check(done_by.returncode == 0, "a broker serves all, under a tracer", done_by.stderr)
-    check(not (found := trouble(home)), "as it should", found)
-    return int(done_by.stderr.split("killat:")[-1].split()[0])
-
-
-def moments(calls):
-    if KILLS == "all":
-        return range(1, calls + 1)
-    n = min(int(KILLS), calls)
-    shift = random.randrange(max(calls // n, 1))
-    return [1 + i * calls // n + shift for i in range(n)]
-
-
-def test_everywhere(home, calls):
-    kills, troubles = 0, []
-    for call in moments(calls):
-        home.restore()
-        half = call % 2 == 0
-        if kill_at(home, call, half).returncode == KILLED:
-            kills += 1
-        if found := trouble(home):
-            troubles.append(f"killed at call {call}{' (half)' if half else ''}: {found}")
-            home.end_everything()
-    # Calls differ from run to run: the last ones may not come.
-    check(kills * 2 > len(moments(calls)), f"killed at {kills} of {calls} calls")
-    check(not troubles, "and never to be noticed afterwards", *troubles[:5])
-
-
-def test_again_and_again(home, calls):
-    """Brokers that are killed one after the other, each some way on."""
-    troubles = []
-    for round_number in range(RANDOM_ROUNDS):
-        seed = random.randrange(1 << 30)
-        dice = random.Random(seed)
-        home.restore()
-        for _ in range(12):
-            kill_at(home, dice.randrange(1, calls // 4), dice.random() < 0.5)
-        if found := trouble(home):
-            troubles.append(f"round {round_number}, seed {seed}: {found}")
-            home.end_everything()
-    check(not troubles, f"{RANDOM_ROUNDS} x 12 brokers killed at random", *troubles[:5])
-
-
 def main():
-    if not os.path.exists(KILLAT) or os.uname().machine != "x86_64":
-        print("1..0 # SKIP the killer knows x86-64 alone")
+    if reason := why_not():
+        print(f"1..0 # SKIP {reason}")
         return 0
     with scratch_directory() as scratch:
         home = Home(scratch)
+        killer = Killer(home, lambda: trouble(home))
         try:
             queue_all(home)
-            calls = count_calls(home)
-            test_everywhere(home, calls)
-            test_again_and_again(home, calls)
+            calls = killer.count_calls()
+            killer.everywhere(calls, KILLS)
+            killer.again_and_again(calls, RANDOM_ROUNDS)
         finally:
             home.end_everything()
     return done()

@@ -226,6 +226,16 @@ def test_read_only(scratch):
         home.end_everything()
 
 
+def test_long_home(scratch):
+    """The name of a socket may have 107 bytes; that of a home may have more."""
+    home = Home(scratch, "long/" + "/".join(["x" * 90] * 3), idle_s=60)
+    job = home.submit("echo here")
+    code = home.run("job", "wait", str(job), "--timeout", "60s").returncode
+    check(code == 0 and home.log(job) == "here\n", "a home whose name is longer than a socket's", code)
+    home.stop_broker()
+    check(until(lambda: not home.processes()), "its broker is told to end there, too")
+
+
 def main():
     with scratch_directory() as scratch:
         home = Home(scratch, idle_s=60)
@@ -236,7 +246,8 @@ def main():
             home.stop_broker()
             left = home.leftovers()
             check(not left, "nothing is left", left)
-            for test in (test_idle_race, test_forgotten_wake, test_full_disk, test_read_only):
+            for test in (test_idle_race, test_forgotten_wake, test_full_disk, test_read_only,
+                         test_long_home):
                 test(scratch)
         finally:
             home.end_everything()

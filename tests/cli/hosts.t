@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 
 from broker_home import Home, check, done, scratch_directory, until
 from ssh_hosts import Hosts, why_not
@@ -48,7 +49,7 @@ class Test:
 
     def nothing_left(self):
         """Neither rented, nor running there, nor in a directory there."""
-        until(lambda: not self.home.json("machines", "ls") and not self.hosts.processes(), 30)
+        until(lambda: not self.home.json("machines", "ls") and not self.hosts.processes())
         return [*self.home.json("machines", "ls"), *self.hosts.processes(),
                 *self.hosts.left_there(self.home)]
 
@@ -117,6 +118,7 @@ def test_broker_killed(t):
                    "done; " + WAIT + "echo end", "--output", "none")
     check(until(lambda: "line 20\n" in t.home.log(job)), "a job runs there")
     before = t.home.json("machines", "ls")[0]["expires_at"]
+    time.sleep(1.1)  # times are told in seconds
     os.kill(t.home.broker_pid(), signal.SIGKILL)
     t.release("killed")
     check(t.wait(job) == 0, "its broker killed, another one finds it", t.show(job)["reason"])

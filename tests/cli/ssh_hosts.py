@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -99,6 +100,11 @@ class Hosts:
                 if name != "sshd" and words:
                     found.append(f"{pid} {words}")
         return found
+
+    def end_processes(self):
+        for process in self.processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(process.split()[0]), signal.SIGKILL)
 
     @staticmethod
     def root_of(home):

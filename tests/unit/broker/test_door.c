@@ -193,7 +193,8 @@ static void test_long_home(void)
     AUTO_MEM char *longer = mem_printf("%s/%s", home, name);
     CHECK(mkdir(longer, 0700) == 0, "a home with a long path");
     AUTO(door) struct door *d = door_open(longer, &e);
-    CHECK(!d && e.kind == ERR_USAGE && strstr(e.text, "TRADEWIND_HOME"), "is refused: %s", e.text);
+    AUTO_MEM char *path = broker_socket_path(longer);
+    CHECK(d && access(path, F_OK) == 0, "longer than a socket's has its socket: %s", e.text);
 }
 
 int main(void)

@@ -177,6 +177,58 @@ static void absence(void)
 }
 
 /* Another process brought the record further than this copy knows. */
+static void open_pool(void)
+{
+    static const struct cloud_host hosts[] = {{.group = "lab", .address = "a.lab", .cpus = 2}};
+
+    cloud_free(desk.cloud);
+    desk.cloud = cloud_open(&(struct cloud_options){.name = "pool",
+                                                    .home = home,
+                                                    .owner = machines_owner(records),
+                                                    .hosts = hosts,
+                                                    .n_hosts = 1,
+                                                    .now_ms = clock_ms},
+                            &err);
+}
+
+static enum cloud_failure rent_host(const char *token, struct machine *out)
+{
+    struct machine_order o = order(token);
+
+    err = (struct err){0};
+    o.request.region = "lab";
+    return machine_rent(&desk, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+}
+
+/* Hosts of one's own: the pool's memory is ours. */
+static void hosts(void)
+{
+    struct machine first, second;
+
+    begin();
+    open_pool();
+    CHECK(rent_host("t1", &first) == CLOUD_FINE, "a host is rented: %s", err.text);
+    CHECK(rent_host("t2", &second) == CLOUD_CAPACITY && stored("t2") == MACHINE_GONE,
+          "and taken then: %s", err.text);
+    CHECK(machine_forget(records, 0, "t1", &err) == 0 && stored("t1") == MACHINE_RUNNING,
+          "what is there is not forgotten");
+    CHECK(machine_forget(records, 0, "t2", &err) == 0 && !stored("t2"), "what was refused is");
+    int64_t until_ms = now_ms + 7 * MINUTE_MS;
+    CHECK(machine_renew_one(records, 0, "t1", until_ms, &err) == 0 &&
+              machines_get(records, 0, "t1", &first, &err) == 0 &&
+              first.facts.expires_ms == until_ms,
+          "a lease of one is renewed");
+    CHECK(give_back(&first) == CLOUD_FINE && first.state == MACHINE_GONE, "given back");
+    CHECK(rent_host("t2", &second) == CLOUD_FINE, "the refused one may ask again: %s", err.text);
+    char memory[320];
+    snprintf(memory, sizeof memory, "%s/clouds", home);
+    file_remove_tree(memory);
+    open_pool();
+    CHECK(look(&second) == CLOUD_FINE && second.state == MACHINE_GONE,
+          "what the pool does not know is gone at the first look");
+    end();
+}
+
 static void stale_copies(void)
 {
     struct machine m, other;
@@ -349,6 +401,7 @@ static void owners(void)
 int main(void)
 {
     life();
+    hosts();
     refusals();
     absence();
     stale_copies();

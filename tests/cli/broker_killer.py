@@ -1,0 +1,74 @@
+"""Kills brokers at their writes and starts of processes, and looks what becomes of it."""
+
+import os
+import random
+
+from broker_home import check
+
+KILLAT = os.path.join(os.environ["TRADEWIND_BUILD"], "tests", "tools", "killat")
+KILLED = 99
+
+
+def why_not():
+    if not os.path.exists(KILLAT) or os.uname().machine != "x86_64":
+        return "the killer knows x86-64 alone"
+    return ""
+
+
+class Killer:
+    """home has a template (Home.keep); trouble finishes what is there and tells what is not as it
+    should be, as text; clean ends what a failure left."""
+
+    def __init__(self, home, trouble, clean=None):
+        self.home, self.trouble = home, trouble
+        self.clean = clean or home.end_everything
+
+    def kill_at(self, call, half):
+        before = [KILLAT, "--alone", *(["--half"] if half else []), str(call)]
+        got = self.home.run("broker", before=before)
+        if "Sanitizer" in got.stderr or "runtime error" in got.stderr:
+            raise RuntimeError(got.stderr)
+        return got
+
+    def count_calls(self):
+        """Of a broker that nobody kills."""
+        self.home.restore()
+        done_by = self.kill_at(10**9, False)
+        check(done_by.returncode == 0, "a broker serves all, under a tracer", done_by.stderr)
+        check(not (found := self.trouble()), "as it should", found)
+        return int(done_by.stderr.split("killat:")[-1].split()[0])
+
+    def everywhere(self, calls, kills):
+        """At so many moments, evenly spread, or at "all"."""
+        if kills == "all":
+            moments = range(1, calls + 1)
+        else:
+            n = min(int(kills), calls)
+            shift = random.randrange(max(calls // n, 1))
+            moments = [1 + i * calls // n + shift for i in range(n)]
+        killed, troubles = 0, []
+        for call in moments:
+            self.home.restore()
+            half = call % 2 == 0
+            if self.kill_at(call, half).returncode == KILLED:
+                killed += 1
+            if found := self.trouble():
+                troubles.append(f"killed at call {call}{' (half)' if half else ''}: {found}")
+                self.clean()
+        # Calls differ from run to run: the last ones may not come.
+        check(killed * 2 > len(moments), f"killed at {killed} of {calls} calls")
+        check(not troubles, "and never to be noticed afterwards", *troubles[:5])
+
+    def again_and_again(self, calls, rounds):
+        """Brokers that are killed one after the other, each some way on."""
+        troubles = []
+        for round_number in range(rounds):
+            seed = random.randrange(1 << 30)
+            dice = random.Random(seed)
+            self.home.restore()
+            for _ in range(12):
+                self.kill_at(dice.randrange(1, calls // 4), dice.random() < 0.5)
+            if found := self.trouble():
+                troubles.append(f"round {round_number}, seed {seed}: {found}")
+                self.clean()
+        check(not troubles, f"{rounds} x 12 brokers killed at random", *troubles[:5])
