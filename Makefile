@@ -50,7 +50,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag market_figures
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
 all: $(PROGRAM) $(AGENT)
 
 help:
@@ -119,6 +119,16 @@ market_figures: $(OUT)/market_figures
 $(OUT)/market_figures: $(OUT)/bench/market_figures.o $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
+# One large policy problem, for bench/policy.
+policy_lp: $(OUT)/policy_lp
+$(OUT)/policy_lp: bench/policy_lp.c tests/unit/policy/problems.c $(LIB) $(BUILTIN)
+	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(LIB) $(BUILTIN) $(LIBS)
+
+# Loops over all columns of a policy's program are worth vectors, which maxima have only where there
+# is no NaN to look out for; ipm_ends.c does.
+$(OUT)/src/policy/ipm%.o $(OUT)/src/policy/dense.o: OPT := $(subst -O2,-O3,$(OPT))
+$(OUT)/src/policy/ipm.o: OPT += -ffinite-math-only -fno-signed-zeros
+
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
 unit: $(UNIT) $(TEST_TOOLS) $(AGENT)
@@ -146,12 +156,13 @@ test:
 
 bench:
 	@tools/deps test
-	@$(MAKE) --no-print-directory -s all fill_lake sim_dag market_figures
+	@$(MAKE) --no-print-directory -s all fill_lake sim_dag market_figures policy_lp
 	TRADEWIND=$(PROGRAM) bench/run
 	TRADEWIND=$(PROGRAM) bench/lake
 	TRADEWIND=$(PROGRAM) bench/engine
 	TRADEWIND=$(PROGRAM) bench/market
 	TRADEWIND=$(PROGRAM) bench/geo
+	TRADEWIND=$(PROGRAM) bench/policy
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit

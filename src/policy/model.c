@@ -5,6 +5,7 @@
 #include "policy/clp.h"
 #include "policy/cuts.h"
 #include "policy/lp.h"
+#include "policy/structured.h"
 
 #include <assert.h>
 #include <math.h>
@@ -219,6 +220,18 @@ static void layout_clear(struct layout *y)
     free(y->group_of);
 }
 
+void model_program(const struct model_ask *ask, struct lp *out)
+{
+    AUTO_CLEAR(cuts) struct cuts none;
+    struct layout y;
+
+    cuts_init(&none, ask->grid);
+    layout_init(&y, ask, &none);
+    *out = y.lp;
+    y.lp = (struct lp){0};
+    layout_clear(&y);
+}
+
 /* ---- answers ---- */
 
 static void take_shortfalls(const struct layout *y,
@@ -280,6 +293,8 @@ static int solve_with(const struct model_ask *ask,
     struct layout y;
     AUTO_CLEAR(lp_point) struct lp_point at = {0};
 
+    if (structured_fits(ask, cuts) && structured_solve(ask, cuts, out))
+        return 0;
     layout_init(&y, ask, cuts);
     lp_point_init(&at, &y.lp);
     int solved = clp_solve(&y.lp, SIZE_LEAST, &at, e);

@@ -4,6 +4,7 @@
 #define POLICY_MODEL_H
 
 #include "policy/grid.h"
+#include "policy/lp.h"
 
 /* min cost x + shortfall_cost * sum of shortfalls (+ the scale), with
  *   work      sum work x + shortfall >= 1   of jobs that must_finish
@@ -30,6 +31,9 @@ struct model_answer {
     double *shortfall;    /* per job */
     double *shadow_price; /* per type, over all windows */
 };
+
+/* The program itself, without rows for gangs, for those who want to solve it another way. */
+void model_program(const struct model_ask *ask, struct lp *out);
 
 /* ERR_IO when there is no solver or no proof. */
 int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e);

@@ -1,0 +1,442 @@
+/* ipm: predictor, corrector and Gondzio's centrality correctors, from a start whose multipliers are
+ * feasible and whose products x z are all alike. Multipliers stay feasible, so that what is left to
+ * reach are the rows, which steps of length 1 do, and small products.
+ *
+ * A step of multipliers dy makes one of reduced costs, dz = -A'dy, and one of x,
+ *     dx = -x - x dz / z - fix,
+ * where fix is 0 for the predictor, and later what higher orders and centring add. That the rows
+ * hold after it means A (X/Z) A' dy = b + A fix, whatever x was. */
+#include "policy/ipm.h"
+
+#include "base/mem.h"
+#include "policy/ipm_internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ITERATIONS_MAX 100
+/* Steps end this part of the way to where something would be 0: the more so, the more the predictor
+ * promises. */
+#define STEP_PART_LEAST 0.9
+#define STEP_PART_MOST 0.995
+/* Steps shorter than this lead nowhere. */
+#define STEP_LEAST 1e-4
+/* Part of the rows' violation at the start that may be left when the answer is looked at. */
+#define LEFT_AIM 1e-9
+/* Centrality correctors: how many at most; the step they are for; how much longer a step they aim
+ * at and have to reach; and how far from the target a product may lie. */
+#define CENTRINGS_MAX 3
+#define CENTRING_FROM 0.9
+#define CENTRING_AIM 0.3
+#define CENTRING_GAIN 0.03
+#define CENTRING_LOW 0.1
+#define CENTRING_HIGH 10
+
+struct ipm {
+    const struct ipm_problem *p;
+    size_t width, n_all;
+    struct ipm_point at;
+    struct ipm_system equations;
+    struct ipm_duals dy, dy_more;
+    double *fix, *fix_more; /* of all variables */
+    double *dz;             /* scratch: of one group of variables */
+    double *takes_time;     /* of a job's columns: 0 or 1 */
+    double target;          /* for every product */
+    double products;        /* sum of x z at the beginning of the step */
+    double left;            /* part of the rows' first violation that is left */
+    double part;            /* of the way to the boundary that steps go */
+    double primal, dual;    /* lengths of the step */
+};
+
+/* ---- groups of variables ---- */
+
+/* Variables are visited a group at a time, while it is in the cache: each job's, then the slacks of
+ * the rows. Sums and extremes are kept by lane, so that lanes need not wait for one another. */
+struct group {
+    const double *restrict dz;
+    double *restrict x;
+    double *restrict z;
+    double *restrict fix;
+    double *restrict fix_more;
+    size_t n; /* whole lanes */
+};
+
+/* Reduced costs of a job's columns change by this. */
+static void fill_job_dz(const struct ipm *w, size_t job, const struct ipm_duals *dy)
+{
+    const double *restrict work = w->p->work + job * w->width;
+    const double *restrict takes_time = w->takes_time;
+    double *restrict dz = w->dz;
+    double dwork = dy->work[job], dtime = dy->time[job];
+
+    ipm_row_prices(w->p, job, dy->row, dz);
+    memset(dz + w->p->n_types, 0, IPM_LANES * sizeof *dz);
+    for (size_t i = 0; i < w->width; i++)
+        dz[i] = -(work[i] * dwork + takes_time[i] * dtime + dz[i]);
+}
+
+static struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy)
+{
+    size_t first = i * w->width;
+
+    if (i < w->p->n_jobs)
+        fill_job_dz(w, i, dy);
+    else
+        for (size_t r = 0; r < w->equations.stride; r++)
+            w->dz[r] = -dy->row[r];
+    return (struct group){
+        .dz = w->dz,
+        .x = w->at.x + first,
+        .z = w->at.z + first,
+        .fix = w->fix + first,
+        .fix_more = w->fix_more + first,
+        .n = i < w->p->n_jobs ? w->width : w->equations.stride,
+    };
+}
+
+/* right += A q, where q are values of a job's columns. */
+static void add_job_rows(const struct ipm *w,
+                         size_t job,
+                         const double *restrict q,
+                         struct ipm_duals *right)
+{
+    const struct ipm_problem *p = w->p;
+    const double *restrict work = p->work + job * w->width;
+    double *restrict row = right->row;
+    double gang = p->rows[0].weight[job], worked[IPM_LANES] = {0}, time[IPM_LANES] = {0};
+
+    for (size_t i = 0; i < w->width; i += IPM_LANES)
+        for (size_t k = 0; k < IPM_LANES; k++) {
+            worked[k] += work[i + k] * q[i + k];
+            time[k] += w->takes_time[i + k] * q[i + k];
+        }
+    right->work[job] += (worked[0] + worked[1]) + (worked[2] + worked[3]);
+    right->time[job] += (time[0] + time[1]) + (time[2] + time[3]);
+    for (size_t j = 0; j < p->n_types; j++)
+        row[j] += gang * q[j];
+    for (size_t r = p->n_types; r < p->n_rows; r++)
+        for (size_t j = 0; p->rows[r].weight[job] != 0 && j < p->n_types; j++)
+            row[r] += p->rows[r].weight[job] * p->rows[r].unit[j] * q[j];
+}
+
+static void add_rows(const struct ipm *w, size_t i, const double *q, struct ipm_duals *right)
+{
+    if (i < w->p->n_jobs) {
+        add_job_rows(w, i, q, right);
+        return;
+    }
+    for (size_t r = 0; r < w->p->n_rows; r++)
+        right->row[r] += q[r];
+}
+
+/* ---- multipliers ---- */
+
+static void clear_duals(const struct ipm *w, struct ipm_duals *y)
+{
+    memset(y->work, 0, w->p->n_jobs * sizeof *y->work);
+    memset(y->time, 0, w->p->n_jobs * sizeof *y->time);
+    memset(y->row, 0, w->equations.stride * sizeof *y->row);
+}
+
+static void set_right_sides(const struct ipm *w, struct ipm_duals *y)
+{
+    clear_duals(w, y);
+    for (size_t m = 0; m < w->p->n_jobs; m++)
+        y->work[m] = y->time[m] = 1;
+    for (size_t r = 0; r < w->p->n_rows; r++)
+        y->row[r] = w->p->rows[r].most;
+}
+
+static void add_duals(const struct ipm *w,
+                      struct ipm_duals *to,
+                      const struct ipm_duals *from,
+                      double times)
+{
+    for (size_t m = 0; m < w->p->n_jobs; m++) {
+        to->work[m] += times * from->work[m];
+        to->time[m] += times * from->time[m];
+    }
+    for (size_t r = 0; r < w->p->n_rows; r++)
+        to->row[r] += times * from->row[r];
+}
+
+static void swap_duals(struct ipm_duals *a, struct ipm_duals *b)
+{
+    struct ipm_duals was = *a;
+
+    *a = *b;
+    *b = was;
+}
+
+static void swap_fixes(struct ipm *w)
+{
+    double *was = w->fix;
+
+    w->fix = w->fix_more;
+    w->fix_more = was;
+}
+
+/* ---- lengths of steps ---- */
+
+/* The step of x, as part of x. */
+static inline double growth(double x, double z, double dz, double fix)
+{
+    return -1 - dz / z - fix / x;
+}
+
+static double largest(const double of[IPM_LANES])
+{
+    return fmax(fmax(of[0], of[1]), fmax(of[2], of[3]));
+}
+
+/* How far the step dy with its fix can go. */
+static void measure(struct ipm *w, const struct ipm_duals *dy, double *primal, double *dual)
+{
+    double x_most[IPM_LANES] = {0}, z_most[IPM_LANES] = {0};
+
+    for (size_t i = 0; i <= w->p->n_jobs; i++) {
+        const struct group g = group_of(w, i, dy);
+        for (size_t j = 0; j < g.n; j += IPM_LANES)
+            for (size_t k = 0; k < IPM_LANES; k++) {
+                double over = 1 / (g.z[j + k] * g.x[j + k]);
+                double z_part = -g.dz[j + k] * g.x[j + k] * over;
+                double x_part = 1 - z_part + g.fix[j + k] * g.z[j + k] * over;
+                z_most[k] = z_part > z_most[k] ? z_part : z_most[k];
+                x_most[k] = x_part > x_most[k] ? x_part : x_most[k];
+            }
+    }
+    *primal = fmin(1, w->part / largest(x_most));
+    *dual = fmin(1, w->part / largest(z_most));
+}
+
+/* ---- the predictor ---- */
+
+/* What is found on the way of the predictor, by lane: how far it can go, and its products. */
+struct ahead {
+    double least[IPM_LANES], most[IPM_LANES]; /* of the part that z shrinks by */
+    double xz[IPM_LANES], x_dz[IPM_LANES], dx_dz[IPM_LANES];
+};
+
+static struct ahead look_ahead(struct ipm *w)
+{
+    struct ahead a = {0};
+
+    for (size_t i = 0; i <= w->p->n_jobs; i++) {
+        const struct group g = group_of(w, i, &w->dy);
+        for (size_t j = 0; j < g.n; j += IPM_LANES)
+            for (size_t k = 0; k < IPM_LANES; k++) {
+                double x = g.x[j + k], z = g.z[j + k], dz = g.dz[j + k], part = -dz / z;
+                a.most[k] = part > a.most[k] ? part : a.most[k];
+                a.least[k] = part < a.least[k] ? part : a.least[k];
+                a.xz[k] += x * z;
+                a.x_dz[k] += x * dz;
+                a.dx_dz[k] += x * (part - 1) * dz;
+            }
+    }
+    return a;
+}
+
+static double sum(const double of[IPM_LANES])
+{
+    return (of[0] + of[1]) + (of[2] + of[3]);
+}
+
+/* The target is Mehrotra's: the more the predictor gains, the less is centred. x shrinks by 1 less
+ * the part that z shrinks by, and dx z = -x z - x dz. */
+static void predict(struct ipm *w)
+{
+    set_right_sides(w, &w->dy);
+    ipm_system_solve(&w->equations, &w->dy);
+    struct ahead a = look_ahead(w);
+    double smallest = fmin(fmin(a.least[0], a.least[1]), fmin(a.least[2], a.least[3]));
+    double primal = fmin(1, 1 / (1 - smallest)), dual = fmin(1, 1 / largest(a.most));
+    double xz = sum(a.xz), x_dz = sum(a.x_dz);
+    double gain = 1 - primal + (dual - primal) * x_dz / xz + primal * dual * sum(a.dx_dz) / xz;
+    w->products = xz;
+    w->target = gain * gain * gain * xz / (double)w->n_all;
+    w->part = fmax(STEP_PART_LEAST, fmin(STEP_PART_MOST, 1 - gain));
+}
+
+/* ---- the correctors ---- */
+
+/* The predictor's error of second order, and the centre. */
+static void correct(struct ipm *w)
+{
+    double target = w->target;
+
+    set_right_sides(w, &w->dy_more);
+    for (size_t i = 0; i <= w->p->n_jobs; i++) {
+        const struct group g = group_of(w, i, &w->dy);
+        for (size_t k = 0; k < g.n; k++) {
+            double over = 1 / g.z[k];
+            g.fix[k] = (-g.x[k] * (1 + g.dz[k] * over) * g.dz[k] - target) * over;
+        }
+        add_rows(w, i, g.fix, &w->dy_more);
+    }
+    ipm_system_solve(&w->equations, &w->dy_more);
+    swap_duals(&w->dy, &w->dy_more);
+    measure(w, &w->dy, &w->primal, &w->dual);
+}
+
+/* By how much to change a product so that it comes near the target. */
+static inline double off_centre(double product, double target)
+{
+    double low = CENTRING_LOW * target - product, high = CENTRING_HIGH * target - product;
+    double up = low > 0 ? low : 0, down = high < 0 ? high : 0;
+    double most = -CENTRING_HIGH * target;
+
+    return up + (down > most ? down : most);
+}
+
+/* Aims at products near the target after a longer step; keeps the outcome if the step becomes
+ * longer. Returns whether it did. */
+static bool centre(struct ipm *w)
+{
+    double primal = fmin(1, w->primal + CENTRING_AIM), dual = fmin(1, w->dual + CENTRING_AIM);
+    double target = w->target;
+
+    clear_duals(w, &w->dy_more);
+    for (size_t i = 0; i <= w->p->n_jobs; i++) {
+        const struct group g = group_of(w, i, &w->dy);
+        for (size_t k = 0; k < g.n; k++) {
+            double over = 1 / g.z[k];
+            double dx = -g.x[k] * (1 + g.dz[k] * over) - g.fix[k];
+            double product = (g.x[k] + primal * dx) * (g.z[k] + dual * g.dz[k]);
+            g.fix_more[k] = -off_centre(product, target) * over;
+        }
+        add_rows(w, i, g.fix_more, &w->dy_more);
+        for (size_t k = 0; k < g.n; k++)
+            g.fix_more[k] += g.fix[k];
+    }
+    ipm_system_solve(&w->equations, &w->dy_more);
+    add_duals(w, &w->dy_more, &w->dy, 1);
+    swap_fixes(w);
+    measure(w, &w->dy_more, &primal, &dual);
+    if (primal + dual < w->primal + w->dual + CENTRING_GAIN) {
+        swap_fixes(w);
+        return false;
+    }
+    swap_duals(&w->dy, &w->dy_more);
+    w->primal = primal;
+    w->dual = dual;
+    return true;
+}
+
+/* ---- the step ---- */
+
+static void move(struct ipm *w)
+{
+    double primal = w->primal, dual = w->dual;
+
+    for (size_t i = 0; i <= w->p->n_jobs; i++) {
+        const struct group g = group_of(w, i, &w->dy);
+        for (size_t k = 0; k < g.n; k++) {
+            g.x[k] += primal * g.x[k] * growth(g.x[k], g.z[k], g.dz[k], g.fix[k]);
+            g.z[k] += dual * g.dz[k];
+        }
+    }
+    add_duals(w, &w->at.y, &w->dy, dual);
+    w->left *= 1 - primal;
+}
+
+/* One iteration; false when the step is too short to go on. */
+static bool advance(struct ipm *w)
+{
+    ipm_system_factor(&w->equations, &w->at);
+    predict(w);
+    correct(w);
+    for (int i = 0; i < CENTRINGS_MAX && fmin(w->primal, w->dual) < CENTRING_FROM; i++)
+        if (!centre(w))
+            break;
+    if (!(w->primal > STEP_LEAST && w->dual > STEP_LEAST))
+        return false;
+    move(w);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+static void begin(struct ipm *w, struct ipm_problem *p)
+{
+    size_t width = IPM_WIDTH(p->n_types), stride = p->n_rows;
+    size_t n = ipm_own_columns(p) + stride;
+
+    *w = (struct ipm){
+        .p = p,
+        .width = width,
+        .n_all = n,
+        .at = {.x = mem_zero(n, sizeof(double)), .z = mem_zero(n, sizeof(double))},
+        .fix = mem_zero(n, sizeof(double)),
+        .fix_more = mem_zero(n, sizeof(double)),
+        .dz = mem_zero(width > stride ? width : stride, sizeof(double)),
+        .takes_time = mem_zero(width, sizeof(double)),
+        .left = 1,
+    };
+    for (size_t i = 0; i < width; i++)
+        w->takes_time[i] = ipm_takes_time(p, i);
+    ipm_duals_init(&w->at.y, p);
+    ipm_duals_init(&w->dy, p);
+    ipm_duals_init(&w->dy_more, p);
+    ipm_system_init(&w->equations, p);
+    ipm_begin(p, &w->at);
+}
+
+static void end(struct ipm *w)
+{
+    free(w->at.x);
+    free(w->at.z);
+    free(w->fix);
+    free(w->fix_more);
+    free(w->dz);
+    free(w->takes_time);
+    ipm_duals_clear(&w->at.y);
+    ipm_duals_clear(&w->dy);
+    ipm_duals_clear(&w->dy_more);
+    ipm_system_clear(&w->equations);
+}
+
+/* The products were added up before the step, so that this looks one step behind. They are what the
+ * objective differs by from that of the multipliers, when rows hold. */
+static bool is_close(const struct ipm *w)
+{
+    double sum_y = 0;
+
+    for (size_t m = 0; m < w->p->n_jobs; m++)
+        sum_y += w->at.y.work[m] + w->at.y.time[m];
+    for (size_t r = 0; r < w->p->n_rows; r++)
+        sum_y += w->p->rows[r].most * w->at.y.row[r];
+    return w->left < LEFT_AIM && w->products < w->p->gap * fabs(sum_y);
+}
+
+bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
+{
+    struct ipm w;
+
+    assert(p->n_types % IPM_LANES == 0 && p->n_rows % IPM_LANES == 0);
+    *out = (struct ipm_answer){
+        .x = mem_zero(ipm_own_columns(p), sizeof(double)),
+        .shortfall = mem_zero(p->n_jobs, sizeof(double)),
+        .price = mem_zero(p->n_rows, sizeof(double)),
+        .work_price = mem_zero(p->n_jobs, sizeof(double)),
+    };
+    begin(&w, p);
+    while (out->iterations < ITERATIONS_MAX && advance(&w)) {
+        out->iterations++;
+        if (is_close(&w))
+            break;
+    }
+    bool good = ipm_end(p, &w.at, out);
+    end(&w);
+    return good;
+}
+
+void ipm_answer_clear(struct ipm_answer *a)
+{
+    free(a->x);
+    free(a->shortfall);
+    free(a->price);
+    free(a->work_price);
+    *a = (struct ipm_answer){0};
+}

@@ -1,0 +1,124 @@
+/* ipm_ends: where the interior-point method begins, and what its last point amounts to. */
+#include "base/mem.h"
+#include "policy/ipm_internal.h"
+#include "policy/lp.h"
+#include "policy/policy.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the beginning ---- */
+
+/* Of the types' columns. */
+static double mean_cost(const struct ipm_problem *p)
+{
+    double sum = 0;
+
+    for (size_t m = 0; m < p->n_jobs; m++)
+        for (size_t j = 0; j < p->n_types; j++)
+            sum += p->cost[m * IPM_WIDTH(p->n_types) + j];
+    if (sum > 0)
+        return sum / ((double)p->n_jobs * (double)p->n_types);
+    return p->shortfall_cost;
+}
+
+/* Surplus is work too much; idleness takes time alone; shortfall does work without time; the filler
+ * takes time and costs something. */
+static void fill_in(struct ipm_problem *p, double mean)
+{
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        double *work = p->work + m * IPM_WIDTH(p->n_types) + p->n_types;
+        double *cost = p->cost + m * IPM_WIDTH(p->n_types) + p->n_types;
+        work[IPM_SURPLUS] = -1;
+        work[IPM_MISSING] = 1;
+        cost[IPM_MISSING] = p->shortfall_cost;
+        cost[IPM_FILLER] = mean;
+    }
+}
+
+/* The multiplier of the job's work: half of what would make a reduced cost 0. */
+static void begin_job(const struct ipm_problem *p, struct ipm_duals *y, size_t job, double *z)
+{
+    size_t n = IPM_WIDTH(p->n_types);
+    const double *work = p->work + job * n, *cost = p->cost + job * n;
+    double most = (double)INFINITY;
+
+    ipm_row_prices(p, job, y->row, z);
+    for (size_t i = 0; i < n; i++) {
+        double price = i < p->n_types ? z[i] : 0;
+        z[i] = cost[i] - ipm_takes_time(p, i) * y->time[job] - price;
+        if (work[i] > 0)
+            most = fmin(most, z[i] / work[i]);
+    }
+    y->work[job] = 0.5 * most;
+    for (size_t i = 0; i < n; i++)
+        z[i] -= work[i] * y->work[job];
+}
+
+void ipm_begin(struct ipm_problem *p, struct ipm_point *at)
+{
+    size_t own = ipm_own_columns(p);
+    double mean = mean_cost(p);
+    /* With it x is about half of the time in all, and half of every row is left. */
+    double product = 0.5 * mean / (double)p->n_types;
+
+    fill_in(p, mean);
+    for (size_t r = 0; r < p->n_rows; r++) {
+        at->y.row[r] = -2 * product / p->rows[r].most;
+        at->z[own + r] = -at->y.row[r];
+    }
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        at->y.time[m] = -2 * product;
+        begin_job(p, &at->y, m, at->z + m * IPM_WIDTH(p->n_types));
+    }
+    for (size_t i = 0; i < own + p->n_rows; i++)
+        at->x[i] = product / at->z[i];
+}
+
+/* ---- the end ---- */
+
+/* Rows take up the last rounding: work is done to the full, or falls short. */
+static void settle_job(const struct ipm_problem *p, struct ipm_answer *a, size_t job, double *use)
+{
+    const double *does = p->work + job * IPM_WIDTH(p->n_types);
+    const double *cost = p->cost + job * IPM_WIDTH(p->n_types);
+    double *x = a->x + job * IPM_WIDTH(p->n_types), work = 0, time = 0;
+
+    for (size_t j = 0; j < p->n_types; j++)
+        work += does[j] * x[j];
+    if (work > 0 && work + a->shortfall[job] < 1)
+        for (size_t j = 0; j < p->n_types; j++)
+            x[j] *= (1 - a->shortfall[job]) / work;
+    for (size_t j = 0; j < p->n_types; j++) {
+        time += x[j];
+        use[j] += p->rows[j].weight[job] * x[j];
+        a->objective += cost[j] * x[j];
+    }
+    for (size_t r = p->n_types; r < p->n_rows; r++)
+        for (size_t j = 0; j < p->n_types; j++)
+            use[r] += p->rows[r].weight[job] * p->rows[r].unit[j] * x[j];
+    a->objective += p->shortfall_cost * a->shortfall[job];
+    use[p->n_rows] = fmax(use[p->n_rows], time);
+}
+
+bool ipm_end(const struct ipm_problem *p, const struct ipm_point *at, struct ipm_answer *a)
+{
+    double *use = mem_zero(p->n_rows + 1, sizeof *use); /* the last one: the most time of a job */
+
+    memcpy(a->x, at->x, ipm_own_columns(p) * sizeof *a->x);
+    a->objective = 0;
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        a->shortfall[m] = at->x[m * IPM_WIDTH(p->n_types) + p->n_types + IPM_MISSING];
+        settle_job(p, a, m, use);
+    }
+    double worst = use[p->n_rows] - 1; /* violation, as part of what a row holds */
+    for (size_t r = 0; r < p->n_rows; r++) {
+        worst = fmax(worst, use[r] / p->rows[r].most - 1);
+        a->price[r] = fmax(0, -at->y.row[r]);
+    }
+    a->bound = ipm_bound(p, a->price, a->work_price);
+    free(use);
+    return worst <= LP_TOLERANCE &&
+           fabs(a->objective - a->bound) <= POLICY_GAP * fabs(a->objective);
+}

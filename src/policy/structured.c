@@ -1,0 +1,373 @@
+#include "policy/structured.h"
+
+#include "base/mem.h"
+#include "policy/internal.h"
+#include "policy/ipm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Below this CLP takes no noticeable time, and gives a vertex. */
+#define COLUMNS_LEAST 20000
+/* Gaps that are aimed at, well below POLICY_GAP; the search for a scale needs more digits, since
+ * the scale may change much where dollars hardly do. */
+#define GAP_AIM 2e-7
+#define SEARCH_GAP_AIM 1e-10
+/* The search ends this part above its bound, at a point that is within the budget. */
+#define SCALE_AIM 4e-7
+#define STEPS_MAX 30
+#define BUDGET_ROUNDING 1e-8
+/* Of falling short, at first in costs of the dearest job, and how much it is raised. */
+#define PENALTY_FIRST 10
+#define PENALTY_FACTOR 1000
+/* Rows besides the quotas; the method's time grows with their square. */
+#define EXTRA_ROWS_MAX 64
+
+bool structured_fits(const struct model_ask *ask, const struct cuts *cuts)
+{
+    const struct grid *g = ask->grid;
+    const struct policy_problem *p = g->scope->p;
+
+    if (g->n_columns < COLUMNS_LEAST || g->n_windows != 1 || !isfinite(g->edge[1]) ||
+        g->n_slots != p->n_jobs || p->n_groups + cuts->n + 1 > EXTRA_ROWS_MAX ||
+        (ask->first_scaled == 0
+             ? !(ask->budget_usd > 0 && isfinite(ask->budget_usd))
+             : !ask->cost || isfinite(ask->budget_usd) || !isfinite(ask->shortfall_cost)))
+        return false;
+    for (size_t m = 0; m < p->n_jobs; m++)
+        if (!ask->must_finish[m] || g->slots[m].first == g->slots[m + 1].first)
+            return false;
+    for (size_t q = 0; ask->cost && q < g->n_columns; q++)
+        if (ask->cost[q] < 0)
+            return false;
+    return true;
+}
+
+/* The grid with all types of all jobs, whole lanes of them. */
+struct table {
+    struct ipm_problem problem;
+    double *work, *cost;
+    double *gang; /* per job: instances of the window */
+    struct ipm_row *rows;
+    double **owned; /* units and weights of rows */
+    size_t n_owned;
+    double cost_unit; /* costs are divided by it */
+};
+
+/* ---- rows ---- */
+
+static double *own(struct table *t, size_t n)
+{
+    return t->owned[t->n_owned++] = mem_zero(n, sizeof(double));
+}
+
+static void add_row(struct table *t, const double *unit, const double *weight, double most)
+{
+    /* A quota of 0 holds nobody who could use it. */
+    t->rows[t->problem.n_rows++] =
+        (struct ipm_row){.unit = unit, .weight = weight, .most = most > 0 ? most : 1};
+}
+
+static void add_cut(struct table *t, const struct grid *g, const struct cut *cut)
+{
+    const struct policy_problem *p = g->scope->p;
+    double *unit = own(t, t->problem.n_types), *weight = own(t, p->n_jobs);
+
+    unit[cut->type] = 1;
+    for (size_t m = 0; m < p->n_jobs; m++)
+        weight[m] = p->jobs[m].gang >= cut->size ? g->slots[m].room : 0;
+    add_row(t, unit, weight, cut->most);
+}
+
+static void fill_rows(struct table *t, const struct model_ask *ask, const struct cuts *cuts)
+{
+    const struct policy_problem *p = ask->grid->scope->p;
+
+    for (size_t j = 0; j < t->problem.n_types; j++)
+        add_row(t, NULL, t->gang, j < p->n_types ? p->types[j].quota : 1);
+    for (size_t i = 0; i < p->n_groups; i++) {
+        double *unit = own(t, t->problem.n_types);
+        memcpy(unit, p->groups[i].units, p->n_types * sizeof *unit);
+        add_row(t, unit, t->gang, p->groups[i].quota);
+    }
+    for (size_t i = 0; i < cuts->n; i++)
+        add_cut(t, ask->grid, &cuts->list[i]);
+    while (t->problem.n_rows % IPM_LANES != 0)
+        add_row(t, own(t, t->problem.n_types), t->gang, 1);
+}
+
+/* ---- columns ---- */
+
+/* Types a job cannot use do no work and cost as much as its dearest: nothing is gained there. */
+static void fill_job(struct table *t, const struct grid *g, const double *costs, size_t m)
+{
+    const struct grid_slot *s = &g->slots[m];
+    size_t n = t->problem.n_types;
+    double *work = t->work + m * IPM_WIDTH(n), *cost = t->cost + m * IPM_WIDTH(n);
+    double dearest = 0;
+
+    t->gang[m] = g->scope->p->jobs[s->job].gang * s->room;
+    for (size_t q = s->first; q < s[1].first; q++) {
+        work[g->type[q]] = g->work[q];
+        dearest = fmax(dearest, costs[q] / t->cost_unit);
+    }
+    for (size_t j = 0; j < n; j++)
+        cost[j] = dearest > 0 ? dearest : 1;
+    for (size_t q = s->first; q < s[1].first; q++)
+        cost[g->type[q]] = costs[q] / t->cost_unit;
+}
+
+static double mean_of(const double *costs, size_t n)
+{
+    double sum = 0;
+
+    for (size_t q = 0; q < n; q++)
+        sum += costs[q];
+    return sum > 0 ? sum / (double)n : 1;
+}
+
+/* Costs are per column of the grid. */
+static void table_init(struct table *t,
+                       const struct model_ask *ask,
+                       const double *costs,
+                       const struct cuts *cuts)
+{
+    const struct policy_problem *p = ask->grid->scope->p;
+    size_t n = (p->n_types + IPM_LANES - 1) / IPM_LANES * IPM_LANES;
+    size_t extra = p->n_groups + cuts->n + IPM_LANES;
+
+    *t = (struct table){
+        .problem = {.n_jobs = p->n_jobs, .n_types = n, .gap = GAP_AIM},
+        .work = mem_zero(p->n_jobs * IPM_WIDTH(n), sizeof(double)),
+        .cost = mem_zero(p->n_jobs * IPM_WIDTH(n), sizeof(double)),
+        .gang = mem_zero(p->n_jobs, sizeof(double)),
+        .rows = mem_zero(n + extra, sizeof *t->rows),
+        .owned = mem_zero(2 * extra, sizeof *t->owned),
+        .cost_unit = mean_of(costs, ask->grid->n_columns),
+    };
+    for (size_t m = 0; m < p->n_jobs; m++)
+        fill_job(t, ask->grid, costs, m);
+    fill_rows(t, ask, cuts);
+    t->problem.work = t->work;
+    t->problem.cost = t->cost;
+    t->problem.rows = t->rows;
+}
+
+static void table_clear(struct table *t)
+{
+    for (size_t i = 0; i < t->n_owned; i++)
+        free(t->owned[i]);
+    free(t->owned);
+    free(t->work);
+    free(t->cost);
+    free(t->gang);
+    free(t->rows);
+}
+
+/* ---- answers ---- */
+
+static void take(const struct table *t,
+                 const struct grid *g,
+                 const struct ipm_answer *found,
+                 struct model_answer *out)
+{
+    const struct policy_problem *p = g->scope->p;
+
+    *out = (struct model_answer){
+        .objective = found->objective * t->cost_unit,
+        .bound = found->bound * t->cost_unit,
+        .scale = 1,
+        .x = mem_zero(g->n_columns + 1, sizeof(double)),
+        .shortfall = mem_zero(p->n_jobs + 1, sizeof(double)),
+        .shadow_price = mem_zero(p->n_types + 1, sizeof(double)),
+    };
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        const double *x = found->x + m * IPM_WIDTH(t->problem.n_types);
+        for (size_t q = g->slots[m].first; q < g->slots[m + 1].first; q++)
+            out->x[q] = x[g->type[q]];
+        out->shortfall[m] = found->shortfall[m];
+        out->total_shortfall += found->shortfall[m];
+    }
+    for (size_t j = 0; j < p->n_types; j++)
+        out->shadow_price[j] = found->price[j] * t->cost_unit;
+}
+
+static bool solve_cost(const struct model_ask *ask,
+                       const struct cuts *cuts,
+                       struct model_answer *out)
+{
+    struct table t;
+    struct ipm_answer found;
+
+    table_init(&t, ask, ask->cost, cuts);
+    t.problem.shortfall_cost = ask->shortfall_cost / t.cost_unit;
+    bool solved = ipm_solve(&t.problem, &found);
+    if (solved)
+        take(&t, ask->grid, &found, out);
+    ipm_answer_clear(&found);
+    table_clear(&t);
+    return solved;
+}
+
+/* ---- the least scale within a budget ---- */
+
+/* f(Z), the fewest dollars at scale Z, is convex and falls. A tangent, which multipliers at any Z
+ * give, lies below it everywhere: where the tangent meets the budget is no more than the least
+ * scale. So Newton's method goes up to it from below, and every step is a bound. */
+struct search {
+    struct table t;
+    double *work, *cost; /* at scale 1 */
+    double budget;       /* in units of cost */
+    double scale;
+    double low;  /* the scale is no less */
+    double high; /* a scale that is large enough; INFINITY = none is known */
+};
+
+/* Shares of a time Z times longer do Z times the work and cost Z times the money. */
+static void set_scale(struct search *s, double scale)
+{
+    size_t n = s->t.problem.n_jobs * IPM_WIDTH(s->t.problem.n_types);
+
+    s->scale = scale;
+    for (size_t i = 0; i < n; i++) {
+        s->t.work[i] = s->work[i] * scale;
+        s->t.cost[i] = s->cost[i] * scale;
+    }
+}
+
+/* How fast the tangent falls: with the shares, time and rows are worth Z times as much as hours
+ * are, and work is worth the same at every Z. */
+static double fall(const struct search *s, const struct ipm_answer *found)
+{
+    double work = 0;
+
+    for (size_t m = 0; m < s->t.problem.n_jobs; m++)
+        work += found->work_price[m];
+    return (work - found->bound) / s->scale;
+}
+
+static void take_scaled(const struct search *s,
+                        const struct grid *g,
+                        const struct ipm_answer *found,
+                        struct model_answer *out)
+{
+    double falls = fall(s, found);
+
+    take(&s->t, g, found, out);
+    out->scale = out->objective = s->scale;
+    out->bound = s->low;
+    for (size_t q = 0; q < g->n_columns; q++)
+        out->x[q] *= s->scale;
+    for (size_t j = 0; j < g->scope->p->n_types; j++)
+        out->shadow_price[j] = found->price[j] / falls;
+}
+
+/* Far below the least scale nearly all work is missing, and the method may not get there: half of
+ * the way back, then, to a scale that is large enough. */
+static int step_back(struct search *s)
+{
+    set_scale(s, isfinite(s->high) ? sqrt(s->scale * s->high) : 2 * s->scale);
+    return 0;
+}
+
+/* One step: 1 when this is the answer, 0 to go on, -1 when there is no way. */
+static int step(struct search *s, struct ipm_answer *found)
+{
+    double missing = 0;
+
+    if (!ipm_solve(&s->t.problem, found))
+        return step_back(s);
+    for (size_t m = 0; m < s->t.problem.n_jobs; m++)
+        missing += found->shortfall[m];
+    bool affordable = found->objective <= s->budget * (1 + BUDGET_ROUNDING);
+    if (affordable && missing > SHORTFALL_LEAST) {
+        /* Leaving work undone was cheaper than doing it. */
+        s->t.problem.shortfall_cost *= PENALTY_FACTOR;
+        return 0;
+    }
+    if (affordable && s->scale <= s->low * (1 + POLICY_GAP))
+        return 1;
+    if (affordable)
+        s->high = fmin(s->high, s->scale);
+    double next = s->scale + (found->bound - s->budget) / fall(s, found);
+    if (!isfinite(next) || (!affordable && next <= s->low))
+        return -1;
+    s->low = fmax(s->low, next);
+    set_scale(s, s->low * (1 + SCALE_AIM));
+    return 0;
+}
+
+/* Dollars of a job's work in its dearest way, over all jobs. */
+static double dearest(const struct search *s)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < s->t.problem.n_jobs * IPM_WIDTH(s->t.problem.n_types); i++)
+        if (s->work[i] > 0)
+            most = fmax(most, s->cost[i] / s->work[i]);
+    return most;
+}
+
+/* A scale that should be large enough: all work at mean speed takes half of it. */
+static double guess(const struct search *s)
+{
+    const struct ipm_problem *p = &s->t.problem;
+    double needed = 0, there = 0;
+
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        double sum = 0;
+        for (size_t j = 0; j < p->n_types; j++)
+            sum += s->work[m * IPM_WIDTH(p->n_types) + j];
+        needed += s->t.gang[m] * (double)p->n_types / sum;
+    }
+    for (size_t j = 0; j < p->n_types; j++)
+        there += p->rows[j].most;
+    return fmax(s->low, 2 * needed / there);
+}
+
+static void search_init(struct search *s, const struct model_ask *ask, const struct cuts *cuts)
+{
+    size_t n;
+
+    *s = (struct search){
+        .low = 1, .high = (double)INFINITY}; /* the unit of time is what one job needs alone */
+    table_init(&s->t, ask, ask->grid->usd, cuts);
+    n = s->t.problem.n_jobs * IPM_WIDTH(s->t.problem.n_types);
+    s->work = mem_zero(n, sizeof(double));
+    s->cost = mem_zero(n, sizeof(double));
+    memcpy(s->work, s->t.work, n * sizeof(double));
+    memcpy(s->cost, s->t.cost, n * sizeof(double));
+    s->budget = ask->budget_usd / s->t.cost_unit;
+    s->t.problem.shortfall_cost = PENALTY_FIRST * dearest(s);
+    s->t.problem.gap = SEARCH_GAP_AIM;
+    set_scale(s, guess(s) * (1 + SCALE_AIM));
+}
+
+static bool solve_scale(const struct model_ask *ask,
+                        const struct cuts *cuts,
+                        struct model_answer *out)
+{
+    struct search s;
+    int found_it = 0;
+
+    search_init(&s, ask, cuts);
+    for (int i = 0; i < STEPS_MAX && found_it == 0; i++) {
+        struct ipm_answer found;
+        found_it = step(&s, &found);
+        if (found_it == 1)
+            take_scaled(&s, ask->grid, &found, out);
+        ipm_answer_clear(&found);
+    }
+    free(s.work);
+    free(s.cost);
+    table_clear(&s.t);
+    return found_it == 1;
+}
+
+bool structured_solve(const struct model_ask *ask,
+                      const struct cuts *cuts,
+                      struct model_answer *out)
+{
+    return ask->first_scaled == 0 ? solve_scale(ask, cuts, out) : solve_cost(ask, cuts, out);
+}
