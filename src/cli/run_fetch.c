@@ -12,7 +12,7 @@
 #include "lake/put.h"
 #include "lake/set.h"
 #include "net/http.h"
-#include "store/bucket.h"
+#include "store/objects.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -98,7 +98,7 @@ struct listing {
 
 /* The object itself, or what lies below it; not those whose names merely begin alike, nor empty
  * marks of directories. */
-static int note_object(void *context, const struct bucket_object *o, struct err *e)
+static int note_object(void *context, const struct store_object *o, struct err *e)
 {
     struct listing *list = context;
     size_t n = strlen(list->wanted), len = strlen(o->key);
@@ -139,7 +139,7 @@ static int look_at_bucket(struct fetch *f, struct err *e)
     f->bucket = store_open(
         &(struct store_settings){.url = url, .endpoint = endpoint(), .path_style = -1, .seed = 1},
         e);
-    if (!f->bucket || bucket_list(f->bucket, wanted, note_object, &list, e) < 0)
+    if (!f->bucket || store_objects_list(f->bucket, wanted, note_object, &list, e) < 0)
         return -1;
     return f->n ? 0 : err_set(e, ERR_NOTFOUND, "nothing is there");
 }
@@ -307,7 +307,7 @@ static int copy_pieces(struct fetch *f, const struct item *item, int to, struct 
 
     for (uint64_t at = 0; at < item->size;) {
         size_t n = item->size - at < PIECE ? (size_t)(item->size - at) : PIECE;
-        if (bucket_read(f->bucket, item->key, at, piece, n, e) < 0)
+        if (store_object_read(f->bucket, item->key, at, piece, n, e) < 0)
             return -1;
         if (file_write_all(to, piece, n) < 0)
             return file_error(e, "write", f->staging.path);

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "store/bucket.h"
+#include "store/objects.h"
 #include "store/s3.h"
 #include "store/s3_xml.h"
 
@@ -265,7 +265,7 @@ int s3_list(struct store *store,
 /* ---- what others keep ---- */
 
 struct others {
-    int (*visit)(void *context, const struct bucket_object *o, struct err *e);
+    int (*visit)(void *context, const struct store_object *o, struct err *e);
     void *context;
 };
 
@@ -275,15 +275,15 @@ static int visit_object(struct page *p, struct err *e)
     size_t quoted = p->etag[0] == '"', n = strcspn(p->etag + quoted, "\"");
 
     p->etag[quoted + n] = '\0';
-    const struct bucket_object object = {.key = p->key, .size = p->size, .etag = p->etag + quoted};
+    const struct store_object object = {.key = p->key, .size = p->size, .etag = p->etag + quoted};
     return others->visit(others->context, &object, e);
 }
 
-int bucket_list(struct store *s,
-                const char *prefix,
-                int (*visit)(void *context, const struct bucket_object *o, struct err *e),
-                void *context,
-                struct err *e)
+int store_objects_list(struct store *s,
+                       const char *prefix,
+                       int (*visit)(void *context, const struct store_object *o, struct err *e),
+                       void *context,
+                       struct err *e)
 {
     struct others others = {visit, context};
     AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
@@ -293,7 +293,7 @@ int bucket_list(struct store *s,
     return each_object(s->priv, prefix, NULL, p, e);
 }
 
-int bucket_read(
+int store_object_read(
     struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     return s3_get_range(s->priv, key, offset, bytes, n, e);
