@@ -209,7 +209,7 @@ ZSH_DIR ?= zsh/site-functions
 install: $(PROGRAM) $(AGENT)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
 		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion \
-		$(SHARE)/doc/tradewind/examples/geo
+		$(SHARE)/doc/tradewind/examples/geo $(SHARE)/doc/tradewind/examples/cluster
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
 	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/libexec/tradewind-agent
 	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
@@ -220,6 +220,7 @@ install: $(PROGRAM) $(AGENT)
 	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
 	install -m 644 $(wildcard examples/*.*) $(SHARE)/doc/tradewind/examples
 	install -m 644 $(wildcard examples/geo/*) $(SHARE)/doc/tradewind/examples/geo
+	install -m 644 $(wildcard examples/cluster/*) $(SHARE)/doc/tradewind/examples/cluster
 	install -m 644 examples/fashion/Makefile $(wildcard examples/fashion/*.[ch]) \
 		$(SHARE)/doc/tradewind/examples/fashion
 

@@ -43,6 +43,7 @@ const struct command *const commands[] = {
     &command_policy_solve,
     &command_geo_plan,
     &command_aggregate,
+    &command_cluster_recommend,
     &command_init,
     &command_put,
     &command_get,

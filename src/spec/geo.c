@@ -406,22 +406,11 @@ struct spec_geo *spec_geo_parse(const char *name, const char *text, size_t len, 
     AUTO(spec_geo) struct spec_geo *s = spec_geo_new(name);
     struct spec_finding findings[SPEC_MAX_FINDINGS];
     struct reader r = {.arena = s->arena, .findings = findings};
-    struct yaml_file file;
+    const struct yaml_node *root = reader_document(&r, text, len, "training");
 
-    yaml_parse(text, len, s->arena, &file);
-    for (size_t i = 0; i < file.n_problems; i++)
-        reader_error(&r, file.problems[i].line, "%s", file.problems[i].text);
-    if (file.n_documents > 1)
-        reader_error(&r, file.documents[1]->line, "a second document: a training has one");
-    if (r.n_errors == 0 && (file.n_documents == 0 || yaml_is_null(file.documents[0])))
-        reader_error(&r, 0, "the file is empty");
-    if (r.n_errors == 0) {
-        struct reader_value whole = {&r, "", file.documents[0]->line, file.documents[0]};
-        if (whole.node->kind == YAML_MAP)
-            reader_fields(&whole, fields, NULL, s);
-        else
-            reader_error(&r, whole.line, "a training is a map of fields, not %s",
-                         yaml_kind_text(whole.node));
+    if (root) {
+        struct reader_value whole = {&r, "", root->line, root};
+        reader_fields(&whole, fields, NULL, s);
     }
     if (r.n_errors == 0 && !r.is_full)
         return TAKE(s);
@@ -449,36 +438,15 @@ void spec_geo_free(struct spec_geo *s)
 
 /* ---- the command line ---- */
 
-/* The field "model.size" or "rounds" names. */
-static const struct reader_field *find_setting(const char *name)
-{
-    static const struct {
-        const char *prefix;
-        const struct reader_field *fields;
-    } groups[] = {{"model.", model_fields},
-                  {"train.", train_fields},
-                  {"aggregator.", aggregator_fields},
-                  {"", fields}};
-
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
-        if (strncmp(name, groups[i].prefix, strlen(groups[i].prefix)) == 0)
-            return reader_find_field(groups[i].fields, name + strlen(groups[i].prefix));
-    return NULL;
-}
-
 int spec_geo_set(struct spec_geo *s, const char *name, const char *value, struct err *e)
 {
-    struct spec_finding findings[SPEC_MAX_FINDINGS];
-    struct reader r = {.arena = s->arena, .findings = findings};
-    const struct reader_field *field = find_setting(name);
-    struct yaml_node node = {.kind = YAML_SCALAR, .plain = true};
+    static const struct reader_group groups[] = {{"model.", model_fields},
+                                                 {"train.", train_fields},
+                                                 {"aggregator.", aggregator_fields},
+                                                 {"", fields},
+                                                 {0}};
 
-    node.text = arena_dup(s->arena, value);
-    if (!field || !node.text)
-        return err_set(e, ERR_USAGE, "%s: %s", name, field ? "too long" : "no such setting");
-    struct reader_value v = {&r, name, 0, &node};
-    field->read(&v, s);
-    return r.n_errors || r.is_full ? reader_first_error(&r, NULL, e) : 0;
+    return reader_set(s->arena, groups, name, value, s, e);
 }
 
 int spec_geo_set_workers(struct spec_geo *s, const char *list, struct err *e)

@@ -107,6 +107,26 @@ const char *reader_quote(struct reader *r, const char *text);
 /* The first error as "FILE:LINE: ...", without these when file is NULL. Always -1. */
 int reader_first_error(const struct reader *r, const char *file, struct err *e);
 
+/* The one map a file consists of, for files other than pipelines; NULL after errors. what names it:
+ * "training". */
+const struct yaml_node *reader_document(struct reader *r,
+                                        const char *text,
+                                        size_t len,
+                                        const char *what);
+
+/* One setting of the command line by its dotted name in the file; groups end with {0}, the one
+ * without a prefix last. Errors have no line. */
+struct reader_group {
+    const char *prefix; /* "model." */
+    const struct reader_field *fields;
+};
+int reader_set(struct arena *arena,
+               const struct reader_group *groups,
+               const char *name,
+               const char *value,
+               void *into,
+               struct err *e);
+
 /* Memory of the spec; NULL and is_full when there is no more. */
 void *reader_alloc(struct reader *r, size_t n, size_t size);
 char *reader_printf(struct reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

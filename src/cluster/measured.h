@@ -1,0 +1,41 @@
+/* measured: what one worker of a type was seen to do, by command and batch size.
+ *
+ * A CSV of rows command,batch,type,mbps,per_s: Mbit/s through the worker's network interface, both
+ * ways together, and iterations per second, with one worker and one server. Whoever measures
+ * appends a row; of several for the same the last counts. The caller opens the file. */
+#ifndef CLUSTER_MEASURED_H
+#define CLUSTER_MEASURED_H
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#include <stddef.h>
+
+#define CLUSTER_MEASURED_FILE "measured.csv" /* in the home directory */
+#define CLUSTER_MEASURED_MAX_BYTES ((size_t)16 << 20)
+
+struct cluster_measured {
+    struct arena *arena;
+    struct cluster_measured_row {
+        const char *type;
+        double mbps, per_s;
+    } * rows;
+    size_t n, cap;
+};
+
+struct csv;
+
+/* The rows of one command and batch size (0 = rows without one). A fault is ERR_USAGE with name
+ * and line. */
+struct cluster_measured *cluster_measured_read(struct csv *csv,
+                                               const char *command,
+                                               double batch,
+                                               struct err *e);
+void cluster_measured_free(struct cluster_measured *m);
+AUTO_DEFINE(cluster_measured)
+
+/* NULL when that type was not measured; m may be NULL. */
+const struct cluster_measured_row *cluster_measured_of(const struct cluster_measured *m,
+                                                       const char *type);
+
+#endif

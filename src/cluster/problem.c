@@ -1,0 +1,319 @@
+#include "cluster/problem.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/nearest.h"
+#include "catalog/catalog.h"
+#include "cluster/measured.h"
+#include "spec/cluster.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_MAX_BYTES ((size_t)256 << 20)
+#define MBPS_PER_GBPS 1000
+#define MAX_SUGGESTIONS 4096
+
+struct building {
+    const struct spec_cluster *spec;
+    const struct catalog *catalog;
+    const struct cluster_measured *measured;
+    struct cluster_problem *p;
+    size_t *place_of; /* of a place of the catalog; SIZE_MAX = not wanted */
+};
+
+/* ---- one type ---- */
+
+static void scale(double figure, double times, double *out)
+{
+    if (isnan(*out) && !isnan(figure) && times > 0)
+        *out = figure * times;
+}
+
+/* By accelerator, or by vCPU where there is none. */
+static void fill_scaled(const struct building *b,
+                        const struct catalog_kind *kind,
+                        struct cluster_type *t)
+{
+    const char *accelerator = catalog_text(b->catalog, kind->accelerator);
+
+    for (size_t i = 0; i < b->spec->n_types; i++) {
+        const struct spec_cluster_type *said = &b->spec->types[i];
+        bool fits = *accelerator ? catalog_same_accelerator(said->name, accelerator)
+                                 : strcmp(said->name, "vcpu") == 0;
+        double times = *accelerator ? kind->accelerator_count : kind->vcpus;
+        if (!fits)
+            continue;
+        scale(said->mbps, times, &t->mbps);
+        scale(said->per_s, times, &t->per_s);
+    }
+}
+
+/* kind NULL: the catalog has no such type. The price may be NaN for "the file's". */
+static struct cluster_type make_type(const struct building *b,
+                                     const char *name,
+                                     const struct spec_cluster_type *said,
+                                     const struct catalog_kind *kind,
+                                     double usd_per_hour)
+{
+    struct cluster_type t = {name, 0, (double)NAN, (double)NAN, (double)NAN};
+
+    if (said) {
+        t.network_mbps = said->network_mbps;
+        t.mbps = said->mbps;
+        t.per_s = said->per_s;
+        if (!isnan(said->usd_per_hour))
+            usd_per_hour = said->usd_per_hour;
+    }
+    const struct cluster_measured_row *row = cluster_measured_of(b->measured, name);
+    if (row && isnan(t.mbps) && isnan(t.per_s)) {
+        t.mbps = row->mbps;
+        t.per_s = row->per_s;
+    }
+    if (kind) {
+        fill_scaled(b, kind, &t);
+        scale(kind->network_gbps, MBPS_PER_GBPS, &t.network_mbps);
+    }
+    t.price_microusd = money_from_usd(usd_per_hour);
+    return t;
+}
+
+static bool is_listed(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return n == 0;
+}
+
+/* ---- places ---- */
+
+static void add_type(const struct building *b,
+                     struct cluster_place *at,
+                     const struct cluster_type *t,
+                     bool has_accelerator)
+{
+    const struct spec_cluster *s = b->spec;
+
+    /* Unless it is asked for, a server has no accelerators: they would lie idle. */
+    if (is_listed(s->servers, s->n_servers, t->name) && (s->n_servers || !has_accelerator))
+        at->servers[at->n_servers++] = *t;
+    if (is_listed(s->workers, s->n_workers, t->name))
+        at->workers[at->n_workers++] = *t;
+}
+
+/* Calls add for every kind at every place, at its lowest price there. Offers of one place stand
+ * together. */
+static void each_offer(struct building *b,
+                       void (*add)(struct building *b, size_t place, size_t kind, double usd))
+{
+    const struct catalog *c = b->catalog;
+
+    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
+        const struct catalog_kind *kind = &catalog_kinds(c)[k];
+        const struct catalog_offer *offers = catalog_offers(c) + kind->first_offer;
+        for (uint32_t i = 0; i < kind->n_offers;) {
+            uint32_t place = offers[i].place;
+            double usd = (double)INFINITY;
+            for (; i < kind->n_offers && offers[i].place == place; i++)
+                if (catalog_priced(offers[i].price_usd))
+                    usd = fmin(usd, offers[i].price_usd);
+            if (isfinite(usd) && b->place_of[place] != SIZE_MAX)
+                add(b, b->place_of[place], k, usd);
+        }
+    }
+}
+
+static void count_offer(struct building *b, size_t place, size_t kind, double usd)
+{
+    (void)kind;
+    (void)usd;
+    b->p->places[place].n_workers++;
+}
+
+static void take_offer(struct building *b, size_t place, size_t k, double usd)
+{
+    const struct catalog_kind *kind = &catalog_kinds(b->catalog)[k];
+    const char *name = catalog_text(b->catalog, kind->instance_type);
+    const struct cluster_type t = make_type(b, name, spec_cluster_type(b->spec, name), kind, usd);
+
+    add_type(b, &b->p->places[place], &t, *catalog_text(b->catalog, kind->accelerator));
+}
+
+static bool has_type(const struct cluster_type *types, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(types[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Types that only the file prices are sold everywhere. */
+static void add_own_types(struct building *b, struct cluster_place *at)
+{
+    for (size_t i = 0; i < b->spec->n_types; i++) {
+        const struct spec_cluster_type *said = &b->spec->types[i];
+        if (isnan(said->usd_per_hour) || has_type(at->workers, at->n_workers, said->name) ||
+            has_type(at->servers, at->n_servers, said->name))
+            continue;
+        const char *name = arena_dup(b->p->arena, said->name);
+        const struct cluster_type t =
+            make_type(b, name ? name : "", said, NULL, said->usd_per_hour);
+        add_type(b, at, &t, false);
+    }
+}
+
+/* No catalog is needed when the file prices all that it names. */
+static bool is_self_contained(const struct spec_cluster *s)
+{
+    bool all = s->n_servers && s->n_workers && !s->place.cloud;
+
+    for (size_t i = 0; i < s->n_servers + s->n_workers && all; i++) {
+        const struct spec_cluster_type *t =
+            spec_cluster_type(s, i < s->n_servers ? s->servers[i] : s->workers[i - s->n_servers]);
+        all = t && !isnan(t->usd_per_hour);
+    }
+    return all;
+}
+
+static int list_places(struct building *b, struct err *e)
+{
+    const struct spec_cluster *s = b->spec;
+    struct cluster_problem *p = b->p;
+    size_t n = catalog_n_places(b->catalog);
+    bool alone = is_self_contained(s);
+
+    p->places = arena_alloc(p->arena, n + 1, sizeof *p->places);
+    b->place_of = arena_alloc(p->arena, n + 1, sizeof *b->place_of);
+    if (!p->places || !b->place_of)
+        return err_set(e, ERR_USAGE, "%s: the catalog has too many places", s->file);
+    for (size_t i = 0; i < n; i++) {
+        const struct catalog_place *at = &catalog_places(b->catalog)[i];
+        const char *cloud = catalog_text(b->catalog, at->cloud);
+        const char *region = catalog_text(b->catalog, at->region);
+        b->place_of[i] = SIZE_MAX;
+        if (alone || (s->place.cloud &&
+                      (strcmp(s->place.cloud, cloud) != 0 || strcmp(s->place.region, region) != 0)))
+            continue;
+        b->place_of[i] = p->n_places;
+        p->places[p->n_places++] = (struct cluster_place){.cloud = cloud, .region = region};
+    }
+    if (alone)
+        p->n_places = 1;
+    if (p->n_places == 0)
+        return err_set(e, ERR_USAGE,
+                       "%s:%zu: place: the catalog has no offer at %s/%s: tradewind catalog list "
+                       "shows the places",
+                       s->file, s->place_line, s->place.cloud, s->place.region);
+    return 0;
+}
+
+/* ---- names ---- */
+
+static bool is_sold_somewhere(const struct building *b, const char *name)
+{
+    const struct spec_cluster_type *said = spec_cluster_type(b->spec, name);
+
+    if (said && !isnan(said->usd_per_hour))
+        return true;
+    for (size_t i = 0; i < catalog_n_kinds(b->catalog); i++)
+        if (strcmp(catalog_text(b->catalog, catalog_kinds(b->catalog)[i].instance_type), name) == 0)
+            return true;
+    return false;
+}
+
+static int check_names(const struct building *b,
+                       const char *const *names,
+                       size_t n,
+                       const char *field,
+                       size_t line,
+                       struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (is_sold_somewhere(b, names[i]))
+            continue;
+        AUTO_MEM const char **known = mem_zero(MAX_SUGGESTIONS, sizeof *known);
+        size_t n_known = 0;
+        for (size_t k = 0; k < catalog_n_kinds(b->catalog) && n_known < MAX_SUGGESTIONS; k++)
+            known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
+        const char *close = nearest(names[i], known, n_known);
+        AUTO_MEM char *where = line ? mem_printf("%s:%zu: ", b->spec->file, line) : mem_dup("");
+        return err_set(e, ERR_USAGE, "%s%s: %.60s is in no catalog: %s%s%s", where, field, names[i],
+                       close ? "did you mean "
+                             : "give its price, as in types: {NAME: {price: 1.5}}",
+                       close ? close : "", close ? "?" : "");
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int fill_places(struct building *b, struct err *e)
+{
+    struct cluster_problem *p = b->p;
+    size_t n_servers = 0, n_workers = 0;
+
+    each_offer(b, count_offer);
+    for (size_t i = 0; i < p->n_places; i++) {
+        struct cluster_place *at = &p->places[i];
+        size_t cap = at->n_workers + b->spec->n_types + 1;
+        at->n_workers = 0;
+        at->servers = arena_alloc(p->arena, cap, sizeof *at->servers);
+        at->workers = arena_alloc(p->arena, cap, sizeof *at->workers);
+        if (!at->servers || !at->workers)
+            return err_set(e, ERR_USAGE, "%s: too many types", b->spec->file);
+    }
+    each_offer(b, take_offer);
+    for (size_t i = 0; i < p->n_places; i++) {
+        add_own_types(b, &p->places[i]);
+        n_servers += p->places[i].n_servers;
+        n_workers += p->places[i].n_workers;
+    }
+    if (n_servers && n_workers)
+        return 0;
+    return err_set(e, ERR_NOFIT, "no cluster: none of the types for %s is sold%s%s%s%s",
+                   n_servers ? "workers" : "the server", b->spec->place.cloud ? " at " : "",
+                   b->spec->place.cloud ? b->spec->place.cloud : "",
+                   b->spec->place.cloud ? "/" : "",
+                   b->spec->place.cloud ? b->spec->place.region : "");
+}
+
+struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
+                                            const struct catalog *catalog,
+                                            const struct cluster_measured *measured,
+                                            struct err *e)
+{
+    AUTO(cluster_problem) struct cluster_problem *p = mem_zero(1, sizeof *p);
+    struct building b = {spec, catalog, measured, p, NULL};
+
+    p->arena = arena_new(ARENA_MAX_BYTES);
+    p->budget_microusd = isnan(spec->budget_usd) ? INT64_MAX : money_from_usd(spec->budget_usd);
+    p->max_workers =
+        isnan(spec->max_workers) ? SPEC_CLUSTER_MAX_WORKERS : (unsigned)spec->max_workers;
+    p->share = spec->share;
+    p->work = spec->work;
+    if (isnan(spec->budget_usd) && isnan(spec->max_workers)) {
+        err_set(
+            e, ERR_USAGE,
+            "%s: nothing says how large the cluster may be: write budget: 2.0 (USD per hour) or "
+            "workers: {max: 6}, or give --budget or --max-workers",
+            spec->file);
+        return NULL;
+    }
+    if (check_names(&b, spec->servers, spec->n_servers, "server", spec->servers_line, e) < 0 ||
+        check_names(&b, spec->workers, spec->n_workers, "workers", spec->workers_line, e) < 0 ||
+        list_places(&b, e) < 0 || fill_places(&b, e) < 0)
+        return NULL;
+    return TAKE(p);
+}
+
+void cluster_problem_free(struct cluster_problem *p)
+{
+    if (!p)
+        return;
+    arena_free(p->arena);
+    free(p);
+}
