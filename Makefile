@@ -163,6 +163,7 @@ bench:
 	TRADEWIND=$(PROGRAM) bench/market
 	TRADEWIND=$(PROGRAM) bench/geo
 	TRADEWIND=$(PROGRAM) bench/policy
+	TRADEWIND=$(PROGRAM) bench/fed
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
