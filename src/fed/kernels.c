@@ -279,31 +279,69 @@ size_t fed_first_nonfinite(enum fed_dtype t, const void *in, size_t count)
 
 /* ---- one set for each processor ---- */
 
-#define KERNELS(processor, attribute)                                                              \
-    attribute static void add_##processor(enum fed_dtype t, double *sum, double *rest,             \
-                                          const void *const *in, const double *weights,            \
-                                          size_t n_in, size_t count)                               \
-    {                                                                                              \
-        add(t, sum, rest, in, weights, n_in, count);                                               \
-    }                                                                                              \
-    attribute static size_t finish_##processor(enum fed_dtype t, const double *sum,                \
-                                               const double *rest, double total, void *out,        \
-                                               size_t count)                                       \
-    {                                                                                              \
-        return finish(t, sum, rest, total, out, count);                                            \
-    }                                                                                              \
-    attribute static size_t trimmed_##processor(enum fed_dtype t, const void *const *in,           \
-                                                size_t n_in, size_t drop, double *rows, void *out, \
-                                                size_t count)                                      \
-    {                                                                                              \
-        return trimmed(t, in, n_in, drop, rows, out, count);                                       \
-    }                                                                                              \
-    static const struct fed_kernels processor = {add_##processor, finish_##processor,              \
-                                                 trimmed_##processor};
+static void add_plain(enum fed_dtype t,
+                      double *sum,
+                      double *rest,
+                      const void *const *in,
+                      const double *weights,
+                      size_t n_in,
+                      size_t count)
+{
+    add(t, sum, rest, in, weights, n_in, count);
+}
 
-KERNELS(plain, )
+static size_t finish_plain(
+    enum fed_dtype t, const double *sum, const double *rest, double total, void *out, size_t count)
+{
+    return finish(t, sum, rest, total, out, count);
+}
+
+static size_t trimmed_plain(enum fed_dtype t,
+                            const void *const *in,
+                            size_t n_in,
+                            size_t drop,
+                            double *rows,
+                            void *out,
+                            size_t count)
+{
+    return trimmed(t, in, n_in, drop, rows, out, count);
+}
+
+static const struct fed_kernels plain = {add_plain, finish_plain, trimmed_plain};
+
 #ifdef __x86_64__
-KERNELS(avx2, __attribute__((target("avx2"))))
+#define AVX2 __attribute__((target("avx2")))
+
+AVX2 static void add_avx2(enum fed_dtype t,
+                          double *sum,
+                          double *rest,
+                          const void *const *in,
+                          const double *weights,
+                          size_t n_in,
+                          size_t count)
+{
+    add(t, sum, rest, in, weights, n_in, count);
+}
+
+AVX2 static size_t finish_avx2(
+    enum fed_dtype t, const double *sum, const double *rest, double total, void *out, size_t count)
+{
+    return finish(t, sum, rest, total, out, count);
+}
+
+AVX2 static size_t trimmed_avx2(enum fed_dtype t,
+                                const void *const *in,
+                                size_t n_in,
+                                size_t drop,
+                                double *rows,
+                                void *out,
+                                size_t count)
+{
+    return trimmed(t, in, n_in, drop, rows, out, count);
+}
+
+static const struct fed_kernels avx2 = {add_avx2, finish_avx2, trimmed_avx2};
+
 #endif
 
 const struct fed_kernels *fed_kernels_plain(void)

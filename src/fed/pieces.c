@@ -78,6 +78,7 @@ static void add_to_runs(struct fed_pieces *p, const struct fed_tensor *t)
     size_t tensor = (size_t)(t - p->first->tensors);
     struct fed_run *last = p->n_runs ? &p->runs[p->n_runs - 1] : NULL;
 
+    assert(p->runs);
     if (!t->bytes)
         return;
     if (last && follows(p, last, tensor))

@@ -129,17 +129,18 @@ static int check_cover(struct fed_file *f, uint64_t file_bytes, struct err *e)
     return 0;
 }
 
-static int check_metadata(const json_t *metadata, struct err *e)
+static int check_metadata(json_t *metadata, struct err *e)
 {
     const char *key;
-    const json_t *value;
+    json_t *value;
 
     if (!json_is_object(metadata))
         return bad_entry(e, METADATA " is no object");
-    json_object_foreach(
-        (json_t *)(uintptr_t)metadata, key,
-        value) if (!json_is_string(value)) return bad_entry(e, METADATA
-                                                            " holds something else than texts");
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return bad_entry(e, METADATA " holds something else than texts");
+    }
     return 0;
 }
 
@@ -189,7 +190,7 @@ static int read_length(const struct fed_source *source, uint64_t *out, struct er
 
 int fed_safetensors_read(struct fed_file *f, const struct fed_source *source, struct err *e)
 {
-    uint64_t n;
+    uint64_t n = 0;
     json_error_t why;
 
     if (read_length(source, &n, e) < 0)

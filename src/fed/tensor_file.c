@@ -91,8 +91,10 @@ static int read_memory(void *context, uint64_t offset, void *bytes, size_t n, st
 
 struct fed_source fed_source_of_memory(const char *name, const void *bytes, size_t n)
 {
-    return (struct fed_source){
-        .name = name, .size = n, .read = read_memory, .context = (void *)(uintptr_t)bytes};
+    struct fed_source source = {.name = name, .size = n, .read = read_memory};
+
+    memcpy(&source.context, &bytes, sizeof bytes); /* read_memory does not write there */
+    return source;
 }
 
 /* ---- what messages say ---- */
