@@ -246,7 +246,7 @@ static int state_hierarchy(struct paper *p, struct err *e)
 {
     for (unsigned per_city = 1; per_city <= 2; per_city++) {
         AUTO(geo_problem) struct geo_problem *problem = problem_of(p, 0, AWS, per_city, e);
-        struct geo_placement one, levels;
+        struct geo_placement one = {0}, levels = {0};
         if (!problem || evaluate_at(problem, SPEC_GEO_CENTRAL, LAMBDA_S3, LONDON, &one, e) < 0 ||
             evaluate_at(problem, SPEC_GEO_REGIONAL, LAMBDA_S3, LONDON, &levels, e) < 0)
             return -1;

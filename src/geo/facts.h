@@ -55,7 +55,7 @@ struct geo_facts_text {
     const char *bytes;
     size_t len;
 };
-struct geo_facts *geo_facts_read(const struct geo_facts_text tables[static 4], struct err *e);
+struct geo_facts *geo_facts_read(const struct geo_facts_text texts[static 4], struct err *e);
 void geo_facts_free(struct geo_facts *f);
 AUTO_DEFINE(geo_facts)
 

@@ -32,8 +32,9 @@ double geo_link_slow_start_s(const struct geo_link *link,
     double window = FIRST_WINDOW_BYTES * connections, full = rate * link->rtt_s, sent = 0;
     double flights = 0;
 
-    for (; window < full && sent < bytes; window *= 2) {
+    while (window < full && sent < bytes) {
         sent += window;
+        window *= 2;
         flights++;
     }
     /* Over before the window is full: a round trip for each flight. */
