@@ -8,6 +8,7 @@
 #include "estimate/throughput.h"
 #include "market/paper.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* What all replays have in common. */
@@ -41,6 +42,35 @@ int cli_market_work_iterations(const struct cli_market_work *work,
 /* "Transformer (batch size 256)" for what the user wrote; new string. ERR_NOTFOUND with the nearest
  * name when no table has it. */
 char *cli_market_model(const struct throughputs *speeds, const char *asked, struct err *e);
+
+/* The job of `market replay`. */
+struct cli_market_asked {
+    char *model;
+    const char *work_text; /* borrowed */
+    double reference_days; /* the work, on the reference GPU */
+    bool wanted[MARKET_N_STRATEGIES];
+};
+void cli_market_asked_clear(struct cli_market_asked *a);
+/* --model, --work and --strategies. */
+int cli_market_asked_read(struct cli_market_asked *out,
+                          const struct command_args *args,
+                          const struct throughputs *speeds,
+                          struct err *e);
+
+/* The jobs of `market sweep`. */
+#define CLI_MARKET_DURATIONS_MAX 16
+struct cli_market_range {
+    char **models;
+    size_t n_models, cap_models;
+    double durations[CLI_MARKET_DURATIONS_MAX]; /* days of the reference */
+    size_t n_durations;
+};
+void cli_market_range_clear(struct cli_market_range *r);
+/* --model, those that were asked for, else every model once, and --durations. */
+int cli_market_range_read(struct cli_market_range *out,
+                          const struct command_args *args,
+                          const struct throughputs *speeds,
+                          struct err *e);
 
 /* "aws:us-east-1" or "us-east-1": new string, the region alone. */
 char *cli_market_region(const char *text, struct err *e);

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/market_chart.h"
 #include "cli/market_job.h"
+#include "cli/market_live.h"
 #include "cli/market_parts.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -16,10 +17,8 @@
 struct replay {
     struct market *market;
     struct throughputs *speeds;
-    char *model, *region;
-    const char *work_text;
-    double reference_days; /* the work, on the reference GPU */
-    bool wanted[MARKET_N_STRATEGIES];
+    char *region;
+    struct cli_market_asked asked;
     struct market_paper *paper;
     struct market_paper_model *choices;
     struct market_paper_mean means[MARKET_N_STRATEGIES];
@@ -31,64 +30,17 @@ static void replay_clear(struct replay *r)
     market_paper_free(r->paper);
     throughputs_free(r->speeds);
     market_free(r->market);
-    free(r->model);
+    cli_market_asked_clear(&r->asked);
     free(r->region);
-}
-
-static int parse_strategies(const char *text, bool *wanted, struct err *e)
-{
-    if (!text || strcmp(text, "all") == 0) {
-        memset(wanted, true, MARKET_N_STRATEGIES * sizeof *wanted);
-        return 0;
-    }
-    AUTO_MEM char *names = mem_dup(text);
-    for (char *rest = names, *name; (name = strsep(&rest, ","));) {
-        enum market_strategy s;
-        if (!market_strategy_parse(name, &s))
-            return err_set(e, ERR_USAGE,
-                           "--strategies: \"%s\" is none of 1xV100, gpu-type, multi-gpu, "
-                           "multi-cloud, dynamic and all",
-                           name);
-        wanted[s] = true;
-    }
-    return 0;
-}
-
-/* The one model of the user's table need not be named. New string. */
-static char *model_of(const struct throughputs *speeds, const char *asked, struct err *e)
-{
-    if (!asked)
-        asked = throughputs_only_model(speeds);
-    if (asked)
-        return cli_market_model(speeds, asked, e);
-    err_set(e, ERR_USAGE, "say which model is trained: --model A3C");
-    return NULL;
 }
 
 static int read_job(struct replay *r, const struct command_args *args, struct err *e)
 {
     const char *region = command_value(args, "--region");
-    struct cli_market_work work;
-    double iterations;
 
-    r->work_text = command_value(args, "--work");
-    if (!r->work_text)
-        r->work_text = "4 V100-days";
-    if (cli_market_work_parse(r->work_text, &work, e) < 0 ||
-        parse_strategies(command_value(args, "--strategies"), r->wanted, e) < 0)
-        return -1;
     r->region = cli_market_region(region ? region : "us-east-1", e);
     r->speeds = r->region ? throughputs_load(command_value(args, "--throughputs"), e) : NULL;
-    r->model = r->speeds ? model_of(r->speeds, command_value(args, "--model"), e) : NULL;
-    if (!r->model || cli_market_work_iterations(&work, r->speeds, r->model, &iterations, e) < 0)
-        return -1;
-    r->reference_days =
-        iterations / throughputs_get(r->speeds, r->model, MARKET_REFERENCE_GPU) / 86400;
-    if (strcasecmp(work.gpu, MARKET_REFERENCE_GPU) == 0) /* as written, not there and back */
-        r->reference_days = work.amount / (strcmp(work.unit, "days") == 0 ? 1 : 24);
-    return isfinite(r->reference_days) ? 0
-                                       : err_set(e, ERR_NOFIT, "%s has no throughput on %s",
-                                                 r->model, MARKET_REFERENCE_GPU);
+    return r->speeds ? cli_market_asked_read(&r->asked, args, r->speeds, e) : -1;
 }
 
 static size_t covered_starts(const struct market_paper *p)
@@ -111,10 +63,10 @@ static json_t *strategy_json(const struct replay *r, size_t s)
     json_t *costs = json_array();
 
     for (size_t i = 0; i < market_paper_n_starts(r->paper); i++)
-        json_array_append_new(
-            costs,
-            json_real(market_paper_replay(r->choices, (enum market_strategy)s, r->reference_days, i)
-                          .cost_usd));
+        json_array_append_new(costs,
+                              json_real(market_paper_replay(r->choices, (enum market_strategy)s,
+                                                            r->asked.reference_days, i)
+                                            .cost_usd));
     return json_pack("{s:s, s:f, s:f, s:f, s:f, s:I, s:f, s:o}", "name",
                      market_strategy_text((enum market_strategy)s), "mean_cost_usd", mean->cost_usd,
                      "reduction", reduction(r, s), "mean_hours", mean->hours, "switches_mean",
@@ -128,17 +80,18 @@ static int print_json(const struct replay *r, struct err *e)
     char day[32];
 
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++)
-        if (r->wanted[s])
+        if (r->asked.wanted[s])
             json_array_append_new(strategies, strategy_json(r, s));
     for (size_t i = 0; i < market_paper_n_starts(r->paper); i++)
         json_array_append_new(days,
                               json_string(cli_market_day(market_paper_start_s(r->paper, i), day)));
-    AUTO_JSON json_t *root = json_pack(
-        "{s:s, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:o, s:n, s:n, s:n}", "mode", "paper", "model",
-        json_text(r->model), "work", json_text(r->work_text), "work_v100_days", r->reference_days,
-        "region", json_text(r->region), "starts", (json_int_t)market_paper_n_starts(r->paper),
-        "covered_starts", (json_int_t)covered_starts(r->paper), "start_days", days, "strategies",
-        strategies, "offline", "best_static", "regret");
+    AUTO_JSON json_t *root =
+        json_pack("{s:s, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:o, s:n, s:n, s:n}", "mode", "paper",
+                  "model", json_text(r->asked.model), "work", json_text(r->asked.work_text),
+                  "work_v100_days", r->asked.reference_days, "region", json_text(r->region),
+                  "starts", (json_int_t)market_paper_n_starts(r->paper), "covered_starts",
+                  (json_int_t)covered_starts(r->paper), "start_days", days, "strategies",
+                  strategies, "offline", "best_static", "regret");
     return json_write(stdout, root, e);
 }
 
@@ -157,11 +110,12 @@ static void print_table(const struct replay *r)
     char text[32], from[32], to[32];
     size_t n = market_paper_n_starts(r->paper), covered = covered_starts(r->paper);
 
-    printf("%s, %s, begun in aws:%s on each of %zu days from %s to %s\n\n", r->model, r->work_text,
-           r->region, n, cli_market_day(market_paper_start_s(r->paper, 0), from),
+    printf("%s, %s, begun in aws:%s on each of %zu days from %s to %s\n\n", r->asked.model,
+           r->asked.work_text, r->region, n,
+           cli_market_day(market_paper_start_s(r->paper, 0), from),
            cli_market_day(market_paper_start_s(r->paper, n - 1), to));
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++) {
-        if (!r->wanted[s])
+        if (!r->asked.wanted[s])
             continue;
         table_put(t, market_strategy_text((enum market_strategy)s));
         table_put(t, money_text(money_from_usd(r->means[s].cost_usd), text));
@@ -180,11 +134,11 @@ static int save_chart(const struct replay *r, const char *path, struct err *e)
 {
     struct chart_ladder_bar bars[MARKET_N_STRATEGIES];
     size_t n = 0;
-    AUTO_MEM char *title = mem_printf("%s, %s: mean cost of %zu starts", r->model, r->work_text,
-                                      market_paper_n_starts(r->paper));
+    AUTO_MEM char *title = mem_printf("%s, %s: mean cost of %zu starts", r->asked.model,
+                                      r->asked.work_text, market_paper_n_starts(r->paper));
 
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++)
-        if (r->wanted[s])
+        if (r->asked.wanted[s])
             bars[n++] = (struct chart_ladder_bar){market_strategy_text((enum market_strategy)s),
                                                   r->means[s].cost_usd, reduction(r, s)};
     return chart_ladder_save(path, &(struct chart_ladder){title, bars, n}, e);
@@ -193,21 +147,26 @@ static int save_chart(const struct replay *r, const char *path, struct err *e)
 static int run_replay(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(replay) struct replay r = {0};
-    const char *mode = command_value(args, "--mode"), *svg = command_value(args, "--svg");
+    const char *svg = command_value(args, "--svg");
     struct market_starts starts;
+    bool live;
 
-    if (mode && strcmp(mode, "paper") != 0)
-        return err_set(e, ERR_USAGE, "--mode \"%s\" is not paper", mode);
+    if (cli_market_is_live(args, &live, e) < 0)
+        return -1;
+    if (live)
+        return cli_market_live_replay(args, e);
+    if (command_has(args, "--trace"))
+        return err_set(e, ERR_USAGE, "--trace needs --mode market");
     if (cli_market_starts(command_value(args, "--starts"), &starts, e) < 0 ||
         read_job(&r, args, e) < 0)
         return -1;
     r.market = cli_market_open(e);
     r.paper = r.market ? market_paper_new(r.market, r.region, &starts, e) : NULL;
-    r.choices = r.paper ? cli_market_paper_model(r.paper, r.speeds, r.model, e) : NULL;
+    r.choices = r.paper ? cli_market_paper_model(r.paper, r.speeds, r.asked.model, e) : NULL;
     if (!r.choices)
         return -1;
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++)
-        r.means[s] = market_paper_mean(r.choices, (enum market_strategy)s, r.reference_days);
+        r.means[s] = market_paper_mean(r.choices, (enum market_strategy)s, r.asked.reference_days);
     if (svg && save_chart(&r, svg, e) < 0)
         return -1;
     if (command_has(args, "--json"))
@@ -217,9 +176,7 @@ static int run_replay(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option options[] = {
-    {.name = "--mode",
-     .value = "paper",
-     .help = "Rules of the market: those of the published evaluation, day by day."},
+    CLI_MARKET_LIVE_OPTIONS,
     {.name = "--model", .value = "NAME", .help = "The model that is trained."},
     CLI_MARKET_JOB_OPTIONS,
     {.name = "--work",
@@ -229,6 +186,10 @@ static const struct command_option options[] = {
      .value = "all|1xV100|gpu-type|multi-gpu|multi-cloud|dynamic",
      .help = "Which, joined by commas (default: all)."},
     {.name = "--svg", .value = "FILE", .help = "Draw the costs."},
+    {.name = "--trace",
+     .value = "FILE",
+     .help = "Draw how the bill of dynamic grows beside the optimum's, for the start with the "
+             "most regret."},
     {.name = "--json", .help = "Print one object, with the cost of every start."},
     {0},
 };
@@ -244,7 +205,12 @@ const struct command command_market_replay = {
         "GPU (multi-gpu); all clouds (multi-cloud); and choosing anew every day (dynamic).\n"
         "\n"
         "Mode paper is the published evaluation to the letter: prices by the day, no preemptions, "
-        "no cost of moving. It shows what others measured, not what you would pay.",
+        "no cost of moving. It shows what others measured, not what you would pay.\n"
+        "\n"
+        "Mode market is what you would have met: prices to the second and none of tomorrow's, "
+        "start-ups, checkpoints and their transfer, preemptions. Beside the strategies stand the "
+        "best machine and the best way in hindsight, so that dynamic has a regret. Starts that the "
+        "histories of all clouds do not cover are named and left out.",
     .example = "tradewind market replay --model A3C --work \"4 V100-days\"",
     .options = options,
     .run = run_replay,

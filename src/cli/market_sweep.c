@@ -1,8 +1,8 @@
 #include "base/mem.h"
-#include "base/number.h"
 #include "cli/commands.h"
 #include "cli/market_chart.h"
 #include "cli/market_job.h"
+#include "cli/market_live.h"
 #include "cli/market_parts.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DURATIONS_MAX 16
-#define MODELS_MAX 1000
+#define DURATIONS_MAX CLI_MARKET_DURATIONS_MAX
 
 struct row {
-    char *model;
+    const char *model;
     double reductions[MARKET_N_STRATEGIES]; /* figure 5 */
     double gains[DURATIONS_MAX];            /* figure 6 */
 };
@@ -26,63 +25,19 @@ struct sweep {
     struct market_paper *paper;
     char *region;
     double days; /* of figure 5 */
-    double durations[DURATIONS_MAX];
-    size_t n_durations;
-    struct row *rows;
-    size_t n_rows, cap_rows;
+    struct cli_market_range range;
+    struct row *rows; /* one a model */
+    size_t n_rows;
 };
 
 static void sweep_clear(struct sweep *s)
 {
-    for (size_t i = 0; i < s->n_rows; i++)
-        free(s->rows[i].model);
     free(s->rows);
+    cli_market_range_clear(&s->range);
     market_paper_free(s->paper);
     throughputs_free(s->speeds);
     market_free(s->market);
     free(s->region);
-}
-
-static int parse_durations(const char *text, struct sweep *s, struct err *e)
-{
-    AUTO_MEM char *list = mem_dup(text ? text : "0.125,0.25,0.5,1,2,4,8");
-
-    for (char *rest = list, *one; (one = strsep(&rest, ","));) {
-        double days;
-        if (!number_parse(one, &days) || !(days > 0) || days > 1e6)
-            return err_set(e, ERR_USAGE, "--durations: \"%s\" is no number of V100-days", one);
-        if (s->n_durations == DURATIONS_MAX)
-            return err_set(e, ERR_USAGE, "--durations: more than %d", DURATIONS_MAX);
-        s->durations[s->n_durations++] = days;
-    }
-    return 0;
-}
-
-static int add_model(struct sweep *s, const char *asked, struct err *e)
-{
-    char *model = cli_market_model(s->speeds, asked, e);
-
-    if (!model)
-        return -1;
-    s->rows = mem_room(s->rows, s->n_rows, &s->cap_rows, sizeof *s->rows);
-    s->rows[s->n_rows++] = (struct row){.model = model};
-    return 0;
-}
-
-/* Those that were asked for, else every model once. */
-static int add_models(struct sweep *s, const struct command_args *args, struct err *e)
-{
-    size_t n;
-    const char *const *all = throughputs_models(s->speeds, &n);
-
-    for (size_t i = 0; i < args->n_given; i++)
-        if (strcmp(args->given[i].option->name, "--model") == 0 &&
-            add_model(s, args->given[i].value, e) < 0)
-            return -1;
-    for (size_t i = 0; !command_has(args, "--model") && i < n && i < MODELS_MAX; i++)
-        if (add_model(s, all[i], e) < 0)
-            return -1;
-    return 0;
 }
 
 static int replay_model(const struct sweep *s, struct row *row, struct err *e)
@@ -95,8 +50,8 @@ static int replay_model(const struct sweep *s, struct row *row, struct err *e)
     double base = market_paper_mean(m, MARKET_SINGLE, s->days).cost_usd;
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
         row->reductions[i] = base / market_paper_mean(m, (enum market_strategy)i, s->days).cost_usd;
-    for (size_t i = 0; i < s->n_durations; i++)
-        row->gains[i] = market_paper_dynamic_gain(m, s->durations[i]);
+    for (size_t i = 0; i < s->range.n_durations; i++)
+        row->gains[i] = market_paper_dynamic_gain(m, s->range.durations[i]);
     return 0;
 }
 
@@ -104,14 +59,14 @@ static int print_json(const struct sweep *s, struct err *e)
 {
     json_t *five = json_array(), *six = json_array(), *durations = json_array();
 
-    for (size_t i = 0; i < s->n_durations; i++)
-        json_array_append_new(durations, json_real(s->durations[i]));
+    for (size_t i = 0; i < s->range.n_durations; i++)
+        json_array_append_new(durations, json_real(s->range.durations[i]));
     for (size_t i = 0; i < s->n_rows; i++) {
         json_t *reductions = json_object(), *gains = json_array();
         for (size_t k = 0; k < MARKET_N_STRATEGIES; k++)
             json_object_set_new(reductions, market_strategy_text((enum market_strategy)k),
                                 json_real(s->rows[i].reductions[k]));
-        for (size_t k = 0; k < s->n_durations; k++)
+        for (size_t k = 0; k < s->range.n_durations; k++)
             json_array_append_new(gains, json_real(s->rows[i].gains[k]));
         json_array_append_new(five, json_pack("{s:o, s:o}", "model", json_text(s->rows[i].model),
                                               "reduction", reductions));
@@ -150,14 +105,14 @@ static void print_six(const struct sweep *s, const struct text_look *look)
         {.title = "model", .cut_rank = 1, .least = 12}};
     char titles[DURATIONS_MAX][32];
 
-    for (size_t k = 0; k < s->n_durations; k++) {
-        snprintf(titles[k], sizeof titles[k], "%g d", s->durations[k]);
+    for (size_t k = 0; k < s->range.n_durations; k++) {
+        snprintf(titles[k], sizeof titles[k], "%g d", s->range.durations[k]);
         columns[k + 1] = (struct table_column){.title = titles[k], .right = true};
     }
-    AUTO(table) struct table *t = table_new(columns, s->n_durations + 1);
+    AUTO(table) struct table *t = table_new(columns, s->range.n_durations + 1);
     for (size_t i = 0; i < s->n_rows; i++) {
         table_put(t, s->rows[i].model);
-        for (size_t k = 0; k < s->n_durations; k++)
+        for (size_t k = 0; k < s->range.n_durations; k++)
             table_printf(t, "%.2f", s->rows[i].gains[k]);
     }
     puts("\nHow many times cheaper choosing every day is than choosing once, by V100-days of "
@@ -187,16 +142,19 @@ static int read_question(struct sweep *s, const struct command_args *args, struc
     struct market_starts starts;
 
     s->days = 4;
-    if (parse_durations(command_value(args, "--durations"), s, e) < 0 ||
-        command_number(args, "--days", &s->days, e) < 0 ||
+    if (command_number(args, "--days", &s->days, e) < 0 ||
         cli_market_starts(command_value(args, "--starts"), &starts, e) < 0)
         return -1;
     if (!(s->days > 0) || s->days > 1e6)
         return err_set(e, ERR_USAGE, "--days must be above 0");
     s->region = cli_market_region(region ? region : "us-east-1", e);
     s->speeds = s->region ? throughputs_load(command_value(args, "--throughputs"), e) : NULL;
-    if (!s->speeds || add_models(s, args, e) < 0)
+    if (!s->speeds || cli_market_range_read(&s->range, args, s->speeds, e) < 0)
         return -1;
+    s->n_rows = s->range.n_models;
+    s->rows = mem_zero(s->n_rows + 1, sizeof *s->rows);
+    for (size_t i = 0; i < s->n_rows; i++)
+        s->rows[i].model = s->range.models[i];
     s->market = cli_market_open(e);
     s->paper = s->market ? market_paper_new(s->market, s->region, &starts, e) : NULL;
     return s->paper ? 0 : -1;
@@ -207,7 +165,12 @@ static int run_sweep(const struct command_args *args, struct err *e)
     AUTO_CLEAR(sweep) struct sweep s = {0};
     const struct text_look look = text_look_for(stdout);
     const char *svg = command_value(args, "--svg");
+    bool live;
 
+    if (cli_market_is_live(args, &live, e) < 0)
+        return -1;
+    if (live)
+        return cli_market_live_sweep(args, e);
     if (read_question(&s, args, e) < 0)
         return -1;
     for (size_t i = 0; i < s.n_rows; i++)
@@ -232,6 +195,7 @@ static const struct command_option options[] = {
      .value = "LIST",
      .help = "V100-days of the second table (default: 0.125,0.25,0.5,1,2,4,8)."},
     CLI_MARKET_JOB_OPTIONS,
+    CLI_MARKET_LIVE_OPTIONS,
     {.name = "--svg", .value = "FILE", .help = "Draw the first table."},
     {.name = "--json", .help = "Print one object."},
     {0},
@@ -243,7 +207,10 @@ const struct command command_market_sweep = {
     .details =
         "Replays every model by the rules of `market replay --mode paper`: first all "
         "strategies beside the cheapest V100, then what choosing anew every day saves as jobs "
-        "get longer.",
+        "get longer.\n"
+        "\n"
+        "In mode market it is one table: what every model and duration would have cost by every "
+        "strategy, beside the best machine and the best way in hindsight.",
     .example = "tradewind market sweep",
     .options = options,
     .run = run_sweep,

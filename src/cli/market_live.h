@@ -1,0 +1,107 @@
+/* market_live: replays in mode market: to the second, with all that moving and losing machines
+ * costs. */
+#ifndef CLI_MARKET_LIVE_H
+#define CLI_MARKET_LIVE_H
+
+#include "cli/command.h"
+#include "estimate/throughput.h"
+#include "market/live.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What `market replay` and `market sweep` take in this mode, and --mode itself. */
+/* clang-format off */
+#define CLI_MARKET_LIVE_OPTIONS                                                                    \
+    {.name = "--mode",                                                                             \
+     .value = "paper|market",                                                                      \
+     .help = "Rules: the published evaluation's (default), or those you would meet: to the "       \
+             "second, no hindsight, all costs."},                                                  \
+    {.name = "--policy",                                                                           \
+     .value = "greedy|margin|threshold",                                                           \
+     .help = "When dynamic moves: to the cheapest always; when it saves more than it costs "       \
+             "(default); or it works only while work is worth its price."},                        \
+    {.name = "--margin",                                                                           \
+     .value = "N",                                                                                 \
+     .help = "Savings must be so many times what moving costs (default: 1)."},                     \
+    {.name = "--worth",                                                                            \
+     .value = "USD",                                                                               \
+     .help = "What a V100-hour of work is worth to threshold (default: what was usual in the "     \
+             "week before)."},                                                                     \
+    {.name = "--deadline",                                                                         \
+     .value = "TIME",                                                                              \
+     .help = "How long after its start the job must be done, e.g. 10d."},                          \
+    {.name = "--restart",                                                                          \
+     .value = "TIME",                                                                              \
+     .help = "From renting a machine until the job works (default: 5m)."},                         \
+    {.name = "--checkpoint",                                                                       \
+     .value = "TIME",                                                                              \
+     .help = "Between two checkpoints (default: by how often machines are preempted)."},           \
+    {.name = "--checkpoint-gb",                                                                    \
+     .value = "GB",                                                                                \
+     .help = "Size of a checkpoint (default: the model's, else 0.4)."},                            \
+    {.name = "--preemptions",                                                                      \
+     .value = "measured|RATE|FILE",                                                                \
+     .help = "Preemptions per machine and hour: by the lives on record (default), a number, or "   \
+             "CSV: cloud,region,zone,instance_type,per_hour."},                                    \
+    {.name = "--clouds",                                                                           \
+     .value = "LIST",                                                                              \
+     .help = "Clouds of multi-cloud and dynamic (default: all that cover half of the starts)."},   \
+    {.name = "--gpu-use",                                                                          \
+     .value = "share|whole|alone",                                                                 \
+     .help = "Of machines with several GPUs a job takes and pays one (default), takes all and is " \
+             "as much faster, or takes one and pays all."},                                        \
+    {.name = "--gap",                                                                              \
+     .value = "PERCENT",                                                                           \
+     .help = "How far from the optimum in hindsight its figure may be (default: 0.1)."},           \
+    {.name = "--seed", .value = "N", .help = "Of the preemptions (default: 1)."}
+/* clang-format on */
+
+/* True when --mode market was given; ERR_USAGE for another mode, or options of this one without it.
+ */
+int cli_market_is_live(const struct command_args *args, bool *out, struct err *e);
+
+int cli_market_live_replay(const struct command_args *args, struct err *e);
+int cli_market_live_sweep(const struct command_args *args, struct err *e);
+
+/* ---- what the two share ---- */
+
+struct cli_live {
+    struct market *market;
+    struct throughputs *speeds;
+    struct market_tables *tables;
+    char *region;
+    struct market_live *live;
+    struct market_live_question question;          /* all but job and work */
+    double restart_s, checkpoint_s, checkpoint_gb; /* NaN = not given */
+    double *starts_s;
+    size_t n_starts;
+};
+void cli_live_clear(struct cli_live *c);
+/* Everything but the job. */
+int cli_live_open(struct cli_live *c, const struct command_args *args, struct err *e);
+/* The job of a model; what it takes to run somewhere. ERR_NOFIT without a speed on the reference.
+ */
+struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e);
+
+/* ---- showing ---- */
+
+struct cli_live_shown {
+    const struct cli_live *c;
+    const char *model, *work_text;
+    double work_days; /* of the reference */
+    const struct market_live_answer *answer;
+    const bool *wanted; /* an entry a strategy */
+};
+int cli_live_print_json(const struct cli_live_shown *s, struct err *e);
+void cli_live_print(const struct cli_live_shown *s);
+/* The ladder of costs; with trace, how the costs of one start grow beside the optimum's. */
+int cli_live_save_chart(const struct cli_live_shown *s, const char *path, struct err *e);
+int cli_live_save_trace(struct cli_live *c,
+                        const struct cli_live_shown *s,
+                        const char *path,
+                        struct err *e);
+
+const char *cli_live_row_text(size_t row);
+
+#endif

@@ -1,0 +1,47 @@
+/* offline: the least a job could have cost for somebody who knew all prices and preemptions
+ * beforehand, deciding at the events of the scene as policies do. It has its checkpoint ready
+ * whenever a machine is taken back; without a deadline it does not wait unless something cannot be
+ * had. Exact: dynamic programming over (event, offer) with the undominated pairs of cost and work,
+ * cut off by bounds from a Lagrangian relaxation (docs/market.md). */
+#ifndef MARKET_OFFLINE_H
+#define MARKET_OFFLINE_H
+
+#include "base/auto.h"
+#include "market/trip.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Memory that questions reuse; one a thread. */
+struct market_offline;
+struct market_offline *market_offline_new(void);
+void market_offline_free(struct market_offline *o);
+AUTO_DEFINE(market_offline)
+
+/* Seconds, for the hardest question. */
+#define MARKET_EFFORT ((size_t)4 << 20)
+
+struct market_offline_question {
+    const struct market_job *job;
+    size_t start; /* event */
+    double work, deadline_s;
+    double upper_usd; /* what somebody needed; INFINITY = nobody is known to have finished */
+    double likely_s;  /* it hardly takes longer than until then; 0 = no idea */
+    size_t effort;    /* how much may be looked at, in leases; 0 = MARKET_EFFORT */
+    double gap;       /* how much dearer than the optimum an answer may be, in parts; 0 = exact */
+    struct market_log *log; /* NULL = not kept */
+};
+
+struct market_offline_answer {
+    /* finished = false and upper_stands = false: it cannot be done before scene or deadline end. */
+    struct market_bill bill;
+    bool upper_stands; /* nothing is cheaper than upper_usd by more than the gap: no bill */
+    bool proved;       /* false: the effort did not suffice */
+    double bound_usd;  /* nothing is cheaper; with a proof, the cost less the gap */
+    size_t effort;     /* that was spent */
+};
+
+struct market_offline_answer market_offline_solve(struct market_offline *o,
+                                                  const struct market_offline_question *q);
+
+#endif

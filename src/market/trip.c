@@ -1,0 +1,426 @@
+#include "market/trip.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the job ---- */
+
+/* What is left of the speed once checkpoints, preemptions and ends of leases took their part. */
+static double expected_share(const struct market_job *j, size_t i)
+{
+    const struct market_scene *s = j->scene;
+    double tau = j->checkpoint_s[i], write_s = j->switching.write_s;
+    double share = isfinite(tau) ? tau / (tau + write_s) : 1;
+    double loss_s = j->switching.restart_s + (isfinite(tau) ? (tau + write_s) / 2 : 0);
+
+    share *= fmax(0.01, 1 - s->preemptions_per_s[i] * loss_s);
+    if (isfinite(s->lease_max_s[i]))
+        share *= 1 - (j->switching.restart_s + write_s) / s->lease_max_s[i];
+    return share;
+}
+
+static double *lowest_later(const struct market_job *j)
+{
+    const struct market_scene *s = j->scene;
+    double *lowest = mem_zero(s->n_events + 1, sizeof *lowest);
+
+    lowest[s->n_events] = (double)INFINITY;
+    for (size_t k = s->n_events; k-- > 0;) {
+        lowest[k] = lowest[k + 1];
+        for (size_t c = 0; c < s->n_classes; c++) {
+            double speed = j->speed[s->class_offer[c]];
+            if (speed > 0)
+                lowest[k] = fmin(lowest[k], s->class_usd_per_s[k * s->n_classes + c] / speed);
+        }
+    }
+    return lowest;
+}
+
+struct market_job *market_job_new(const struct market_scene *scene, const struct market_job_wish *w)
+{
+    struct market_job *j = mem_zero(1, sizeof *j);
+    size_t cells = scene->n_places * scene->n_places;
+
+    j->scene = scene;
+    j->speed = mem_zero(scene->n_offers, sizeof *j->speed);
+    j->checkpoint_s = mem_zero(scene->n_offers, sizeof *j->checkpoint_s);
+    j->work_per_s = mem_zero(scene->n_offers, sizeof *j->work_per_s);
+    j->move_usd = mem_zero(cells, sizeof *j->move_usd);
+    for (size_t i = 0; w->move_usd_of && i < cells; i++)
+        j->move_usd[i] = w->move_usd_of[i];
+    j->switching = (struct market_switching){.restart_s = w->restart_s,
+                                             .write_s = w->write_s,
+                                             .move_s = w->move_s,
+                                             .n_places = scene->n_places,
+                                             .move_usd = j->move_usd};
+    for (size_t i = 0; i < scene->n_offers; i++) {
+        double speed = w->speed_of_gpu[scene->gpu[i]] * scene->gpus_used[i];
+        j->speed[i] = speed > 0 ? speed : 0;
+        j->checkpoint_s[i] = isnan(w->checkpoint_s)
+                                 ? market_checkpoint_s(scene->preemptions_per_s[i], w->write_s)
+                                 : w->checkpoint_s;
+        j->work_per_s[i] = j->speed[i] * expected_share(j, i);
+    }
+    j->lowest_later = lowest_later(j);
+    return j;
+}
+
+void market_job_free(struct market_job *j)
+{
+    if (!j)
+        return;
+    free(j->speed);
+    free(j->checkpoint_s);
+    free(j->work_per_s);
+    free(j->move_usd);
+    free(j->lowest_later);
+    free(j);
+}
+
+void market_log_clear(struct market_log *log)
+{
+    free(log->leases);
+    *log = (struct market_log){0};
+}
+
+/* ---- work over time ---- */
+
+/* A machine at work, with a checkpoint written after every tau_s of it. */
+struct rhythm {
+    double speed, tau_s, write_s;
+};
+
+static double work_after(const struct rhythm *r, double s)
+{
+    if (s <= 0)
+        return 0;
+    if (!isfinite(r->tau_s))
+        return s * r->speed;
+    double full = floor(s / (r->tau_s + r->write_s));
+    double rest = s - full * (r->tau_s + r->write_s);
+    return r->speed * (full * r->tau_s + fmin(rest, r->tau_s));
+}
+
+/* Of that, what is in a checkpoint. */
+static double saved_after(const struct rhythm *r, double s)
+{
+    if (s <= 0 || !isfinite(r->tau_s))
+        return 0;
+    return r->speed * floor(s / (r->tau_s + r->write_s)) * r->tau_s;
+}
+
+static double time_for(const struct rhythm *r, double work)
+{
+    double s = work / r->speed;
+
+    if (!isfinite(r->tau_s) || work <= 0)
+        return s;
+    return s + r->write_s * (ceil(s / r->tau_s) - 1); /* the last stretch needs none */
+}
+
+/* A rented machine. One whose lease ends by itself is rented again at once; that end is known, so a
+ * checkpoint is written in time and nothing is lost. */
+struct lease {
+    struct rhythm rhythm;
+    double begin_s, ready_s;
+    double max_s, renew_s; /* how long it lasts; from renewal until it works again */
+};
+
+static double renewals(const struct lease *l, double now_s)
+{
+    return isfinite(l->max_s) ? floor((now_s - l->begin_s) / l->max_s) : 0;
+}
+
+/* Work until the n-th renewal, n >= 1. */
+static double work_until_renewal(const struct lease *l, double n)
+{
+    return work_after(&l->rhythm, l->begin_s + l->max_s - l->ready_s) +
+           (n - 1) * work_after(&l->rhythm, l->max_s - l->renew_s);
+}
+
+/* Since when it works at now_s, after n renewals. */
+static double working_since(const struct lease *l, double n)
+{
+    return n > 0 ? l->begin_s + n * l->max_s + l->renew_s : l->ready_s;
+}
+
+static double lease_work(const struct lease *l, double now_s)
+{
+    double n = renewals(l, now_s);
+
+    return (n > 0 ? work_until_renewal(l, n) : 0) +
+           work_after(&l->rhythm, now_s - working_since(l, n));
+}
+
+static double lease_saved(const struct lease *l, double now_s)
+{
+    double n = renewals(l, now_s);
+
+    return (n > 0 ? work_until_renewal(l, n) : 0) +
+           saved_after(&l->rhythm, now_s - working_since(l, n));
+}
+
+/* When so much is done. */
+static double lease_until(const struct lease *l, double work)
+{
+    double n = 0, before = 0;
+
+    if (isfinite(l->max_s)) {
+        double first = work_until_renewal(l, 1);
+        double each = work_after(&l->rhythm, l->max_s - l->renew_s);
+        if (work > first && !(each > 0))
+            return (double)INFINITY;
+        if (work > first)
+            n = ceil((work - first) / each);
+        before = n > 0 ? work_until_renewal(l, n) : 0;
+    }
+    return working_since(l, n) + time_for(&l->rhythm, work - before);
+}
+
+static struct lease make_lease(
+    const struct market_job *j, size_t i, double begin_s, double ready_s, bool foresees)
+{
+    const struct market_switching *sw = &j->switching;
+
+    return (struct lease){
+        .rhythm = {j->speed[i], foresees ? (double)INFINITY : j->checkpoint_s[i], sw->write_s},
+        .begin_s = begin_s,
+        .ready_s = ready_s,
+        .max_s = j->scene->lease_max_s[i],
+        .renew_s = sw->restart_s + sw->write_s};
+}
+
+double market_lease_work(
+    const struct market_job *j, size_t offer, double begin_s, double ready_s, double now_s)
+{
+    struct lease l = make_lease(j, offer, begin_s, ready_s, true);
+
+    return lease_work(&l, now_s);
+}
+
+double market_lease_until(
+    const struct market_job *j, size_t offer, double begin_s, double ready_s, double work)
+{
+    struct lease l = make_lease(j, offer, begin_s, ready_s, true);
+
+    return lease_until(&l, work);
+}
+
+/* ---- the way ---- */
+
+struct travel {
+    const struct market_trip *trip;
+    const struct market_job *job;
+    const struct market_scene *scene;
+    struct market_view view;
+    struct lease lease;
+    size_t lease_event;    /* at which it began */
+    double done_before;    /* work when the lease began */
+    int64_t move_microusd; /* of the move to where it is */
+    struct market_bill bill;
+};
+
+static double paid_usd(const struct travel *t, size_t to_event, double end_s)
+{
+    const struct market_scene *s = t->scene;
+    size_t i = t->view.offer, n = s->n_offers;
+    double usd = s->paid_usd[to_event * n + i] - s->paid_usd[t->lease_event * n + i];
+    double rest_s = end_s - s->at_s[to_event];
+
+    return rest_s > 0 ? usd + rest_s * s->usd_per_s[to_event * n + i] : usd;
+}
+
+/* Gives the machine back, or loses it; to_event: the last one not later than end_s. */
+static void end_lease(struct travel *t, size_t to_event, double end_s, double work_done)
+{
+    int64_t microusd = money_from_usd(paid_usd(t, to_event, end_s));
+
+    t->bill.cost_microusd += microusd;
+    t->bill.preemptions += (size_t)renewals(&t->lease, end_s);
+    if (t->trip->log) {
+        struct market_log *log = t->trip->log;
+        log->leases = mem_room(log->leases, log->n, &log->cap, sizeof *log->leases);
+        log->leases[log->n++] = (struct market_lease){t->view.offer, t->lease.begin_s, end_s,
+                                                      work_done, microusd + t->move_microusd};
+    }
+    t->view.checkpoint = t->view.place[t->view.offer];
+    t->view.offer_before = t->view.offer;
+    t->view.offer = MARKET_NO_OFFER;
+    t->done_before = work_done;
+}
+
+static void lose_machine(struct travel *t, size_t event)
+{
+    double now_s = t->scene->at_s[event];
+    double work = lease_work(&t->lease, now_s);
+    double kept = t->trip->foresees ? work : lease_saved(&t->lease, now_s);
+
+    t->bill.preemptions++;
+    t->bill.work_lost += work - kept;
+    end_lease(t, event, now_s, t->done_before + kept);
+    t->view.left = false;
+}
+
+static void leave(struct travel *t, size_t event)
+{
+    double now_s = t->scene->at_s[event];
+
+    end_lease(t, event, now_s, t->done_before + lease_work(&t->lease, now_s));
+    t->view.left = true;
+}
+
+static void take(struct travel *t, size_t event, size_t offer)
+{
+    struct market_view *v = &t->view;
+    const struct market_switching *sw = &t->job->switching;
+    double now_s = t->scene->at_s[event];
+
+    if (v->offer != MARKET_NO_OFFER)
+        leave(t, event);
+    assert(t->scene->can_start[event * t->scene->n_offers + offer]);
+    double ready_s = now_s + market_start_s(sw, v->checkpoint, v->place[offer], v->left);
+    t->move_microusd = money_from_usd(market_move_usd(sw, v->checkpoint, v->place[offer]));
+    t->bill.cost_microusd += t->move_microusd;
+    t->bill.moves_microusd += t->move_microusd;
+    if (t->bill.first == MARKET_NO_OFFER)
+        t->bill.first = offer;
+    else
+        t->bill.switches += offer != v->offer_before;
+    t->lease = make_lease(t->job, offer, now_s, ready_s, t->trip->foresees);
+    t->lease_event = event;
+    v->offer = offer;
+    v->ready_s = ready_s;
+    v->left = false;
+}
+
+static void look(struct travel *t, size_t event)
+{
+    const struct market_scene *s = t->scene;
+    struct market_view *v = &t->view;
+    size_t row = event * s->n_offers;
+
+    v->now_s = s->at_s[event];
+    v->next_look_s = s->at_s[event + 1];
+    v->usd_per_s = s->usd_per_s + row;
+    v->may_start = s->can_start + row;
+    if (v->offer != MARKET_NO_OFFER && s->taken_back[row + v->offer])
+        lose_machine(t, event);
+    v->work_left = t->trip->work - t->done_before;
+    if (v->offer != MARKET_NO_OFFER)
+        v->work_left -= lease_work(&t->lease, v->now_s);
+    struct market_action a = t->trip->decide(t->trip->policy, v);
+    v->decisions_made++;
+    if (a.act == MARKET_TAKE && a.offer != v->offer)
+        take(t, event, a.offer);
+    else if (a.act == MARKET_PAUSE && v->offer != MARKET_NO_OFFER)
+        leave(t, event);
+}
+
+/* Whether the job is done before the next event. */
+static bool arrive(struct travel *t, size_t event)
+{
+    if (t->view.offer == MARKET_NO_OFFER)
+        return false;
+    double end_s = lease_until(&t->lease, t->trip->work - t->done_before);
+    if (end_s > t->scene->at_s[event + 1])
+        return false;
+    /* Rounding may put the end a hair before the event at which it was decided. */
+    end_s = fmax(end_s, t->scene->at_s[event]);
+    t->bill.finished = true;
+    t->bill.finish_s = end_s;
+    end_lease(t, event, end_s, t->trip->work);
+    return true;
+}
+
+static struct travel begin(const struct market_trip *trip)
+{
+    const struct market_job *j = trip->job;
+
+    return (struct travel){.trip = trip,
+                           .job = j,
+                           .scene = j->scene,
+                           .bill.first = MARKET_NO_OFFER,
+                           .view = {.n_offers = j->scene->n_offers,
+                                    .work_per_s = j->work_per_s,
+                                    .place = j->scene->place,
+                                    .switching = &j->switching,
+                                    .offer = MARKET_NO_OFFER,
+                                    .offer_before = MARKET_NO_OFFER,
+                                    .checkpoint = MARKET_NOWHERE,
+                                    .deadline_s = trip->deadline_s}};
+}
+
+struct market_bill market_travel(const struct market_trip *trip)
+{
+    struct travel t = begin(trip);
+    size_t last = t.scene->n_events - 1;
+
+    for (size_t k = trip->start; k < last; k++) {
+        look(&t, k);
+        if (arrive(&t, k))
+            return t.bill;
+    }
+    t.bill.finish_s = t.scene->at_s[last];
+    if (t.view.offer != MARKET_NO_OFFER)
+        leave(&t, last);
+    return t.bill;
+}
+
+static struct market_action decide_by_policy(const void *policy, const struct market_view *v)
+{
+    return market_decide(policy, v);
+}
+
+struct market_bill market_travel_policy(struct market_trip trip, const struct market_policy *p)
+{
+    trip.decide = decide_by_policy;
+    trip.policy = p;
+    return market_travel(&trip);
+}
+
+/* ---- one offer for all the way ---- */
+
+/* The first event after `event` at which the offer is taken back; SIZE_MAX = none. */
+static size_t next_taken(const struct market_scene *s, size_t offer, size_t event)
+{
+    size_t low = s->first_taken[offer], high = s->first_taken[offer + 1];
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->taken[middle] <= event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->first_taken[offer + 1] ? s->taken[low] : SIZE_MAX;
+}
+
+struct market_bill market_travel_fixed(const struct market_trip *trip, size_t offer)
+{
+    const struct market_scene *s = trip->job->scene;
+    struct travel t = begin(trip);
+    size_t last = s->n_events - 1, k = trip->start;
+
+    for (;;) {
+        while (k < last && !s->can_start[k * s->n_offers + offer])
+            k++;
+        t.bill.finish_s = s->at_s[last];
+        if (k == last)
+            return t.bill;
+        take(&t, k, offer);
+        double end_s = lease_until(&t.lease, trip->work - t.done_before);
+        size_t lost = next_taken(s, offer, k);
+        if (lost < last && end_s > s->at_s[lost]) {
+            lose_machine(&t, k = lost);
+            continue;
+        }
+        t.bill.finished = end_s <= s->at_s[last];
+        t.bill.finish_s = fmin(end_s, s->at_s[last]);
+        end_lease(&t, market_scene_event(s, t.bill.finish_s), t.bill.finish_s, trip->work);
+        return t.bill;
+    }
+}
