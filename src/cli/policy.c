@@ -155,7 +155,7 @@ static const struct command_option solve_options[] = {
 const struct command command_policy_solve = {
     .name = "policy solve",
     .operands = "FILE",
-    .summary = "Divide types of machines with quotas among many jobs, and prove that it is best",
+    .summary = "Divide machines with quotas among many jobs, and prove that it is best",
     .details =
         "FILE is JSON: types {name, price_usd_per_hour, quota}, jobs {name, gang, throughput by "
         "type in iterations an hour, iterations, slo_h}, and if wanted group_quotas {name, units "
