@@ -4,9 +4,9 @@
 cd "$(dirname "$0")/../.." || exit 1
 export TRADEWIND="${TRADEWIND:-build/tradewind}"
 referee=tests/referee
-seeds=1..300 large=1..6
+seeds=1..120 large=1..4
 if [[ -n ${TRADEWIND_SLOW:-} ]]; then
-    seeds=1..40 large=1..2
+    seeds=1..20 large=1..1
 fi
 
 echo 1..3
