@@ -71,7 +71,7 @@ static int larger_first(const void *a, const void *b)
 
 int run_place_find(const struct config *c, const char *on, struct run_place *out, struct err *e)
 {
-    *out = (struct run_place){.on = "local", .here = job_local_room()};
+    *out = (struct run_place){.on = "local", .asked = on, .here = job_local_room()};
     if (!on || !strcmp(on, "local"))
         return 0;
     if (!strcmp(on, "sim")) {
@@ -153,8 +153,7 @@ void run_place_say(const struct run_place *p)
     else if (p->n_hosts)
         say_hosts(p);
     else
-        printf("\nRunning on this machine (--on local: no cloud credentials are set up): a "
-               "rehearsal with real\nwork on %g CPUs and %.0f GB, priced as the planned "
-               "machines.\n",
-               p->here.cpus, (double)p->here.memory_mb / 1024);
+        printf("\nRunning on this machine (--on local%s): a rehearsal with real\nwork on %g CPUs "
+               "and %.0f GB, priced as the planned machines.\n",
+               p->asked ? "" : ": no cloud credentials are set up", p->here.cpus, (double)p->here.memory_mb / 1024);
 }

@@ -8,6 +8,7 @@
 
 struct run_place {
     const char *on; /* "local", "sim", or a group of the configuration, whose text it is */
+    bool asked;     /* for it; else it is what there is */
     size_t n_hosts; /* of the group; 0 = this machine */
     /* Of the group, largest first. */
     const struct config_host *hosts[1024];
