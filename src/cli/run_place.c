@@ -155,5 +155,6 @@ void run_place_say(const struct run_place *p)
     else
         printf("\nRunning on this machine (--on local%s): a rehearsal with real\nwork on %g CPUs "
                "and %.0f GB, priced as the planned machines.\n",
-               p->asked ? "" : ": no cloud credentials are set up", p->here.cpus, (double)p->here.memory_mb / 1024);
+               p->asked ? "" : ": no cloud credentials are set up", p->here.cpus,
+               (double)p->here.memory_mb / 1024);
 }
