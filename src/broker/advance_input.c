@@ -55,7 +55,7 @@ int advance_refs(struct advance *a, size_t i, struct refs *out, struct err *e)
 int advance_make_input(
     struct advance *a, size_t i, const struct refs *refs, char **ref_out, struct err *e)
 {
-    AUTO_MEM char *name = run_set_name(a->run->name, a->run->stages[i].plan.name, ".input");
+    AUTO_MEM char *name = run_set_name(a->run->name, a->run->stages[i].plan.name, RUN_INPUT_SUFFIX);
     struct lake_set set;
 
     *ref_out = NULL;

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/number.h"
+#include "broker/advance.h"
 #include "broker/advance_parts.h"
 #include "broker/details.h"
 
@@ -24,10 +25,11 @@ static int64_t continues_of(const struct run_stage *s, unsigned rank)
     return first ? first + rank : 0;
 }
 
-/* What tasks of SkyPilot look for. Addresses are the broker's to tell where it knows better. */
+/* What tasks of SkyPilot look for. */
 struct node_texts {
     char rank[16], nodes[16], gpus[32];
-    char *task, *ips;
+    char *task;
+    char *ips; /* NULL: the nodes are hosts, whose addresses the broker tells at the start */
 };
 
 static void node_texts_clear(struct node_texts *t)
@@ -59,23 +61,37 @@ static void node_texts_fill(struct node_texts *t,
     snprintf(t->gpus, sizeof t->gpus, "%.15g", s->plan.gpus_per_node);
     /* The same for all nodes and attempts: what resumes by it finds itself. */
     t->task = mem_printf("tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name);
-    t->ips = local_ips(nodes_of(s));
+    t->ips = strcmp(run->on, "local") == 0 ? local_ips(nodes_of(s)) : NULL;
 }
 
-#define NODE_ENVS 5
+enum node_env { NODE_RANK, NODE_IPS, NODE_COUNT, NODE_GPUS, NODE_TASK, NODE_ENVS };
+
+static const char *const node_keys[NODE_ENVS] = {
+    [NODE_RANK] = "SKYPILOT_NODE_RANK",  [NODE_IPS] = "SKYPILOT_NODE_IPS",
+    [NODE_COUNT] = "SKYPILOT_NUM_NODES", [NODE_GPUS] = "SKYPILOT_NUM_GPUS_PER_NODE",
+    [NODE_TASK] = "SKYPILOT_TASK_ID",
+};
+
+bool run_env_is_own(const char *key)
+{
+    for (size_t i = 0; i < NODE_ENVS; i++)
+        if (!strcmp(key, node_keys[i]))
+            return true;
+    return !strncmp(key, "TRADEWIND_", 10);
+}
 
 static size_t put_node_envs(struct spec_pair *envs, const struct node_texts *t)
 {
-    const struct spec_pair all[NODE_ENVS] = {
-        {.key = "SKYPILOT_NODE_RANK", .value = t->rank},
-        {.key = "SKYPILOT_NODE_IPS", .value = t->ips},
-        {.key = "SKYPILOT_NUM_NODES", .value = t->nodes},
-        {.key = "SKYPILOT_NUM_GPUS_PER_NODE", .value = t->gpus},
-        {.key = "SKYPILOT_TASK_ID", .value = t->task},
+    const char *const values[NODE_ENVS] = {
+        [NODE_RANK] = t->rank, [NODE_IPS] = t->ips,   [NODE_COUNT] = t->nodes,
+        [NODE_GPUS] = t->gpus, [NODE_TASK] = t->task,
     };
+    size_t n = 0;
 
-    memcpy(envs, all, sizeof all);
-    return NODE_ENVS;
+    for (size_t i = 0; i < NODE_ENVS; i++)
+        if (values[i])
+            envs[n++] = (struct spec_pair){.key = node_keys[i], .value = values[i]};
+    return n;
 }
 
 /* Of a stage as planned. */

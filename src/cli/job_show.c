@@ -46,6 +46,20 @@ static void line_unless_empty(const char *label, const char *text)
         line(label, "%s", text);
 }
 
+/* A value of several lines is one here, too: they are parted by \n. */
+static void print_env(const char *label, const struct spec_pair *env)
+{
+    AUTO_CLEAR(buf) struct buf value;
+
+    buf_init(&value, TEXT_MAX);
+    for (const char *c = env->value ? env->value : ""; *c; c++)
+        if (*c == '\n')
+            buf_puts(&value, "\\n");
+        else
+            buf_add(&value, c, 1);
+    line(label, "%s=%s", env->key, buf_str(&value));
+}
+
 static void print_request(const struct job_record *r)
 {
     const struct lake_job_request *asked = &r->job.asked;
@@ -64,7 +78,7 @@ static void print_request(const struct job_record *r)
         line("code", "%s%s%.12s%s", asked->code, *r->details.git_commit ? ", commit " : "",
              r->details.git_commit, r->details.git_dirty ? " with changes" : "");
     for (size_t i = 0; i < r->details.n_envs; i++)
-        line(i ? "" : "env", "%s=%s", r->details.envs[i].key, r->details.envs[i].value);
+        print_env(i ? "" : "env", &r->details.envs[i]);
     line("asked", "%g CPU%s, %s of memory%s%s, on %s", asked->cpus, asked->cpus == 1 ? "" : "s",
          job_memory_text(asked->memory_mb, memory), asked->time_limit_s > 0 ? ", at most " : "",
          asked->time_limit_s > 0 ? time_text(asked->time_limit_s, limit) : "", r->details.on);

@@ -53,14 +53,35 @@ static bool is_on_paper(const struct command_args *args)
     return on && !strcmp(on, "sim");
 }
 
+static int read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
+{
+    double usd = 0;
+
+    if (command_number(args, "--max-cost", &usd, e) < 0)
+        return -1;
+    if (command_has(args, "--max-cost") && !(usd > 0 && usd <= MONEY_MAX_USD))
+        return err_set(e, ERR_USAGE, "--max-cost %s: must be more than nothing, and at most %g",
+                       command_value(args, "--max-cost"), MONEY_MAX_USD);
+    *microusd_out = money_from_usd(usd);
+    return 0;
+}
+
+/* What is wrong whatever the plan will be, so that nobody plans and agrees in vain. */
 static int check_options(const struct command_args *args, struct err *e)
 {
     static const char *const of_sim[] = {"--seed", "--noise", "--troubles"};
+    int64_t ignored;
 
     for (size_t i = 0; i < sizeof of_sim / sizeof of_sim[0]; i++)
         if (!is_on_paper(args) && command_has(args, of_sim[i]))
             return err_set(e, ERR_USAGE, "%s goes with --on sim", of_sim[i]);
-    return 0;
+    if (is_on_paper(args) && command_has(args, "--detach"))
+        return err_set(e, ERR_USAGE,
+                       "--detach: a run on paper is over in milliseconds, in this command: leave "
+                       "it out");
+    if (command_has(args, "--resume") && command_has(args, "--no-cache"))
+        return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
+    return is_on_paper(args) ? run_sim_check(args, e) : read_cap(args, &ignored, e);
 }
 
 int run_confirm(bool yes, const char *question, struct err *e)
@@ -90,8 +111,6 @@ static int find_resumed(const struct command_args *args,
 
     if (!command_has(args, "--resume"))
         return 0;
-    if (command_has(args, "--no-cache"))
-        return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
     if (runs_latest(runs, name, &id, e) < 0)
         return -1;
     if (id == 0)
@@ -112,19 +131,6 @@ int run_start(struct runs *runs, struct run *run, const char *home, struct err *
         return -1;
     AUTO(broker_client) struct broker_client *c = broker_client_open(home, true, e);
     return c ? broker_client_wake(c, e) : -1;
-}
-
-static int read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
-{
-    double usd = 0;
-
-    if (command_number(args, "--max-cost", &usd, e) < 0)
-        return -1;
-    if (command_has(args, "--max-cost") && !(usd > 0 && usd <= MONEY_MAX_USD))
-        return err_set(e, ERR_USAGE, "--max-cost %s: must be more than nothing, and at most %g",
-                       command_value(args, "--max-cost"), MONEY_MAX_USD);
-    *microusd_out = money_from_usd(usd);
-    return 0;
 }
 
 static int start(const struct cli_plan *p,

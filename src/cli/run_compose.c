@@ -129,13 +129,41 @@ static void compose_outputs(struct run_compose *c,
 
 static int check_outputs(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
 {
-    for (size_t i = 0; i < stage->n_outputs; i++)
-        if (strchr(stage->outputs[i].name, '/'))
+    for (size_t i = 0; i < stage->n_outputs; i++) {
+        const struct spec_output *o = &stage->outputs[i];
+        if (strchr(o->name, '/'))
             return err_set(e, ERR_USAGE,
                            "%s:%zu: stage %s: output %s: outputs go to the lake here; give it a "
                            "name without '/'",
-                           c->plan->spec->file, stage->outputs[i].line, stage->name,
-                           stage->outputs[i].name);
+                           c->plan->spec->file, o->line, stage->name, o->name);
+        if (o->name[0] == '.')
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: output \"%s\": it names a directory; give it a name "
+                           "that does not begin with '.'",
+                           c->plan->spec->file, o->line, stage->name, o->name);
+    }
+    return 0;
+}
+
+/* Stages whose names differ only in what a set's name cannot have would overwrite each other. */
+static int check_sets(const struct run_compose *c, size_t i, struct err *e)
+{
+    const struct spec_stage *stages = c->plan->spec->stages;
+    AUTO_MEM char *input = run_set_name(c->plan->spec->name, stages[i].name, RUN_INPUT_SUFFIX);
+    const char *output = c->run->stages[i].plan.output;
+
+    for (size_t k = 0; k < c->plan->spec->n_stages; k++) {
+        const char *other = c->run->stages[k].plan.output;
+        bool same =
+            other && k != i &&
+            ((output && !strcmp(output, other)) || (stages[i].n_inputs && !strcmp(input, other)));
+        if (same)
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: its data and the output of stage %s (line %zu) would "
+                           "both be the set %s: rename one of them",
+                           c->plan->spec->file, stages[i].line, stages[i].name, stages[k].name,
+                           stages[k].line, other);
+    }
     return 0;
 }
 
@@ -203,6 +231,9 @@ static int compose_all(struct run_compose *c, struct err *e)
     out->stages = run_compose_room(c, n, sizeof *out->stages);
     for (size_t i = 0; out->stages && i < n; i++)
         if (compose_stage(c, i, &out->stages[i].plan, e) < 0)
+            return -1;
+    for (size_t i = n; out->stages && i-- > 0;)
+        if (check_sets(c, i, e) < 0)
             return -1;
     for (size_t i = 0; out->stages && i < n; i++)
         if (store_stage(c, i, &out->stages[i].plan, e) < 0)

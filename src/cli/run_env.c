@@ -1,5 +1,6 @@
 /* Variables and secrets of stages: from the file, the command line, the environment. */
 #include "base/mem.h"
+#include "broker/advance.h"
 #include "cli/run_compose.h"
 
 #include <ctype.h>
@@ -41,14 +42,61 @@ static bool is_secret(const struct spec_stage *stage, const char *key)
     return false;
 }
 
+/* A name that a stage's job gets from us. */
+static int check_own(const struct run_compose *c,
+                     const struct spec_stage *stage,
+                     const struct spec_pair *pairs,
+                     size_t n,
+                     struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (run_env_is_own(pairs[i].key))
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: %s is set by tradewind itself: use another name",
+                           c->plan->spec->file, stage->line, stage->name, pairs[i].key);
+    return 0;
+}
+
+/* Of --env beyond what the file has: every stage gets them. */
+static int add_given(struct run_compose *c,
+                     const struct spec_stage *stage,
+                     struct run_pair *envs,
+                     struct run_stage_plan *out,
+                     struct err *e)
+{
+    for (size_t i = 0; i < c->args->n_given; i++) {
+        const struct command_given *g = &c->args->given[i];
+        if (strcmp(g->option->name, "--env") != 0)
+            continue;
+        size_t n = strcspn(g->value, "=");
+        AUTO_MEM char *key = mem_printf("%.*s", (int)n, g->value);
+        if (!is_variable(g->value, n))
+            return err_set(e, ERR_USAGE,
+                           "--env %.64s: a name has letters, digits and _, no digit first", key);
+        if (run_env_is_own(key))
+            return err_set(e, ERR_USAGE, "--env %.64s: tradewind sets it itself: use another name",
+                           key);
+        bool known = is_secret(stage, key);
+        for (size_t k = 0; k < out->n_envs; k++)
+            known = known || !envs[k].key || !strcmp(envs[k].key, key);
+        if (!known)
+            envs[out->n_envs++] = (struct run_pair){
+                run_compose_keep(c, key), run_compose_keep(c, value_given(c->args, "--env", key))};
+    }
+    return 0;
+}
+
 /* A variable of the file may be replaced by --env, and must be given where the file has none. */
 int run_compose_envs(struct run_compose *c,
                      const struct spec_stage *stage,
                      struct run_stage_plan *out,
                      struct err *e)
 {
-    struct run_pair *envs = run_compose_room(c, stage->n_envs, sizeof *envs);
+    struct run_pair *envs = run_compose_room(c, stage->n_envs + c->args->n_given, sizeof *envs);
 
+    if (check_own(c, stage, stage->envs, stage->n_envs, e) < 0 ||
+        check_own(c, stage, stage->secrets, stage->n_secrets, e) < 0)
+        return -1;
     for (size_t i = 0; envs && i < stage->n_envs; i++) {
         const struct spec_pair *pair = &stage->envs[i];
         const char *value = value_given(c->args, "--env", pair->key);
@@ -63,7 +111,7 @@ int run_compose_envs(struct run_compose *c,
             (struct run_pair){run_compose_keep(c, pair->key), run_compose_keep(c, value)};
     }
     out->envs = envs;
-    return 0;
+    return envs ? add_given(c, stage, envs, out, e) : 0;
 }
 
 /* ---- secrets ---- */

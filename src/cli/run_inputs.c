@@ -84,6 +84,17 @@ static int check_repository(const struct run_compose *c,
                    c->plan->spec->file, stage->line, stage->name, stage->workdir);
 }
 
+static int check_workdir(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
+{
+    AUTO_MEM char *path = run_compose_path(c, stage->workdir);
+    struct stat found;
+
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+        return 0;
+    return err_set(e, ERR_USAGE, "%s:%zu: stage %s: workdir %s: there is no such directory",
+                   c->plan->spec->file, stage->line, stage->name, path);
+}
+
 int run_compose_check_inputs(const struct run_compose *c,
                              const struct spec_stage *stage,
                              struct err *e)
@@ -98,7 +109,7 @@ int run_compose_check_inputs(const struct run_compose *c,
     }
     if (stage->workdir && (stage->workdir_ref || is_repository(stage->workdir)))
         return check_repository(c, stage, e);
-    return 0;
+    return stage->workdir ? check_workdir(c, stage, e) : 0;
 }
 
 /* ---- inputs ---- */

@@ -437,6 +437,15 @@ static int rehearse(struct rehearsal *r, struct err *e)
     return r->result.state == RUN_FINISHED ? 0 : r->result.state == RUN_STOPPED ? 130 : 1;
 }
 
+int run_sim_check(const struct command_args *args, struct err *e)
+{
+    struct rehearsal r = {.args = args};
+    int result = read_options(&r, e);
+
+    free(r.troubles);
+    return result;
+}
+
 int run_on_sim(struct cli_plan *p, const struct command_args *args, bool json, struct err *e)
 {
     struct rehearsal r = {.plan = p,

@@ -15,6 +15,9 @@ struct command_args;
  * 0 finished, 1 failed, 130 stopped. */
 int run_on_sim(struct cli_plan *p, const struct command_args *args, bool json, struct err *e);
 
+/* The same options, before there is a plan. ERR_USAGE, and what a file may have wrong. */
+int run_sim_check(const struct command_args *args, struct err *e);
+
 /* ---- run_sim_plan.c ---- */
 
 /* Stage i as a plan has it. */

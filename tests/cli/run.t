@@ -226,6 +226,24 @@ after
 is "$("$TRADEWIND" find 'kind=set done=yes' --json | grep -c '@patient.waits:1')" 1 \
     "nor a tag that was printed meanwhile"
 
+# ---- variables that the file does not name ----
+cat >given.yaml <<'EOF'
+name: given
+---
+name: first
+outputs: {o: 0.001}
+run: echo "$GIVEN" >"$TRADEWIND_OUTPUT/o/n"
+---
+name: second
+envs: {GIVEN: 1}
+outputs: {o: 0.001}
+run: echo "$GIVEN" >"$TRADEWIND_OUTPUT/o/n"
+EOF
+check "--env of a name that is new" \
+    "$TRADEWIND" run given.yaml --yes --env GIVEN=a --env GIVEN=b=c >/dev/null
+is "$("$TRADEWIND" cat /given.first/o/n) $("$TRADEWIND" cat /given.second/o/n)" "b=c b=c" \
+    "sets it for every stage, the last one"
+
 # ---- for programs ----
 "$TRADEWIND" run sum.yaml --yes --json >events.json
 is "$(python3 -c 'import json
@@ -233,7 +251,7 @@ events = [json.loads(line) for line in open("events.json")]
 print([e["event"] for e in events], events[-1]["state"], events[-1]["stages"][0]["state"])')" \
     "['stage', 'stage', 'run'] finished reused" "--json tells every change and the end"
 is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
-print([r["run"] for r in json.load(sys.stdin)][:3])')" "[12, 11, 10]" "run ls, newest first"
+print([r["run"] for r in json.load(sys.stdin)][:3])')" "[13, 12, 11]" "run ls, newest first"
 
 # ---- on paper ----
 check "a run on paper" "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 >paper.txt
@@ -264,8 +282,52 @@ printf 'name: u\ninputs:\n  - {from: "gs://b/x", size: 1, place: gcp/us-central1
     >u.yaml
 refused "an input that cannot be fetched" "u.yaml:3: stage u: gs://b/x cannot be fetched, only \
 s3://, https:// and http:// can: put a copy into the lake and name it as lake:/path" "$TRADEWIND" run u.yaml --yes
-refused "both --resume and --no-cache" "--resume keeps what was finished, --no-cache does not" \
-    "$TRADEWIND" run sum.yaml --yes --resume --no-cache
+for name in .. .x; do
+    printf 'name: o\noutputs:\n  "%s": 0.001\nrun: "true"\n' "$name" >o.yaml
+    refused "an output named \"$name\"" "o.yaml:3: stage o: output \"$name\": it names a directory; \
+give it a name that does not begin with '.'" "$TRADEWIND" run o.yaml --yes
+done
+cat >same.yaml <<'EOF'
+name: same
+---
+name: a b
+outputs: {o: 0.001}
+run: "true"
+---
+name: a-b
+outputs: {o: 0.001}
+run: "true"
+EOF
+refused "two stages with one set" "same.yaml:7: stage a-b: its data and the output of stage a b \
+(line 3) would both be the set same.a-b: rename one of them" "$TRADEWIND" run same.yaml --yes
+for key in TRADEWIND_INPUT SKYPILOT_NODE_RANK; do
+    printf 'name: own\nenvs: {%s: x}\nrun: "true"\n' $key >own.yaml
+    refused "$key in the file" "own.yaml:1: stage own: $key is set by tradewind itself: use another \
+name" "$TRADEWIND" run own.yaml --yes
+    refused "$key by --env" "--env $key: tradewind sets it itself: use another name" \
+        "$TRADEWIND" run sum.yaml --yes --env $key=1
+done
+printf 'name: w\nworkdir: nowhere\nrun: "true"\n' >w.yaml
+refused "a workdir that is not there" "w.yaml:1: stage w: workdir nowhere: there is no such \
+directory" "$TRADEWIND" run w.yaml --yes
+is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
+print({r["name"] for r in json.load(sys.stdin)} & {"o", "same", "own", "w"})')" "set()" \
+    "none of these was begun"
+# What needs no plan to be seen is said before there is one.
+before_plan() { # what, error, option...
+    local what=$1 text=$2
+    shift 2
+    is "$("$TRADEWIND" run sum.yaml --yes "$@" 2>&1; echo "exit $?")" "tradewind: $text
+exit 2" "$what"
+}
+before_plan "a cap of nothing" "--max-cost 0: must be more than nothing, and at most 1e+09" \
+    --max-cost 0
+before_plan "a seed that is none" "--seed x: must be a whole number from 0 on" --on sim --seed x
+before_plan "a run on paper in the background" \
+    "--detach: a run on paper is over in milliseconds, in this command: leave it out" \
+    --on sim --detach
+before_plan "both --resume and --no-cache" "--resume keeps what was finished, --no-cache does not" \
+    --resume --no-cache
 is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
     "tradewind: there is no run 99; \`tradewind run ls\` lists them
 3" "a run that is not there"

@@ -376,13 +376,13 @@ static void test_retry(struct world *w)
 
 /* ---- gangs ---- */
 
-static int64_t begin_gang(struct world *w, unsigned nodes, bool no_cache)
+static int64_t begin_gang_on(struct world *w, const char *on, unsigned nodes, bool no_cache)
 {
     struct run_stage one = stage("g", NULL, 0, NULL, 0);
     struct run run = {.name = "q",
                       .file = "q.yaml",
                       .user = "ann",
-                      .on = "local",
+                      .on = on,
                       .no_cache = no_cache,
                       .stages = &one,
                       .n_stages = 1};
@@ -394,6 +394,11 @@ static int64_t begin_gang(struct world *w, unsigned nodes, bool no_cache)
     w->run = run.id;
     advance(w);
     return job_of(w, 0);
+}
+
+static int64_t begin_gang(struct world *w, unsigned nodes, bool no_cache)
+{
+    return begin_gang_on(w, "local", nodes, no_cache);
 }
 
 static enum run_stage_state gang_state(struct world *w, char why[static 200])
@@ -412,6 +417,17 @@ static const char *env_of(const struct job_details *d, const char *key)
         if (!strcmp(d->envs[i].key, key))
             return d->envs[i].value;
     return "";
+}
+
+static void test_gang_on_hosts(struct world *w)
+{
+    AUTO_CLEAR(job_details) struct job_details d = details_of(w, begin_gang_on(w, "lab", 2, true));
+
+    CHECK(!strcmp(env_of(&d, "SKYPILOT_NUM_NODES"), "2") && !*env_of(&d, "SKYPILOT_NODE_IPS"),
+          "addresses of hosts are not known before the start");
+    CHECK(run_env_is_own("SKYPILOT_NODE_IPS") && run_env_is_own("TRADEWIND_X") &&
+              !run_env_is_own("SKYPILOT_OTHER") && !run_env_is_own("PATH"),
+          "variables that we set are known as ours");
 }
 
 static void test_gang(struct world *w)
@@ -484,6 +500,7 @@ int main(void)
     test_lost_note(&w);
     test_retry(&w);
     test_gang(&w);
+    test_gang_on_hosts(&w);
     test_gang_lost(&w);
     test_names();
     world_close(&w);
