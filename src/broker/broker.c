@@ -30,6 +30,8 @@
 /* Old checkpoints go. */
 #define EXPIRE_EVERY_MS ((int64_t)3600 * 1000)
 #define BOUND_LOG_EVERY_MS 10000
+/* So many that cannot begin now, and no more is begun until the next round. */
+#define NOT_NOW_MAX 64
 #define UNDER_WAY                                                                                  \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
@@ -182,12 +184,20 @@ static bool is_idle(const struct broker *b)
            !door_has_guests(b->door) && !hosts_busy(b, time_epoch_ms());
 }
 
+/* One that cannot begin now keeps its room until the others had their turn: it does not stand in
+ * their way. */
 static void begin_what_may(struct broker *b)
 {
-    int64_t id;
+    int64_t not_now[NOT_NOW_MAX], id;
+    size_t n = 0;
 
-    while ((id = queue_next(b->queue)) > 0 && job_launch(b, id))
-        ;
+    while (n < NOT_NOW_MAX && (id = queue_next(b->queue)) > 0)
+        if (!job_launch(b, id))
+            not_now[n++] = id;
+    if (n == 0)
+        b->unlaunched = 0;
+    while (n > 0)
+        queue_put_back(b->queue, not_now[--n]);
 }
 
 static void stop_what_should(struct broker *b)

@@ -90,8 +90,10 @@ bool job_launch(struct broker *b, int64_t id)
     bool is_remote = j && strcmp(j->details.on, "local") != 0;
 
     if ((!j && broker_passes(&why)) || (is_remote && hosts_ready(b, &why) < 0)) {
-        log_warn("broker", "job %" PRId64 " cannot start now: %s", id, why.text);
-        queue_put_back(b->queue, id);
+        /* Told at the first time, the second, the fourth ... */
+        if ((b->unlaunched & (b->unlaunched + 1)) == 0)
+            log_warn("broker", "job %" PRId64 " cannot start now; trying again: %s", id, why.text);
+        b->unlaunched++;
         return false;
     }
     if (!j) {

@@ -89,7 +89,8 @@ struct broker {
     bool stage_ended; /* a pipeline may go on */
     int64_t busy_ms;  /* when there was last something to do */
     int64_t looked_ms, expired_ms, bounded_ms;
-    unsigned refused; /* how often in a row the lake took nothing */
+    unsigned refused;    /* how often in a row the lake took nothing */
+    unsigned unlaunched; /* how often in a row a job could not begin */
 };
 
 /* Trouble of the machine or the lake, not of the job. */
@@ -114,7 +115,7 @@ void step_note_refused(struct broker *b, const char *what, const struct err *why
 
 /* ---- broker_job.c ---- */
 
-/* The first of the queue. False: not now. */
+/* The first of the queue. False: not now, it is to be put back. */
 bool job_launch(struct broker *b, int64_t id);
 void job_add(struct broker *b, struct live *j);
 void job_prepare(struct broker *b, struct live *j);

@@ -139,9 +139,12 @@ struct live *live_new(
 
     j->arena = arena_new(ARENA_BYTES);
     j->home = home;
-    if (lake_job_get(l, id, copy_job, j, e) < 0 ||
-        job_details_parse(j->job.asked.details, &j->details, e) < 0)
+    if (lake_job_get(l, id, copy_job, j, e) < 0)
         return NULL;
+    if (job_details_parse(j->job.asked.details, &j->details, e) < 0) {
+        e->kind = ERR_USAGE; /* which no later try changes */
+        return NULL;
+    }
     AUTO_MEM char *root = broker_jobs_path(home);
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     j->directory = keep(j, directory);

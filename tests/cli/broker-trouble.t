@@ -6,6 +6,7 @@ disk, a home that cannot be written."""
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -141,6 +142,29 @@ def test_forgotten_wake(scratch):
     broker.wait()
 
 
+def test_unreadable_details(scratch):
+    """Details that no broker wrote: of a job of its own, and of nodes that begin together."""
+    home = Home(scratch, "unreadable", idle_s=60)
+    with home.nobody():
+        bad = [home.submit("true") for _ in range(3)]
+        good = home.submit(home.once("good"))
+    outside = '{"outputs":[".."]}'
+    gang = '{"gang":"1.1.1","nodes":2,"rank":%d,"outputs":[".."]}'
+    with contextlib.closing(sqlite3.connect(os.path.join(home.path, "lake.db"))) as db:
+        for job, details in zip(bad, (outside, gang % 0, gang % 1)):
+            db.execute("UPDATE job_text SET details = ? WHERE job = ?", (details, job))
+        db.commit()
+        home.run("job", "wait", str(good), "--timeout", "60s")
+        check(home.times_run("good") == 1, "a job behind ones that cannot be read runs")
+        rows = "SELECT reason FROM job WHERE id < ? AND finished IS NOT NULL"
+        check(until(lambda: len(db.execute(rows, (good,)).fetchall()) == 3), "which end")
+        reasons = [row[0] for row in db.execute(rows, (good,))]
+    check(all("outputs" in r for r in reasons), "and say why", reasons)
+    check(home.run("job", "ls", "--all").stdout.count("failed") == 3, "as failed",
+          home.run("job", "ls", "--all").stdout)
+    home.stop_broker()
+
+
 @contextlib.contextmanager
 def small_disk(path, size):
     """A file system of its own; None where we may not."""
@@ -246,12 +270,12 @@ def main():
             home.stop_broker()
             left = home.leftovers()
             check(not left, "nothing is left", left)
-            for test in (test_idle_race, test_forgotten_wake, test_full_disk, test_read_only,
-                         test_long_home):
+            for test in (test_idle_race, test_forgotten_wake, test_unreadable_details,
+                         test_full_disk, test_read_only, test_long_home):
                 test(scratch)
         finally:
             home.end_everything()
-            for name in ("idle", "unwoken"):
+            for name in ("idle", "unwoken", "unreadable"):
                 Home(scratch, name).end_everything()
     return done()
 
