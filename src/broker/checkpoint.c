@@ -71,6 +71,20 @@ void checkpoint_expire(const char *home, int64_t now_ms)
     closedir(d);
 }
 
+bool checkpoint_is_there(const char *home, int64_t id)
+{
+    AUTO_MEM char *directory = broker_job_path(home, id, "checkpoint");
+    DIR *d = opendir(directory);
+    bool there = false;
+
+    if (!d)
+        return false;
+    for (const struct dirent *entry; !there && (entry = readdir(d));)
+        there = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(d);
+    return there;
+}
+
 /* ---- copying ---- */
 
 static int copy_bytes(int from, int to)

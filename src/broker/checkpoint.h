@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* So long a checkpoint is kept after its job ended. */
@@ -16,6 +17,8 @@ void checkpoint_keep(const char *home, int64_t id);
 void checkpoint_drop(const char *home, int64_t id);
 /* Those that were kept long enough go. */
 void checkpoint_expire(const char *home, int64_t now_ms);
+/* Whether job id, which is over, left anything. */
+bool checkpoint_is_there(const char *home, int64_t id);
 /* A copy of what job id left becomes directory; nothing, when it left nothing. What is neither
  * file, directory nor link is left out. */
 int checkpoint_fill(const char *home, int64_t id, const char *directory, struct err *e);

@@ -21,6 +21,7 @@ struct going {
     size_t needs_left;
     struct gang *gang; /* RENTING, BOOTING, WORKING */
     unsigned attempt, losses;
+    unsigned duds;   /* boots that failed */
     unsigned tries;  /* of the call that is being repeated */
     int64_t wake_ms; /* due at the latest */
     int64_t begun_ms, asked_ms;

@@ -13,6 +13,8 @@
 #define BOOT_LIMIT_MS ((int64_t)30 * 60 * 1000)
 /* So often a stage may lose its machines before it is given up. */
 #define LOSSES_MAX 1000
+/* And so often its machines may not come up. */
+#define DUDS_MAX 10
 /* The shortest time that is billed, as in plans. */
 #define BILL_MIN_S 60.0
 #define TAU 6.283185307179586
@@ -329,6 +331,25 @@ static int look_at_gang(
     return 0;
 }
 
+/* Each costs half an hour of waiting and of rent: a stage tries only so many. */
+static int boot_failed(struct sim *s, size_t i, struct err *e)
+{
+    static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
+    const struct simulate_stage *p = &s->o->stages[i];
+    struct going *g = going_of(s, i);
+    char limit[32];
+    AUTO_MEM char *why = mem_printf("%s in %s/%s is not up after %s", p->instance_type, p->provider,
+                                    p->region, time_text((double)BOOT_LIMIT_MS / 1000, limit));
+
+    if (++g->duds < DUDS_MAX)
+        return refuse(s, i, &dud, why, e);
+    AUTO_MEM char *end =
+        mem_printf("%s; that makes %d boots that failed, and no more are tried", why, DUDS_MAX);
+    if (drop_gang(s, g, why, e) < 0)
+        return -1;
+    return stage_give_up(s, i, STAGE_FAILED, end, e);
+}
+
 static int boot(struct sim *s, size_t i, struct err *e)
 {
     struct going *g = going_of(s, i);
@@ -344,12 +365,7 @@ static int boot(struct sim *s, size_t i, struct err *e)
         return begin_work(s, i, e);
     if (sim_now(s) < g->asked_ms + BOOT_LIMIT_MS)
         return 0;
-    static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
-    const struct simulate_stage *p = &s->o->stages[i];
-    char limit[32];
-    AUTO_MEM char *why = mem_printf("%s in %s/%s is not up after %s", p->instance_type, p->provider,
-                                    p->region, time_text((double)BOOT_LIMIT_MS / 1000, limit));
-    return refuse(s, i, &dud, why, e);
+    return boot_failed(s, i, e);
 }
 
 /* On-demand machines are not taken back: there is nothing to look for. */

@@ -169,7 +169,19 @@ static void print_table(const struct weighing *w)
         printf("  and %zu more (--json lists all)\n", w->n - SHOWN_MAX);
 }
 
-static void print_people(const struct weighing *w, bool removed, const struct lake_gc_summary *s)
+/* The command that does what this one only showed, with the same terms. */
+static void print_hint(const struct command_args *args)
+{
+    fputs("Nothing was removed; this does it:\n  tradewind gc", stdout);
+    for (size_t i = 0; i < args->n_given; i++)
+        printf(" %s%s%s", args->given[i].option->name, args->given[i].value ? " " : "",
+               args->given[i].value ? args->given[i].value : "");
+    puts(" --yes");
+}
+
+static void print_people(const struct weighing *w,
+                         const struct command_args *args,
+                         const struct lake_gc_summary *s)
 {
     size_t going = 0;
     uint64_t bytes = 0;
@@ -185,16 +197,17 @@ static void print_people(const struct weighing *w, bool removed, const struct la
         bytes += w->sets[i].goes ? w->sets[i].only_bytes : 0;
     }
     putchar('\n');
-    if (going == 0)
+    if (going == 0) {
         puts("None is cheaper to make again than to keep.");
-    else if (removed)
+    } else if (command_has(args, "--yes")) {
         printf("Let go of the content of %zu %s, %s; versions, digests and provenance stay, and "
                "`tradewind\nreplay` makes it again.\n",
                going, going == 1 ? "set" : "sets", text_bytes(s->bytes, text));
-    else
-        printf("Would let go of the content of %zu %s, %s. Nothing was removed; `tradewind gc "
-               "--economic --yes`\ndoes it.\n",
-               going, going == 1 ? "set" : "sets", text_bytes(bytes, text));
+    } else {
+        printf("Would let go of the content of %zu %s, %s. ", going, going == 1 ? "set" : "sets",
+               text_bytes(bytes, text));
+        print_hint(args);
+    }
 }
 
 static json_t *set_json(const struct weighing *w, size_t i)
@@ -244,6 +257,6 @@ int gc_economic(const struct command_args *args, struct err *e)
         return -1;
     if (command_has(args, "--json"))
         return print_json(&w, remove, &summary, e);
-    print_people(&w, remove, &summary);
+    print_people(&w, args, &summary);
     return 0;
 }

@@ -48,15 +48,49 @@ static int compare_sizes(double a_cpus, uint64_t a_mb, double b_cpus, uint64_t b
     return a_mb == b_mb ? 0 : a_mb < b_mb ? -1 : 1;
 }
 
-static int by_content(const void *a, const void *b, void *context)
+static int compare_wishes(const struct job_wish *x, const struct job_wish *y)
 {
-    const struct job_wish *wishes = context;
-    const struct job_wish *x = &wishes[*(const size_t *)a], *y = &wishes[*(const size_t *)b];
     int order = compare_sizes(x->cpus, x->memory_mb, y->cpus, y->memory_mb);
 
     return order ? order
                  : compare_commands((const char *const *)x->command, count_words(x->command),
                                     (const char *const *)y->command, count_words(y->command));
+}
+
+/* Equal ones as they were asked for. */
+static int by_content(const void *a, const void *b, void *context)
+{
+    const struct job_wish *wishes = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = compare_wishes(&wishes[x], &wishes[y]);
+
+    return order ? order : (x > y) - (x < y);
+}
+
+static void sort_wishes(struct job_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        b->order[i] = i;
+    qsort_r(b->order, b->n, sizeof *b->order, by_content, b->wishes);
+}
+
+/* '{1,11}{1,11}' makes 111 twice: one job answers both. Wishes are sorted before and after. */
+static void drop_equal(struct job_batch *b)
+{
+    AUTO_MEM bool *again = mem_zero(b->n, sizeof *again);
+    size_t kept = 0;
+
+    for (size_t i = 1; i < b->n; i++)
+        again[b->order[i]] =
+            compare_wishes(&b->wishes[b->order[i - 1]], &b->wishes[b->order[i]]) == 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (again[i])
+            template_words_free(b->wishes[i].command);
+        else
+            b->wishes[kept++] = b->wishes[i];
+    }
+    b->n = kept;
+    sort_wishes(b);
 }
 
 static struct job_wish *find_wish(const struct job_batch *b, const struct lake_job_request *r)
@@ -117,13 +151,12 @@ int job_batch_init(struct job_batch *b,
     b->n = n;
     for (size_t i = 0; i < combinations; i++)
         for (size_t c = 0; c < cpus->n; c++)
-            for (size_t m = 0; m < mems_mb->n; m++) {
-                b->order[at] = at;
+            for (size_t m = 0; m < mems_mb->n; m++)
                 b->wishes[at++] = (struct job_wish){.command = template_command(template, i),
                                                     .cpus = cpus->values[c],
                                                     .memory_mb = (uint64_t)mems_mb->values[m]};
-            }
-    qsort_r(b->order, n, sizeof *b->order, by_content, b->wishes);
+    sort_wishes(b);
+    drop_equal(b);
     return 0;
 }
 

@@ -17,6 +17,7 @@ struct job_wish {
     bool given_up; /* killed as a straggler: it counts as over and is not tried again */
 };
 
+/* Equal wishes are one. */
 struct job_batch {
     char *name; /* of its jobs: "profile mnist" */
     char *tag;  /* of its jobs: "profile=mnist" */

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "broker/cap.h"
+#include "broker/checkpoint.h"
 #include "broker/client.h"
 #include "broker/code.h"
 #include "broker/host.h"
@@ -321,8 +322,21 @@ static int read_request(const struct command_args *args,
     return strcmp(*on_out, "local") == 0 ? job_check_local(r, e) : check_group(*on_out, r, e);
 }
 
+/* Why there is nothing to begin with, or NULL. */
+static const char *no_checkpoint(const char *home, const struct job_record *r)
+{
+    if (r->job.state == LAKE_JOB_FINISHED)
+        return "finished, and a job that finishes leaves no checkpoint";
+    if (!(r->details.checkpoint_s > 0))
+        return "never had a checkpoint: it was submitted without --checkpoint";
+    if (checkpoint_is_there(home, r->job.id))
+        return NULL;
+    return "has no checkpoint: it saved nothing, or a job that continued it finished, or it ended "
+           "more than a week ago";
+}
+
 static int read_checkpoint(const struct command_args *args,
-                           struct lake *l,
+                           const struct job_desk *desk,
                            struct job_details *d,
                            struct err *e)
 {
@@ -336,11 +350,15 @@ static int read_checkpoint(const struct command_args *args,
     if (!continues)
         return 0;
     if (job_id_parse(continues, &d->continues, e) < 0 ||
-        job_record_load(l, d->continues, &r, e) < 0)
+        job_record_load(desk->lake, d->continues, &r, e) < 0)
         return err_wrap(e, "--continue");
     if (!lake_job_state_final(r.job.state))
         return err_set(e, ERR_USAGE, "--continue %s: job %lld is not over yet", continues,
                        (long long)d->continues);
+    const char *why = no_checkpoint(desk->home, &r);
+    if (why)
+        return err_set(e, ERR_USAGE, "--continue %s: job %lld %s", continues,
+                       (long long)d->continues, why);
     return 0;
 }
 
@@ -356,7 +374,7 @@ static int run_submit(const struct command_args *args, struct err *e)
     bool is_set = false;
 
     if (read_request(args, &r, &d.on, e) < 0 || read_environment(args, &env, e) < 0 ||
-        job_desk_open(&desk, e) < 0 || read_checkpoint(args, desk.lake, &d, e) < 0 ||
+        job_desk_open(&desk, e) < 0 || read_checkpoint(args, &desk, &d, e) < 0 ||
         (input && job_input_check(desk.lake, input, &is_set, e) < 0))
         return -1;
     AUTO(config) struct config *config = config_load(NULL, e);

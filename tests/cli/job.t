@@ -388,6 +388,19 @@ is "$(of "$again" "d['rerun_of'], d['env']['GREETING'], d['command'][0]")" "$id 
 is "$("$TRADEWIND" job logs "$again" | head -n 1)" "hello, you//$again" 'that has its own number'
 fails 3 'there is no job 999; the last one is job' job rerun 999
 
+# ---- checkpoints ----
+
+run job submit --wait -- false
+fails 2 'never had a checkpoint' job submit --continue $((again + 1)) -- true
+fails 2 "job $again finished" job submit --continue "$again" -- true
+run job submit --wait --checkpoint 1h -- sh -c 'echo 1 >"$TRADEWIND_CHECKPOINT/x"; exit 3'
+run job submit --wait --checkpoint 1h -- false
+fails 2 'it saved nothing' job submit --continue $((again + 3)) -- true
+run job submit --wait --continue $((again + 2)) -- sh -c 'cat "$TRADEWIND_CHECKPOINT/x"'
+is "$code" 0 'a job begins with what another left'
+fails 2 'a job that continued it finished' job submit --continue $((again + 2)) -- true
+again=$((again + 4))
+
 # ---- lists ----
 
 run job ls --name first --json

@@ -85,4 +85,13 @@ for ((n = 1; status == 99 && n < 20000; n += step)); do
 done
 is $status 0 "killed at $kills places, a rehearsal then came to its end"
 is $bad 0 "and each time a sweep left nothing that bills"
+
+# What was refused is offered again after an hour, so that three places never run out.
+sed '2s/.*/&\naws,r2,,m1,4,16,,,,3.6,,\naws,r3,,m1,4,16,,,,3.6,,/' catalog/offers.csv >more.csv
+mv more.csv catalog/offers.csv
+echo never-boots >troubles
+rehearse --troubles troubles >out 2>err
+is "$? $(grep -c '10 boots that failed, and no more are tried' out)" "1 1" "boots that fail come to an end"
+contains "$(cat out)" "10 rented" "after so many machines"
+contains "$(tail -n 3 out)" '$18.00' "of 30 minutes each"
 done_testing

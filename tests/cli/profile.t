@@ -252,6 +252,13 @@ is "$("$TRADEWIND" find 'kind=job sweep=seeds seed=5' | tail -n +2 | wc -l)" 2 "
 "$TRADEWIND" sweep bad -- sh -c 'exit $1' x '{0,3}' >text 2>progress
 is $? 1 "a sweep with a failure"
 is "$(grep -c failed text)" 1 "shows it"
+# 11, 111 twice, 1111.
+check "a sweep with equal combinations" "$TRADEWIND" sweep equal --json -- true '{1,11}{1,11}' >out.json 2>progress
+is "$(json "[j['command'][1] for j in d['jobs']]" <out.json) $(cat progress)" \
+    "['11', '111', '1111'] sweep equal: 3 jobs, 0 finished before, 3 submitted now" "runs each of them once"
+"$TRADEWIND" profile equal --cpus 1 --mems 256 -- sleep '{0,0}' >text 2>progress
+is "$(head -n 1 progress) $(grep -c 'still run' progress)" \
+    "profile equal: 1 jobs, 0 finished before, 1 submitted now 0" "and so does a profile"
 fails 2 'no list in the command' sweep none -- ./spin 1 2
 
 # ---- runs held out ----

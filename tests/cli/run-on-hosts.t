@@ -80,8 +80,7 @@ def test_gang(p):
     check(sorted(ips) == ["10.77.0.11", "10.77.0.12"], "each knows the addresses of both", ips)
     job = shown["stages"][0]["job"]
     logs = [p.home.run("job", "logs", str(job + rank)).stdout for rank in (0, 1)]
-    stars = "*" * len(token)
-    check(logs == [f"rank 0 has {stars}\n", f"rank 1 has {stars}\n"], "logs have stars", logs)
+    check(logs == ["rank 0 has ***\n", "rank 1 has ***\n"], "logs have stars", logs)
     left = p.nothing_left()
     check(not left, "nothing is left on the hosts", left)
     found = subprocess.run(["grep", "-rlaF", token, p.home.path], capture_output=True, text=True)

@@ -6,6 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So many lines of values are looked for: each costs a search of all that is printed. */
+#define LINES_MAX 1000
+#define COVER "***"
+
+_Static_assert(sizeof COVER - 1 <= MASK_LEAST, "what is masked never grows");
+
+struct mask_value {
+    const char *bytes;
+    size_t n;
+};
+
 static const char *value_of(const struct jobfile *job, const char *name)
 {
     size_t len = strlen(name);
@@ -17,19 +28,39 @@ static const char *value_of(const struct jobfile *job, const char *name)
     return value;
 }
 
+static void add(struct mask *m, const char *bytes, size_t n)
+{
+    if (n < MASK_LEAST)
+        return;
+    m->values = mem_room(m->values, m->n, &m->cap_values, sizeof *m->values);
+    m->values[m->n++] = (struct mask_value){bytes, n};
+}
+
+/* A key of several lines may be printed with something before each of them. */
+static void add_lines(struct mask *m, const char *value, size_t *left)
+{
+    while (*value && *left) {
+        size_t n = strcspn(value, "\r\n");
+        if (n >= MASK_LEAST) {
+            add(m, value, n);
+            --*left;
+        }
+        value += n + (value[n] != '\0');
+    }
+}
+
 void mask_init(struct mask *m, const struct jobfile *job)
 {
+    size_t lines_left = LINES_MAX;
+
     *m = (struct mask){0};
-    if (!job->n_secrets)
-        return;
-    m->values = mem_zero(job->n_secrets, sizeof *m->values);
     for (size_t i = 0; i < job->n_secrets; i++) {
         const char *value = value_of(job, job->secrets[i]);
-        size_t len = value ? strlen(value) : 0;
-        if (len < MASK_LEAST)
+        if (!value)
             continue;
-        m->values[m->n++] = value;
-        m->longest = len > m->longest ? len : m->longest;
+        add(m, value, strlen(value));
+        if (value[strcspn(value, "\r\n")])
+            add_lines(m, value, &lines_left);
     }
 }
 
@@ -41,21 +72,35 @@ void mask_clear(struct mask *m)
     *m = (struct mask){0};
 }
 
-/* Stars over every value; where the last of them ends. */
+/* Marks in out the bytes of every value that is seen. */
+static void mark(struct mask *m, size_t n)
+{
+    memset(m->out, 0, n);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct mask_value *v = &m->values[i];
+        for (const char *at = m->seen;
+             (at = memmem(at, n - (size_t)(at - m->seen), v->bytes, v->n)); at++)
+            memset(m->out + (at - m->seen), 1, v->n);
+    }
+}
+
+/* Puts what is seen, and the cover for what is marked, where the marks were: MASK_LEAST marks or
+ * more make room for it. */
 static size_t cover(struct mask *m, size_t n)
 {
-    size_t last = 0;
+    size_t to = 0;
 
-    for (size_t i = 0; i < m->n; i++) {
-        size_t len = strlen(m->values[i]);
-        for (const char *at = m->seen;
-             (at = memmem(at, n - (size_t)(at - m->seen), m->values[i], len)); at++) {
-            size_t from = (size_t)(at - m->seen);
-            memset(m->out + from, '*', len);
-            last = from + len > last ? from + len : last;
+    for (size_t i = 0; i < n; i++) {
+        if (!m->out[i]) {
+            m->out[to++] = m->seen[i];
+            continue;
         }
+        while (i + 1 < n && m->out[i + 1])
+            i++;
+        memcpy(m->out + to, COVER, sizeof COVER - 1);
+        to += sizeof COVER - 1;
     }
-    return last;
+    return to;
 }
 
 /* How many bytes at the end begin a value that has not come whole yet. */
@@ -64,9 +109,9 @@ static size_t unfinished(const struct mask *m, size_t n)
     size_t most = 0;
 
     for (size_t i = 0; i < m->n; i++) {
-        size_t len = strlen(m->values[i]);
-        for (size_t k = len - 1 < n ? len - 1 : n; k > most; k--)
-            if (!memcmp(m->seen + n - k, m->values[i], k)) {
+        const struct mask_value *v = &m->values[i];
+        for (size_t k = v->n - 1 < n ? v->n - 1 : n; k > most; k--)
+            if (!memcmp(m->seen + n - k, v->bytes, k)) {
                 most = k;
                 break;
             }
@@ -88,22 +133,28 @@ size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_o
         m->out = mem_grow(m->out, m->cap, 1);
     }
     memcpy(m->seen + m->held, bytes, n);
-    memcpy(m->out, m->seen, total);
-    size_t covered = cover(m, total);
-    size_t hold = unfinished(m, total);
-    if (hold > total - covered)
-        hold = total - covered; /* what has its star is done */
-    m->held = hold;
-    memmove(m->seen, m->seen + total - hold, hold);
+    mark(m, total);
+    size_t done = total - unfinished(m, total);
+    /* What began before is covered whole. */
+    if (done > 0 && m->out[done - 1])
+        while (done < total && m->out[done])
+            done++;
+    size_t written = cover(m, done);
+    m->held = total - done;
+    memmove(m->seen, m->seen + done, m->held);
     *out_out = m->out;
-    return total - hold;
+    return written;
 }
 
+/* A line of a value may be whole in it. */
 size_t mask_rest(struct mask *m, const char **out_out)
 {
     size_t n = m->held;
 
     m->held = 0;
-    *out_out = m->seen;
-    return n;
+    *out_out = m->out;
+    if (!n)
+        return 0;
+    mark(m, n);
+    return cover(m, n);
 }

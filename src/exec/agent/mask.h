@@ -1,6 +1,6 @@
-/* mask: takes the values of secrets out of what a job prints, before it is written anywhere: each
- * of their bytes becomes a star. Values of fewer than MASK_LEAST bytes stay: they are everywhere.
- */
+/* mask: takes the values of secrets out of what a job prints, before it is written anywhere: three
+ * stars stand for a value, and for each line of one that has several, however long they are. Values
+ * and lines of fewer than MASK_LEAST bytes stay: they are everywhere. */
 #ifndef EXEC_AGENT_MASK_H
 #define EXEC_AGENT_MASK_H
 
@@ -11,8 +11,8 @@
 #define MASK_LEAST 4
 
 struct mask {
-    const char **values; /* borrowed from the job */
-    size_t n, longest;
+    struct mask_value *values; /* borrowed from the job */
+    size_t n, cap_values;
     char *seen, *out; /* as they came, and with stars */
     size_t cap;
     size_t held; /* bytes at the beginning of seen that may begin a secret */

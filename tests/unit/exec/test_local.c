@@ -210,9 +210,25 @@ static void test_secrets(void)
         "echo a $TOKEN b$TOKEN$TOKEN $PLAIN $PIN; printf hunt; sleep 0.01; printf 'er22\\nhun'; "
         "sleep 0.3; echo ter; printf hunter2");
     hand_run(&host, 10, &t);
-    CHECK(!strcmp(buf_str(&t.log), "a ******** b**************** visible 12\n********\nhunter\n"
-                                   "hunter2"),
+    CHECK(!strcmp(buf_str(&t.log), "a *** b*** visible 12\n***\nhunter\nhunter2"),
           "secrets are stars in the log, in one piece or in two");
+    hand_clear(&t);
+}
+
+/* Each line of a key by itself, and all of it where it stands whole, also what is too short. */
+static void test_secret_lines(void)
+{
+    struct hand t;
+    const char *env[] = {"KEY=abcdefgh\nxy\nijklmnop"};
+    const char *secrets[] = {"KEY"};
+
+    hand_job(&host,
+             (struct jobfile){.id = 11, .env = env, .n_env = 1, .secrets = secrets, .n_secrets = 1},
+             "echo \"$KEY\" | sed 's/^/> /'; printf '[%s]\\n' \"$KEY\"; printf 'abcdefgh\\nx'; "
+             "sleep 0.01; printf 'y\\nijklmnop!\\n'; printf 'abcdefgh\\nx'");
+    hand_run(&host, 11, &t);
+    CHECK(!strcmp(buf_str(&t.log), "> ***\n> xy\n> ***\n[***]\n***!\n***\nx"),
+          "each line of a secret is masked by itself");
     hand_clear(&t);
 }
 
@@ -295,6 +311,7 @@ int main(void)
     test_time_limit();
     test_signal();
     test_secrets();
+    test_secret_lines();
     test_latency();
     return TAP_DONE();
 }
