@@ -16,6 +16,9 @@
 /* How often a host's lease is renewed, and how soon again when that failed. */
 #define REACH_MS (MACHINE_LEASE_MS / 4)
 #define ERRAND_RETRY_MS 5000
+/* An output that keeps changing while it is read is given up after two minutes. */
+#define STORE_TRIES 10
+#define STORE_RETRY_MAX_MS 25000
 
 /* ---- a host that does not answer ---- */
 
@@ -147,6 +150,7 @@ void job_prepare(struct broker *b, struct live *j)
 void job_store(struct broker *b, struct live *j)
 {
     j->phase = LIVE_STORING;
+    j->broken = 0;
     job_give(b, j, LIVE_STORE);
 }
 
@@ -327,6 +331,33 @@ void job_hear(struct broker *b, struct live *j)
         give_up(b, j, "");
 }
 
+static void fail_to_store(struct broker *b, struct live *j)
+{
+    AUTO_MEM char *text = mem_printf("output: %s", j->task_trouble.text);
+
+    step_end(b, j, LAKE_JOB_FAILED, text);
+}
+
+/* A lake that takes nothing now is waited for; a file of the output that cannot be read as it
+ * stands, not for long. */
+static void store_later(struct broker *b, struct live *j)
+{
+    bool of_output = strstr(j->task_trouble.text, j->directory) != NULL;
+
+    if (of_output && j->broken >= STORE_TRIES) {
+        fail_to_store(b, j);
+        return;
+    }
+    /* Told at the first time, the second, the fourth ... */
+    if ((j->broken & (j->broken + 1)) == 0)
+        log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
+                 j->job.id, j->task_trouble.text);
+    live_try_later(j);
+    int64_t most_ms = time_epoch_ms() + STORE_RETRY_MAX_MS;
+    if (j->retry_ms > most_ms)
+        j->retry_ms = most_ms;
+}
+
 static void after_store(struct broker *b, struct live *j)
 {
     const struct err *why = &j->task_trouble;
@@ -334,13 +365,12 @@ static void after_store(struct broker *b, struct live *j)
     if (why->kind == ERR_RETRY && j->stop_sent) {
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
     } else if (why->kind == ERR_RETRY && !j->host_trouble) {
-        live_try_later(j);
+        store_later(b, j);
     } else if (why->kind == ERR_RETRY) {
         if (is_lost(b, j, why->text))
             give_up(b, j, "it ended well, but its output could not be brought back: ");
     } else if (why->kind != ERR_NONE) {
-        AUTO_MEM char *text = mem_printf("output: %s", why->text);
-        step_end(b, j, LAKE_JOB_FAILED, text);
+        fail_to_store(b, j);
     } else {
         /* Written down already, with what was stored: this changes nothing. */
         step_end(b, j, LAKE_JOB_FINISHED, "");
@@ -524,13 +554,16 @@ static double grace_s(struct broker *b, const struct live *j)
     return how > 1 ? 0 : GRACE_S;
 }
 
-/* While a worker has it: whichever is written first, this or what the worker does, wins. */
-static void stop_beside_worker(struct broker *b, struct live *j)
+/* While a worker has it, whichever is written first, this or what the worker does, wins. */
+static void stop_without_agent(struct broker *b, struct live *j)
 {
     AUTO_MEM char *why = mem_printf(
         "%s%s", j->stop_reason, j->phase == LIVE_STORING ? ", while its output was stored" : "");
 
-    step_add(b, j, LAKE_JOB_KILLED, STEP_NOTHING, why);
+    if (j->work)
+        step_add(b, j, LAKE_JOB_KILLED, STEP_NOTHING, why);
+    else
+        step_end(b, j, LAKE_JOB_KILLED, why);
     j->stop_sent = true;
 }
 
@@ -550,6 +583,7 @@ void job_stop(struct broker *b, struct live *j)
     bool waits = j->phase == LIVE_HOSTED || j->phase == LIVE_READY;
     bool prepares =
         waits || (j->remote && (j->phase == LIVE_RENTING || j->phase == LIVE_PREPARING));
+    bool stores = j->phase == LIVE_STORING;
 
     if (runs) {
         double grace = grace_s(b, j);
@@ -563,10 +597,8 @@ void job_stop(struct broker *b, struct live *j)
             job_give(b, j, LIVE_STOP);
             j->retry_ms = retry_ms; /* which is of its stream */
         }
-    } else if (!j->stop_sent && j->work && (j->phase == LIVE_STORING || prepares)) {
-        stop_beside_worker(b, j);
-    } else if (!j->work && prepares) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+    } else if ((stores || prepares) && (!j->stop_sent || !j->work)) {
+        stop_without_agent(b, j);
     }
 }
 

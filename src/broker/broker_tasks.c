@@ -69,7 +69,7 @@ static void store_task(struct task *t, struct lake *l)
 
     j->host_trouble = j->remote && exec_collect(&j->host, j->job.id, "output", j->directory,
                                                 &j->task_trouble) < 0;
-    if (j->host_trouble)
+    if (j->host_trouble || live_clean_output(j, directory, &j->task_trouble) < 0)
         return;
     if (!l)
         err_set(&j->task_trouble, ERR_RETRY, "the lake cannot be opened");

@@ -78,7 +78,7 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
  * are in the lake. */
 #define TOLD_MAX 65536
 
-static void note_warning(const struct live *j, const char *text)
+void live_note_warning(const struct live *j, const char *text)
 {
     AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
     AUTO_MEM char *line = mem_printf("%s\n", text);
@@ -99,7 +99,7 @@ static void hear_tag(void *context, const char *set, const char *pair)
             mem_printf("tag %.200s is for set %.100s, which is not the output of this job: it is "
                        "put on the job's own",
                        pair, set);
-        note_warning(j, text);
+        live_note_warning(j, text);
     }
     if (j->n_tags == TOLD_MAX)
         return;
@@ -124,7 +124,7 @@ static void hear_metric(void *context, const char *name, double step, double val
 
 static void hear_malformed(void *context, const char *text)
 {
-    note_warning(context, text);
+    live_note_warning(context, text);
 }
 
 void live_set_nodes(struct live *j, const char *hosts)
@@ -389,7 +389,7 @@ static int keep_tags(struct live *j, struct lake *l, struct err *e)
             *e = why;
             return -1;
         }
-        note_warning(j, why.text);
+        live_note_warning(j, why.text);
     }
     return 0;
 }
@@ -405,7 +405,7 @@ static int keep_metrics(struct live *j, struct lake *l, struct err *e)
         *e = why;
         return -1;
     }
-    note_warning(j, why.text);
+    live_note_warning(j, why.text);
     return 0;
 }
 

@@ -147,6 +147,9 @@ void live_forget_warnings(const struct live *j);
 /* Its directory is on its host, whole: from now on it may be started there. */
 int live_note_sent(const struct live *j, struct err *e);
 bool live_is_sent(const struct live *j);
+/* Takes out of its output what leads out of it, with a line each in its warnings. ERR_USAGE: the
+ * output is no directory any more. */
+int live_clean_output(const struct live *j, const char *directory, struct err *e);
 /* Removes everything from the job's directory but the log, the state, the warnings, the agent's
  * lock, and, if it is to be kept, the checkpoint (checkpoint.h). */
 void live_tidy(const char *home, int64_t id, bool keep_checkpoint);
@@ -158,6 +161,8 @@ int live_every_untidy(const char *home,
 
 /* ---- for the files of live ---- */
 
+/* A line of its file `warnings`. */
+void live_note_warning(const struct live *j, const char *text);
 int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e);
 void live_hear_log(struct live *j, const char *bytes, size_t n);
 /* The copies here of what an agent on a host writes. fresh: nothing was heard yet. */

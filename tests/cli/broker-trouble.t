@@ -142,6 +142,33 @@ def test_forgotten_wake(scratch):
     broker.wait()
 
 
+def test_links_out(home):
+    """What leads out of the output is not stored, and said."""
+    secret = os.path.join(home.scratch, "secret")
+    with open(secret, "w") as f:
+        f.write("not yours")
+    inside = "cd $TRADEWIND_OUTPUT; echo mine >own; ln -s own near; "
+    job = home.submit(inside + f"ln -s '{secret}' far; ln -s /proc/self/mounts m; mkdir d; "
+                      "ln -s ../../log d/up", "--output", "linked")
+    home.run("job", "wait", str(job), "--timeout", "60s")
+    check(home.state(job) == "finished", "a job whose output has links to elsewhere finishes",
+          home.json("job", "show", str(job)))
+    listed = home.good("ls", "@linked:1")
+    check("own" in listed and not any(name in listed for name in ("far", "up", "/m")),
+          "without what they lead to", listed)
+    with open(os.path.join(home.path, "jobs", str(job), "warnings")) as f:
+        said = f.read()
+    check(all(f"output: {name} is left out" in said for name in ("far", "m", "d/up")),
+          "which its warnings say", said)
+    check("near" not in said, "and a link within the output stays", said)
+    job = home.submit(f"rmdir $TRADEWIND_OUTPUT; ln -s '{home.scratch}' $TRADEWIND_OUTPUT",
+                      "--output", "replaced")
+    home.run("job", "wait", str(job), "--timeout", "60s")
+    shown = home.json("job", "show", str(job))
+    check(shown["state"] == "failed" and shown["reason"].startswith("output: "),
+          "a link in the place of the output directory is not followed", shown)
+
+
 def test_unreadable_details(scratch):
     """Details that no broker wrote: of a job of its own, and of nodes that begin together."""
     home = Home(scratch, "unreadable", idle_s=60)
@@ -265,7 +292,7 @@ def main():
         home = Home(scratch, idle_s=60)
         try:
             for test in (test_agent_killed, test_followers_killed, test_broker_returns,
-                         test_two_at_once):
+                         test_links_out, test_two_at_once):
                 test(home)
             home.stop_broker()
             left = home.leftovers()
