@@ -320,6 +320,16 @@ static int severity(enum lake_job_state state)
     return state == LAKE_JOB_FAILED ? 3 : state == LAKE_JOB_LOST ? 2 : state == LAKE_JOB_KILLED;
 }
 
+/* That it was stopped says its state. */
+static const char *bare_reason(const struct seen_job *seen)
+{
+    static const char said[] = "stopped: ";
+    size_t n = sizeof said - 1;
+
+    return seen->state == LAKE_JOB_KILLED && !strncmp(seen->reason, said, n) ? seen->reason + n
+                                                                             : seen->reason;
+}
+
 static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
@@ -335,7 +345,7 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
             continue;
         v->state = seen.state;
         v->rank = rank;
-        snprintf(v->reason, sizeof v->reason, "%s", seen.reason);
+        snprintf(v->reason, sizeof v->reason, "%s", bare_reason(&seen));
     }
     return 0;
 }

@@ -9,6 +9,7 @@ const struct command *const commands[] = {
     &command_run,
     &command_run_ls,
     &command_run_show,
+    &command_run_stop,
     &command_replay,
     &command_rerun,
     &command_catalog_import,

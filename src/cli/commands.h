@@ -49,6 +49,7 @@ extern const struct command command_session_abort;
 extern const struct command command_run;
 extern const struct command command_run_ls;
 extern const struct command command_run_show;
+extern const struct command command_run_stop;
 extern const struct command command_replay;
 extern const struct command command_rerun;
 extern const struct command command_doctor;

@@ -20,9 +20,9 @@ static const struct command_option options[] = {
     CLI_PLAN_GOAL_OPTIONS,
     CLI_PLAN_WORLD_OPTIONS,
     {.name = "--on",
-     .value = "local|sim|GROUP",
+     .value = "local|sim|ssh|GROUP",
      .help = "Where to run: on this machine, a rehearsal with real work (the default), on paper in "
-             "virtual time, or on the hosts of a group of the configuration."},
+             "virtual time, on all hosts of the configuration, or on those of a group of it."},
     {.name = "--seed", .value = "N", .help = "sim: what chance goes by; the same gives the same."},
     {.name = "--noise",
      .value = "F",
@@ -41,7 +41,8 @@ static const struct command_option options[] = {
     {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
     {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
     {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
-    {.name = "--detach", .help = "Only start it; `tradewind run show` tells how far it is."},
+    {.name = "--detach",
+     .help = "Only start it; `run show RUN --follow` follows it, `run stop RUN` stops it."},
     {.name = "--json", .help = "Print one JSON object a line: every change, the bill at last."},
     {0},
 };
@@ -175,7 +176,9 @@ static int go(const struct cli_plan *p,
     if (json)
         printf("{\"event\": \"started\", \"run\": %" PRId64 "}\n", id);
     else
-        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64 "\n", id, id);
+        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
+               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
+               id, id, id);
     return 0;
 }
 
@@ -229,12 +232,14 @@ const struct command command_run = {
         "earlier run.\n\n"
         "On this machine (--on local) a run is a rehearsal: real work, under the planned limits of "
         "CPU and memory as far as the machine has that much, priced as the planned machines. On "
-        "paper "
+        "hosts (--on ssh, --on GROUP) a stage gets what it was planned for as far as a host has "
+        "that "
+        "much, and costs what the host costs. On paper "
         "(--on sim) machines boot, are preempted and refused as chance and --troubles say, and the "
         "run is over in milliseconds.\n\n"
         "Ctrl-C stops the run: what is finished stays, and --resume goes on from there; twice "
-        "stops "
-        "it at once. The exit code is 0 when everything finished, 1 when a stage failed.",
+        "stops it at once. One started with --detach is stopped by `tradewind run stop`. The exit "
+        "code is 0 when everything finished, 1 when a stage failed.",
     .example = "tradewind run examples/fashion.yaml --yes",
     .options = options,
     .min_operands = 1,

@@ -39,6 +39,13 @@ int run_start(struct runs *runs, struct run *run, const char *home, struct err *
 int run_watch(
     struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e);
 
+/* The same of a run that goes on without us: Ctrl-C ends the watching alone, with 130. */
+int run_follow(
+    struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e);
+
+/* A run's number as the command line has it. */
+int run_id_parse(const char *text, int64_t *out, struct err *e);
+
 /* The bill: each stage with its time and cost beside what was planned. */
 int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e);
 json_t *run_json(const struct run *r, struct lake *l, struct err *e); /* new reference, or NULL */
@@ -63,5 +70,12 @@ struct run_job {
 };
 int run_job_get(
     struct lake *l, int64_t run, const struct run_stage *s, struct run_job *out, struct err *e);
+/* The same, and what is under way counts with what it has taken until now. */
+int run_job_so_far(const struct config *c,
+                   struct lake *l,
+                   int64_t run,
+                   const struct run_stage *s,
+                   struct run_job *out,
+                   struct err *e);
 
 #endif

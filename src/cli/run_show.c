@@ -2,6 +2,7 @@
 #include "base/money.h"
 #include "base/number.h"
 #include "base/time.h"
+#include "broker/cap.h"
 #include "cli/commands.h"
 #include "cli/job_parts.h"
 #include "cli/json_list.h"
@@ -13,55 +14,85 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The jobs of a stage: its own, the other nodes of a gang, and those that were lost before. */
+struct seeing {
+    const struct config *config; /* NULL = only what is on a bill counts */
+    const struct run_stage *stage;
+    struct run_job *out;
+};
+
+/* One that is storing has its bill already. */
+static bool counts_so_far(const struct seeing *see, const struct lake_job *job)
+{
+    return see->config && !lake_job_state_final(job->state) && !job->cost_basis[0];
+}
+
+static double runtime_of(const struct seeing *see, const struct lake_job *job)
+{
+    return counts_so_far(see, job) ? fmax(job_runtime_s(job), 0) : job->runtime_s;
+}
+
+static int64_t cost_of(const struct seeing *see, const struct lake_job *job)
+{
+    return counts_so_far(see, job) ? cap_job_microusd(see->config, job, time_epoch_ms())
+                                   : job->cost_microusd;
+}
+
 static int see_job(void *context, const struct lake_job *job, struct err *e)
 {
-    struct run_job *out = context;
+    const struct seeing *see = context;
+    struct run_job *out = see->out;
 
     (void)e;
-    out->runtime_s = job->runtime_s;
-    out->cost_microusd = job->cost_microusd;
+    out->runtime_s = runtime_of(see, job);
+    out->busy_s = out->runtime_s;
+    out->cost_microusd = cost_of(see, job);
     out->started_ms = job->started_ms;
     snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job->state));
     snprintf(out->output_set, sizeof out->output_set, "%s", job->output_set);
     return 0;
 }
 
-/* Other jobs of the same stage: nodes of a gang, and those that were lost before. */
-struct others {
-    const struct run_stage *stage;
-    struct run_job *sum;
-};
-
 static int add_other(void *context, const struct lake_job *job, struct err *e)
 {
-    const struct others *others = context;
+    const struct seeing *see = context;
 
     (void)e;
-    if (job->id != others->stage->job && !strcmp(job->asked.name, others->stage->plan.name)) {
-        others->sum->cost_microusd += job->cost_microusd;
-        others->sum->busy_s += job->runtime_s;
+    if (job->id != see->stage->job && !strcmp(job->asked.name, see->stage->plan.name)) {
+        see->out->cost_microusd += cost_of(see, job);
+        see->out->busy_s += runtime_of(see, job);
     }
     return 0;
+}
+
+int run_job_so_far(const struct config *c,
+                   struct lake *l,
+                   int64_t run,
+                   const struct run_stage *s,
+                   struct run_job *out,
+                   struct err *e)
+{
+    const struct lake_job_filter filter = {.run = run};
+    struct seeing see = {c, s, out};
+
+    *out = (struct run_job){0};
+    if (!s->job)
+        return 0;
+    if (lake_job_get(l, s->job, see_job, &see, e) < 0)
+        return -1;
+    bool alone = s->attempts <= 1 && s->plan.nodes <= 1;
+    return alone || s->state == STAGE_REUSED ? 0 : lake_job_list(l, &filter, add_other, &see, e);
 }
 
 int run_job_get(
     struct lake *l, int64_t run, const struct run_stage *s, struct run_job *out, struct err *e)
 {
-    const struct lake_job_filter filter = {.run = run};
-    struct others others = {s, out};
-
-    *out = (struct run_job){0};
-    if (!s->job)
-        return 0;
-    if (lake_job_get(l, s->job, see_job, out, e) < 0)
-        return -1;
-    out->busy_s = out->runtime_s;
-    bool alone = s->attempts <= 1 && s->plan.nodes <= 1;
-    return alone || s->state == STAGE_REUSED ? 0 : lake_job_list(l, &filter, add_other, &others, e);
+    return run_job_so_far(NULL, l, run, s, out, e);
 }
 
 /* ---- one run, for people ---- */
@@ -80,12 +111,14 @@ static void put_time(struct table *t, double seconds)
     table_put(t, time_text(seconds, text));
 }
 
-/* What a run on paper has no figure for stays empty. */
+/* The sum of what the rows say, as of the same moment; on paper, of the machines. */
 struct bill {
+    const struct config *config;
     double run_s;
     int64_t microusd;
 };
 
+/* What a run on paper has no figure for stays empty. */
 static int put_row(
     struct table *t, const struct run *r, size_t i, struct lake *l, struct bill *sum, struct err *e)
 {
@@ -93,7 +126,7 @@ static int put_row(
     struct run_job job;
     bool paid = s->state != STAGE_REUSED;
 
-    if (run_job_get(l, r->id, s, &job, e) < 0)
+    if (run_job_so_far(sum->config, l, r->id, s, &job, e) < 0)
         return -1;
     table_put(t, s->plan.name);
     table_put(t, run_stage_state_text(s->state));
@@ -113,8 +146,10 @@ static int put_row(
     else
         put_money(t, paid ? job.cost_microusd : 0);
     table_put(t, job.output_set);
-    if (paid)
+    if (paid) {
         sum->run_s += job.busy_s;
+        sum->microusd += job.cost_microusd;
+    }
     return 0;
 }
 
@@ -177,13 +212,15 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
     struct text_look look = text_look_for(out);
     AUTO(config) struct config *c = config_load(NULL, e);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
-    struct bill sum = {0};
+    struct bill sum = {.config = c};
 
-    if (!c || run_cost(c, l, r, &sum.microusd, e) < 0)
+    if (!c)
         return -1;
     for (size_t i = 0; i < r->n_stages; i++)
         if (put_row(t, r, i, l, &sum, e) < 0)
             return -1;
+    if (run_is_on_paper(r) && run_cost(c, l, r, &sum.microusd, e) < 0)
+        return -1;
     fprintf(out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name, run_state_text(r->state),
             r->reason[0] ? ", " : "", r->reason);
     table_print(t, out, 2, TEXT_COLUMNS, &look);
@@ -243,7 +280,7 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e)
         return NULL;
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_job job;
-        if (run_job_get(l, r->id, &r->stages[i], &job, e) < 0)
+        if (run_job_so_far(c, l, r->id, &r->stages[i], &job, e) < 0)
             return NULL;
         json_array_append_new(stages, stage_json(r, i, &job));
     }
@@ -253,7 +290,7 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e)
 
 /* ---- run show ---- */
 
-static int parse_id(const char *text, int64_t *out, struct err *e)
+int run_id_parse(const char *text, int64_t *out, struct err *e)
 {
     char *end;
 
@@ -273,10 +310,10 @@ static int show(const struct command_args *args, struct err *e)
     AUTO_CLEAR(run) struct run r = {0};
     int64_t id;
 
-    if (!runs || parse_id(args->operands[0], &id, e) < 0 || runs_get(runs, id, &r, e) < 0)
+    if (!runs || run_id_parse(args->operands[0], &id, e) < 0 || runs_get(runs, id, &r, e) < 0)
         return -1;
     if (command_has(args, "--follow"))
-        return run_watch(runs, l, c->home, id, command_has(args, "--json"), e);
+        return run_follow(runs, l, c->home, id, command_has(args, "--json"), e);
     if (!command_has(args, "--json"))
         return run_print(&r, l, stdout, e);
     AUTO_JSON json_t *root = run_json(&r, l, e);
@@ -284,7 +321,10 @@ static int show(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option show_options[] = {
-    {.name = "--follow", .help = "Show how far it is until it is over.", .letter = 'f'},
+    {.name = "--follow",
+     .help = "Show how far it is until it is over. Ctrl-C ends the showing; `tradewind run stop` "
+             "stops the run.",
+     .letter = 'f'},
     {.name = "--json", .help = "Print one JSON object."},
     {0},
 };

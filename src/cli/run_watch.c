@@ -1,18 +1,24 @@
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "broker/client.h"
 #include "cli/interrupt.h"
 #include "cli/run_parts.h"
+#include "cli/text.h"
+#include "spec/config.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LOOK_US 100000
 /* As often as this a broker that went away is noticed, and another started. */
 #define WAKE_LOOKS 10
+/* The exit code, as a shell has it after Ctrl-C. */
+#define INTERRUPTED 130
 
 struct watch {
     struct runs *runs;
@@ -20,6 +26,8 @@ struct watch {
     const char *home;
     int64_t id;
     bool json, terminal;
+    bool follows; /* the run is another's: interrupts are ours alone */
+    struct config *config;
     struct told {
         enum run_stage_state state;
         int64_t job;
@@ -62,15 +70,9 @@ static int keep_broker(struct watch *w, struct err *e)
 static void put_times(FILE *out, const struct run_stage *s, const struct run_job *job)
 {
     char took[32], planned[32], cost[32], planned_cost[32];
-    double so_far = job->runtime_s;
 
-    if (s->state == STAGE_GOING && job->started_ms)
-        so_far = (double)(time_epoch_ms() - job->started_ms) / 1000;
-    int64_t spent = s->state == STAGE_GOING
-                        ? money_from_usd(so_far / 3600 * s->plan.price_usd_per_hour)
-                        : job->cost_microusd;
-    fprintf(out, "%s of %s, %s of %s", time_text(so_far, took),
-            time_text(s->plan.planned_s, planned), money_text(spent, cost),
+    fprintf(out, "%s of %s, %s of %s", time_text(job->runtime_s, took),
+            time_text(s->plan.planned_s, planned), money_text(job->cost_microusd, cost),
             money_text(s->plan.planned_microusd, planned_cost));
 }
 
@@ -100,19 +102,64 @@ static void put_stage(FILE *out, const struct run_stage *s, const struct run_job
     }
 }
 
+/* A line that is wider than the terminal would take two, and the way back up would be wrong. */
+static void draw_line(const char *text, size_t columns)
+{
+    AUTO_CLEAR(buf) struct buf cut;
+
+    buf_init(&cut, 4 * columns + 16);
+    text_put(&cut, text, columns, text_look_for(stderr).utf8);
+    fprintf(stderr, "\033[2K%s\n", buf_str(&cut));
+}
+
+static int draw_stage(struct watch *w, const struct run *r, size_t i, size_t columns, struct err *e)
+{
+    AUTO_MEM char *text = NULL;
+    size_t len;
+    struct run_job job;
+
+    if (run_job_so_far(w->config, w->lake, r->id, &r->stages[i], &job, e) < 0)
+        return -1;
+    FILE *out = open_memstream(&text, &len);
+    if (!out)
+        return err_set(e, ERR_IO, "no memory for a line");
+    put_stage(out, &r->stages[i], &job);
+    fclose(out);
+    draw_line(text, columns);
+    return 0;
+}
+
+/* Where not all stages fit: from the first that is not over. */
+static size_t first_shown(const struct run *r, size_t shown)
+{
+    size_t first = 0;
+
+    while (first < r->n_stages - shown && run_stage_state_final(r->stages[first].state))
+        first++;
+    return first;
+}
+
 static int draw(struct watch *w, const struct run *r, struct err *e)
 {
+    struct winsize size = {0};
+    bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row;
+    size_t columns = known ? size.ws_col : 80,
+           most = known && size.ws_row > 2 ? size.ws_row - 1 : 23;
+    size_t shown = r->n_stages <= most ? r->n_stages : most - 1;
+    size_t first = first_shown(r, shown);
+
     if (w->lines)
-        fprintf(stderr, "\033[%zuA", w->lines);
-    for (size_t i = 0; i < r->n_stages; i++) {
-        struct run_job job;
-        if (run_job_get(w->lake, r->id, &r->stages[i], &job, e) < 0)
+        fprintf(stderr, "\033[%zuA", w->lines < most ? w->lines : most);
+    for (size_t i = first; i < first + shown; i++)
+        if (draw_stage(w, r, i, columns, e) < 0)
             return -1;
-        fprintf(stderr, "\033[2K");
-        put_stage(stderr, &r->stages[i], &job);
-        fprintf(stderr, "\n");
+    w->lines = shown;
+    if (shown < r->n_stages) {
+        AUTO_MEM char *rest = mem_printf("  and %zu more", r->n_stages - shown);
+        draw_line(rest, columns);
+        w->lines++;
     }
-    w->lines = r->n_stages;
+    fprintf(stderr, "\033[J"); /* what a larger terminal had below */
     return 0;
 }
 
@@ -120,7 +167,7 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
 {
     struct run_job job;
 
-    if (run_job_get(w->lake, w->id, s, &job, e) < 0)
+    if (run_job_so_far(w->config, w->lake, w->id, s, &job, e) < 0)
         return -1;
     if (!w->json) {
         /* A line for each change, not for what comes in between. */
@@ -191,34 +238,50 @@ static int finish(const struct watch *w, const struct run *r, struct err *e)
     } else if (run_print(r, w->lake, stdout, e) < 0) {
         return -1;
     }
-    return r->state == RUN_FINISHED ? 0 : r->state == RUN_STOPPED ? 130 : 1;
+    return r->state == RUN_FINISHED ? 0 : r->state == RUN_STOPPED ? INTERRUPTED : 1;
+}
+
+static int watch_to_the_end(struct watch *w, struct err *e)
+{
+    for (;;) {
+        AUTO_CLEAR(run) struct run r = {0};
+        int result = look(w, &r, e);
+        if (result != 0)
+            return result < 0 ? -1 : finish(w, &r, e);
+        if (w->follows && interrupt_seen())
+            return INTERRUPTED;
+        if (keep_broker(w, e) < 0 || (!w->follows && pass_on_interrupts(w, e) < 0))
+            return -1;
+        usleep(LOOK_US);
+    }
+}
+
+static int watch(struct watch *w, struct err *e)
+{
+    w->terminal = !w->json && isatty(STDERR_FILENO);
+    w->config = config_load(w->home, e);
+    int result = w->config ? watch_to_the_end(w, e) : -1;
+    config_free(w->config);
+    free(w->told);
+    broker_client_free(w->broker);
+    return result;
 }
 
 int run_watch(
     struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e)
 {
-    struct watch w = {.runs = runs,
-                      .lake = l,
-                      .home = home,
-                      .id = id,
-                      .json = json,
-                      .terminal = !json && isatty(STDERR_FILENO)};
-    int result;
+    struct watch w = {.runs = runs, .lake = l, .home = home, .id = id, .json = json};
 
     interrupt_watch_two();
-    for (;;) {
-        AUTO_CLEAR(run) struct run r = {0};
-        result = look(&w, &r, e);
-        if (result > 0)
-            result = finish(&w, &r, e);
-        else if (result == 0 && keep_broker(&w, e) == 0 && pass_on_interrupts(&w, e) == 0) {
-            usleep(LOOK_US);
-            continue;
-        } else
-            result = -1;
-        break;
-    }
-    free(w.told);
-    broker_client_free(w.broker);
-    return result;
+    return watch(&w, e);
+}
+
+int run_follow(
+    struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e)
+{
+    struct watch w = {
+        .runs = runs, .lake = l, .home = home, .id = id, .json = json, .follows = true};
+
+    interrupt_watch();
+    return watch(&w, e);
 }
