@@ -22,8 +22,9 @@ ifeq ($(IS_CLANG),)
 WARN += -Wlogical-op -Wduplicated-cond
 HARDEN := -ftrivial-auto-var-init=zero
 endif
-OPT := $(if $(SAN),-O1 -g -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,\
-	-O2 -g -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
+DEBUG ?= -g
+OPT := $(if $(SAN),-O1 $(DEBUG) -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,\
+	-O2 $(DEBUG) -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
 CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(CPPFLAGS)
 CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)
 LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
@@ -50,7 +51,7 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
+.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
 all: $(PROGRAM) $(AGENT)
 
 help:
@@ -190,6 +191,12 @@ endif
 
 C_FILES = $(wildcard src/*.c src/*/*.[ch] src/*/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
 TIDY_SRC := $(wildcard src/*.c src/*/*.c src/*/*/*.c tools/*.c examples/*/*.c)
+# What a compiler has to say of each file, without making anything of it.
+warn_of = printf '%s\n' $(1) | xargs -P "$$(nproc)" -n 16 \
+	$(CC) $(CPPFLAGS_ALL) $(WARN) -Werror -fsyntax-only
+warnings:
+	@$(call warn_of,$(filter src/%,$(TIDY_SRC))) -include base/banned.h
+	@$(call warn_of,$(wildcard bench/*.c tools/*.c tests/unit/*/*.c tests/tools/*.c)) -Itests/unit
 lint:
 	@tools/deps lint
 	@$(MAKE) --no-print-directory -s -k lint-quick $(TIDY_SRC:%=tidy/%) $(TIDY_SRC:%=analyze/%)
