@@ -15,7 +15,8 @@ static int add_text(json_t *root, const char *key, const char *text, struct err 
     if (!text || !*text)
         return 0;
     if (json_object_set_new(root, key, json_string(text)) < 0)
-        return err_set(e, ERR_USAGE, "%s is no UTF-8 text", key);
+        return err_set(e, ERR_USAGE, "%s is no UTF-8 text",
+                       strcmp(key, "pattern") == 0 ? "the command" : key);
     return 0;
 }
 

@@ -112,7 +112,7 @@ static void note_complaint(struct program_run *run, const struct buf *complaint)
 {
     const char *text = buf_str(complaint);
 
-    snprintf(run->complaint, sizeof run->complaint, "%.*s", (int)strcspn(text, "\n"), text);
+    snprintf(run->complaint, sizeof run->complaint, "%.*s", (int)strcspn(text, "\r\n"), text);
 }
 
 /* ---- starting it ---- */

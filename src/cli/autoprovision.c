@@ -166,6 +166,16 @@ static void put_size(struct buf *b, const struct search *s, const struct answer 
     }
 }
 
+/* Sums end at a largest amount: what costs more only says so. */
+static const char *cost_text(int64_t microusd, char out[static 64])
+{
+    char text[32];
+
+    snprintf(out, 64, "%s%s", microusd >= money_from_usd(MONEY_MAX_USD) ? "more than " : "",
+             money_text(microusd, text));
+    return out;
+}
+
 static const char *limit_text(const struct provision_question *q, char out[static 64])
 {
     char text[32];
@@ -180,7 +190,7 @@ static const char *limit_text(const struct provision_question *q, char out[stati
 static int infeasible(const struct search *s, const struct answer *a, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf size;
-    char limit[64], time[32], cost[32];
+    char limit[64], time[32], cost[64];
 
     buf_init(&size, 300);
     put_size(&size, s, a);
@@ -190,7 +200,7 @@ static int infeasible(const struct search *s, const struct answer *a, struct err
                    limit_text(&s->question, limit),
                    s->question.goal == PROVISION_TIME_WITHIN_COST ? "cheapest" : "fastest",
                    a->best.considered, buf_str(&size), time_text(a->best.cell.predicted_s, time),
-                   money_text(a->best.cell.cost_microusd, cost));
+                   cost_text(a->best.cell.cost_microusd, cost));
 }
 
 static json_t *offer_json(const struct search *s, const struct behind *behind)
@@ -246,12 +256,12 @@ static int print_json(const struct search *s, const struct answer *a, struct err
 static void print_text(const struct search *s, const struct answer *a)
 {
     AUTO_CLEAR(buf) struct buf size;
-    char time[32], low[32], high[32], cost[32];
+    char time[32], low[32], high[32], cost[64];
 
     buf_init(&size, 300);
     put_size(&size, s, a);
     printf("%s: %s for %s, the best of %zu sizes\n", buf_str(&size),
-           time_text(a->prediction.predicted_s, time), money_text(a->best.cell.cost_microusd, cost),
+           time_text(a->prediction.predicted_s, time), cost_text(a->best.cell.cost_microusd, cost),
            a->best.considered);
     printf("95 of 100 such runs take between %s and %s\n", time_text(a->prediction.low_s, low),
            time_text(a->prediction.high_s, high));

@@ -33,6 +33,12 @@ int job_desk_open(struct job_desk *out, struct err *e)
     *out = (struct job_desk){0};
     if (!c)
         return -1;
+    for (const char *at = c->home; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 127)
+            return err_set(e, ERR_USAGE,
+                           "TRADEWIND_HOME \"%.100s\": the name has a control character: choose "
+                           "another directory",
+                           c->home);
     out->home = lake_open_absolute(c->home, e);
     out->lake = out->home ? lake_open_here(e) : NULL;
     if (out->lake)
@@ -359,9 +365,16 @@ void job_print_safe(FILE *out, const char *text, size_t max)
     fputs(buf_str(&b), out);
 }
 
+const char *job_reason_text(const char *reason)
+{
+    static const char said[] = "stopped: ";
+
+    return strncmp(reason, said, sizeof said - 1) == 0 ? reason + sizeof said - 1 : reason;
+}
+
 void job_print_reason(FILE *out, const char *reason)
 {
-    AUTO_MEM char *lines = mem_dup(reason);
+    AUTO_MEM char *lines = mem_dup(job_reason_text(reason));
 
     for (char *line = lines, *next; line; line = next) {
         next = strchr(line, '\n');

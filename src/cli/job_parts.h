@@ -65,6 +65,8 @@ void job_print_safe(FILE *out, const char *text, size_t max);
 /* The reason of its last change: its first line as it stands, others, which are of its log, on
  * lines of their own. */
 void job_print_reason(FILE *out, const char *reason);
+/* Without what "killed" says already. */
+const char *job_reason_text(const char *reason);
 
 /* What jobs may take of this machine: a tenth of the memory stays for everything else. */
 struct job_room {

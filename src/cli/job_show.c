@@ -40,6 +40,22 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label, const 
     text_paragraph(stdout, buf_str(&b), LABEL_COLUMNS, &look);
 }
 
+/* In its own lines, so that it can be copied. */
+static void print_command(const char *command)
+{
+    if (!strchr(command, '\n')) {
+        line("command", "%s", command);
+        return;
+    }
+    puts("command");
+    AUTO_MEM char *lines = mem_dup(command);
+    for (char *rest = lines, *one; (one = strsep(&rest, "\n"));) {
+        printf("%*s", *one ? LABEL_COLUMNS : 0, "");
+        job_print_safe(stdout, one, TEXT_MAX);
+        putchar('\n');
+    }
+}
+
 static void line_unless_empty(const char *label, const char *text)
 {
     if (text && *text)
@@ -69,7 +85,7 @@ static void print_request(const struct job_record *r)
     buf_init(&command, TEXT_MAX);
     job_put_command(&command, asked->command, asked->n_command);
     line_unless_empty("name", asked->name);
-    line("command", "%s", buf_str(&command));
+    print_command(buf_str(&command));
     line_unless_empty("input", asked->input);
     if (asked->output)
         line("output", "%s%s", *r->job.output_set ? r->job.output_set : asked->output,
@@ -111,9 +127,10 @@ static int print_transition(void *context, const struct lake_job_transition *t, 
 
     (void)e;
     /* The lines of the log that may follow stand on top. */
-    int n = (int)strcspn(t->reason, "\n");
+    const char *reason = job_reason_text(t->reason);
+    int n = (int)strcspn(reason, "\n");
     line(*first ? "states" : "", "%s  %-*s%.*s", time_iso_ms(t->at_ms, at), n ? STATE_COLUMNS : 0,
-         lake_job_state_text(t->state), n, t->reason);
+         lake_job_state_text(t->state), n, reason);
     *first = false;
     return 0;
 }

@@ -22,6 +22,10 @@
 #include <strings.h>
 
 #define MEMORY_DEFAULT_MB 1024
+/* More than any machine has. */
+#define CPUS_MAX 1e6
+#define MEMORY_MAX_MB 1e9
+#define TIME_LIMIT_S_MOST (10 * 365 * 86400.0)
 /* Bytes of a message that lists groups. */
 #define GROUPS_SHOWN 300
 /* A file or directory as input becomes a set of this name. */
@@ -36,7 +40,10 @@ int job_read_cpus(const struct command_args *args, double *out, struct err *e)
     *out = 1;
     if (command_number(args, "--cpus", out, e) < 0)
         return -1;
-    if (*out < JOB_CPU_STEP || *out > 1e6 || fmod(*out, JOB_CPU_STEP) != 0)
+    if (*out > CPUS_MAX)
+        return err_set(e, ERR_USAGE, "--cpus %s: more than any machine has; this one has %g",
+                       command_value(args, "--cpus"), job_local_room().cpus);
+    if (*out < JOB_CPU_STEP || fmod(*out, JOB_CPU_STEP) != 0)
         return err_set(e, ERR_USAGE, "--cpus %s: CPUs come in halves: 0.5, 1, 1.5 ...",
                        command_value(args, "--cpus"));
     return 0;
@@ -48,8 +55,8 @@ static bool parse_memory(const char *text, double *mb_out)
     static const struct {
         const char *name;
         double mb;
-    } units[] = {{"", 1},     {"m", 1},     {"mb", 1},    {"mib", 1},
-                 {"g", 1024}, {"gb", 1024}, {"gib", 1024}};
+    } units[] = {{"", 1},      {"m", 1},      {"mb", 1},      {"mib", 1},      {"g", 1024},
+                 {"gb", 1024}, {"gib", 1024}, {"t", 1 << 20}, {"tb", 1 << 20}, {"tib", 1 << 20}};
     const char *unit;
     double number;
 
@@ -70,8 +77,11 @@ int job_read_memory(const struct command_args *args, uint64_t *out, struct err *
     double mb = MEMORY_DEFAULT_MB;
 
     if (text && !parse_memory(text, &mb))
-        return err_set(e, ERR_USAGE, "--memory: \"%.40s\" is no size: 512, 512MB or 2GB", text);
-    if (mb < JOB_MEMORY_STEP_MB || mb > 1e9 || fmod(mb, JOB_MEMORY_STEP_MB) != 0)
+        return err_set(e, ERR_USAGE, "--memory: \"%.40s\" is no size: 512, 512MB, 2GB or 1TB",
+                       text);
+    if (mb > MEMORY_MAX_MB)
+        return err_set(e, ERR_USAGE, "--memory %s: more than any machine has", text);
+    if (mb < JOB_MEMORY_STEP_MB || fmod(mb, JOB_MEMORY_STEP_MB) != 0)
         return err_set(e, ERR_USAGE,
                        "--memory %s: memory comes in steps of %d MB: 256, 512, 768, 1GB ...", text,
                        JOB_MEMORY_STEP_MB);
@@ -300,6 +310,18 @@ static int submit(struct job_desk *desk,
 
 /* ---- job submit ---- */
 
+/* Records are JSON, which holds no other text. */
+static int check_words(const struct command_args *args, struct err *e)
+{
+    for (size_t i = 0; i < args->n_operands; i++) {
+        AUTO_JSON json_t *word = json_string(args->operands[i]);
+        if (!word)
+            return err_set(e, ERR_USAGE,
+                           "word %zu of the command is no UTF-8 text; pass it in a file", i + 1);
+    }
+    return 0;
+}
+
 static int read_request(const struct command_args *args,
                         struct lake_job_request *r,
                         const char **on_out,
@@ -311,11 +333,15 @@ static int read_request(const struct command_args *args,
     r->command = args->operands;
     r->n_command = args->n_operands;
     r->output = output && output[0] == '@' ? output + 1 : output;
-    if (job_read_cpus(args, &r->cpus, e) < 0 || job_read_memory(args, &r->memory_mb, e) < 0 ||
+    if (check_words(args, e) < 0 || job_read_cpus(args, &r->cpus, e) < 0 ||
+        job_read_memory(args, &r->memory_mb, e) < 0 ||
         command_duration(args, "--time-limit", 1, &r->time_limit_s, e) < 0)
         return -1;
     if (command_has(args, "--time-limit") && r->time_limit_s <= 0)
         return err_set(e, ERR_USAGE, "--time-limit: no job ends in no time");
+    if (r->time_limit_s > TIME_LIMIT_S_MOST)
+        return err_set(e, ERR_USAGE, "--time-limit %s: more than ten years",
+                       command_value(args, "--time-limit"));
     if (r->output && lake_set_name_check(r->output, e) < 0)
         return err_wrap(e, "--output");
     *on_out = on && *on ? on : "local";

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/client.h"
 #include "broker/host.h"
 #include "broker/runs.h"
 #include "broker/simulate.h"
@@ -159,8 +160,12 @@ static const struct command_option sweep_options[] = {
     {0},
 };
 
+/* So long a broker that runs may take to give back what a job had. */
+#define BROKER_MS ((int64_t)120 * 1000)
+
 struct sweeping {
     bool json, dry_run;
+    bool has_broker; /* one runs for this home */
     struct json_list list;
     struct machines *records;
     struct runs *runs;
@@ -197,25 +202,42 @@ static int tell(void *context,
     return 0;
 }
 
+struct seen {
+    bool has_broker;
+    int over;
+};
+
+/* What ended just now is on its way back, if there is a broker. */
 static int see_over(void *context, const struct lake_job *job, struct err *e)
 {
+    struct seen *seen = context;
+    bool leaving = seen->has_broker && time_epoch_ms() - job->finished_ms < BROKER_MS;
+
     (void)e;
-    *(int *)context = lake_job_state_final(job->state);
+    seen->over = lake_job_state_final(job->state) && !leaving;
     return 0;
+}
+
+static bool broker_runs(const char *home)
+{
+    struct err none = {0};
+    AUTO(broker_client) struct broker_client *c = broker_client_open(home, false, &none);
+
+    return c != NULL;
 }
 
 /* A job that nobody knows is over, too. */
 static int is_job_over(struct sweeping *s, int64_t job, struct err *e)
 {
     struct err why = {0};
-    int over = 1;
+    struct seen seen = {.has_broker = s->has_broker, .over = 1};
 
     if (!s->lake)
         s->lake = lake_open_here(e);
     if (!s->lake)
         return -1;
-    if (lake_job_get(s->lake, job, see_over, &over, &why) == 0 || why.kind == ERR_NOTFOUND)
-        return over;
+    if (lake_job_get(s->lake, job, see_over, &seen, &why) == 0 || why.kind == ERR_NOTFOUND)
+        return seen.over;
     return err_set(e, why.kind, "%s", why.text);
 }
 
@@ -287,6 +309,7 @@ static int sweep(const struct command_args *args, struct err *e)
     AUTO(runs) struct runs *runs = runs_open(c->home, e);
     struct sweeping s = {.json = command_has(args, "--json"),
                          .dry_run = !command_has(args, "--yes"),
+                         .has_broker = broker_runs(c->home),
                          .records = records,
                          .runs = runs};
     if (!runs)

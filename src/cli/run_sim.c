@@ -98,7 +98,7 @@ static int read_troubles(struct rehearsal *r, struct err *e)
     if (!path)
         return 0;
     if (!in)
-        return err_set(e, errno == ENOENT ? ERR_NOTFOUND : ERR_IO, "--troubles %s: %s", path,
+        return err_set(e, errno == ENOENT ? ERR_USAGE : ERR_IO, "--troubles %s: %s", path,
                        strerror(errno));
     r->troubles = mem_zero(SIM_TROUBLES_BYTES_MAX + 2, 1);
     size_t n = fread(r->troubles, 1, SIM_TROUBLES_BYTES_MAX + 1, in);

@@ -84,9 +84,10 @@ static int read_place(char *word, struct sim_trouble *t, struct err *e)
     return 0;
 }
 
-/* "3x" */
+/* "3x"; also "-3x", which read_count refuses. */
 static bool is_count(const char *word)
 {
+    word += *word == '-';
     size_t n = strspn(word, "0123456789");
 
     return n > 0 && strcmp(word + n, "x") == 0;
@@ -160,19 +161,19 @@ struct sim_troubles *sim_troubles_new(const char *text, struct err *e)
     char *line;
 
     if (strlen(text) > SIM_TROUBLES_BYTES_MAX) {
-        err_set(e, ERR_USAGE, "troubles: more than %zu bytes", SIM_TROUBLES_BYTES_MAX);
+        err_set(e, ERR_USAGE, "more than %zu bytes", SIM_TROUBLES_BYTES_MAX);
         return NULL;
     }
     t->arena = arena_new(ARENA_MAX_BYTES);
     t->items = arena_alloc(t->arena, SIM_TROUBLES_MAX, sizeof *t->items);
     char *rest = arena_dup(t->arena, text);
     if (!t->items || !rest) {
-        err_set(e, ERR_USAGE, "troubles: too long");
+        err_set(e, ERR_USAGE, "too long");
         return NULL;
     }
     for (size_t number = 1; (line = strsep(&rest, "\n")); number++)
         if (read_line(t, line, e) < 0) {
-            err_wrap(e, "troubles: line %zu", number);
+            err_wrap(e, "line %zu", number);
             return NULL;
         }
     return TAKE(t);

@@ -48,7 +48,10 @@ int exec_host_check(const struct exec_host *h, struct err *e)
     if (!strcmp(h->driver, "ssh") && (!h->address || !plain(h->address)))
         return err_set(e, ERR_USAGE, "'%s' is no address of a host", h->address ? h->address : "");
     if (!h->root || !*h->root || strchr(h->root, '\n'))
-        return err_set(e, ERR_USAGE, "a machine needs a directory for its jobs");
+        return err_set(
+            e, ERR_USAGE,
+            "\"%.100s\" is no directory for jobs: its name must not be empty or have a line break",
+            h->root ? h->root : "");
     if (!h->agent || !*h->agent)
         return err_set(e, ERR_USAGE, "the path of tradewind-agent is missing");
     return 0;

@@ -73,6 +73,12 @@ fails 2 '"7x" is no job' job kill 7x
 fails 2 'an operand is missing' job submit
 fails 2 'CPUs come in halves' job submit --cpus 0.3 -- true
 fails 2 'CPUs come in halves' job submit --cpus 0 -- true
+fails 2 'more than any machine has' job submit --cpus 1e9 -- true
+fails 5 '819200 GB of memory are more than' job submit --memory 800TB -- true
+fails 2 '--time-limit 1e30h: more than ten years' job submit --time-limit 1e30h -- true
+fails 2 'word 2 of the command is no UTF-8 text' job submit -- echo $'a\xff'
+fails 2 'job submit: no option --bogus; `tradewind help' job submit --bogus -- true
+TRADEWIND_HOME=$scratch/$'a\nb' fails 2 'control character: choose another directory' job submit -- true
 fails 2 '--cpus: "two" is no number' job submit --cpus two -- true
 fails 2 'steps of 256 MB' job submit --memory 300 -- true
 fails 2 'steps of 256 MB' job submit --memory 0.1GB -- true

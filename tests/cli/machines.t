@@ -94,4 +94,10 @@ rehearse --troubles troubles >out 2>err
 is "$? $(grep -c '10 boots that failed, and no more are tried' out)" "1 1" "boots that fail come to an end"
 contains "$(cat out)" "10 rented" "after so many machines"
 contains "$(tail -n 3 out)" '$18.00' "of 30 minutes each"
+echo 'throttle 5s -1x' >troubles
+is "$(rehearse --troubles troubles 2>&1 >/dev/null; echo $?)" \
+    'tradewind: --troubles troubles: line 1: "-1x": a count is 1x or more, with at most 9 digits
+2' "a count below 1"
+rehearse --troubles absent >out 2>err
+is $? 2 "no such file"
 done_testing

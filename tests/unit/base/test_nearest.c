@@ -39,6 +39,9 @@ int main(void)
     const char *const long_words[] = {long_word, "a"};
     CHECK(!nearest(long_word, words, 9), "a word of 199 letters is nobody's slip");
     CHECK(!nearest("aaaaaaaaaa", long_words, 2), "nor is a candidate of 199 letters");
+    const char *const options[] = {"--cpus", "--name"};
+    CHECK(!nearest("--bogus", options, 2), "the dashes of an option allow no slip more");
+    CHECK(nearest("--cpu", options, 2) == options[0], "but are no hindrance");
     CHECK(!nearest("cpu", words, 0), "no candidates, no answer");
     return TAP_DONE();
 }
