@@ -64,7 +64,6 @@ struct run_job {
     /* Of all its jobs: the nodes of a gang, and those that were lost before. */
     double busy_s;
     int64_t cost_microusd;
-    int64_t started_ms;
     char state[16];
     char output_set[256];
 };

@@ -52,7 +52,6 @@ static int see_job(void *context, const struct lake_job *job, struct err *e)
     out->runtime_s = runtime_of(see, job);
     out->busy_s = out->runtime_s;
     out->cost_microusd = cost_of(see, job);
-    out->started_ms = job->started_ms;
     snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job->state));
     snprintf(out->output_set, sizeof out->output_set, "%s", job->output_set);
     return 0;
@@ -276,14 +275,17 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e)
     int64_t sum = 0;
 
     json_object_set_new(root, "stages", stages);
-    if (!c || run_cost(c, l, r, &sum, e) < 0)
+    if (!c)
         return NULL;
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_job job;
         if (run_job_so_far(c, l, r->id, &r->stages[i], &job, e) < 0)
             return NULL;
         json_array_append_new(stages, stage_json(r, i, &job));
+        sum += r->stages[i].state == STAGE_REUSED ? 0 : job.cost_microusd;
     }
+    if (run_is_on_paper(r) && run_cost(c, l, r, &sum, e) < 0)
+        return NULL;
     json_object_set_new(root, "cost_usd", json_usd(sum));
     return TAKE(root);
 }

@@ -9,7 +9,7 @@ trap 'stop_broker; rm -rf "$scratch"' EXIT
 # From the JSON of a run, r.
 of_run() { # RUN, what
     "$TRADEWIND" run show "$1" --json |
-        python3 -c 'import json, sys; r = json.load(sys.stdin); print(eval(sys.argv[1]))' "$2"
+        python3 -c 'import json, sys; r = json.load(sys.stdin); print(eval("(" + sys.argv[1] + ")"))' "$2"
 }
 wait_for() { # a condition, for at most a minute
     local i
@@ -47,8 +47,10 @@ wait $watcher
 is "$?" 130 "Ctrl-C ends the following"
 sleep 1
 is "$(of_run "$run" "r['state']") $(test -e polite; echo $?)" "going 1" "and not the run"
-is "$(of_run "$run" "r['stages'][1]['state'], r['stages'][1]['runtime_s'] >= 1")" \
-    "('going', True)" "its row has the time so far"
+is "$(of_run "$run" "r['stages'][1]['state'], r['stages'][1]['runtime_s'] >= 1,
+    r['stages'][1]['cost_usd'] > 0,
+    abs(r['cost_usd'] - sum(s['cost_usd'] for s in r['stages'])) < 1e-9")" \
+    "('going', True, True, True)" "its row has time and cost so far, the same as the sum"
 is "$("$TRADEWIND" run stop "$run")" \
     "run $run is being stopped; what is finished stays. Once more: at once." "run stop"
 "$TRADEWIND" run show "$run" --follow >stopped.txt
