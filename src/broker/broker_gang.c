@@ -2,11 +2,17 @@
  * of them is told, and none starts before all are prepared. One that ends badly ends the others by
  * way of its pipeline (advance_job.c). */
 #include "base/buf.h"
+#include "base/time.h"
 #include "broker/broker_parts.h"
 
 #include <string.h>
 
 #define HOSTS_BYTES_MAX ((size_t)1 << 20)
+/* How soon a gang that found too few machines asks again, each time later. */
+#define WAIT_MS 1000
+#define WAIT_MAX_MS 60000
+/* Spreads the numbers of jobs over the time that they wait. */
+#define SPREAD 7919
 
 static bool has_machine(const struct live *j)
 {
@@ -58,6 +64,39 @@ bool gang_has_machines(struct broker *b, const struct live *j)
 bool gang_is_prepared(struct broker *b, const struct live *j)
 {
     return j->details.nodes <= 1 || all_are(b, j, is_prepared);
+}
+
+void gang_give_back(struct broker *b, struct live *j)
+{
+    struct remote *r = j->remote;
+
+    if (r->machine.facts.token[0])
+        hosts_clear(b, &r->machine, "others of its gang have none", false);
+    r->machine = (struct machine){0};
+    r->recorded = false;
+    j->phase = LIVE_RENTING;
+    j->retry_ms = r->gang_until_ms;
+}
+
+/* Two gangs that kept what they have, where one's place is part of the other's, would wait for each
+ * other for ever, and pay for it. Nor do they ask again at the same times. */
+void gang_wait(struct broker *b, struct live *j)
+{
+    unsigned times = j->remote->gang_waits;
+    int64_t wait_ms = hosts_later(WAIT_MS, times, WAIT_MAX_MS);
+    int64_t until_ms = time_epoch_ms() + wait_ms + node_id(j, 0) % WAIT_MAX_MS * SPREAD % wait_ms;
+
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        struct live *node = broker_find_live(b, node_id(j, rank));
+        bool waits = node && (node->phase == LIVE_HOSTED || node->phase == LIVE_RENTING);
+        if (!waits || !node->remote)
+            continue;
+        node->remote->gang_until_ms = until_ms;
+        node->remote->gang_waits = times + 1;
+        /* What a worker rents is given back when it has it. */
+        if (!node->work)
+            gang_give_back(b, node);
+    }
 }
 
 void gang_tell_hosts(struct broker *b, struct live *j)

@@ -20,8 +20,7 @@
 #define RENEW_MS (MACHINE_LEASE_MS / 4)
 #define RENEW_RETRY_MS 60000
 
-/* Doubled so many times. */
-static int64_t later(int64_t first_ms, unsigned times, int64_t most_ms)
+int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms)
 {
     int64_t ms = first_ms << (times < 16 ? times : 16);
 
@@ -116,7 +115,7 @@ void hosts_hold(struct broker *b, struct live *j)
                            .user = mem_dup(j->job.user),
                            .place = mem_dup(j->details.on)};
     }
-    h->retry_ms = time_epoch_ms() + later(HOLD_MS, h->times++, HOLD_MAX_MS);
+    h->retry_ms = time_epoch_ms() + hosts_later(HOLD_MS, h->times++, HOLD_MAX_MS);
     queue_done(b->queue, j->job.id);
     job_forget(b, j);
 }
@@ -138,13 +137,12 @@ static void release_held(struct broker *b, int64_t now_ms)
         if (!h->retry_ms || now_ms < h->retry_ms)
             continue;
         h->retry_ms = 0;
-        queue_add(b->queue, &(struct queue_job){.id = h->id,
-                                                .project = h->project,
-                                                .user = h->user,
-                                                .place = h->place,
-                                                .priority = h->priority,
-                                                .cpus = 1,
-                                                .memory_mb = 1});
+        struct queue_job entry;
+        hosts_queue_job(
+            &(struct lake_job){
+                .id = h->id, .project = h->project, .user = h->user, .asked.priority = h->priority},
+            &(struct job_details){.on = h->place}, &entry);
+        queue_add(b->queue, &entry);
     }
 }
 
@@ -227,7 +225,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
     if ((c->failed & (c->failed + 1)) == 0)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->trouble.text);
-    c->retry_ms = time_epoch_ms() + later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
+    c->retry_ms = time_epoch_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
 }
 
 /* Whether a job under way has this machine, or will ask for it by its token. */

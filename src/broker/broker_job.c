@@ -129,6 +129,8 @@ static void start_agent(struct broker *b, struct live *j)
 
 void job_prepare(struct broker *b, struct live *j)
 {
+    if (j->remote)
+        j->remote->recorded = true;
     if (!gang_has_machines(b, j)) {
         j->phase = LIVE_HOSTED;
         return;
@@ -156,17 +158,14 @@ void job_store(struct broker *b, struct live *j)
 
 /* ---- a host for it ---- */
 
-static void go_to_host(struct broker *b, struct live *j)
+/* Once others of its gang have theirs, too: until then it may be given back. */
+static void record_host(struct broker *b, struct live *j)
 {
     struct remote *r = j->remote;
 
-    heard_from_host(j);
-    live_set_host(j, b->o->agent);
-    hosts_forget_held(b, j->job.id);
-    if (j->stop_wanted) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+    if (!gang_has_machines(b, j))
         return;
-    }
+    r->recorded = true;
     if (r->former.facts.token[0]) {
         AUTO_MEM char *why = mem_printf("%s cannot be reached: %s; now on %s",
                                         r->former.facts.address, r->silence, j->host.address);
@@ -178,6 +177,18 @@ static void go_to_host(struct broker *b, struct live *j)
     }
     j->phase = LIVE_RECORDED;
     step_add(b, j, LAKE_JOB_FETCHING, STEP_PREPARE, "")->change.machine = j->host.address;
+}
+
+static void go_to_host(struct broker *b, struct live *j)
+{
+    heard_from_host(j);
+    live_set_host(j, b->o->agent);
+    hosts_forget_held(b, j->job.id);
+    j->phase = LIVE_HOSTED;
+    if (j->stop_wanted)
+        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+    else
+        record_host(b, j);
 }
 
 static void no_other_host(struct broker *b, struct live *j)
@@ -198,7 +209,7 @@ static void after_rent(struct broker *b, struct live *j)
     bool passes = r->refused == CLOUD_TRANSIENT || r->refused == CLOUD_THROTTLE ||
                   r->refused == CLOUD_UNKNOWN;
 
-    if (why->kind == ERR_NONE) {
+    if (why->kind == ERR_NONE && !r->gang_until_ms) {
         go_to_host(b, j);
         return;
     }
@@ -207,8 +218,12 @@ static void after_rent(struct broker *b, struct live *j)
         r->machine = (struct machine){0}; /* of which nothing was kept */
     if (j->stop_wanted) {
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+    } else if (r->gang_until_ms) {
+        gang_give_back(b, j);
     } else if (r->former.facts.token[0] && !passes) {
         no_other_host(b, j);
+    } else if (is_full && j->details.nodes > 1) {
+        gang_wait(b, j);
     } else if (is_full) {
         j->phase = LIVE_RECORDED;
         step_add(b, j, LAKE_JOB_QUEUED, STEP_HOLD, why->text);
@@ -469,6 +484,7 @@ static void try_again(struct broker *b, struct live *j)
     j->retry_ms = 0;
     switch (j->phase) {
     case LIVE_RENTING:
+        j->remote->gang_until_ms = 0;
         job_give(b, j, LIVE_RENT);
         break;
     case LIVE_PREPARING:
@@ -523,6 +539,8 @@ void job_look_after(struct broker *b, struct live *j, int64_t now_ms)
 
     if (j->phase == LIVE_REREADING)
         reread(b, j);
+    else if (j->phase == LIVE_HOSTED && r && !r->recorded)
+        record_host(b, j);
     else if (j->phase == LIVE_HOSTED)
         job_prepare(b, j);
     else if (j->phase == LIVE_READY)

@@ -140,6 +140,11 @@ void job_forget(struct broker *b, struct live *j);
 bool gang_has_machines(struct broker *b, const struct live *j);
 /* All nodes of its gang can start, or have. */
 bool gang_is_prepared(struct broker *b, const struct live *j);
+/* There is no machine for this one now: those of the others are given back, and all ask again
+ * together. */
+void gang_wait(struct broker *b, struct live *j);
+/* The same for one whose machine came after that. */
+void gang_give_back(struct broker *b, struct live *j);
 /* A stage on hosts is told the addresses of its nodes. */
 void gang_tell_hosts(struct broker *b, struct live *j);
 
@@ -158,6 +163,8 @@ void hosts_queue_job(const struct lake_job *job,
                      struct queue_job *out);
 /* The groups of the configuration become places of the queue. */
 void hosts_set_places(struct broker *b);
+/* first_ms doubled so many times, at most most_ms. */
+int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms);
 /* Threads for hosts. */
 int hosts_ready(struct broker *b, struct err *e);
 /* The job waits for a free host, and is not live any more. */

@@ -46,11 +46,11 @@ class Pipelines:
         self.hosts.use(self.home, PRICE, LOST_S)
         self.scratch = scratch
 
-    def start(self, name, text):
+    def start(self, name, text, on="lab"):
         path = os.path.join(self.scratch, name + ".yaml")
         with open(path, "w") as f:
             f.write(text)
-        got = self.home.run("run", path, "--yes", "--on", "lab", "--detach")
+        got = self.home.run("run", path, "--yes", "--on", on, "--detach")
         check(got.returncode == 0, f"{name} starts", got.stdout, got.stderr)
         return next(line.split()[1] for line in got.stdout.splitlines() if line.startswith("run "))
 
@@ -90,6 +90,16 @@ def test_gang(p):
           "it costs what both hosts cost as long", shown["cost_usd"], took)
 
 
+def test_two_gangs(p):
+    """In places that are the same hosts: neither keeps one that the other waits for."""
+    runs = [p.start(on, GANG.replace("gang", on), on) for on in ("lab", "ssh")]
+    check(all(map(p.over, runs)), "two gangs whose places overlap come to their ends")
+    shown = [p.show(run) for run in runs]
+    check(all(s["state"] == "finished" for s in shown), "good ones", shown)
+    left = p.nothing_left()
+    check(not left, "and give their hosts back", left)
+
+
 def test_dead_host(p):
     run = p.start("steps", STEPS)
     job = lambda: p.show(run)["stages"][0]["job"]
@@ -116,6 +126,7 @@ def main():
         p = Pipelines(scratch)
         try:
             test_gang(p)
+            test_two_gangs(p)
             test_dead_host(p)
         finally:
             p.home.end_everything()
