@@ -397,6 +397,7 @@ fails 3 'there is no job 999; the last one is job' job rerun 999
 # ---- checkpoints ----
 
 run job submit --wait -- false
+is "$("$TRADEWIND" job show $((again + 1)) | grep '^command')" 'command   false' 'a command of one line'
 fails 2 'never had a checkpoint' job submit --continue $((again + 1)) -- true
 fails 2 "job $again finished" job submit --continue "$again" -- true
 run job submit --wait --checkpoint 1h -- sh -c 'echo 1 >"$TRADEWIND_CHECKPOINT/x"; exit 3'
@@ -405,7 +406,10 @@ fails 2 'it saved nothing' job submit --continue $((again + 3)) -- true
 run job submit --wait --continue $((again + 2)) -- sh -c 'cat "$TRADEWIND_CHECKPOINT/x"'
 is "$code" 0 'a job begins with what another left'
 fails 2 'a job that continued it finished' job submit --continue $((again + 2)) -- true
-again=$((again + 4))
+run job submit --wait -- sh -c $'echo "b  c"\n\nexit 3'
+contains "$("$TRADEWIND" job show $((again + 5)))" $'command\n          sh -c \'echo "b  c"\n\n          exit 3\'\n' \
+    'the lines of a command stay lines'
+again=$((again + 5))
 
 # ---- lists ----
 

@@ -123,7 +123,7 @@ size_t mask_take(struct mask *m, const char *bytes, size_t n, const char **out_o
 {
     size_t total = m->held + n;
 
-    if (!m->n) {
+    if (!m->n || !n) {
         *out_out = bytes;
         return n;
     }
