@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 /* The lines of a failed job's log that go into its message. */
-#define LAST_LINES_MAX 1000
+#define LAST_BYTES_MAX 1000
+#define LAST_LINES_MAX 20
 /* How often a broken connection is tried again before each attempt waits a minute. */
 #define BROKEN_QUICK 6
 
@@ -77,6 +78,8 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
 /* More than the shortest lines of one round (exec_read) can tell; nothing more is read before these
  * are in the lake. */
 #define TOLD_MAX 65536
+/* Metrics of one round that are refused one by one. */
+#define REFUSED_MAX 32
 
 void live_note_warning(const struct live *j, const char *text)
 {
@@ -332,10 +335,21 @@ static enum lake_job_state end_state(const struct live *j)
     return j->end.cause == STATE_EXIT && j->end.code == 0 ? LAKE_JOB_STORING : LAKE_JOB_FAILED;
 }
 
+/* Where the last ones of the text begin. */
+static const char *last_lines(const char *text)
+{
+    const char *from = text + strlen(text);
+    unsigned n = 0;
+
+    while (from > text && (from[-1] != '\n' || !*from || ++n < LAST_LINES_MAX))
+        from--;
+    return from;
+}
+
 /* "exit code 3; its log ends: no more data"; several lines of the log stand below it. */
 static void failure_reason(const struct live *j, char out[static LIVE_REASON])
 {
-    const char *last = logscan_last_lines(j->scan, LAST_LINES_MAX);
+    const char *last = last_lines(logscan_last_lines(j->scan, LAST_BYTES_MAX));
     const char *joint = strchr(last, '\n') ? "; its log ends:\n" : "; its log ends: ";
 
     if (j->end.text[0])
@@ -351,7 +365,9 @@ void live_outcome(const struct live *j,
     *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
     if (!j->ended) {
         out->to = LAKE_JOB_LOST;
-        snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s", j->trouble.text);
+        snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s",
+                 j->trouble.text[0] ? j->trouble.text
+                                    : "nothing of it is left in the job's directory");
         return;
     }
     out->to = end_state(j);
@@ -394,24 +410,35 @@ static int keep_tags(struct live *j, struct lake *l, struct err *e)
     return 0;
 }
 
-static int keep_metrics(struct live *j, struct lake *l, struct err *e)
+/* Those that are refused are found by halves, so that the others are kept. *refused: how many were
+ * already; with too many of them the rest is let go. */
+static int keep_metrics(
+    struct live *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
 {
     struct err why = {0};
 
-    if (j->n_metrics == 0 ||
-        lake_job_add_metrics(l, j->job.id, j->metrics, j->n_metrics, &why) == 0)
+    if (n == 0 || *refused > REFUSED_MAX ||
+        lake_job_add_metrics(l, j->job.id, j->metrics + from, n, &why) == 0)
         return 0;
     if (why.kind != ERR_USAGE) {
         *e = why;
         return -1;
     }
-    live_note_warning(j, why.text);
+    if (n > 1)
+        return keep_metrics(j, l, from, n / 2, refused, e) < 0 ||
+                       keep_metrics(j, l, from + n / 2, n - n / 2, refused, e) < 0
+                   ? -1
+                   : 0;
+    live_note_warning(j,
+                      ++*refused > REFUSED_MAX ? "and more metrics that cannot be kept" : why.text);
     return 0;
 }
 
 int live_keep_told(struct live *j, struct lake *l, struct err *e)
 {
-    if (keep_tags(j, l, e) < 0 || keep_metrics(j, l, e) < 0)
+    size_t refused = 0;
+
+    if (keep_tags(j, l, e) < 0 || keep_metrics(j, l, 0, j->n_metrics, &refused, e) < 0)
         return -1;
     forget_told(j);
     return 0;

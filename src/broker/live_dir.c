@@ -88,8 +88,9 @@ int live_every_untidy(const char *home,
     if (!d)
         return errno == ENOENT ? 0 : file_error(e, "read", path);
     for (const struct dirent *entry; result == 0 && (entry = readdir(d));) {
-        int64_t id = strtoll(entry->d_name, NULL, 10);
-        if (id > 0)
+        const char *name = entry->d_name;
+        int64_t id = strtoll(name, NULL, 10);
+        if (id > 0 && !name[strspn(name, "0123456789")])
             result = visit(context, id, e);
     }
     closedir(d);

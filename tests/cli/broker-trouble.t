@@ -142,6 +142,15 @@ def test_forgotten_wake(scratch):
     broker.wait()
 
 
+def test_long_log(home):
+    """Of which a failure tells the end."""
+    job = home.submit("seq 100; exit 3")
+    home.run("job", "wait", str(job), "--timeout", "60s")
+    reason = home.json("job", "show", str(job))["reason"]
+    check(reason.split("\n")[1:] == [str(i) for i in range(81, 101)],
+          "a failure tells the last twenty lines of the log", reason)
+
+
 def test_links_out(home):
     """What leads out of the output is not stored, and said."""
     secret = os.path.join(home.scratch, "secret")
@@ -292,7 +301,7 @@ def main():
         home = Home(scratch, idle_s=60)
         try:
             for test in (test_agent_killed, test_followers_killed, test_broker_returns,
-                         test_links_out, test_two_at_once):
+                         test_links_out, test_long_log, test_two_at_once):
                 test(home)
             home.stop_broker()
             left = home.leftovers()

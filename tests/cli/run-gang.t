@@ -63,10 +63,10 @@ name: fails
 num_nodes: 2
 outputs: {o: 0.001}
 run: |
+  trap 'touch $scratch/polite; exit 1' TERM
   touch $scratch/up.\$SKYPILOT_NODE_RANK
   until [ -e $scratch/up.0 ] && [ -e $scratch/up.1 ]; do sleep 0.05; done
   [ \$SKYPILOT_NODE_RANK = 1 ] && { echo bad luck; exit 3; }
-  trap 'touch $scratch/polite; exit 1' TERM
   for i in {1..1200}; do sleep 0.1; done
 YAML
 "$TRADEWIND" run fails.yaml --yes >fails.txt 2>&1
