@@ -48,6 +48,9 @@ is "$code" 0 "below the month's cap jobs run"
 "$TRADEWIND" config set limits.max_usd_per_month "$most" >/dev/null
 fails 5 "spending cap limits.max_usd_per_month: 0." run cap.yaml --yes --json
 fails 5 "raise it: tradewind config set limits.max_usd_per_month USD" run cap.yaml --yes --json
+before=$("$TRADEWIND" job ls --all --json | json 'len(d)')
+fails 5 "spending cap limits.max_usd_per_month: 0." job submit -- true
+is "$("$TRADEWIND" job ls --all --json | json 'len(d)')" "$before" "and no job is queued"
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
 rm -f polite
 "$TRADEWIND" run cap.yaml --yes >month.txt 2>&1 &
