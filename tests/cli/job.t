@@ -245,6 +245,20 @@ check 'drawn' grep -q '</svg>' loss.svg
 fails 3 'has no metric "los"' job metrics "$first" --name los
 run job metrics 1
 contains "$out" 'has printed no metrics' 'or none'
+# A job has at most 1,000 of them: the one too many takes none of the others with it.
+cat >many.sh <<'EOF'
+for i in $(seq 1000); do echo "[TRADEWIND_METRIC] n$i 1 1"; done
+sleep 1
+echo '[TRADEWIND_METRIC] n1 2 5
+[TRADEWIND_METRIC] beyond 1 1
+[TRADEWIND_METRIC] n1000 2 7'
+EOF
+run job submit --wait --json -- sh "$PWD/many.sh"
+many=$(json 'd["id"]' <<<"$out")
+contains "$(json 'd["warnings"]' <<<"$out")" 'no room for beyond' 'one metric too many is warned of'
+run job metrics "$many" --json
+is "$(json '[(m["name"], m["value"]) for m in d if m["step"] == 2], len({m["name"] for m in d})' <<<"$out")" \
+    "[('n1', 5.0), ('n1000', 7.0)] 1000" 'and those that came with it are kept'
 is "$(of "$first" "len(d['warnings'])")" 2 'what could not be read is told'
 run job logs "$first"
 contains "$err" 'the step "one" is no number' 'beside the log'
