@@ -81,8 +81,7 @@ static int show(struct listing *s, const struct lake_job *job, struct err *e)
         add_row(s->table, job);
         return 0;
     }
-    if (job_details_parse(job->asked.details ? job->asked.details : "{}", &details, e) < 0)
-        return err_wrap(e, "job %lld", (long long)job->id);
+    job_read_details(job, &details);
     return json_list_add(&s->list, job_json(job, &details), e);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/parallel.h"
@@ -152,6 +153,16 @@ static int copy_job(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
+void job_read_details(const struct lake_job *job, struct job_details *out)
+{
+    struct err why = {0};
+
+    if (job_details_parse(job->asked.details ? job->asked.details : "{}", out, &why) == 0)
+        return;
+    log_warn("job", "job %lld is shown in part: %s", (long long)job->id, why.text);
+    job_details_parse("{}", out, &why);
+}
+
 int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct err *e)
 {
     *out = (struct job_record){.arena = arena_new(RECORD_BYTES_MAX)};
@@ -159,11 +170,7 @@ int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct e
         job_record_clear(out);
         return e->kind == ERR_NOTFOUND ? say_nearby(l, id, e) : -1;
     }
-    if (job_details_parse(out->job.asked.details ? out->job.asked.details : "{}", &out->details,
-                          e) < 0) {
-        job_record_clear(out);
-        return err_wrap(e, "job %lld", (long long)id);
-    }
+    job_read_details(&out->job, &out->details);
     return 0;
 }
 

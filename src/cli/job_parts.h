@@ -32,6 +32,8 @@ struct job_record {
 void job_record_clear(struct job_record *r);
 /* ERR_NOTFOUND says which jobs there are. */
 int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct err *e);
+/* What cannot be read is none, with a warning: such a job must still be seen and ended. */
+void job_read_details(const struct lake_job *job, struct job_details *out);
 
 /* The one job that a command is about, and where it is. */
 int job_open(const char *id, struct job_desk *desk, struct job_record *out, struct err *e);

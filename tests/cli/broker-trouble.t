@@ -198,6 +198,11 @@ def test_unreadable_details(scratch):
     check(all("outputs" in r for r in reasons), "and say why", reasons)
     check(home.run("job", "ls", "--all").stdout.count("failed") == 3, "as failed",
           home.run("job", "ls", "--all").stdout)
+    for command in (("job", "show"), ("job", "wait"), ("job", "kill")):
+        said = home.run(*command, str(bad[0]))
+        check("failed" in said.stdout + said.stderr and "shown in part" in said.stderr,
+              f"{' '.join(command)} takes it", said)
+    check(len(home.json("job", "ls", "--all")) == 4, "and job ls --json")
     home.stop_broker()
 
 
