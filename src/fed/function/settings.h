@@ -1,0 +1,49 @@
+/* settings: what the aggregator is told, by its environment.
+ *
+ *     TRADEWIND_STORE            s3://BUCKET[/PREFIX] or dir:/PATH: where inputs are written.
+ * Events of other buckets, and keys outside of PREFIX, are ignored. TRADEWIND_STORE_ENDPOINT   of
+ * s3, if not at Amazon: https://HOST:PORT TRADEWIND_STORE_REGION     of s3, else as AWS's tools
+ * have it TRADEWIND_WORKERS          how many workers there are (in a region's aggregator: there)
+ *     TRADEWIND_QUORUM           inputs that are enough: a number, or a share as 0.75; all unless
+ * said TRADEWIND_WEIGHTED         1 = by samples TRADEWIND_FINITE           1 = NaN and infinite
+ * numbers are refused TRADEWIND_LEASE_S          60: after so long who claimed a round is taken for
+ * dead TRADEWIND_UP_STORE, TRADEWIND_UP_ENDPOINT, TRADEWIND_UP_REGION a region's aggregator: where
+ * its mean goes as input of TRADEWIND_UP_WORKER        this number (the region's, from 0)
+ *     TRADEWIND_UP_EVENT_URL     gets the event of that, if the store sends none
+ *     TRADEWIND_FANOUT           the mean goes to these stores instead: URL[|ENDPOINT[|REGION]],
+ * with commas between TRADEWIND_EVENT_LOG        a file that gets a line of JSON for each
+ * invocation and its requests:
+ *                                {"kind": "invoke", "who": "function", "round": 7, "outcome":
+ *                                "averaged", "lists": 1, "reads": 8, "writes": 2, "deletes": 9,
+ *                                "read_bytes": ..., "written_bytes": ..., "start": ..., "end": ...}
+ *     PORT, FUNCTIONS_CUSTOMHANDLER_PORT, AWS_LAMBDA_RUNTIME_API
+ *                                how it is called: as HTTP server, by Azure's functions host, by
+ *                                Lambda. TRADEWIND_LISTEN is the server's address (0.0.0.0; with
+ *                                FUNCTIONS_CUSTOMHANDLER_PORT 127.0.0.1). Port 0 = any free one;
+ * the first line of output tells: "listening on 127.0.0.1:41234".
+ *
+ * Keys for s3 are found where AWS's tools find them. */
+#ifndef FED_FUNCTION_SETTINGS_H
+#define FED_FUNCTION_SETTINGS_H
+
+#include "base/auto.h"
+#include "fed/round.h"
+
+struct function_settings {
+    struct fed_aggregator aggregator;
+    char *bucket; /* NULL: a directory; events tell keys alone */
+    char *prefix; /* below the bucket, of the store: "" or without slashes around it */
+    struct fed_place up;
+    struct fed_place *fanout;
+    char *up_event_url, *up_bucket, *up_prefix;
+    char *event_log;
+};
+
+/* ERR_USAGE names the variable. look: getenv, or a test's. */
+int function_settings_read(struct function_settings *s,
+                           const char *(*look)(void *context, const char *name),
+                           void *context,
+                           struct err *e);
+void function_settings_clear(struct function_settings *s);
+
+#endif

@@ -1,0 +1,92 @@
+/* keyed: objects under keys of the caller's choosing, below the store's directory or prefix: one
+ * request each, with the conditions that object stores have. Nothing here is packed, cached or
+ * shared with the contents of store.h; a store is used for the one or the other. */
+#ifndef STORE_KEYED_H
+#define STORE_KEYED_H
+
+#include "store/store.h"
+
+#define STORE_ETAG 160
+
+/* What was asked of the store, tries that failed included: what a provider bills. Deletes are free.
+ * All functions add to it; NULL = nobody counts. Not for several threads at once. */
+struct store_tally {
+    uint64_t lists, reads, writes, deletes;
+    uint64_t read_bytes, written_bytes; /* of contents that arrived */
+};
+
+struct store_keyed {
+    const char *key; /* below the store */
+    uint64_t size;
+    const char *etag;    /* changes with every write */
+    int64_t modified_ms; /* by the clock of the store */
+};
+
+/* Keys have segments of letters, digits, '.', '_', '-' and '=', none empty or with a leading '.';
+ * ERR_USAGE otherwise. */
+int store_keyed_check(const char *key, struct err *e);
+
+/* All objects whose keys begin with prefix (which ends with a slash, or is empty), in no order.
+ * *now_ms_out, if not NULL, is the time by the same clock as modified_ms. */
+int store_keyed_list(struct store *s,
+                     const char *prefix,
+                     int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                     void *context,
+                     int64_t *now_ms_out,
+                     struct store_tally *tally,
+                     struct err *e);
+
+enum store_condition {
+    STORE_ALWAYS,
+    STORE_ABSENT, /* if there is no such object */
+    STORE_MATCH,  /* if the object there has this etag */
+};
+
+struct store_keyed_put {
+    enum store_condition condition;
+    const char *etag; /* of STORE_MATCH */
+    uint64_t n;
+    /* The content: bytes, or pulled from a callback, which is asked for any range again when it has
+     * to be sent once more, and whose digest is given. */
+    const void *bytes;
+    int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
+    void *context;
+    const struct sha256_digest *digest;
+};
+
+/* 0: written, whole or not at all, and *etag_out (if not NULL) is its etag. 1: the condition does
+ * not hold, nothing happened. A write whose answer was lost is found out about and counts as
+ * written. ERR_IO where the server does not know conditions. */
+int store_keyed_put(struct store *s,
+                    const char *key,
+                    const struct store_keyed_put *put,
+                    char *etag_out,
+                    struct store_tally *tally,
+                    struct err *e);
+
+struct store_keyed_get {
+    uint64_t offset;
+    const char *etag; /* ERR_RETRY when the object is another by now; NULL = any */
+    /* The content from offset to its end, in order. */
+    int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
+    void *context;
+    uint64_t expected_bytes; /* about; bounds the time it may take */
+    double patience_s;       /* how long the sink may keep the server waiting; 0 = 30 s */
+};
+
+/* ERR_NOTFOUND: no such object. ERR_RETRY: it broke off, perhaps after the sink got something (what
+ * fails before is tried again here); the caller may go on from there. A sink that fails gives its
+ * own error. */
+int store_keyed_get(struct store *s,
+                    const char *key,
+                    const struct store_keyed_get *get,
+                    struct store_tally *tally,
+                    struct err *e);
+
+/* Whether it is there: 1, 0, or -1. */
+int store_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+
+/* One that is gone is fine. */
+int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+
+#endif
