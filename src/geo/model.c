@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A month of storage is 730 hours. */
-#define MONTH_S 2628000.0
 /* Larger objects have to be uploaded in parts of at most this. */
 #define PART_BYTES 5e9
 /* A gradient is 4 bytes a value; int8 sends one, top-k a value and its index. */
@@ -28,6 +26,8 @@ double geo_bill_usd(const struct geo_bill *b)
 
 double geo_merged_bytes(const struct geo_problem *p, size_t n)
 {
+    if (p->pace)
+        return n > 1 ? p->pace->mean_bytes : p->pace->sent_bytes;
     switch (p->compression) {
     case SPEC_GEO_INT8:
         return p->size_bytes * INT8_SHARE;
@@ -79,12 +79,17 @@ static void add_requests(struct tally *t, size_t site, double reads, double writ
 static void add_storage(struct tally *t, size_t site, double bytes, double seconds)
 {
     t->out->bill.storage_usd += bytes / GEO_BILLED_GB * t->p->sites[site].store.usd_per_gb_month *
-                                fmax(seconds, 0) / MONTH_S;
+                                fmax(seconds, 0) / GEO_MONTH_S;
 }
 
-static double billed_s(const struct geo_function *f, double seconds)
+double geo_billed_s(const struct geo_function *f, double seconds)
 {
     return ceil(seconds / f->step_s - STEP_SLACK) * f->step_s;
+}
+
+double geo_machine_s(double seconds)
+{
+    return fmax(ceil(seconds - STEP_SLACK), VM_LEAST_S);
 }
 
 /* n invocations of which one does the work; those that events cause twice only look. */
@@ -94,9 +99,10 @@ static void add_invocations(struct tally *t, size_t site, size_t n, double look_
     double looks = (double)n * (1 + t->p->retries) - 1;
 
     t->out->counts.invocations += looks + 1;
-    t->out->bill.faas_usd += (looks * billed_s(f, look_s) + billed_s(f, work_s)) * f->usd_per_s +
-                             (looks + 1) * f->usd_per_request;
-    t->out->cold_usd += (double)n * billed_s(f, f->cold_s) * f->usd_per_s;
+    t->out->bill.faas_usd +=
+        (looks * geo_billed_s(f, look_s) + geo_billed_s(f, work_s)) * f->usd_per_s +
+        (looks + 1) * f->usd_per_request;
+    t->out->cold_usd += (double)n * geo_billed_s(f, f->cold_s) * f->usd_per_s;
 }
 
 /* Requests that writing one object takes. */
@@ -116,6 +122,7 @@ struct gathering {
     const double *arrival_s, *in_bytes;
     size_t n, needed;
     double out_bytes;
+    bool is_pushed; /* the mean goes elsewhere than to target: fan_out has it */
     /* The answers. */
     double barrier_s; /* enough have arrived */
     double done_s;    /* the mean is written */
@@ -183,13 +190,20 @@ static void gather(struct tally *t, struct gathering *g)
     t->is_possible &= at->has_function && p->sites[g->store].has_store &&
                       p->sites[g->target].has_store && link->exists;
     double busy_s = work_s(t, g, look_s);
+    if (p->pace) {
+        look_s = p->pace->sites[g->function].look_s;
+        busy_s = p->pace->sites[g->function].work_s;
+    }
     g->barrier_s = arrival_of(g->arrival_s, g->n, g->needed);
     g->done_s = g->barrier_s + at->function.trigger_s + busy_s;
     add_invocations(t, g->function, g->n, look_s, busy_s);
     add_requests(t, g->store, (double)g->needed, 0, n * ceil(n / store->keys_per_list));
-    add_requests(t, g->target, 0, write_requests(target, g->out_bytes, 1), 0);
+    add_requests(t, g->store, 0, p->pace ? p->pace->claims : 0, 0);
     add_move(t, g->store, g->function, needed_bytes(g));
-    add_move(t, g->function, g->target, g->out_bytes);
+    if (!g->is_pushed) {
+        add_requests(t, g->target, 0, write_requests(target, g->out_bytes, 1), 0);
+        add_move(t, g->function, g->target, g->out_bytes);
+    }
     for (size_t i = 0; i < g->n; i++)
         add_storage(t, g->store, g->in_bytes[i], g->done_s - g->arrival_s[i]);
 }
@@ -225,6 +239,8 @@ static void upload(struct round *r, size_t i, size_t store)
     way->upload_to = store;
     way->upload_s = geo_link_handshake_s(link) +
                     geo_link_request_s(link, to, bytes, p->connections, w->bytes_per_s);
+    if (p->pace)
+        way->upload_s = p->pace->workers[i].upload_s;
     way->arrival_s = w->train_s + way->upload_s;
     add_requests(&r->t, store, 0, write_requests(to, bytes, p->connections), 0);
     add_move(&r->t, w->site, store, bytes);
@@ -244,6 +260,11 @@ static void download(struct round *r, size_t i, size_t store, double ready_s)
     way->download_s = p->poll_s / 2 + geo_link_request_s(link, &p->sites[store].store, bytes,
                                                          p->connections, w->bytes_per_s);
     double polls = floor(fmax(ready_s - way->arrival_s, 0) / (p->poll_s + link->rtt_s));
+    if (p->pace) {
+        const struct geo_worker_pace *pace = &p->pace->workers[i];
+        way->download_s = pace->download_s;
+        polls = floor(pace->wait_s / (p->poll_s + pace->poll_s));
+    }
     r->t.out->counts.failed_polls += polls;
     add_requests(&r->t, store, p->connections + polls, 0, 0);
     add_move(&r->t, store, w->site, bytes);
@@ -336,11 +357,17 @@ static size_t list_regions(const struct geo_problem *p, size_t *sites)
     return n;
 }
 
+static bool is_pushed(const struct geo_problem *p, const struct geo_placement *at)
+{
+    return p->pace && p->pace->pushed && at->topology == SPEC_GEO_FANOUT;
+}
+
 /* The result goes to the store of one region, for all of its workers. */
 static void fan_out(struct round *r, size_t site)
 {
     const struct geo_problem *p = r->t.p;
-    size_t global = r->t.out->store;
+    /* Who pushes reads nothing back. */
+    size_t global = is_pushed(p, r->t.out) ? r->t.out->function : r->t.out->store;
     const struct geo_link *link = geo_link(p, global, site);
     const struct geo_store *store = &p->sites[site].store;
     double bytes = geo_merged_bytes(p, p->n_workers);
@@ -379,6 +406,7 @@ static void hierarchical(struct round *r)
         .n = n_regions,
         .needed = n_regions,
         .out_bytes = geo_merged_bytes(p, p->n_workers),
+        .is_pushed = is_pushed(p, out),
     };
     gather(&r->t, &g);
     r->done_s = g.done_s;
@@ -402,6 +430,8 @@ static void close_round(struct round *r)
     for (size_t i = 0; i < p->n_workers; i++)
         if (r->ways[i].counts)
             out->round_s = fmax(out->round_s, r->ways[i].ready_s + r->ways[i].download_s);
+    if (p->pace)
+        out->round_s = p->pace->round_s;
     for (size_t i = 0; i < p->n_workers; i++) {
         const struct way *way = &r->ways[i];
         out->bill.vm_usd += p->workers[i].usd_per_hour * out->round_s / 3600;
@@ -421,7 +451,8 @@ static void close_round(struct round *r)
     phases->wait_s = out->round_s - phases->train_s - phases->upload_s - phases->aggregate_s -
                      phases->download_s;
     /* The result stays until the next one takes its place. */
-    add_storage(&r->t, out->store, merged, out->round_s);
+    if (!is_pushed(p, out))
+        add_storage(&r->t, out->store, merged, out->round_s);
     if (out->topology != SPEC_GEO_FANOUT)
         return;
     AUTO_MEM size_t *regions = mem_zero(p->n_workers, sizeof *regions);
@@ -482,31 +513,45 @@ static int to_money(double usd, int64_t *microusd_out, struct err *e)
     return 0;
 }
 
+static double times_fetched(const struct geo_problem *p, const struct geo_worker *w)
+{
+    return w->data_cached ? 1 : ceil(p->rounds / p->rounds_per_epoch);
+}
+
+double geo_data_usd(const struct geo_problem *p)
+{
+    double usd = 0;
+
+    for (size_t i = 0; i < p->n_workers; i++) {
+        const struct geo_worker *w = &p->workers[i];
+        usd += times_fetched(p, w) * w->data_bytes / GEO_BILLED_GB *
+               geo_link(p, w->data_site, w->site)->usd_per_gb;
+    }
+    return usd;
+}
+
 int geo_total(const struct geo_problem *p,
               const struct geo_placement *placement,
               struct geo_total *out,
               struct err *e)
 {
     const struct geo_bill *bill = &placement->bill;
-    double begin_s = 0, again_s = 0, data_usd = 0, usd_per_hour = 0;
-    double epochs = ceil(p->rounds / p->rounds_per_epoch);
+    double begin_s = 0, again_s = 0, usd_per_hour = 0;
 
     for (size_t i = 0; i < p->n_workers; i++) {
         const struct geo_worker *w = &p->workers[i];
-        double once_s = fetch_s(p, w), times = w->data_cached ? 1 : epochs;
+        double once_s = fetch_s(p, w);
         begin_s = fmax(begin_s, w->boot_s + once_s);
-        again_s = fmax(again_s, (times - 1) * once_s);
-        data_usd +=
-            times * w->data_bytes / GEO_BILLED_GB * geo_link(p, w->data_site, w->site)->usd_per_gb;
+        again_s = fmax(again_s, (times_fetched(p, w) - 1) * once_s);
         usd_per_hour += w->usd_per_hour;
     }
     out->time_s = begin_s + again_s + placement->cold_s + p->rounds * placement->round_s;
-    double vm_s = fmax(ceil(out->time_s - STEP_SLACK), VM_LEAST_S);
+    double vm_s = geo_machine_s(out->time_s);
     if (to_money(usd_per_hour * vm_s / 3600, &out->vm_microusd, e) < 0 ||
         to_money(bill->faas_usd * p->rounds + placement->cold_usd, &out->faas_microusd, e) < 0 ||
         to_money(bill->requests_usd * p->rounds, &out->requests_microusd, e) < 0 ||
         to_money(bill->storage_usd * p->rounds, &out->storage_microusd, e) < 0 ||
-        to_money(bill->transfer_usd * p->rounds + data_usd, &out->transfer_microusd, e) < 0)
+        to_money(bill->transfer_usd * p->rounds + geo_data_usd(p), &out->transfer_microusd, e) < 0)
         return -1;
     out->total_microusd = out->vm_microusd + out->faas_microusd + out->requests_microusd +
                           out->storage_microusd + out->transfer_microusd;

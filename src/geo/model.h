@@ -41,6 +41,15 @@ struct geo_placement {
 
 double geo_bill_usd(const struct geo_bill *b);
 
+/* A month of storage is 730 hours. */
+#define GEO_MONTH_S 2628000.0
+/* What an invocation bills: rounded up to the step. */
+double geo_billed_s(const struct geo_function *f, double seconds);
+/* What a machine bills: by the second, and a minute at least. */
+double geo_machine_s(double seconds);
+/* Of moving training data that lies elsewhere, in all rounds. */
+double geo_data_usd(const struct geo_problem *p);
+
 /* Bytes that one worker sends, and those of the mean of n workers' gradients. */
 double geo_sent_bytes(const struct geo_problem *p);
 double geo_merged_bytes(const struct geo_problem *p, size_t n);

@@ -60,6 +60,23 @@ struct geo_worker {
     bool data_cached;
 };
 
+/* What was measured in a training that ran; geo/bill.h makes it. Means over the rounds. */
+struct geo_pace {
+    double round_s;
+    double sent_bytes; /* of a gradient */
+    double mean_bytes; /* of the result */
+    double claims;     /* writes of an aggregator besides the result */
+    bool pushed;       /* fan-out: the result went straight to the regions */
+    struct geo_worker_pace {
+        double upload_s, download_s;
+        double wait_s; /* from its upload to the read that found the result */
+        double poll_s; /* that a read which finds nothing takes */
+    } * workers;
+    struct geo_function_pace {
+        double look_s, work_s; /* of an invocation that only lists; of one that averages */
+    } * sites;
+};
+
 struct geo_problem {
     struct arena *arena; /* owns all that follows; NULL when a test wrote it down */
     struct geo_site *sites;
@@ -76,6 +93,7 @@ struct geo_problem {
     double retries;
     double average_bytes_per_s; /* that a function averages */
     double rounds, rounds_per_epoch;
+    const struct geo_pace *pace; /* measured times count instead of links; NULL = none */
 };
 
 /* Joins what the file says with the prices of the catalog and, where it has none, those of the

@@ -1,0 +1,45 @@
+/* bill: what a training that ran has cost, event by event, and what the model says of the same
+ * training when it is given the times that were measured. */
+#ifndef GEO_BILL_H
+#define GEO_BILL_H
+
+#include "geo/events.h"
+#include "geo/model.h"
+
+/* Of the whole training, by its events. */
+struct geo_account {
+    double rounds;            /* in which every worker read the result */
+    double round_s;           /* mean */
+    double time_s;            /* from the first event to the last */
+    struct geo_phases phases; /* means over rounds and workers: they add up to round_s */
+    struct geo_bill usd;
+    struct geo_counts counts;
+    double aggregates; /* invocations that averaged */
+};
+
+/* Machines bill from their first event to their last, by the second and a minute at least; every
+ * invocation its steps and its fee; requests as they were made; moves by bytes and pair; storage
+ * from write to delete, what nobody deleted until the last event. ERR_USAGE when no round was
+ * finished by all workers. */
+int geo_account(const struct geo_problem *p,
+                const struct geo_events *events,
+                struct geo_account *out,
+                struct err *e);
+
+/* Times and sizes that were measured, as means: what the model then computes with, instead of
+ * links and rates. */
+struct geo_pace *geo_pace_new(const struct geo_problem *p,
+                              const struct geo_events *events,
+                              const struct geo_account *account);
+void geo_pace_free(struct geo_pace *pace);
+AUTO_DEFINE(geo_pace)
+
+/* The model for that placement and as many rounds, at this pace. False: it cannot be. */
+bool geo_forecast(const struct geo_problem *p,
+                  const struct geo_placement *at,
+                  const struct geo_pace *pace,
+                  const struct geo_account *account,
+                  struct geo_bill *usd_out,
+                  struct geo_counts *counts_out);
+
+#endif

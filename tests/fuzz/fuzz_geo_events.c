@@ -1,0 +1,53 @@
+/* Any bytes as an event log, and as lines that a worker and a function tell: what is taken has
+ * places and workers that exist, and its bill is made of numbers; what is not says why. */
+#include "geo/bill.h"
+
+#include "../unit/geo/small_world.h"
+
+#include <assert.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct geo_problem *p, const struct geo_events *all)
+{
+    struct geo_account a;
+    struct err e = {0};
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct geo_event *v = &all->all[i];
+        assert(v->from < p->n_sites && v->to < p->n_sites && v->end_s >= v->start_s);
+        assert(v->worker == GEO_EVENT_NO_WORKER || v->worker < p->n_workers);
+        json_decref(geo_event_json(p, v));
+    }
+    if (geo_account(p, all, &a, &e) < 0)
+        return;
+    AUTO(geo_pace) struct geo_pace *pace = geo_pace_new(p, all, &a);
+    struct geo_placement at = {.topology = SPEC_GEO_CENTRAL};
+    struct geo_bill usd;
+    struct geo_counts counts;
+    assert(isfinite(geo_bill_usd(&a.usd)) && isfinite(a.round_s));
+    if (geo_forecast(p, &at, pace, &a, &usd, &counts))
+        assert(isfinite(geo_bill_usd(&usd)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const size_t targets[] = {X, Y};
+    struct geo_teller worker = {.worker = 1, .targets = targets, .n_targets = 1, .since_s = 1};
+    struct geo_teller function = {
+        .worker = GEO_EVENT_NO_WORKER, .site = Y, .targets = targets, .n_targets = 2};
+    AUTO_CLEAR(geo_events) struct geo_events all = {0}, told = {0};
+    const char *text = (const char *)data;
+    struct small_world w;
+    struct err e = {0};
+
+    small_world_init(&w);
+    if (geo_events_read(&all, &w.problem, "fuzz", text, size, &e) < 0)
+        assert(e.kind == ERR_USAGE && e.text[0]);
+    check(&w.problem, &all);
+    geo_events_tell(&told, &worker, text, size, &e);
+    geo_events_tell(&told, &function, text, size, &e);
+    check(&w.problem, &told);
+    return 0;
+}
