@@ -175,6 +175,9 @@ def test_full(net):
 
 def main():
     why = subprocess.run([WAN, "have"], capture_output=True, text=True)
+    if os.environ.get("TRADEWIND_SLOW"):
+        print("1..0 # SKIP nothing of the program is in it: once is enough")
+        return 0
     if why.returncode:
         print(f"1..0 # SKIP {why.stdout.strip()}")
         return 0
