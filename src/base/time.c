@@ -118,3 +118,27 @@ const char *time_iso_ms(int64_t epoch_ms, char out[static 32])
         snprintf(out, 32, "%.*s.%03dZ", (int)strlen(seconds) - 1, seconds, ms < 0 ? ms + 1000 : ms);
     return out;
 }
+
+int64_t time_from_iso(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+    double fraction = 0;
+
+    if (end && *end == '.') {
+        char *after = NULL;
+        fraction = strtod(end, &after);
+        end = after;
+    }
+    if (!end || strcmp(end, "Z") != 0 || !(fraction >= 0 && fraction < 1))
+        return 0;
+    return (int64_t)timegm(&tm) * 1000 + (int64_t)(fraction * 1000);
+}
+
+int64_t time_from_http(const char *text)
+{
+    struct tm tm = {0};
+    const char *end = strptime(text, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+
+    return end && !*end ? (int64_t)timegm(&tm) * 1000 : 0;
+}

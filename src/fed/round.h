@@ -64,12 +64,13 @@ struct fed_aggregator {
      * no mean is written here. NULL = this one has the last word. */
     const struct fed_place *up;
     unsigned up_index;
+    /* Called when that input is written, with its key, and before anything is deleted: the event of
+     * stores that send none. NULL = no. */
+    int (*sent_up)(void *context, const char *key, struct err *e);
+    void *context;
     /* Fan-out: the mean is written to these instead, one after the other. */
     const struct fed_place *fanout;
     size_t n_fanout;
-    /* Tests: called before each step; NULL = no. */
-    void (*step)(void *context, const char *what);
-    void *context;
 };
 
 enum fed_round_outcome {
@@ -88,8 +89,6 @@ struct fed_round_report {
     unsigned inputs;        /* that were there */
     uint64_t bytes;         /* of the mean */
     struct store_tally tally;
-    /* Of a region that wrote its mean up: the key there, which is the next event. */
-    char up_key[FED_ROUND_KEY];
 };
 
 /* One event: `key` (below the store) was written. ERR_USAGE: an input that does not fit the others

@@ -115,4 +115,27 @@ bool dir_link(struct store *s,
               const char *path,
               bool hard);
 
+/* ---- dir_keyed.c: objects under keys ---- */
+
+int dir_keyed_list(struct store *s,
+                   const char *prefix,
+                   int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                   void *context,
+                   int64_t *now_ms_out,
+                   struct store_tally *tally,
+                   struct err *e);
+int dir_keyed_put(struct store *s,
+                  const char *key,
+                  const struct store_keyed_put *put,
+                  char *etag_out,
+                  struct store_tally *tally,
+                  struct err *e);
+int dir_keyed_get(struct store *s,
+                  const char *key,
+                  const struct store_keyed_get *get,
+                  struct store_tally *tally,
+                  struct err *e);
+int dir_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+int dir_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+
 #endif

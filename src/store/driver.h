@@ -5,6 +5,7 @@
 #ifndef STORE_DRIVER_H
 #define STORE_DRIVER_H
 
+#include "store/keyed.h"
 #include "store/store.h"
 
 /* Project names are letters, digits, '.', '_' and '-', and do not begin with '.'. */
@@ -133,6 +134,28 @@ struct store_driver {
                        unsigned expires_s,
                        struct store_url *out,
                        struct err *e);
+
+    /* See keyed.h; nothing is NULL here but put's and get's own members. */
+    int (*keyed_list)(struct store *s,
+                      const char *prefix,
+                      int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                      void *context,
+                      int64_t *now_ms_out,
+                      struct store_tally *tally,
+                      struct err *e);
+    int (*keyed_put)(struct store *s,
+                     const char *key,
+                     const struct store_keyed_put *put,
+                     char *etag_out,
+                     struct store_tally *tally,
+                     struct err *e);
+    int (*keyed_get)(struct store *s,
+                     const char *key,
+                     const struct store_keyed_get *get,
+                     struct store_tally *tally,
+                     struct err *e);
+    int (*keyed_exists)(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+    int (*keyed_delete)(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 };
 
 /* ---- for drivers ---- */

@@ -67,7 +67,8 @@ int store_keyed_put(struct store *s,
 struct store_keyed_get {
     uint64_t offset;
     const char *etag; /* ERR_RETRY when the object is another by now; NULL = any */
-    /* The content from offset to its end, in order. */
+    uint64_t length;  /* 0 = to its end */
+    /* The content from offset on, in order. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     void *context;
     uint64_t expected_bytes; /* about; bounds the time it may take */

@@ -97,4 +97,9 @@ const struct store_driver store_s3_driver = {
     .size = blob_size,
     .presign_get = s3_presign_get,
     .presign_put = s3_presign_put,
+    .keyed_list = s3_keyed_list,
+    .keyed_put = s3_keyed_put,
+    .keyed_get = s3_keyed_get,
+    .keyed_exists = s3_keyed_exists,
+    .keyed_delete = s3_keyed_delete,
 };

@@ -80,12 +80,17 @@ struct s3_call {
     /* A good answer's body goes here; one of another length is ERR_IO. NULL = to the answer. */
     void *into;
     size_t into_bytes;
+    /* Or it goes here as it comes, with the call's context; about so many bytes. Once it got some,
+     * what breaks off is not tried again. */
+    int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
+    uint64_t sink_bytes;
     double patience_s; /* for a server that works before it answers; 0 = the usual */
 };
 
 struct s3_answer {
     struct http_answer http; /* status 0: there was none */
     char code[S3_CODE];      /* of an error: "NoSuchKey"; "" = none was given */
+    unsigned tries;          /* requests that were sent */
 };
 void s3_answer_clear(struct s3_answer *a);
 
@@ -174,5 +179,28 @@ int s3_presign_put(struct store *store,
                    unsigned expires_s,
                    struct store_url *out,
                    struct err *e);
+
+/* ---- s3_keyed.c, list in s3_list.c: objects under keys ---- */
+
+int s3_keyed_list(struct store *s,
+                  const char *prefix,
+                  int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                  void *context,
+                  int64_t *now_ms_out,
+                  struct store_tally *tally,
+                  struct err *e);
+int s3_keyed_put(struct store *s,
+                 const char *key,
+                 const struct store_keyed_put *put,
+                 char *etag_out,
+                 struct store_tally *tally,
+                 struct err *e);
+int s3_keyed_get(struct store *s,
+                 const char *key,
+                 const struct store_keyed_get *get,
+                 struct store_tally *tally,
+                 struct err *e);
+int s3_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+int s3_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 
 #endif

@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/time.h"
 #include "store/objects.h"
 #include "store/s3.h"
 #include "store/s3_xml.h"
@@ -13,6 +14,7 @@
 /* A server that always has one more page would keep us for ever. */
 #define PAGES_MAX 1000000
 #define QUERY_MAX 6
+#define DATE 64
 
 /* One page of objects or unfinished uploads, and where the next begins. */
 struct page {
@@ -26,7 +28,11 @@ struct page {
     char key[S3_XML_TEXT];
     char upload[UPLOAD_ID];
     char etag[ETAG];
+    char modified[DATE];
     uint64_t size;
+    /* of all pages so far */
+    uint64_t requests;
+    char date[DATE]; /* of the last answer */
 };
 
 /* Keys come percent-encoded, since XML cannot hold every byte. '+' stands for a space. */
@@ -54,7 +60,7 @@ static int end_item(struct page *p, struct err *e)
     decode(p->key);
     if (p->each(p, e) < 0)
         return -1;
-    p->key[0] = p->upload[0] = p->etag[0] = '\0';
+    p->key[0] = p->upload[0] = p->etag[0] = p->modified[0] = '\0';
     p->size = 0;
     return 0;
 }
@@ -67,6 +73,8 @@ static int read_item(struct page *p, const char *name, const char *text, struct 
         copy(p->upload, sizeof p->upload, text);
     else if (strcmp(name, "ETag") == 0)
         copy(p->etag, sizeof p->etag, text);
+    else if (strcmp(name, "LastModified") == 0)
+        copy(p->modified, sizeof p->modified, text);
     else if (strcmp(name, "Size") == 0) {
         errno = 0;
         p->size = strtoull(text, NULL, 10);
@@ -105,8 +113,12 @@ static int fetch_page(
         .n_query = n_query,
     };
 
-    if (s3_send(s, &call, &answer, e) < 0)
+    int result = s3_send(s, &call, &answer, e);
+    p->requests += answer.tries;
+    if (result < 0)
         return -1;
+    const char *date = http_answer_header(&answer.http, "date");
+    copy(p->date, sizeof p->date, date ? date : "");
     p->truncated = false;
     p->next_key[0] = p->next_upload[0] = '\0';
     if (s3_xml_read(answer.http.body, answer.http.body_bytes, read_page, p, e) < 0)
@@ -297,6 +309,53 @@ int store_object_read(
     struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     return s3_get_range(s->priv, key, offset, bytes, n, e);
+}
+
+/* ---- objects under keys ---- */
+
+struct keyed {
+    size_t prefix_bytes; /* of the store, with the slash */
+    int (*visit)(void *context, const struct store_keyed *o, struct err *e);
+    void *context;
+};
+
+static int visit_keyed(struct page *p, struct err *e)
+{
+    const struct keyed *k = p->context;
+    size_t quoted = p->etag[0] == '"', n = strcspn(p->etag + quoted, "\"");
+
+    p->etag[quoted + n] = '\0';
+    if (strlen(p->key) <= k->prefix_bytes ||
+        store_keyed_check(p->key + k->prefix_bytes, NULL) < 0 || n >= STORE_ETAG)
+        return 0;
+    const struct store_keyed o = {
+        .key = p->key + k->prefix_bytes,
+        .size = p->size,
+        .etag = p->etag + quoted,
+        .modified_ms = time_from_iso(p->modified),
+    };
+    return k->visit(k->context, &o, e);
+}
+
+int s3_keyed_list(struct store *store,
+                  const char *prefix,
+                  int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                  void *context,
+                  int64_t *now_ms_out,
+                  struct store_tally *tally,
+                  struct err *e)
+{
+    struct s3 *s = store->priv;
+    AUTO_MEM char *all = mem_printf("%s%s%s", s->prefix, *s->prefix ? "/" : "", prefix);
+    struct keyed k = {strlen(all) - strlen(prefix), visit, context};
+    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+
+    p->each = visit_keyed;
+    p->context = &k;
+    int result = each_object(s, all, NULL, p, e);
+    tally->lists += p->requests;
+    *now_ms_out = time_from_http(p->date);
+    return result;
 }
 
 /* ---- unfinished uploads of one key ---- */

@@ -202,6 +202,14 @@ static int take(void *context, const void *bytes, size_t n, struct err *e)
     return 0;
 }
 
+static int pour(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct exchange *x = context;
+
+    x->got += n;
+    return x->call->sink(x->call->context, bytes, n, e);
+}
+
 static int give(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     struct exchange *x = context;
@@ -213,7 +221,7 @@ static int give(void *context, uint64_t offset, void *bytes, size_t n, struct er
 static struct http_request plain_request(struct exchange *x, const struct signed_request *r)
 {
     const struct s3_call *c = x->call;
-    double bytes = (double)c->body_bytes + (double)c->into_bytes;
+    double bytes = (double)c->body_bytes + (double)c->into_bytes + (double)c->sink_bytes;
 
     return (struct http_request){
         .method = c->method,
@@ -222,7 +230,9 @@ static struct http_request plain_request(struct exchange *x, const struct signed
         .body = c->body,
         .body_bytes = c->body_bytes,
         .pull = c->pull ? give : NULL,
-        .sink = c->into ? take : NULL,
+        .sink = c->into   ? take
+                : c->sink ? pour
+                          : NULL,
         .context = x,
         .max_answer_bytes = ANSWER_BYTES_MAX,
         .timeout_s = TIMEOUT_S + c->patience_s + bytes / SLOWEST_BYTES_PER_S,
@@ -266,7 +276,7 @@ static enum s3_verdict try_once(struct s3 *s,
 
     struct http_request request = plain_request(&x, &signed_request);
     if (http_send(http, &request, &out->http, e) < 0)
-        return e->kind == ERR_RETRY && !x.pull_failed ? S3_WAIT : S3_BAD;
+        return e->kind == ERR_RETRY && !x.pull_failed && !(c->sink && x.got) ? S3_WAIT : S3_BAD;
     enum s3_verdict verdict = s3_judge(s, c, out, &region, e);
     if (verdict == S3_REGION)
         move_to(s, TAKE(region));
@@ -324,6 +334,7 @@ int s3_send(struct s3 *s, const struct s3_call *c, struct s3_answer *out, struct
     while (more) {
         s3_answer_clear(out);
         enum s3_verdict verdict = try_once(s, c, payload, out, &why);
+        out->tries = patience.tries + 1;
         if (verdict == S3_GOOD)
             return 0;
         more = once_more(s, c, verdict, &patience, &why);

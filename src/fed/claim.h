@@ -1,0 +1,38 @@
+/* claim: who averages a round. An object that is written by one invocation alone, under a
+ * condition, and is held for a lease, which its holder renews while it works. Ages are those of the
+ * store's own clock: the clocks of functions need not agree. */
+#ifndef FED_CLAIM_H
+#define FED_CLAIM_H
+
+#include "fed/round.h"
+
+struct fed_claim {
+    char key[FED_ROUND_KEY];
+    double lease_s;
+    int64_t now_ms; /* by the store's clock, when it was listed */
+    bool there;     /* seen in the list, or written by us */
+    bool taken_over;
+    /* of the one that is there */
+    char etag[STORE_ETAG];
+    int64_t modified_ms;
+    /* ours */
+    char *body;
+    double since_s; /* by our clock; when it was written last */
+};
+void fed_claim_clear(struct fed_claim *c);
+
+/* The list showed it. */
+void fed_claim_seen(struct fed_claim *c, const struct store_keyed *o);
+
+/* 1: ours. 0: another worker's event has it. ERR_RETRY: an event of this worker has it already. */
+int fed_claim_take(struct fed_claim *c,
+                   struct store *s,
+                   unsigned worker,
+                   struct store_tally *tally,
+                   struct err *e);
+/* When half of the lease is over. 0: it is still ours, or nothing was to be done. 1: another's. */
+int fed_claim_renew(struct fed_claim *c, struct store *s, struct store_tally *tally, struct err *e);
+/* Gives it up after a failure, if nobody can have taken it over yet. */
+void fed_claim_drop(struct fed_claim *c, struct store *s, struct store_tally *tally);
+
+#endif

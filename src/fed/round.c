@@ -1,0 +1,403 @@
+#include "fed/round.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "fed/average.h"
+#include "fed/claim.h"
+#include "fed/inputs.h"
+#include "fed/mean.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Inputs that were written twice with other numbers of samples are two objects. */
+#define LISTED_MAX ((size_t)4 * FED_WORKERS_MAX)
+/* Each is little more than a round trip. */
+#define DELETES_AT_ONCE 16
+
+struct listed {
+    char *key, *etag;
+    uint64_t size;
+    int64_t modified_ms;
+    struct fed_input_key input;
+};
+
+/* What the list showed, and what was made of it. */
+struct round {
+    const struct fed_aggregator *a;
+    struct fed_input_key event;
+    struct store_tally *tally;
+    struct listed *listed;
+    size_t n_listed, cap;
+    size_t *chosen; /* of listed: the newest of each worker, by worker */
+    size_t n_chosen;
+    bool has_mean;
+    struct fed_claim claim;
+};
+
+static void round_clear(struct round *r)
+{
+    for (size_t i = 0; i < r->n_listed; i++) {
+        free(r->listed[i].key);
+        free(r->listed[i].etag);
+    }
+    free(r->listed);
+    free(r->chosen);
+    fed_claim_clear(&r->claim);
+}
+
+const char *fed_round_outcome_text(enum fed_round_outcome o)
+{
+    static const char *const texts[] = {"ignored", "waiting", "claimed", "over", "averaged"};
+
+    return texts[o];
+}
+
+static unsigned needed(const struct fed_aggregator *a)
+{
+    return a->quorum ? a->quorum : a->workers;
+}
+
+/* ---- what is there ---- */
+
+static int see(void *context, const struct store_keyed *o, struct err *e)
+{
+    struct round *r = context;
+    char name[FED_ROUND_KEY];
+    struct fed_input_key input;
+
+    fed_round_key(r->event.prefix, r->event.round, "mean", name);
+    r->has_mean = r->has_mean || strcmp(o->key, name) == 0;
+    if (strcmp(o->key, r->claim.key) == 0)
+        fed_claim_seen(&r->claim, o);
+    if (!fed_round_parse(o->key, &input) || input.round != r->event.round ||
+        strcmp(input.prefix, r->event.prefix) != 0)
+        return 0;
+    if (r->n_listed == LISTED_MAX)
+        return err_set(e, ERR_IO, "round %u has more than %zu inputs", r->event.round, LISTED_MAX);
+    r->listed = mem_room(r->listed, r->n_listed, &r->cap, sizeof *r->listed);
+    r->listed[r->n_listed++] = (struct listed){.key = mem_dup(o->key),
+                                               .etag = mem_dup(o->etag),
+                                               .size = o->size,
+                                               .modified_ms = o->modified_ms,
+                                               .input = input};
+    return 0;
+}
+
+static int by_worker(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+
+    if (x->input.worker != y->input.worker)
+        return x->input.worker < y->input.worker ? -1 : 1;
+    if (x->modified_ms != y->modified_ms)
+        return x->modified_ms < y->modified_ms ? -1 : 1;
+    return strcmp(x->key, y->key);
+}
+
+static int look(struct round *r, struct err *e)
+{
+    char prefix[FED_ROUND_KEY];
+
+    fed_round_key(r->event.prefix, r->event.round, "", prefix);
+    if (store_keyed_list(r->a->store, prefix, see, r, &r->claim.now_ms, r->tally, e) < 0)
+        return err_wrap(e, "list round %u", r->event.round);
+    if (r->n_listed)
+        qsort(r->listed, r->n_listed, sizeof *r->listed, by_worker);
+    r->chosen = mem_zero(r->n_listed + 1, sizeof *r->chosen);
+    for (size_t i = 0; i < r->n_listed; i++) {
+        unsigned worker = r->listed[i].input.worker;
+        bool newest = i + 1 == r->n_listed || r->listed[i + 1].input.worker != worker;
+        if (newest && worker < r->a->workers)
+            r->chosen[r->n_chosen++] = i;
+    }
+    return 0;
+}
+
+/* ---- when it is over ---- */
+
+static int delete_input(void *context, size_t i, struct err *e)
+{
+    const struct round *r = context;
+
+    return store_keyed_delete(r->a->store, r->listed[i].key, NULL, e);
+}
+
+/* The claim goes last: as long as it is there nobody else begins. The mean of the round before has
+ * been read by all whose inputs are here, which with a quorum need not be all. */
+static int clean_up(struct round *r, struct err *e)
+{
+    struct store *s = r->a->store;
+    char key[FED_ROUND_KEY];
+
+    if (r->n_listed == 0 && !r->claim.there)
+        return 0;
+    r->tally->deletes += r->n_listed;
+    if (parallel_each(r->n_listed, DELETES_AT_ONCE, delete_input, r, e) < 0)
+        return -1;
+    if (r->event.round > 0 && needed(r->a) == r->a->workers) {
+        fed_round_key(r->event.prefix, r->event.round - 1, "mean", key);
+        if (store_keyed_delete(s, key, r->tally, e) < 0)
+            return -1;
+    }
+    return r->claim.there ? store_keyed_delete(s, r->claim.key, r->tally, e) : 0;
+}
+
+/* ---- averaging ---- */
+
+struct work {
+    struct round *round;
+    struct fed_object *objects;
+    double *weights;
+    bool lost;      /* the claim, to somebody who took us for dead */
+    struct err why; /* the claim cannot be renewed */
+};
+
+/* Whether we still hold the claim and may go on. */
+static bool hold_on(struct work *w)
+{
+    struct round *r = w->round;
+    int result =
+        w->lost || w->why.kind ? 0 : fed_claim_renew(&r->claim, r->a->store, r->tally, &w->why);
+
+    w->lost = w->lost || result > 0;
+    return !w->lost && !w->why.kind;
+}
+
+static bool go_on(void *context, uint64_t done_bytes, uint64_t all_bytes)
+{
+    (void)done_bytes;
+    (void)all_bytes;
+    return hold_on(context);
+}
+
+static int same_format(const struct round *r, struct err *e)
+{
+    const struct listed *first = &r->listed[r->chosen[0]];
+
+    for (size_t i = 1; i < r->n_chosen; i++) {
+        const struct listed *l = &r->listed[r->chosen[i]];
+        if (l->input.format != first->input.format)
+            return err_set(e, ERR_USAGE, "%s is of another format than %s", l->key, first->key);
+    }
+    return 0;
+}
+
+static int average(struct work *w, struct fed_mean *mean, struct err *e)
+{
+    struct round *r = w->round;
+    AUTO(fed_inputs)
+    struct fed_inputs *inputs = fed_inputs_open(r->a->store, w->objects, r->n_chosen, e);
+    struct fed_summary summary;
+
+    if (!inputs)
+        return -1;
+    struct fed_average request = {
+        .format = r->listed[r->chosen[0]].input.format,
+        .inputs = fed_inputs_sources(inputs),
+        .n = r->n_chosen,
+        .weights = r->a->weighted ? w->weights : NULL,
+        .only_finite = r->a->only_finite,
+        .threads = r->a->threads,
+        .progress = go_on,
+        .context = w,
+    };
+    struct fed_sink sink = fed_mean_sink(mean);
+    int result = fed_average(&request, &sink, &summary, e);
+    fed_inputs_stop(inputs, r->tally);
+    return result < 0 ? -1 : fed_mean_finish(mean, e);
+}
+
+/* Samples of all inputs, or how many there are: what their mean counts in a mean of means. */
+static uint64_t weight_of(const struct round *r)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < r->n_chosen; i++) {
+        uint64_t samples = r->listed[r->chosen[i]].input.samples;
+        sum += r->a->weighted && samples ? samples : 1;
+    }
+    return sum;
+}
+
+/* ---- writing the mean ---- */
+
+static int see_later(void *context, const struct store_keyed *o, struct err *e)
+{
+    struct fed_input_key *k = context;
+    char next[FED_ROUND_KEY], mean[FED_ROUND_KEY];
+
+    (void)e;
+    fed_round_key(k->prefix, k->round + 1, "", next);
+    fed_round_key(k->prefix, k->round, "mean", mean);
+    /* Numbers of rounds are of one length. */
+    if (strncmp(o->key, next, strlen(next) - strlen("000000/")) == 0 &&
+        (strcmp(o->key, next) > 0 || strcmp(o->key, mean) == 0))
+        k->samples = 1;
+    return 0;
+}
+
+/* Another may have written our mean there before it died; when the place has gone on since, it must
+ * not be written again: nobody would ever delete it. */
+static int has_passed(struct round *r, const struct fed_place *place, bool *out, struct err *e)
+{
+    struct fed_input_key k = {.round = r->event.round};
+    AUTO_MEM char *prefix = mem_printf("%s%s", place->prefix, *place->prefix ? "/" : "");
+
+    *out = false;
+    if (!r->claim.taken_over)
+        return 0;
+    memcpy(k.prefix, place->prefix, strnlen(place->prefix, FED_PREFIX_MAX));
+    if (store_keyed_list(place->store, prefix, see_later, &k, NULL, r->tally, e) < 0)
+        return -1;
+    *out = k.samples;
+    return 0;
+}
+
+static int put_mean(
+    struct round *r, struct fed_mean *mean, struct store *s, const char *key, struct err *e)
+{
+    struct store_keyed_put put = fed_mean_put(mean);
+
+    put.condition = STORE_ABSENT;
+    int result = store_keyed_put(s, key, &put, NULL, r->tally, e);
+    return result < 0 ? err_wrap(e, "write the mean of round %u", r->event.round) : result;
+}
+
+static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
+{
+    const struct fed_place *up = r->a->up;
+    struct fed_input_key k = {
+        .round = r->event.round,
+        .worker = r->a->up_index,
+        .samples = weight_of(r),
+        .format = r->event.format,
+    };
+    char key[FED_ROUND_KEY];
+    bool passed;
+
+    memcpy(k.prefix, up->prefix, strnlen(up->prefix, FED_PREFIX_MAX));
+    if (fed_round_input_key(&k, key, e) < 0 || has_passed(r, up, &passed, e) < 0)
+        return -1;
+    if (passed)
+        return 0;
+    if (put_mean(r, mean, up->store, key, e) < 0)
+        return -1;
+    return r->a->sent_up ? r->a->sent_up(r->a->context, key, e) : 0;
+}
+
+static int fan_out(struct round *r, struct fed_mean *mean, struct err *e)
+{
+    char key[FED_ROUND_KEY];
+
+    for (size_t i = 0; i < r->a->n_fanout; i++) {
+        const struct fed_place *place = &r->a->fanout[i];
+        bool passed;
+        if (has_passed(r, place, &passed, e) < 0)
+            return -1;
+        fed_round_key(place->prefix, r->event.round, "mean", key);
+        if (!passed && put_mean(r, mean, place->store, key, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* 0: written. 1: another was faster. */
+static int hand_over(struct round *r, struct fed_mean *mean, struct err *e)
+{
+    char key[FED_ROUND_KEY];
+
+    if (r->a->up)
+        return send_up(r, mean, e);
+    if (r->a->n_fanout)
+        return fan_out(r, mean, e);
+    fed_round_key(r->event.prefix, r->event.round, "mean", key);
+    return put_mean(r, mean, r->a->store, key, e);
+}
+
+/* ---- one event ---- */
+
+static int average_all(struct round *r, struct fed_round_report *out, struct err *e)
+{
+    AUTO_CLEAR(fed_mean) struct fed_mean mean = {.fd = -1};
+    AUTO_MEM struct fed_object *objects = mem_zero(r->n_chosen, sizeof *objects);
+    AUTO_MEM double *weights = mem_zero(r->n_chosen, sizeof *weights);
+    struct work w = {.round = r, .objects = objects, .weights = weights};
+    struct err why = {0};
+
+    for (size_t i = 0; i < r->n_chosen; i++) {
+        const struct listed *l = &r->listed[r->chosen[i]];
+        objects[i] = (struct fed_object){l->key, l->size, l->etag};
+        weights[i] = l->input.samples ? (double)l->input.samples : 1;
+    }
+    int result = same_format(r, &why) < 0 ? -1 : average(&w, &mean, &why);
+    /* After a long while another may have written the mean already. */
+    bool held = hold_on(&w);
+    if (w.lost) {
+        out->outcome = FED_ROUND_CLAIMED;
+        return 0;
+    }
+    if (!held) {
+        why = w.why;
+        result = -1;
+    }
+    /* Inputs are deleted when a mean has been written, and not before. */
+    if (result < 0 && why.kind == ERR_NOTFOUND) {
+        out->outcome = FED_ROUND_OVER;
+        return clean_up(r, e);
+    }
+    if (result == 0)
+        result = hand_over(r, &mean, &why);
+    if (result < 0) {
+        fed_claim_drop(&r->claim, r->a->store, r->tally);
+        if (e)
+            *e = why;
+        return -1;
+    }
+    out->outcome = result ? FED_ROUND_OVER : FED_ROUND_AVERAGED;
+    out->bytes = mean.size;
+    return clean_up(r, e);
+}
+
+static int handle(struct round *r, struct fed_round_report *out, struct err *e)
+{
+    if (look(r, e) < 0)
+        return -1;
+    out->inputs = (unsigned)r->n_chosen;
+    if (r->has_mean) {
+        out->outcome = FED_ROUND_OVER;
+        return clean_up(r, e);
+    }
+    out->outcome = FED_ROUND_WAITING;
+    if (r->n_chosen < needed(r->a))
+        return 0;
+    int taken = fed_claim_take(&r->claim, r->a->store, r->event.worker, r->tally, e);
+    if (taken < 0)
+        return -1;
+    if (taken == 0) {
+        out->outcome = FED_ROUND_CLAIMED;
+        return 0;
+    }
+    return average_all(r, out, e);
+}
+
+int fed_round_event(const struct fed_aggregator *a,
+                    const char *key,
+                    struct fed_round_report *out,
+                    struct err *e)
+{
+    AUTO_CLEAR(round) struct round r = {.a = a, .tally = &out->tally};
+
+    *out = (struct fed_round_report){.outcome = FED_ROUND_IGNORED};
+    if (!fed_round_parse(key, &r.event))
+        return 0;
+    out->round = r.event.round;
+    out->worker = r.event.worker;
+    if (r.event.worker >= a->workers)
+        return err_set(e, ERR_USAGE, "%s: there are %u workers, from 0", key, a->workers);
+    r.claim.lease_s = a->lease_s > 0 ? a->lease_s : FED_LEASE_S;
+    fed_round_key(r.event.prefix, r.event.round, "claim", r.claim.key);
+    int result = handle(&r, out, e);
+    return result < 0 ? err_wrap(e, "round %u", r.event.round) : 0;
+}

@@ -1,0 +1,110 @@
+#include "store/keyed.h"
+
+#include "store/driver.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define KEY_MAX 800
+static const char key_chars[] =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-=";
+
+int store_keyed_check(const char *key, struct err *e)
+{
+    size_t len = strlen(key);
+    bool good = len > 0 && len <= KEY_MAX;
+
+    for (const char *segment = key; good; segment++) {
+        size_t n = strspn(segment, key_chars);
+        good = n > 0 && *segment != '.' && (segment[n] == '/' || segment[n] == '\0');
+        segment += n;
+        if (*segment == '\0')
+            break;
+    }
+    return good ? 0
+                : err_set(e, ERR_USAGE,
+                          "\"%.100s\": a key has at most %d bytes, in segments of letters, digits, "
+                          "'_', '-', '=' and '.' (not in front)",
+                          key, KEY_MAX);
+}
+
+/* A prefix is a key and a slash, or nothing. */
+static int check_prefix(const char *prefix, struct err *e)
+{
+    size_t n = strlen(prefix);
+    char key[KEY_MAX + 1];
+
+    if (n == 0)
+        return 0;
+    if (n > KEY_MAX || prefix[n - 1] != '/')
+        return err_set(e, ERR_USAGE, "\"%.100s\": what is listed ends with a slash", prefix);
+    memcpy(key, prefix, n);
+    key[n - 1] = '\0';
+    return store_keyed_check(key, e);
+}
+
+int store_keyed_list(struct store *s,
+                     const char *prefix,
+                     int (*visit)(void *context, const struct store_keyed *o, struct err *e),
+                     void *context,
+                     int64_t *now_ms_out,
+                     struct store_tally *tally,
+                     struct err *e)
+{
+    struct store_tally ignored = {0};
+    int64_t now_ms;
+
+    if (check_prefix(prefix, e) < 0)
+        return -1;
+    return s->driver->keyed_list(s, prefix, visit, context, now_ms_out ? now_ms_out : &now_ms,
+                                 tally ? tally : &ignored, e);
+}
+
+int store_keyed_put(struct store *s,
+                    const char *key,
+                    const struct store_keyed_put *put,
+                    char *etag_out,
+                    struct store_tally *tally,
+                    struct err *e)
+{
+    struct store_tally ignored = {0};
+    char etag[STORE_ETAG];
+
+    assert(put->pull ? put->digest != NULL : put->n == 0 || put->bytes);
+    assert(put->condition != STORE_MATCH || put->etag);
+    if (store_keyed_check(key, e) < 0)
+        return -1;
+    return s->driver->keyed_put(s, key, put, etag_out ? etag_out : etag, tally ? tally : &ignored,
+                                e);
+}
+
+int store_keyed_get(struct store *s,
+                    const char *key,
+                    const struct store_keyed_get *get,
+                    struct store_tally *tally,
+                    struct err *e)
+{
+    struct store_tally ignored = {0};
+
+    if (store_keyed_check(key, e) < 0)
+        return -1;
+    return s->driver->keyed_get(s, key, get, tally ? tally : &ignored, e);
+}
+
+int store_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e)
+{
+    struct store_tally ignored = {0};
+
+    if (store_keyed_check(key, e) < 0)
+        return -1;
+    return s->driver->keyed_exists(s, key, tally ? tally : &ignored, e);
+}
+
+int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e)
+{
+    struct store_tally ignored = {0};
+
+    if (store_keyed_check(key, e) < 0)
+        return -1;
+    return s->driver->keyed_delete(s, key, tally ? tally : &ignored, e);
+}

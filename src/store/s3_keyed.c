@@ -1,0 +1,208 @@
+#include "base/mem.h"
+#include "store/keyed.h"
+#include "store/s3.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *full_key(const struct s3 *s, const char *key, char out[static S3_KEY])
+{
+    snprintf(out, S3_KEY, "%s%s%s", s->prefix, *s->prefix ? "/" : "", key);
+    return out;
+}
+
+/* ---- writing ---- */
+
+static void read_etag(const struct s3_answer *a, char out[static STORE_ETAG])
+{
+    const char *etag = http_answer_header(&a->http, "etag");
+
+    etag = etag ? etag + strspn(etag, "\"") : "";
+    snprintf(out, STORE_ETAG, "%.*s", (int)strcspn(etag, "\""), etag);
+}
+
+struct comparison {
+    const struct store_keyed_put *put;
+    uint64_t at;
+    bool same;
+};
+
+static int compare(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct comparison *c = context;
+    const struct store_keyed_put *put = c->put;
+
+    if (!c->same || n > put->n - c->at) {
+        c->same = false;
+        return 0;
+    }
+    if (put->pull) {
+        AUTO_MEM char *ours = mem_zero(n, 1);
+        if (put->pull(put->context, c->at, ours, n, e) < 0)
+            return -1;
+        c->same = memcmp(ours, bytes, n) == 0;
+    } else {
+        c->same = memcmp((const char *)put->bytes + c->at, bytes, n) == 0;
+    }
+    c->at += n;
+    return 0;
+}
+
+/* When the answer to our first try was lost, the second one finds what the first one wrote. */
+static int was_ours(struct s3 *s,
+                    const char *key,
+                    const struct store_keyed_put *put,
+                    char *etag_out,
+                    struct store_tally *tally,
+                    struct err *e)
+{
+    struct comparison c = {.put = put, .same = true};
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    struct s3_call get = {
+        .operation = "read",
+        .method = "GET",
+        .key = key,
+        .sink = compare,
+        .context = &c,
+        .sink_bytes = put->n,
+    };
+
+    int result = s3_send(s, &get, &answer, e);
+    tally->reads += answer.tries;
+    if (result < 0)
+        return answer.http.status == 404 ? 0 : -1;
+    read_etag(&answer, etag_out);
+    return c.same && c.at == put->n;
+}
+
+int s3_keyed_put(struct store *store,
+                 const char *key,
+                 const struct store_keyed_put *put,
+                 char *etag_out,
+                 struct store_tally *tally,
+                 struct err *e)
+{
+    struct s3 *s = store->priv;
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    /* Without quotes, which Amazon takes as well, and Ceph does not know here. */
+    const struct sigv4_pair condition = put->condition == STORE_MATCH
+                                            ? (struct sigv4_pair){"if-match", put->etag}
+                                            : (struct sigv4_pair){"if-none-match", "*"};
+    char full[S3_KEY];
+    struct s3_call call = {
+        .operation = "write",
+        .method = "PUT",
+        .key = full_key(s, key, full),
+        .headers = &condition,
+        .n_headers = put->condition != STORE_ALWAYS,
+        .body = put->bytes,
+        .body_bytes = put->n,
+        .pull = put->pull,
+        .context = put->context,
+        .digest = put->digest,
+    };
+
+    int result = s3_send(s, &call, &answer, e);
+    tally->writes += answer.tries;
+    if (result == 0) {
+        read_etag(&answer, etag_out);
+        tally->written_bytes += put->n;
+        return 0;
+    }
+    if (answer.http.status == 501)
+        return err_wrap(e, "the store does not know conditional writes, which rounds need");
+    /* If-Match on what is gone is answered with 404. */
+    if (put->condition == STORE_MATCH && answer.http.status == 404 &&
+        strcmp(answer.code, "NoSuchBucket") != 0)
+        return 1;
+    if (answer.http.status != 412)
+        return -1;
+    int ours = answer.tries > 1 ? was_ours(s, call.key, put, etag_out, tally, e) : 0;
+    return ours < 0 ? -1 : !ours;
+}
+
+/* ---- reading ---- */
+
+struct pouring {
+    const struct store_keyed_get *get;
+    uint64_t n;
+};
+
+static int pour(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct pouring *p = context;
+
+    p->n += n;
+    return p->get->sink(p->get->context, bytes, n, e);
+}
+
+static char *range_of(const struct store_keyed_get *get)
+{
+    return get->length ? mem_printf("bytes=%" PRIu64 "-%" PRIu64, get->offset,
+                                    get->offset + get->length - 1)
+                       : mem_printf("bytes=%" PRIu64 "-", get->offset);
+}
+
+int s3_keyed_get(struct store *store,
+                 const char *key,
+                 const struct store_keyed_get *get,
+                 struct store_tally *tally,
+                 struct err *e)
+{
+    struct s3 *s = store->priv;
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    AUTO_MEM char *quoted = mem_printf("\"%s\"", get->etag ? get->etag : "");
+    AUTO_MEM char *range = range_of(get);
+    struct pouring pouring = {.get = get};
+    struct sigv4_pair headers[2];
+    size_t n = 0;
+    char full[S3_KEY];
+
+    if (get->etag)
+        headers[n++] = (struct sigv4_pair){"if-match", quoted};
+    if (get->offset || get->length)
+        headers[n++] = (struct sigv4_pair){"range", range};
+    struct s3_call call = {
+        .operation = "read",
+        .method = "GET",
+        .key = full_key(s, key, full),
+        .headers = headers,
+        .n_headers = n,
+        .sink = pour,
+        .context = &pouring,
+        .sink_bytes = get->expected_bytes,
+        .patience_s = get->patience_s,
+    };
+    int result = s3_send(s, &call, &answer, e);
+    tally->reads += answer.tries;
+    tally->read_bytes += pouring.n;
+    if (result < 0 && answer.http.status == 412)
+        return err_set(e, ERR_RETRY, "s3://%s/%s was written again meanwhile", s->bucket, full);
+    return result;
+}
+
+int s3_keyed_exists(struct store *store, const char *key, struct store_tally *tally, struct err *e)
+{
+    struct s3 *s = store->priv;
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    char full[S3_KEY];
+    struct s3_call call = {.operation = "read", .method = "HEAD", .key = full_key(s, key, full)};
+
+    int result = s3_send(s, &call, &answer, e);
+    tally->reads += answer.tries;
+    if (result == 0)
+        return 1;
+    return answer.http.status == 404 ? 0 : -1;
+}
+
+int s3_keyed_delete(struct store *store, const char *key, struct store_tally *tally, struct err *e)
+{
+    struct s3 *s = store->priv;
+    char full[S3_KEY];
+
+    tally->deletes++;
+    return s3_delete(s, full_key(s, key, full), e);
+}

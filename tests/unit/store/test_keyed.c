@@ -1,0 +1,261 @@
+/* What store/keyed.h promises, tried on a directory and, where S3_ENDPOINT names a server, on a
+ * bucket. */
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/time.h"
+#include "store/bucket.h"
+#include "store/keyed.h"
+#include "tap.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct text {
+    char bytes[64];
+    size_t n;
+};
+
+static int collect(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct text *t = context;
+
+    (void)e;
+    if (n > sizeof t->bytes - 1 - t->n)
+        n = sizeof t->bytes - 1 - t->n;
+    memcpy(t->bytes + t->n, bytes, n);
+    t->n += n;
+    return 0;
+}
+
+static const char *content(struct store *s, const char *key, uint64_t offset, uint64_t length)
+{
+    static struct text t;
+    struct store_keyed_get get = {
+        .offset = offset, .length = length, .sink = collect, .context = &t};
+    struct err e = {0};
+
+    memset(&t, 0, sizeof t);
+    return store_keyed_get(s, key, &get, NULL, &e) < 0 ? "none" : t.bytes;
+}
+
+static int put(struct store *s,
+               const char *key,
+               const char *text,
+               enum store_condition condition,
+               const char *etag,
+               char *etag_out)
+{
+    struct store_keyed_put p = {
+        .condition = condition, .etag = etag, .bytes = text, .n = strlen(text)};
+
+    return store_keyed_put(s, key, &p, etag_out, NULL, NULL);
+}
+
+struct list {
+    size_t n;
+    uint64_t bytes;
+    char last[100], etag[STORE_ETAG];
+    int64_t modified_ms, now_ms;
+};
+
+static int see(void *context, const struct store_keyed *o, struct err *e)
+{
+    struct list *l = context;
+
+    (void)e;
+    l->n++;
+    l->bytes += o->size;
+    snprintf(l->last, sizeof l->last, "%s", o->key);
+    snprintf(l->etag, sizeof l->etag, "%s", o->etag);
+    l->modified_ms = o->modified_ms;
+    return 0;
+}
+
+static struct list list(struct store *s, const char *prefix)
+{
+    struct list l = {0};
+
+    if (store_keyed_list(s, prefix, see, &l, &l.now_ms, NULL, NULL) < 0)
+        l.n = 1000000;
+    return l;
+}
+
+static void check_conditions(struct store *s)
+{
+    char first[STORE_ETAG] = "", second[STORE_ETAG] = "", ignored[STORE_ETAG];
+
+    CHECK(put(s, "a/b/one", "first", STORE_ABSENT, NULL, first) == 0 && *first, "what is absent");
+    CHECK(put(s, "a/b/one", "again", STORE_ABSENT, NULL, ignored) == 1 &&
+              strcmp(content(s, "a/b/one", 0, 0), "first") == 0,
+          "is not any more, and stays as it is");
+    CHECK(put(s, "a/b/one", "second", STORE_MATCH, first, second) == 0 &&
+              strcmp(first, second) != 0,
+          "one with this etag is replaced, and has another");
+    CHECK(put(s, "a/b/one", "third", STORE_MATCH, first, ignored) == 1 &&
+              strcmp(content(s, "a/b/one", 0, 0), "second") == 0,
+          "one with another etag is not");
+    CHECK(put(s, "a/b/none", "third", STORE_MATCH, first, ignored) == 1 &&
+              store_keyed_exists(s, "a/b/none", NULL, NULL) == 0,
+          "nor one that is gone");
+    CHECK(put(s, "a/b/one", "whatever", STORE_ALWAYS, NULL, NULL) == 0 &&
+              strcmp(content(s, "a/b/one", 0, 0), "whatever") == 0,
+          "without condition anything is");
+}
+
+static void check_reading(struct store *s)
+{
+    struct err e = {0};
+    struct text t = {0};
+    struct store_keyed_get get = {.etag = "0-0.0-0", .sink = collect, .context = &t};
+    struct store_tally tally = {0};
+
+    CHECK(strcmp(content(s, "a/b/one", 4, 0), "ever") == 0, "from an offset");
+    CHECK(strcmp(content(s, "a/b/one", 1, 3), "hat") == 0, "a part");
+    CHECK(store_keyed_get(s, "a/b/one", &get, &tally, &e) < 0 && e.kind == ERR_RETRY && t.n == 0,
+          "another than was asked for: %s", e.text);
+    get.etag = NULL;
+    CHECK(store_keyed_get(s, "a/b/none", &get, &tally, &e) < 0 && e.kind == ERR_NOTFOUND,
+          "none: %s", e.text);
+    CHECK(store_keyed_get(s, "a/b/one", &get, &tally, &e) == 0 && tally.reads == 3 &&
+              tally.read_bytes == 8,
+          "requests and bytes are counted: %d, %d", (int)tally.reads, (int)tally.read_bytes);
+    CHECK(store_keyed_exists(s, "a/b/one", NULL, &e) == 1 &&
+              store_keyed_exists(s, "a/b", NULL, &e) != -1,
+          "whether it is there");
+}
+
+static void check_lists(struct store *s)
+{
+    put(s, "a/b/two", "22", STORE_ALWAYS, NULL, NULL);
+    put(s, "a/c/three", "333", STORE_ALWAYS, NULL, NULL);
+    struct list l = list(s, "a/b/");
+    CHECK(l.n == 2 && l.bytes == 10, "those below a prefix: %zu", l.n);
+    l = list(s, "a/c/");
+    CHECK(l.n == 1 && strcmp(l.last, "a/c/three") == 0 && *l.etag, "keys as they were written: %s",
+          l.last);
+    /* Dates of HTTP have whole seconds; machines of one test have one clock. */
+    CHECK(l.modified_ms > 1700000000000 && l.now_ms >= l.modified_ms - 1001 &&
+              l.now_ms < l.modified_ms + 600000,
+          "times by one clock: %lld, %lld", (long long)l.modified_ms, (long long)l.now_ms);
+    CHECK(put(s, "a/c/three", "4444", STORE_MATCH, l.etag, NULL) == 0,
+          "the etag of a list is one for conditions");
+    CHECK(list(s, "").n == 3 && list(s, "x/").n == 0, "all, and none");
+    CHECK(store_keyed_delete(s, "a/b/two", NULL, NULL) == 0 &&
+              store_keyed_delete(s, "a/b/two", NULL, NULL) == 0 && list(s, "a/b/").n == 1,
+          "deleted, and deleted once more");
+    store_keyed_delete(s, "a/b/one", NULL, NULL);
+    store_keyed_delete(s, "a/c/three", NULL, NULL);
+    CHECK(list(s, "").n == 0, "nothing is left");
+}
+
+static void check_keys(struct store *s)
+{
+    static const char *const bad[] = {"",     "/a",     "a/",  "a//b", "../a",
+                                      "a/..", ".tmp/x", "a b", "a?b"};
+    struct err e = {0};
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK(put(s, bad[i], "x", STORE_ALWAYS, NULL, NULL) < 0 &&
+                  store_keyed_delete(s, bad[i], NULL, &e) < 0 && e.kind == ERR_USAGE,
+              "no key: \"%s\"", bad[i]);
+}
+
+struct race {
+    struct store *store;
+    atomic_int won;
+    const char *etag;
+};
+
+static int run_race(void *context, size_t i, struct err *e)
+{
+    struct race *r = context;
+    char text[32];
+
+    (void)e;
+    snprintf(text, sizeof text, "racer %zu", i);
+    r->won += put(r->store, "race", text, r->etag ? STORE_MATCH : STORE_ABSENT, r->etag, NULL) == 0;
+    return 0;
+}
+
+static void check_races(struct store *s)
+{
+    char etag[STORE_ETAG];
+
+    for (int i = 0; i < 3; i++) {
+        struct race r = {.store = s};
+        parallel_each(8, 8, run_race, &r, NULL);
+        CHECK(r.won == 1, "eight write what is absent, one does: %d", (int)r.won);
+        put(s, "race", "begin", STORE_ALWAYS, NULL, etag);
+        struct race again = {.store = s, .etag = etag};
+        parallel_each(8, 8, run_race, &again, NULL);
+        CHECK(again.won == 1, "eight replace one, one does: %d", (int)again.won);
+        store_keyed_delete(s, "race", NULL, NULL);
+    }
+}
+
+static void check_all(struct store *s)
+{
+    check_conditions(s);
+    check_reading(s);
+    check_lists(s);
+    check_keys(s);
+    check_races(s);
+}
+
+static void check_dir(void)
+{
+    char dir[] = "/tmp/test-keyed-XXXXXX";
+    struct stat st;
+
+    if (!mkdtemp(dir))
+        exit(1);
+    AUTO_MEM char *url = mem_printf("dir:%s/store", dir);
+    AUTO(store)
+    struct store *s = store_open(&(struct store_settings){.url = url, .path_style = -1}, NULL);
+    check_all(s);
+    AUTO_MEM char *left = mem_printf("%s/store/a", dir), *tmp = mem_printf("%s/store/.tmp/x", dir);
+    CHECK(stat(left, &st) < 0, "empty directories are gone");
+    fclose(fopen(tmp, "w"));
+    put(s, "b", "x", STORE_ALWAYS, NULL, NULL);
+    CHECK(stat(tmp, &st) < 0, "what a writer that died left is gone");
+    AUTO_MEM char *remove = mem_printf("rm -rf %s", dir);
+    CHECK(system(remove) == 0, "removed");
+}
+
+/* A write whose answer is lost is sent again, and finds itself there. */
+static void check_lost(void)
+{
+    AUTO(store) struct store *s = bucket_open("PROXY_ENDPOINT", "s3://tradewind-keyed/p", -1);
+    char etag[STORE_ETAG] = "";
+
+    bucket_spoil("kind=lost&count=1&method=PUT");
+    CHECK(put(s, "lost/one", "ours", STORE_ABSENT, NULL, etag) == 0 && *etag,
+          "a write whose answer was lost is ours");
+    bucket_spoil("kind=none");
+    CHECK(put(s, "lost/one", "next", STORE_MATCH, etag, etag) == 0, "and has its etag");
+    bucket_spoil("kind=lost&count=1&method=PUT");
+    CHECK(put(s, "lost/one", "other", STORE_ABSENT, NULL, etag) == 1, "another's stays another's");
+    bucket_spoil("kind=busy&count=2");
+    CHECK(put(s, "lost/two", "x", STORE_ABSENT, NULL, etag) == 0, "a busy server is asked again");
+    struct store_tally tally = {0};
+    bucket_spoil("kind=busy&count=2");
+    store_keyed_exists(s, "lost/two", &tally, NULL);
+    CHECK(tally.reads == 3, "and each try is counted: %d", (int)tally.reads);
+    bucket_spoil("kind=none");
+    store_keyed_delete(s, "lost/one", NULL, NULL);
+    store_keyed_delete(s, "lost/two", NULL, NULL);
+}
+
+int main(void)
+{
+    check_dir();
+    if (getenv("S3_ENDPOINT")) {
+        AUTO(store) struct store *s = bucket_open("S3_ENDPOINT", "s3://tradewind-keyed/p", -1);
+        CHECK(store_probe(s, NULL) == 0, "a bucket");
+        check_all(s);
+        check_lost();
+    }
+    return TAP_DONE();
+}
