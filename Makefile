@@ -23,7 +23,9 @@ WARN += -Wlogical-op -Wduplicated-cond
 HARDEN := -ftrivial-auto-var-init=zero
 endif
 DEBUG ?= -g
-OPT := $(if $(SAN),-O1 $(DEBUG) -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all,\
+# What the release build sets to zero, sanitizers find full of nonsense: else its use goes unnoticed.
+OPT := $(if $(SAN),-O1 $(DEBUG) -fno-omit-frame-pointer -fsanitize=$(SAN) -fno-sanitize-recover=all \
+	-ftrivial-auto-var-init=pattern,\
 	-O2 $(DEBUG) -D_FORTIFY_SOURCE=3 -fstack-protector-strong $(HARDEN))
 CPPFLAGS_ALL = -std=gnu17 -D_GNU_SOURCE -DTRADEWIND_VERSION='"$(VERSION)"' -Isrc $(CPPFLAGS)
 CFLAGS_ALL = $(CPPFLAGS_ALL) $(OPT) $(WARN) $(if $(WERROR),-Werror) -MMD -MP $(CFLAGS)

@@ -104,9 +104,9 @@ void gang_tell_hosts(struct broker *b, struct live *j)
     AUTO_CLEAR(buf) struct buf hosts;
     unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;
 
+    buf_init(&hosts, HOSTS_BYTES_MAX);
     if (!j->remote || !j->details.stage[0])
         return;
-    buf_init(&hosts, HOSTS_BYTES_MAX);
     for (unsigned rank = 0; rank < nodes; rank++) {
         const struct live *node = nodes > 1 ? broker_find_live(b, node_id(j, rank)) : j;
         buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");

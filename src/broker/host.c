@@ -245,7 +245,7 @@ static int clear_job(const struct exec_host *h, int64_t job, const char *reason,
 int host_clear(
     const char *home, const char *agent, struct machine *m, const char *reason, struct err *e)
 {
-    AUTO_CLEAR(desk) struct desk d;
+    AUTO_CLEAR(desk) struct desk d = {0};
     struct exec_host h = host_of(m, agent);
     struct cloud_trouble trouble;
 

@@ -309,6 +309,7 @@ static int draw(const struct search *s, const struct answer *a, const char *path
     AUTO_CLEAR(buf) struct buf svg;
     char limit[64], time[32], cost[32];
 
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
     if (provision_each(&s->question, draw_cell, p, e) < 0)
         return -1;
     AUTO_MEM char *title = mem_printf("profile %s: predicted time by size", s->profile->name);
@@ -327,7 +328,6 @@ static int draw(const struct search *s, const struct answer *a, const char *path
         .chosen = cell_in_picture(p, a),
         .chosen_text = chosen,
     };
-    buf_init(&svg, CHART_SVG_MAX_BYTES);
     chart_grid_svg(&svg, &grid);
     return chart_save(path, &svg, e);
 }

@@ -146,11 +146,11 @@ static void look_at_cache(struct doctor *d, const struct config *c)
 {
     uint64_t most;
     AUTO_MEM char *dir = lake_open_cache(c, &most);
-    AUTO_CLEAR(cachedir) struct cachedir files;
     char now[32], limit[32];
 
     if (!dir)
         return;
+    AUTO_CLEAR(cachedir) struct cachedir files;
     cachedir_open(&files, dir, most, false, false);
     doctor_say(d, DOCTOR_OK, "cache", "", "%s of at most %s in %s, which may be removed",
                text_bytes(cachedir_size(&files), now), text_bytes(most, limit), dir);

@@ -298,6 +298,7 @@ int cli_live_save_trace(struct cli_live *c,
     AUTO_CLEAR(buf) struct buf svg;
     char day[32];
 
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
     if (!start)
         return err_set(e, ERR_NOFIT, "--trace: none of the starts is covered");
     double end_s = fmax(start->bills[rows[0]].finish_s, start->bills[rows[1]].finish_s);
@@ -319,7 +320,6 @@ int cli_live_save_trace(struct cli_live *c,
     };
     AUTO_MEM char *title =
         mem_printf("%s, %s, begun %s", s->model, s->work_text, cli_market_day(start->at_s, day));
-    buf_init(&svg, CHART_SVG_MAX_BYTES);
     chart_panels_svg(&svg, &(struct chart_panels){title, series, 3});
     return chart_save(path, &svg, e);
 }

@@ -200,7 +200,7 @@ static int store_clone(struct run_compose *c,
                        struct err *e)
 {
     const char *home = c->plan->config->home, *url = stage->workdir;
-    AUTO_CLEAR(staging) struct staging staging;
+    AUTO_CLEAR(staging) struct staging staging = {.lock = -1};
     size_t n = strlen(url);
 
     while (n && url[n - 1] == '/')

@@ -187,10 +187,10 @@ int lake_job_list(struct lake *l,
     AUTO_CLEAR(buf) struct buf sql;
     int more;
 
+    buf_init(&sql, SQL_MAX);
     /* Bits that are no state ask for nothing. */
     if (filter->states && !(filter->states & ((1U << (N_STATES + 1)) - 2)))
         return 0;
-    buf_init(&sql, SQL_MAX);
     write_list(&sql, filter);
     struct db_query *q = db_query(l->db, buf_str(&sql), e);
     if (!q)
