@@ -15,6 +15,11 @@ def why_not():
     return ""
 
 
+def calls_of(got):
+    """Of a broker that was not killed."""
+    return int(got.stderr.split("killat:")[-1].split()[0])
+
+
 class Killer:
     """home has a template (Home.keep); trouble finishes what is there and tells what is not as it
     should be, as text; clean ends what a failure left."""
@@ -36,27 +41,31 @@ class Killer:
         done_by = self.kill_at(10**9, False)
         check(done_by.returncode == 0, "a broker serves all, under a tracer", done_by.stderr)
         check(not (found := self.trouble()), "as it should", found)
-        return int(done_by.stderr.split("killat:")[-1].split()[0])
+        return calls_of(done_by)
 
     def everywhere(self, calls, kills):
         """At so many moments, evenly spread, or at "all"."""
         if kills == "all":
-            moments = range(1, calls + 1)
+            moments = list(range(1, calls + 1))
         else:
             n = min(int(kills), calls)
             shift = random.randrange(max(calls // n, 1))
             moments = [1 + i * calls // n + shift for i in range(n)]
-        killed, troubles = 0, []
+        wanted, killed, troubles = len(moments), 0, []
         for call in moments:
             self.home.restore()
             half = call % 2 == 0
-            if self.kill_at(call, half).returncode == KILLED:
+            got = self.kill_at(call, half)
+            if got.returncode == KILLED:
                 killed += 1
+            elif kills != "all" and len(moments) < 2 * wanted:
+                # Calls differ from run to run, by a tenth and more on hosts: this one did not come,
+                # and another is taken that will.
+                moments.append(random.randrange(1, max(calls_of(got) // 2, 2)))
             if found := self.trouble():
                 troubles.append(f"killed at call {call}{' (half)' if half else ''}: {found}")
                 self.clean()
-        # Calls differ from run to run: the last ones may not come.
-        check(killed * 2 > len(moments), f"killed at {killed} of {calls} calls")
+        check(killed * 2 >= wanted, f"killed at {killed} of {calls} calls, {wanted} were wanted")
         check(not troubles, "and never to be noticed afterwards", *troubles[:5])
 
     def again_and_again(self, calls, rounds):

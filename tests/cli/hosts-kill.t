@@ -13,7 +13,7 @@ from broker_killer import Killer, why_not
 from ssh_hosts import Hosts
 from ssh_hosts import why_not as why_no_hosts
 
-KILLS = os.environ.get("TRADEWIND_KILLS", "5")
+KILLS = os.environ.get("TRADEWIND_KILLS", "2" if SLOW else "5")
 RANDOM_ROUNDS = int(os.environ.get("TRADEWIND_ROUNDS", "1"))
 LINES = 300
 LOG = "".join(f"line {i}\n" for i in range(1, LINES + 1))
@@ -103,8 +103,7 @@ def trouble(home, hosts):
 
 
 def main():
-    slow = "with sanitizers a kill now and then leaves trouble that is not understood yet" if SLOW else ""
-    if reason := why_not() or why_no_hosts() or slow:
+    if reason := why_not() or why_no_hosts():
         print(f"1..0 # SKIP {reason}")
         return 0
     with scratch_directory() as scratch:
