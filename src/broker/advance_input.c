@@ -10,7 +10,7 @@
 void refs_clear(struct refs *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        free((void *)(uintptr_t)r->texts[i]);
+        free(r->texts[i]);
     free(r->texts);
 }
 
@@ -20,24 +20,26 @@ static void add_ref(struct refs *r, char *text)
     r->texts[r->n++] = text;
 }
 
-/* An output is a directory of the set that its stage's job made. */
-static int ref_of_output(struct advance *a,
-                         const struct run_input *in,
-                         struct refs *out,
-                         struct err *e)
+/* An output is a directory of the set that its stage's job made. New string. */
+static char *ref_of_output(struct advance *a, const struct run_input *in, struct err *e)
 {
     const struct run_stage *from = &a->run->stages[in->stage];
     struct seen_job seen;
 
     if (advance_see(a, from->job, &seen, e) < 0)
-        return -1;
-    if (!seen.output_set[0])
-        return err_set(e, ERR_NOTFOUND, "stage %s left nothing in $TRADEWIND_OUTPUT",
-                       from->plan.name);
-    add_ref(out, in->output[0]
-                     ? mem_printf("/%s/%s/%s", from->plan.output, in->output, seen.output_set)
-                     : mem_dup(seen.output_set));
-    return 0;
+        return NULL;
+    if (!seen.output_set[0]) {
+        err_set(e, ERR_NOTFOUND, "stage %s left nothing in $TRADEWIND_OUTPUT", from->plan.name);
+        return NULL;
+    }
+    return in->output[0] ? mem_printf("/%s/%s/%s", from->plan.output, in->output, seen.output_set)
+                         : mem_dup(seen.output_set);
+}
+
+/* The same of what is named outright. */
+static char *ref_of(struct advance *a, const struct run_input *in, struct err *e)
+{
+    return in->ref ? mem_dup(in->ref) : ref_of_output(a, in, e);
 }
 
 int advance_refs(struct advance *a, size_t i, struct refs *out, struct err *e)
@@ -45,13 +47,14 @@ int advance_refs(struct advance *a, size_t i, struct refs *out, struct err *e)
     const struct run_stage_plan *p = &a->run->stages[i].plan;
 
     for (size_t k = 0; k < p->n_inputs; k++) {
-        if (p->inputs[k].ref)
-            add_ref(out, mem_dup(p->inputs[k].ref));
-        else if (ref_of_output(a, &p->inputs[k], out, e) < 0)
+        char *ref = ref_of(a, &p->inputs[k], e);
+        if (!ref)
             return -1;
+        add_ref(out, ref);
     }
     return 0;
 }
+
 int advance_make_input(
     struct advance *a, size_t i, const struct refs *refs, char **ref_out, struct err *e)
 {
@@ -61,27 +64,17 @@ int advance_make_input(
     *ref_out = NULL;
     if (refs->n == 0)
         return 0;
-    if (lake_set_create(
-            a->lake,
-            &(struct lake_set_request){.name = name, .refs = refs->texts, .n_refs = refs->n}, &set,
-            e) < 0)
+    if (lake_set_create(a->lake,
+                        &(struct lake_set_request){.name = name,
+                                                   .refs = (const char *const *)refs->texts,
+                                                   .n_refs = refs->n},
+                        &set, e) < 0)
         return -1;
     *ref_out = lake_set_ref(name, set.number);
     return 0;
 }
+
 /* ---- repeating a job ---- */
-
-/* What stands in place of a set version that the recorded input held. New string. */
-static char *swapped_in(struct advance *a, const struct run_input *now, struct err *e)
-{
-    AUTO_CLEAR(refs) struct refs refs = {0};
-
-    if (now->ref)
-        return mem_dup(now->ref);
-    if (ref_of_output(a, now, &refs, e) < 0)
-        return NULL;
-    return mem_dup(refs.texts[0]);
-}
 
 static int swap_input(struct advance *a,
                       const struct lake_ref *base,
@@ -126,7 +119,8 @@ int advance_repeat_input(struct advance *a, size_t i, char **input_out, struct e
         return -1;
     AUTO_MEM struct lake_swap *swaps = mem_zero(p->n_swaps, sizeof *swaps);
     for (size_t k = 0; k < p->n_swaps; k++) {
-        char *ref = swapped_in(a, &p->swaps[k].now, e);
+        /* What stands in place of a set version that the recorded input held. */
+        char *ref = ref_of(a, &p->swaps[k].now, e);
         if (!ref)
             return -1;
         add_ref(&now, ref);

@@ -38,7 +38,7 @@ int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err
 /* ---- its input (advance_input.c) ---- */
 
 struct refs {
-    const char **texts; /* owned */
+    char **texts; /* owned */
     size_t n, cap;
 };
 void refs_clear(struct refs *r);

@@ -120,7 +120,7 @@ static int run_solve(const struct command_args *args, struct err *e)
     AUTO_CLEAR(policy_answer) struct policy_answer answer = {0};
     struct policy_report report = {.problem = &file.problem, .answer = &answer};
     enum policy_form form;
-    size_t columns;
+    size_t columns = 0;
 
     if (take_kind(args, &report.kind, e) < 0 || take_form(args, report.kind, &form, e) < 0 ||
         take_columns(args, &columns, e) < 0 || read_problem(args->operands[0], &file, e) < 0)

@@ -122,7 +122,7 @@ static int count_one(struct adding *a, const char *name, struct err *e)
 
 static int add_point(struct adding *a, const struct lake_job_metric *m, struct err *e)
 {
-    int64_t series;
+    int64_t series = 0;
 
     if (check_metric(m, e) < 0 || find_series(a, m->name, &series, e) < 0 ||
         run_point(a,
