@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* So long a process may take between its intent and its question. */
+#define ASKING_MS ((int64_t)120 * 1000)
+
 const char *machine_finding_text(enum machine_finding finding)
 {
     static const char *const texts[] = {
@@ -144,6 +147,18 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
     return give_back(s, &m, MACHINE_ORPHAN, e);
 }
 
+/* The list is older than the record: whoever had the machine may have given it back since. */
+static bool is_there_still(const struct sweeping *s, const char *token)
+{
+    struct cloud_machine told;
+    struct cloud_trouble trouble = {0};
+    struct err why = {0};
+
+    if (cloud_look(s->desk->cloud, token, &told, &trouble, &why) < 0)
+        return trouble.failure != CLOUD_NOT_FOUND;
+    return told.state != CLOUD_GONE && told.state != CLOUD_PREEMPTED;
+}
+
 /* A record that is not gone is looked at from its own side. */
 static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, struct err *e)
 {
@@ -153,7 +168,7 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
     if (machines_get(s->desk->records, s->desk->world, listed->token, &m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? sweep_orphan(s, listed, e)
                                         : err_set(e, why.kind, "%s", why.text);
-    if (m.state != MACHINE_GONE)
+    if (m.state != MACHINE_GONE || !is_there_still(s, listed->token))
         return 0;
     if (!s->how->dry_run && take_up_again(s, &m, e) < 0)
         return -1;
@@ -163,6 +178,14 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
 
 /* ---- the records' side ---- */
 
+/* Whoever wrote the intent may be about to ask. Where a first look is certain, the record would say
+ * that it never came to be, and the machine would be there without one. */
+static bool is_being_asked(const struct sweeping *s, const struct machine *m)
+{
+    return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->desk->cloud) &&
+           s->desk->now_ms(s->desk->context) - m->asked_ms < ASKING_MS;
+}
+
 /* A machine that somebody needs: how it is. */
 static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 {
@@ -170,7 +193,7 @@ static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
     struct err why = {0};
     bool was_there = m->facts.launched_ms != 0;
 
-    if (s->how->dry_run ||
+    if (s->how->dry_run || is_being_asked(s, m) ||
         (machine_look(s->desk, m, &trouble, &why) == 0 && m->state != MACHINE_GONE))
         return 0;
     if (m->state == MACHINE_GONE)
@@ -183,8 +206,14 @@ static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
 {
     enum machine_finding finding = MACHINE_LEAVING;
-    int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
+    struct err why = {0};
 
+    /* Read again: others renew and give back while this looks at one after the other. */
+    if (machines_get(s->desk->records, m->world, m->facts.token, m, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+    if (m->state == MACHINE_GONE)
+        return 0;
+    int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
     if (done < 0)
         return -1;
     return done ? give_back(s, m, finding, e) : sweep_needed(s, m, e);

@@ -3,6 +3,7 @@
 #include "broker/machines.h"
 
 #include "base/file.h"
+#include "broker/machine_rows.h"
 #include "tap.h"
 
 #include <math.h>
@@ -386,6 +387,71 @@ static void swept_strays(void)
     end();
 }
 
+/* A broker lives beside the sweep: it has written an intent, and not asked the pool yet. */
+static void swept_beside_asking(void)
+{
+    struct machine m;
+    size_t open;
+
+    begin();
+    open_pool();
+    rent_host("a", &m);
+    struct machine intent = m;
+    intent.state = MACHINE_INTENDED;
+    intent.facts.launched_ms = intent.facts.ready_ms = 0;
+    intent.facts.id[0] = '\0';
+    snprintf(intent.facts.token, sizeof intent.facts.token, "b");
+    CHECK(machine_row_insert(records, &intent, &err) == 0, "an intent: %s", err.text);
+    CHECK(sweep(false, &open).n == 0 && open == 0 && stored("b") == MACHINE_INTENDED,
+          "is left to whoever wrote it");
+    now_ms += 5 * MINUTE_MS;
+    CHECK(sweep(false, &open).n == 1 && stored("b") == MACHINE_GONE && stored("a") != MACHINE_GONE,
+          "unless that was long ago");
+    end();
+}
+
+static bool gives_back_meanwhile;
+
+/* Called when the list is read already. */
+static int is_over_meanwhile(void *context, int64_t run, int64_t job, struct err *e)
+{
+    struct machine m;
+
+    if (gives_back_meanwhile && machines_get(records, 0, "b", &m, e) == 0)
+        machine_return(&desk, &m, "enough", &trouble, e);
+    now_ms += gives_back_meanwhile ? MINUTE_MS : 0;
+    if (gives_back_meanwhile && machine_look(&desk, &m, &trouble, e) == 0)
+        gives_back_meanwhile = false;
+    return is_over(context, run, job, e);
+}
+
+static void swept_beside_returning(void)
+{
+    struct cloud_request orphan = order("a").request;
+    struct cloud_machine told;
+    struct machine m, before, after;
+    struct found f = {0};
+    struct machine_sweep s = {.is_over = is_over_meanwhile, .tell = tell, .context = &f};
+
+    begin();
+    orphan.expires_ms = BEGIN_MS + 60 * MINUTE_MS;
+    cloud_launch(desk.cloud, &orphan, &told, &trouble, &err);
+    rent("b", &m);
+    now_ms += 2 * MINUTE_MS;
+    gives_back_meanwhile = true;
+    err = (struct err){0};
+    CHECK(machine_reconcile(&desk, &s, &err) == 0 && !gives_back_meanwhile,
+          "a machine is given back while a sweep looks: %s", err.text);
+    CHECK(f.n == 0 && stored("b") == MACHINE_GONE, "which is no stray: %s", f.tokens);
+    machines_get(records, 0, "b", &before, &err);
+    now_ms += MINUTE_MS;
+    machine_reconcile(&desk, &s, &err);
+    CHECK(machines_get(records, 0, "b", &after, &err) == 0 &&
+              after.facts.ended_ms == before.facts.ended_ms && !strcmp(after.reason, "enough"),
+          "its record stays as it is");
+    end();
+}
+
 static void owners(void)
 {
     struct err e = {0};
@@ -408,6 +474,8 @@ int main(void)
     swept_records();
     swept_orphans();
     swept_strays();
+    swept_beside_asking();
+    swept_beside_returning();
     owners();
     return TAP_DONE();
 }
