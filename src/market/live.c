@@ -24,6 +24,7 @@ struct market_live {
     bool *may_use[MARKET_N_STRATEGIES]; /* an entry an offer of the scene */
     struct market_live_start *starts;   /* state and time alone */
     size_t n_starts;
+    double *lowest_usd_per_s; /* [start * n_offers + offer]: from then on */
 };
 
 static bool has_name(const struct names *l, const char *name)
@@ -199,6 +200,25 @@ static int make_scene(struct market_live *l,
     return l->scene ? 0 : -1;
 }
 
+static void note_lowest(struct market_live *l)
+{
+    const struct market_scene *s = l->scene;
+    size_t n = s->n_offers, k = s->n_events - 1;
+    AUTO_MEM double *lowest = mem_zero(n + 1, sizeof *lowest);
+
+    l->lowest_usd_per_s = mem_zero(l->n_starts * n + 1, sizeof *l->lowest_usd_per_s);
+    for (size_t a = 0; a < n; a++)
+        lowest[a] = (double)INFINITY;
+    for (size_t i = l->n_starts; i-- > 0;) {
+        while (k > market_scene_event(s, l->starts[i].at_s)) {
+            k--;
+            for (size_t a = 0; a < n; a++)
+                lowest[a] = fmin(lowest[a], market_scene_usd(s, k, a)); /* NaN is no price */
+        }
+        memcpy(l->lowest_usd_per_s + i * n, lowest, n * sizeof *lowest);
+    }
+}
+
 struct market_live *market_live_new(const struct market_live_wish *w, struct err *e)
 {
     AUTO(market_live) struct market_live *l = mem_zero(1, sizeof *l);
@@ -213,6 +233,7 @@ struct market_live *market_live_new(const struct market_live_wish *w, struct err
         make_scene(l, w, &covered, e) < 0)
         return NULL;
     allow(l, w);
+    note_lowest(l);
     l->offline = market_offline_new();
     return TAKE(l);
 }
@@ -229,6 +250,7 @@ void market_live_free(struct market_live *l)
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
         free(l->may_use[i]);
     free(l->starts);
+    free(l->lowest_usd_per_s);
     free(l);
 }
 
@@ -341,7 +363,8 @@ struct replay {
     struct market_live *live;
     const struct market_live_question *q;
     struct market_trip trip;
-    double upper_usd; /* for the optimum */
+    double upper_usd;               /* for the optimum */
+    const double *lowest_usd_per_s; /* of each offer, from the start on */
 };
 
 static struct replay replay_of(struct market_live *l,
@@ -391,26 +414,53 @@ static bool better(const struct replay *r, const struct market_bill *a, const st
     return a->cost_microusd < b->cost_microusd;
 }
 
+/* What staying on an offer costs at least: all work at its lowest price from then on. Every lease
+ * begins at an event, and its two lines are rounded by half a micro-dollar each at most. */
+static double static_least_usd(const struct replay *r, size_t offer)
+{
+    const struct market_scene *s = r->live->scene;
+    double usd = r->q->work / r->q->job->speed[offer] * r->lowest_usd_per_s[offer];
+
+    return usd - 1e-6 * (double)s->n_events;
+}
+
+static void try_static(struct replay *r, struct market_live_start *s, size_t offer)
+{
+    struct market_bill *best = &s->bills[MARKET_ROW_BEST_STATIC];
+    const struct market_bill bill = market_travel_fixed(&r->trip, offer);
+
+    note_upper(r, &bill);
+    if (s->static_offer == MARKET_NO_OFFER || better(r, &bill, best) ||
+        (offer < s->static_offer && !better(r, best, &bill))) {
+        s->static_offer = offer;
+        *best = bill;
+    }
+}
+
+/* The one that looks best goes first: most others need not be tried then. */
 static void run_statics(struct replay *r, struct market_live_start *s)
 {
-    size_t n = r->live->scene->n_offers;
-    AUTO_MEM struct market_bill *bills = mem_zero(n, sizeof *bills);
+    size_t n = r->live->scene->n_offers, first = MARKET_NO_OFFER;
 
     s->static_offer = MARKET_NO_OFFER;
+    for (size_t i = 0; i < n; i++)
+        if (r->q->job->speed[i] > 0 &&
+            (first == MARKET_NO_OFFER || static_least_usd(r, i) < static_least_usd(r, first)))
+            first = i;
+    try_static(r, s, first);
     for (size_t i = 0; i < n; i++) {
-        if (!(r->q->job->speed[i] > 0))
-            continue;
-        bills[i] = market_travel_fixed(&r->trip, i);
-        note_upper(r, &bills[i]);
-        if (s->static_offer == MARKET_NO_OFFER || better(r, &bills[i], &bills[s->static_offer]))
-            s->static_offer = i;
+        const struct market_bill *best = &s->bills[MARKET_ROW_BEST_STATIC];
+        bool hopeless =
+            in_time(r, best) && static_least_usd(r, i) > money_to_usd(best->cost_microusd);
+        if (i != first && r->q->job->speed[i] > 0 && !hopeless)
+            try_static(r, s, i);
     }
-    s->bills[MARKET_ROW_BEST_STATIC] = bills[s->static_offer];
 }
 
 static struct market_offline_question offline_question(const struct replay *r)
 {
     return (struct market_offline_question){.job = r->trip.job,
+                                            .ground = r->q->ground,
                                             .start = r->trip.start,
                                             .work = r->trip.work,
                                             .deadline_s = r->trip.deadline_s,
@@ -431,10 +481,12 @@ static size_t cheapest_row(const struct replay *r, const struct market_live_star
 
 static void replay_start(struct market_live *l,
                          const struct market_live_question *q,
-                         struct market_live_start *s)
+                         struct market_live_start *s,
+                         const double *lowest_usd_per_s)
 {
     struct replay r = replay_of(l, q, s->at_s);
 
+    r.lowest_usd_per_s = lowest_usd_per_s;
     run_strategies(&r, s);
     if (s->state != MARKET_START_COVERED)
         return;
@@ -475,9 +527,9 @@ static void add_up(struct market_live_answer *a, size_t row, double deadline_aft
     m->preemptions /= n;
 }
 
-void market_live_replay(struct market_live *l,
-                        const struct market_live_question *q,
-                        struct market_live_answer *out)
+static void replay_all(struct market_live *l,
+                       const struct market_live_question *q,
+                       struct market_live_answer *out)
 {
     *out = (struct market_live_answer){.n_starts = l->n_starts};
     out->starts = mem_zero(l->n_starts, sizeof *out->starts);
@@ -485,7 +537,7 @@ void market_live_replay(struct market_live *l,
         struct market_live_start *s = &out->starts[i];
         *s = l->starts[i];
         if (s->state == MARKET_START_COVERED)
-            replay_start(l, q, s);
+            replay_start(l, q, s, l->lowest_usd_per_s + i * l->scene->n_offers);
         out->bound_usd += s->state == MARKET_START_COVERED ? s->bound_usd : 0;
         out->n_covered += s->state == MARKET_START_COVERED;
         out->n_proved += s->state == MARKET_START_COVERED && s->proved;
@@ -493,6 +545,18 @@ void market_live_replay(struct market_live *l,
     out->bound_usd /= (double)out->n_covered;
     for (size_t row = 0; row < MARKET_N_ROWS; row++)
         add_up(out, row, q->deadline_after_s);
+}
+
+void market_live_replay(struct market_live *l,
+                        const struct market_live_question *q,
+                        struct market_live_answer *out)
+{
+    struct market_live_question with_ground = *q;
+    AUTO(market_ground) struct market_ground *ground = q->ground ? NULL : market_ground_new(q->job);
+
+    if (ground)
+        with_ground.ground = ground;
+    replay_all(l, &with_ground, out);
 }
 
 void market_live_answer_clear(struct market_live_answer *a)

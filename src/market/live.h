@@ -53,10 +53,11 @@ double *market_live_moves(const struct market_live *l,
 
 struct market_live_question {
     const struct market_job *job;
-    double work;             /* reference GPU seconds */
-    double deadline_after_s; /* of the start; INFINITY = none */
-    size_t effort;           /* for each optimum; 0 = all it takes */
-    double gap;              /* of the optimum, in parts; 0 = exact */
+    const struct market_ground *ground; /* of the job; NULL = made where it is needed */
+    double work;                        /* reference GPU seconds */
+    double deadline_after_s;            /* of the start; INFINITY = none */
+    size_t effort;                      /* for each optimum; 0 = all it takes */
+    double gap;                         /* of the optimum, in parts; 0 = exact */
     struct market_policy
         policy; /* of dynamic; usd_per_work NaN = what was usual in the week before */
 };

@@ -4,6 +4,7 @@
 #include "base/money.h"
 #include "market/offline_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 /* Nor is one begun when the bound is further than this, in parts, from what must be beaten. */
 #define FAR_BOUND 3e-3
 /* Cells of a relaxation that take as long as a lease of the search. */
-#define CELLS_A_LEASE 100
+#define CELLS_A_LEASE 400
 /* So do comparisons with others. */
 #define COMPARISONS_A_LEASE 16
 #define NO_NODE UINT32_MAX
@@ -53,6 +54,7 @@ struct market_offline {
     struct market_action *plan;  /* of the best way */
     struct market_action *trial; /* of what is being tried */
     size_t cap_plan;
+    struct market_ground *ground; /* of a question that brought none */
 };
 
 struct market_offline *market_offline_new(void)
@@ -65,6 +67,7 @@ void market_offline_free(struct market_offline *o)
     if (!o)
         return;
     offline_frame_clear(&o->frame);
+    market_ground_free(o->ground);
     for (size_t i = 0; i < o->n_at; i++)
         free(o->at[i].nodes);
     free(o->at);
@@ -94,7 +97,7 @@ static double usd_at(const struct market_offline *o, const struct node *n, size_
 
     if (!on_machine(n))
         return n->usd;
-    offer = o->frame.offers[n->offer];
+    offer = o->frame.ground->offers[n->offer];
     return n->usd + s->paid_usd[(first + step) * s->n_offers + offer] -
            s->paid_usd[(first + n->step) * s->n_offers + offer];
 }
@@ -105,9 +108,10 @@ static double work_at(const struct market_offline *o, const struct node *n, doub
 
     if (!on_machine(n))
         return n->work;
-    if (!isfinite(f->scene->lease_max_s[f->offers[n->offer]]))
-        return n->work + f->speed[n->offer] * fmax(0, now_s - n->ready_s);
-    return n->work + market_lease_work(f->job, f->offers[n->offer], n->begin_s, n->ready_s, now_s);
+    if (!isfinite(f->scene->lease_max_s[f->ground->offers[n->offer]]))
+        return n->work + f->ground->speed[n->offer] * fmax(0, now_s - n->ready_s);
+    return n->work +
+           market_lease_work(f->job, f->ground->offers[n->offer], n->begin_s, n->ready_s, now_s);
 }
 
 /* When the machine of now was rented and works: a lease that ends by itself is renewed. */
@@ -118,7 +122,7 @@ struct tenure {
 static struct tenure tenure_at(const struct market_offline *o, const struct node *n, double now_s)
 {
     const struct offline_frame *f = &o->frame;
-    double life_s = f->scene->lease_max_s[f->offers[n->offer]];
+    double life_s = f->scene->lease_max_s[f->ground->offers[n->offer]];
     double renewals = isfinite(life_s) ? floor((now_s - n->begin_s) / life_s) : 0;
 
     if (!(renewals > 0))
@@ -144,9 +148,10 @@ static bool as_good(const struct market_offline *o,
     if (!on_machine(a))
         return a->place == b->place && a->left <= b->left;
     struct tenure ta = tenure_at(o, a, now_s), tb = tenure_at(o, b, now_s);
-    if (ahead < f->speed[a->offer] * (fmax(ta.ready_s, now_s) - fmax(tb.ready_s, now_s)))
+    if (ahead < f->ground->speed[a->offer] * (fmax(ta.ready_s, now_s) - fmax(tb.ready_s, now_s)))
         return false;
-    return ta.begin_s >= tb.begin_s || !isfinite(f->scene->lease_max_s[f->offers[a->offer]]);
+    return ta.begin_s >= tb.begin_s ||
+           !isfinite(f->scene->lease_max_s[f->ground->offers[a->offer]]);
 }
 
 /* Keeps a node alive unless one is as good; drops those that are not better. */
@@ -186,17 +191,17 @@ static void begin_lease(struct market_offline *o, uint32_t from, size_t step, ui
     uint32_t place = n->place == nowhere ? MARKET_NOWHERE : n->place;
     double now_s = at_s(o, step);
     bool leaves = on_machine(n) || n->left;
-    struct node next = {.usd =
-                            usd_at(o, n, step) + f->move_usd[n->place * f->n_places + f->place[b]],
+    struct node next = {.usd = usd_at(o, n, step) +
+                               f->ground->move_usd[n->place * f->n_places + f->ground->place[b]],
                         .work = work_at(o, n, now_s),
                         .begin_s = now_s,
                         .step = (uint32_t)step,
                         .parent = from,
                         .offer = b,
-                        .place = f->place[b]};
+                        .place = f->ground->place[b]};
 
-    next.ready_s = now_s + market_start_s(&f->job->switching, place, f->place[b], leaves);
-    next.finish_s = market_lease_until(f->job, f->offers[b], next.begin_s, next.ready_s,
+    next.ready_s = now_s + market_start_s(&f->job->switching, place, f->ground->place[b], leaves);
+    next.finish_s = market_lease_until(f->job, f->ground->offers[b], next.begin_s, next.ready_s,
                                        f->q->work - next.work);
     enter(o, add_node(o, &next), step);
 }
@@ -210,12 +215,12 @@ static void begin_leases(struct market_offline *o, uint32_t from, size_t step)
     double so_far = usd_at(o, &n, step) + worth_left;
 
     for (size_t p = 0; p + 1 < f->n_places; p++) {
-        double moved = so_far + f->move_usd[n.place * f->n_places + p];
-        if (moved + f->begin_place[step * f->n_places + p] > o->cut_usd)
+        double moved = so_far + f->ground->move_usd[n.place * f->n_places + p];
+        if (moved + f->v.begin[step * f->n_places + p] > o->cut_usd)
             continue;
-        for (size_t b = 0; b < f->n_offers; b++)
-            if (f->place[b] == p && b != n.offer && f->can_start[step * f->n_offers + b] &&
-                moved + f->begin[step * f->n_offers + b] <= o->cut_usd)
+        for (size_t b = f->ground->first[p]; b < f->ground->first[p + 1]; b++)
+            if (b != n.offer && offline_can_start(f, step, b) &&
+                moved + offline_begin_usd(f, step, b) <= o->cut_usd)
                 begin_lease(o, from, step, (uint32_t)b);
     }
 }
@@ -241,12 +246,12 @@ static bool survives(struct market_offline *o, uint32_t *id, size_t step)
     const struct offline_frame *f = &o->frame;
     const struct node *n = &o->nodes[*id];
     double usd = usd_at(o, n, step) + f->worth * (f->q->work - work_at(o, n, at_s(o, step)));
-    double rest = on_machine(n) ? f->on[step * f->n_offers + n->offer]
-                                : f->off[step * f->n_places + n->place];
+    double rest = on_machine(n) ? f->v.on[step * f->n_offers + n->offer]
+                                : f->v.off[step * f->n_places + n->place];
 
     if (usd + rest > o->cut_usd)
         return false;
-    if (on_machine(n) && f->taken_back[step * f->n_offers + n->offer])
+    if (on_machine(n) && offline_taken_back(f, step, n->offer))
         *id = without(o, *id, step, false);
     return true;
 }
@@ -294,7 +299,7 @@ static bool ends(struct market_offline *o, uint32_t id, size_t step)
     if (!on_machine(n) || n->finish_s > now_s + f->length_s[step])
         return false;
     double rest_s = fmax(0, n->finish_s - now_s);
-    double usd_per_s = market_scene_usd(f->scene, f->q->start + step, f->offers[n->offer]);
+    double usd_per_s = market_scene_usd(f->scene, f->q->start + step, f->ground->offers[n->offer]);
     double usd = usd_at(o, n, step) + rest_s * usd_per_s;
     if (usd <= o->cut_usd && usd < o->best_usd) {
         o->best_usd = usd;
@@ -385,7 +390,7 @@ static void plan_of_best(struct market_offline *o)
     for (uint32_t id = o->best; id != NO_NODE; id = o->nodes[id].parent) {
         const struct node *n = &o->nodes[id];
         if (on_machine(n))
-            o->plan[n->step] = (struct market_action){MARKET_TAKE, f->offers[n->offer]};
+            o->plan[n->step] = (struct market_action){MARKET_TAKE, f->ground->offers[n->offer]};
         else if (n->left)
             o->plan[n->step] = (struct market_action){MARKET_PAUSE, MARKET_NO_OFFER};
     }
@@ -400,17 +405,17 @@ static struct market_action relaxed_action(const struct offline_frame *f,
 
     if (k < f->n_steps && v->offer == MARKET_NO_OFFER) {
         size_t p = v->checkpoint == MARKET_NOWHERE ? f->n_places - 1 : v->checkpoint;
-        act = f->off_act[k * f->n_places + p];
+        act = offline_act_off(f, k, p);
     } else if (k < f->n_steps) {
-        while (a < f->n_offers && f->offers[a] != v->offer)
+        while (a < f->n_offers && f->ground->offers[a] != v->offer)
             a++;
-        act = f->on_act[k * f->n_offers + a];
+        act = offline_act_on(f, k, a);
     }
     if (act == OFFLINE_LEAVE)
         return (struct market_action){MARKET_PAUSE, MARKET_NO_OFFER};
-    if (act == OFFLINE_STAY || !v->may_start[f->offers[act]])
+    if (act == OFFLINE_STAY || !v->may_start[f->ground->offers[act]])
         return (struct market_action){MARKET_STAY, v->offer};
-    return (struct market_action){MARKET_TAKE, f->offers[act]};
+    return (struct market_action){MARKET_TAKE, f->ground->offers[act]};
 }
 
 static struct market_action decide_relaxed(const void *policy, const struct market_view *v)
@@ -470,20 +475,21 @@ static bool search_part(struct market_offline *o, size_t effort)
     return whole;
 }
 
-/* Searches the ways that end between two steps. Returns INFINITY, or when the effort did not
- * suffice, a bound for those that were left. */
-static double solve_part(struct market_offline *o, size_t from, size_t to)
+/* Searches the ways that end between two steps; work is worth about `worth`. Returns INFINITY, or
+ * when the effort did not suffice, a bound for those that were left. */
+static double solve_part(struct market_offline *o, size_t from, size_t to, double worth)
 {
     struct offline_frame *f = &o->frame;
-    const struct market_offline_question *q = f->q;
-    double guess = fmin(o->cut_usd, 4 * q->work * q->job->lowest_later[q->start]);
 
     offline_frame_part(f, from, to);
-    double bound = offline_bound(f, guess / q->work, o->cut_usd);
+    double bound = offline_bound(f, worth, o->cut_usd);
     o->effort += f->n_passes * f->n_steps * f->n_offers / CELLS_A_LEASE + 1;
     if (bound > o->cut_usd)
         return (double)INFINITY;
+    worth = f->worth;
     try_relaxed(o);
+    if (bound > o->cut_usd)
+        return (double)INFINITY; /* what was just found is as good as any */
     bool far = bound < o->cut_usd * (1 - FAR_BOUND) && isfinite(o->cut_usd);
     size_t left = o->effort < o->effort_max ? o->effort_max - o->effort : 0;
     if (from == to)
@@ -493,16 +499,22 @@ static double solve_part(struct market_offline *o, size_t from, size_t to)
     if (o->effort >= o->effort_max)
         return bound;
     size_t middle = from + (to - from) / 2;
-    double first = solve_part(o, from, middle);
-    return fmin(first, solve_part(o, middle + 1, to));
+    double first = solve_part(o, from, middle, worth);
+    return fmin(first, solve_part(o, middle + 1, to, worth));
 }
 
 static void begin_question(struct market_offline *o, const struct market_offline_question *q)
 {
     double upper_usd = q->upper_usd + SLACK_USD;
+    const struct market_ground *ground = q->ground;
 
+    if (!ground) {
+        market_ground_free(o->ground);
+        ground = o->ground = market_ground_new(q->job);
+    }
+    assert(ground->job == q->job);
     o->cut_usd = upper_usd * (1 - q->gap);
-    offline_frame_set(&o->frame, q, o->cut_usd);
+    offline_frame_set(&o->frame, q, ground, o->cut_usd);
     if (o->frame.all_steps > o->cap_plan) {
         o->cap_plan = o->frame.all_steps;
         o->plan = mem_grow(o->plan, o->cap_plan, sizeof *o->plan);
@@ -526,7 +538,8 @@ struct market_offline_answer market_offline_solve(struct market_offline *o,
     if (f->n_steps && f->n_offers) {
         while (first + 1 < f->all_steps && !f->can_end[first])
             first++;
-        left_usd = solve_part(o, first, f->all_steps - 1);
+        double guess = fmin(o->cut_usd / q->work, 4 * q->job->lowest_later[q->start]);
+        left_usd = solve_part(o, first, f->all_steps - 1, guess);
     }
     out.proved = !isfinite(left_usd);
     out.effort = o->effort;

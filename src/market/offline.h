@@ -18,12 +18,19 @@ struct market_offline *market_offline_new(void);
 void market_offline_free(struct market_offline *o);
 AUTO_DEFINE(market_offline)
 
+/* What all questions about a job share: made once for many of them. The job must outlive it. */
+struct market_ground;
+struct market_ground *market_ground_new(const struct market_job *job);
+void market_ground_free(struct market_ground *g);
+AUTO_DEFINE(market_ground)
+
 /* Seconds, for the hardest question. */
 #define MARKET_EFFORT ((size_t)4 << 20)
 
 struct market_offline_question {
     const struct market_job *job;
-    size_t start; /* event */
+    const struct market_ground *ground; /* of the job; NULL = made for this question alone */
+    size_t start;                       /* event */
     double work, deadline_s;
     double upper_usd; /* what somebody needed; INFINITY = nobody is known to have finished */
     double likely_s;  /* it hardly takes longer than until then; 0 = no idea */

@@ -10,95 +10,25 @@ static void *resize(void *p, size_t n, size_t size)
     return mem_grow(p, n ? n : 1, size);
 }
 
-/* Whether having b is never worse than having a: the same place and speed, never dearer, to be had
- * whenever a is, and taken back when a is: a job that loses its machine may wait. */
-static bool dominates(const struct offline_frame *f, size_t b, size_t a)
-{
-    const struct market_scene *s = f->scene;
-    size_t n = s->n_offers, row = f->q->start * n;
-
-    if (s->place[a] != s->place[b] || fabs(f->job->speed[a] - f->job->speed[b]) > 0 ||
-        s->lease_max_s[b] < s->lease_max_s[a])
-        return false;
-    for (size_t k = 0; k < f->n_steps; k++, row += n) {
-        if (s->taken_back[row + b] != s->taken_back[row + a])
-            return false;
-        if (isnan(s->usd_per_s[row + a]))
-            continue;
-        if (!(s->usd_per_s[row + b] <= s->usd_per_s[row + a]) ||
-            s->can_start[row + b] < s->can_start[row + a])
-            return false;
-    }
-    return true;
-}
-
-static void pick_offers(struct offline_frame *f)
-{
-    const struct market_scene *s = f->scene;
-    size_t n = 0;
-
-    f->offers = resize(f->offers, s->n_offers, sizeof *f->offers);
-    for (size_t a = 0; a < s->n_offers; a++) {
-        bool needed = f->job->speed[a] > 0;
-        for (size_t c = 0; c < n && needed; c++)
-            needed = !dominates(f, f->offers[c], a);
-        if (!needed)
-            continue;
-        /* It may make some that were kept superfluous. */
-        size_t kept = 0;
-        for (size_t c = 0; c < n; c++)
-            if (!dominates(f, a, f->offers[c]))
-                f->offers[kept++] = f->offers[c];
-        f->offers[kept++] = a;
-        n = kept;
-    }
-    f->n_offers = n;
-}
-
-static void copy_offers(struct offline_frame *f)
-{
-    f->place = resize(f->place, f->n_offers, sizeof *f->place);
-    f->speed = resize(f->speed, f->n_offers, sizeof *f->speed);
-    for (size_t a = 0; a < f->n_offers; a++) {
-        f->place[a] = f->scene->place[f->offers[a]];
-        f->speed[a] = f->job->speed[f->offers[a]];
-    }
-}
-
-static void copy_moves(struct offline_frame *f)
-{
-    const struct market_switching *sw = &f->job->switching;
-    size_t n = f->n_places = sw->n_places + 1;
-
-    f->move_usd = resize(f->move_usd, n * n, sizeof *f->move_usd);
-    f->best = resize(f->best, n * OFFLINE_N_WAYS, sizeof *f->best);
-    for (size_t p = 0; p < n; p++)
-        for (size_t to = 0; to < n; to++)
-            f->move_usd[p * n + to] =
-                p + 1 < n && to + 1 < n ? market_move_usd(sw, (uint32_t)p, (uint32_t)to) : 0;
-}
-
 static void copy_steps(struct offline_frame *f)
 {
     const struct market_scene *s = f->scene;
-    size_t cells = f->n_steps * f->n_offers;
+    size_t n = f->n_steps, last = f->q->start + n - 1;
 
-    f->step_usd = resize(f->step_usd, cells, sizeof *f->step_usd);
-    f->can_start = resize(f->can_start, cells, 1);
-    f->taken_back = resize(f->taken_back, cells, 1);
-    f->length_s = resize(f->length_s, f->n_steps, sizeof *f->length_s);
-    f->may_wait = resize(f->may_wait, f->n_steps, sizeof *f->may_wait);
-    for (size_t k = 0; k < f->n_steps; k++) {
-        size_t event = f->q->start + k, row = event * s->n_offers;
-        double end_s = fmin(s->at_s[event + 1], f->q->deadline_s);
-        f->length_s[k] = end_s - s->at_s[event];
+    f->length_s = resize(f->length_s, n, sizeof *f->length_s);
+    f->may_wait = resize(f->may_wait, n, sizeof *f->may_wait);
+    f->cut_usd = resize(f->cut_usd, f->n_offers, sizeof *f->cut_usd);
+    if (n == 0)
+        return;
+    for (size_t k = 0; k < n; k++) {
+        size_t event = f->q->start + k;
+        f->length_s[k] = fmin(s->at_s[event + 1], f->q->deadline_s) - s->at_s[event];
         f->may_wait[k] = f->may_pause || s->scarce[event];
-        for (size_t a = 0; a < f->n_offers; a++) {
-            size_t i = row + f->offers[a], cell = k * f->n_offers + a;
-            f->step_usd[cell] = s->usd_per_s[i] * f->length_s[k];
-            f->can_start[cell] = s->can_start[i];
-            f->taken_back[cell] = s->taken_back[i];
-        }
+    }
+    double part = f->length_s[n - 1] / (s->at_s[last + 1] - s->at_s[last]);
+    for (size_t a = 0; a < f->n_offers; a++) {
+        double usd = f->ground->step_usd[last * f->n_offers + a];
+        f->cut_usd[a] = usd < OFFLINE_NEVER ? part * usd : usd;
     }
 }
 
@@ -106,19 +36,18 @@ static void make_room(struct offline_frame *f)
 {
     size_t on = (f->n_steps + 1) * f->n_offers, off = (f->n_steps + 1) * f->n_places;
 
+    f->worth_per_s = resize(f->worth_per_s, f->n_offers, sizeof *f->worth_per_s);
+    f->later = resize(f->later, f->n_offers, sizeof *f->later);
+    f->best = resize(f->best, f->n_places * OFFLINE_N_WAYS, sizeof *f->best);
     if (on > f->cells_on) {
         f->cells_on = on;
-        f->on = resize(f->on, on, sizeof *f->on);
-        f->on_work = resize(f->on_work, on, sizeof *f->on_work);
-        f->on_act = resize(f->on_act, on, sizeof *f->on_act);
-        f->begin = resize(f->begin, on, sizeof *f->begin);
+        f->v.on = resize(f->v.on, on, sizeof *f->v.on);
     }
     if (off > f->cells_off) {
         f->cells_off = off;
-        f->off = resize(f->off, off, sizeof *f->off);
-        f->off_work = resize(f->off_work, off, sizeof *f->off_work);
-        f->off_act = resize(f->off_act, off, sizeof *f->off_act);
-        f->begin_place = resize(f->begin_place, off, sizeof *f->begin_place);
+        f->v.off = resize(f->v.off, off, sizeof *f->v.off);
+        f->v.go = resize(f->v.go, off, sizeof *f->v.go);
+        f->v.begin = resize(f->v.begin, off, sizeof *f->v.begin);
     }
 }
 
@@ -126,12 +55,12 @@ static void make_room(struct offline_frame *f)
 static double least_per_s(const struct offline_frame *f, size_t event, double worth)
 {
     const struct market_scene *s = f->scene;
+    const double *usd_per_s = s->class_usd_per_s + event * s->n_classes;
     double least = f->may_pause || s->scarce[event] ? 0 : (double)INFINITY;
 
     for (size_t c = 0; c < s->n_classes; c++) {
-        double speed = f->job->speed[s->class_offer[c]];
-        double usd = s->class_usd_per_s[event * s->n_classes + c] - worth * speed;
-        if (speed > 0 && usd < least)
+        double usd = usd_per_s[c] - worth * f->class_speed[c];
+        if (usd < least && f->class_speed[c] > 0)
             least = usd;
     }
     return least;
@@ -152,12 +81,22 @@ static size_t rule_out_ends(struct offline_frame *f, size_t n, double worth, dou
 
     for (size_t k = 0; k < n; k++) {
         size_t event = f->q->start + k;
-        double step_s = fmin(s->at_s[event + 1], f->q->deadline_s) - s->at_s[event];
-        double idle_s = fmin(step_s, fmax(0, works_s - s->at_s[event]));
-        double idle_usd = idle_s > 0 ? least_per_s(f, event, 0) * idle_s : 0;
-        double step_usd = idle_usd + least_per_s(f, event, worth) * (step_s - idle_s);
-        if (usd + fmin(idle_usd, step_usd) > upper_usd)
+        double begin_s = s->at_s[event], end_s = s->at_s[event + 1], idle_usd = 0;
+        if (end_s > f->q->deadline_s)
+            end_s = f->q->deadline_s;
+        if (begin_s < works_s) {
+            double until_s = works_s < end_s ? works_s : end_s;
+            idle_usd = least_per_s(f, event, 0) * (until_s - begin_s);
+            begin_s = until_s;
+        }
+        double step_usd = idle_usd;
+        if (begin_s < end_s)
+            step_usd += least_per_s(f, event, worth) * (end_s - begin_s);
+        if (usd + (idle_usd < step_usd ? idle_usd : step_usd) > upper_usd) {
+            if (!(worth > 0))
+                break; /* nor in any later one: nothing makes up for what was paid */
             f->can_end[k] = false;
+        }
         if (f->can_end[k])
             last = k + 1;
         usd += step_usd;
@@ -181,6 +120,11 @@ static void rule_out_early(struct offline_frame *f, size_t n)
 /* The steps in which a way of at most upper_usd can end; how many there are up to the last one. */
 static size_t mark_ends(struct offline_frame *f, size_t n, double upper_usd)
 {
+    const struct market_scene *s = f->scene;
+
+    f->class_speed = resize(f->class_speed, s->n_classes, sizeof *f->class_speed);
+    for (size_t c = 0; c < s->n_classes; c++)
+        f->class_speed[c] = f->job->speed[s->class_offer[c]];
     f->can_end = resize(f->can_end, n, sizeof *f->can_end);
     f->may_end = resize(f->may_end, n, sizeof *f->may_end);
     rule_out_early(f, n);
@@ -191,6 +135,7 @@ static size_t mark_ends(struct offline_frame *f, size_t n, double upper_usd)
 
 void offline_frame_set(struct offline_frame *f,
                        const struct market_offline_question *q,
+                       const struct market_ground *ground,
                        double upper_usd)
 {
     const struct market_scene *s = q->job->scene;
@@ -200,14 +145,14 @@ void offline_frame_set(struct offline_frame *f,
     f->q = q;
     f->job = q->job;
     f->scene = s;
+    f->ground = ground;
+    f->n_offers = ground->n_offers;
+    f->n_places = ground->n_places;
     f->may_pause = isfinite(q->deadline_s);
     if (s->at_s[end] < end_s)
         end++; /* it ends within a step */
     f->n_steps = end > q->start ? mark_ends(f, end - q->start, upper_usd) : 0;
     f->all_steps = f->n_steps;
-    pick_offers(f);
-    copy_offers(f);
-    copy_moves(f);
     copy_steps(f);
     make_room(f);
 }
@@ -221,25 +166,18 @@ void offline_frame_part(struct offline_frame *f, size_t from, size_t to)
 
 void offline_frame_clear(struct offline_frame *f)
 {
-    free(f->offers);
-    free(f->place);
-    free(f->speed);
     free(f->length_s);
-    free(f->step_usd);
-    free(f->can_start);
-    free(f->taken_back);
+    free(f->cut_usd);
     free(f->may_wait);
+    free(f->class_speed);
     free(f->can_end);
     free(f->may_end);
-    free(f->move_usd);
-    free(f->on);
-    free(f->off);
-    free(f->on_work);
-    free(f->off_work);
-    free(f->on_act);
-    free(f->off_act);
-    free(f->begin);
-    free(f->begin_place);
+    free(f->worth_per_s);
+    free(f->v.on);
+    free(f->v.off);
+    free(f->v.go);
+    free(f->v.begin);
+    free(f->later);
     free(f->best);
     *f = (struct offline_frame){0};
 }

@@ -1,5 +1,7 @@
-/* offline_parts: what the two halves of the offline optimum share: offline_bound.c prices every
- * (event, offer) by a Lagrangian relaxation, offline.c searches under these bounds. */
+/* offline_parts: what the parts of the offline optimum share. offline_ground.c keeps what all
+ * questions about a job have in common; offline_frame.c sees which steps a question is about;
+ * offline_relax.c prices every (event, offer) by a Lagrangian relaxation, for which offline_bound.c
+ * finds the best worth of work; offline.c searches under these bounds. */
 #ifndef MARKET_OFFLINE_PARTS_H
 #define MARKET_OFFLINE_PARTS_H
 
@@ -11,61 +13,119 @@
 #define OFFLINE_STAY UINT32_MAX
 #define OFFLINE_LEAVE (UINT32_MAX - 1)
 
-/* A question over the events from start to horizon and the offers that can matter. Events count
- * from 0 = start; offers are indices of `offers`; the last place is nowhere, where jobs begin. */
+/* The price of what cannot be: no infinity, so that loops over offers may take minima by vectors.
+ */
+#define OFFLINE_NEVER 1e30
+
+/* Offers of a place fill whole lanes of this many, the last of them with some that nobody can have.
+ */
+#define OFFLINE_LANES 4
+
+/* Offers at some events: list[first[event]] until first[event + 1]. */
+struct offline_list {
+    uint32_t *list;
+    size_t *first;
+    size_t n, cap;
+};
+
+/* Events and offers of the scene; of the offers only those that can matter, by place. */
+struct market_ground {
+    const struct market_job *job;
+    size_t n_offers, n_places; /* the last place is nowhere, where jobs begin */
+    size_t *offers;            /* of the scene; MARKET_NO_OFFER fills up */
+    size_t *first;             /* of each place, and after the last */
+    uint32_t *place;
+    double *speed;
+    double *move_usd; /* [from * n_places + to] */
+    double *step_usd; /* [event * n_offers + offer]: until the next; OFFLINE_NEVER = not for sale */
+    struct offline_list taken;   /* back at the event */
+    struct offline_list refused; /* for sale, but none to be had */
+};
+
+/* What is still to come costs at least, by the relaxation: cost - worth * work. */
+struct offline_values {
+    double *on;    /* [step * n_offers + offer], n_steps + 1 rows: on a machine */
+    double *off;   /* [step * n_places + place], the same: without one */
+    double *go;    /* [step * n_places + place]: leaving a machine there */
+    double *begin; /* [step * n_places + place]: beginning there now, without start-up */
+};
+
+/* A question over the events from start to horizon. Events count from 0 = start; offers and places
+ * are those of the ground. */
 struct offline_frame {
     const struct market_offline_question *q;
     const struct market_job *job;
     const struct market_scene *scene;
-    size_t n_steps, n_offers, n_places;
+    const struct market_ground *ground;
+    size_t n_steps, n_offers, n_places; /* the last two as in the ground */
     bool may_pause;
-    size_t *offers;
-    uint32_t *place;
-    double *speed;
-    double *length_s; /* of each step */
-    /* [step * n_offers + offer] */
-    double *step_usd;
-    unsigned char *can_start, *taken_back;
-    bool *may_wait; /* [step] */
-    bool *can_end;  /* [step]: a way within the cost may be done in it */
-    bool *may_end;  /* the same of the part that is looked at; the last of n_steps is one */
+    double *class_speed; /* of the scene's classes */
+    double *length_s;    /* [step] */
+    double *cut_usd;     /* what the last of all steps costs, which the deadline may cut */
+    bool *may_wait;      /* [step] */
+    bool *can_end;       /* [step]: a way within the cost may be done in it */
+    bool *may_end;       /* the same of the part that is looked at; the last of n_steps is one */
     size_t all_steps;
-    size_t n_passes;  /* of the last bound */
-    double *move_usd; /* [from * n_places + to] */
+    size_t n_passes; /* of the last bound */
 
-    /* By the relaxation: least (cost - worth * work) of what is still to come. */
-    double worth;    /* USD per unit of work */
-    double *on;      /* [step * n_offers + offer], n_steps + 1 rows */
-    double *off;     /* [step * n_places + place], the same */
-    double *on_work; /* work of that continuation */
-    double *off_work;
-    uint32_t *on_act, *off_act;
-    double *begin;       /* [step * n_offers + offer]: beginning there now, without start-up */
-    double *begin_place; /* [step * n_places + place]: the least of these there */
+    double worth;        /* USD per unit of work */
+    double *worth_per_s; /* [offer] */
+    struct offline_values v;
     size_t cells_on, cells_off; /* room */
-    /* Of the step being relaxed: the best to begin with at each place, [way * n_places + place]. */
-    struct offline_best *best;
+    /* Of the step being relaxed. */
+    double *later; /* [offer]: staying, without what its work is worth */
+    double *best;  /* [way * n_places + place]: the least of beginning there */
 };
 
 /* How a job comes to a machine: from none, from another one of the place, from elsewhere. */
 enum offline_way { OFFLINE_FROM_NONE, OFFLINE_FROM_HERE, OFFLINE_FROM_ELSEWHERE, OFFLINE_N_WAYS };
-struct offline_best {
-    double value, work;
-    uint32_t offer;
-};
 
 /* Sets everything above the relaxation, up to the last event at which a way that costs no more than
  * upper_usd may be under way. */
 void offline_frame_set(struct offline_frame *f,
                        const struct market_offline_question *q,
+                       const struct market_ground *ground,
                        double upper_usd);
 void offline_frame_clear(struct offline_frame *f);
 
 /* Of the ends, only those from step `from` to step `to` are looked at. */
 void offline_frame_part(struct offline_frame *f, size_t from, size_t to);
 
+/* What a step costs on each offer. */
+static inline const double *offline_step_usd(const struct offline_frame *f, size_t step)
+{
+    return step + 1 == f->all_steps ? f->cut_usd
+                                    : f->ground->step_usd + (f->q->start + step) * f->n_offers;
+}
+
+static inline bool offline_can_start(const struct offline_frame *f, size_t step, size_t offer)
+{
+    size_t i = f->ground->offers[offer];
+
+    return i != MARKET_NO_OFFER &&
+           f->scene->can_start[(f->q->start + step) * f->scene->n_offers + i];
+}
+
+static inline bool offline_taken_back(const struct offline_frame *f, size_t step, size_t offer)
+{
+    size_t i = f->ground->offers[offer];
+
+    return i != MARKET_NO_OFFER &&
+           f->scene->taken_back[(f->q->start + step) * f->scene->n_offers + i];
+}
+
 /* Relaxes at the worth that gives the best bound, starting near first_worth; the bound, or one that
  * is above enough. */
 double offline_bound(struct offline_frame *f, double first_worth, double enough);
+
+/* One relaxation: its bound, and the work of its way. */
+double offline_relax(struct offline_frame *f, double worth, double *work_out);
+
+/* By the last relaxation: beginning with a machine, without start-up. */
+double offline_begin_usd(const struct offline_frame *f, size_t step, size_t offer);
+/* What it does who is on a machine, or without one: begins with an offer, OFFLINE_STAY or
+ * OFFLINE_LEAVE. */
+uint32_t offline_act_on(const struct offline_frame *f, size_t step, size_t offer);
+uint32_t offline_act_off(const struct offline_frame *f, size_t step, size_t place);
 
 #endif

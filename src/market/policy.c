@@ -135,6 +135,14 @@ static double score_end(const struct market_policy *p,
     return idle_s(v, i) + v->work_left / v->work_per_s[i];
 }
 
+/* Every score is at least this many times the price of work there; 0 = that is not known. */
+static double least_of_rate(const struct market_view *v, score_of score)
+{
+    if (score == score_rate)
+        return 1;
+    return score == score_total ? v->work_left : 0;
+}
+
 static size_t best(const struct market_policy *p,
                    const struct market_view *v,
                    score_of score,
@@ -142,10 +150,14 @@ static size_t best(const struct market_policy *p,
 {
     size_t found = MARKET_NO_OFFER;
     double lowest = (double)INFINITY;
+    /* Most offers are far from the best: a product shows that. Rounding is left to the score. */
+    double times = least_of_rate(v, score) * (1 - 1e-12);
 
     for (size_t k = 0; k <= v->n_offers; k++) {
         /* The job's own offer first, so that nobody moves for nothing. */
         size_t i = k ? k - 1 : v->offer;
+        if (k && times > 0 && times * v->usd_per_s[i] > lowest * v->work_per_s[i])
+            continue;
         if (i == MARKET_NO_OFFER || (k && i == v->offer) || !can_be(p, v, i) ||
             (only_in_time && !in_time(v, i)))
             continue;

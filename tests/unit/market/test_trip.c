@@ -177,6 +177,22 @@ static void check_threshold(void)
     }
 }
 
+/* Both cost less than their work is worth: by $1 and by $2.50 an hour. */
+static void check_surplus(void)
+{
+    const struct market_policy p = {.kind = MARKET_THRESHOLD, .margin = 1, .usd_per_work = 2 / H};
+    struct scene_case c;
+
+    two_offers(&c);
+    c.offers[1].gpu = "g1"; /* twice as fast */
+    c.points[1][0].usd_per_hour = 1.5;
+    c.deadline_s = 100 * H;
+    case_build(&c, 200 * H);
+    struct market_bill b = market_travel_policy(case_trip(&c), &p);
+    CHECK(b.first == 1 && b.cost_microusd == 7500000, "threshold: the larger surplus wins");
+    case_clear(&c);
+}
+
 static void check_gpu_use(void)
 {
     static const struct {
@@ -271,6 +287,7 @@ int main(void)
     check_preemption();
     check_lease();
     check_threshold();
+    check_surplus();
     check_gpu_use();
     check_checkpoints();
     check_seed();
