@@ -33,7 +33,8 @@ LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 # What every start pays for; heavy libraries (curl, CLP) are loaded by the commands that use them.
 LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
-LIB_SRC := $(wildcard src/*/*.c)
+# Fuzzers reach no command.
+LIB_SRC := $(filter-out $(if $(findstring fuzzer,$(SAN)),src/cli/%),$(wildcard src/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 # Built-in figures are their CSVs, linked in as bytes.
 LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o
@@ -134,7 +135,7 @@ $(OUT)/src/policy/ipm%.o $(OUT)/src/policy/dense.o $(VECTORS): OPT := $(subst -O
 $(OUT)/src/policy/ipm.o $(VECTORS): OPT += -ffinite-math-only -fno-signed-zeros
 
 # What several tests of a room share stands beside them, without test_ in its name.
-unit_shared = $(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c))
+unit_shared = $(patsubst %.c,$(OUT)/%.o,$(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c)))
 unit: $(UNIT) $(TEST_TOOLS) $(AGENT)
 $(OUT)/tests/tools/%: tests/tools/%.c
 	@mkdir -p $(@D)
@@ -143,10 +144,12 @@ $(OUT)/tests/tools/%: tests/tools/%.c
 $(OUT)/tests/tools/%.so: tests/tools/%.so.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS_ALL) -O2 $(WARN) $(if $(WERROR),-Werror) -MMD -MP -fPIC -shared -o $@ $<
-$(OUT)/tests/unit/%: tests/unit/%.c $(LIB) $(BUILTIN) tests/unit/tap.h
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $< $(call unit_shared,$<) $(LIB) \
-		$(BUILTIN) $(LIBS)
+# Tests are run a few times and compiled as often: what takes longest to compile is left out.
+$(OUT)/tests/unit/%.o: OPT := $(filter-out -D_FORTIFY_SOURCE=%,$(patsubst -O%,-O0,$(OPT)))
+$(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
+.SECONDEXPANSION:
+$(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS)
 
 # tools/deps first, then a new make: the compiler may not have been there when this one started.
 demo:
@@ -249,4 +252,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(UNIT:=.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)
