@@ -209,6 +209,7 @@ lint:
 lint-quick:
 	tools/report-sizes
 	tools/check-layers
+	tools/check-cleanup
 	CC=$(CC) tools/check-headers
 	clang-format --dry-run -Werror $(C_FILES)
 # One file a process: the analyzer's memory is not shared, and -j helps.

@@ -1,7 +1,6 @@
 #include "estimate/learned.h"
 
 #include "base/auto.h"
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/time.h"
@@ -171,14 +170,12 @@ void estimate_guess_outside(const struct spec_stage *stage,
         return;
     const char *const *features = fit_features(model->fit, &n);
     for (size_t i = 0; i < n; i++) {
-        AUTO_CLEAR(buf) struct buf why;
         char time[32];
         if (prediction.factor[i] < OUTSIDE_LEAST)
             continue;
-        buf_init(&why, 400);
-        buf_printf(&why, "profile %s: %.3g x outside its runs in %s", model->name,
-                   prediction.factor[i], features[i]);
+        AUTO_MEM char *why = mem_printf("profile %s: %.3g x outside its runs in %s", model->name,
+                                        prediction.factor[i], features[i]);
         estimate_add_guess(guesses, stage, "run time", time_text(prediction.predicted_s, time),
-                           buf_str(&why));
+                           why);
     }
 }
