@@ -19,6 +19,7 @@ struct broker_options {
     double vcpu_hour_usd, gb_hour_usd; /* what a job here would cost */
     double host_lost_s;                /* a host that does not answer for so long is given up */
     double idle_s;                     /* nobody there and nothing to do for so long: the end */
+    double store_wait_s;               /* the longest between tries to store an output */
     int ready_fd;                      /* gets a line when guests are let in; -1 = none */
 };
 

@@ -16,9 +16,9 @@
 /* How often a host's lease is renewed, and how soon again when that failed. */
 #define REACH_MS (MACHINE_LEASE_MS / 4)
 #define ERRAND_RETRY_MS 5000
-/* An output that keeps changing while it is read is given up after two minutes. */
+/* An output that keeps changing while it is read is given up after these; with waits of up to 25 s
+ * that is two minutes. */
 #define STORE_TRIES 10
-#define STORE_RETRY_MAX_MS 25000
 
 /* ---- a host that does not answer ---- */
 
@@ -368,7 +368,7 @@ static void store_later(struct broker *b, struct live *j)
         log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
                  j->job.id, j->task_trouble.text);
     live_try_later(j);
-    int64_t most_ms = time_epoch_ms() + STORE_RETRY_MAX_MS;
+    int64_t most_ms = time_epoch_ms() + (int64_t)(b->o->store_wait_s * 1000);
     if (j->retry_ms > most_ms)
         j->retry_ms = most_ms;
 }

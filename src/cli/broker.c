@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #define IDLE_S 60.0
+#define STORE_WAIT_S 25.0
+#define SECONDS_MAX 1e9
 
 static struct lake *open_lake(void *context, struct err *e)
 {
@@ -20,14 +22,13 @@ static struct lake *open_lake(void *context, struct err *e)
     return lake_open_here(e);
 }
 
-static int idle_seconds(double *out, struct err *e)
+/* As the environment has it; *s stays where it has nothing. */
+static int take_seconds(const char *name, double *s, struct err *e)
 {
-    const char *text = getenv("TRADEWIND_BROKER_IDLE_S");
+    const char *text = getenv(name);
 
-    *out = IDLE_S;
-    if (text && (!number_parse(text, out) || *out < 0))
-        return err_set(e, ERR_USAGE, "TRADEWIND_BROKER_IDLE_S=\"%s\" is no number of seconds",
-                       text);
+    if (text && (!number_parse(text, s) || !(*s >= 0 && *s <= SECONDS_MAX)))
+        return err_set(e, ERR_USAGE, "%s=\"%s\" is no number of seconds", name, text);
     return 0;
 }
 
@@ -70,8 +71,11 @@ static int run(const struct command_args *args, struct err *e)
                                      .vcpu_hour_usd = c->prices.vcpu_hour_usd,
                                      .gb_hour_usd = c->prices.gb_hour_usd,
                                      .host_lost_s = c->limits.host_lost_s,
+                                     .idle_s = IDLE_S,
+                                     .store_wait_s = STORE_WAIT_S,
                                      .ready_fd = STDOUT_FILENO};
-    if (idle_seconds(&options.idle_s, e) < 0)
+    if (take_seconds("TRADEWIND_BROKER_IDLE_S", &options.idle_s, e) < 0 ||
+        take_seconds("TRADEWIND_BROKER_STORE_WAIT_S", &options.store_wait_s, e) < 0)
         return -1;
     return broker_serve(&options, e);
 }
@@ -87,7 +91,9 @@ const struct command command_broker = {
     .details =
         "Moves jobs from the queue to machines and on to their end. Commands that need it start it "
         "in the background; it ends when there has been nothing to do for a minute "
-        "(TRADEWIND_BROKER_IDLE_S). Everything it knows is in the lake or with the jobs' agents: "
+        "(TRADEWIND_BROKER_IDLE_S). An output that changes while it is read is tried ten times, up "
+        "to 25 s apart (TRADEWIND_BROKER_STORE_WAIT_S). Everything it knows is in the lake or with "
+        "the jobs' agents: "
         "killed, it loses nothing. Its messages go to broker.log in $TRADEWIND_HOME.",
     .example = "tradewind broker --stop",
     .options = options,

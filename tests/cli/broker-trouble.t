@@ -86,6 +86,69 @@ def test_broker_returns(home):
     check(code == 0 and home.times_run("second") == 1, "which finishes, too, and ran once")
 
 
+@contextlib.contextmanager
+def unsteady_output(home, name):
+    """A job that ended well, and whose output is never what it was a moment ago: a file of the
+    kernel, which says that it is empty and is not. None where we may not."""
+    waiting = Waiting(home, name)
+    job = waiting.submit(name, "--output", name)
+    check(until(lambda: waiting.is_begun(job)), f"{name}: a job runs")
+    path = os.path.join(home.path, "jobs", str(job), "output", "x")
+    with open(path, "w"):
+        pass
+    mounted = os.geteuid() == 0 and subprocess.run(
+        ["mount", "--bind", "/proc/version", path], capture_output=True).returncode == 0
+    waiting.release()
+    try:
+        yield job if mounted else None
+    finally:
+        if mounted:
+            until(lambda: subprocess.run(["umount", path], capture_output=True).returncode == 0, 30)
+
+
+def tries_told(home):
+    with open(os.path.join(home.path, "broker.log")) as f:
+        return f.read().count("its output is not stored yet")
+
+
+def test_output_given_up(scratch):
+    home = Home(scratch, "unsteady", idle_s=60)
+    home.env["TRADEWIND_BROKER_STORE_WAIT_S"] = "0.05"
+    with unsteady_output(home, "changing") as job:
+        if not job:
+            skip("an output that changes for ever is given up", "only root may mount")
+            return
+        check(until(lambda: home.state(job) == "failed"),
+              "an output that changes for ever is given up", home.json("job", "show", str(job)))
+        reason = home.json("job", "show", str(job))["reason"]
+        check(reason.startswith("output: ") and "x changed while it was read" in reason,
+              "and the record says why", reason)
+        # Ten tries: told at the first, the second, the fourth and the eighth.
+        check(tries_told(home) == 4, "after ten tries", tries_told(home))
+        check(home.run("ls", "@changing").returncode == 3, "no version of it is taken")
+    check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "others go on")
+    home.stop_broker()
+
+
+def test_kill_between_tries(scratch):
+    home = Home(scratch, "between", idle_s=60)
+    with unsteady_output(home, "killed") as job:
+        if not job:
+            skip("a job whose output is not stored yet can be killed", "only root may mount")
+            return
+        # Then it waits for two seconds, later for more.
+        check(until(lambda: tries_told(home) >= 3), "an output is tried again and again")
+        check(home.state(job) == "storing", "its job stays where it is", home.state(job))
+        home.good("job", "kill", str(job), "--reason", "no use")
+        check(until(lambda: home.state(job) == "killed"), "which can be killed", home.state(job))
+        reason = home.json("job", "show", str(job))["reason"]
+        check("no use" in reason and "while its output was stored" in reason, "and says so", reason)
+        check(home.run("ls", "@killed").returncode == 3, "no version of it is taken")
+        home.good("job", "kill", str(job))
+        check(home.state(job) == "killed", "again is the same")
+    home.stop_broker()
+
+
 def test_two_at_once(home):
     home.stop_broker()
     brokers = [
@@ -312,11 +375,11 @@ def main():
             left = home.leftovers()
             check(not left, "nothing is left", left)
             for test in (test_idle_race, test_forgotten_wake, test_unreadable_details,
-                         test_full_disk, test_read_only, test_long_home):
+                         test_output_given_up, test_kill_between_tries, test_full_disk, test_read_only, test_long_home):
                 test(scratch)
         finally:
             home.end_everything()
-            for name in ("idle", "unwoken", "unreadable"):
+            for name in ("idle", "unwoken", "unreadable", "unsteady", "between"):
                 Home(scratch, name).end_everything()
     return done()
 
