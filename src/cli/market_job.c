@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/time.h"
 #include "market/import.h"
+#include "market/region.h"
 #include "spec/place.h"
 
 #include <ctype.h>
@@ -87,20 +88,35 @@ char *cli_market_model(const struct throughputs *speeds, const char *asked, stru
     return mem_dup(found.name);
 }
 
-char *cli_market_region(const char *text, struct err *e)
+int cli_market_place(const char *text, char **cloud_out, char **region_out, struct err *e)
 {
     AUTO(arena) struct arena *a = arena_new(1 << 16);
-    struct spec_place place;
+    struct spec_place place = {"aws", text};
 
-    if (!strpbrk(text, ":/"))
-        return mem_dup(text);
-    if (spec_place_parse(text, a, &place, e) < 0)
+    if (strpbrk(text, ":/") && spec_place_parse(text, a, &place, e) < 0)
+        return err_wrap(e, "--region");
+    if (!place.cloud || !place.region)
+        return err_set(e, ERR_USAGE, "--region %s: write a cloud and its region: aws:us-east-1",
+                       text);
+    *cloud_out = mem_dup(place.cloud);
+    *region_out = mem_dup(market_region(place.cloud, place.region));
+    return 0;
+}
+
+char *cli_market_region(const char *text, struct err *e)
+{
+    AUTO_MEM char *cloud = NULL, *region = NULL;
+
+    if (cli_market_place(text, &cloud, &region, e) < 0)
         return NULL;
-    if (!place.cloud || strcmp(place.cloud, "aws") != 0 || !place.region) {
-        err_set(e, ERR_USAGE, "--region %s: the evaluation begins in a region of aws", text);
+    if (strcmp(cloud, "aws") != 0) {
+        err_set(e, ERR_USAGE,
+                "--region %s: the published evaluation begins in a region of aws; --mode market "
+                "begins anywhere",
+                text);
         return NULL;
     }
-    return mem_dup(place.region);
+    return TAKE(region);
 }
 
 static int bad_starts(const char *text, struct err *e)

@@ -72,8 +72,11 @@ int cli_market_range_read(struct cli_market_range *out,
                           const struct throughputs *speeds,
                           struct err *e);
 
-/* "aws:us-east-1" or "us-east-1": new string, the region alone. */
+/* "aws:us-east-1" or "us-east-1": new string, the region alone. ERR_USAGE for other clouds, which
+ * the published evaluation does not begin in. */
 char *cli_market_region(const char *text, struct err *e);
+/* The same of any cloud; aws where none is named. Both are new strings. */
+int cli_market_place(const char *text, char **cloud_out, char **region_out, struct err *e);
 
 /* "30", "2020-02-18" or "2020-02-18..2020-03-18". */
 int cli_market_starts(const char *text, struct market_starts *out, struct err *e);

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "cli/market_job.h"
 #include "cli/market_parts.h"
+#include "market/region.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -75,7 +76,7 @@ static int read_policy(struct cli_live *c, const struct command_args *args, stru
     p->usd_per_work = worth_per_h / 3600;
     if (command_has(args, "--worth") && p->kind != MARKET_THRESHOLD)
         return err_set(e, ERR_USAGE, "--worth is for --policy threshold");
-    if (p->kind == MARKET_THRESHOLD && !command_has(args, "--deadline"))
+    if (p->kind == MARKET_THRESHOLD && !isfinite(c->question.deadline_after_s))
         return err_set(
             e, ERR_USAGE,
             "--policy threshold waits for better prices: say until when, --deadline 10d");
@@ -84,22 +85,31 @@ static int read_policy(struct cli_live *c, const struct command_args *args, stru
 
 static int read_costs(struct cli_live *c, const struct command_args *args, struct err *e)
 {
+    c->restart_s = RESTART_S;
+    c->checkpoint_s = c->checkpoint_gb = (double)NAN;
+    if (command_duration(args, "--restart", 1, &c->restart_s, e) < 0 ||
+        command_duration(args, "--checkpoint", 1, &c->checkpoint_s, e) < 0 ||
+        above_zero(args, "--checkpoint-gb", &c->checkpoint_gb, e) < 0)
+        return -1;
+    if (c->restart_s > DAY_S)
+        return err_set(e, ERR_USAGE, "--restart must be at most a day");
+    if (c->checkpoint_s <= 0)
+        return err_set(e, ERR_USAGE, "--checkpoint must be above 0");
+    return 0;
+}
+
+/* What a replay is asked besides. */
+static int read_question(struct cli_live *c, const struct command_args *args, struct err *e)
+{
     struct market_live_question *q = &c->question;
     double gap = GAP_PERCENT;
 
     q->deadline_after_s = (double)INFINITY;
-    c->restart_s = RESTART_S;
-    c->checkpoint_s = c->checkpoint_gb = (double)NAN;
     if (command_duration(args, "--deadline", DAY_S, &q->deadline_after_s, e) < 0 ||
-        command_duration(args, "--restart", 1, &c->restart_s, e) < 0 ||
-        command_duration(args, "--checkpoint", 1, &c->checkpoint_s, e) < 0 ||
-        above_zero(args, "--checkpoint-gb", &c->checkpoint_gb, e) < 0 ||
         command_number(args, "--gap", &gap, e) < 0)
         return -1;
-    if (!(q->deadline_after_s > 0) || c->restart_s > DAY_S)
-        return err_set(e, ERR_USAGE, "--deadline must be above 0, --restart at most a day");
-    if (c->checkpoint_s <= 0)
-        return err_set(e, ERR_USAGE, "--checkpoint must be above 0");
+    if (!(q->deadline_after_s > 0))
+        return err_set(e, ERR_USAGE, "--deadline must be above 0");
     if (!(gap >= 0 && gap <= 50))
         return err_set(e, ERR_USAGE, "--gap must be between 0 and 50 percent");
     q->gap = gap / 100;
@@ -153,6 +163,11 @@ static int add_rate(struct rates *r,
                        csv_line(csv));
     for (size_t k = 0; k < 4; k++)
         rate.names[k] = mem_dup(at[k] < n ? fields[at[k]].text : "");
+    const char *region = market_region(rate.names[0], rate.names[1]);
+    if (region != rate.names[1]) {
+        free(rate.names[1]);
+        rate.names[1] = mem_dup(region);
+    }
     r->rates = mem_room(r->rates, r->n, &r->cap, sizeof *r->rates);
     r->rates[r->n++] = rate;
     return 0;
@@ -224,7 +239,7 @@ static int read_starts(struct cli_live *c, const struct command_args *args, stru
         return -1;
     for (size_t i = 0; i < market_n_offers(c->market); i++) {
         const struct market_offer *o = &market_offers(c->market)[i];
-        if (!o->n_points || strcmp(o->cloud, "aws") != 0 || strcmp(o->region, c->region) != 0 ||
+        if (!o->n_points || strcmp(o->cloud, c->cloud) != 0 || strcmp(o->region, c->region) != 0 ||
             strcmp(o->gpu, MARKET_REFERENCE_GPU) != 0)
             continue;
         begin_s = fmin(begin_s, o->begin_s);
@@ -237,8 +252,8 @@ static int read_starts(struct cli_live *c, const struct command_args *args, stru
         first = ceil(starts.from_s / DAY_S);
         last = floor(starts.until_s / DAY_S);
     } else if (!(first <= last)) {
-        return err_set(e, ERR_NOFIT, "aws:%s has no %s history of more than %d days", c->region,
-                       MARKET_REFERENCE_GPU, STARTS_NOT_LAST);
+        return err_set(e, ERR_NOFIT, "%s:%s has no %s history of more than %d days", c->cloud,
+                       c->region, MARKET_REFERENCE_GPU, STARTS_NOT_LAST);
     }
     if (last - first >= STARTS_MAX)
         return err_set(e, ERR_USAGE, "--starts: more than %d days", STARTS_MAX);
@@ -256,6 +271,8 @@ void cli_live_clear(struct cli_live *c)
     market_tables_free(c->tables);
     throughputs_free(c->speeds);
     market_free(c->market);
+    free(c->cloud);
+    free(c->clouds);
     free(c->region);
     free(c->starts_s);
 }
@@ -276,17 +293,18 @@ static int read_clouds(char *list, const char **clouds, struct market_live_wish 
 static int open_live(struct cli_live *c, const struct command_args *args, struct err *e)
 {
     const char *list = command_value(args, "--clouds"), *clouds[16];
-    AUTO_MEM char *names = list ? mem_dup(list) : NULL;
     AUTO_CLEAR(rates) struct rates rates = {0};
     double seed = 1;
     struct market_live_wish w = {.market = c->market,
-                                 .cloud = "aws",
+                                 .cloud = c->cloud,
                                  .region = c->region,
                                  .starts_s = c->starts_s,
                                  .n_starts = c->n_starts,
                                  .looks = isfinite(c->question.deadline_after_s)};
 
-    if (read_clouds(names, clouds, &w, e) < 0 ||
+    /* The names of its clouds are kept as they are given. */
+    c->clouds = list ? mem_dup(list) : NULL;
+    if (read_clouds(c->clouds, clouds, &w, e) < 0 ||
         read_use(command_value(args, "--gpu-use"), &w.use, e) < 0 ||
         read_preemptions(&w, &rates, command_value(args, "--preemptions"), e) < 0 ||
         command_number(args, "--seed", &seed, e) < 0)
@@ -294,6 +312,7 @@ static int open_live(struct cli_live *c, const struct command_args *args, struct
     if (!(seed >= 0 && seed <= SEED_MAX) || floor(seed) < seed)
         return err_set(e, ERR_USAGE, "--seed must be a whole number from 0 on");
     w.seed = (uint64_t)seed;
+    c->use = w.use;
     c->live = market_live_new(&w, e);
     return c->live ? 0 : -1;
 }
@@ -302,15 +321,33 @@ int cli_live_open(struct cli_live *c, const struct command_args *args, struct er
 {
     const char *region = command_value(args, "--region");
 
-    if (read_policy(c, args, e) < 0 || read_costs(c, args, e) < 0)
+    if (read_question(c, args, e) < 0 || read_policy(c, args, e) < 0 ||
+        read_costs(c, args, e) < 0 ||
+        cli_market_place(region ? region : "us-east-1", &c->cloud, &c->region, e) < 0)
         return -1;
-    c->region = cli_market_region(region ? region : "us-east-1", e);
-    c->speeds = c->region ? throughputs_load(command_value(args, "--throughputs"), e) : NULL;
+    c->speeds = throughputs_load(command_value(args, "--throughputs"), e);
     c->tables = c->speeds ? market_tables_new(NULL, e) : NULL;
     c->market = c->tables ? cli_market_open(e) : NULL;
     if (!c->market || read_starts(c, args, e) < 0)
         return -1;
     return open_live(c, args, e);
+}
+
+int cli_live_open_at(struct cli_live *c,
+                     const struct command_args *args,
+                     const struct cli_live_start *start,
+                     struct err *e)
+{
+    c->question.deadline_after_s = start->deadline_after_s;
+    if (read_policy(c, args, e) < 0 || read_costs(c, args, e) < 0)
+        return -1;
+    c->cloud = mem_dup(start->cloud);
+    c->region = mem_dup(market_region(start->cloud, start->region));
+    c->starts_s = mem_zero(1, sizeof *c->starts_s);
+    c->starts_s[c->n_starts++] = start->at_s;
+    c->tables = market_tables_new(NULL, e);
+    c->market = c->tables ? cli_market_open(e) : NULL;
+    return c->market ? open_live(c, args, e) : -1;
 }
 
 /* The size on record of the model's checkpoint; its batch size does not matter. */
@@ -328,13 +365,28 @@ static double checkpoint_gb(const struct cli_live *c, const char *model)
     return CHECKPOINT_GB;
 }
 
+struct market_job *cli_live_job_of(const struct cli_live *c,
+                                   const char *model,
+                                   const double *speed_of_gpu,
+                                   double checkpoint_s)
+{
+    double gb = checkpoint_gb(c, model);
+    AUTO_MEM double *moves = market_live_moves(c->live, c->tables, gb);
+
+    return market_job_new(market_live_scene(c->live),
+                          &(struct market_job_wish){.speed_of_gpu = speed_of_gpu,
+                                                    .restart_s = c->restart_s,
+                                                    .write_s = gb / CHECKPOINT_GB_PER_S,
+                                                    .move_s = gb / CHECKPOINT_GB_PER_S,
+                                                    .checkpoint_s = checkpoint_s,
+                                                    .move_usd_of = moves});
+}
+
 struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e)
 {
     const struct market_scene *s = market_live_scene(c->live);
     double reference = throughputs_get(c->speeds, model, MARKET_REFERENCE_GPU);
-    double gb = checkpoint_gb(c, model);
     AUTO_MEM double *speeds = mem_zero(s->n_gpus, sizeof *speeds);
-    AUTO_MEM double *moves = market_live_moves(c->live, c->tables, gb);
 
     if (!(reference > 0)) {
         err_set(e, ERR_NOFIT, "%s has no throughput on %s", model, MARKET_REFERENCE_GPU);
@@ -342,10 +394,5 @@ struct market_job *cli_live_job(const struct cli_live *c, const char *model, str
     }
     for (size_t g = 0; g < s->n_gpus; g++)
         speeds[g] = throughputs_get(c->speeds, model, s->gpus[g]) / reference;
-    return market_job_new(s, &(struct market_job_wish){.speed_of_gpu = speeds,
-                                                       .restart_s = c->restart_s,
-                                                       .write_s = gb / CHECKPOINT_GB_PER_S,
-                                                       .move_s = gb / CHECKPOINT_GB_PER_S,
-                                                       .checkpoint_s = c->checkpoint_s,
-                                                       .move_usd_of = moves});
+    return cli_live_job_of(c, model, speeds, c->checkpoint_s);
 }

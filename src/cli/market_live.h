@@ -10,16 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What `market replay` and `market sweep` take in this mode, and --mode itself. */
 /* clang-format off */
-#define CLI_MARKET_LIVE_OPTIONS                                                                    \
-    {.name = "--mode",                                                                             \
-     .value = "paper|market",                                                                      \
-     .help = "Rules: the published evaluation's (default), or those you would meet: to the "       \
-             "second, no hindsight, all costs."},                                                  \
+/* How a job follows prices: of replays, and of runs on paper. */
+#define CLI_MARKET_POLICY_OPTIONS                                                                  \
     {.name = "--policy",                                                                           \
      .value = "greedy|margin|threshold",                                                           \
-     .help = "When dynamic moves: to the cheapest always; when it saves more than it costs "       \
+     .help = "When a job moves: to the cheapest always; when it saves more than it costs "         \
              "(default); or it works only while work is worth its price."},                        \
     {.name = "--margin",                                                                           \
      .value = "N",                                                                                 \
@@ -28,9 +24,6 @@
      .value = "USD",                                                                               \
      .help = "What a V100-hour of work is worth to threshold (default: what was usual in the "     \
              "week before)."},                                                                     \
-    {.name = "--deadline",                                                                         \
-     .value = "TIME",                                                                              \
-     .help = "How long after its start the job must be done, e.g. 10d."},                          \
     {.name = "--restart",                                                                          \
      .value = "TIME",                                                                              \
      .help = "From renting a machine until the job works (default: 5m)."},                         \
@@ -46,11 +39,22 @@
              "CSV: cloud,region,zone,instance_type,per_hour."},                                    \
     {.name = "--clouds",                                                                           \
      .value = "LIST",                                                                              \
-     .help = "Clouds of multi-cloud and dynamic (default: all that cover half of the starts)."},   \
+     .help = "Clouds it may go to (default: all whose histories cover half of the starts)."},      \
     {.name = "--gpu-use",                                                                          \
      .value = "share|whole|alone",                                                                 \
      .help = "Of machines with several GPUs a job takes and pays one (default), takes all and is " \
-             "as much faster, or takes one and pays all."},                                        \
+             "as much faster, or takes one and pays all."}
+
+/* What `market replay` and `market sweep` take in this mode, and --mode itself. */
+#define CLI_MARKET_LIVE_OPTIONS                                                                    \
+    {.name = "--mode",                                                                             \
+     .value = "paper|market",                                                                      \
+     .help = "Rules: the published evaluation's (default), or those you would meet: to the "       \
+             "second, no hindsight, all costs."},                                                  \
+    CLI_MARKET_POLICY_OPTIONS,                                                                     \
+    {.name = "--deadline",                                                                         \
+     .value = "TIME",                                                                              \
+     .help = "How long after its start the job must be done, e.g. 10d."},                          \
     {.name = "--gap",                                                                              \
      .value = "PERCENT",                                                                           \
      .help = "How far from the optimum in hindsight its figure may be (default: 0.1)."},           \
@@ -70,8 +74,10 @@ struct cli_live {
     struct market *market;
     struct throughputs *speeds;
     struct market_tables *tables;
-    char *region;
+    char *cloud, *region; /* where it is at home */
+    char *clouds;         /* --clouds, which live borrows */
     struct market_live *live;
+    enum market_gpu_use use;
     struct market_live_question question;          /* all but job and work */
     double restart_s, checkpoint_s, checkpoint_gb; /* NaN = not given */
     double *starts_s;
@@ -80,6 +86,21 @@ struct cli_live {
 void cli_live_clear(struct cli_live *c);
 /* Everything but the job. */
 int cli_live_open(struct cli_live *c, const struct command_args *args, struct err *e);
+/* The same for one start of a run, which has its speeds elsewhere. */
+struct cli_live_start {
+    const char *cloud, *region;
+    double at_s, deadline_after_s; /* INFINITY = none */
+};
+int cli_live_open_at(struct cli_live *c,
+                     const struct command_args *args,
+                     const struct cli_live_start *start,
+                     struct err *e);
+/* A job with these speeds, an entry a kind of GPU of the scene; model: whose checkpoint, "" = one
+ * that nobody knows. */
+struct market_job *cli_live_job_of(const struct cli_live *c,
+                                   const char *model,
+                                   const double *speed_of_gpu,
+                                   double checkpoint_s);
 /* The job of a model; what it takes to run somewhere. ERR_NOFIT without a speed on the reference.
  */
 struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e);

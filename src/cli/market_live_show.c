@@ -107,10 +107,11 @@ int cli_live_print_json(const struct cli_live_shown *s, struct err *e)
 {
     const struct market_live_answer *a = s->answer;
     json_t *strategies = json_array();
-    AUTO_JSON json_t *root = json_pack(
-        "{s:s, s:o, s:o, s:f, s:o, s:s}", "mode", "market", "model", json_text(s->model), "work",
-        json_text(s->work_text), "work_v100_days", s->work_days, "region", json_text(s->c->region),
-        "policy", market_policy_text(s->c->question.policy.kind));
+    AUTO_JSON json_t *root =
+        json_pack("{s:s, s:o, s:o, s:f, s:o, s:o, s:s}", "mode", "market", "model",
+                  json_text(s->model), "work", json_text(s->work_text), "work_v100_days",
+                  s->work_days, "region", json_text(s->c->region), "cloud", json_text(s->c->cloud),
+                  "policy", market_policy_text(s->c->question.policy.kind));
 
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
         if (s->wanted[i])
@@ -214,8 +215,8 @@ void cli_live_print(const struct cli_live_shown *s)
     const struct text_look look = text_look_for(stdout);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
 
-    printf("%s, %s, begun in aws:%s: %zu of %zu starts are covered\n\n", s->model, s->work_text,
-           s->c->region, s->answer->n_covered, s->answer->n_starts);
+    printf("%s, %s, begun in %s:%s: %zu of %zu starts are covered\n\n", s->model, s->work_text,
+           s->c->cloud, s->c->region, s->answer->n_covered, s->answer->n_starts);
     for (size_t i = 0; s->answer->n_covered && i < MARKET_N_STRATEGIES; i++)
         if (s->wanted[i])
             put_row(t, s, i);
@@ -244,14 +245,6 @@ int cli_live_save_chart(const struct cli_live_shown *s, const char *path, struct
     return chart_ladder_save(path, &(struct chart_ladder){title, bars, n}, e);
 }
 
-static double paid_by_event(const struct market_scene *s, size_t offer, double now_s)
-{
-    size_t k = market_scene_event(s, now_s), cell = k * s->n_offers + offer;
-    double rest_s = now_s - s->at_s[k];
-
-    return s->paid_usd[cell] + (rest_s > 0 ? rest_s * s->usd_per_s[cell] : 0);
-}
-
 /* What a way has cost until then, moves included. */
 static double paid_until(const struct market_log *log, const struct market_scene *s, double now_s)
 {
@@ -259,10 +252,10 @@ static double paid_until(const struct market_log *log, const struct market_scene
 
     for (size_t i = 0; i < log->n && log->leases[i].begin_s <= now_s; i++) {
         const struct market_lease *l = &log->leases[i];
-        double before = paid_by_event(s, l->offer, l->begin_s);
-        double rent = paid_by_event(s, l->offer, l->end_s) - before;
+        double before = market_scene_paid(s, l->offer, l->begin_s);
+        double rent = market_scene_paid(s, l->offer, l->end_s) - before;
         usd += money_to_usd(l->microusd) - rent; /* the move there */
-        usd += paid_by_event(s, l->offer, fmin(now_s, l->end_s)) - before;
+        usd += market_scene_paid(s, l->offer, fmin(now_s, l->end_s)) - before;
     }
     return usd;
 }

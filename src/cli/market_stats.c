@@ -6,6 +6,7 @@
 #include "cli/market_parts.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "market/region.h"
 #include "market/stats.h"
 #include "market/tables.h"
 
@@ -65,7 +66,7 @@ static bool at_place(const struct market_offer *o, const char *place)
         return true;
     if (strlen(o->cloud) != n || strncmp(o->cloud, place, n) != 0)
         return false;
-    return !place[n] || strcmp(place + n + 1, o->region) == 0;
+    return !place[n] || strcmp(market_region(o->cloud, place + n + 1), o->region) == 0;
 }
 
 static int choose(struct stats *s, const char *gpu, const char *place, struct err *e)

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "market/import_parts.h"
+#include "market/region.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -154,7 +155,7 @@ uint32_t import_offer(struct market_import *im,
 {
     struct import_offer o = {
         .cloud = intern(im, names->cloud),
-        .region = intern(im, names->region),
+        .region = intern(im, market_region(names->cloud, names->region)),
         .zone = intern(im, names->zone),
         .instance_type = intern(im, names->instance_type),
         .feed = (uint32_t)feed,

@@ -358,6 +358,13 @@ static struct market_policy policy_of(const struct market_live *l,
     return p;
 }
 
+struct market_policy market_live_policy(const struct market_live *l,
+                                        const struct market_live_question *q,
+                                        double start_s)
+{
+    return policy_of(l, q, MARKET_DYNAMIC, market_scene_event(l->scene, start_s));
+}
+
 /* One start under way. */
 struct replay {
     struct market_live *live;

@@ -62,6 +62,12 @@ struct market_live_question {
         policy; /* of dynamic; usd_per_work NaN = what was usual in the week before */
 };
 
+/* The policy of dynamic for a job begun then, with all that the question leaves open. may_use is
+ * borrowed. */
+struct market_policy market_live_policy(const struct market_live *l,
+                                        const struct market_live_question *q,
+                                        double start_s);
+
 /* Rows of an answer: the strategies, then these. */
 enum { MARKET_ROW_BEST_STATIC = MARKET_N_STRATEGIES, MARKET_ROW_OFFLINE, MARKET_N_ROWS };
 

@@ -158,6 +158,30 @@ size_t market_scene_event(const struct market_scene *s, double at_s)
     return low;
 }
 
+double market_scene_paid(const struct market_scene *s, size_t offer, double at_s)
+{
+    return market_scene_paid_from(s, market_scene_event(s, at_s), offer, at_s);
+}
+
+size_t market_scene_next_taken(const struct market_scene *s, size_t offer, size_t event)
+{
+    size_t low = s->first_taken[offer], high = s->first_taken[offer + 1];
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->taken[middle] <= event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < s->first_taken[offer + 1] ? s->taken[low] : SIZE_MAX;
+}
+
+double market_to_ms(double at_s)
+{
+    return isfinite(at_s) ? (double)llround(at_s * 1000) / 1000 : at_s;
+}
+
 /* ---- offers ---- */
 
 static uint32_t find_place(struct market_scene *s, const struct market_offer *o)

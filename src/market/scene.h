@@ -70,6 +70,23 @@ static inline double market_scene_usd(const struct market_scene *s, size_t event
     return s->usd_per_s[event * s->n_offers + offer];
 }
 
+/* What the offer costs from the first event until then; event: the last one not later. */
+static inline double market_scene_paid_from(const struct market_scene *s,
+                                            size_t event,
+                                            size_t offer,
+                                            double at_s)
+{
+    size_t cell = event * s->n_offers + offer;
+    double rest_s = at_s - s->at_s[event];
+
+    return rest_s > 0 ? s->paid_usd[cell] + rest_s * s->usd_per_s[cell] : s->paid_usd[cell];
+}
+double market_scene_paid(const struct market_scene *s, size_t offer, double at_s);
+/* The first event after this one at which the offer is taken back; SIZE_MAX = none. */
+size_t market_scene_next_taken(const struct market_scene *s, size_t offer, size_t event);
+/* The nearest millisecond, which is what clocks count in. */
+double market_to_ms(double at_s);
+
 /* Preemptions per hour of machines like this one, by the lives on record: those of the same cloud
  * and GPU, else of the cloud. NaN when there are none. */
 double market_preemptions_measured(const struct market *m, const struct market_offer *o);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "estimate/throughput.h"
+#include "market/region.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -138,6 +139,7 @@ static int price_row(struct table *t, struct err *e)
 
     if (!p.cloud || !p.region || !p.instance_type || !p.gpu)
         return bad(t, e, "cloud, region, instance_type or gpu is empty");
+    p.region = market_region(p.cloud, p.region);
     if (!amount(t, 4, 1024, &p.gpus) || !amount(t, 5, 1e6, &p.usd_per_hour) || !(p.gpus > 0) ||
         !(p.usd_per_hour > 0))
         return bad(t, e, "gpus and usd_per_hour must be numbers above 0");

@@ -87,127 +87,34 @@ void market_log_clear(struct market_log *log)
     *log = (struct market_log){0};
 }
 
-/* ---- work over time ---- */
-
-/* A machine at work, with a checkpoint written after every tau_s of it. */
-struct rhythm {
-    double speed, tau_s, write_s;
-};
-
-static double work_after(const struct rhythm *r, double s)
-{
-    if (s <= 0)
-        return 0;
-    if (!isfinite(r->tau_s))
-        return s * r->speed;
-    double full = floor(s / (r->tau_s + r->write_s));
-    double rest = s - full * (r->tau_s + r->write_s);
-    return r->speed * (full * r->tau_s + fmin(rest, r->tau_s));
-}
-
-/* Of that, what is in a checkpoint. */
-static double saved_after(const struct rhythm *r, double s)
-{
-    if (s <= 0 || !isfinite(r->tau_s))
-        return 0;
-    return r->speed * floor(s / (r->tau_s + r->write_s)) * r->tau_s;
-}
-
-static double time_for(const struct rhythm *r, double work)
-{
-    double s = work / r->speed;
-
-    if (!isfinite(r->tau_s) || work <= 0)
-        return s;
-    return s + r->write_s * (ceil(s / r->tau_s) - 1); /* the last stretch needs none */
-}
-
-/* A rented machine. One whose lease ends by itself is rented again at once; that end is known, so a
- * checkpoint is written in time and nothing is lost. */
-struct lease {
-    struct rhythm rhythm;
-    double begin_s, ready_s;
-    double max_s, renew_s; /* how long it lasts; from renewal until it works again */
-};
-
-static double renewals(const struct lease *l, double now_s)
-{
-    return isfinite(l->max_s) ? floor((now_s - l->begin_s) / l->max_s) : 0;
-}
-
-/* Work until the n-th renewal, n >= 1. */
-static double work_until_renewal(const struct lease *l, double n)
-{
-    return work_after(&l->rhythm, l->begin_s + l->max_s - l->ready_s) +
-           (n - 1) * work_after(&l->rhythm, l->max_s - l->renew_s);
-}
-
-/* Since when it works at now_s, after n renewals. */
-static double working_since(const struct lease *l, double n)
-{
-    return n > 0 ? l->begin_s + n * l->max_s + l->renew_s : l->ready_s;
-}
-
-static double lease_work(const struct lease *l, double now_s)
-{
-    double n = renewals(l, now_s);
-
-    return (n > 0 ? work_until_renewal(l, n) : 0) +
-           work_after(&l->rhythm, now_s - working_since(l, n));
-}
-
-static double lease_saved(const struct lease *l, double now_s)
-{
-    double n = renewals(l, now_s);
-
-    return (n > 0 ? work_until_renewal(l, n) : 0) +
-           saved_after(&l->rhythm, now_s - working_since(l, n));
-}
-
-/* When so much is done. */
-static double lease_until(const struct lease *l, double work)
-{
-    double n = 0, before = 0;
-
-    if (isfinite(l->max_s)) {
-        double first = work_until_renewal(l, 1);
-        double each = work_after(&l->rhythm, l->max_s - l->renew_s);
-        if (work > first && !(each > 0))
-            return (double)INFINITY;
-        if (work > first)
-            n = ceil((work - first) / each);
-        before = n > 0 ? work_until_renewal(l, n) : 0;
-    }
-    return working_since(l, n) + time_for(&l->rhythm, work - before);
-}
-
-static struct lease make_lease(
-    const struct market_job *j, size_t i, double begin_s, double ready_s, bool foresees)
+struct market_stay market_stay_of(
+    const struct market_job *j, size_t offer, double begin_s, double ready_s, bool foresees)
 {
     const struct market_switching *sw = &j->switching;
 
-    return (struct lease){
-        .rhythm = {j->speed[i], foresees ? (double)INFINITY : j->checkpoint_s[i], sw->write_s},
-        .begin_s = begin_s,
-        .ready_s = ready_s,
-        .max_s = j->scene->lease_max_s[i],
-        .renew_s = sw->restart_s + sw->write_s};
+    return (struct market_stay){.speed = j->speed[offer],
+                                .tau_s = foresees ? (double)INFINITY : j->checkpoint_s[offer],
+                                .write_s = sw->write_s,
+                                .begin_s = begin_s,
+                                .ready_s = ready_s,
+                                .max_s = j->scene->lease_max_s[offer],
+                                .renew_s = sw->restart_s + sw->write_s};
 }
 
 double market_lease_work(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, double now_s)
 {
-    struct lease l = make_lease(j, offer, begin_s, ready_s, true);
+    struct market_stay s = market_stay_of(j, offer, begin_s, ready_s, true);
 
-    return lease_work(&l, now_s);
+    return market_stay_work(&s, now_s);
 }
 
 double market_lease_until(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, double work)
 {
-    struct lease l = make_lease(j, offer, begin_s, ready_s, true);
+    struct market_stay s = market_stay_of(j, offer, begin_s, ready_s, true);
 
-    return lease_until(&l, work);
+    return market_stay_until(&s, work);
 }
 
 /* ---- the way ---- */
@@ -217,34 +124,41 @@ struct travel {
     const struct market_job *job;
     const struct market_scene *scene;
     struct market_view view;
-    struct lease lease;
+    struct market_stay stay;
     size_t lease_event;    /* at which it began */
     double done_before;    /* work when the lease began */
     int64_t move_microusd; /* of the move to where it is */
     struct market_bill bill;
 };
 
-static double paid_usd(const struct travel *t, size_t to_event, double end_s)
+/* Every machine is a line of the bill: one that was rented again when its lease ended by itself is
+ * another one. */
+static int64_t paid_microusd(const struct travel *t, size_t to_event, double end_s)
 {
     const struct market_scene *s = t->scene;
-    size_t i = t->view.offer, n = s->n_offers;
-    double usd = s->paid_usd[to_event * n + i] - s->paid_usd[t->lease_event * n + i];
-    double rest_s = end_s - s->at_s[to_event];
+    size_t i = t->view.offer, n = (size_t)market_stay_renewals(&t->stay, end_s);
+    double before = s->paid_usd[t->lease_event * s->n_offers + i];
+    int64_t microusd = 0;
 
-    return rest_s > 0 ? usd + rest_s * s->usd_per_s[to_event * n + i] : usd;
+    for (size_t k = 1; k <= n; k++) {
+        double then = market_scene_paid(s, i, t->stay.begin_s + (double)k * t->stay.max_s);
+        microusd += money_from_usd(then - before);
+        before = then;
+    }
+    return microusd + money_from_usd(market_scene_paid_from(s, to_event, i, end_s) - before);
 }
 
 /* Gives the machine back, or loses it; to_event: the last one not later than end_s. */
 static void end_lease(struct travel *t, size_t to_event, double end_s, double work_done)
 {
-    int64_t microusd = money_from_usd(paid_usd(t, to_event, end_s));
+    int64_t microusd = paid_microusd(t, to_event, end_s);
 
     t->bill.cost_microusd += microusd;
-    t->bill.preemptions += (size_t)renewals(&t->lease, end_s);
+    t->bill.preemptions += (size_t)market_stay_renewals(&t->stay, end_s);
     if (t->trip->log) {
         struct market_log *log = t->trip->log;
         log->leases = mem_room(log->leases, log->n, &log->cap, sizeof *log->leases);
-        log->leases[log->n++] = (struct market_lease){t->view.offer, t->lease.begin_s, end_s,
+        log->leases[log->n++] = (struct market_lease){t->view.offer, t->stay.begin_s, end_s,
                                                       work_done, microusd + t->move_microusd};
     }
     t->view.checkpoint = t->view.place[t->view.offer];
@@ -256,8 +170,8 @@ static void end_lease(struct travel *t, size_t to_event, double end_s, double wo
 static void lose_machine(struct travel *t, size_t event)
 {
     double now_s = t->scene->at_s[event];
-    double work = lease_work(&t->lease, now_s);
-    double kept = t->trip->foresees ? work : lease_saved(&t->lease, now_s);
+    double work = market_stay_work(&t->stay, now_s);
+    double kept = t->trip->foresees ? work : market_stay_saved(&t->stay, now_s);
 
     t->bill.preemptions++;
     t->bill.work_lost += work - kept;
@@ -269,7 +183,7 @@ static void leave(struct travel *t, size_t event)
 {
     double now_s = t->scene->at_s[event];
 
-    end_lease(t, event, now_s, t->done_before + lease_work(&t->lease, now_s));
+    end_lease(t, event, now_s, t->done_before + market_stay_work(&t->stay, now_s));
     t->view.left = true;
 }
 
@@ -290,7 +204,7 @@ static void take(struct travel *t, size_t event, size_t offer)
         t->bill.first = offer;
     else
         t->bill.switches += offer != v->offer_before;
-    t->lease = make_lease(t->job, offer, now_s, ready_s, t->trip->foresees);
+    t->stay = market_stay_of(t->job, offer, now_s, ready_s, t->trip->foresees);
     t->lease_event = event;
     v->offer = offer;
     v->ready_s = ready_s;
@@ -311,7 +225,7 @@ static void look(struct travel *t, size_t event)
         lose_machine(t, event);
     v->work_left = t->trip->work - t->done_before;
     if (v->offer != MARKET_NO_OFFER)
-        v->work_left -= lease_work(&t->lease, v->now_s);
+        v->work_left -= market_stay_work(&t->stay, v->now_s);
     struct market_action a = t->trip->decide(t->trip->policy, v);
     v->decisions_made++;
     if (a.act == MARKET_TAKE && a.offer != v->offer)
@@ -325,14 +239,14 @@ static bool arrive(struct travel *t, size_t event)
 {
     if (t->view.offer == MARKET_NO_OFFER)
         return false;
-    double end_s = lease_until(&t->lease, t->trip->work - t->done_before);
+    double end_s = market_stay_until(&t->stay, t->trip->work - t->done_before);
     if (end_s > t->scene->at_s[event + 1])
         return false;
     /* Rounding may put the end a hair before the event at which it was decided. */
-    end_s = fmax(end_s, t->scene->at_s[event]);
+    end_s = fmax(market_to_ms(end_s), t->scene->at_s[event]);
     t->bill.finished = true;
     t->bill.finish_s = end_s;
-    end_lease(t, event, end_s, t->trip->work);
+    end_lease(t, event + (end_s >= t->scene->at_s[event + 1]), end_s, t->trip->work);
     return true;
 }
 
@@ -384,21 +298,6 @@ struct market_bill market_travel_policy(struct market_trip trip, const struct ma
 
 /* ---- one offer for all the way ---- */
 
-/* The first event after `event` at which the offer is taken back; SIZE_MAX = none. */
-static size_t next_taken(const struct market_scene *s, size_t offer, size_t event)
-{
-    size_t low = s->first_taken[offer], high = s->first_taken[offer + 1];
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->taken[middle] <= event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < s->first_taken[offer + 1] ? s->taken[low] : SIZE_MAX;
-}
-
 struct market_bill market_travel_fixed(const struct market_trip *trip, size_t offer)
 {
     const struct market_scene *s = trip->job->scene;
@@ -412,14 +311,14 @@ struct market_bill market_travel_fixed(const struct market_trip *trip, size_t of
         if (k == last)
             return t.bill;
         take(&t, k, offer);
-        double end_s = lease_until(&t.lease, trip->work - t.done_before);
-        size_t lost = next_taken(s, offer, k);
+        double end_s = market_stay_until(&t.stay, trip->work - t.done_before);
+        size_t lost = market_scene_next_taken(s, offer, k);
         if (lost < last && end_s > s->at_s[lost]) {
             lose_machine(&t, k = lost);
             continue;
         }
         t.bill.finished = end_s <= s->at_s[last];
-        t.bill.finish_s = fmin(end_s, s->at_s[last]);
+        t.bill.finish_s = fmin(market_to_ms(end_s), s->at_s[last]);
         end_lease(&t, market_scene_event(s, t.bill.finish_s), t.bill.finish_s, trip->work);
         return t.bill;
     }

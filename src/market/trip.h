@@ -1,12 +1,14 @@
 /* trip: one job's way through a scene, to the second, under a policy that sees no more than the
- * present. Machines are paid from when they are rented until they are given back or taken back;
- * every lease and every move of a checkpoint is a line of the bill, in micro-dollars. */
+ * present. Machines are paid from when they are rented until they are given back or taken back, to
+ * the millisecond; every machine and every move of a checkpoint is a line of the bill, in
+ * micro-dollars. */
 #ifndef MARKET_TRIP_H
 #define MARKET_TRIP_H
 
 #include "base/auto.h"
 #include "market/policy.h"
 #include "market/scene.h"
+#include "market/stay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,6 +82,10 @@ struct market_bill market_travel_policy(struct market_trip trip, const struct ma
 /* Stays on one offer, begun at once and again whenever it is taken back. Faster than
  * market_travel: it looks at no other offer. */
 struct market_bill market_travel_fixed(const struct market_trip *trip, size_t offer);
+
+/* A stay on an offer, rented at begin_s, working from ready_s on. */
+struct market_stay market_stay_of(
+    const struct market_job *j, size_t offer, double begin_s, double ready_s, bool foresees);
 
 /* Work of a lease on an offer between these times of the clock, rented at begin_s, working from
  * ready_s on; without checkpoints, over renewals of leases that end by themselves. */

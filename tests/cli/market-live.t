@@ -71,6 +71,13 @@ is "$(value "(d['starts'], d['covered_starts'], d['left_out_days'][0]['day'], d[
     "(19, 16, '2020-01-01', '2020-01-19')" "starts before one history or cut by its end are left out"
 is "$(value "round($(row multi-cloud)['reduction'], 2) > 3.9")" True "the second cloud is used"
 fails 5 "none of 1 starts is covered" market replay --mode market --model ResNet-50 --starts 2020-01-02 --clouds aws,azure
+# At home elsewhere: a day at Azure's \$0.5; its region by any of its names.
+replay --work "1 V100-days" --starts 2020-01-05 --restart 0 --region azure:eastus --clouds azure,aws
+is "$(value "(d['cloud'], d['region'], d['clouds'], $(row 1xV100)['mean_cost_usd'])")" \
+    "('azure', 'us_east', ['azure', 'aws'], 12.0)" "a job at home in a region of Azure"
+fails 5 "no history of a V100 in azure:us_west" market replay --mode market --model ResNet-50 --starts 2020-01-05 \
+    --region azure/westus
+fails 2 "write a cloud and its region" market replay --mode market --model ResNet-50 --region 'azure:*'
 run market replay --mode market --model ResNet-50 --preemptions 0 --work "1 V100-days" --svg l.svg --trace t.svg
 is "$code" 0 "for people $err"
 contains "$out" "Left out: " "days are named"

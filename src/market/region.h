@@ -1,0 +1,9 @@
+/* region: one name for each region, however a history or a user spells it. */
+#ifndef MARKET_REGION_H
+#define MARKET_REGION_H
+
+/* "us_east" for azure's "eastus", "East US" and "us-east"; names that are not known stay as they
+ * are. Borrowed: the text itself, or one that lasts. */
+const char *market_region(const char *cloud, const char *region);
+
+#endif
