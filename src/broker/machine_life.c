@@ -52,7 +52,10 @@ static bool is_news(const struct machine *m, const struct cloud_machine *told)
 
     return state_told(m, told->state) != m->state || m->absent_ms ||
            f->ready_ms != told->ready_ms || f->ended_ms != told->ended_ms ||
-           f->notice_ms != told->notice_ms || strcmp(f->id, told->id) != 0;
+           f->notice_ms != told->notice_ms || strcmp(f->id, told->id) != 0 ||
+           /* As long as the price is the same, what was metered before still tells the cost. */
+           !f->metered_ms != !told->metered_ms ||
+           fabs(f->price_usd_per_hour - told->price_usd_per_hour) > 0;
 }
 
 static int note(struct machine_desk *d,
@@ -60,13 +63,21 @@ static int note(struct machine_desk *d,
                 const struct cloud_machine *told,
                 struct err *e)
 {
-    int64_t expires_ms = m->facts.expires_ms;
-    bool news = is_news(m, told);
+    const struct cloud_machine before = m->facts;
+    struct cloud_machine now = *told;
+
+    /* Whoever asks without the market's prices, to put away what was left, learns none. */
+    if (before.metered_ms && !now.metered_ms) {
+        now.metered_ms = before.metered_ms;
+        now.metered_usd = before.metered_usd;
+        now.price_usd_per_hour = before.price_usd_per_hour;
+    }
+    bool news = is_news(m, &now);
 
     m->absent_ms = 0;
-    m->facts = *told;
+    m->facts = now;
     /* A tag is as old as the machine; a lease is renewed in the record. */
-    m->facts.expires_ms = expires_ms;
+    m->facts.expires_ms = before.expires_ms;
     if (told->state == CLOUD_PREEMPTED)
         give_reason(m, "taken back by the cloud");
     enter(m, state_told(m, told->state), now_of(d));

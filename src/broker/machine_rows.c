@@ -37,6 +37,8 @@ static void read_facts(struct db_query *q, struct cloud_machine *f)
     TAKE_TEXT(q, 32, f->exec_driver);
     TAKE_TEXT(q, 33, f->address);
     TAKE_TEXT(q, 34, f->root);
+    f->metered_usd = db_real(q, 35);
+    f->metered_ms = db_int(q, 36);
 }
 
 static enum cloud_state cloud_state_of(enum machine_state state)
@@ -91,7 +93,7 @@ static void bind_kind(struct db_query *q, int at, const struct cloud_machine *f)
     db_bind_real(q, at + 10, f->bill_min_s);
 }
 
-/* $1 to $27: the key, and everything that can change. */
+/* $1 to $29: the key, and everything that can change. */
 static void bind_changing(struct db_query *q, const struct machine *x)
 {
     const struct cloud_machine *f = &x->facts;
@@ -113,6 +115,8 @@ static void bind_changing(struct db_query *q, const struct machine *x)
     db_bind_int(q, 15, f->ended_ms);
     db_bind_int(q, 16, f->notice_ms);
     bind_kind(q, 17, f);
+    db_bind_real(q, 28, f->metered_usd);
+    db_bind_int(q, 29, f->metered_ms);
 }
 
 int machine_row_insert(struct machines *m, const struct machine *x, struct err *e)
@@ -122,24 +126,25 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
         "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
         " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
         " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
-        " cloud, attempt, asked, max_price, owner, run, job, data_microusd)"
+        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
-        " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, 0)",
+        " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
+        " $36, 0)",
         e);
 
     if (!q)
         return -1;
     bind_changing(q, x);
-    db_bind_text(q, 28, x->cloud);
-    db_bind_int(q, 29, x->attempt);
-    db_bind_int(q, 30, x->asked_ms);
+    db_bind_text(q, 30, x->cloud);
+    db_bind_int(q, 31, x->attempt);
+    db_bind_int(q, 32, x->asked_ms);
     if (isfinite(x->max_price_usd_per_hour))
-        db_bind_real(q, 31, x->max_price_usd_per_hour);
+        db_bind_real(q, 33, x->max_price_usd_per_hour);
     else
-        db_bind_null(q, 31);
-    db_bind_text(q, 32, x->facts.owner);
-    db_bind_int(q, 33, x->facts.run);
-    db_bind_int(q, 34, x->facts.job);
+        db_bind_null(q, 33);
+    db_bind_text(q, 34, x->facts.owner);
+    db_bind_int(q, 35, x->facts.run);
+    db_bind_int(q, 36, x->facts.job);
     return db_run(q, e);
 }
 
@@ -151,7 +156,8 @@ int machine_row_update(struct machines *m, struct machine *x, struct err *e)
         " exec_driver = $8, address = $9, root = $10, stage = $11, expires = $12, launched = $13,"
         " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"
         " instance_type = $20, spot = $21, cpus = $22, memory_gb = $23, accelerator = $24,"
-        " accelerators = $25, price = $26, bill_min_s = $27"
+        " accelerators = $25, price = $26, bill_min_s = $27, metered_usd = $28,"
+        " metered = $29"
         " WHERE world = $1 AND token = $2 AND state <= $3",
         e);
 

@@ -33,7 +33,14 @@ static const char *const tables[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {0}};
+static const char *const metered[] = {
+    /* metered: milliseconds; 0 = its price does not move. */
+    "ALTER TABLE machine ADD COLUMN metered_usd REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE machine ADD COLUMN metered INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {

@@ -351,7 +351,8 @@ static int open_world(struct sim *s, int64_t begin_ms, struct err *e)
     struct cloud_options options = {.seed = s->o->seed,
                                     .boot_s = s->o->boot_s,
                                     .preemptions_per_hour = s->o->preemptions_per_hour,
-                                    .troubles = s->o->troubles};
+                                    .troubles = s->o->troubles,
+                                    .market = trade_cloud(s)};
 
     s->world =
         simulate_world_open(s->o->home, s->o->machines, s->o->run->id, begin_ms, &options, e);
@@ -384,8 +385,10 @@ static int take_up(struct sim *s, struct err *e)
 
 static void sim_clear(struct sim *s)
 {
-    for (size_t i = 0; s->going && i < s->n; i++)
+    for (size_t i = 0; s->going && i < s->n; i++) {
         gang_free(s->going[i].gang);
+        trade_free(s->going[i].trade);
+    }
     while (s->free) {
         struct gang *g = s->free;
         s->free = g->next;
@@ -416,6 +419,8 @@ static int end(struct sim *s, struct simulate_result *out, struct err *e)
              : s->has_failed ? "a stage failed"
                              : "");
     out->machines = s->machines;
+    out->switches = s->switches;
+    out->preemptions = s->preemptions;
     out->open = s->n_leaving;
     if (machines_flush(s->o->machines, e) < 0 ||
         machines_bill(s->o->machines, run, sim_now(s), &out->compute_microusd, &out->data_microusd,
@@ -429,7 +434,7 @@ int simulate_run(const struct simulate_options *o, struct simulate_result *out, 
 {
     struct sim s = {.o = o,
                     .n = o->run->n_stages,
-                    .begin_ms = o->run->created_ms,
+                    .begin_ms = o->begin_ms ? o->begin_ms : o->run->created_ms,
                     .arena = arena_new(ARENA_BYTES)};
     int result;
 

@@ -11,6 +11,7 @@
 
 #include "broker/machines.h"
 #include "broker/runs.h"
+#include "market/trip.h"
 
 /* Where and how long one stage runs, as planned. Texts are borrowed. */
 struct simulate_stage {
@@ -51,6 +52,21 @@ struct simulate_question {
     int64_t spent_microusd;
 };
 
+/* A stage that goes where a policy sends it, at every step of prices and whenever it loses its
+ * machine. Everything is borrowed. */
+struct simulate_trade {
+    const struct market_job *job; /* of the market's scene; NULL = the stage runs as planned */
+    struct market_policy policy;
+    double work;       /* seconds of the reference GPU */
+    double deadline_s; /* since 1970; INFINITY = none */
+};
+struct simulate_market {
+    const struct market_scene *scene;
+    enum market_gpu_use use; /* of the scene */
+    double restart_s;
+    const struct simulate_trade *stages; /* one for each of the run */
+};
+
 enum simulate_event_kind { SIMULATE_STAGE, SIMULATE_NOTE };
 
 struct simulate_event {
@@ -73,7 +89,9 @@ struct simulate_options {
     double noise;  /* standard deviation of log(run time / planned); 0 = exactly as planned */
     double boot_s; /* mean */
     double preemptions_per_hour;
-    const char *troubles; /* cloud/sim.h; NULL = none */
+    const char *troubles;                 /* cloud/sim.h; NULL = none */
+    const struct simulate_market *market; /* NULL = prices stay as planned */
+    int64_t begin_ms;     /* where the clock of a new world starts; 0 = when the run was recorded */
     int64_t max_microusd; /* spending stops before it goes beyond; < 0 = no limit */
     /* The best plan for what is left: changes the stages whose left is above 0. ERR_NOFIT: there is
      * none. NULL: as if there were none. */
@@ -91,8 +109,9 @@ struct simulate_result {
     char reason[MACHINE_REASON_BYTES];
     double time_s; /* until the last stage was over */
     int64_t compute_microusd, data_microusd;
-    size_t machines; /* how many were rented, over all its attempts */
-    size_t open;     /* of these not confirmed to be gone: simulate_sweep has to be tried again */
+    size_t machines;              /* how many were rented, over all its attempts */
+    size_t switches, preemptions; /* of stages that follow a market, in this process */
+    size_t open; /* of these not confirmed to be gone: simulate_sweep has to be tried again */
 };
 
 /* 0 whenever the run came to an end, whichever; -1 when the records or the cloud's memory failed:

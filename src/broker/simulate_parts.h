@@ -14,7 +14,16 @@ struct gang {
     struct gang *next;     /* of those that are free */
 };
 
-enum step { STEP_WAITING, STEP_RENTING, STEP_BOOTING, STEP_WORKING, STEP_OVER };
+enum step {
+    STEP_WAITING,
+    STEP_RENTING,
+    STEP_BOOTING,
+    STEP_WORKING,
+    STEP_TRADING, /* follows a market, on a machine or on none */
+    STEP_OVER
+};
+
+struct trade;
 
 struct going {
     enum step step;
@@ -29,6 +38,7 @@ struct going {
     double left;                /* share of the work that is not saved yet */
     double work_s;              /* WORKING: all of the work on these machines, noise included */
     int64_t spent_microusd;
+    struct trade *trade; /* TRADING */
 };
 
 /* A machine on its way back to the cloud. */
@@ -41,6 +51,7 @@ struct leaving {
 struct sim {
     const struct simulate_options *o;
     struct simulate_world *world;
+    struct cloud_market cloud_market;
     struct arena *arena;
     int64_t begin_ms;
     size_t n;
@@ -59,7 +70,7 @@ struct sim {
     int64_t renewed_ms;
     int64_t ended_microusd; /* of machines that are gone, and of data */
     unsigned replans;
-    size_t machines;
+    size_t machines, switches, preemptions;
     bool is_stopping, has_failed;
     enum run_state end_state;
     char reason[MACHINE_REASON_BYTES];
@@ -92,6 +103,27 @@ bool stage_watches(const struct sim *s, size_t i);
 /* It ends here, unfinished. */
 int stage_give_up(
     struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
+
+/* What its machines cost since somebody was told last goes to the stage. */
+void stage_settle_cost(struct sim *s, struct going *g);
+/* The stage gives its machines back, if it has any. */
+int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e);
+/* The order of one machine of the stage, as its place is now. */
+void stage_order(
+    const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out);
+/* Stops the run and says false when this much more would be too much. */
+bool stage_can_spend(struct sim *s, int64_t microusd);
+int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e);
+/* All is done; its machines, if it has any, are free for others. */
+int stage_finish(struct sim *s, size_t i, struct err *e);
+
+/* ---- simulate_market.c ---- */
+bool trade_wanted(const struct sim *s, size_t i);
+int trade_start(struct sim *s, size_t i, struct err *e);
+int trade_step(struct sim *s, size_t i, struct err *e);
+void trade_free(struct trade *t);
+/* The run's market as a cloud sees it; NULL when it has none. */
+const struct cloud_market *trade_cloud(struct sim *s);
 
 /* ---- simulate_gang.c ---- */
 struct gang *gang_new(unsigned n);

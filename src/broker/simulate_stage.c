@@ -24,8 +24,7 @@ static struct going *going_of(struct sim *s, size_t i)
     return &s->going[i];
 }
 
-/* What its machines cost since somebody was told last goes to the stage. */
-static void settle_cost(struct sim *s, struct going *g)
+void stage_settle_cost(struct sim *s, struct going *g)
 {
     int64_t cost = g->gang ? gang_cost(g->gang, sim_now(s)) : 0;
 
@@ -35,9 +34,9 @@ static void settle_cost(struct sim *s, struct going *g)
     g->gang->told_microusd = cost;
 }
 
-static int drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e)
+int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e)
 {
-    settle_cost(s, g);
+    stage_settle_cost(s, g);
     return g->gang ? gang_return(s, TAKE(g->gang), reason, e) : 0;
 }
 
@@ -46,7 +45,7 @@ int stage_give_up(
 {
     struct going *g = going_of(s, i);
 
-    if (drop_gang(s, g, reason, e) < 0)
+    if (stage_drop_gang(s, g, reason, e) < 0)
         return -1;
     g->step = STEP_OVER;
     s->unfinished--;
@@ -65,8 +64,7 @@ int stage_give_up(
 
 /* ---- money ---- */
 
-/* False, and the run stops, when this much more would be too much. */
-static bool can_spend(struct sim *s, int64_t microusd)
+bool stage_can_spend(struct sim *s, int64_t microusd)
 {
     char spent[32], most[32];
     int64_t so_far = sim_spent(s, sim_now(s));
@@ -78,7 +76,7 @@ static bool can_spend(struct sim *s, int64_t microusd)
     return false;
 }
 
-static int charge(struct sim *s, struct going *g, int64_t microusd, struct err *e)
+int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e)
 {
     if (!microusd)
         return 0;
@@ -104,7 +102,7 @@ static int begin_work(struct sim *s, size_t i, struct err *e)
     struct going *g = going_of(s, i);
     const struct simulate_stage *p = &s->o->stages[i];
 
-    if (!can_spend(s, p->transfer_microusd + p->storage_microusd))
+    if (!stage_can_spend(s, p->transfer_microusd + p->storage_microusd))
         return 0;
     g->step = STEP_WORKING;
     g->tries = 0;
@@ -112,23 +110,25 @@ static int begin_work(struct sim *s, size_t i, struct err *e)
     g->work_ms = sim_now(s) + llround((p->setup_s + p->input_s) * 1000);
     g->finish_ms = g->work_ms + llround(g->left * g->work_s * 1000);
     g->wake_ms = g->finish_ms;
-    return charge(s, g, p->transfer_microusd, e);
+    return stage_charge(s, g, p->transfer_microusd, e);
 }
 
-static int finish(struct sim *s, size_t i, struct err *e)
+int stage_finish(struct sim *s, size_t i, struct err *e)
 {
     struct going *g = going_of(s, i);
 
-    if (charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
+    if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
         return -1;
-    settle_cost(s, g);
+    stage_settle_cost(s, g);
     g->step = STEP_OVER;
     g->left = 0;
     s->unfinished--;
     if (sim_set_stage(s, i, STAGE_FINISHED, "", e) < 0)
         return -1;
-    g->gang->next = s->free;
-    s->free = TAKE(g->gang);
+    if (g->gang) {
+        g->gang->next = s->free;
+        s->free = TAKE(g->gang);
+    }
     for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++)
         if (--s->going[s->dependents[k]].needs_left == 0)
             s->ready[s->n_ready++] = s->dependents[k];
@@ -161,7 +161,7 @@ static int lose(struct sim *s, size_t i, const struct machine *gone, struct err 
         "%s in %s/%s: %s after %s; %.0f %% of the work is left", gone->facts.instance_type,
         gone->facts.provider, gone->facts.region, *gone->reason ? gone->reason : "gone",
         time_text((double)(lost_ms - gone->facts.launched_ms) / 1000, after), 100 * g->left);
-    if (drop_gang(s, g, "the stage lost a machine", e) < 0)
+    if (stage_drop_gang(s, g, "the stage lost a machine", e) < 0)
         return -1;
     if (++g->losses >= LOSSES_MAX)
         return stage_give_up(s, i, STAGE_FAILED, why, e);
@@ -170,7 +170,7 @@ static int lose(struct sim *s, size_t i, const struct machine *gone, struct err 
 
 /* ---- renting ---- */
 
-static void order_node(
+void stage_order(
     const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out)
 {
     const struct simulate_stage *p = &s->o->stages[i];
@@ -199,7 +199,8 @@ static void order_node(
 static int refuse(
     struct sim *s, size_t i, const struct cloud_trouble *trouble, const char *why, struct err *e)
 {
-    if (drop_gang(s, going_of(s, i), why, e) < 0 || plan_block(s, &s->o->stages[i], trouble, e) < 0)
+    if (stage_drop_gang(s, going_of(s, i), why, e) < 0 ||
+        plan_block(s, &s->o->stages[i], trouble, e) < 0)
         return -1;
     return plan_again(s, i, why, e);
 }
@@ -272,7 +273,7 @@ static int rent_nodes(struct sim *s, size_t i, struct err *e)
         char token[65];
         if (m->state > MACHINE_INTENDED)
             continue;
-        order_node(s, i, node, token, &order);
+        stage_order(s, i, node, token, &order);
         if (machine_rent(&s->world->desk, &order, m, &trouble, &why) < 0)
             return rent_failed(s, i, token, &trouble, &why, e);
         s->machines++;
@@ -291,7 +292,7 @@ static int rent(struct sim *s, size_t i, struct err *e)
 
     if (!g->gang) {
         double usd = p->nodes * p->price_usd_per_hour * BILL_MIN_S / 3600;
-        if (!can_spend(s, money_from_usd(fmin(usd, MONEY_MAX_USD))))
+        if (!stage_can_spend(s, money_from_usd(fmin(usd, MONEY_MAX_USD))))
             return 0;
         g->gang = gang_new(p->nodes);
         g->asked_ms = sim_now(s);
@@ -345,7 +346,7 @@ static int boot_failed(struct sim *s, size_t i, struct err *e)
         return refuse(s, i, &dud, why, e);
     AUTO_MEM char *end =
         mem_printf("%s; that makes %d boots that failed, and no more are tried", why, DUDS_MAX);
-    if (drop_gang(s, g, why, e) < 0)
+    if (stage_drop_gang(s, g, why, e) < 0)
         return -1;
     return stage_give_up(s, i, STAGE_FAILED, end, e);
 }
@@ -387,7 +388,7 @@ static int work(struct sim *s, size_t i, struct err *e)
     }
     if (sim_now(s) < g->finish_ms || !up)
         return 0;
-    return finish(s, i, e);
+    return stage_finish(s, i, e);
 }
 
 int stage_step(struct sim *s, size_t i, struct err *e)
@@ -399,6 +400,8 @@ int stage_step(struct sim *s, size_t i, struct err *e)
         return boot(s, i, e);
     case STEP_WORKING:
         return work(s, i, e);
+    case STEP_TRADING:
+        return trade_step(s, i, e);
     case STEP_WAITING:
     case STEP_OVER:
         break;
@@ -410,7 +413,8 @@ bool stage_watches(const struct sim *s, size_t i)
 {
     const struct going *g = &s->going[i];
 
-    return g->step == STEP_BOOTING || (g->step == STEP_WORKING && g->gang->nodes[0].facts.spot);
+    return g->step == STEP_BOOTING || (g->step == STEP_TRADING && g->gang) ||
+           (g->step == STEP_WORKING && g->gang->nodes[0].facts.spot);
 }
 
 bool stage_is_due(const struct sim *s, size_t i)
@@ -452,9 +456,11 @@ int stage_start(struct sim *s, size_t i, struct err *e)
     s->active[s->n_active++] = i;
     if (sim_set_stage(s, i, STAGE_GOING, "", e) < 0 || sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
         return -1;
-    g->gang = take_free(s, i);
     g->wake_ms = sim_now(s);
     g->asked_ms = sim_now(s);
+    if (trade_wanted(s, i))
+        return trade_start(s, i, e);
+    g->gang = take_free(s, i);
     g->step = g->gang ? STEP_BOOTING : STEP_RENTING;
     for (unsigned node = 0; g->gang && node < g->gang->n; node++)
         if (machine_hand_over(&s->world->desk, g->gang->nodes[node].facts.token, (int64_t)i, e) < 0)

@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/lake_open.h"
 #include "cli/plan_options.h"
+#include "cli/run_market.h"
 #include "cli/run_parts.h"
 #include "cli/run_sim.h"
 
@@ -30,6 +31,11 @@ static const struct command_option options[] = {
     {.name = "--troubles",
      .value = "FILE",
      .help = "sim: what the cloud refuses or loses, as docs/machines.md writes it."},
+    {.name = "--start",
+     .value = "TIME",
+     .help = "sim: begin then in the imported price histories and follow their prices: 2020-03-01, "
+             "or 2020-03-01T06:00:00Z."},
+    CLI_MARKET_POLICY_OPTIONS,
     {.name = "--max-cost",
      .value = "USD",
      .help = "Stop when more than this is spent; on paper, before."},
@@ -70,12 +76,15 @@ static int read_cap(const struct command_args *args, int64_t *microusd_out, stru
 /* What is wrong whatever the plan will be, so that nobody plans and agrees in vain. */
 static int check_options(const struct command_args *args, struct err *e)
 {
-    static const char *const of_sim[] = {"--seed", "--noise", "--troubles"};
+    static const char *const of_sim[] = {"--seed", "--noise", "--troubles", "--start"};
+    bool follows;
     int64_t ignored;
 
     for (size_t i = 0; i < sizeof of_sim / sizeof of_sim[0]; i++)
         if (!is_on_paper(args) && command_has(args, of_sim[i]))
             return err_set(e, ERR_USAGE, "%s goes with --on sim", of_sim[i]);
+    if (run_market_wanted(args, &follows, e) < 0)
+        return -1;
     if (is_on_paper(args) && command_has(args, "--detach"))
         return err_set(e, ERR_USAGE,
                        "--detach: a run on paper is over in milliseconds, in this command: leave "
@@ -203,9 +212,11 @@ static int show_plan(struct cli_plan *p, bool json, const struct run_place *plac
 static int run(const struct command_args *args, struct err *e)
 {
     AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+    AUTO_CLEAR(run_market) struct run_market market = {0};
     struct run_place place;
 
     if (check_options(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
+        (command_has(args, "--start") && run_market_open(&market, p, args, e) < 0) ||
         run_place_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
         cli_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
         return -1;
@@ -217,8 +228,10 @@ static int run(const struct command_args *args, struct err *e)
         puts("Nothing was started.");
         return 0;
     }
-    return is_on_paper(args) ? run_on_sim(p, args, command_has(args, "--json"), e)
-                             : go(p, args, &place, e);
+    if (!is_on_paper(args))
+        return go(p, args, &place, e);
+    return run_on_sim(p, args, command_has(args, "--start") ? &market : NULL,
+                      command_has(args, "--json"), e);
 }
 
 const struct command command_run = {

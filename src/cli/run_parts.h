@@ -58,6 +58,11 @@ int run_cost(const struct config *c,
              int64_t *microusd_out,
              struct err *e);
 
+/* Where a run on paper was led by prices, a line a machine; nothing when it followed none. */
+int run_machines_print(const struct config *c, const struct run *r, FILE *out, struct err *e);
+/* All machines of a run on paper; new reference, or NULL. */
+json_t *run_machines_json(const struct config *c, const struct run *r, struct err *e);
+
 /* What the lake knows of a stage's job; zeros where there is none. */
 struct run_job {
     double runtime_s;

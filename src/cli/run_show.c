@@ -224,6 +224,8 @@ int run_print(const struct run *r, struct lake *l, FILE *out, struct err *e)
             r->reason[0] ? ", " : "", r->reason);
     table_print(t, out, 2, TEXT_COLUMNS, &look);
     print_notes(r, out);
+    if (run_is_on_paper(r) && run_machines_print(c, r, out, e) < 0)
+        return -1;
     print_sum(r, &sum, out);
     return 0;
 }
@@ -287,6 +289,12 @@ json_t *run_json(const struct run *r, struct lake *l, struct err *e)
     if (run_is_on_paper(r) && run_cost(c, l, r, &sum, e) < 0)
         return NULL;
     json_object_set_new(root, "cost_usd", json_usd(sum));
+    if (run_is_on_paper(r)) {
+        json_t *machines = run_machines_json(c, r, e);
+        if (!machines)
+            return NULL;
+        json_object_set_new(root, "machines", machines);
+    }
     return TAKE(root);
 }
 

@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/run_market.h"
 #include "cli/table.h"
 #include "cloud/sim.h"
 
@@ -43,6 +44,7 @@ struct rehearsal {
     struct simulate_stage *stages;
     struct outcome *outcomes;
     char *troubles;
+    const struct run_market *market; /* NULL = none */
     struct simulate_options options;
     struct simulate_result result;
 };
@@ -185,6 +187,20 @@ static int compose(struct rehearsal *r, struct err *e)
     return 0;
 }
 
+/* The market's clock, and where each stage stands to it. */
+static void follow_market(struct rehearsal *r)
+{
+    r->options.market = &r->market->market;
+    r->options.begin_ms = llround(r->market->start_s * 1000);
+    for (size_t i = 0; i < r->run.n_stages; i++)
+        r->run.stages[i].plan.note = r->market->notes[i];
+}
+
+static bool follows(const struct rehearsal *r, size_t stage)
+{
+    return r->market && r->market->trades[stage].job;
+}
+
 /* Means over the planned stages: the cloud on paper has one boot time and one rate of losses. */
 static void set_cloud(struct rehearsal *r)
 {
@@ -212,6 +228,12 @@ static int check_same(const struct rehearsal *r, struct err *e)
 
     for (size_t i = 0; same && i < r->run.n_stages; i++)
         same = !strcmp(r->stored.stages[i].plan.name, r->run.stages[i].plan.name);
+    for (size_t i = 0; same && i < r->run.n_stages; i++)
+        if (strcmp(r->stored.stages[i].plan.note, r->run.stages[i].plan.note) != 0)
+            return err_set(e, ERR_USAGE,
+                           "the last run of %s, number %" PRId64
+                           ", had another --start or --policy: take those, or leave out --resume",
+                           r->run.name, r->stored.id);
     if (same)
         return 0;
     return err_set(e, ERR_USAGE,
@@ -290,7 +312,9 @@ static void put_stage(const struct rehearsal *r, const struct simulate_event *x)
     char took[32], planned[32], cost[32], planned_cost[32];
 
     printf(" %-9s", run_stage_state_text(x->state));
-    if (x->state == STAGE_GOING)
+    if (x->state == STAGE_GOING && follows(r, x->stage))
+        printf(" where prices lead it");
+    else if (x->state == STAGE_GOING)
         printf(" on %s%s in %s/%s", s->instance_type, s->spot ? " (spot)" : "", s->provider,
                s->region);
     else if (x->state == STAGE_FINISHED)
@@ -366,6 +390,8 @@ static void print_bill(const struct rehearsal *r)
     table_put(t, money_text(x->compute_microusd + x->data_microusd, text));
     printf("\nrun %" PRId64 " on paper, seed %" PRIu64 "\n", r->run.id, r->options.seed);
     table_print(t, stdout, 0, TEXT_COLUMNS, &r->look);
+    if (r->market)
+        printf("switches: %zu, preemptions: %zu\n", x->switches, x->preemptions);
     if (*x->reason)
         printf("%s: %s\n", run_state_text(x->state), x->reason);
 }
@@ -385,6 +411,10 @@ static void put_bill(const struct rehearsal *r)
     json_object_set_new(bill, "compute_usd", json_usd(x->compute_microusd));
     json_object_set_new(bill, "data_usd", json_usd(x->data_microusd));
     json_object_set_new(bill, "planned_usd", json_usd(r->run.planned_microusd));
+    if (r->market) {
+        json_object_set_new(bill, "switches", json_integer((json_int_t)x->switches));
+        json_object_set_new(bill, "preemptions", json_integer((json_int_t)x->preemptions));
+    }
     print_line(bill);
 }
 
@@ -408,7 +438,11 @@ static bool stop(void *context)
 
 static int rehearse(struct rehearsal *r, struct err *e)
 {
-    if (read_options(r, e) < 0 || compose(r, e) < 0 || record(r, e) < 0)
+    if (read_options(r, e) < 0 || compose(r, e) < 0)
+        return -1;
+    if (r->market)
+        follow_market(r);
+    if (record(r, e) < 0)
         return -1;
     set_cloud(r);
     r->options.home = r->plan->config->home;
@@ -446,10 +480,15 @@ int run_sim_check(const struct command_args *args, struct err *e)
     return result;
 }
 
-int run_on_sim(struct cli_plan *p, const struct command_args *args, bool json, struct err *e)
+int run_on_sim(struct cli_plan *p,
+               const struct command_args *args,
+               const struct run_market *market,
+               bool json,
+               struct err *e)
 {
     struct rehearsal r = {.plan = p,
                           .args = args,
+                          .market = market,
                           .json = json,
                           .look = text_look_for(stdout),
                           .arena = arena_new(ARENA_BYTES)};

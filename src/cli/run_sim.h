@@ -8,12 +8,17 @@
 #include <stdbool.h>
 
 struct command_args;
+struct run_market;
 
-/* Carries out p's plan in virtual time and shows every change and, at last, the bill; json: one
- * event a line. Options, where the command declares them: --seed N, --noise F (standard deviation,
- * 0.03 unless said), --troubles FILE (cloud/sim.h), --max-cost USD, --resume. The exit code:
- * 0 finished, 1 failed, 130 stopped. */
-int run_on_sim(struct cli_plan *p, const struct command_args *args, bool json, struct err *e);
+/* Carries out p's plan in virtual time, its stages led by the market's prices unless it is NULL,
+ * and shows every change and, at last, the bill; json: one event a line. Options, where the command
+ * declares them: --seed N, --noise F (standard deviation, 0.03 unless said), --troubles FILE
+ * (cloud/sim.h), --max-cost USD, --resume. The exit code: 0 finished, 1 failed, 130 stopped. */
+int run_on_sim(struct cli_plan *p,
+               const struct command_args *args,
+               const struct run_market *market,
+               bool json,
+               struct err *e);
 
 /* The same options, before there is a plan. ERR_USAGE, and what a file may have wrong. */
 int run_sim_check(const struct command_args *args, struct err *e);

@@ -384,5 +384,8 @@ int64_t cloud_cost_microusd(const struct cloud_machine *m, int64_t now_ms)
         return 0;
     double seconds = ceil((double)(until_ms - m->launched_ms) / 1000);
     double usd = m->price_usd_per_hour * fmax(seconds, m->bill_min_s) / 3600;
+    if (m->metered_ms)
+        usd = m->metered_usd +
+              m->price_usd_per_hour * fmax((double)(until_ms - m->metered_ms), 0) / 3.6e6;
     return money_from_usd(fmin(usd, MONEY_MAX_USD));
 }

@@ -85,6 +85,10 @@ struct cloud_machine {
     double accelerators;
     double price_usd_per_hour;
     double bill_min_s; /* less than this is billed as this; 0 = no such rule */
+    /* Where prices move: what it had cost at metered_ms; the price holds from then on, to the
+     * millisecond and without a shortest time. 0 = one price all the time. */
+    double metered_usd;
+    int64_t metered_ms;
     /* ready: jobs can start, 0 = not yet; ended: billing stopped, 0 = not yet. */
     int64_t launched_ms, ready_ms, ended_ms;
     int64_t notice_ms; /* when it will be, or was, taken back; 0 = nothing known */
@@ -96,6 +100,18 @@ struct cloud_host { /* of a pool */
     const char *accelerator;
     double accelerators;
     double price_usd_per_hour;
+};
+
+/* sim: a market whose prices move, and which takes machines back at times of its own. m is as
+ * launched. */
+struct cloud_market {
+    void *context;
+    /* False: it is none of this market's machines; the rest of the options holds for it. */
+    bool (*knows)(void *context, const struct cloud_machine *m);
+    double (*usd_per_hour)(void *context, const struct cloud_machine *m, int64_t at_ms);
+    double (*paid_usd)(void *context, const struct cloud_machine *m, int64_t until_ms);
+    int64_t (*taken_ms)(void *context, const struct cloud_machine *m); /* INT64_MAX = never */
+    double boot_s;                                                     /* of each machine */
 };
 
 struct cloud_options {
@@ -113,6 +129,7 @@ struct cloud_options {
     const char *troubles;        /* how it fails, see cloud/sim.h; NULL = never */
     /* sim: what a machine asked for now costs an hour; NULL = as the request says. */
     double (*price_usd_per_hour)(void *context, const struct cloud_request *request, int64_t at_ms);
+    const struct cloud_market *market; /* sim: borrowed as long as the cloud is open; NULL = none */
     /* The clock, above 0; NULL = the real one. A virtual one that begins anew needs a home of its
      * own. */
     int64_t (*now_ms)(void *context);
@@ -163,7 +180,7 @@ int cloud_list(struct cloud *c,
  * back, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX. */
 int64_t cloud_next_ms(struct cloud *c);
 /* What a machine has cost until now_ms: every second begun from launched to ended, at least
- * bill_min_s of them, rounded once to micro-dollars. */
+ * bill_min_s of them, or as it was metered; rounded once to micro-dollars. */
 int64_t cloud_cost_microusd(const struct cloud_machine *m, int64_t now_ms);
 
 #endif

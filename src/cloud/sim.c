@@ -162,6 +162,31 @@ static int refuse_any_call(struct cloud *c, struct cloud_trouble *trouble, struc
     return refuse(c, list, sizeof list / sizeof *list, NULL, trouble, e);
 }
 
+/* ---- prices that move ---- */
+
+static bool is_traded(const struct cloud *c, const struct cloud_machine *m)
+{
+    const struct cloud_market *market = c->options.market;
+
+    return market && market->knows(market->context, m);
+}
+
+/* What it has cost follows from when it was launched and ended: nothing has to be remembered. */
+static void meter(const struct cloud *c, struct cloud_machine *m)
+{
+    const struct cloud_market *market = c->options.market;
+    int64_t until_ms = m->ended_ms ? m->ended_ms : cloud_now_ms(c);
+
+    if (!is_traded(c, m))
+        return;
+    m->metered_ms = until_ms > m->launched_ms ? until_ms : m->launched_ms;
+    m->metered_usd = market->paid_usd(market->context, m, m->metered_ms);
+    m->price_usd_per_hour = market->usd_per_hour(market->context, m, m->metered_ms);
+    /* Withdrawn: it costs nothing, for it is taken back at this moment. */
+    if (isnan(m->price_usd_per_hour))
+        m->price_usd_per_hour = 0;
+}
+
 /* ---- renting ---- */
 
 static int refuse_rent(struct cloud *c,
@@ -197,6 +222,13 @@ static int set_price(struct cloud *c,
         c->options.price_usd_per_hour
             ? c->options.price_usd_per_hour(c->options.context, q, m->launched_ms)
             : q->price_usd_per_hour;
+    if (is_traded(c, m)) {
+        const struct cloud_market *market = c->options.market;
+        m->price_usd_per_hour = market->usd_per_hour(market->context, m, m->launched_ms);
+        if (isnan(m->price_usd_per_hour))
+            return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_ZONE, "%s is not for sale now",
+                              q->instance_type);
+    }
     if (!(m->price_usd_per_hour >= 0 && m->price_usd_per_hour <= MONEY_MAX_USD))
         return cloud_fail(trouble, e, CLOUD_INVALID, CLOUD_ACCOUNT, "%s costs %g an hour",
                           q->instance_type, m->price_usd_per_hour);
@@ -211,6 +243,9 @@ static int set_boot(struct cloud *c, const struct cloud_request *q, struct rent 
 {
     struct sim_trouble t;
     double boot_s = c->options.boot_s * (BOOT_LEAST + BOOT_SPREAD * draw(c, "boot", q->token));
+
+    if (is_traded(c, &r->machine))
+        boot_s = c->options.market->boot_s;
     int met = meet_locked(c->priv, SIM_SLOW_BOOT, q, &t, e);
 
     if (met > 0)
@@ -233,6 +268,11 @@ static int set_taken(struct cloud *c, const struct cloud_request *q, struct rent
 
     if (met > 0)
         after_ms = t.seconds * 1000;
+    else if (is_traded(c, &r->machine)) {
+        /* The market's own times, which nobody is told of before. */
+        r->taken_ms = c->options.market->taken_ms(c->options.market->context, &r->machine);
+        return met;
+    }
     /* NaN: neither a rate nor luck. */
     if (met < 0 || !(after_ms < FOREVER_MS))
         return met < 0 ? -1 : 0;
@@ -307,6 +347,7 @@ static int sim_launch(struct cloud *c,
     if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &before, 1, request, trouble, e) < 0 ||
         kept_launch(c, request, out, trouble, e) < 0)
         return -1;
+    meter(c, out);
     return refuse(c, &after, 1, request, trouble, e);
 }
 
@@ -318,7 +359,10 @@ static int sim_look(struct cloud *c,
 {
     if (refuse_any_call(c, trouble, e) < 0)
         return -1;
-    return kept_look(c, token, out, trouble, e);
+    if (kept_look(c, token, out, trouble, e) < 0)
+        return -1;
+    meter(c, out);
+    return 0;
 }
 
 static int sim_terminate(struct cloud *c,
@@ -337,6 +381,22 @@ static int sim_terminate(struct cloud *c,
     return refuse(c, &after, 1, NULL, trouble, e);
 }
 
+/* Whoever reads a list sees what each has cost. */
+struct metering {
+    const struct cloud *cloud;
+    int (*visit)(void *context, const struct cloud_machine *m, struct err *e);
+    void *context;
+};
+
+static int visit_metered(void *context, const struct cloud_machine *m, struct err *e)
+{
+    const struct metering *x = context;
+    struct cloud_machine metered = *m;
+
+    meter(x->cloud, &metered);
+    return x->visit(x->context, &metered, e);
+}
+
 static int sim_list(struct cloud *c,
                     int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
                     void *context,
@@ -351,7 +411,8 @@ static int sim_list(struct cloud *c,
     int empty = meet(c, SIM_LIST_EMPTY, NULL, &t, e);
     if (empty)
         return empty < 0 ? -1 : 0;
-    return kept_list(c, visit, context, trouble, e);
+    struct metering metering = {c, visit, context};
+    return kept_list(c, visit_metered, &metering, trouble, e);
 }
 
 static int64_t sim_next_ms(struct cloud *c)

@@ -74,7 +74,7 @@ static int captured(struct cli_plan *p, const struct command_args *args)
     fflush(stdout);
     if (!freopen(path, "w", stdout))
         return -1;
-    int result = run_on_sim(p, args, true, &err);
+    int result = run_on_sim(p, args, NULL, true, &err);
     fflush(stdout);
     dup2(kept, STDOUT_FILENO);
     close(kept);
