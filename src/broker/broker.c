@@ -94,7 +94,7 @@ static int see_under_way(void *context, const struct lake_job *job, struct err *
 
 static int look_around(struct broker *b, struct err *e)
 {
-    bool new_jobs;
+    bool new_jobs = false;
     struct queued seen = {.broker = b};
     struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_seen};
     struct lake_job_filter active = {.states = UNDER_WAY};
