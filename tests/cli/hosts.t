@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 
 from broker_home import Home, check, done, scratch_directory, until
@@ -220,6 +221,38 @@ def test_swept(t):
     check(t.wait(job) == 0, "it finishes")
 
 
+def test_swept_all_along(t):
+    """Sweeps one after the other, whatever the broker does with its hosts: they find nothing, and
+    nobody notices them."""
+    said, over = [], threading.Event()
+
+    def sweep():
+        while not over.is_set():
+            got = t.home.run("machines", "sweep", "--yes")
+            said.append((got.returncode, got.stdout, got.stderr))
+
+    sweeper = threading.Thread(target=sweep)
+    sweeper.start()
+    try:
+        jobs = [t.submit(t.home.once(f"along-{i}") + 'echo made >"$TRADEWIND_OUTPUT/file"',
+                         "--output", f"along-{i}") for i in range(4)]
+        good = [t.wait(job) == 0 for job in jobs]
+        left = t.nothing_left()
+    finally:
+        over.set()
+        sweeper.join()
+    check(all(good), "jobs beside sweeps finish", [t.show(job)["reason"] for job in jobs])
+    check([t.home.times_run(f"along-{i}") for i in range(4)] == [1] * 4, "each ran once")
+    check(not left, "and their hosts are given back", left)
+    # Either may give back what the other has begun to.
+    odd = [s for s in said if "being deleted" not in s[1] and s[:2] != (0, "Nothing is left over.\n")]
+    check(not odd, "the sweeps took nothing away", *odd[:3])
+    gone = [m for m in t.home.json("machines", "ls", "--all") if m["job"] in jobs]
+    reasons = {m["reason"] for m in gone}
+    check(all(m["state"] == "gone" for m in gone) and
+          not any("lost" in r or "came to be" in r for r in reasons), "the records say so", gone)
+
+
 def main():
     if reason := why_not():
         print(f"1..0 # SKIP {reason}")
@@ -228,6 +261,7 @@ def main():
         t = Test(scratch)
         try:
             for test in (test_whole, test_full, test_killed, test_broker_killed, test_swept,
+                         test_swept_all_along,
                          test_checkpoint_of_a_failure, test_refused, test_dead_from_the_start,
                          test_dies_while_it_runs):
                 test(t)

@@ -3,6 +3,7 @@
 host falls dead and that goes on from its checkpoint on another, gangs, and secrets."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -36,6 +37,16 @@ run: |
   echo "$SKYPILOT_NODE_IPS" >"$TRADEWIND_OUTPUT/o/ips"
   printf %s "$TOKEN" | sha256sum | cut -c 1-16 >"$TRADEWIND_OUTPUT/o/sum"
   echo "rank $SKYPILOT_NODE_RANK has $TOKEN"
+"""
+
+
+FOUND = """name: found
+outputs: {{o: 0.001}}
+estimate: {{seconds: 60}}
+run: |
+  echo "begun on $(hostname)"
+  {wait}
+  hostname >"$TRADEWIND_OUTPUT/o/host"
 """
 
 
@@ -100,6 +111,40 @@ def test_two_gangs(p):
     check(not left, "and give their hosts back", left)
 
 
+def test_broker_dies(p):
+    """While its stage runs on the second host, and the first one, which would be taken now, comes
+    free meanwhile: the stage is found again where it is."""
+    go = os.path.join(p.home.ran, "first-go")
+    done_by = os.path.join(p.home.ran, "stage-go")
+    wait = "while [ ! -e '{}' ]; do sleep 0.05; done"
+    other = p.home.submit(wait.format(go), "--on", "lab")
+    check(until(lambda: p.home.state(other) == "running"), "one host is taken")
+    run = p.start("found", FOUND.format(wait=wait.format(done_by)))
+    job = lambda: p.show(run)["stages"][0]["job"]
+    check(until(job) and until(lambda: p.home.log(job()).startswith("begun on")),
+          "a stage runs on the other")
+    machine = p.home.json("job", "show", str(job()))["machine"]
+    os.kill(p.home.broker_pid(), signal.SIGKILL)
+    for path in (go, done_by):
+        with open(path, "w"):
+            pass
+        if path == go:
+            check(p.home.run("job", "wait", str(other), "--timeout", "120s").returncode == 0,
+                  "its broker killed, the first host comes free")
+    check(p.over(run), "and the stage comes to its end")
+    shown = p.show(run)
+    stage = shown["stages"][0]
+    check(shown["state"] == "finished" and stage["attempts"] == 1, "a good one, at once", shown)
+    now = p.home.json("job", "show", str(stage["job"]))["machine"]
+    check(now == machine and machine != p.home.json("job", "show", str(other))["machine"],
+          "where it was", machine, now)
+    check(p.cat("/found.found/o/host") == p.home.log(stage["job"]).split()[2] + "\n",
+          "its output is of that host", p.cat("/found.found/o/host"))
+    check(p.home.log(stage["job"]).count("begun") == 1, "it ran once", p.home.log(stage["job"]))
+    rented = [m for m in p.home.json("machines", "ls", "--all") if m["job"] == stage["job"]]
+    check(len(rented) == 1, "for which one host was rented, once", rented)
+
+
 def test_dead_host(p):
     run = p.start("steps", STEPS)
     job = lambda: p.show(run)["stages"][0]["job"]
@@ -127,6 +172,7 @@ def main():
         try:
             test_gang(p)
             test_two_gangs(p)
+            test_broker_dies(p)
             test_dead_host(p)
         finally:
             p.home.end_everything()
