@@ -47,6 +47,13 @@ AGENT := $(OUT)/tradewind-agent
 AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames jobfile statefile) \
 	$(patsubst %,src/base/%.c,buf cachedir err file mem number time)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
+# The aggregator of trainings across places, as a function; and what workers link with: of the rooms
+# only those it needs.
+FED_SRC := $(wildcard src/fed/*.c src/store/*.c src/net/*.c src/base/*.c)
+FED_LIBS := -lexpat -ljansson -lcrypto -lz -lpthread -lm -ldl
+AGGREGATOR := $(OUT)/tradewind-aggregator
+WORKER_LIB := $(OUT)/libtradewind-worker.a
+AGGREGATOR_OBJ := $(patsubst %.c,$(OUT)/%.o,$(wildcard src/fed/function/*.c))
 
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
@@ -54,8 +61,8 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all help test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
-all: $(PROGRAM) $(AGENT)
+.PHONY: all function help test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
+all: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 
 help:
 	@echo 'make              build $(BUILD)/tradewind'
@@ -67,6 +74,7 @@ help:
 	@echo 'make lint         formatting, layers, sizes, clang-tidy, gcc -fanalyzer'
 	@echo 'make install      to $$DESTDIR$$PREFIX (PREFIX=/usr/local); make uninstall undoes it'
 	@echo 'make deb          $(BUILD)/tradewind_VERSION_ARCH.deb'
+	@echo 'make function     $(BUILD)/tradewind-aggregator.zip, for AWS Lambda'
 	@echo 'make clean        remove $(BUILD)'
 	@echo 'Settings: CC=clang, SAN=address,undefined or SAN=thread, WERROR=1, BUILD=directory'
 
@@ -75,6 +83,17 @@ $(PROGRAM): $(OUT)/src/main.o $(LIB) $(BUILTIN)
 
 $(AGENT): $(AGENT_OBJ)
 	$(CC) $(if $(SAN),,-static) $(LDFLAGS_ALL) -o $@ $^ -lm
+
+$(AGGREGATOR): $(AGGREGATOR_OBJ) $(FED_SRC:%.c=$(OUT)/%.o)
+	$(CC) $(LDFLAGS_ALL) -o $@ $^ -lmicrohttpd $(FED_LIBS)
+
+# One object in which all names but the header's are its own: nobody's program has to avoid them.
+$(OUT)/sdk/c/%.o: CPPFLAGS_ALL += -include base/banned.h
+$(WORKER_LIB): $(OUT)/sdk/c/tradewind_worker.o $(FED_SRC:%.c=$(OUT)/%.o)
+	$(LD) -r -o $(@:.a=.o) $^
+	objcopy --wildcard --keep-global-symbol='tradewind_*' $(@:.a=.o)
+	rm -f $@
+	ar rcs $@ $(@:.a=.o)
 
 $(LIB): $(LIB_OBJ)
 	rm -f $@
@@ -221,12 +240,16 @@ analyze/%:
 DOCS := $(wildcard README.md NEWS.md docs/*.md)
 SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= zsh/site-functions
-install: $(PROGRAM) $(AGENT)
+install: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
 		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion \
 		$(SHARE)/doc/tradewind/examples/geo $(SHARE)/doc/tradewind/examples/cluster
 	install -m 755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/tradewind
 	install -m 755 $(AGENT) $(DESTDIR)$(PREFIX)/libexec/tradewind-agent
+	install -m 755 $(AGGREGATOR) $(DESTDIR)$(PREFIX)/bin/tradewind-aggregator
+	install -m 644 sdk/c/tradewind_worker.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 $(WORKER_LIB) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(wildcard sdk/python/tradewind/*.py) $(DESTDIR)$(PREFIX)/$(PYTHON_DIR)/tradewind
 	$(PROGRAM) help --man >$(SHARE)/man/man1/tradewind.1
 	$(PROGRAM) completion bash >$(SHARE)/bash-completion/completions/tradewind
 	$(PROGRAM) completion zsh >$(SHARE)/$(ZSH_DIR)/_tradewind
@@ -241,9 +264,15 @@ install: $(PROGRAM) $(AGENT)
 
 uninstall:
 	rm -f $(DESTDIR)$(PREFIX)/bin/tradewind $(DESTDIR)$(PREFIX)/libexec/tradewind-agent \
+		$(DESTDIR)$(PREFIX)/bin/tradewind-aggregator $(DESTDIR)$(PREFIX)/include/tradewind_worker.h \
+		$(DESTDIR)$(PREFIX)/lib/libtradewind-worker.a \
 		$(SHARE)/man/man1/tradewind.1 \
 		$(SHARE)/bash-completion/completions/tradewind $(SHARE)/$(ZSH_DIR)/_tradewind
-	rm -rf $(SHARE)/doc/tradewind
+	rm -rf $(SHARE)/doc/tradewind $(DESTDIR)$(PREFIX)/$(PYTHON_DIR)/tradewind
+
+# The aggregator for AWS Lambda: with its libraries, and the loader that fits them.
+function: $(AGGREGATOR)
+	packaging/mkfunction $(AGGREGATOR) $(OUT)/tradewind-aggregator.zip
 
 deb:
 	@tools/deps deb
@@ -253,4 +282,4 @@ deb:
 clean:
 	rm -rf $(BUILD)
 
--include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)
+-include $(LIB_OBJ:.o=.d) $(AGENT_OBJ:.o=.d) $(AGGREGATOR_OBJ:.o=.d) $(OUT)/sdk/c/tradewind_worker.d $(OUT)/src/main.d $(OUT)/tools/mkcatalog.d $(OUT)/bench/fill_lake.d $(OUT)/bench/sim_dag.d $(OUT)/bench/market_figures.d $(wildcard $(OUT)/tests/unit/*/*.d) $(TEST_TOOLS:=.d)

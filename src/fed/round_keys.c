@@ -65,7 +65,7 @@ bool fed_round_parse(const char *key, struct fed_input_key *out)
     const char *at = find_round(key);
     size_t prefix = at > key ? (size_t)(at - key) - 1 : 0;
 
-    if (prefix > FED_PREFIX_MAX)
+    if (prefix > FED_PREFIX_MAX || (at > key && prefix == 0))
         return false;
     *out = (struct fed_input_key){0};
     memcpy(out->prefix, key, prefix);

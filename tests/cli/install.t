@@ -19,8 +19,16 @@ for file in share/man/man1/tradewind.1 share/bash-completion/completions/tradewi
     check "$file is there" test -s "$top/$file"
 done
 is "$("$top/libexec/tradewind-agent" version)" "tradewind-agent $(<"$root/VERSION")" "so does the agent"
+is "$("$top/bin/tradewind-aggregator" --version)" "tradewind-aggregator $(<"$root/VERSION")" \
+    "and the aggregator"
+for file in include/tradewind_worker.h lib/libtradewind-worker.a lib/python3/dist-packages/tradewind/worker.py; do
+    check "$file is there" test -s "$top/$file"
+done
+check "a worker can be built with them" make -s -C "$root/examples/geo" OUT="$scratch" \
+    CFLAGS="-I$scratch/$top/include -L$scratch/$top/lib"
 is "$(find tree -type f ! -perm 644 -printf '%P\n' | sort)" \
     "opt/tw/bin/tradewind
+opt/tw/bin/tradewind-aggregator
 opt/tw/libexec/tradewind-agent" "only the programs are executable"
 check "make uninstall" make_quietly uninstall
 is "$(find tree -type f)" "" "nothing stays behind"

@@ -37,6 +37,7 @@ struct function_settings {
     struct fed_place *fanout;
     char *up_event_url, *up_bucket, *up_prefix;
     char *event_log;
+    char *token; /* a secret */
 };
 
 /* ERR_USAGE names the variable. look: getenv, or a test's. */

@@ -1,0 +1,508 @@
+#include "tradewind_worker.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "fed/notify.h"
+#include "fed/round.h"
+#include "net/http.h"
+#include "store/keyed.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LENGTH_BYTES 8
+#define MEAN_MAX ((size_t)8 << 30)
+#define TELL_AGAIN_S 0.4
+#define FIRST_WAIT_S 0.1
+#define MAX_WAIT_S 3.0
+
+struct tradewind_worker {
+    struct store *store, *mean_store; /* the latter NULL: the same */
+    char *bucket, *prefix, *event_url, *event_token, *event_log;
+    struct http *http; /* for events */
+    unsigned worker, workers;
+    double poll_s, patience_s;
+    struct tradewind_counts counts;
+    struct store_tally tally;
+    bool pushed;     /* since it was opened */
+    struct buf mean; /* found before it was asked for */
+    bool has_mean;
+    char *untold; /* the key whose event nobody took yet */
+    double next_tell_s;
+};
+
+/* ---- settings ---- */
+
+static const char *choose(const char *given, const char *name)
+{
+    const char *value = given ? given : getenv(name);
+
+    return value && *value ? value : NULL;
+}
+
+static int choose_number(
+    double given, const char *name, double otherwise, double *out, struct err *e)
+{
+    const char *text = getenv(name);
+
+    *out = given;
+    if (given > 0)
+        return 0;
+    *out = otherwise;
+    if (text && *text && (!number_parse(text, out) || !(*out >= 0 && *out <= 1e9)))
+        return err_set(e, ERR_USAGE, "%s=%.60s: write a number", name, text);
+    return 0;
+}
+
+static struct store *open_store(
+    const char *name, const char *url, const char *endpoint, const char *region, struct err *e)
+{
+    struct store *s = store_open(&(struct store_settings){.url = url,
+                                                          .endpoint = endpoint,
+                                                          .region = region,
+                                                          .path_style = -1,
+                                                          .seed = (uint64_t)getpid()},
+                                 e);
+
+    if (!s)
+        err_wrap(e, "%s", name);
+    return s;
+}
+
+static char *own(const char *text)
+{
+    return text ? mem_dup(text) : NULL;
+}
+
+static void split_url(struct tradewind_worker *w, const char *url)
+{
+    const char *bucket = strncmp(url, "s3://", 5) == 0 ? url + 5 : "";
+    size_t n = strcspn(bucket, "/");
+    const char *prefix = bucket[n] ? bucket + n + 1 : "";
+    size_t prefix_n = strlen(prefix);
+
+    if (prefix_n && prefix[prefix_n - 1] == '/')
+        prefix_n--;
+    w->bucket = mem_printf("%.*s", (int)n, bucket);
+    w->prefix = mem_printf("%.*s", (int)prefix_n, prefix);
+}
+
+static int open_stores(struct tradewind_worker *w,
+                       const struct tradewind_worker_settings *s,
+                       struct err *e)
+{
+    const char *url = choose(s->store, "TRADEWIND_STORE");
+    const char *mean = choose(s->mean_store, "TRADEWIND_MEAN_STORE");
+
+    if (!url)
+        return err_set(e, ERR_USAGE,
+                       "TRADEWIND_STORE is not set: write s3://BUCKET/PREFIX or dir:/PATH");
+    w->store = open_store("TRADEWIND_STORE", url, choose(s->endpoint, "TRADEWIND_STORE_ENDPOINT"),
+                          choose(s->region, "TRADEWIND_STORE_REGION"), e);
+    if (!w->store)
+        return -1;
+    split_url(w, url);
+    if (mean)
+        w->mean_store = open_store("TRADEWIND_MEAN_STORE", mean,
+                                   choose(s->mean_endpoint, "TRADEWIND_MEAN_ENDPOINT"),
+                                   choose(s->mean_region, "TRADEWIND_MEAN_REGION"), e);
+    return mean && !w->mean_store ? -1 : 0;
+}
+
+static int read_numbers(struct tradewind_worker *w,
+                        const struct tradewind_worker_settings *s,
+                        struct err *e)
+{
+    double worker = 0, workers = 0;
+
+    if (choose_number(s->worker > 0 ? s->worker : 0, s->worker < 0 ? "TRADEWIND_WORKER" : "", -1,
+                      &worker, e) < 0 ||
+        choose_number(s->workers, "TRADEWIND_WORKERS", 0, &workers, e) < 0 ||
+        choose_number(s->poll_s, "TRADEWIND_POLL_S", 0.1, &w->poll_s, e) < 0 ||
+        choose_number(s->patience_s, "TRADEWIND_PATIENCE_S", 60, &w->patience_s, e) < 0)
+        return -1;
+    if (s->worker == 0)
+        worker = 0;
+    if (worker < 0 || worker != floor(worker) || workers != floor(workers) || worker >= workers ||
+        workers > FED_WORKERS_MAX)
+        return err_set(e, ERR_USAGE,
+                       "TRADEWIND_WORKER and TRADEWIND_WORKERS: write the worker's number, from 0, "
+                       "and how many there are");
+    w->worker = (unsigned)worker;
+    w->workers = (unsigned)workers;
+    return 0;
+}
+
+static int set_up(struct tradewind_worker *w,
+                  const struct tradewind_worker_settings *s,
+                  struct err *e)
+{
+    if (read_numbers(w, s, e) < 0 || open_stores(w, s, e) < 0)
+        return -1;
+    w->event_url = own(choose(s->event_url, "TRADEWIND_EVENT_URL"));
+    w->event_token = own(choose(NULL, "TRADEWIND_EVENT_TOKEN"));
+    w->event_log = own(choose(s->event_log, "TRADEWIND_EVENT_LOG"));
+    buf_init(&w->mean, MEAN_MAX);
+    if (w->event_url && !(w->http = http_new((uint64_t)getpid(), e)))
+        return -1;
+    return 0;
+}
+
+static int tell_why(const struct err *e, char *why)
+{
+    if (why)
+        snprintf(why, TRADEWIND_WHY, "%s", e->text);
+    return -1;
+}
+
+struct tradewind_worker *tradewind_worker_open(const struct tradewind_worker_settings *settings,
+                                               char *why)
+{
+    const struct tradewind_worker_settings none = {.worker = -1};
+    struct tradewind_worker *w = mem_zero(1, sizeof *w);
+    struct err e = {0};
+
+    if (set_up(w, settings ? settings : &none, &e) == 0)
+        return w;
+    tell_why(&e, why);
+    tradewind_worker_close(w);
+    return NULL;
+}
+
+void tradewind_worker_close(struct tradewind_worker *w)
+{
+    if (!w)
+        return;
+    store_free(w->store);
+    store_free(w->mean_store);
+    http_free(w->http);
+    buf_clear(&w->mean);
+    free(w->bucket);
+    free(w->prefix);
+    free(w->event_url);
+    free(w->event_token);
+    free(w->event_log);
+    free(w->untold);
+    free(w);
+}
+
+struct tradewind_counts tradewind_worker_counts(const struct tradewind_worker *w)
+{
+    return w->counts;
+}
+
+static void log_event(const struct tradewind_worker *w,
+                      const char *kind,
+                      unsigned round,
+                      size_t bytes,
+                      int64_t start_ms)
+{
+    if (!w->event_log)
+        return;
+    AUTO_MEM char *line = mem_printf("{\"kind\": \"%s\", \"who\": \"worker-%04u\", \"round\": %u, "
+                                     "\"bytes\": %zu, \"start\": %.3f, "
+                                     "\"end\": %.3f}\n",
+                                     kind, w->worker, round, bytes, (double)start_ms / 1e3,
+                                     (double)time_epoch_ms() / 1e3);
+    int fd = open(w->event_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return;
+    /* A log that cannot be written does not stop the training. */
+    (void)!file_write_all(fd, line, strlen(line));
+    close(fd);
+}
+
+/* ---- patience ---- */
+
+static void sleep_s(double s)
+{
+    struct timespec left = {(time_t)s, (long)((s - floor(s)) * 1e9)};
+
+    while (nanosleep(&left, &left) < 0 && errno == EINTR)
+        ;
+}
+
+struct patience {
+    double until_s, wait_s;
+};
+
+static struct patience patience_of(const struct tradewind_worker *w)
+{
+    return (struct patience){time_monotonic_s() + w->patience_s, FIRST_WAIT_S};
+}
+
+/* Whether to try once more after this error; waits until it is time. */
+static bool once_more(struct patience *p, const struct err *e)
+{
+    if (e->kind != ERR_RETRY || time_monotonic_s() + p->wait_s > p->until_s)
+        return false;
+    sleep_s(p->wait_s);
+    p->wait_s = fmin(2 * p->wait_s, MAX_WAIT_S);
+    return true;
+}
+
+/* ---- tensors as a safetensors file ---- */
+
+static json_t *shape_of(const struct tradewind_tensor *t)
+{
+    json_t *shape = json_array();
+
+    for (size_t i = 0; t->dims && i < t->rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)t->dims[i]));
+    if (!t->dims)
+        json_array_append_new(shape, json_integer((json_int_t)t->count));
+    return shape;
+}
+
+static int check_tensor(const struct tradewind_tensor *t, struct err *e)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; t->dims && i < t->rank; i++)
+        if (__builtin_mul_overflow(count, t->dims[i], &count))
+            count = SIZE_MAX;
+    if (!t->name || !*t->name || (t->dims && count != t->count))
+        return err_set(e, ERR_USAGE,
+                       "tensor \"%.60s\": it needs a name, and as many values as its "
+                       "dimensions say",
+                       t->name ? t->name : "");
+    return 0;
+}
+
+/* Little-endian, as all machines this runs on are; the format is. */
+static int write_tensors(struct buf *b,
+                         const struct tradewind_tensor *tensors,
+                         size_t n,
+                         struct err *e)
+{
+    AUTO_JSON json_t *root = json_object();
+    unsigned char length[LENGTH_BYTES];
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct tradewind_tensor *t = &tensors[i];
+        size_t end = at + t->count * sizeof *t->values;
+        if (check_tensor(t, e) < 0)
+            return -1;
+        json_object_set_new(root, t->name,
+                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape_of(t),
+                                      "data_offsets", (json_int_t)at, (json_int_t)end));
+        at = end;
+    }
+    AUTO_MEM char *header = json_dumps(root, JSON_COMPACT);
+    size_t header_n = strlen(header), padding = (8 - header_n % 8) % 8;
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        length[i] = (unsigned char)((uint64_t)(header_n + padding) >> 8 * i);
+    buf_add(b, length, sizeof length);
+    buf_add(b, header, header_n);
+    buf_add(b, "        ", padding);
+    for (size_t i = 0; i < n; i++)
+        buf_add(b, tensors[i].values, tensors[i].count * sizeof *tensors[i].values);
+    return b->full ? err_set(e, ERR_USAGE, "the tensors are too large") : 0;
+}
+
+static int read_tensors(const struct buf *b,
+                        const struct tradewind_tensor *tensors,
+                        size_t n,
+                        struct err *e)
+{
+    struct fed_source source = fed_source_of_memory("the mean", b->data, b->len);
+    AUTO(fed_file) struct fed_file *f = fed_file_read(FED_SAFETENSORS, &source, e);
+
+    if (!f)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const struct tradewind_tensor *t = &tensors[i];
+        size_t k = 0;
+        while (k < f->n && strcmp(f->tensors[k].name, t->name) != 0)
+            k++;
+        if (k == f->n || f->tensors[k].dtype != FED_F32 ||
+            f->tensors[k].bytes != t->count * sizeof *t->values)
+            return err_set(e, ERR_USAGE, "the mean has no tensor \"%.60s\" of %zu F32", t->name,
+                           t->count);
+        memcpy(t->values, b->data + f->tensors[k].offset, t->count * sizeof *t->values);
+    }
+    return 0;
+}
+
+/* ---- the mean ---- */
+
+static int collect(void *context, const void *bytes, size_t n, struct err *e)
+{
+    return buf_add(context, bytes, n) < 0 ? err_set(e, ERR_IO, "the mean is too large") : 0;
+}
+
+/* 1: it is there, and kept until it is asked for. 0: not yet. */
+static int look(struct tradewind_worker *w, unsigned round, struct err *e)
+{
+    struct patience patience = patience_of(w);
+    int64_t start_ms = time_epoch_ms();
+    struct err why = {0};
+    char key[FED_ROUND_KEY];
+
+    fed_round_key("", round, "mean", key);
+    do {
+        struct store_keyed_get get = {.sink = collect, .context = &w->mean};
+        buf_clear(&w->mean);
+        buf_init(&w->mean, MEAN_MAX);
+        struct store *from = w->mean_store ? w->mean_store : w->store;
+        if (store_keyed_get(from, key, &get, NULL, &why) == 0) {
+            w->has_mean = true;
+            w->counts.reads++;
+            w->counts.got_bytes += w->mean.len;
+            log_event(w, "get", round, w->mean.len, start_ms);
+            return 1;
+        }
+        if (why.kind == ERR_NOTFOUND) {
+            w->counts.polls++;
+            log_event(w, "poll", round, 0, start_ms);
+            return 0;
+        }
+    } while (once_more(&patience, &why));
+    *e = why;
+    return -1;
+}
+
+/* ---- events, where the store sends none ---- */
+
+/* What fails is tried again while the mean is waited for: the aggregator may be busy, or dead. */
+static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
+{
+    struct err why = {0};
+    int64_t start_ms = time_epoch_ms();
+
+    if (!w->untold || !w->http || time_monotonic_s() < w->next_tell_s)
+        return 0;
+    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, w->untold, &why);
+    log_event(w, "event", round, 0, start_ms);
+    w->next_tell_s = time_monotonic_s() + TELL_AGAIN_S;
+    if (result == 0) {
+        free(w->untold);
+        w->untold = NULL;
+        return 0;
+    }
+    if (why.kind != ERR_USAGE && why.kind != ERR_DENIED)
+        return 0;
+    *e = why;
+    return -1;
+}
+
+/* ---- the two calls ---- */
+
+static int put(struct tradewind_worker *w, const char *key, const struct buf *b, struct err *e)
+{
+    struct patience patience = patience_of(w);
+    struct store_keyed_put request = {.bytes = b->data, .n = b->len};
+    struct err why = {0};
+
+    do {
+        int result = store_keyed_put(w->store, key, &request, NULL, &w->tally, &why);
+        w->counts.writes = w->tally.writes;
+        if (result == 0) {
+            w->counts.sent_bytes += b->len;
+            return 0;
+        }
+    } while (once_more(&patience, &why));
+    *e = why;
+    return -1;
+}
+
+static int push(struct tradewind_worker *w,
+                unsigned round,
+                const struct tradewind_tensor *tensors,
+                size_t n,
+                uint64_t samples,
+                struct err *e)
+{
+    struct fed_input_key k = {
+        .round = round, .worker = w->worker, .samples = samples, .format = FED_SAFETENSORS};
+    AUTO_CLEAR(buf) struct buf b = {0};
+    char key[FED_ROUND_KEY];
+    int64_t start_ms = time_epoch_ms();
+
+    /* One that was killed may have pushed already, and the others have gone on. */
+    bool first = !w->pushed;
+    w->pushed = true;
+    if (first && round > 0) {
+        int there = look(w, round, e);
+        if (there != 0)
+            return there < 0 ? -1 : 0;
+    }
+    buf_init(&b, MEAN_MAX);
+    if (fed_round_input_key(&k, key, e) < 0 || write_tensors(&b, tensors, n, e) < 0 ||
+        put(w, key, &b, e) < 0)
+        return -1;
+    log_event(w, "put", round, b.len, start_ms);
+    free(w->untold);
+    w->untold = mem_printf("%s%s%s", w->prefix, *w->prefix ? "/" : "", key);
+    w->next_tell_s = 0;
+    return tell(w, round, e);
+}
+
+int tradewind_push(struct tradewind_worker *w,
+                   unsigned round,
+                   const struct tradewind_tensor *tensors,
+                   size_t n,
+                   uint64_t samples,
+                   char *why)
+{
+    struct err e = {0};
+
+    if (push(w, round, tensors, n, samples, &e) == 0)
+        return 0;
+    err_wrap(&e, "push round %u", round);
+    return tell_why(&e, why);
+}
+
+static int pull(struct tradewind_worker *w, unsigned round, double timeout_s, struct err *e)
+{
+    double until_s = timeout_s > 0 ? time_monotonic_s() + timeout_s : HUGE_VAL;
+
+    while (!w->has_mean) {
+        if (tell(w, round, e) < 0)
+            return -1;
+        int there = look(w, round, e);
+        if (there != 0)
+            return there < 0 ? -1 : 0;
+        if (time_monotonic_s() >= until_s) {
+            err_set(e, ERR_RETRY, "no mean after %g s", timeout_s);
+            return 1;
+        }
+        sleep_s(w->poll_s);
+    }
+    return 0;
+}
+
+int tradewind_pull(struct tradewind_worker *w,
+                   unsigned round,
+                   const struct tradewind_tensor *tensors,
+                   size_t n,
+                   double timeout_s,
+                   char *why)
+{
+    struct err e = {0};
+    int result = pull(w, round, timeout_s, &e);
+
+    if (result == 0) {
+        result = read_tensors(&w->mean, tensors, n, &e);
+        buf_clear(&w->mean);
+        w->has_mean = false;
+        free(w->untold);
+        w->untold = NULL;
+    }
+    if (result == 0)
+        return 0;
+    err_wrap(&e, "pull round %u", round);
+    tell_why(&e, why);
+    return result;
+}

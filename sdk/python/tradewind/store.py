@@ -1,0 +1,241 @@
+"""Objects under keys in an S3 bucket (s3://BUCKET/PREFIX) or a directory (dir:/PATH)."""
+import configparser
+import datetime
+import fcntl
+import hashlib
+import hmac
+import http.client
+import json
+import os
+import pathlib
+import random
+import secrets
+import socket
+import time
+import urllib.parse
+
+_TIMEOUT_S = 60
+
+
+class StoreError(Exception):
+    """The store refuses, or does not answer for longer than patience allows."""
+
+
+class Passing(Exception):
+    """Trouble that may pass."""
+
+
+def open_store(url, endpoint=None, region=None):
+    if url.startswith("s3://"):
+        return S3(url, endpoint, region)
+    if url.startswith("dir:/"):
+        return Directory(url[4:])
+    raise ValueError(f"{url!r} is no store: write s3://BUCKET/PREFIX or dir:/PATH")
+
+
+def retry(patience_s, work):
+    """work() until it does not raise Passing; StoreError when patience ends."""
+    until, wait = time.monotonic() + patience_s, 0.1
+    while True:
+        try:
+            return work()
+        except Passing as e:
+            if time.monotonic() + wait > until:
+                raise StoreError(f"{e}; gave up after {patience_s:g} s") from e
+        time.sleep(wait * random.uniform(0.5, 1))
+        wait = min(wait * 2, 3)
+
+
+class Directory:
+    """Files below a directory. A new one is written aside, locked, synced and renamed."""
+
+    bucket = ""
+
+    def __init__(self, path):
+        self.root = pathlib.Path(path)
+        self.prefix = ""
+
+    def get(self, key):
+        """The content, or None."""
+        try:
+            return (self.root / key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def put(self, key, data):
+        target, aside = self.root / key, self.root / ".tmp"
+        while True:
+            aside.mkdir(parents=True, exist_ok=True)
+            draft = aside / secrets.token_hex(8)
+            with open(draft, "xb") as f:
+                fcntl.flock(f, fcntl.LOCK_EX)
+                f.write(data)
+                f.flush()
+                os.fsync(f.fileno())
+                try:
+                    # Others remove drafts nobody holds, and directories that are empty.
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    os.replace(draft, target)
+                    return
+                except FileNotFoundError:
+                    continue
+
+
+class _Keys:
+    """Access keys where AWS's tools find them."""
+
+    def __init__(self):
+        self.id = None
+        self.expires = None
+
+    def get(self):
+        if self.id and (self.expires is None or time.time() < self.expires - 300):
+            return self.id, self.secret, self.token
+        self.expires = None
+        if not (self._environment() or self._file() or self._instance()):
+            raise StoreError("no access keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        return self.id, self.secret, self.token
+
+    def _take(self, key_id, secret, token):
+        self.id, self.secret, self.token = key_id, secret, token
+        return bool(key_id and secret)
+
+    def _environment(self):
+        env = os.environ
+        return self._take(env.get("AWS_ACCESS_KEY_ID"), env.get("AWS_SECRET_ACCESS_KEY"),
+                          env.get("AWS_SESSION_TOKEN"))
+
+    def _file(self):
+        path = os.environ.get("AWS_SHARED_CREDENTIALS_FILE",
+                              os.path.expanduser("~/.aws/credentials"))
+        parser = configparser.ConfigParser(interpolation=None)
+        profile = os.environ.get("AWS_PROFILE", "default")
+        if not parser.read(path) or profile not in parser:
+            return False
+        part = parser[profile]
+        return self._take(part.get("aws_access_key_id"), part.get("aws_secret_access_key"),
+                          part.get("aws_session_token"))
+
+    def _instance(self):
+        """The role of the machine, from its metadata service (version 2)."""
+        if os.environ.get("AWS_EC2_METADATA_DISABLED") == "true":
+            return False
+        path = "/latest/meta-data/iam/security-credentials/"
+        try:
+            token = self._ask("PUT", "/latest/api/token",
+                              {"X-aws-ec2-metadata-token-ttl-seconds": "300"})
+            headers = {"X-aws-ec2-metadata-token": token}
+            role = self._ask("GET", path, headers).split("\n")[0]
+            found = json.loads(self._ask("GET", path + role, headers))
+            then = datetime.datetime.strptime(found["Expiration"], "%Y-%m-%dT%H:%M:%SZ")
+            self.expires = then.replace(tzinfo=datetime.timezone.utc).timestamp()
+            return self._take(found["AccessKeyId"], found["SecretAccessKey"], found["Token"])
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return False
+
+    @staticmethod
+    def _ask(method, path, headers):
+        connection = http.client.HTTPConnection("169.254.169.254", timeout=2)
+        try:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            text = answer.read(1 << 16).decode()
+            if answer.status != 200:
+                raise OSError(f"metadata service: {answer.status}")
+            return text
+        finally:
+            connection.close()
+
+
+def _hmac(key, text):
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+
+
+class S3:
+    """A bucket, with requests signed by version 4. One connection, which is kept."""
+
+    def __init__(self, url, endpoint, region):
+        self.bucket, _, prefix = url[5:].partition("/")
+        self.prefix = prefix.rstrip("/")
+        self.region = (region or os.environ.get("AWS_REGION") or
+                       os.environ.get("AWS_DEFAULT_REGION") or "us-east-1")
+        self.keys = _Keys()
+        self.connection = None
+        if endpoint:
+            parts = urllib.parse.urlsplit(endpoint)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
+                raise ValueError(f"endpoint {endpoint!r}: write https://HOST or http://HOST:PORT")
+            self.secure, self.host, self.path = parts.scheme == "https", parts.netloc, "/" + self.bucket
+        else:
+            self.secure, self.host, self.path = True, f"s3.{self.region}.amazonaws.com", ""
+            # The certificate does not cover names with more dots.
+            if "." in self.bucket:
+                self.path = "/" + self.bucket
+            else:
+                self.host = f"{self.bucket}.{self.host}"
+
+    def get(self, key):
+        """The content, or None."""
+        status, body = self._send("GET", key, b"")
+        if status == 404 and b"NoSuchBucket" not in body:
+            return None
+        if status != 200:
+            raise StoreError(self._said("read", key, status, body))
+        return body
+
+    def put(self, key, data):
+        status, body = self._send("PUT", key, data)
+        if status != 200:
+            raise StoreError(self._said("write", key, status, body))
+
+    def _said(self, what, key, status, body):
+        return f"{what} s3://{self.bucket}/{key}: the server answers {status} {body[:200]!r}"
+
+    def _sign(self, method, path, payload):
+        key_id, secret, token = self.keys.get()
+        now = datetime.datetime.now(datetime.timezone.utc)
+        stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+        headers = {"host": self.host, "x-amz-content-sha256": payload, "x-amz-date": stamp}
+        if token:
+            headers["x-amz-security-token"] = token
+        names = ";".join(sorted(headers))
+        lines = "".join(f"{n}:{headers[n]}\n" for n in sorted(headers))
+        canonical = f"{method}\n{path}\n\n{lines}\n{names}\n{payload}"
+        scope = f"{day}/{self.region}/s3/aws4_request"
+        text = (f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n"
+                f"{hashlib.sha256(canonical.encode()).hexdigest()}")
+        signing = _hmac(_hmac(_hmac(_hmac(("AWS4" + secret).encode(), day), self.region), "s3"),
+                        "aws4_request")
+        signature = hmac.new(signing, text.encode(), hashlib.sha256).hexdigest()
+        headers["Authorization"] = (f"AWS4-HMAC-SHA256 Credential={key_id}/{scope}, "
+                                    f"SignedHeaders={names}, Signature={signature}")
+        return headers
+
+    def _send(self, method, key, data):
+        path = self.path + "/" + urllib.parse.quote(f"{self.prefix}/{key}" if self.prefix else key,
+                                                    safe="/-_.~")
+        headers = self._sign(method, path, hashlib.sha256(data).hexdigest())
+        kept = self.connection is not None
+        if not kept:
+            kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
+            self.connection = kind(self.host, timeout=_TIMEOUT_S)
+        try:
+            self.connection.request(method, path, body=data or None, headers=headers)
+            answer = self.connection.getresponse()
+            body = answer.read()
+        except (OSError, http.client.HTTPException, socket.timeout) as e:
+            self.close()
+            # A connection that was kept may have been closed meanwhile: that says nothing.
+            if kept:
+                return self._send(method, key, data)
+            raise Passing(f"s3://{self.bucket}/{key}: {e!r}") from e
+        if answer.getheader("Connection", "").lower() == "close":
+            self.close()
+        if answer.status in (429, 500, 502, 503, 504) or b"<Code>SlowDown" in body[:500]:
+            raise Passing(self._said("reach", key, answer.status, body))
+        return answer.status, body
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None

@@ -1,0 +1,180 @@
+"""The worker's side of training across places."""
+import http.client
+import json
+import os
+import random
+import time
+import urllib.parse
+
+from . import safetensors
+from .store import Passing, StoreError, open_store, retry
+
+_EVENT_TIMEOUT_S = 60
+
+
+class Timeout(Exception):
+    """The mean did not come in time."""
+
+
+class Refused(Exception):
+    """The aggregator refuses what was pushed; the text says why."""
+
+
+def _number(value, name, default, kind):
+    text = os.environ.get(name)
+    if value is not None:
+        return value
+    if text:
+        try:
+            return kind(text)
+        except ValueError:
+            raise ValueError(f"{name}={text!r}: write a number") from None
+    if default is None:
+        raise ValueError(f"{name} is not set")
+    return default
+
+
+class Worker:
+    """One worker of a training. What is not given here comes from the environment:
+
+    store, endpoint, region   TRADEWIND_STORE, TRADEWIND_STORE_ENDPOINT, TRADEWIND_STORE_REGION
+    mean_store, ...           TRADEWIND_MEAN_STORE, ...: where the mean is, if not there
+    worker, workers           TRADEWIND_WORKER (from 0), TRADEWIND_WORKERS
+    event_url, event_token    TRADEWIND_EVENT_URL, TRADEWIND_EVENT_TOKEN: who is told of each push,
+                              for stores that send no events themselves
+    poll_s                    TRADEWIND_POLL_S, 0.1: between two looks for the mean
+    patience_s                TRADEWIND_PATIENCE_S, 60: how long a store in trouble is tried again
+    event_log                 TRADEWIND_EVENT_LOG: a file for a line of JSON on each thing done
+    round                     the round to begin with: what was saved by one that was killed
+    """
+
+    def __init__(self, store=None, worker=None, workers=None, *, endpoint=None, region=None,
+                 mean_store=None, mean_endpoint=None, mean_region=None, event_url=None,
+                 event_token=None, poll_s=None, patience_s=None, event_log=None, round=0):
+        env = os.environ.get
+        url = store or env("TRADEWIND_STORE")
+        if not url:
+            raise ValueError("TRADEWIND_STORE is not set: write s3://BUCKET/PREFIX or dir:/PATH")
+        self.store = open_store(url, endpoint or env("TRADEWIND_STORE_ENDPOINT"),
+                                region or env("TRADEWIND_STORE_REGION"))
+        mean = mean_store or env("TRADEWIND_MEAN_STORE")
+        self.mean_store = open_store(mean, mean_endpoint or env("TRADEWIND_MEAN_ENDPOINT"),
+                                     mean_region or env("TRADEWIND_MEAN_REGION")) if mean else self.store
+        self.worker = _number(worker, "TRADEWIND_WORKER", None, int)
+        self.workers = _number(workers, "TRADEWIND_WORKERS", None, int)
+        if not 0 <= self.worker < self.workers <= 10000:
+            raise ValueError(f"worker {self.worker} of {self.workers}: they count from 0")
+        self.event_url = event_url or env("TRADEWIND_EVENT_URL")
+        self.event_token = event_token or env("TRADEWIND_EVENT_TOKEN")
+        self.poll_s = _number(poll_s, "TRADEWIND_POLL_S", 0.1, float)
+        self.patience_s = _number(patience_s, "TRADEWIND_PATIENCE_S", 60.0, float)
+        self.event_log = event_log or env("TRADEWIND_EVENT_LOG")
+        self.round = self._first = round
+        self.counts = {"writes": 0, "reads": 0, "polls": 0, "sent_bytes": 0, "got_bytes": 0}
+        self._kind = "array"
+        self._untold = None  # the key whose event nobody took yet
+        self._next_tell = 0.0
+        self._mean = None  # found before it was asked for
+
+    # ---- the two calls ----
+
+    def push(self, gradients, samples=0):
+        """Writes what this worker has to say in this round: a dictionary of tensors. samples: how many
+        it comes from, for weighted rounds. One that was killed after it had pushed, and goes on with
+        the same round, finds the mean there; then nothing is written."""
+        self._kind = safetensors.kind_of(next(iter(gradients.values()), ()))
+        if self.round == self._first and self.round > 0 and self._look():
+            return
+        data = safetensors.dumps(gradients)
+        told = f".w{samples}" if samples else ""
+        key = f"round-{self.round:06d}/in/worker-{self.worker:04d}{told}.safetensors"
+        start = time.time()
+        retry(self.patience_s, lambda: self._put(key, data))
+        self.counts["sent_bytes"] += len(data)
+        self._log("put", start, len(data))
+        self._untold, self._next_tell = key, 0.0
+        self._tell()
+
+    def pull(self, timeout=None):
+        """Waits for the mean of this round, as a dictionary of tensors like those that were pushed, and
+        goes on to the next. Timeout after so many seconds; None = waits for ever."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while self._mean is None:
+            self._tell()
+            if self._look():
+                break
+            if until is not None and time.monotonic() >= until:
+                raise Timeout(f"round {self.round}: no mean after {timeout:g} s")
+            time.sleep(self.poll_s)
+        mean, self._mean, self._untold = self._mean, None, None
+        self.round += 1
+        return safetensors.loads(mean, self._kind)
+
+    # ---- the store ----
+
+    def _put(self, key, data):
+        self.counts["writes"] += 1
+        self.store.put(key, data)
+
+    def _look(self):
+        """Whether the mean is there; kept until it is asked for."""
+        start = time.time()
+        key = f"round-{self.round:06d}/mean"
+        self._mean = retry(self.patience_s, lambda: self.mean_store.get(key))
+        if self._mean is None:
+            self.counts["polls"] += 1
+            self._log("poll", start, 0)
+            return False
+        self.counts["reads"] += 1
+        self.counts["got_bytes"] += len(self._mean)
+        self._log("get", start, len(self._mean))
+        return True
+
+    # ---- events, where the store sends none ----
+
+    def _tell(self):
+        """Tells of the last push, if that is still to be done. What fails is tried again while the
+        mean is waited for: the aggregator may be busy with it, or dead."""
+        if not self.event_url or not self._untold or time.monotonic() < self._next_tell:
+            return
+        start = time.time()
+        try:
+            status, text = self._post(self._untold)
+        except (OSError, http.client.HTTPException):
+            status, text = 503, ""
+        self._log("event", start, 0)
+        if 200 <= status < 300:
+            self._untold = None
+        elif status in (400, 401, 403, 422):
+            raise Refused(f"round {self.round}: the aggregator answers {status}: {text[:300]}")
+        else:
+            self._next_tell = time.monotonic() + random.uniform(0.3, 0.6)
+
+    def _post(self, key):
+        store, url = self.store, urllib.parse.urlsplit(self.event_url)
+        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        full = f"{store.prefix}/{key}" if store.prefix else key
+        body = json.dumps({"Records": [{
+            "eventVersion": "2.1", "eventSource": "tradewind", "eventName": "ObjectCreated:Put",
+            "s3": {"bucket": {"name": store.bucket}, "object": {"key": full}}}]})
+        headers = {"Content-Type": "application/json", "Connection": "close"}
+        if self.event_token:
+            headers["Authorization"] = f"Bearer {self.event_token}"
+        connection = kind(url.netloc, timeout=_EVENT_TIMEOUT_S)
+        try:
+            connection.request("POST", url.path or "/", body=body, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(1 << 16).decode(errors="replace")
+        finally:
+            connection.close()
+
+    def _log(self, kind, start, size):
+        if not self.event_log:
+            return
+        line = json.dumps({"kind": kind, "who": f"worker-{self.worker:04d}", "round": self.round,
+                           "bytes": size, "start": start, "end": time.time()})
+        with open(self.event_log, "a", encoding="utf-8") as f:
+            f.write(line + "\n")
+
+
+__all__ = ["Worker", "Timeout", "Refused", "StoreError", "Passing"]

@@ -1,0 +1,38 @@
+/* invoke: one invocation: a message of events, what was done about them, and the answer. */
+#ifndef FED_FUNCTION_INVOKE_H
+#define FED_FUNCTION_INVOKE_H
+
+#include "base/json.h"
+#include "fed/event.h"
+#include "fed/function/settings.h"
+#include "net/http.h"
+
+struct function {
+    struct function_settings settings;
+    struct http *http; /* NULL: nothing is sent by HTTP */
+};
+
+int function_open(struct function *f, struct err *e);
+void function_clear(struct function *f);
+
+struct function_message {
+    const char *type, *subject; /* of CloudEvents in headers; NULL = none */
+    const char *body;
+    size_t n;
+};
+
+struct function_result {
+    /* ERR_NONE; ERR_USAGE: the same message fails again; else deliver it again. */
+    struct err why;
+    bool readable; /* the message, that is */
+    enum fed_event_sender sender;
+    json_t *answer; /* what was done, or whatever the sender wants to hear; an object */
+};
+void function_result_clear(struct function_result *r);
+
+/* From several threads at once. */
+void function_invoke(struct function *f,
+                     const struct function_message *m,
+                     struct function_result *out);
+
+#endif

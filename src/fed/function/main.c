@@ -1,0 +1,111 @@
+/* tradewind-aggregator: the function that averages, for any cloud. */
+#include "base/log.h"
+#include "base/number.h"
+#include "fed/function/modes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: tradewind-aggregator\n"
+    "\n"
+    "Averages what workers of a training across places write into an object store, whenever all "
+    "of\n"
+    "a round is there. Everything is told by the environment:\n"
+    "\n"
+    "  TRADEWIND_STORE            s3://BUCKET[/PREFIX] or dir:/PATH, with "
+    "TRADEWIND_STORE_ENDPOINT\n"
+    "                             and TRADEWIND_STORE_REGION where it is not Amazon's\n"
+    "  TRADEWIND_WORKERS          how many workers there are\n"
+    "  TRADEWIND_QUORUM           inputs that are enough: a number, or a share as 0.75\n"
+    "  TRADEWIND_WEIGHTED=1       by samples; also for means of regions\n"
+    "  TRADEWIND_FINITE=1         NaN and infinite numbers are refused\n"
+    "  TRADEWIND_LEASE_S          60: after so long who began a round is taken for dead\n"
+    "  TRADEWIND_UP_STORE         a region's: where its mean goes, as input number\n"
+    "  TRADEWIND_UP_WORKER        ... this one; TRADEWIND_UP_EVENT_URL is told of it\n"
+    "  TRADEWIND_FANOUT           the mean goes to these stores: URL[|ENDPOINT[|REGION]],...\n"
+    "  TRADEWIND_EVENT_TOKEN      what events over HTTP must bring\n"
+    "  TRADEWIND_EVENT_LOG        a file for a line of JSON about each invocation\n"
+    "  TRADEWIND_LOG              info or debug: says more on standard error\n"
+    "\n"
+    "AWS_LAMBDA_RUNTIME_API makes it a Lambda function, FUNCTIONS_CUSTOMHANDLER_PORT a custom "
+    "handler\n"
+    "of Azure Functions, PORT an HTTP server (Cloud Run, Eventarc, Event Grid, S3 "
+    "notifications).\n";
+
+static int read_port(const char *name, const char *text, unsigned *out, struct err *e)
+{
+    double port;
+
+    if (!number_parse(text, &port) || !(port >= 0 && port <= 65535) || port != floor(port))
+        return err_set(e, ERR_USAGE, "%s=%.20s: write a port", name, text);
+    *out = (unsigned)port;
+    return 0;
+}
+
+static int run_server(struct function *f, struct err *e)
+{
+    const char *handler = getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), *port = getenv("PORT");
+    const char *listen = getenv("TRADEWIND_LISTEN");
+    struct function_server server = {.address = handler ? "127.0.0.1" : "0.0.0.0"};
+
+    if (!handler && !port)
+        return err_set(e, ERR_USAGE,
+                       "set PORT to serve events over HTTP (Lambda and Azure set what they need); "
+                       "--help lists all settings");
+    if (listen && *listen)
+        server.address = listen;
+    if (read_port(handler ? "FUNCTIONS_CUSTOMHANDLER_PORT" : "PORT", handler ? handler : port,
+                  &server.port, e) < 0)
+        return -1;
+    return function_serve(f, &server, e);
+}
+
+static int run(struct err *e)
+{
+    const char *api = getenv("AWS_LAMBDA_RUNTIME_API"), *level = getenv("TRADEWIND_LOG");
+    enum log_level wanted;
+    struct function f;
+    struct err why = {0};
+
+    if (level && log_level_from_text(level, &wanted) == 0)
+        log_set_level(wanted);
+    int opened = function_open(&f, &why);
+    int result = -1;
+    if (opened < 0) {
+        if (api)
+            function_lambda(NULL, api, &why, NULL);
+        *e = why;
+    } else if (api) {
+        result = function_lambda(&f, api, NULL, e);
+    } else {
+        result = run_server(&f, e);
+    }
+    function_clear(&f);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    struct err e = {0};
+
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("tradewind-aggregator %s\n", TRADEWIND_VERSION);
+        return 0;
+    }
+    if (argc > 1) {
+        fprintf(stderr, "tradewind-aggregator: %s: no such option; --help says how it is told\n",
+                argv[1]);
+        return 2;
+    }
+    if (run(&e) == 0)
+        return 0;
+    fprintf(stderr, "tradewind-aggregator: %s\n", e.text);
+    return err_exit_code(e.kind);
+}

@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Workers in C and in Python train one model through a store and the aggregator, and find what one
+process finds alone: over a directory, and over a real S3 server that fails for a while, with workers and
+aggregator killed and started again."""
+import array
+import collections
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from aggregator import *  # noqa: E402,F403
+
+DATA = "/usr/share/datasets/fashion-mnist"
+SERVERS = ROOT / "tests/servers"
+N, BATCH = 4, 8
+
+if not PROGRAM.exists():
+    skip_all(f"{PROGRAM} is not built")
+if not os.path.exists(f"{DATA}/train-images-idx3-ubyte.gz"):
+    skip_all("dataset-fashion-mnist is not installed")
+
+
+def prepare(scratch):
+    """The example in C, and a shard for each worker."""
+    sdk = scratch.path / "sdk"
+    sdk.mkdir()
+    (sdk / "tradewind_worker.h").symlink_to(ROOT / "sdk/c/tradewind_worker.h")
+    (sdk / "libtradewind-worker.a").symlink_to(PROGRAM.with_name("libtradewind-worker.a"))
+    flags = "-O1 -fsanitize=address,undefined" if SLOW else "-O2"
+    subprocess.run(["make", "-s", "-C", ROOT / "examples/geo", f"OUT={scratch.path}",
+                    f"TRADEWIND_SDK={sdk}", f"CFLAGS={flags} -Werror"], check=True)
+    subprocess.run([sys.executable, ROOT / "examples/geo/shards.py",
+                    f"{DATA}/train-images-idx3-ubyte.gz", f"{DATA}/train-labels-idx1-ubyte.gz",
+                    scratch.path / "shards", str(N), "40"], check=True)
+
+
+def shard(scratch, k):
+    base = scratch.path / f"shards/shard-{k}"
+    return ["--images", f"{base}-images", "--labels", f"{base}-labels"]
+
+
+def model_of(path):
+    a = array.array("f")
+    a.frombytes(path.read_bytes())
+    return a
+
+
+def distance(a, b):
+    return max(abs(x - y) for x, y in zip(a, b)) if len(a) == len(b) > 0 else float("inf")
+
+
+def losses(text):
+    """Of each round, the last that was told: one that was killed tells it twice."""
+    return {int(r): float(v) for r, v in re.findall(r"^round (\d+) loss (\S+)$", text, re.M)}
+
+
+def alone(scratch, rounds, name):
+    out = scratch.path / f"alone-{name}.f32"
+    text = subprocess.run([scratch.path / "train", "--alone", *sum((shard(scratch, k) for k in range(N)), []),
+                           "--rounds", str(rounds), "--batch", str(BATCH), "--out", out],
+                          check=True, capture_output=True, text=True).stdout
+    return model_of(out), losses(text)
+
+
+class Training:
+    """Workers 0 and 2 are C programs, 1 and 3 Python's."""
+
+    def __init__(self, scratch, name, env, rounds, *more):
+        self.scratch, self.name, self.env, self.rounds, self.more = scratch, name, env, rounds, more
+        self.processes = [self.start(k) for k in range(N)]
+
+    def path(self, k, end):
+        return self.scratch.path / f"{self.name}-{k}.{end}"
+
+    def start(self, k):
+        program = ([self.scratch.path / "train"] if k % 2 == 0 else
+                   [sys.executable, ROOT / "examples/geo/train.py"])
+        env = {**self.env, "TRADEWIND_WORKER": str(k), "TRADEWIND_WORKERS": str(N),
+               "PYTHONPATH": str(ROOT / "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1",
+               "TRADEWIND_POLL_S": "0.05"}
+        return self.scratch.start(
+            [*program, *shard(self.scratch, k), "--rounds", self.rounds, "--batch", BATCH,
+             "--out", self.path(k, "f32"), "--state", self.path(k, "state"), *self.more], env,
+            stdout=open(self.path(k, "out"), "a"), stderr=open(self.path(k, "err"), "a"))
+
+    def round(self, k):
+        return max(losses(self.path(k, "out").read_text()), default=-1)
+
+    def kill(self, k):
+        self.processes[k].send_signal(signal.SIGKILL)
+        self.processes[k].wait()
+        self.processes[k] = self.start(k)
+
+    def finish(self):
+        codes = []
+        for k, p in enumerate(self.processes):
+            try:
+                codes.append(p.wait(PATIENCE_S))
+            except subprocess.TimeoutExpired:
+                codes.append("late")
+            if codes[-1] != 0:
+                print("# " + self.path(k, "err").read_text()[-1000:].replace("\n", "\n# "))
+        return codes
+
+    def check(self, wanted, wanted_losses):
+        equal(self.finish(), [0] * N, f"{self.name}: all workers end well")
+        models = [model_of(self.path(k, "f32")) if self.path(k, "f32").exists() else [] for k in range(N)]
+        check(all(m == models[0] for m in models) and len(models[0]) == 7850,
+              "all have the same model, bit by bit")
+        far = distance(models[0], wanted)
+        check(far < 1e-6, f"B11: it is what one process finds alone: {far:.1e} apart")
+        told = [losses(self.path(k, "out").read_text()) for k in range(N)]
+        far = max((abs(sum(t.get(r, 9) for t in told) / N - v) for r, v in wanted_losses.items()))
+        check(far < 1e-6, f"and so is the loss of each of {len(wanted_losses)} rounds: {far:.1e} apart")
+
+
+def tally(scratch, log, name):
+    """Invocations, and what they asked for; what workers did."""
+    functions, workers = collections.Counter(), collections.Counter()
+    for line in log.read_text().splitlines():
+        event = json.loads(line)
+        if event["kind"] == "invoke":
+            functions["invocations"] += 1
+            functions[event["outcome"]] += 1
+            for field in ("lists", "reads", "writes"):
+                functions[field] += event[field]
+            if event["outcome"] == "averaged":
+                functions["averaged_reads"] += event["reads"]
+        else:
+            workers[event["kind"]] += 1
+    return functions, workers
+
+
+def check_directory(scratch):
+    rounds = 3
+    store, log = scratch.path / "store", scratch.path / "log"
+    env = {"TRADEWIND_STORE": f"dir:{store}", "TRADEWIND_EVENT_LOG": str(log)}
+    _, port = scratch.server(**env, TRADEWIND_WORKERS=str(N))
+    wanted, wanted_losses = alone(scratch, rounds, "directory")
+    Training(scratch, "directory", {**env, "TRADEWIND_EVENT_URL": f"http://127.0.0.1:{port}/"},
+             rounds).check(wanted, wanted_losses)
+    f, w = tally(scratch, log, "directory")
+    equal((f["invocations"], f["averaged"], f["lists"], f["averaged_reads"]),
+          (N * rounds, rounds, N * rounds, N * rounds), "B5, B6: n invocations and lists, one average a round")
+    # Who finds another's claim reads it; who claims at the same moment writes in vain.
+    # Who claims when all is over finds the inputs gone.
+    late, lost = f["claimed"] + f["over"], f["writes"] - 2 * rounds
+    extra = f["reads"] - f["averaged_reads"]
+    check(f["claimed"] <= extra <= f["claimed"] + N * f["over"] and 0 <= lost <= late,
+          f"and claim and mean are written: {f['writes']} writes, {f['claimed']} came while another averaged")
+    equal((w["put"], w["get"]), (N * rounds, N * rounds), "B9: n writes and n + l reads of workers")
+    counts = sum((re.findall(r"^writes (\d+) reads (\d+) polls (\d+)$",
+                             (scratch.path / f"directory-{k}.out").read_text(), re.M) for k in range(N)), [])
+    equal([sum(int(c[i]) for c in counts) for i in range(3)], [w["put"], w["get"], w["poll"]],
+          "as they counted themselves")
+    equal(objects(store), [f"round-{rounds - 1:06d}/mean"], "B8: the last mean is left")
+
+
+def check_modes(scratch):
+    """B4: one step of each worker, shared as gradients or as models."""
+    found = []
+    for mode in ("gradient", "model"):
+        store = scratch.path / f"mode-{mode}"
+        _, port = scratch.server(TRADEWIND_STORE=f"dir:{store}", TRADEWIND_WORKERS=str(N))
+        t = Training(scratch, mode, {"TRADEWIND_STORE": f"dir:{store}",
+                                     "TRADEWIND_EVENT_URL": f"http://127.0.0.1:{port}/"}, 1, "--mode", mode)
+        t.finish()
+        found.append(model_of(t.path(0, "f32")))
+    far = distance(*found)
+    check(far < 1e-6, f"B4: gradients and models give the same weights: {far:.1e} apart")
+
+
+def check_s3(scratch):
+    rounds = 6
+    s3 = scratch.path / "s3"
+    text = subprocess.run([SERVERS / "s3", "start", s3], capture_output=True, text=True).stdout
+    try:
+        settings = dict(line.split("=", 1) for line in text.split())
+        if not check("S3_PORT" in settings, "the S3 server starts"):
+            return
+        proxy = scratch.start([SERVERS / "faulty-proxy", f"127.0.0.1:{settings['S3_PORT']}"], {},
+                              stdout=subprocess.PIPE, text=True)
+        endpoint = proxy.stdout.readline().strip().split("=", 1)[1]
+        train_over_s3(scratch, rounds, endpoint, settings)
+    finally:
+        subprocess.run([SERVERS / "s3", "stop", s3])
+
+
+def train_over_s3(scratch, rounds, endpoint, settings):
+    def spoil(query):
+        urllib.request.urlopen(f"{endpoint}/_fault?{query}").read()
+
+    log = scratch.path / "s3-log"
+    env = {"TRADEWIND_STORE": "s3://rounds/job/a", "TRADEWIND_STORE_ENDPOINT": endpoint,
+           "AWS_ACCESS_KEY_ID": settings["S3_KEY_ID"], "AWS_SECRET_ACCESS_KEY": settings["S3_SECRET"],
+           "AWS_DEFAULT_REGION": "us-east-1", "TRADEWIND_EVENT_LOG": str(log)}
+    keys = {**os.environ, **{k: v for k, v in env.items() if k.startswith("AWS_")}}
+    program = PROGRAM.with_name("tradewind")
+    made = subprocess.run([program, "init", "--store", "s3://rounds/lake", "--endpoint", endpoint],
+                          env={**keys, "TRADEWIND_HOME": str(scratch.path / "home")},
+                          capture_output=True, text=True)
+    check(made.returncode == 0, f"a bucket {made.stderr}")
+    server, port = scratch.server(**env, TRADEWIND_WORKERS=str(N), TRADEWIND_LEASE_S="2")
+    wanted, wanted_losses = alone(scratch, rounds, "s3")
+    t = Training(scratch, "s3", {**env, "TRADEWIND_EVENT_URL": f"http://127.0.0.1:{port}/"}, rounds,
+                 "--sleep", "0.2")
+    wait_for(lambda: t.round(0) >= 1, "the second round")
+    spoil("kind=busy")
+    time.sleep(5)
+    spoil("kind=none")
+    check(True, "the store fails for 5 s")
+    wait_for(lambda: t.round(0) >= 3, "the fourth round")
+    t.kill(0)
+    t.kill(1)
+    server.kill()
+    server.wait()
+    scratch.server(**env, TRADEWIND_WORKERS=str(N), TRADEWIND_LEASE_S="2", PORT=str(port))
+    check(True, "a worker of each kind and the aggregator are killed, and start again")
+    t.check(wanted, wanted_losses)
+    f, _ = tally(scratch, log, "s3")
+    check(f["averaged"] <= rounds, f"no round is averaged twice: {f['averaged']} of {rounds}")
+    listed = subprocess.run(["aws", "--endpoint-url", endpoint, "s3", "ls", "--recursive", "s3://rounds/job/"],
+                            env=keys, capture_output=True, text=True).stdout.split()
+    if listed:
+        equal(listed[3::4], [f"job/a/round-{rounds - 1:06d}/mean"], "the last mean is left")
+
+
+with Scratch() as scratch:
+    prepare(scratch)
+    check_directory(scratch)
+    check_modes(scratch)
+    if subprocess.run([SERVERS / "s3", "have"], capture_output=True).returncode == 0:
+        check_s3(scratch)
+    else:
+        print("# no S3 server is installed")
+done_testing()
