@@ -240,7 +240,10 @@ analyze/%:
 DOCS := $(wildcard README.md NEWS.md docs/*.md)
 SHARE = $(DESTDIR)$(PREFIX)/share
 ZSH_DIR ?= zsh/site-functions
+PYTHON_DIR ?= lib/python3/dist-packages
 install: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
+	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib \
+		$(DESTDIR)$(PREFIX)/$(PYTHON_DIR)/tradewind
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/libexec $(SHARE)/man/man1 $(SHARE)/$(ZSH_DIR) \
 		$(SHARE)/bash-completion/completions $(SHARE)/doc/tradewind/examples/fashion \
 		$(SHARE)/doc/tradewind/examples/geo $(SHARE)/doc/tradewind/examples/cluster
