@@ -1,6 +1,7 @@
 /* job_metrics: the series that a job printed. */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "broker/usage.h"
 #include "cli/chart.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -8,6 +9,7 @@
 #include "cli/json_list.h"
 #include "cli/table.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,66 @@ static int add_point(void *context, const struct lake_job_metric *m, struct err 
     s->steps[s->n] = m->step;
     s->values[s->n++] = m->value;
     return 0;
+}
+
+/* ---- of its machine ---- */
+
+static double at(const struct usage_point *p, size_t offset)
+{
+    double value;
+
+    memcpy(&value, (const char *)p + offset, sizeof value);
+    return value;
+}
+
+/* Series of the samples of its agent, steps are seconds. */
+static int visit_node(const char *home,
+                      int64_t id,
+                      const char *name,
+                      int (*visit)(void *context, const struct lake_job_metric *m, struct err *e),
+                      void *context,
+                      struct err *e)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } series[] = {
+        {"cpus", offsetof(struct usage_point, cpus)},
+        {"gpu_percent", offsetof(struct usage_point, gpu_percent)},
+        {"memory_mb", offsetof(struct usage_point, memory_mb)},
+        {"received_mbps", offsetof(struct usage_point, received_mbps)},
+        {"sent_mbps", offsetof(struct usage_point, sent_mbps)},
+    };
+    AUTO_CLEAR(usage) struct usage u = {0};
+
+    if (usage_read(home, id, &u, e) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++) {
+        if (name && strcmp(name, series[i].name) != 0)
+            continue;
+        for (size_t k = 0; k < u.n; k++) {
+            const struct lake_job_metric m = {series[i].name, u.points[k].at_s,
+                                              at(&u.points[k], series[i].offset)};
+            /* Where there is no GPU there is no series. */
+            if (m.value >= 0 && visit(context, &m, e) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int visit_all(const struct job_desk *desk,
+                     int64_t id,
+                     const struct command_args *args,
+                     int (*visit)(void *context, const struct lake_job_metric *m, struct err *e),
+                     void *context,
+                     struct err *e)
+{
+    const char *name = command_value(args, "--name");
+
+    if (command_has(args, "--node"))
+        return visit_node(desk->home, id, name, visit, context, e);
+    return lake_job_metrics(desk->lake, id, name, visit, context, e);
 }
 
 /* ---- answers ---- */
@@ -139,26 +201,34 @@ static int save_svg(const char *path, int64_t id, const struct all_series *all, 
 
 /* ---- the command ---- */
 
-static int none(int64_t id, const char *name, struct err *e)
+static int none(int64_t id, const char *name, bool node, struct err *e)
 {
     if (name)
         return err_set(e, ERR_NOTFOUND,
                        "job %lld has no metric \"%.60s\"; tradewind job metrics %lld lists them",
                        (long long)id, name, (long long)id);
+    if (node) {
+        printf("job %lld has not run for a second, which is when its machine is first looked at.\n",
+               (long long)id);
+        return 0;
+    }
     printf("job %lld has printed no metrics: lines [TRADEWIND_METRIC] NAME STEP VALUE.\n",
            (long long)id);
     return 0;
 }
 
-static int show(struct lake *l, int64_t id, const struct command_args *args, struct err *e)
+static int show(const struct job_desk *desk,
+                int64_t id,
+                const struct command_args *args,
+                struct err *e)
 {
     const char *name = command_value(args, "--name"), *svg = command_value(args, "--svg");
     AUTO_CLEAR(all_series) struct all_series all = {0};
 
-    if (lake_job_metrics(l, id, name, add_point, &all, e) < 0)
+    if (visit_all(desk, id, args, add_point, &all, e) < 0)
         return -1;
     if (!all.n)
-        return none(id, name, e);
+        return none(id, name, command_has(args, "--node"), e);
     if (svg && save_svg(svg, id, &all, e) < 0)
         return -1;
     if (name)
@@ -180,16 +250,18 @@ static int run_metrics(const struct command_args *args, struct err *e)
         return -1;
     interrupt_watch();
     if (!command_has(args, "--json"))
-        return show(desk.lake, r.job.id, args, e);
+        return show(&desk, r.job.id, args, e);
     json_list_begin(&list, stdout);
-    if (lake_job_metrics(desk.lake, r.job.id, command_value(args, "--name"), add_json, &list, e) <
-        0)
+    if (visit_all(&desk, r.job.id, args, add_json, &list, e) < 0)
         return -1;
     return json_list_end(&list, e);
 }
 
 static const struct command_option options[] = {
     {.name = "--name", .value = "NAME", .help = "One of them, step by step."},
+    {.name = "--node",
+     .help = "What its machine did instead, second by second: cpus, memory_mb, received_mbps and "
+             "sent_mbps of its network, gpu_percent."},
     {.name = "--svg", .value = "FILE", .help = "Also draw them, a panel each."},
     {.name = "--json", .help = "Print an array of name, step and value."},
     {0},

@@ -9,6 +9,7 @@
 #include "base/shell.h"
 #include "base/time.h"
 #include "broker/home.h"
+#include "broker/usage.h"
 #include "cli/lake_found.h"
 #include "cli/lake_open.h"
 #include "cli/text.h"
@@ -320,6 +321,24 @@ json_t *job_warnings_json(const char *home, int64_t id)
     return all;
 }
 
+json_t *job_usage_json(const char *home, int64_t id, struct err *e)
+{
+    AUTO_CLEAR(usage) struct usage u = {0};
+
+    if (usage_read(home, id, &u, e) < 0)
+        return NULL;
+    if (u.seconds <= 0)
+        return json_null();
+    double gpu = u.n ? u.points[u.n - 1].gpu_percent : -1;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "cpus",
+                     json_number(u.cpu_s / u.seconds), "peak_memory_mb", json_number(u.peak_mb),
+                     "received_mb", json_number((double)u.received / 1e6), "sent_mb",
+                     json_number((double)u.sent / 1e6), "received_mbps",
+                     json_number((double)u.received * 8e-6 / u.seconds), "sent_mbps",
+                     json_number((double)u.sent * 8e-6 / u.seconds), "gpu_percent",
+                     gpu >= 0 ? json_number(gpu) : json_null(), "samples", (json_int_t)u.n);
+}
+
 json_t *job_json_whole(const struct job_desk *desk, const struct job_record *r, struct err *e)
 {
     AUTO_JSON json_t *o = job_json(&r->job, &r->details);
@@ -332,6 +351,10 @@ json_t *job_json_whole(const struct job_desk *desk, const struct job_record *r, 
     if (!tags)
         return NULL;
     json_object_set_new(o, "tags", tags);
+    json_t *usage = job_usage_json(desk->home, r->job.id, e);
+    if (!usage)
+        return NULL;
+    json_object_set_new(o, "usage", usage);
     json_object_set_new(o, "warnings", job_warnings_json(desk->home, r->job.id));
     return TAKE(o);
 }

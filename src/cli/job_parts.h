@@ -42,6 +42,9 @@ int job_open(const char *id, struct job_desk *desk, struct job_record *out, stru
 json_t *job_json(const struct lake_job *job, const struct job_details *details);
 /* The same with them and with warnings: the whole answer. NULL: e. */
 json_t *job_json_whole(const struct job_desk *desk, const struct job_record *r, struct err *e);
+/* "usage": what its machine did while it ran; null when that is not known. New reference; NULL: e.
+ */
+json_t *job_usage_json(const char *home, int64_t id, struct err *e);
 /* "tags": what the job printed, and its arguments; nothing that is told elsewhere. New reference;
  * NULL: e. */
 json_t *job_tags_json(struct lake *l, int64_t id, struct err *e);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/usage.h"
 #include "cli/commands.h"
 #include "cli/job_parts.h"
 #include "cli/text.h"
@@ -160,6 +161,22 @@ static void print_warnings(const struct job_desk *desk, int64_t id)
         line(i ? "" : "warnings", "%s", json_string_value(json_array_get(all, i)));
 }
 
+/* Of jobs that ran for a second or more. */
+static int print_usage(const struct job_desk *desk, int64_t id, struct err *e)
+{
+    AUTO_CLEAR(usage) struct usage u = {0};
+
+    if (usage_read(desk->home, id, &u, e) < 0)
+        return -1;
+    if (!u.n || u.seconds <= 0)
+        return 0;
+    line("used",
+         "%.2f CPUs, %.0f MB at most; network %.4g MB in, %.4g MB out (%.3g and %.3g Mbit/s)",
+         u.cpu_s / u.seconds, u.peak_mb, (double)u.received / 1e6, (double)u.sent / 1e6,
+         (double)u.received * 8e-6 / u.seconds, (double)u.sent * 8e-6 / u.seconds);
+    return 0;
+}
+
 /* ---- the command ---- */
 
 static int print_job(struct job_desk *desk, const struct job_record *r, struct err *e)
@@ -180,6 +197,8 @@ static int print_job(struct job_desk *desk, const struct job_record *r, struct e
     line("user", "%s, project %s", r->job.user, r->job.project);
     print_request(r);
     print_result(&r->job);
+    if (print_usage(desk, r->job.id, e) < 0)
+        return -1;
     print_tags(tags);
     if (lake_job_transitions(desk->lake, r->job.id, print_transition, &first, e) < 0)
         return -1;
@@ -206,7 +225,9 @@ static const struct command_option options[] = {
          "Print id, state, exit_code, user, project, name, input, output, output_set, code, "
          "commit, dirty, command, env, on, cpus, memory_mb, time_limit_s, queued_at, "
          "started_at, finished_at, runtime_s, cost_usd, cost_basis, machine, limits, reason, "
-         "run, stage, rerun_of, transitions (state, at, reason), tags and warnings; null is not "
+         "run, stage, rerun_of, transitions (state, at, reason), tags, usage (cpus, "
+         "peak_memory_mb, received_mb, sent_mb, received_mbps, sent_mbps, gpu_percent, samples) "
+         "and warnings; null is not "
          "known."},
     {0},
 };

@@ -37,14 +37,17 @@ const char *state_line_text(const struct state_line *s, char out[static STATE_LI
     case STATE_SAMPLE:
         n = snprintf(out, room,
                      "%" PRId64 " sample cpu_s=%.2f memory_mb=%.1f received=%" PRIu64
-                     " sent=%" PRIu64 " gpu=%.0f",
-                     s->at_ms, s->cpu_s, s->memory_mb, s->received, s->sent, s->gpu_percent);
+                     " sent=%" PRIu64 " log=%" PRIu64 " gpu=%.0f",
+                     s->at_ms, s->cpu_s, s->memory_mb, s->received, s->sent, s->log_bytes,
+                     s->gpu_percent);
         break;
     case STATE_ENDED:
-        n = snprintf(
-            out, room,
-            "%" PRId64 " ended code=%d runtime_s=%.3f cpu_s=%.2f peak_mb=%.1f cause=%s text=%s",
-            s->at_ms, s->code, s->runtime_s, s->cpu_s, s->memory_mb, causes[s->cause], s->text);
+        n = snprintf(out, room,
+                     "%" PRId64
+                     " ended code=%d runtime_s=%.3f cpu_s=%.2f peak_mb=%.1f received=%" PRIu64
+                     " sent=%" PRIu64 " log=%" PRIu64 " cause=%s text=%s",
+                     s->at_ms, s->code, s->runtime_s, s->cpu_s, s->memory_mb, s->received, s->sent,
+                     s->log_bytes, causes[s->cause], s->text);
         break;
     }
     size_t len = n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
@@ -116,6 +119,8 @@ static bool read_word(const char *word, const char *value, struct state_line *s)
         return read_count(value, &s->received);
     if (!strcmp(word, "sent"))
         return read_count(value, &s->sent);
+    if (!strcmp(word, "log"))
+        return read_count(value, &s->log_bytes);
     if (!strcmp(word, "gpu"))
         return number_parse(value, &s->gpu_percent);
     if (!strcmp(word, "code"))

@@ -1,7 +1,8 @@
 /* statefile: the lines of a job's file `state`, written by its agent, read by the broker.
  *     1731740000123 started pid=4711 limits=cpu: cgroup v1, memory: cgroup v1
- *     1731740001123 sample cpu_s=0.50 memory_mb=12 received=0 sent=0 gpu=-1
- *     1731740009123 ended code=0 runtime_s=9.001 cpu_s=4.5 peak_mb=40 cause=exit text=...
+ *     1731740001123 sample cpu_s=0.50 memory_mb=12 received=0 sent=0 log=120 gpu=-1
+ *     1731740009123 ended code=0 runtime_s=9.001 cpu_s=4.5 peak_mb=40 received=0 sent=0 log=400
+ *                   cause=exit text=...                                       (in one line)
  * Times are epoch milliseconds. `text` comes last and goes to the end of the line. base alone. */
 #ifndef EXEC_STATEFILE_H
 #define EXEC_STATEFILE_H
@@ -32,7 +33,8 @@ struct state_line {
     int64_t at_ms;
     int64_t pid;             /* STARTED */
     double cpu_s, memory_mb; /* SAMPLE, ENDED (memory: its peak) */
-    uint64_t received, sent; /* SAMPLE: bytes of network */
+    uint64_t received, sent; /* SAMPLE, ENDED: bytes of network */
+    uint64_t log_bytes;      /* SAMPLE, ENDED: of its log, until then */
     double gpu_percent;      /* SAMPLE; < 0 = there is none */
     int code;                /* ENDED */
     double runtime_s;        /* ENDED */

@@ -161,19 +161,23 @@ static double reaped_cpu_s(double *max_mb)
            (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
+void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent)
+{
+    read_network(received, sent);
+    *received = *received > s->received_before ? *received - s->received_before : 0;
+    *sent = *sent > s->sent_before ? *sent - s->sent_before : 0;
+}
+
 void sampler_take(struct sampler *s,
                   const struct limits *l,
                   const struct tree *t,
                   struct usage *out)
 {
-    uint64_t received, sent;
     double counted = limits_cpu_s(l);
 
-    read_network(&received, &sent);
+    sampler_network(s, &out->received, &out->sent);
     out->cpu_s = counted >= 0 ? counted : reaped_cpu_s(NULL) + tree_cpu_s(t);
     out->memory_mb = (double)tree_rss_bytes(t) / MB;
-    out->received = received > s->received_before ? received - s->received_before : 0;
-    out->sent = sent > s->sent_before ? sent - s->sent_before : 0;
     out->gpu_percent = read_gpus(s);
     if (out->memory_mb > s->peak_mb)
         s->peak_mb = out->memory_mb;

@@ -36,6 +36,8 @@ void sampler_take(struct sampler *s,
                   const struct limits *l,
                   const struct tree *t,
                   struct usage *out);
+/* Bytes of the machine's network since it began. */
+void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent);
 /* The job's processor seconds, and its peak of memory, once nothing of it lives. */
 void sampler_total(struct sampler *s, const struct limits *l, double *cpu_s, double *peak_mb);
 

@@ -28,6 +28,9 @@
 #include <unistd.h>
 
 #define SAMPLE_S 1.0
+/* Samples become rarer, so that a job of a month has fewer than ten thousand of them: after as many
+ * as this, each time longer. */
+#define SAMPLES_DENSE 1000
 /* A secret that is printed in pieces further apart than this is not recognised. */
 #define HELD_S 1.0
 /* What a kill may take; a process that hangs in the kernel is not waited for longer. */
@@ -54,6 +57,7 @@ struct supervisor {
     int signal_fd, notify_fd;
     bool output_open;
     double began_s, ended_s, sample_at_s, watch_at_s;
+    double told_at_s; /* the next sample that is written down */
     bool child_ended;
     int child_status;
     bool stopping; /* SIGTERM was sent */
@@ -222,7 +226,7 @@ static void read_signals(struct supervisor *s)
     }
 }
 
-static void take_sample(struct supervisor *s)
+static void take_sample(struct supervisor *s, double now_s)
 {
     struct state_line line = line_now(STATE_SAMPLE);
     struct usage used;
@@ -233,7 +237,12 @@ static void take_sample(struct supervisor *s)
     line.received = used.received;
     line.sent = used.sent;
     line.gpu_percent = used.gpu_percent;
+    line.log_bytes = s->log.size;
+    /* Half a sample early counts: it would be most of one late. */
+    if (now_s < s->told_at_s - SAMPLE_S / 2)
+        return;
     stateout_sample(&s->state, &line);
+    s->told_at_s = now_s + fmax(SAMPLE_S, (now_s - s->began_s) / SAMPLES_DENSE);
 }
 
 /* now: the tree as it is, NULL when nothing of it lives any more. */
@@ -275,7 +284,7 @@ static void on_time(struct supervisor *s)
             look_for_stop(s);
     }
     if (now_s >= s->sample_at_s) {
-        take_sample(s);
+        take_sample(s, now_s);
         look_for_directory(s);
         s->sample_at_s = fmax(s->sample_at_s + SAMPLE_S, now_s + SAMPLE_S / 2);
     }
@@ -354,6 +363,9 @@ static void tell_end(struct supervisor *s, bool empty)
     line.cause = s->cause;
     snprintf(line.text, sizeof line.text, "%s", s->text);
     sampler_total(&s->sampler, &s->limits, &line.cpu_s, &line.memory_mb);
+    if (s->sample_at_s > 0) /* else it never began */
+        sampler_network(&s->sampler, &line.received, &line.sent);
+    line.log_bytes = s->log.size;
     stateout_finish(&s->state, &line);
 }
 

@@ -21,7 +21,7 @@ static void test_text(void)
                             .sent = 4,
                             .gpu_percent = -1};
     CHECK(!strcmp(state_line_text(&s, out), "1731740001123 sample cpu_s=0.50 memory_mb=12.0 "
-                                            "received=3 sent=4 gpu=-1\n"),
+                                            "received=3 sent=4 log=0 gpu=-1\n"),
           "sample");
     s = (struct state_line){.kind = STATE_ENDED,
                             .at_ms = 5,
@@ -32,7 +32,8 @@ static void test_text(void)
                             .cause = STATE_NO_START};
     snprintf(s.text, sizeof s.text, "two\nlines = one");
     CHECK(!strcmp(state_line_text(&s, out),
-                  "5 ended code=137 runtime_s=9.001 cpu_s=4.50 peak_mb=40.0 cause=no-start "
+                  "5 ended code=137 runtime_s=9.001 cpu_s=4.50 peak_mb=40.0 received=0 "
+                  "sent=0 log=0 cause=no-start "
                   "text=two lines = one\n"),
           "ended stays one line");
     memset(s.text, 'x', sizeof s.text - 1);
