@@ -261,7 +261,8 @@ install: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 	install -m 644 LICENSE $(DOCS) $(SHARE)/doc/tradewind
 	install -m 644 $(wildcard examples/*.*) $(SHARE)/doc/tradewind/examples
 	install -m 644 $(wildcard examples/geo/*) $(SHARE)/doc/tradewind/examples/geo
-	install -m 644 $(wildcard examples/cluster/*) $(SHARE)/doc/tradewind/examples/cluster
+	install -m 644 examples/cluster/Makefile $(wildcard examples/cluster/*.yaml examples/cluster/*.[ch]) \
+		$(SHARE)/doc/tradewind/examples/cluster
 	install -m 644 examples/fashion/Makefile $(wildcard examples/fashion/*.[ch]) \
 		$(SHARE)/doc/tradewind/examples/fashion
 

@@ -49,6 +49,7 @@ static int see_job(void *context, const struct lake_job *job, struct err *e)
 
     (void)e;
     seen->state = job->state;
+    seen->ran = job->started_ms != 0;
     snprintf(seen->reason, sizeof seen->reason, "%s", job->reason);
     snprintf(seen->output_set, sizeof seen->output_set, "%s", job->output_set);
     return 0;

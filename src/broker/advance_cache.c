@@ -53,6 +53,8 @@ int advance_cache_key(struct advance *a,
     hash_words(h, "output", &p->output, p->output ? 1 : 0);
     hash_words(h, "secrets", p->secrets, p->n_secrets);
     sha256_add(h, &p->nodes, sizeof p->nodes);
+    if (p->servers)
+        sha256_add(h, &p->servers, sizeof p->servers);
     for (size_t k = 0; k < p->n_envs; k++) {
         const char *const pair[] = {p->envs[k].key, p->envs[k].value};
         hash_words(h, "env", pair, 2);

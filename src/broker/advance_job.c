@@ -2,6 +2,7 @@
 #include "base/number.h"
 #include "broker/advance.h"
 #include "broker/advance_parts.h"
+#include "broker/cluster_learn.h"
 #include "broker/details.h"
 
 #include <inttypes.h>
@@ -94,6 +95,16 @@ static size_t put_node_envs(struct spec_pair *envs, const struct node_texts *t)
     return n;
 }
 
+/* Of one node; of a training cluster its server has a price of its own. */
+static double node_price(const struct run_stage_plan *p, unsigned nodes, unsigned rank)
+{
+    if (p->servers == 0 || nodes <= p->servers)
+        return p->price_usd_per_hour / nodes;
+    return rank < p->servers
+               ? p->server_usd_per_hour / p->servers
+               : (p->price_usd_per_hour - p->server_usd_per_hour) / (nodes - p->servers);
+}
+
 /* Of a stage as planned. */
 static char *planned_details(
     const struct advance *a, size_t i, struct job_details *d, unsigned rank, struct err *e)
@@ -116,7 +127,7 @@ static char *planned_details(
     d->envs = envs;
     d->secrets = secrets;
     d->n_secrets = p->n_secrets;
-    d->on = a->run->on;
+    d->on = rank < p->servers && p->server_on ? p->server_on : a->run->on;
     d->stage = p->name;
     d->outputs = outputs;
     d->n_outputs = p->n_outputs;
@@ -125,7 +136,7 @@ static char *planned_details(
     d->git_dirty = p->dirty;
     /* What a host costs, the broker knows best: it chooses it. */
     if (!strcmp(a->run->on, "local"))
-        d->price_usd_per_hour = p->price_usd_per_hour / nodes_of(s);
+        d->price_usd_per_hour = node_price(p, nodes_of(s), rank);
     return job_details_text(d, e);
 }
 
@@ -164,6 +175,8 @@ static char *details_of(struct advance *a, size_t i, unsigned rank, struct err *
         d.gang = gang;
         d.rank = rank;
         d.nodes = nodes_of(s);
+        d.servers = s->plan.servers;
+        d.elastic = s->plan.elastic;
     }
     return planned_details(a, i, &d, rank, e);
 }
@@ -309,6 +322,7 @@ int advance_start(struct advance *a, size_t i, struct err *e)
 /* All nodes of a stage together. */
 struct gang_view {
     unsigned nodes, over, finished;
+    unsigned done_without;     /* nodes of an elastic gang that ended badly: the others go on */
     enum lake_job_state state; /* what the stage's would be, if it were over */
     unsigned rank;             /* who is to blame for it */
     char reason[2048];
@@ -330,9 +344,40 @@ static const char *bare_reason(const struct seen_job *seen)
                                                                              : seen->reason;
 }
 
+static void put_blame(struct gang_view *v, const struct seen_job *seen, unsigned rank)
+{
+    v->state = seen->state;
+    v->rank = rank;
+    snprintf(v->reason, sizeof v->reason, "%s", bare_reason(seen));
+}
+
+/* A worker of an elastic gang that ran and ended badly. One that never ran has kept the others from
+ * beginning. */
+static bool can_do_without(const struct run_stage *s, const struct seen_job *seen, unsigned rank)
+{
+    return s->plan.elastic && rank >= s->plan.servers && severity(seen->state) && seen->ran;
+}
+
+/* With no worker left there is nothing to go on with. Else what the worst of them was is told when
+ * the others finish. */
+static void merge_without(struct gang_view *v, const struct gang_view *without, unsigned workers)
+{
+    bool none_left = v->done_without == workers;
+
+    if (!v->done_without || severity(v->state) >= (none_left ? severity(without->state) : 1))
+        return;
+    v->rank = without->rank;
+    snprintf(v->reason, sizeof v->reason, "%s", without->reason);
+    if (none_left) {
+        v->state = without->state;
+        v->done_without = 0;
+    }
+}
+
 static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
+    struct gang_view without = {.state = LAKE_JOB_FINISHED};
     struct seen_job seen;
 
     *v = (struct gang_view){.nodes = nodes_of(s), .state = LAKE_JOB_FINISHED};
@@ -341,18 +386,22 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
             return -1;
         v->over += lake_job_state_final(seen.state);
         v->finished += seen.state == LAKE_JOB_FINISHED;
-        if (severity(seen.state) <= severity(v->state))
-            continue;
-        v->state = seen.state;
-        v->rank = rank;
-        snprintf(v->reason, sizeof v->reason, "%s", bare_reason(&seen));
+        bool goes_on = can_do_without(s, &seen, rank);
+        struct gang_view *to = goes_on ? &without : v;
+        v->done_without += goes_on;
+        if (severity(seen.state) > severity(to->state))
+            put_blame(to, &seen, rank);
     }
+    merge_without(v, &without, v->nodes - s->plan.servers);
     return 0;
 }
 
 /* "rank 2 failed: ..."; of a stage with one node the bare reason. New string. */
 static char *blame(const struct gang_view *v)
 {
+    if (v->state == LAKE_JOB_FINISHED && v->done_without)
+        return mem_printf("went on without %u of its workers; rank %u: %s", v->done_without,
+                          v->rank, v->reason);
     if (v->nodes == 1 || v->state == LAKE_JOB_FINISHED)
         return mem_dup(v->reason);
     return mem_printf("rank %u %s%s%s%s", v->rank, v->state == LAKE_JOB_LOST ? "was " : "",
@@ -406,7 +455,7 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return -1;
     AUTO_MEM char *why = blame(&v);
     /* One that ended badly ends the others; those that still waited are over at once. */
-    if (v.over < v.nodes && v.over > v.finished &&
+    if (v.over < v.nodes && v.over > v.finished + v.done_without &&
         (advance_stop(a, i, why, e) < 0 || view_gang(a, i, &v, e) < 0))
         return -1;
     if (v.over < v.nodes)
@@ -415,8 +464,10 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return follow_lost(a, i, why, e);
     if (v.state == LAKE_JOB_KILLED && a->run->stop_reason[0])
         return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
-    if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && tag_gang(a, i, e) < 0)
+    if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && !v.done_without && tag_gang(a, i, e) < 0)
         return -1;
+    if (v.state == LAKE_JOB_FINISHED && !v.done_without)
+        cluster_learn(runs_home(a->runs), a->run, s);
     return advance_set_stage(a, i,
                              v.state == LAKE_JOB_FINISHED ? STAGE_FINISHED
                              : v.state == LAKE_JOB_KILLED ? STAGE_STOPPED

@@ -32,6 +32,7 @@ struct seen_job {
     enum lake_job_state state;
     char reason[2048];
     char output_set[2 * LAKE_NAME_MAX];
+    bool ran; /* its command was started */
 };
 int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err *e);
 

@@ -31,26 +31,34 @@ static int64_t node_id(const struct live *j, unsigned rank)
     return j->job.id - j->details.rank + rank;
 }
 
-static int see_finished(void *context, const struct lake_job *job, struct err *e)
+struct seen {
+    bool elastic, is_through;
+};
+
+/* One that has come to a good end already, before this broker, is waited for by nobody; nor one of
+ * an elastic gang that ran, however it ended. */
+static int see_through(void *context, const struct lake_job *job, struct err *e)
 {
+    struct seen *seen = context;
+
     (void)e;
-    *(bool *)context = job->state == LAKE_JOB_FINISHED;
+    seen->is_through = job->state == LAKE_JOB_FINISHED ||
+                       (seen->elastic && lake_job_state_final(job->state) && job->started_ms);
     return 0;
 }
 
-/* One that has come to a good end already, before this broker, is waited for by nobody. */
-static bool has_finished(struct broker *b, int64_t id)
+static bool is_through(struct broker *b, const struct live *j, int64_t id)
 {
-    bool finished = false;
+    struct seen seen = {.elastic = j->details.elastic};
 
-    return lake_job_get(b->lake, id, see_finished, &finished, NULL) == 0 && finished;
+    return lake_job_get(b->lake, id, see_through, &seen, NULL) == 0 && seen.is_through;
 }
 
 static bool all_are(struct broker *b, const struct live *j, bool (*holds)(const struct live *j))
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         const struct live *node = broker_find_live(b, node_id(j, rank));
-        if (node ? !holds(node) : !has_finished(b, node_id(j, rank)))
+        if (node ? !holds(node) : !is_through(b, j, node_id(j, rank)))
             return false;
     }
     return true;

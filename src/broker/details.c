@@ -80,6 +80,10 @@ char *job_details_text(const struct job_details *d, struct err *e)
     if (d->nodes > 1) {
         json_object_set_new(root, "rank", json_integer(d->rank));
         json_object_set_new(root, "nodes", json_integer(d->nodes));
+        if (d->servers)
+            json_object_set_new(root, "servers", json_integer(d->servers));
+        if (d->elastic)
+            json_object_set_new(root, "elastic", json_true());
     }
     char *text = json_dumps(root, JSON_COMPACT);
     if (text && strlen(text) <= JOB_DETAILS_MAX)
@@ -180,6 +184,8 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
     out->rank = (unsigned)json_integer_value(json_object_get(out->root, "rank"));
     out->nodes = (unsigned)json_integer_value(json_object_get(out->root, "nodes"));
+    out->servers = (unsigned)json_integer_value(json_object_get(out->root, "servers"));
+    out->elastic = json_is_true(json_object_get(out->root, "elastic"));
     out->checkpoint_s = json_number_value(json_object_get(out->root, "checkpoint_s"));
     return 0;
 }

@@ -30,6 +30,8 @@ struct job_details {
     /* Of several that begin together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
     const char *gang;
     unsigned rank, nodes; /* from 0 on; how many they are */
+    unsigned servers; /* the first so many hold the model that the others train; 0 = all alike */
+    bool elastic;     /* workers that end badly leave the others going */
     const char *restores; /* the set version it is to make again, "@S:3"; "" = none */
     const char *pattern;  /* the command with its options' values taken out: what profiles go by */
 };

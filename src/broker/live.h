@@ -172,4 +172,12 @@ void live_hear_log(struct live *j, const char *bytes, size_t n);
 int live_copy_open(struct live *j, bool fresh, struct err *e);
 int live_copy_add(struct live *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
 
+/* live_env.c: its variables, "KEY=VALUE", secrets last, so that they count. */
+struct live_env {
+    char **texts;
+    size_t n, cap;
+};
+int live_env_fill(const struct live *j, struct live_env *v, struct err *e);
+void live_env_clear(struct live_env *v);
+
 #endif

@@ -1,21 +1,17 @@
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/checkpoint.h"
 #include "broker/code.h"
 #include "broker/home.h"
 #include "broker/live.h"
-#include "broker/secrets.h"
 #include "exec/jobfile.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -177,108 +173,16 @@ static int make_outputs(const struct live *j, struct err *e)
 
 /* ---- the agent's file ---- */
 
-struct environment {
-    char **texts;
-    size_t n, cap;
-};
-
-static void environment_clear(struct environment *v)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        explicit_bzero(v->texts[i], strlen(v->texts[i])); /* it may be a secret */
-        free(v->texts[i]);
-    }
-    free(v->texts);
-}
-
-static void set_env(struct environment *v, const char *key, const char *value)
-{
-    v->texts = mem_room(v->texts, v->n, &v->cap, sizeof *v->texts);
-    v->texts[v->n++] = mem_printf("%s=%s", key, value);
-}
-
-#define NODE_IPS "SKYPILOT_NODE_IPS"
-
-/* "ann@gpu1.lab" as a number; what has none (an alias of ssh) stays as it is. */
-static void put_ip(struct buf *out, const char *host, size_t n)
-{
-    AUTO_MEM char *name = mem_printf("%.*s", (int)n, host);
-    const char *at = strrchr(name, '@'), *bare = at ? at + 1 : name;
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found = NULL;
-    char ip[NI_MAXHOST] = "";
-
-    if (getaddrinfo(bare, NULL, &wanted, &found) == 0)
-        getnameinfo(found->ai_addr, found->ai_addrlen, ip, sizeof ip, NULL, 0, NI_NUMERICHOST);
-    if (found)
-        freeaddrinfo(found);
-    buf_puts(out, ip[0] ? ip : bare);
-}
-
-static void set_node_ips(const struct live *j, struct environment *v)
-{
-    AUTO_CLEAR(buf) struct buf ips;
-
-    buf_init(&ips, JOBFILE_BYTES_MAX);
-    for (const char *at = j->nodes; *at;) {
-        size_t n = strcspn(at, "\n");
-        put_ip(&ips, at, n);
-        at += n;
-        if (*at == '\n') {
-            buf_puts(&ips, "\n");
-            at++;
-        }
-    }
-    set_env(v, NODE_IPS, buf_str(&ips));
-}
-
-static void fill_environment(const struct live *j, struct environment *v)
-{
-    char run[24];
-
-    for (size_t i = 0; i < j->details.n_envs; i++) {
-        const struct spec_pair *env = &j->details.envs[i];
-        if (env->value && !(j->nodes && !strcmp(env->key, NODE_IPS)))
-            set_env(v, env->key, env->value);
-    }
-    if (j->nodes)
-        set_node_ips(j, v);
-    snprintf(run, sizeof run, "%" PRId64, j->job.asked.run);
-    if (j->job.asked.run)
-        set_env(v, "TRADEWIND_RUN", run);
-    if (j->details.stage[0])
-        set_env(v, "TRADEWIND_STAGE", j->details.stage);
-}
-
-/* Values of secrets, which the agent makes stars of in the log; behind all others, so that they
- * count. */
-static int add_secrets(const struct live *j, struct environment *v, struct err *e)
-{
-    AUTO_CLEAR(secrets) struct secrets secrets = {0};
-
-    if (j->details.n_secrets && secrets_read(j->home, j->job.asked.run, &secrets, e) < 0)
-        return -1;
-    for (size_t i = 0; i < j->details.n_secrets; i++) {
-        const char *name = j->details.secrets[i].key;
-        const char *value = secrets_get(&secrets, j->details.stage, name);
-        if (!value)
-            return err_set(e, ERR_NOTFOUND, "secret %.64s has no value", name);
-        set_env(v, name, value);
-    }
-    return 0;
-}
-
 static int write_jobfile(const struct live *j, struct err *e)
 {
-    AUTO_CLEAR(environment) struct environment env = {0};
+    AUTO_CLEAR(live_env) struct live_env env = {0};
     AUTO_MEM const char **secrets = mem_zero(j->details.n_secrets + 1, sizeof *secrets);
     const struct lake_job_request *asked = &j->job.asked;
     AUTO_MEM char *path = part(j, "job");
 
     for (size_t i = 0; i < j->details.n_secrets; i++)
         secrets[i] = j->details.secrets[i].key;
-    fill_environment(j, &env);
-    if (add_secrets(j, &env, e) < 0)
+    if (live_env_fill(j, &env, e) < 0)
         return -1;
     struct jobfile file = {.id = j->job.id,
                            .command = asked->command,

@@ -99,6 +99,13 @@ char *run_plan_text(const struct run_stage_plan *p)
     json_object_set_new(o, "spot", json_boolean(p->spot));
     json_object_set_new(o, "nodes", json_integer(p->nodes));
     json_object_set_new(o, "price_usd_per_hour", json_number(p->price_usd_per_hour));
+    if (p->servers) {
+        json_object_set_new(o, "servers", json_integer(p->servers));
+        set_text(o, "server_on", p->server_on);
+        json_object_set_new(o, "server_usd_per_hour", json_number(p->server_usd_per_hour));
+        json_object_set_new(o, "elastic", json_boolean(p->elastic));
+        json_object_set_new(o, "batch", json_number(p->batch));
+    }
     json_object_set_new(o, "planned_s", json_number(p->planned_s));
     json_object_set_new(o, "planned_microusd", json_integer(p->planned_microusd));
     return json_dumps(o, JSON_COMPACT | JSON_SORT_KEYS);
@@ -246,6 +253,11 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .spot = json_is_true(json_object_get(object, "spot")),
             .nodes = (unsigned)whole_of(&r, "nodes"),
             .price_usd_per_hour = number_of(&r, "price_usd_per_hour"),
+            .servers = (unsigned)whole_of(&r, "servers"),
+            .server_on = text_of(&r, "server_on"),
+            .server_usd_per_hour = number_of(&r, "server_usd_per_hour"),
+            .elastic = json_is_true(json_object_get(object, "elastic")),
+            .batch = number_of(&r, "batch"),
             .planned_s = number_of(&r, "planned_s"),
             .planned_microusd = whole_of(&r, "planned_microusd"),
         };

@@ -3,11 +3,29 @@
 #define CLI_CLUSTER_PARTS_H
 
 #include "base/json.h"
+#include "cli/run_parts.h"
+#include "cluster/measured.h"
 #include "cluster/recommend.h"
 #include "spec/cluster.h"
+#include "spec/config.h"
 
 #include <stdbool.h>
 #include <stdio.h>
+
+struct command_args;
+
+/* The file with the settings of the command line, what was measured of it, and the catalog. */
+struct cluster_desk {
+    struct spec_cluster *spec;
+    struct config *config;
+    struct catalog *catalog;
+    struct cluster_measured *measured; /* NULL = nothing was */
+};
+/* The file is the first operand. */
+int cluster_desk_open(struct cluster_desk *d, const struct command_args *args, struct err *e);
+void cluster_desk_clear(struct cluster_desk *d);
+/* Again, after something was. */
+int cluster_desk_read_measured(struct cluster_desk *d, struct err *e);
 
 /* What one of the rules answers; has_answer false when there is none. */
 struct cluster_rule {
@@ -26,6 +44,36 @@ struct cluster_view {
     const struct cluster_rule *rules; /* to compare with */
     size_t n_rules;
 };
+
+/* ---- a cluster that is to run (cluster_order.c) ---- */
+
+struct cluster_order {
+    struct run_place place;        /* of the workers, and of the server unless said */
+    struct run_place server_place; /* on NULL = the same */
+    unsigned workers;
+    struct run_room room;                     /* of each node */
+    const char *server_type, *worker_type;    /* "" = not known; borrowed from the desk */
+    int64_t server_microusd, worker_microusd; /* per hour, of the planned types; 0 = not known */
+    double planned_s;                         /* 0 = not known */
+    bool elastic;
+    bool measures; /* only to be looked at for a while: it keeps nothing */
+};
+
+/* Who and where, from --on, --server-on and the recommendation for the file. workers: so many; 0 =
+ * as many as is recommended. */
+int cluster_order_find(const struct cluster_desk *d,
+                       const struct command_args *args,
+                       unsigned workers,
+                       struct cluster_order *out,
+                       struct err *e);
+/* A run of one stage; everything in *out is in the arena. */
+int cluster_order_compose(const struct cluster_desk *d,
+                          const struct command_args *args,
+                          const struct cluster_order *order,
+                          struct lake *l,
+                          struct arena *arena,
+                          struct run *out,
+                          struct err *e);
 
 void cluster_print(const struct cluster_view *view, FILE *out);
 int cluster_write_json(const struct cluster_view *view, FILE *out, struct err *e);

@@ -1,31 +1,13 @@
 /* cluster recommend: how many workers of which type a training cluster should have. */
-#include "base/csv.h"
-#include "base/mem.h"
-#include "catalog/catalog.h"
 #include "cli/cluster_parts.h"
 #include "cli/commands.h"
-#include "cluster/measured.h"
-#include "spec/config.h"
 
 #include <string.h>
-#include <unistd.h>
 
 struct asked {
-    struct spec_cluster *spec;
-    struct config *config;
-    struct catalog *catalog;
-    struct cluster_measured *measured; /* NULL = nothing was */
     enum cluster_algorithm algorithm;
     enum cluster_objective objective;
 };
-
-static void asked_clear(struct asked *a)
-{
-    cluster_measured_free(a->measured);
-    catalog_free(a->catalog);
-    config_free(a->config);
-    spec_cluster_free(a->spec);
-}
 
 static int read_algorithm(const struct command_args *args, struct asked *a, struct err *e)
 {
@@ -50,53 +32,6 @@ static int read_algorithm(const struct command_args *args, struct asked *a, stru
     return 0;
 }
 
-static int take_settings(struct asked *a, const struct command_args *args, struct err *e)
-{
-    static const struct {
-        const char *option, *setting;
-    } settings[] = {
-        {"--budget", "budget"},     {"--max-workers", "workers.max"},
-        {"--type", "workers.type"}, {"--server", "server.type"},
-        {"--place", "place"},       {"--work", "work"},
-        {"--share", "share"},
-    };
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        const char *value = command_value(args, settings[i].option);
-        if (value && spec_cluster_set(a->spec, settings[i].setting, value, e) < 0)
-            return err_wrap(e, "%s", settings[i].option);
-    }
-    return 0;
-}
-
-/* Of the home directory; there need not be any. */
-static int read_measured(struct asked *a, struct err *e)
-{
-    AUTO_MEM char *path = mem_printf("%s/%s", a->config->home, CLUSTER_MEASURED_FILE);
-
-    if (!a->spec->run || access(path, F_OK) < 0)
-        return 0;
-    AUTO(csv) struct csv *csv = csv_open(path, CLUSTER_MEASURED_MAX_BYTES, e);
-    a->measured = csv ? cluster_measured_read(csv, a->spec->run, a->spec->batch, e) : NULL;
-    return a->measured ? 0 : -1;
-}
-
-static int open_all(struct asked *a, const struct command_args *args, struct err *e)
-{
-    const char *directory = command_value(args, "--catalog");
-
-    if (read_algorithm(args, a, e) < 0)
-        return -1;
-    a->spec = spec_cluster_load(args->operands[0], e);
-    if (!a->spec || take_settings(a, args, e) < 0)
-        return -1;
-    a->config = config_load(NULL, e);
-    if (!a->config || read_measured(a, e) < 0)
-        return -1;
-    a->catalog = directory ? catalog_open_dir(directory, e) : catalog_open(a->config->home, e);
-    return a->catalog ? 0 : -1;
-}
-
 /* What the other rules would say, where there is one place for them to look at. */
 static size_t ask_rules(const struct cluster_problem *p,
                         const struct asked *a,
@@ -116,18 +51,19 @@ static size_t ask_rules(const struct cluster_problem *p,
 
 static int run_recommend(const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(asked) struct asked a = {0};
+    AUTO_CLEAR(cluster_desk) struct cluster_desk d = {0};
+    struct asked a = {0};
     AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
     struct cluster_rule rules[CLUSTER_RULES];
 
-    if (open_all(&a, args, e) < 0)
+    if (read_algorithm(args, &a, e) < 0 || cluster_desk_open(&d, args, e) < 0)
         return -1;
     AUTO(cluster_problem)
-    struct cluster_problem *p = cluster_problem_new(a.spec, a.catalog, a.measured, e);
+    struct cluster_problem *p = cluster_problem_new(d.spec, d.catalog, d.measured, e);
     if (!p || cluster_recommend(p, a.algorithm, a.objective, &answer, e) < 0)
         return -1;
     const struct cluster_view view = {
-        .spec = a.spec,
+        .spec = d.spec,
         .problem = p,
         .algorithm = a.algorithm,
         .objective = a.objective,

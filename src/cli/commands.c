@@ -45,6 +45,8 @@ const struct command *const commands[] = {
     &command_geo_plan,
     &command_aggregate,
     &command_cluster_recommend,
+    &command_cluster_measure,
+    &command_cluster_run,
     &command_init,
     &command_put,
     &command_get,

@@ -14,6 +14,8 @@ extern const struct command command_catalog_update;
 extern const struct command command_catalog_reset;
 extern const struct command command_geo_plan;
 extern const struct command command_cluster_recommend;
+extern const struct command command_cluster_run;
+extern const struct command command_cluster_measure;
 extern const struct command command_init;
 extern const struct command command_ls;
 extern const struct command command_log;

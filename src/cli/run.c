@@ -60,7 +60,7 @@ static bool is_on_paper(const struct command_args *args)
     return on && !strcmp(on, "sim");
 }
 
-static int read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
+int run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
 {
     double usd = 0;
 
@@ -91,7 +91,7 @@ static int check_options(const struct command_args *args, struct err *e)
                        "it out");
     if (command_has(args, "--resume") && command_has(args, "--no-cache"))
         return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
-    return is_on_paper(args) ? run_sim_check(args, e) : read_cap(args, &ignored, e);
+    return is_on_paper(args) ? run_sim_check(args, e) : run_read_cap(args, &ignored, e);
 }
 
 int run_confirm(bool yes, const char *question, struct err *e)
@@ -157,7 +157,7 @@ static int start(const struct cli_plan *p,
     const char *user = getenv("USER");
 
     run.user = user ? user : "";
-    if (read_cap(args, &run.max_microusd, e) < 0 || cap_check_month(p->config, l, e) < 0 ||
+    if (run_read_cap(args, &run.max_microusd, e) < 0 || cap_check_month(p->config, l, e) < 0 ||
         find_resumed(args, runs, p->spec->name, &last, e) < 0)
         return -1;
     struct run_order order = {.place = *place, .resumed = last.id ? &last : NULL};
@@ -166,6 +166,16 @@ static int start(const struct cli_plan *p,
     int result = run_start(runs, &run, p->config->home, e);
     *id_out = run.id;
     return result;
+}
+
+void run_say_detached(int64_t id, bool json)
+{
+    if (json)
+        printf("{\"event\": \"started\", \"run\": %" PRId64 "}\n", id);
+    else
+        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
+               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
+               id, id, id);
 }
 
 static int go(const struct cli_plan *p,
@@ -182,12 +192,7 @@ static int go(const struct cli_plan *p,
         return -1;
     if (!command_has(args, "--detach"))
         return run_watch(runs, l, p->config->home, id, json, e);
-    if (json)
-        printf("{\"event\": \"started\", \"run\": %" PRId64 "}\n", id);
-    else
-        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
-               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
-               id, id, id);
+    run_say_detached(id, json);
     return 0;
 }
 

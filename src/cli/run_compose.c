@@ -187,10 +187,11 @@ static int64_t job_to_continue(const struct run_compose *c, const struct run_sta
 
 /* ---- all ---- */
 
-/* Everything that costs nothing to find out, for all stages before the first byte is stored. */
-static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+int run_compose_stage(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e)
 {
-    const struct spec_stage *stage = &c->plan->spec->stages[i];
     size_t *needs = run_compose_room(c, stage->n_needs, sizeof *needs);
 
     out->name = run_compose_keep(c, stage->name);
@@ -203,19 +204,27 @@ static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan 
         return -1;
     compose_command(c, stage, out);
     compose_outputs(c, stage, out);
-    if (compose_plan(c, stage, &c->plan->answer.plan.stages[i], out, e) < 0 ||
-        run_compose_envs(c, stage, out, e) < 0)
-        return -1;
-    out->continues = job_to_continue(c, out);
-    return run_compose_secrets(c, stage, out, e);
+    return run_compose_envs(c, stage, out, e) < 0 ? -1 : run_compose_secrets(c, stage, out, e);
 }
 
-/* ... and then the data and the code. */
-static int store_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+int run_compose_store(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e)
+{
+    return run_compose_inputs(c, stage, out, e) < 0 ? -1 : run_compose_code(c, stage, out, e);
+}
+
+/* Everything that costs nothing to find out, for all stages before the first byte is stored. */
+static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
 {
     const struct spec_stage *stage = &c->plan->spec->stages[i];
 
-    return run_compose_inputs(c, stage, out, e) < 0 ? -1 : run_compose_code(c, stage, out, e);
+    if (run_compose_stage(c, stage, out, e) < 0 ||
+        compose_plan(c, stage, &c->plan->answer.plan.stages[i], out, e) < 0)
+        return -1;
+    out->continues = job_to_continue(c, out);
+    return 0;
 }
 
 static int compose_all(struct run_compose *c, struct err *e)
@@ -236,15 +245,25 @@ static int compose_all(struct run_compose *c, struct err *e)
         if (check_sets(c, i, e) < 0)
             return -1;
     for (size_t i = 0; out->stages && i < n; i++)
-        if (store_stage(c, i, &out->stages[i].plan, e) < 0)
+        if (run_compose_store(c, &c->plan->spec->stages[i], &out->stages[i].plan, e) < 0)
             return -1;
     out->n_stages = n;
+    return 0;
+}
+
+int run_compose_end(struct run_compose *c, int result, struct err *e)
+{
     struct run_secret *secrets = run_compose_room(c, c->n_secrets, sizeof *secrets);
+
     if (secrets && c->n_secrets)
         memcpy(secrets, c->secrets, c->n_secrets * sizeof *secrets);
-    out->secrets = secrets;
-    out->n_secrets = c->n_secrets;
-    return 0;
+    c->run->secrets = secrets;
+    c->run->n_secrets = c->n_secrets;
+    free(c->secrets);
+    c->secrets = NULL;
+    if (c->too_large)
+        return err_set(e, ERR_USAGE, "%s is too large a pipeline", c->plan->spec->file);
+    return result;
 }
 
 int run_compose(const struct cli_plan *p,
@@ -257,10 +276,6 @@ int run_compose(const struct cli_plan *p,
 {
     struct run_compose c = {
         .plan = p, .args = args, .order = order, .lake = l, .arena = arena, .run = out};
-    int result = compose_all(&c, e);
 
-    free(c.secrets);
-    if (c.too_large)
-        return err_set(e, ERR_USAGE, "%s is too large a pipeline", p->spec->file);
-    return result;
+    return run_compose_end(&c, compose_all(&c, e), e);
 }

@@ -24,6 +24,21 @@ void *run_compose_room(struct run_compose *c, size_t n, size_t size);
 /* Paths of a pipeline file begin where the file lies. New string. */
 char *run_compose_path(const struct run_compose *c, const char *path);
 
+/* What a stage is whatever it was planned for: name, needs, command, outputs, variables and
+ * secrets. Stores nothing. */
+int run_compose_stage(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e);
+/* ... and then its data and its code. */
+int run_compose_store(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e);
+/* Secrets of all stages become the run's; result is that of what came before, unless something was
+ * too large. Nothing is composed after it. */
+int run_compose_end(struct run_compose *c, int result, struct err *e);
+
 /* run_env.c */
 int run_compose_envs(struct run_compose *c,
                      const struct spec_stage *stage,

@@ -31,6 +31,10 @@ int run_compose(const struct cli_plan *p,
 
 /* 1: Enter or y; 0: no. yes (--yes): nobody is asked. Where nobody is there to ask: ERR_USAGE. */
 int run_confirm(bool yes, const char *question, struct err *e);
+/* The option --max-cost; 0 where it is not given. */
+int run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e);
+/* How to come back to a run that goes on without us. */
+void run_say_detached(int64_t id, bool json);
 /* Writes the run down and tells the broker of it. */
 int run_start(struct runs *runs, struct run *run, const char *home, struct err *e);
 

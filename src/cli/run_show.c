@@ -164,6 +164,10 @@ static void print_notes(const struct run *r, FILE *out)
         if (s->plan.continues)
             fprintf(out, "  %s: went on from the checkpoint of job %" PRId64 "\n", s->plan.name,
                     s->plan.continues);
+        if (s->state == STAGE_FINISHED && s->reason[0] && s->plan.elastic) {
+            fprintf(out, "  %s: ", s->plan.name);
+            job_print_reason(out, s->reason);
+        }
         if (s->state >= STAGE_FAILED && s->reason[0]) {
             fprintf(out, "  %s %s: ", s->plan.name, run_stage_state_text(s->state));
             job_print_reason(out, s->reason);
@@ -181,6 +185,9 @@ static void print_sum(const struct run *r, const struct bill *sum, FILE *out)
     if (r->n_stages && r->stages[0].plan.repeats)
         fprintf(out, "\nIts work took %s and cost %s; the first time it cost %s.\n", took, cost,
                 planned);
+    else if (r->n_stages && r->stages[0].plan.servers)
+        fprintf(out, "\nIts %u nodes took %s in all, and cost %s.\n", r->stages[0].plan.nodes, took,
+                cost);
     else if (run_is_on_paper(r))
         fprintf(out, "\nIts machines cost %s on paper. The plan: %s.\n", cost, planned);
     else if (!strcmp(r->on, "local"))

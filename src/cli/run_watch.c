@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "broker/client.h"
 #include "cli/interrupt.h"
+#include "cli/run_crew.h"
 #include "cli/run_parts.h"
 #include "cli/text.h"
 #include "spec/config.h"
@@ -31,9 +32,10 @@ struct watch {
     struct told {
         enum run_stage_state state;
         int64_t job;
-    } * told;       /* of each stage, as last shown */
-    size_t lines;   /* on the terminal, to be drawn over */
-    unsigned stops; /* asked so far */
+    } * told;              /* of each stage, as last shown */
+    struct run_crew *crew; /* of a training cluster; NULL = it is none */
+    size_t lines;          /* on the terminal, to be drawn over */
+    unsigned stops;        /* asked so far */
     struct broker_client *broker;
     unsigned looks;
 };
@@ -71,9 +73,13 @@ static void put_times(FILE *out, const struct run_stage *s, const struct run_job
 {
     char took[32], planned[32], cost[32], planned_cost[32];
 
-    fprintf(out, "%s of %s, %s of %s", time_text(job->runtime_s, took),
-            time_text(s->plan.planned_s, planned), money_text(job->cost_microusd, cost),
-            money_text(s->plan.planned_microusd, planned_cost));
+    if (s->plan.servers && s->plan.planned_s <= 0)
+        fprintf(out, "%s, %s", time_text(job->runtime_s, took),
+                money_text(job->cost_microusd, cost));
+    else
+        fprintf(out, "%s of %s, %s of %s", time_text(job->runtime_s, took),
+                time_text(s->plan.planned_s, planned), money_text(job->cost_microusd, cost),
+                money_text(s->plan.planned_microusd, planned_cost));
 }
 
 static void put_stage(FILE *out, const struct run_stage *s, const struct run_job *job)
@@ -139,6 +145,18 @@ static size_t first_shown(const struct run *r, size_t shown)
     return first;
 }
 
+/* What the machines of a cluster do, as far as there is room. */
+static void draw_crew(struct watch *w, const struct run *r, size_t most, size_t columns)
+{
+    for (unsigned rank = 0; w->crew && rank < r->stages[0].plan.nodes && w->lines < most; rank++) {
+        AUTO_MEM char *text = run_crew_usage(w->crew, &r->stages[0], rank);
+        if (!text || r->stages[0].state != STAGE_GOING)
+            continue;
+        draw_line(text, columns);
+        w->lines++;
+    }
+}
+
 static int draw(struct watch *w, const struct run *r, struct err *e)
 {
     struct winsize size = {0};
@@ -154,6 +172,7 @@ static int draw(struct watch *w, const struct run *r, struct err *e)
         if (draw_stage(w, r, i, columns, e) < 0)
             return -1;
     w->lines = shown;
+    draw_crew(w, r, most, columns);
     if (shown < r->n_stages) {
         AUTO_MEM char *rest = mem_printf("  and %zu more", r->n_stages - shown);
         draw_line(rest, columns);
@@ -213,6 +232,26 @@ static int tell_changes(struct watch *w, const struct run *r, struct err *e)
     return 0;
 }
 
+/* Of a cluster, what its nodes have printed since; on a terminal above what is drawn there. last:
+ * they are over. */
+static void tell_logs(struct watch *w, const struct run *r, bool last)
+{
+    const struct run_stage *s = r->n_stages ? &r->stages[0] : NULL;
+
+    if (!s || !s->plan.servers)
+        return;
+    if (!w->crew)
+        w->crew = run_crew_new(w->home);
+    if (!run_crew_look(w->crew, s) && !last)
+        return;
+    if (w->terminal && w->lines && isatty(STDOUT_FILENO)) {
+        fprintf(stderr, "\033[%zuA\033[J", w->lines);
+        fflush(stderr);
+        w->lines = 0;
+    }
+    run_crew_print(w->crew, s, w->json, last, stdout);
+}
+
 /* 1: it is over. */
 static int look(struct watch *w, struct run *r, struct err *e)
 {
@@ -223,8 +262,14 @@ static int look(struct watch *w, struct run *r, struct err *e)
         for (size_t i = 0; i < r->n_stages; i++)
             w->told[i].state = STAGE_WAITING;
     }
+    bool over = r->state != RUN_GOING;
+    /* That it began stands before what it prints, that it ended behind. */
+    if (w->terminal || over)
+        tell_logs(w, r, over);
     int shown = w->terminal ? draw(w, r, e) : tell_changes(w, r, e);
-    return shown < 0 ? -1 : r->state != RUN_GOING;
+    if (!w->terminal && !over)
+        tell_logs(w, r, false);
+    return shown < 0 ? -1 : over;
 }
 
 static int finish(const struct watch *w, const struct run *r, struct err *e)
@@ -263,6 +308,7 @@ static int watch(struct watch *w, struct err *e)
     int result = w->config ? watch_to_the_end(w, e) : -1;
     config_free(w->config);
     free(w->told);
+    run_crew_free(w->crew);
     broker_client_free(w->broker);
     return result;
 }

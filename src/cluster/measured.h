@@ -1,8 +1,10 @@
 /* measured: what one worker of a type was seen to do, by command and batch size.
  *
- * A CSV of rows command,batch,type,mbps,per_s: Mbit/s through the worker's network interface, both
- * ways together, and iterations per second, with one worker and one server. Whoever measures
- * appends a row; of several for the same the last counts. The caller opens the file. */
+ * A CSV of rows command,batch,type,mbps,per_s,workers: Mbit/s through the worker's network
+ * interface, both ways together, and its iterations per second, beside one server and so many
+ * workers (one where it does not say). Whoever measures appends a row; of several for the same the
+ * one with the fewest workers counts, of these the last: many workers share the server's network.
+ * The caller opens the file. */
 #ifndef CLUSTER_MEASURED_H
 #define CLUSTER_MEASURED_H
 
@@ -19,10 +21,12 @@ struct cluster_measured {
     struct cluster_measured_row {
         const char *type;
         double mbps, per_s;
+        double workers;
     } * rows;
     size_t n, cap;
 };
 
+struct buf;
 struct csv;
 
 /* The rows of one command and batch size (0 = rows without one). A fault is ERR_USAGE with name
@@ -33,6 +37,19 @@ struct cluster_measured *cluster_measured_read(struct csv *csv,
                                                struct err *e);
 void cluster_measured_free(struct cluster_measured *m);
 AUTO_DEFINE(cluster_measured)
+
+struct cluster_measurement {
+    const char *command;
+    double batch; /* 0 = not said */
+    struct cluster_measured_row row;
+};
+/* The text that a table grows by: the row in the order of the table's header, which csv is about to
+ * read; with csv NULL there is no table yet, and the header comes first. ERR_USAGE: the table lacks
+ * a column that the row needs. */
+int cluster_measured_put(struct csv *csv,
+                         const struct cluster_measurement *m,
+                         struct buf *out,
+                         struct err *e);
 
 /* NULL when that type was not measured; m may be NULL. */
 const struct cluster_measured_row *cluster_measured_of(const struct cluster_measured *m,

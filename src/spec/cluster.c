@@ -231,8 +231,61 @@ static const struct reader_field fields[] = {
     {"share", READER_READ, read_share},
     {"place", READER_READ, read_place},
     {"types", READER_READ, read_types},
+    /* Of the stage, below. */
+    {"setup", READER_CARRIED, NULL},
+    {"workdir", READER_CARRIED, NULL},
+    {"envs", READER_CARRIED, NULL},
+    {"secrets", READER_CARRIED, NULL},
+    {"inputs", READER_CARRIED, NULL},
+    {"outputs", READER_CARRIED, NULL},
+    {"checkpoint", READER_CARRIED, NULL},
     {0},
 };
+
+/* ---- what runs on it ---- */
+
+static bool is_of_stage(const char *field)
+{
+    const struct reader_field *known = reader_find_field(fields, field);
+
+    return strcmp(field, "run") == 0 || (known && known->use == READER_CARRIED);
+}
+
+/* The fields of the stage as a map of their own, with its name. */
+static const struct yaml_node *stage_node(struct reader *r, const struct yaml_node *root)
+{
+    struct yaml_node *node = reader_alloc(r, 1, sizeof *node);
+    struct yaml_node *name = reader_alloc(r, 1, sizeof *name);
+    struct yaml_entry *entries = reader_alloc(r, root->n + 1, sizeof *entries);
+
+    if (!node || !name || !entries)
+        return NULL;
+    *node = *root;
+    *name = (struct yaml_node){.kind = YAML_SCALAR, .line = root->line, .text = SPEC_CLUSTER_STAGE};
+    node->entries = entries;
+    node->n = 0;
+    entries[node->n++] = (struct yaml_entry){"name", root->line, name};
+    for (size_t i = 0; i < root->n; i++)
+        if (is_of_stage(root->entries[i].key))
+            entries[node->n++] = root->entries[i];
+    return node;
+}
+
+static void read_stage(struct reader *r, const struct yaml_node *root, struct spec_cluster *s)
+{
+    const struct yaml_node *node = stage_node(r, root);
+
+    s->pipeline = node ? spec_read_alone(r, s->file, s->name, node) : NULL;
+    struct spec_output *model = reader_alloc(r, 1, sizeof *model);
+    if (!s->pipeline || !model || s->pipeline->n_stages != 1)
+        return;
+    struct spec_stage *stage = &s->pipeline->stages[0];
+    if (stage->n_outputs)
+        return;
+    *model = (struct spec_output){.name = SPEC_CLUSTER_OUTPUT, .line = root->line};
+    stage->outputs = model;
+    stage->n_outputs = 1;
+}
 
 static struct spec_cluster *cluster_new(const char *name)
 {
@@ -258,6 +311,7 @@ struct spec_cluster *spec_cluster_parse(const char *name,
     if (root) {
         struct reader_value whole = {&r, "", root->line, root};
         reader_fields(&whole, fields, NULL, s);
+        read_stage(&r, root, s);
     }
     if (r.n_errors == 0 && !r.is_full)
         return TAKE(s);

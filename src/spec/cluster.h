@@ -6,6 +6,7 @@
 #include "base/auto.h"
 #include "base/err.h"
 #include "spec/place.h"
+#include "spec/spec.h"
 
 #include <stddef.h>
 
@@ -40,7 +41,13 @@ struct spec_cluster {
     struct spec_place place;                       /* NULL parts = any */
     struct spec_cluster_type *types;
     size_t n_types;
+    /* What runs on it, as a pipeline of one stage (SPEC_CLUSTER_STAGE): run, setup, workdir, envs,
+     * secrets, inputs, outputs, checkpoint. Sizes of local inputs are not looked for. */
+    struct spec *pipeline;
 };
+#define SPEC_CLUSTER_STAGE "train"
+/* Of a file that names no output. */
+#define SPEC_CLUSTER_OUTPUT "model"
 
 struct spec_cluster *spec_cluster_load(const char *path, struct err *e);
 struct spec_cluster *spec_cluster_parse(const char *name,

@@ -144,6 +144,13 @@ bool reader_is_map(const struct reader_value *v);
 struct reader_value reader_entry(const struct reader_value *parent, size_t i);
 struct reader_value reader_item(const struct reader_value *parent, size_t i);
 
+/* spec.c: one map as a pipeline of one stage, for files that are more than that; all of it is in
+ * the reader's arena. NULL when that is full. */
+struct spec *spec_read_alone(struct reader *r,
+                             const char *file,
+                             const char *name,
+                             const struct yaml_node *map);
+
 /* stage.c: reads drafts[index].node into spec->stages[index]. */
 void stage_read(struct reader *r, size_t index);
 const struct reader_field *stage_fields(void);

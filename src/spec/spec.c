@@ -124,6 +124,25 @@ static void read_pipeline(struct reader *r, const struct yaml_node *const *maps,
         datasets_resolve(r);
 }
 
+struct spec *spec_read_alone(struct reader *r,
+                             const char *file,
+                             const char *name,
+                             const struct yaml_node *map)
+{
+    struct spec *s = reader_alloc(r, 1, sizeof *s);
+
+    if (!s)
+        return NULL;
+    *s = (struct spec){.arena = r->arena, .file = file, .name = name, .guesses.arena = r->arena};
+    r->spec = s;
+    read_stages(r, &map, 1, NULL);
+    if (!r->is_full)
+        graph_resolve(r);
+    if (!r->is_full)
+        datasets_resolve(r);
+    return r->is_full ? NULL : s;
+}
+
 static void read_text(struct reader *r, const char *text, size_t len)
 {
     struct yaml_file file;

@@ -75,7 +75,7 @@ YAML
 run cluster recommend measured.yaml --algorithm scala-opt --json
 is "$(json "d['workers']" <<<"$out")" 2 "measured: 427.5 / 150"
 echo './train,128,c4.xlarge,no,1' >>"$TRADEWIND_HOME/measured.csv"
-fails 2 "measured.csv:5: batch, mbps and per_s are numbers above 0" cluster recommend measured.yaml
+fails 2 "measured.csv:5: batch, mbps, per_s and workers are numbers above 0" cluster recommend measured.yaml
 rm "$TRADEWIND_HOME/measured.csv"
 fails 2 "no type of worker has known rates" cluster recommend measured.yaml
 
@@ -111,5 +111,38 @@ fails 5 "one p2.xlarge alone sends 200 Mbit/s, more than 0.3 of the 450 of m4.la
     cluster recommend paper.yaml --algorithm scala-opt-m --type p2.xlarge --share 0.3
 fails 5 "none of the types for workers is sold at aws/eu-west-2" \
     cluster recommend measured.yaml --place aws/eu-west-2 --type p4de.24xlarge
+
+# ---- running and measuring: what is refused before anything begins ----
+cat >"$TRADEWIND_HOME/config.yaml" <<'YAML'
+hosts:
+  lab: [{host: nowhere.invalid}, {host: else.invalid}]
+  big: [{host: third.invalid}]
+YAML
+cat >runs.yaml <<'YAML'
+name: runs
+run: exit 3
+YAML
+fails 2 "paper.yaml: names no command to run: add run:" cluster run paper.yaml --workers 1
+fails 2 "how many workers there should be is not known: " cluster run runs.yaml
+fails 2 "--workers 0: a whole number from 1 to 10000 is wanted" cluster run runs.yaml --workers 0
+fails 2 "--workers 1.5: a whole number" cluster run runs.yaml --workers 1.5
+fails 2 "--on moon: neither local nor sim nor a host group; there are lab, big" \
+    cluster run runs.yaml --workers 1 --on moon
+fails 2 "--on sim: a cluster runs for real" cluster run runs.yaml --workers 1 --on sim
+fails 2 "--server-on big: names a host group, beside the workers' (--on GROUP)" \
+    cluster run runs.yaml --workers 1 --server-on big
+fails 5 "3 nodes need as many hosts; group lab has 2" cluster run runs.yaml --workers 2 --on lab --yes
+fails 5 "nodes do not fit this machine at once" cluster run runs.yaml --workers 9000 --yes
+fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
+    cluster run runs.yaml --workers 1 --yes --json --env TRADEWIND_RANK=1
+fails 2 "nobody is there to confirm" cluster run runs.yaml --workers 1 --json </dev/null
+fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml
+fails 2 "--seconds 1: from 3 to 3600 are wanted" cluster measure runs.yaml --on lab --seconds 1
+is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
+
+"$TRADEWIND" cluster run runs.yaml --workers 1 --yes --cpus 0.5 --memory 256 >ran.txt 2>&1
+is "$?" 1 "a cluster whose nodes fail has failed"
+contains "$(<ran.txt)" "rank 0 failed: exit code 3" "and says which"
+"$TRADEWIND" broker --stop >/dev/null 2>&1
 
 done_testing

@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(e.kind == ERR_USAGE && e.text[0]);
         return 0;
     }
+    assert(s->pipeline && s->pipeline->n_stages == 1 && s->pipeline->stages[0].n_outputs > 0);
     assert(s->share > 0 && s->share <= 1 && !(s->budget_usd <= 0) && !(s->work <= 0));
     assert(!(s->max_workers < 1) && !(s->max_workers > SPEC_CLUSTER_MAX_WORKERS));
     for (size_t i = 0; i < s->n_types; i++)

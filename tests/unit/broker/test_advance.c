@@ -8,6 +8,7 @@
 #include "tap.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -411,6 +412,22 @@ static enum run_stage_state gang_state(struct world *w, char why[static 200])
     return r.stages[0].state;
 }
 
+static int see_state(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(const char **)context = lake_job_state_text(job->state);
+    return 0;
+}
+
+static const char *job_state(struct world *w, int64_t job)
+{
+    const char *state = "";
+    struct err e = {0};
+
+    must(lake_job_get(w->lake, job, see_state, &state, &e), &e);
+    return state;
+}
+
 static const char *env_of(const struct job_details *d, const char *key)
 {
     for (size_t i = 0; i < d->n_envs; i++)
@@ -462,6 +479,90 @@ static void test_gang(struct world *w)
     CHECK(gang_state(w, why) == STAGE_REUSED, "what a whole gang made is");
 }
 
+/* A server and workers. */
+static int64_t begin_cluster(struct world *w, unsigned workers, bool elastic)
+{
+    struct run_stage one = stage("g", NULL, 0, NULL, 0);
+    struct run run = {.name = "q",
+                      .file = "q.yaml",
+                      .user = "ann",
+                      .on = "local",
+                      .no_cache = true,
+                      .stages = &one,
+                      .n_stages = 1};
+    struct err e = {0};
+
+    one.plan.output = "q.g";
+    one.plan.nodes = 1 + workers;
+    one.plan.servers = 1;
+    one.plan.price_usd_per_hour = 0.7;
+    one.plan.server_usd_per_hour = 0.1;
+    one.plan.elastic = elastic;
+    must(runs_add(w->runs, &run, &e), &e);
+    w->run = run.id;
+    advance(w);
+    return job_of(w, 0);
+}
+
+static void test_cluster(struct world *w)
+{
+    char why[200];
+    int64_t first = begin_cluster(w, 3, true);
+    AUTO_CLEAR(job_details) struct job_details server = details_of(w, first);
+    AUTO_CLEAR(job_details) struct job_details worker = details_of(w, first + 3);
+
+    CHECK(server.servers == 1 && server.elastic && worker.servers == 1 && worker.rank == 3,
+          "each job of a cluster knows who serves");
+    CHECK(fabs(server.price_usd_per_hour - 0.1) < 1e-12 &&
+              fabs(worker.price_usd_per_hour - 0.2) < 1e-12,
+          "the server has its price, the workers share the rest");
+    play_job(w, first + 2, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_GOING && strcmp(job_state(w, first + 1), "killed") != 0,
+          "elastic: a worker that fails leaves the others going");
+    play_job(w, first + 1, LAKE_JOB_FINISHED, NULL);
+    play_job(w, first + 3, LAKE_JOB_LOST, NULL);
+    play_job(w, first, LAKE_JOB_FINISHED, "of the server");
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FINISHED &&
+              !strcmp(why, "1: went on without 2 of its workers; rank 2: it broke"),
+          "and it finishes: %s", why);
+
+    first = begin_cluster(w, 2, true);
+    play_job(w, first + 1, LAKE_JOB_FAILED, NULL);
+    play_job(w, first + 2, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FAILED && !strcmp(why, "1: rank 1 failed: it broke"),
+          "with no worker left it has failed: %s", why);
+
+    first = begin_cluster(w, 2, true);
+    play_job(w, first, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FAILED && !strcmp(why, "1: rank 0 failed: it broke"),
+          "nothing goes on without the server: %s", why);
+
+    first = begin_cluster(w, 2, false);
+    play_job(w, first + 2, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FAILED && !strcmp(why, "1: rank 2 failed: it broke"),
+          "not elastic: one that fails fails all: %s", why);
+}
+
+/* One that never ran has kept the others from beginning. */
+static void test_cluster_stuck(struct world *w)
+{
+    char why[200];
+    int64_t first = begin_cluster(w, 2, true);
+    struct lake_job_change refused = {
+        .id = first + 1, .to = LAKE_JOB_FAILED, .reason = "no input", .runtime_s = -1};
+    struct err e = {0};
+
+    must(lake_job_step(w->lake, &refused, 1, &e), &e);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_FAILED && !strcmp(why, "1: rank 1 failed: no input"),
+          "elastic: a worker that could not begin ends all: %s", why);
+}
+
 /* The jobs that are not over are asked to end, and a lost node begins all of them again. */
 static void test_gang_lost(struct world *w)
 {
@@ -500,6 +601,8 @@ int main(void)
     test_lost_note(&w);
     test_retry(&w);
     test_gang(&w);
+    test_cluster(&w);
+    test_cluster_stuck(&w);
     test_gang_on_hosts(&w);
     test_gang_lost(&w);
     test_names();

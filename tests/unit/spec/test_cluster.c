@@ -50,6 +50,30 @@ static void whole(void)
     CHECK(spec_cluster_set(s, "budget", "-1", &e) < 0 && e.kind == ERR_USAGE, "%s", e.text);
 }
 
+static void what_runs(void)
+{
+    struct err e = {0};
+    AUTO(spec_cluster)
+    struct spec_cluster *s = parse("name: x\nrun: ./train\nsetup: make\nworkdir: ps\n"
+                                   "envs: {RATE: 0.1}\nsecrets: {TOKEN: null}\n"
+                                   "inputs: {lake:/data: 1}\nworkers: {max: 2}\n",
+                                   &e);
+
+    CHECK(s && s->pipeline && s->pipeline->n_stages == 1, "what runs is a stage: %s", e.text);
+    if (!s || !s->pipeline)
+        return;
+    const struct spec_stage *stage = &s->pipeline->stages[0];
+    CHECK(strcmp(s->pipeline->name, "x") == 0 && strcmp(stage->name, "train") == 0 &&
+              strcmp(stage->run, "./train") == 0 && strcmp(stage->setup, "make") == 0 &&
+              strcmp(stage->workdir, "ps") == 0,
+          "with its command and code");
+    CHECK(stage->n_envs == 1 && strcmp(stage->envs[0].value, "0.1") == 0 && stage->n_secrets == 1 &&
+              stage->n_inputs == 1 && stage->inputs[0].source == SPEC_FROM_LAKE,
+          "variables and data");
+    CHECK(stage->n_outputs == 1 && strcmp(stage->outputs[0].name, "model") == 0,
+          "and makes a model unless it says what");
+}
+
 static void mistakes(void)
 {
     static const struct {
@@ -57,6 +81,8 @@ static void mistakes(void)
     } cases[] = {
         {"", "t.yaml: the file is empty"},
         {"- 1\n", "t.yaml:1: a cluster is a map of fields, not a list"},
+        {"run: x\nenvs: {1A: 2}\n",
+         "t.yaml:2: stage train: envs.1A: is no variable name: use letters, digits and _"},
         {"name: x\nwoker: 1\n", "t.yaml:2: unknown field \"woker\": did you mean work"},
         {"server: {tpye: m4.large}\n",
          "t.yaml:1: unknown field \"server.tpye\": did you mean type"},
@@ -82,6 +108,7 @@ static void mistakes(void)
 int main(void)
 {
     whole();
+    what_runs();
     mistakes();
     return TAP_DONE();
 }
