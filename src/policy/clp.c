@@ -77,6 +77,17 @@ static int load(struct clp_api *api, struct err *e)
     return -1;
 }
 
+void *clp_hold(void)
+{
+    return dlopen(library, RTLD_NOW | RTLD_LOCAL);
+}
+
+void clp_release(void *held)
+{
+    if (held)
+        dlclose(held);
+}
+
 /* ClpSolve::SolveType and PresolveType, which have no names in C. */
 static void set_options(const struct clp_api *api,
                         Clp_Solve *options,

@@ -7,6 +7,11 @@
 /* How CLP goes about it. */
 enum clp_method { CLP_DUAL, CLP_PRIMAL, CLP_BARRIER, CLP_METHODS };
 
+/* Keeps CLP loaded from now on, for work with many small programs; NULL when it is not installed,
+ * of which the first program tells. clp_release ends it. */
+void *clp_hold(void);
+void clp_release(void *held);
+
 /* One attempt. *at is filled in and looked at by lp_prove; -1 when CLP is not installed (ERR_IO),
  * but a poor answer is not an error here. */
 int clp_try(

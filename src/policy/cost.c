@@ -22,8 +22,12 @@ static int too_late(const struct elastic_ask *ask,
                     struct err *e)
 {
     answer_falls_short(out, ask->grid, nearest);
-    if (elastic_stretch(ask, &out->stretch, e) < 0)
+    if (ask->grid->scope->p->goes_on) {
+        out->objective = nearest->objective;
+        out->shortfall_price = elastic_price(ask);
+    } else if (elastic_stretch(ask, &out->stretch, e) < 0) {
         return -1;
+    }
     answer_reason(out, ask->grid->scope);
     return 0;
 }
@@ -60,7 +64,7 @@ static int bound_below(const struct scope *s,
         &(struct grid_ask){.edge = edges->at, .n_windows = edges->n_windows, .side = GRID_RELAXED});
     int feasible = elastic_solve(
         &(struct elastic_ask){.grid = &grid, .cost = grid.usd, .must_finish = must}, &found, e);
-    *bound_out = found.bound;
+    *bound_out = feasible == 1 ? found.bound : (double)NAN;
     model_answer_clear(&found);
     grid_clear(&grid);
     return feasible < 0 ? -1 : 0;
@@ -90,10 +94,27 @@ static int solve(const struct elastic_ask *ask,
         result = too_dear(ask, found.objective, out, e);
     else if (result == 1) {
         take(out, ask->grid, &found);
-        result = merged ? bound_below(s, edges, ask->must_finish, &out->bound, e) : 0;
+        bool wants_bound = merged && !s->p->goes_on;
+        result = wants_bound ? bound_below(s, edges, ask->must_finish, &out->bound, e) : 0;
     }
     model_answer_clear(&found);
     return result;
+}
+
+/* What columns cost where it goes on; of others their dollars. For the caller to free. */
+static double *costs_of(const struct grid *g)
+{
+    const struct policy_problem *p = g->scope->p;
+    double *cost = mem_zero(g->n_columns + 1, sizeof *cost);
+
+    memcpy(cost, g->usd, g->n_columns * sizeof *cost);
+    for (const struct grid_slot *s = g->slots; p->goes_on && s < g->slots + g->n_slots; s++) {
+        uint32_t on = p->on_type ? p->on_type[s->job] : POLICY_NO_TYPE;
+        double waits = POLICY_WAITS * (double)s->window / (double)g->n_windows;
+        for (size_t q = s->first; q < s[1].first; q++)
+            cost[q] *= 1 + waits + (on != POLICY_NO_TYPE && g->type[q] != on ? POLICY_MOVES : 0);
+    }
+    return cost;
 }
 
 static int solve_edges(const struct scope *s,
@@ -109,12 +130,14 @@ static int solve_edges(const struct scope *s,
     grid_init(&grid, s,
               &(struct grid_ask){
                   .edge = edges->at, .n_windows = edges->n_windows, .side = GRID_ATTAINED});
-    const struct elastic_ask ask = {.grid = &grid, .cost = grid.usd, .must_finish = must};
+    double *cost = costs_of(&grid);
+    const struct elastic_ask ask = {.grid = &grid, .cost = cost, .must_finish = must};
     bool merged = form == POLICY_WINDOWS && edges->n_windows < edges->exact;
     int result = solve(&ask, edges, merged, out, e);
     if (merged && result == 0 && out->status == POLICY_OPTIMAL &&
-        out->objective - out->bound > POLICY_GAP * fabs(out->objective))
+        (s->p->goes_on || out->objective - out->bound > POLICY_GAP * fabs(out->objective)))
         out->status = POLICY_FEASIBLE;
+    free(cost);
     free(must);
     grid_clear(&grid);
     return result;
@@ -158,5 +181,22 @@ int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *ou
     if (!policy_cannot_run(s, NULL, out) && !(timeless && solve_without_time(s, out)))
         result = solve_edges(s, form, &edges, out, e);
     edges_clear(&edges);
+    return result;
+}
+
+int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e)
+{
+    struct scope s;
+    struct edges edges;
+    bool *must = mem_zero(p->n_jobs + 1, sizeof *must);
+
+    memset(must, true, p->n_jobs * sizeof *must);
+    scope_init(&s, p);
+    edges_init(&edges, &s, POLICY_WINDOWS,
+               p->columns_max ? p->columns_max : POLICY_COLUMNS_DEFAULT);
+    int result = bound_below(&s, &edges, must, usd_out, e);
+    edges_clear(&edges);
+    scope_clear(&s);
+    free(must);
     return result;
 }

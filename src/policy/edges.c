@@ -43,7 +43,7 @@ static size_t count_columns(const struct scope *s,
 
     for (size_t m = 0; m < s->p->n_jobs; m++)
         for (size_t k = 0; k < n_windows && edge[k] < s->deadline_h[m]; k++)
-            n += types[m];
+            n += scope_is_present(s, m, edge[k], edge[k + 1]) ? types[m] : 0;
     return n;
 }
 
@@ -80,7 +80,7 @@ static size_t most_windows(const struct scope *s,
 void edges_init(struct edges *out, const struct scope *s, enum policy_form form, size_t columns_max)
 {
     const struct policy_problem *p = s->p;
-    double *all = mem_zero(p->n_jobs + p->n_intervals + 2, sizeof *all);
+    double *all = mem_zero(2 * p->n_jobs + p->n_intervals + 2, sizeof *all);
     double last = 0;
     bool open = false;
     size_t n = 1; /* the edge at 0 */
@@ -92,6 +92,7 @@ void edges_init(struct edges *out, const struct scope *s, enum policy_form form,
         } else {
             open = true;
         }
+        all[n++] = p->jobs[m].release_h; /* 0 is there anyway */
     }
     for (size_t i = 0; i < p->n_intervals; i++)
         if (open || p->intervals[i].end_h < last)

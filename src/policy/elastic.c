@@ -22,6 +22,11 @@ static double dearest(const struct elastic_ask *ask)
     return most > 0 ? most : 1;
 }
 
+double elastic_price(const struct elastic_ask *ask)
+{
+    return PENALTY_FIRST * dearest(ask);
+}
+
 int elastic_within(const struct elastic_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
@@ -54,7 +59,7 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
         .grid = ask->grid,
         .cost = ask->cost,
         .must_finish = ask->must_finish,
-        .shortfall_cost = PENALTY_FIRST * dearest(ask),
+        .shortfall_cost = elastic_price(ask),
         .budget_usd = (double)INFINITY,
         .first_scaled = SIZE_MAX,
     };
@@ -66,11 +71,19 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
             set_objective(ask, out);
             return 1;
         }
+        struct model_answer least = {0};
+        int feasible = elastic_within(ask, (double)INFINITY, &least, e);
+        if (feasible == 0 && ask->grid->scope->p->goes_on) {
+            set_objective(ask, out);
+            model_answer_clear(&least);
+            return 0;
+        }
         model_answer_clear(out);
-        int feasible = elastic_within(ask, (double)INFINITY, out, e);
-        if (feasible <= 0)
+        if (feasible <= 0) {
+            *out = least;
             return feasible;
-        model_answer_clear(out);
+        }
+        model_answer_clear(&least);
         with_price.shortfall_cost *= PENALTY_FACTOR;
     }
     return err_set(e, ERR_IO,

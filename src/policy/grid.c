@@ -44,6 +44,11 @@ bool scope_is_usable(const struct scope *s, size_t job, size_t type)
     return m->throughput[type] > 0 && m->gang <= s->gang_max[type];
 }
 
+bool scope_is_present(const struct scope *s, size_t job, double from_h, double to_h)
+{
+    return from_h < s->deadline_h[job] && s->p->jobs[job].release_h < to_h;
+}
+
 double scope_cheapest(const struct scope *s, size_t job, size_t *type_out)
 {
     const struct policy_job *m = &s->p->jobs[job];
@@ -130,7 +135,7 @@ static void fill_slot(struct grid *g, const struct grid_slot *s, const struct gr
 {
     const struct policy_problem *p = g->scope->p;
     const struct policy_job *m = &p->jobs[s->job];
-    double from = ask->edge[s->window];
+    double from = fmax(ask->edge[s->window], m->release_h);
     bool at_start = ask->price_at_start && s->window + 1 == ask->n_windows;
 
     for (size_t j = 0; j < p->n_types; j++) {
@@ -150,7 +155,7 @@ static size_t count_slots(const struct scope *s, const struct grid_ask *ask)
 
     for (size_t k = 0; k < ask->n_windows; k++)
         for (size_t m = 0; m < s->p->n_jobs; m++)
-            n += ask->edge[k] < s->deadline_h[m];
+            n += scope_is_present(s, m, ask->edge[k], ask->edge[k + 1]);
     return n;
 }
 
@@ -162,7 +167,7 @@ static void add_slot(struct grid *g, const struct grid_ask *ask, size_t window, 
     *s = (struct grid_slot){
         .job = (uint32_t)job,
         .window = (uint32_t)window,
-        .hours = fmin(to, g->scope->deadline_h[job]) - from,
+        .hours = fmin(to, g->scope->deadline_h[job]) - fmax(from, g->scope->p->jobs[job].release_h),
         .room = 1,
         .first = g->n_columns,
     };
@@ -190,7 +195,7 @@ void grid_init(struct grid *g, const struct scope *scope, const struct grid_ask 
     };
     for (size_t k = 0; k < ask->n_windows; k++)
         for (size_t m = 0; m < scope->p->n_jobs; m++)
-            if (ask->edge[k] < scope->deadline_h[m])
+            if (scope_is_present(scope, m, ask->edge[k], ask->edge[k + 1]))
                 add_slot(g, ask, k, m);
     g->slots[n].first = g->n_columns;
 }

@@ -20,6 +20,9 @@ bool scope_is_usable(const struct scope *s, size_t job, size_t type);
  * type; INFINITY when no type is usable. */
 double scope_cheapest(const struct scope *s, size_t job, size_t *type_out);
 
+/* Whether the job can work between the two times, its release and deadline regarded. */
+bool scope_is_present(const struct scope *s, size_t job, double from_h, double to_h);
+
 /* The price in force at hour 0. */
 double scope_price_now(const struct policy_problem *p, size_t type);
 
@@ -30,18 +33,18 @@ struct edges {
     size_t exact; /* windows there would be without merging */
 };
 
-/* All deadlines and price steps for POLICY_WINDOWS, merged above columns_max; the first and the
- * last edge alone for POLICY_RATE. */
+/* All releases, deadlines and price steps for POLICY_WINDOWS, merged above columns_max; the first
+ * and the last edge alone for POLICY_RATE. */
 void edges_init(struct edges *out,
                 const struct scope *s,
                 enum policy_form form,
                 size_t columns_max);
 void edges_clear(struct edges *edges);
 
-/* In a window that ends after a job's deadline or has several prices, the job works at one rate up
- * to the deadline and pays the mean price: that can be carried out. Relaxed, it draws on quotas as
- * if the whole window were its own and pays the least price: no schedule is cheaper. Where windows
- * end at every deadline and price step both are the same. */
+/* In a window that ends after a job's deadline, begins before its release or has several prices,
+ * the job works at one rate while it may and pays the mean price: that can be carried out. Relaxed,
+ * it draws on quotas as if the whole window were its own and pays the least price: no schedule is
+ * cheaper. Where windows end at every release, deadline and price step both are the same. */
 enum grid_side { GRID_ATTAINED, GRID_RELAXED };
 
 /* A job in a window: its columns, one a usable type, say which part of the slot it spends there. */

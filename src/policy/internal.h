@@ -18,7 +18,8 @@ struct elastic_ask {
 
 /* Solves the form in which every job may fall short at a price, so that there always is an answer.
  * Returns 1 when nothing falls short; 0 when something must: *out then has the least sum of
- * shortfalls, whatever that costs; -1 with e. */
+ * shortfalls, whatever that costs, or where the problem goes on that of the priced form; -1 with e.
+ */
 int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struct err *e);
 /* The least sum of shortfalls within the budget: 1 when it is 0, 0, or -1 with e. */
 int elastic_within(const struct elastic_ask *ask,
@@ -27,6 +28,9 @@ int elastic_within(const struct elastic_ask *ask,
                    struct err *e);
 /* How many times later all deadlines would have to be for all to finish; NAN when nothing helps. */
 int elastic_stretch(const struct elastic_ask *ask, double *stretch_out, struct err *e);
+
+/* What a whole job that falls short costs in the priced form at first, and where it goes on. */
+double elastic_price(const struct elastic_ask *ask);
 
 /* Starts an answer with these windows. */
 void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges);
@@ -46,6 +50,8 @@ void answer_reason(struct policy_answer *a, const struct scope *s);
 int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e);
 int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e);
 int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e);
+/* No schedule that does all work between releases and deadlines costs less; NAN when none does. */
+int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e);
 /* Whether some job (of those that must finish; NULL = all) has no usable type; then the answer says
  * so and is complete. */
 bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out);

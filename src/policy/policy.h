@@ -21,6 +21,9 @@
 #define POLICY_NUMBER_MIN 1e-15
 /* Windows are merged until the program has no more columns than this, unless told otherwise. */
 #define POLICY_COLUMNS_DEFAULT 200000
+#define POLICY_NO_TYPE UINT32_MAX
+#define POLICY_MOVES 0.01
+#define POLICY_WAITS 0.001
 /* Objective and bound of an optimal answer differ by no more than this part of the objective. */
 #define POLICY_GAP 1e-6
 
@@ -48,6 +51,7 @@ struct policy_job {
     double gang;              /* instances it takes at once, whole, at least 1 */
     double iterations;        /* left to do; 0 = not known */
     double slo_h;             /* hours to the deadline; INFINITY = none */
+    double release_h;         /* hours until it may begin; min-cost and min-cost-slo know it */
     const double *throughput; /* per type, iterations an hour of the whole gang; 0 = cannot run */
 };
 
@@ -76,6 +80,14 @@ struct policy_problem {
     size_t n_intervals;
     double budget_usd;  /* INFINITY = none */
     size_t columns_max; /* 0 = POLICY_COLUMNS_DEFAULT */
+    /* For those who act on an answer even when deadlines cannot be kept: what falls short does so
+     * at shortfall_price, and apart from that the objective counts. Neither a stretch nor, of
+     * merged windows, a bound of the unmerged is looked for. */
+    bool goes_on;
+    /* Where it goes on: the type each job is on, or POLICY_NO_TYPE; NULL = none is on any. A dollar
+     * elsewhere counts as POLICY_MOVES more, one in the last window as POLICY_WAITS more: answers
+     * that cost about the same keep jobs where they are and do not wait. */
+    const uint32_t *on_type;
 };
 
 enum policy_status {
@@ -106,7 +118,8 @@ struct policy_answer {
     struct policy_use *uses; /* by window, job, type; of the least shortfall when infeasible */
     size_t n_uses;
     size_t n_jobs, n_types;
-    double *shortfall; /* per job: the part of its iterations that is not done in time */
+    double *shortfall;      /* per job: the part of its iterations that is not done in time */
+    double shortfall_price; /* of a whole job, in the objective's unit; 0 unless it goes on */
     /* Per type: by how much the objective would improve with one instance more, in its unit. */
     double *shadow_price;
     double stretch; /* all deadlines this many times later would do; NAN = no such number */

@@ -51,7 +51,12 @@ static int solve(const struct elastic_ask *ask, struct policy_answer *out, struc
         answer_uses(out, ask->grid, &found, SIZE_MAX);
     } else if (feasible == 0) {
         answer_falls_short(out, ask->grid, &found);
-        feasible = elastic_stretch(ask, &out->stretch, e);
+        if (ask->grid->scope->p->goes_on) {
+            out->objective = -found.objective;
+            out->shortfall_price = elastic_price(ask);
+        } else {
+            feasible = elastic_stretch(ask, &out->stretch, e);
+        }
         answer_reason(out, ask->grid->scope);
     }
     model_answer_clear(&found);
