@@ -42,6 +42,7 @@ const struct command *const commands[] = {
     &command_market_replay,
     &command_market_sweep,
     &command_policy_solve,
+    &command_policy_simulate,
     &command_geo_plan,
     &command_aggregate,
     &command_cluster_recommend,

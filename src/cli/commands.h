@@ -79,6 +79,7 @@ extern const struct command command_market_tables;
 extern const struct command command_market_replay;
 extern const struct command command_market_sweep;
 extern const struct command command_policy_solve;
+extern const struct command command_policy_simulate;
 extern const struct command command_aggregate;
 extern const struct command command_completion;
 extern const struct command command_help;

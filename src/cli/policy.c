@@ -14,15 +14,15 @@
 
 /* ---- what was asked ---- */
 
-static int take_kind(const struct command_args *args, enum policy_kind *out, struct err *e)
+int policy_take_kind(const struct command_args *args, enum policy_kind *out, struct err *e)
 {
     const char *name = command_value(args, "--policy");
     const char *names[POLICY_KINDS];
 
     if (!name)
         return err_set(e, ERR_USAGE,
-                       "policy solve: --policy is missing; `tradewind help policy "
-                       "solve` tells which there are");
+                       "%s: --policy is missing; `tradewind help %s` tells which there are",
+                       args->command->name, args->command->name);
     for (int kind = 0; kind < POLICY_KINDS; kind++) {
         names[kind] = policy_kind_name((enum policy_kind)kind);
         *out = (enum policy_kind)kind;
@@ -67,7 +67,7 @@ static int take_columns(const struct command_args *args, size_t *out, struct err
 
 /* ---- the file ---- */
 
-static int read_bytes(const char *path, struct buf *out, struct err *e)
+int policy_read_bytes(const char *path, struct buf *out, struct err *e)
 {
     char part[1 << 16];
     FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
@@ -95,7 +95,7 @@ static int read_problem(const char *path, struct policy_file *out, struct err *e
     AUTO_CLEAR(buf) struct buf bytes;
 
     buf_init(&bytes, POLICY_FILE_BYTES_MAX);
-    if (read_bytes(path, &bytes, e) < 0)
+    if (policy_read_bytes(path, &bytes, e) < 0)
         return -1;
     return policy_read(buf_str(&bytes), bytes.len, out, e) < 0 ? err_wrap(e, "%s", path) : 0;
 }
@@ -122,7 +122,7 @@ static int run_solve(const struct command_args *args, struct err *e)
     enum policy_form form;
     size_t columns = 0;
 
-    if (take_kind(args, &report.kind, e) < 0 || take_form(args, report.kind, &form, e) < 0 ||
+    if (policy_take_kind(args, &report.kind, e) < 0 || take_form(args, report.kind, &form, e) < 0 ||
         take_columns(args, &columns, e) < 0 || read_problem(args->operands[0], &file, e) < 0)
         return -1;
     file.problem.columns_max = columns;
@@ -134,10 +134,7 @@ static int run_solve(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option solve_options[] = {
-    {.name = "--policy",
-     .value = "max-throughput|throughput-per-dollar|min-cost|min-cost-slo|min-makespan",
-     .help = "What is wanted: most iterations an hour; most of them for the money; fewest dollars "
-             "without deadlines; fewest dollars by the deadlines; least time within the budget."},
+    POLICY_OPTION,
     {.name = "--form",
      .value = "windows|rate",
      .help = "Of min-cost-slo: shares anew in every window between deadlines and price steps (the "

@@ -2,7 +2,23 @@
 #ifndef CLI_POLICY_PARTS_H
 #define CLI_POLICY_PARTS_H
 
-#include "policy/policy.h"
+#include "base/buf.h"
+#include "cli/command.h"
+#include "policy/rounds.h"
+
+/* clang-format off */
+#define POLICY_OPTION                                                                              \
+    {.name = "--policy",                                                                           \
+     .value = "max-throughput|throughput-per-dollar|min-cost|min-cost-slo|min-makespan",           \
+     .help = "What is wanted: most iterations an hour; most of them for the money; fewest "        \
+             "dollars without deadlines; fewest dollars by the deadlines; least time within the "  \
+             "budget."}
+/* clang-format on */
+
+int policy_take_kind(const struct command_args *args, enum policy_kind *out, struct err *e);
+/* Appends what the file holds, up to the buffer's maximum of POLICY_FILE_BYTES_MAX; "-" is standard
+ * input. */
+int policy_read_bytes(const char *path, struct buf *out, struct err *e);
 
 /* An answer and what it answers. */
 struct policy_report {
@@ -15,5 +31,38 @@ struct policy_report {
 int policy_print_json(const struct policy_report *r, struct err *e);
 /* Tables for people; what is infeasible, too. */
 void policy_print(const struct policy_report *r);
+
+/* ---- policy simulate ---- */
+
+/* What a picture of a simulation is drawn from. */
+struct policy_span {
+    uint32_t job, type;
+    int64_t from_ms, to_ms;
+};
+struct policy_sample {
+    int64_t from_ms, to_ms;
+    size_t running, waiting;
+    int64_t cost_microusd; /* up to to_ms */
+};
+struct policy_story {
+    struct policy_span *spans;
+    size_t n_spans, cap_spans;
+    struct policy_sample *samples; /* one a round */
+    size_t n_samples, cap_samples;
+};
+
+/* A simulation and what was simulated. */
+struct policy_simulation {
+    const struct rounds_ask *ask;
+    const struct rounds_result *result;
+    double elapsed_ms;
+};
+
+int policy_simulation_json(const struct policy_simulation *s, struct err *e);
+void policy_simulation_print(const struct policy_simulation *s);
+int policy_simulation_svg(const char *path,
+                          const struct policy_simulation *s,
+                          const struct policy_story *story,
+                          struct err *e);
 
 #endif

@@ -31,7 +31,9 @@ static struct place at(const char *fmt, ...)
 
 struct reader {
     struct arena *arena;
+    struct policy_file *file;
     struct policy_problem *p;
+    bool is_trace;      /* which adds fields */
     json_t *type_index; /* name -> number */
     struct err *e;
 };
@@ -163,6 +165,17 @@ static const double *take_by_type(const struct reader *r,
     return table;
 }
 
+static int check_hours(const struct reader *r,
+                       const struct place *place,
+                       const char *key,
+                       double hours)
+{
+    if (hours <= ROUNDS_HOURS_MAX)
+        return 0;
+    return err_set(r->e, ERR_USAGE, "%s.%s: %g hours, and at most %g are allowed", place->text, key,
+                   hours, ROUNDS_HOURS_MAX);
+}
+
 /* ---- the lists ---- */
 
 /* The array of this name, NULL when it is not there; *n_out elements. */
@@ -213,9 +226,32 @@ static int read_types(struct reader *r, json_t *root)
     return types ? 0 : no_room(r);
 }
 
+/* What traces add: when the job comes; and that it has an end. */
+static int read_arrival(const struct reader *r,
+                        json_t *o,
+                        const struct place *place,
+                        const struct policy_job *m,
+                        double *arrival_h)
+{
+    if (field_if_there(r, o, "arrival_h", place, 0, arrival_h) < 0)
+        return -1;
+    if (m->iterations <= 0)
+        return err_set(r->e, ERR_USAGE,
+                       "%s.iterations: job \"%.100s\" needs them, or it never ends", place->text,
+                       m->name);
+    return check_hours(r, place, "arrival_h", *arrival_h) < 0 ||
+                   (isfinite(m->slo_h) && check_hours(r, place, "slo_h", m->slo_h) < 0)
+               ? -1
+               : 0;
+}
+
 static int read_job(struct reader *r, json_t *o, const struct place *place, struct policy_job *m)
 {
-    static const char *const known[] = {"name", "gang", "throughput", "iterations", "slo_h", NULL};
+    static const char *const all[] = {"name",  "gang",      "throughput", "iterations",
+                                      "slo_h", "arrival_h", NULL};
+    static const char *const without[] = {"name",       "gang",  "throughput",
+                                          "iterations", "slo_h", NULL};
+    const char *const *known = r->is_trace ? all : without;
     struct place table = at("%s.throughput", place->text);
 
     *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
@@ -242,15 +278,19 @@ static int read_jobs(struct reader *r, json_t *root)
         return err_set(r->e, ERR_USAGE, "jobs times types: %zu, and at most %d are allowed",
                        n * r->p->n_types, POLICY_PAIRS_MAX);
     struct policy_job *jobs = arena_alloc(r->arena, n + 1, sizeof *jobs);
-    for (size_t i = 0; jobs && i < n; i++) {
+    double *arrival_h = arena_alloc(r->arena, n + 1, sizeof *arrival_h);
+    for (size_t i = 0; jobs && arrival_h && i < n; i++) {
         struct place place = at("jobs[%zu]", i);
-        if (read_job(r, json_array_get(json_object_get(root, "jobs"), i), &place, &jobs[i]) < 0 ||
+        json_t *o = json_array_get(json_object_get(root, "jobs"), i);
+        if (read_job(r, o, &place, &jobs[i]) < 0 ||
+            (r->is_trace && read_arrival(r, o, &place, &jobs[i], &arrival_h[i]) < 0) ||
             note_name(r, names, jobs[i].name, "jobs", i) < 0)
             return -1;
     }
     r->p->jobs = jobs;
     r->p->n_jobs = n;
-    return jobs ? 0 : no_room(r);
+    r->file->arrival_h = arrival_h;
+    return jobs && arrival_h ? 0 : no_room(r);
 }
 
 static int read_groups(struct reader *r, json_t *root)
@@ -296,28 +336,91 @@ static int read_intervals(struct reader *r, json_t *root)
             return err_set(r->e, ERR_USAGE,
                            "%s.end_h: %g is not after %g, the end of the interval before",
                            place.text, list[i].end_h, list[i - 1].end_h);
+        if (r->is_trace && check_hours(r, &place, "end_h", list[i].end_h) < 0)
+            return -1;
     }
     r->p->intervals = list;
     r->p->n_intervals = n;
     return list ? 0 : no_room(r);
 }
 
+static int64_t to_ms(double hours)
+{
+    return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
+}
+
+static int read_preemption(const struct reader *r,
+                           json_t *o,
+                           const struct place *place,
+                           struct rounds_preemption *out)
+{
+    static const char *const known[] = {"at_h", "until_h", "type", "instances", NULL};
+    double at_h = 0, until_h = (double)INFINITY;
+    const char *type = json_string_value(json_object_get(o, "type"));
+    const json_t *index = type ? json_object_get(r->type_index, type) : NULL;
+
+    if (check_fields(r, o, known, place) < 0 || field(r, o, "at_h", place, 0, &at_h) < 0 ||
+        field_if_there(r, o, "until_h", place, 0, &until_h) < 0 ||
+        field(r, o, "instances", place, POLICY_NUMBER_MIN, &out->instances) < 0 ||
+        check_hours(r, place, "at_h", at_h) < 0 ||
+        (isfinite(until_h) && check_hours(r, place, "until_h", until_h) < 0))
+        return -1;
+    if (!index)
+        return err_set(r->e, ERR_USAGE, "%s.type: the name of one of the types is wanted%s%.100s%s",
+                       place->text, type ? ", and there is no \"" : "", type ? type : "",
+                       type ? "\"" : "");
+    if (until_h <= at_h)
+        return err_set(r->e, ERR_USAGE, "%s.until_h: %g is not after %g, its at_h", place->text,
+                       until_h, at_h);
+    out->at_ms = to_ms(at_h);
+    out->until_ms = isfinite(until_h) ? to_ms(until_h) : ROUNDS_NEVER;
+    out->type = (uint32_t)json_integer_value(index);
+    return 0;
+}
+
+static int read_preemptions(struct reader *r, json_t *root)
+{
+    size_t n;
+
+    if (take_list(r, root, "preemptions", ROUNDS_PREEMPTIONS_MAX, &n) < 0)
+        return -1;
+    struct rounds_preemption *list = arena_alloc(r->arena, n + 1, sizeof *list);
+    for (size_t i = 0; list && i < n; i++) {
+        struct place place = at("preemptions[%zu]", i);
+        json_t *o = json_array_get(json_object_get(root, "preemptions"), i);
+        if (read_preemption(r, o, &place, &list[i]) < 0)
+            return -1;
+        if (i > 0 && list[i].at_ms < list[i - 1].at_ms)
+            return err_set(r->e, ERR_USAGE,
+                           "%s.at_h: it is before that of the preemption before; put them in order",
+                           place.text);
+    }
+    r->file->preemptions = list;
+    r->file->n_preemptions = n;
+    return list ? 0 : no_room(r);
+}
+
 static int read_all(struct reader *r, json_t *root)
 {
-    static const char *const known[] = {"types",           "jobs",       "group_quotas",
-                                        "price_intervals", "budget_usd", NULL};
+    static const char *const all[] = {
+        "types", "jobs", "group_quotas", "price_intervals", "budget_usd", "preemptions", NULL};
+    static const char *const without[] = {"types",           "jobs",       "group_quotas",
+                                          "price_intervals", "budget_usd", NULL};
+    const char *const *known = r->is_trace ? all : without;
     const struct place top = {""};
 
     if (!json_is_object(root))
         return err_set(r->e, ERR_USAGE, "an object {types, jobs, ...} is wanted");
     r->p->budget_usd = (double)INFINITY;
     if (check_fields(r, root, known, &top) < 0 || read_types(r, root) < 0 ||
-        read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0)
+        read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0 ||
+        (r->is_trace && read_preemptions(r, root) < 0))
         return -1;
     return field_if_there(r, root, "budget_usd", &top, 0, &r->p->budget_usd);
 }
 
-int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e)
+static int read_text(
+    const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e)
 {
     json_error_t wrong;
 
@@ -329,11 +432,26 @@ int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err
     if (!root)
         return err_set(e, ERR_USAGE, "line %d: %.200s", wrong.line, wrong.text);
     out->arena = arena_new(ARENA_BYTES);
-    struct reader r = {.arena = out->arena, .p = &out->problem, .type_index = type_index, .e = e};
+    struct reader r = {.arena = out->arena,
+                       .file = out,
+                       .p = &out->problem,
+                       .is_trace = is_trace,
+                       .type_index = type_index,
+                       .e = e};
     if (read_all(&r, root) == 0)
         return 0;
     policy_file_clear(out);
     return -1;
+}
+
+int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e)
+{
+    return read_text(bytes, n, false, out, e);
+}
+
+int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e)
+{
+    return read_text(bytes, n, true, out, e);
 }
 
 void policy_file_clear(struct policy_file *f)

@@ -1,9 +1,9 @@
-/* read: a policy problem as JSON text, checked. */
+/* read: a policy problem, or a trace of one, as JSON text, checked. */
 #ifndef POLICY_READ_H
 #define POLICY_READ_H
 
 #include "base/arena.h"
-#include "policy/policy.h"
+#include "policy/rounds.h"
 
 /* 8,192 jobs on 100 types take 20 MB. */
 #define POLICY_FILE_BYTES_MAX ((size_t)64 << 20)
@@ -11,10 +11,21 @@
 struct policy_file {
     struct arena *arena;
     struct policy_problem problem; /* lives in the arena */
+    /* Of traces. */
+    const double *arrival_h; /* per job */
+    const struct rounds_preemption *preemptions;
+    size_t n_preemptions;
 };
 
 /* ERR_USAGE names the place, as "line 3" or "jobs[2].gang". */
 int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e);
+/* The same with arrival_h of jobs, whose iterations must be known, and with preemptions; hours are
+ * within ROUNDS_HOURS_MAX. */
+int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e);
+/* Prices in place of those the trace has: CSV with at_h, type and price_usd_per_hour, each of which
+ * holds until the next of its type. name: of the file, for errors. */
+int policy_read_prices(
+    const char *name, const char *bytes, size_t n, struct policy_file *file, struct err *e);
 void policy_file_clear(struct policy_file *f);
 
 #endif

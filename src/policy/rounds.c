@@ -1,0 +1,369 @@
+#include "policy/rounds.h"
+
+#include "base/mem.h"
+#include "policy/clp.h"
+#include "policy/internal.h"
+#include "policy/rounds_internal.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- time and prices ---- */
+
+double sim_hours(int64_t ms)
+{
+    return (double)ms / ROUNDS_HOUR_MS;
+}
+
+int64_t sim_ms(double hours)
+{
+    return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
+}
+
+double sim_capacity(const struct sim *s, size_t type)
+{
+    return fmax(0, s->p->types[type].quota - s->taken[type]);
+}
+
+size_t sim_interval(const struct sim *s, int64_t at_ms)
+{
+    size_t low = 0, high = s->p->n_intervals;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (s->interval_ms[middle] <= at_ms)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double sim_price(const struct sim *s, size_t interval, size_t type)
+{
+    return interval < s->p->n_intervals ? s->p->intervals[interval].price_usd_per_hour[type]
+                                        : s->p->types[type].price_usd_per_hour;
+}
+
+bool sim_uses_deadlines(enum policy_kind kind)
+{
+    return kind == POLICY_MIN_COST_SLO || kind == POLICY_THROUGHPUT_PER_DOLLAR;
+}
+
+/* Prices that a policy does not look at are no reason to ask it again. */
+static bool uses_prices(const struct rounds_ask *ask)
+{
+    if (ask->kind == POLICY_MIN_MAKESPAN)
+        return isfinite(ask->problem->budget_usd);
+    return ask->kind != POLICY_MAX_THROUGHPUT;
+}
+
+/* ---- what is asked ---- */
+
+static int check(const struct rounds_ask *ask, struct err *e)
+{
+    const struct policy_problem *p = ask->problem;
+
+    assert(ask->round_ms > 0 && ask->round_ms <= ROUNDS_ROUND_MS_MAX && ask->restart_ms >= 0);
+    if (p->n_jobs == 0 || p->n_types == 0)
+        return err_set(e, ERR_USAGE, "there are no %s: add at least one",
+                       p->n_jobs == 0 ? "jobs" : "types");
+    if (ask->restart_ms >= ask->round_ms)
+        return err_set(e, ERR_USAGE,
+                       "a restart of %.4g s takes a whole round of %.4g s: no job would get on; "
+                       "make rounds longer",
+                       (double)ask->restart_ms / 1e3, (double)ask->round_ms / 1e3);
+    for (size_t m = 0; m < p->n_jobs; m++)
+        if (p->jobs[m].iterations <= 0)
+            return err_set(e, ERR_USAGE,
+                           "job \"%.100s\" has no iterations: a job of a trace needs an end",
+                           p->jobs[m].name);
+    return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct edge *x = a, *y = b;
+
+    if (x->at_ms != y->at_ms)
+        return x->at_ms < y->at_ms ? -1 : 1;
+    /* What comes back at the same moment keeps somebody in. */
+    if ((x->instances > 0) != (y->instances > 0))
+        return x->instances > 0 ? 1 : -1;
+    return (x->preemption > y->preemption) - (x->preemption < y->preemption);
+}
+
+static void init_edges(struct sim *s)
+{
+    const struct rounds_ask *ask = s->ask;
+
+    s->edges = mem_zero(2 * ask->n_preemptions + 1, sizeof *s->edges);
+    for (size_t i = 0; i < ask->n_preemptions; i++) {
+        const struct rounds_preemption *x = &ask->preemptions[i];
+        struct edge edge = {x->at_ms, x->type, (uint32_t)i, x->instances};
+        s->edges[s->n_edges++] = edge;
+        edge.at_ms = x->until_ms;
+        edge.instances = -x->instances;
+        if (x->until_ms != ROUNDS_NEVER)
+            s->edges[s->n_edges++] = edge;
+    }
+    qsort(s->edges, s->n_edges, sizeof *s->edges, by_time);
+}
+
+struct arrival {
+    int64_t at_ms;
+    uint32_t job;
+};
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct arrival *x = a, *y = b;
+
+    if (x->at_ms != y->at_ms)
+        return x->at_ms < y->at_ms ? -1 : 1;
+    return (x->job > y->job) - (x->job < y->job);
+}
+
+static void init_queue(struct sim *s)
+{
+    size_t n = s->p->n_jobs;
+    struct arrival *list = mem_zero(n + 1, sizeof *list);
+
+    for (size_t m = 0; m < n; m++)
+        list[m] = (struct arrival){s->out->jobs[m].arrival_ms, (uint32_t)m};
+    qsort(list, n, sizeof *list, by_arrival);
+    for (size_t i = 0; i < n; i++)
+        s->queue[i] = list[i].job;
+    s->out->first_ms = s->out->last_ms = list[0].at_ms;
+    free(list);
+}
+
+static void init_jobs(struct sim *s)
+{
+    const struct policy_problem *p = s->p;
+    struct scope scope;
+
+    scope_init(&scope, p);
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        size_t type;
+        int64_t arrival = sim_ms(s->ask->arrival_h[m]);
+        bool due = isfinite(p->jobs[m].slo_h);
+        s->out->jobs[m] = (struct rounds_job){
+            .arrival_ms = arrival,
+            .deadline_ms = due ? arrival + sim_ms(p->jobs[m].slo_h) : ROUNDS_NEVER,
+            .start_ms = ROUNDS_NEVER,
+            .finish_ms = ROUNDS_NEVER,
+            .short_known_ms = ROUNDS_NEVER,
+            .is_nowhere = !isfinite(scope_cheapest(&scope, m, &type)),
+        };
+        s->due_ms[m] =
+            sim_uses_deadlines(s->ask->kind) ? s->out->jobs[m].deadline_ms : ROUNDS_NEVER;
+        s->left[m] = p->jobs[m].iterations;
+        s->on[m] = s->before[m] = NO_TYPE;
+    }
+    scope_clear(&scope);
+}
+
+static void sim_init(struct sim *s, const struct rounds_ask *ask, struct rounds_result *out)
+{
+    const struct policy_problem *p = ask->problem;
+    size_t jobs = p->n_jobs + 1, types = p->n_types + 1;
+
+    *out = (struct rounds_result){
+        .jobs = mem_zero(jobs, sizeof *out->jobs),
+        .n_jobs = p->n_jobs,
+        .type_ms = mem_zero(jobs * types, sizeof *out->type_ms),
+        .used_ms = mem_zero(types, sizeof *out->used_ms),
+        .broke_known_ms = ROUNDS_NEVER,
+        .bound_usd = (double)NAN,
+        .bound_end_h = (double)NAN,
+    };
+    *s = (struct sim){
+        .ask = ask,
+        .p = p,
+        .out = out,
+        .left = mem_zero(jobs, sizeof *s->left),
+        .on = mem_zero(jobs, sizeof *s->on),
+        .before = mem_zero(jobs, sizeof *s->before),
+        .lease_ms = mem_zero(jobs, sizeof *s->lease_ms),
+        .is_placed = mem_zero(jobs, sizeof *s->is_placed),
+        .is_overdue = mem_zero(jobs, sizeof *s->is_overdue),
+        .due_ms = mem_zero(jobs, sizeof *s->due_ms),
+        .queue = mem_zero(jobs, sizeof *s->queue),
+        .active = mem_zero(jobs, sizeof *s->active),
+        .interval_ms = mem_zero(p->n_intervals + 1, sizeof *s->interval_ms),
+        .taken = mem_zero(types, sizeof *s->taken),
+        .used = mem_zero(types, sizeof *s->used),
+        .used_group = mem_zero(p->n_groups + 1, sizeof *s->used_group),
+        .runs = mem_zero(jobs, sizeof *s->runs),
+        .types_now = mem_zero(types, sizeof *s->types_now),
+        .jobs_now = mem_zero(jobs, sizeof *s->jobs_now),
+        .number_now = mem_zero(jobs, sizeof *s->number_now),
+        .on_now = mem_zero(jobs, sizeof *s->on_now),
+    };
+    for (size_t i = 0; i < p->n_intervals; i++)
+        s->interval_ms[i] = sim_ms(p->intervals[i].end_h);
+    init_jobs(s);
+    init_queue(s);
+    init_edges(s);
+}
+
+static void sim_clear(struct sim *s)
+{
+    free(s->left);
+    free(s->on);
+    free(s->before);
+    free(s->lease_ms);
+    free(s->is_placed);
+    free(s->is_overdue);
+    free(s->due_ms);
+    free(s->queue);
+    free(s->active);
+    free(s->interval_ms);
+    free(s->edges);
+    free(s->taken);
+    free(s->claims);
+    free((void *)s->order);
+    free(s->used);
+    free(s->used_group);
+    free(s->runs);
+    free(s->types_now);
+    free(s->jobs_now);
+    free(s->number_now);
+    free(s->on_now);
+}
+
+void rounds_result_clear(struct rounds_result *r)
+{
+    free(r->jobs);
+    free(r->type_ms);
+    free(r->used_ms);
+    *r = (struct rounds_result){0};
+}
+
+/* ---- from round to round ---- */
+
+static int64_t next_arrival_ms(const struct sim *s)
+{
+    return s->next_arrival < s->p->n_jobs ? s->out->jobs[s->queue[s->next_arrival]].arrival_ms
+                                          : ROUNDS_NEVER;
+}
+
+/* A job that missed its deadline is to be done soon all the same: in twice the time that the rest
+ * takes where it is fastest, or a round. */
+static int64_t next_due_ms(const struct sim *s, uint32_t m)
+{
+    double fastest = POLICY_NUMBER_MIN, round = (double)s->ask->round_ms;
+
+    for (size_t j = 0; j < s->p->n_types; j++)
+        fastest = fmax(fastest, s->p->jobs[m].throughput[j]);
+    double ms = floor(2 * s->left[m] / fastest * ROUNDS_HOUR_MS + 0.5);
+    return s->at_ms + (int64_t)fmin(fmax(ms, round), ROUNDS_HOURS_MAX * ROUNDS_HOUR_MS);
+}
+
+/* What has happened up to the beginning of the round. */
+static void look_round(struct sim *s)
+{
+    while (next_arrival_ms(s) <= s->at_ms) {
+        s->active[s->n_active++] = s->queue[s->next_arrival++];
+        s->why |= ROUNDS_ARRIVAL;
+    }
+    for (; s->next_edge < s->n_edges && s->edges[s->next_edge].at_ms <= s->at_ms; s->next_edge++) {
+        s->taken[s->edges[s->next_edge].type] += s->edges[s->next_edge].instances;
+        s->why |= ROUNDS_QUOTA;
+    }
+    for (size_t i = 0; i < s->n_active; i++) {
+        uint32_t m = s->active[i];
+        if (s->due_ms[m] > s->at_ms)
+            continue;
+        s->is_overdue[m] = true;
+        s->due_ms[m] = next_due_ms(s, m);
+        s->why |= ROUNDS_DEADLINE;
+    }
+    if (uses_prices(s->ask) && sim_interval(s, s->at_ms) != s->interval)
+        s->why |= ROUNDS_PRICE;
+}
+
+/* Goes to the first beginning of a round when something will have happened; false when nothing more
+ * will. */
+static bool skip_idle(struct sim *s)
+{
+    int64_t next = next_arrival_ms(s), round = s->ask->round_ms;
+
+    if (s->n_active > 0 && s->next_edge < s->n_edges && s->edges[s->next_edge].at_ms < next)
+        next = s->edges[s->next_edge].at_ms;
+    if (next == ROUNDS_NEVER)
+        return false;
+    if (next > s->at_ms)
+        s->at_ms = (next + round - 1) / round * round;
+    return true;
+}
+
+static bool is_stopped(const struct sim *s)
+{
+    const struct rounds_watch *watch = s->ask->watch;
+
+    return watch && watch->stop && watch->stop(watch->context, s->out->n_done);
+}
+
+static int one_round(struct sim *s, struct err *e)
+{
+    if (++s->out->rounds > ROUNDS_MAX)
+        return err_set(e, ERR_USAGE,
+                       "no end after %d rounds, at hour %.4g with %zu of %zu jobs done: take "
+                       "longer rounds",
+                       ROUNDS_MAX, sim_hours(s->at_ms), s->out->n_done, s->p->n_jobs);
+    if (sim_run(s, e) < 0)
+        return -1;
+    s->at_ms += s->ask->round_ms;
+    return 0;
+}
+
+static int all_rounds(struct sim *s, struct err *e)
+{
+    bool idle = true;
+
+    while (!(s->out->stopped = is_stopped(s))) {
+        if (idle && !skip_idle(s))
+            return 0;
+        look_round(s);
+        if (s->why && s->n_active > 0 && sim_plan(s, e) < 0)
+            return -1;
+        sim_place(s);
+        idle = s->n_runs == 0;
+        if (!idle && one_round(s, e) < 0)
+            return -1;
+        idle = idle || s->n_active == 0;
+    }
+    return 0;
+}
+
+static void count_late(struct rounds_result *out)
+{
+    for (size_t m = 0; m < out->n_jobs; m++)
+        out->late += out->jobs[m].deadline_ms != ROUNDS_NEVER &&
+                     out->jobs[m].finish_ms > out->jobs[m].deadline_ms;
+}
+
+int rounds_simulate(const struct rounds_ask *ask, struct rounds_result *out, struct err *e)
+{
+    struct sim s;
+
+    *out = (struct rounds_result){0};
+    if (check(ask, e) < 0)
+        return -1;
+    void *held = clp_hold();
+    sim_init(&s, ask, out);
+    int result = all_rounds(&s, e);
+    if (result == 0 && !out->stopped)
+        result = sim_bound(&s, e);
+    count_late(out);
+    sim_clear(&s);
+    clp_release(held);
+    if (result < 0)
+        rounds_result_clear(out);
+    return result;
+}

@@ -1,0 +1,219 @@
+#!/bin/bash
+# tradewind policy simulate: small traces worked out by hand, what it prints and what it refuses.
+# policy-rounds-referee.t replays random ones.
+. "$(dirname "$0")/tap.sh"
+
+# trace JOBS [MORE]: one V100 at $3 unless MORE says otherwise; JOBS and MORE are members of objects
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 1}'
+trace() {
+    cat >trace.json <<END
+{"types": [$types], "jobs": [$1]${2:+, $2}}
+END
+}
+simulate() { # POLICY OPTIONS...
+    run policy simulate trace.json --policy "$@" --json
+}
+job() { # NAME ITERATIONS MORE: ten iterations an hour
+    printf '{"name": "%s", "throughput": {"V100": 10}, "iterations": %s%s}' "$1" "$2" "${3:+, $3}"
+}
+lives='[(j["name"], j["start_h"], j["finish_h"], j["cost_usd"]) for j in d["jobs"]]'
+
+# One job of 2.5 hours that comes at 0.3 h begins with the round of 1 h: $7.50, of which the last half
+# hour is half a round. Nothing could be cheaper; from its arrival it could have been done in 2.5 h.
+trace "$(job a 25 '"arrival_h": 0.3, "slo_h": 4')"
+simulate max-throughput
+is "$code:$err:$(json "$lives" <<<"$out")" "0::[('a', 1.0, 3.5, 7.5)]" "one job"
+is "$(json 'd["cost_usd"], d["rounds"], d["solves"], d["slo_violations"], d["jobs_done"]' <<<"$out")" \
+    "7.5 3 1 0 1" "its totals"
+is "$(json 'round(d["makespan_h"], 9), round(d["mean_completion_h"], 9)' <<<"$out")" "3.2 3.2" \
+    "from arrival to end"
+is "$(json 'round(d["utilisation"]["V100"], 9)' <<<"$out")" 0.78125 "2.5 of 3.2 hours in use"
+is "$(json 'round(d["bound"]["cost_usd"], 4), round(d["bound"]["makespan_h"], 4)' <<<"$out")" \
+    "7.5 2.5" "the bounds"
+is "$(json 'd["bound"]["cost_gap"], round(d["bound"]["makespan_gap"], 3)' <<<"$out")" "0.0 0.28" \
+    "and how far it is from them"
+is "$(json 'd["jobs"][0]["slo_met"], d["jobs"][0]["deadline_h"], d["jobs"][0]["waited_h"]' <<<"$out")" \
+    "True 4.3 0.7" "a deadline that is kept"
+
+# The least time for two equal jobs gives both half of the machine: they take turns. a has the hours
+# 0, 2, 4, b has 1, 3, 5.
+trace "$(job a 30),$(job b 30)"
+simulate min-makespan --restart 0
+is "$code:$(json "$lives" <<<"$out")" "0:[('a', 0.0, 5.0, 9.0), ('b', 1.0, 6.0, 9.0)]" \
+    "two jobs with the same share take turns"
+# With restarts of 6 minutes both keep the machine for two hours (twenty restarts) at least. a has 0 to
+# 2; then b, which got nothing yet, 2 to 4; then both have had 2 of 2.5 hours, and who runs goes on: b
+# is done at 5, and a restarts, works an hour and is done at 6.1: $9.30.
+simulate min-makespan --restart 360
+is "$code:$(json "$lives" <<<"$out")" "0:[('a', 0.0, 6.1, 9.3), ('b', 2.0, 5.0, 9.0)]" \
+    "restarts are paid, and make turns longer"
+is "$(json '[(j["restarts"], j["switches"], round(j["lost_h"], 3)) for j in d["jobs"]]' <<<"$out")" \
+    "[(1, 0, 0.1), (0, 0, 0.0)]" "they are counted"
+
+# A step in mid-round: half an hour at $3, half an hour at $5, pro rata.
+trace "$(job a 10)" '"price_intervals": [{"end_h": 0.5, "prices": {"V100": 3}}, {"end_h": 9, "prices": {"V100": 5}}]'
+simulate max-throughput
+is "$(json "$lives" <<<"$out")" "[('a', 0.0, 1.0, 4.0)]" "a price that steps in the middle of a round"
+
+# $1/3 for an hour in rounds of 20 minutes: three times 111,111 micro-dollars.
+types='{"name": "V100", "price_usd_per_hour": 0.333333333, "quota": 1}' trace "$(job a 10)"
+simulate max-throughput --round 20
+is "$(json 'd["cost_usd"], d["jobs"][0]["cost_usd"]' <<<"$out")" "0.333333 0.333333" \
+    "micro-dollars, rounded where they are written"
+
+# Two types: until hour 2 A is cheaper per iteration, then B. Moving loses 0.1 h of the hour 2 to 3.
+types='{"name": "A", "price_usd_per_hour": 1, "quota": 1}, {"name": "B", "price_usd_per_hour": 3, "quota": 1}'
+trace '{"name": "m", "throughput": {"A": 10, "B": 20}, "iterations": 38}' \
+    '"price_intervals": [{"end_h": 2, "prices": {"A": 1, "B": 3}}, {"end_h": 99, "prices": {"A": 4, "B": 3}}]'
+simulate min-cost --restart 360
+is "$(json "$lives" <<<"$out")" "[('m', 0.0, 3.0, 5.0)]" "moves to the cheaper type, and loses the restart"
+is "$(json 'd["jobs"][0]["hours"], d["switches"], d["solves"]' <<<"$out")" \
+    "{'A': 2.0, 'B': 1.0} 1 2" "2 h x \$1 and 1 h x \$3; solved at the beginning and at the step"
+# The same prices as a file.
+printf 'at_h,type,price_usd_per_hour\n2,A,4\n' >prices.csv
+trace '{"name": "m", "throughput": {"A": 10, "B": 20}, "iterations": 38}'
+simulate min-cost --restart 360 --prices prices.csv
+is "$(json "$lives" <<<"$out")" "[('m', 0.0, 3.0, 5.0)]" "the same by --prices"
+
+# Gangs: of three machines two gangs of 2 run one after the other, the single one beside them.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 3}'
+trace "$(job a 10 '"gang": 2'),$(job b 10 '"gang": 2'),$(job c 10)"
+simulate max-throughput
+is "$(json 'sorted(j["finish_h"] for j in d["jobs"]), d["cost_usd"]' <<<"$out")" \
+    "[1.0, 1.0, 2.0] 15.0" "gangs run whole"
+# A gang that no quota holds never starts; the others do not mind.
+trace "$(job wide 10 '"gang": 4'),$(job a 10)"
+simulate min-cost-slo
+is "$code:$(json "$lives" <<<"$out")" "5:[('wide', None, None, 0.0), ('a', 0.0, 1.0, 3.0)]" \
+    "a gang larger than the quota"
+run policy simulate trace.json --policy min-cost-slo
+is "$code" 5 "exit status 5"
+contains "$err" '1 of 2 jobs were not done, "wide" for one: no type on which it has a throughput has 4' "and why"
+contains "$out" "1 of 2 jobs done" "what was done is told all the same"
+
+# A quota of a group: two types, of which one instance in all may be used.
+types='{"name": "A", "price_usd_per_hour": 1, "quota": 1}, {"name": "B", "price_usd_per_hour": 1, "quota": 1}'
+trace '{"name": "x", "throughput": {"A": 10}, "iterations": 10}, {"name": "y", "throughput": {"B": 10}, "iterations": 10}' \
+    '"group_quotas": [{"name": "g", "units": {"A": 4, "B": 4}, "quota": 7}]'
+simulate min-cost
+is "$(json "$lives" <<<"$out")" "[('x', 0.0, 1.0, 1.0), ('y', 1.0, 2.0, 1.0)]" "group quotas hold in every round"
+
+# A machine is taken from 0.5 h to 2.2 h: half an hour is done and paid; the job restarts at 3 h, loses
+# 0.1 h and works half an hour.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 1}'
+trace "$(job a 10)" '"preemptions": [{"at_h": 0.5, "until_h": 2.2, "type": "V100", "instances": 1}]'
+simulate max-throughput --restart 360
+is "$(json "$lives" <<<"$out")" "[('a', 0.0, 3.6, 3.3)]" "a preemption"
+is "$(json 'd["preemptions"], d["restarts"], d["switches"]' <<<"$out")" "1 1 0" "is counted"
+# Two machines, one is taken: the lot decides who goes, and another seed may decide otherwise.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 2}'
+trace "$(job a 10),$(job b 10)" '"preemptions": [{"at_h": 0.5, "type": "V100", "instances": 1}]'
+out_by() {
+    simulate max-throughput --seed "$1"
+    json '[j["name"] for j in d["jobs"] if j["preemptions"]]' <<<"$out"
+}
+is "$(for seed in 1 2 3 4 5 6 7 8; do out_by $seed; done | sort -u | tr '\n' ' ')" "['a'] ['b'] " \
+    "who is put out depends on the seed"
+is "$(out_by 3)" "$(out_by 3)" "and on nothing else"
+
+# Deadlines: two jobs of 2 h, one machine, both due after 3 h. One must fall short, which is known at
+# once: together they have 3 of 4 hours.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 1}'
+trace "$(job a 20 '"slo_h": 3'),$(job b 20 '"slo_h": 3')"
+simulate min-cost-slo
+is "$code:$(json 'd["slo_violations"], [j["short_known_h"] for j in d["jobs"] if j["short_known_h"] is not None]' <<<"$out")" \
+    "0:1 [0.0]" "a deadline that cannot be kept is known when the jobs come"
+is "$(json 'round(sum(j["shortfall"] or 0 for j in d["jobs"]), 6)' <<<"$out")" 0.5 "and by how much"
+is "$(json 'sorted(j["finish_h"] for j in d["jobs"])' <<<"$out")" "[2.0, 4.0]" "and it goes on"
+is "$(json '[(j["slo_met"], j["late_h"]) for j in d["jobs"] if not j["slo_met"]]' <<<"$out")" "[(False, 1.0)]" \
+    "how late it was"
+run policy simulate trace.json --policy min-cost-slo
+contains "$out" "1 of 2 deadlines kept" "deadlines in the summary"
+contains "$out" "known at 0.00 h, as things stood: 50.0 % would be missing at its deadline" "when it was known"
+contains "$out" "1.00 h late" "and how late it was"
+check "lines fit 100 columns" [ "$(wc -L <<<"$out")" -le 100 ]
+
+# A budget: 2 h at $3 on the fast type, or 4 h at $1; $5 allow some of the fast one: f + s hours with
+# 10 f + 5 s = 20, 3 f + s = 5: f = 1, s = 2. With $3 nothing does, and the cheapest is taken.
+types='{"name": "fast", "price_usd_per_hour": 3, "quota": 1}, {"name": "slow", "price_usd_per_hour": 1, "quota": 1}'
+trace '{"name": "m", "throughput": {"fast": 10, "slow": 5}, "iterations": 20}' '"budget_usd": 5'
+simulate min-makespan --restart 0
+is "$(json "$lives, d['jobs'][0]['hours']" <<<"$out")" "[('m', 0.0, 3.0, 5.0)] {'fast': 1.0, 'slow': 2.0}" \
+    "the least time within a budget"
+trace '{"name": "m", "throughput": {"fast": 10, "slow": 5}, "iterations": 20}' '"budget_usd": 3'
+simulate min-makespan --restart 0
+is "$(json "$lives, d['budget_short_known_h']" <<<"$out")" "[('m', 0.0, 4.0, 4.0)] 0.0" \
+    "a budget that does not do is overdrawn as little as can be"
+
+# The trace, the picture, standard input.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 1}'
+trace "$(job a 10),$(job b 10)"
+simulate max-throughput --restart 0 --trace events.jsonl --svg picture.svg
+is "$code:$err" "0:" "with a trace and a picture"
+is "$(python3 -c 'import json; print([json.loads(l)["event"] for l in open("events.jsonl")])')" \
+    "['solve', 'round', 'solve', 'round']" "the trace has every solve and every round"
+check "the picture is XML" python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("picture.svg")'
+contains "$(<picture.svg)" "V100" "and names the types"
+run policy simulate - --policy max-throughput --json <trace.json
+is "$code:$(json 'd["jobs_done"]' <<<"$out")" "0:2" "standard input"
+
+# Ctrl-C: nothing is written.
+types='{"name": "V100", "price_usd_per_hour": 3, "quota": 1}'
+trace "$(job a 9000000),$(job b 9000000)"
+"$TRADEWIND" policy simulate trace.json --policy min-makespan --restart 0 --trace stopped.jsonl >stopped.out 2>stopped.err &
+pid=$!
+for _ in $(seq 600); do
+    compgen -G 'stopped.jsonl*' >/dev/null || compgen -G '.stopped.jsonl*' >/dev/null && break
+    sleep 0.05
+done
+sleep 0.3
+kill -INT $pid
+wait $pid
+is "$?" 6 "Ctrl-C ends it"
+contains "$(<stopped.err)" "interrupted with" "and says so"
+is "$(compgen -G '*stopped.jsonl*'):$(<stopped.out)" ":" "and leaves nothing behind"
+
+# ---- bad input: the place, the way out, exit 2 ----
+
+refuses() { # PART JOBS MORE
+    trace "$2" "$3"
+    fails 2 "$1" policy simulate trace.json --policy min-cost-slo
+}
+refuses 'trace.json: jobs[0].iterations: job "a" needs them, or it never ends' '{"name": "a", "throughput": {}}'
+refuses 'trace.json: jobs[0].arrival_h: -1 is not a number from 0' "$(job a 1 '"arrival_h": -1')"
+refuses 'trace.json: jobs[0].arrival_h: 1e+07 hours, and at most 1e+06' "$(job a 1 '"arrival_h": 1e7')"
+refuses 'trace.json: jobs[0].slo_h: 1e+07 hours' "$(job a 1 '"slo_h": 1e7')"
+refuses 'trace.json: jobs[0].arrives: no such field' "$(job a 1 '"arrives": 1')"
+refuses 'trace.json: preemptions: an array is wanted' "$(job a 1)" '"preemptions": {}'
+refuses 'trace.json: preemptions[0].type: the name of one of the types is wanted, and there is no "K80"' \
+    "$(job a 1)" '"preemptions": [{"at_h": 1, "type": "K80", "instances": 1}]'
+refuses 'trace.json: preemptions[0].until_h: 1 is not after 2' \
+    "$(job a 1)" '"preemptions": [{"at_h": 2, "until_h": 1, "type": "V100", "instances": 1}]'
+refuses 'trace.json: preemptions[1].at_h: it is before that of the preemption before' "$(job a 1)" \
+    '"preemptions": [{"at_h": 2, "type": "V100", "instances": 1}, {"at_h": 1, "type": "V100", "instances": 1}]'
+refuses 'trace.json: preemptions[0].instances: it is missing' "$(job a 1)" '"preemptions": [{"at_h": 2, "type": "V100"}]'
+refuses 'trace.json: there are no jobs: add at least one' ''
+refuses 'trace.json: job "a" on type "V100" takes the bill above $1000000000' "$(job a 1e14 '"gang": 1')" \
+    '"price_intervals": [{"end_h": 1e6, "prices": {"V100": 1e12}}]'
+trace "$(job a 1)"
+fails 2 "a restart of 3600 s takes a whole round of 3600 s" policy simulate trace.json --policy min-cost --restart 1h
+fails 2 "--round: at most a week" policy simulate trace.json --policy min-cost --round 8d
+fails 2 "--round: at least a second" policy simulate trace.json --policy min-cost --round 0
+fails 2 "--seed 1.5: a whole number" policy simulate trace.json --policy min-cost --seed 1.5
+fails 2 "--columns 0: a number from 1" policy simulate trace.json --policy min-cost --columns 0
+fails 2 "policy simulate: --policy is missing" policy simulate trace.json
+fails 3 "no.json: there is no such file" policy simulate no.json --policy min-cost
+prices() { # PART CSV
+    printf '%b' "$2" >bad.csv
+    fails 2 "$1" policy simulate trace.json --policy min-cost --prices bad.csv
+}
+prices 'bad.csv: there is no column type' 'at_h,price_usd_per_hour\n1,2\n'
+prices 'bad.csv:2: type "K80": the trace has no such type' 'at_h,type,price_usd_per_hour\n1,K80,2\n'
+prices 'bad.csv:3: at_h "-1": a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,2\n-1,V100,2\n'
+prices 'bad.csv:2: price_usd_per_hour "x": a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,x\n'
+prices 'bad.csv: there are no prices' 'at_h,type,price_usd_per_hour\n'
+[[ -n ${TRADEWIND_SLOW:-} ]] || # sanitizers take long over a million rounds
+    fails 2 "no end after 1000000 rounds" policy simulate - --policy max-throughput --round 1s --restart 0 \
+    <<<'{"types": [{"name": "V100", "price_usd_per_hour": 0, "quota": 1}], "jobs": [{"name": "a", "throughput": {"V100": 1}, "iterations": 1000000}]}'
+
+done_testing
