@@ -89,6 +89,14 @@ enum err_kind net_kind_of(CURLcode code)
     return ERR_IO;
 }
 
+void net_trust(const struct curl_api *api, CURL *curl)
+{
+    const char *file = getenv("SSL_CERT_FILE");
+
+    if (file && *file)
+        api->easy_setopt(curl, CURLOPT_CAINFO, file);
+}
+
 /* Where host and port begin and how long they are: after "scheme://" and "user:password@". */
 static const char *authority(const char *url, size_t *len_out)
 {

@@ -63,6 +63,7 @@ static void set_up(CURL *curl, struct transfer *t, const char *url)
     api->easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)(o->timeout_s * 1e3));
     api->easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     api->easy_setopt(curl, CURLOPT_WRITEDATA, (void *)t);
+    net_trust(api, curl);
     if (o->progress) {
         api->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
         api->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report);

@@ -27,6 +27,9 @@ void net_handle_put(struct http *h, CURL *curl);
 
 /* What a failed transfer means for the caller. */
 enum err_kind net_kind_of(CURLcode code);
+/* Certificates are those that SSL_CERT_FILE names, as OpenSSL has it; libcurl alone would take the
+ * file of the system it was built for. */
+void net_trust(const struct curl_api *api, CURL *curl);
 
 /* The URL as messages may have it: user, password, query and fragment can be secrets and are left
  * out. Written into out and returned. */

@@ -185,6 +185,7 @@ static void set_limits(const struct exchange *x)
     api->easy_setopt(x->curl, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
     api->easy_setopt(x->curl, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
     api->easy_setopt(x->curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    net_trust(api, x->curl);
     if (net_url_is_near(x->request->url))
         api->easy_setopt(x->curl, CURLOPT_PROXY, "");
 }

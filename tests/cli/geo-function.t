@@ -5,6 +5,8 @@ import concurrent.futures
 import json
 import os
 import random
+import shutil
+import ssl
 import subprocess
 import sys
 import time
@@ -189,6 +191,49 @@ def check_token(scratch):
     check("hush" not in (scratch.path / "errors").read_text(), "and is not shown")
 
 
+# ---- as it is packed ----
+
+def check_package(scratch):
+    """The zip for Lambda, unpacked, with nothing of this machine in its environment; the next
+    aggregator is told over TLS, by the certificates that SSL_CERT_FILE names."""
+    if SLOW or not shutil.which("zip") or not shutil.which("unzip") or not shutil.which("openssl"):
+        return
+    packed, there = scratch.path / "function.zip", scratch.path / "unpacked"
+    made = subprocess.run([ROOT / "packaging/mkfunction", PROGRAM, packed], capture_output=True, text=True)
+    check(made.returncode == 0, f"make function {made.stderr}")
+    subprocess.run(["unzip", "-q", packed, "-d", there], check=True)
+    certificate, key = scratch.path / "certificate.pem", scratch.path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj",
+                    "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out",
+                    certificate], check=True, capture_output=True)
+    told = Runtime()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    told.server.socket = context.wrap_socket(told.server.socket, server_side=True)
+    store, runtime = scratch.path / "packed", Runtime()
+    env = {"AWS_LAMBDA_RUNTIME_API": runtime.address, "TRADEWIND_STORE": f"dir:{store}/region",
+           "TRADEWIND_WORKERS": "1", "TRADEWIND_UP_STORE": f"dir:{store}/global", "TRADEWIND_UP_WORKER": "2",
+           "TRADEWIND_UP_EVENT_URL": f"https://localhost:{told.server.server_port}/",
+           "TRADEWIND_EVENT_TOKEN": "hush", "TMPDIR": str(scratch.path), "PATH": "/usr/bin:/bin"}
+    for trusted in (False, True):
+        if trusted:
+            env["SSL_CERT_FILE"] = str(certificate)
+        p = subprocess.Popen([there / "bootstrap"], env=env)
+        scratch.processes.append(p)
+        runtime.invoke("id", s3_event(push(store / "region", 0, 0)))
+        path, answer, _ = runtime.answer()
+        if not trusted:
+            check("certificate" in answer.get("errorMessage", ""), "a certificate nobody vouches for")
+        else:
+            equal(path.rsplit("/", 1)[1], "response", "one that is known")
+        p.kill()
+        p.wait()
+    _, event, headers = told.answer()
+    up = "round-000000/in/worker-0002.w1.f32"
+    check(event["Records"][0]["s3"]["object"]["key"] == up and headers.get("Authorization") == "Bearer hush" and
+          objects(store) == [f"global/{up}"], "a region's mean goes up, and the next is told of it")
+
+
 # ---- faults ----
 
 def deliver(port, key):
@@ -270,6 +315,7 @@ with Scratch() as scratch:
     check_google(scratch)
     check_azure(scratch)
     check_token(scratch)
+    check_package(scratch)
     check_crowd(scratch)
     check_killed(scratch)
 done_testing()

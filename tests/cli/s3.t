@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # S3 against a real server, with awscli and curl as foreign clients, and through a proxy that spoils
-# requests: first the driver alone (test_s3_server and test_s3_faults, to which this brings the
+# requests: first the driver and rounds of training over it (unit tests to which this brings the
 # servers), then commands.
 . "$(dirname "$0")/tap.sh"
 
@@ -32,14 +32,14 @@ unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY AWS_PROFILE AWS_SE
 
 # ---- the driver; its lines are ours, numbered through ----
 statuses=
-for program in test_s3_server test_s3_faults; do
+for program in test_s3_server test_s3_faults test_keyed ../fed/test_round; do
     "$programs/$program" >>raw
     statuses+=$?
 done
 awk '/^(not )?ok / { sub(/ok [0-9]+/, "ok " ++n) } !/^1\.\./' raw | tee lines
 tests=$(grep -cE '^(not )?ok ' lines)
 failures=$(grep -c '^not ok ' lines)
-is "$statuses" 00 "the driver's checks end well"
+is "$statuses" 0000 "the driver's checks end well"
 
 # ---- commands ----
 fault() {

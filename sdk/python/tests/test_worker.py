@@ -1,0 +1,219 @@
+"""The package by itself: files of tensors, stores, and a worker with an aggregator made up here."""
+import array
+import http.server
+import json
+import os
+import pathlib
+import struct
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+from tradewind import Refused, StoreError, Timeout, Worker, safetensors
+from tradewind.store import Passing, S3, open_store, retry
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+class Safetensors(unittest.TestCase):
+    def test_layout(self):
+        # byte by byte, as the format has it
+        data = safetensors.dumps({"b": [1.0, -2.0]})
+        (n,) = struct.unpack("<Q", data[:8])
+        self.assertEqual(json.loads(data[8:8 + n]),
+                         {"b": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})
+        self.assertEqual(n % 8, 0)
+        self.assertEqual(data[8 + n:], bytes.fromhex("0000803f000000c0"))
+
+    def test_round_trip(self):
+        tensors = {"w": array.array("f", [0.5, 1.5, -3.0]), "d": array.array("d", [1e300]),
+                   "none": array.array("f")}
+        self.assertEqual(safetensors.loads(safetensors.dumps(tensors)), tensors)
+
+    def test_small_numbers(self):
+        def file_of(dtype, hexes):
+            data = bytes.fromhex(hexes)
+            header = json.dumps({"x": {"dtype": dtype, "shape": [len(data) // 2],
+                                       "data_offsets": [0, len(data)]}}).encode()
+            return struct.pack("<Q", len(header)) + header + data
+        # 1.0 and -2.0 in IEEE half precision, and in the upper half of single precision
+        self.assertEqual(list(safetensors.loads(file_of("F16", "003c00c0"))["x"]), [1.0, -2.0])
+        self.assertEqual(list(safetensors.loads(file_of("BF16", "803f00c0"))["x"]), [1.0, -2.0])
+
+    def test_damaged(self):
+        good = safetensors.dumps({"w": [1.0, 2.0]})
+        for bad in (b"", good[:5], good[:20], good[:-1], struct.pack("<Q", 1 << 60) + good[8:],
+                    good.replace(b"F32", b"X32"), good.replace(b"[2]", b"[3]")):
+            with self.assertRaises(ValueError):
+                safetensors.loads(bad)
+        with self.assertRaises(TypeError):
+            safetensors.dumps({"w": array.array("i", [1])})
+
+    @unittest.skipUnless(numpy, "numpy is not installed")
+    def test_numpy(self):
+        tensors = {"m": numpy.arange(6, dtype="f4").reshape(2, 3), "h": numpy.array([0.5], dtype="f2"),
+                   "t": numpy.arange(6, dtype="f8").reshape(2, 3).T}
+        back = safetensors.loads(safetensors.dumps(tensors), "numpy")
+        for name, value in tensors.items():
+            self.assertEqual(back[name].dtype, value.dtype)
+            self.assertTrue((back[name] == value).all() and back[name].shape == value.shape)
+        with self.assertRaises(TypeError):
+            safetensors.dumps({"i": numpy.array([1])})
+
+
+class Stores(unittest.TestCase):
+    def test_directory(self):
+        with tempfile.TemporaryDirectory() as d:
+            store = open_store(f"dir:{d}/s")
+            self.assertIsNone(store.get("a/b"))
+            store.put("a/b", b"one")
+            store.put("a/b", b"two")
+            self.assertEqual(store.get("a/b"), b"two")
+            self.assertEqual([p.name for p in pathlib.Path(d).rglob("*") if p.is_file()], ["b"])
+
+    def test_bad_urls(self):
+        for url in ("ftp://x", "dir:relative", "nothing"):
+            with self.assertRaises(ValueError):
+                open_store(url)
+        with self.assertRaises(ValueError):
+            open_store("s3://bucket", "localhost:9000")
+
+    def test_signature(self):
+        # The keys of Amazon's examples; the signature was computed apart, with openssl dgst.
+        env = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
+               "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": ""}
+        with mock.patch.dict(os.environ, env), mock.patch("tradewind.store.datetime") as clock:
+            clock.datetime.now.return_value.strftime = lambda f: {"%Y%m%d": "20130524"}.get(f, "20130524T000000Z")
+            s = S3("s3://examplebucket", None, "us-east-1")
+            s.host = "examplebucket.s3.amazonaws.com"
+            headers = s._sign("GET", "/test.txt", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        self.assertEqual(
+            headers["Authorization"],
+            "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request, "
+            "SignedHeaders=host;x-amz-content-sha256;x-amz-date, "
+            "Signature=df548e2ce037944d03f3e68682813b093763996d597cf890ca3d9037fd231eb4")
+        self.assertNotIn("wJalr", str(headers))
+
+    def test_patience(self):
+        tries = []
+
+        def fails():
+            tries.append(1)
+            raise Passing("busy")
+        with self.assertRaises(StoreError):
+            retry(0.3, fails)
+        self.assertGreater(len(tries), 1)
+        with mock.patch.dict(os.environ, {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}):
+            with self.assertRaises(Passing):
+                S3("s3://bucket", "http://127.0.0.1:1", None).get("x")
+
+
+class Aggregator(http.server.ThreadingHTTPServer):
+    """Answers events with what the test says, and keeps them."""
+
+    def __init__(self, *statuses, then=None):
+        """then() is called before the last of the statuses is sent."""
+        events = self.events = []
+        answers = list(statuses)
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                events.append((json.loads(body), self.headers.get("Authorization")))
+                if then and len(answers) == 1:
+                    then()
+                self.send_response(answers.pop(0) if answers else 200)
+                self.send_header("Content-Length", "3")
+                self.end_headers()
+                self.wfile.write(b"why")
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server_port}/"
+
+
+class Workers(unittest.TestCase):
+    def setUp(self):
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        self.root = pathlib.Path(d.name)
+        self.log = self.root / "log"
+
+    def worker(self, **more):
+        return Worker(f"dir:{self.root}/store", 3, 8, poll_s=0.01, event_log=str(self.log), **more)
+
+    def mean(self, round_, tensors):
+        path = self.root / f"store/round-{round_:06d}/mean"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(safetensors.dumps(tensors))
+
+    def files(self):
+        return sorted(str(p.relative_to(self.root / "store")) for p in (self.root / "store").rglob("*")
+                      if p.is_file())
+
+    def test_round(self):
+        w = self.worker()
+        w.push({"g": [1.0, 2.0]}, samples=128)
+        self.assertEqual(self.files(), ["round-000000/in/worker-0003.w128.safetensors"])
+        with self.assertRaises(Timeout):
+            w.pull(timeout=0.05)
+        self.mean(0, {"g": [3.0, 4.0]})
+        self.assertEqual(list(w.pull()["g"]), [3.0, 4.0])
+        self.assertEqual(w.round, 1)
+        self.assertEqual((w.counts["writes"], w.counts["reads"]), (1, 1))
+        self.assertGreaterEqual(w.counts["polls"], 1)
+        kinds = [json.loads(line)["kind"] for line in self.log.read_text().splitlines()]
+        self.assertEqual(kinds, ["put"] + ["poll"] * w.counts["polls"] + ["get"])
+
+    def test_resumed(self):
+        self.mean(5, {"g": [7.0]})
+        w = self.worker(round=5)
+        w.push({"g": [1.0]})
+        self.assertEqual(self.files(), ["round-000005/mean"])
+        self.assertEqual(list(w.pull()["g"]), [7.0])
+        w.push({"g": [1.0]})
+        self.assertIn("round-000006/in/worker-0003.safetensors", self.files())
+
+    def test_events(self):
+        a = Aggregator(503, 200, then=lambda: self.mean(0, {"g": [2.0]}))
+        self.addCleanup(a.server_close)
+        w = self.worker(event_url=a.url, event_token="hush")
+        w.push({"g": [1.0]})
+        self.assertEqual(list(w.pull(timeout=60)["g"]), [2.0])
+        self.assertEqual(len(a.events), 2, "one that was not taken is sent again")
+        event, token = a.events[0]
+        self.assertEqual(event["Records"][0]["s3"]["object"]["key"], "round-000000/in/worker-0003.safetensors")
+        self.assertEqual(token, "Bearer hush")
+        self.assertNotIn("hush", self.log.read_text())
+
+    def test_refused(self):
+        a = Aggregator(422)
+        self.addCleanup(a.server_close)
+        with self.assertRaisesRegex(Refused, "422: why"):
+            self.worker(event_url=a.url).push({"g": [1.0]})
+
+    def test_settings(self):
+        with mock.patch.dict(os.environ, {}, clear=True):
+            with self.assertRaisesRegex(ValueError, "TRADEWIND_STORE is not set"):
+                Worker()
+            with self.assertRaisesRegex(ValueError, "TRADEWIND_WORKER is not set"):
+                Worker("dir:/x")
+            with self.assertRaisesRegex(ValueError, "they count from 0"):
+                Worker("dir:/x", 4, 4)
+
+    @unittest.skipUnless(numpy, "numpy is not installed")
+    def test_numpy(self):
+        w = self.worker()
+        w.push({"g": numpy.ones((2, 2), dtype="f4")})
+        self.mean(0, {"g": numpy.zeros((2, 2), dtype="f4")})
+        self.assertEqual(w.pull()["g"].shape, (2, 2))
+
+
+if __name__ == "__main__":
+    unittest.main()
