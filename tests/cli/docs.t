@@ -18,6 +18,7 @@ my $scratch = tempdir('tradewind-docs-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 my $user = getpwuid($<) // 'unknown';
 mkdir "$scratch/bin" or die "mkdir: $!";
 symlink abs_path($program), "$scratch/bin/tradewind" or die "symlink: $!";
+symlink abs_path("$program-aggregator"), "$scratch/bin/tradewind-aggregator" or die "symlink: $!";
 $ENV{PATH} = "$scratch/bin:$ENV{PATH}";
 $ENV{LC_ALL} = 'C.UTF-8';
 delete @ENV{qw(TRADEWIND_LOG NO_COLOR)};
