@@ -169,6 +169,48 @@ static int hold_to_cap(struct advance *a, struct err *e)
     return runs_ask_stop_for(a->runs, a->run->id, why, e);
 }
 
+bool advance_is_served(const struct advance *a)
+{
+    for (size_t i = 0; i < a->run->n_stages; i++)
+        if (!a->run->stages[i].plan.serves && !run_stage_state_final(a->run->stages[i].state))
+            return false;
+    return true;
+}
+
+/* Stages that are served need each other: without the one that failed the others would wait for
+ * ever. */
+static int stop_for_failed(struct advance *a, struct err *e)
+{
+    const struct run_stage *failed = NULL;
+    bool served = false;
+
+    for (size_t i = 0; i < a->run->n_stages; i++) {
+        const struct run_stage *s = &a->run->stages[i];
+        served = served || s->plan.serves;
+        failed = s->state == STAGE_FAILED && !failed ? s : failed;
+    }
+    if (!served || !failed || a->run->stop_asked)
+        return 0;
+    AUTO_MEM char *why = mem_printf("stage %s failed", failed->plan.name);
+    a->run->stop_asked = 1;
+    a->changed = true;
+    a->run->stop_reason = arena_dup(a->run->priv, why);
+    return runs_ask_stop_for(a->runs, a->run->id, why, e);
+}
+
+static int end_services(struct advance *a, struct err *e)
+{
+    if (!advance_is_served(a))
+        return 0;
+    for (size_t i = 0; i < a->run->n_stages; i++) {
+        const struct run_stage *s = &a->run->stages[i];
+        if (s->plan.serves && s->state == STAGE_GOING &&
+            advance_stop(a, i, "what it served is over", e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* A stage that ended may have used up what the next one was to cost. */
 static int step_all(struct advance *a, struct err *e)
 {
@@ -179,6 +221,8 @@ static int step_all(struct advance *a, struct err *e)
         for (size_t i = 0; i < a->run->n_stages; i++)
             if (step_stage(a, i, e) < 0)
                 return -1;
+        if (stop_for_failed(a, e) < 0 || end_services(a, e) < 0)
+            return -1;
     }
     return end_if_over(a, e);
 }

@@ -10,6 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where the stage's jobs are. */
+static const char *on_of(const struct run *run, const struct run_stage *s)
+{
+    return s->plan.on ? s->plan.on : run->on;
+}
+
 static unsigned nodes_of(const struct run_stage *s)
 {
     return s->plan.nodes > 1 ? s->plan.nodes : 1;
@@ -62,7 +68,7 @@ static void node_texts_fill(struct node_texts *t,
     snprintf(t->gpus, sizeof t->gpus, "%.15g", s->plan.gpus_per_node);
     /* The same for all nodes and attempts: what resumes by it finds itself. */
     t->task = mem_printf("tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name);
-    t->ips = strcmp(run->on, "local") == 0 ? local_ips(nodes_of(s)) : NULL;
+    t->ips = strcmp(on_of(run, s), "local") == 0 ? local_ips(nodes_of(s)) : NULL;
 }
 
 enum node_env { NODE_RANK, NODE_IPS, NODE_COUNT, NODE_GPUS, NODE_TASK, NODE_ENVS };
@@ -127,7 +133,7 @@ static char *planned_details(
     d->envs = envs;
     d->secrets = secrets;
     d->n_secrets = p->n_secrets;
-    d->on = rank < p->servers && p->server_on ? p->server_on : a->run->on;
+    d->on = rank < p->servers && p->server_on ? p->server_on : on_of(a->run, s);
     d->stage = p->name;
     d->outputs = outputs;
     d->n_outputs = p->n_outputs;
@@ -135,7 +141,7 @@ static char *planned_details(
     d->git_commit = p->commit;
     d->git_dirty = p->dirty;
     /* What a host costs, the broker knows best: it chooses it. */
-    if (!strcmp(a->run->on, "local"))
+    if (!strcmp(d->on, "local"))
         d->price_usd_per_hour = node_price(p, nodes_of(s), rank);
     return job_details_text(d, e);
 }
@@ -446,6 +452,20 @@ static int tag_gang(struct advance *a, size_t i, struct err *e)
     return advance_tag_key(a, a->run->stages[i].job, key, e);
 }
 
+/* Ended by us once it was needed no more, it has done its work; ended by itself, it has not. */
+static int end_service(
+    struct advance *a, size_t i, const struct gang_view *v, const char *why, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+
+    if (!advance_is_served(a))
+        return advance_set_stage(
+            a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FAILED, s->job,
+            v->state == LAKE_JOB_FINISHED ? "it ended before the others did" : why, e);
+    return advance_set_stage(a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FINISHED, s->job, "",
+                             e);
+}
+
 int advance_look(struct advance *a, size_t i, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
@@ -466,6 +486,8 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
     if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && !v.done_without && tag_gang(a, i, e) < 0)
         return -1;
+    if (s->plan.serves)
+        return end_service(a, i, &v, why, e);
     if (v.state == LAKE_JOB_FINISHED && !v.done_without)
         cluster_learn(runs_home(a->runs), a->run, s);
     return advance_set_stage(a, i,

@@ -34,6 +34,9 @@ struct seen_job {
     char output_set[2 * LAKE_NAME_MAX];
     bool ran; /* its command was started */
 };
+/* Every stage that is no service is over. */
+bool advance_is_served(const struct advance *a);
+
 int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err *e);
 
 /* ---- its input (advance_input.c) ---- */

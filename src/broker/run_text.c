@@ -94,6 +94,10 @@ char *run_plan_text(const struct run_stage_plan *p)
         json_object_set_new(o, "swaps", swaps_json(p));
     }
     set_text(o, "note", p->note);
+    if (p->on)
+        set_text(o, "on", p->on);
+    if (p->serves)
+        json_object_set_new(o, "serves", json_true());
     set_text(o, "place", p->place);
     set_text(o, "instance_type", p->instance_type);
     json_object_set_new(o, "spot", json_boolean(p->spot));
@@ -242,6 +246,8 @@ int run_plan_parse(struct arena *arena, const char *text, struct run_stage_plan 
             .input = text_of(&r, "input"),
             .restores = text_of(&r, "restores"),
             .note = text_of(&r, "note"),
+            .on = text_of(&r, "on"),
+            .serves = json_is_true(json_object_get(object, "serves")),
             .place = text_of(&r, "place"),
             .instance_type = text_of(&r, "instance_type"),
             .cpus = number_of(&r, "cpus"),

@@ -82,6 +82,10 @@ struct run_stage_plan {
     const struct run_swap *swaps;
     size_t n_swaps;
     const char *note; /* "8 vCPU planned, 2 given"; "" = none */
+    const char *on;   /* "local" or a host group; NULL = where the run is */
+    /* It serves the others, as long as one of them is not over: then it is ended, which is its good
+     * end. In a run that has such a stage, one that fails ends all of them. */
+    bool serves;
     /* As planned. */
     const char *place, *instance_type;
     bool spot;

@@ -44,6 +44,7 @@ const struct command *const commands[] = {
     &command_policy_solve,
     &command_policy_simulate,
     &command_geo_plan,
+    &command_geo_run,
     &command_aggregate,
     &command_cluster_recommend,
     &command_cluster_measure,

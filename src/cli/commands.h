@@ -13,6 +13,7 @@ extern const struct command command_catalog_export;
 extern const struct command command_catalog_update;
 extern const struct command command_catalog_reset;
 extern const struct command command_geo_plan;
+extern const struct command command_geo_run;
 extern const struct command command_cluster_recommend;
 extern const struct command command_cluster_run;
 extern const struct command command_cluster_measure;

@@ -24,7 +24,8 @@ static void add_training(struct geo_events *events,
     train.from = train.to = t->site;
     train.bytes = 0;
     train.end_s = put->start_s;
-    train.start_s = fmin(t->since_s, train.end_s);
+    /* Of one whose start nobody knows the training has an end alone. */
+    train.start_s = t->since_s > 0 ? fmin(t->since_s, train.end_s) : train.end_s;
     add(events, &train);
 }
 
@@ -34,8 +35,9 @@ static void tell_worker(struct geo_events *events, struct geo_teller *t, struct 
     if (v->kind == GEO_EVENT_PUT) {
         v->from = t->site;
         v->to = t->store;
-        if (t->since_s > 0)
+        if (t->since_s > 0 || !t->began)
             add_training(events, t, v);
+        t->began = true;
         t->since_s = 0; /* a second upload of the round trained nothing */
     } else {
         v->from = t->targets[0];
@@ -50,6 +52,7 @@ static void tell_worker(struct geo_events *events, struct geo_teller *t, struct 
 
 struct invocation {
     double lists, reads, writes, read_bytes, written_bytes;
+    double mean_bytes; /* 0 = it wrote none */
     bool averaged;
 };
 
@@ -89,7 +92,7 @@ static void add_writes(struct geo_events *events,
     put.bytes = 0;
     put.to = t->store;
     add_some(events, &put, i->writes - means);
-    put.bytes = i->written_bytes / (double)t->n_targets;
+    put.bytes = i->mean_bytes;
     for (size_t k = 0; k < (size_t)means; k++) {
         put.to = t->targets[k];
         add_some(events, &put, 1);
@@ -103,7 +106,8 @@ static void tell_function(struct geo_events *events,
 {
     struct geo_event v = *invoke;
 
-    invoke->bytes = i->averaged ? i->written_bytes / (double)t->n_targets : 0;
+    v.bytes = 0;
+    invoke->bytes = i->mean_bytes;
     add(events, invoke);
     v.to = t->site;
     v.from = t->store;
@@ -153,6 +157,10 @@ int geo_events_tell(
             return v.kind == GEO_EVENT_INVOKE
                        ? -1
                        : err_set(e, ERR_USAGE, "kind: a function tells of invocations alone");
+        /* As it is told, or what was written shared out. */
+        i.mean_bytes = !i.averaged   ? 0
+                       : v.bytes > 0 ? v.bytes
+                                     : i.written_bytes / (double)t->n_targets;
         tell_function(events, t, &v, &i);
         return 0;
     }

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "spec/geo_parts.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 #include "spec/yaml.h"
@@ -61,7 +62,7 @@ static bool read_seconds(const struct reader_value *v, double most, double *out)
     return reader_duration(v, 1, most, out);
 }
 
-static bool read_place(const struct reader_value *v, struct spec_place *out)
+bool geo_read_place(const struct reader_value *v, struct spec_place *out)
 {
     const char *text;
     struct err e;
@@ -82,7 +83,7 @@ static void read_open_place(const struct reader_value *v, struct spec_place *out
     if (reader_text(v, &text) && strcmp(text, "any") == 0)
         *out = (struct spec_place){0};
     else if (v->node->kind == YAML_SCALAR && !yaml_is_null(v->node))
-        read_place(v, out);
+        geo_read_place(v, out);
 }
 
 /* ---- fields; into is a struct spec_geo ---- */
@@ -108,6 +109,16 @@ static void read_rounds(const struct reader_value *v, void *into)
 static void read_run(const struct reader_value *v, void *into)
 {
     reader_text(v, &((struct spec_geo *)into)->run);
+}
+
+static void read_workdir(const struct reader_value *v, void *into)
+{
+    reader_text(v, &((struct spec_geo *)into)->workdir);
+}
+
+static void read_weighted(const struct reader_value *v, void *into)
+{
+    reader_bool(v, &((struct spec_geo *)into)->weighted);
 }
 
 static void read_train_s(const struct reader_value *v, void *into)
@@ -227,7 +238,7 @@ static void read_worker_place(const struct reader_value *v, void *into)
 {
     struct spec_geo_worker *w = into;
 
-    if (read_place(v, &w->place) && (!w->place.cloud || !w->place.region))
+    if (geo_read_place(v, &w->place) && (!w->place.cloud || !w->place.region))
         reader_value_error(v, "%s names no region: write CLOUD/REGION, as in aws/eu-west-2",
                            reader_shown(v));
 }
@@ -264,7 +275,7 @@ static void read_data_place(const struct reader_value *v, void *into)
 {
     struct spec_geo_worker *w = into;
 
-    if (read_place(v, &w->data_place) && (!w->data_place.cloud || !w->data_place.region))
+    if (geo_read_place(v, &w->data_place) && (!w->data_place.cloud || !w->data_place.region))
         reader_value_error(v, "%s names no region: write CLOUD/REGION", reader_shown(v));
 }
 
@@ -339,16 +350,15 @@ static const struct reader_field model_fields[] = {
 };
 static const struct reader_field train_fields[] = {
     {"run", READER_READ, read_run},
+    {"workdir", READER_READ, read_workdir},
     {"seconds", READER_READ, read_train_s},
     {"rounds_per_epoch", READER_READ, read_epoch},
     {0},
 };
 static const struct reader_field aggregator_fields[] = {
-    {"function", READER_READ, read_function},
-    {"store", READER_READ, read_store},
-    {"memory", READER_READ, read_memory},
-    {"mb_per_s", READER_READ, read_speed},
-    {0},
+    {"function", READER_READ, read_function}, {"store", READER_READ, read_store},
+    {"memory", READER_READ, read_memory},     {"mb_per_s", READER_READ, read_speed},
+    {"weighted", READER_READ, read_weighted}, {0},
 };
 
 static void read_model(const struct reader_value *v, void *into)
@@ -380,6 +390,7 @@ static const struct reader_field fields[] = {
     {"poll", READER_READ, read_poll},
     {"retries", READER_READ, read_retries},
     {"same_region_usd_per_gb", READER_READ, read_same_region},
+    {"sites", READER_READ, geo_read_sites},
     {0},
 };
 

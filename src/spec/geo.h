@@ -34,14 +34,27 @@ struct spec_geo_worker {
     size_t line;                  /* 0 = from the command line */
 };
 
+/* What stands for a place when the training is run: hosts of the configuration and a store. */
+struct spec_geo_site {
+    struct spec_place place;
+    const char *on;          /* a host group, or "local", for its workers; NULL = not said */
+    const char *function_on; /* the same for its function */
+    const char *address;     /* at which workers reach the function; NULL = that of its host */
+    unsigned port;           /* of the function; 0 = not said */
+    const char *store;       /* s3://BUCKET[/PREFIX] or dir:/PATH; NULL = not said */
+    const char *endpoint, *region; /* of an s3 store; NULL = as Amazon has it */
+    size_t line;
+};
+
 struct spec_geo {
     struct arena *arena; /* owns everything below */
     const char *file;
     const char *name;
     double size_bytes; /* what each worker sends per round */
     double rounds, rounds_per_epoch;
-    const char *run; /* NULL = for planning only */
-    double train_s;  /* per round; NaN = not said */
+    const char *run;     /* NULL = for planning only */
+    const char *workdir; /* that a worker runs in, from where the file lies; NULL = none */
+    double train_s;      /* per round; NaN = not said */
     struct spec_geo_worker *workers;
     size_t n_workers;                  /* entries */
     struct spec_place function, store; /* NULL parts = any */
@@ -55,6 +68,9 @@ struct spec_geo {
     double poll_s;
     double retries;                /* share of requests and events that come twice */
     double same_region_usd_per_gb; /* for what stays in a region */
+    bool weighted;                 /* the mean is weighted by samples */
+    struct spec_geo_site *sites;
+    size_t n_sites;
 };
 
 /* Defaults only: what the command line says goes on top. */
@@ -70,6 +86,11 @@ int spec_geo_set(struct spec_geo *s, const char *name, const char *value, struct
 int spec_geo_set_workers(struct spec_geo *s, const char *list, struct err *e);
 /* Nothing that planning needs is missing. */
 int spec_geo_check(const struct spec_geo *s, struct err *e);
+
+/* What the file says of that place; NULL = nothing. */
+const struct spec_geo_site *spec_geo_site(const struct spec_geo *s,
+                                          const char *cloud,
+                                          const char *region);
 
 /* As written in files and on the command line. */
 const char *spec_geo_topology_text(enum spec_geo_topology topology);

@@ -579,6 +579,78 @@ static void test_gang_lost(struct world *w)
     CHECK(strstr(why, "rank 1 was lost: it broke"), "and it is said why: %s", why);
 }
 
+/* Two that work, and one that serves them, on hosts of its own. */
+enum { SERVICE, WORK_1, WORK_2, SERVED };
+
+static void begin_served(struct world *w)
+{
+    struct run_stage stages[SERVED] = {
+        [SERVICE] = stage("service", NULL, 0, NULL, 0),
+        [WORK_1] = stage("one", NULL, 0, NULL, 0),
+        [WORK_2] = stage("two", NULL, 0, NULL, 0),
+    };
+    struct run run = {.name = "served",
+                      .file = "s.yaml",
+                      .user = "ann",
+                      .on = "lab",
+                      .no_cache = true,
+                      .stages = stages,
+                      .n_stages = SERVED};
+    struct err e = {0};
+
+    stages[SERVICE].plan.serves = true;
+    stages[SERVICE].plan.on = "local";
+    must(runs_add(w->runs, &run, &e), &e);
+    w->run = run.id;
+    advance(w);
+}
+
+static const char *served_states(struct world *w, char out[static SERVED + 2])
+{
+    static const char letters[] = {0, 'w', 'g', 'f', 'r', 'x', 's', 'k'};
+    AUTO_CLEAR(run) struct run r = {0};
+    struct err e = {0};
+
+    must(runs_get(w->runs, w->run, &r, &e), &e);
+    for (size_t i = 0; i < SERVED; i++)
+        out[i] = letters[r.stages[i].state];
+    out[SERVED] = run_state_text(r.state)[0];
+    out[SERVED + 1] = '\0';
+    return out;
+}
+
+static void test_service(struct world *w)
+{
+    char now[SERVED + 2], why[200];
+
+    begin_served(w);
+    CHECK(!strcmp(served_states(w, now), "gggg"), "all begin at once: %s", now);
+    AUTO_CLEAR(job_details) struct job_details its = details_of(w, job_of(w, SERVICE));
+    AUTO_CLEAR(job_details) struct job_details other = details_of(w, job_of(w, WORK_1));
+    CHECK(!strcmp(its.on, "local") && !strcmp(other.on, "lab"), "each where it is to be");
+    play(w, WORK_1, LAKE_JOB_FINISHED, NULL);
+    advance(w);
+    CHECK(!strcmp(served_states(w, now), "gfgg"), "it serves as long as one is not over: %s", now);
+    play(w, WORK_2, LAKE_JOB_FINISHED, NULL);
+    advance(w); /* asks it to end, which a queued job does at once */
+    advance(w);
+    CHECK(!strcmp(served_states(w, now), "ffff"), "then it is ended, and all is well: %s", now);
+
+    begin_served(w);
+    play(w, WORK_2, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    advance(w);
+    CHECK(!strcmp(served_states(w, now), "kkxf"), "one that fails ends the others: %s", now);
+    reason_of(w, WORK_1, why);
+    CHECK(strstr(why, "stage two failed"), "and they say why: %s", why);
+
+    begin_served(w);
+    play(w, SERVICE, LAKE_JOB_FINISHED, NULL);
+    advance(w);
+    advance(w);
+    CHECK(!strcmp(served_states(w, now), "xkkf"), "a service may not leave: %s", now);
+}
+
 static void test_names(void)
 {
     AUTO_MEM char *plain = run_set_name("fashion", "train", "");
@@ -605,6 +677,7 @@ int main(void)
     test_cluster_stuck(&w);
     test_gang_on_hosts(&w);
     test_gang_lost(&w);
+    test_service(&w);
     test_names();
     world_close(&w);
     return TAP_DONE();

@@ -1,0 +1,12 @@
+/* geo_parts: what the files that read a training share. */
+#ifndef SPEC_GEO_PARTS_H
+#define SPEC_GEO_PARTS_H
+
+#include "spec/geo.h"
+#include "spec/reader.h"
+
+bool geo_read_place(const struct reader_value *v, struct spec_place *out);
+/* sites: into is a struct spec_geo. */
+void geo_read_sites(const struct reader_value *v, void *into);
+
+#endif
