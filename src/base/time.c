@@ -88,6 +88,14 @@ double time_monotonic_s(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+int64_t time_monotonic_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 + 1;
+}
+
 int64_t time_epoch_ms(void)
 {
     struct timespec t;

@@ -16,6 +16,9 @@ const char *time_text(double seconds, char out[static 32]);
 
 /* Clocks are read here and nowhere else; pure rooms get the time as an argument. */
 double time_monotonic_s(void);
+/* How long something takes, or when it is tried again, in one process: never 0, and no setting of
+ * the wall clock changes it. */
+int64_t time_monotonic_ms(void);
 int64_t time_epoch_ms(void);
 /* "2026-11-15T22:36:00Z"; out is returned. */
 const char *time_iso(int64_t epoch_ms, char out[static 32]);

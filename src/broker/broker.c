@@ -181,7 +181,7 @@ static int tidy_if_over(void *context, int64_t id, struct err *e)
 static bool is_idle(const struct broker *b)
 {
     return b->n_live == 0 && b->n_steps == 0 && !b->stage_ended && queue_waiting(b->queue) == 0 &&
-           !door_has_guests(b->door) && !hosts_busy(b, time_epoch_ms());
+           !door_has_guests(b->door) && !hosts_busy(b, time_monotonic_ms());
 }
 
 /* One that cannot begin now keeps its room until the others had their turn: it does not stand in
@@ -214,7 +214,7 @@ static void look_after_all(struct broker *b, int64_t now_ms)
     hosts_look_after(b, now_ms);
     if (now_ms - b->expired_ms >= EXPIRE_EVERY_MS) {
         b->expired_ms = now_ms;
-        checkpoint_expire(b->o->home, now_ms);
+        checkpoint_expire(b->o->home, time_epoch_ms());
     }
     if (now_ms - b->bounded_ms >= BOUND_LOG_EVERY_MS) {
         b->bounded_ms = now_ms;
@@ -293,7 +293,7 @@ static bool is_over(struct broker *b, int64_t now_ms)
 /* The next of what is to be tried again soon. */
 static int64_t time_to_retry_ms(const struct broker *b)
 {
-    int64_t now_ms = time_epoch_ms(), wait_ms = TICK_MS;
+    int64_t now_ms = time_monotonic_ms(), wait_ms = TICK_MS;
 
     for (size_t i = 0; i < b->n_live; i++)
         if (b->live[i]->retry_ms && !b->live[i]->work && b->live[i]->retry_ms - now_ms < wait_ms)
@@ -323,10 +323,11 @@ static void serve(struct broker *b)
 {
     int timeout_ms = 0;
 
-    b->busy_ms = time_epoch_ms();
+    b->busy_ms = time_monotonic_ms();
+    b->expired_ms = b->busy_ms - EXPIRE_EVERY_MS; /* now */
     while (!b->ending && !told_to_end) {
         listen_to_all(b, timeout_ms);
-        int64_t now_ms = time_epoch_ms();
+        int64_t now_ms = time_monotonic_ms();
         bool lake_fine = look_if_woken(b, now_ms) == 0;
         look_after_all(b, now_ms);
         stop_what_should(b);

@@ -115,7 +115,7 @@ void hosts_hold(struct broker *b, struct live *j)
                            .user = mem_dup(j->job.user),
                            .place = mem_dup(j->details.on)};
     }
-    h->retry_ms = time_epoch_ms() + hosts_later(HOLD_MS, h->times++, HOLD_MAX_MS);
+    h->retry_ms = time_monotonic_ms() + hosts_later(HOLD_MS, h->times++, HOLD_MAX_MS);
     queue_done(b->queue, j->job.id);
     job_forget(b, j);
 }
@@ -191,7 +191,7 @@ void hosts_clear(struct broker *b, const struct machine *m, const char *reason, 
     struct clearing *c = mem_zero(1, sizeof *c);
     c->options = b->o;
     c->machine = *m;
-    c->since_ms = time_epoch_ms();
+    c->since_ms = time_monotonic_ms();
     c->ends_job = ends_job;
     snprintf(c->reason, sizeof c->reason, "%s", reason);
     b->clearings = mem_room(b->clearings, b->n_clearings, &b->cap_clearings, sizeof *b->clearings);
@@ -225,7 +225,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
     if ((c->failed & (c->failed + 1)) == 0)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->trouble.text);
-    c->retry_ms = time_epoch_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
+    c->retry_ms = time_monotonic_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
 }
 
 /* Whether a job under way has this machine, or will ask for it by its token. */
@@ -299,7 +299,7 @@ static void renew(struct broker *b)
         if (j->remote && j->work != LIVE_RENT && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
-    r->due_ms = time_epoch_ms() + RENEW_MS;
+    r->due_ms = time_monotonic_ms() + RENEW_MS;
     if (r->n == 0)
         return;
     r->options = b->o;
@@ -315,7 +315,7 @@ static void after_renewal(struct renewal *r)
     if (r->trouble.kind == ERR_NONE)
         return;
     log_warn("broker", "leases of hosts cannot be renewed now: %s", r->trouble.text);
-    r->due_ms = time_epoch_ms() + RENEW_RETRY_MS;
+    r->due_ms = time_monotonic_ms() + RENEW_RETRY_MS;
 }
 
 /* ---- all of them ---- */

@@ -26,7 +26,7 @@
 static bool is_lost(const struct broker *b, struct live *j, const char *why)
 {
     struct remote *r = j->remote;
-    int64_t now_ms = time_epoch_ms(), most_ms = (int64_t)(b->o->host_lost_s * 1000);
+    int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->o->host_lost_s * 1000);
 
     if (!r->silent_since_ms)
         r->silent_since_ms = now_ms;
@@ -57,7 +57,7 @@ static void give_up(struct broker *b, struct live *j, const char *what)
     const struct remote *r = j->remote;
     char silent[32];
 
-    time_text((double)(time_epoch_ms() - r->silent_since_ms) / 1000, silent);
+    time_text((double)(time_monotonic_ms() - r->silent_since_ms) / 1000, silent);
     if (j->stop_wanted) {
         AUTO_MEM char *why = mem_printf("stopped: %s; its host has not answered for %s, and what "
                                         "runs there ends when it does",
@@ -325,9 +325,7 @@ static void conclude(struct broker *b, struct live *j)
 
 static void note_running(struct broker *b, struct live *j)
 {
-    int64_t now_ms = time_epoch_ms();
-
-    j->running_since_ms = now_ms;
+    j->running_since_ms = time_epoch_ms();
     step_add(b, j, LAKE_JOB_RUNNING, STEP_NOTHING, "")->change.limits = j->beginning.text;
 }
 
@@ -368,7 +366,7 @@ static void store_later(struct broker *b, struct live *j)
         log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
                  j->job.id, j->task_trouble.text);
     live_try_later(j);
-    int64_t most_ms = time_epoch_ms() + (int64_t)(b->o->store_wait_s * 1000);
+    int64_t most_ms = time_monotonic_ms() + (int64_t)(b->o->store_wait_s * 1000);
     if (j->retry_ms > most_ms)
         j->retry_ms = most_ms;
 }
@@ -405,7 +403,7 @@ static void after_reach(struct broker *b, struct live *j)
     struct remote *r = j->remote;
     bool good = j->task_trouble.kind == ERR_NONE;
 
-    r->reach_at_ms = time_epoch_ms() + (good ? REACH_MS : ERRAND_RETRY_MS);
+    r->reach_at_ms = time_monotonic_ms() + (good ? REACH_MS : ERRAND_RETRY_MS);
     if (j->phase != LIVE_CUT_OFF || !r->must_reach) {
         warn(j, "the lease of its host cannot be renewed");
     } else if (good) {
@@ -423,7 +421,7 @@ static void after_save(struct broker *b, struct live *j)
 {
     struct remote *r = j->remote;
 
-    r->save_at_ms = time_epoch_ms() + (int64_t)(j->details.checkpoint_s * 1000);
+    r->save_at_ms = time_monotonic_ms() + (int64_t)(j->details.checkpoint_s * 1000);
     warn(j, "its checkpoint is not saved");
     if (j->phase != LIVE_SAVING)
         return;
@@ -436,7 +434,7 @@ static void after_save(struct broker *b, struct live *j)
 static void after_stop(struct live *j)
 {
     j->stop_sent = j->task_trouble.kind == ERR_NONE;
-    j->remote->stop_at_ms = time_epoch_ms() + ERRAND_RETRY_MS;
+    j->remote->stop_at_ms = time_monotonic_ms() + ERRAND_RETRY_MS;
     warn(j, "cannot be stopped yet");
 }
 
@@ -609,7 +607,7 @@ void job_stop(struct broker *b, struct live *j)
             return;
         if (!j->remote) {
             stop_running(j, grace);
-        } else if (!j->work && time_epoch_ms() >= j->remote->stop_at_ms) {
+        } else if (!j->work && time_monotonic_ms() >= j->remote->stop_at_ms) {
             int64_t retry_ms = j->retry_ms;
             j->stop_grace_s = grace;
             job_give(b, j, LIVE_STOP);

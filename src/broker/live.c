@@ -214,7 +214,7 @@ void live_free(struct live *j)
 
 void live_try_later(struct live *j)
 {
-    j->retry_ms = time_epoch_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
+    j->retry_ms = time_monotonic_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
     j->broken++;
 }
 
