@@ -92,7 +92,8 @@ void gang_wait(struct broker *b, struct live *j)
 {
     unsigned times = j->remote->gang_waits;
     int64_t wait_ms = hosts_later(WAIT_MS, times, WAIT_MAX_MS);
-    int64_t until_ms = time_monotonic_ms() + wait_ms + node_id(j, 0) % WAIT_MAX_MS * SPREAD % wait_ms;
+    int64_t until_ms =
+        time_monotonic_ms() + wait_ms + node_id(j, 0) % WAIT_MAX_MS * SPREAD % wait_ms;
 
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         struct live *node = broker_find_live(b, node_id(j, rank));

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/bill.h"
 #include "broker/broker_parts.h"
 #include "broker/host.h"
 
@@ -159,9 +160,16 @@ static void host_is_free(struct broker *b)
 static void clear_task(struct task *t, struct lake *l)
 {
     struct clearing *c = (struct clearing *)t;
+    const char *home = c->options->home;
 
-    (void)l;
-    host_clear(c->options->home, c->options->agent, &c->machine, c->reason, &c->trouble);
+    /* Given back already, it is only not on the bill yet. */
+    if (c->machine.facts.token[0] && c->machine.state != MACHINE_GONE &&
+        host_clear(home, c->options->agent, &c->machine, c->reason, &c->trouble) < 0)
+        return;
+    if (!l)
+        err_set(&c->trouble, ERR_RETRY, "the lake cannot be opened");
+    else
+        bill_close(home, l, c->machine.facts.job, &c->trouble);
 }
 
 static void give_clearing(struct broker *b, struct clearing *c)
@@ -183,7 +191,7 @@ static bool is_being_cleared(const struct broker *b, const char *token)
 
 void hosts_clear(struct broker *b, const struct machine *m, const char *reason, bool ends_job)
 {
-    if (is_being_cleared(b, m->facts.token)) {
+    if (m->facts.token[0] && is_being_cleared(b, m->facts.token)) {
         if (ends_job)
             queue_done(b->queue, m->facts.job);
         return;
@@ -197,6 +205,11 @@ void hosts_clear(struct broker *b, const struct machine *m, const char *reason, 
     b->clearings = mem_room(b->clearings, b->n_clearings, &b->cap_clearings, sizeof *b->clearings);
     b->clearings[b->n_clearings++] = c;
     give_clearing(b, c);
+}
+
+void hosts_close_bill(struct broker *b, int64_t job)
+{
+    hosts_clear(b, &(struct machine){.facts.job = job}, "", true);
 }
 
 static void drop_clearing(struct broker *b, struct clearing *c)
@@ -223,9 +236,10 @@ static void after_clearing(struct broker *b, struct clearing *c)
     }
     /* Told at the first time, the second, the fourth ... */
     if ((c->failed & (c->failed + 1)) == 0)
-        log_warn("broker", "what job %" PRId64 " left on %s is not cleared yet: %s",
+        log_warn("broker", "what job %" PRId64 " left on %s is not cleared or billed yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->trouble.text);
-    c->retry_ms = time_monotonic_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
+    c->retry_ms =
+        time_monotonic_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
 }
 
 /* Whether a job under way has this machine, or will ask for it by its token. */
@@ -273,7 +287,7 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
         return -1;
     for (size_t i = 0; i < u.n; i++)
         hosts_clear(b, &list[i], "its job is over", false);
-    return 0;
+    return bill_close_all(b->o->home, b->lake, e);
 }
 
 /* ---- leases ---- */

@@ -1,14 +1,11 @@
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/money.h"
 #include "base/time.h"
 #include "broker/broker_parts.h"
 #include "broker/checkpoint.h"
 #include "broker/host.h"
-#include "estimate/provision.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,18 +37,6 @@ static bool is_lost(const struct broker *b, struct live *j, const char *why)
     return false;
 }
 
-/* Nobody told how long it ran: until now. */
-static void price_by_clock(const struct live *j, struct lake_job_change *change)
-{
-    double ran_s = (double)(time_epoch_ms() - j->running_since_ms) / 1000;
-
-    if (!j->remote || !j->running_since_ms)
-        return;
-    change->cost_microusd =
-        money_from_usd(j->remote->machine.facts.price_usd_per_hour * fmax(ran_s, 0) / 3600);
-    change->cost_basis = "host price";
-}
-
 static void give_up(struct broker *b, struct live *j, const char *what)
 {
     const struct remote *r = j->remote;
@@ -68,7 +53,6 @@ static void give_up(struct broker *b, struct live *j, const char *what)
     AUTO_MEM char *why =
         mem_printf("%sits host has not answered for %s: %s", what, silent, r->silence);
     step_end(b, j, LAKE_JOB_LOST, why);
-    price_by_clock(j, &b->steps[b->n_steps - 1].change);
 }
 
 static void heard_from_host(struct live *j)
@@ -271,25 +255,6 @@ static void after_prepare(struct broker *b, struct live *j)
 
 /* ---- its end ---- */
 
-/* On a host at the host's price, a rehearsed stage at the price of the machine it was planned for,
- * any other job by its size. */
-static void price(const struct broker *b, const struct live *j, struct lake_job_change *change)
-{
-    double planned = j->details.price_usd_per_hour;
-    const struct provision_prices prices = {.vcpu_hour_usd = b->o->vcpu_hour_usd,
-                                            .gb_hour_usd = b->o->gb_hour_usd};
-
-    if (j->remote || planned > 0) {
-        double usd = j->remote ? j->remote->machine.facts.price_usd_per_hour : planned;
-        change->cost_microusd = money_from_usd(usd * change->runtime_s / 3600);
-        change->cost_basis = j->remote ? "host price" : "planned machine";
-        return;
-    }
-    change->cost_microusd = provision_cost_microusd(
-        &prices, j->job.asked.cpus, (double)j->job.asked.memory_mb, change->runtime_s);
-    change->cost_basis = "unit prices";
-}
-
 /* Its agent told everything. */
 static void conclude(struct broker *b, struct live *j)
 {
@@ -312,10 +277,7 @@ static void conclude(struct broker *b, struct live *j)
     j->phase = LIVE_OVER;
     struct step *s = step_add(b, j, outcome.to, stores ? STEP_STORE : STEP_FINISH, reason);
     outcome.reason = s->reason;
-    if (outcome.runtime_s >= 0)
-        price(b, j, &outcome);
-    else
-        price_by_clock(j, &outcome);
+    job_bill(b, j, &outcome);
     s->change = outcome;
     if (outcome.to == LAKE_JOB_STORING && !stores) {
         s->then = STEP_NOTHING;
@@ -325,7 +287,6 @@ static void conclude(struct broker *b, struct live *j)
 
 static void note_running(struct broker *b, struct live *j)
 {
-    j->running_since_ms = time_epoch_ms();
     step_add(b, j, LAKE_JOB_RUNNING, STEP_NOTHING, "")->change.limits = j->beginning.text;
 }
 
@@ -650,7 +611,7 @@ static void clear_hosts(struct broker *b, const struct live *j)
     if (r->machine.facts.token[0])
         hosts_clear(b, &r->machine, why, true);
     else
-        queue_done(b->queue, j->job.id);
+        hosts_close_bill(b, j->job.id);
 }
 
 void job_free_room(struct broker *b, const struct live *j)

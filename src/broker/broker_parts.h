@@ -5,6 +5,7 @@
  *   broker_gang.c   jobs that begin together
  *   broker_resume.c the same life after a broker was killed
  *   broker_hosts.c  hosts: their places in the queue, jobs that wait for one, those to be cleared
+ *   broker_bill.c   what a job costs
  *   broker_steps.c  what happened, written down all at once, and what that allows */
 #ifndef BROKER_BROKER_PARTS_H
 #define BROKER_BROKER_PARTS_H
@@ -134,6 +135,11 @@ void job_finish(struct broker *b, struct live *j);
 /* Nothing of it stays in memory. */
 void job_forget(struct broker *b, struct live *j);
 
+/* ---- broker_bill.c ---- */
+
+/* What the job has cost, by its hosts or change->runtime_s, with this change. */
+void job_bill(const struct broker *b, const struct live *j, struct lake_job_change *change);
+
 /* ---- broker_gang.c ---- */
 
 /* All nodes of its gang know where they will run; true of a job that is in none. */
@@ -173,6 +179,8 @@ void hosts_hold(struct broker *b, struct live *j);
 void hosts_forget_held(struct broker *b, int64_t id);
 /* m is not needed any more. ends_job: its job has its place in the queue until then. */
 void hosts_clear(struct broker *b, const struct machine *m, const char *reason, bool ends_job);
+/* The job had hosts, and has none to give back now: its bill can be closed. */
+void hosts_close_bill(struct broker *b, int64_t job);
 /* Every host by the records that no job here has. */
 int hosts_clear_unowned(struct broker *b, struct err *e);
 /* Waiting jobs, clearings and leases whose time has come. */

@@ -69,7 +69,6 @@ int job_resume(struct broker *b, struct live *j, struct err *e)
     if (strcmp(j->details.on, "local") != 0 && find_host(b, j, e) < 0)
         return -1;
     job_add(b, j);
-    j->running_since_ms = j->job.started_ms;
     live_forget_warnings(j);
     bool lacks_host = j->remote && !j->remote->machine.facts.token[0];
     if (lacks_host && j->job.state >= LAKE_JOB_RUNNING)

@@ -37,7 +37,8 @@ void step_end(struct broker *b, struct live *j, enum lake_job_state to, const ch
     j->phase = LIVE_OVER;
     j->retry_ms = 0;
     job_free_room(b, j);
-    step_add(b, j, to, STEP_FINISH, why);
+    struct step *s = step_add(b, j, to, STEP_FINISH, why);
+    job_bill(b, j, &s->change);
 }
 
 /* ---- who waits ---- */

@@ -3,57 +3,22 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/details.h"
-#include "estimate/provision.h"
+#include "broker/bill.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #define UNDER_WAY                                                                                  \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
 
-/* ---- what runs now ---- */
-
-/* Of the host it is on, else the dearest it can be. */
-static double host_usd_per_hour(const struct config *c, const char *group, const char *machine)
-{
-    double most = 0;
-
-    for (size_t i = 0; i < c->n_hosts; i++) {
-        const struct config_host *h = &c->hosts[i];
-        bool may_be = !strcmp(h->pool, group) || !strcmp(group, "ssh");
-        if (may_be && machine[0] && !strcmp(h->host, machine))
-            return h->price_usd_per_hour;
-        if (may_be)
-            most = fmax(most, h->price_usd_per_hour);
-    }
-    return most;
-}
-
-int64_t cap_job_microusd(const struct config *c, const struct lake_job *job, int64_t now_ms)
-{
-    AUTO_CLEAR(job_details) struct job_details d = {0};
-    double run_s = (double)(now_ms - job->started_ms) / 1000;
-    struct err ignored;
-
-    if (job->started_ms == 0 || run_s <= 0 ||
-        job_details_parse(job->asked.details, &d, &ignored) < 0)
-        return 0;
-    if (strcmp(d.on, "local") != 0)
-        return money_from_usd(host_usd_per_hour(c, d.on, job->machine) * run_s / 3600);
-    if (d.price_usd_per_hour > 0)
-        return money_from_usd(d.price_usd_per_hour * run_s / 3600);
-    const struct provision_prices prices = {.vcpu_hour_usd = c->prices.vcpu_hour_usd,
-                                            .gb_hour_usd = c->prices.gb_hour_usd};
-    return provision_cost_microusd(&prices, job->asked.cpus, (double)job->asked.memory_mb, run_s);
-}
+/* ---- what was spent ---- */
 
 struct sum {
     const struct config *config;
+    const struct open_bills *open;
     int64_t now_ms, microusd;
 };
 
@@ -63,15 +28,12 @@ static void add(struct sum *s, int64_t microusd)
         s->microusd = INT64_MAX;
 }
 
-/* One that is storing has its bill already. */
 static int add_job(void *context, const struct lake_job *job, struct err *e)
 {
     struct sum *s = context;
 
     (void)e;
-    add(s, lake_job_state_final(job->state) || job->cost_basis[0]
-               ? job->cost_microusd
-               : cap_job_microusd(s->config, job, s->now_ms));
+    add(s, bill_microusd(s->config, s->open, job, s->now_ms));
     return 0;
 }
 
@@ -82,10 +44,12 @@ int cap_run_spent(const struct config *c,
                   int64_t *microusd_out,
                   struct err *e)
 {
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
     const struct lake_job_filter all = {.run = run};
-    struct sum s = {.config = c, .now_ms = now_ms};
+    struct sum s = {.config = c, .open = &open, .now_ms = now_ms};
 
-    if (lake_job_list(l, &all, add_job, &s, e) < 0)
+    if (open_bills_read(c->home, now_ms, &open, e) < 0 ||
+        lake_job_list(l, &all, add_job, &s, e) < 0)
         return -1;
     *microusd_out = s.microusd;
     return 0;
@@ -101,14 +65,48 @@ int64_t cap_month_begin_ms(int64_t now_ms)
     return (int64_t)timegm(&tm) * 1000;
 }
 
+/* Its host, if it has one, is added with the open bills. */
+static int add_running(void *context, const struct lake_job *job, struct err *e)
+{
+    const struct sum *s = context;
+
+    return open_bill_of(s->open, job->id) ? 0 : add_job(context, job, e);
+}
+
+/* What it ended with was added with what ended. */
+static int add_rest(void *context, const struct lake_job *job, struct err *e)
+{
+    struct sum *s = context;
+
+    (void)e;
+    add(s, open_bill_of(s->open, job->id)->microusd);
+    if (lake_job_state_final(job->state))
+        add(s, -job->cost_microusd);
+    return 0;
+}
+
+static int add_open(struct sum *s, struct lake *l, struct err *e)
+{
+    for (size_t i = 0; i < s->open->n; i++) {
+        struct err why = {0};
+        /* Other projects have jobs, too. */
+        if (lake_job_get(l, s->open->list[i].job, add_rest, s, &why) < 0 &&
+            why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+    }
+    return 0;
+}
+
 int cap_month_spent(
     const struct config *c, struct lake *l, int64_t now_ms, int64_t *microusd_out, struct err *e)
 {
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
     const struct lake_job_filter now = {.states = UNDER_WAY};
-    struct sum s = {.config = c, .now_ms = now_ms};
+    struct sum s = {.config = c, .open = &open, .now_ms = now_ms};
 
-    if (lake_job_spent(l, cap_month_begin_ms(now_ms), &s.microusd, e) < 0 ||
-        lake_job_list(l, &now, add_job, &s, e) < 0)
+    if (open_bills_read(c->home, now_ms, &open, e) < 0 ||
+        lake_job_spent(l, cap_month_begin_ms(now_ms), &s.microusd, e) < 0 ||
+        lake_job_list(l, &now, add_running, &s, e) < 0 || add_open(&s, l, e) < 0)
         return -1;
     *microusd_out = s.microusd;
     return 0;

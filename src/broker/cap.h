@@ -1,6 +1,6 @@
 /* cap: what may be spent: by a run (--max-cost), and by a project in a month of UTC
- * (limits.max_usd_per_month). What jobs have cost is in the lake; what runs now costs as much as it
- * has taken so far. */
+ * (limits.max_usd_per_month). What jobs have cost is in the lake; what runs, or has a host, costs
+ * as much as it has taken so far (bill.h). */
 #ifndef BROKER_CAP_H
 #define BROKER_CAP_H
 
@@ -10,10 +10,6 @@
 #include "spec/config.h"
 
 #define CAP_REASON 200
-
-/* What a job that is under way has cost until now_ms, by its host, the machine it was planned for,
- * or its size. */
-int64_t cap_job_microusd(const struct config *c, const struct lake_job *job, int64_t now_ms);
 
 /* All that the jobs of a run have cost so far. */
 int cap_run_spent(const struct config *c,

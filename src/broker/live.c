@@ -254,6 +254,7 @@ static int hear_line(struct live *j, struct err *e)
 
     if (state_line_parse(j->line, &line, e) < 0)
         return -1;
+    j->told_ms = line.at_ms;
     if (line.kind == STATE_STARTED) {
         j->started = true;
         j->beginning = line;
@@ -358,6 +359,14 @@ static void failure_reason(const struct live *j, char out[static LIVE_REASON])
         snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
 }
 
+/* Of one whose agent told no end: as long as it told anything; < 0 = nobody knows. */
+static double told_s(const struct live *j)
+{
+    double seconds = (double)(j->told_ms - j->beginning.at_ms) / 1000;
+
+    return j->beginning.at_ms ? fmax(seconds, 0) : -1;
+}
+
 void live_outcome(const struct live *j,
                   char reason[static LIVE_REASON],
                   struct lake_job_change *out)
@@ -365,6 +374,7 @@ void live_outcome(const struct live *j,
     *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
     if (!j->ended) {
         out->to = LAKE_JOB_LOST;
+        out->runtime_s = told_s(j);
         snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s",
                  j->trouble.text[0] ? j->trouble.text
                                     : "nothing of it is left in the job's directory");

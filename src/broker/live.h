@@ -90,8 +90,8 @@ struct live {
     size_t n_metrics, cap_metrics, cap_metric_names;
 
     bool started, ended;
-    int64_t running_since_ms; /* by our clock; 0 = it did not start */
     struct state_line beginning, end;
+    int64_t told_ms; /* when its agent told last, by the clock over there */
     bool stop_sent, stop_wanted;
     double stop_grace_s;   /* as last sent */
     char stop_reason[256]; /* of who wants it */

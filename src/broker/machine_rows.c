@@ -126,10 +126,11 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
         "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
         " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
         " instance_type, spot, cpus, memory_gb, accelerator, accelerators, price, bill_min_s,"
-        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd)"
+        " metered_usd, metered, cloud, attempt, asked, max_price, owner, run, job, data_microusd,"
+        " billed)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
         " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
-        " $36, 0)",
+        " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END)",
         e);
 
     if (!q)

@@ -40,7 +40,16 @@ static const char *const metered[] = {
     NULL,
 };
 
-static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {0}};
+/* billed: the job's record has what the machine cost, or there is no such job. */
+static const char *const bills[] = {
+    "ALTER TABLE machine ADD COLUMN billed INTEGER NOT NULL DEFAULT 1",
+    "UPDATE machine SET billed = 0 WHERE world = 0 AND job > 0 AND state < 5",
+    "CREATE INDEX machine_unbilled ON machine (job) WHERE billed = 0",
+    "CREATE INDEX machine_job ON machine (job) WHERE job > 0",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {3, bills}, {0}};
 
 const char *machine_state_text(enum machine_state state)
 {

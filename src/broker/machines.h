@@ -89,6 +89,16 @@ int machines_bill(struct machines *m,
                   int64_t *data_out,
                   struct err *e);
 
+/* Every machine, given back or not, of each job that has one which is not on its bill yet, by job;
+ * 0 = of all such jobs. visit must not use m. */
+int machines_each_unbilled(struct machines *m,
+                           int64_t job,
+                           int (*visit)(void *context, const struct machine *x, struct err *e),
+                           void *context,
+                           struct err *e);
+/* What the job has given back is on its bill. */
+int machines_note_billed(struct machines *m, int64_t job, struct err *e);
+
 /* Simulated worlds: each has a clock of its own, which never goes back. 0: there is none. */
 int machines_clock(struct machines *m, int64_t world, int64_t *now_ms_out, struct err *e);
 int machines_set_clock(struct machines *m, int64_t world, int64_t now_ms, struct err *e);

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/bill.h"
 #include "broker/usage.h"
 #include "cli/commands.h"
 #include "cli/job_parts.h"
@@ -206,12 +207,29 @@ static int print_job(struct job_desk *desk, const struct job_record *r, struct e
     return 0;
 }
 
+/* As long as it has a host its record does not have all of it. */
+static int bill_so_far(const struct job_desk *desk, struct job_record *r, struct err *e)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+
+    if (!strcmp(r->details.on, "local"))
+        return 0;
+    if (open_bills_read(desk->home, time_epoch_ms(), &open, e) < 0)
+        return -1;
+    const struct open_bill *bill = open_bill_of(&open, r->job.id);
+    if (bill) {
+        r->job.cost_microusd = bill->microusd;
+        r->job.cost_basis = BILL_HOST;
+    }
+    return 0;
+}
+
 static int run_show(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
     AUTO_CLEAR(job_record) struct job_record r = {0};
 
-    if (job_open(args->operands[0], &desk, &r, e) < 0)
+    if (job_open(args->operands[0], &desk, &r, e) < 0 || bill_so_far(&desk, &r, e) < 0)
         return -1;
     if (!command_has(args, "--json"))
         return print_job(&desk, &r, e);

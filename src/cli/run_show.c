@@ -2,7 +2,7 @@
 #include "base/money.h"
 #include "base/number.h"
 #include "base/time.h"
-#include "broker/cap.h"
+#include "broker/bill.h"
 #include "cli/commands.h"
 #include "cli/job_parts.h"
 #include "cli/json_list.h"
@@ -21,26 +21,21 @@
 
 /* The jobs of a stage: its own, the other nodes of a gang, and those that were lost before. */
 struct seeing {
-    const struct config *config; /* NULL = only what is on a bill counts */
+    const struct config *config; /* NULL = only what is in the lake counts */
+    const struct open_bills *open;
     const struct run_stage *stage;
     struct run_job *out;
 };
 
-/* One that is storing has its bill already. */
-static bool counts_so_far(const struct seeing *see, const struct lake_job *job)
-{
-    return see->config && !lake_job_state_final(job->state) && !job->cost_basis[0];
-}
-
 static double runtime_of(const struct seeing *see, const struct lake_job *job)
 {
-    return counts_so_far(see, job) ? fmax(job_runtime_s(job), 0) : job->runtime_s;
+    return see->config ? fmax(job_runtime_s(job), 0) : job->runtime_s;
 }
 
 static int64_t cost_of(const struct seeing *see, const struct lake_job *job)
 {
-    return counts_so_far(see, job) ? cap_job_microusd(see->config, job, time_epoch_ms())
-                                   : job->cost_microusd;
+    return see->config ? bill_microusd(see->config, see->open, job, time_epoch_ms())
+                       : job->cost_microusd;
 }
 
 static int see_job(void *context, const struct lake_job *job, struct err *e)
@@ -77,11 +72,14 @@ int run_job_so_far(const struct config *c,
                    struct err *e)
 {
     const struct lake_job_filter filter = {.run = run};
-    struct seeing see = {c, s, out};
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    struct seeing see = {c, &open, s, out};
 
     *out = (struct run_job){0};
     if (!s->job)
         return 0;
+    if (c && open_bills_read(c->home, time_epoch_ms(), &open, e) < 0)
+        return -1;
     if (lake_job_get(l, s->job, see_job, &see, e) < 0)
         return -1;
     bool alone = s->attempts <= 1 && s->plan.nodes <= 1;

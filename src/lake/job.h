@@ -176,6 +176,8 @@ int lake_job_metrics(struct lake *l,
                      void *context,
                      struct err *e);
 
+/* What the job cost turned out later than its end: its host was given back. */
+int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e);
 /* What all jobs of the project that ended since then have cost. */
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e);
 

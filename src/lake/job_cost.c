@@ -1,7 +1,8 @@
-/* What a set cost: all the jobs upstream of it; and what all jobs of a while did. */
+/* What a job cost, a set with all the jobs upstream of it, and all jobs of a while. */
 #include "lake/graph.h"
 #include "lake/internal.h"
 #include "lake/job.h"
+#include "lake/job_row.h"
 
 /* A job makes one set version, so that no job is met twice. One without an input has no edge. Of
  * several the first made it; the others made the same again. */
@@ -44,6 +45,35 @@ int lake_lineage_cost(struct lake *l,
         result = add_maker(l, g.nodes[i].version, out, e);
     db_rollback(l->db);
     return result;
+}
+
+static int write_bill(
+    struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e)
+{
+    struct job_row row;
+    struct db_query *q;
+
+    if (job_row_own(l, id, &row, e) < 0)
+        return -1;
+    q = db_query(l->db, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, microusd);
+    db_bind_text(q, 3, basis);
+    return db_run(q, e) < 0 ? -1 : db_commit(l->db, e);
+}
+
+int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e)
+{
+    if (microusd < 0)
+        return err_set(e, ERR_USAGE, "job %lld: its cost is negative", (long long)id);
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (write_bill(l, id, microusd, basis, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    return -1;
 }
 
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e)

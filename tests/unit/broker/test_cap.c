@@ -5,7 +5,6 @@
 #include "broker/details.h"
 #include "tap.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,31 +81,6 @@ static void test_months(void)
     CHECK(cap_month_begin_ms(1709251200001) == 1709251200000, "and a moment later");
 }
 
-static void test_running(void)
-{
-    AUTO(config)
-    struct config *c = make_config("hosts: {lab: [{host: a, price: 1}, {host: b, price: 3}]}\n");
-    AUTO_MEM char *planned =
-        job_details_text(&(struct job_details){.price_usd_per_hour = 36}, NULL);
-    AUTO_MEM char *lab = job_details_text(&(struct job_details){.on = "lab"}, NULL);
-    struct lake_job job = {.started_ms = 1000, .machine = "", .asked = {.details = planned}};
-
-    /* 36 dollars an hour are a cent a second. */
-    CHECK(cap_job_microusd(c, &job, 11000) == 100000, "ten seconds of the planned machine");
-    CHECK(cap_job_microusd(c, &job, 500) == 0, "a clock that goes back costs nothing");
-    job.started_ms = 0;
-    CHECK(cap_job_microusd(c, &job, 11000) == 0, "what has not begun costs nothing");
-    job = (struct lake_job){.started_ms = 1000, .machine = "a", .asked = {.details = lab}};
-    CHECK(cap_job_microusd(c, &job, 3601000) == 1000000, "an hour of host a");
-    job.machine = "";
-    CHECK(cap_job_microusd(c, &job, 3601000) == 3000000, "of an unknown one: the dearest");
-    job = (struct lake_job){.started_ms = 1000,
-                            .machine = "",
-                            .asked = {.details = "{}", .cpus = 0.5, .memory_mb = 512}};
-    /* 2/3 of the base prices: 0.5 x 0.031611 x 2/3 + 0.5 x 0.004237 x 2/3 = 0.011949 USD. */
-    CHECK(llabs(cap_job_microusd(c, &job, 3601000) - 11949) <= 1, "any other by its size");
-}
-
 static void test_caps(struct lake *l)
 {
     AUTO(config) struct config *c = make_config("limits: {max_usd_per_month: 5}\n");
@@ -171,7 +145,6 @@ int main(void)
         return 1;
     AUTO(lake) struct lake *l = open_lake();
     test_months();
-    test_running();
     test_caps(l);
     test_stop(l);
     file_remove_tree(home);

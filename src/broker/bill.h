@@ -1,0 +1,39 @@
+/* bill: what a job has cost until now. On this machine that is its price for as long as its command
+ * ran. A host costs from renting to giving back, whatever it does meanwhile: as long as a job has
+ * one, its bill is open, and the record of machines says how much it is. Once all its hosts are
+ * given back the sum goes to the job's own record. */
+#ifndef BROKER_BILL_H
+#define BROKER_BILL_H
+
+#include "base/auto.h"
+#include "lake/job.h"
+#include "spec/config.h"
+
+#define BILL_HOST "host price" /* cost_basis of such jobs */
+
+struct open_bill {
+    int64_t job, microusd;
+};
+/* All of a home, by job. */
+struct open_bills {
+    struct open_bill *list;
+    size_t n, cap;
+};
+int open_bills_read(const char *home, int64_t now_ms, struct open_bills *out, struct err *e);
+void open_bills_clear(struct open_bills *b);
+/* NULL: it has none. */
+const struct open_bill *open_bill_of(const struct open_bills *b, int64_t job);
+
+/* What a job has cost until now_ms: by its open bill, its record, or the time that it runs. */
+int64_t bill_microusd(const struct config *c,
+                      const struct open_bills *open,
+                      const struct lake_job *job,
+                      int64_t now_ms);
+
+/* If the job is over and its hosts are given back, its record gets the sum, and the bill is closed.
+ * Repeatable. */
+int bill_close(const char *home, struct lake *l, int64_t job, struct err *e);
+/* Every bill that can be, after somebody was killed in between. */
+int bill_close_all(const char *home, struct lake *l, struct err *e);
+
+#endif
