@@ -8,6 +8,7 @@
 #include "broker/broker_parts.h"
 #include "broker/checkpoint.h"
 #include "broker/home.h"
+#include "spec/config.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -92,6 +93,20 @@ static int see_under_way(void *context, const struct lake_job *job, struct err *
     return 0;
 }
 
+/* Settings hold from the next look on; with a configuration that cannot be read, as they were. */
+static int read_settings(struct broker *b, struct err *e)
+{
+    AUTO(config) struct config *c = config_load(b->o->home, e);
+
+    if (!c)
+        return -1;
+    b->settings = (struct settings){.vcpu_hour_usd = c->prices.vcpu_hour_usd,
+                                    .gb_hour_usd = c->prices.gb_hour_usd,
+                                    .host_lost_s = c->limits.host_lost_s};
+    queue_set_jobs_per_user(b->queue, c->limits.jobs_per_user);
+    return 0;
+}
+
 static int look_around(struct broker *b, struct err *e)
 {
     bool new_jobs = false;
@@ -99,6 +114,7 @@ static int look_around(struct broker *b, struct err *e)
     struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_seen};
     struct lake_job_filter active = {.states = UNDER_WAY};
 
+    read_settings(b, NULL);
     if (runs_advance_all(b->runs, b->lake, &new_jobs, e) < 0 ||
         lake_job_list(b->lake, &queued, see_queued, &seen, e) < 0)
         return -1;
@@ -379,7 +395,9 @@ static int begin(struct broker *b, struct err *e)
     b->workers = workers_new(WORKERS, b->o->open_lake, b->o->context, e);
     if (!b->workers)
         return -1;
-    b->queue = queue_new(b->o->jobs_per_user);
+    b->queue = queue_new(1);
+    if (read_settings(b, e) < 0)
+        return -1;
     queue_set_place(b->queue, "local", b->o->cpus, b->o->memory_mb);
     b->woken = true;
     if (resume_all(b, e) < 0 || hosts_clear_unowned(b, e) < 0)

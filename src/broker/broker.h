@@ -13,14 +13,11 @@ struct broker_options {
     struct lake *(*open_lake)(void *context, struct err *e); /* as admin; from several threads */
     void *context;
     const char *agent; /* path of tradewind-agent */
-    unsigned jobs_per_user;
-    double cpus; /* of this machine, for all jobs together */
+    double cpus;       /* of this machine, for all jobs together */
     uint64_t memory_mb;
-    double vcpu_hour_usd, gb_hour_usd; /* what a job here would cost */
-    double host_lost_s;                /* a host that does not answer for so long is given up */
-    double idle_s;                     /* nobody there and nothing to do for so long: the end */
-    double store_wait_s;               /* the longest between tries to store an output */
-    int ready_fd;                      /* gets a line when guests are let in; -1 = none */
+    double idle_s;       /* nobody there and nothing to do for so long: the end */
+    double store_wait_s; /* the longest between tries to store an output */
+    int ready_fd;        /* gets a line when guests are let in; -1 = none */
 };
 
 /* Until it is idle, asked to retire, or SIGTERM or SIGINT came: what runs then goes on without it.

@@ -23,8 +23,8 @@ static void price_runtime(const struct broker *b,
                           struct lake_job_change *change)
 {
     double planned = j->details.price_usd_per_hour;
-    const struct provision_prices prices = {.vcpu_hour_usd = b->o->vcpu_hour_usd,
-                                            .gb_hour_usd = b->o->gb_hour_usd};
+    const struct provision_prices prices = {.vcpu_hour_usd = b->settings.vcpu_hour_usd,
+                                            .gb_hour_usd = b->settings.gb_hour_usd};
 
     change->cost_microusd =
         planned > 0 ? money_from_usd(planned * change->runtime_s / 3600)

@@ -366,7 +366,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
     /* A host that stays away is for a later broker: its record says what is to be done. */
     for (size_t i = 0; i < b->n_clearings; i++)
         if (b->clearings[i]->is_busy ||
-            (double)(now_ms - b->clearings[i]->since_ms) < b->o->host_lost_s * 1000)
+            (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)
             return true;
     return b->renewal.is_busy;
 }

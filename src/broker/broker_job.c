@@ -23,7 +23,7 @@
 static bool is_lost(const struct broker *b, struct live *j, const char *why)
 {
     struct remote *r = j->remote;
-    int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->o->host_lost_s * 1000);
+    int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->settings.host_lost_s * 1000);
 
     if (!r->silent_since_ms)
         r->silent_since_ms = now_ms;

@@ -67,8 +67,15 @@ struct renewal {
     struct err trouble;
 };
 
+/* Of the configuration, as it was when the broker last looked around. */
+struct settings {
+    double vcpu_hour_usd, gb_hour_usd; /* what a job here would cost */
+    double host_lost_s;                /* a host that does not answer for so long is given up */
+};
+
 struct broker {
     const struct broker_options *o;
+    struct settings settings;
     struct lake *lake;
     struct door *door;
     struct workers *workers;

@@ -21,12 +21,17 @@ struct waiting {
     unsigned nodes;
 };
 
-struct line {
+struct owner {
     char *project, *user;
-    struct waiting *jobs; /* from head on, in order */
-    size_t head, n, cap;
     unsigned active;
     uint64_t served_at;
+};
+
+/* What an owner wants to start at one place. */
+struct line {
+    size_t owner, place;
+    struct waiting *jobs; /* from head on, in order */
+    size_t head, n, cap;
 };
 
 struct active {
@@ -52,6 +57,8 @@ struct place {
 
 struct queue {
     unsigned jobs_per_user;
+    struct owner *owners;
+    size_t n_owners, cap_owners;
     struct line *lines;
     size_t n_lines, cap_lines;
     struct place *places;
@@ -70,8 +77,13 @@ struct queue *queue_new(unsigned jobs_per_user)
 {
     struct queue *q = mem_zero(1, sizeof *q);
 
-    q->jobs_per_user = jobs_per_user ? jobs_per_user : 1;
+    queue_set_jobs_per_user(q, jobs_per_user);
     return q;
+}
+
+void queue_set_jobs_per_user(struct queue *q, unsigned jobs_per_user)
+{
+    q->jobs_per_user = jobs_per_user ? jobs_per_user : 1;
 }
 
 static void waiting_free(struct waiting *w)
@@ -87,9 +99,11 @@ void queue_free(struct queue *q)
     for (size_t i = 0; i < q->n_lines; i++) {
         for (size_t k = q->lines[i].head; k < q->lines[i].n; k++)
             waiting_free(&q->lines[i].jobs[k]);
-        free(q->lines[i].project);
-        free(q->lines[i].user);
         free(q->lines[i].jobs);
+    }
+    for (size_t i = 0; i < q->n_owners; i++) {
+        free(q->owners[i].project);
+        free(q->owners[i].user);
     }
     for (size_t i = 0; i < q->n_places; i++)
         free(q->places[i].name);
@@ -97,6 +111,7 @@ void queue_free(struct queue *q)
         waiting_free(&q->forming[i].gang);
     for (size_t i = 0; i < q->n_active; i++)
         free(q->active[i].gang);
+    free(q->owners);
     free(q->lines);
     free(q->places);
     free(q->active);
@@ -125,14 +140,31 @@ void queue_set_place(struct queue *q, const char *name, double cpus, uint64_t me
     p->memory_mb = memory_mb;
 }
 
-static size_t line_index(struct queue *q, const char *project, const char *user)
+static size_t owner_index(struct queue *q, const char *project, const char *user)
 {
+    for (size_t i = 0; i < q->n_owners; i++)
+        if (!strcmp(q->owners[i].user, user) && !strcmp(q->owners[i].project, project))
+            return i;
+    q->owners = mem_room(q->owners, q->n_owners, &q->cap_owners, sizeof *q->owners);
+    q->owners[q->n_owners] = (struct owner){.project = mem_dup(project), .user = mem_dup(user)};
+    return q->n_owners++;
+}
+
+static size_t line_index(struct queue *q, const struct queue_job *job)
+{
+    size_t owner = owner_index(q, job->project, job->user), place = place_index(q, job->place);
+
     for (size_t i = 0; i < q->n_lines; i++)
-        if (!strcmp(q->lines[i].user, user) && !strcmp(q->lines[i].project, project))
+        if (q->lines[i].owner == owner && q->lines[i].place == place)
             return i;
     q->lines = mem_room(q->lines, q->n_lines, &q->cap_lines, sizeof *q->lines);
-    q->lines[q->n_lines] = (struct line){.project = mem_dup(project), .user = mem_dup(user)};
+    q->lines[q->n_lines] = (struct line){.owner = owner, .place = place};
     return q->n_lines++;
+}
+
+static struct owner *owner_of(const struct queue *q, size_t line)
+{
+    return &q->owners[q->lines[line].owner];
 }
 
 static bool before(const struct waiting *a, const struct waiting *b)
@@ -177,7 +209,7 @@ static void activate(struct queue *q, size_t line, const struct waiting *w, int6
 {
     struct place *p = &q->places[w->place];
 
-    q->lines[line].active += !w->gang || !is_under_way(q, w->gang);
+    owner_of(q, line)->active += !w->gang || !is_under_way(q, w->gang);
     q->active = mem_room(q->active, q->n_active, &q->cap_active, sizeof *q->active);
     q->active[q->n_active++] = (struct active){.id = id,
                                                .line = line,
@@ -238,7 +270,7 @@ static void add_to_gang(struct queue *q, size_t line, const struct queue_job *jo
 
 void queue_add(struct queue *q, const struct queue_job *job)
 {
-    size_t line = line_index(q, job->project, job->user);
+    size_t line = line_index(q, job);
     struct waiting w = waiting_of(q, job);
 
     if (!is_gang(job)) {
@@ -256,7 +288,7 @@ void queue_add(struct queue *q, const struct queue_job *job)
 
 void queue_adopt(struct queue *q, const struct queue_job *job)
 {
-    size_t line = line_index(q, job->project, job->user);
+    size_t line = line_index(q, job);
     struct waiting w = waiting_of(q, job);
 
     w.gang = is_gang(job) ? mem_dup(job->gang) : NULL;
@@ -283,7 +315,8 @@ static struct waiting *first_of(const struct queue *q, size_t line)
 {
     const struct line *l = &q->lines[line];
 
-    return l->head < l->n && l->active < q->jobs_per_user ? &l->jobs[l->head] : NULL;
+    return l->head < l->n && owner_of(q, line)->active < q->jobs_per_user ? &l->jobs[l->head]
+                                                                          : NULL;
 }
 
 /* A place that is kept free for a job passed by too often: only that job starts there. */
@@ -297,13 +330,19 @@ static bool is_kept(const struct queue *q, size_t place)
     return false;
 }
 
-static bool goes_before(const struct line *a, const struct line *b)
+/* Of two lines whose first may start. */
+static bool goes_before(const struct queue *q, size_t line, size_t other)
 {
+    const struct owner *a = owner_of(q, line), *b = owner_of(q, other);
+    const struct waiting *x = first_of(q, line), *y = first_of(q, other);
+
+    if (a == b)
+        return before(x, y);
     if (a->active != b->active)
         return a->active < b->active;
     if (a->served_at != b->served_at)
         return a->served_at < b->served_at;
-    return a->jobs[a->head].id < b->jobs[b->head].id;
+    return x->id < y->id;
 }
 
 static size_t best_line(const struct queue *q)
@@ -313,7 +352,7 @@ static size_t best_line(const struct queue *q)
     for (size_t i = 0; i < q->n_lines; i++) {
         const struct waiting *w = first_of(q, i);
         if (w && fits(q, w) && !is_kept(q, w->place) &&
-            (best == SIZE_MAX || goes_before(&q->lines[i], &q->lines[best])))
+            (best == SIZE_MAX || goes_before(q, i, best)))
             best = i;
     }
     return best;
@@ -347,7 +386,7 @@ int64_t queue_next(struct queue *q)
     struct waiting w = l->jobs[l->head++];
     int64_t id = w.id;
     q->n_waiting--;
-    l->served_at = ++q->now;
+    owner_of(q, i)->served_at = ++q->now;
     count_passed(q, w.place);
     activate(q, i, &w, id);
     for (size_t k = 0; k < w.n_ids; k++) {
@@ -427,7 +466,7 @@ void queue_done(struct queue *q, int64_t id)
     forget_due(q, id);
     struct active a = *found;
     *found = q->active[--q->n_active];
-    q->lines[a.line].active -= !a.gang || !is_under_way(q, a.gang);
+    owner_of(q, a.line)->active -= !a.gang || !is_under_way(q, a.gang);
     free(a.gang);
 }
 

@@ -1,6 +1,8 @@
 /* queue: which job starts next. Pure.
  *
- * One line per (project, user), first in first out. Of the users whose first job may start, the one
+ * One line per (project, user), first in first out, in which only those stand in each other's way
+ * that want to the same place: a job for this machine does not wait behind one for a host group
+ * that is full. Of the users whose first job may start, the one
  * with the fewest running goes first, then the one served longest ago: nobody waits for somebody
  * else's long line. A job that does not fit now lets others pass, but not for ever. A gang is one
  * job as large as all its nodes. */
@@ -17,6 +19,8 @@ struct queue;
 
 /* jobs_per_user: how many of one line may be under way at once, at least 1. */
 struct queue *queue_new(unsigned jobs_per_user);
+/* For what starts from now on. */
+void queue_set_jobs_per_user(struct queue *q, unsigned jobs_per_user);
 void queue_free(struct queue *q);
 AUTO_DEFINE(queue)
 

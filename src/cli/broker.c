@@ -65,12 +65,8 @@ static int run(const struct command_args *args, struct err *e)
     struct broker_options options = {.home = home,
                                      .open_lake = open_lake,
                                      .agent = agent,
-                                     .jobs_per_user = c->limits.jobs_per_user,
                                      .cpus = room.cpus,
                                      .memory_mb = room.memory_mb,
-                                     .vcpu_hour_usd = c->prices.vcpu_hour_usd,
-                                     .gb_hour_usd = c->prices.gb_hour_usd,
-                                     .host_lost_s = c->limits.host_lost_s,
                                      .idle_s = IDLE_S,
                                      .store_wait_s = STORE_WAIT_S,
                                      .ready_fd = STDOUT_FILENO};

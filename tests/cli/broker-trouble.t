@@ -62,6 +62,20 @@ def test_agent_killed(home):
     check(home.log(other) == "begun\nended\n", "with its whole log", home.log(other))
 
 
+def test_setting_changes(home):
+    """A broker goes by the configuration as it is, not as it was at its start."""
+    waiting = Waiting(home, "setting")
+    home.good("config", "set", "limits.jobs_per_user", "1")
+    jobs = [waiting.submit("one"), waiting.submit("two")]
+    check(until(lambda: waiting.is_begun(jobs[0])) and home.state(jobs[1]) == "queued",
+          "of two jobs one runs")
+    home.good("config", "set", "limits.jobs_per_user", "2")
+    check(until(lambda: waiting.is_begun(jobs[1])), "both do once a user may have two")
+    waiting.release()
+    check(until(lambda: all(home.state(job) == "finished" for job in jobs)), "and finish")
+    home.good("config", "set", "limits.jobs_per_user", "4")
+
+
 def test_followers_killed(home):
     """Whoever tells the broker of a job dies: another one does."""
     waiting = Waiting(home, "follower")
@@ -372,8 +386,8 @@ def main():
     with scratch_directory() as scratch:
         home = Home(scratch, idle_s=60)
         try:
-            for test in (test_agent_killed, test_followers_killed, test_broker_returns,
-                         test_links_out, test_long_log, test_two_at_once):
+            for test in (test_agent_killed, test_setting_changes, test_followers_killed,
+                         test_broker_returns, test_links_out, test_long_log, test_two_at_once):
                 test(home)
             home.stop_broker()
             left = home.leftovers()

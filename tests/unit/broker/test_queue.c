@@ -116,6 +116,65 @@ static void test_own_line_is_not_overtaken(void)
 }
 
 /* Bob's jobs of one CPU fill the gap beside each other; ann's of two must come all the same. */
+static void add_at(struct queue *q, int64_t id, const char *place, int64_t priority)
+{
+    queue_add(q, &(struct queue_job){.id = id,
+                                     .project = "default",
+                                     .user = "ann",
+                                     .place = place,
+                                     .priority = priority,
+                                     .cpus = 1,
+                                     .memory_mb = 1});
+}
+
+static void test_full_place_holds_up_nobody_else(void)
+{
+    AUTO(queue) struct queue *q = queue_new(3);
+
+    queue_set_place(q, "lab", 1, 1);
+    queue_set_place(q, "local", 8, 8000);
+    add_at(q, 1, "lab", 0);
+    add_at(q, 2, "lab", 0);
+    add_at(q, 3, "local", 0);
+    add_at(q, 4, "lab", 0);
+    add_at(q, 5, "local", 0);
+    add_at(q, 6, "local", 0);
+    CHECK(queue_next(q) == 1, "the first of a user's jobs has the only host");
+    CHECK(queue_next(q) == 3, "one for this machine passes those that wait for it");
+    CHECK(queue_next(q) == 5, "and the next");
+    CHECK(queue_next(q) == 0, "but not more of them at once than the user may have");
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 2, "when the host is free, whoever came first has it");
+    queue_done(q, 2);
+    queue_done(q, 3);
+    CHECK(queue_next(q) == 4 && queue_next(q) == 6, "where all can start they do in their order");
+}
+
+static void test_priority_between_places(void)
+{
+    AUTO(queue) struct queue *q = queue_new(10);
+
+    add_at(q, 1, "lab", 0);
+    add_at(q, 2, "local", 5);
+    add_at(q, 3, "lab", 5);
+    CHECK(queue_next(q) == 2 && queue_next(q) == 3 && queue_next(q) == 1,
+          "the more urgent goes first, wherever it goes");
+}
+
+static void test_limit_changes(void)
+{
+    AUTO(queue) struct queue *q = queue_new(1);
+
+    for (int64_t id = 1; id <= 3; id++)
+        add_as(q, id, "ann", 1);
+    CHECK(queue_next(q) == 1 && queue_next(q) == 0, "one at a time");
+    queue_set_jobs_per_user(q, 2);
+    CHECK(queue_next(q) == 2 && queue_next(q) == 0, "two from now on");
+    queue_set_jobs_per_user(q, 1);
+    queue_done(q, 1);
+    CHECK(queue_next(q) == 0, "one again: who is under way stays, and is waited for");
+}
+
 static void test_large_job_comes(void)
 {
     AUTO(queue) struct queue *q = queue_new(100);
@@ -356,6 +415,9 @@ int main(void)
     test_capacity();
     test_memory_counts();
     test_own_line_is_not_overtaken();
+    test_full_place_holds_up_nobody_else();
+    test_priority_between_places();
+    test_limit_changes();
     test_large_job_comes();
     test_larger_than_the_machine();
     test_adopted_jobs_take_room();
