@@ -67,7 +67,8 @@ const char *chart_scale_label(const struct chart_scale *s, double value, char ou
     double shown = value / s->unit_size;
 
     if (s->unit == CHART_DOLLARS)
-        snprintf(out, 32, "$%.*f", s->decimals == 1 ? 2 : s->decimals, shown);
+        snprintf(out, 32, "%s$%.*f", shown < 0 ? "-" : "", s->decimals == 1 ? 2 : s->decimals,
+                 fabs(shown));
     else if (s->unit == CHART_NUMBER && (s->step < 1e-6 || fabs(s->high) + fabs(s->low) > 1e9))
         snprintf(out, 32, "%.4g", shown);
     else

@@ -36,6 +36,32 @@ void svg_text(struct buf *svg, struct svg_label at, const char *s)
     buf_puts(svg, "</text>\n");
 }
 
+/* Of the wide fonts that stand in for Helvetica; bold text is wider still. */
+#define COLUMN_EM 0.6
+
+double svg_text_width(const char *s, int size)
+{
+    return (double)text_width(s) * COLUMN_EM * size;
+}
+
+void svg_text_within(struct buf *svg, struct svg_label at, double width, const char *s)
+{
+    AUTO_CLEAR(buf) struct buf cut;
+
+    buf_init(&cut, CHART_SVG_MAX_BYTES);
+    if (svg_text_width(s, at.size) <= width) {
+        svg_text(svg, at, s);
+        return;
+    }
+    text_put(&cut, s, (size_t)(width / (COLUMN_EM * at.size)), true);
+    buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\"%s><title>",
+               at.x, at.y, at.anchor, at.size, at.extra);
+    svg_escaped(svg, s);
+    buf_puts(svg, "</title>");
+    svg_escaped(svg, buf_str(&cut));
+    buf_puts(svg, "</text>\n");
+}
+
 void svg_line(struct buf *svg, double x1, double y1, double x2, double y2, const char *colour)
 {
     buf_printf(svg, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1,
@@ -59,5 +85,6 @@ void svg_head(struct buf *svg, double height, const char *title)
     svg_escaped(svg, title);
     buf_puts(svg, "</title>\n");
     svg_rect(svg, 0, 0, SVG_WIDTH, height, "#FFFFFF");
-    svg_text(svg, (struct svg_label){20, 28, "start", 16, " font-weight=\"bold\""}, title);
+    svg_text_within(svg, (struct svg_label){20, 28, "start", 16, " font-weight=\"bold\""},
+                    SVG_WIDTH - 100, title);
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 struct frame {
     double left, top, width, height;
@@ -50,6 +51,24 @@ static const char *const bar_colours[] = {"#444444", SVG_BLUE,   SVG_VERMILION,
 #define LADDER_ROW 42
 #define LADDER_BAR 26
 #define GROUP_BAR 15
+#define GROUP_NAMES_MAX 340.0
+
+/* Beside the bar, or in it where there is no more room. */
+static void put_cost(struct buf *svg, const struct chart_ladder_bar *bar, double end_x, double y)
+{
+    char text[64];
+
+    if (fabs(bar->reduction - 1) < 1e-9)
+        snprintf(text, sizeof text, "$%.2f", bar->cost_usd);
+    else if (bar->reduction > 1)
+        snprintf(text, sizeof text, "$%.2f, %.2f times cheaper", bar->cost_usd, bar->reduction);
+    else
+        snprintf(text, sizeof text, "$%.2f, %.2f times dearer", bar->cost_usd, 1 / bar->reduction);
+    if (end_x + 8 + svg_text_width(text, 13) <= SVG_WIDTH)
+        svg_text(svg, (struct svg_label){end_x + 8, y, "start", 13, SVG_HALO}, text);
+    else
+        svg_text(svg, (struct svg_label){end_x - 8, y, "end", 13, " fill=\"#FFFFFF\""}, text);
+}
 
 int chart_ladder_save(const char *path, const struct chart_ladder *ladder, struct err *e)
 {
@@ -67,13 +86,10 @@ int chart_ladder_save(const char *path, const struct chart_ladder *ladder, struc
         const struct chart_ladder_bar *bar = &ladder->bars[i];
         double y = f.top + (double)i * LADDER_ROW + (LADDER_ROW - LADDER_BAR) / 2.0;
         double width = f.width * chart_scale_at(&scale, bar->cost_usd);
-        char text[64];
         svg_rect(&svg, f.left, y, width, LADDER_BAR, i ? SVG_BLUE : SVG_GREY);
-        svg_text(&svg, (struct svg_label){f.left - 10, y + 18, "end", 13, ""}, bar->name);
-        snprintf(text, sizeof text, "$%.2f, %.2f times cheaper", bar->cost_usd, bar->reduction);
-        if (fabs(bar->reduction - 1) < 1e-9)
-            snprintf(text, sizeof text, "$%.2f", bar->cost_usd);
-        svg_text(&svg, (struct svg_label){f.left + width + 8, y + 18, "start", 13, ""}, text);
+        svg_text_within(&svg, (struct svg_label){f.left - 10, y + 18, "end", 13, ""}, f.left - 15,
+                        bar->name);
+        put_cost(&svg, bar, f.left + width, y + 18);
     }
     return save(path, &svg, e);
 }
@@ -87,29 +103,32 @@ static void put_group(struct buf *svg,
 {
     char text[32];
 
-    svg_text(
+    svg_text_within(
         svg,
         (struct svg_label){f->left - 10, y + (double)c->n_names * GROUP_BAR / 2 + 5, "end", 13, ""},
-        c->groups[i].name);
+        f->left - 12, c->groups[i].name);
     for (size_t k = 0; k < c->n_names; k++) {
         double width = f->width * chart_scale_at(scale, c->groups[i].values[k]);
         double top = y + (double)k * GROUP_BAR;
         svg_rect(svg, f->left, top, width, GROUP_BAR - 3, bar_colours[k % N_BAR_COLOURS]);
         snprintf(text, sizeof text, "%.2f", c->groups[i].values[k]);
-        svg_text(svg, (struct svg_label){f->left + width + 5, top + 10, "start", 11, ""}, text);
+        svg_text(svg, (struct svg_label){f->left + width + 5, top + 10, "start", 11, SVG_HALO},
+                 text);
     }
 }
 
 int chart_groups_save(const char *path, const struct chart_groups *groups, struct err *e)
 {
     const struct chart_groups *c = groups;
-    double step = (double)c->n_names * GROUP_BAR + 14, most = 0, x = 250;
-    const struct frame f = {x, 84, SVG_WIDTH - x - 70, (double)c->n * step};
+    double step = (double)c->n_names * GROUP_BAR + 14, most = 0, x = 100;
     struct buf svg;
 
-    for (size_t i = 0; i < c->n; i++)
+    for (size_t i = 0; i < c->n; i++) {
+        x = fmin(fmax(x, 16 + svg_text_width(c->groups[i].name, 13)), GROUP_NAMES_MAX);
         for (size_t k = 0; k < c->n_names; k++)
             most = fmax(most, c->groups[i].values[k]);
+    }
+    const struct frame f = {x, 84, SVG_WIDTH - x - 70, (double)c->n * step};
     struct chart_scale scale = chart_scale_make(CHART_NUMBER, 0, most, 6);
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     svg_head(&svg, f.top + f.height + 60, c->title);
@@ -147,10 +166,22 @@ static double time_x(const struct frame *f, const struct span *s, double at_s)
     return f->left + f->width * (at_s - s->begin_s) / (s->end_s - s->begin_s);
 }
 
-/* Days, weeks, months or years, whichever gives up to eight marks. */
+/* "2020-03-01", or "03-01 06:00" where marks are hours. */
+static const char *date_label(double day, double step, char out[static 32])
+{
+    if (step >= 1)
+        return cli_market_day(day * DAY_S, out);
+    cli_market_time(day * DAY_S, out);
+    out[strlen("2020-03-01")] = ' ';
+    out[strlen("2020-03-01T06:00")] = 0;
+    return out + strlen("2020-");
+}
+
+/* Hours, days, weeks, months or years, whichever gives up to eight marks. */
 static void put_dates(struct buf *svg, const struct frame *f, const struct span *s)
 {
-    static const double steps[] = {1, 2, 7, 14, 28, 91, 182, 365, 730, 1825, 3650};
+    static const double steps[] = {1 / 24.0, 3 / 24.0, 0.25, 0.5, 1,   2,    7,   14,
+                                   28,       91,       182,  365, 730, 1825, 3650};
     double days = (s->end_s - s->begin_s) / DAY_S, step = steps[0], bottom = f->top + f->height;
     char label[32];
 
@@ -162,7 +193,7 @@ static void put_dates(struct buf *svg, const struct frame *f, const struct span 
         double day = first + (double)i * step, x = time_x(f, s, day * DAY_S);
         svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
         svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
-                 cli_market_day(day * DAY_S, label));
+                 date_label(day, step, label));
     }
     svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
 }
@@ -226,7 +257,8 @@ static void put_key(struct buf *svg, const struct frame *f, const struct chart_p
                    "stroke-width=\"2\" stroke-dasharray=\"%s\"/>\n",
                    x, y - 4, x + 26, y - 4, strokes[i].colour,
                    *strokes[i].dashes ? strokes[i].dashes : "none");
-        svg_text(svg, (struct svg_label){x + 32, y, "start", 12, ""}, p->lines[i].name);
+        svg_text_within(svg, (struct svg_label){x + 32, y, "start", 12, ""}, SVG_WIDTH - 5 - x - 32,
+                        p->lines[i].name);
     }
     if (!p->left_out)
         return;
@@ -267,7 +299,11 @@ static struct range range_of(const struct chart_price_panel *p)
             r.low = fmin(r.low, p->lines[i].steps[k].usd);
             r.high = fmax(r.high, p->lines[i].steps[k].usd);
         }
-    return isnan(r.low) ? (struct range){0, 1} : r;
+    if (isnan(r.low))
+        return (struct range){0, 1};
+    if (p->from_zero)
+        r = (struct range){fmin(r.low, 0), fmax(r.high, 0)};
+    return r;
 }
 
 static void put_cap(struct buf *svg,
@@ -298,8 +334,9 @@ static void put_price_panel(struct buf *svg,
     snprintf(title, sizeof title, "%s", p->title);
     if (!isnan(p->cap_usd) && !in_sight)
         snprintf(title, sizeof title, "%.160s (on demand $%.4g)", p->title, p->cap_usd);
-    svg_text(svg, (struct svg_label){f->left, f->top - 14, "start", 13, " font-weight=\"bold\""},
-             title);
+    svg_text_within(svg,
+                    (struct svg_label){f->left, f->top - 14, "start", 13, " font-weight=\"bold\""},
+                    SVG_WIDTH - 60 - f->left, title);
     put_dates(svg, f, &s);
     put_prices_axis(svg, f, &usd);
     if (in_sight)

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct market_offer;
@@ -50,6 +51,7 @@ struct chart_price_panel {
     struct chart_line lines[CHART_LINES_MAX];
     size_t n;
     size_t left_out; /* lines there was no room for */
+    bool from_zero;  /* amounts, which are compared with nothing */
     double cap_usd;  /* drawn across, dashed: the on-demand price; NaN = none */
 };
 struct chart_prices {

@@ -81,6 +81,9 @@ int cli_market_place(const char *text, char **cloud_out, char **region_out, stru
 /* "30", "2020-02-18" or "2020-02-18..2020-03-18". */
 int cli_market_starts(const char *text, struct market_starts *out, struct err *e);
 
+/* On how many of its starts every cloud has prices. */
+size_t cli_market_covered(const struct market_paper *p);
+
 /* What a model would choose in that market. */
 struct market_paper_model *cli_market_paper_model(const struct market_paper *p,
                                                   const struct throughputs *speeds,

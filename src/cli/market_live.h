@@ -3,6 +3,7 @@
 #ifndef CLI_MARKET_LIVE_H
 #define CLI_MARKET_LIVE_H
 
+#include "base/json.h"
 #include "cli/command.h"
 #include "estimate/throughput.h"
 #include "market/live.h"
@@ -115,6 +116,8 @@ struct cli_live_shown {
     const bool *wanted; /* an entry a strategy */
 };
 int cli_live_print_json(const struct cli_live_shown *s, struct err *e);
+/* Which clouds take part, and which do not. */
+void cli_live_put_clouds(const struct cli_live *c, json_t *root);
 void cli_live_print(const struct cli_live_shown *s);
 /* The ladder of costs; with trace, how the costs of one start grow beside the optimum's. */
 int cli_live_save_chart(const struct cli_live_shown *s, const char *path, struct err *e);

@@ -70,7 +70,8 @@ int cli_market_live_replay(const struct command_args *args, struct err *e)
 struct sweep_cell {
     double days;
     size_t n_covered, n_proved;
-    double cost_usd[MARKET_N_ROWS], bound_usd;
+    double cost_usd[MARKET_N_ROWS], hours[MARKET_N_ROWS], switches[MARKET_N_ROWS];
+    double preemptions[MARKET_N_ROWS], bound_usd;
 };
 
 static void print_head(void)
@@ -138,16 +139,24 @@ static void put_doubt(struct table *t, const char *model, const struct sweep_cel
     table_printf(t, "%.2f", floor(cell->bound_usd * 100) / 100);
 }
 
-static json_t *cell_json(const char *model, const struct sweep_cell *cell)
+static json_t *by_row(const double *values)
 {
-    json_t *costs = json_object();
+    json_t *o = json_object();
 
     for (size_t row = 0; row < MARKET_N_ROWS; row++)
-        json_object_set_new(costs, cli_live_row_text(row), json_number(cell->cost_usd[row]));
-    return json_pack("{s:o, s:f, s:I, s:I, s:o, s:o, s:o}", "model", json_text(model), "v100_days",
-                     cell->days, "covered_starts", (json_int_t)cell->n_covered, "proved_starts",
-                     (json_int_t)cell->n_proved, "mean_cost_usd", costs, "bound_usd",
-                     json_number(cell->bound_usd), "regret", json_number(regret_share(cell)));
+        json_object_set_new(o, cli_live_row_text(row), json_number(values[row]));
+    return o;
+}
+
+static json_t *cell_json(const char *model, const struct sweep_cell *cell)
+{
+    return json_pack("{s:o, s:f, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
+                     json_text(model), "v100_days", cell->days, "covered_starts",
+                     (json_int_t)cell->n_covered, "proved_starts", (json_int_t)cell->n_proved,
+                     "mean_cost_usd", by_row(cell->cost_usd), "mean_hours", by_row(cell->hours),
+                     "switches_mean", by_row(cell->switches), "preemptions_mean",
+                     by_row(cell->preemptions), "bound_usd", json_number(cell->bound_usd), "regret",
+                     json_number(regret_share(cell)));
 }
 
 static struct sweep_cell replay_cell(struct cli_live *c, double days)
@@ -161,8 +170,12 @@ static struct sweep_cell replay_cell(struct cli_live *c, double days)
     cell.n_covered = a.n_covered;
     cell.n_proved = a.n_proved;
     cell.bound_usd = a.bound_usd;
-    for (size_t row = 0; row < MARKET_N_ROWS; row++)
+    for (size_t row = 0; row < MARKET_N_ROWS; row++) {
         cell.cost_usd[row] = a.means[row].cost_usd;
+        cell.hours[row] = a.means[row].hours;
+        cell.switches[row] = a.means[row].switches;
+        cell.preemptions[row] = a.means[row].preemptions;
+    }
     return cell;
 }
 
@@ -195,9 +208,11 @@ int cli_market_live_sweep(const struct command_args *args, struct err *e)
         }
     }
     if (command_has(args, "--json")) {
-        AUTO_JSON json_t *root =
-            json_pack("{s:s, s:o, s:s, s:O}", "mode", "market", "region", json_text(c.region),
-                      "policy", market_policy_text(c.question.policy.kind), "cells", cells);
+        AUTO_JSON json_t *root = json_pack(
+            "{s:s, s:o, s:o, s:s, s:I, s:O}", "mode", "market", "cloud", json_text(c.cloud),
+            "region", json_text(c.region), "policy", market_policy_text(c.question.policy.kind),
+            "starts", (json_int_t)c.n_starts, "cells", cells);
+        cli_live_put_clouds(&c, root);
         return json_write(stdout, root, e);
     }
     print_head();

@@ -1,7 +1,5 @@
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "cli/chart.h"
 #include "cli/market_chart.h"
 #include "cli/market_live.h"
 #include "cli/market_parts.h"
@@ -12,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DAY_S 86400.0
 
 const char *cli_live_row_text(size_t row)
 {
@@ -81,15 +81,15 @@ static void put_starts(const struct cli_live_shown *s, json_t *root)
     json_object_set_new(root, "left_out_days", left_out);
 }
 
-static void put_clouds(const struct cli_live_shown *s, json_t *root)
+void cli_live_put_clouds(const struct cli_live *c, json_t *root)
 {
     size_t n;
-    const char *const *names = market_live_clouds(s->c->live, &n);
+    const char *const *names = market_live_clouds(c->live, &n);
 
     json_object_set_new(root, "clouds", names_json(names, n));
-    names = market_live_left_out(s->c->live, &n);
+    names = market_live_left_out(c->live, &n);
     json_object_set_new(root, "left_out_clouds", names_json(names, n));
-    names = market_live_unmeasured(s->c->live, &n);
+    names = market_live_unmeasured(c->live, &n);
     json_object_set_new(root, "clouds_without_measured_preemptions", names_json(names, n));
 }
 
@@ -117,14 +117,13 @@ int cli_live_print_json(const struct cli_live_shown *s, struct err *e)
         if (s->wanted[i])
             json_array_append_new(strategies, row_json(s, i));
     put_starts(s, root);
-    put_clouds(s, root);
+    cli_live_put_clouds(s->c, root);
     json_object_set_new(root, "strategies", strategies);
     json_object_set_new(root, "offline", offline_json(s));
     json_object_set_new(root, "best_static", row_json(s, MARKET_ROW_BEST_STATIC));
-    json_object_set_new(
-        root, "regret",
-        json_pack("{s:o, s:o}", "usd", json_number(regret_usd(a)), "share",
-                  json_number(regret_usd(a) / a->means[MARKET_ROW_OFFLINE].cost_usd)));
+    json_object_set_new(root, "regret",
+                        json_number(regret_usd(a) / a->means[MARKET_ROW_OFFLINE].cost_usd));
+    json_object_set_new(root, "regret_usd", json_number(regret_usd(a)));
     return json_write(stdout, root, e);
 }
 
@@ -234,8 +233,8 @@ void cli_live_print(const struct cli_live_shown *s)
 int cli_live_save_chart(const struct cli_live_shown *s, const char *path, struct err *e)
 {
     struct chart_ladder_bar bars[MARKET_N_ROWS];
-    AUTO_MEM char *title = mem_printf("%s, %s: mean cost of %zu starts, to the second", s->model,
-                                      s->work_text, s->answer->n_covered);
+    AUTO_MEM char *title = mem_printf("Mean cost of %zu starts, to the second: %s of %s",
+                                      s->answer->n_covered, s->work_text, s->model);
     size_t n = 0;
 
     for (size_t row = 0; row < MARKET_N_ROWS; row++)
@@ -279,40 +278,91 @@ static const struct market_live_start *most_regret(const struct market_live_answ
 
 #define TRACE_POINTS 500
 
+/* How the bills of dynamic and of the best way grow from one start, and what is between them. */
+struct trace {
+    struct chart_step paid[2][TRACE_POINTS], between[TRACE_POINTS];
+    double end_s;
+};
+
+/* Sums of the same prices in another order differ by less than anybody pays. */
+static double or_zero(double usd)
+{
+    return fabs(usd) < 1e-6 ? 0 : usd;
+}
+
+static void follow(struct trace *t,
+                   struct cli_live *c,
+                   const struct market_live_start *start,
+                   const struct market_scene *scene)
+{
+    static const size_t rows[] = {MARKET_DYNAMIC, MARKET_ROW_OFFLINE};
+
+    t->end_s = fmax(start->bills[rows[0]].finish_s, start->bills[rows[1]].finish_s);
+    for (size_t r = 0; r < 2; r++) {
+        AUTO_CLEAR(market_log) struct market_log log = {0};
+        market_live_follow(c->live, &c->question, start, rows[r], &log);
+        for (size_t i = 0; i < TRACE_POINTS; i++) {
+            double at_s = start->at_s + (t->end_s - start->at_s) * (double)i / (TRACE_POINTS - 1);
+            t->paid[r][i] = (struct chart_step){at_s, paid_until(&log, scene, at_s)};
+        }
+    }
+    for (size_t i = 0; i < TRACE_POINTS; i++)
+        t->between[i] =
+            (struct chart_step){t->paid[0][i].at_s, or_zero(t->paid[0][i].usd - t->paid[1][i].usd)};
+}
+
+/* The regret of every covered start, by the day it began; starts stand a day apart, or a gap. */
+static size_t regrets(const struct market_live_answer *a, struct chart_step *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->n_starts; i++) {
+        const struct market_live_start *s = &a->starts[i];
+        bool covered = s->state == MARKET_START_COVERED;
+        out[n++] = (struct chart_step){
+            s->at_s, covered ? money_to_usd(s->bills[MARKET_DYNAMIC].cost_microusd -
+                                            s->bills[MARKET_ROW_OFFLINE].cost_microusd)
+                             : (double)NAN};
+    }
+    return n;
+}
+
 int cli_live_save_trace(struct cli_live *c,
                         const struct cli_live_shown *s,
                         const char *path,
                         struct err *e)
 {
-    const struct market_live_start *start = most_regret(s->answer);
-    const struct market_scene *scene = market_live_scene(c->live);
-    static const size_t rows[] = {MARKET_DYNAMIC, MARKET_ROW_OFFLINE};
-    static double hours[TRACE_POINTS], usd[3][TRACE_POINTS];
-    AUTO_CLEAR(buf) struct buf svg;
+    const struct market_live_answer *a = s->answer;
+    const struct market_live_start *start = most_regret(a);
+    AUTO_MEM struct trace *t = mem_zero(1, sizeof *t);
+    AUTO_MEM struct chart_step *each = mem_zero(a->n_starts + 1, sizeof *each);
+    size_t n = regrets(a, each);
     char day[32];
 
-    buf_init(&svg, CHART_SVG_MAX_BYTES);
     if (!start)
         return err_set(e, ERR_NOFIT, "--trace: none of the starts is covered");
-    double end_s = fmax(start->bills[rows[0]].finish_s, start->bills[rows[1]].finish_s);
-    for (size_t r = 0; r < 2; r++) {
-        AUTO_CLEAR(market_log) struct market_log log = {0};
-        market_live_follow(c->live, &c->question, start, rows[r], &log);
-        for (size_t i = 0; i < TRACE_POINTS; i++) {
-            double since_s = (end_s - start->at_s) * (double)i / (TRACE_POINTS - 1);
-            hours[i] = since_s / 3600;
-            usd[r][i] = paid_until(&log, scene, start->at_s + since_s);
-        }
-    }
-    for (size_t i = 0; i < TRACE_POINTS; i++)
-        usd[2][i] = usd[0][i] - usd[1][i];
-    const struct chart_series series[] = {
-        {"paid by dynamic, USD by hour", hours, usd[0], TRACE_POINTS},
-        {"paid by the best way in hindsight", hours, usd[1], TRACE_POINTS},
-        {"difference; at the end, the regret", hours, usd[2], TRACE_POINTS},
-    };
+    follow(t, c, start, market_live_scene(c->live));
     AUTO_MEM char *title =
-        mem_printf("%s, %s, begun %s", s->model, s->work_text, cli_market_day(start->at_s, day));
-    chart_panels_svg(&svg, &(struct chart_panels){title, series, 3});
-    return chart_save(path, &svg, e);
+        mem_printf("What dynamic pays and regrets: %s of %s", s->work_text, s->model);
+    AUTO_MEM char *paid =
+        mem_printf("Paid since the start on %s, USD", cli_market_day(start->at_s, day));
+    const struct chart_price_panel panels[] = {
+        {.title = paid,
+         .lines = {{"dynamic", t->paid[0], TRACE_POINTS, t->end_s},
+                   {"best in hindsight", t->paid[1], TRACE_POINTS, t->end_s}},
+         .n = 2,
+         .from_zero = true,
+         .cap_usd = (double)NAN},
+        {.title = "Dynamic less the best in hindsight, USD: at the end, the regret",
+         .lines = {{"difference", t->between, TRACE_POINTS, t->end_s}},
+         .n = 1,
+         .from_zero = true,
+         .cap_usd = (double)NAN},
+        {.title = "Regret of each job, USD, by the day it began",
+         .lines = {{"regret", each, n, each[n - 1].at_s + DAY_S}},
+         .n = 1,
+         .from_zero = true,
+         .cap_usd = (double)NAN},
+    };
+    return chart_prices_save(path, &(struct chart_prices){title, panels, 3, 0}, e);
 }

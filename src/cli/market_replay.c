@@ -43,7 +43,7 @@ static int read_job(struct replay *r, const struct command_args *args, struct er
     return r->speeds ? cli_market_asked_read(&r->asked, args, r->speeds, e) : -1;
 }
 
-static size_t covered_starts(const struct market_paper *p)
+size_t cli_market_covered(const struct market_paper *p)
 {
     size_t n = 0;
 
@@ -90,7 +90,7 @@ static int print_json(const struct replay *r, struct err *e)
                   "model", json_text(r->asked.model), "work", json_text(r->asked.work_text),
                   "work_v100_days", r->asked.reference_days, "region", json_text(r->region),
                   "starts", (json_int_t)market_paper_n_starts(r->paper), "covered_starts",
-                  (json_int_t)covered_starts(r->paper), "start_days", days, "strategies",
+                  (json_int_t)cli_market_covered(r->paper), "start_days", days, "strategies",
                   strategies, "offline", "best_static", "regret");
     return json_write(stdout, root, e);
 }
@@ -108,7 +108,7 @@ static void print_table(const struct replay *r)
     const struct text_look look = text_look_for(stdout);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
     char text[32], from[32], to[32];
-    size_t n = market_paper_n_starts(r->paper), covered = covered_starts(r->paper);
+    size_t n = market_paper_n_starts(r->paper), covered = cli_market_covered(r->paper);
 
     printf("%s, %s, begun in aws:%s on each of %zu days from %s to %s\n\n", r->asked.model,
            r->asked.work_text, r->region, n,
@@ -134,8 +134,9 @@ static int save_chart(const struct replay *r, const char *path, struct err *e)
 {
     struct chart_ladder_bar bars[MARKET_N_STRATEGIES];
     size_t n = 0;
-    AUTO_MEM char *title = mem_printf("%s, %s: mean cost of %zu starts", r->asked.model,
-                                      r->asked.work_text, market_paper_n_starts(r->paper));
+    AUTO_MEM char *title =
+        mem_printf("Mean cost of %zu starts: %s of %s", market_paper_n_starts(r->paper),
+                   r->asked.work_text, r->asked.model);
 
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++)
         if (r->asked.wanted[s])

@@ -490,7 +490,7 @@ static void draw_offers(struct drawing *d, const struct stats *s)
             panel = add_panel(d);
             if (panel) {
                 snprintf(d->titles[d->n - 1], sizeof *d->titles,
-                         "%.60s in %.20s/%.40s, USD per hour", o->instance_type, o->cloud,
+                         "%.28s in %.10s/%.20s, USD per hour", o->instance_type, o->cloud,
                          o->region);
                 panel->cap_usd = s->items[i].stats.on_demand_usd;
             }

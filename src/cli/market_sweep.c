@@ -15,8 +15,8 @@
 
 struct row {
     const char *model;
-    double reductions[MARKET_N_STRATEGIES]; /* figure 5 */
-    double gains[DURATIONS_MAX];            /* figure 6 */
+    double costs_usd[MARKET_N_STRATEGIES], reductions[MARKET_N_STRATEGIES]; /* figure 5 */
+    double gains[DURATIONS_MAX];                                            /* figure 6 */
 };
 
 struct sweep {
@@ -47,12 +47,23 @@ static int replay_model(const struct sweep *s, struct row *row, struct err *e)
 
     if (!m)
         return -1;
-    double base = market_paper_mean(m, MARKET_SINGLE, s->days).cost_usd;
-    for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
-        row->reductions[i] = base / market_paper_mean(m, (enum market_strategy)i, s->days).cost_usd;
+    for (size_t i = 0; i < MARKET_N_STRATEGIES; i++) {
+        row->costs_usd[i] = market_paper_mean(m, (enum market_strategy)i, s->days).cost_usd;
+        row->reductions[i] = row->costs_usd[MARKET_SINGLE] / row->costs_usd[i];
+    }
     for (size_t i = 0; i < s->range.n_durations; i++)
         row->gains[i] = market_paper_dynamic_gain(m, s->range.durations[i]);
     return 0;
+}
+
+static json_t *by_strategy(const double *values)
+{
+    json_t *o = json_object();
+
+    for (size_t k = 0; k < MARKET_N_STRATEGIES; k++)
+        json_object_set_new(o, market_strategy_text((enum market_strategy)k),
+                            json_number(values[k]));
+    return o;
 }
 
 static int print_json(const struct sweep *s, struct err *e)
@@ -62,21 +73,21 @@ static int print_json(const struct sweep *s, struct err *e)
     for (size_t i = 0; i < s->range.n_durations; i++)
         json_array_append_new(durations, json_real(s->range.durations[i]));
     for (size_t i = 0; i < s->n_rows; i++) {
-        json_t *reductions = json_object(), *gains = json_array();
-        for (size_t k = 0; k < MARKET_N_STRATEGIES; k++)
-            json_object_set_new(reductions, market_strategy_text((enum market_strategy)k),
-                                json_real(s->rows[i].reductions[k]));
+        json_t *gains = json_array();
         for (size_t k = 0; k < s->range.n_durations; k++)
             json_array_append_new(gains, json_real(s->rows[i].gains[k]));
-        json_array_append_new(five, json_pack("{s:o, s:o}", "model", json_text(s->rows[i].model),
-                                              "reduction", reductions));
+        json_array_append_new(five,
+                              json_pack("{s:o, s:o, s:o}", "model", json_text(s->rows[i].model),
+                                        "reduction", by_strategy(s->rows[i].reductions),
+                                        "mean_cost_usd", by_strategy(s->rows[i].costs_usd)));
         json_array_append_new(
             six, json_pack("{s:o, s:o}", "model", json_text(s->rows[i].model), "reduction", gains));
     }
     AUTO_JSON json_t *root = json_pack(
-        "{s:s, s:o, s:I, s:{s:f, s:o}, s:{s:o, s:o}}", "mode", "paper", "region",
-        json_text(s->region), "starts", (json_int_t)market_paper_n_starts(s->paper), "figure5",
-        "v100_days", s->days, "models", five, "figure6", "v100_days", durations, "models", six);
+        "{s:s, s:o, s:I, s:I, s:{s:f, s:o}, s:{s:o, s:o}}", "mode", "paper", "region",
+        json_text(s->region), "starts", (json_int_t)market_paper_n_starts(s->paper),
+        "covered_starts", (json_int_t)cli_market_covered(s->paper), "figure5", "v100_days", s->days,
+        "models", five, "figure6", "v100_days", durations, "models", six);
     return json_write(stdout, root, e);
 }
 

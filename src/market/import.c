@@ -388,6 +388,12 @@ int market_import_file(struct market_import *im, const struct market_source *fro
     if (read_as(&at, e) < 0)
         return -1;
     const struct market_file_report *r = at.report;
+    /* An answer of AWS may be an empty list, and logs may tell of nothing but failures; a table
+     * that is a header alone is cut off. */
+    bool is_table =
+        feed == MARKET_FEED_CSV || feed == MARKET_FEED_AZURE || feed == MARKET_FEED_DAILY;
+    if (is_table && !r->rows_read)
+        return err_set(e, ERR_USAGE, "%s:1: there is not one record in this file", from->name);
     if (r->rows_read && all_dropped(r) == r->rows_read)
         return err_set(e, ERR_USAGE, "%s:%zu: %s; no row of this file can be used", from->name,
                        r->bad_line, r->bad_text);

@@ -62,6 +62,62 @@ is "$(json 'sorted((x["count"], x["reason"][:11]) for x in d["notes"])' <<<"$out
     "[(1, 'against the'), (1, 'in another ')]" "odd rows are told"
 is "$(json 'd["files"][0]["first_dropped"]["line"]' <<<"$out")" 5 "with the line of the first"
 
+# Every way to be bad, once or twice each, in the JSON of AWS, which stands newest first.
+python3 - >spoilt.json <<'PYTHON'
+import json
+def record(time, price, zone="us-east-1a", **more):
+    return {"AvailabilityZone": zone, "InstanceType": "p3.2xlarge", "SpotPrice": price, "Timestamp": time} | more
+print(json.dumps({"SpotPriceHistory": [
+    record("2020-01-20T00:00:00.000Z", "1.00"),
+    record("2020-01-15T00:00:00.000Z", "1.00"),                       # 5 days before the next: one gap
+    record("2020-01-14T00:00:00.000Z", "9.00"),                       # three times its neighbours: a spike
+    record("2020-01-13T00:00:00.000Z", "1.00"),
+    record("2020-01-13T00:00:00.000Z", "1.00"),                       # the same again
+    record("2020-01-13T00:00:00.000Z", "1.50"),                       # another price for that time
+    record("2020-01-11T22:00:00-02:00", "2.00"),                      # 2020-01-12 in UTC
+    record("2020-01-12T12:00:00.000Z", "1.00"),                       # later than the one above: out of order
+    record("2020-01-11T00:00:00", "2.00"),                            # no zone
+    record("2020-01-10T00:00:00.000Z", "-1"), record("2020-01-10T00:00:00.000Z", "0"),
+    record("2020-01-10T00:00:00.000Z", "free"),                       # three that are no prices
+    record("2020-02-30T00:00:00.000Z", "1"), record("yesterday", "1"), # two that are no times
+    record("2020-01-10T00:00:00.000Z", "1", zone="nowhere"), {}, 7,   # three that are no records
+    record("2020-01-10T00:00:00.000Z", "1", ProductDescription="Windows"),
+]}, indent=1))
+PYTHON
+TRADEWIND_HOME=$scratch/spoilt run market import spoilt.json --json
+is "$(json '(d["rows_read"], d["rows_kept"], d["rows_dropped"])' <<<"$out")" "(18, 7, 11)" "18 records, 7 of them good"
+is "$(json 'sorted((x["reason"], x["count"]) for x in d["dropped"])' <<<"$out")" \
+    "[('another price for an offer and time that have one', 1), ('malformed', 3), ('negative, zero or no price', 3), ('no time that exists', 2), ('not for Linux/UNIX', 1), ('the same record again', 1)]" \
+    "all others are counted by what is wrong"
+is "$(json 'sorted((x["reason"].split(" (")[0], x["count"]) for x in d["notes"])' <<<"$out")" \
+    "[('against the order of the file', 1), ('in another time zone', 1), ('more than two days after the record before', 1), ('three times the price on both sides of it', 1), ('without a time zone', 1)]" \
+    "odd ones, too"
+# From the 11th to the 20th: 1.5 days at 2, 0.5 + 1 at 1, one at 9, five at 1: (3 + 1.5 + 9 + 5) / 9.
+TRADEWIND_HOME=$scratch/spoilt run market stats --json
+is "$(json '[(o["records"], o["min_usd_per_hour"], round(o["mean_usd_per_hour"], 6), o["max_usd_per_hour"]) for o in d["offers"]]' <<<"$out")" \
+    "[(7, 1.0, 2.055556, 9.0)]" "and none of the bad ones is used"
+TRADEWIND_HOME=$scratch/spoilt2 run market import spoilt.json
+contains "$out" "3 negative, zero or no price" "people are told, too"
+TRADEWIND_HOME=$scratch/none
+for text in "" "$header" 'Date,NC6' instance_type,az_id,date,ondemand_usd_h,spot_usd_h "# nothing but a remark"; do
+    printf '%s\n' "$text" >void.csv
+    [[ -n $text ]] || : >void.csv
+    run market import void.csv
+    is "$code" 2 "a file without a record is refused: \"$text\" ${err#tradewind: }"
+done
+check "and leaves no history behind" [ ! -e "$scratch/none/market/histories" ]
+echo '{"SpotPriceHistory": []}' >void.json
+run market import void.json --json
+is "$(json '(d["rows_read"], d["rows_kept"], d["files"][0]["format"])' <<<"$out")" "(0, 0, 'aws')" \
+    "an empty answer of AWS is none, and is told"
+# Azure's days: the 3rd is missing, and so are the 6th and 7th; the last price is taken back.
+printf 'Date,NC6\n1/1/2020,$0.1\n1/2/2020,$0.1\n1/4/2020,$0.1\n1/5/2020,$0.1\n1/8/2020,$0.1\n1/9/2020,\n1/9/2020,\n' >us_east.csv
+run market import us_east.csv --json
+is "$(json '(d["rows_read"], d["rows_kept"], [(x["reason"].split(" (")[0], x["count"]) for x in d["notes"]], [(x["reason"], x["count"]) for x in d["dropped"]])' <<<"$out")" \
+    "(7, 6, [('more than two days after the record before', 1), ('not for sale from then on', 2)], [('the same record again', 1)])" \
+    "gaps of more than two days are told"
+TRADEWIND_HOME=$scratch/home
+
 # A damaged file is refused; --replace is the way out.
 cp -r "$TRADEWIND_HOME" damaged
 printf X | dd of=damaged/market/histories bs=1 seek=600 conv=notrunc status=none
