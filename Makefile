@@ -214,13 +214,13 @@ $(FUZZ_OUT)/fuzz_%: tests/fuzz/fuzz_%.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -fsanitize=fuzzer -o $@ $< $(LIB) $(BUILTIN) $(LIBS)
 endif
 
-C_FILES = $(wildcard src/*.c src/*/*.[ch] src/*/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
-TIDY_SRC := $(wildcard src/*.c src/*/*.c src/*/*/*.c tools/*.c examples/*/*.c)
+C_FILES = $(wildcard src/*.c src/*/*.[ch] src/*/*/*.[ch] sdk/*/*.[ch] tools/*.c bench/*.c examples/*/*.[ch] tests/unit/*.h tests/*/*.c tests/*/*/*.[ch])
+TIDY_SRC := $(wildcard src/*.c src/*/*.c src/*/*/*.c sdk/c/*.c tools/*.c examples/*/*.c)
 # What a compiler has to say of each file, without making anything of it.
 warn_of = printf '%s\n' $(1) | xargs -P "$$(nproc)" -n 16 \
 	$(CC) $(CPPFLAGS_ALL) $(WARN) -Werror -fsyntax-only
 warnings:
-	@$(call warn_of,$(filter src/%,$(TIDY_SRC))) -include base/banned.h
+	@$(call warn_of,$(filter src/% sdk/%,$(TIDY_SRC))) -include base/banned.h
 	@$(call warn_of,$(wildcard bench/*.c tools/*.c tests/unit/*/*.c tests/tools/*.c)) -Itests/unit
 lint:
 	@tools/deps lint
@@ -233,9 +233,9 @@ lint-quick:
 	clang-format --dry-run -Werror $(C_FILES)
 # One file a process: the analyzer's memory is not shared, and -j helps.
 tidy/%:
-	clang-tidy --quiet $* -- $(CPPFLAGS_ALL) 2>/dev/null
+	clang-tidy --quiet $* -- $(CPPFLAGS_ALL) -Isdk/c 2>/dev/null
 analyze/%:
-	gcc $(CPPFLAGS_ALL) -O2 -fanalyzer -Werror -c -o /dev/null $*
+	gcc $(CPPFLAGS_ALL) -Isdk/c -O2 -fanalyzer -Werror -c -o /dev/null $*
 
 DOCS := $(wildcard README.md NEWS.md docs/*.md)
 SHARE = $(DESTDIR)$(PREFIX)/share

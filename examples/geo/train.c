@@ -153,7 +153,7 @@ static double accuracy(const struct model *m, const struct shard *shards, unsign
             for (unsigned c = 0; c < CLASSES; c++) {
                 double score = m->numbers[WEIGHTS + c];
                 for (size_t i = 0; i < PIXELS; i++)
-                    score += m->numbers[c * PIXELS + i] *
+                    score += m->numbers[(size_t)c * PIXELS + i] *
                              (shards[k].pixels[at * (size_t)PIXELS + i] / 255.0);
                 if (score > best_score) {
                     best = c;

@@ -7,6 +7,7 @@
 #include "store/dir.h"
 #include "store/keyed.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -283,6 +284,7 @@ int dir_keyed_put(struct store *s,
     if (draft_open(s, &draft, e) < 0 || draft_fill(s, &draft, put, e) < 0 ||
         dir_fdatasync(s, draft.fd, draft.path, e) < 0)
         return -1;
+    assert(draft.path);
     if (fstat(draft.fd, &st) < 0)
         return file_error(e, "look at", draft.path);
     etag_of(&st, etag_out);

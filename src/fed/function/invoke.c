@@ -85,13 +85,13 @@ static json_t *report_json(const struct fed_round_report *r, const char *outcome
 
 /* One line, written in one go: several may write to the file at once. A log that cannot be written
  * does not stop the training. */
-static void log_event(const struct function *f, const json_t *report, int64_t start_ms)
+static void log_event(const struct function *f, json_t *report, int64_t start_ms)
 {
     const char *path = f->settings.event_log;
 
     if (!path)
         return;
-    AUTO_JSON json_t *line = json_copy((json_t *)(uintptr_t)report);
+    AUTO_JSON json_t *line = json_copy(report);
     json_object_set_new(line, "kind", json_string("invoke"));
     json_object_set_new(line, "who", json_string("function"));
     json_object_set_new(line, "start", json_real((double)start_ms / 1e3));

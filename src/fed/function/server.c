@@ -39,8 +39,8 @@ static const char *header(struct MHD_Connection *c, const char *name)
 
 static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *text)
 {
-    struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
-                                                             MHD_RESPMEM_MUST_COPY);
+    struct MHD_Response *r =
+        MHD_create_response_from_buffer(strlen(text), mem_dup(text), MHD_RESPMEM_MUST_FREE);
 
     if (!r)
         return MHD_NO;
