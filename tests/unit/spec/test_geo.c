@@ -22,7 +22,11 @@
     "connections: 4\n"                                                                             \
     "poll: 0.5\n"                                                                                  \
     "retries: 0.01\n"                                                                              \
-    "same_region_usd_per_gb: 0.01\n"
+    "same_region_usd_per_gb: 0.01\n"                                                               \
+    "sites:\n"                                                                                     \
+    "  aws/us-west-2: {on: lab, function_on: one, address: 10.0.0.7, port: 99,\n"                  \
+    "    store: s3://b/p, endpoint: 'https://s3.example', region: r}\n"                            \
+    "  gcp:europe-west2: {store: 'dir:/x'}\n"
 
 static struct spec_geo *parse(const char *text, struct err *e)
 {
@@ -54,6 +58,14 @@ static void whole(void)
               s->quorum == 0.75 && s->connections == 4 && s->poll_s == 0.5 && s->retries == 0.01 &&
               s->same_region_usd_per_gb == 0.01,
           "and how they talk");
+    const struct spec_geo_site *site = spec_geo_site(s, "aws", "us-west-2");
+    CHECK(s->n_sites == 2 && site && strcmp(site->on, "lab") == 0 &&
+              strcmp(site->function_on, "one") == 0 && strcmp(site->address, "10.0.0.7") == 0 &&
+              site->port == 99 && strcmp(site->store, "s3://b/p") == 0 &&
+              strcmp(site->endpoint, "https://s3.example") == 0 && strcmp(site->region, "r") == 0,
+          "and where it runs");
+    CHECK(spec_geo_site(s, "gcp", "europe-west2") && !spec_geo_site(s, "gcp", "us-west-2"),
+          "place by place");
     CHECK(spec_geo_check(s, &e) == 0, "nothing is missing");
 }
 
@@ -82,6 +94,14 @@ static void mistakes(void)
         {"poll: 0\n", "t.yaml:1: poll: \"0\" is too often"},
         {"aggregator: {memory: 64GB}\n", "functions have 128MB to 32GB"},
         {"aggregator: {function: a/b/c}\n", "is no place"},
+        {"sites: []\n", "t.yaml:1: sites: "},
+        {"sites: {aws: {on: x}}\n", "t.yaml:1: sites.aws: names no region: write CLOUD/REGION"},
+        {"sites: {a/b: {on: x}, 'a:b': {on: y}}\n", "sites.a:b: stands there twice"},
+        {"sites: {a/b: {address: 'u@h'}}\n", "is no name or address of a host alone"},
+        {"sites: {a/b: {port: 70000}}\n", "sites.a/b.port: \"70000\" is out of range"},
+        {"sites: {a/b: {store: 'x'}}\n",
+         "\"x\" is no store: write s3://BUCKET/PREFIX or dir:/PATH"},
+        {"sites: {a/b: {endpoint: 'x'}}\n", "\"x\" is no address: write https://HOST:PORT"},
         {"rounds: 1\n---\nrounds: 2\n", "t.yaml:3: a second document: a training has one"},
         {"rounds: {1\n", "t.yaml"},
     };
