@@ -19,7 +19,8 @@
      .help = "Iterations per second (CSV: model,batch_size,GPU...), before the built-in ones."},   \
     {.name = "--region",                                                                           \
      .value = "PLACE",                                                                             \
-     .help = "Whose machines strategies of one cloud use (default: aws:us-east-1)."},              \
+     .help = "Whose machines strategies of one cloud use (default: aws:us-east-1; mode paper: "    \
+             "of aws)."},                                                                          \
     {.name = "--starts",                                                                           \
      .value = "STARTS",                                                                            \
      .help = "Days to begin on: how many (default: 30), a day, or DAY..DAY."}
