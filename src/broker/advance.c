@@ -130,6 +130,22 @@ static int step_stage(struct advance *a, size_t i, struct err *e)
     return advance_look(a, i, e);
 }
 
+/* Stages that were served have made what one of them stored together. */
+static int join_provenance(struct advance *a, struct err *e)
+{
+    const struct run *r = a->run;
+    bool served = false;
+
+    for (size_t i = 0; i < r->n_stages; i++)
+        served = served || r->stages[i].plan.serves;
+    for (size_t i = 0; served && i < r->n_stages; i++)
+        for (size_t k = 0; r->stages[i].plan.output && k < r->n_stages; k++)
+            if (k != i && !r->stages[k].plan.serves &&
+                lake_job_made_with(a->lake, r->stages[i].job, r->stages[k].job, e) < 0)
+                return -1;
+    return 0;
+}
+
 static int end_if_over(struct advance *a, struct err *e)
 {
     const struct run_stage *failed = NULL;
@@ -146,6 +162,8 @@ static int end_if_over(struct advance *a, struct err *e)
     AUTO_MEM char *why = failed    ? mem_printf("stage %s failed", failed->plan.name)
                          : stopped ? mem_dup(a->run->stop_reason)
                                    : mem_dup("");
+    if (!failed && !stopped && join_provenance(a, e) < 0)
+        return -1;
     secrets_remove(runs_home(a->runs), a->run->id);
     return runs_end(a->runs, a->run->id,
                     failed    ? RUN_FAILED

@@ -155,6 +155,10 @@ int lake_job_store(struct lake *l,
                    const struct lake_progress *progress,
                    struct err *e);
 
+/* What `job` stored was made together with `other`: edges lead from it to that one's input, and
+ * to its code where that is another. Repeatable; a job that stored nothing is fine. */
+int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e);
+
 /* Tags of the running job ("k=v", built-in keys are ERR_USAGE), in one transaction; its output set
  * gets them when it is stored, or now when it is there already. */
 int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e);

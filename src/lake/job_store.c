@@ -95,11 +95,12 @@ struct storing {
     const char *text; /* the same as a reference */
 };
 
-static int add_edge(const struct storing *s, int64_t child, int64_t parent, int seq, struct err *e)
+static int add_edge(
+    struct lake *l, int64_t job, int64_t child, int64_t parent, int seq, struct err *e)
 {
     if (!parent)
         return 0;
-    struct db_query *q = db_query(s->l->db,
+    struct db_query *q = db_query(l->db,
                                   "INSERT INTO edge (child, parent, kind, job, seq)"
                                   " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
                                   e);
@@ -108,9 +109,28 @@ static int add_edge(const struct storing *s, int64_t child, int64_t parent, int 
     db_bind_int(q, 1, child);
     db_bind_int(q, 2, parent);
     db_bind_int(q, 3, LAKE_EDGE_JOB);
-    db_bind_int(q, 4, s->row.id);
+    db_bind_int(q, 4, job);
     db_bind_int(q, 5, seq);
     return db_run(q, e);
+}
+
+int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e)
+{
+    struct job_row row, with;
+
+    if (job_row_own(l, job, &row, e) < 0 || job_row_own(l, other, &with, e) < 0)
+        return -1;
+    if (!row.output_version)
+        return 0;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    /* Behind its own input and code; the same code needs no telling twice. */
+    int64_t code = with.code_version == row.code_version ? 0 : with.code_version;
+    if (add_edge(l, other, row.output_version, with.input_version, 2, e) == 0 &&
+        add_edge(l, other, row.output_version, code, 3, e) == 0)
+        return db_commit(l->db, e);
+    db_rollback(l->db);
+    return err_wrap(e, "note that job %lld was part of job %lld", (long long)other, (long long)job);
 }
 
 static int note_output(const struct storing *s, int64_t set_version, struct err *e)
@@ -150,8 +170,8 @@ static int take_output(void *context, int64_t set_version, struct err *e)
         return -1;
     if (set_version == s->again) /* which has its edges and tags */
         return 0;
-    if (add_edge(s, set_version, s->row.input_version, 0, e) < 0 ||
-        add_edge(s, set_version, s->row.code_version, 1, e) < 0 ||
+    if (add_edge(s->l, s->row.id, set_version, s->row.input_version, 0, e) < 0 ||
+        add_edge(s->l, s->row.id, set_version, s->row.code_version, 1, e) < 0 ||
         copy_tags(s->l, s->row.id, set_version, e) < 0)
         return -1;
     return s->again ? flag_different(s, set_version, e) : 0;

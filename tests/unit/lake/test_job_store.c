@@ -158,6 +158,29 @@ static void whole(struct scratch *s, struct lake *l)
           "the same content makes a version of the set, not of its files: %s", text);
 }
 
+/* One of several stores what all of them made. */
+static void together(struct scratch *s, struct lake *l)
+{
+    struct err e = {0};
+    bool applied;
+    char text[200];
+    int64_t first = submit(l, "@Data", "@Code", "Shared"),
+            other = submit(l, "@Code", "@Code", NULL);
+
+    CHECK(lake_job_made_with(l, first, other, &e) == 0, "before anything is stored: fine %s",
+          e.text);
+    CHECK(store(l, first, local_path(s, "out"), &applied, &e) == 0 && applied, "stored %s", e.text);
+    CHECK(lake_job_made_with(l, first, other, &e) == 0 &&
+              lake_job_made_with(l, first, other, &e) == 0,
+          "made with another, told twice %s", e.text);
+    AUTO_MEM char *edges = mem_printf("Data:1 by %lld Code:1 by %lld Code:1 by %lld ",
+                                      (long long)first, (long long)first, (long long)other);
+    CHECK(strcmp(edges_of(l, "@Shared:1", text), edges) == 0,
+          "it came from that one's input, too: %s", text);
+    CHECK(lake_job_made_with(l, first, 99999, &e) < 0 && e.kind == ERR_NOTFOUND, "no such job: %s",
+          e.text);
+}
+
 static void without(struct scratch *s, struct lake *l)
 {
     struct err e = {0};
@@ -399,6 +422,7 @@ int main(void)
         AUTO(lake) struct lake *l = scratch_open(&s);
         inputs(&s, l);
         whole(&s, l);
+        together(&s, l);
         without(&s, l);
         killed(&s, l);
         faults(&s, l);
