@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,6 +190,8 @@ def check_s3(scratch):
                               stdout=subprocess.PIPE, text=True)
         endpoint = proxy.stdout.readline().strip().split("=", 1)[1]
         train_over_s3(scratch, rounds, endpoint, settings)
+        if shutil.which("aws"):
+            train_by_events(scratch, 2, endpoint, settings)
     finally:
         subprocess.run([SERVERS / "s3", "stop", s3])
 
@@ -230,6 +233,40 @@ def train_over_s3(scratch, rounds, endpoint, settings):
                             env=keys, capture_output=True, text=True).stdout.split()
     if listed:
         equal(listed[3::4], [f"job/a/round-{rounds - 1:06d}/mean"], "the last mean is left")
+
+
+def train_by_events(scratch, rounds, endpoint, settings):
+    """The store itself tells the aggregator of inputs, and of nothing else; a proxy counts requests."""
+    log = scratch.path / "events-log"
+    env = {"TRADEWIND_STORE": "s3://events/job", "TRADEWIND_STORE_ENDPOINT": endpoint,
+           "AWS_ACCESS_KEY_ID": settings["S3_KEY_ID"], "AWS_SECRET_ACCESS_KEY": settings["S3_SECRET"],
+           "AWS_DEFAULT_REGION": "us-east-1", "TRADEWIND_EVENT_LOG": str(log)}
+
+    def aws(*command):
+        p = subprocess.run(["aws", "--endpoint-url", settings["S3_ENDPOINT"], *command],
+                           env={**os.environ, **env}, capture_output=True, text=True)
+        return p.stdout if check(p.returncode == 0, f"aws {command[0]} {command[1]} {p.stderr}") else "{}"
+
+    _, port = scratch.server(**env, TRADEWIND_WORKERS=str(N))
+    aws("s3", "mb", "s3://events")
+    topic = json.loads(aws("sns", "create-topic", "--name", "inputs", "--attributes",
+                           json.dumps({"push-endpoint": f"http://127.0.0.1:{port}/"}))).get("TopicArn")
+    aws("s3api", "put-bucket-notification-configuration", "--bucket", "events",
+        "--notification-configuration", json.dumps({"TopicConfigurations": [{
+            "Id": "inputs", "TopicArn": topic, "Events": ["s3:ObjectCreated:*"],
+            "Filter": {"Key": {"FilterRules": [{"Name": "suffix", "Value": ".safetensors"}]}}}]}))
+    wanted, wanted_losses = alone(scratch, rounds, "events")
+    urllib.request.urlopen(f"{endpoint}/_log").read()
+    Training(scratch, "events", env, rounds).check(wanted, wanted_losses)
+    seen = collections.Counter(urllib.request.urlopen(f"{endpoint}/_log").read().decode().splitlines())
+    f, w = tally(scratch, log, "events")
+    equal((f["invocations"], f["averaged"]), (N * rounds, rounds),
+          "B5: the store calls the aggregator n times a round")
+    equal(seen["PUT 200"], (N + 2) * rounds, "n + 1 writes a round, and the claim")
+    gets = sum(n for line, n in seen.items() if line.startswith("GET"))
+    # (5): n lists, 2 n + l reads; and what events that collide look at
+    wanted_gets = 3 * N * rounds + w["poll"] + f["reads"] - f["averaged_reads"]
+    equal(gets, wanted_gets, f"n lists and 2n + l reads, l = {w['poll']}; {f['claimed']} events collided")
 
 
 with Scratch() as scratch:
