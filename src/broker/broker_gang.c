@@ -14,9 +14,12 @@
 /* Spreads the numbers of jobs over the time that they wait. */
 #define SPREAD 7919
 
+/* The machine of one that a worker rents for is the worker's. */
 static bool has_machine(const struct live *j)
 {
-    return !j->remote || (j->remote->machine.facts.address[0] && j->phase != LIVE_RENTING);
+    if (!j->remote)
+        return true;
+    return j->phase != LIVE_RENTING && j->work != LIVE_RENT && j->remote->machine.facts.address[0];
 }
 
 static bool is_prepared(const struct live *j)

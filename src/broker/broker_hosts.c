@@ -249,6 +249,9 @@ static bool is_owned(const struct broker *b, const struct machine *m)
 
     if (!j || !j->remote)
         return false;
+    /* A worker may have come to a later attempt meanwhile. */
+    if (j->work == LIVE_RENT)
+        return m->attempt >= j->remote->found_attempt;
     return j->remote->machine.facts.token[0]
                ? !strcmp(j->remote->machine.facts.token, m->facts.token)
                : j->remote->attempt == m->attempt;

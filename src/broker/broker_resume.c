@@ -48,7 +48,9 @@ static int find_host(struct broker *b, struct live *j, struct err *e)
     live_set_remote(j);
     if (!records || hosts_ready(b, e) < 0)
         return -1;
-    if (host_find(records, j->job.id, &j->remote->attempt, &j->remote->machine, &why) == 0) {
+    int found = host_find(records, j->job.id, &j->remote->attempt, &j->remote->machine, &why);
+    j->remote->found_attempt = j->remote->attempt;
+    if (found == 0) {
         /* Intended, but nobody knows whether the pool was asked. */
         if (!j->remote->machine.facts.address[0])
             j->remote->machine = (struct machine){0};

@@ -47,9 +47,10 @@ struct remote {
     struct machine machine; /* token "": there is none yet */
     struct machine former;  /* the one before, which could not be reached; token "": none */
     unsigned attempt;
-    bool recorded;         /* the lake knows this machine */
-    int64_t gang_until_ms; /* its gang has given back its machines until then; 0 = it has not */
-    unsigned gang_waits;   /* times that it did */
+    unsigned found_attempt; /* the one an earlier broker had come to */
+    bool recorded;          /* the lake knows this machine */
+    int64_t gang_until_ms;  /* its gang has given back its machines until then; 0 = it has not */
+    unsigned gang_waits;    /* times that it did */
     enum cloud_failure refused;                  /* of the last work, LIVE_RENT */
     int64_t silent_since_ms;                     /* since when it cannot be reached; 0 = it can */
     char silence[200];                           /* how it was told */

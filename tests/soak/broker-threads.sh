@@ -1,11 +1,11 @@
 #!/bin/bash
-# The broker's workers, and a broker under load, under the thread sanitizer: jobs with input, code and
-# output, which are fetched and stored beside the loop.
+# The broker's workers, a broker under load (jobs with input, code and output, which are fetched and
+# stored beside the loop), and the tests of jobs here and on hosts, all under the thread sanitizer.
 # shellcheck source=tests/soak/scratch.bash
 . "$(dirname "$0")/scratch.bash"
 build=$(dirname "$TRADEWIND")
 make -s -C "$here/../.." "BUILD=$build" SAN=thread all \
-    "$build/san-thread/tests/unit/broker/test_workers" || exit 1
+    "$build/san-thread/tests/unit/broker/test_workers" "$build/san-thread/tests/tools/spin" || exit 1
 export TSAN_OPTIONS=halt_on_error=1:exitcode=66
 TRADEWIND=$build/san-thread/tradewind
 if "$build/san-thread/tests/unit/broker/test_workers" >workers.log 2>&1; then
@@ -34,4 +34,22 @@ if grep -A 30 "WARNING: ThreadSanitizer" "$TRADEWIND_HOME/broker.log"; then
     status=1
 fi
 ((status)) || echo "ok $jobs jobs with input, code and output"
+
+# Brokers of these tests go on after a report, which is found afterwards.
+export TRADEWIND TRADEWIND_BUILD=$build/san-thread TRADEWIND_SLOW=1
+export TSAN_OPTIONS=exitcode=66:log_path=$scratch/report
+unset TRADEWIND_HOME TRADEWIND_BROKER_IDLE_S
+for name in job run run-gang run-on-hosts hosts broker-trouble; do
+    if "$here/../cli/$name.t" >"$name.log" 2>&1; then
+        echo "ok $name.t"
+    else
+        echo "NOT OK $name.t"
+        grep -v "^ok" "$name.log" | head -n 20
+        status=1
+    fi
+done
+if ls report.* >/dev/null 2>&1; then
+    cat report.*
+    status=1
+fi
 exit "$status"
