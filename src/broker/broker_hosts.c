@@ -184,7 +184,7 @@ static void give_clearing(struct broker *b, struct clearing *c)
 static bool is_being_cleared(const struct broker *b, const char *token)
 {
     for (size_t i = 0; i < b->n_clearings; i++)
-        if (!strcmp(b->clearings[i]->machine.facts.token, token))
+        if (!strcmp(b->clearings[i]->token, token))
             return true;
     return false;
 }
@@ -199,6 +199,7 @@ void hosts_clear(struct broker *b, const struct machine *m, const char *reason, 
     struct clearing *c = mem_zero(1, sizeof *c);
     c->options = b->o;
     c->machine = *m;
+    snprintf(c->token, sizeof c->token, "%s", m->facts.token);
     c->since_ms = time_monotonic_ms();
     c->ends_job = ends_job;
     snprintf(c->reason, sizeof c->reason, "%s", reason);

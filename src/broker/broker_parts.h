@@ -47,7 +47,8 @@ struct held {
 struct clearing {
     struct task task; /* first: workers give it back */
     const struct broker_options *options;
-    struct machine machine;
+    struct machine machine; /* the worker's while it is busy */
+    char token[65];         /* of the machine */
     char reason[200];
     int64_t since_ms, retry_ms;
     unsigned failed; /* times in a row */
