@@ -106,17 +106,42 @@ static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
     return machine_row_update(d->records, m, e) < 0 ? -1 : 1;
 }
 
-int machine_look(struct machine_desk *d,
-                 struct machine *m,
-                 struct cloud_trouble *trouble,
-                 struct err *e)
+/* Whoever gives a machine back writes that down first: of one that is not there any more, the
+ * record tells it, if it is read after the look. */
+static bool was_given_back(const struct machine_desk *d, struct machine *m)
+{
+    struct machine now;
+
+    if (m->state >= MACHINE_DELETING ||
+        machines_get(d->records, m->world, m->facts.token, &now, NULL) < 0 ||
+        now.state < MACHINE_DELETING)
+        return false;
+    *m = now;
+    return true;
+}
+
+int machine_look_beside(struct machine_desk *d,
+                        struct machine *m,
+                        bool *given_back,
+                        struct cloud_trouble *trouble,
+                        struct err *e)
 {
     struct cloud_machine told;
 
     *trouble = (struct cloud_trouble){0};
+    *given_back = false;
     if (m->state == MACHINE_GONE)
         return 0;
-    if (cloud_look(d->cloud, m->facts.token, &told, trouble, e) == 0) {
+    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, trouble, e) == 0;
+    bool is_over = is_seen ? state_told(m, told.state) >= MACHINE_DELETING
+                           : trouble->failure == CLOUD_NOT_FOUND;
+    if (is_over && was_given_back(d, m)) {
+        *given_back = true;
+        *trouble = (struct cloud_trouble){0};
+        *e = (struct err){0};
+        return 0;
+    }
+    if (is_seen) {
         if (note(d, m, &told, e) == 0)
             return 0;
     } else if (trouble->failure != CLOUD_NOT_FOUND) {
@@ -133,6 +158,16 @@ int machine_look(struct machine_desk *d,
     }
     trouble->failure = CLOUD_INVALID;
     return -1;
+}
+
+int machine_look(struct machine_desk *d,
+                 struct machine *m,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    bool given_back;
+
+    return machine_look_beside(d, m, &given_back, trouble, e);
 }
 
 /* ---- renting ---- */

@@ -33,4 +33,12 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
  * brought it further, *x becomes what that one wrote. */
 int machine_row_update(struct machines *m, struct machine *x, struct err *e);
 
+/* machine_look, which tells whether another process was giving the machine back meanwhile: then *m
+ * becomes what that one wrote. */
+int machine_look_beside(struct machine_desk *d,
+                        struct machine *m,
+                        bool *given_back,
+                        struct cloud_trouble *trouble,
+                        struct err *e);
+
 #endif

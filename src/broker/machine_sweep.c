@@ -191,10 +191,11 @@ static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 {
     struct cloud_trouble trouble;
     struct err why = {0};
-    bool was_there = m->facts.launched_ms != 0;
+    bool was_there = m->facts.launched_ms != 0, given_back;
 
     if (s->how->dry_run || is_being_asked(s, m) ||
-        (machine_look(s->desk, m, &trouble, &why) == 0 && m->state != MACHINE_GONE))
+        (machine_look_beside(s->desk, m, &given_back, &trouble, &why) == 0 &&
+         (given_back || m->state != MACHINE_GONE)))
         return 0;
     if (m->state == MACHINE_GONE)
         return tell(s, m, MACHINE_LOST, NULL, e);

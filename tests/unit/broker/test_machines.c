@@ -242,6 +242,22 @@ static void stale_copies(void)
     CHECK(look(&other) == CLOUD_FINE && stored("a") == MACHINE_GONE, "one gives it back");
     CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_GONE && stored("a") == MACHINE_GONE,
           "the other learns of it and changes nothing");
+
+    /* Between the two: written down, and gone from the cloud, which nobody has confirmed yet. */
+    rent("b", &m);
+    other = m;
+    now_ms += 2 * MINUTE_MS;
+    other.state = MACHINE_DELETING;
+    snprintf(other.reason, sizeof other.reason, "enough");
+    CHECK(machine_row_update(records, &other, &err) == 0 &&
+              cloud_terminate(desk.cloud, "b", &trouble, &err) == 0,
+          "one is giving it back: %s", err.text);
+    now_ms += MINUTE_MS;
+    CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_DELETING && !strcmp(m.reason, "enough") &&
+              stored("b") == MACHINE_DELETING,
+          "which the other leaves to it");
+    CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_GONE && !strcmp(m.reason, "enough"),
+          "unless it looks again");
     end();
 }
 
