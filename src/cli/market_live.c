@@ -257,9 +257,11 @@ static int read_starts(struct cli_live *c, const struct command_args *args, stru
     }
     if (last - first >= STARTS_MAX)
         return err_set(e, ERR_USAGE, "--starts: more than %d days", STARTS_MAX);
-    c->starts_s = mem_zero((size_t)(last - first) + 1, sizeof *c->starts_s);
-    for (double day = first; day <= last; day++)
-        c->starts_s[c->n_starts++] = day * DAY_S;
+    /* Two times of one day may have no midnight between them. */
+    c->n_starts = (size_t)fmax(last - first + 1, 0);
+    c->starts_s = mem_zero(c->n_starts + 1, sizeof *c->starts_s);
+    for (size_t i = 0; i < c->n_starts; i++)
+        c->starts_s[i] = (first + (double)i) * DAY_S;
     return 0;
 }
 
