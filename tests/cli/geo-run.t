@@ -16,7 +16,10 @@ from geo_wan import HERE, N, REGIONS, WORKERS, World, make_shards, why_not
 
 SDK = os.path.join(HERE, "..", "..", "sdk", "python")
 WORKER = os.path.join(HERE, "geo_worker.py")
-VALUES = 784 * 512 + 512 + 512 * 10 + 10
+# More of both for make soak.
+HIDDEN = int(os.environ.get("TRADEWIND_GEO_HIDDEN", "512"))
+ROUNDS = int(os.environ.get("TRADEWIND_GEO_ROUNDS", "0"))
+VALUES = 784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10
 # Of a poll that finds nothing, both ways with the headers of HTTP and TCP, no more than this.
 POLL_BYTES = 2000
 HOME_REGION = "oregon"
@@ -45,7 +48,7 @@ for a, b in zip(sys.argv[1::2], sys.argv[2::2]):
     print(max(abs(a[k] - b[k]).max() for k in a.files))
 """
 # Of the longest training here.
-ROUNDS = 4
+MOST = ROUNDS or 4
 
 
 class Test:
@@ -56,15 +59,15 @@ class Test:
         self.home = Home(scratch, idle_s=60)
         self.world.configure(self.home)
         self.spec = os.path.join(scratch, "four.yaml")
-        run = f"'PYTHONPATH={SDK} OMP_NUM_THREADS=1 /usr/bin/python3 {WORKER}'"
+        run = f"'PYTHONPATH={SDK} GEO_HIDDEN={HIDDEN} OMP_NUM_THREADS=1 /usr/bin/python3 {WORKER}'"
         self.world.spec(self.spec, VALUES * 4, run)
         self._fill_buckets()
-        said = self.python(WORKER, "single", scratch, str(ROUNDS), *self.shards)
+        said = self.python(WORKER, "single", scratch, str(MOST), *self.shards)
         self.losses = [float(line.split()[2]) for line in said.splitlines()]
         self.models = []  # name, what came out, what should have
 
     def python(self, *words, **options):
-        env = {**os.environ, **self.world.keys(), "PYTHONPATH": SDK}
+        env = {**os.environ, **self.world.keys(), "PYTHONPATH": SDK, "GEO_HIDDEN": str(HIDDEN)}
         return subprocess.run(["/usr/bin/python3", *words], check=True, capture_output=True,
                               text=True, env=env, **options).stdout
 
@@ -159,7 +162,7 @@ def check_model(run, name=None):
     t, name = run.test, name or run.topology
     wanted, got = t.losses[:run.rounds], run.losses()
     far = max(abs(a - b) for a, b in zip(got, wanted)) if len(got) == run.rounds else 9
-    check(far < 1e-5 * wanted[0], f"{name}: the losses are those of training on the union", far, got,
+    check(far < 1e-5 * wanted[0] * max(1, run.rounds / 4), f"{name}: the losses are those of training on the union", far, got,
           wanted)
     path = os.path.join(t.scratch, f"{name}.npz")
     with open(path, "wb") as f:
@@ -171,7 +174,7 @@ def check_model(run, name=None):
 def compare_models(t):
     said = t.python("-c", FAR, *(path for model in t.models for path in model[1:]))
     for (name, *_), far in zip(t.models, map(float, said.split())):
-        check(far < 1e-5, f"{name}: the model is that of one process, to rounding", far)
+        check(far < 1e-5 * max(1, MOST / 4), f"{name}: the model is that of one process, to rounding", far)
 
 
 def check_order(run):
@@ -313,15 +316,15 @@ def test_trouble(t, rounds):
 
 
 def test_all(t, told):
-    check_clean(t.start("regional", 2).finish())
+    check_clean(t.start("regional", ROUNDS or 2).finish())
     told("regional")
     if SLOW:
         return
-    check_clean(t.start("fanout", 2).finish())
+    check_clean(t.start("fanout", ROUNDS or 2).finish())
     told("fanout")
-    check_clean(t.start("central", 3).finish())
+    check_clean(t.start("central", ROUNDS or 3).finish())
     told("central")
-    test_trouble(t, ROUNDS)
+    test_trouble(t, MOST)
     told("trouble")
 
 

@@ -5,7 +5,7 @@ usage: geo_worker.py                             as `tradewind geo run` starts i
        geo_worker.py single DIR ROUNDS SHARD...  on the union of the shards' batches: DIR/single-N.npz
                                                  is the model after N rounds
 
-A network of 784-512-10 on Fashion-MNIST, one mini-batch of BATCH images a round, in the order of the
+A network of 784-512-10 (GEO_HIDDEN instead of 512) on Fashion-MNIST, one mini-batch of BATCH images a round, in the order of the
 shard. Images and labels of a shard are rows of 785 bytes."""
 import io
 import os
@@ -15,7 +15,7 @@ import numpy as np
 
 BATCH = 32
 RATE = 0.5
-HIDDEN = 512
+HIDDEN = int(os.environ.get("GEO_HIDDEN", "512"))
 
 
 def first_model():
