@@ -88,6 +88,8 @@ void answer_falls_short(struct policy_answer *a,
     for (size_t m = 0; m < a->n_jobs; m++)
         if (a->shortfall[m] <= SHORTFALL_LEAST)
             a->shortfall[m] = 0;
+        else if (a->shortfall[m] >= 1 - SHORTFALL_LEAST)
+            a->shortfall[m] = 1;
     answer_uses(a, g, nearest, SIZE_MAX);
 }
 

@@ -64,8 +64,18 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
         .first_scaled = SIZE_MAX,
     };
 
+    /* A large question whose penalties get in the way of the fast method may well be one that falls
+     * short, which shortfalls alone show sooner. */
+    int large = model_solve_large(&with_price, out);
+    if (large == 0) {
+        int feasible = elastic_within(ask, (double)INFINITY, out, e);
+        if (feasible <= 0)
+            return feasible;
+        model_answer_clear(out);
+    }
     for (int i = 0; i < PENALTY_TRIES; i++) {
-        if (model_solve(&with_price, out, e) < 0)
+        bool known = i == 0 && large == 1;
+        if (!known && model_solve(&with_price, out, e) < 0)
             return -1;
         if (out->total_shortfall <= SHORTFALL_LEAST) {
             set_objective(ask, out);

@@ -34,9 +34,21 @@
 #define CENTRING_LOW 0.1
 #define CENTRING_HIGH 10
 
+/* Types are dropped once the gap, as part of the objective, is below this, and again when it has
+ * shrunk so much: of each job so many stay at least, and those with this part of its largest x / z.
+ * When the gap is small, more go. */
+#define DROP_GAP 0.2
+#define DROP_LEAST(n_types) (8 + (n_types) / 4)
+#define DROP_PART 1e-3
+#define DROP_AGAIN 0.5
+#define DROP_MORE_GAP 1e-2
+#define DROP_MORE_LEAST 8
+#define DROP_MORE_PART 1e-6
+
 struct ipm {
     const struct ipm_problem *p;
-    size_t width, n_all;
+    struct ipm_columns columns;
+    size_t width, n_all; /* of a job at first; of all variables */
     struct ipm_point at;
     struct ipm_system equations;
     struct ipm_duals dy, dy_more;
@@ -46,6 +58,7 @@ struct ipm {
     double target;          /* for every product */
     double products;        /* sum of x z at the beginning of the step */
     double left;            /* part of the rows' first violation that is left */
+    double looked_gap;      /* when it was last seen whether types can be dropped */
     double part;            /* of the way to the boundary that steps go */
     double primal, dual;    /* lengths of the step */
 };
@@ -63,36 +76,43 @@ struct group {
     size_t n; /* whole lanes */
 };
 
-/* Reduced costs of a job's columns change by this. */
-static void fill_job_dz(const struct ipm *w, size_t job, const struct ipm_duals *dy)
+/* 0 or 1 for each of a job's columns. */
+static const double *takes_time(const struct ipm *w, size_t job)
 {
-    const double *restrict work = w->p->work + job * w->width;
-    const double *restrict takes_time = w->takes_time;
+    return w->takes_time + w->p->n_types - ipm_types(&w->columns, job);
+}
+
+/* Reduced costs of a job's columns change by this. */
+static void fill_job_dz(const struct ipm *w, size_t job, size_t n, const struct ipm_duals *dy)
+{
+    const double *restrict work = ipm_work(&w->columns, job);
+    const double *restrict time = takes_time(w, job);
     double *restrict dz = w->dz;
     double dwork = dy->work[job], dtime = dy->time[job];
 
-    ipm_row_prices(w->p, job, dy->row, dz);
-    memset(dz + w->p->n_types, 0, IPM_LANES * sizeof *dz);
-    for (size_t i = 0; i < w->width; i++)
-        dz[i] = -(work[i] * dwork + takes_time[i] * dtime + dz[i]);
+    ipm_columns_prices(&w->columns, job, dy->row, dz);
+    for (size_t i = 0; i < n; i++)
+        dz[i] = -(work[i] * dwork + time[i] * dtime + dz[i]);
 }
 
 static struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy)
 {
-    size_t first = i * w->width;
+    size_t first = w->columns.first[i], n = w->equations.stride;
 
-    if (i < w->p->n_jobs)
-        fill_job_dz(w, i, dy);
-    else
-        for (size_t r = 0; r < w->equations.stride; r++)
+    if (i < w->p->n_jobs) {
+        n = w->columns.first[i + 1] - first;
+        fill_job_dz(w, i, n, dy);
+    } else {
+        for (size_t r = 0; r < n; r++)
             w->dz[r] = -dy->row[r];
+    }
     return (struct group){
         .dz = w->dz,
         .x = w->at.x + first,
         .z = w->at.z + first,
         .fix = w->fix + first,
         .fix_more = w->fix_more + first,
-        .n = i < w->p->n_jobs ? w->width : w->equations.stride,
+        .n = n,
     };
 }
 
@@ -102,23 +122,19 @@ static void add_job_rows(const struct ipm *w,
                          const double *restrict q,
                          struct ipm_duals *right)
 {
-    const struct ipm_problem *p = w->p;
-    const double *restrict work = p->work + job * w->width;
-    double *restrict row = right->row;
-    double gang = p->rows[0].weight[job], worked[IPM_LANES] = {0}, time[IPM_LANES] = {0};
+    const double *restrict work = ipm_work(&w->columns, job);
+    const double *restrict takes = takes_time(w, job);
+    size_t n = ipm_types(&w->columns, job) + IPM_LANES;
+    double worked[IPM_LANES] = {0}, time[IPM_LANES] = {0};
 
-    for (size_t i = 0; i < w->width; i += IPM_LANES)
+    for (size_t i = 0; i < n; i += IPM_LANES)
         for (size_t k = 0; k < IPM_LANES; k++) {
             worked[k] += work[i + k] * q[i + k];
-            time[k] += w->takes_time[i + k] * q[i + k];
+            time[k] += takes[i + k] * q[i + k];
         }
     right->work[job] += (worked[0] + worked[1]) + (worked[2] + worked[3]);
     right->time[job] += (time[0] + time[1]) + (time[2] + time[3]);
-    for (size_t j = 0; j < p->n_types; j++)
-        row[j] += gang * q[j];
-    for (size_t r = p->n_types; r < p->n_rows; r++)
-        for (size_t j = 0; p->rows[r].weight[job] != 0 && j < p->n_types; j++)
-            row[r] += p->rows[r].weight[job] * p->rows[r].unit[j] * q[j];
+    ipm_columns_add(&w->columns, job, q, right->row);
 }
 
 static void add_rows(const struct ipm *w, size_t i, const double *q, struct ipm_duals *right)
@@ -373,13 +389,15 @@ static void begin(struct ipm *w, struct ipm_problem *p)
         .dz = mem_zero(width > stride ? width : stride, sizeof(double)),
         .takes_time = mem_zero(width, sizeof(double)),
         .left = 1,
+        .looked_gap = 1,
     };
     for (size_t i = 0; i < width; i++)
         w->takes_time[i] = ipm_takes_time(p, i);
     ipm_duals_init(&w->at.y, p);
     ipm_duals_init(&w->dy, p);
     ipm_duals_init(&w->dy_more, p);
-    ipm_system_init(&w->equations, p);
+    ipm_columns_init(&w->columns, p);
+    ipm_system_init(&w->equations, &w->columns);
     ipm_begin(p, &w->at);
 }
 
@@ -395,11 +413,12 @@ static void end(struct ipm *w)
     ipm_duals_clear(&w->dy);
     ipm_duals_clear(&w->dy_more);
     ipm_system_clear(&w->equations);
+    ipm_columns_clear(&w->columns);
 }
 
-/* The products were added up before the step, so that this looks one step behind. They are what the
- * objective differs by from that of the multipliers, when rows hold. */
-static bool is_close(const struct ipm *w)
+/* The objective of the multipliers. The products are what that of the columns differs by from it,
+ * when rows hold; they were added up before the step, so that this looks one step behind. */
+static double sum_of_duals(const struct ipm *w)
 {
     double sum_y = 0;
 
@@ -407,12 +426,45 @@ static bool is_close(const struct ipm *w)
         sum_y += w->at.y.work[m] + w->at.y.time[m];
     for (size_t r = 0; r < w->p->n_rows; r++)
         sum_y += w->p->rows[r].most * w->at.y.row[r];
-    return w->left < LEFT_AIM && w->products < w->p->gap * fabs(sum_y);
+    return fmax(fabs(sum_y), w->p->size);
+}
+
+/* Drops what has shown to be useless; the further it got, the better that shows. */
+static void drop(struct ipm *w, double gap)
+{
+    size_t least = gap < DROP_MORE_GAP ? DROP_MORE_LEAST : DROP_LEAST(w->p->n_types);
+    double part = gap < DROP_MORE_GAP ? DROP_MORE_PART : DROP_PART;
+
+    if (gap > DROP_GAP || gap > DROP_AGAIN * w->looked_gap)
+        return;
+    w->looked_gap = gap;
+    w->left += ipm_drop(&w->columns, &w->at, least, part);
+    w->n_all = w->columns.first[w->p->n_jobs] + w->p->n_rows;
+}
+
+static bool solve(struct ipm_problem *p, struct ipm_answer *out, bool may_drop, bool *dropped_out)
+{
+    struct ipm w;
+
+    out->iterations = 0;
+    begin(&w, p);
+    while (out->iterations < ITERATIONS_MAX && advance(&w)) {
+        double gap = w.products / sum_of_duals(&w);
+        out->iterations++;
+        if (w.left < LEFT_AIM && gap < p->gap)
+            break;
+        if (may_drop)
+            drop(&w, gap);
+    }
+    bool good = ipm_end(&w.columns, &w.at, out);
+    *dropped_out = w.columns.type != NULL;
+    end(&w);
+    return good;
 }
 
 bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
 {
-    struct ipm w;
+    bool dropped;
 
     assert(p->n_types % IPM_LANES == 0 && p->n_rows % IPM_LANES == 0);
     *out = (struct ipm_answer){
@@ -421,15 +473,8 @@ bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
         .price = mem_zero(p->n_rows, sizeof(double)),
         .work_price = mem_zero(p->n_jobs, sizeof(double)),
     };
-    begin(&w, p);
-    while (out->iterations < ITERATIONS_MAX && advance(&w)) {
-        out->iterations++;
-        if (is_close(&w))
-            break;
-    }
-    bool good = ipm_end(p, &w.at, out);
-    end(&w);
-    return good;
+    /* Should something have been dropped that is needed, the bound shows it. */
+    return solve(p, out, true, &dropped) || (dropped && solve(p, out, false, &dropped));
 }
 
 void ipm_answer_clear(struct ipm_answer *a)

@@ -29,11 +29,12 @@ struct ipm_row {
 struct ipm_problem {
     size_t n_jobs, n_types;
     double *work;               /* jobs x width; the columns after the types are filled in here */
-    double *cost;               /* the same */
+    double *cost;               /* the same; at least 0 */
     const struct ipm_row *rows; /* the quota of each type first, all with the same weights */
     size_t n_rows;
     double shortfall_cost; /* of all of a job's work */
     double gap;            /* between objective and bound that is aimed at, as part of them */
+    double size;           /* the least that the objective counts as there; 0 = what it is */
 };
 
 struct ipm_answer {
@@ -47,7 +48,8 @@ struct ipm_answer {
 };
 
 /* Whether it got there: then no row is violated by more than LP_TOLERANCE, and objective and bound
- * differ by no more than POLICY_GAP. Otherwise something else must solve the problem. */
+ * differ by no more than POLICY_GAP of the objective, or of `size`. Otherwise something else must
+ * solve the problem. */
 bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out);
 void ipm_answer_clear(struct ipm_answer *a);
 

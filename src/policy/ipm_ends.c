@@ -10,7 +10,7 @@
 
 /* ---- the beginning ---- */
 
-/* Of the types' columns. */
+/* Of the types' columns; 0 when they cost nothing. */
 static double mean_cost(const struct ipm_problem *p)
 {
     double sum = 0;
@@ -18,9 +18,7 @@ static double mean_cost(const struct ipm_problem *p)
     for (size_t m = 0; m < p->n_jobs; m++)
         for (size_t j = 0; j < p->n_types; j++)
             sum += p->cost[m * IPM_WIDTH(p->n_types) + j];
-    if (sum > 0)
-        return sum / ((double)p->n_jobs * (double)p->n_types);
-    return p->shortfall_cost;
+    return sum / ((double)p->n_jobs * (double)p->n_types);
 }
 
 /* Surplus is work too much; idleness takes time alone; shortfall does work without time; the filler
@@ -59,9 +57,12 @@ static void begin_job(const struct ipm_problem *p, struct ipm_duals *y, size_t j
 void ipm_begin(struct ipm_problem *p, struct ipm_point *at)
 {
     size_t own = ipm_own_columns(p);
-    double mean = mean_cost(p);
-    /* With it x is about half of the time in all, and half of every row is left. */
-    double product = 0.5 * mean / (double)p->n_types;
+    double cost = mean_cost(p), mean = cost > 0 ? cost : p->shortfall_cost;
+    /* Where types cost nothing, time does: reduced costs begin near the mean. */
+    double time_cost = cost > 0 ? 0 : 1.5 * mean;
+    /* With it x is about half of the time in all, and half of every row is left. Shortfalls alone
+     * take more of them to begin with. */
+    double product = (cost > 0 ? 0.5 : 1.5) * mean / (double)p->n_types;
 
     fill_in(p, mean);
     for (size_t r = 0; r < p->n_rows; r++) {
@@ -69,7 +70,7 @@ void ipm_begin(struct ipm_problem *p, struct ipm_point *at)
         at->z[own + r] = -at->y.row[r];
     }
     for (size_t m = 0; m < p->n_jobs; m++) {
-        at->y.time[m] = -2 * product;
+        at->y.time[m] = -2 * product - time_cost;
         begin_job(p, &at->y, m, at->z + m * IPM_WIDTH(p->n_types));
     }
     for (size_t i = 0; i < own + p->n_rows; i++)
@@ -102,14 +103,30 @@ static void settle_job(const struct ipm_problem *p, struct ipm_answer *a, size_t
     use[p->n_rows] = fmax(use[p->n_rows], time);
 }
 
-bool ipm_end(const struct ipm_problem *p, const struct ipm_point *at, struct ipm_answer *a)
+/* The values of a job's columns; those that were dropped are 0. */
+static void take_job(const struct ipm_columns *c,
+                     const struct ipm_point *at,
+                     size_t job,
+                     struct ipm_answer *a)
 {
+    const double *x = at->x + c->first[job];
+    double *out = a->x + job * IPM_WIDTH(c->p->n_types);
+    size_t n = ipm_types(c, job);
+
+    memset(out, 0, IPM_WIDTH(c->p->n_types) * sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        out[c->type ? c->type[c->first[job] + i] : i] = x[i];
+    a->shortfall[job] = x[n + IPM_MISSING];
+}
+
+bool ipm_end(const struct ipm_columns *c, const struct ipm_point *at, struct ipm_answer *a)
+{
+    const struct ipm_problem *p = c->p;
     double *use = mem_zero(p->n_rows + 1, sizeof *use); /* the last one: the most time of a job */
 
-    memcpy(a->x, at->x, ipm_own_columns(p) * sizeof *a->x);
     a->objective = 0;
     for (size_t m = 0; m < p->n_jobs; m++) {
-        a->shortfall[m] = at->x[m * IPM_WIDTH(p->n_types) + p->n_types + IPM_MISSING];
+        take_job(c, at, m, a);
         settle_job(p, a, m, use);
     }
     double worst = use[p->n_rows] - 1; /* violation, as part of what a row holds */
@@ -117,8 +134,8 @@ bool ipm_end(const struct ipm_problem *p, const struct ipm_point *at, struct ipm
         worst = fmax(worst, use[r] / p->rows[r].most - 1);
         a->price[r] = fmax(0, -at->y.row[r]);
     }
-    a->bound = ipm_bound(p, a->price, a->work_price);
+    a->bound = fmax(0, ipm_bound(p, a->price, a->work_price)); /* nothing costs less than 0 */
     free(use);
     return worst <= LP_TOLERANCE &&
-           fabs(a->objective - a->bound) <= POLICY_GAP * fabs(a->objective);
+           fabs(a->objective - a->bound) <= POLICY_GAP * fmax(fabs(a->objective), p->size);
 }

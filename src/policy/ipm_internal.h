@@ -4,6 +4,8 @@
 
 #include "policy/ipm.h"
 
+#include <stdint.h>
+
 /* Columns of a job after its types. */
 enum { IPM_SURPLUS, IPM_IDLE, IPM_MISSING, IPM_FILLER };
 
@@ -13,23 +15,58 @@ struct ipm_duals {
     double *row;         /* per row */
 };
 
-/* All variables: jobs x width, then the slack of every row. */
+/* The columns that are looked at: of each job some of its types, whole lanes of them, then those
+ * after the types. At first that is all of them; when it shows which types a job will not use, they
+ * are dropped. The proof does not depend on it: it looks at all of them. */
+struct ipm_columns {
+    const struct ipm_problem *p;
+    size_t *first;  /* of each job; then of the slacks of rows */
+    uint32_t *type; /* per column; NULL = all jobs have all types in order */
+    double *work;   /* per column; NULL = the problem's */
+};
+
+void ipm_columns_init(struct ipm_columns *c, const struct ipm_problem *p);
+void ipm_columns_clear(struct ipm_columns *c);
+/* How many types the job has left. */
+static inline size_t ipm_types(const struct ipm_columns *c, size_t job)
+{
+    return c->first[job + 1] - c->first[job] - IPM_LANES;
+}
+static inline const double *ipm_work(const struct ipm_columns *c, size_t job)
+{
+    return (c->work ? c->work : c->p->work) + c->first[job];
+}
+/* out[i] = what the rows' multipliers add up to in the job's i-th column; 0 after the types. */
+void ipm_columns_prices(const struct ipm_columns *c, size_t job, const double *row, double *out);
+/* row += the rows of the job's columns, whose values are q. */
+void ipm_columns_add(const struct ipm_columns *c, size_t job, const double *q, double *row);
+
+/* All variables: the columns, then the slack of every row. */
 struct ipm_point {
     double *x;
     double *z; /* reduced costs, above 0 from the beginning to the end: multipliers stay feasible */
     struct ipm_duals y;
 };
 
+/* Drops types that hold little of a job's weight, x / z, when that leaves much fewer columns: of
+ * each job `least` stay, and all with this part of its largest weight. Returns the largest part of
+ * a job's time that went with them, or 0 when nothing was dropped. */
+double ipm_drop(struct ipm_columns *c, struct ipm_point *at, size_t least, double part);
+
 /* The equations of a Newton step, factored: those of the jobs eliminated, the common rows dense. */
 struct ipm_system {
     const struct ipm_problem *p;
-    size_t stride;     /* the number of rows */
-    double *work_row;  /* jobs x stride: the job's work row against the common ones, eliminated */
-    double *time_row;  /* jobs x stride */
+    const struct ipm_columns *c;
+    size_t stride; /* the number of rows */
+    /* Per job, the job's work row against the common ones, eliminated: those of its types, then
+     * those after the quotas. */
+    double *work_row;
+    double *time_row;  /* the same */
     double *mean;      /* per job: work at the centre of the weights */
     double *work_root; /* per job: root of the pivot */
     double *time_root; /* per job */
     double *dense;     /* stride x stride, upper triangle: the Cholesky factor */
+    double *some;      /* scratch: the rows of one job */
 };
 
 /* Variables before the slacks of rows. */
@@ -42,7 +79,7 @@ void ipm_duals_clear(struct ipm_duals *y);
 /* out[j] = what the rows' multipliers add up to in the column of this job and type j. */
 void ipm_row_prices(const struct ipm_problem *p, size_t job, const double *row, double *out);
 
-void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p);
+void ipm_system_init(struct ipm_system *s, const struct ipm_columns *c);
 void ipm_system_clear(struct ipm_system *s);
 /* Weights of columns are x / z at the point. */
 void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at);
@@ -52,7 +89,7 @@ void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y);
 /* A point with feasible multipliers and all products x z alike. */
 void ipm_begin(struct ipm_problem *p, struct ipm_point *at);
 /* What the point amounts to, rounding settled; whether that is an answer and proved. */
-bool ipm_end(const struct ipm_problem *p, const struct ipm_point *at, struct ipm_answer *a);
+bool ipm_end(const struct ipm_columns *c, const struct ipm_point *at, struct ipm_answer *a);
 /* A lower bound of the objective from multipliers of the rows, all at least 0; and the best ones of
  * each job's work for them. */
 double ipm_bound(const struct ipm_problem *p, const double *price, double *work_price_out);

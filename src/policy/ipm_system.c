@@ -37,12 +37,14 @@ void ipm_duals_clear(struct ipm_duals *y)
     *y = (struct ipm_duals){0};
 }
 
-void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p)
+void ipm_system_init(struct ipm_system *s, const struct ipm_columns *c)
 {
+    const struct ipm_problem *p = c->p;
     size_t stride = p->n_rows;
 
     *s = (struct ipm_system){
         .p = p,
+        .c = c,
         .stride = stride,
         .work_row = mem_zero(p->n_jobs * stride, sizeof(double)),
         .time_row = mem_zero(p->n_jobs * stride, sizeof(double)),
@@ -50,6 +52,7 @@ void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p)
         .work_root = mem_zero(p->n_jobs, sizeof(double)),
         .time_root = mem_zero(p->n_jobs, sizeof(double)),
         .dense = mem_zero(stride * stride, sizeof(double)),
+        .some = mem_zero(stride, sizeof(double)),
     };
 }
 
@@ -61,6 +64,7 @@ void ipm_system_clear(struct ipm_system *s)
     free(s->work_root);
     free(s->time_root);
     free(s->dense);
+    free(s->some);
     *s = (struct ipm_system){0};
 }
 
@@ -77,6 +81,18 @@ void ipm_row_prices(const struct ipm_problem *p, size_t job, const double *row, 
     }
 }
 
+/* Where a job's part of work_row and time_row begins. */
+static size_t row_first(const struct ipm_system *s, size_t job)
+{
+    return s->c->first[job] + job * (s->stride - s->p->n_types) - job * IPM_LANES;
+}
+
+/* The type of a job's i-th column. */
+static size_t type_at(const struct ipm_columns *c, size_t job, size_t i)
+{
+    return c->type ? c->type[c->first[job] + i] : i;
+}
+
 /* ---- factoring ---- */
 
 static double lane_sum(const double sum[IPM_LANES])
@@ -86,9 +102,9 @@ static double lane_sum(const double sum[IPM_LANES])
 
 /* Weights of a job's columns, and what they add up to. */
 struct weights {
-    double *weight;     /* per column */
-    double *takes_time; /* per column: 0 or 1 */
-    double time, work;  /* sums of weights, and of weights times work, that take time */
+    double *weight;           /* per column */
+    const double *takes_time; /* per column: 0 or 1 */
+    double time, work;        /* sums of weights, and of weights times work, that take time */
 };
 
 static void weigh(struct weights *w, const double *x, const double *z, const double *work, size_t n)
@@ -124,24 +140,26 @@ static double spread(const struct weights *w, const double *work, double mean, s
 static void fill_rows(struct ipm_system *s, size_t job, const double *weight)
 {
     const struct ipm_problem *p = s->p;
-    const double *work = p->work + job * IPM_WIDTH(p->n_types);
-    double *work_row = s->work_row + job * s->stride, *time_row = s->time_row + job * s->stride;
+    const double *work = ipm_work(s->c, job);
+    size_t n = ipm_types(s->c, job), at = row_first(s, job);
+    double *work_row = s->work_row + at, *time_row = s->time_row + at;
     double gang = p->rows[0].weight[job], mean = s->mean[job];
     double by_work = 1 / s->work_root[job], by_time = 1 / s->time_root[job];
 
     for (size_t r = p->n_types; r < p->n_rows; r++) {
         const double *unit = p->rows[r].unit;
         double w = 0, t = 0;
-        for (size_t j = 0; j < p->n_types; j++) {
-            t += unit[j] * weight[j];
-            w += unit[j] * weight[j] * (work[j] - mean);
+        for (size_t i = 0; i < n; i++) {
+            double units = unit[type_at(s->c, job, i)] * weight[i];
+            t += units;
+            w += units * (work[i] - mean);
         }
-        work_row[r] = p->rows[r].weight[job] * w * by_work;
-        time_row[r] = p->rows[r].weight[job] * t * by_time;
+        work_row[n + r - p->n_types] = p->rows[r].weight[job] * w * by_work;
+        time_row[n + r - p->n_types] = p->rows[r].weight[job] * t * by_time;
     }
-    for (size_t j = 0; j < p->n_types; j++) {
-        work_row[j] = gang * weight[j] * (work[j] - mean) * by_work;
-        time_row[j] = gang * weight[j] * by_time;
+    for (size_t i = 0; i < n; i++) {
+        work_row[i] = gang * weight[i] * (work[i] - mean) * by_work;
+        time_row[i] = gang * weight[i] * by_time;
     }
 }
 
@@ -150,10 +168,10 @@ static void eliminate(struct ipm_system *s,
                       size_t job,
                       struct weights *w)
 {
-    size_t n = IPM_WIDTH(s->p->n_types);
-    const double *work = s->p->work + job * n;
+    size_t first = s->c->first[job], n = s->c->first[job + 1] - first;
+    const double *work = ipm_work(s->c, job);
 
-    weigh(w, at->x + job * n, at->z + job * n, work, n);
+    weigh(w, at->x + first, at->z + first, work, n);
     s->mean[job] = w->work / w->time;
     s->time_root[job] = sqrt(w->time);
     s->work_root[job] = sqrt(spread(w, work, s->mean[job], n));
@@ -164,24 +182,50 @@ static void eliminate(struct ipm_system *s,
 static void add_weights(struct ipm_system *s, size_t job, const double *weight)
 {
     const struct ipm_problem *p = s->p;
+    size_t n = ipm_types(s->c, job);
     double gang = p->rows[0].weight[job];
 
-    for (size_t j = 0; j < p->n_types; j++)
-        s->dense[j * s->stride + j] += gang * gang * weight[j];
+    for (size_t i = 0; i < n; i++)
+        s->dense[type_at(s->c, job, i) * (s->stride + 1)] += gang * gang * weight[i];
     for (size_t r = p->n_types; r < p->n_rows; r++) {
         const double *unit = p->rows[r].unit;
         double times = p->rows[r].weight[job];
         if (times == 0)
             continue;
-        for (size_t j = 0; j < p->n_types; j++)
-            s->dense[j * s->stride + r] += gang * times * unit[j] * weight[j];
+        for (size_t i = 0; i < n; i++) {
+            size_t j = type_at(s->c, job, i);
+            s->dense[j * s->stride + r] += gang * times * unit[j] * weight[i];
+        }
         for (size_t q = p->n_types; q <= r; q++) {
             double sum = 0;
-            for (size_t j = 0; j < p->n_types; j++)
-                sum += unit[j] * p->rows[q].unit[j] * weight[j];
+            for (size_t i = 0; i < n; i++) {
+                size_t j = type_at(s->c, job, i);
+                sum += unit[j] * p->rows[q].unit[j] * weight[i];
+            }
             s->dense[q * s->stride + r] += times * p->rows[q].weight[job] * sum;
         }
     }
+}
+
+/* Where few types are left: S -= work'work + time'time of this job alone. */
+static void subtract_few(struct ipm_system *s, size_t job)
+{
+    size_t n_types = s->p->n_types, extra = s->stride - n_types, n = ipm_types(s->c, job);
+    const uint32_t *type = s->c->type + s->c->first[job];
+    const double *work = s->work_row + row_first(s, job);
+    const double *time = s->time_row + row_first(s, job);
+
+    for (size_t i = 0; i < n; i++) {
+        double *to = s->dense + type[i] * s->stride;
+        for (size_t k = i; k < n; k++)
+            to[type[k]] -= work[i] * work[k] + time[i] * time[k];
+        for (size_t k = 0; k < extra; k++)
+            to[n_types + k] -= work[i] * work[n + k] + time[i] * time[n + k];
+    }
+    for (size_t i = 0; i < extra; i++)
+        for (size_t k = i; k < extra; k++)
+            s->dense[(n_types + i) * s->stride + n_types + k] -=
+                work[n + i] * work[n + k] + time[n + i] * time[n + k];
 }
 
 static void factor_dense(struct ipm_system *s)
@@ -190,7 +234,9 @@ static void factor_dense(struct ipm_system *s)
 
     for (size_t r = 0; r < s->stride; r++)
         least[r] = PIVOT_LEAST * s->dense[r * s->stride + r];
-    for (size_t m = 0; m < s->p->n_jobs; m += BLOCK) {
+    for (size_t m = 0; s->c->type && m < s->p->n_jobs; m++)
+        subtract_few(s, m);
+    for (size_t m = 0; !s->c->type && m < s->p->n_jobs; m += BLOCK) {
         size_t n = s->p->n_jobs - m < BLOCK ? s->p->n_jobs - m : BLOCK;
         dense_subtract_square(s->dense, s->stride, s->work_row + m * s->stride, n);
         dense_subtract_square(s->dense, s->stride, s->time_row + m * s->stride, n);
@@ -211,20 +257,51 @@ static double dot(const double *a, const double *b, size_t n)
     return lane_sum(sum);
 }
 
+/* The common rows that a job has a part in, in the order of its part of work_row; or back. */
+static void gather(const struct ipm_system *s, size_t job, const double *row, double *out)
+{
+    size_t n = ipm_types(s->c, job);
+    const uint32_t *type = s->c->type + s->c->first[job];
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = row[type[i]];
+    memcpy(out + n, row + s->p->n_types, (s->stride - s->p->n_types) * sizeof *out);
+}
+
+static void scatter(const struct ipm_system *s, size_t job, const double *values, double *row)
+{
+    size_t n = ipm_types(s->c, job);
+    const uint32_t *type = s->c->type + s->c->first[job];
+
+    for (size_t i = 0; i < n; i++)
+        row[type[i]] = values[i];
+    memcpy(row + s->p->n_types, values + n, (s->stride - s->p->n_types) * sizeof *row);
+}
+
 void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y)
 {
     for (size_t m = 0; m < s->p->n_jobs; m++) {
-        const double *work = s->work_row + m * s->stride, *time = s->time_row + m * s->stride;
+        const double *work = s->work_row + row_first(s, m), *time = s->time_row + row_first(s, m);
+        size_t n = ipm_types(s->c, m) + s->stride - s->p->n_types;
+        double *row = s->c->type ? s->some : y->row;
         y->work[m] = (y->work[m] - s->mean[m] * y->time[m]) / s->work_root[m];
         y->time[m] /= s->time_root[m];
-        for (size_t r = 0; r < s->stride; r++)
-            y->row[r] -= work[r] * y->work[m] + time[r] * y->time[m];
+        if (s->c->type)
+            gather(s, m, y->row, row);
+        for (size_t r = 0; r < n; r++)
+            row[r] -= work[r] * y->work[m] + time[r] * y->time[m];
+        if (s->c->type)
+            scatter(s, m, row, y->row);
     }
     dense_solve(s->dense, s->stride, y->row);
     for (size_t m = 0; m < s->p->n_jobs; m++) {
-        const double *work = s->work_row + m * s->stride, *time = s->time_row + m * s->stride;
-        y->work[m] = (y->work[m] - dot(work, y->row, s->stride)) / s->work_root[m];
-        y->time[m] = (y->time[m] - dot(time, y->row, s->stride)) / s->time_root[m];
+        const double *work = s->work_row + row_first(s, m), *time = s->time_row + row_first(s, m);
+        size_t n = ipm_types(s->c, m) + s->stride - s->p->n_types;
+        double *row = s->c->type ? s->some : y->row;
+        if (s->c->type)
+            gather(s, m, y->row, row);
+        y->work[m] = (y->work[m] - dot(work, row, n)) / s->work_root[m];
+        y->time[m] = (y->time[m] - dot(time, row, n)) / s->time_root[m];
         y->time[m] -= s->mean[m] * y->work[m];
     }
 }
@@ -232,14 +309,15 @@ void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y)
 void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at)
 {
     const struct ipm_problem *p = s->p;
-    size_t n = IPM_WIDTH(p->n_types), slack = ipm_own_columns(p);
-    struct weights w = {.weight = mem_zero(n, sizeof(double)),
-                        .takes_time = mem_zero(n, sizeof(double))};
+    size_t n = IPM_WIDTH(p->n_types), slack = s->c->first[p->n_jobs];
+    double *takes_time = mem_zero(n, sizeof(double));
+    struct weights w = {.weight = mem_zero(n, sizeof(double))};
 
     for (size_t i = 0; i < n; i++)
-        w.takes_time[i] = ipm_takes_time(p, i);
+        takes_time[i] = ipm_takes_time(p, i);
     memset(s->dense, 0, s->stride * s->stride * sizeof *s->dense);
     for (size_t m = 0; m < p->n_jobs; m++) {
+        w.takes_time = takes_time + p->n_types - ipm_types(s->c, m);
         eliminate(s, at, m, &w);
         add_weights(s, m, w.weight);
     }
@@ -247,5 +325,5 @@ void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at)
         s->dense[r * s->stride + r] += at->x[slack + r] / at->z[slack + r];
     factor_dense(s);
     free(w.weight);
-    free(w.takes_time);
+    free(takes_time);
 }

@@ -285,6 +285,13 @@ void model_answer_clear(struct model_answer *a)
     *a = (struct model_answer){0};
 }
 
+static bool solve_large_with(const struct model_ask *ask,
+                             const struct cuts *cuts,
+                             struct model_answer *out)
+{
+    return structured_fits(ask, cuts) && structured_solve(ask, cuts, out);
+}
+
 static int solve_with(const struct model_ask *ask,
                       const struct cuts *cuts,
                       struct model_answer *out,
@@ -293,7 +300,7 @@ static int solve_with(const struct model_ask *ask,
     struct layout y;
     AUTO_CLEAR(lp_point) struct lp_point at = {0};
 
-    if (structured_fits(ask, cuts) && structured_solve(ask, cuts, out))
+    if (solve_large_with(ask, cuts, out))
         return 0;
     layout_init(&y, ask, cuts);
     lp_point_init(&at, &y.lp);
@@ -304,7 +311,11 @@ static int solve_with(const struct model_ask *ask,
     return solved;
 }
 
-int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e)
+/* Adds rows for gangs until none is violated; only_large: without the solver for everything. */
+static int solve_rounds(const struct model_ask *ask,
+                        bool only_large,
+                        struct model_answer *out,
+                        struct err *e)
 {
     AUTO_CLEAR(cuts) struct cuts cuts;
 
@@ -312,11 +323,26 @@ int model_solve(const struct model_ask *ask, struct model_answer *out, struct er
     *out = (struct model_answer){0};
     for (int round = 0; round < ROUNDS_MAX; round++) {
         model_answer_clear(out);
-        if (solve_with(ask, &cuts, out, e) < 0)
+        if (only_large ? !solve_large_with(ask, &cuts, out) : solve_with(ask, &cuts, out, e) < 0)
             return -1;
         if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0)
             return 0;
     }
     model_answer_clear(out);
     return err_set(e, ERR_IO, "gangs: more than %d rounds of cuts", ROUNDS_MAX);
+}
+
+int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e)
+{
+    return solve_rounds(ask, false, out, e);
+}
+
+int model_solve_large(const struct model_ask *ask, struct model_answer *out)
+{
+    AUTO_CLEAR(cuts) struct cuts none;
+
+    cuts_init(&none, ask->grid);
+    if (!structured_fits(ask, &none))
+        return -1;
+    return solve_rounds(ask, true, out, NULL) == 0;
 }

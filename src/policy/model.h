@@ -37,6 +37,9 @@ void model_program(const struct model_ask *ask, struct lp *out);
 
 /* ERR_IO when there is no solver or no proof. */
 int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e);
+/* By the method for large questions of one window alone: 1 when solved, 0 when it did not get
+ * there, -1 when it is no such question. */
+int model_solve_large(const struct model_ask *ask, struct model_answer *out);
 void model_answer_clear(struct model_answer *a);
 
 #endif

@@ -21,8 +21,51 @@
 /* Of falling short, at first in costs of the dearest job, and how much it is raised. */
 #define PENALTY_FIRST 10
 #define PENALTY_FACTOR 1000
+/* Of sums of shortfalls, in jobs: gaps are parts of one job when less than that is missing, and so
+ * much is rounding. */
+#define SHORTFALL_SIZE 1
+#define SHORTFALL_ROUNDING 1e-7
+/* Prices that differ by this part are the same. */
+#define PRICE_ROUNDING 1e-12
 /* Rows besides the quotas; the method's time grows with their square. */
 #define EXTRA_ROWS_MAX 64
+
+/* Whether a slot costs its instances times a price of the type alone; price_out, if wanted, gets
+ * the prices. Where they change with time, later deadlines have other means. */
+static bool has_one_price(const struct grid *g, double *price_out)
+{
+    const struct policy_problem *p = g->scope->p;
+    double *price = mem_zero(p->n_types + 1, sizeof *price);
+    bool one = true;
+
+    for (size_t j = 0; j < p->n_types; j++)
+        price[j] = -1; /* not seen yet */
+    for (const struct grid_slot *s = g->slots; s < g->slots + g->n_slots; s++)
+        for (size_t q = s->first; q < s[1].first; q++) {
+            double now = g->usd[q] / (p->jobs[s->job].gang * s->hours);
+            double *known = &price[g->type[q]];
+            if (*known >= 0 && fabs(now - *known) > PRICE_ROUNDING * *known)
+                one = false;
+            *known = now;
+        }
+    if (price_out)
+        memcpy(price_out, price, p->n_types * sizeof *price_out);
+    free(price);
+    return one;
+}
+
+/* What is asked: the fewest dollars, the least shortfalls (within a budget), the least scale within
+ * a budget, or the least scale at all. */
+static bool is_known(const struct model_ask *ask)
+{
+    bool budget = isfinite(ask->budget_usd);
+
+    if (ask->first_scaled == 0)
+        return budget ? ask->budget_usd > 0 : !ask->cost && !isfinite(ask->shortfall_cost);
+    if (!isfinite(ask->shortfall_cost))
+        return false;
+    return !budget || (!ask->cost && ask->budget_usd > 0 && has_one_price(ask->grid, NULL));
+}
 
 bool structured_fits(const struct model_ask *ask, const struct cuts *cuts)
 {
@@ -30,10 +73,7 @@ bool structured_fits(const struct model_ask *ask, const struct cuts *cuts)
     const struct policy_problem *p = g->scope->p;
 
     if (g->n_columns < COLUMNS_LEAST || g->n_windows != 1 || !isfinite(g->edge[1]) ||
-        g->n_slots != p->n_jobs || p->n_groups + cuts->n + 1 > EXTRA_ROWS_MAX ||
-        (ask->first_scaled == 0
-             ? !(ask->budget_usd > 0 && isfinite(ask->budget_usd))
-             : !ask->cost || isfinite(ask->budget_usd) || !isfinite(ask->shortfall_cost)))
+        g->n_slots != p->n_jobs || p->n_groups + cuts->n + 1 > EXTRA_ROWS_MAX || !is_known(ask))
         return false;
     for (size_t m = 0; m < p->n_jobs; m++)
         if (!ask->must_finish[m] || g->slots[m].first == g->slots[m + 1].first)
@@ -80,6 +120,21 @@ static void add_cut(struct table *t, const struct grid *g, const struct cut *cut
     add_row(t, unit, weight, cut->most);
 }
 
+/* What all slots cost together, as part of the budget. */
+static void add_budget(struct table *t, const struct model_ask *ask)
+{
+    const struct grid *g = ask->grid;
+    const struct policy_problem *p = g->scope->p;
+    double *unit = own(t, t->problem.n_types), *weight = own(t, p->n_jobs);
+
+    has_one_price(g, unit);
+    for (size_t j = 0; j < p->n_types; j++)
+        unit[j] = unit[j] > 0 ? unit[j] / ask->budget_usd : 0;
+    for (size_t m = 0; m < p->n_jobs; m++)
+        weight[m] = p->jobs[m].gang * g->slots[m].hours;
+    add_row(t, unit, weight, 1);
+}
+
 static void fill_rows(struct table *t, const struct model_ask *ask, const struct cuts *cuts)
 {
     const struct policy_problem *p = ask->grid->scope->p;
@@ -93,6 +148,8 @@ static void fill_rows(struct table *t, const struct model_ask *ask, const struct
     }
     for (size_t i = 0; i < cuts->n; i++)
         add_cut(t, ask->grid, &cuts->list[i]);
+    if (ask->first_scaled != 0 && isfinite(ask->budget_usd))
+        add_budget(t, ask);
     while (t->problem.n_rows % IPM_LANES != 0)
         add_row(t, own(t, t->problem.n_types), t->gang, 1);
 }
@@ -110,24 +167,24 @@ static void fill_job(struct table *t, const struct grid *g, const double *costs,
     t->gang[m] = g->scope->p->jobs[s->job].gang * s->room;
     for (size_t q = s->first; q < s[1].first; q++) {
         work[g->type[q]] = g->work[q];
-        dearest = fmax(dearest, costs[q] / t->cost_unit);
+        dearest = costs ? fmax(dearest, costs[q] / t->cost_unit) : 0;
     }
     for (size_t j = 0; j < n; j++)
-        cost[j] = dearest > 0 ? dearest : 1;
+        cost[j] = dearest > 0 ? dearest : costs ? 1 : 0;
     for (size_t q = s->first; q < s[1].first; q++)
-        cost[g->type[q]] = costs[q] / t->cost_unit;
+        cost[g->type[q]] = costs ? costs[q] / t->cost_unit : 0;
 }
 
 static double mean_of(const double *costs, size_t n)
 {
     double sum = 0;
 
-    for (size_t q = 0; q < n; q++)
+    for (size_t q = 0; costs && q < n; q++)
         sum += costs[q];
     return sum > 0 ? sum / (double)n : 1;
 }
 
-/* Costs are per column of the grid. */
+/* Costs are per column of the grid; NULL = nothing costs anything. */
 static void table_init(struct table *t,
                        const struct model_ask *ask,
                        const double *costs,
@@ -135,7 +192,7 @@ static void table_init(struct table *t,
 {
     const struct policy_problem *p = ask->grid->scope->p;
     size_t n = (p->n_types + IPM_LANES - 1) / IPM_LANES * IPM_LANES;
-    size_t extra = p->n_groups + cuts->n + IPM_LANES;
+    size_t extra = p->n_groups + cuts->n + 1 + IPM_LANES;
 
     *t = (struct table){
         .problem = {.n_jobs = p->n_jobs, .n_types = n, .gap = GAP_AIM},
@@ -193,6 +250,14 @@ static void take(const struct table *t,
         out->shadow_price[j] = found->price[j] * t->cost_unit;
 }
 
+/* Shortfalls alone are counted. Each of them is looked at afterwards, and they should have digits.
+ */
+static void count_shortfalls(struct table *t)
+{
+    t->problem.gap = SEARCH_GAP_AIM;
+    t->problem.size = SHORTFALL_SIZE;
+}
+
 static bool solve_cost(const struct model_ask *ask,
                        const struct cuts *cuts,
                        struct model_answer *out)
@@ -202,6 +267,8 @@ static bool solve_cost(const struct model_ask *ask,
 
     table_init(&t, ask, ask->cost, cuts);
     t.problem.shortfall_cost = ask->shortfall_cost / t.cost_unit;
+    if (!ask->cost)
+        count_shortfalls(&t);
     bool solved = ipm_solve(&t.problem, &found);
     if (solved)
         take(&t, ask->grid, &found, out);
@@ -214,11 +281,13 @@ static bool solve_cost(const struct model_ask *ask,
 
 /* f(Z), the fewest dollars at scale Z, is convex and falls. A tangent, which multipliers at any Z
  * give, lies below it everywhere: where the tangent meets the budget is no more than the least
- * scale. So Newton's method goes up to it from below, and every step is a bound. */
+ * scale. So Newton's method goes up to it from below, and every step is a bound. The same goes for
+ * the least sum of shortfalls, which has to become 0 when there is no budget. */
 struct search {
     struct table t;
     double *work, *cost; /* at scale 1 */
-    double budget;       /* in units of cost */
+    bool stretches;      /* shortfalls instead of dollars */
+    double budget;       /* in units of cost; 0 = no shortfalls */
     double scale;
     double low;  /* the scale is no less */
     double high; /* a scale that is large enough; INFINITY = none is known */
@@ -271,6 +340,14 @@ static int step_back(struct search *s)
     return 0;
 }
 
+/* Whether what was found at this scale is within the budget. */
+static bool is_enough(const struct search *s, const struct ipm_answer *found)
+{
+    if (s->stretches)
+        return found->objective <= SHORTFALL_ROUNDING;
+    return found->objective <= s->budget * (1 + BUDGET_ROUNDING);
+}
+
 /* One step: 1 when this is the answer, 0 to go on, -1 when there is no way. */
 static int step(struct search *s, struct ipm_answer *found)
 {
@@ -280,8 +357,8 @@ static int step(struct search *s, struct ipm_answer *found)
         return step_back(s);
     for (size_t m = 0; m < s->t.problem.n_jobs; m++)
         missing += found->shortfall[m];
-    bool affordable = found->objective <= s->budget * (1 + BUDGET_ROUNDING);
-    if (affordable && missing > SHORTFALL_LEAST) {
+    bool affordable = is_enough(s, found);
+    if (!s->stretches && affordable && missing > SHORTFALL_LEAST) {
         /* Leaving work undone was cheaper than doing it. */
         s->t.problem.shortfall_cost *= PENALTY_FACTOR;
         return 0;
@@ -290,6 +367,10 @@ static int step(struct search *s, struct ipm_answer *found)
         return 1;
     if (affordable)
         s->high = fmin(s->high, s->scale);
+    if (affordable && s->stretches) {
+        set_scale(s, sqrt(s->low * s->high)); /* where nothing is missing there is no tangent */
+        return 0;
+    }
     double next = s->scale + (found->bound - s->budget) / fall(s, found);
     if (!isfinite(next) || (!affordable && next <= s->low))
         return -1;
@@ -326,22 +407,37 @@ static double guess(const struct search *s)
     return fmax(s->low, 2 * needed / there);
 }
 
+/* Both go up from below; dollars begin where the method does well. */
+static void set_goal(struct search *s, const struct model_ask *ask)
+{
+    if (s->stretches) {
+        count_shortfalls(&s->t);
+        s->t.problem.shortfall_cost = 1;
+        set_scale(s, s->low * (1 + SCALE_AIM));
+        return;
+    }
+    s->budget = ask->budget_usd / s->t.cost_unit;
+    s->t.problem.shortfall_cost = PENALTY_FIRST * dearest(s);
+    s->t.problem.gap = SEARCH_GAP_AIM;
+    set_scale(s, guess(s) * (1 + SCALE_AIM));
+}
+
 static void search_init(struct search *s, const struct model_ask *ask, const struct cuts *cuts)
 {
     size_t n;
 
     *s = (struct search){
-        .low = 1, .high = (double)INFINITY}; /* the unit of time is what one job needs alone */
-    table_init(&s->t, ask, ask->grid->usd, cuts);
+        .low = 1, /* the unit of time is what one job needs alone, or was not enough */
+        .high = (double)INFINITY,
+        .stretches = !isfinite(ask->budget_usd),
+    };
+    table_init(&s->t, ask, s->stretches ? NULL : ask->grid->usd, cuts);
     n = s->t.problem.n_jobs * IPM_WIDTH(s->t.problem.n_types);
     s->work = mem_zero(n, sizeof(double));
     s->cost = mem_zero(n, sizeof(double));
     memcpy(s->work, s->t.work, n * sizeof(double));
     memcpy(s->cost, s->t.cost, n * sizeof(double));
-    s->budget = ask->budget_usd / s->t.cost_unit;
-    s->t.problem.shortfall_cost = PENALTY_FIRST * dearest(s);
-    s->t.problem.gap = SEARCH_GAP_AIM;
-    set_scale(s, guess(s) * (1 + SCALE_AIM));
+    set_goal(s, ask);
 }
 
 static bool solve_scale(const struct model_ask *ask,
