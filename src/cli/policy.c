@@ -67,27 +67,33 @@ static int take_columns(const struct command_args *args, size_t *out, struct err
 
 /* ---- the file ---- */
 
-int policy_read_bytes(const char *path, struct buf *out, struct err *e)
+static int add_all(FILE *in, const char *path, struct buf *out, struct err *e)
 {
     char part[1 << 16];
-    FILE *in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     size_t n;
 
+    while ((n = fread(part, 1, sizeof part, in)) > 0 && buf_add(out, part, n) == 0)
+        ;
+    if (ferror(in))
+        return file_error(e, "read", path);
+    if (out->full)
+        return err_set(e, ERR_USAGE, "%s: larger than %zu MB: split it", path,
+                       POLICY_FILE_BYTES_MAX >> 20);
+    return 0;
+}
+
+int policy_read_bytes(const char *path, struct buf *out, struct err *e)
+{
+    if (strcmp(path, "-") == 0)
+        return add_all(stdin, path, out, e);
+    FILE *in = fopen(path, "re");
     if (!in && errno == ENOENT)
         return err_set(e, ERR_NOTFOUND, "%s: there is no such file", path);
     if (!in)
         return file_error(e, "read", path);
-    while ((n = fread(part, 1, sizeof part, in)) > 0 && buf_add(out, part, n) == 0)
-        ;
-    bool failed = ferror(in);
-    if (failed)
-        file_error(e, "read", path);
-    if (in != stdin)
-        fclose(in);
-    if (out->full)
-        return err_set(e, ERR_USAGE, "%s: larger than %zu MB: split it", path,
-                       POLICY_FILE_BYTES_MAX >> 20);
-    return failed ? -1 : 0;
+    int added = add_all(in, path, out, e);
+    fclose(in);
+    return added;
 }
 
 static int read_problem(const char *path, struct policy_file *out, struct err *e)

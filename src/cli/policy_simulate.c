@@ -306,25 +306,26 @@ static int show(const struct command_args *args,
     return all ? 0 : not_done(s->ask, s->result, e);
 }
 
-static int simulate(const struct command_args *args, struct rounds_ask *ask, struct err *e)
+static int simulate(const struct command_args *args, const struct rounds_ask *asked, struct err *e)
 {
+    struct rounds_ask ask = *asked;
     AUTO_CLEAR(rounds_result) struct rounds_result result = {0};
     AUTO_CLEAR(file_draft) struct file_draft draft = {0};
     AUTO_CLEAR(onlooker) struct onlooker o = {0};
     const char *trace = command_value(args, "--trace");
 
-    onlooker_init(&o, ask, command_has(args, "--svg"));
+    onlooker_init(&o, &ask, command_has(args, "--svg"));
     const struct rounds_watch watch = {.context = &o,
                                        .solved = on_solved,
                                        .ran = on_ran,
                                        .stop = on_stop,
                                        .clock_s = time_monotonic_s};
-    ask->watch = &watch;
+    ask.watch = &watch;
     if (trace && open_trace(&o, &draft, trace, e) < 0)
         return -1;
     interrupt_watch();
     double began = time_monotonic_s();
-    if (rounds_simulate(ask, &result, e) < 0)
+    if (rounds_simulate(&ask, &result, e) < 0)
         return err_wrap(e, "%s", args->operands[0]);
     if (result.stopped)
         return err_set(e, ERR_RETRY, "interrupted with %zu of %zu jobs done; nothing was written",
@@ -333,7 +334,7 @@ static int simulate(const struct command_args *args, struct rounds_ask *ask, str
     if (trace && keep_trace(&o, &draft, e) < 0)
         return -1;
     return show(args,
-                &(struct policy_simulation){.ask = ask,
+                &(struct policy_simulation){.ask = &ask,
                                             .result = &result,
                                             .elapsed_ms = 1e3 * (time_monotonic_s() - began)},
                 &o.story, e);
@@ -343,7 +344,7 @@ static int run_simulate(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(policy_file) struct policy_file file = {0};
     struct rounds_ask ask = {0};
-    size_t columns;
+    size_t columns = 0;
     const char *prices = command_value(args, "--prices");
 
     if (take_options(args, &ask, &columns, e) < 0 || read_trace(args->operands[0], &file, e) < 0 ||

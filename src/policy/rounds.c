@@ -359,7 +359,7 @@ int rounds_simulate(const struct rounds_ask *ask, struct rounds_result *out, str
     sim_init(&s, ask, out);
     int result = all_rounds(&s, e);
     if (result == 0 && !out->stopped)
-        result = sim_bound(&s, e);
+        sim_bound(&s);
     count_late(out);
     sim_clear(&s);
     clp_release(held);

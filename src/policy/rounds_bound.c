@@ -73,31 +73,27 @@ static double alone_end_h(const struct scope *scope)
 }
 
 /* All from the first arrival on, within the quotas. Takes the releases out of the jobs. */
-static int together_end_h(const struct sim *s,
-                          struct policy_problem p,
-                          struct policy_job *jobs,
-                          double *end_h,
-                          struct err *e)
+static void together_end_h(const struct sim *s,
+                           struct policy_problem p,
+                           struct policy_job *jobs,
+                           double *end_h)
 {
     AUTO_CLEAR(policy_answer) struct policy_answer answer = {0};
 
     p.n_intervals = 0;
     for (size_t m = 0; m < p.n_jobs; m++)
         jobs[m].release_h = 0;
-    if (policy_solve(&p, POLICY_MIN_MAKESPAN, POLICY_WINDOWS, &answer, e) < 0)
-        return -1;
-    if (answer.status == POLICY_OPTIMAL)
+    if (policy_solve(&p, POLICY_MIN_MAKESPAN, POLICY_WINDOWS, &answer, NULL) == 0 &&
+        answer.status == POLICY_OPTIMAL)
         *end_h = fmax(*end_h, sim_hours(s->out->first_ms) + answer.bound);
-    return 0;
 }
 
-int sim_bound(const struct sim *s, struct err *e)
+void sim_bound(const struct sim *s)
 {
     struct policy_job *jobs = mem_zero(s->p->n_jobs + 1, sizeof *jobs);
     struct policy_problem p = *s->p;
     struct scope scope;
     double usd = (double)NAN;
-    int result = 0;
 
     p.jobs = jobs;
     p.n_jobs = jobs_done(s, jobs);
@@ -106,13 +102,12 @@ int sim_bound(const struct sim *s, struct err *e)
     scope_init(&scope, &p);
     s->out->bound_usd = alone_usd(s, &scope);
     s->out->bound_end_h = alone_end_h(&scope);
+    /* Programs that are not solved or not proved leave the bounds of jobs alone, which hold. */
     if (p.n_jobs > 0 && p.n_jobs * p.n_types <= BOUND_PAIRS_MAX) {
-        result = policy_cost_bound(&p, &usd, e);
-        s->out->bound_usd = fmax(s->out->bound_usd, usd); /* of NaN and a number, the number */
-        if (result == 0)
-            result = together_end_h(s, p, jobs, &s->out->bound_end_h, e);
+        if (policy_cost_bound(&p, &usd, NULL) == 0)
+            s->out->bound_usd = fmax(s->out->bound_usd, usd); /* of NaN and a number, the number */
+        together_end_h(s, p, jobs, &s->out->bound_end_h);
     }
     scope_clear(&scope);
     free(jobs);
-    return result < 0 ? err_wrap(e, "bound in hindsight") : 0;
 }

@@ -85,6 +85,6 @@ void sim_place(struct sim *s);
 /* Lets the round pass: work, preemptions, the bill. */
 int sim_run(struct sim *s, struct err *e);
 /* The bounds of what was done. */
-int sim_bound(const struct sim *s, struct err *e);
+void sim_bound(const struct sim *s);
 
 #endif

@@ -470,7 +470,8 @@ class Judge:
         fills = {(name, j) for name, j in event["fills"]}
         if not event["early"] and replay.kind in KEEPS_DEADLINES:
             self.too_tight(self.problem(replay, at, jobs, True), replay.kind)
-        if replay.kind == "min-cost" or self.is_broke(replay, p):
+        timeless = replay.kind == "min-cost-slo" and min(p.slo.values()) == math.inf
+        if replay.kind == "min-cost" or timeless or self.is_broke(replay, p):
             self.cheapest(p, shares, fills)
         elif replay.kind == "min-cost-slo":
             self.windows(p, event, shares, fills, {m.name: m.on for m in jobs})
