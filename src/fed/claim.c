@@ -91,15 +91,15 @@ static int is_ours(
     return json_is_integer(holder) && json_integer_value(holder) == worker;
 }
 
-static bool is_stale(const struct fed_claim *c)
+bool fed_claim_is_stale(const struct fed_claim *c)
 {
-    return (double)(c->now_ms - c->modified_ms) > c->lease_s * 1000;
+    return c->there && (double)(c->now_ms - c->modified_ms) > c->lease_s * 1000;
 }
 
 int fed_claim_take(
     struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
 {
-    bool fresh = c->there && !is_stale(c);
+    bool fresh = c->there && !fed_claim_is_stale(c);
 
     if (!fresh) {
         c->taken_over = c->there;

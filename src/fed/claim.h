@@ -24,7 +24,11 @@ void fed_claim_clear(struct fed_claim *c);
 /* The list showed it. */
 void fed_claim_seen(struct fed_claim *c, const struct store_keyed *o);
 
-/* 1: ours. 0: another worker's event has it. ERR_RETRY: an event of this worker has it already. */
+/* It is there, and nobody renewed it for longer than the lease. */
+bool fed_claim_is_stale(const struct fed_claim *c);
+
+/* Looks whose a fresh one is; else writes it. 1: ours. 0: another worker's event has it. ERR_RETRY:
+ * an event of this worker has it already. */
 int fed_claim_take(struct fed_claim *c,
                    struct store *s,
                    unsigned worker,

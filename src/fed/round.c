@@ -265,7 +265,7 @@ static int put_mean(
     return result < 0 ? err_wrap(e, "write the mean of round %u", r->event.round) : result;
 }
 
-static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
+static int up_key(const struct round *r, char out[static FED_ROUND_KEY], struct err *e)
 {
     const struct fed_place *up = r->a->up;
     struct fed_input_key k = {
@@ -274,17 +274,26 @@ static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
         .samples = weight_of(r),
         .format = r->event.format,
     };
+
+    memcpy(k.prefix, up->prefix, strnlen(up->prefix, FED_PREFIX_MAX));
+    return fed_round_input_key(&k, out, e);
+}
+
+static int tell_up(const struct round *r, const char *key, struct err *e)
+{
+    return r->a->sent_up ? r->a->sent_up(r->a->context, key, e) : 0;
+}
+
+static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
+{
     char key[FED_ROUND_KEY];
     bool passed;
 
-    memcpy(k.prefix, up->prefix, strnlen(up->prefix, FED_PREFIX_MAX));
-    if (fed_round_input_key(&k, key, e) < 0 || has_passed(r, up, &passed, e) < 0)
+    if (up_key(r, key, e) < 0 || has_passed(r, r->a->up, &passed, e) < 0)
         return -1;
     if (passed)
         return 0;
-    if (put_mean(r, mean, up->store, key, e) < 0)
-        return -1;
-    return r->a->sent_up ? r->a->sent_up(r->a->context, key, e) : 0;
+    return put_mean(r, mean, r->a->up->store, key, e) < 0 ? -1 : tell_up(r, key, e);
 }
 
 static int fan_out(struct round *r, struct fed_mean *mean, struct err *e)
@@ -360,17 +369,31 @@ static int average_all(struct round *r, struct fed_round_report *out, struct err
     return clean_up(r, e);
 }
 
+/* The mean is there, or was handed on: only then inputs are deleted. Of regions the mean comes back
+ * from above, perhaps from one that died before it had deleted what we told it of. */
+static int finish(struct round *r, struct fed_round_report *out, struct err *e)
+{
+    char key[FED_ROUND_KEY];
+
+    out->outcome = FED_ROUND_OVER;
+    if (r->a->up && r->n_chosen >= needed(r->a) &&
+        (up_key(r, key, e) < 0 || tell_up(r, key, e) < 0))
+        return -1;
+    return clean_up(r, e);
+}
+
 static int handle(struct round *r, struct fed_round_report *out, struct err *e)
 {
     if (look(r, e) < 0)
         return -1;
     out->inputs = (unsigned)r->n_chosen;
-    if (r->has_mean) {
-        out->outcome = FED_ROUND_OVER;
-        return clean_up(r, e);
-    }
+    bool complete = r->n_chosen >= needed(r->a);
+    /* Who claims has seen all inputs: when some are gone, it died while it deleted them. What was
+     * claimed just now says nothing: lists are not made in one moment. */
+    if (r->has_mean || (!complete && fed_claim_is_stale(&r->claim)))
+        return finish(r, out, e);
     out->outcome = FED_ROUND_WAITING;
-    if (r->n_chosen < needed(r->a))
+    if (!complete && !r->claim.there)
         return 0;
     int taken = fed_claim_take(&r->claim, r->a->store, r->event.worker, r->tally, e);
     if (taken < 0)

@@ -15,6 +15,7 @@
  * An invocation lists P/round-000007/ (one request for each 1,000 objects) and then
  *   - finds the mean: removes what is left of the round;                     FED_ROUND_OVER
  *   - finds fewer inputs than it needs: is done;                             FED_ROUND_WAITING
+ *     beside a claim that is too old they are what its holder could not delete any more: OVER
  *   - else writes the claim if there is none (If-None-Match: *), or, if the one there is older than
  *     the lease by the store's own clock, takes it over (If-Match);
  *   - averages, each input read once and in order, in bounded memory, and writes the mean if there

@@ -492,6 +492,58 @@ static void check_faults(const char *url, bool die)
         printf("# %s fails\n", remove);
 }
 
+/* A region of two workers and a global aggregator; one of both is dead from some operation on,
+ * until the worker's event comes again. */
+static void check_region_faults(const char *url, bool fanout)
+{
+    struct faults faults = {.left = 1000000};
+    AUTO(store) struct store *good = open_at(url, NULL, NULL);
+    AUTO(store) struct store *bad = open_at(url, allow_until, &faults);
+    struct fed_place home = {bad, "rf/r"}, top = {fanout ? good : bad, "rf/global"};
+    struct fed_aggregator global = {.store = fanout ? bad : good,
+                                    .workers = 1,
+                                    .weighted = true,
+                                    .threads = 1,
+                                    .lease_s = NO_LEASE_S,
+                                    .fanout = &home,
+                                    .n_fanout = fanout};
+    struct up state = {.global = &global};
+    struct fed_aggregator region = {.store = fanout ? good : bad,
+                                    .workers = 2,
+                                    .threads = 1,
+                                    .lease_s = NO_LEASE_S,
+                                    .up = &top,
+                                    .sent_up = sent_up,
+                                    .context = &state};
+    struct fed_round_report report;
+    unsigned failed = 0, right = 0, round = 0;
+    bool more = true;
+
+    for (int at = 1; more && at < 200; at += slow ? 3 : 1, round++) {
+        struct err e = {0};
+        char key[FED_ROUND_KEY];
+        push(good, "rf/r", round, 0, 0);
+        snprintf(key, sizeof key, "%s", push(good, "rf/r", round, 1, 0));
+        atomic_store(&faults.left, at);
+        more = fed_round_event(&region, key, &report, &e) < 0;
+        failed += more;
+        atomic_store(&faults.left, 1000000);
+        for (int i = 0; more && i < 5; i++) {
+            usleep(2000);
+            if (fed_round_event(&region, key, &report, &e) == 0)
+                break;
+        }
+        right += is_mean(good, fanout ? "rf/r" : "rf/global", round, 2, false) &&
+                 objects(good, "rf") == 1;
+    }
+    CHECK(failed > 5 / (slow ? 3 : 1) && right == round,
+          "%s dead at any of %u operations, the event comes again: %u right",
+          fanout ? "fan-out" : "a region", round, right);
+    AUTO_MEM char *remove = mem_printf("rm -rf %s/rf", url + strlen("dir:"));
+    if (system(remove) != 0)
+        printf("# %s fails\n", remove);
+}
+
 /* A region that died after its mean went up, and comes again when all others have gone on. */
 static void check_late_region(struct store *s)
 {
@@ -540,6 +592,8 @@ int main(void)
     check_all(s);
     check_faults(url, false);
     check_faults(url, true);
+    check_region_faults(url, false);
+    check_region_faults(url, true);
     AUTO_MEM char *remove = mem_printf("rm -rf %s", dir);
     CHECK(system(remove) == 0, "removed");
     if (getenv("S3_ENDPOINT")) {
