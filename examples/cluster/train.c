@@ -267,6 +267,10 @@ static int be_worker(const struct options *o)
 
     if (server < 0 || wire_send(server, hello, NULL) < 0)
         return 1;
+    /* The server may wait for each of the others before it goes on. */
+    wire_be_patient(server,
+                    o->patience_s * (1 + count("TRADEWIND_WORKERS", variable("TRADEWIND_WORKERS"),
+                                               1, MAX_WORKERS)));
     float *numbers = allocate(n, sizeof *numbers);
     double *gradient = allocate(n, sizeof *gradient);
     int result = work(o, server, numbers, gradient);

@@ -1,6 +1,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -45,10 +46,10 @@ static int split(const char *address, char host[static HOST_MAX], const char **p
 }
 
 /* A peer that says nothing for so long is gone; so is one that does not acknowledge. */
-static void set_patience(int fd, double patience_s)
+void wire_be_patient(int fd, double patience_s)
 {
     struct timeval wait = {.tv_sec = (time_t)patience_s};
-    int on = 1, room = BUFFER_BYTES, most_ms = (int)(patience_s * 1000);
+    int on = 1, room = BUFFER_BYTES, most_ms = (int)fmin(patience_s * 1000, 1e9);
 
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
@@ -91,7 +92,7 @@ int wire_connect(const char *address, double patience_s)
     freeaddrinfo(found);
     if (fd < 0)
         return complain(address, "the server does not answer");
-    set_patience(fd, patience_s);
+    wire_be_patient(fd, patience_s);
     return fd;
 }
 
@@ -132,7 +133,7 @@ int wire_accept(int listener, double patience_s)
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return complain("server", strerror(errno));
-    set_patience(fd, patience_s);
+    wire_be_patient(fd, patience_s);
     return fd;
 }
 

@@ -24,6 +24,8 @@ struct wire_head {
 int wire_connect(const char *address, double patience_s);
 /* Listens on the port of HOST:PORT. -1 after a message. */
 int wire_listen(const char *address);
+/* How long it may say nothing, from now on. */
+void wire_be_patient(int fd, double patience_s);
 /* The next who comes within so long. -1 after a message. */
 int wire_accept(int listener, double patience_s);
 

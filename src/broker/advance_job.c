@@ -328,6 +328,7 @@ int advance_start(struct advance *a, size_t i, struct err *e)
 /* All nodes of a stage together. */
 struct gang_view {
     unsigned nodes, over, finished;
+    unsigned killed;
     unsigned done_without;     /* nodes of an elastic gang that ended badly: the others go on */
     enum lake_job_state state; /* what the stage's would be, if it were over */
     unsigned rank;             /* who is to blame for it */
@@ -392,6 +393,7 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
             return -1;
         v->over += lake_job_state_final(seen.state);
         v->finished += seen.state == LAKE_JOB_FINISHED;
+        v->killed += seen.state == LAKE_JOB_KILLED;
         bool goes_on = can_do_without(s, &seen, rank);
         struct gang_view *to = goes_on ? &without : v;
         v->done_without += goes_on;
@@ -482,6 +484,9 @@ int advance_look(struct advance *a, size_t i, struct err *e)
         return 0;
     if (v.state == LAKE_JOB_LOST)
         return follow_lost(a, i, why, e);
+    /* Of a run that is stopped, a node may fail because another was gone before it. */
+    if (v.state == LAKE_JOB_FAILED && v.killed && a->run->stop_asked)
+        return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
     if (v.state == LAKE_JOB_KILLED && a->run->stop_reason[0])
         return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
     if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && !v.done_without && tag_gang(a, i, e) < 0)

@@ -548,6 +548,21 @@ static void test_cluster(struct world *w)
           "not elastic: one that fails fails all: %s", why);
 }
 
+/* Stopped, a worker goes first, and the server fails for want of it. */
+static void test_cluster_stopped(struct world *w)
+{
+    char why[200];
+    int64_t first = begin_cluster(w, 1, false);
+    struct err e = {0};
+
+    must(runs_ask_stop_for(w->runs, w->run, "enough", &e), &e);
+    play_job(w, first + 1, LAKE_JOB_KILLED, NULL);
+    play_job(w, first, LAKE_JOB_FAILED, NULL);
+    advance(w);
+    CHECK(gang_state(w, why) == STAGE_STOPPED && !strcmp(why, "1: enough"),
+          "a cluster that is stopped has not failed: %s", why);
+}
+
 /* One that never ran has kept the others from beginning. */
 static void test_cluster_stuck(struct world *w)
 {
@@ -675,6 +690,7 @@ int main(void)
     test_gang(&w);
     test_cluster(&w);
     test_cluster_stuck(&w);
+    test_cluster_stopped(&w);
     test_gang_on_hosts(&w);
     test_gang_lost(&w);
     test_service(&w);

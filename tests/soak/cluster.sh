@@ -1,0 +1,5 @@
+#!/bin/bash
+# Training clusters on hosts for longer: the curve of one, two and three workers behind a narrow link,
+# and a host that falls dead.
+cd "$(dirname "$0")/../.." || exit 1
+TRADEWIND_BUILD=$(dirname "$TRADEWIND") TRADEWIND_LONG=1 exec tests/cli/cluster-run.t
