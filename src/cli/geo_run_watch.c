@@ -7,6 +7,7 @@
 #include "broker/home.h"
 #include "cli/geo_run_parts.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "lake/job.h"
 #include "spec/config.h"
 
@@ -54,6 +55,7 @@ struct watch {
     double told_s;
     unsigned stops, looks, bad_lines;
     struct broker_client *broker;
+    struct progress progress;
 };
 
 /* ---- lines ---- */
@@ -158,6 +160,7 @@ static void tell_round(struct watch *w, size_t i)
     const struct round_seen *r = &w->rounds[i];
     double now_s = time_monotonic_s(), took_s = r->ended_s - r->began_s;
 
+    progress_clear(&w->progress);
     if (w->g->json) {
         AUTO_JSON json_t *o =
             json_pack("{s:s, s:I, s:I, s:o}", "event", "round", "run", (json_int_t)w->id, "round",
@@ -187,6 +190,22 @@ static void see_rounds(struct watch *w)
     }
     while (w->done < w->n_rounds && w->rounds[w->done].readers >= w->g->problem->n_workers)
         tell_round(w, w->done++);
+}
+
+static void show_progress(struct watch *w, const struct run *r)
+{
+    size_t started = 0;
+
+    for (size_t i = 0; i < r->n_stages; i++)
+        started += w->tails[i].fd >= 0;
+    if (started < r->n_stages)
+        progress_show(&w->progress, "%zu of %zu workers and functions have started", started,
+                      r->n_stages);
+    else if (w->done < w->n_rounds)
+        progress_show(&w->progress, "round %zu of %zu: %zu of %zu have its result", w->done + 1,
+                      w->n_rounds, w->rounds[w->done].readers, w->g->problem->n_workers);
+    else
+        progress_show(&w->progress, "all rounds are trained; the model is being stored");
 }
 
 /* ---- to the end ---- */
@@ -220,7 +239,10 @@ static int watch(struct watch *w, struct run *out, struct err *e)
         if (runs_get(w->runs, w->id, &r, e) < 0 || read_logs(w, &r, e) < 0)
             return -1;
         see_rounds(w);
-        if (r.state != RUN_GOING) {
+        if (r.state == RUN_GOING) {
+            show_progress(w, &r);
+        } else {
+            progress_clear(&w->progress);
             *out = r;
             r = (struct run){0};
             return 0;
@@ -274,6 +296,7 @@ int geo_run_watch(struct geo_run *g,
     w.functions = mem_zero(g->n_aggregators, sizeof *w.functions);
     w.rounds = mem_zero(w.n_rounds, sizeof *w.rounds);
     set_tellers(&w);
+    progress_init(&w.progress, stderr);
     interrupt_watch_two();
     int result = watch(&w, out, e);
     if (w.bad_lines > 1)
