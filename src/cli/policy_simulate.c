@@ -321,9 +321,9 @@ static int simulate(const struct command_args *args, const struct rounds_ask *as
                                        .stop = on_stop,
                                        .clock_s = time_monotonic_s};
     ask.watch = &watch;
+    interrupt_watch();
     if (trace && open_trace(&o, &draft, trace, e) < 0)
         return -1;
-    interrupt_watch();
     double began = time_monotonic_s();
     if (rounds_simulate(&ask, &result, e) < 0)
         return err_wrap(e, "%s", args->operands[0]);

@@ -29,6 +29,7 @@ HOUR_MS = 3600000.0
 MASK = (1 << 64) - 1
 LEASE = 20
 MOVES, WAITS = 0.01, 0.001
+ROUNDING = 2e-7  # of a job's work: less is not called missing
 
 
 class Wrong(Exception):
@@ -554,7 +555,10 @@ class Judge:
             must(form.lp.solve(self.scratch) > 1e-7, "said to fall short, and need not")
             form.lp.cost = {("short", m): event["shortfall_price"] for m in form.done}
         else:
-            form.finish()
+            form.finish(short=True)
+            form.lp.cost = {}
+            for m in form.done:
+                form.lp.row({("short", m): 1}, "<=", ROUNDING)
         form.lp.cost.update({name: -v for name, v in worth.items()})
         best = form.lp.solve(self.scratch)
         must(best is not None, "said to be feasible, and is not")
@@ -587,7 +591,7 @@ class Judge:
             short = {("short", m): 1 for m in form.done}
             if not event["shortfall"]:
                 for name in short:
-                    form.lp.row({name: 1}, "<=", 0)
+                    form.lp.row({name: 1}, "<=", ROUNDING)
             elif not claimed:
                 must(form.lp.solve(self.scratch) > 1e-7, "said to fall short, and need not")
             price = event["shortfall_price"]
