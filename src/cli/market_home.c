@@ -5,6 +5,7 @@
 #include "market/store.h"
 #include "spec/config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,6 +107,21 @@ int cli_market_save(
     return *changed_out ? file_replace(path, bytes, len, 0644, e) : 0;
 }
 
+/* Drafts of imports that were killed, which nobody is going to finish: only who holds the lock
+ * writes any. One that cannot be removed is in nobody's way. */
+static void remove_drafts(const char *dir)
+{
+    static const char draft[] = "histories.XXXXXX"; /* as file_replace names them */
+    size_t known = strlen("histories.");
+    DIR *d = opendir(dir);
+
+    for (struct dirent *entry = d ? readdir(d) : NULL; entry; entry = readdir(d))
+        if (strlen(entry->d_name) == strlen(draft) && strncmp(entry->d_name, draft, known) == 0)
+            unlinkat(dirfd(d), entry->d_name, 0);
+    if (d)
+        closedir(d);
+}
+
 int cli_market_lock(const char *home, struct err *e)
 {
     AUTO_MEM char *dir = mem_printf("%s/market", home);
@@ -122,6 +138,7 @@ int cli_market_lock(const char *home, struct err *e)
         close(fd);
         return file_error(e, "lock", path);
     }
+    remove_drafts(dir);
     return fd;
 }
 
