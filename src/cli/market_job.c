@@ -93,11 +93,14 @@ int cli_market_place(const char *text, char **cloud_out, char **region_out, stru
     AUTO(arena) struct arena *a = arena_new(1 << 16);
     struct spec_place place = {"aws", text};
 
-    if (strpbrk(text, ":/") && spec_place_parse(text, a, &place, e) < 0)
-        return err_wrap(e, "--region");
-    if (!place.cloud || !place.region)
-        return err_set(e, ERR_USAGE, "--region %s: write a cloud and its region: aws:us-east-1",
-                       text);
+    if (strpbrk(text, ":/") && spec_place_parse(text, a, &place, e) < 0) {
+        err_wrap(e, "--region");
+        return -1;
+    }
+    if (!place.cloud || !place.region) {
+        err_set(e, ERR_USAGE, "--region %s: write a cloud and its region: aws:us-east-1", text);
+        return -1;
+    }
     *cloud_out = mem_dup(place.cloud);
     *region_out = mem_dup(market_region(place.cloud, place.region));
     return 0;

@@ -128,10 +128,13 @@ static int gather_times(struct times *t, struct err *e)
         }
         each_preemption(w, i, note_time, t);
     }
-    if (w->look_s > 0)
-        for (double at_s = ceil(w->begin_s / w->look_s) * w->look_s;
-             at_s <= w->end_s && t->n <= EVENTS_MAX; at_s += w->look_s)
-            add_time(t, at_s);
+    double first = w->look_s > 0 ? ceil(w->begin_s / w->look_s) : 0;
+    for (size_t k = 0; w->look_s > 0 && t->n <= EVENTS_MAX; k++) {
+        double at_s = (first + (double)k) * w->look_s;
+        if (at_s > w->end_s)
+            break;
+        add_time(t, at_s);
+    }
     if (t->n > EVENTS_MAX)
         return err_set(e, ERR_NOFIT, "more than %zu events; take fewer regions or clouds",
                        EVENTS_MAX);
