@@ -111,6 +111,39 @@ void gang_wait(struct broker *b, struct live *j)
     }
 }
 
+/* Waiting costs nothing: nobody rents before all can. */
+void gang_ask(struct broker *b, struct live *j)
+{
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        const struct live *node = broker_find_live(b, node_id(j, rank));
+        if (node && node->work == LIVE_ASK) {
+            j->retry_ms = time_monotonic_ms() + WAIT_MS;
+            return;
+        }
+    }
+    job_give(b, j, LIVE_ASK);
+}
+
+void gang_answer(struct broker *b, struct live *j)
+{
+    if (j->stop_wanted) {
+        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+        return;
+    }
+    /* What will never be there the nodes are told when they ask themselves. */
+    if (j->task_trouble.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
+        gang_wait(b, j);
+        return;
+    }
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        struct live *node = broker_find_live(b, node_id(j, rank));
+        if (!node || !node->remote || node->work || node->phase != LIVE_RENTING)
+            continue;
+        node->remote->gang_until_ms = 0;
+        job_give(b, node, LIVE_RENT);
+    }
+}
+
 void gang_tell_hosts(struct broker *b, struct live *j)
 {
     AUTO_CLEAR(buf) struct buf hosts;

@@ -96,6 +96,11 @@ static struct held *find_held(const struct broker *b, int64_t id)
     return NULL;
 }
 
+bool hosts_is_held(const struct broker *b, int64_t id)
+{
+    return find_held(b, id) != NULL;
+}
+
 static void free_held(struct held *h)
 {
     free(h->project);

@@ -92,6 +92,15 @@ bool job_launch(struct broker *b, int64_t id)
     job_add(b, kept);
     if (is_remote) {
         live_set_remote(kept);
+        kept->remote->waits = hosts_is_held(b, id) && kept->job.state == LAKE_JOB_QUEUED;
+    }
+    if (is_remote && kept->remote->waits) {
+        /* The record has that it waits; more is written when it has a host. */
+        kept->phase = LIVE_RENTING;
+        job_give(b, kept, LIVE_RENT);
+        return true;
+    }
+    if (is_remote) {
         step_add(b, kept, LAKE_JOB_LAUNCHING, STEP_RENT, "");
         return true;
     }
@@ -150,11 +159,14 @@ static void record_host(struct broker *b, struct live *j)
     if (!gang_has_machines(b, j))
         return;
     r->recorded = true;
+    if (r->waits)
+        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "");
+    r->waits = false;
     if (r->former.facts.token[0]) {
-        AUTO_MEM char *why = mem_printf("%s cannot be reached: %s; now on %s",
-                                        r->former.facts.address, r->silence, j->host.address);
+        AUTO_MEM char *why = mem_printf("%s was given up: %s; now on %s", r->former.facts.address,
+                                        r->silence, j->host.address);
         step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, why);
-        hosts_clear(b, &r->former, "it could not be reached", false);
+        hosts_clear(b, &r->former, "it was given up", false);
         r->former = (struct machine){0};
     } else if (j->job.state > LAKE_JOB_LAUNCHING) {
         step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "its host was given back");
@@ -186,7 +198,8 @@ static void no_other_host(struct broker *b, struct live *j)
     step_end(b, j, LAKE_JOB_FAILED, why);
 }
 
-static void after_rent(struct broker *b, struct live *j)
+/* False: it is not live any more. */
+static bool after_rent(struct broker *b, struct live *j)
 {
     struct remote *r = j->remote;
     const struct err *why = &j->task_trouble;
@@ -195,7 +208,7 @@ static void after_rent(struct broker *b, struct live *j)
 
     if (why->kind == ERR_NONE && !r->gang_until_ms) {
         go_to_host(b, j);
-        return;
+        return true;
     }
     bool is_full = r->refused == CLOUD_CAPACITY || r->refused == CLOUD_QUOTA;
     if (is_full || r->refused == CLOUD_UNSUPPORTED)
@@ -208,12 +221,16 @@ static void after_rent(struct broker *b, struct live *j)
         no_other_host(b, j);
     } else if (is_full && j->details.nodes > 1) {
         gang_wait(b, j);
+    } else if (is_full && r->waits) {
+        hosts_hold(b, j);
+        return false;
     } else if (is_full) {
         j->phase = LIVE_RECORDED;
         step_add(b, j, LAKE_JOB_QUEUED, STEP_HOLD, why->text);
     } else if (!passes || is_lost(b, j, why->text)) {
         step_end(b, j, LAKE_JOB_FAILED, why->text);
     }
+    return true;
 }
 
 /* It was never started: another host will do as well. */
@@ -230,6 +247,16 @@ static void try_other_host(struct broker *b, struct live *j)
     job_give(b, j, LIVE_RENT);
 }
 
+/* Another home took it before the job was there. */
+static void leave_host(struct broker *b, struct live *j, const char *why)
+{
+    snprintf(j->remote->silence, sizeof j->remote->silence, "%.199s", why);
+    if (j->details.nodes > 1)
+        step_end(b, j, LAKE_JOB_LOST, why); /* the others of its gang were told this host */
+    else
+        try_other_host(b, j);
+}
+
 static void after_prepare(struct broker *b, struct live *j)
 {
     const struct err *why = &j->task_trouble;
@@ -244,6 +271,8 @@ static void after_prepare(struct broker *b, struct live *j)
             give_up(b, j, ""); /* the others of its gang were told this host */
         else if (lost)
             try_other_host(b, j);
+    } else if (why->kind == ERR_NOFIT && j->host_trouble) {
+        leave_host(b, j, why->text);
     } else if (why->kind != ERR_NONE) {
         AUTO_MEM char *text = mem_printf("%s%s", j->host_trouble ? "" : "input: ", why->text);
         step_end(b, j, LAKE_JOB_FAILED, text);
@@ -410,7 +439,11 @@ void job_continue(struct broker *b, struct live *j)
     }
     switch (done) {
     case LIVE_RENT:
-        after_rent(b, j);
+        if (!after_rent(b, j))
+            return;
+        break;
+    case LIVE_ASK:
+        gang_answer(b, j);
         break;
     case LIVE_PREPARE:
         after_prepare(b, j);
@@ -443,8 +476,10 @@ static void try_again(struct broker *b, struct live *j)
     j->retry_ms = 0;
     switch (j->phase) {
     case LIVE_RENTING:
-        j->remote->gang_until_ms = 0;
-        job_give(b, j, LIVE_RENT);
+        if (j->remote->gang_until_ms)
+            gang_ask(b, j);
+        else
+            job_give(b, j, LIVE_RENT);
         break;
     case LIVE_PREPARING:
         job_give(b, j, LIVE_PREPARE);

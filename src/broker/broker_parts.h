@@ -159,6 +159,10 @@ bool gang_is_prepared(struct broker *b, const struct live *j);
 void gang_wait(struct broker *b, struct live *j);
 /* The same for one whose machine came after that. */
 void gang_give_back(struct broker *b, struct live *j);
+/* The time that it waited is over: one node asks for all whether there are machines now. */
+void gang_ask(struct broker *b, struct live *j);
+/* The answer: all rent, or all wait on. */
+void gang_answer(struct broker *b, struct live *j);
 /* A stage on hosts is told the addresses of its nodes. */
 void gang_tell_hosts(struct broker *b, struct live *j);
 
@@ -183,6 +187,7 @@ int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms);
 int hosts_ready(struct broker *b, struct err *e);
 /* The job waits for a free host, and is not live any more. */
 void hosts_hold(struct broker *b, struct live *j);
+bool hosts_is_held(const struct broker *b, int64_t id);
 /* It has one, or needs none any more. */
 void hosts_forget_held(struct broker *b, int64_t id);
 /* m is not needed any more. ends_job: its job has its place in the queue until then. */

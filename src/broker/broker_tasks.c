@@ -6,15 +6,30 @@
 #include "broker/host.h"
 #include "lake/restore.h"
 
+static struct host_wish wish_of(const struct live *j)
+{
+    return (struct host_wish){.home = j->home,
+                              .agent = j->host.agent,
+                              .group = j->details.on,
+                              .job = j->job.id,
+                              .run = j->job.asked.run,
+                              .cpus = j->job.asked.cpus,
+                              .memory_mb = j->job.asked.memory_mb};
+}
+
+static void ask_task(struct task *t, struct lake *l)
+{
+    struct live *j = (struct live *)t;
+    const struct host_wish wish = wish_of(j);
+
+    (void)l;
+    host_ask(&wish, j->details.nodes, &j->remote->refused, &j->task_trouble);
+}
+
 static void rent_task(struct task *t, struct lake *l)
 {
     struct live *j = (struct live *)t;
-    const struct host_wish wish = {.home = j->home,
-                                   .group = j->details.on,
-                                   .job = j->job.id,
-                                   .run = j->job.asked.run,
-                                   .cpus = j->job.asked.cpus,
-                                   .memory_mb = j->job.asked.memory_mb};
+    const struct host_wish wish = wish_of(j);
 
     (void)l;
     host_rent(&wish, &j->remote->attempt, &j->remote->machine, &j->remote->refused,
@@ -29,7 +44,8 @@ static void prepare_task(struct task *t, struct lake *l)
         return;
     if (!j->remote)
         return;
-    j->host_trouble = host_send(&j->host, j->job.id, j->directory, &j->task_trouble) < 0;
+    j->host_trouble = host_send(&j->host, j->job.id, j->remote->machine.facts.token, j->directory,
+                                &j->task_trouble) < 0;
     if (!j->host_trouble)
         live_note_sent(j, &j->task_trouble);
 }
@@ -39,7 +55,7 @@ static void reach_task(struct task *t, struct lake *l)
     struct live *j = (struct live *)t;
 
     (void)l;
-    j->host_trouble = host_reach(&j->host, &j->task_trouble) < 0;
+    j->host_trouble = host_reach(&j->host, j->remote->machine.facts.token, &j->task_trouble) < 0;
 }
 
 static void stop_task(struct task *t, struct lake *l)
@@ -82,8 +98,9 @@ static void store_task(struct task *t, struct lake *l)
 void job_give(struct broker *b, struct live *j, enum live_work work)
 {
     static void (*const tasks[])(struct task * t, struct lake * l) = {
-        [LIVE_RENT] = rent_task, [LIVE_PREPARE] = prepare_task, [LIVE_REACH] = reach_task,
-        [LIVE_STOP] = stop_task, [LIVE_SAVE] = save_task,       [LIVE_STORE] = store_task,
+        [LIVE_RENT] = rent_task,   [LIVE_ASK] = ask_task,   [LIVE_PREPARE] = prepare_task,
+        [LIVE_REACH] = reach_task, [LIVE_STOP] = stop_task, [LIVE_SAVE] = save_task,
+        [LIVE_STORE] = store_task,
     };
 
     j->work = work;

@@ -17,21 +17,24 @@ struct cloud *host_pool_open(const struct config *c, const char *owner, struct e
 size_t host_count(const struct config *c, const char *group);
 
 struct host_wish {
-    const char *home;
+    const char *home, *agent;
     const char *group; /* or HOST_ANY */
     int64_t job, run;
     double cpus;
     uint64_t memory_mb;
 };
-/* Rents one. *attempt is the number in the token, from 1 on: a token that was used up is followed
- * by the next, and *attempt says which it became. Asked again with the same attempt the same host
- * is the answer. After -1 *failure says what to do (cloud.h); of what was refused no record stays.
+/* Rents one that no other home uses. *attempt is the number in the token, from 1 on: a token that
+ * was used up is followed by the next, and *attempt says which it became. Asked again with the same
+ * attempt the same host is the answer. After -1 *failure says what to do (cloud.h); of what was
+ * refused no record stays.
  */
 int host_rent(const struct host_wish *w,
               unsigned *attempt,
               struct machine *out,
               enum cloud_failure *failure,
               struct err *e);
+/* Whether n of them could be rented now; nothing is rented or written down. *failure as above. */
+int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e);
 /* The host that a job has by the records, with the number of its attempt. ERR_NOTFOUND: none; then
  * *attempt is the first that is free. */
 int host_find(
@@ -39,11 +42,15 @@ int host_find(
 /* How jobs get to a machine: its texts are those of m. */
 struct exec_host host_of(const struct machine *m, const char *agent);
 
-/* The agent is there, and directory becomes that of the job over there. One that was started there
- * already is fine. */
-int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e);
+/* The agent is there, the host is ours, and directory becomes that of the job over there. One that
+ * was started there already is fine. ERR_NOFIT: another home uses it. */
+int host_send(const struct exec_host *h,
+              int64_t job,
+              const char *token,
+              const char *directory,
+              struct err *e);
 /* The agent is there (a newer one of ours, after an upgrade), and its lease is renewed. */
-int host_reach(const struct exec_host *h, struct err *e);
+int host_reach(const struct exec_host *h, const char *token, struct err *e);
 /* The leases of these records. */
 int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
 

@@ -35,6 +35,7 @@ enum live_phase {
 enum live_work {
     LIVE_NO_WORK,
     LIVE_RENT,
+    LIVE_ASK, /* whether its whole gang finds hosts */
     LIVE_PREPARE,
     LIVE_REACH, /* its host is made sure of, and the lease there renewed */
     LIVE_STOP,
@@ -49,6 +50,7 @@ struct remote {
     unsigned attempt;
     unsigned found_attempt; /* the one an earlier broker had come to */
     bool recorded;          /* the lake knows this machine */
+    bool waits;             /* the lake has it queued, with a reason, until it has a host */
     int64_t gang_until_ms;  /* its gang has given back its machines until then; 0 = it has not */
     unsigned gang_waits;    /* times that it did */
     enum cloud_failure refused;                  /* of the last work, LIVE_RENT */

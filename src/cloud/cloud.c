@@ -336,6 +336,29 @@ int cloud_launch(struct cloud *c,
     return 0;
 }
 
+int cloud_free_hosts(struct cloud *c,
+                     const struct cloud_request *request,
+                     const char **out,
+                     size_t max,
+                     size_t *n_out,
+                     struct cloud_trouble *trouble,
+                     struct err *e)
+{
+    struct cloud_request r = *request;
+
+    *trouble = (struct cloud_trouble){0};
+    *n_out = 0;
+    if (!r.owner)
+        r.owner = c->options.owner;
+    if (!c->driver->free_hosts)
+        return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no named hosts",
+                          c->driver->name);
+    if (check_request(&r, trouble, e) < 0 ||
+        c->driver->free_hosts(c, &r, out, max, n_out, trouble, e) < 0)
+        return failed(c, "launch", is_token(r.token) ? r.token : "", trouble, e);
+    return 0;
+}
+
 int cloud_look(struct cloud *c,
                const char *token,
                struct cloud_machine *out,

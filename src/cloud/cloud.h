@@ -58,6 +58,7 @@ struct cloud_request {
     double cpus, memory_gb;        /* of the machine asked for; pool: at least */
     const char *accelerator;       /* NULL = none */
     double accelerators;
+    const char *host; /* pool: this one and no other, by its address; NULL = any that fits */
 };
 
 enum cloud_state {
@@ -168,6 +169,16 @@ int cloud_terminate(struct cloud *c,
                     const char *token,
                     struct cloud_trouble *trouble,
                     struct err *e);
+/* pool: the addresses of hosts that a launch of this request could get now, in the order it would
+ * choose, at most max of them; borrowed from c. None is kept for anybody. When there is none, -1
+ * with the trouble that the launch would have. Other clouds: CLOUD_UNSUPPORTED. */
+int cloud_free_hosts(struct cloud *c,
+                     const struct cloud_request *request,
+                     const char **out,
+                     size_t max,
+                     size_t *n_out,
+                     struct cloud_trouble *trouble,
+                     struct err *e);
 /* All machines of this owner that may still bill, whoever of its processes rented them. visit may
  * call the cloud; -1 from it ends the list. */
 int cloud_list(struct cloud *c,

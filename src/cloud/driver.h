@@ -43,6 +43,14 @@ struct cloud_driver {
                 void *context,
                 struct cloud_trouble *trouble,
                 struct err *e);
+    /* Optional: NULL where hosts have no names beforehand. */
+    int (*free_hosts)(struct cloud *c,
+                      const struct cloud_request *request,
+                      const char **out,
+                      size_t max,
+                      size_t *n_out,
+                      struct cloud_trouble *trouble,
+                      struct err *e);
     /* Optional: NULL where nobody can foresee what happens. */
     int64_t (*next_ms)(struct cloud *c);
 };

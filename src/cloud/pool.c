@@ -17,7 +17,7 @@ static bool is_in(const struct cloud_host *h, const char *group)
 
 static bool fits(const struct cloud_host *h, const struct cloud_request *q)
 {
-    if (!is_in(h, q->region))
+    if (!is_in(h, q->region) || (q->host && strcmp(q->host, h->address) != 0))
         return false;
     if ((h->cpus > 0 && h->cpus < q->cpus) || (h->memory_gb > 0 && h->memory_gb < q->memory_gb))
         return false;
@@ -95,32 +95,86 @@ static void take_host(const struct cloud *c,
     m->price_usd_per_hour = h->price_usd_per_hour;
 }
 
-static int pool_rent(struct cloud *c,
+static bool is_among(const char *address, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i], address) == 0)
+            return true;
+    return false;
+}
+
+/* With the lock held: the first max hosts that fit and are free. At least one, or -1. */
+static int find_free(struct cloud *c,
                      const struct cloud_request *request,
-                     struct rent *rent,
+                     int64_t now_ms,
+                     const struct cloud_host **out,
+                     size_t max,
+                     size_t *n_out,
                      struct cloud_trouble *trouble,
                      struct err *e)
 {
     struct kept *k = c->priv;
     const char *taken_by = NULL;
     const struct cloud_host *taken = NULL;
+    size_t n = 0;
 
-    for (size_t i = 0; i < c->options.n_hosts; i++) {
+    for (size_t i = 0; i < c->options.n_hosts && n < max; i++) {
         const struct cloud_host *h = &c->options.hosts[i];
         if (!fits(h, request))
             continue;
-        const char *by = tenant(k->rents, h, rent->machine.launched_ms);
-        if (!by) {
-            take_host(c, h, request, &rent->machine);
-            return 0;
+        const char *by = tenant(k->rents, h, now_ms);
+        if (by) {
+            taken = h;
+            taken_by = by;
+        } else {
+            out[n++] = h;
         }
-        taken = h;
-        taken_by = by;
     }
+    *n_out = n;
+    if (n)
+        return 0;
     if (!taken)
         return refuse_unfit(c, request, trouble, e);
     return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_REGION,
                       "every host that fits is taken, %s by %s", taken->address, taken_by);
+}
+
+static int pool_rent(struct cloud *c,
+                     const struct cloud_request *request,
+                     struct rent *rent,
+                     struct cloud_trouble *trouble,
+                     struct err *e)
+{
+    const struct cloud_host *host;
+    size_t n;
+
+    if (find_free(c, request, rent->machine.launched_ms, &host, 1, &n, trouble, e) < 0)
+        return -1;
+    take_host(c, host, request, &rent->machine);
+    return 0;
+}
+
+static int pool_free_hosts(struct cloud *c,
+                           const struct cloud_request *request,
+                           const char **out,
+                           size_t max,
+                           size_t *n_out,
+                           struct cloud_trouble *trouble,
+                           struct err *e)
+{
+    struct kept *k = c->priv;
+    size_t n = 0, room = c->options.n_hosts;
+    AUTO_MEM const struct cloud_host **hosts = mem_zero(room + 1, sizeof *hosts);
+
+    if (rents_lock(k->rents, e) < 0)
+        return -1;
+    int result = find_free(c, request, cloud_now_ms(c), hosts, room + 1, &n, trouble, e);
+    rents_unlock(k->rents);
+    /* A host that stands in two pools is still one host. */
+    for (size_t i = 0; i < n && *n_out < max; i++)
+        if (!is_among(hosts[i]->address, out, *n_out))
+            out[(*n_out)++] = hosts[i]->address;
+    return result;
 }
 
 static int pool_open(struct cloud *c, struct err *e)
@@ -142,4 +196,5 @@ const struct cloud_driver cloud_pool = {
     .look = kept_look,
     .terminate = kept_terminate,
     .list = kept_list,
+    .free_hosts = pool_free_hosts,
 };

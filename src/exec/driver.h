@@ -6,11 +6,11 @@
 #include "exec/child.h"
 #include "exec/exec.h"
 
-/* One call of the agent: "VERB root/ID A B". */
+/* One call of the agent: "VERB root/ID A B C". */
 struct exec_call {
     const char *verb;
-    int64_t id;        /* 0: root itself */
-    const char *a, *b; /* NULL = none */
+    int64_t id;            /* 0: root itself */
+    const char *a, *b, *c; /* NULL = none */
 };
 
 struct exec_driver {

@@ -182,6 +182,20 @@ int exec_renew(const struct exec_host *h, double seconds, struct err *e)
     return call_agent(h, &(struct exec_call){.verb = "renew", .a = text}, e);
 }
 
+int exec_claim(
+    const struct exec_host *h, const char *token, double seconds, const char *label, struct err *e)
+{
+    AUTO_MEM char *text = mem_printf("%.3f", seconds > 0 ? seconds : 0);
+
+    return call_agent(h, &(struct exec_call){.verb = "claim", .a = token, .b = text, .c = label},
+                      e);
+}
+
+int exec_release(const struct exec_host *h, const char *token, struct err *e)
+{
+    return call_agent(h, &(struct exec_call){.verb = "release", .a = token}, e);
+}
+
 struct exec_stream {
     const struct exec_driver *driver;
     char *address, *root;

@@ -77,6 +77,13 @@ int exec_stop(
  */
 int exec_renew(const struct exec_host *h, double seconds, struct err *e);
 
+/* root's home uses the machine from now on, for at most an hour unless it says so again; label says
+ * to people who that is. ERR_NOFIT: another home does, "in use by LABEL". */
+int exec_claim(
+    const struct exec_host *h, const char *token, double seconds, const char *label, struct err *e);
+/* It does not any more, if it did with this token. Repeatable. */
+int exec_release(const struct exec_host *h, const char *token, struct err *e);
+
 /* Addresses that cannot be one, unknown drivers, no root or agent: ERR_USAGE. */
 int exec_host_check(const struct exec_host *h, struct err *e);
 

@@ -26,6 +26,10 @@
 #define JOBFILE_GRACE_S 30
 #define JOBFILE_LOG_MAX ((uint64_t)1 << 30)
 
+/* A claim (exec_claim) for at most so long is of one who only looks for a machine: it does not
+ * replace a longer one of the same home. */
+#define CLAIM_LOOKING_S 300.0
+
 struct jobfile {
     int64_t id;
     const char *const *command; /* of a file that was read: NULL after the last, as exec wants it */

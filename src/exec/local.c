@@ -46,6 +46,8 @@ static int local_agent_command(const struct exec_host *h,
         words_add(out, call->a);
     if (call->b)
         words_add(out, call->b);
+    if (call->c)
+        words_add(out, call->c);
     return 0;
 }
 

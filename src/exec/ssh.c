@@ -421,7 +421,8 @@ static int ssh_collect(
 /* What a call means where root is gone, and every job below it. */
 static void without_root(struct buf *script, const struct exec_host *h, const char *verb)
 {
-    bool nothing_to_do = !strcmp(verb, "stop") || !strcmp(verb, "remove");
+    bool nothing_to_do =
+        !strcmp(verb, "stop") || !strcmp(verb, "remove") || !strcmp(verb, "release");
 
     buf_puts(script, "cd ");
     quote_path(script, h->root);
@@ -440,7 +441,7 @@ static int ssh_agent_command(const struct exec_host *h,
                              struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0};
-    const char *words[] = {call->a, call->b};
+    const char *words[] = {call->a, call->b, call->c};
     char name[96];
 
     if (agent_name(h, name, e) < 0)

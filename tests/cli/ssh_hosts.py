@@ -24,6 +24,8 @@ class Hosts:
         # with whoever else has hosts of these addresses.
         self.runtime = tempfile.mkdtemp(prefix="tw-", dir="/tmp")
         said = self._server("start", str(count))
+        with open(os.path.join(self.directory, "jobs")) as f:
+            self.jobs = f.read().strip()
         self.command = said.split("'")[1]
         self.names = [f"root@10.77.0.1{k}" for k in range(1, count + 1)]
         self._spaces = [self._space(k) for k in range(1, count + 1)]
@@ -106,12 +108,11 @@ class Hosts:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(process.split()[0]), signal.SIGKILL)
 
-    @staticmethod
-    def root_of(home):
+    def root_of(self, home):
         """The directory of a home's jobs on its hosts, which share one file system with us."""
         with contextlib.closing(sqlite3.connect(os.path.join(home.path, "machines.db"))) as db:
             owner = db.execute("SELECT name FROM owner").fetchone()[0]
-        return os.path.join(os.path.expanduser("~root"), ".tradewind-jobs", owner)
+        return os.path.join(self.jobs, owner)
 
     def left_there(self, home):
         """Directories of jobs that are still on the hosts."""

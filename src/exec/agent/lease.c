@@ -61,8 +61,7 @@ static void look(struct lease *l)
         l->lapses_s = boot_time_s() + seconds;
 }
 
-/* Whether an agent holds the lock of a job below root. */
-static bool somebody_works(const char *root)
+bool lease_somebody_works(const char *root)
 {
     DIR *dir = opendir(root);
     bool busy = false;
@@ -112,7 +111,7 @@ void lease_wait_and_run(const char *root, double lease_s, const char *command)
         return;
     }
     l.lapses_s = boot_time_s() + lease_s;
-    for (look(&l); boot_time_s() < l.lapses_s || somebody_works(root); look(&l))
+    for (look(&l); boot_time_s() < l.lapses_s || lease_somebody_works(root); look(&l))
         usleep((useconds_t)(POLL_S * 1e6));
     run_once(command);
     close(lock);

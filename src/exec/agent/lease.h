@@ -4,8 +4,12 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
+
 /* root/lease: agents wait so many seconds from now on. */
 int lease_renew(const char *root, double seconds, struct err *e);
+/* Whether an agent holds the lock of a job below root. */
+bool lease_somebody_works(const char *root);
 /* Waits until the lease of root has lapsed, at least lease_s from now, and no job runs below root;
  * then runs command by the shell, once. Returns at once when another agent waits there already. */
 void lease_wait_and_run(const char *root, double lease_s, const char *command);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "exec/agent/claim.h"
 #include "exec/agent/dir.h"
 #include "exec/agent/follow.h"
 #include "exec/agent/lease.h"
@@ -37,6 +38,9 @@ static const char usage[] =
     "       tradewind-agent follow DIR STATE LOG       tell it from these offsets on\n"
     "       tradewind-agent stop DIR SECONDS REASON    end it, by force after SECONDS\n"
     "       tradewind-agent renew ROOT SECONDS         renew the lease of the machine\n"
+    "       tradewind-agent claim ROOT TOKEN SECONDS LABEL   use the machine, if no other home "
+    "does\n"
+    "       tradewind-agent release ROOT TOKEN         do not any more\n"
     "       tradewind-agent remove DIR                 remove the directory of a job\n"
     "       tradewind-agent retire DIR                 the same; large outputs go to DIR/../cache\n"
     "       tradewind-agent stage DIR <LIST            place the files that DIR/../cache has in "
@@ -228,6 +232,21 @@ static int command_renew(char **arguments, struct err *e)
     return 0;
 }
 
+static int command_claim(char **arguments, struct err *e)
+{
+    double seconds;
+
+    if (!read_seconds(arguments[2], &seconds, e) ||
+        claim_take(arguments[0], arguments[1], seconds, arguments[3], e) < 0)
+        return fail(e);
+    return 0;
+}
+
+static int command_release(char **arguments, struct err *e)
+{
+    return claim_release(arguments[0], arguments[1], e) < 0 ? fail(e) : 0;
+}
+
 /* What a job made unreadable for its own user can still be removed. */
 static int open_directory(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -306,9 +325,10 @@ static const struct {
     int n_arguments;
     int (*run)(char **arguments, struct err *e);
 } commands[] = {
-    {"run", 1, command_run},     {"follow", 3, command_follow}, {"stop", 3, command_stop},
-    {"renew", 2, command_renew}, {"remove", 1, command_remove}, {"retire", 1, command_retire},
-    {"stage", 1, command_stage}, {"settle", 1, command_settle}, {"version", 0, command_version},
+    {"run", 1, command_run},       {"follow", 3, command_follow},   {"stop", 3, command_stop},
+    {"renew", 2, command_renew},   {"claim", 4, command_claim},     {"release", 2, command_release},
+    {"remove", 1, command_remove}, {"retire", 1, command_retire},   {"stage", 1, command_stage},
+    {"settle", 1, command_settle}, {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)

@@ -103,6 +103,56 @@ static void told(void)
     world_clear(&w);
 }
 
+/* "h1 h2 " */
+static const char *free_hosts(struct cloud *c, const struct cloud_request *q)
+{
+    static char text[200];
+    const char *found[4];
+    size_t n;
+
+    text[0] = 0;
+    world_err = (struct err){0};
+    cloud_free_hosts(c, q, found, COUNT(found), &n, &world_trouble, &world_err);
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", found[i]);
+    return text;
+}
+
+static void named(void)
+{
+    static const struct cloud_host some[] = {
+        {"x", "h1", 4, 16, NULL, 0, 0},
+        {"x", "h2", 4, 16, NULL, 0, 0},
+        {"y", "h1", 4, 16, NULL, 0, 0},
+        {"y", "h3", 8, 16, NULL, 0, 0},
+    };
+    struct world w;
+    struct cloud_machine m;
+
+    world_init(&w, "pool");
+    w.options.hosts = some;
+    w.options.n_hosts = COUNT(some);
+    AUTO(cloud) struct cloud *c = world_open(&w);
+    struct cloud_request q = ask("a", "", 1, 1);
+    CHECK(!strcmp(free_hosts(c, &q), "h1 h2 h3 "), "who is free, each once: %s", free_hosts(c, &q));
+    CHECK(!*listed(c), "asking rents nothing");
+    q.host = "h2";
+    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && !strcmp(m.address, "h2"), "one by its name");
+    q.token = "b";
+    CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "which nobody else can have");
+    q.host = NULL;
+    CHECK(!strcmp(free_hosts(c, &q), "h1 h3 "), "the others are free");
+    q.cpus = 6;
+    CHECK(!strcmp(free_hosts(c, &q), "h3 "), "those that are large enough");
+    q.cpus = 60;
+    CHECK(!*free_hosts(c, &q) && world_trouble.failure == CLOUD_UNSUPPORTED, "none ever will be");
+    q.token = "a";
+    q.cpus = 1;
+    CHECK(launch_as(c, &q, &m) == CLOUD_FINE && !strcmp(m.address, "h2"),
+          "asked again, it is the same one");
+    world_clear(&w);
+}
+
 static void one_tenant(void)
 {
     static const struct cloud_host twice[] = {
@@ -129,6 +179,8 @@ static void one_tenant(void)
           "all taken: %s", world_err.text);
     q.region = "y";
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "a host in two pools is one host");
+    CHECK(!*free_hosts(c, &q) && world_trouble.failure == CLOUD_CAPACITY, "none is free: %s",
+          world_err.text);
     terminate(c, "a");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.address, "h1") == 0, "given back, free");
     terminate(c, "a");
@@ -192,6 +244,7 @@ int main(void)
 {
     choosing();
     told();
+    named();
     one_tenant();
     crowd();
     return TAP_DONE();
