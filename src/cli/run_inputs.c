@@ -10,6 +10,7 @@
 #include "cli/lake_progress.h"
 #include "cli/run_compose.h"
 #include "cli/run_fetch.h"
+#include "lake/path.h"
 #include "lake/put.h"
 
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static int store_local(struct run_compose *c, const char *path, const char **ref
     lake_progress_end(&line);
     if (result < 0)
         return -1;
-    AUTO_MEM char *ref = mem_printf("%s%s", destination, S_ISDIR(st.st_mode) ? "/" : "");
+    AUTO_MEM char *escaped = lake_path_escape(destination);
+    AUTO_MEM char *ref = mem_printf("%s%s", escaped, S_ISDIR(st.st_mode) ? "/" : "");
     *ref_out = run_compose_keep(c, ref);
     return 0;
 }

@@ -41,6 +41,12 @@ static bool is_azure_blob(const char *uri)
     return blob && blob < host + strcspn(host, "/");
 }
 
+/* No lake reference begins so. */
+static bool is_plainly_path(const char *text)
+{
+    return !strncmp(text, "./", 2) || !strncmp(text, "../", 3) || !strncmp(text, "~/", 2);
+}
+
 bool source_classify(struct reader *r, struct draft_input *input)
 {
     const char *colon = strstr(input->from, "://");
@@ -59,7 +65,8 @@ bool source_classify(struct reader *r, struct draft_input *input)
         return unknown_scheme(r, input, len);
     }
     bool is_lake =
-        strncmp(input->from, "lake:", 5) == 0 || (!input->is_mount && strpbrk(input->from, "@#"));
+        strncmp(input->from, "lake:", 5) == 0 ||
+        (!input->is_mount && !is_plainly_path(input->from) && strpbrk(input->from, "@#"));
     input->source = is_lake ? SPEC_FROM_LAKE : SPEC_FROM_LOCAL;
     return true;
 }

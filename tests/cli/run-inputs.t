@@ -163,4 +163,14 @@ else
     skip "an input in a bucket" "needs aws and an S3 server"
 fi
 
+# ---- names that look like references ----
+mkdir -p 'n@me'
+echo odd >'n@me/v#1:2%23'
+pipeline odd './n@me/v#1:2%23' 'cat "$TRADEWIND_INPUT/odd/n@me/v#1:2%23"'
+check "a path with @ and # in it" "$TRADEWIND" run odd.yaml --yes >odd.txt 2>&1
+is "$("$TRADEWIND" cat /odd.odd/o/copy)" odd "its stage reads it"
+pipeline tree './n@me' 'cat "$TRADEWIND_INPUT"/tree/n@me/*'
+check "and a directory" "$TRADEWIND" run tree.yaml --yes >tree.txt 2>&1
+is "$("$TRADEWIND" cat /tree.tree/o/copy)" odd "too"
+
 done_testing

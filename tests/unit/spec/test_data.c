@@ -37,6 +37,13 @@ static void input_forms(void)
               same(in[2].place.region, "local"),
           "places said and not said");
     CHECK(guessed(list, "stage-1: size of lake:/data/x", "0 GB"), "a lake's size is a guess");
+    AUTO(spec)
+    struct spec *paths = load("inputs: [{from: ./a@b, size: 1}, {from: ../c#1, size: 1},"
+                              " {from: ~/d@e, size: 1}, {from: a@b, size: 1}]\n");
+    in = paths->stages[0].inputs;
+    CHECK(in[0].source == SPEC_FROM_LOCAL && in[1].source == SPEC_FROM_LOCAL &&
+              in[2].source == SPEC_FROM_LOCAL && in[3].source == SPEC_FROM_LAKE,
+          "what begins as a path is one");
 }
 
 static void no_inputs(void)
