@@ -23,3 +23,14 @@ void shell_put_word(struct buf *b, const char *word)
     }
     buf_puts(b, "'");
 }
+
+bool shell_is_variable(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return n > 0;
+}

@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "broker/advance_parts.h"
 #include "broker/cap.h"
+#include "broker/ids.h"
 #include "broker/secrets.h"
 
 #include <ctype.h>
@@ -271,11 +272,6 @@ int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, s
     return advance_one(runs, l, c, id, jobs_out, e);
 }
 
-struct ids {
-    int64_t *ids;
-    size_t n, cap;
-};
-
 static int note_id(void *context, const struct run *run, struct err *e)
 {
     struct ids *list = context;
@@ -284,8 +280,7 @@ static int note_id(void *context, const struct run *run, struct err *e)
     /* A simulated run is moved by the command that simulates it. */
     if (!strcmp(run->on, "sim"))
         return 0;
-    list->ids = mem_room(list->ids, list->n, &list->cap, sizeof *list->ids);
-    list->ids[list->n++] = run->id;
+    ids_add(list, run->id);
     return 0;
 }
 
@@ -302,7 +297,7 @@ static int hold_to_month(struct runs *runs,
     if (over <= 0)
         return over;
     for (size_t i = 0; i < going->n; i++)
-        if (runs_ask_stop_for(runs, going->ids[i], why, e) < 0)
+        if (runs_ask_stop_for(runs, going->list[i], why, e) < 0)
             return -1;
     return cap_stop_all(l, why, e);
 }
@@ -311,13 +306,12 @@ int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct e
 {
     /* One that cannot be read is for the commands to complain about. */
     AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
-    struct ids found = {0};
+    AUTO_CLEAR(ids) struct ids found = {0};
     int result = runs_list(runs, true, 0, note_id, &found, e);
-    AUTO_MEM int64_t *ids = found.ids;
 
     if (result == 0)
         result = hold_to_month(runs, l, c, &found, e);
     for (size_t i = 0; result == 0 && i < found.n; i++)
-        result = advance_one(runs, l, c, ids[i], jobs_out, e);
+        result = advance_one(runs, l, c, found.list[i], jobs_out, e);
     return result;
 }

@@ -8,6 +8,7 @@
 #include "broker/broker_parts.h"
 #include "broker/checkpoint.h"
 #include "broker/home.h"
+#include "broker/ids.h"
 #include "spec/config.h"
 
 #include <errno.h>
@@ -33,9 +34,6 @@
 #define BOUND_LOG_EVERY_MS 10000
 /* So many that cannot begin now, and no more is begun until the next round. */
 #define NOT_NOW_MAX 64
-#define UNDER_WAY                                                                                  \
-    (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
-     1U << LAKE_JOB_STORING)
 
 /* A signal handler has no other way to leave word. */
 static volatile sig_atomic_t told_to_end;
@@ -112,7 +110,7 @@ static int look_around(struct broker *b, struct err *e)
     bool new_jobs = false;
     struct queued seen = {.broker = b};
     struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_seen};
-    struct lake_job_filter active = {.states = UNDER_WAY};
+    struct lake_job_filter active = {.states = LAKE_JOB_UNDER_WAY};
 
     read_settings(b, NULL);
     if (runs_advance_all(b->runs, b->lake, &new_jobs, e) < 0 ||
@@ -125,37 +123,30 @@ static int look_around(struct broker *b, struct err *e)
 
 /* ---- starting ---- */
 
-struct ids {
-    int64_t *ids;
-    size_t n, cap;
-};
-
 static int note_id(void *context, const struct lake_job *job, struct err *e)
 {
     struct ids *list = context;
 
     (void)e;
-    list->ids = mem_room(list->ids, list->n, &list->cap, sizeof *list->ids);
-    list->ids[list->n++] = job->id;
+    ids_add(list, job->id);
     return 0;
 }
 
 static int resume_all(struct broker *b, struct err *e)
 {
-    struct lake_job_filter filter = {.states = UNDER_WAY};
-    struct ids found = {0};
+    struct lake_job_filter filter = {.states = LAKE_JOB_UNDER_WAY};
+    AUTO_CLEAR(ids) struct ids found = {0};
     int result = lake_job_list(b->lake, &filter, note_id, &found, e);
-    AUTO_MEM int64_t *ids = found.ids;
 
     for (size_t i = 0; result == 0 && i < found.n; i++) {
         struct err why = {0};
-        struct live *j = live_new(b->lake, ids[i], b->o->home, b->o->agent, &why);
+        struct live *j = live_new(b->lake, found.list[i], b->o->home, b->o->agent, &why);
         if (!j && broker_passes(&why)) {
             *e = why;
             return -1;
         }
         if (!j) {
-            step_note(b, ids[i], LAKE_JOB_LOST, why.text);
+            step_note(b, found.list[i], LAKE_JOB_LOST, why.text);
             continue;
         }
         struct queue_job entry;

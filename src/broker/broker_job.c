@@ -9,58 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRACE_S 30.0
 /* How often a host's lease is renewed, and how soon again when that failed. */
 #define REACH_MS (MACHINE_LEASE_MS / 4)
 #define ERRAND_RETRY_MS 5000
 /* An output that keeps changing while it is read is given up after these; with waits of up to 25 s
  * that is two minutes. */
 #define STORE_TRIES 10
-
-/* ---- a host that does not answer ---- */
-
-/* Whether that was so for too long; else it is tried again. */
-static bool is_lost(const struct broker *b, struct live *j, const char *why)
-{
-    struct remote *r = j->remote;
-    int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->settings.host_lost_s * 1000);
-
-    if (!r->silent_since_ms)
-        r->silent_since_ms = now_ms;
-    snprintf(r->silence, sizeof r->silence, "%s", why);
-    if (now_ms - r->silent_since_ms >= most_ms)
-        return true;
-    if (!j->retry_ms)
-        live_try_later(j);
-    if (j->retry_ms > r->silent_since_ms + most_ms)
-        j->retry_ms = r->silent_since_ms + most_ms;
-    return false;
-}
-
-static void give_up(struct broker *b, struct live *j, const char *what)
-{
-    const struct remote *r = j->remote;
-    char silent[32];
-
-    time_text((double)(time_monotonic_ms() - r->silent_since_ms) / 1000, silent);
-    if (j->stop_wanted) {
-        AUTO_MEM char *why = mem_printf("stopped: %s; its host has not answered for %s, and what "
-                                        "runs there ends when it does",
-                                        j->stop_reason, silent);
-        step_end(b, j, LAKE_JOB_KILLED, why);
-        return;
-    }
-    AUTO_MEM char *why =
-        mem_printf("%sits host has not answered for %s: %s", what, silent, r->silence);
-    step_end(b, j, LAKE_JOB_LOST, why);
-}
-
-static void heard_from_host(struct live *j)
-{
-    j->broken = 0;
-    if (j->remote)
-        j->remote->silent_since_ms = 0;
-}
 
 /* ---- beginning ---- */
 
@@ -149,113 +103,7 @@ void job_store(struct broker *b, struct live *j)
     job_give(b, j, LIVE_STORE);
 }
 
-/* ---- a host for it ---- */
-
-/* Once others of its gang have theirs, too: until then it may be given back. */
-static void record_host(struct broker *b, struct live *j)
-{
-    struct remote *r = j->remote;
-
-    if (!gang_has_machines(b, j))
-        return;
-    r->recorded = true;
-    if (r->waits)
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "");
-    r->waits = false;
-    if (r->former.facts.token[0]) {
-        AUTO_MEM char *why = mem_printf("%s was given up: %s; now on %s", r->former.facts.address,
-                                        r->silence, j->host.address);
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, why);
-        hosts_clear(b, &r->former, "it was given up", false);
-        r->former = (struct machine){0};
-    } else if (j->job.state > LAKE_JOB_LAUNCHING) {
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "its host was given back");
-    }
-    j->phase = LIVE_RECORDED;
-    step_add(b, j, LAKE_JOB_FETCHING, STEP_PREPARE, "")->change.machine = j->host.address;
-}
-
-static void go_to_host(struct broker *b, struct live *j)
-{
-    heard_from_host(j);
-    live_set_host(j, b->o->agent);
-    hosts_forget_held(b, j->job.id);
-    j->phase = LIVE_HOSTED;
-    if (j->stop_wanted)
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    else
-        record_host(b, j);
-}
-
-static void no_other_host(struct broker *b, struct live *j)
-{
-    struct remote *r = j->remote;
-    AUTO_MEM char *why =
-        mem_printf("%s; there is no other host for it: %s", r->silence, j->task_trouble.text);
-
-    r->machine = r->former;
-    r->former = (struct machine){0};
-    step_end(b, j, LAKE_JOB_FAILED, why);
-}
-
-/* False: it is not live any more. */
-static bool after_rent(struct broker *b, struct live *j)
-{
-    struct remote *r = j->remote;
-    const struct err *why = &j->task_trouble;
-    bool passes = r->refused == CLOUD_TRANSIENT || r->refused == CLOUD_THROTTLE ||
-                  r->refused == CLOUD_UNKNOWN;
-
-    if (why->kind == ERR_NONE && !r->gang_until_ms) {
-        go_to_host(b, j);
-        return true;
-    }
-    bool is_full = r->refused == CLOUD_CAPACITY || r->refused == CLOUD_QUOTA;
-    if (is_full || r->refused == CLOUD_UNSUPPORTED)
-        r->machine = (struct machine){0}; /* of which nothing was kept */
-    if (j->stop_wanted) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    } else if (r->gang_until_ms) {
-        gang_give_back(b, j);
-    } else if (r->former.facts.token[0] && !passes) {
-        no_other_host(b, j);
-    } else if (is_full && j->details.nodes > 1) {
-        gang_wait(b, j);
-    } else if (is_full && r->waits) {
-        hosts_hold(b, j);
-        return false;
-    } else if (is_full) {
-        j->phase = LIVE_RECORDED;
-        step_add(b, j, LAKE_JOB_QUEUED, STEP_HOLD, why->text);
-    } else if (!passes || is_lost(b, j, why->text)) {
-        step_end(b, j, LAKE_JOB_FAILED, why->text);
-    }
-    return true;
-}
-
-/* It was never started: another host will do as well. */
-static void try_other_host(struct broker *b, struct live *j)
-{
-    struct remote *r = j->remote;
-
-    r->former = r->machine;
-    r->machine = (struct machine){0};
-    r->attempt++;
-    r->silent_since_ms = 0;
-    j->broken = 0;
-    j->phase = LIVE_RENTING;
-    job_give(b, j, LIVE_RENT);
-}
-
-/* Another home took it before the job was there. */
-static void leave_host(struct broker *b, struct live *j, const char *why)
-{
-    snprintf(j->remote->silence, sizeof j->remote->silence, "%.199s", why);
-    if (j->details.nodes > 1)
-        step_end(b, j, LAKE_JOB_LOST, why); /* the others of its gang were told this host */
-    else
-        try_other_host(b, j);
-}
+/* ---- its input is there ---- */
 
 static void after_prepare(struct broker *b, struct live *j)
 {
@@ -266,18 +114,18 @@ static void after_prepare(struct broker *b, struct live *j)
     } else if (why->kind == ERR_RETRY && !j->host_trouble) {
         live_try_later(j);
     } else if (why->kind == ERR_RETRY) {
-        bool lost = is_lost(b, j, why->text);
+        bool lost = rent_is_lost(b, j, why->text);
         if (lost && j->details.nodes > 1)
-            give_up(b, j, ""); /* the others of its gang were told this host */
+            rent_give_up(b, j, ""); /* the others of its gang were told this host */
         else if (lost)
-            try_other_host(b, j);
+            rent_other(b, j);
     } else if (why->kind == ERR_NOFIT && j->host_trouble) {
-        leave_host(b, j, why->text);
+        rent_leave(b, j, why->text);
     } else if (why->kind != ERR_NONE) {
         AUTO_MEM char *text = mem_printf("%s%s", j->host_trouble ? "" : "input: ", why->text);
         step_end(b, j, LAKE_JOB_FAILED, text);
     } else {
-        heard_from_host(j);
+        rent_heard(j);
         start_agent(b, j);
     }
 }
@@ -327,11 +175,11 @@ void job_hear(struct broker *b, struct live *j)
     if (j->started && !had_started)
         note_running(b, j);
     if (phase == LIVE_FOLLOWED)
-        heard_from_host(j);
+        rent_heard(j);
     else if (phase == LIVE_OVER)
         conclude(b, j);
-    else if (j->remote && is_lost(b, j, j->trouble.text))
-        give_up(b, j, "");
+    else if (j->remote && rent_is_lost(b, j, j->trouble.text))
+        rent_give_up(b, j, "");
 }
 
 static void fail_to_store(struct broker *b, struct live *j)
@@ -370,8 +218,8 @@ static void after_store(struct broker *b, struct live *j)
     } else if (why->kind == ERR_RETRY && !j->host_trouble) {
         store_later(b, j);
     } else if (why->kind == ERR_RETRY) {
-        if (is_lost(b, j, why->text))
-            give_up(b, j, "it ended well, but its output could not be brought back: ");
+        if (rent_is_lost(b, j, why->text))
+            rent_give_up(b, j, "it ended well, but its output could not be brought back: ");
     } else if (why->kind != ERR_NONE) {
         fail_to_store(b, j);
     } else {
@@ -398,12 +246,12 @@ static void after_reach(struct broker *b, struct live *j)
         warn(j, "the lease of its host cannot be renewed");
     } else if (good) {
         struct err why = {0};
-        heard_from_host(j);
+        rent_heard(j);
         r->must_reach = false;
         if (live_follow(j, !j->started, &why) < 0)
             step_end(b, j, LAKE_JOB_FAILED, why.text);
-    } else if (is_lost(b, j, j->task_trouble.text)) {
-        give_up(b, j, "");
+    } else if (rent_is_lost(b, j, j->task_trouble.text)) {
+        rent_give_up(b, j, "");
     }
 }
 
@@ -415,7 +263,7 @@ static void after_save(struct broker *b, struct live *j)
     warn(j, "its checkpoint is not saved");
     if (j->phase != LIVE_SAVING)
         return;
-    if (j->task_trouble.kind == ERR_RETRY && !is_lost(b, j, j->task_trouble.text))
+    if (j->task_trouble.kind == ERR_RETRY && !rent_is_lost(b, j, j->task_trouble.text))
         return;
     r->saved = true;
     conclude(b, j);
@@ -439,7 +287,7 @@ void job_continue(struct broker *b, struct live *j)
     }
     switch (done) {
     case LIVE_RENT:
-        if (!after_rent(b, j))
+        if (!rent_done(b, j))
             return;
         break;
     case LIVE_ASK:
@@ -534,7 +382,7 @@ void job_look_after(struct broker *b, struct live *j, int64_t now_ms)
     if (j->phase == LIVE_REREADING)
         reread(b, j);
     else if (j->phase == LIVE_HOSTED && r && !r->recorded)
-        record_host(b, j);
+        rent_record(b, j);
     else if (j->phase == LIVE_HOSTED)
         job_prepare(b, j);
     else if (j->phase == LIVE_READY)
@@ -563,7 +411,7 @@ static double grace_s(struct broker *b, const struct live *j)
 
     if (j->job.asked.run && runs_stop_asked(b->runs, j->job.asked.run, &how, &why) < 0)
         log_warn("broker", "run %" PRId64 ": %s", j->job.asked.run, why.text);
-    return how > 1 ? 0 : GRACE_S;
+    return how > 1 ? 0 : LIVE_GRACE_S;
 }
 
 /* While a worker has it, whichever is written first, this or what the worker does, wins. */

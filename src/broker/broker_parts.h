@@ -1,6 +1,7 @@
 /* broker_parts: what the files of the broker share. Included by src/broker/broker*.c only.
  *   broker.c        the loop: what has news, and who begins
  *   broker_job.c    the life of one job, here or on a host
+ *   broker_rent.c   its host: found, lost, changed for another
  *   broker_tasks.c  what workers do in it
  *   broker_gang.c   jobs that begin together
  *   broker_resume.c the same life after a broker was killed
@@ -142,6 +143,23 @@ void job_free_room(struct broker *b, const struct live *j);
 void job_finish(struct broker *b, struct live *j);
 /* Nothing of it stays in memory. */
 void job_forget(struct broker *b, struct live *j);
+
+/* ---- broker_rent.c ---- */
+
+/* Its host did not answer, for the reason why. True: for too long; else it is tried again. */
+bool rent_is_lost(const struct broker *b, struct live *j, const char *why);
+/* After that: the job ends, lost, or killed where its user wants that. */
+void rent_give_up(struct broker *b, struct live *j, const char *what);
+void rent_heard(struct live *j);
+/* LIVE_RENT is done. False: the job waits for a host, and is not live any more. */
+bool rent_done(struct broker *b, struct live *j);
+/* It has a host: written down once others of its gang have theirs, too; until then it may be given
+ * back. */
+void rent_record(struct broker *b, struct live *j);
+/* It was never started there: another host will do as well. */
+void rent_other(struct broker *b, struct live *j);
+/* Another home took its host before the job was there. */
+void rent_leave(struct broker *b, struct live *j, const char *why);
 
 /* ---- broker_bill.c ---- */
 

@@ -4,15 +4,12 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "broker/bill.h"
+#include "broker/ids.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#define UNDER_WAY                                                                                  \
-    (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
-     1U << LAKE_JOB_STORING)
 
 /* ---- what was spent ---- */
 
@@ -101,7 +98,7 @@ int cap_month_spent(
     const struct config *c, struct lake *l, int64_t now_ms, int64_t *microusd_out, struct err *e)
 {
     AUTO_CLEAR(open_bills) struct open_bills open = {0};
-    const struct lake_job_filter now = {.states = UNDER_WAY};
+    const struct lake_job_filter now = {.states = LAKE_JOB_UNDER_WAY};
     struct sum s = {.config = c, .open = &open, .now_ms = now_ms};
 
     if (open_bills_read(c->home, now_ms, &open, e) < 0 ||
@@ -183,11 +180,6 @@ int cap_check_month(const struct config *c, struct lake *l, struct err *e)
 
 /* ---- the end of it ---- */
 
-struct ids {
-    int64_t *ids;
-    size_t n, cap;
-};
-
 static int note_id(void *context, const struct lake_job *job, struct err *e)
 {
     struct ids *list = context;
@@ -195,20 +187,18 @@ static int note_id(void *context, const struct lake_job *job, struct err *e)
     (void)e;
     if (job->stop_asked)
         return 0;
-    list->ids = mem_room(list->ids, list->n, &list->cap, sizeof *list->ids);
-    list->ids[list->n++] = job->id;
+    ids_add(list, job->id);
     return 0;
 }
 
 int cap_stop_all(struct lake *l, const char *why, struct err *e)
 {
-    const struct lake_job_filter open = {.states = UNDER_WAY | 1U << LAKE_JOB_QUEUED};
-    struct ids found = {0};
+    const struct lake_job_filter open = {.states = LAKE_JOB_UNDER_WAY | 1U << LAKE_JOB_QUEUED};
+    AUTO_CLEAR(ids) struct ids found = {0};
     int result = lake_job_list(l, &open, note_id, &found, e);
     bool over;
 
     for (size_t i = 0; result == 0 && i < found.n; i++)
-        result = lake_job_ask_stop(l, found.ids[i], why, &over, e);
-    free(found.ids);
+        result = lake_job_ask_stop(l, found.list[i], why, &over, e);
     return result;
 }

@@ -14,6 +14,8 @@
 struct arena;
 
 #define LIVE_REASON 2048
+/* Between being asked to end and being made to. */
+#define LIVE_GRACE_S 30.0
 
 /* What the broker waits for. */
 enum live_phase {

@@ -194,7 +194,7 @@ static int write_jobfile(const struct live *j, struct err *e)
                            .cpus = asked->cpus,
                            .memory_mb = asked->memory_mb,
                            .time_limit_s = asked->time_limit_s,
-                           .grace_s = 30};
+                           .grace_s = LIVE_GRACE_S};
     char *text = jobfile_text(&file, e);
     int result = text ? write_file(path, text, e) : -1;
     if (text)

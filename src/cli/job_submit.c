@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/shell.h"
 #include "broker/cap.h"
 #include "broker/checkpoint.h"
 #include "broker/client.h"
@@ -165,17 +166,6 @@ static int check_group(const char *on, const struct lake_job_request *r, struct 
 
 /* ---- environment ---- */
 
-static bool is_variable(const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return n > 0;
-}
-
 /* Copies are of the arena of nobody: the pairs own their keys. */
 struct environment {
     struct spec_pair *pairs;
@@ -200,7 +190,7 @@ static int read_environment(const struct command_args *args, struct environment 
         if (strcmp(args->given[i].option->name, "--env") != 0)
             continue;
         size_t n = strcspn(text, "=");
-        if (!text[n] || !is_variable(text, n))
+        if (!text[n] || !shell_is_variable(text, n))
             return err_set(e, ERR_USAGE, "--env: \"%.60s\" is not NAME=VALUE", text);
         if (strncmp(text, "TRADEWIND_", 10) == 0)
             return err_set(e, ERR_USAGE, "--env: names that begin with TRADEWIND_ are our own");

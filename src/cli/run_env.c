@@ -1,20 +1,11 @@
 /* Variables and secrets of stages: from the file, the command line, the environment. */
 #include "base/mem.h"
+#include "base/shell.h"
 #include "broker/advance.h"
 #include "cli/run_compose.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool is_variable(const char *text, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!isalpha((unsigned char)text[i]) && text[i] != '_' &&
-            (i == 0 || !isdigit((unsigned char)text[i])))
-            return false;
-    return n > 0;
-}
 
 /* What the last OPTION KEY=VALUE says; of secrets KEY alone means the environment. NULL = none. */
 static const char *value_given(const struct command_args *args, const char *option, const char *key)
@@ -70,7 +61,7 @@ static int add_given(struct run_compose *c,
             continue;
         size_t n = strcspn(g->value, "=");
         AUTO_MEM char *key = mem_printf("%.*s", (int)n, g->value);
-        if (!is_variable(g->value, n))
+        if (!shell_is_variable(g->value, n))
             return err_set(e, ERR_USAGE,
                            "--env %.64s: a name has letters, digits and _, no digit first", key);
         if (run_env_is_own(key))
@@ -124,7 +115,7 @@ static int check_given(const struct command_args *args, struct err *e)
         if (strcmp(args->given[i].option->name, "--secret") != 0)
             continue;
         size_t n = strcspn(text, "=");
-        if (!is_variable(text, n))
+        if (!shell_is_variable(text, n))
             return err_set(
                 e, ERR_USAGE,
                 "--secret: write NAME, whose value is in the environment, or NAME=VALUE; "

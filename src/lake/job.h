@@ -18,6 +18,10 @@ enum lake_job_state {
     LAKE_JOB_KILLED,
     LAKE_JOB_LOST,
 };
+/* For lake_job_filter: those that have begun and not ended. */
+#define LAKE_JOB_UNDER_WAY                                                                         \
+    (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
+     1U << LAKE_JOB_STORING)
 const char *lake_job_state_text(enum lake_job_state state); /* "queued" ... */
 /* ERR_USAGE with the nearest. */
 int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);

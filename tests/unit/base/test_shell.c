@@ -29,5 +29,9 @@ int main(void)
         shell_put_word(&b, cases[i].word);
         CHECK(strcmp(buf_str(&b), cases[i].shown) == 0, "word %zu", i);
     }
+    CHECK(shell_is_variable("HOME", 4) && shell_is_variable("_x1=2", 3), "names of variables");
+    CHECK(!shell_is_variable("1x", 2) && !shell_is_variable("", 0) &&
+              !shell_is_variable("a-b", 3) && !shell_is_variable("\xc3\xa4", 2),
+          "and what is none");
     return TAP_DONE();
 }
