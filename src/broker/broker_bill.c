@@ -35,8 +35,9 @@ static void price_runtime(const struct broker *b,
 
 void job_bill(const struct broker *b, const struct live *j, struct lake_job_change *change)
 {
-    if (j->remote)
+    /* The machine of one that a worker rents for is the worker's. */
+    if (j->remote && j->work != LIVE_RENT)
         price_hosts(j->remote, change);
-    else if (change->runtime_s >= 0)
+    else if (!j->remote && change->runtime_s >= 0)
         price_runtime(b, j, change);
 }
