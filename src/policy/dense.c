@@ -4,7 +4,7 @@
 #include <math.h>
 
 /* A tile of the square is kept in registers while all rows pass by. */
-static void subtract_tile(double *s, size_t stride, const double *a, const double *b, size_t n)
+IPM_INLINE void subtract_tile(double *s, size_t stride, const double *a, const double *b, size_t n)
 {
     double sum[IPM_LANES][IPM_LANES] = {{0}};
 
@@ -17,14 +17,14 @@ static void subtract_tile(double *s, size_t stride, const double *a, const doubl
             s[i * stride + k] -= sum[i][k];
 }
 
-void dense_subtract_square(double *s, size_t stride, const double *a, size_t n)
+IPM_WIDE void dense_subtract_square(double *s, size_t stride, const double *a, size_t n)
 {
     for (size_t i = 0; i < stride; i += IPM_LANES)
         for (size_t k = i; k < stride; k += IPM_LANES)
             subtract_tile(s + i * stride + k, stride, a + i, a + k, n);
 }
 
-void dense_factor(double *s, size_t stride, const double *least)
+IPM_WIDE void dense_factor(double *s, size_t stride, const double *least)
 {
     for (size_t i = 0; i < stride; i++) {
         double *row = s + i * stride;
@@ -40,7 +40,7 @@ void dense_factor(double *s, size_t stride, const double *least)
     }
 }
 
-void dense_solve(const double *u, size_t stride, double *x)
+IPM_WIDE void dense_solve(const double *u, size_t stride, double *x)
 {
     for (size_t i = 0; i < stride; i++) {
         x[i] /= u[i * stride + i];

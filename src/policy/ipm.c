@@ -1,4 +1,4 @@
-/* ipm: predictor, corrector and Gondzio's centrality correctors, from a start whose multipliers are
+/* ipm: predictor, corrector and Gondzio's centrality corrector, from a start whose multipliers are
  * feasible and whose products x z are all alike. Multipliers stay feasible, so that what is left to
  * reach are the rows, which steps of length 1 do, and small products.
  *
@@ -25,9 +25,8 @@
 #define STEP_LEAST 1e-4
 /* Part of the rows' violation at the start that may be left when the answer is looked at. */
 #define LEFT_AIM 1e-9
-/* Centrality correctors: how many at most; the step they are for; how much longer a step they aim
- * at and have to reach; and how far from the target a product may lie. */
-#define CENTRINGS_MAX 3
+/* The centrality corrector, of which a second or third does not pay: the step it is for; how much
+ * longer a step it aims at and has to reach; and how far from the target a product may lie. */
 #define CENTRING_FROM 0.9
 #define CENTRING_AIM 0.3
 #define CENTRING_GAIN 0.03
@@ -77,13 +76,13 @@ struct group {
 };
 
 /* 0 or 1 for each of a job's columns. */
-static const double *takes_time(const struct ipm *w, size_t job)
+IPM_INLINE const double *takes_time(const struct ipm *w, size_t job)
 {
     return w->takes_time + w->p->n_types - ipm_types(&w->columns, job);
 }
 
 /* Reduced costs of a job's columns change by this. */
-static void fill_job_dz(const struct ipm *w, size_t job, size_t n, const struct ipm_duals *dy)
+IPM_INLINE void fill_job_dz(const struct ipm *w, size_t job, size_t n, const struct ipm_duals *dy)
 {
     const double *restrict work = ipm_work(&w->columns, job);
     const double *restrict time = takes_time(w, job);
@@ -95,7 +94,7 @@ static void fill_job_dz(const struct ipm *w, size_t job, size_t n, const struct 
         dz[i] = -(work[i] * dwork + time[i] * dtime + dz[i]);
 }
 
-static struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy)
+IPM_INLINE struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy)
 {
     size_t first = w->columns.first[i], n = w->equations.stride;
 
@@ -117,10 +116,10 @@ static struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy
 }
 
 /* right += A q, where q are values of a job's columns. */
-static void add_job_rows(const struct ipm *w,
-                         size_t job,
-                         const double *restrict q,
-                         struct ipm_duals *right)
+IPM_INLINE void add_job_rows(const struct ipm *w,
+                             size_t job,
+                             const double *restrict q,
+                             struct ipm_duals *right)
 {
     const double *restrict work = ipm_work(&w->columns, job);
     const double *restrict takes = takes_time(w, job);
@@ -137,7 +136,7 @@ static void add_job_rows(const struct ipm *w,
     ipm_columns_add(&w->columns, job, q, right->row);
 }
 
-static void add_rows(const struct ipm *w, size_t i, const double *q, struct ipm_duals *right)
+IPM_INLINE void add_rows(const struct ipm *w, size_t i, const double *q, struct ipm_duals *right)
 {
     if (i < w->p->n_jobs) {
         add_job_rows(w, i, q, right);
@@ -197,7 +196,7 @@ static void swap_fixes(struct ipm *w)
 /* ---- lengths of steps ---- */
 
 /* The step of x, as part of x. */
-static inline double growth(double x, double z, double dz, double fix)
+IPM_INLINE double growth(double x, double z, double dz, double fix)
 {
     return -1 - dz / z - fix / x;
 }
@@ -208,7 +207,10 @@ static double largest(const double of[IPM_LANES])
 }
 
 /* How far the step dy with its fix can go. */
-static void measure(struct ipm *w, const struct ipm_duals *dy, double *primal, double *dual)
+IPM_WIDE static void measure(struct ipm *w,
+                             const struct ipm_duals *dy,
+                             double *primal,
+                             double *dual)
 {
     double x_most[IPM_LANES] = {0}, z_most[IPM_LANES] = {0};
 
@@ -235,7 +237,7 @@ struct ahead {
     double xz[IPM_LANES], x_dz[IPM_LANES], dx_dz[IPM_LANES];
 };
 
-static struct ahead look_ahead(struct ipm *w)
+IPM_WIDE static struct ahead look_ahead(struct ipm *w)
 {
     struct ahead a = {0};
 
@@ -278,7 +280,7 @@ static void predict(struct ipm *w)
 /* ---- the correctors ---- */
 
 /* The predictor's error of second order, and the centre. */
-static void correct(struct ipm *w)
+IPM_WIDE static void correct(struct ipm *w)
 {
     double target = w->target;
 
@@ -297,7 +299,7 @@ static void correct(struct ipm *w)
 }
 
 /* By how much to change a product so that it comes near the target. */
-static inline double off_centre(double product, double target)
+IPM_INLINE double off_centre(double product, double target)
 {
     double low = CENTRING_LOW * target - product, high = CENTRING_HIGH * target - product;
     double up = low > 0 ? low : 0, down = high < 0 ? high : 0;
@@ -307,8 +309,8 @@ static inline double off_centre(double product, double target)
 }
 
 /* Aims at products near the target after a longer step; keeps the outcome if the step becomes
- * longer. Returns whether it did. */
-static bool centre(struct ipm *w)
+ * longer. */
+IPM_WIDE static void centre(struct ipm *w)
 {
     double primal = fmin(1, w->primal + CENTRING_AIM), dual = fmin(1, w->dual + CENTRING_AIM);
     double target = w->target;
@@ -332,17 +334,16 @@ static bool centre(struct ipm *w)
     measure(w, &w->dy_more, &primal, &dual);
     if (primal + dual < w->primal + w->dual + CENTRING_GAIN) {
         swap_fixes(w);
-        return false;
+        return;
     }
     swap_duals(&w->dy, &w->dy_more);
     w->primal = primal;
     w->dual = dual;
-    return true;
 }
 
 /* ---- the step ---- */
 
-static void move(struct ipm *w)
+IPM_WIDE static void move(struct ipm *w)
 {
     double primal = w->primal, dual = w->dual;
 
@@ -363,9 +364,8 @@ static bool advance(struct ipm *w)
     ipm_system_factor(&w->equations, &w->at);
     predict(w);
     correct(w);
-    for (int i = 0; i < CENTRINGS_MAX && fmin(w->primal, w->dual) < CENTRING_FROM; i++)
-        if (!centre(w))
-            break;
+    if (fmin(w->primal, w->dual) < CENTRING_FROM)
+        centre(w);
     if (!(w->primal > STEP_LEAST && w->dual > STEP_LEAST))
         return false;
     move(w);

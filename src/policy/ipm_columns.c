@@ -22,7 +22,10 @@ void ipm_columns_clear(struct ipm_columns *c)
     *c = (struct ipm_columns){0};
 }
 
-void ipm_columns_prices(const struct ipm_columns *c, size_t job, const double *row, double *out)
+IPM_WIDE void ipm_columns_prices(const struct ipm_columns *c,
+                                 size_t job,
+                                 const double *row,
+                                 double *out)
 {
     const struct ipm_problem *p = c->p;
     size_t n = ipm_types(c, job);
@@ -43,7 +46,10 @@ void ipm_columns_prices(const struct ipm_columns *c, size_t job, const double *r
     }
 }
 
-void ipm_columns_add(const struct ipm_columns *c, size_t job, const double *restrict q, double *row)
+IPM_WIDE void ipm_columns_add(const struct ipm_columns *c,
+                              size_t job,
+                              const double *restrict q,
+                              double *row)
 {
     const struct ipm_problem *p = c->p;
     size_t n = ipm_types(c, job);

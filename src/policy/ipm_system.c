@@ -82,20 +82,20 @@ void ipm_row_prices(const struct ipm_problem *p, size_t job, const double *row, 
 }
 
 /* Where a job's part of work_row and time_row begins. */
-static size_t row_first(const struct ipm_system *s, size_t job)
+IPM_INLINE size_t row_first(const struct ipm_system *s, size_t job)
 {
     return s->c->first[job] + job * (s->stride - s->p->n_types) - job * IPM_LANES;
 }
 
 /* The type of a job's i-th column. */
-static size_t type_at(const struct ipm_columns *c, size_t job, size_t i)
+IPM_INLINE size_t type_at(const struct ipm_columns *c, size_t job, size_t i)
 {
     return c->type ? c->type[c->first[job] + i] : i;
 }
 
 /* ---- factoring ---- */
 
-static double lane_sum(const double sum[IPM_LANES])
+IPM_INLINE double lane_sum(const double sum[IPM_LANES])
 {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -107,7 +107,8 @@ struct weights {
     double time, work;        /* sums of weights, and of weights times work, that take time */
 };
 
-static void weigh(struct weights *w, const double *x, const double *z, const double *work, size_t n)
+IPM_INLINE void weigh(
+    struct weights *w, const double *x, const double *z, const double *work, size_t n)
 {
     double time[IPM_LANES] = {0}, worked[IPM_LANES] = {0};
 
@@ -123,7 +124,7 @@ static void weigh(struct weights *w, const double *x, const double *z, const dou
 }
 
 /* Sum of weights times squared distance of work from the mean, or from 0 without time. */
-static double spread(const struct weights *w, const double *work, double mean, size_t n)
+IPM_INLINE double spread(const struct weights *w, const double *work, double mean, size_t n)
 {
     double sum[IPM_LANES] = {0};
 
@@ -137,7 +138,7 @@ static double spread(const struct weights *w, const double *work, double mean, s
 
 /* The job's two rows against the common ones, eliminated: time first, then work about its mean. In
  * this order every term of the pivots is positive, and nothing cancels. */
-static void fill_rows(struct ipm_system *s, size_t job, const double *weight)
+IPM_INLINE void fill_rows(struct ipm_system *s, size_t job, const double *weight)
 {
     const struct ipm_problem *p = s->p;
     const double *work = ipm_work(s->c, job);
@@ -163,10 +164,10 @@ static void fill_rows(struct ipm_system *s, size_t job, const double *weight)
     }
 }
 
-static void eliminate(struct ipm_system *s,
-                      const struct ipm_point *at,
-                      size_t job,
-                      struct weights *w)
+IPM_INLINE void eliminate(struct ipm_system *s,
+                          const struct ipm_point *at,
+                          size_t job,
+                          struct weights *w)
 {
     size_t first = s->c->first[job], n = s->c->first[job + 1] - first;
     const double *work = ipm_work(s->c, job);
@@ -179,7 +180,7 @@ static void eliminate(struct ipm_system *s,
 }
 
 /* The dense block before elimination: of each two rows that share a type. */
-static void add_weights(struct ipm_system *s, size_t job, const double *weight)
+IPM_INLINE void add_weights(struct ipm_system *s, size_t job, const double *weight)
 {
     const struct ipm_problem *p = s->p;
     size_t n = ipm_types(s->c, job);
@@ -208,7 +209,7 @@ static void add_weights(struct ipm_system *s, size_t job, const double *weight)
 }
 
 /* Where few types are left: S -= work'work + time'time of this job alone. */
-static void subtract_few(struct ipm_system *s, size_t job)
+IPM_INLINE void subtract_few(struct ipm_system *s, size_t job)
 {
     size_t n_types = s->p->n_types, extra = s->stride - n_types, n = ipm_types(s->c, job);
     const uint32_t *type = s->c->type + s->c->first[job];
@@ -228,7 +229,7 @@ static void subtract_few(struct ipm_system *s, size_t job)
                 work[n + i] * work[n + k] + time[n + i] * time[n + k];
 }
 
-static void factor_dense(struct ipm_system *s)
+IPM_INLINE void factor_dense(struct ipm_system *s)
 {
     double *least = mem_zero(s->stride, sizeof *least);
 
@@ -247,7 +248,7 @@ static void factor_dense(struct ipm_system *s)
 
 /* ---- solving ---- */
 
-static double dot(const double *a, const double *b, size_t n)
+IPM_INLINE double dot(const double *a, const double *b, size_t n)
 {
     double sum[IPM_LANES] = {0};
 
@@ -258,7 +259,7 @@ static double dot(const double *a, const double *b, size_t n)
 }
 
 /* The common rows that a job has a part in, in the order of its part of work_row; or back. */
-static void gather(const struct ipm_system *s, size_t job, const double *row, double *out)
+IPM_INLINE void gather(const struct ipm_system *s, size_t job, const double *row, double *out)
 {
     size_t n = ipm_types(s->c, job);
     const uint32_t *type = s->c->type + s->c->first[job];
@@ -268,7 +269,7 @@ static void gather(const struct ipm_system *s, size_t job, const double *row, do
     memcpy(out + n, row + s->p->n_types, (s->stride - s->p->n_types) * sizeof *out);
 }
 
-static void scatter(const struct ipm_system *s, size_t job, const double *values, double *row)
+IPM_INLINE void scatter(const struct ipm_system *s, size_t job, const double *values, double *row)
 {
     size_t n = ipm_types(s->c, job);
     const uint32_t *type = s->c->type + s->c->first[job];
@@ -278,7 +279,7 @@ static void scatter(const struct ipm_system *s, size_t job, const double *values
     memcpy(row + s->p->n_types, values + n, (s->stride - s->p->n_types) * sizeof *row);
 }
 
-void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y)
+IPM_WIDE void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y)
 {
     for (size_t m = 0; m < s->p->n_jobs; m++) {
         const double *work = s->work_row + row_first(s, m), *time = s->time_row + row_first(s, m);
@@ -306,7 +307,7 @@ void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y)
     }
 }
 
-void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at)
+IPM_WIDE void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at)
 {
     const struct ipm_problem *p = s->p;
     size_t n = IPM_WIDTH(p->n_types), slack = s->c->first[p->n_jobs];
