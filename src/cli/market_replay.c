@@ -166,8 +166,13 @@ static int run_replay(const struct command_args *args, struct err *e)
     r.choices = r.paper ? cli_market_paper_model(r.paper, r.speeds, r.asked.model, e) : NULL;
     if (!r.choices)
         return -1;
-    for (size_t s = 0; s < MARKET_N_STRATEGIES; s++)
+    for (size_t s = 0; s < MARKET_N_STRATEGIES; s++) {
         r.means[s] = market_paper_mean(r.choices, (enum market_strategy)s, r.asked.reference_days);
+        if (!(r.means[s].cost_usd <= MONEY_MAX_USD))
+            return err_set(e, ERR_USAGE,
+                           "--work %s costs more than $%.0e, which is taken for a mistake",
+                           r.asked.work_text, MONEY_MAX_USD);
+    }
     if (svg && save_chart(&r, svg, e) < 0)
         return -1;
     if (command_has(args, "--json"))

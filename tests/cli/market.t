@@ -159,6 +159,7 @@ run market replay --throughputs speeds.csv --work "2 V100-days" --starts 2020-01
 is "$(json '[x["mean_cost_usd"] for x in d["strategies"]]' <<<"$out")" "[72.0]" \
     "a day at \$1, a day at \$2; one strategy"
 fails 2 "no work" market replay --model A3C --work "4 days"
+fails 2 "costs more than" market replay --model A3C --work "1e9 V100-days"
 fails 2 "none of 1xV100" market replay --model A3C --strategies best
 fails 3 "did you mean" market replay --model A3D
 fails 5 "too few" market replay --model A3C --starts 2021-01-01
