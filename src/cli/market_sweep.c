@@ -180,6 +180,9 @@ static int run_sweep(const struct command_args *args, struct err *e)
 
     if (cli_market_is_live(args, &live, e) < 0)
         return -1;
+    if (live && (svg || command_has(args, "--days")))
+        return err_set(e, ERR_USAGE, "%s needs --mode paper, whose figures it is of",
+                       svg ? "--svg" : "--days");
     if (live)
         return cli_market_live_sweep(args, e);
     if (read_question(&s, args, e) < 0)

@@ -107,10 +107,12 @@ bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct po
     if (n == 0)
         return false;
     out->status = POLICY_INFEASIBLE;
-    snprintf(out->reason, sizeof out->reason,
-             "%zu of %zu jobs can run nowhere, job \"%.100s\" for one: no type on which it has a "
-             "throughput has a quota of %.0f, its gang; raise a quota or make the gang smaller",
-             n, s->p->n_jobs, s->p->jobs[first].name, s->p->jobs[first].gang);
+    snprintf(
+        out->reason, sizeof out->reason,
+        "%zu of %zu jobs can run nowhere, job \"%.100s\" for one: no type on which it has a "
+        "throughput has room for %.0f, its gang, by its own quota and those of its groups; raise "
+        "a quota or make the gang smaller",
+        n, s->p->n_jobs, s->p->jobs[first].name, s->p->jobs[first].gang);
     return true;
 }
 

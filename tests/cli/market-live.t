@@ -84,6 +84,7 @@ contains "$out" "Left out: " "days are named"
 check "pictures are drawn" grep -q "best-static" l.svg
 check "and how the bill grows" grep -q "regret" t.svg
 check "by starts, too" grep -q "by the day it began" t.svg
+fails 2 "--svg needs --mode paper" market sweep --mode market --svg x.svg
 run market sweep --mode market --preemptions 0 --model ResNet-50 --durations 0.5,1 --json
 is "$(value "[(c['v100_days'], c['covered_starts'] > 0, c['regret'] > -1e-6) for c in d['cells']]")" \
     "[(0.5, True, True), (1.0, True, True)]" "a sweep"
