@@ -200,9 +200,12 @@ before=$("$TRADEWIND" job ls --json | json 'len(d)')
 limit=$(python3 -c "print($fast / 2)")
 fails 5 'no size does it within' autoprovision spin --values n=80 --max-time "$limit"
 contains "$err" "the fastest of 496" "and what comes nearest"
+# At a price at which even a millisecond costs more than a micro-dollar.
+"$TRADEWIND" config set prices.vcpu_hour 100 >/dev/null
 run autoprovision spin --values n=80 --max-cost 0 --json
 is "$code:$(json "d['feasible'], d['vcpus'], d['job'], sorted(d['nearest'])[0]" <<<"$out")" \
     "5:False None None cost_usd" "no cost at all"
+"$TRADEWIND" config set prices.vcpu_hour 0.031611 >/dev/null
 run autoprovision spin --values n=80 --max-cost 1000
 if [[ $(nproc) -lt 8 && $code != 0 ]]; then
     contains "$err" "more than this machine has" "the fastest is too large for this machine"
