@@ -210,12 +210,15 @@ def check_package(scratch):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     told.server.socket = context.wrap_socket(told.server.socket, server_side=True)
-    store, runtime = scratch.path / "packed", Runtime()
-    env = {"AWS_LAMBDA_RUNTIME_API": runtime.address, "TRADEWIND_STORE": f"dir:{store}/region",
-           "TRADEWIND_WORKERS": "1", "TRADEWIND_UP_STORE": f"dir:{store}/global", "TRADEWIND_UP_WORKER": "2",
+    store = scratch.path / "packed"
+    env = {"TRADEWIND_STORE": f"dir:{store}/region", "TRADEWIND_WORKERS": "1",
+           "TRADEWIND_UP_STORE": f"dir:{store}/global", "TRADEWIND_UP_WORKER": "2",
            "TRADEWIND_UP_EVENT_URL": f"https://localhost:{told.server.server_port}/",
            "TRADEWIND_EVENT_TOKEN": "hush", "TMPDIR": str(scratch.path), "PATH": "/usr/bin:/bin"}
     for trusted in (False, True):
+        # Of its own: the first, killed, may have asked its runtime for what the second is to get.
+        runtime = Runtime()
+        env["AWS_LAMBDA_RUNTIME_API"] = runtime.address
         if trusted:
             env["SSL_CERT_FILE"] = str(certificate)
         p = subprocess.Popen([there / "bootstrap"], env=env)
