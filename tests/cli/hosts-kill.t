@@ -49,10 +49,13 @@ def queue_all(home):
 
 
 def without_waits(states):
-    """A job that found every host taken went back to the queue."""
+    """A job that found every host taken went back to the queue; one whose host was taken when its
+    input had been fetched, to another host."""
     out = []
     for state in states:
         if state == "queued" and out[-1:] == ["launching"]:
+            out.pop()
+        elif state == "launching" and out[-2:] == ["launching", "fetching"]:
             out.pop()
         elif not (state == "queued" and out):
             out.append(state)
