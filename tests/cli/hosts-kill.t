@@ -13,7 +13,7 @@ from broker_killer import Killer, why_not
 from ssh_hosts import Hosts
 from ssh_hosts import why_not as why_no_hosts
 
-KILLS = os.environ.get("TRADEWIND_KILLS", "2" if SLOW else "5")
+KILLS = os.environ.get("TRADEWIND_KILLS", "2" if SLOW else "3")
 RANDOM_ROUNDS = int(os.environ.get("TRADEWIND_ROUNDS", "1"))
 LINES = 300
 LOG = "".join(f"line {i}\n" for i in range(1, LINES + 1))
