@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -260,24 +261,43 @@ static int ssh_prepare(const struct exec_host *h, struct err *e)
     return copy_agent(h, name, e);
 }
 
-/* An empty .ID.new, unless the job was started. */
-static void make_fresh(struct buf *script, int64_t id)
+/* What is sent lies in a directory of its own until all of it is there: the calls of a broker that
+ * was killed may still be under way beside those of the next. */
+struct fresh {
+    int64_t id;
+    char dir[64]; /* ".ID.NUMBER.new" */
+};
+
+static int draw_fresh(struct fresh *f, int64_t id, struct err *e)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return err_set(e, ERR_IO, "draw a number: %s", strerror(errno));
+    f->id = id;
+    snprintf(f->dir, sizeof f->dir, ".%" PRId64 ".%016" PRIx64 ".new", id, number);
+    return 0;
+}
+
+/* An empty one, unless the job was started. */
+static void make_fresh(struct buf *script, const struct fresh *f)
 {
     buf_printf(script,
                "if [ -e %" PRId64 "/state ]; then echo 'already started' >&2; exit 1; fi && "
-               "rm -rf .%" PRId64 ".new && mkdir -m 700 .%" PRId64 ".new && ",
-               id, id, id);
+               "mkdir -m 700 %s && ",
+               f->id, f->dir);
 }
 
-/* Only what was sent to its end gets the name; tar does not notice every cut. */
-static void give_name(struct buf *script, int64_t id)
+/* Only what was sent to its end gets the name; tar does not notice every cut. What has the name
+ * already is the same, and may have been started. */
+static void give_name(struct buf *script, const char *agent, const struct fresh *f)
 {
-    buf_printf(script, "rm -rf %" PRId64 " && mv .%" PRId64 ".new %" PRId64, id, id, id);
+    buf_printf(script, "./%s name %s %" PRId64, agent, f->dir, f->id);
 }
 
-/* tar goes into .ID.new, without what is excluded. */
+/* tar goes there, without what is excluded. */
 static int send_tar(const struct exec_host *h,
-                    int64_t id,
+                    const struct fresh *f,
                     const char *local_dir,
                     int excluded_fd,
                     struct buf *script,
@@ -288,7 +308,7 @@ static int send_tar(const struct exec_host *h,
     int code;
 
     buf_init(&said, SAID_MAX);
-    buf_printf(script, "tar -C .%" PRId64 ".new -xpf -", id);
+    buf_printf(script, "tar -C %s -xpf -", f->dir);
     ssh_command(h, buf_str(script), &argv);
     if (transfer_out(local_dir, excluded_fd, argv.list, &said, &code, e) < 0)
         return err_wrap(e, "%s", h->address);
@@ -298,13 +318,17 @@ static int send_tar(const struct exec_host *h,
 static int send_all(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0}, last = {0};
+    struct fresh fresh;
+    char name[96];
 
+    if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
+        return -1;
     script_begin(&script, h);
-    make_fresh(&script, id);
-    if (send_tar(h, id, local_dir, -1, &script, e) < 0)
+    make_fresh(&script, &fresh);
+    if (send_tar(h, &fresh, local_dir, -1, &script, e) < 0)
         return -1;
     script_begin(&last, h);
-    give_name(&last, id);
+    give_name(&last, name, &fresh);
     return run_script(h, buf_str(&last), -1, CALL_S, NULL, e);
 }
 
@@ -325,7 +349,7 @@ static int run_with_list(const struct exec_host *h,
     return result;
 }
 
-/* The agent places what it has in .ID.new, the rest comes as ever, and the agent keeps copies. */
+/* The agent places what it has, the rest comes as ever, and the agent keeps copies. */
 static int send_missing(const struct exec_host *h,
                         int64_t id,
                         const char *local_dir,
@@ -333,14 +357,15 @@ static int send_missing(const struct exec_host *h,
                         struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0}, then = {0}, last = {0}, answer = {0};
+    struct fresh fresh;
     char name[96];
 
-    if (agent_name(h, name, e) < 0)
+    if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
         return -1;
     buf_init(&answer, REUSE_FILES_MAX + 1);
     script_begin(&script, h);
-    make_fresh(&script, id);
-    buf_printf(&script, "exec ./%s stage .%" PRId64 ".new", name, id);
+    make_fresh(&script, &fresh);
+    buf_printf(&script, "exec ./%s stage %s", name, fresh.dir);
     if (run_with_list(h, &script, files, &answer, e) < 0 ||
         reuse_answer(files, buf_str(&answer), answer.len, e) < 0)
         return -1;
@@ -349,14 +374,14 @@ static int send_missing(const struct exec_host *h,
     if (why.kind)
         return err_set(e, why.kind, "%s", why.text);
     script_begin(&then, h);
-    int sent = send_tar(h, id, local_dir, excluded, &then, e);
+    int sent = send_tar(h, &fresh, local_dir, excluded, &then, e);
     if (excluded >= 0)
         close(excluded);
     if (sent < 0)
         return -1;
     script_begin(&last, h);
-    buf_printf(&last, "./%s settle .%" PRId64 ".new && ", name, id);
-    give_name(&last, id);
+    buf_printf(&last, "./%s settle %s && ", name, fresh.dir);
+    give_name(&last, name, &fresh);
     return run_with_list(h, &last, files, NULL, e);
 }
 
@@ -449,7 +474,7 @@ static int ssh_agent_command(const struct exec_host *h,
     buf_init(&script, SCRIPT_MAX);
     without_root(&script, h, call->verb);
     if (!strcmp(call->verb, "remove"))
-        buf_printf(&script, "rm -rf .%" PRId64 ".new; ", call->id);
+        buf_printf(&script, "rm -rf .%" PRId64 ".*.new; ", call->id);
     /* What it made may be what the next job there works on; an agent that cannot keep it, or
      * refuses, is asked plainly. */
     if (!strcmp(call->verb, "remove"))

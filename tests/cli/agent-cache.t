@@ -115,6 +115,19 @@ truncate -s 65536 "$jobs/5/input/c"
 line c input/c | "$agent" settle "$jobs/5"
 check "what is not what its name says is not kept" forgotten c
 
+# --- the name of a job
+mkdir "$jobs/.8.a.new" "$jobs/.8.b.new"
+echo first >"$jobs/.8.a.new/job"
+echo second >"$jobs/.8.b.new/job"
+check "what came whole gets its name" "$agent" name "$jobs/.8.a.new" "$jobs/8"
+check "where the name is given already, that is good" "$agent" name "$jobs/.8.b.new" "$jobs/8"
+is "$(<"$jobs/8/job")" first "what has it keeps it"
+check "and the other goes" test ! -e "$jobs/.8.b.new"
+"$agent" name "$jobs/.8.c.new" "$jobs/9" 2>err
+is "$?" 7 "what did not come cannot get it"
+contains "$(<err)" ".8.c.new" "and is named"
+rm -r "$jobs/8"
+
 # --- output of a job
 mkdir -p "$jobs/6/output/deep" "$jobs/7/output"
 printf '%s\n' 'tradewind-job 1' 'id 6' 'command sh' 'command -c' \

@@ -46,6 +46,8 @@ static const char usage[] =
     "       tradewind-agent stage DIR <LIST            place the files that DIR/../cache has in "
     "DIR\n"
     "       tradewind-agent settle DIR <LIST           all are in DIR: keep copies of new ones\n"
+    "       tradewind-agent name FRESH DIR             FRESH becomes DIR; where there is one, it "
+    "goes\n"
     "       tradewind-agent version\n";
 
 static int fail(const struct err *e)
@@ -313,6 +315,21 @@ static int command_settle(char **arguments, struct err *e)
     return stage_settle(arguments[0], stdin, e) < 0 ? fail(e) : 0;
 }
 
+/* A directory that is there has all a job needs: only what was whole got the name. */
+static int command_name(char **arguments, struct err *e)
+{
+    const char *fresh = arguments[0];
+
+    if (rename(fresh, arguments[1]) == 0)
+        return 0;
+    if (errno != EEXIST && errno != ENOTEMPTY) {
+        file_error(e, "rename", fresh);
+        return fail(e);
+    }
+    file_remove_tree(fresh);
+    return 0;
+}
+
 static int command_version(char **arguments, struct err *e)
 {
     (void)arguments;
@@ -325,10 +342,10 @@ static const struct {
     int n_arguments;
     int (*run)(char **arguments, struct err *e);
 } commands[] = {
-    {"run", 1, command_run},       {"follow", 3, command_follow},   {"stop", 3, command_stop},
-    {"renew", 2, command_renew},   {"claim", 4, command_claim},     {"release", 2, command_release},
-    {"remove", 1, command_remove}, {"retire", 1, command_retire},   {"stage", 1, command_stage},
-    {"settle", 1, command_settle}, {"version", 0, command_version},
+    {"run", 1, command_run},       {"follow", 3, command_follow}, {"stop", 3, command_stop},
+    {"renew", 2, command_renew},   {"claim", 4, command_claim},   {"release", 2, command_release},
+    {"remove", 1, command_remove}, {"retire", 1, command_retire}, {"stage", 1, command_stage},
+    {"settle", 1, command_settle}, {"name", 2, command_name},     {"version", 0, command_version},
 };
 
 int main(int argc, char **argv)
