@@ -1,6 +1,7 @@
 """Hosts behind a real sshd (tests/servers/ssh-hosts), for tests of a broker that uses them."""
 
 import contextlib
+import glob
 import os
 import shutil
 import signal
@@ -119,6 +120,12 @@ class Hosts:
         root = self.root_of(home)
         names = os.listdir(root) if os.path.isdir(root) else []
         return [n for n in names if not n.startswith("agent-") and n not in ("lease", "cache")]
+
+    def forget_claims(self):
+        """What a killed broker claimed and the next one did not need lapses by itself, but not before
+        the next home is tried."""
+        for path in glob.glob(os.path.join(self.jobs, "in-use.*")):
+            os.remove(path)
 
     def stop(self, *homes):
         self.hang_up()
