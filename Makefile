@@ -100,9 +100,9 @@ $(LIB): $(LIB_OBJ)
 	ar rcs $@ $^
 
 $(OUT)/src/%.o: CPPFLAGS_ALL += -include base/banned.h
-# Loops over numbers become vector instructions; products and sums are never fused, so that every
-# processor gives the same bits.
-$(OUT)/src/fed/kernels.o: CFLAGS_ALL += -O3 -ffp-contract=off
+# Loops over numbers become vector instructions (nobody asks which exceptions there were); products
+# and sums are never fused, so that every processor gives the same bits.
+$(OUT)/src/fed/kernels.o: CFLAGS_ALL += -O3 -ffp-contract=off -fno-trapping-math
 $(OUT)/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS_ALL) -c -o $@ $<

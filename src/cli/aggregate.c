@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Of each file at a time: a copy out of the kernel's memory costs a twentieth less than at half of
+ * this, and at twice as much the sums leave the processor's caches. */
+#define PIECE_BYTES ((size_t)256 << 10)
+/* The disk is given so much of the output at a time. */
+#define WRITE_OUT_BYTES ((uint64_t)4 << 20)
 
 /* ---- inputs ---- */
 
@@ -126,6 +133,7 @@ static int check_unchanged(const struct inputs *in, struct err *e)
 struct output {
     const char *path;
     struct file_draft draft;
+    _Atomic uint64_t written; /* bytes */
 };
 
 static void output_clear(struct output *o)
@@ -148,8 +156,10 @@ static int begin_output(void *context, uint64_t size, struct err *e)
 
 static int write_output(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
 {
-    const struct output *o = context;
+    struct output *o = context;
     const char *from = bytes;
+    uint64_t before = atomic_fetch_add(&o->written, n);
+    bool write_out = before / WRITE_OUT_BYTES < (before + n) / WRITE_OUT_BYTES;
 
     while (n) {
         ssize_t put = pwrite(o->draft.fd, from, n, (off_t)offset);
@@ -161,6 +171,9 @@ static int write_output(void *context, uint64_t offset, const void *bytes, size_
         offset += (uint64_t)put;
         n -= (size_t)put;
     }
+    /* The disk writes while we add: less is left to wait for in the end. No more than a hint. */
+    if (write_out)
+        sync_file_range(o->draft.fd, 0, 0, SYNC_FILE_RANGE_WRITE);
     return 0;
 }
 
@@ -303,7 +316,7 @@ static int run_aggregate(const struct command_args *args, struct err *e)
     AUTO_CLEAR(inputs) struct inputs in = {0};
     AUTO_CLEAR(output) struct output out = {.path = command_value(args, "--out")};
     const struct fed_sink sink = {begin_output, write_output, &out};
-    struct fed_average a = {.progress = tell, .context = &line};
+    struct fed_average a = {.piece_bytes = PIECE_BYTES, .progress = tell, .context = &line};
     struct fed_summary summary;
 
     if (read_asked(args, &a, &weights, e) < 0 || open_inputs(&in, args, e) < 0)

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of each input at a time: smaller ones cost calls, larger ones leave the processor's caches. */
+/* Of each input at a time, unless told: smaller ones cost calls, larger ones leave the processor's
+ * caches. */
 #define PIECE_BYTES ((size_t)128 << 10)
 /* Beyond each: at distances of a power of two all inputs would fall into the same lines of the
  * first cache. */
@@ -132,10 +133,10 @@ static int lay_out(struct work *w, struct err *e)
     for (size_t i = 1; i < a->n; i++)
         if (place_input(w, i, e) < 0)
             return -1;
-    w->piece_bytes = PIECE_BYTES;
+    w->piece_bytes = a->piece_bytes ? a->piece_bytes : PIECE_BYTES;
     if (w->drop) {
         size_t share = TRIM_BYTES / a->n / 64 * 64;
-        w->piece_bytes = share > PIECE_BYTES        ? PIECE_BYTES
+        w->piece_bytes = share > w->piece_bytes     ? w->piece_bytes
                          : share < TRIM_PIECE_LEAST ? TRIM_PIECE_LEAST
                                                     : share;
     }

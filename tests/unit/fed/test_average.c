@@ -167,6 +167,11 @@ static void check_many(void)
               "%u threads give the same bits", a.threads);
         free(more.bytes);
     }
+    for (a.piece_bytes = 8; a.piece_bytes < 1 << 20; a.piece_bytes *= 316) {
+        CHECK(average(&a, &more, &s, &e) == 0 && !memcmp(one.bytes, more.bytes, sizeof numbers[0]),
+              "pieces of %zu bytes give the same bits", a.piece_bytes);
+        free(more.bytes);
+    }
     free(one.bytes);
 }
 
