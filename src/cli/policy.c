@@ -150,7 +150,8 @@ static const struct command_option solve_options[] = {
      .help = "Merge windows until the linear program has at most N columns, 200000 unless told."},
     {.name = "--json",
      .help = "Print {policy, status, objective, unit, bound, shares, hours, windows_exact, "
-             "shortfall, shadow_prices, elapsed_ms}, and when infeasible reason, stretch and "
+             "shortfall, without_share, shadow_prices, shadow_prices_at_most, elapsed_ms}, and "
+             "when infeasible reason, stretch and "
              "budget_needed_usd."},
     {0},
 };

@@ -61,6 +61,20 @@ static json_t *shortfall_json(const struct policy_report *r)
     return o;
 }
 
+static json_t *idle_json(const struct policy_report *r)
+{
+    static const char *const whys[] = {
+        [POLICY_NOWHERE] = "nowhere",
+        [POLICY_OUTBID] = "outbid",
+    };
+    json_t *o = json_object();
+
+    for (size_t m = 0; r->answer->idle && m < r->answer->n_jobs; m++)
+        if (r->answer->idle[m] != POLICY_HAS_SHARE)
+            json_object_set_new(o, r->problem->jobs[m].name, json_string(whys[r->answer->idle[m]]));
+    return o;
+}
+
 static json_t *shadow_json(const struct policy_report *r)
 {
     json_t *o = json_object();
@@ -84,7 +98,9 @@ int policy_print_json(const struct policy_report *r, struct err *e)
     json_object_set_new(root, "hours", a->has_hours ? hours_json(r) : json_null());
     json_object_set_new(root, "windows_exact", json_integer((json_int_t)a->windows_exact));
     json_object_set_new(root, "shortfall", shortfall_json(r));
+    json_object_set_new(root, "without_share", idle_json(r));
     json_object_set_new(root, "shadow_prices", shadow_json(r));
+    json_object_set_new(root, "shadow_prices_at_most", json_boolean(a->shadow_at_most));
     if (a->status == POLICY_INFEASIBLE) {
         json_object_set_new(root, "reason", json_text(a->reason));
         json_object_set_new(root, "stretch", json_number(a->stretch));

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "policy/read.h"
 #include "policy/rounds.h"
 
 /* clang-format off */
@@ -55,6 +56,8 @@ struct policy_story {
 struct policy_simulation {
     const struct rounds_ask *ask;
     const struct rounds_result *result;
+    const char *prices; /* file; NULL = none */
+    const struct policy_price_notes *price_notes;
     double elapsed_ms;
 };
 

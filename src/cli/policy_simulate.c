@@ -284,8 +284,8 @@ static int not_done(const struct rounds_ask *ask, const struct rounds_result *r,
         m++;
     return err_set(e, ERR_NOFIT,
                    "%zu of %zu jobs were not done, \"%.100s\" for one: no type on which it has a "
-                   "throughput has %.0f instances, its gang%s; raise a quota or make the gang "
-                   "smaller",
+                   "throughput has room for %.0f, its gang, by its own quota and those of its "
+                   "groups%s; raise a quota or make the gang smaller",
                    p->n_jobs - r->n_done, p->n_jobs, p->jobs[m].name, p->jobs[m].gang,
                    r->jobs[m].is_nowhere ? "" : ", after the preemptions");
 }
@@ -306,7 +306,10 @@ static int show(const struct command_args *args,
     return all ? 0 : not_done(s->ask, s->result, e);
 }
 
-static int simulate(const struct command_args *args, const struct rounds_ask *asked, struct err *e)
+static int simulate(const struct command_args *args,
+                    const struct rounds_ask *asked,
+                    const struct policy_price_notes *notes,
+                    struct err *e)
 {
     struct rounds_ask ask = *asked;
     AUTO_CLEAR(rounds_result) struct rounds_result result = {0};
@@ -336,6 +339,8 @@ static int simulate(const struct command_args *args, const struct rounds_ask *as
     return show(args,
                 &(struct policy_simulation){.ask = &ask,
                                             .result = &result,
+                                            .prices = command_value(args, "--prices"),
+                                            .price_notes = notes,
                                             .elapsed_ms = 1e3 * (time_monotonic_s() - began)},
                 &o.story, e);
 }
@@ -355,7 +360,7 @@ static int run_simulate(const struct command_args *args, struct err *e)
     ask.arrival_h = file.arrival_h;
     ask.preemptions = file.preemptions;
     ask.n_preemptions = file.n_preemptions;
-    return simulate(args, &ask, e);
+    return simulate(args, &ask, &file.price_notes, e);
 }
 
 static const struct command_option simulate_options[] = {

@@ -126,6 +126,12 @@ static json_t *job_json(const struct policy_simulation *s, size_t m)
     return o;
 }
 
+static json_t *prices_json(const struct policy_price_notes *n)
+{
+    return json_pack("{s:I, s:I, s:I}", "rows", (json_int_t)n->rows, "out_of_order",
+                     (json_int_t)n->disordered, "repeated", (json_int_t)n->repeated);
+}
+
 static json_t *bound_json(const struct rounds_result *r, const struct totals *t)
 {
     return json_pack("{s:o, s:o, s:o, s:o}", "cost_usd", json_number(r->bound_usd), "cost_gap",
@@ -174,6 +180,7 @@ int policy_simulation_json(const struct policy_simulation *s, struct err *e)
     json_object_set_new(root, "budget_short_known_h", json_number(hours_or_nan(r->broke_known_ms)));
     json_object_set_new(root, "utilisation", used);
     json_object_set_new(root, "bound", bound_json(r, &t));
+    json_object_set_new(root, "prices", s->prices ? prices_json(s->price_notes) : json_null());
     json_object_set_new(root, "jobs", jobs);
     json_object_set_new(root, "solve_ms", json_number(1e3 * r->solve_s));
     json_object_set_new(root, "elapsed_ms", json_number(s->elapsed_ms));
@@ -300,6 +307,19 @@ static void print_totals(const struct policy_simulation *s, const struct totals 
     printf("\n");
 }
 
+static void print_prices(const struct policy_simulation *s)
+{
+    const struct policy_price_notes *n = s->price_notes;
+
+    if (s->prices && n->disordered)
+        printf("%s: %zu of %zu prices out of order, line %zu first; sorted by time\n", s->prices,
+               n->disordered, n->rows, n->disordered_line);
+    if (s->prices && n->repeated)
+        printf("%s: %zu of %zu prices for a time that their type had one for, line %zu first; not "
+               "used\n",
+               s->prices, n->repeated, n->rows, n->repeated_line);
+}
+
 static void print_bound(const struct rounds_result *r, const struct totals *t)
 {
     char money[32];
@@ -318,6 +338,7 @@ void policy_simulation_print(const struct policy_simulation *s)
     struct totals t = totals_of(s->result);
 
     print_totals(s, &t);
+    print_prices(s);
     print_jobs(s, &look);
     print_types(s);
     print_short(s);

@@ -8,6 +8,7 @@
 
 /* Longer answers are for programs. */
 #define ROWS_MAX 200
+#define IDLE_SHOWN 10
 
 static void print_objective(const struct policy_report *r)
 {
@@ -74,6 +75,26 @@ static void print_uses(const struct policy_report *r, const struct text_look *lo
         printf("... and %zu more; --json has all\n", a->n_uses - ROWS_MAX);
 }
 
+/* Jobs that get nothing, and why. */
+static void print_idle(const struct policy_report *r)
+{
+    const struct policy_answer *a = r->answer;
+    size_t n = 0;
+
+    for (size_t m = 0; a->idle && m < a->n_jobs; m++) {
+        const struct policy_job *job = &r->problem->jobs[m];
+        if (a->idle[m] == POLICY_HAS_SHARE || ++n > IDLE_SHOWN)
+            continue;
+        printf("%.60s gets nothing: ", job->name);
+        if (a->idle[m] == POLICY_OUTBID)
+            puts("others do more with the machines there are.");
+        else
+            printf("no type on which it has a throughput has room for %.0f.\n", job->gang);
+    }
+    if (n > IDLE_SHOWN)
+        printf("... and %zu more get nothing; --json has all\n", n - IDLE_SHOWN);
+}
+
 /* "one more V100 would save $1.20" */
 static void print_shadow_prices(const struct policy_report *r)
 {
@@ -85,7 +106,8 @@ static void print_shadow_prices(const struct policy_report *r)
         double price = r->answer->shadow_price[j];
         if (price <= 1e-6 * fabs(r->answer->objective))
             continue;
-        printf("One more %s would %s ", r->problem->types[j].name, gains ? "bring" : "save");
+        printf("One more %s would %s %s", r->problem->types[j].name, gains ? "bring" : "save",
+               r->answer->shadow_at_most ? "at most " : "");
         if (dollars)
             printf("$%.2f.\n", price);
         else
@@ -128,5 +150,6 @@ void policy_print(const struct policy_report *r)
     }
     print_objective(r);
     print_uses(r, &look);
+    print_idle(r);
     print_shadow_prices(r);
 }

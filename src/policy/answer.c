@@ -35,6 +35,7 @@ void policy_answer_clear(struct policy_answer *a)
 {
     free(a->windows);
     free(a->uses);
+    free(a->idle);
     free(a->shortfall);
     free(a->shadow_price);
     *a = (struct policy_answer){0};
@@ -59,24 +60,35 @@ void answer_uses(struct policy_answer *a,
                  const struct model_answer *found,
                  size_t first_scaled)
 {
+    AUTO_MEM double *x = mem_zero(g->n_columns + 1, sizeof *x);
     size_t cap = 0;
 
     assert(!a->uses);
+    memcpy(x, found->x, g->n_columns * sizeof *x);
+    grid_trim(g, first_scaled, found->scale, x);
     for (const struct grid_slot *s = g->slots; s < g->slots + g->n_slots; s++) {
         double scale = s->window >= first_scaled ? found->scale : 1;
         for (size_t q = s->first; q < s[1].first; q++) {
-            if (found->x[q] <= SHARE_LEAST * scale)
+            /* Rounding: neither a part of the time nor of the job's work. */
+            if (x[q] * fmax(1, g->work[q]) <= SHARE_LEAST * scale)
                 continue;
             add_use(a, &cap,
                     &(struct policy_use){
                         .window = s->window,
                         .job = s->job,
                         .type = g->type[q],
-                        .share = isfinite(s->hours) ? found->x[q] / scale : 0,
-                        .hours = hours_of(g, s, g->type[q], found->x[q]),
+                        .share = isfinite(s->hours) ? x[q] / scale : 0,
+                        .hours = hours_of(g, s, g->type[q], x[q]),
                     });
         }
     }
+}
+
+void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit)
+{
+    for (size_t j = 0; j < a->n_types; j++)
+        a->shadow_price[j] = unit * found->shadow_price[j];
+    a->shadow_at_most = !found->is_slope;
 }
 
 void answer_falls_short(struct policy_answer *a,
@@ -145,16 +157,29 @@ static void name_jobs(const struct policy_answer *a, const struct scope *s, stru
         buf_puts(text, ", ...");
 }
 
+/* Four digits, and no less than it is: what is said to do should. */
+static double rounded_up(double x)
+{
+    double digit = pow(10, floor(log10(x)) - 3);
+
+    return ceil(x / digit - 1e-6) * digit;
+}
+
 void answer_reason(struct policy_answer *a, const struct scope *s)
 {
     AUTO_CLEAR(buf) struct buf text;
+    bool late = isfinite(a->stretch), dear = isfinite(a->budget_needed_usd);
+    double usd = ceil(a->budget_needed_usd * 100 - 1e-6) / 100;
 
     buf_init(&text, sizeof a->reason - 1);
     name_jobs(a, s, &text);
-    if (isfinite(a->stretch))
-        buf_printf(&text, "; deadlines %.4g times as late would do", a->stretch);
-    if (isfinite(a->budget_needed_usd))
-        buf_printf(&text, "; the smallest budget that would do is $%.2f",
-                   ceil(a->budget_needed_usd * 100) / 100);
+    if (late)
+        buf_printf(&text, "; deadlines %.4g times as late", rounded_up(a->stretch));
+    if (late && dear)
+        buf_printf(&text, " with a budget of $%.2f", usd);
+    if (late)
+        buf_puts(&text, " would do");
+    else if (dear)
+        buf_printf(&text, "; the smallest budget that would do is $%.2f", usd);
     snprintf(a->reason, sizeof a->reason, "%s", buf_str(&text));
 }

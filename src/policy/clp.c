@@ -1,7 +1,10 @@
 #include "policy/clp.h"
 
+#include "base/mem.h"
+
 #include <coin/Clp_C_Interface.h>
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char library[] = "libClp.so.1";
@@ -18,6 +21,8 @@ struct clp_api {
     __typeof__(&Clp_initialSolveWithOptions) solve;
     __typeof__(&Clp_primalColumnSolution) columns;
     __typeof__(&Clp_dualRowSolution) duals;
+    __typeof__(&Clp_rowUpper) row_upper;
+    __typeof__(&Clp_dual) dual;
     __typeof__(&ClpSolve_new) options_new;
     __typeof__(&ClpSolve_delete) options_delete;
     __typeof__(&ClpSolve_setSolveType) set_solve_type;
@@ -50,6 +55,8 @@ static int find_all(struct clp_api *api, struct err *e)
         {"Clp_initialSolveWithOptions", &api->solve},
         {"Clp_primalColumnSolution", &api->columns},
         {"Clp_dualRowSolution", &api->duals},
+        {"Clp_rowUpper", &api->row_upper},
+        {"Clp_dual", &api->dual},
         {"ClpSolve_new", &api->options_new},
         {"ClpSolve_delete", &api->options_delete},
         {"ClpSolve_setSolveType", &api->set_solve_type},
@@ -101,33 +108,55 @@ static void set_options(const struct clp_api *api,
     api->set_presolve_type(options, presolve ? presolve_on : presolve_off, -1);
 }
 
-int clp_try(
+struct clp {
+    struct clp_api api;
+    Clp_Simplex *model;
+    const struct lp *l;
+};
+
+void clp_free(struct clp *c)
+{
+    if (!c)
+        return;
+    c->api.delete_model(c->model);
+    dlclose(c->api.handle);
+    free(c);
+}
+
+static struct clp *try_open(
     const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
 {
     struct clp_api api;
 
     if (load(&api, e) < 0)
-        return -1;
-    Clp_Simplex *model = api.new_model();
+        return NULL;
+    struct clp *c = mem_zero(1, sizeof *c);
+    *c = (struct clp){.api = api, .model = api.new_model(), .l = l};
     Clp_Solve *options = api.options_new();
-    api.set_log_level(model, 0);
-    api.load_problem(model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
+    api.set_log_level(c->model, 0);
+    api.load_problem(c->model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
                      l->cost, l->lower, l->upper);
     /* A tenth of what lp_prove allows. */
-    api.set_primal_tolerance(model, LP_TOLERANCE / 10);
-    api.set_dual_tolerance(model, LP_TOLERANCE / 10);
+    api.set_primal_tolerance(c->model, LP_TOLERANCE / 10);
+    api.set_dual_tolerance(c->model, LP_TOLERANCE / 10);
     set_options(&api, options, method, presolve);
-    api.solve(model, options);
-    memcpy(at->x, api.columns(model), (size_t)l->n_columns * sizeof *at->x);
-    memcpy(at->y, api.duals(model), (size_t)l->n_rows * sizeof *at->y);
+    api.solve(c->model, options);
+    memcpy(at->x, api.columns(c->model), (size_t)l->n_columns * sizeof *at->x);
+    memcpy(at->y, api.duals(c->model), (size_t)l->n_rows * sizeof *at->y);
     api.options_delete(options);
-    api.delete_model(model);
-    dlclose(api.handle);
     lp_prove(l, at);
-    return 0;
+    return c;
 }
 
-int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e)
+int clp_try(
+    const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
+{
+    AUTO(clp) struct clp *c = try_open(l, method, presolve, at, e);
+
+    return c ? 0 : -1;
+}
+
+struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e)
 {
     const struct {
         enum clp_method method;
@@ -135,13 +164,34 @@ int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *
     } ways[] = {{CLP_DUAL, true}, {CLP_PRIMAL, true}, {CLP_DUAL, false}, {CLP_PRIMAL, false}};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        if (clp_try(l, ways[i].method, ways[i].presolve, at, e) < 0)
-            return -1;
+        AUTO(clp) struct clp *c = try_open(l, ways[i].method, ways[i].presolve, at, e);
+        if (!c)
+            return NULL;
         if (lp_is_proved(at, size))
-            return 0;
+            return TAKE(c);
     }
-    return err_set(e, ERR_IO,
-                   "the linear program has no proved answer: objective %.9g, bound %.9g, rows "
-                   "violated by %.2g; check the file for numbers far apart in size",
-                   at->objective, at->bound, at->violation);
+    err_set(e, ERR_IO,
+            "the linear program has no proved answer: objective %.9g, bound %.9g, rows violated by "
+            "%.2g; check the file for numbers far apart in size",
+            at->objective, at->bound, at->violation);
+    return NULL;
+}
+
+int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e)
+{
+    AUTO(clp) struct clp *c = clp_open(l, size, at, e);
+
+    return c ? 0 : -1;
+}
+
+void clp_beside(struct clp *c, const int *rows, const double *by, size_t n, double *y_out)
+{
+    double *upper = c->api.row_upper(c->model);
+
+    for (size_t i = 0; i < n; i++)
+        upper[rows[i]] = c->l->upper[rows[i]] + by[i];
+    c->api.dual(c->model, 0);
+    memcpy(y_out, c->api.duals(c->model), (size_t)c->l->n_rows * sizeof *y_out);
+    for (size_t i = 0; i < n; i++)
+        upper[rows[i]] = c->l->upper[rows[i]];
 }

@@ -2,6 +2,7 @@
 #ifndef POLICY_CLP_H
 #define POLICY_CLP_H
 
+#include "base/auto.h"
 #include "policy/lp.h"
 
 /* How CLP goes about it. */
@@ -20,5 +21,15 @@ int clp_try(
 /* The program's optimum, proved. Ways are tried until one proves right; ERR_IO when none does.
  * size: see lp_is_proved. */
 int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e);
+
+/* The same, and the solver stays there with its answer, to look at what lies beside it; NULL with
+ * e. The program must outlive it. */
+struct clp;
+struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e);
+void clp_free(struct clp *c);
+AUTO_DEFINE(clp)
+/* Multipliers of the rows where the upper sides of n rows, of which each is named once, are raised
+ * that much. Takes a few steps from the answer on. */
+void clp_beside(struct clp *c, const int *rows, const double *by, size_t n, double *y_out);
 
 #endif

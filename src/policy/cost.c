@@ -10,26 +10,34 @@
 /* Part of a budget that rounding may take. */
 #define BUDGET_ROUNDING 1e-9
 
-static bool is_within(const struct policy_problem *p, double usd)
+bool policy_is_within(const struct policy_problem *p, double usd)
 {
     return usd <= p->budget_usd * (1 + BUDGET_ROUNDING);
 }
 
-/* What falls short of the deadlines, and what would do. */
+/* What falls short of the deadlines, within the budget, and what would do. */
 static int too_late(const struct elastic_ask *ask,
+                    enum policy_form form,
                     const struct model_answer *nearest,
                     struct policy_answer *out,
                     struct err *e)
 {
-    answer_falls_short(out, ask->grid, nearest);
-    if (ask->grid->scope->p->goes_on) {
+    const struct policy_problem *p = ask->grid->scope->p;
+    struct model_answer within = {0};
+    int found = 0;
+
+    if (isfinite(p->budget_usd) && elastic_within(ask, p->budget_usd, &within, e) < 0)
+        return -1;
+    answer_falls_short(out, ask->grid, isfinite(p->budget_usd) ? &within : nearest);
+    model_answer_clear(&within);
+    if (p->goes_on) {
         out->objective = nearest->objective;
         out->shortfall_price = elastic_price(ask);
-    } else if (elastic_stretch(ask, &out->stretch, e) < 0) {
-        return -1;
+    } else {
+        found = stretch_find(ask, form, out, e);
     }
     answer_reason(out, ask->grid->scope);
-    return 0;
+    return found;
 }
 
 /* What falls short of the budget. */
@@ -74,13 +82,18 @@ static void take(struct policy_answer *out, const struct grid *g, const struct m
 {
     out->objective = found->objective;
     out->bound = found->bound;
-    memcpy(out->shadow_price, found->shadow_price, out->n_types * sizeof *out->shadow_price);
+    answer_shadow_prices(out, found, 1);
     answer_uses(out, g, found, SIZE_MAX);
 }
 
+static bool is_merged(enum policy_form form, const struct edges *edges)
+{
+    return form == POLICY_WINDOWS && edges->n_windows < edges->exact;
+}
+
 static int solve(const struct elastic_ask *ask,
+                 enum policy_form form,
                  const struct edges *edges,
-                 bool merged,
                  struct policy_answer *out,
                  struct err *e)
 {
@@ -89,12 +102,12 @@ static int solve(const struct elastic_ask *ask,
     int result = elastic_solve(ask, &found, e);
 
     if (result == 0)
-        result = too_late(ask, &found, out, e);
-    else if (result == 1 && !is_within(s->p, found.objective))
+        result = too_late(ask, form, &found, out, e);
+    else if (result == 1 && !policy_is_within(s->p, found.objective))
         result = too_dear(ask, found.objective, out, e);
     else if (result == 1) {
         take(out, ask->grid, &found);
-        bool wants_bound = merged && !s->p->goes_on;
+        bool wants_bound = is_merged(form, edges) && !s->p->goes_on;
         result = wants_bound ? bound_below(s, edges, ask->must_finish, &out->bound, e) : 0;
     }
     model_answer_clear(&found);
@@ -131,10 +144,10 @@ static int solve_edges(const struct scope *s,
               &(struct grid_ask){
                   .edge = edges->at, .n_windows = edges->n_windows, .side = GRID_ATTAINED});
     double *cost = costs_of(&grid);
-    const struct elastic_ask ask = {.grid = &grid, .cost = cost, .must_finish = must};
-    bool merged = form == POLICY_WINDOWS && edges->n_windows < edges->exact;
-    int result = solve(&ask, edges, merged, out, e);
-    if (merged && result == 0 && out->status == POLICY_OPTIMAL &&
+    const struct elastic_ask ask = {
+        .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on};
+    int result = solve(&ask, form, edges, out, e);
+    if (is_merged(form, edges) && result == 0 && out->status == POLICY_OPTIMAL &&
         (s->p->goes_on || out->objective - out->bound > POLICY_GAP * fabs(out->objective)))
         out->status = POLICY_FEASIBLE;
     free(cost);
@@ -158,7 +171,7 @@ static bool solve_without_time(const struct scope *s, struct policy_answer *out)
             .hours = s->p->jobs[m].iterations / s->p->jobs[m].throughput[type],
         };
     }
-    if (!is_within(s->p, usd)) {
+    if (!policy_is_within(s->p, usd)) {
         free(TAKE(out->uses));
         return false;
     }

@@ -90,19 +90,48 @@ static void index_places(struct cuts *c, const struct grid *g)
     c->start[g->n_windows * n_types] = at;
 }
 
-/* used[i]: x of the gangs of the i-th size on the type of `at` in its window. */
-static void look_at_type(
-    struct cuts *c, struct cut at, const struct sizes *sizes, const double *used, double quota)
-{
-    double sum = 0, scale = at.most; /* the caller's: 1, or that of the window */
+/* What is looked for, and where. */
+struct look {
+    struct cuts *cuts;
+    const struct grid *grid;
+    const struct sizes *sizes;
+    bool tight; /* what is just kept, too */
+};
 
-    for (size_t i = sizes->n; i-- > 0;) {
+static bool is_there(const struct look *l, const struct cut *cut)
+{
+    size_t n;
+    const struct cut *there = cuts_of(l->cuts, l->grid, cut->window, cut->type, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (there[i].size == cut->size)
+            return true;
+    return false;
+}
+
+/* Whether gangs of at least the cut's size, which use `sum`, are those to write it down for. Where
+ * the size divides the quota, the quota itself says it, as long as it stays as it is. */
+static bool is_wanted(const struct look *l, const struct cut *cut, double sum, double scale)
+{
+    double quota = l->grid->scope->p->types[cut->type].quota, most = scale * cut->most;
+    double rounding = VIOLATED * fmax(1, most);
+
+    if (l->tight)
+        return sum > 0 && sum >= most - rounding && !is_there(l, cut);
+    return cut->most * cut->size < quota && sum > most + rounding;
+}
+
+/* used[i]: x of the gangs of the i-th size on the type of `at` in its window. */
+static void look_at_type(const struct look *l, struct cut at, const double *used, double scale)
+{
+    struct cuts *c = l->cuts;
+    double sum = 0;
+
+    for (size_t i = l->sizes->n; i-- > 0;) {
         sum += used[i];
-        at.size = sizes->at[i];
-        at.most = floor(quota / at.size);
-        /* Where the size divides the quota, the quota itself says it. */
-        if (at.most * at.size < quota &&
-            sum > scale * at.most + VIOLATED * fmax(1, scale * at.most)) {
+        at.size = l->sizes->at[i];
+        at.most = floor(l->grid->scope->p->types[at.type].quota / at.size);
+        if (is_wanted(l, &at, sum, scale)) {
             c->list = mem_room(c->list, c->n, &c->cap, sizeof *c->list);
             c->list[c->n++] = at;
         }
@@ -128,26 +157,45 @@ static const struct grid_slot *add_up(const struct grid *g,
     return slot;
 }
 
+static size_t find(const struct look *l, const double *x, size_t first_scaled, double scale)
+{
+    const struct grid *g = l->grid;
+    const struct policy_problem *p = g->scope->p;
+    const struct grid_slot *slot = g->slots, *end = &g->slots[g->n_slots];
+    size_t before = l->cuts->n;
+
+    while (l->sizes->n > 0 && slot < end && isfinite(g->edge[slot->window + 1])) {
+        struct cut at = {.window = slot->window};
+        double *used = mem_zero(p->n_types * l->sizes->n, sizeof *used);
+        slot = add_up(g, slot, x, l->sizes, used);
+        for (; at.type < p->n_types; at.type++)
+            look_at_type(l, at, used + at.type * l->sizes->n,
+                         at.window >= first_scaled ? scale : 1);
+        free(used);
+    }
+    if (l->cuts->n > before)
+        index_places(l->cuts, g);
+    return l->cuts->n - before;
+}
+
 size_t cuts_find(
     struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale)
 {
-    const struct policy_problem *p = g->scope->p;
-    struct sizes sizes = gang_sizes(p);
-    const struct grid_slot *slot = g->slots, *end = &g->slots[g->n_slots];
-    size_t before = c->n;
+    struct sizes sizes = gang_sizes(g->scope->p);
+    const struct look look = {.cuts = c, .grid = g, .sizes = &sizes};
+    size_t n = find(&look, x, first_scaled, scale);
 
-    while (sizes.n > 0 && slot < end && isfinite(g->edge[slot->window + 1])) {
-        struct cut at = {.window = slot->window};
-        double *used = mem_zero(p->n_types * sizes.n, sizeof *used);
-        slot = add_up(g, slot, x, &sizes, used);
-        for (; at.type < p->n_types; at.type++) {
-            at.most = at.window >= first_scaled ? scale : 1;
-            look_at_type(c, at, &sizes, used + at.type * sizes.n, p->types[at.type].quota);
-        }
-        free(used);
-    }
     free(sizes.at);
-    if (c->n > before)
-        index_places(c, g);
-    return c->n - before;
+    return n;
+}
+
+size_t cuts_find_tight(
+    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale)
+{
+    struct sizes sizes = gang_sizes(g->scope->p);
+    const struct look look = {.cuts = c, .grid = g, .sizes = &sizes, .tight = true};
+    size_t n = find(&look, x, first_scaled, scale);
+
+    free(sizes.at);
+    return n;
 }

@@ -26,5 +26,8 @@ const struct cut *cuts_of(
  * on hold. Returns how many. */
 size_t cuts_find(
     struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
+/* The same of those that x just keeps: with a little more of a quota they may be all that holds. */
+size_t cuts_find_tight(
+    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
 
 #endif

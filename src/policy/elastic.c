@@ -10,7 +10,8 @@
 #define PENALTY_FACTOR 1000
 #define PENALTY_TRIES 4
 
-/* The cost of all of a job's work done in its dearest way, over all jobs. */
+/* The cost of all of a job's work done in its dearest way, over all jobs. What is gained by working
+ * is gained by more work than is due, too. */
 static double dearest(const struct elastic_ask *ask)
 {
     const struct grid *g = ask->grid;
@@ -18,7 +19,8 @@ static double dearest(const struct elastic_ask *ask)
 
     for (size_t q = 0; q < g->n_columns; q++)
         if (g->work[q] > 0)
-            most = fmax(most, fabs(ask->cost[q]) / fmin(g->work[q], 1));
+            most = fmax(most, ask->cost[q] < 0 ? -ask->cost[q] / fmin(g->work[q], 1)
+                                               : ask->cost[q] / g->work[q]);
     return most > 0 ? most : 1;
 }
 
@@ -62,6 +64,7 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
         .shortfall_cost = elastic_price(ask),
         .budget_usd = (double)INFINITY,
         .first_scaled = SIZE_MAX,
+        .wants_slopes = ask->wants_slopes,
     };
 
     /* A large question whose penalties get in the way of the fast method may well be one that falls
@@ -100,14 +103,17 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
                    "jobs fall short although they need not: prices are too far apart in size");
 }
 
-int elastic_stretch(const struct elastic_ask *ask, double *stretch_out, struct err *e)
+int elastic_stretch(const struct elastic_ask *ask,
+                    double budget_usd,
+                    double *stretch_out,
+                    struct err *e)
 {
     struct model_answer answer;
     const struct model_ask stretched = {
         .grid = ask->grid,
         .must_finish = ask->must_finish,
         .shortfall_cost = (double)INFINITY,
-        .budget_usd = (double)INFINITY,
+        .budget_usd = budget_usd,
         .first_scaled = 0,
     };
 

@@ -76,5 +76,8 @@ struct grid_ask {
 
 void grid_init(struct grid *g, const struct scope *scope, const struct grid_ask *ask);
 void grid_clear(struct grid *g);
+/* Takes off what x, columns of the grid, go beyond the time of jobs and the quotas of types and
+ * groups by rounding; windows from first_scaled on hold `scale` times as much. */
+void grid_trim(const struct grid *g, size_t first_scaled, double scale, double *x);
 
 #endif

@@ -14,6 +14,7 @@ struct elastic_ask {
     const struct grid *grid;
     const double *cost; /* per column of the grid */
     const bool *must_finish;
+    bool wants_slopes; /* as in model.h */
 };
 
 /* Solves the form in which every job may fall short at a price, so that there always is an answer.
@@ -26,8 +27,18 @@ int elastic_within(const struct elastic_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
                    struct err *e);
-/* How many times later all deadlines would have to be for all to finish; NAN when nothing helps. */
-int elastic_stretch(const struct elastic_ask *ask, double *stretch_out, struct err *e);
+/* How many times later all deadlines would have to be for all to finish within the budget, at prices
+ * that stay; some time must be enough. */
+int elastic_stretch(const struct elastic_ask *ask,
+                    double budget_usd,
+                    double *stretch_out,
+                    struct err *e);
+/* What would do for an answer that falls short of the deadlines: fills in stretch and, when the
+ * budget does not do however late it is, the budget that does with it. */
+int stretch_find(const struct elastic_ask *ask,
+                 enum policy_form form,
+                 struct policy_answer *out,
+                 struct err *e);
 
 /* What a whole job that falls short costs in the priced form at first, and where it goes on. */
 double elastic_price(const struct elastic_ask *ask);
@@ -39,6 +50,8 @@ void answer_uses(struct policy_answer *a,
                  const struct grid *g,
                  const struct model_answer *found,
                  size_t first_scaled);
+/* Copies what more quota is worth, in units of the answer's objective. */
+void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit);
 /* Infeasible: takes the uses and shortfalls of the answer nearest to what was asked. */
 void answer_falls_short(struct policy_answer *a,
                         const struct grid *g,
@@ -50,6 +63,8 @@ void answer_reason(struct policy_answer *a, const struct scope *s);
 int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e);
 int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e);
 int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e);
+/* Whether so many dollars are within the budget, but for rounding. */
+bool policy_is_within(const struct policy_problem *p, double usd);
 /* No schedule that does all work between releases and deadlines costs less; NAN when none does. */
 int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e);
 /* Whether some job (of those that must finish; NULL = all) has no usable type; then the answer says

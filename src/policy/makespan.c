@@ -94,6 +94,7 @@ static int solve_last(
             .shortfall_cost = (double)INFINITY,
             .budget_usd = s->p->budget_usd,
             .first_scaled = last,
+            .wants_slopes = !s->p->goes_on,
         },
         &found, e);
     if (solved == 0) {
@@ -102,8 +103,7 @@ static int solve_last(
         out->objective = edges.at[last] + unit * found.scale;
         out->bound = edges.at[last] + unit * found.bound;
         out->windows[last].to_h = out->objective;
-        for (size_t j = 0; j < out->n_types; j++)
-            out->shadow_price[j] = unit * found.shadow_price[j];
+        answer_shadow_prices(out, &found, unit);
         out->has_hours = true;
         out->has_shares = last == 0;
         answer_uses(out, &grid, &found, last);

@@ -5,6 +5,7 @@
 #include "policy/clp.h"
 #include "policy/cuts.h"
 #include "policy/lp.h"
+#include "policy/slopes.h"
 #include "policy/structured.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@ struct layout {
     const struct cuts *cuts;
     struct lp lp;
     double cost_unit;   /* costs are divided by it, so that tolerances mean the same everywhere */
+    double *unit;       /* per column of the grid: how much of the slot one of the program's is */
     int *work_row;      /* per job; -1 = none */
     int *time_row;      /* per slot; -1 in open windows */
     int quota_row;      /* of the first type in the first window, then groups, then next window */
@@ -106,22 +108,25 @@ static void index_groups(struct layout *y)
     }
 }
 
-static void add_capacity_cells(struct layout *y, const struct grid_slot *s, size_t type)
+static void add_capacity_cells(struct layout *y,
+                               const struct grid_slot *s,
+                               size_t type,
+                               double unit)
 {
     const struct grid *g = y->ask->grid;
-    double gang = y->p->jobs[s->job].gang;
+    double gang = y->p->jobs[s->job].gang, room = s->room * unit;
     int quota = y->quota_row + (int)(s->window * (y->p->n_types + y->p->n_groups));
     size_t n;
     const struct cut *cut = cuts_of(y->cuts, g, s->window, type, &n);
 
-    lp_add_cell(&y->lp, quota + (int)type, gang * s->room);
+    lp_add_cell(&y->lp, quota + (int)type, gang * room);
     for (size_t i = y->group_from[type]; i < y->group_from[type + 1]; i++) {
         size_t group = y->group_of[i];
         lp_add_cell(&y->lp, quota + (int)(y->p->n_types + group),
-                    gang * s->room * y->p->groups[group].units[type]);
+                    gang * room * y->p->groups[group].units[type]);
     }
     for (size_t i = 0; i < n && cut[i].size <= gang; i++)
-        lp_add_cell(&y->lp, y->cut_row + (int)(cut + i - y->cuts->list), s->room);
+        lp_add_cell(&y->lp, y->cut_row + (int)(cut + i - y->cuts->list), room);
 }
 
 static void add_slot_columns(struct layout *y, size_t slot)
@@ -131,15 +136,18 @@ static void add_slot_columns(struct layout *y, size_t slot)
     bool scaled = is_scaled(y->ask, s->window) && isfinite(s->hours);
 
     for (size_t q = s->first; q < s[1].first; q++) {
-        lp_add_column(&y->lp, y->ask->cost ? y->ask->cost[q] / y->cost_unit : 0, scaled);
+        double unit = y->unit[q];
+        /* A column that is all of the job's work is never more than 1, whatever the scale. */
+        lp_add_column(&y->lp, y->ask->cost ? y->ask->cost[q] * unit / y->cost_unit : 0,
+                      scaled && unit == 1);
         if (y->work_row[s->job] >= 0)
-            lp_add_cell(&y->lp, y->work_row[s->job], g->work[q]);
+            lp_add_cell(&y->lp, y->work_row[s->job], g->work[q] * unit);
         if (y->time_row[slot] >= 0) {
-            lp_add_cell(&y->lp, y->time_row[slot], 1);
-            add_capacity_cells(y, s, g->type[q]);
+            lp_add_cell(&y->lp, y->time_row[slot], unit);
+            add_capacity_cells(y, s, g->type[q], unit);
         }
         if (y->budget_row >= 0)
-            lp_add_cell(&y->lp, y->budget_row, g->usd[q] / budget_unit(y->ask));
+            lp_add_cell(&y->lp, y->budget_row, g->usd[q] * unit / budget_unit(y->ask));
     }
 }
 
@@ -174,14 +182,33 @@ static void add_scale_column(struct layout *y)
             lp_add_cell(&y->lp, y->cut_row + (int)i, -y->cuts->list[i].most);
 }
 
+/* Columns are parts of their slot; where a job needs only a small part of it, of that: else its
+ * share would be below what a solver takes for 0. Nobody does more work than there is, except where
+ * working is what is wanted. */
+static double column_unit(const struct model_ask *ask, size_t job, size_t column)
+{
+    bool gains = ask->cost && ask->cost[column] < 0;
+
+    return ask->must_finish[job] && !gains ? 1 / fmax(1, ask->grid->work[column]) : 1;
+}
+
+static void set_units(struct layout *y)
+{
+    const struct grid *g = y->ask->grid;
+
+    for (const struct grid_slot *s = g->slots; s < g->slots + g->n_slots; s++)
+        for (size_t q = s->first; q < s[1].first; q++)
+            y->unit[q] = column_unit(y->ask, s->job, q);
+}
+
 /* The mean of the costs there are. */
-static double cost_unit(const struct model_ask *ask)
+static double cost_unit(const struct model_ask *ask, const double *unit)
 {
     double sum = 0;
     size_t n = 0;
 
     for (size_t q = 0; ask->cost && q < ask->grid->n_columns; q++) {
-        sum += fabs(ask->cost[q]);
+        sum += fabs(ask->cost[q] * unit[q]);
         n += ask->cost[q] != 0;
     }
     return sum > 0 ? sum / (double)n : 1;
@@ -197,10 +224,12 @@ static void layout_init(struct layout *y, const struct model_ask *ask, const str
         .ask = ask,
         .p = p,
         .cuts = cuts,
-        .cost_unit = cost_unit(ask),
+        .unit = mem_zero(g->n_columns + 1, sizeof *y->unit),
         .work_row = mem_zero(p->n_jobs + 1, sizeof *y->work_row),
         .time_row = mem_zero(g->n_slots + 1, sizeof *y->time_row),
     };
+    set_units(y);
+    y->cost_unit = cost_unit(ask, y->unit);
     lp_init(&y->lp, rows, g->n_columns + p->n_jobs + 1);
     index_groups(y);
     add_rows(y);
@@ -214,6 +243,7 @@ static void layout_init(struct layout *y, const struct model_ask *ask, const str
 static void layout_clear(struct layout *y)
 {
     lp_clear(&y->lp);
+    free(y->unit);
     free(y->work_row);
     free(y->time_row);
     free(y->group_from);
@@ -248,16 +278,38 @@ static void take_shortfalls(const struct layout *y,
     }
 }
 
-static void take_shadow_prices(const struct layout *y, const struct lp_point *at, double *shadow)
+static struct slopes_ask slopes_ask(const struct layout *y,
+                                    const struct lp_point *at,
+                                    struct clp *solver)
 {
-    int row = y->quota_row;
+    return (struct slopes_ask){
+        .solver = solver,
+        .lp = &y->lp,
+        .at = at,
+        .types = y->p->types,
+        .n_types = y->p->n_types,
+        .n_windows = finite_windows(y->ask->grid),
+        .quota_row = y->quota_row,
+        .stride = (int)(y->p->n_types + y->p->n_groups),
+        .first_scaled = y->ask->first_scaled,
+    };
+}
 
-    for (size_t k = 0; k < finite_windows(y->ask->grid); k++) {
-        double scale = is_scaled(y->ask, k) ? at->x[y->lp.scale_column] : 1;
-        for (size_t j = 0; j < y->p->n_types; j++)
-            shadow[j] -= at->y[row++] * scale * y->cost_unit;
-        row += (int)y->p->n_groups;
-    }
+static void take_worth(const struct layout *y, const double *worth, struct model_answer *a)
+{
+    for (size_t j = 0; j < y->p->n_types; j++)
+        a->shadow_price[j] = worth[j] * y->cost_unit;
+}
+
+static void take_shadow_prices(const struct layout *y,
+                               const struct lp_point *at,
+                               struct model_answer *a)
+{
+    AUTO_MEM double *worth = mem_zero(y->p->n_types + 1, sizeof *worth);
+    const struct slopes_ask ask = slopes_ask(y, at, NULL);
+
+    slopes_of(&ask, at->y, worth);
+    take_worth(y, worth, a);
 }
 
 static void take(const struct layout *y, const struct lp_point *at, struct model_answer *a)
@@ -272,9 +324,10 @@ static void take(const struct layout *y, const struct lp_point *at, struct model
         .shortfall = mem_zero(y->p->n_jobs + 1, sizeof(double)),
         .shadow_price = mem_zero(y->p->n_types + 1, sizeof(double)),
     };
-    memcpy(a->x, at->x, g->n_columns * sizeof *a->x);
+    for (size_t q = 0; q < g->n_columns; q++)
+        a->x[q] = at->x[q] * y->unit[q];
     take_shortfalls(y, at, a);
-    take_shadow_prices(y, at, a->shadow_price);
+    take_shadow_prices(y, at, a);
 }
 
 void model_answer_clear(struct model_answer *a)
@@ -292,23 +345,45 @@ static bool solve_large_with(const struct model_ask *ask,
     return structured_fits(ask, cuts) && structured_solve(ask, cuts, out);
 }
 
+/* A question with some rows for gangs, and the solver that has answered it. */
+struct attempt {
+    struct layout layout;
+    struct lp_point at;
+    struct clp *solver; /* NULL = the method for large ones did */
+};
+
+static void attempt_clear(struct attempt *a)
+{
+    clp_free(a->solver);
+    lp_point_clear(&a->at);
+    layout_clear(&a->layout);
+}
+
 static int solve_with(const struct model_ask *ask,
                       const struct cuts *cuts,
+                      struct attempt *a,
                       struct model_answer *out,
                       struct err *e)
 {
-    struct layout y;
-    AUTO_CLEAR(lp_point) struct lp_point at = {0};
-
     if (solve_large_with(ask, cuts, out))
         return 0;
-    layout_init(&y, ask, cuts);
-    lp_point_init(&at, &y.lp);
-    int solved = clp_solve(&y.lp, SIZE_LEAST, &at, e);
-    if (solved == 0)
-        take(&y, &at, out);
-    layout_clear(&y);
-    return solved;
+    layout_init(&a->layout, ask, cuts);
+    lp_point_init(&a->at, &a->layout.lp);
+    a->solver = clp_open(&a->layout.lp, SIZE_LEAST, &a->at, e);
+    if (!a->solver)
+        return -1;
+    take(&a->layout, &a->at, out);
+    return 0;
+}
+
+static void take_slopes(const struct attempt *a, struct model_answer *out)
+{
+    AUTO_MEM double *worth = mem_zero(a->layout.p->n_types + 1, sizeof *worth);
+    const struct slopes_ask ask = slopes_ask(&a->layout, &a->at, a->solver);
+
+    slopes_find(&ask, worth);
+    take_worth(&a->layout, worth, out);
+    out->is_slope = true;
 }
 
 /* Adds rows for gangs until none is violated; only_large: without the solver for everything. */
@@ -318,15 +393,27 @@ static int solve_rounds(const struct model_ask *ask,
                         struct err *e)
 {
     AUTO_CLEAR(cuts) struct cuts cuts;
+    bool has_tight = false;
 
     cuts_init(&cuts, ask->grid);
     *out = (struct model_answer){0};
     for (int round = 0; round < ROUNDS_MAX; round++) {
+        AUTO_CLEAR(attempt) struct attempt a = {0};
         model_answer_clear(out);
-        if (only_large ? !solve_large_with(ask, &cuts, out) : solve_with(ask, &cuts, out, e) < 0)
+        if (only_large ? !solve_large_with(ask, &cuts, out)
+                       : solve_with(ask, &cuts, &a, out, e) < 0)
             return -1;
-        if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0)
+        if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) > 0)
+            continue;
+        if (!ask->wants_slopes || !a.solver)
             return 0;
+        /* Once: what an optimal answer does not just keep is worth nothing in any. */
+        if (has_tight ||
+            cuts_find_tight(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0) {
+            take_slopes(&a, out);
+            return 0;
+        }
+        has_tight = true;
     }
     model_answer_clear(out);
     return err_set(e, ERR_IO, "gangs: more than %d rounds of cuts", ROUNDS_MAX);

@@ -21,6 +21,7 @@ struct model_ask {
     double shortfall_cost;   /* INFINITY = there is none */
     double budget_usd;       /* INFINITY = none */
     size_t first_scaled;     /* SIZE_MAX = none, and no scale */
+    bool wants_slopes;       /* shadow prices that hold of a little more quota */
 };
 
 struct model_answer {
@@ -30,6 +31,7 @@ struct model_answer {
     double *x;            /* per column of the grid */
     double *shortfall;    /* per job */
     double *shadow_price; /* per type, over all windows */
+    bool is_slope;        /* which is what a little more is worth; false: that or less is */
 };
 
 /* The program itself, without rows for gangs, for those who want to solve it another way. */

@@ -114,6 +114,21 @@ static int check_proof(const struct policy_problem *p, const struct policy_answe
                    a->bound);
 }
 
+/* Rounding may have the objective better than its bound, or beyond the budget it was found to be
+ * within. */
+static void trim(const struct policy_problem *p, enum policy_kind kind, struct policy_answer *a)
+{
+    bool gains = kind == POLICY_MAX_THROUGHPUT || kind == POLICY_THROUGHPUT_PER_DOLLAR;
+    bool dollars = kind == POLICY_MIN_COST || kind == POLICY_MIN_COST_SLO;
+
+    if (a->status == POLICY_INFEASIBLE)
+        return;
+    if (dollars && a->objective > p->budget_usd)
+        a->objective = p->budget_usd;
+    if (gains ? a->bound < a->objective : a->bound > a->objective)
+        a->bound = a->objective;
+}
+
 int policy_solve(const struct policy_problem *p,
                  enum policy_kind kind,
                  enum policy_form form,
@@ -134,5 +149,6 @@ int policy_solve(const struct policy_problem *p,
         policy_answer_clear(out);
         return err_wrap(e, "policy %s", kinds[kind].name);
     }
+    trim(p, kind, out);
     return 0;
 }

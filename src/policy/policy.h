@@ -107,6 +107,14 @@ struct policy_use {
     double hours;
 };
 
+/* Why a job has no share where none needs to have one: max-throughput, and of
+ * throughput-per-dollar the jobs without deadlines. */
+enum policy_idle {
+    POLICY_HAS_SHARE,
+    POLICY_NOWHERE, /* no type on which it has a throughput has room for its gang */
+    POLICY_OUTBID,  /* others do more with the machines there are */
+};
+
 struct policy_answer {
     enum policy_status status;
     double objective;           /* NAN when infeasible */
@@ -118,12 +126,16 @@ struct policy_answer {
     struct policy_use *uses; /* by window, job, type; of the least shortfall when infeasible */
     size_t n_uses;
     size_t n_jobs, n_types;
+    enum policy_idle *idle; /* per job; NULL for the other policies */
     double *shortfall;      /* per job: the part of its iterations that is not done in time */
     double shortfall_price; /* of a whole job, in the objective's unit; 0 unless it goes on */
-    /* Per type: by how much the objective would improve with one instance more, in its unit. */
+    /* Per type: by how much the objective would improve with one instance more, in its unit, at the
+     * slope of the first part of it; shadow_at_most: by no more than that. */
     double *shadow_price;
-    double stretch; /* all deadlines this many times later would do; NAN = no such number */
-    double budget_needed_usd; /* the smallest that would do; NAN = the budget is not the matter */
+    bool shadow_at_most;
+    /* What would do: all deadlines this many times later; the smallest budget (NAN: that is not the
+     * matter). Where both are there, both together. */
+    double stretch, budget_needed_usd;
     char reason[400];         /* "" unless infeasible */
 };
 

@@ -1,4 +1,5 @@
 /* read_prices: steps of prices, type by type, as intervals in which all prices stay. */
+#include "base/auto.h"
 #include "base/csv.h"
 #include "base/mem.h"
 #include "policy/read.h"
@@ -95,6 +96,40 @@ static int by_time(const void *a, const void *b)
     return (x->line > y->line) - (x->line < y->line);
 }
 
+/* Counts rows that are out of order, as the file has them. */
+static void note_order(const struct steps *s, struct policy_price_notes *notes)
+{
+    double latest = 0;
+
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->list[i].at_h < latest && notes->disordered++ == 0)
+            notes->disordered_line = s->list[i].line;
+        latest = fmax(latest, s->list[i].at_h);
+    }
+}
+
+/* Of two prices of a type for one time the one that the file has first counts; the steps are in
+ * order of time, then of line. */
+static void drop_repeated(struct steps *s, size_t n_types, struct policy_price_notes *notes)
+{
+    AUTO_MEM double *seen_h = mem_zero(n_types + 1, sizeof *seen_h);
+    size_t kept = 0;
+
+    for (size_t j = 0; j < n_types; j++)
+        seen_h[j] = -1;
+    for (size_t i = 0; i < s->n; i++) {
+        const struct step *step = &s->list[i];
+        if (seen_h[step->type] == step->at_h) {
+            if (notes->repeated++ == 0 || step->line < notes->repeated_line)
+                notes->repeated_line = step->line;
+            continue;
+        }
+        seen_h[step->type] = step->at_h;
+        s->list[kept++] = *step;
+    }
+    s->n = kept;
+}
+
 /* One row of prices from each moment on: intervals for all but the last, which the types have. */
 static int fill(const char *name, const struct steps *s, struct policy_file *file, struct err *e)
 {
@@ -139,6 +174,9 @@ int policy_read_prices(
         return -1;
     if (steps.n == 0)
         return err_set(e, ERR_USAGE, "%s: there are no prices", name);
+    file->price_notes = (struct policy_price_notes){.rows = steps.n};
+    note_order(&steps, &file->price_notes);
     qsort(steps.list, steps.n, sizeof *steps.list, by_time);
+    drop_repeated(&steps, file->problem.n_types, &file->price_notes);
     return fill(name, &steps, file, e);
 }

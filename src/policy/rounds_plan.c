@@ -9,7 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Shares are whole billionths, so that what is equal but for a solver's rounding is equal. */
+/* Shares are whole billionths, so that what is equal but for a solver's rounding is equal; who
+ * needs less than one has one. */
 #define SHARE_UNITS 1e9
 
 /* ---- the question ---- */
@@ -137,12 +138,13 @@ static void add_uses(struct sim *s, const struct policy_answer *a)
     for (size_t i = 0; i < a->n_uses; i++) {
         const struct policy_use *u = &a->uses[i];
         bool fill = u->window > 0 || !isfinite(a->windows[u->window].to_h);
-        double share = fill ? 0 : floor(u->share * SHARE_UNITS + 0.5) / SHARE_UNITS;
-        if (fill || share > 0)
-            add_claim(s, &(struct rounds_claim){.job = s->number_now[u->job],
-                                                .type = u->type,
-                                                .fill = fill,
-                                                .share = share});
+        double share = fill ? 0 : fmax(1, floor(u->share * SHARE_UNITS + 0.5)) / SHARE_UNITS;
+        add_claim(s, &(struct rounds_claim){
+                         .job = s->number_now[u->job],
+                         .type = u->type,
+                         .fill = fill,
+                         .share = share,
+                     });
     }
 }
 

@@ -38,6 +38,18 @@ static bool *must_finish(struct scope *s, enum policy_kind kind, double *last_h)
     return must;
 }
 
+/* Who has no share, and why. */
+static void find_idle(const struct scope *s, struct policy_answer *out)
+{
+    out->idle = mem_zero(out->n_jobs + 1, sizeof *out->idle);
+    for (size_t m = 0; m < out->n_jobs; m++) {
+        size_t type;
+        out->idle[m] = isfinite(scope_cheapest(s, m, &type)) ? POLICY_OUTBID : POLICY_NOWHERE;
+    }
+    for (size_t i = 0; i < out->n_uses; i++)
+        out->idle[out->uses[i].job] = POLICY_HAS_SHARE;
+}
+
 static int solve(const struct elastic_ask *ask, struct policy_answer *out, struct err *e)
 {
     struct model_answer found = {0};
@@ -46,16 +58,16 @@ static int solve(const struct elastic_ask *ask, struct policy_answer *out, struc
     if (feasible == 1) {
         out->objective = -found.objective;
         out->bound = -found.bound;
-        for (size_t j = 0; j < out->n_types; j++)
-            out->shadow_price[j] = found.shadow_price[j];
+        answer_shadow_prices(out, &found, 1);
         answer_uses(out, ask->grid, &found, SIZE_MAX);
+        find_idle(ask->grid->scope, out);
     } else if (feasible == 0) {
         answer_falls_short(out, ask->grid, &found);
         if (ask->grid->scope->p->goes_on) {
             out->objective = -found.objective;
             out->shortfall_price = elastic_price(ask);
         } else {
-            feasible = elastic_stretch(ask, &out->stretch, e);
+            feasible = elastic_stretch(ask, (double)INFINITY, &out->stretch, e);
         }
         answer_reason(out, ask->grid->scope);
     }
@@ -81,7 +93,10 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     }
     grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});
     double *cost = costs_of(&grid, kind);
-    solved = solve(&(struct elastic_ask){.grid = &grid, .cost = cost, .must_finish = must}, out, e);
+    solved = solve(
+        &(struct elastic_ask){
+            .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on},
+        out, e);
     free(cost);
     free(must);
     grid_clear(&grid);

@@ -2,7 +2,7 @@
 # Policies against a second solver, GLPK, on random problems. TRADEWIND_SLOW=1, for a program built
 # with sanitizers, tries fewer.
 cd "$(dirname "$0")/../.." || exit 1
-export TRADEWIND="${TRADEWIND:-build/tradewind}"
+export TRADEWIND="${TRADEWIND:-build/tradewind}" PYTHONDONTWRITEBYTECODE=1
 if ! command -v glpsol >/dev/null; then
     echo "1..0 # SKIP no glpsol (Debian package glpk-utils)"
     exit 0

@@ -74,6 +74,16 @@ printf 'at_h,type,price_usd_per_hour\n2,A,4\n' >prices.csv
 trace '{"name": "m", "throughput": {"A": 10, "B": 20}, "iterations": 38}'
 simulate min-cost --restart 360 --prices prices.csv
 is "$(json "$lives" <<<"$out")" "[('m', 0.0, 3.0, 5.0)]" "the same by --prices"
+is "$(json 'd["prices"]' <<<"$out")" "{'rows': 1, 'out_of_order': 0, 'repeated': 0}" "nothing odd about it"
+
+# Rows in disorder are sorted in, second prices for a time are not used, and both are told.
+printf 'at_h,type,price_usd_per_hour\n2,A,4\n9,A,4\n0,B,3\n2,A,1\n' >odd.csv
+simulate min-cost --restart 360 --prices odd.csv
+is "$(json "$lives" <<<"$out")" "[('m', 0.0, 3.0, 5.0)]" "a file in disorder says the same"
+is "$(json 'd["prices"]' <<<"$out")" "{'rows': 4, 'out_of_order': 2, 'repeated': 1}" "and is counted"
+run policy simulate trace.json --policy min-cost --restart 360 --prices odd.csv
+contains "$out" "odd.csv: 2 of 4 prices out of order, line 4 first; sorted by time" "people read how many"
+contains "$out" "odd.csv: 1 of 4 prices for a time that their type had one for, line 5 first; not used" "of both"
 
 # Gangs: of three machines two gangs of 2 run one after the other, the single one beside them.
 types='{"name": "V100", "price_usd_per_hour": 3, "quota": 3}'
@@ -88,7 +98,7 @@ is "$code:$(json "$lives" <<<"$out")" "5:[('wide', None, None, 0.0), ('a', 0.0, 
     "a gang larger than the quota"
 run policy simulate trace.json --policy min-cost-slo
 is "$code" 5 "exit status 5"
-contains "$err" '1 of 2 jobs were not done, "wide" for one: no type on which it has a throughput has 4' "and why"
+contains "$err" '1 of 2 jobs were not done, "wide" for one: no type on which it has a throughput has room for 4, its gang, by its own quota and those of its groups' "and why"
 contains "$out" "1 of 2 jobs done" "what was done is told all the same"
 
 # A quota of a group: two types, of which one instance in all may be used.

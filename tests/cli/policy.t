@@ -51,6 +51,32 @@ run policy solve two.json --policy min-cost-slo --json
 is "$code:$(json 'd["budget_needed_usd"], d["stretch"], sum(d["shortfall"].values())' <<<"$out")" \
     "5:6.0 None 0.5" "the smallest budget that would do"
 
+# An hour and a half of work for each: with deadlines 1.5 times as late it costs $9, and $7 are too
+# little however late it is. By the deadlines they are enough for 2 h of the 3.
+sed -i 's/"iterations": 10/"iterations": 15/g; s/4.5/7/' two.json
+run policy solve two.json --policy min-cost-slo --json
+is "$code:$(json 'd["stretch"], d["budget_needed_usd"], round(sum(d["shortfall"].values()), 6)' <<<"$out")" \
+    "5:1.5 9.0 0.666667" "both are needed: later deadlines and more money"
+contains "$(json 'd["reason"]' <<<"$out")" 'deadlines 1.5 times as late with a budget of $9.00 would do' \
+    "and it says so"
+
+# ---- what rounding leaves ----
+
+# Shares and sums of them stay within limits to the last digit.
+beyond='[k for w in d["hours"] for k, u in w["jobs"].items() if sum(u.values()) > w["to_h"] - w["from_h"]]'
+run policy solve "$root/examples/policy.json" --policy min-cost-slo --json
+is "$(json "$beyond" <<<"$out")" "[]" "nobody has more hours than there are"
+is "$(json 'd["bound"] <= d["objective"] <= 110' <<<"$out")" True "no objective below its bound"
+
+# A job that needs a billionth of its window.
+cat >little.json <<END
+{"types": [{"name": "V", "price_usd_per_hour": 3, "quota": 2}], "jobs": [
+ {"name": "a", "throughput": {"V": 33.33333}, "iterations": 100, "slo_h": 200},
+ {"name": "b", "arrival_h": 3, "throughput": {"V": 1}, "iterations": 5, "slo_h": 200}]}
+END
+run policy simulate little.json --policy min-cost-slo --json
+is "$code:$(json 'd["jobs_done"], d["slo_violations"]' <<<"$out")" "0:2 0" "little left to do is done"
+
 # ---- bad input: the place, the way out, exit 2 ----
 
 refuses() { # PART TEXT
@@ -107,5 +133,10 @@ is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out
 contains "$(json 'd["reason"]' <<<"$out")" '2 of 3 jobs can run nowhere, job "wide" for one' "and why"
 run policy solve nowhere.json --policy max-throughput --json
 is "$code:$(json 'd["objective"]' <<<"$out")" "0:2.0" "the others run all the same"
+is "$(json 'd["without_share"]' <<<"$out")" "{'wide': 'nowhere', 'zero': 'nowhere'}" "who gets nothing"
+sed -i 's/"t": 0/"t": 1/' nowhere.json
+run policy solve nowhere.json --policy max-throughput
+contains "$out" "wide gets nothing: no type on which it has a throughput has room for 2." "people are told, too"
+contains "$out" "zero gets nothing: others do more with the machines there are." "and why"
 
 done_testing

@@ -3,9 +3,9 @@
 
     tests/referee/policy.py [--first SEED] [--count N]
 
-GLPK gets plain programs in hours or shares, with every gang cut at once and no elastic form; and
-every allocation that tradewind prints is held against quotas, gangs, deadlines and budget. Prints
-TAP, one line a policy."""
+Every allocation that tradewind prints is held against quotas, gangs, deadlines and budget; what it
+says would do when something cannot be done, and what it says one more machine is worth, against
+GLPK's answers with that. Prints TAP, one line a policy."""
 
 import argparse
 import json
@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 
+import policy_random
+from policy_forms import Hours, Problem, Shares, near
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("TRADEWIND", os.path.join(ROOT, "build", "tradewind"))
-RELATIVE = 2e-6
 POLICIES = [
     ("max-throughput", None),
     ("throughput-per-dollar", None),
@@ -29,226 +31,69 @@ POLICIES = [
 ]
 
 
-class Program:
-    """A linear program, for glpsol."""
-
-    def __init__(self):
-        self.cost, self.rows = {}, []
-
-    def row(self, cells, sense, right):
-        self.rows.append((dict(cells), sense, right))
-
-    def solve(self, scratch):
-        """The optimum, or None when there is none."""
-        names = {}
-        for cells in [self.cost] + [row[0] for row in self.rows]:
-            for name in cells:
-                names.setdefault(name, f"v{len(names)}")
-        if not names:
-            return 0.0 if all(self.holds(0, s, r) for _, s, r in self.rows) else None
-
-        def text(cells):
-            return " ".join(f"{v:+.17g} {names[n]}" for n, v in cells.items()) or "0 v0"
-
-        lines = ["Minimize", " o: " + text(self.cost), "Subject To"]
-        for i, (cells, sense, right) in enumerate(self.rows):
-            if cells:
-                lines.append(f" r{i}: {text(cells)} {sense} {right:.17g}")
-            elif not self.holds(0, sense, right):
-                return None
-        if lines[-1] == "Subject To":
-            lines.append(" r: v0 >= 0")
-        model, out = os.path.join(scratch, "m.lp"), os.path.join(scratch, "m.out")
-        with open(model, "w") as file:
-            file.write("\n".join(lines + ["End", ""]))
-        done = subprocess.run(
-            ["glpsol", "--lp", model, "--write", out, "--nopresol"], capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            sys.exit(f"glpsol: {done.stdout}")
-        with open(out) as file:
-            for line in file:
-                word = line.split()
-                if word[:2] == ["s", "bas"]:
-                    return float(word[6]) if word[4:6] == ["f", "f"] else None
-        sys.exit("glpsol wrote no status")
-
-    @staticmethod
-    def holds(left, sense, right):
-        return left <= right if sense == "<=" else left >= right
-
-
 # ---- problems ----
 
 
 def generate(rng):
-    types = [
-        {
-            "name": f"t{j}",
-            "price_usd_per_hour": round(rng.uniform(0.2, 6), 3),
-            "quota": rng.choice([0, 1, 1, 2, 2, 3, 5]),
-        }
-        for j in range(rng.randint(1, 4))
-    ]
-    jobs = []
-    for m in range(rng.randint(1, 6)):
-        speed = rng.uniform(20, 400)
-        throughput = {
-            t["name"]: round(speed * rng.uniform(0.2, 2), 2) for t in types if rng.random() < 0.85
-        }
-        job = {"name": f"j{m}", "throughput": throughput}
-        if rng.random() < 0.4:
-            job["gang"] = rng.choice([1, 2, 2, 3])
-        slo = round(rng.choice([2, 5, 8, 8, 13]) * rng.uniform(0.9, 1), rng.choice([0, 2]))
-        job["iterations"] = round(speed * slo * rng.uniform(0.05, 0.9), 1)
-        if rng.random() < 0.85:
-            job["slo_h"] = slo
-        jobs.append(job)
+    types = policy_random.types(rng, [0, 1, 1, 2, 2, 3, 5])
+    jobs = [policy_random.job(rng, f"j{m}", types, 0.85) for m in range(rng.randint(1, 6))]
     problem = {"types": types, "jobs": jobs}
     if rng.random() < 0.3:
-        some = rng.sample(types, rng.randint(1, len(types)))
-        units = {t["name"]: rng.choice([1, 2, 4]) for t in some}
-        problem["group_quotas"] = [{"name": "g", "units": units, "quota": rng.randint(2, 12)}]
+        problem["group_quotas"] = policy_random.groups(rng, types)
     if rng.random() < 0.4:
-        ends = sorted({round(rng.uniform(0.5, 14), 1) for _ in range(rng.randint(1, 3))})
-        problem["price_intervals"] = [
-            {"end_h": end, "prices": {t["name"]: round(rng.uniform(0.2, 6), 3) for t in types}}
-            for end in ends
-        ]
+        problem["price_intervals"] = policy_random.intervals(rng, types, 14, 3)
     if rng.random() < 0.5:
-        problem["budget_usd"] = round(sum(rng.uniform(1, 25) for _ in jobs), 2)
+        problem["budget_usd"] = policy_random.budget(rng, jobs)
     return problem
 
 
-class Problem:
-    def __init__(self, raw):
-        self.raw = raw
-        self.types = [t["name"] for t in raw["types"]]
-        self.quota = {t["name"]: t["quota"] for t in raw["types"]}
-        self.price = {t["name"]: t["price_usd_per_hour"] for t in raw["types"]}
-        self.jobs = {j["name"]: j for j in raw["jobs"]}
-        self.gang = {n: j.get("gang", 1) for n, j in self.jobs.items()}
-        self.slo = {n: j.get("slo_h", math.inf) for n, j in self.jobs.items()}
-        self.work = {n: j["iterations"] for n, j in self.jobs.items()}
-        self.groups = raw.get("group_quotas", [])
-        self.budget = raw.get("budget_usd", math.inf)
-        self.steps = [(i["end_h"], i["prices"]) for i in raw.get("price_intervals", [])]
-
-    def speed(self, m, j):
-        """0 where quotas do not hold the gang."""
-        fits = self.gang[m] <= self.quota[j] and all(
-            self.gang[m] * g["units"].get(j, 0) <= g["quota"] for g in self.groups
-        )
-        return self.jobs[m]["throughput"].get(j, 0) if fits else 0
-
-    def price_at(self, j, hour):
-        for end, prices in self.steps:
-            if hour < end:
-                return prices[j]
-        return self.price[j]
-
-    def mean_price(self, j, to):
-        cuts = [0] + [end for end, _ in self.steps if end < to] + [to]
-        return sum(self.price_at(j, a) * (b - a) for a, b in zip(cuts, cuts[1:])) / to
-
-    def limits(self):
-        """Every limit that holds at any time: (coefficient of job and type, most)."""
-        for j in self.types:
-            yield {(m, j): self.gang[m] for m in self.jobs}, self.quota[j]
-            for k in sorted({g for g in self.gang.values() if g > 1}):
-                yield {(m, j): 1 for m in self.jobs if self.gang[m] >= k}, self.quota[j] // k
-        for g in self.groups:
-            yield {
-                (m, j): self.gang[m] * g["units"].get(j, 0) for m in self.jobs for j in self.types
-            }, g["quota"]
+def generate_poor(rng):
+    """Jobs that run anywhere, more work than there is time for as a rule, and a budget that may or
+    may not do."""
+    problem = generate(rng)
+    problem.pop("group_quotas", None)
+    for t in problem["types"]:
+        t["quota"] = max(2, t["quota"])
+    for job in problem["jobs"]:
+        job["gang"] = min(2, job.get("gang", 1))
+        for t in problem["types"]:
+            job["throughput"].setdefault(t["name"], 50)
+        job["iterations"] = round(job["iterations"] * rng.uniform(1, 4), 1)
+    floor = least_dollars(Problem(problem), Hours, {j["name"]: math.inf for j in problem["jobs"]})
+    problem["budget_usd"] = round(floor * rng.uniform(0.6, 2), 2)
+    return problem
 
 
-# ---- the forms ----
-
-
-def edges(p, deadline):
-    """Windows of a schedule, and whether an endless one follows."""
-    finite = [d for d in deadline.values() if d < math.inf]
-    endless = len(finite) < len(deadline)
-    steps = [end for end, _ in p.steps if endless or end < max(finite)]
-    at = sorted({0, *finite, *steps})
-    return list(zip(at, at[1:])), at[-1] if endless else None
-
-
-class Hours:
-    """Hours of every job on every type in every window."""
-
-    def __init__(self, p, deadline, scaled=None, last_only=False):
-        self.p, self.lp, self.dollars = p, Program(), {}
-        windows, endless = edges(p, deadline)
-        done = {m: {} for m in p.jobs}
-        for k, (a, b) in enumerate(windows):
-            grows = scaled and (not last_only or k == len(windows) - 1)
-            self.window(k, a, b, deadline, done, scaled if grows else None)
-        if endless is not None:
-            for m in p.jobs:
-                for j in p.types:
-                    if deadline[m] == math.inf and p.speed(m, j) > 0:
-                        name = ("endless", m, j)
-                        done[m][name] = p.speed(m, j)
-                        self.dollars[name] = p.gang[m] * p.price_at(j, endless)
-        self.done = done
-
-    def window(self, k, a, b, deadline, done, scale):
-        p = self.p
-        active = [m for m in p.jobs if deadline[m] >= b]
-        for m in active:
-            cells = {}
-            for j in p.types:
-                if p.speed(m, j) > 0:
-                    name = (k, m, j)
-                    cells[name] = 1
-                    done[m][name] = p.speed(m, j)
-                    self.dollars[name] = p.gang[m] * p.price_at(j, a)
-            self.limit(cells, 1, b - a, scale)
-        for units, most in p.limits():
-            cells = {
-                (k, m, j): u
-                for (m, j), u in units.items()
-                if m in active and p.speed(m, j) > 0 and u
+def generate_round(rng):
+    """Numbers so round that many limits meet in an answer."""
+    types = [
+        {"name": f"t{j}", "price_usd_per_hour": rng.randint(1, 3), "quota": rng.randint(1, 4)}
+        for j in range(rng.randint(1, 3))
+    ]
+    jobs = []
+    for m in range(rng.randint(2, 6)):
+        speed = rng.choice([10, 20])
+        slo = rng.choice([2, 4, 4, 8])
+        jobs.append(
+            {
+                "name": f"j{m}",
+                "throughput": {t["name"]: speed * rng.choice([1, 1, 2]) for t in types},
+                "gang": rng.choice([1, 1, 1, 2, 3]),
+                "iterations": speed * slo * rng.choice([0.25, 0.5, 1]),
+                "slo_h": slo,
             }
-            self.limit(cells, most, b - a, scale)
-
-    def limit(self, cells, most, length, scale):
-        if scale:
-            self.lp.row({**cells, scale: -most * length}, "<=", 0)
-        else:
-            self.lp.row(cells, "<=", most * length)
-
-    def finish(self, short=False):
-        for m, cells in self.done.items():
-            cells = {n: v / self.p.work[m] for n, v in cells.items()}
-            if short:
-                cells[("short", m)] = 1
-                self.lp.cost[("short", m)] = 1
-            self.lp.row(cells, ">=", 1)
+        )
+    problem = {"types": types, "jobs": jobs}
+    if rng.random() < 0.2:
+        problem["price_intervals"] = [
+            {"end_h": 2, "prices": {t["name"]: rng.randint(1, 3) for t in types}}
+        ]
+    if rng.random() < 0.2:
+        problem["budget_usd"] = 10 * rng.randint(2, 12)
+    return problem
 
 
-class Shares(Hours):
-    """One share of the time to its deadline for every job and type."""
-
-    def __init__(self, p, deadline, scaled=None):
-        self.p, self.lp, self.dollars = p, Program(), {}
-        self.done = {m: {} for m in p.jobs}
-        for m in p.jobs:
-            cells = {}
-            for j in p.types:
-                if p.speed(m, j) > 0:
-                    cells[(m, j)] = 1
-                    if deadline[m] < math.inf:
-                        self.done[m][(m, j)] = p.speed(m, j) * deadline[m]
-                        price = p.mean_price(j, deadline[m])
-                        self.dollars[(m, j)] = p.gang[m] * price * deadline[m]
-            self.limit(cells, 1, 1, scaled)
-        for units, most in p.limits():
-            cells = {n: u for n, u in units.items() if p.speed(*n) > 0 and u}
-            self.limit(cells, most, 1, scaled)
-        self.done = {m: cells for m, cells in self.done.items() if deadline[m] < math.inf}
+# ---- what GLPK says ----
 
 
 def least_shortfall(p, form, deadline, budget, scratch):
@@ -266,15 +111,22 @@ def least_stretch(p, form, deadline, scratch):
     return f.lp.solve(scratch)
 
 
-def want_cost(p, form, deadline, scratch):
+def least_dollars(p, form, deadline, scratch=None):
     f = form(p, deadline)
     f.finish()
     f.lp.cost = f.dollars
-    usd = f.lp.solve(scratch)
+    return f.lp.solve(scratch)
+
+
+def want_cost(p, form, deadline, scratch):
+    usd = least_dollars(p, form, deadline, scratch)
     if usd is None:
         return {
-            "short": least_shortfall(p, form, deadline, math.inf, scratch),
+            "short": least_shortfall(p, form, deadline, p.budget, scratch),
             "stretch": least_stretch(p, form, deadline, scratch),
+            "later": lambda times: least_dollars(
+                p, form, {m: times * d for m, d in deadline.items()}, scratch
+            ),
         }
     if usd > p.budget * (1 + 1e-9):
         short = least_shortfall(p, form, deadline, p.budget, scratch)
@@ -340,10 +192,6 @@ def want(p, kind, form, scratch):
 # ---- what tradewind prints ----
 
 
-def near(a, b):
-    return abs(a - b) <= RELATIVE * max(1e-3, abs(a), abs(b))
-
-
 def is_due(p, kind, m):
     return kind != "throughput-per-dollar" or p.slo[m] < math.inf
 
@@ -391,7 +239,33 @@ def wrong_allocation(p, answer, kind):
             return "the budget is broken"
         if kind != "min-makespan" and not near(spent, answer["objective"]):
             return f"the allocation costs {spent}"
+    if kind.startswith("min") and spent > budget * slack:
+        return "what falls short breaks the budget as well"
     return None
+
+
+def wrong_way_out(p, form, answer, wanted, scratch):
+    """What is wrong with the stretch, and the budget beside it, that are said to do."""
+    times, usd, least = answer["stretch"], answer["budget_needed_usd"], wanted["stretch"]
+    if times is None or times < least * (1 - 2e-6):
+        return f"stretch {times}, GLPK has {least} without regard to the budget"
+    if p.budget == math.inf or "later" not in wanted:
+        return None if near(times, least) and usd is None else f"stretch {times}, GLPK: {least}"
+    later = wanted["later"]
+    moves = form == "rate" and p.steps  # later may be dearer
+    if usd is None:
+        cost = later(times * (1 + 1e-6))
+        if cost is None or cost > p.budget * (1 + 1e-6):
+            return f"stretch {times} costs {cost} of {p.budget}"
+        cost = None if near(times, least) or moves else later(times * (1 - 1e-5))
+        return f"stretch {times} is not the least" if cost and cost <= p.budget else None
+    enough = [later(least * 2**k * 1.00001) for k in range(12)]
+    if any(cost <= p.budget for cost in enough):
+        return f"budget {usd} is not needed, {p.budget} does: {enough}"
+    ends = [cost for cost in (enough[0], later(least * (1 + 1e-9))) if cost]
+    if not min(ends) * (1 - 1e-6) <= usd <= max(ends) * (1 + 1e-5):
+        return f"budget {usd}, GLPK has {ends}"
+    return None if near(times, least) else f"stretch {times}, GLPK has {least}"
 
 
 def compare(p, kind, form, answer, code, scratch):
@@ -413,12 +287,17 @@ def compare(p, kind, form, answer, code, scratch):
         nowhere = [m for m in p.jobs if is_due(p, kind, m) and not any_speed(p, m)]
         if not nowhere and not near(short, wanted["short"]):
             return f"falls short by {short}, GLPK by {wanted['short']}"
-        for ours, theirs in (("stretch", "stretch"), ("budget_needed_usd", "budget")):
-            a, b = answer[ours], None if nowhere else wanted.get(theirs)
-            if (a is None) != (b is None) or (a is not None and not near(a, b)):
-                return f"{ours} {a}, GLPK has {b}"
         if nowhere:
-            return None
+            told = [answer[name] for name in ("stretch", "budget_needed_usd")]
+            return None if told == [None, None] else f"{told} do not help who runs nowhere"
+        if "stretch" in wanted:
+            wrong = wrong_way_out(p, form, answer, wanted, scratch)
+            if wrong:
+                return wrong
+        elif answer["stretch"] is not None or not near(
+            answer["budget_needed_usd"], wanted["budget"]
+        ):
+            return f"budget {answer['budget_needed_usd']}, GLPK has {wanted['budget']}"
     return wrong_allocation(p, answer, kind)
 
 
@@ -433,21 +312,59 @@ def ask(raw, kind, form, path):
     return done.returncode, json.loads(done.stdout) if done.stdout else None, done.stderr
 
 
-def try_policy(kind, form, seeds, scratch):
+def wrong_slopes(raw, kind, form, answer, scratch):
+    """What one more machine is said to be worth, against the first thousandth of it; a makespan is
+    no straight line even there, hence two steps."""
+    if answer["status"] != "optimal":
+        return None
+    sign = 1 if kind.startswith("min") else -1
+    before = want(Problem(raw), kind, form, scratch)["objective"]
+    for i, t in enumerate(raw["types"]):
+        more, part = json.loads(json.dumps(raw)), []
+        for step in (1e-3, 2e-3):
+            more["types"][i]["quota"] = t["quota"] + step
+            after = want(Problem(more), kind, form, scratch)["objective"]
+            part.append(sign * (before - after) / step)
+        slope, told = 2 * part[0] - part[1], answer["shadow_prices"][t["name"]]
+        if abs(slope - told) > 1e-4 * max(1, abs(slope)):
+            return f"one more {t['name']} is worth {told}, and {slope} by GLPK"
+    return None
+
+
+def try_problem(kind, form, raw, slopes, scratch):
+    """Whether it was infeasible, and what is wrong or None."""
+    if form == "rate":
+        for job in raw["jobs"]:
+            job.setdefault("slo_h", 9)
+    code, answer, error = ask(raw, kind, form, os.path.join(scratch, "problem.json"))
+    if not answer:
+        return False, error
+    wrong = compare(Problem(raw), kind, form, answer, code, scratch)
+    if not wrong and slopes:
+        wrong = wrong_slopes(raw, kind, form, answer, scratch)
+    return code == 5, wrong
+
+
+def try_policy(kind, form, make, slopes, seeds, scratch):
     """How many problems failed, and how many were infeasible."""
     failed = infeasible = 0
     for seed in seeds:
-        raw = generate(random.Random(seed))
-        if form == "rate":
-            for job in raw["jobs"]:
-                job.setdefault("slo_h", 9)
-        code, answer, error = ask(raw, kind, form, os.path.join(scratch, "problem.json"))
-        infeasible += code == 5
-        wrong = compare(Problem(raw), kind, form, answer, code, scratch) if answer else error
+        cannot, wrong = try_problem(kind, form, make(random.Random(seed)), slopes, scratch)
+        infeasible += cannot
         if wrong:
             failed += 1
             print(f"# seed {seed}: {wrong}")
     return failed, infeasible
+
+
+def rounds():
+    """Policy, form, problems, whether slopes are looked at, part of the count, what is told."""
+    for kind, form in POLICIES:
+        yield kind, form, generate, False, 1, "problems as GLPK has them"
+    for form in ("windows", "rate"):
+        yield "min-cost-slo", form, generate_poor, False, 1, "with little time and money"
+    for kind, form in POLICIES:
+        yield kind, form, generate_round, True, 0.25, "with what one more machine is worth"
 
 
 def main():
@@ -456,15 +373,16 @@ def main():
     parser.add_argument("--count", type=int, default=60)
     args = parser.parse_args()
     bad = 0
-    print(f"1..{len(POLICIES)}")
+    print(f"1..{len(list(rounds()))}")
     with tempfile.TemporaryDirectory() as scratch:
-        for i, (kind, form) in enumerate(POLICIES):
-            seeds = range(args.first, args.first + args.count)
-            failed, infeasible = try_policy(kind, form, seeds, scratch)
+        for i, (kind, form, make, slopes, part, what) in enumerate(rounds()):
+            n = math.ceil(args.count * part)
+            seeds = range(args.first, args.first + n)
+            failed, infeasible = try_policy(kind, form, make, slopes, seeds, scratch)
             bad += failed
             print(
                 f"{'not ' if failed else ''}ok {i + 1} - {kind}{' ' + form if form else ''}: "
-                f"{args.count} problems as GLPK has them, {infeasible} of them infeasible",
+                f"{n} {what}, {infeasible} of them infeasible",
                 flush=True,
             )
     return 1 if bad else 0

@@ -19,10 +19,10 @@ import subprocess
 import sys
 import tempfile
 
-from policy import Hours, Problem, Shares, near, want_makespan
+import policy_random
+from policy import PROGRAM, want_makespan
+from policy_forms import Hours, Problem, Shares, near
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PROGRAM = os.environ.get("TRADEWIND", os.path.join(ROOT, "build", "tradewind"))
 POLICIES = ["max-throughput", "throughput-per-dollar", "min-cost", "min-cost-slo", "min-makespan"]
 KEEPS_DEADLINES = {"throughput-per-dollar", "min-cost-slo"}
 HOUR_MS = 3600000.0
@@ -45,41 +45,16 @@ def must(good, what):
 
 
 def generate(rng):
-    types = [
-        {
-            "name": f"t{j}",
-            "price_usd_per_hour": round(rng.uniform(0.2, 6), 3),
-            "quota": rng.choice([1, 1, 2, 2, 3, 5]),
-        }
-        for j in range(rng.randint(1, 4))
-    ]
-    jobs = []
-    for m in range(rng.randint(1, 8)):
-        speed = rng.uniform(20, 400)
-        throughput = {
-            t["name"]: round(speed * rng.uniform(0.2, 2), 2) for t in types if rng.random() < 0.85
-        }
-        job = {"name": f"j{m}", "throughput": throughput}
-        if rng.random() < 0.4:
-            job["gang"] = rng.choice([1, 2, 2, 3])
+    types = policy_random.types(rng, [1, 1, 2, 2, 3, 5])
+    jobs = [policy_random.job(rng, f"j{m}", types, 0.75) for m in range(rng.randint(1, 8))]
+    for job in jobs:
         if rng.random() < 0.7:
             job["arrival_h"] = round(rng.uniform(0, 12), rng.choice([0, 2]))
-        slo = round(rng.choice([2, 5, 8, 8, 13]) * rng.uniform(0.9, 1), rng.choice([0, 2]))
-        job["iterations"] = round(speed * slo * rng.uniform(0.05, 0.9), 1)
-        if rng.random() < 0.75:
-            job["slo_h"] = slo
-        jobs.append(job)
     trace = {"types": types, "jobs": jobs}
     if rng.random() < 0.3:
-        some = rng.sample(types, rng.randint(1, len(types)))
-        units = {t["name"]: rng.choice([1, 2, 4]) for t in some}
-        trace["group_quotas"] = [{"name": "g", "units": units, "quota": rng.randint(2, 12)}]
+        trace["group_quotas"] = policy_random.groups(rng, types)
     if rng.random() < 0.5:
-        ends = sorted({round(rng.uniform(0.5, 20), 1) for _ in range(rng.randint(1, 4))})
-        trace["price_intervals"] = [
-            {"end_h": end, "prices": {t["name"]: round(rng.uniform(0.2, 6), 3) for t in types}}
-            for end in ends
-        ]
+        trace["price_intervals"] = policy_random.intervals(rng, types, 20, 4)
     if rng.random() < 0.4:
         starts = sorted(round(rng.uniform(0, 15), 2) for _ in range(rng.randint(1, 4)))
         trace["preemptions"] = [
@@ -92,7 +67,7 @@ def generate(rng):
             for at in starts
         ]
     if rng.random() < 0.4:
-        trace["budget_usd"] = round(sum(rng.uniform(1, 25) for _ in jobs), 2)
+        trace["budget_usd"] = policy_random.budget(rng, jobs)
     return trace
 
 
