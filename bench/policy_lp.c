@@ -86,12 +86,13 @@ static int clp(const struct policy_problem *p, enum policy_kind kind, const char
         return EXIT_FAILURE;
     }
     printf("%.3f %.9g %.9g %ld\n", cpu_s() - began, at.objective, at.bound, peak_mb());
+    bool proved = lp_is_proved(&at, 1e-3);
     lp_point_clear(&at);
     lp_clear(&lp);
     grid_clear(&g);
     scope_clear(&s);
     free(must);
-    return lp_is_proved(&at, 1e-3) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return proved ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)

@@ -27,8 +27,8 @@ int elastic_within(const struct elastic_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
                    struct err *e);
-/* How many times later all deadlines would have to be for all to finish within the budget, at prices
- * that stay; some time must be enough. */
+/* How many times later all deadlines would have to be for all to finish within the budget, at
+ * prices that stay; some time must be enough. */
 int elastic_stretch(const struct elastic_ask *ask,
                     double budget_usd,
                     double *stretch_out,

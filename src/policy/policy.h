@@ -136,7 +136,7 @@ struct policy_answer {
     /* What would do: all deadlines this many times later; the smallest budget (NAN: that is not the
      * matter). Where both are there, both together. */
     double stretch, budget_needed_usd;
-    char reason[400];         /* "" unless infeasible */
+    char reason[400]; /* "" unless infeasible */
 };
 
 /* "max-throughput" ...; NULL past the last. */

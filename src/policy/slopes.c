@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A little: well above the solver's tolerances, well below what changes the answer's shape. */
-#define LITTLE 1e-4
+#define LITTLE 1e-5
 /* Worth less, as part of the objective: rounding. */
 #define WORTH_LEAST 1e-12
 
