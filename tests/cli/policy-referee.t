@@ -7,6 +7,6 @@ if ! command -v glpsol >/dev/null; then
     echo "1..0 # SKIP no glpsol (Debian package glpk-utils)"
     exit 0
 fi
-count=60
-[[ -n ${TRADEWIND_SLOW:-} ]] && count=15
+count=40
+[[ -n ${TRADEWIND_SLOW:-} ]] && count=10
 exec /usr/bin/python3 tests/referee/policy.py --count "$count"

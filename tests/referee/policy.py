@@ -362,9 +362,9 @@ def rounds():
     for kind, form in POLICIES:
         yield kind, form, generate, False, 1, "problems as GLPK has them"
     for form in ("windows", "rate"):
-        yield "min-cost-slo", form, generate_poor, False, 1, "with little time and money"
+        yield "min-cost-slo", form, generate_poor, False, 0.5, "with little time and money"
     for kind, form in POLICIES:
-        yield kind, form, generate_round, True, 0.25, "with what one more machine is worth"
+        yield kind, form, generate_round, True, 0.15, "with what one more machine is worth"
 
 
 def main():
