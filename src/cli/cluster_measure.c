@@ -240,14 +240,15 @@ static int read_seconds(const struct command_args *args, double *out, struct err
 static int run_measure(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(measuring) struct measuring m = {.order = mem_zero(1, sizeof *m.order)};
+    const char *on = command_value(args, "--on");
 
-    if (read_seconds(args, &m.seconds, e) < 0 || cluster_desk_open(&m.desk, args, e) < 0 ||
-        cluster_order_find(&m.desk, args, 1, m.order, e) < 0)
-        return -1;
-    if (!m.order->place.n_hosts)
+    if (!on || !strcmp(on, "local"))
         return err_set(e, ERR_USAGE,
                        "a worker is measured on a machine of its own, by what passes its network "
                        "interface: --on GROUP names hosts of the configuration");
+    if (read_seconds(args, &m.seconds, e) < 0 || cluster_desk_open(&m.desk, args, e) < 0 ||
+        cluster_order_find(&m.desk, args, 1, m.order, e) < 0)
+        return -1;
     m.order->measures = true;
     if (known(&m) && !command_has(args, "--again"))
         return show(&m, args, known(&m), 0, e);

@@ -29,11 +29,12 @@ static int take_settings(struct cluster_desk *d, const struct command_args *args
 {
     static const struct {
         const char *option, *setting;
+        bool chooses;
     } settings[] = {
-        {"--budget", "budget"},     {"--max-workers", "workers.max"},
-        {"--type", "workers.type"}, {"--server", "server.type"},
-        {"--place", "place"},       {"--work", "work"},
-        {"--share", "share"},
+        {"--budget", "budget", false},    {"--max-workers", "workers.max", false},
+        {"--type", "workers.type", true}, {"--server", "server.type", true},
+        {"--place", "place", true},       {"--work", "work", false},
+        {"--share", "share", false},
     };
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -41,6 +42,7 @@ static int take_settings(struct cluster_desk *d, const struct command_args *args
         const char *value = takes(args->command, option) ? command_value(args, option) : NULL;
         if (value && spec_cluster_set(d->spec, settings[i].setting, value, e) < 0)
             return err_wrap(e, "%s", option);
+        d->chooses |= value && settings[i].chooses;
     }
     return 0;
 }

@@ -66,10 +66,21 @@ static int find_size(const struct cluster_desk *d, struct cluster_order *o, stru
 {
     AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
     struct err why = {0};
+
+    if (isnan(d->spec->budget_usd) && isnan(d->spec->max_workers)) {
+        if (!o->workers)
+            return err_set(e, ERR_USAGE,
+                           "%s: how many workers there should be is not known: give --workers N, "
+                           "or write budget: 2.0 (USD per hour) or workers: {max: 6}",
+                           d->spec->file);
+        d->spec->max_workers = o->workers;
+    }
     AUTO(cluster_problem)
     struct cluster_problem *p = cluster_problem_new(d->spec, d->catalog, d->measured, &why);
     double most = most_workers(o);
 
+    if (!p && d->chooses && !o->place.n_hosts)
+        return err_set(e, why.kind, "%s", why.text);
     if (p && most >= 1 && p->max_workers > most)
         p->max_workers = (unsigned)most;
     if (p && cluster_recommend(p, CLUSTER_MODEL_OPT, CLUSTER_COST, &answer, &why) == 0)

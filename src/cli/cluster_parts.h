@@ -20,6 +20,7 @@ struct cluster_desk {
     struct config *config;
     struct catalog *catalog;
     struct cluster_measured *measured; /* NULL = nothing was */
+    bool chooses;                      /* types or a place stand on the command line */
 };
 /* The file is the first operand. */
 int cluster_desk_open(struct cluster_desk *d, const struct command_args *args, struct err *e);

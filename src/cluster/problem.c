@@ -179,6 +179,12 @@ static bool is_self_contained(const struct spec_cluster *s)
     return all;
 }
 
+/* What stands before a complaint; nothing where an option said it, and no line did. */
+static char *where_of(const struct spec_cluster *s, size_t line)
+{
+    return line ? mem_printf("%s:%zu: ", s->file, line) : mem_dup("");
+}
+
 static int list_places(struct building *b, struct err *e)
 {
     const struct spec_cluster *s = b->spec;
@@ -203,12 +209,13 @@ static int list_places(struct building *b, struct err *e)
     }
     if (alone)
         p->n_places = 1;
-    if (p->n_places == 0)
-        return err_set(e, ERR_USAGE,
-                       "%s:%zu: place: the catalog has no offer at %s/%s: tradewind catalog list "
-                       "shows the places",
-                       s->file, s->place_line, s->place.cloud, s->place.region);
-    return 0;
+    if (p->n_places)
+        return 0;
+    AUTO_MEM char *where = where_of(s, s->place_line);
+    return err_set(e, ERR_USAGE,
+                   "%splace: the catalog has no offer at %s/%s: tradewind catalog list shows the "
+                   "places",
+                   where, s->place.cloud, s->place.region);
 }
 
 /* ---- names ---- */
@@ -240,7 +247,7 @@ static int check_names(const struct building *b,
         for (size_t k = 0; k < catalog_n_kinds(b->catalog) && n_known < MAX_SUGGESTIONS; k++)
             known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
         const char *close = nearest(names[i], known, n_known);
-        AUTO_MEM char *where = line ? mem_printf("%s:%zu: ", b->spec->file, line) : mem_dup("");
+        AUTO_MEM char *where = where_of(b->spec, line);
         return err_set(e, ERR_USAGE, "%s%s: %.60s is in no catalog: %s%s%s", where, field, names[i],
                        close ? "did you mean "
                              : "give its price, as in types: {NAME: {price: 1.5}}",

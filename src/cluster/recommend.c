@@ -187,6 +187,16 @@ static void find_frontier(struct candidates *all, struct cluster_answer *out)
             out->frontier[out->n_frontier++] = sorted[i];
 }
 
+static size_t cheapest_of(const struct cluster_place *at, const size_t *servers, size_t n)
+{
+    size_t best = n ? servers[0] : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if (at->servers[servers[i]].price_microusd < at->servers[best].price_microusd)
+            best = servers[i];
+    return best;
+}
+
 static void consider_place(const struct cluster_problem *p,
                            size_t place,
                            enum cluster_objective objective,
@@ -207,11 +217,32 @@ static void consider_place(const struct cluster_problem *p,
         for (size_t i = first; i < all->n; i++)
             if (i == first || rank(&all->items[i], seen, objective) < 0)
                 *seen = all->items[i];
-        if (first == all->n)
-            seen->limited_by = isnan(at->workers[w].mbps) || isnan(at->workers[w].per_s)
-                                   ? CLUSTER_UNMEASURED
-                                   : CLUSTER_BY_BUDGET;
+        if (first == all->n) {
+            bool known = n_servers && !isnan(at->workers[w].mbps) && !isnan(at->workers[w].per_s);
+            seen->limited_by = known ? CLUSTER_BY_BUDGET : CLUSTER_UNMEASURED;
+            seen->server = cheapest_of(at, servers, n_servers);
+        }
     }
+}
+
+/* Of what was considered in vain: the cheapest pair tells best why even that is none. */
+static struct cluster_choice cheapest_pair(const struct cluster_problem *p,
+                                           const struct cluster_answer *a)
+{
+    struct cluster_choice best = a->considered[0];
+    int64_t least = INT64_MAX;
+
+    for (size_t i = 0; i < a->n_considered; i++) {
+        const struct cluster_choice *c = &a->considered[i];
+        const struct cluster_place *at = &p->places[c->place];
+        int64_t price =
+            at->servers[c->server].price_microusd + at->workers[c->worker].price_microusd;
+        if (c->limited_by == CLUSTER_UNMEASURED || price >= least)
+            continue;
+        best = *c;
+        least = price;
+    }
+    return best;
 }
 
 /* ---- the rules of the paper ---- */
@@ -351,11 +382,10 @@ int cluster_recommend(const struct cluster_problem *p,
         out->best = out->frontier[objective == CLUSTER_TIME ? out->n_frontier - 1 : 0];
         return 0;
     }
-    /* The cheapest pair tells best why even that is none. */
-    for (size_t i = 0; i < out->n_considered; i++)
-        if (i == 0 || (out->considered[i].limited_by != CLUSTER_UNMEASURED &&
-                       out->best.limited_by == CLUSTER_UNMEASURED))
-            out->best = out->considered[i];
+    if (!out->n_considered)
+        return err_set(e, ERR_NOFIT,
+                       "no cluster: no place sells both a type for the server and one for workers");
+    out->best = cheapest_pair(p, out);
     return nothing_fits(p, out, e);
 }
 

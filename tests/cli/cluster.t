@@ -102,11 +102,19 @@ sed 's/c4.xlarge,/c4.xlrage,/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:3: workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
 sed 's/southeast-1/southeast-9/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:4: place: the catalog has no offer at aws/ap-southeast-9" cluster recommend bad.yaml
+fails 2 "place: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --place aws/mars-1
+is "${err%%place:*}" "tradewind: " "an option is no line of the file"
 sed 's/, max: 6//' paper.yaml >bad.yaml
 fails 2 "nothing says how large the cluster may be" cluster recommend bad.yaml
 
 # No such cluster: exit 5 and words.
 fails 5 "a budget of \$0.20 per hour does not pay a server and one worker" cluster recommend paper.yaml --budget 0.2
+printf '%s\n' 'server: {types: [wide, narrow]}' 'workers: {types: [dear, fair]}' 'budget: 0.3' \
+    'types: {wide: {price: 3, network_mbps: 900}, narrow: {price: 0.3, network_mbps: 90},' \
+    '  dear: {price: 2, mbps: 9, per_s: 1}, fair: {price: 0.2, mbps: 9, per_s: 1}}' >pair.yaml
+fails 5 "does not pay a server and one worker (narrow at \$0.30, fair at \$0.20)" cluster recommend pair.yaml
+sed 's/, network_mbps: [0-9]*//' pair.yaml | sed 's/, network_mbps: 90}/}/' >bad.yaml
+fails 2 "no type of worker has known rates beside a server with a known network" cluster recommend bad.yaml
 fails 5 "one p2.xlarge alone sends 200 Mbit/s, more than 0.3 of the 450 of m4.large" \
     cluster recommend paper.yaml --algorithm scala-opt-m --type p2.xlarge --share 0.3
 fails 5 "none of the types for workers is sold at aws/eu-west-2" \
@@ -123,7 +131,12 @@ name: runs
 run: exit 3
 YAML
 fails 2 "paper.yaml: names no command to run: add run:" cluster run paper.yaml --workers 1
-fails 2 "how many workers there should be is not known: " cluster run runs.yaml
+fails 2 "runs.yaml: how many workers there should be is not known: give --workers N" cluster run runs.yaml
+fails 2 "workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" \
+    cluster run runs.yaml --workers 1 --type c4.xlrage --yes
+fails 2 "server: no-such is in no catalog" cluster run runs.yaml --workers 1 --server no-such --yes
+fails 2 "place: the catalog has no offer at aws/mars-1" \
+    cluster run runs.yaml --workers 1 --place aws/mars-1 --yes
 fails 2 "--workers 0: a whole number from 1 to 10000 is wanted" cluster run runs.yaml --workers 0
 fails 2 "--workers 1.5: a whole number" cluster run runs.yaml --workers 1.5
 fails 2 "--on moon: neither local nor sim nor a host group; there are lab, big" \
@@ -137,6 +150,7 @@ fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
     cluster run runs.yaml --workers 1 --yes --json --env TRADEWIND_RANK=1
 fails 2 "nobody is there to confirm" cluster run runs.yaml --workers 1 --json </dev/null
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml
+fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml --on local --type x
 fails 2 "--seconds 1: from 3 to 3600 are wanted" cluster measure runs.yaml --on lab --seconds 1
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 
