@@ -8,20 +8,22 @@ import csv
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
 
-from broker_home import SLOW, Home, check, done, read_process, scratch_directory, until
+from broker_home import PROGRAM, SLOW, Home, check, done, read_process, scratch_directory, until
 from ssh_hosts import Hosts, why_not
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PRICE = 3.6
 # For tests/soak: what takes minutes, too.
 LONG = bool(os.environ.get("TRADEWIND_LONG"))
-# The link of the server, each way.
+# The link of the server, each way, and the hidden units, as NARROW has them.
 LINK_MBPS = 4
 HIDDEN = 128
+NARROW = "examples/cluster/narrow.yaml"
 WEIGHTS = HIDDEN * 64 + HIDDEN + 10 * HIDDEN + 10
 SPEC = """name: d
 workdir: code
@@ -63,7 +65,10 @@ class Cluster:
         flags = ["CFLAGS=-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"] if SLOW else []
         subprocess.run(["make", "-s", "-C", f"{ROOT}/examples/cluster", f"OUT={code}", "WERROR=1",
                         *flags], check=True, env={**os.environ, "MAKEFLAGS": ""})
-        os.makedirs(os.path.join(self.scratch, "data"))
+        os.symlink(os.path.abspath(f"{ROOT}/examples"), os.path.join(self.scratch, "examples"))
+        for name in ("bin", "data"):
+            os.makedirs(os.path.join(self.scratch, name))
+        os.symlink(PROGRAM, os.path.join(self.scratch, "bin", "tradewind"))
         for name, text in (("code/vars.py", VARS), ("data/seed", "7\n"),
                            ("d.yaml", SPEC % (2 * LINK_MBPS, "/usr/bin/python3"))):
             with open(os.path.join(self.scratch, name), "w") as f:
@@ -74,6 +79,24 @@ class Cluster:
 
     def on_hosts(self, verb, flags, *more):
         return self.words(verb, flags, "--on", "lab", "--server-on", "servers", *more)
+
+    def narrow(self, verb, *more):
+        return ("cluster", verb, NARROW, "--yes", "--on", "lab", "--server-on", "servers", *more)
+
+    def documented(self):
+        """Runs what docs/cluster.md shows on hosts: what it prints, and what is printed here. Figures
+        may differ; where the home is does."""
+        with open(f"{ROOT}/docs/cluster.md") as f:
+            blocks = re.findall(r"^```console on hosts\n(.*?)^```$", f.read(), re.M | re.S)
+        env = {**self.home.env, "PATH": f"{self.scratch}/bin:{os.environ['PATH']}"}
+        there, here = "".join(blocks), ""
+        for line in there.splitlines():
+            if line.startswith("$ "):
+                got = subprocess.run(["bash", "-c", line[2:]], env=env, cwd=self.scratch, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                here += f"{line}\n{got.stdout}"
+        here = here.replace(self.home.path, "/home/ann/.tradewind")
+        return [re.sub(r"\d[\d.]*", "N", text) for text in (there, here)]
 
     def alone(self, flags):
         """The weights that a process alone comes to."""
@@ -179,30 +202,28 @@ def test_run(c):
 
 def test_measure(c):
     c.limit()
-    pace = 1.5 * WEIGHTS * 32 / LINK_MBPS / 1000
-    flags = f"--async --hidden {HIDDEN} --report 1 --pace {pace:.0f} --steps "
-    got = c.home.run(*c.on_hosts("measure", flags + "100000", "--seconds", "3", "--json"))
-    check(got.returncode == 0, "one worker is measured", got.stdout, got.stderr)
-    one = json.loads(got.stdout)
+    there, here = c.documented()
+    check(there and there == here, "one worker is measured, as the document shows", there, here)
+    runs = len(c.home.json("run", "ls"))
+    one = c.home.json(*c.narrow("measure"))
     # Every iteration moves the weights one way and their gradients the other; what TCP, IP and the
     # messages add is a tenth at most.
     per = one["mbps"] / one["per_s"] * 1e6 / 8 / (2 * WEIGHTS * 4)
     check(0.8 < per < 1.3, "its Mbit/s are those of its iterations", one, per)
-    runs = len(c.home.json("run", "ls"))
-    again = c.home.run(*c.on_hosts("measure", flags + "100000"))
-    check(again.returncode == 0 and "Measured before" in again.stdout and
-          len(c.home.json("run", "ls")) == runs, "and not twice", again.stdout, again.stderr)
-    answer = c.home.json("cluster", "recommend", "d.yaml", "--algorithm", "scala-opt")
+    again = c.home.good(*c.narrow("measure"))
+    check("Measured before" in again and len(c.home.json("run", "ls")) == runs and
+          one["run"] is None, "and not twice", again, one)
+    answer = c.home.json("cluster", "recommend", NARROW, "--algorithm", "scala-opt")
     knee = min(3, math.floor(0.95 * 2 * LINK_MBPS / one["mbps"]))
     check(answer["workers"] == knee, "scala-opt stops at the knee of the measured curve",
           answer["workers"], knee, one)
-    return one, flags
+    return one
 
 
-def test_narrow(c, one, flags):
+def test_narrow(c, one):
     """With three workers the link is what there is of it, and no byte is missing."""
     steps = 36
-    got = c.home.run(*c.on_hosts("run", f"{flags} {steps}", "--workers", "3", "--json"))
+    got = c.home.run(*c.narrow("run", "--env", f"STEPS={steps}", "--workers", "3", "--json"))
     check(got.returncode == 0, "three workers behind a narrow link", got.stdout, got.stderr)
     server = json.loads(got.stdout.splitlines()[-1])["stages"][0]["job"]
     lines = c.state(server)
@@ -241,10 +262,11 @@ def test_killed_elastic(c):
     check(off < 1e-5, "and comes to the same model", off)
 
 
-def test_curve(c, one, flags):
+def test_curve(c, one):
     """Long: one, two and three workers move what each wants, until the link is full."""
     for n in (1, 2, 3):
-        got = c.home.run(*c.on_hosts("run", f"{flags} {100 * n}", "--workers", str(n), "--no-cache"))
+        got = c.home.run(*c.narrow("run", "--env", f"STEPS={100 * n}", "--workers", str(n),
+                                   "--no-cache"))
         check(got.returncode == 0, f"{n} workers for longer", got.stdout, got.stderr)
         with open(os.path.join(c.home.path, "measured.csv")) as f:
             each = [float(r["mbps"]) for r in csv.DictReader(f) if r["workers"] == str(n)][-1]
@@ -308,10 +330,10 @@ def main():
             test_run(c)
             test_killed_elastic(c)
             test_killed(c)
-            one, flags = test_measure(c)
-            test_narrow(c, one, flags)
+            one = test_measure(c)
+            test_narrow(c, one)
             if LONG:
-                test_curve(c, one, flags)
+                test_curve(c, one)
             left = c.nothing_left()
             check(not left, "nothing is left on the hosts", left)
             if LONG:

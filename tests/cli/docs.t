@@ -3,7 +3,8 @@
 # is run by bash, in order, in a directory and a TRADEWIND_HOME of the document's own that has the
 # examples in it, and compared. Only elapsed times, times of day and the user's name may differ: he
 # is ann in the documents. In ```console measured blocks, which show real work, every time, every
-# amount and what this machine has may. Files that the documents link to exist.
+# amount and what this machine has may. Blocks of ```console on hosts are for tests that have hosts:
+# cluster-run.t. Files that the documents link to exist.
 use strict;
 use warnings;
 use Cwd qw(abs_path);
