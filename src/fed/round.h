@@ -4,8 +4,8 @@
  *
  * Below a prefix P of a store:
  *
- *     P/round-000007/in/worker-0003.w128.safetensors   written by worker 3; its creation is the
- * event P/round-000007/claim                             who averages, a JSON object
+ *     P/round-000007/in/worker-0003.w128.safetensors   of worker 3; its creation is the event
+ *     P/round-000007/claim                             who averages, a JSON object
  *     P/round-000007/mean                              the result, in the format of the inputs
  *
  * Rounds and workers count from 0. ".w128" (the samples, a whole number from 1 up) may be left out:

@@ -1,26 +1,31 @@
 /* settings: what the aggregator is told, by its environment.
  *
- *     TRADEWIND_STORE            s3://BUCKET[/PREFIX] or dir:/PATH: where inputs are written.
- * Events of other buckets, and keys outside of PREFIX, are ignored. TRADEWIND_STORE_ENDPOINT   of
- * s3, if not at Amazon: https://HOST:PORT TRADEWIND_STORE_REGION     of s3, else as AWS's tools
- * have it TRADEWIND_WORKERS          how many workers there are (in a region's aggregator: there)
- *     TRADEWIND_QUORUM           inputs that are enough: a number, or a share as 0.75; all unless
- * said TRADEWIND_WEIGHTED         1 = by samples TRADEWIND_FINITE           1 = NaN and infinite
- * numbers are refused TRADEWIND_LEASE_S          60: after so long who claimed a round is taken for
- * dead TRADEWIND_UP_STORE, TRADEWIND_UP_ENDPOINT, TRADEWIND_UP_REGION a region's aggregator: where
- * its mean goes as input of TRADEWIND_UP_WORKER        this number (the region's, from 0)
- *     TRADEWIND_UP_EVENT_URL     gets the event of that, if the store sends none
- *     TRADEWIND_FANOUT           the mean goes to these stores instead: URL[|ENDPOINT[|REGION]],
- * with commas between TRADEWIND_EVENT_LOG        a file that gets a line of JSON for each
- * invocation and its requests:
- *                                {"kind": "invoke", "who": "function", "round": 7, "outcome":
- *                                "averaged", "lists": 1, "reads": 8, "writes": 2, "deletes": 9,
- *                                "read_bytes": ..., "written_bytes": ..., "start": ..., "end": ...}
- *     PORT, FUNCTIONS_CUSTOMHANDLER_PORT, AWS_LAMBDA_RUNTIME_API
- *                                how it is called: as HTTP server, by Azure's functions host, by
- *                                Lambda. TRADEWIND_LISTEN is the server's address (0.0.0.0; with
- *                                FUNCTIONS_CUSTOMHANDLER_PORT 127.0.0.1). Port 0 = any free one;
- * the first line of output tells: "listening on 127.0.0.1:41234".
+ *     TRADEWIND_STORE               s3://BUCKET[/PREFIX] or dir:/PATH: where inputs are written.
+ *                                   Events of other buckets and prefixes are ignored
+ *     TRADEWIND_STORE_ENDPOINT      of s3, if not at Amazon: https://HOST:PORT
+ *     TRADEWIND_STORE_REGION        of s3, else as AWS's tools have it
+ *     TRADEWIND_WORKERS             how many workers there are (in a region: there)
+ *     TRADEWIND_QUORUM              inputs that are enough: a number, or a share as 0.75;
+ *                                   all unless said
+ *     TRADEWIND_WEIGHTED            1 = by samples
+ *     TRADEWIND_FINITE              1 = NaN and infinite numbers are refused
+ *     TRADEWIND_LEASE_S             60: after so long who claimed a round is taken for dead
+ *     TRADEWIND_UP_STORE            a region's aggregator: where its mean goes, with
+ *                                   TRADEWIND_UP_ENDPOINT and TRADEWIND_UP_REGION
+ *     TRADEWIND_UP_WORKER           as input of this number (the region's, from 0)
+ *     TRADEWIND_UP_EVENT_URL        gets the event of that, if the store sends none
+ *     TRADEWIND_FANOUT              the mean goes to these stores instead:
+ *                                   URL[|ENDPOINT[|REGION]], with commas between
+ *     TRADEWIND_EVENT_LOG           a file that gets a line of JSON for each invocation:
+ *                                   {"kind": "invoke", "who": "function", "round": 7,
+ *                                    "outcome": "averaged", "lists": 1, "reads": 8, "writes": 2,
+ *                                    "deletes": 9, "read_bytes": ..., "written_bytes": ...,
+ *                                    "start": ..., "end": ...}
+ *     PORT                          how it is called: as HTTP server,
+ *     FUNCTIONS_CUSTOMHANDLER_PORT  by Azure's functions host,
+ *     AWS_LAMBDA_RUNTIME_API        by Lambda. Port 0 = any free one; the first line of output
+ *                                   tells: "listening on 127.0.0.1:41234"
+ *     TRADEWIND_LISTEN              the server's address (0.0.0.0; for Azure's host 127.0.0.1)
  *
  * Keys for s3 are found where AWS's tools find them. */
 #ifndef FED_FUNCTION_SETTINGS_H
