@@ -9,10 +9,12 @@
  *
  *     host NAMESPACE ADDRESS REGION          ADDRESS is of WAN_NET, as in 10.78.1.2
  *     link FROM TO MBPS DELAY_MS QUEUE_KB    one way; a full queue drops what comes
+ *     marker TEXT                            packets that carry it are counted; one word
  *
  * Counters, a line for each ordered pair, that of a region with itself too: FROM TO, then packets,
- * bytes (with IP headers), payload (what TCP and UDP carry) and dropped packets. What counts is
- * what enters the way. */
+ * bytes (with IP headers), payload (what TCP and UDP carry), dropped packets, the payload that TCP
+ * did not send before (it repeats what it believes lost, and on a busy machine it believes a lot),
+ * and packets with the marker. What counts is what enters the way. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +52,8 @@
 /* Within a region: never full, so to speak. */
 #define HOME_QUEUE_BYTES ((uint64_t)64 << 20)
 #define NS_PER_S 1000000000ull
+/* Ways of TCP connections that were seen; a power of two. */
+#define FLOWS_MAX 65536u
 
 struct packet {
     struct packet *next;
@@ -66,7 +70,14 @@ struct way {
     uint64_t delay_ns, queue_bytes;
     struct packet *head, *tail;
     uint64_t waiting_bytes, free_at_ns;
-    uint64_t packets, bytes, payload, dropped;
+    uint64_t packets, bytes, payload, dropped, fresh, marked;
+};
+
+/* One way of a TCP connection. */
+struct flow {
+    unsigned char key[12]; /* addresses and ports, as they stand in packets */
+    bool used;
+    uint32_t next; /* behind the last byte that was carried */
 };
 
 struct host {
@@ -82,6 +93,9 @@ struct wan {
     char regions[REGIONS_MAX][NAME_MAX_BYTES];
     unsigned n_regions;
     struct way ways[REGIONS_MAX][REGIONS_MAX];
+    struct flow flows[FLOWS_MAX];
+    unsigned n_flows;
+    char marker[NAME_MAX_BYTES];
     int events, door;
 };
 
@@ -154,6 +168,12 @@ static void read_link(struct wan *w, const char *line)
     way->queue_bytes = (uint64_t)(queue_kb * 1000);
 }
 
+static void read_marker(struct wan *w, const char *line)
+{
+    if (sscanf(line, "marker %31s", w->marker) != 1)
+        fail("bad marker:", line);
+}
+
 static void read_config(struct wan *w, const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -168,8 +188,10 @@ static void read_config(struct wan *w, const char *path)
             read_host(w, line);
         else if (strncmp(line, "link ", 5) == 0)
             read_link(w, line);
+        else if (strncmp(line, "marker ", 7) == 0)
+            read_marker(w, line);
         else if (line[0] && line[0] != '#')
-            fail("neither host nor link:", line);
+            fail("neither host nor link nor marker:", line);
     }
     fclose(f);
 }
@@ -272,6 +294,56 @@ static uint64_t payload_of(const unsigned char *ip, size_t len)
     return len > header ? len - header : 0;
 }
 
+static uint32_t number_at(const unsigned char *bytes)
+{
+    uint32_t n;
+
+    memcpy(&n, bytes, sizeof n);
+    return ntohl(n);
+}
+
+static struct flow *flow_of(struct wan *w, const unsigned char *ip, const unsigned char *tcp)
+{
+    unsigned char key[12];
+    uint32_t hash = 2166136261u; /* FNV-1a */
+
+    memcpy(key, ip + 12, 8);
+    memcpy(key + 8, tcp, 4);
+    for (size_t i = 0; i < sizeof key; i++)
+        hash = (hash ^ key[i]) * 16777619u;
+    struct flow *f = &w->flows[hash % FLOWS_MAX];
+    while (f->used && memcmp(f->key, key, sizeof key) != 0)
+        f = &w->flows[(size_t)(f - w->flows + 1) % FLOWS_MAX];
+    if (f->used)
+        return f;
+    errno = 0;
+    if (++w->n_flows == FLOWS_MAX)
+        fail("too many", "connections");
+    *f = (struct flow){.used = true, .next = number_at(tcp + 4)};
+    memcpy(f->key, key, sizeof key);
+    return f;
+}
+
+/* Of the payload, what was not carried before. */
+static uint64_t fresh_of(struct wan *w, const unsigned char *ip, size_t len)
+{
+    size_t header = (size_t)(ip[0] & 15) * 4;
+    uint64_t payload = payload_of(ip, len);
+    const unsigned char *tcp = ip + header;
+
+    if (ip[9] != IPPROTO_TCP || len < header + 20)
+        return payload;
+    struct flow *f = flow_of(w, ip, tcp);
+    uint32_t sequence = number_at(tcp + 4), syn = tcp[13] >> 1 & 1;
+    if (syn)
+        f->next = sequence + 1; /* ports are used again */
+    uint32_t end = sequence + syn + (uint32_t)payload, beyond = end - f->next;
+    if (beyond == 0 || beyond > INT32_MAX)
+        return 0;
+    f->next = end;
+    return beyond < payload ? beyond : payload;
+}
+
 static int host_at(const struct wan *w, uint32_t address)
 {
     for (unsigned i = 0; i < w->n_hosts; i++)
@@ -280,7 +352,7 @@ static int host_at(const struct wan *w, uint32_t address)
     return -1;
 }
 
-static void enqueue(struct way *way, unsigned to, const char *bytes, size_t len)
+static void enqueue(struct wan *w, struct way *way, unsigned to, const char *bytes, size_t len)
 {
     uint64_t now = now_ns(), start = way->free_at_ns > now ? way->free_at_ns : now;
     size_t ip_len = len - VNET_HEADER;
@@ -292,6 +364,8 @@ static void enqueue(struct way *way, unsigned to, const char *bytes, size_t len)
     }
     way->bytes += ip_len;
     way->payload += payload_of((const unsigned char *)bytes + VNET_HEADER, ip_len);
+    way->fresh += fresh_of(w, (const unsigned char *)bytes + VNET_HEADER, ip_len);
+    way->marked += w->marker[0] && memmem(bytes, len, w->marker, strlen(w->marker));
     if (way->bytes_per_s > 0)
         start += (uint64_t)((double)ip_len / way->bytes_per_s * (double)NS_PER_S);
     way->free_at_ns = start;
@@ -324,7 +398,7 @@ static void take_from(struct wan *w, const struct host *from)
         int to = host_at(w, ntohl(address));
         struct way *way = to < 0 ? NULL : &w->ways[from->region][w->hosts[to].region];
         if (way && way->exists)
-            enqueue(way, (unsigned)to, bytes, (size_t)n);
+            enqueue(w, way, (unsigned)to, bytes, (size_t)n);
     }
 }
 
@@ -366,8 +440,9 @@ static void answer(const struct wan *w)
         for (unsigned k = 0; k < w->n_regions; k++) {
             const struct way *way = &w->ways[i][k];
             if (way->exists)
-                dprintf(guest, "%s %s %lu %lu %lu %lu\n", w->regions[i], w->regions[k],
-                        way->packets, way->bytes, way->payload, way->dropped);
+                dprintf(guest, "%s %s %lu %lu %lu %lu %lu %lu\n", w->regions[i], w->regions[k],
+                        way->packets, way->bytes, way->payload, way->dropped, way->fresh,
+                        way->marked);
         }
     close(guest);
 }
