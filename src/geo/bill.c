@@ -98,8 +98,6 @@ struct worker_sum {
     double first_s, last_s; /* of all its events */
     unsigned rounds;        /* up to this one it read the result */
     double train_s, upload_s, download_s;
-    double sent_s; /* when its last upload was through */
-    double wait_s, poll_s, polls, sends, reads;
 };
 
 struct round_sum {
@@ -136,16 +134,9 @@ static void sum_worker(struct sums *s, const struct geo_event *v)
         r->began_s = fmin(r->began_s, v->start_s);
     } else if (v->kind == GEO_EVENT_PUT) {
         w->upload_s += took_s;
-        w->sends++;
-        w->sent_s = v->end_s;
         r->barrier_s = fmax(r->barrier_s, v->end_s);
-    } else if (v->kind == GEO_EVENT_POLL) {
-        w->poll_s += took_s;
-        w->polls++;
     } else if (v->kind == GEO_EVENT_GET) {
         w->download_s += took_s;
-        w->wait_s += w->sent_s > 0 ? fmax(v->start_s - w->sent_s, 0) : 0;
-        w->reads++;
         r->read_s = fmax(r->read_s, v->end_s);
         /* One that was restarted may read it once more. */
         r->readers += v->round >= w->rounds;
@@ -232,83 +223,6 @@ int geo_account(const struct geo_problem *p,
 }
 
 /* ---- the model at the measured pace ---- */
-
-void geo_pace_free(struct geo_pace *pace)
-{
-    if (!pace)
-        return;
-    free(pace->workers);
-    free(pace->sites);
-    free(pace);
-}
-
-static void find_sizes(const struct geo_events *events, struct geo_pace *pace)
-{
-    double sent = 0, sends = 0, read = 0, reads = 0;
-
-    for (size_t i = 0; i < events->n; i++) {
-        const struct geo_event *v = &events->all[i];
-        if (v->worker == GEO_EVENT_NO_WORKER)
-            continue;
-        sent += v->kind == GEO_EVENT_PUT ? v->bytes : 0;
-        sends += v->kind == GEO_EVENT_PUT;
-        read += v->kind == GEO_EVENT_GET ? v->bytes : 0;
-        reads += v->kind == GEO_EVENT_GET;
-    }
-    pace->sent_bytes = mean(sent, sends);
-    pace->mean_bytes = mean(read, reads);
-}
-
-static void find_functions(const struct geo_problem *p,
-                           const struct geo_events *events,
-                           struct geo_pace *pace)
-{
-    AUTO_MEM double *looks = mem_zero(p->n_sites, sizeof *looks);
-    AUTO_MEM double *works = mem_zero(p->n_sites, sizeof *works);
-
-    for (size_t i = 0; i < events->n; i++) {
-        const struct geo_event *v = &events->all[i];
-        if (v->kind != GEO_EVENT_INVOKE)
-            continue;
-        if (v->bytes > 0) {
-            pace->sites[v->from].work_s += v->end_s - v->start_s;
-            works[v->from]++;
-        } else {
-            pace->sites[v->from].look_s += v->end_s - v->start_s;
-            looks[v->from]++;
-        }
-    }
-    for (size_t i = 0; i < p->n_sites; i++) {
-        pace->sites[i].look_s = mean(pace->sites[i].look_s, looks[i]);
-        pace->sites[i].work_s = mean(pace->sites[i].work_s, works[i]);
-    }
-}
-
-struct geo_pace *geo_pace_new(const struct geo_problem *p,
-                              const struct geo_events *events,
-                              const struct geo_account *account)
-{
-    AUTO_CLEAR(sums) struct sums s;
-    struct geo_pace *pace = mem_zero(1, sizeof *pace);
-
-    /* One write for the claim (fed/round.h), and what goes to regions goes there at once. */
-    pace->claims = 1;
-    pace->pushed = true;
-    pace->round_s = account->round_s;
-    pace->workers = mem_zero(p->n_workers, sizeof *pace->workers);
-    pace->sites = mem_zero(p->n_sites, sizeof *pace->sites);
-    sum_events(p, events, &s);
-    for (size_t i = 0; i < p->n_workers; i++) {
-        const struct worker_sum *w = &s.workers[i];
-        pace->workers[i] = (struct geo_worker_pace){.upload_s = mean(w->upload_s, w->sends),
-                                                    .download_s = mean(w->download_s, w->reads),
-                                                    .wait_s = mean(w->wait_s, w->reads),
-                                                    .poll_s = mean(w->poll_s, w->polls)};
-    }
-    find_sizes(events, pace);
-    find_functions(p, events, pace);
-    return pace;
-}
 
 static void scale(struct geo_bill *usd, struct geo_counts *counts, double rounds)
 {

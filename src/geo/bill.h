@@ -26,8 +26,9 @@ int geo_account(const struct geo_problem *p,
                 struct geo_account *out,
                 struct err *e);
 
-/* Times and sizes that were measured, as means: what the model then computes with, instead of
- * links and rates. */
+/* pace.c: times and sizes that were measured, as means: what the model then computes with, instead
+ * of links and rates. What it does not take from there is how many requests, invocations, moves and
+ * objects a round has, and where. */
 struct geo_pace *geo_pace_new(const struct geo_problem *p,
                               const struct geo_events *events,
                               const struct geo_account *account);

@@ -97,11 +97,13 @@ static void add_invocations(struct tally *t, size_t site, size_t n, double look_
 {
     const struct geo_function *f = &t->p->sites[site].function;
     double looks = (double)n * (1 + t->p->retries) - 1;
+    /* Measured ones are means of what was billed. */
+    double look_billed_s = t->p->pace ? look_s : geo_billed_s(f, look_s);
+    double work_billed_s = t->p->pace ? work_s : geo_billed_s(f, work_s);
 
     t->out->counts.invocations += looks + 1;
     t->out->bill.faas_usd +=
-        (looks * geo_billed_s(f, look_s) + geo_billed_s(f, work_s)) * f->usd_per_s +
-        (looks + 1) * f->usd_per_request;
+        (looks * look_billed_s + work_billed_s) * f->usd_per_s + (looks + 1) * f->usd_per_request;
     t->out->cold_usd += (double)n * geo_billed_s(f, f->cold_s) * f->usd_per_s;
 }
 
@@ -205,7 +207,8 @@ static void gather(struct tally *t, struct gathering *g)
         add_move(t, g->function, g->target, g->out_bytes);
     }
     for (size_t i = 0; i < g->n; i++)
-        add_storage(t, g->store, g->in_bytes[i], g->done_s - g->arrival_s[i]);
+        add_storage(t, g->store, g->in_bytes[i],
+                    p->pace ? p->pace->sites[g->store].input_s : g->done_s - g->arrival_s[i]);
 }
 
 /* ---- one round ---- */
@@ -263,7 +266,7 @@ static void download(struct round *r, size_t i, size_t store, double ready_s)
     if (p->pace) {
         const struct geo_worker_pace *pace = &p->pace->workers[i];
         way->download_s = pace->download_s;
-        polls = floor(pace->wait_s / (p->poll_s + pace->poll_s));
+        polls = pace->polls;
     }
     r->t.out->counts.failed_polls += polls;
     add_requests(&r->t, store, p->connections + polls, 0, 0);
@@ -332,7 +335,8 @@ static struct mean gather_region(struct round *r, size_t site)
     g.arrival_s = arrival_s;
     g.in_bytes = in_bytes;
     g.needed = quorum_of(p, g.n);
-    g.out_bytes = geo_merged_bytes(p, g.n);
+    g.out_bytes = p->pace && p->pace->sites[site].up_bytes > 0 ? p->pace->sites[site].up_bytes
+                                                               : geo_merged_bytes(p, g.n);
     gather(&r->t, &g);
     r->t.out->cold_s = fmax(r->t.out->cold_s, p->sites[site].function.cold_s);
     for (size_t i = 0; i < p->n_workers; i++)
@@ -451,14 +455,17 @@ static void close_round(struct round *r)
     phases->wait_s = out->round_s - phases->train_s - phases->upload_s - phases->aggregate_s -
                      phases->download_s;
     /* The result stays until the next one takes its place. */
+    double stays_s = p->pace ? p->pace->result_s : out->round_s;
+    for (size_t i = 0; p->pace && i < p->n_sites; i++)
+        add_requests(&r->t, i, p->pace->sites[i].met_reads, p->pace->sites[i].met_writes, 0);
     if (!is_pushed(p, out))
-        add_storage(&r->t, out->store, merged, out->round_s);
+        add_storage(&r->t, out->store, merged, stays_s);
     if (out->topology != SPEC_GEO_FANOUT)
         return;
     AUTO_MEM size_t *regions = mem_zero(p->n_workers, sizeof *regions);
     size_t n_regions = list_regions(p, regions);
     for (size_t k = 0; k < n_regions; k++)
-        add_storage(&r->t, regions[k], merged, out->round_s);
+        add_storage(&r->t, regions[k], merged, stays_s);
 }
 
 bool geo_evaluate(const struct geo_problem *p,

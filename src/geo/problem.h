@@ -66,14 +66,19 @@ struct geo_pace {
     double sent_bytes; /* of a gradient */
     double mean_bytes; /* of the result */
     double claims;     /* writes of an aggregator besides the result */
+    double result_s;   /* that a result lies in its store */
     bool pushed;       /* fan-out: the result went straight to the regions */
     struct geo_worker_pace {
         double upload_s, download_s;
-        double wait_s; /* from its upload to the read that found the result */
-        double poll_s; /* that a read which finds nothing takes */
+        double polls; /* that found nothing, by A5 for the wait of each round */
     } * workers;
     struct geo_function_pace {
-        double look_s, work_s; /* of an invocation that only lists; of one that averages */
+        /* Billed time of an invocation that only lists; of one that averages. */
+        double look_s, work_s;
+        double up_bytes; /* of a mean that it sends to the global store; 0 = it sent none */
+        /* Of the store there: how long inputs lie in it, and requests a round of invocations that
+         * met another's claim (A13). */
+        double input_s, met_reads, met_writes;
     } * sites;
 };
 
