@@ -260,11 +260,14 @@ static void set_tellers(struct watch *w)
 
     for (size_t i = 0; i < g->n_aggregators; i++) {
         const struct geo_aggregator *a = &g->aggregators[i];
+        /* Workers read at home, or where the last one gathers. */
+        bool has_result = g->at.topology == SPEC_GEO_FANOUT ? a != last : a == last;
         w->functions[i] = (struct geo_teller){.worker = GEO_EVENT_NO_WORKER,
                                               .site = a->site,
                                               .store = a->in.site,
                                               .targets = a->targets,
-                                              .n_targets = a->n_targets};
+                                              .n_targets = a->n_targets,
+                                              .has_result = has_result};
     }
     for (size_t i = 0; i < g->n_parties; i++) {
         const struct geo_party *party = &g->parties[i];

@@ -4,43 +4,61 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* Of each input in memory. Averaging reads pieces of 128 KiB in about rising order; threads are
- * apart by a few of them. */
-#define WINDOW ((size_t)1 << 20)
-#define BEHIND ((size_t)512 << 10)
-/* So many inputs are fetched at once; of more than that each piece is a request. */
-#define STREAMS_MAX 256
+/* Of each input in memory: this, or its part of what all have together, and that at least. */
+#define WINDOW_MOST ((size_t)1 << 20)
+#define WINDOWS_BYTES ((size_t)256 << 20)
+/* So many inputs are fetched at once, each over a connection of its own, of which a function at
+ * Amazon has 1,024; of more than that each piece is a request. */
+#define STREAMS_MAX 900
 #define STACK_BYTES ((size_t)512 << 10)
 /* One input may wait for the slowest of all. */
 #define PATIENCE_S 60.0
 /* Times that a fetch goes on after it broke off without having brought anything. */
 #define RESUMES 5
+/* Nobody has read anything for so long, and nobody waits for the store: no turn will come. */
+#define TURN_S 1.0
+#define TURN_LOOK_S 0.1
+
+struct fed_inputs {
+    struct stream *streams;
+    struct fed_source *sources;
+    size_t n, window;
+    atomic_ullong reads;   /* of all streams */
+    atomic_uint for_store; /* readers that wait for bytes to come */
+    atomic_bool unordered; /* somebody reads in another order */
+};
 
 struct stream {
+    struct fed_inputs *all;
     struct store *store;
     const struct fed_object *object;
     pthread_t thread;
     bool running;
-    char *window;         /* byte i of the object is at i % WINDOW; NULL = no stream */
+    char *window;         /* byte i of the object is at i % all->window; NULL = no stream */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     uint64_t base, end; /* of what is in the window */
+    uint64_t front;     /* what lies before was read */
     bool stopped, failed;
     struct err why;
     struct store_tally tally;
 };
 
-struct fed_inputs {
-    struct stream *streams;
-    struct fed_source *sources;
-    size_t n;
-};
-
 /* ---- fetching ---- */
+
+/* Headers are read again, so that some of what was read stays a while. */
+static void settle(struct stream *s)
+{
+    uint64_t behind = s->all->window / 4, base = s->front > behind ? s->front - behind : 0;
+
+    base = base > s->end ? s->end : base;
+    s->base = base > s->base ? base : s->base;
+}
 
 static int take(void *context, const void *bytes, size_t n, struct err *e)
 {
@@ -49,14 +67,16 @@ static int take(void *context, const void *bytes, size_t n, struct err *e)
 
     pthread_mutex_lock(&s->lock);
     while (n && !s->stopped && s->end < s->object->size) {
-        size_t room = WINDOW - (size_t)(s->end - s->base), at = (size_t)(s->end % WINDOW);
+        settle(s);
+        size_t size = s->all->window, at = (size_t)(s->end % size);
+        size_t room = size - (size_t)(s->end - s->base);
         if (room == 0) {
             pthread_cond_wait(&s->changed, &s->lock);
             continue;
         }
         size_t some = n < room ? n : room;
-        if (some > WINDOW - at)
-            some = WINDOW - at;
+        if (some > size - at)
+            some = size - at;
         memcpy(s->window + at, from, some);
         from += some;
         n -= some;
@@ -70,8 +90,7 @@ static int take(void *context, const void *bytes, size_t n, struct err *e)
     return n ? err_set(e, ERR_IO, "%s is longer than it was", s->object->key) : 0;
 }
 
-/* Waits before the next try, unless it is stopped. */
-static bool pause_s(struct stream *s, double seconds)
+static struct timespec in_s(double seconds)
 {
     struct timespec until;
 
@@ -82,6 +101,14 @@ static bool pause_s(struct stream *s, double seconds)
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
+    return until;
+}
+
+/* Waits before the next try, unless it is stopped. */
+static bool pause_s(struct stream *s, double seconds)
+{
+    struct timespec until = in_s(seconds);
+
     pthread_mutex_lock(&s->lock);
     while (!s->stopped && pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
         ;
@@ -173,31 +200,68 @@ static int read_apart(struct stream *s, uint64_t offset, void *bytes, size_t n, 
     return result == 0 && p.n ? err_set(e, ERR_IO, "%s is too short", s->object->key) : result;
 }
 
-/* Lets the stream go on: nobody is likely to look farther back than this. */
-static void move_on(struct stream *s, uint64_t offset)
+/* Averaging reads every input from its beginning to its end, piece by piece and once, but several
+ * threads do: who is ahead of the others waits for its turn, so that the window has to hold no more
+ * than what the store is ahead of them. */
+static void move_on(struct stream *s, uint64_t front)
 {
-    uint64_t base = offset > BEHIND ? offset - BEHIND : 0;
-
-    if (base > s->end)
-        base = s->end;
-    if (base <= s->base)
-        return;
-    s->base = base;
+    s->front = front > s->front ? front : s->front;
+    settle(s);
+    atomic_fetch_add(&s->all->reads, 1);
     pthread_cond_broadcast(&s->changed);
 }
 
-static void copy_out(const struct stream *s, uint64_t offset, char *to, size_t n)
+/* Where tensors lie in another order than in the first input, no turn comes: then everybody goes on
+ * as it is, and what is not in the window is a request of its own. False: so it is. */
+static bool wait_for_turn(struct stream *s, uint64_t offset)
 {
-    size_t at = (size_t)(offset % WINDOW), first = n < WINDOW - at ? n : WINDOW - at;
+    unsigned long long seen = atomic_load(&s->all->reads);
+    double still_s = 0;
 
-    memcpy(to, s->window + at, first);
-    memcpy(to + first, s->window, n - first);
+    while (offset > s->front && !s->failed && !atomic_load(&s->all->unordered)) {
+        struct timespec until = in_s(TURN_LOOK_S);
+        if (pthread_cond_timedwait(&s->changed, &s->lock, &until) != ETIMEDOUT)
+            continue;
+        unsigned long long now = atomic_load(&s->all->reads);
+        bool is_still = now == seen && atomic_load(&s->all->for_store) == 0;
+        still_s = is_still ? still_s + TURN_LOOK_S : 0;
+        seen = now;
+        if (still_s >= TURN_S)
+            atomic_store(&s->all->unordered, true);
+    }
+    return offset <= s->front;
 }
 
-/* Whether the window will hold these bytes if we wait. */
-static bool within_reach(const struct stream *s, uint64_t offset, size_t n)
+static void wait_for_store(struct stream *s, uint64_t offset)
 {
-    return s->window && n <= WINDOW - BEHIND && offset >= s->base && offset <= s->end + WINDOW;
+    atomic_fetch_add(&s->all->for_store, 1);
+    while (s->end <= offset && offset >= s->base && !s->failed)
+        pthread_cond_wait(&s->changed, &s->lock);
+    atomic_fetch_sub(&s->all->for_store, 1);
+}
+
+/* What of it is in the window or comes next; how many bytes that were. */
+static size_t read_window(struct stream *s, uint64_t offset, char *to, size_t n)
+{
+    size_t done = 0, size = s->all->window;
+
+    while (s->window && done < n) {
+        uint64_t at = offset + done;
+        bool in_turn = wait_for_turn(s, at);
+        /* The store brings what follows the window without anybody's help, but no more. */
+        if (in_turn || at < s->base + size)
+            wait_for_store(s, at);
+        if (at < s->base || at >= s->end)
+            break;
+        uint64_t there = s->end - at, wrap = size - at % size;
+        size_t some = n - done;
+        some = some > there ? (size_t)there : some;
+        some = some > wrap ? (size_t)wrap : some;
+        memcpy(to + done, s->window + at % size, some);
+        done += some;
+        move_on(s, at + some);
+    }
+    return done;
 }
 
 static int read_input(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
@@ -205,20 +269,19 @@ static int read_input(void *context, uint64_t offset, void *bytes, size_t n, str
     struct stream *s = context;
 
     pthread_mutex_lock(&s->lock);
-    while (within_reach(s, offset, n) && s->end < offset + n && !s->failed) {
-        move_on(s, offset);
-        pthread_cond_wait(&s->changed, &s->lock);
-    }
-    bool there = s->window && offset >= s->base && offset + n <= s->end;
-    if (there) {
-        copy_out(s, offset, bytes, n);
-        move_on(s, offset);
-    }
-    bool failed = !there && s->failed;
+    size_t done = read_window(s, offset, bytes, n);
+    bool failed = done < n && s->failed && offset + done >= s->end;
     if (failed && e)
         *e = s->why;
     pthread_mutex_unlock(&s->lock);
-    return there ? 0 : failed ? -1 : read_apart(s, offset, bytes, n, e);
+    if (done == n)
+        return 0;
+    if (failed || read_apart(s, offset + done, (char *)bytes + done, n - done, e) < 0)
+        return -1;
+    pthread_mutex_lock(&s->lock);
+    move_on(s, offset + n);
+    pthread_mutex_unlock(&s->lock);
+    return 0;
 }
 
 /* ---- all of them ---- */
@@ -227,7 +290,7 @@ static int start(struct stream *s, struct err *e)
 {
     pthread_attr_t attributes;
 
-    s->window = mem_zero(WINDOW < s->object->size ? WINDOW : (size_t)s->object->size + 1, 1);
+    s->window = mem_zero(s->all->window, 1);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     int error = pthread_create(&s->thread, &attributes, fetch, s);
@@ -243,11 +306,13 @@ struct fed_inputs *fed_inputs_open(struct store *s,
 {
     AUTO(fed_inputs) struct fed_inputs *in = mem_zero(1, sizeof *in);
 
+    in->window = WINDOWS_BYTES / (n < STREAMS_MAX ? n + 1 : STREAMS_MAX);
+    in->window = in->window < WINDOW_MOST ? in->window : WINDOW_MOST;
     in->streams = mem_zero(n, sizeof *in->streams);
     in->sources = mem_zero(n, sizeof *in->sources);
     for (; in->n < n; in->n++) {
         struct stream *stream = &in->streams[in->n];
-        *stream = (struct stream){.store = s, .object = &objects[in->n]};
+        *stream = (struct stream){.all = in, .store = s, .object = &objects[in->n]};
         pthread_mutex_init(&stream->lock, NULL);
         pthread_cond_init(&stream->changed, NULL);
         in->sources[in->n] = (struct fed_source){

@@ -1,7 +1,7 @@
 /* inputs: objects in a store as sources for an average. Each is fetched by one request, from its
- * beginning to its end, while it is averaged; of each only a window is in memory. What is read
- * outside of the window, as when tensors lie in another order than in the first input, costs a
- * request of its own. */
+ * beginning to its end, while it is averaged; of each only a window is in memory. When tensors lie
+ * in another order than in the first input, what is not in the window costs a request of its own.
+ */
 #ifndef FED_INPUTS_H
 #define FED_INPUTS_H
 

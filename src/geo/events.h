@@ -73,8 +73,9 @@ struct geo_teller {
     size_t store;          /* a worker writes there; a function lists and reads there */
     const size_t *targets; /* a worker reads the result at the first; a function writes it there */
     size_t n_targets;
-    double since_s; /* of a worker: when it began to train the round it is in; 0 = not known */
-    bool began;     /* it has told of an upload */
+    bool has_result; /* of a function: results lie where its inputs do, and it deletes the last */
+    double since_s;  /* of a worker: when it began to train the round it is in; 0 = not known */
+    bool began;      /* it has told of an upload */
 };
 
 /* One line as workers and the aggregator tell it (sdk/c/tradewind_worker.h and

@@ -122,18 +122,14 @@ static void tell_function(struct geo_events *events,
     v = *invoke;
     v.kind = GEO_EVENT_AGGREGATE;
     add(events, &v);
-    /* The inputs go, and the mean of the round before, which is as large as this one. */
+    /* The inputs go, and the result of the round before, which is as large as this one. */
     v.kind = GEO_EVENT_DELETE;
     v.bytes = i->read_bytes;
     v.to = t->store;
     add(events, &v);
     v.bytes = invoke->bytes;
-    for (size_t k = 0; k < t->n_targets && v.round > 0; k++) {
-        v.to = t->targets[k];
-        /* What a region sends up is an input there, and goes with it. */
-        if (v.to == t->store || t->n_targets > 1)
-            add(events, &v);
-    }
+    if (t->has_result && v.round > 0)
+        add(events, &v);
 }
 
 int geo_events_tell(

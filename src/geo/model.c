@@ -423,13 +423,22 @@ static void hierarchical(struct round *r)
         download(r, i, out->store, r->done_s);
 }
 
+/* It stays until the next one takes its place. */
+static void add_result(struct round *r, size_t site)
+{
+    const struct geo_problem *p = r->t.p;
+
+    add_storage(&r->t, site, geo_merged_bytes(p, p->n_workers),
+                p->pace ? p->pace->sites[site].result_s : r->t.out->round_s);
+}
+
 /* The round ends when the last of the quorum has read; then phases and what time bills. */
 static void close_round(struct round *r)
 {
     const struct geo_problem *p = r->t.p;
     struct geo_placement *out = r->t.out;
     struct geo_phases *phases = &out->phases;
-    double n = 0, merged = geo_merged_bytes(p, p->n_workers);
+    double n = 0;
 
     for (size_t i = 0; i < p->n_workers; i++)
         if (r->ways[i].counts)
@@ -454,18 +463,16 @@ static void close_round(struct round *r)
     phases->download_s /= n;
     phases->wait_s = out->round_s - phases->train_s - phases->upload_s - phases->aggregate_s -
                      phases->download_s;
-    /* The result stays until the next one takes its place. */
-    double stays_s = p->pace ? p->pace->result_s : out->round_s;
     for (size_t i = 0; p->pace && i < p->n_sites; i++)
         add_requests(&r->t, i, p->pace->sites[i].met_reads, p->pace->sites[i].met_writes, 0);
     if (!is_pushed(p, out))
-        add_storage(&r->t, out->store, merged, stays_s);
+        add_result(r, out->store);
     if (out->topology != SPEC_GEO_FANOUT)
         return;
     AUTO_MEM size_t *regions = mem_zero(p->n_workers, sizeof *regions);
     size_t n_regions = list_regions(p, regions);
     for (size_t k = 0; k < n_regions; k++)
-        add_storage(&r->t, regions[k], merged, stays_s);
+        add_result(r, regions[k]);
 }
 
 bool geo_evaluate(const struct geo_problem *p,

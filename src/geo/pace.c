@@ -171,7 +171,7 @@ static void find_stays(const struct geo_problem *p,
 {
     AUTO_MEM struct lain *inputs = mem_zero(p->n_sites, sizeof *inputs);
     AUTO_MEM double *sent_up = mem_zero(p->n_sites, sizeof *sent_up);
-    struct lain results = {0};
+    AUTO_MEM struct lain *results = mem_zero(p->n_sites, sizeof *results);
     struct stay s = {0};
 
     find_ends(events, &s);
@@ -180,12 +180,12 @@ static void find_stays(const struct geo_problem *p,
         double left_s = s.last_s - v->end_s;
         if (v->kind == GEO_EVENT_DELETE) {
             bool of_inputs = i > 0 && events->all[i - 1].kind == GEO_EVENT_AGGREGATE;
-            add_lain(of_inputs ? &inputs[v->to] : &results, -v->bytes, left_s);
+            add_lain(of_inputs ? &inputs[v->to] : &results[v->to], -v->bytes, left_s);
         }
         if (v->kind != GEO_EVENT_PUT)
             continue;
         bool is_result = v->worker == GEO_EVENT_NO_WORKER && v->end_s >= s.done_s[v->round];
-        add_lain(is_result ? &results : &inputs[v->to], v->bytes, left_s);
+        add_lain(is_result ? &results[v->to] : &inputs[v->to], v->bytes, left_s);
         if (v->worker == GEO_EVENT_NO_WORKER && !is_result && v->bytes > 0) {
             pace->sites[v->from].up_bytes += v->bytes;
             sent_up[v->from]++;
@@ -193,9 +193,9 @@ static void find_stays(const struct geo_problem *p,
     }
     for (size_t i = 0; i < p->n_sites; i++) {
         pace->sites[i].input_s = mean(inputs[i].byte_s, inputs[i].bytes);
+        pace->sites[i].result_s = mean(results[i].byte_s, results[i].bytes);
         pace->sites[i].up_bytes = mean(pace->sites[i].up_bytes, sent_up[i]);
     }
-    pace->result_s = mean(results.byte_s, results.bytes);
     free(s.done_s);
 }
 

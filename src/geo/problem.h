@@ -66,7 +66,6 @@ struct geo_pace {
     double sent_bytes; /* of a gradient */
     double mean_bytes; /* of the result */
     double claims;     /* writes of an aggregator besides the result */
-    double result_s;   /* that a result lies in its store */
     bool pushed;       /* fan-out: the result went straight to the regions */
     struct geo_worker_pace {
         double upload_s, download_s;
@@ -76,9 +75,9 @@ struct geo_pace {
         /* Billed time of an invocation that only lists; of one that averages. */
         double look_s, work_s;
         double up_bytes; /* of a mean that it sends to the global store; 0 = it sent none */
-        /* Of the store there: how long inputs lie in it, and requests a round of invocations that
-         * met another's claim (A13). */
-        double input_s, met_reads, met_writes;
+        /* Of the store there: how long inputs and results lie in it, and requests a round of
+         * invocations that met another's claim (A13). */
+        double input_s, result_s, met_reads, met_writes;
     } * sites;
 };
 

@@ -22,6 +22,8 @@ MBPS = 200
 WORKERS = {"mumbai": 3, "london": 2, "oregon": 2, "sydney": 1}
 N = sum(WORKERS.values())
 SHARD_ROWS = 2000
+# In the corner of every image, so that no packet of a shard is without it.
+MARKER = "stays-at-home"
 STORE_PORT = 8000
 
 
@@ -52,7 +54,8 @@ def make_shards(directory):
         rows = range(k * SHARD_ROWS, (k + 1) * SHARD_ROWS)
         paths.append(os.path.join(directory, f"shard{k}"))
         with open(paths[-1], "wb") as f:
-            f.write(b"".join(images[784 * i:784 * (i + 1)] + labels[i:i + 1] for i in rows))
+            f.write(b"".join(MARKER.encode() + images[784 * i + len(MARKER):784 * (i + 1)] +
+                             labels[i:i + 1] for i in rows))
     return paths
 
 
@@ -83,6 +86,7 @@ class World:
             own = " ".join(f"{prefix}{k}" for k in numbers)
             lines.append(f"region {region} {own} {prefix}-{region}")
         lines += [f"link {a} {b} {MBPS} {rtt}" for (a, b), rtt in RTT_MS.items()]
+        lines.append(f"marker {MARKER}")
         subprocess.run([f"{SERVERS}/wan", "start", f"{self.scratch}/wan"], input="\n".join(lines),
                        text=True, check=True)
         self.addresses = collections.defaultdict(list)
@@ -93,10 +97,10 @@ class World:
                 self.spaces[region] = space  # the last one is the store's
 
     def counters(self):
-        """Bytes between each two regions, headers and all."""
+        """From each region to each: what programs sent, and packets with the marker."""
         said = subprocess.run([f"{SERVERS}/wan", "counters", f"{self.scratch}/wan"], check=True,
                               text=True, capture_output=True).stdout
-        return {(f[0], f[1]): int(f[3]) for f in map(str.split, said.splitlines()) if f[0] != f[1]}
+        return {(f[0], f[1]): (int(f[6]), int(f[7])) for f in map(str.split, said.splitlines())}
 
     # ---- the stores ----
 

@@ -13,7 +13,7 @@
  *
  * Counters, a line for each ordered pair, that of a region with itself too: FROM TO, then packets,
  * bytes (with IP headers), payload (what TCP and UDP carry), dropped packets, the payload that TCP
- * did not send before (it repeats what it believes lost, and on a busy machine it believes a lot),
+ * did not send before (it repeats what was dropped, and what it takes for that on a busy machine),
  * and packets with the marker. What counts is what enters the way. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ struct way {
 struct flow {
     unsigned char key[12]; /* addresses and ports, as they stand in packets */
     bool used;
-    uint32_t next; /* behind the last byte that was carried */
+    uint32_t next; /* behind the last byte that came */
 };
 
 struct host {
@@ -324,7 +324,7 @@ static struct flow *flow_of(struct wan *w, const unsigned char *ip, const unsign
     return f;
 }
 
-/* Of the payload, what was not carried before. */
+/* Of the payload, what was not sent before: it may be dropped, and comes again. */
 static uint64_t fresh_of(struct wan *w, const unsigned char *ip, size_t len)
 {
     size_t header = (size_t)(ip[0] & 15) * 4;
@@ -358,14 +358,14 @@ static void enqueue(struct wan *w, struct way *way, unsigned to, const char *byt
     size_t ip_len = len - VNET_HEADER;
 
     way->packets++;
+    way->fresh += fresh_of(w, (const unsigned char *)bytes + VNET_HEADER, ip_len);
+    way->marked += w->marker[0] && memmem(bytes, len, w->marker, strlen(w->marker));
     if (way->waiting_bytes + ip_len > way->queue_bytes) {
         way->dropped++;
         return;
     }
     way->bytes += ip_len;
     way->payload += payload_of((const unsigned char *)bytes + VNET_HEADER, ip_len);
-    way->fresh += fresh_of(w, (const unsigned char *)bytes + VNET_HEADER, ip_len);
-    way->marked += w->marker[0] && memmem(bytes, len, w->marker, strlen(w->marker));
     if (way->bytes_per_s > 0)
         start += (uint64_t)((double)ip_len / way->bytes_per_s * (double)NS_PER_S);
     way->free_at_ns = start;

@@ -134,8 +134,12 @@ static void function_tells(void)
     AUTO_CLEAR(geo_events) struct geo_events all = {0};
     struct geo_teller fans = {
         .worker = GEO_EVENT_NO_WORKER, .site = X, .store = X, .targets = regions, .n_targets = 2};
-    struct geo_teller region = {
-        .worker = GEO_EVENT_NO_WORKER, .site = Y, .store = Y, .targets = up, .n_targets = 1};
+    struct geo_teller region = {.worker = GEO_EVENT_NO_WORKER,
+                                .site = Y,
+                                .store = Y,
+                                .targets = up,
+                                .n_targets = 1,
+                                .has_result = true};
 
     CHECK(tell(&all, &fans,
                "{\"kind\": \"invoke\", \"round\": 2, \"outcome\": \"waiting\", "
@@ -158,19 +162,19 @@ static void function_tells(void)
         {GEO_EVENT_PUT, 2, GEO_EVENT_NO_WORKER, X, Y, 20, 1, 1, 2},
         {GEO_EVENT_AGGREGATE, 2, GEO_EVENT_NO_WORKER, X, X, 20, 1, 1, 2},
         {GEO_EVENT_DELETE, 2, GEO_EVENT_NO_WORKER, X, X, 40, 1, 1, 2},
-        {GEO_EVENT_DELETE, 2, GEO_EVENT_NO_WORKER, X, X, 20, 1, 1, 2},
-        {GEO_EVENT_DELETE, 2, GEO_EVENT_NO_WORKER, X, Y, 20, 1, 1, 2},
     };
-    CHECK(all.n == 10 && memcmp(all.all, wanted, sizeof wanted) == 0,
+    CHECK(all.n == 8 && memcmp(all.all, wanted, sizeof wanted) == 0,
           "lists, reads, claims, writes to each place, deletes");
     all.n = 0;
     CHECK(tell(&all, &region,
                "{\"kind\": \"invoke\", \"round\": 2, \"outcome\": \"averaged\", \"lists\": 1, "
                "\"reads\": 2, \"writes\": 2, \"read_bytes\": 40, \"written_bytes\": 20, "
                "\"start\": 1, \"end\": 2}") == 0 &&
-              all.n == 7 && all.all[3].to == Y && all.all[4].to == X && all.all[4].from == Y &&
-              all.all[6].kind == GEO_EVENT_DELETE && all.all[6].to == Y,
+              all.n == 8 && all.all[3].to == Y && all.all[4].to == X && all.all[4].from == Y &&
+              all.all[6].kind == GEO_EVENT_DELETE && all.all[6].to == Y && all.all[6].bytes == 40,
           "a region claims at home, writes its mean up, and deletes its inputs");
+    CHECK(all.all[7].kind == GEO_EVENT_DELETE && all.all[7].to == Y && all.all[7].bytes == 20,
+          "and the result of the round before, where workers read it there");
     CHECK(tell(&all, &region, "{\"kind\": \"put\", \"round\": 0, \"start\": 1, \"end\": 2}") < 0,
           "it tells of nothing else");
 }
