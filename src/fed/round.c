@@ -370,15 +370,19 @@ static int average_all(struct round *r, struct fed_round_report *out, struct err
 }
 
 /* The mean is there, or was handed on: only then inputs are deleted. Of regions the mean comes back
- * from above, perhaps from one that died before it had deleted what we told it of. */
+ * from above, perhaps from one that died before it had deleted what we told it of: it is told
+ * again, unless somebody lives who is about to end the round here. */
 static int finish(struct round *r, struct fed_round_report *out, struct err *e)
 {
     char key[FED_ROUND_KEY];
 
     out->outcome = FED_ROUND_OVER;
-    if (r->a->up && r->n_chosen >= needed(r->a) &&
-        (up_key(r, key, e) < 0 || tell_up(r, key, e) < 0))
-        return -1;
+    if (r->a->up && r->n_chosen >= needed(r->a)) {
+        if (r->claim.there && !fed_claim_is_stale(&r->claim))
+            return 0;
+        if (up_key(r, key, e) < 0 || tell_up(r, key, e) < 0)
+            return -1;
+    }
     return clean_up(r, e);
 }
 

@@ -143,7 +143,9 @@ static void add_lain(struct lain *l, double bytes, double seconds)
 }
 
 struct stay {
-    double *done_s; /* of each round: when its result was written, which is the last of its means */
+    /* Of each round: when the invocation began that wrote its result, which is the last of those
+     * that average. It may end before others: who told it waits for its answer. */
+    double *begun_s;
     double last_s;
     size_t n_rounds;
 };
@@ -155,11 +157,11 @@ static void find_ends(const struct geo_events *events, struct stay *s)
         s->n_rounds = v->round >= s->n_rounds ? v->round + 1 : s->n_rounds;
         s->last_s = fmax(s->last_s, v->end_s);
     }
-    s->done_s = mem_zero(s->n_rounds + 1, sizeof *s->done_s);
+    s->begun_s = mem_zero(s->n_rounds + 1, sizeof *s->begun_s);
     for (size_t i = 0; i < events->n; i++) {
         const struct geo_event *v = &events->all[i];
         if (v->kind == GEO_EVENT_AGGREGATE)
-            s->done_s[v->round] = fmax(s->done_s[v->round], v->end_s);
+            s->begun_s[v->round] = fmax(s->begun_s[v->round], v->start_s);
     }
 }
 
@@ -184,7 +186,7 @@ static void find_stays(const struct geo_problem *p,
         }
         if (v->kind != GEO_EVENT_PUT)
             continue;
-        bool is_result = v->worker == GEO_EVENT_NO_WORKER && v->end_s >= s.done_s[v->round];
+        bool is_result = v->worker == GEO_EVENT_NO_WORKER && v->start_s >= s.begun_s[v->round];
         add_lain(is_result ? &results[v->to] : &inputs[v->to], v->bytes, left_s);
         if (v->worker == GEO_EVENT_NO_WORKER && !is_result && v->bytes > 0) {
             pace->sites[v->from].up_bytes += v->bytes;
@@ -196,7 +198,7 @@ static void find_stays(const struct geo_problem *p,
         pace->sites[i].result_s = mean(results[i].byte_s, results[i].bytes);
         pace->sites[i].up_bytes = mean(pace->sites[i].up_bytes, sent_up[i]);
     }
-    free(s.done_s);
+    free(s.begun_s);
 }
 
 struct geo_pace *geo_pace_new(const struct geo_problem *p,

@@ -130,6 +130,8 @@ static json_t *handle(struct function *f, const struct fed_event *v, struct err 
         report_json(&report, result < 0 ? "failed" : fed_round_outcome_text(report.outcome));
     if (result < 0)
         json_object_set_new(json, "error", json_text(e->text));
+    else
+        *e = (struct err){0}; /* a write that lost to another's says so, and is no failure */
     log_event(f, json, start_ms);
     json_object_set_new(json, "key", json_text(v->key));
     log_info("aggregator", "%s: %s%s%s", v->key,
