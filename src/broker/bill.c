@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* So long a broker may take to clear the host of a job that ended. */
+#define CLEARED_MS ((int64_t)120 * 1000)
+
 /* Of a home that never had a machine there is none, and none is made. */
 static bool has_records(const char *home)
 {
@@ -36,7 +39,10 @@ static int add_machine(void *context, const struct machine *m, struct err *e)
         b->list = mem_room(b->list, b->n, &b->cap, sizeof *b->list);
         b->list[b->n++] = (struct open_bill){.job = m->facts.job};
     }
-    b->list[b->n - 1].microusd += machine_cost_microusd(m, a->now_ms);
+    struct open_bill *bill = &b->list[b->n - 1];
+    bill->microusd += machine_cost_microusd(m, a->now_ms);
+    bill->over_microusd += machine_cost_when_over(m, a->now_ms);
+    bill->hosts += m->state != MACHINE_GONE;
     return 0;
 }
 
@@ -88,6 +94,14 @@ static int64_t running_microusd(const struct config *c, const struct lake_job *j
     return provision_cost_microusd(&prices, job->asked.cpus, (double)job->asked.memory_mb, run_s);
 }
 
+/* Its record has what its hosts had cost when it ended, however old their leases were then. */
+static int64_t open_microusd(const struct open_bill *bill, const struct lake_job *job)
+{
+    if (!lake_job_state_final(job->state))
+        return bill->microusd;
+    return bill->over_microusd > job->cost_microusd ? bill->over_microusd : job->cost_microusd;
+}
+
 int64_t bill_microusd(const struct config *c,
                       const struct open_bills *open,
                       const struct lake_job *job,
@@ -96,11 +110,63 @@ int64_t bill_microusd(const struct config *c,
     const struct open_bill *bill = open_bill_of(open, job->id);
 
     if (bill)
-        return bill->microusd;
+        return open_microusd(bill, job);
     /* One that is storing has its cost already. */
     if (lake_job_state_final(job->state) || job->cost_basis[0])
         return job->cost_microusd;
     return running_microusd(c, job, now_ms);
+}
+
+void bill_show(const struct open_bills *open, struct lake_job *job)
+{
+    const struct open_bill *bill = open_bill_of(open, job->id);
+
+    if (!bill)
+        return;
+    job->cost_microusd = open_microusd(bill, job);
+    job->cost_basis = BILL_HOST;
+}
+
+/* ---- jobs that are over ---- */
+
+static int see_end(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(int64_t *)context = lake_job_state_final(job->state) ? job->finished_ms : 0;
+    return 0;
+}
+
+int64_t bill_over_ms(struct lake *l, int64_t job, int64_t now_ms)
+{
+    int64_t end_ms = 0;
+
+    if (l)
+        lake_job_get(l, job, see_end, &end_ms, NULL);
+    return end_ms && end_ms < now_ms ? end_ms : now_ms;
+}
+
+int bill_left_over(const struct open_bills *open,
+                   struct lake *l,
+                   int64_t now_ms,
+                   struct bills_left *out,
+                   struct err *e)
+{
+    *out = (struct bills_left){0};
+    for (size_t i = 0; i < open->n; i++) {
+        struct err why = {0};
+        int64_t end_ms = 0;
+        if (!open->list[i].hosts)
+            continue;
+        /* Other projects have jobs, too. */
+        if (lake_job_get(l, open->list[i].job, see_end, &end_ms, &why) < 0 &&
+            why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        if (!end_ms || now_ms - end_ms < CLEARED_MS)
+            continue;
+        if (out->jobs++ == 0)
+            out->first = open->list[i].job;
+    }
+    return 0;
 }
 
 /* ---- closing ---- */
@@ -121,27 +187,26 @@ static int add_returned(void *context, const struct machine *m, struct err *e)
     return 0;
 }
 
-static int see_end(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(bool *)context = lake_job_state_final(job->state);
-    return 0;
-}
-
 static int close_one(struct machines *m, struct lake *l, int64_t job, struct err *e)
 {
     struct closing c = {.now_ms = time_epoch_ms()};
     struct err why = {0};
-    bool is_over = false;
+    int64_t end_ms = 0;
 
     if (machines_each_unbilled(m, job, add_returned, &c, e) < 0)
         return -1;
     if (!c.is_open || c.is_rented)
         return 0;
-    /* A job that the lake never heard of has no record to put it on. */
-    if (lake_job_get(l, job, see_end, &is_over, &why) < 0 && why.kind != ERR_NOTFOUND)
-        return err_set(e, why.kind, "%s", why.text);
-    if (!is_over)
+    if (lake_job_get(l, job, see_end, &end_ms, &why) < 0) {
+        bool is_known;
+        if (why.kind != ERR_NOTFOUND)
+            return err_set(e, why.kind, "%s", why.text);
+        /* One that no lake ever heard of has no record to put it on. */
+        if (lake_job_exists(l, job, &is_known, e) < 0)
+            return -1;
+        return is_known ? 0 : machines_note_billed(m, job, e);
+    }
+    if (!end_ms)
         return 0;
     if (lake_job_bill(l, job, c.microusd, BILL_HOST, e) < 0)
         return -1;

@@ -166,10 +166,11 @@ static void clear_task(struct task *t, struct lake *l)
 {
     struct clearing *c = (struct clearing *)t;
     const char *home = c->options->home;
+    int64_t over_ms = bill_over_ms(l, c->machine.facts.job, time_epoch_ms());
 
     /* Given back already, it is only not on the bill yet. */
     if (c->machine.facts.token[0] && c->machine.state != MACHINE_GONE &&
-        host_clear(home, c->options->agent, &c->machine, c->reason, &c->trouble) < 0)
+        host_clear(home, c->options->agent, &c->machine, over_ms, c->reason, &c->trouble) < 0)
         return;
     if (!l)
         err_set(&c->trouble, ERR_RETRY, "the lake cannot be opened");

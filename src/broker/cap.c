@@ -6,6 +6,7 @@
 #include "broker/bill.h"
 #include "broker/ids.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static int add_rest(void *context, const struct lake_job *job, struct err *e)
     struct sum *s = context;
 
     (void)e;
-    add(s, open_bill_of(s->open, job->id)->microusd);
+    add(s, bill_microusd(s->config, s->open, job, s->now_ms));
     if (lake_job_state_final(job->state))
         add(s, -job->cost_microusd);
     return 0;
@@ -167,15 +168,35 @@ int cap_month_over(const struct config *c,
     return 1;
 }
 
+/* Hosts that nobody gave back may be what it was used up for. */
+static int read_left_over(
+    const struct config *c, struct lake *l, int64_t now_ms, struct bills_left *out, struct err *e)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+
+    return open_bills_read(c->home, now_ms, &open, e) < 0
+               ? -1
+               : bill_left_over(&open, l, now_ms, out, e);
+}
+
 int cap_check_month(const struct config *c, struct lake *l, struct err *e)
 {
+    static const char raise[] = "raise it: tradewind config set limits.max_usd_per_month USD";
+    int64_t now_ms = time_epoch_ms();
+    struct bills_left left;
     char why[CAP_REASON];
-    int over = cap_month_over(c, l, time_epoch_ms(), why, e);
+    int over = cap_month_over(c, l, now_ms, why, e);
 
     if (over <= 0)
         return over;
-    return err_set(e, ERR_NOFIT, "%s; raise it: tradewind config set limits.max_usd_per_month USD",
-                   why);
+    if (read_left_over(c, l, now_ms, &left, e) < 0)
+        return -1;
+    if (left.jobs == 0)
+        return err_set(e, ERR_NOFIT, "%s; %s", why, raise);
+    return err_set(e, ERR_NOFIT,
+                   "%s; hosts of jobs that are over (job %" PRId64
+                   "%s) are not given back: tradewind machines sweep; or %s",
+                   why, left.first, left.jobs > 1 ? " and others" : "", raise);
 }
 
 /* ---- the end of it ---- */

@@ -427,18 +427,35 @@ static int clear_job(const struct exec_host *h, int64_t job, const char *reason,
     return err_set(e, ERR_RETRY, "%s", why.text);
 }
 
-int host_clear(
-    const char *home, const char *agent, struct machine *m, const char *reason, struct err *e)
+int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e)
 {
-    AUTO_CLEAR(desk) struct desk d = {0};
     struct exec_host h = host_of(m, agent);
-    struct cloud_trouble trouble;
 
     /* Without an address nobody ever got there. */
-    if (m->facts.address[0] &&
-        (clear_job(&h, m->facts.job, reason, e) < 0 || exec_release(&h, m->facts.token, e) < 0))
+    if (!m->facts.address[0])
+        return 0;
+    if (m->facts.job && clear_job(&h, m->facts.job, reason, e) < 0)
         return -1;
-    if (desk_open(&d, home, e) < 0 || machine_return(&d.both, m, reason, &trouble, e) < 0)
+    return exec_release(&h, m->facts.token, e);
+}
+
+int host_clear(const char *home,
+               const char *agent,
+               struct machine *m,
+               int64_t over_ms,
+               const char *reason,
+               struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d = {0};
+    struct cloud_trouble trouble;
+
+    if (desk_open(&d, home, e) < 0)
+        return -1;
+    machines_get(d.records, 0, m->facts.token, m, NULL);
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (machine_let_go(d.records, m, reason, over_ms, e) < 0 ||
+        host_empty(agent, m, reason, e) < 0 || machine_return(&d.both, m, reason, &trouble, e) < 0)
         return -1;
     return m->state == MACHINE_GONE
                ? 0

@@ -54,9 +54,16 @@ int host_reach(const struct exec_host *h, const char *token, struct err *e);
 /* The leases of these records. */
 int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
 
-/* Nothing of the job is left on the host, and the host is given back. ERR_RETRY: not yet, to be
- * called again. */
-int host_clear(
-    const char *home, const char *agent, struct machine *m, const char *reason, struct err *e);
+/* Nothing of the job is left on the host, what may still run there included. ERR_RETRY: not yet, to
+ * be called again. */
+int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e);
+/* The same, and the host, which is not needed since over_ms, is given back. One that somebody else
+ * gave back meanwhile is fine. */
+int host_clear(const char *home,
+               const char *agent,
+               struct machine *m,
+               int64_t over_ms,
+               const char *reason,
+               struct err *e);
 
 #endif

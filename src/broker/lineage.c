@@ -225,3 +225,45 @@ int lineage_need(struct lineage *g, size_t node, struct lineage_need *out, struc
         qsort(out->nodes, out->n, sizeof *out->nodes, by_number);
     return 0;
 }
+
+/* ---- hosts that are not given back ---- */
+
+struct adding {
+    const struct open_bills *open;
+    struct lake_lineage_cost *cost;
+};
+
+static int add_rest(void *context, const struct lake_job *job, struct err *e)
+{
+    const struct adding *a = context;
+    int64_t *sum = &a->cost->cost_microusd;
+    struct lake_job now = *job;
+
+    (void)e;
+    bill_show(a->open, &now);
+    if (__builtin_add_overflow(*sum, now.cost_microusd - job->cost_microusd, sum))
+        *sum = INT64_MAX;
+    return 0;
+}
+
+int lineage_add_open(struct lake *l,
+                     const struct lake_ref *ref,
+                     const struct open_bills *open,
+                     struct lake_lineage_cost *cost,
+                     struct err *e)
+{
+    AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
+    struct adding a = {open, cost};
+
+    if (open->n == 0)
+        return 0;
+    if (lake_trace(l, ref, LAKE_BACK, 0, &g, e) < 0)
+        return -1;
+    for (size_t i = 0; i < g.n_nodes; i++) {
+        int64_t job;
+        if (lake_set_maker(l, g.nodes[i].version, &job, e) < 0 ||
+            (open_bill_of(open, job) && lake_job_get(l, job, add_rest, &a, e) < 0))
+            return -1;
+    }
+    return 0;
+}

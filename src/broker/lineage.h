@@ -3,6 +3,7 @@
 #define BROKER_LINEAGE_H
 
 #include "base/err.h"
+#include "broker/bill.h"
 #include "lake/graph.h"
 
 #include <stdbool.h>
@@ -58,5 +59,13 @@ void lineage_need_clear(struct lineage_need *n);
 /* ERR_NOTFOUND: something on the way is gone that no job makes; ERR_USAGE: no job made it, or one
  * cannot run again. */
 int lineage_need(struct lineage *g, size_t node, struct lineage_need *out, struct err *e);
+
+/* What lake_lineage_cost told, with the bills of its jobs that are open instead of what their
+ * records have. */
+int lineage_add_open(struct lake *l,
+                     const struct lake_ref *ref,
+                     const struct open_bills *open,
+                     struct lake_lineage_cost *cost,
+                     struct err *e);
 
 #endif

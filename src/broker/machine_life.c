@@ -58,6 +58,14 @@ static bool is_news(const struct machine *m, const struct cloud_machine *told)
            fabs(f->price_usd_per_hour - told->price_usd_per_hour) > 0;
 }
 
+/* A host that was given back late was paid for until its lease ran out. */
+static int64_t end_of(const struct machine *m, int64_t ended_ms)
+{
+    int64_t paid_ms = m->state == MACHINE_DELETING ? machine_paid_until_ms(m) : INT64_MAX;
+
+    return ended_ms < paid_ms ? ended_ms : paid_ms;
+}
+
 static int note(struct machine_desk *d,
                 struct machine *m,
                 const struct cloud_machine *told,
@@ -72,6 +80,8 @@ static int note(struct machine_desk *d,
         now.metered_usd = before.metered_usd;
         now.price_usd_per_hour = before.price_usd_per_hour;
     }
+    if (now.ended_ms)
+        now.ended_ms = end_of(m, now.ended_ms);
     bool news = is_news(m, &now);
 
     m->absent_ms = 0;
@@ -101,7 +111,7 @@ static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
     give_reason(m, m->facts.launched_ms ? "lost: the cloud does not know it any more"
                                         : "never came to be");
     if (m->facts.launched_ms && !m->facts.ended_ms)
-        m->facts.ended_ms = m->absent_ms;
+        m->facts.ended_ms = end_of(m, m->absent_ms);
     enter(m, MACHINE_GONE, now_ms);
     return machine_row_update(d->records, m, e) < 0 ? -1 : 1;
 }
@@ -278,6 +288,16 @@ int machine_rent(struct machine_desk *d,
     return -1;
 }
 
+int machine_let_go(
+    struct machines *records, struct machine *m, const char *reason, int64_t over_ms, struct err *e)
+{
+    if (m->state >= MACHINE_DELETING)
+        return 0;
+    give_reason(m, reason);
+    enter(m, MACHINE_DELETING, over_ms);
+    return machine_row_update(records, m, e);
+}
+
 int machine_return(struct machine_desk *d,
                    struct machine *m,
                    const char *reason,
@@ -288,13 +308,9 @@ int machine_return(struct machine_desk *d,
     struct err why = {0};
 
     *trouble = (struct cloud_trouble){0};
-    if (m->state < MACHINE_DELETING) {
-        give_reason(m, reason);
-        enter(m, MACHINE_DELETING, now_of(d));
-        if (machine_row_update(d->records, m, e) < 0) {
-            trouble->failure = CLOUD_INVALID;
-            return -1;
-        }
+    if (machine_let_go(d->records, m, reason, now_of(d), e) < 0) {
+        trouble->failure = CLOUD_INVALID;
+        return -1;
     }
     if (m->state == MACHINE_GONE)
         return 0;

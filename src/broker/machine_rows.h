@@ -33,6 +33,9 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
  * brought it further, *x becomes what that one wrote. */
 int machine_row_update(struct machines *m, struct machine *x, struct err *e);
 
+/* When it ends to cost anything, whoever has it then. INT64_MAX: when its cloud has it back. */
+int64_t machine_paid_until_ms(const struct machine *m);
+
 /* machine_look, which tells whether another process was giving the machine back meanwhile: then *m
  * becomes what that one wrote. */
 int machine_look_beside(struct machine_desk *d,

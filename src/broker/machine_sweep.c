@@ -73,10 +73,13 @@ static int give_back(struct sweeping *s,
     struct cloud_trouble trouble = {0};
     struct err why = {0};
 
+    const char *reason = machine_finding_text(finding);
+
     if (s->how->dry_run)
         return tell(s, m, finding, NULL, e);
-    if (machine_return(s->desk, m, machine_finding_text(finding), &trouble, &why) < 0 &&
-        trouble.failure == CLOUD_INVALID)
+    if (s->how->clear && s->how->clear(s->how->context, m, reason, &why) < 0)
+        return tell(s, m, finding, why.text, e);
+    if (machine_return(s->desk, m, reason, &trouble, &why) < 0 && trouble.failure == CLOUD_INVALID)
         return err_set(e, why.kind, "%s", why.text);
     return tell(s, m, finding, why.kind ? why.text : NULL, e);
 }
@@ -90,6 +93,8 @@ static int is_done(const struct sweeping *s,
     int over = s->how->is_over ? s->how->is_over(s->how->context, m->run, m->job, e) : 0;
 
     *finding = over ? MACHINE_RUN_OVER : MACHINE_EXPIRED;
+    if (over == MACHINE_NEEDED)
+        return 0;
     if (over)
         return over;
     return m->expires_ms <= s->desk->now_ms(s->desk->context);
@@ -112,12 +117,13 @@ static void adopt(const struct sweeping *s, const struct cloud_machine *listed, 
     snprintf(out->reason, sizeof out->reason, "%s", machine_finding_text(MACHINE_ORPHAN));
 }
 
-/* A record that said gone too early. */
+/* A record that said gone too early. What its job paid for it was too little. */
 static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
 {
     struct db_query *q =
         machine_change(s->desk->records,
-                       "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0"
+                       "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0,"
+                       " billed = CASE WHEN world = 0 AND job > 0 THEN 0 ELSE 1 END"
                        " WHERE world = $1 AND token = $2",
                        e);
 
@@ -213,6 +219,9 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
     if (machines_get(s->desk->records, m->world, m->facts.token, m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
     if (m->state == MACHINE_GONE)
+        return 0;
+    if (m->state == MACHINE_DELETING &&
+        s->desk->now_ms(s->desk->context) - m->since_ms < s->how->leave_ms)
         return 0;
     int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
     if (done < 0)

@@ -58,12 +58,36 @@ const char *machine_state_text(enum machine_state state)
     return texts[state];
 }
 
-int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms)
+/* Hosts of one's own are not given back before they answer, which may be never. Whoever has the
+ * lease may use one; after that nobody has it, and other homes may take it. Clouds bill on until
+ * they have their machine back. */
+int64_t machine_paid_until_ms(const struct machine *m)
+{
+    if (strcmp(m->cloud, "pool") != 0)
+        return INT64_MAX;
+    /* A broker that was away for long renewed none, and its job ran all the same. */
+    return m->state == MACHINE_DELETING && m->since_ms > m->facts.expires_ms ? m->since_ms
+                                                                             : m->facts.expires_ms;
+}
+
+int64_t machine_cost_when_over(const struct machine *m, int64_t now_ms)
 {
     const struct cloud_machine *f = &m->facts;
+    int64_t paid_ms = machine_paid_until_ms(m);
 
+    if (!f->launched_ms)
+        return 0;
     /* One that ended costs the same at any time, also by a clock that lags behind its own. */
-    return f->launched_ms ? cloud_cost_microusd(f, f->ended_ms > now_ms ? f->ended_ms : now_ms) : 0;
+    if (f->ended_ms)
+        return cloud_cost_microusd(f, f->ended_ms > now_ms ? f->ended_ms : now_ms);
+    return cloud_cost_microusd(f, now_ms < paid_ms ? now_ms : paid_ms);
+}
+
+int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms)
+{
+    if (m->state >= MACHINE_DELETING || m->facts.ended_ms || !m->facts.launched_ms)
+        return machine_cost_when_over(m, now_ms);
+    return cloud_cost_microusd(&m->facts, now_ms);
 }
 
 /* ---- opening ---- */

@@ -47,8 +47,11 @@ struct machine {
     char reason[MACHINE_REASON_BYTES]; /* why it was, or is being, given up */
     struct cloud_machine facts;        /* as the cloud told last; before that, as asked for */
 };
-/* Until now_ms, or all of it when the machine has ended; without data. */
+/* Until now_ms, or all of it when the machine has ended; without data. A host of one's own that is
+ * being given back and cannot be reached costs no longer than its lease lasts. */
 int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms);
+/* The same of one whose work is over, whether or not somebody has begun to give it back. */
+int64_t machine_cost_when_over(const struct machine *m, int64_t now_ms);
 
 /* One connection, for one thread. */
 struct machines *machines_open(const char *home, struct err *e);
@@ -144,6 +147,13 @@ int machine_look(struct machine_desk *d,
                  struct machine *m,
                  struct cloud_trouble *trouble,
                  struct err *e);
+/* It is being deleted, and was not needed any more from over_ms on: to be written down before
+ * anything is done about that which may take long. Repeatable. */
+int machine_let_go(struct machines *records,
+                   struct machine *m,
+                   const char *reason,
+                   int64_t over_ms,
+                   struct err *e);
 /* Gives it back; repeatable. It is over once m->state is MACHINE_GONE: until then this, or
  * machine_look, has to be called again later. */
 int machine_return(struct machine_desk *d,
@@ -175,11 +185,19 @@ enum machine_finding {
 };
 const char *machine_finding_text(enum machine_finding finding);
 
+/* Somebody goes on with it and needs its machine, however old the lease is. */
+#define MACHINE_NEEDED 2
+
 struct machine_sweep {
     bool dry_run; /* only look */
-    /* Whether the run, or the job where there is one, is over or has nobody who drives it: 1, 0 or
-     * -1. */
+    /* What is being deleted for less than this is left to whoever does that. */
+    int64_t leave_ms;
+    /* Whether the run, or the job where there is one, is over or has nobody who drives it: 1, 0,
+     * MACHINE_NEEDED or -1. */
     int (*is_over)(void *context, int64_t run, int64_t job, struct err *e);
+    /* NULL, or: before a machine goes back, ends what runs there. -1: it cannot now, and the
+     * machine is kept; m is being deleted all the same. */
+    int (*clear)(void *context, struct machine *m, const char *reason, struct err *e);
     /* Each that was found, as it is afterwards; trouble: why it is not given back yet, NULL = it is
      * being, or there is no need. */
     int (*tell)(void *context,
@@ -192,8 +210,8 @@ struct machine_sweep {
 };
 /* Compares the records with what the cloud lists, both ways, and gives back what nobody owns: what
  * is recorded with a lease that ran out or a run that is over, and what has no record, is tagged as
- * this home's and expired or of a run that is over. What the cloud could not tell changes nothing.
- * Repeatable. */
+ * this home's and expired or of a run that is over. What the cloud could not tell changes nothing,
+ * and what could not be cleared is kept. Repeatable. */
 int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e);
 
 #endif

@@ -91,6 +91,9 @@ int lake_job_get(struct lake *l,
                  void *context,
                  struct err *e);
 
+/* Whether any project has a job of this number. */
+int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e);
+
 struct lake_job_filter {
     unsigned states;  /* bits 1 << state; 0 = all */
     const char *user; /* NULL = all */

@@ -140,6 +140,19 @@ int lake_job_get(struct lake *l,
     return result;
 }
 
+int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT 1 FROM job WHERE id = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    int found = db_step(q, e);
+    db_reset(q);
+    *out = found > 0;
+    return found < 0 ? -1 : 0;
+}
+
 /* ---- lists ---- */
 
 /* One part for each state, each in order of the ids by its index; the database merges them, so that

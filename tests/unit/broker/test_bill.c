@@ -8,6 +8,7 @@
 #include "broker/cap.h"
 #include "broker/details.h"
 #include "broker/host.h"
+#include "broker/lineage.h"
 #include "tap.h"
 
 #include <math.h>
@@ -78,7 +79,7 @@ static void end(void)
     file_remove_tree(home);
 }
 
-static int64_t submit(int64_t run, const char *on)
+static int64_t submit_for(int64_t run, const char *on, const char *output)
 {
     static const char *const command[] = {"true"};
     struct err e = {0};
@@ -88,11 +89,17 @@ static int64_t submit(int64_t run, const char *on)
                                        .cpus = 1,
                                        .memory_mb = 1024,
                                        .run = run,
+                                       .output = output,
                                        .details = details};
     int64_t id;
 
     must(lake_job_submit(lake, &r, 1, &id, &e), &e);
     return id;
+}
+
+static int64_t submit(int64_t run, const char *on)
+{
+    return submit_for(run, on, NULL);
 }
 
 static void step(int64_t id, enum lake_job_state to, int64_t microusd)
@@ -233,6 +240,164 @@ static void test_two_hosts(void)
     CHECK(told(8, job, hosts, 2) == 250000 && month_is(130000 + 250000), "all agree");
 }
 
+/* What is left of the first two tests. */
+#define BEFORE (130000 + 250000)
+#define HOUR_MS ((int64_t)3600 * 1000)
+
+/* Over after ten seconds, on a host that never answers again: it has a lease of an hour. */
+static void test_dead_host(void)
+{
+    int64_t job = submit(9, "lab");
+    struct bills_left left;
+    struct machine m;
+    struct err e = {0};
+
+    now_ms = begin_ms;
+    rent(job, 1, &m);
+    step(job, LAKE_JOB_LAUNCHING, 0);
+    step(job, LAKE_JOB_LOST, 100000);
+    now_ms = begin_ms + 60000;
+    AUTO_CLEAR(open_bills) struct open_bills open;
+    must(open_bills_read(home, now_ms, &open, &e), &e);
+    const struct lake_job lost = record(job);
+    CHECK(bill_microusd(config, &open, &lost, now_ms) == 600000, "its host is rented for a minute");
+    must(bill_left_over(&open, lake, begin_ms + 1000, &left, &e), &e);
+    CHECK(left.jobs == 0, "a job that ended just now has nothing left over");
+    must(bill_left_over(&open, lake, lost.finished_ms + 120000, &left, &e), &e);
+    CHECK(left.jobs == 1 && left.first == job, "two minutes later it has");
+    open_bills_clear(&open);
+
+    now_ms = begin_ms + 72 * HOUR_MS;
+    must(open_bills_read(home, now_ms, &open, &e), &e);
+    CHECK(bill_microusd(config, &open, &lost, now_ms) == 36000000,
+          "three days later nobody has marked it, and it costs the hour of its lease");
+    CHECK(month_is(BEFORE + 36000000), "for the month, too");
+    must(machine_let_go(desk.records, &m, "over", bill_over_ms(lake, job, now_ms), &e), &e);
+    CHECK(m.state == MACHINE_DELETING && m.since_ms == lost.finished_ms,
+          "it is let go, since then");
+    CHECK(told(9, job, &m, 1) == 36000000 && month_is(BEFORE + 36000000), "for the same price");
+    give_back(&m);
+    CHECK(m.facts.ended_ms == m.facts.expires_ms && told(9, job, &m, 1) == 36000000,
+          "given back after all, it was paid for as long");
+    must(bill_close_all(home, lake, &e), &e);
+    CHECK(record(job).cost_microusd == 36000000 && month_is(BEFORE + 36000000), "by its record");
+    now_ms = begin_ms;
+}
+
+/* The broker was away for two hours, in which nobody renewed the lease of an hour; its job ran. */
+static void test_old_lease(void)
+{
+    int64_t job = submit(10, "lab");
+    struct machine m;
+    struct err e = {0};
+
+    rent(job, 1, &m);
+    step(job, LAKE_JOB_LAUNCHING, 0);
+    step(job, LAKE_JOB_RUNNING, 0);
+    now_ms = begin_ms + 2 * HOUR_MS;
+    CHECK(told(10, job, &m, 1) == 72000000, "what a job needs is paid for");
+    step(job, LAKE_JOB_FINISHED, 72000000);
+    AUTO_CLEAR(open_bills) struct open_bills open;
+    must(open_bills_read(home, now_ms + HOUR_MS, &open, &e), &e);
+    const struct lake_job over = record(job);
+    CHECK(bill_microusd(config, &open, &over, now_ms + HOUR_MS) == 72000000,
+          "until its end, and no longer");
+    must(machine_let_go(desk.records, &m, "over", now_ms, &e), &e);
+    now_ms += HOUR_MS;
+    CHECK(told(10, job, &m, 1) == 72000000, "let go");
+    give_back(&m);
+    must(bill_close(home, lake, job, &e), &e);
+    CHECK(told(10, job, &m, 1) == 72000000 && record(job).cost_microusd == 72000000, "and gone");
+    now_ms = begin_ms;
+}
+
+/* A job that goes on elsewhere pays for the host that it left no longer than its lease. */
+static void test_left_host(void)
+{
+    int64_t job = submit(11, "lab");
+    struct machine hosts[2];
+    struct err e = {0};
+
+    rent(job, 1, &hosts[0]);
+    step(job, LAKE_JOB_LAUNCHING, 0);
+    now_ms = begin_ms + 10000;
+    rent(job, 2, &hosts[1]);
+    must(machine_let_go(desk.records, &hosts[0], "it was given up", now_ms, &e), &e);
+    now_ms += 3 * HOUR_MS;
+    CHECK(told(11, job, hosts, 2) == 36000000 + 3 * 36000000, "an hour of one, three of the other");
+    give_back(&hosts[0]);
+    give_back(&hosts[1]);
+    step(job, LAKE_JOB_FINISHED, 4 * 36000000);
+    must(bill_close_all(home, lake, &e), &e);
+    CHECK(record(job).cost_microusd == 4 * 36000000, "so says its record");
+    now_ms = begin_ms;
+}
+
+static size_t count_open(void)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open;
+    struct err e = {0};
+
+    must(open_bills_read(home, now_ms, &open, &e), &e);
+    return open.n;
+}
+
+static void test_unknown_job(void)
+{
+    struct machine m;
+    struct err e = {0};
+
+    rent(999, 1, &m);
+    CHECK(count_open() == 1, "a host of a job that the lake does not know");
+    must(bill_close_all(home, lake, &e), &e);
+    CHECK(count_open() == 1, "is not forgotten while it is rented");
+    give_back(&m);
+    must(bill_close_all(home, lake, &e), &e);
+    CHECK(count_open() == 0, "given back, nobody asks for its bill again");
+}
+
+/* What made a set has a host still: 20 s by now, of which its record has 10. */
+static void test_lineage(void)
+{
+    AUTO_MEM char *out = mem_printf("%s/out", home);
+    AUTO_MEM char *file = mem_printf("%s/x", out);
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct lake_lineage_cost cost;
+    int64_t job = submit_for(12, "lab", "made");
+    struct lake_job_change end_of_it = {.id = job,
+                                        .to = LAKE_JOB_FINISHED,
+                                        .reason = "",
+                                        .runtime_s = 1,
+                                        .cost_microusd = 100000,
+                                        .cost_basis = BILL_HOST};
+    struct machine m;
+    struct err e = {0};
+
+    rent(job, 1, &m);
+    step(job, LAKE_JOB_LAUNCHING, 0);
+    step(job, LAKE_JOB_RUNNING, 0);
+    must(file_make_dirs(out, 0700, &e), &e);
+    must(file_replace(file, "x", 1, 0600, &e), &e);
+    must(lake_job_store(lake, &end_of_it, out, NULL, &e), &e);
+    now_ms = begin_ms + 20000;
+    must(lake_resolve(lake, "@made", LAKE_READ, &ref, &e), &e);
+    must(open_bills_read(home, now_ms, &open, &e), &e);
+    must(lake_lineage_cost(lake, &ref, &cost, &e), &e);
+    CHECK(cost.cost_microusd == 100000, "its record has what it cost when it ended");
+    must(lineage_add_open(lake, &ref, &open, &cost, &e), &e);
+    CHECK(cost.jobs == 1 && cost.cost_microusd == 200000, "the open bill is told instead");
+    struct lake_job shown = record(job);
+    bill_show(&open, &shown);
+    CHECK(shown.cost_microusd == 200000 && !strcmp(shown.cost_basis, BILL_HOST), "of the job, too");
+    give_back(&m);
+    must(bill_close(home, lake, job, &e), &e);
+    open_bills_clear(&open);
+    must(lineage_add_open(lake, &ref, &open, &cost, &e), &e);
+    CHECK(cost.cost_microusd == 200000, "without an open bill nothing is added");
+    now_ms = begin_ms;
+}
+
 /* A command on this machine costs as long as it runs. */
 static void test_here(void)
 {
@@ -264,6 +429,11 @@ int main(void)
     begin();
     test_one_host();
     test_two_hosts();
+    test_dead_host();
+    test_old_lease();
+    test_left_host();
+    test_unknown_job();
+    test_lineage();
     test_here();
     end();
     return TAP_DONE();

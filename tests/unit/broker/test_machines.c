@@ -426,6 +426,115 @@ static void swept_beside_asking(void)
     end();
 }
 
+/* ---- sweeps of hosts ---- */
+
+static int over_answer;
+static bool is_away;
+static size_t cleared;
+
+static int is_host_over(void *context, int64_t run, int64_t job, struct err *e)
+{
+    (void)context;
+    (void)run;
+    (void)job;
+    (void)e;
+    return over_answer;
+}
+
+static int clear_host(void *context, struct machine *m, const char *reason, struct err *e)
+{
+    (void)context;
+    if (machine_let_go(records, m, reason, now_ms, e) < 0)
+        return -1;
+    cleared++;
+    return is_away ? err_set(e, ERR_RETRY, "it does not answer") : 0;
+}
+
+static size_t sweep_hosts(int64_t leave_ms, size_t *open_out)
+{
+    struct found f = {0};
+    struct machine_sweep s = {.leave_ms = leave_ms,
+                              .is_over = is_host_over,
+                              .clear = clear_host,
+                              .tell = tell,
+                              .context = &f};
+
+    err = (struct err){0};
+    if (machine_reconcile(&desk, &s, &err) < 0)
+        printf("# %s\n", err.text);
+    *open_out = s.open;
+    return f.n;
+}
+
+/* A host goes back only once nothing of its job is left there. */
+static void swept_hosts(void)
+{
+    struct machine m, other;
+    size_t open;
+
+    begin();
+    open_pool();
+    cleared = 0;
+    rent_host("a", &m);
+    now_ms += 2 * MACHINE_LEASE_MS;
+    over_answer = MACHINE_NEEDED;
+    CHECK(sweep_hosts(0, &open) == 0 && !cleared && stored("a") == MACHINE_RUNNING,
+          "what is under way keeps its host, however old the lease is");
+    over_answer = 1;
+    is_away = true;
+    CHECK(sweep_hosts(0, &open) == 1 && cleared == 1 && open == 1 &&
+              stored("a") == MACHINE_DELETING,
+          "a host that cannot be cleared is kept");
+    CHECK(rent_host("b", &other) == CLOUD_CAPACITY, "and nobody else gets it: %s", err.text);
+    CHECK(sweep_hosts(MINUTE_MS, &open) == 0 && cleared == 1,
+          "whoever is at it is left alone for a while");
+    now_ms += MINUTE_MS;
+    is_away = false;
+    CHECK(sweep_hosts(MINUTE_MS, &open) == 1 && cleared == 2 && open == 0 &&
+              stored("a") == MACHINE_GONE,
+          "cleared, it goes back");
+    CHECK(rent_host("c", &other) == CLOUD_FINE, "and is free: %s", err.text);
+    end();
+}
+
+static int count_unbilled(void *context, const struct machine *m, struct err *e)
+{
+    (void)m;
+    (void)e;
+    ++*(int *)context;
+    return 0;
+}
+
+static int unbilled(int64_t job)
+{
+    int n = 0;
+
+    err = (struct err){0};
+    return machines_each_unbilled(records, job, count_unbilled, &n, &err) < 0 ? -1 : n;
+}
+
+/* One that was on its job's bill, and turns out to be there still. */
+static void swept_after_billing(void)
+{
+    struct machine_order o = order("a");
+    struct machine m;
+    size_t open;
+
+    begin();
+    o.request.job = 5;
+    open_cloud("slow-visible 10m 1x");
+    machine_rent(&desk, &o, &m, &trouble, &err);
+    now_ms += 3 * MINUTE_MS;
+    look(&m);
+    now_ms += MINUTE_MS;
+    look(&m);
+    CHECK(stored("a") == MACHINE_GONE && unbilled(5) == 1, "a machine that was lost");
+    CHECK(machines_note_billed(records, 5, &err) == 0 && unbilled(5) == 0, "and billed");
+    now_ms += 10 * MINUTE_MS;
+    CHECK(sweep(false, &open).n == 1 && unbilled(5) == 1, "found again, it is to be billed anew");
+    end();
+}
+
 static bool gives_back_meanwhile;
 
 /* Called when the list is read already. */
@@ -490,6 +599,8 @@ int main(void)
     swept_records();
     swept_orphans();
     swept_strays();
+    swept_hosts();
+    swept_after_billing();
     swept_beside_asking();
     swept_beside_returning();
     owners();
