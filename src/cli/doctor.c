@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "broker/bill.h"
 #include "broker/client.h"
 #include "catalog/catalog.h"
 #include "cli/commands.h"
@@ -183,6 +184,28 @@ static void look_at_broker(struct doctor *d, const char *home)
                    "%s", why.text);
 }
 
+/* Of a lake that cannot be opened was told. */
+static void look_at_machines(struct doctor *d, const char *home)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    struct err why = {0};
+    AUTO(lake) struct lake *l = lake_open_here(&why);
+    int64_t now_ms = time_epoch_ms();
+    struct bills_left left;
+
+    if (!l)
+        return;
+    if (open_bills_read(home, now_ms, &open, &why) < 0 ||
+        bill_left_over(&open, l, now_ms, &left, &why) < 0)
+        doctor_say(d, DOCTOR_WARNING, "machines", "", "%s", why.text);
+    else if (left.jobs)
+        doctor_say(d, DOCTOR_WARNING, "machines", "`tradewind machines sweep --yes`",
+                   "hosts of jobs that are over (job %lld%s) are not given back",
+                   (long long)left.first, left.jobs > 1 ? " and others" : "");
+    else
+        doctor_say(d, DOCTOR_OK, "machines", "", "none is left over");
+}
+
 /* ---- credentials: where they were found, never what they are ---- */
 
 /* Machines outside of clouds would wait for a service that is not there. */
@@ -265,6 +288,7 @@ static void look_at_all(struct doctor *d)
     look_at_lake(d, c);
     doctor_agent(d, home);
     look_at_broker(d, home);
+    look_at_machines(d, home);
     doctor_drivers(d, c);
 }
 

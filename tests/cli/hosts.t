@@ -269,6 +269,33 @@ def test_swept_all_along(t):
           not any("lost" in r or "came to be" in r for r in reasons), "the records say so", gone)
 
 
+def test_swept_dead(t):
+    """A job that lost its host goes on there. Without a broker a sweep ends it before the host goes
+    back, and keeps the host as long as it cannot."""
+    job = t.submit("echo begun; while :; do sleep 0.1; done")
+    check(until(lambda: t.home.log(job) == "begun\n"), "a job runs there")
+    where = t.hosts.names.index(t.show(job)["machine"]) + 1
+    t.hosts.cut_off(where)
+    t.wait(job)
+    check(t.show(job)["state"] == "lost", "its host falls dead", t.show(job)["state"])
+    t.home.stop_broker()
+    got = t.home.run("machines", "sweep", "--yes")
+    check(got.returncode == 6 and "not given back yet" in got.stdout and "--forget" in got.stderr,
+          "a sweep does not reach it", got)
+    rented = t.home.json("machines", "ls")
+    check([m["job"] for m in rented] == [job] and t.hosts.processes(), "and forgets nothing", rented)
+    t.hosts.put_back(where)
+    check(until(lambda: t.home.run("machines", "sweep", "--yes").returncode == 0),
+          "when it answers again a sweep gives it back")
+    left = t.nothing_left()
+    check(not left, "and has ended what ran there", left)
+    with open(os.path.join(t.hosts.jobs, f"in-use.host{where}")) as f:
+        claim = f.read()
+    check(claim == "", "nobody claims it any more", claim)
+    billed, wanted = t.bills(job)
+    check(billed == wanted, "the job's record has the price", billed, wanted)
+
+
 def main():
     if reason := why_not():
         print(f"1..0 # SKIP {reason}")
@@ -279,7 +306,7 @@ def main():
             for test in (test_whole, test_full, test_killed, test_broker_killed, test_swept,
                          test_swept_all_along,
                          test_checkpoint_of_a_failure, test_refused, test_dead_from_the_start,
-                         test_dies_while_it_runs):
+                         test_dies_while_it_runs, test_swept_dead):
                 test(t)
         finally:
             for k in (1, 2):
