@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/bill.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_parts.h"
@@ -25,7 +26,7 @@ struct property {
 };
 
 struct comparison {
-    struct lake *l;
+    const struct job_desk *desk;
     size_t n; /* jobs */
     struct job_record *records;
     json_t *tags;    /* an object each */
@@ -62,16 +63,22 @@ static int note_metric(void *context, const struct lake_job_metric *m, struct er
 
 static int load(struct comparison *c, const int64_t *ids, struct err *e)
 {
+    AUTO_CLEAR(open_bills) struct open_bills bills = {0};
+    struct lake *l = c->desk->lake;
+
+    if (open_bills_read(c->desk->home, time_epoch_ms(), &bills, e) < 0)
+        return -1;
     c->records = mem_zero(c->n + 1, sizeof *c->records);
     c->tags = json_array();
     c->metrics = json_array();
     for (size_t i = 0; i < c->n; i++) {
         json_t *last = json_object();
         json_array_append_new(c->metrics, last);
-        if (job_record_load(c->l, ids[i], &c->records[i], e) < 0 ||
-            lake_job_metrics(c->l, ids[i], NULL, note_metric, last, e) < 0)
+        if (job_record_load(l, ids[i], &c->records[i], e) < 0 ||
+            lake_job_metrics(l, ids[i], NULL, note_metric, last, e) < 0)
             return -1;
-        json_t *tags = job_tags_json(c->l, ids[i], e);
+        bill_show(&bills, &c->records[i].job);
+        json_t *tags = job_tags_json(l, ids[i], e);
         if (!tags)
             return -1;
         json_array_append_new(c->tags, tags);
@@ -243,16 +250,17 @@ static json_t *as_json(const struct comparison *c)
     return all;
 }
 
-json_t *job_compare_json(struct lake *l, const int64_t *ids, size_t n, struct err *e)
+json_t *job_compare_json(const struct job_desk *desk, const int64_t *ids, size_t n, struct err *e)
 {
-    AUTO_CLEAR(comparison) struct comparison c = {.l = l, .n = n};
+    AUTO_CLEAR(comparison) struct comparison c = {.desk = desk, .n = n};
 
     return load(&c, ids, e) < 0 ? NULL : as_json(&c);
 }
 
-int job_compare_print(struct lake *l, const int64_t *ids, size_t n, bool json, struct err *e)
+int job_compare_print(
+    const struct job_desk *desk, const int64_t *ids, size_t n, bool json, struct err *e)
 {
-    AUTO_CLEAR(comparison) struct comparison c = {.l = l, .n = n};
+    AUTO_CLEAR(comparison) struct comparison c = {.desk = desk, .n = n};
 
     if (load(&c, ids, e) < 0)
         return -1;
@@ -278,7 +286,7 @@ static int run_compare(const struct command_args *args, struct err *e)
     if (!ids || job_desk_open(&desk, e) < 0)
         return -1;
     interrupt_watch();
-    return job_compare_print(desk.lake, ids, args->n_operands, command_has(args, "--json"), e);
+    return job_compare_print(&desk, ids, args->n_operands, command_has(args, "--json"), e);
 }
 
 static const struct command_option options[] = {

@@ -4,6 +4,7 @@
 #include "base/money.h"
 #include "base/number.h"
 #include "base/time.h"
+#include "broker/bill.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/job_parts.h"
@@ -20,6 +21,7 @@ enum job_order { ORDER_ID, ORDER_QUEUED, ORDER_RUNTIME, ORDER_COST, ORDER_STATE 
 
 struct listing {
     struct lake *l;
+    const struct open_bills *bills;
     bool json;
     uint64_t limit; /* 0 = none */
     struct json_list list;
@@ -66,9 +68,10 @@ static void add_row(struct table *t, const struct lake_job *job)
     table_put(t, buf_str(&command));
 }
 
-static int show(struct listing *s, const struct lake_job *job, struct err *e)
+static int show(struct listing *s, const struct lake_job *recorded, struct err *e)
 {
     AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct lake_job job = *recorded;
 
     if (interrupt_seen())
         return err_set(e, ERR_RETRY, "interrupted");
@@ -77,12 +80,13 @@ static int show(struct listing *s, const struct lake_job *job, struct err *e)
         return 0;
     }
     s->n++;
+    bill_show(s->bills, &job);
     if (!s->json) {
-        add_row(s->table, job);
+        add_row(s->table, &job);
         return 0;
     }
-    job_read_details(job, &details);
-    return json_list_add(&s->list, job_json(job, &details), e);
+    job_read_details(&job, &details);
+    return json_list_add(&s->list, job_json(&job, &details), e);
 }
 
 static int show_listed(void *context, const struct lake_job *job, struct err *e)
@@ -116,7 +120,9 @@ static int note_place(void *context, const struct lake_job *job, struct err *e)
     if (interrupt_seen())
         return err_set(e, ERR_RETRY, "interrupted");
     s->places = mem_room(s->places, s->n_places, &s->cap_places, sizeof *s->places);
-    s->places[s->n_places++] = (struct place){job->id, key_of(s->order, job)};
+    struct lake_job now = *job;
+    bill_show(s->bills, &now);
+    s->places[s->n_places++] = (struct place){job->id, key_of(s->order, &now)};
     return 0;
 }
 
@@ -247,11 +253,13 @@ static int run_ls(const struct command_args *args, struct err *e)
     };
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
+    AUTO_CLEAR(open_bills) struct open_bills bills = {0};
     struct lake_job_filter filter = {0};
-    struct listing s = {.json = command_has(args, "--json"), .table = table};
+    struct listing s = {.bills = &bills, .json = command_has(args, "--json"), .table = table};
 
     json_list_begin(&s.list, stdout);
-    if (read_filter(args, &filter, &s, e) < 0 || job_desk_open(&desk, e) < 0)
+    if (read_filter(args, &filter, &s, e) < 0 || job_desk_open(&desk, e) < 0 ||
+        open_bills_read(desk.home, time_epoch_ms(), &bills, e) < 0)
         return -1;
     interrupt_watch();
     s.l = desk.lake;

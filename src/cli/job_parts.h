@@ -95,8 +95,9 @@ int job_input_check(struct lake *l, const char *input, bool *is_set_out, struct 
 char *job_input_make(struct lake *l, const char *input, bool is_set, struct err *e);
 
 /* Prints jobs beside one another, as `job compare` does. */
-int job_compare_print(struct lake *l, const int64_t *ids, size_t n, bool json, struct err *e);
+int job_compare_print(
+    const struct job_desk *desk, const int64_t *ids, size_t n, bool json, struct err *e);
 /* The same as JSON: an array. New reference; NULL: e. */
-json_t *job_compare_json(struct lake *l, const int64_t *ids, size_t n, struct err *e);
+json_t *job_compare_json(const struct job_desk *desk, const int64_t *ids, size_t n, struct err *e);
 
 #endif

@@ -216,11 +216,7 @@ static int bill_so_far(const struct job_desk *desk, struct job_record *r, struct
         return 0;
     if (open_bills_read(desk->home, time_epoch_ms(), &open, e) < 0)
         return -1;
-    const struct open_bill *bill = open_bill_of(&open, r->job.id);
-    if (bill) {
-        r->job.cost_microusd = bill->microusd;
-        r->job.cost_basis = BILL_HOST;
-    }
+    bill_show(&open, &r->job);
     return 0;
 }
 

@@ -1,8 +1,11 @@
 #include "cli/lake_trace.h"
 
 #include "base/auto.h"
+#include "base/time.h"
+#include "broker/lineage.h"
 #include "cli/commands.h"
 #include "cli/lake_open.h"
+#include "spec/config.h"
 
 #include <math.h>
 
@@ -66,6 +69,20 @@ static int print(const struct command_args *args,
     return 0;
 }
 
+static int read_cost(struct lake *l,
+                     const struct lake_ref *ref,
+                     struct lake_lineage_cost *out,
+                     struct err *e)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    AUTO(config) struct config *c = config_load(NULL, e);
+
+    if (!c || open_bills_read(c->home, time_epoch_ms(), &open, e) < 0 ||
+        lake_lineage_cost(l, ref, out, e) < 0)
+        return -1;
+    return lineage_add_open(l, ref, &open, out, e);
+}
+
 static int run_trace(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
@@ -79,7 +96,7 @@ static int run_trace(const struct command_args *args, struct err *e)
     AUTO(lake) struct lake *l = lake_open_here(e);
     if (!l || (!whole && lake_resolve(l, args->operands[0], LAKE_READ, &ref, e) < 0) ||
         lake_trace(l, whole ? NULL : &ref, direction_of(args), hops, &g, e) < 0 ||
-        (costs && lake_lineage_cost(l, &ref, &cost, e) < 0))
+        (costs && read_cost(l, &ref, &cost, e) < 0))
         return -1;
     return print(args, &g, costs ? &cost : NULL, e);
 }

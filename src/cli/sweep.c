@@ -63,8 +63,8 @@ static int compare(const struct job_batch *batch,
     for (size_t i = 0; i < batch->n; i++)
         ids[i] = batch->wishes[i].id;
     if (!json)
-        return job_compare_print(desk->lake, ids, batch->n, false, e);
-    AUTO_JSON json_t *jobs = job_compare_json(desk->lake, ids, batch->n, e);
+        return job_compare_print(desk, ids, batch->n, false, e);
+    AUTO_JSON json_t *jobs = job_compare_json(desk, ids, batch->n, e);
     if (!jobs)
         return -1;
     AUTO_JSON json_t *o = json_object();
