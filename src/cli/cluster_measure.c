@@ -41,22 +41,13 @@ static const struct command_option options[] = {
      .value = "S",
      .help = "From the first iteration on, look at it for so long; 20 unless said."},
     {.name = "--again", .help = "Measure also what was measured before."},
-    {.name = "--cpus",
-     .value = "N",
-     .help = "Processors of each node; all that its machine has unless said."},
-    {.name = "--memory",
-     .value = "MB",
-     .help = "Memory of each node; all that its machine has unless said."},
+    CLI_CLUSTER_ROOM_OPTIONS,
     {.name = "--env",
      .value = "KEY=VALUE",
      .help = "A variable for both nodes, also instead of one of the file.",
      .repeatable = true},
-    {.name = "--secret",
-     .value = "NAME[=VALUE]",
-     .help = "A variable that no record and no log shows; NAME alone takes it from the "
-             "environment.",
-     .repeatable = true},
-    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
+    CLI_RUN_SECRET_OPTION,
+    CLI_RUN_YES_OPTION,
     {.name = "--json", .help = "Print {command, batch, type, mbps, per_s, seconds, run, again}."},
     {0},
 };
@@ -255,12 +246,8 @@ static int run_measure(const struct command_args *args, struct err *e)
     AUTO_MEM char *question = mem_printf("Measure %s on a server and a worker of %s?",
                                          m.desk.spec->name, m.order->place.on);
     int agreed = run_confirm(command_has(args, "--yes"), question, e);
-    if (agreed < 0)
-        return -1;
-    if (!agreed) {
-        puts("Nothing was started.");
-        return 0;
-    }
+    if (agreed <= 0)
+        return agreed;
     return measure(&m, args, e);
 }
 

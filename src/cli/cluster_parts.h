@@ -14,6 +14,16 @@
 
 struct command_args;
 
+/* Options of the commands that start clusters. */
+#define CLI_CLUSTER_ROOM_OPTIONS                                                                   \
+    {.name = "--cpus",                                                                             \
+     .value = "N",                                                                                 \
+     .help = "Processors of each node; all that its machine has unless said."},                    \
+    {                                                                                              \
+        .name = "--memory", .value = "MB",                                                         \
+        .help = "Memory of each node; all that its machine has unless said."                       \
+    }
+
 /* The file with the settings of the command line, what was measured of it, and the catalog. */
 struct cluster_desk {
     struct spec_cluster *spec;

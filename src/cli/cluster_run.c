@@ -29,26 +29,16 @@ static const struct command_option options[] = {
     {.name = "--server", .value = "TYPE", .help = "The server is of this type."},
     {.name = "--place", .value = "PLACE", .help = "Prices are those of this place: aws/eu-west-2."},
     {.name = "--work", .value = "N", .help = "How many iterations are planned for."},
-    {.name = "--cpus",
-     .value = "N",
-     .help = "Processors of each node; all that its machine has unless said."},
-    {.name = "--memory",
-     .value = "MB",
-     .help = "Memory of each node; all that its machine has unless said."},
+    CLI_CLUSTER_ROOM_OPTIONS,
     {.name = "--env",
      .value = "KEY=VALUE",
      .help = "A variable for all nodes, also instead of one of the file.",
      .repeatable = true},
-    {.name = "--secret",
-     .value = "NAME[=VALUE]",
-     .help = "A variable that no record and no log shows; NAME alone takes it from the "
-             "environment.",
-     .repeatable = true},
+    CLI_RUN_SECRET_OPTION,
     {.name = "--max-cost", .value = "USD", .help = "Stop when more than this is spent."},
     {.name = "--no-cache", .help = "Run it, even if nothing about it has changed."},
-    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
-    {.name = "--detach",
-     .help = "Only start it; `run show RUN --follow` follows it, `run stop RUN` stops it."},
+    CLI_RUN_YES_OPTION,
+    CLI_RUN_DETACH_OPTION,
     {.name = "--json",
      .help = "Print one JSON object a line: every change, every line of the logs with its rank, "
              "the bill at last."},
@@ -116,12 +106,8 @@ static int run_cluster(const struct command_args *args, struct err *e)
     if (!json)
         say(&d, order);
     int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
-    if (agreed < 0)
-        return -1;
-    if (!agreed) {
-        puts("Nothing was started.");
-        return 0;
-    }
+    if (agreed <= 0)
+        return agreed;
     AUTO(lake) struct lake *l = lake_open_here(e);
     AUTO(runs) struct runs *runs = l ? runs_open(d.config->home, e) : NULL;
     if (!runs || start(&d, args, order, l, runs, &id, e) < 0)

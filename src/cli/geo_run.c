@@ -119,12 +119,8 @@ static int go(struct geo_run *g, const struct command_args *args, struct err *e)
         geo_run_show_plan(g, stdout);
     fflush(stdout);
     int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
-    if (agreed < 0)
-        return -1;
-    if (!agreed) {
-        puts("Nothing was started.");
-        return 0;
-    }
+    if (agreed <= 0)
+        return agreed;
     if (run_start(runs, &run, home, e) < 0)
         return -1;
     if (!g->json)
@@ -184,7 +180,7 @@ static const struct command_option options[] = {
     {.name = "--catalog",
      .value = "DIR",
      .help = "Plan on the CSV files in this directory instead of the catalog in use."},
-    {.name = "--yes", .help = "Do not ask."},
+    CLI_RUN_YES_OPTION,
     {.name = "--json",
      .help = "Print an object a line: {event: round} for each, at last {event: run, state, model, "
              "rounds, phases, counts, bill, forecast, planned}."},

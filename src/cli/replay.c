@@ -144,11 +144,7 @@ int replay_carry_out(struct lake *l, const struct replay_order *order, struct er
     if (!order->json)
         show(&run, order->onwards);
     int agreed = run_confirm(order->yes, "Run it?", e);
-    if (agreed > 0)
-        return start_and_watch(l, order, &run, e);
-    if (agreed == 0)
-        puts("Nothing was started.");
-    return agreed;
+    return agreed > 0 ? start_and_watch(l, order, &run, e) : agreed;
 }
 
 /* ---- offered by get ---- */
@@ -210,7 +206,7 @@ static int run_replay(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option replay_options[] = {
-    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
+    CLI_RUN_YES_OPTION,
     {.name = "--json",
      .help = "Print one JSON object a line: every change, the bill, and at last event replay with "
              "sets: stage, job, recorded, output and same."},
@@ -248,7 +244,7 @@ static int run_rerun(const struct command_args *args, struct err *e)
 
 static const struct command_option rerun_options[] = {
     {.name = "--from", .value = "SET", .help = "The newer version: @S:2, or @S for the latest."},
-    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
+    CLI_RUN_YES_OPTION,
     {.name = "--json", .help = "Print one JSON object a line: every change, the bill at last."},
     {0},
 };

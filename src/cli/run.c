@@ -39,16 +39,11 @@ static const struct command_option options[] = {
     {.name = "--max-cost",
      .value = "USD",
      .help = "Stop when more than this is spent; on paper, before."},
-    {.name = "--secret",
-     .value = "NAME[=VALUE]",
-     .help = "A variable that no record and no log shows; NAME alone takes it from the "
-             "environment.",
-     .repeatable = true},
-    {.name = "--yes", .help = "Do not ask.", .letter = 'y'},
+    CLI_RUN_SECRET_OPTION,
+    CLI_RUN_YES_OPTION,
     {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
     {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
-    {.name = "--detach",
-     .help = "Only start it; `run show RUN --follow` follows it, `run stop RUN` stops it."},
+    CLI_RUN_DETACH_OPTION,
     {.name = "--json", .help = "Print one JSON object a line: every change, the bill at last."},
     {0},
 };
@@ -104,9 +99,11 @@ int run_confirm(bool yes, const char *question, struct err *e)
         return err_set(e, ERR_USAGE, "nobody is there to confirm the plan: --yes runs it");
     fprintf(stderr, "%s [Y/n] ", question);
     fflush(stderr);
-    if (!fgets(answer, sizeof answer, stdin))
-        return 0;
-    return answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y';
+    if (fgets(answer, sizeof answer, stdin) &&
+        (answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y'))
+        return 1;
+    fputs("Nothing was started.\n", stderr);
+    return 0;
 }
 
 /* With --resume: the last run must be there and over; what it finished is then found again, and
@@ -227,12 +224,8 @@ static int run(const struct command_args *args, struct err *e)
         return -1;
     fflush(stdout);
     int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
-    if (agreed < 0)
-        return -1;
-    if (!agreed) {
-        puts("Nothing was started.");
-        return 0;
-    }
+    if (agreed <= 0)
+        return agreed;
     if (!is_on_paper(args))
         return go(p, args, &place, e);
     return run_on_sim(p, args, command_has(args, "--start") ? &market : NULL,

@@ -29,7 +29,26 @@ int run_compose(const struct cli_plan *p,
                 struct run *out,
                 struct err *e);
 
-/* 1: Enter or y; 0: no. yes (--yes): nobody is asked. Where nobody is there to ask: ERR_USAGE. */
+/* Options of the commands that start runs. */
+#define CLI_RUN_SECRET_OPTION                                                                      \
+    {                                                                                              \
+        .name = "--secret", .value = "NAME[=VALUE]",                                               \
+        .help = "A variable that no record and no log shows; NAME alone takes it from the "        \
+                "environment.",                                                                    \
+        .repeatable = true                                                                         \
+    }
+#define CLI_RUN_YES_OPTION                                                                         \
+    {                                                                                              \
+        .name = "--yes", .help = "Do not ask.", .letter = 'y'                                      \
+    }
+#define CLI_RUN_DETACH_OPTION                                                                      \
+    {                                                                                              \
+        .name = "--detach",                                                                        \
+        .help = "Only start it; `run show RUN --follow` follows it, `run stop RUN` stops it."      \
+    }
+
+/* 1: Enter or y; 0: no, which is said. yes (--yes): nobody is asked. Where nobody is there to ask:
+ * ERR_USAGE. */
 int run_confirm(bool yes, const char *question, struct err *e);
 /* The option --max-cost; 0 where it is not given. */
 int run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e);
