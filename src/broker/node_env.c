@@ -101,6 +101,7 @@ static void set_own(const struct setting *s, const struct node_place *p)
         set_number(s, "TRADEWIND_WORKER", p->rank - p->servers);
     if (p->servers) {
         AUTO_MEM char *server = address_of(p, 0);
+        s->set(s->context, "ROLE", serves ? "server" : "worker");
         s->set(s->context, "TRADEWIND_SERVER", server);
         set_number(s, "TRADEWIND_ELASTIC", p->elastic);
     }

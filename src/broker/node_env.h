@@ -26,7 +26,8 @@ struct node_place {
 unsigned node_port(const char *home, int64_t first_job, unsigned nodes);
 
 /* Calls set for each of MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
- * NODE_RANK, TF_CONFIG, and TRADEWIND_RANK, _NODES, _ROLE, _SERVER, _WORKER, _WORKERS, _ELASTIC. */
+ * NODE_RANK, TF_CONFIG, and TRADEWIND_RANK, _NODES, _ROLE, _SERVER, _WORKER, _WORKERS, _ELASTIC;
+ * beside a server also of ROLE. */
 void node_env(const struct node_place *p,
               void (*set)(void *context, const char *key, const char *value),
               void *context);

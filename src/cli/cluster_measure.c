@@ -23,6 +23,8 @@
 #define SECONDS_MAX 3600.0
 /* What may pass before the first iteration: compiling, reading data. */
 #define WARM_UP_S 120.0
+/* Past that its nodes end by themselves: whoever measures may be gone. */
+#define MARGIN_S 60.0
 #define LOOK_US 200000
 #define INTERRUPTED 130
 
@@ -241,6 +243,7 @@ static int run_measure(const struct command_args *args, struct err *e)
         cluster_order_find(&m.desk, args, 1, m.order, e) < 0)
         return -1;
     m.order->measures = true;
+    m.order->limit_s = m.seconds + WARM_UP_S + MARGIN_S;
     if (known(&m) && !command_has(args, "--again"))
         return show(&m, args, known(&m), 0, e);
     AUTO_MEM char *question = mem_printf("Measure %s on a server and a worker of %s?",

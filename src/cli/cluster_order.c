@@ -229,6 +229,7 @@ static int compose(struct run_compose *c,
     p->server_on = o->server_place.on;
     p->elastic = o->elastic;
     p->batch = d->spec->batch;
+    p->time_limit_s = o->limit_s;
     p->place = run_compose_keep(c, o->place.n_hosts ? o->place.on : "local");
     p->instance_type = run_compose_keep(c, o->worker_type);
     p->note = "";

@@ -67,7 +67,8 @@ struct cluster_order {
     int64_t server_microusd, worker_microusd; /* per hour, of the planned types; 0 = not known */
     double planned_s;                         /* 0 = not known */
     bool elastic;
-    bool measures; /* only to be looked at for a while: it keeps nothing */
+    bool measures;  /* only to be looked at for a while: it keeps nothing */
+    double limit_s; /* its nodes are ended after so long, whoever looks at them or not; 0 = never */
 };
 
 /* Who and where, from --on, --server-on and the recommendation for the file. workers: so many; 0 =

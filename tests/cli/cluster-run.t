@@ -41,7 +41,7 @@ run: |
 # As a program of TensorFlow or torch reads them.
 VARS = """import json, os
 names = ("MASTER_ADDR MASTER_PORT RANK WORLD_SIZE LOCAL_RANK NODE_RANK SKYPILOT_NODE_IPS "
-         "SKYPILOT_NODE_RANK SKYPILOT_NUM_NODES TRADEWIND_ROLE TRADEWIND_ELASTIC").split()
+         "SKYPILOT_NODE_RANK SKYPILOT_NUM_NODES TRADEWIND_ROLE ROLE TRADEWIND_ELASTIC").split()
 print("VARS", json.dumps({**{n: os.environ[n] for n in names},
                           "TF_CONFIG": json.loads(os.environ["TF_CONFIG"])}), flush=True)
 """
@@ -173,6 +173,8 @@ def check_variables(c, out):
               n["RANK"] == n["NODE_RANK"] == n["SKYPILOT_NODE_RANK"] == str(rank) and
               n["SKYPILOT_NUM_NODES"] == "4" for rank, n in enumerate(nodes)),
           "torch finds its master, its rank and the size of the world", nodes)
+    check([n["ROLE"] for n in nodes] == ["server", "worker", "worker", "worker"],
+          "each knows its role", nodes)
     port = int(nodes[0]["MASTER_PORT"])
     cluster = {"ps": [f"{ips[0]}:{port}"], "worker": [f"{ip}:{port}" for ip in ips[1:]]}
     tasks = [{"type": "ps", "index": 0}, *({"type": "worker", "index": i} for i in range(3))]
@@ -204,7 +206,10 @@ def test_measure(c):
     c.limit()
     there, here = c.documented()
     check(there and there == here, "one worker is measured, as the document shows", there, here)
-    runs = len(c.home.json("run", "ls"))
+    ran = c.home.json("run", "ls")
+    runs, job = len(ran), c.home.json("run", "show", str(ran[0]["run"]))["stages"][0]["job"]
+    limits = [c.home.json("job", "show", str(job + rank))["time_limit_s"] for rank in (0, 1)]
+    check(limits == [183, 183], "for a bounded time, whoever is there to stop it", limits)
     one = c.home.json(*c.narrow("measure"))
     # Every iteration moves the weights one way and their gradients the other; what TCP, IP and the
     # messages add is a tenth at most.

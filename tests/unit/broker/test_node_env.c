@@ -79,14 +79,15 @@ static void test_cluster(void)
     CHECK(has(&v, "TRADEWIND_ROLE", "worker") && has(&v, "TRADEWIND_WORKER", "1") &&
               has(&v, "TRADEWIND_WORKERS", "2") && has(&v, "TRADEWIND_SERVER", "10.0.0.1:2222") &&
               has(&v, "TRADEWIND_ELASTIC", "1") && has(&v, "TRADEWIND_RANK", "2") &&
-              has(&v, "TRADEWIND_NODES", "3"),
+              has(&v, "TRADEWIND_NODES", "3") && has(&v, "ROLE", "worker"),
           "ours");
     clear(&v);
     p.rank = 0;
     node_env(&p, keep, &v);
     CHECK(has_tf(&v, "{\"cluster\": {\"ps\": [\"10.0.0.1:2222\"], \"worker\": [\"10.0.0.2:2222\","
                      " \"[fd00::3]:2222\"]}, \"task\": {\"type\": \"ps\", \"index\": 0}}") &&
-              has(&v, "TRADEWIND_ROLE", "server") && has(&v, "TRADEWIND_WORKER", "(none)"),
+              has(&v, "TRADEWIND_ROLE", "server") && has(&v, "TRADEWIND_WORKER", "(none)") &&
+              has(&v, "ROLE", "server"),
           "and of the server");
     clear(&v);
 }
@@ -102,7 +103,8 @@ static void test_gang(void)
                      " \"task\": {\"type\": \"worker\", \"index\": 1}}"),
           "without a server all are workers; on one machine each has its port");
     CHECK(has(&v, "MASTER_PORT", "20000") && has(&v, "RANK", "1") &&
-              has(&v, "TRADEWIND_SERVER", "(none)") && has(&v, "TRADEWIND_WORKER", "1"),
+              has(&v, "TRADEWIND_SERVER", "(none)") && has(&v, "TRADEWIND_WORKER", "1") &&
+              has(&v, "ROLE", "(none)"),
           "and the master's is that of rank 0");
     clear(&v);
 }
