@@ -16,6 +16,7 @@
 #define ARENA_MAX_BYTES ((size_t)256 << 20)
 #define MBPS_PER_GBPS 1000
 #define MAX_SUGGESTIONS 4096
+#define RATE_OF_VCPU "vcpu" /* among the file's types */
 
 struct building {
     const struct spec_cluster *spec;
@@ -43,7 +44,7 @@ static void fill_scaled(const struct building *b,
     for (size_t i = 0; i < b->spec->n_types; i++) {
         const struct spec_cluster_type *said = &b->spec->types[i];
         bool fits = *accelerator ? catalog_same_accelerator(said->name, accelerator)
-                                 : strcmp(said->name, "vcpu") == 0;
+                                 : strcmp(said->name, RATE_OF_VCPU) == 0;
         double times = *accelerator ? kind->accelerator_count : kind->vcpus;
         if (!fits)
             continue;
@@ -77,7 +78,9 @@ static struct cluster_type make_type(const struct building *b,
         fill_scaled(b, kind, &t);
         scale(kind->network_gbps, MBPS_PER_GBPS, &t.network_mbps);
     }
+    /* Never 0: budgets are divided by it. */
     t.price_microusd = money_from_usd(usd_per_hour);
+    t.price_microusd += t.price_microusd == 0;
     return t;
 }
 
@@ -232,6 +235,21 @@ static bool is_sold_somewhere(const struct building *b, const char *name)
     return false;
 }
 
+static int unknown_name(
+    const struct building *b, const char *name, const char *field, size_t line, struct err *e)
+{
+    AUTO_MEM const char **known = mem_zero(MAX_SUGGESTIONS, sizeof *known);
+    size_t n_known = 0;
+
+    for (size_t k = 0; k < catalog_n_kinds(b->catalog) && n_known < MAX_SUGGESTIONS; k++)
+        known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
+    const char *close = nearest(name, known, n_known);
+    AUTO_MEM char *where = where_of(b->spec, line);
+    return err_set(e, ERR_USAGE, "%s%s: %.60s is in no catalog: %s%s%s", where, field, name,
+                   close ? "did you mean " : "give its price, as in types: {NAME: {price: 1.5}}",
+                   close ? close : "", close ? "?" : "");
+}
+
 static int check_names(const struct building *b,
                        const char *const *names,
                        size_t n,
@@ -239,19 +257,31 @@ static int check_names(const struct building *b,
                        size_t line,
                        struct err *e)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (is_sold_somewhere(b, names[i]))
-            continue;
-        AUTO_MEM const char **known = mem_zero(MAX_SUGGESTIONS, sizeof *known);
-        size_t n_known = 0;
-        for (size_t k = 0; k < catalog_n_kinds(b->catalog) && n_known < MAX_SUGGESTIONS; k++)
-            known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
-        const char *close = nearest(names[i], known, n_known);
-        AUTO_MEM char *where = where_of(b->spec, line);
-        return err_set(e, ERR_USAGE, "%s%s: %.60s is in no catalog: %s%s%s", where, field, names[i],
-                       close ? "did you mean "
-                             : "give its price, as in types: {NAME: {price: 1.5}}",
-                       close ? close : "", close ? "?" : "");
+    for (size_t i = 0; i < n; i++)
+        if (!is_sold_somewhere(b, names[i]))
+            return unknown_name(b, names[i], field, line, e);
+    return 0;
+}
+
+/* Of what rates are told by: vCPUs, or an accelerator that something has. */
+static bool is_scaled_by(const struct building *b, const char *name)
+{
+    if (!strcmp(name, RATE_OF_VCPU))
+        return true;
+    for (size_t i = 0; i < catalog_n_kinds(b->catalog); i++)
+        if (catalog_same_accelerator(
+                name, catalog_text(b->catalog, catalog_kinds(b->catalog)[i].accelerator)))
+            return true;
+    return false;
+}
+
+/* A slip in a name would leave out what is known of it, without a word. */
+static int check_types(const struct building *b, struct err *e)
+{
+    for (size_t i = 0; i < b->spec->n_types; i++) {
+        const struct spec_cluster_type *t = &b->spec->types[i];
+        if (!is_sold_somewhere(b, t->name) && !is_scaled_by(b, t->name))
+            return unknown_name(b, t->name, "types", t->line, e);
     }
     return 0;
 }
@@ -312,7 +342,7 @@ struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
     }
     if (check_names(&b, spec->servers, spec->n_servers, "server", spec->servers_line, e) < 0 ||
         check_names(&b, spec->workers, spec->n_workers, "workers", spec->workers_line, e) < 0 ||
-        list_places(&b, e) < 0 || fill_places(&b, e) < 0)
+        check_types(&b, e) < 0 || list_places(&b, e) < 0 || fill_places(&b, e) < 0)
         return NULL;
     return TAKE(p);
 }

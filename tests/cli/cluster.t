@@ -100,12 +100,19 @@ fails 2 "--budget: budget: \"x\" is not an amount" cluster recommend paper.yaml 
 fails 2 "cost-opt looks at one place" cluster recommend all.yaml --algorithm cost-opt
 sed 's/c4.xlarge,/c4.xlrage,/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:3: workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
+sed 's/  c4.xlarge:/  c4.xlrage:/' paper.yaml >bad.yaml
+fails 2 "bad.yaml:9: types: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
 sed 's/southeast-1/southeast-9/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:4: place: the catalog has no offer at aws/ap-southeast-9" cluster recommend bad.yaml
 fails 2 "place: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --place aws/mars-1
 is "${err%%place:*}" "tradewind: " "an option is no line of the file"
 sed 's/, max: 6//' paper.yaml >bad.yaml
 fails 2 "nothing says how large the cluster may be" cluster recommend bad.yaml
+
+sed 's/price: 0.2336/price: 0.0000001/' paper.yaml >bad.yaml
+run cluster recommend bad.yaml --algorithm cost-opt --budget 1 --json
+is "$code:$(json "$pick" <<<"$out")" "0:cost-opt m4.large 6 t2.xlarge 0.125006 max_workers" \
+    "a price below a micro-dollar counts as one"
 
 # No such cluster: exit 5 and words.
 fails 5 "a budget of \$0.20 per hour does not pay a server and one worker" cluster recommend paper.yaml --budget 0.2
