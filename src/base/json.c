@@ -7,7 +7,9 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int json_write(FILE *out, const json_t *root, struct err *e)
@@ -18,6 +20,38 @@ int json_write(FILE *out, const json_t *root, struct err *e)
         putc('\n', out) == EOF)
         return err_set(e, ERR_IO, "write JSON: %s", errno ? strerror(errno) : "output failed");
     return 0;
+}
+
+static size_t real_digits(double v)
+{
+    char text[40];
+    int digits = DBL_DIG;
+
+    for (; digits < DBL_DECIMAL_DIG; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (memcmp(&v, &(double){strtod(text, NULL)}, sizeof v) == 0)
+            break;
+    }
+    return (size_t)digits;
+}
+
+static size_t more(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t json_digits(const json_t *value)
+{
+    json_t *any = (json_t *)(uintptr_t)value; /* which Jansson's loops want */
+    const char *key;
+    json_t *part;
+    size_t i, digits = DBL_DIG;
+
+    if (json_is_real(value))
+        return real_digits(json_real_value(value));
+    json_object_foreach(any, key, part) digits = more(digits, json_digits(part));
+    json_array_foreach(any, i, part) digits = more(digits, json_digits(part));
+    return digits;
 }
 
 json_t *json_text(const char *s)

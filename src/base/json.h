@@ -12,6 +12,9 @@
  * 0.1 stays 0.1 and micro-dollars up to a billion dollars are exact. */
 int json_write(FILE *out, const json_t *root, struct err *e);
 
+/* How many significant digits, 15 to 17, the reals of a value need to be read back as they are. */
+size_t json_digits(const json_t *value);
+
 /* A string; bytes that are no UTF-8, as in names of files, and beside them control characters
  * become
  * '?', since JSON cannot hold them. New reference. */

@@ -37,7 +37,8 @@ int json_list_add(struct json_list *list, json_t *item, struct err *e)
     fputs(list->begun ? ",\n  " : "[\n  ", list->out);
     fputs(list->within ? "  " : "", list->out);
     list->begun = true;
-    int result = json_dumpf(item, list->out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    int result =
+        json_dumpf(item, list->out, JSON_ENCODE_ANY | JSON_REAL_PRECISION(json_digits(item)));
     json_decref(item);
     return result < 0 ? failed(e) : 0;
 }

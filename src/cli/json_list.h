@@ -18,7 +18,7 @@ void json_list_begin(struct json_list *list, FILE *out);
 /* Writes the members of head, then the array as one more; json_list_end closes the object, too. */
 int json_list_begin_within(
     struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e);
-/* One item, on a line of its own; takes the reference. */
+/* One item, on a line of its own, with all digits of its numbers; takes the reference. */
 int json_list_add(struct json_list *list, json_t *item, struct err *e);
 int json_list_end(struct json_list *list, struct err *e);
 

@@ -71,9 +71,9 @@ is "$(json '[(f["ref"], f["meta"]["name"], f["meta"]["size"]) for f in d]' <<<"$
 run tag @BERT --json
 is "$(json '[d[0]["meta"][k] for k in ("precision", "loss", "trained", "model")]' <<<"$out")" \
     "[0.91, -1.5, '2026-11-15T10:30Z', 'BERT']" "values by kind"
-run tag @Other flag count=12345678901234567 huge=1e300 --json
-is "$(json '[d[0]["meta"][k] for k in ("flag", "count", "huge", "loss")]' <<<"$out")" \
-    "[True, 12345678901234567, 1e+300, 0]" "tags are true, whole numbers exact"
+run tag @Other flag count=12345678901234567 huge=1e300 sum=0.30000000000000004 --json
+is "$(json '[d[0]["meta"][k] for k in ("flag", "count", "huge", "loss", "sum")]' <<<"$out")" \
+    "[True, 12345678901234567, 1e+300, 0, 0.30000000000000004]" "tags are true, numbers exact"
 
 # ---- 24: questions
 python3 - "$TRADEWIND_HOME/lake.db" <<'PYTHON'

@@ -41,6 +41,17 @@ static void numbers(void)
           "a billion dollars is exact to the micro-dollar");
 }
 
+static void digits(void)
+{
+    AUTO_JSON json_t *plain = json_pack("{s:[f, f], s:i, s:s}", "a", 0.1, -1e300, "b", 7, "c", "x");
+    AUTO_JSON json_t *odd = json_pack("[{s:f}, {s:[f]}]", "a", 0.1, "b", 0.1 + 0.2);
+    AUTO_JSON json_t *large = json_real(9007199254740993e3);
+
+    CHECK(json_digits(plain) == 15, "15 digits are enough for numbers as people write them");
+    CHECK(json_digits(odd) == 17, "0.1 + 0.2 needs 17, wherever it is");
+    CHECK(json_digits(large) == 16, "some need 16");
+}
+
 static void texts(void)
 {
     static const struct {
@@ -66,6 +77,7 @@ int main(void)
                  "{\n  \"z\": \"é\\\"\",\n  \"a\": [\n    1\n  ]\n}\n") == 0,
           "indented, in the order of insertion, with a final newline");
     numbers();
+    digits();
     texts();
 
     FILE *full = fopen("/dev/full", "w");
