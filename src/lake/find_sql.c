@@ -132,6 +132,23 @@ static void put_meta_test(struct sql *s,
     }
 }
 
+/* Rows m whose values begin as all do that a pattern matches: a range in each kind of values. */
+static void put_meta_prefix(struct sql *s,
+                            const char *m,
+                            int64_t first,
+                            const struct find_condition *c)
+{
+    buf_printf(&s->text, "%s.slot IN (", m);
+    for (int i = 0; i < META_SLOTS; i++) {
+        buf_puts(&s->text, i ? ", " : "");
+        put_whole(s, first + i);
+    }
+    buf_printf(&s->text, ") AND %s.value >= ", m);
+    put_text(s, c->prefix);
+    buf_printf(&s->text, " AND %s.value < ", m);
+    put_text(s, c->past);
+}
+
 /* Rows m of an index that a condition begins from. */
 static void put_meta_rows(struct sql *s,
                           const char *m,
@@ -142,6 +159,10 @@ static void put_meta_rows(struct sql *s,
 
     if (t->condition->op == FIND_WITHIN) {
         put_value(s, m, scope, t);
+        return;
+    }
+    if (t->condition->op == FIND_MATCHES && t->condition->prefix) {
+        put_meta_prefix(s, m, first, t->condition);
         return;
     }
     buf_printf(&s->text, "%s.slot >= ", m);

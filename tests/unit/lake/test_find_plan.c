@@ -109,6 +109,8 @@ int main(void)
         {"precision=0..1", NULL, "meta_number (slot=? AND number>? AND number<?"},
         {"day<2026-11-16", NULL, "meta_number (slot=? AND number"},
         {"golden", NULL, "meta_value (slot"},
+        {"model~^BE", NULL, "meta_value (slot=? AND value>? AND value<?"},
+        {"day~^2026-.*5", NULL, "meta_value (slot=? AND value>? AND value<?"},
         {"golden", "precision", "meta_number (slot=?"},
         {"kind=set model=BERT precision>0.1", NULL, "meta_value (slot=? AND value=?"},
         {"create_time>=2026-11-15", NULL, "made_time (project=? AND create_time>?"},
