@@ -72,6 +72,9 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
 
     (void)e;
     seen->broker->last_seen = job->id;
+    /* Under way when an earlier broker died, it found no host, and went back to the queue. */
+    if (broker_find_live(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
+        return 0;
     /* Details that cannot be read: whoever launches it tells. */
     if (job_details_parse(job->asked.details, &details, NULL) < 0)
         details = (struct job_details){.on = "local"};

@@ -60,9 +60,9 @@ def without_waits(states):
 
 
 def job_trouble(home, name, job):
-    states = [t["state"] for t in home.json("job", "show", str(job["id"]))["transitions"]]
-    if without_waits(states) != TRANSITIONS[name]:
-        return f"{name} went {states}: {job['reason']}"
+    steps = home.json("job", "show", str(job["id"]))["transitions"]
+    if without_waits([t["state"] for t in steps]) != TRANSITIONS[name]:
+        return f"{name} went {[(t['state'], t['reason'] or '') for t in steps]}"
     if home.times_run(name) != 1:
         return f"{name} ran {home.times_run(name)} times"
     if name == "whole" and home.log(job["id"]) != LOG:
