@@ -180,12 +180,12 @@ bool cgroup_make(struct cgroup *g, const char *dir, const char *name, bool v2)
         errno = ENAMETOOLONG;
         return false;
     }
-    if (mkdir(made.path, 0755) < 0 && errno == EEXIST) {
+    if (mkdir(made.path, 0755) < 0) {
+        if (errno != EEXIST)
+            return false;
         cgroup_end(made.path, 1);
         if (mkdir(made.path, 0755) < 0 && errno != EEXIST)
             return false;
-    } else if (access(made.path, F_OK) < 0) {
-        return false;
     }
     *g = made;
     return true;
