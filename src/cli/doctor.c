@@ -7,6 +7,7 @@
 #include "broker/bill.h"
 #include "broker/client.h"
 #include "catalog/catalog.h"
+#include "cli/cloud_keys.h"
 #include "cli/commands.h"
 #include "cli/doctor_parts.h"
 #include "cli/lake_open.h"
@@ -231,28 +232,23 @@ static void look_for_aws(struct doctor *d)
         doctor_say(d, DOCTOR_WARNING, "credentials aws", "", "%s", why.text);
 }
 
-static void look_for_file(struct doctor *d,
-                          const char *what,
-                          const char *variable,
-                          const char *path)
+static void look_for_file(struct doctor *d, const struct cloud_keys *k)
 {
-    const char *home = getenv("HOME");
-    AUTO_MEM char *file = mem_printf("%s/%s", home ? home : "", path);
+    AUTO_MEM char *what = mem_printf("credentials %s", k->cloud);
+    AUTO_MEM char *found = cloud_keys_find(k);
 
-    if (getenv(variable))
-        doctor_say(d, DOCTOR_OK, what, "", "found: %s in the environment", variable);
-    else if (home && access(file, R_OK) == 0)
-        doctor_say(d, DOCTOR_OK, what, "", "found: ~/%s", path);
+    if (found)
+        doctor_say(d, DOCTOR_OK, what, "", "found: %s", found);
     else
-        doctor_say(d, DOCTOR_MISSING, what, "", "neither %s nor ~/%s", variable, path);
+        doctor_say(d, DOCTOR_MISSING, what, "", "neither %s nor ~/%s", k->variable, k->path);
 }
 
 static void look_for_credentials(struct doctor *d)
 {
     look_for_aws(d);
-    look_for_file(d, "credentials gcp", "GOOGLE_APPLICATION_CREDENTIALS",
-                  ".config/gcloud/application_default_credentials.json");
-    look_for_file(d, "credentials azure", "AZURE_CLIENT_ID", ".azure/azureProfile.json");
+    /* Of aws there are more ways to have some. */
+    for (const struct cloud_keys *k = cloud_keys + 1; k->cloud; k++)
+        look_for_file(d, k);
 }
 
 /* ---- all ---- */

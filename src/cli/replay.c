@@ -103,7 +103,7 @@ static int compare(struct runs *runs, struct lake *l, int64_t id, bool json, str
         return 0;
     AUTO_JSON json_t *root =
         json_pack("{s:s, s:I, s:O}", "event", "replay", "run", (json_int_t)id, "sets", list);
-    AUTO_MEM char *text = json_dumps(root, JSON_COMPACT);
+    AUTO_MEM char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(15));
     printf("%s\n", text ? text : "{}");
     return 0;
 }

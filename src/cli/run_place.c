@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "cli/cloud_keys.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,11 +140,21 @@ static void say_hosts(const struct run_place *p)
     printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
            p->on == any ? "the configuration" : p->on);
     if (high <= 0)
-        printf(", priced by the CPUs and the memory that a stage takes.\n");
+        printf(", for nothing: the configuration has no price%s.\n",
+               p->n_hosts == 1 ? " for it" : "s for them");
     else if (low < high)
         printf(", at $%g to $%g an hour.\n", low, high);
     else
         printf(", at $%g an hour%s.\n", high, p->n_hosts == 1 ? "" : " each");
+}
+
+/* Why this machine, where nobody asked for it. */
+static const char *why_here(const struct run_place *p)
+{
+    if (p->asked)
+        return "";
+    return cloud_keys_any() ? ": machines of clouds are not rented yet"
+                            : ": no cloud credentials are set up";
 }
 
 void run_place_say(const struct run_place *p)
@@ -155,6 +166,5 @@ void run_place_say(const struct run_place *p)
     else
         printf("\nRunning on this machine (--on local%s): a rehearsal with real\nwork on %g CPUs "
                "and %.0f GB, priced as the planned machines.\n",
-               p->asked ? "" : ": no cloud credentials are set up", p->here.cpus,
-               (double)p->here.memory_mb / 1024);
+               why_here(p), p->here.cpus, (double)p->here.memory_mb / 1024);
 }

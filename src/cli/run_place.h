@@ -24,7 +24,7 @@ struct run_room {
     double cpus;
     uint64_t memory_mb;
     double gpus;
-    double price_usd_per_hour; /* of the dearest host that may be chosen; 0 = by its size */
+    double price_usd_per_hour; /* of the dearest host that may be chosen */
 };
 int run_place_room(const struct run_place *p, unsigned nodes, struct run_room *out, struct err *e);
 

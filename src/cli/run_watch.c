@@ -204,7 +204,7 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
                   (json_int_t)w->id, "stage", s->plan.name, "state", run_stage_state_text(s->state),
                   "job", (json_int_t)s->job, "reason", s->reason, "runtime_s",
                   json_number(job.runtime_s), "cost_usd", json_usd(job.cost_microusd));
-    AUTO_MEM char *text = json_dumps(event, JSON_COMPACT);
+    AUTO_MEM char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
     printf("%s\n", text ? text : "{}");
     fflush(stdout);
     return 0;
@@ -276,7 +276,8 @@ static int finish(const struct watch *w, const struct run *r, struct err *e)
 {
     if (w->json) {
         AUTO_JSON json_t *bill = run_json(r, w->lake, e);
-        AUTO_MEM char *text = bill ? json_dumps(bill, JSON_COMPACT) : NULL;
+        AUTO_MEM char *text =
+            bill ? json_dumps(bill, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
         if (!text)
             return -1;
         printf("%s\n", text);

@@ -27,7 +27,13 @@ is "$("$TRADEWIND" run p.yaml --on lab </dev/null 2>/dev/null | grep Running)" \
 is "$("$TRADEWIND" run p.yaml --on ssh </dev/null 2>/dev/null | grep Running)" \
     "Running on the 3 hosts of the configuration, at \$0 to \$1.25 an hour." "all there are"
 is "$("$TRADEWIND" run p.yaml --on farm </dev/null 2>/dev/null | grep Running)" \
-    "Running on the 1 host of farm, priced by the CPUs and the memory that a stage takes." \
-    "or how it is priced"
+    "Running on the 1 host of farm, for nothing: the configuration has no price for it." \
+    "or that they cost nothing"
+is "$(HOME=$scratch "$TRADEWIND" run p.yaml </dev/null 2>/dev/null | grep Running)" \
+    "Running on this machine (--on local: no cloud credentials are set up): a rehearsal with real" \
+    "without credentials this machine is the default"
+is "$(HOME=$scratch AZURE_CLIENT_ID=x "$TRADEWIND" run p.yaml </dev/null 2>/dev/null | grep Running)" \
+    "Running on this machine (--on local: machines of clouds are not rented yet): a rehearsal with real" \
+    "with them, too, and nobody is told that there are none"
 
 done_testing

@@ -250,6 +250,7 @@ is "$(python3 -c 'import json
 events = [json.loads(line) for line in open("events.json")]
 print([e["event"] for e in events], events[-1]["state"], events[-1]["stages"][0]["state"])')" \
     "['stage', 'stage', 'run'] finished reused" "--json tells every change and the end"
+is "$(grep -c '[0-9]\.[0-9]\{16\}' events.json)" 0 "with numbers as short as they are"
 is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
 print([r["run"] for r in json.load(sys.stdin)][:3])')" "[13, 12, 11]" "run ls, newest first"
 
