@@ -377,6 +377,8 @@ static int submit(const struct search *s,
         err_wrap(e, "the best size cannot run here (--dry-run only tells it, --here looks among "
                     "what this machine has)");
     else
+        result = job_check_month(desk->lake, e);
+    if (result == 0)
         result = lake_job_submit(desk->lake, &request, 1, &a->job, e);
     template_words_free(command);
     return result;
@@ -429,10 +431,6 @@ static int tell(const struct search *s,
                 const struct command_args *args,
                 struct err *e)
 {
-    const char *svg = command_value(args, "--svg");
-
-    if (svg && draw(s, a, svg, e) < 0)
-        return -1;
     if (command_has(args, "--json")) {
         if (print_json(s, a, e) < 0)
             return -1;
@@ -449,6 +447,7 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
     AUTO_CLEAR(search) struct search s = {0};
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
     AUTO_CLEAR(profile_settings) struct profile_settings settings = {0};
+    const char *svg = command_value(args, "--svg");
     struct answer a = {0};
 
     if (read_limit(args, &s.question, e) < 0 || profile_settings_read(args, &settings, e) < 0 ||
@@ -459,6 +458,9 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
     if (!p || prepare(&s, args, &settings, e) < 0 || look_for_best(&s, &a, e) < 0)
         return -1;
     bool submits = a.best.feasible && !command_has(args, "--dry-run");
+    /* What can go wrong without harm goes first. */
+    if (svg && draw(&s, &a, svg, e) < 0)
+        return -1;
     if (submits && submit(&s, &desk, &settings, &a, e) < 0)
         return -1;
     int result = tell(&s, &a, args, e);

@@ -303,7 +303,9 @@ static int submit_missing(struct job_batch *b,
             return -1;
     }
     *n_out = n;
-    return n ? lake_job_submit(l, requests, n, &id, e) : 0;
+    if (n == 0)
+        return 0;
+    return job_check_month(l, e) < 0 ? -1 : lake_job_submit(l, requests, n, &id, e);
 }
 
 int job_batch_submit(struct job_batch *b,

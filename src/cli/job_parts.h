@@ -81,6 +81,8 @@ struct job_room {
 struct job_room job_local_room(void);
 /* ERR_NOFIT when it asks for more than there is. */
 int job_check_local(const struct lake_job_request *r, struct err *e);
+/* ERR_NOFIT when the month's spending cap is used up: nothing more is to begin. */
+int job_check_month(struct lake *l, struct err *e);
 
 /* Jobs take shares of a machine in these steps. */
 #define JOB_CPU_STEP 0.5

@@ -109,6 +109,13 @@ int job_check_local(const struct lake_job_request *r, struct err *e)
     return 0;
 }
 
+int job_check_month(struct lake *l, struct err *e)
+{
+    AUTO(config) struct config *c = config_load(NULL, e);
+
+    return c ? cap_check_month(c, l, e) : -1;
+}
+
 /* ---- where ---- */
 
 static void add_group(const char **names, size_t *n, const char *name)
@@ -393,8 +400,7 @@ static int run_submit(const struct command_args *args, struct err *e)
         job_desk_open(&desk, e) < 0 || read_checkpoint(args, &desk, &d, e) < 0 ||
         (input && job_input_check(desk.lake, input, &is_set, e) < 0))
         return -1;
-    AUTO(config) struct config *config = config_load(NULL, e);
-    if (!config || cap_check_month(config, desk.lake, e) < 0)
+    if (job_check_month(desk.lake, e) < 0)
         return -1;
     if (dir && code_store(desk.lake, desk.home, dir, &code, e) < 0)
         return err_wrap(e, "--code");
@@ -498,6 +504,8 @@ static int run_rerun(const struct command_args *args, struct err *e)
     if (r.details.nodes > 1)
         return err_set(e, ERR_USAGE, "job %lld ran together with others; run its pipeline again",
                        (long long)r.job.id);
+    if (job_check_month(desk.lake, e) < 0)
+        return -1;
     struct lake_job_request again = r.job.asked;
     again.rerun_of = r.job.id;
     again.run = 0;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "broker/cap.h"
 #include "cli/commands.h"
 #include "cli/lake_open.h"
 #include "cli/replay_parts.h"
@@ -120,7 +121,7 @@ static int start_and_watch(struct lake *l,
     const char *user = getenv("USER");
 
     run->user = user ? user : "";
-    if (!runs || run_start(runs, run, config->home, e) < 0)
+    if (!runs || cap_check_month(config, l, e) < 0 || run_start(runs, run, config->home, e) < 0)
         return -1;
     int code = run_watch(runs, l, config->home, run->id, order->json, e);
     if (code < 0 || order->onwards)

@@ -234,6 +234,9 @@ cells = len(d.getElementsByTagName('rect'))
 print(cells >= 496, 'vCPU' in texts, 'memory, MB' in texts, any(t.startswith('past ') for t in texts))
 END
 )" "True True True True" "a picture: every cell, axes with units, what the hatch means"
+before=$("$TRADEWIND" job ls --json | json 'len(d)')
+fails 7 "write none/grid.svg" autoprovision spin --values n=5 --max-cost 1 --here --svg none/grid.svg
+is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "one that cannot be drawn begins no job"
 
 # ---- a plan that goes by it ----
 

@@ -43,13 +43,18 @@ is "$("$TRADEWIND" run ls --json | json 'd[0]["cost_usd"] > 0')" True "run ls ha
 
 # ---- a month ----
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
-run job submit --wait -- true
+run job submit --wait --output Made -- sh -c 'echo made >$TRADEWIND_OUTPUT/it'
 is "$code" 0 "below the month's cap jobs run"
 "$TRADEWIND" config set limits.max_usd_per_month "$most" >/dev/null
 fails 5 "spending cap limits.max_usd_per_month: 0." run cap.yaml --yes --json
 fails 5 "raise it: tradewind config set limits.max_usd_per_month USD" run cap.yaml --yes --json
 before=$("$TRADEWIND" job ls --all --json | json 'len(d)')
-fails 5 "spending cap limits.max_usd_per_month: 0." job submit -- true
+for command in 'submit -- true' 'rerun 1'; do
+    fails 5 "spending cap limits.max_usd_per_month: 0." job $command
+done
+fails 5 "spending cap limits.max_usd_per_month: 0." sweep s -- true '{1,2}'
+fails 5 "spending cap limits.max_usd_per_month: 0." profile p --cpus 0.5 --mems 256 -- true '{1,2}'
+fails 5 "spending cap limits.max_usd_per_month: 0." replay @Made --yes --json
 is "$("$TRADEWIND" job ls --all --json | json 'len(d)')" "$before" "and no job is queued"
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
 rm -f polite
