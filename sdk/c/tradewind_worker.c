@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/time.h"
+#include "fed/formats.h"
 #include "fed/notify.h"
+#include "fed/packing.h"
 #include "fed/round.h"
 #include "net/http.h"
 #include "store/keyed.h"
@@ -20,7 +22,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LENGTH_BYTES 8
 #define MEAN_MAX ((size_t)8 << 30)
 #define TELL_AGAIN_S 0.4
 #define FIRST_WAIT_S 0.1
@@ -39,6 +40,12 @@ struct tradewind_worker {
     bool has_mean;
     char *untold; /* the key whose event nobody took yet */
     double next_tell_s;
+    enum fed_packing packing;
+    double share;
+    char *checkpoint;
+    float *rest; /* what was left out so far, of all tensors */
+    float *next; /* and with the push that is under way */
+    size_t n_rest;
 };
 
 /* ---- settings ---- */
@@ -152,7 +159,11 @@ static int set_up(struct tradewind_worker *w,
     w->event_url = own(choose(s->event_url, "TRADEWIND_EVENT_URL"));
     w->event_token = own(choose(NULL, "TRADEWIND_EVENT_TOKEN"));
     w->event_log = own(choose(s->event_log, "TRADEWIND_EVENT_LOG"));
+    w->checkpoint = own(choose(s->checkpoint, "TRADEWIND_CHECKPOINT"));
     buf_init(&w->mean, MEAN_MAX);
+    const char *compression = choose(s->compression, "TRADEWIND_COMPRESSION");
+    if (compression && fed_packing_parse(compression, &w->packing, &w->share, e) < 0)
+        return err_wrap(e, "TRADEWIND_COMPRESSION");
     if (w->event_url && !(w->http = http_new((uint64_t)getpid(), e)))
         return -1;
     return 0;
@@ -193,6 +204,9 @@ void tradewind_worker_close(struct tradewind_worker *w)
     free(w->event_token);
     free(w->event_log);
     free(w->untold);
+    free(w->checkpoint);
+    free(w->rest);
+    free(w->next);
     free(w);
 }
 
@@ -253,17 +267,6 @@ static bool once_more(struct patience *p, const struct err *e)
 
 /* ---- tensors as a safetensors file ---- */
 
-static json_t *shape_of(const struct tradewind_tensor *t)
-{
-    json_t *shape = json_array();
-
-    for (size_t i = 0; t->dims && i < t->rank; i++)
-        json_array_append_new(shape, json_integer((json_int_t)t->dims[i]));
-    if (!t->dims)
-        json_array_append_new(shape, json_integer((json_int_t)t->count));
-    return shape;
-}
-
 static int check_tensor(const struct tradewind_tensor *t, struct err *e)
 {
     size_t count = 1;
@@ -286,29 +289,39 @@ static int write_tensors(struct buf *b,
                          struct err *e)
 {
     AUTO_JSON json_t *root = json_object();
-    unsigned char length[LENGTH_BYTES];
     size_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct tradewind_tensor *t = &tensors[i];
-        size_t end = at + t->count * sizeof *t->values;
         if (check_tensor(t, e) < 0)
             return -1;
-        json_object_set_new(root, t->name,
-                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", "F32", "shape", shape_of(t),
-                                      "data_offsets", (json_int_t)at, (json_int_t)end));
-        at = end;
+        struct fed_tensor as = {.name = t->name,
+                                .dtype = FED_F32,
+                                .rank = t->dims ? t->rank : 1,
+                                .dims = t->dims ? t->dims : &t->count,
+                                .offset = at,
+                                .bytes = t->count * sizeof *t->values};
+        fed_safetensors_add(root, &as);
+        at += as.bytes;
     }
-    AUTO_MEM char *header = json_dumps(root, JSON_COMPACT);
-    size_t header_n = strlen(header), padding = (8 - header_n % 8) % 8;
-    for (size_t i = 0; i < LENGTH_BYTES; i++)
-        length[i] = (unsigned char)((uint64_t)(header_n + padding) >> 8 * i);
-    buf_add(b, length, sizeof length);
-    buf_add(b, header, header_n);
-    buf_add(b, "        ", padding);
+    if (fed_safetensors_header(root, b, e) < 0)
+        return -1;
     for (size_t i = 0; i < n; i++)
         buf_add(b, tensors[i].values, tensors[i].count * sizeof *tensors[i].values);
     return b->full ? err_set(e, ERR_USAGE, "the tensors are too large") : 0;
+}
+
+/* The file as it is, or what it stands for; *out keeps that. */
+static const struct fed_source *unpack(const struct fed_source *stored,
+                                       struct fed_unpacked **out,
+                                       struct err *e)
+{
+    AUTO(fed_file) struct fed_file *f = fed_file_read(FED_SAFETENSORS, stored, e);
+
+    if (!f || !f->packing)
+        return f ? stored : NULL;
+    *out = fed_unpack(f, stored, e);
+    return *out ? fed_unpacked_source(*out) : NULL;
 }
 
 static int read_tensors(const struct buf *b,
@@ -316,8 +329,11 @@ static int read_tensors(const struct buf *b,
                         size_t n,
                         struct err *e)
 {
-    struct fed_source source = fed_source_of_memory("the mean", b->data, b->len);
-    AUTO(fed_file) struct fed_file *f = fed_file_read(FED_SAFETENSORS, &source, e);
+    struct fed_source stored = fed_source_of_memory("the mean", b->data, b->len);
+    AUTO(fed_unpacked) struct fed_unpacked *unpacked = NULL;
+    const struct fed_source *source = unpack(&stored, &unpacked, e);
+    AUTO(fed_file)
+    struct fed_file *f = source ? fed_file_read(FED_SAFETENSORS, source, e) : NULL;
 
     if (!f)
         return -1;
@@ -330,8 +346,125 @@ static int read_tensors(const struct buf *b,
             f->tensors[k].bytes != t->count * sizeof *t->values)
             return err_set(e, ERR_USAGE, "the mean has no tensor \"%.60s\" of %zu F32", t->name,
                            t->count);
-        memcpy(t->values, b->data + f->tensors[k].offset, t->count * sizeof *t->values);
+        if (source->read(source->context, f->tensors[k].offset, t->values,
+                         t->count * sizeof *t->values, e) < 0)
+            return -1;
     }
+    return 0;
+}
+
+/* ---- compression ---- */
+
+static char *rest_path(const struct tradewind_worker *w, unsigned round)
+{
+    return mem_printf("%s/tradewind-rest-%06u.f32", w->checkpoint, round);
+}
+
+/* What was left out before this round: of the push before, or, for one that was killed, in the file
+ * that the push before wrote. */
+static void find_rest(struct tradewind_worker *w, unsigned round, size_t n)
+{
+    bool first = !w->rest;
+
+    if (first || w->n_rest != n) {
+        free(w->rest);
+        free(w->next);
+        w->rest = mem_zero(n + 1, sizeof *w->rest);
+        w->next = mem_zero(n + 1, sizeof *w->next);
+        w->n_rest = n;
+    }
+    if (!first || !w->checkpoint)
+        return;
+    AUTO_MEM char *path = rest_path(w, round);
+    FILE *f = fopen(path, "rbe");
+    if (!f)
+        return;
+    if (fread(w->rest, sizeof *w->rest, n, f) != n || fgetc(f) != EOF)
+        memset(w->rest, 0, n * sizeof *w->rest);
+    fclose(f);
+}
+
+/* The push is done. The file is for who is killed later and begins with the next round; that of
+ * this round stays for who begins with it once more. */
+static int keep_rest(struct tradewind_worker *w, unsigned round, struct err *e)
+{
+    float *rest = w->next;
+
+    if (w->packing == FED_PACKING_NONE)
+        return 0;
+    w->next = w->rest;
+    w->rest = rest;
+    if (!w->checkpoint)
+        return 0;
+    AUTO_MEM char *path = rest_path(w, round + 1);
+    if (file_replace(path, w->rest, w->n_rest * sizeof *w->rest, 0666, e) < 0)
+        return -1;
+    if (round > 0) {
+        AUTO_MEM char *old = rest_path(w, round - 1);
+        unlink(old);
+    }
+    return 0;
+}
+
+static int sink_begin(void *context, uint64_t size_bytes, struct err *e)
+{
+    (void)context;
+    (void)size_bytes;
+    (void)e;
+    return 0;
+}
+
+static int sink_write(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
+{
+    (void)offset; /* it comes in order */
+    return buf_add(context, bytes, n) < 0 ? err_set(e, ERR_USAGE, "the tensors are too large") : 0;
+}
+
+/* The data of a file are its end, in the same order before it was packed and after. */
+static int subtract(float *rest, size_t n, const struct fed_source *sent, struct err *e)
+{
+    float block[1024];
+    uint64_t at = sent->size - n * sizeof *rest;
+
+    for (size_t i = 0; i < n; i += sizeof block / sizeof *block) {
+        size_t some = n - i < sizeof block / sizeof *block ? n - i : sizeof block / sizeof *block;
+        if (sent->read(sent->context, at + i * sizeof *rest, block, some * sizeof *rest, e) < 0)
+            return -1;
+        for (size_t k = 0; k < some; k++) {
+            rest[i + k] -= block[k];
+            /* What is not finite was told, and would never end. */
+            rest[i + k] = isfinite(rest[i + k]) ? rest[i + k] : 0;
+        }
+    }
+    return 0;
+}
+
+/* Packs what is in b, of n numbers, with what was left out before. */
+static int pack(struct tradewind_worker *w, unsigned round, struct buf *b, size_t n, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf packed = {0};
+    AUTO(fed_unpacked) struct fed_unpacked *unpacked = NULL;
+    const struct fed_sink sink = {sink_begin, sink_write, &packed};
+    char *data = b->data + b->len - n * sizeof *w->rest;
+
+    find_rest(w, round, n);
+    for (size_t i = 0; i < n; i++) {
+        float x;
+        memcpy(&x, data + i * sizeof x, sizeof x);
+        w->next[i] = w->rest[i] + x;
+    }
+    memcpy(data, w->next, n * sizeof *w->next);
+    buf_init(&packed, MEAN_MAX);
+    struct fed_source plain = fed_source_of_memory("the gradients", b->data, b->len);
+    if (fed_pack(w->packing, w->share, &plain, &sink, e) < 0)
+        return -1;
+    struct fed_source stored = fed_source_of_memory("the gradients", packed.data, packed.len);
+    const struct fed_source *sent = unpack(&stored, &unpacked, e);
+    if (!sent || subtract(w->next, n, sent, e) < 0)
+        return -1;
+    buf_clear(b);
+    *b = packed;
+    packed = (struct buf){0};
     return 0;
 }
 
@@ -428,19 +561,25 @@ static int push(struct tradewind_worker *w,
         .round = round, .worker = w->worker, .samples = samples, .format = FED_SAFETENSORS};
     AUTO_CLEAR(buf) struct buf b = {0};
     char key[FED_ROUND_KEY];
-    int64_t start_ms = time_epoch_ms();
+    size_t numbers = 0;
 
+    buf_init(&b, MEAN_MAX);
+    if (fed_round_input_key(&k, key, e) < 0 || write_tensors(&b, tensors, n, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        numbers += tensors[i].count;
+    if (w->packing != FED_PACKING_NONE && pack(w, round, &b, numbers, e) < 0)
+        return -1;
     /* One that was killed may have pushed already, and the others have gone on. */
     bool first = !w->pushed;
     w->pushed = true;
     if (first && round > 0) {
         int there = look(w, round, e);
         if (there != 0)
-            return there < 0 ? -1 : 0;
+            return there < 0 ? -1 : keep_rest(w, round, e);
     }
-    buf_init(&b, MEAN_MAX);
-    if (fed_round_input_key(&k, key, e) < 0 || write_tensors(&b, tensors, n, e) < 0 ||
-        put(w, key, &b, e) < 0)
+    int64_t start_ms = time_epoch_ms();
+    if (put(w, key, &b, e) < 0 || keep_rest(w, round, e) < 0)
         return -1;
     log_event(w, "put", round, b.len, start_ms);
     free(w->untold);

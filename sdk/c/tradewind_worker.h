@@ -50,6 +50,14 @@ struct tradewind_worker_settings {
      * {"kind": "put", "who": "worker-0003", "round": 7, "bytes": 4096, "start": 1763305200.125,
      *  "end": 1763305200.25}; kinds are put, get, poll (which found nothing) and event. */
     const char *event_log;
+    /* TRADEWIND_COMPRESSION, else "none": "int8" sends a byte for each number, "topk:0.01" the
+     * largest hundredth of each tensor. What a push leaves out is added to the next. For gradients;
+     * of a whole model topk would leave little. */
+    const char *compression;
+    /* TRADEWIND_CHECKPOINT: a directory that keeps what pushes left out
+     * (tradewind-rest-000007.f32), for a worker that is started again; without it, that begins with
+     * nothing left out. */
+    const char *checkpoint;
 };
 
 /* Numbers are 32 bits wide. */

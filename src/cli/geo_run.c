@@ -29,6 +29,7 @@ static int take_settings(struct spec_geo *spec, const struct command_args *args,
         {"--topology", "topology"},
         {"--function", "aggregator.function"},
         {"--store", "aggregator.store"},
+        {"--compression", "compression"},
     };
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -41,10 +42,6 @@ static int take_settings(struct spec_geo *spec, const struct command_args *args,
     if (spec->rounds > GEO_EVENT_ROUNDS_MAX)
         return err_set(e, ERR_USAGE, "%s: more than %d rounds cannot be run", spec->file,
                        GEO_EVENT_ROUNDS_MAX);
-    if (spec->compression != SPEC_GEO_PLAIN)
-        return err_set(e, ERR_USAGE,
-                       "%s: compression can be planned, not run: write compression: none",
-                       spec->file);
     return spec_geo_check(spec, e);
 }
 
@@ -171,6 +168,9 @@ static const struct command_option options[] = {
      .help = "How gradients come together; any takes the best."},
     {.name = "--function", .value = "PLACE", .help = "The function runs here: aws/us-west-2, aws."},
     {.name = "--store", .value = "PLACE", .help = "The store is here."},
+    {.name = "--compression",
+     .value = "none|int8|topk:SHARE",
+     .help = "What workers do with gradients before they send them."},
     {.name = "--objective",
      .value = "cost|time",
      .help = "What the placement makes least: dollars per round (the default) or time per round."},

@@ -265,6 +265,21 @@ static void add_data(struct env_list *l, size_t worker)
     add_env(l, "TRADEWIND_DATA_REGION", said && said->region ? said->region : "");
 }
 
+static void add_compression(struct env_list *l)
+{
+    AUTO_MEM char *topk = mem_printf("topk:%.15g", l->g->spec->topk);
+
+    switch (l->g->spec->compression) {
+    case SPEC_GEO_PLAIN:
+        return;
+    case SPEC_GEO_INT8:
+        add_env(l, "TRADEWIND_COMPRESSION", "int8");
+        return;
+    case SPEC_GEO_TOPK:
+        add_env(l, "TRADEWIND_COMPRESSION", topk);
+    }
+}
+
 static void compose_envs(struct geo_run *g, size_t worker, struct run_stage_plan *out)
 {
     const struct geo_aggregator *a = &g->aggregators[g->gatherer_of[worker]];
@@ -291,6 +306,7 @@ static void compose_envs(struct geo_run *g, size_t worker, struct run_stage_plan
     add_env_number(&l, "TRADEWIND_ROUNDS", g->spec->rounds);
     add_env_number(&l, "TRADEWIND_POLL_S", g->spec->poll_s);
     add_env(&l, "TRADEWIND_PLACE", place);
+    add_compression(&l);
     add_env(&l, "TRADEWIND_EVENT_LOG", "/dev/stdout");
     add_data(&l, worker);
     out->envs = l.pairs;

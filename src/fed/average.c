@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "fed/kernels.h"
+#include "fed/packing.h"
 #include "fed/pieces.h"
 
 #include <assert.h>
@@ -38,6 +39,8 @@ struct work {
     const struct fed_average *a;
     const struct fed_sink *sink;
     const struct fed_kernels *kernels;
+    struct fed_source *inputs; /* plain ones, whatever was given */
+    struct fed_unpacked **unpacked;
     struct fed_file *first;
     struct fed_pieces *pieces;
     size_t piece_bytes;
@@ -106,15 +109,29 @@ static void choose_parts(struct work *w)
 
 /* ---- what there is ---- */
 
+/* A packed input is read as what it stands for. */
+static struct fed_file *open_input(struct work *w, size_t i, struct err *e)
+{
+    AUTO(fed_file) struct fed_file *f = fed_file_read(w->a->format, &w->a->inputs[i], e);
+
+    w->inputs[i] = w->a->inputs[i];
+    if (!f || !f->packing)
+        return TAKE(f);
+    w->unpacked[i] = fed_unpack(f, &w->a->inputs[i], e);
+    if (!w->unpacked[i])
+        return NULL;
+    w->inputs[i] = *fed_unpacked_source(w->unpacked[i]);
+    return fed_file_read(w->a->format, &w->inputs[i], e);
+}
+
 static int place_input(struct work *w, size_t i, struct err *e)
 {
-    const struct fed_source *input = &w->a->inputs[i];
-    AUTO(fed_file) struct fed_file *f = fed_file_read(w->a->format, input, e);
+    AUTO(fed_file) struct fed_file *f = open_input(w, i, e);
 
     if (!f)
         return -1;
-    if (fed_file_match(w->first, w->a->inputs[0].name, f, w->pieces->at[i], e) < 0)
-        return err_wrap(e, "%s", input->name);
+    if (fed_file_match(w->first, w->inputs[0].name, f, w->pieces->at[i], e) < 0)
+        return err_wrap(e, "%s", w->inputs[i].name);
     return 0;
 }
 
@@ -122,7 +139,9 @@ static int lay_out(struct work *w, struct err *e)
 {
     const struct fed_average *a = w->a;
 
-    w->first = fed_file_read(a->format, &a->inputs[0], e);
+    w->inputs = mem_zero(a->n, sizeof *w->inputs);
+    w->unpacked = mem_zero(a->n, sizeof *w->unpacked);
+    w->first = open_input(w, 0, e);
     if (!w->first)
         return -1;
     w->pieces = fed_pieces_new(w->first, a->n, e);
@@ -140,7 +159,7 @@ static int lay_out(struct work *w, struct err *e)
                          : share < TRIM_PIECE_LEAST ? TRIM_PIECE_LEAST
                                                     : share;
     }
-    w->all_bytes = (a->inputs[0].size - w->first->data_offset) * a->n;
+    w->all_bytes = (w->inputs[0].size - w->first->data_offset) * a->n;
     return fed_pieces_cut(w->pieces, w->piece_bytes, e);
 }
 
@@ -202,7 +221,7 @@ static void scratch_give(struct work *w, struct scratch *s)
 static int read_piece(
     const struct work *w, const struct fed_piece *piece, size_t input, void *bytes, struct err *e)
 {
-    const struct fed_source *source = &w->a->inputs[input];
+    const struct fed_source *source = &w->inputs[input];
     uint64_t at = fed_piece_at(w->pieces, piece, input);
 
     return source->read(source->context, at, bytes, piece->count * fed_dtype_bytes(piece->dtype),
@@ -225,7 +244,7 @@ static int check_finite(const struct work *w,
     err_set(e, ERR_USAGE, "the number at index %llu is NaN or infinite",
             (unsigned long long)within);
     fed_tensor_error(e, t->name);
-    return err_wrap(e, "%s", w->a->inputs[input].name);
+    return err_wrap(e, "%s", w->inputs[input].name);
 }
 
 /* A number that is not finite makes the mean so; only then all inputs are searched for it. */
@@ -310,9 +329,9 @@ static int copy_piece(const struct work *w,
             e, ERR_USAGE,
             "its %s at index %llu is not that of %s; integers are copied when they are the same, "
             "never averaged",
-            fed_dtype_name(piece->dtype), (unsigned long long)within, w->a->inputs[0].name);
+            fed_dtype_name(piece->dtype), (unsigned long long)within, w->inputs[0].name);
         fed_tensor_error(e, t->name);
-        return err_wrap(e, "%s", w->a->inputs[k].name);
+        return err_wrap(e, "%s", w->inputs[k].name);
     }
     return 0;
 }
@@ -352,7 +371,7 @@ static int do_piece(void *context, size_t i, struct err *e)
 /* Header and metadata are those of the first input, byte for byte. */
 static int copy_header(const struct work *w, struct err *e)
 {
-    const struct fed_source *source = &w->a->inputs[0];
+    const struct fed_source *source = &w->inputs[0];
     AUTO_MEM char *bytes = mem_zero(PIECE_BYTES, 1);
 
     for (uint64_t at = 0; at < w->first->data_offset;) {
@@ -370,8 +389,10 @@ static void summarize(const struct work *w, struct fed_summary *out)
 {
     *out = (struct fed_summary){.tensors = w->first->n,
                                 .nonfinite = w->nonfinite,
-                                .bytes = w->a->inputs[0].size,
+                                .bytes = w->inputs[0].size,
                                 .dropped = w->drop};
+    if (w->unpacked[0])
+        out->packing = fed_unpacked_kind(w->unpacked[0]);
     for (size_t i = 0; i < w->first->n; i++) {
         const struct fed_tensor *t = &w->first->tensors[i];
         if (fed_dtype_is_float(t->dtype))
@@ -386,7 +407,7 @@ static int run(struct work *w, struct fed_summary *out, struct err *e)
     unsigned threads = w->a->threads ? w->a->threads : parallel_cores();
 
     choose_parts(w);
-    if (lay_out(w, e) < 0 || w->sink->begin(w->sink->context, w->a->inputs[0].size, e) < 0 ||
+    if (lay_out(w, e) < 0 || w->sink->begin(w->sink->context, w->inputs[0].size, e) < 0 ||
         copy_header(w, e) < 0 ||
         parallel_each(w->pieces->n, threads < THREADS_MAX ? threads : THREADS_MAX, do_piece, w, e) <
             0)
@@ -414,6 +435,10 @@ int fed_average(const struct fed_average *a,
     pthread_mutex_destroy(&w.lock);
     fed_pieces_free(w.pieces);
     fed_file_free(w.first);
+    for (size_t i = 0; w.unpacked && i < a->n; i++)
+        fed_unpacked_free(w.unpacked[i]);
+    free(w.unpacked);
+    free(w.inputs);
     free(w.parts);
     free(w.weights);
     return result;

@@ -35,6 +35,9 @@ struct fed_average {
     void *context;
 };
 
+/* Inputs may be packed (fed/packing.h), each by itself; their mean is not. */
+enum fed_packing { FED_PACKING_NONE, FED_PACKING_INT8, FED_PACKING_TOPK };
+
 /* Where the mean goes. */
 struct fed_sink {
     /* Once, after all inputs were found to match and before the first write. */
@@ -49,8 +52,9 @@ struct fed_summary {
     size_t copied;    /* of them: integers, the same in all inputs */
     uint64_t numbers; /* averaged */
     uint64_t nonfinite;
-    uint64_t bytes; /* of the result */
-    size_t dropped; /* inputs, at either end */
+    uint64_t bytes;           /* of the result */
+    size_t dropped;           /* inputs, at either end */
+    enum fed_packing packing; /* of the first input */
 };
 
 /* ERR_USAGE names the input and the tensor that do not match, are damaged, or hold what is not

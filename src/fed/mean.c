@@ -78,6 +78,11 @@ static int read_at(void *context, uint64_t offset, void *bytes, size_t n, struct
     return 0;
 }
 
+struct fed_source fed_mean_source(struct fed_mean *m)
+{
+    return (struct fed_source){.name = name, .size = m->size, .read = read_at, .context = &m->fd};
+}
+
 int fed_mean_finish(struct fed_mean *m, struct err *e)
 {
     AUTO_MEM char *chunk = mem_zero(CHUNK, 1);

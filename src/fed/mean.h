@@ -16,6 +16,8 @@ void fed_mean_clear(struct fed_mean *m);
 
 /* Where fed_average is to write it. */
 struct fed_sink fed_mean_sink(struct fed_mean *m);
+/* What was written there, to be read. */
+struct fed_source fed_mean_source(struct fed_mean *m);
 /* When it is written. */
 int fed_mean_finish(struct fed_mean *m, struct err *e);
 /* It as content of an object, without condition. */

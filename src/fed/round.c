@@ -7,6 +7,7 @@
 #include "fed/claim.h"
 #include "fed/inputs.h"
 #include "fed/mean.h"
+#include "fed/packing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -184,6 +185,23 @@ static int same_format(const struct round *r, struct err *e)
     return 0;
 }
 
+/* The mean of packed inputs is packed as they are; of topk it has all numbers that any had. */
+static int pack_mean(enum fed_packing kind, struct fed_mean *mean, struct err *e)
+{
+    AUTO_CLEAR(fed_mean) struct fed_mean packed = {.fd = -1};
+    struct fed_source plain = fed_mean_source(mean);
+    struct fed_sink sink = fed_mean_sink(&packed);
+
+    if (kind == FED_PACKING_NONE)
+        return 0;
+    if (fed_pack(kind, 0, &plain, &sink, e) < 0)
+        return -1;
+    fed_mean_clear(mean);
+    *mean = packed;
+    packed.fd = -1;
+    return 0;
+}
+
 static int average(struct work *w, struct fed_mean *mean, struct err *e)
 {
     struct round *r = w->round;
@@ -206,7 +224,9 @@ static int average(struct work *w, struct fed_mean *mean, struct err *e)
     struct fed_sink sink = fed_mean_sink(mean);
     int result = fed_average(&request, &sink, &summary, e);
     fed_inputs_stop(inputs, r->tally);
-    return result < 0 ? -1 : fed_mean_finish(mean, e);
+    if (result < 0 || pack_mean(summary.packing, mean, e) < 0)
+        return -1;
+    return fed_mean_finish(mean, e);
 }
 
 /* Samples of all inputs, or how many there are: what their mean counts in a mean of means. */

@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "fed/formats.h"
@@ -7,7 +8,6 @@
 #include <string.h>
 
 #define LENGTH_BYTES 8
-#define METADATA "__metadata__"
 
 static int too_large(struct err *e)
 {
@@ -35,7 +35,10 @@ static int read_dtype(const json_t *entry, struct fed_tensor *t, struct err *e)
     return 0;
 }
 
-static int read_shape(struct fed_file *f, const json_t *entry, struct fed_tensor *t, struct err *e)
+int fed_safetensors_shape(struct arena *arena,
+                          const json_t *entry,
+                          struct fed_tensor *t,
+                          struct err *e)
 {
     const json_t *shape = json_object_get(entry, "shape");
 
@@ -44,7 +47,7 @@ static int read_shape(struct fed_file *f, const json_t *entry, struct fed_tensor
     t->rank = json_array_size(shape);
     if (t->rank > FED_RANK_MAX)
         return bad_entry(e, "too many dimensions");
-    uint64_t *dims = arena_alloc(f->arena, t->rank + 1, sizeof *dims);
+    uint64_t *dims = arena_alloc(arena, t->rank + 1, sizeof *dims);
     if (!dims)
         return too_large(e);
     for (size_t i = 0; i < t->rank; i++) {
@@ -89,7 +92,7 @@ static int read_tensor(
     t->name = arena_dup(f->arena, name);
     if (!t->name)
         return too_large(e);
-    if (read_dtype(entry, t, e) < 0 || read_shape(f, entry, t, e) < 0 ||
+    if (read_dtype(entry, t, e) < 0 || fed_safetensors_shape(f->arena, entry, t, e) < 0 ||
         read_place(f, entry, data_bytes, t, e) < 0)
         return fed_tensor_error(e, name);
     f->n++;
@@ -98,22 +101,13 @@ static int read_tensor(
 
 /* ---- all of them ---- */
 
-static int by_place(const void *a, const void *b)
-{
-    const struct fed_tensor *x = a, *y = b;
-
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
-}
-
 /* The format allows neither holes, in which anything could be hidden, nor shared bytes. */
 static int check_cover(struct fed_file *f, uint64_t file_bytes, struct err *e)
 {
     uint64_t at = f->data_offset;
 
     if (f->n)
-        qsort(f->tensors, f->n, sizeof *f->tensors, by_place);
+        qsort(f->tensors, f->n, sizeof *f->tensors, fed_tensor_by_place);
     for (size_t i = 0; i < f->n; i++) {
         const struct fed_tensor *t = &f->tensors[i];
         if (t->offset != at) {
@@ -129,19 +123,20 @@ static int check_cover(struct fed_file *f, uint64_t file_bytes, struct err *e)
     return 0;
 }
 
-static int check_metadata(json_t *metadata, struct err *e)
+static int read_metadata(struct fed_file *f, json_t *metadata, struct err *e)
 {
-    const char *key;
+    const char *key, *packing = json_string_value(json_object_get(metadata, FED_PACKING_KEY));
     json_t *value;
 
     if (!json_is_object(metadata))
-        return bad_entry(e, METADATA " is no object");
+        return bad_entry(e, FED_METADATA " is no object");
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))
-            return bad_entry(e, METADATA " holds something else than texts");
+            return bad_entry(e, FED_METADATA " holds something else than texts");
     }
-    return 0;
+    f->packing = packing ? arena_dup(f->arena, packing) : NULL;
+    return packing && !f->packing ? too_large(e) : 0;
 }
 
 static int read_tensors(struct fed_file *f, json_t *root, uint64_t file_bytes, struct err *e)
@@ -154,8 +149,8 @@ static int read_tensors(struct fed_file *f, json_t *root, uint64_t file_bytes, s
         return too_large(e);
     json_object_foreach(root, name, entry)
     {
-        if (!strcmp(name, METADATA)) {
-            if (check_metadata(entry, e) < 0)
+        if (!strcmp(name, FED_METADATA)) {
+            if (read_metadata(f, entry, e) < 0)
                 return -1;
         } else if (read_tensor(f, name, entry, file_bytes - f->data_offset, e) < 0) {
             return -1;
@@ -205,4 +200,34 @@ int fed_safetensors_read(struct fed_file *f, const struct fed_source *source, st
         return bad_entry(e, "no JSON object");
     f->data_offset = LENGTH_BYTES + n;
     return read_tensors(f, root, source->size, e);
+}
+
+/* ---- writing ---- */
+
+void fed_safetensors_add(json_t *root, const struct fed_tensor *t)
+{
+    json_t *shape = json_array();
+
+    for (size_t i = 0; i < t->rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)t->dims[i]));
+    json_object_set_new(root, t->name,
+                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", fed_dtype_name(t->dtype),
+                                  "shape", shape, "data_offsets", (json_int_t)t->offset,
+                                  (json_int_t)(t->offset + t->bytes)));
+}
+
+int fed_safetensors_header(const json_t *root, struct buf *out, struct err *e)
+{
+    AUTO_MEM char *text = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    size_t n = text ? strlen(text) : 0, padding = (LENGTH_BYTES - n % LENGTH_BYTES) % LENGTH_BYTES;
+    unsigned char length[LENGTH_BYTES];
+
+    if (n + padding > FED_HEADER_MAX || !text)
+        return err_set(e, ERR_USAGE, "the tensors are too many");
+    for (size_t i = 0; i < LENGTH_BYTES; i++)
+        length[i] = (unsigned char)((uint64_t)(n + padding) >> 8 * i);
+    buf_add(out, length, sizeof length);
+    buf_add(out, text, n);
+    buf_add(out, "        ", padding);
+    return 0;
 }

@@ -164,6 +164,15 @@ static int read_header(struct fed_file *f,
     return err_set(e, ERR_USAGE, "no such format of tensors");
 }
 
+int fed_tensor_by_place(const void *a, const void *b)
+{
+    const struct fed_tensor *x = a, *y = b;
+
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
+    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+}
+
 static int by_name(const void *a, const void *b)
 {
     const struct fed_tensor *x = a, *y = b;

@@ -77,7 +77,8 @@ struct fed_file {
     uint64_t data_offset;
     struct fed_tensor *tensors; /* by name; together they are all bytes from data_offset on */
     size_t n;
-    bool column_major; /* npy: the first index runs fastest */
+    bool column_major;   /* npy: the first index runs fastest */
+    const char *packing; /* safetensors: how it is packed (fed/packing.h); NULL = it is not */
 };
 
 /* ERR_USAGE, with the source's name, for a file that is damaged or of a kind that is not read. */
@@ -94,6 +95,9 @@ int fed_file_match(const struct fed_file *first,
                    const struct fed_file *other,
                    uint64_t *at_out,
                    struct err *e);
+
+/* For qsort. Empty tensors come before the one that begins at the same place. */
+int fed_tensor_by_place(const void *a, const void *b);
 
 /* Puts `tensor "a.b"` in front of the error, cut and fit for a terminal; nothing for a tensor
  * without a name. Returns -1. */

@@ -85,7 +85,8 @@ class Training:
                    [sys.executable, ROOT / "examples/geo/train.py"])
         env = {**self.env, "TRADEWIND_WORKER": str(k), "TRADEWIND_WORKERS": str(N),
                "PYTHONPATH": str(ROOT / "sdk/python"), "PYTHONDONTWRITEBYTECODE": "1",
-               "TRADEWIND_POLL_S": "0.05"}
+               "TRADEWIND_POLL_S": "0.05", "TRADEWIND_CHECKPOINT": str(self.path(k, "kept"))}
+        self.path(k, "kept").mkdir(exist_ok=True)
         return self.scratch.start(
             [*program, *shard(self.scratch, k), "--rounds", self.rounds, "--batch", BATCH,
              "--out", self.path(k, "f32"), "--state", self.path(k, "state"), *self.more], env,
@@ -176,6 +177,41 @@ def check_modes(scratch):
         found.append(model_of(t.path(0, "f32")))
     far = distance(*found)
     check(far < 1e-6, f"B4: gradients and models give the same weights: {far:.1e} apart")
+
+
+def check_compressed(scratch):
+    """int8 is near what one process finds; topk with its error feedback comes down as well. A worker that
+    is killed goes on with what it had left out: bit by bit the model of the run without trouble."""
+    rounds = 12
+    _, alone_losses = alone(scratch, rounds, "compressed")
+    for compression, share, near in (("int8", 0.3, 0.01), ("topk:0.05", 0.15, 0.3)):
+        models = []
+        for name in ("calm", "killed"):
+            name = compression.partition(":")[0] + "-" + name
+            store, log = scratch.path / name, scratch.path / f"{name}.log"
+            _, port = scratch.server(TRADEWIND_STORE=f"dir:{store}", TRADEWIND_WORKERS=str(N),
+                                     TRADEWIND_EVENT_LOG=str(log))
+            t = Training(scratch, name, {
+                "TRADEWIND_STORE": f"dir:{store}", "TRADEWIND_EVENT_URL": f"http://127.0.0.1:{port}/",
+                "TRADEWIND_COMPRESSION": compression, "TRADEWIND_EVENT_LOG": str(log)}, rounds,
+                *(("--sleep", "0.03") if name.endswith("killed") else ()))
+            for k in (0, 1) if name.endswith("killed") else ():
+                wait_for(lambda: t.round(k) >= 3, "round 3")
+                t.kill(k)
+            equal(t.finish(), [0] * N, f"{name}: all workers end well")
+            models.append([t.path(k, "f32").read_bytes() for k in range(N)])
+            f, _ = tally(scratch, log, name)
+            equal((f["averaged"], f["averaged_reads"]), (rounds, N * rounds),
+                  f"{name}: each input is read by one request")
+        check(all(m == models[0][0] for m in sum(models, [])),
+              f"{compression}: one model, also when workers were killed")
+        sent = [json.loads(line)["bytes"] for line in log.read_text().splitlines() if '"put"' in line]
+        check(max(sent) < share * 4 * 7850, f"{compression}: sends less: {max(sent)} bytes of {4 * 7850}")
+        told = [losses(t.path(k, "out").read_text()) for k in range(N)]
+        loss = sum(v[rounds - 1] for v in told) / N
+        wanted = alone_losses[rounds - 1]
+        check(abs(loss - wanted) < near and loss < alone_losses[0] - 0.2,
+              f"{compression}: the loss comes down to {loss:.4f}, alone to {wanted:.4f}")
 
 
 def check_s3(scratch):
@@ -273,6 +309,7 @@ with Scratch() as scratch:
     prepare(scratch)
     check_directory(scratch)
     check_modes(scratch)
+    check_compressed(scratch)
     if subprocess.run([SERVERS / "s3", "have"], capture_output=True).returncode == 0:
         check_s3(scratch)
     else:

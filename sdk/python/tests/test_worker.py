@@ -10,7 +10,7 @@ import threading
 import unittest
 from unittest import mock
 
-from tradewind import Refused, StoreError, Timeout, Worker, safetensors
+from tradewind import Refused, StoreError, Timeout, Worker, packing, safetensors
 from tradewind.store import Passing, S3, open_store, retry
 
 try:
@@ -63,6 +63,68 @@ class Safetensors(unittest.TestCase):
             self.assertTrue((back[name] == value).all() and back[name].shape == value.shape)
         with self.assertRaises(TypeError):
             safetensors.dumps({"i": numpy.array([1])})
+
+
+class Packing(unittest.TestCase):
+    def body(self, data):
+        (n,) = struct.unpack("<Q", data[:8])
+        return json.loads(data[8:8 + n]), data[8 + n:]
+
+    def test_int8(self):
+        # The largest is 127, so that a step is 1; halves go to the even one.
+        data, left = packing.pack({"w": [127.0, -64.0, 0.5, 1.5]}, "int8", 0, {})
+        header, body = self.body(data)
+        self.assertEqual(header["w"], {"dtype": "I8", "shape": [4], "data_offsets": [0, 4]})
+        self.assertEqual(json.loads(header["__metadata__"]["tradewind.packing"]),
+                         {"kind": "int8", "tensors": {"w": {"scale": 1.0}}})
+        self.assertEqual(body, bytes.fromhex("7fc00002"))
+        self.assertEqual(list(safetensors.loads(data)["w"]), [127.0, -64.0, 0.0, 2.0])
+        self.assertEqual(list(left["w"]), [0.0, 0.0, 0.5, -0.5])
+        # 0.5 of before and 0.5 now are a step.
+        data, left = packing.pack({"w": [127.0, 0.0, 0.5, 0.0]}, "int8", 0, left)
+        self.assertEqual(list(safetensors.loads(data)["w"]), [127.0, 0.0, 1.0, 0.0])
+        self.assertEqual(list(left["w"]), [0.0, 0.0, 0.0, -0.5])
+
+    def test_topk(self):
+        data, left = packing.pack({"w": [1.0, -5.0, 0.0, 3.0, 0.25]}, "topk", 0.3, {})
+        header, body = self.body(data)
+        self.assertEqual(header["w"]["shape"], [2, 2])
+        self.assertEqual(json.loads(header["__metadata__"]["tradewind.packing"]),
+                         {"kind": "topk", "tensors": {"w": {"shape": [5], "counts": [2]}}})
+        self.assertEqual(body, bytes.fromhex("01000000" "0000a0c0" "03000000" "00004040"))
+        self.assertEqual(list(safetensors.loads(data)["w"]), [0.0, -5.0, 0.0, 3.0, 0.0])
+        self.assertEqual(list(left["w"]), [1.0, 0.0, 0.0, 0.0, 0.25])
+
+    def test_feedback(self):
+        """Whatever is left out comes later: what was sent and what is left are all there was."""
+        sent, left = [0.0] * 6, {}
+        for _ in range(12):
+            data, left = packing.pack({"w": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}, "topk", 0.2, left)
+            sent = [a + b for a, b in zip(sent, safetensors.loads(data)["w"])]
+        self.assertEqual([a + b for a, b in zip(sent, left["w"])], [12.0, 24.0, 36.0, 48.0, 60.0, 72.0])
+        self.assertTrue(all(sent))
+
+    def test_many(self):
+        """Over several chunks, with numpy and without."""
+        numbers = array.array("f", [((i * 7919) % 20011 - 10005) / 64 for i in range(20011)])
+        for kind, share in (("int8", 0), ("topk", 0.01)):
+            data, left = packing.pack({"w": numbers}, kind, share, {})
+            back = safetensors.loads(data)["w"]
+            self.assertEqual([a - b for a, b in zip(numbers, back)], list(left["w"]))
+            if kind == "topk":
+                self.assertEqual(sum(map(bool, back)), 201)
+                self.assertEqual(min(abs(v) for v in back if v), 9905 / 64)
+
+    def test_refused(self):
+        for text in ("zip", "topk", "topk:0", "topk:2", "topk:x", ""):
+            with self.assertRaisesRegex(ValueError, "is no compression"):
+                packing.parse(text)
+        self.assertEqual(packing.parse("topk:0.25"), ("topk", 0.25))
+        with self.assertRaisesRegex(ValueError, "tensor 'w': .* NaN or infinite"):
+            packing.pack({"w": [1.0, float("nan")]}, "int8", 0, {})
+        good = packing.pack({"w": [9.0, 0.0, 0.0, 0.0]}, "topk", 0.25, {})[0]
+        with self.assertRaises(ValueError):
+            safetensors.loads(good[:-8] + b"\x04" + good[-7:])
 
 
 class Stores(unittest.TestCase):
@@ -179,6 +241,31 @@ class Workers(unittest.TestCase):
         self.assertEqual(list(w.pull()["g"]), [7.0])
         w.push({"g": [1.0]})
         self.assertIn("round-000006/in/worker-0003.safetensors", self.files())
+
+    def test_compressed(self):
+        def sent(number):
+            path = self.root / f"store/round-{number:06d}/in/worker-0003.safetensors"
+            return list(safetensors.loads(path.read_bytes())["g"])
+        options = {"compression": "topk:0.3", "checkpoint": str(self.root)}
+        w = self.worker(**options)
+        w.push({"g": [4.0, 3.0, 1.0]})
+        self.mean(0, {"g": [1.0, 1.0, 1.0]})
+        w.pull()
+        self.assertEqual(sent(0), [4.0, 0.0, 0.0])
+        w.push({"g": [4.0, 3.0, 1.0]})
+        self.assertEqual(sent(1), [0.0, 6.0, 0.0])
+        # Killed, and in round 1 once more: the same is sent.
+        (self.root / "store/round-000001/in/worker-0003.safetensors").unlink()
+        w = self.worker(round=1, **options)
+        w.push({"g": [4.0, 3.0, 1.0]})
+        self.assertEqual(sent(1), [0.0, 6.0, 0.0])
+        # Killed when the mean was there: nothing is sent, and what was left out is known.
+        self.mean(1, {"g": [1.0, 1.0, 1.0]})
+        w = self.worker(round=1, **options)
+        w.push({"g": [4.0, 3.0, 1.0]})
+        w.pull()
+        w.push({"g": [4.0, 3.0, 1.0]})
+        self.assertEqual(sent(2), [8.0, 0.0, 0.0])
 
     def test_events(self):
         a = Aggregator(503, 200, then=lambda: self.mean(0, {"g": [2.0]}))

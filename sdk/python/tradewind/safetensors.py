@@ -4,7 +4,7 @@ import json
 import struct
 import sys
 
-_SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+_SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "U32": 4, "I8": 1}
 _NUMPY = {"float64": "F64", "float32": "F32", "float16": "F16"}
 _HEADER_MAX = 8 << 20
 
@@ -48,11 +48,22 @@ def _bytes_of(value):
     return _of_list(value)
 
 
+def floats_of(value):
+    """Shape and numbers of a tensor, the latter as array.array("f")."""
+    dtype, shape, data = _bytes_of(value)
+    numbers = _to_array(dtype, data)
+    return shape, numbers if numbers.typecode == "f" else array.array("f", numbers)
+
+
 def dumps(tensors):
     """The file of a dictionary of tensors: arrays of numpy, tensors of PyTorch, array.array or lists."""
-    header, parts, at = {}, [], 0
-    for name in sorted(tensors):
-        dtype, shape, data = _bytes_of(tensors[name])
+    return write({name: _bytes_of(tensors[name]) for name in sorted(tensors)})
+
+
+def write(entries, metadata=None):
+    """The file of a dictionary of (dtype, shape, bytes), in its order."""
+    header, parts, at = {"__metadata__": metadata} if metadata else {}, [], 0
+    for name, (dtype, shape, data) in entries.items():
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(data)]}
         parts.append(data)
         at += len(data)
@@ -107,7 +118,8 @@ def kind_of(value):
 
 
 def loads(data, kind="array"):
-    """The tensors of a file as a dictionary. ValueError for what is no such file."""
+    """The tensors of a file as a dictionary; of a packed one (packing.py) what they stand for. ValueError
+    for what is no such file."""
     if len(data) < 8:
         raise ValueError("too short for a safetensors file")
     (n,) = struct.unpack("<Q", data[:8])
@@ -116,6 +128,7 @@ def loads(data, kind="array"):
     try:
         header = json.loads(data[8:8 + n])
         body, out = data[8 + n:], {}
+        how = header.get("__metadata__", {}).get(packing.KEY)
         for name, entry in header.items():
             if name == "__metadata__":
                 continue
@@ -125,7 +138,12 @@ def loads(data, kind="array"):
                 count *= dim
             if not 0 <= begin <= end <= len(body) or end - begin != count * _SIZES[entry["dtype"]]:
                 raise ValueError(f"{name}: shape and place disagree")
-            out[name] = _convert(kind, entry["dtype"], shape, body[begin:end])
+            part = entry["dtype"], shape, body[begin:end]
+            out[name] = _convert(kind, *(packing.unpack(how, name, *part) if how else part))
         return out
     except (KeyError, TypeError, AttributeError) as e:
         raise ValueError(f"damaged header: {e}") from e
+
+
+# It makes use of what is above.
+from . import packing  # noqa: E402

@@ -6,7 +6,7 @@ import random
 import time
 import urllib.parse
 
-from . import safetensors
+from . import packing, safetensors
 from .store import Passing, StoreError, open_store, retry
 
 _EVENT_TIMEOUT_S = 60
@@ -45,12 +45,18 @@ class Worker:
     poll_s                    TRADEWIND_POLL_S, 0.1: between two looks for the mean
     patience_s                TRADEWIND_PATIENCE_S, 60: how long a store in trouble is tried again
     event_log                 TRADEWIND_EVENT_LOG: a file for a line of JSON on each thing done
+    compression               TRADEWIND_COMPRESSION, "none": "int8" sends a byte for each number,
+                              "topk:0.01" the largest hundredth of each tensor. What a push leaves out
+                              is added to the next. For gradients; of a model topk would leave little
+    checkpoint                TRADEWIND_CHECKPOINT: a directory that keeps what pushes left out, for a
+                              worker that is started again
     round                     the round to begin with: what was saved by one that was killed
     """
 
     def __init__(self, store=None, worker=None, workers=None, *, endpoint=None, region=None,
                  mean_store=None, mean_endpoint=None, mean_region=None, event_url=None,
-                 event_token=None, poll_s=None, patience_s=None, event_log=None, round=0):
+                 event_token=None, poll_s=None, patience_s=None, event_log=None, compression=None,
+                 checkpoint=None, round=0):
         env = os.environ.get
         url = store or env("TRADEWIND_STORE")
         if not url:
@@ -69,6 +75,9 @@ class Worker:
         self.poll_s = _number(poll_s, "TRADEWIND_POLL_S", 0.1, float)
         self.patience_s = _number(patience_s, "TRADEWIND_PATIENCE_S", 60.0, float)
         self.event_log = event_log or env("TRADEWIND_EVENT_LOG")
+        self.packing, self.share = packing.parse(compression or env("TRADEWIND_COMPRESSION") or "none")
+        self.checkpoint = checkpoint or env("TRADEWIND_CHECKPOINT")
+        self._rest = None  # what was left out before this round
         self.round = self._first = round
         self.counts = {"writes": 0, "reads": 0, "polls": 0, "sent_bytes": 0, "got_bytes": 0}
         self._kind = "array"
@@ -83,15 +92,17 @@ class Worker:
         it comes from, for weighted rounds. One that was killed after it had pushed, and goes on with
         the same round, finds the mean there; then nothing is written."""
         self._kind = safetensors.kind_of(next(iter(gradients.values()), ()))
+        data, left = self._pack(gradients)
         if self.round == self._first and self.round > 0 and self._look():
+            self._keep(left)
             return
-        data = safetensors.dumps(gradients)
         told = f".w{samples}" if samples else ""
         key = f"round-{self.round:06d}/in/worker-{self.worker:04d}{told}.safetensors"
         start = time.time()
         retry(self.patience_s, lambda: self._put(key, data))
         self.counts["sent_bytes"] += len(data)
         self._log("put", start, len(data))
+        self._keep(left)
         self._untold, self._next_tell = key, 0.0
         self._tell()
 
@@ -109,6 +120,40 @@ class Worker:
         mean, self._mean, self._untold = self._mean, None, None
         self.round += 1
         return safetensors.loads(mean, self._kind)
+
+    # ---- compression ----
+
+    def _pack(self, gradients):
+        """The file to be sent, and what it leaves out."""
+        if not self.packing:
+            return safetensors.dumps(gradients), None
+        if self._rest is None:
+            self._rest = self._load()
+        return packing.pack(gradients, self.packing, self.share, self._rest)
+
+    def _path(self, number):
+        return os.path.join(self.checkpoint, f"tradewind-rest-{number:06d}.safetensors")
+
+    def _load(self):
+        """What was left out before one was killed: the push before this round wrote it."""
+        try:
+            with open(self._path(self.round), "rb") as f:
+                return safetensors.loads(f.read())
+        except (OSError, TypeError, ValueError):
+            return {}
+
+    def _keep(self, left):
+        """The push is done. The file is for who is killed later and begins with the next round; that of
+        this round stays for who begins with it once more."""
+        self._rest = left
+        if left is None or not self.checkpoint:
+            return
+        path = self._path(self.round + 1)
+        with open(path + ".new", "wb") as f:
+            f.write(safetensors.dumps(left))
+        os.replace(path + ".new", path)
+        if self.round > 0 and os.path.exists(self._path(self.round - 1)):
+            os.unlink(self._path(self.round - 1))
 
     # ---- the store ----
 
