@@ -4,6 +4,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/cluster_parts.h"
+#include "cli/json_list.h"
 #include "cli/table.h"
 
 #include <math.h>
@@ -230,13 +231,11 @@ static json_t *considered_json(const struct cluster_view *v, const struct cluste
 int cluster_write_json(const struct cluster_view *v, FILE *out, struct err *e)
 {
     AUTO_JSON json_t *o = json_object(), *best = choice_json(v, &v->answer->best);
-    json_t *considered = json_array(), *frontier = json_array(), *algorithms = json_array();
+    json_t *frontier = json_array(), *algorithms = json_array();
+    struct json_list considered;
 
     json_object_set_new(o, "algorithm", json_string(cluster_algorithm_text(v->algorithm)));
     json_object_update(o, best);
-    for (size_t i = 0; i < v->answer->n_considered; i++)
-        json_array_append_new(considered, considered_json(v, &v->answer->considered[i]));
-    json_object_set_new(o, "considered", considered);
     for (size_t i = 0; i < v->answer->n_frontier; i++)
         json_array_append_new(frontier, choice_json(v, &v->answer->frontier[i]));
     json_object_set_new(o, "frontier", frontier);
@@ -247,5 +246,11 @@ int cluster_write_json(const struct cluster_view *v, FILE *out, struct err *e)
         json_array_append_new(algorithms, rule);
     }
     json_object_set_new(o, "algorithms", algorithms);
-    return json_write(out, o, e);
+    /* Thousands, where the whole catalog is looked at. */
+    if (json_list_begin_within(&considered, out, o, "considered", e) < 0)
+        return -1;
+    for (size_t i = 0; i < v->answer->n_considered; i++)
+        if (json_list_add(&considered, considered_json(v, &v->answer->considered[i]), e) < 0)
+            return -1;
+    return json_list_end(&considered, e);
 }

@@ -98,8 +98,8 @@ static const struct command_option options[] = {
      .help = "Use the CSV files in this directory instead of the catalog in use."},
     {.name = "--json",
      .help = "Print {algorithm, server_type, worker_type, workers, place, usd_per_hour, "
-             "predicted: {throughput, time_s, cost_usd}, limited_by, considered, frontier, "
-             "algorithms}."},
+             "predicted: {throughput, time_s, cost_usd}, limited_by, frontier, "
+             "algorithms, considered}."},
     {0},
 };
 

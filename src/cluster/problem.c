@@ -245,9 +245,11 @@ static int unknown_name(
         known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
     const char *close = nearest(name, known, n_known);
     AUTO_MEM char *where = where_of(b->spec, line);
-    return err_set(e, ERR_USAGE, "%s%s: %.60s is in no catalog: %s%s%s", where, field, name,
-                   close ? "did you mean " : "give its price, as in types: {NAME: {price: 1.5}}",
-                   close ? close : "", close ? "?" : "");
+    return err_set(e, ERR_USAGE,
+                   "%s%s: %.60s is in no catalog: %s%s%sgive its price, as in types: {NAME: "
+                   "{price: 1.5}}",
+                   where, field, name, close ? "did you mean " : "", close ? close : "",
+                   close ? "? Or " : "");
 }
 
 static int check_names(const struct building *b,
@@ -288,6 +290,27 @@ static int check_types(const struct building *b, struct err *e)
 
 /* ---- all of it ---- */
 
+/* Of servers that nobody asked for, those that leave no money for a worker are out of the question;
+ * the cheapest stays, to tell of. */
+static void drop_dear_servers(const struct cluster_problem *p, struct cluster_place *at)
+{
+    int64_t worker = INT64_MAX, cheapest = INT64_MAX;
+    size_t n = 0;
+
+    for (size_t i = 0; i < at->n_workers; i++)
+        if (at->workers[i].price_microusd < worker)
+            worker = at->workers[i].price_microusd;
+    for (size_t i = 0; i < at->n_servers; i++)
+        if (at->servers[i].price_microusd < cheapest)
+            cheapest = at->servers[i].price_microusd;
+    for (size_t i = 0; i < at->n_servers; i++) {
+        int64_t price = at->servers[i].price_microusd;
+        if (price == cheapest || price <= p->budget_microusd - worker)
+            at->servers[n++] = at->servers[i];
+    }
+    at->n_servers = n;
+}
+
 static int fill_places(struct building *b, struct err *e)
 {
     struct cluster_problem *p = b->p;
@@ -306,6 +329,8 @@ static int fill_places(struct building *b, struct err *e)
     each_offer(b, take_offer);
     for (size_t i = 0; i < p->n_places; i++) {
         add_own_types(b, &p->places[i]);
+        if (b->spec->n_servers == 0)
+            drop_dear_servers(p, &p->places[i]);
         n_servers += p->places[i].n_servers;
         n_workers += p->places[i].n_workers;
     }

@@ -91,6 +91,12 @@ is "$code" 0 "any server and worker at any place"
 is "$(json "d['usd_per_hour'] <= 20 and len(d['considered']) > 1000 and len({c['place'] for c in d['considered']}) > 50" <<<"$out")" \
     True "within the budget, among all of them"
 
+# The widest server that is not named has to leave money for a worker: many have 100 Gbit/s.
+printf '%s\n' 'workers: {types: [c4.xlarge]}' 'place: aws/ap-southeast-1' 'budget: 2' \
+    'types: {c4.xlarge: {mbps: 90, per_s: 1}}' >any.yaml
+run cluster recommend any.yaml --algorithm scala-opt --json
+is "$code:$(json "d['workers'] >= 1 and d['usd_per_hour'] <= 2" <<<"$out")" 0:True "any server, within the budget"
+
 # Mistakes.
 fails 2 "none.yaml" cluster recommend none.yaml
 fails 2 "scala-opt-m is for a type of your choice" cluster recommend paper.yaml --algorithm scala-opt-m

@@ -37,7 +37,7 @@ static void by_place(void)
     struct cluster_problem *p =
         problem("place: aws/ap-southeast-1\nbudget: 2\nshare: 0.8\nwork: 10\n"
                 "types: {vcpu: {mbps: 5, per_s: 0.5}, T4: {mbps: 90, per_s: 4},\n"
-                "  c4.xlarge: {price: 0.2, mbps: 70}, own: {price: 3, mbps: 8, per_s: 1}}\n",
+                "  c4.xlarge: {price: 0.2, mbps: 70}, own: {price: 1.5, mbps: 8, per_s: 1}}\n",
                 NULL, &e);
 
     CHECK(p && p->n_places == 1 && p->budget_microusd == 2000000 && p->max_workers == 10000 &&
@@ -57,6 +57,9 @@ static void by_place(void)
     CHECK(!find(at->servers, at->n_servers, "g4dn.12xlarge"), "which is no server unasked");
     CHECK(find(at->workers, at->n_workers, "own") && find(at->servers, at->n_servers, "own"),
           "a type that only the file prices");
+    CHECK(find(at->workers, at->n_workers, "c5n.18xlarge") &&
+              !find(at->servers, at->n_servers, "c5n.18xlarge"),
+          "a server that leaves no money for a worker is none unasked");
     const struct cluster_type *wide = find(at->servers, at->n_servers, "c4.8xlarge");
     CHECK(wide && wide->network_mbps == 10000, "networks are the catalog's");
 }
