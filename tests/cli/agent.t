@@ -198,6 +198,12 @@ check "a sample a second ($samples)" test "$samples" -ge 1 -a "$samples" -le 4
 contains "$(grep ' sample ' "$jobs/6/state" | tail -n 1)" "gpu=50" "with the GPUs' mean"
 check "memory is seen ($(word peak_mb) MB)" test "$(word peak_mb | cut -d. -f1)" -ge 28
 
+job 60 'exec sleep 600' "env PATH=$fakes:$PATH" 'time_limit_s 0.3' 'grace_s 60'
+begun=$SECONDS
+go 60
+is "$(word cause)" time "beside whoever watches the GPUs, a job that is told to end"
+check "is over when its own processes are" test $((SECONDS - begun)) -lt 45
+
 # --- limits
 if [[ -n $has_cgroup ]]; then
     job 7 'exec bash -c "while :; do :; done"' 'cpus 0.5' 'time_limit_s 2' 'grace_s 0'

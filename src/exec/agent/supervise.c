@@ -127,6 +127,15 @@ static bool reap(struct supervisor *s)
     return pid == 0;
 }
 
+/* The watcher of GPUs is a child, too, and no part of the job. */
+static bool only_watcher_left(struct supervisor *s)
+{
+    if (!s->child_ended || s->sampler.gpu_pid == 0)
+        return false;
+    scan(s);
+    return tree_count(&s->tree) == 0;
+}
+
 /* true when nothing is left. */
 static bool kill_all(struct supervisor *s)
 {
@@ -320,7 +329,8 @@ static void watch(struct supervisor *s)
             {.fd = s->output_open ? s->started.output_fd : -1, .events = POLLIN},
         };
         bool any = reap(s);
-        if ((s->child_ended && !s->stopping) || !any || time_monotonic_s() >= s->kill_at_s)
+        if ((s->child_ended && !s->stopping) || !any || only_watcher_left(s) ||
+            time_monotonic_s() >= s->kill_at_s)
             return;
         poll(fds, sizeof fds / sizeof fds[0], time_left_ms(s));
         if (fds[0].revents)
