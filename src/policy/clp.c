@@ -1,5 +1,6 @@
 #include "policy/clp.h"
 
+#include "base/library.h"
 #include "base/mem.h"
 
 #include <coin/Clp_C_Interface.h>
@@ -29,23 +30,11 @@ struct clp_api {
     __typeof__(&ClpSolve_setPresolveType) set_presolve_type;
 };
 
-/* ISO C has no conversion from void * to a function pointer; POSIX makes this copy work. */
-static int find(void *handle, const char *name, void *function_out, struct err *e)
+/* dlopen counts: the library stays loaded between calls only if somebody else holds it, and loading
+ * takes a millisecond. */
+static int load(struct clp_api *api, struct err *e)
 {
-    void *symbol = dlsym(handle, name);
-
-    if (!symbol)
-        return err_set(e, ERR_IO, "%s has no %s", library, name);
-    memcpy(function_out, &symbol, sizeof symbol);
-    return 0;
-}
-
-static int find_all(struct clp_api *api, struct err *e)
-{
-    const struct {
-        const char *name;
-        void *function_out;
-    } functions[] = {
+    const struct library_function functions[] = {
         {"Clp_newModel", &api->new_model},
         {"Clp_deleteModel", &api->delete_model},
         {"Clp_setLogLevel", &api->set_log_level},
@@ -63,25 +52,9 @@ static int find_all(struct clp_api *api, struct err *e)
         {"ClpSolve_setPresolveType", &api->set_presolve_type},
     };
 
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (find(api->handle, functions[i].name, functions[i].function_out, e) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* dlopen counts: the library stays loaded between calls only if somebody else holds it, and loading
- * takes a millisecond. */
-static int load(struct clp_api *api, struct err *e)
-{
-    *api = (struct clp_api){.handle = dlopen(library, RTLD_NOW | RTLD_LOCAL)};
-    if (!api->handle)
-        return err_set(e, ERR_IO, "policies need CLP (Debian package coinor-libclp1): %s",
-                       dlerror());
-    if (find_all(api, e) == 0)
-        return 0;
-    dlclose(api->handle);
-    return -1;
+    api->handle = library_open(library, "policies need CLP (Debian package coinor-libclp1)",
+                               functions, sizeof functions / sizeof *functions, e);
+    return api->handle ? 0 : -1;
 }
 
 void *clp_hold(void)
