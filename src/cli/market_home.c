@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cli/market_parts.h"
+#include "market/region.h"
 #include "market/store.h"
 #include "spec/config.h"
 
@@ -82,6 +83,17 @@ struct market *cli_market_open(struct err *e)
     AUTO(config) struct config *config = config_load(NULL, e);
 
     return config ? cli_market_load(config->home, e) : NULL;
+}
+
+bool cli_market_at_place(const struct market_offer *o, const char *place)
+{
+    size_t n = place ? strcspn(place, ":/") : 0;
+
+    if (!place)
+        return true;
+    if (strlen(o->cloud) != n || strncmp(o->cloud, place, n) != 0)
+        return false;
+    return !place[n] || strcmp(market_region(o->cloud, place + n + 1), o->region) == 0;
 }
 
 static bool holds(const char *path, const void *bytes, size_t len)

@@ -130,6 +130,16 @@ static int bad_starts(const char *text, struct err *e)
                    text);
 }
 
+int cli_market_start(const struct command_args *args, double *out, struct err *e)
+{
+    const char *text = command_value(args, "--start");
+
+    if (market_parse_time(text, out) && *out > 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "--start \"%s\" is no time: write 2020-03-01 or %s", text,
+                   "2020-03-01T06:00:00Z");
+}
+
 int cli_market_starts(const char *text, struct market_starts *out, struct err *e)
 {
     double n;

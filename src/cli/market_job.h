@@ -79,6 +79,8 @@ char *cli_market_region(const char *text, struct err *e);
 /* The same of any cloud; aws where none is named. Both are new strings. */
 int cli_market_place(const char *text, char **cloud_out, char **region_out, struct err *e);
 
+/* --start, which must be there: seconds since 1970. */
+int cli_market_start(const struct command_args *args, double *out, struct err *e);
 /* "30", "2020-02-18" or "2020-02-18..2020-03-18". */
 int cli_market_starts(const char *text, struct market_starts *out, struct err *e);
 

@@ -16,6 +16,9 @@ struct market *cli_market_load(const char *home, struct err *e);
 /* The same of the configured home. */
 struct market *cli_market_open(struct err *e);
 
+/* Whether an offer is at "aws:us-east-1", "aws" or, NULL, anywhere. */
+bool cli_market_at_place(const struct market_offer *o, const char *place);
+
 /* Puts these bytes in the place of the file, unless it holds them already: *changed_out. */
 int cli_market_save(
     const char *home, const void *bytes, size_t len, bool *changed_out, struct err *e);

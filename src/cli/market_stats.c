@@ -6,7 +6,6 @@
 #include "cli/market_parts.h"
 #include "cli/table.h"
 #include "cli/text.h"
-#include "market/region.h"
 #include "market/stats.h"
 #include "market/tables.h"
 
@@ -57,24 +56,12 @@ static void stats_clear(struct stats *s)
     market_free(s->market);
 }
 
-/* "aws:us-east-1", "aws" or nothing. */
-static bool at_place(const struct market_offer *o, const char *place)
-{
-    size_t n = place ? strcspn(place, ":/") : 0;
-
-    if (!place)
-        return true;
-    if (strlen(o->cloud) != n || strncmp(o->cloud, place, n) != 0)
-        return false;
-    return !place[n] || strcmp(market_region(o->cloud, place + n + 1), o->region) == 0;
-}
-
 static int choose(struct stats *s, const char *gpu, const char *place, struct err *e)
 {
     s->items = mem_zero(market_n_offers(s->market) + 1, sizeof *s->items);
     for (size_t i = 0; i < market_n_offers(s->market); i++) {
         const struct market_offer *o = &market_offers(s->market)[i];
-        if ((gpu && !catalog_same_accelerator(gpu, o->gpu)) || !at_place(o, place))
+        if ((gpu && !catalog_same_accelerator(gpu, o->gpu)) || !cli_market_at_place(o, place))
             continue;
         struct item *item = &s->items[s->n_items++];
         item->offer = o;

@@ -35,6 +35,18 @@ void policy_print(const struct policy_report *r);
 
 /* ---- policy simulate ---- */
 
+/* The cheapest offer of each type, a machine or a GPU by its name, from a time on. */
+struct policy_history_ask {
+    const char *place; /* "aws:us-east-1", "aws"; NULL = any */
+    double start_s;
+};
+/* In place of the prices that the file has. *end_h_out: up to which hour the imported histories
+ * tell all prices. */
+int policy_take_history(const struct policy_history_ask *ask,
+                        struct policy_file *file,
+                        double *end_h_out,
+                        struct err *e);
+
 /* What a picture of a simulation is drawn from. */
 struct policy_span {
     uint32_t job, type;
@@ -56,7 +68,7 @@ struct policy_story {
 struct policy_simulation {
     const struct rounds_ask *ask;
     const struct rounds_result *result;
-    const char *prices; /* file; NULL = none */
+    const char *prices; /* where steps of prices come from; NULL = there are none */
     const struct policy_price_notes *price_notes;
     double elapsed_ms;
 };

@@ -6,6 +6,8 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/market_job.h"
+#include "cli/market_parts.h"
 #include "cli/policy_parts.h"
 #include "cli/progress.h"
 #include "policy/read.h"
@@ -83,6 +85,55 @@ static int read_prices(const char *path, struct policy_file *file, struct err *e
     if (policy_read_bytes(path, &bytes, e) < 0)
         return -1;
     return policy_read_prices(path, buf_str(&bytes), bytes.len, file, e);
+}
+
+/* What moves prices besides the trace. */
+struct prices {
+    const char *name;                       /* NULL = nothing does */
+    const struct policy_price_notes *notes; /* of the file */
+    double start_s, end_h;                  /* of the histories; INFINITY = they are not asked */
+};
+
+static int take_prices(const struct command_args *args,
+                       struct policy_file *file,
+                       struct prices *out,
+                       struct err *e)
+{
+    const char *path = command_value(args, "--prices");
+    struct policy_history_ask ask = {.place = command_value(args, "--region")};
+    bool from_histories = command_has(args, "--start");
+
+    *out = (struct prices){.notes = &file->price_notes, .end_h = (double)INFINITY};
+    if (path && from_histories)
+        return err_set(e, ERR_USAGE,
+                       "--prices and --start both tell prices: leave out one of them");
+    if (ask.place && !from_histories)
+        return err_set(e, ERR_USAGE,
+                       "--region is of the imported histories: say from when on, as in --start "
+                       "2020-03-01");
+    if (from_histories && (cli_market_start(args, &ask.start_s, e) < 0 ||
+                           policy_take_history(&ask, file, &out->end_h, e) < 0))
+        return -1;
+    if (path && read_prices(path, file, e) < 0)
+        return -1;
+    out->start_s = ask.start_s;
+    if (file->price_notes.rows)
+        out->name = from_histories ? "the histories" : path ? path : args->operands[0];
+    return 0;
+}
+
+/* What is not known is not computed with. */
+static int check_end(const struct prices *p, const struct rounds_result *r, struct err *e)
+{
+    double done_h = (double)r->last_ms / ROUNDS_HOUR_MS;
+    char end[32];
+
+    if (done_h <= p->end_h)
+        return 0;
+    return err_set(e, ERR_NOFIT,
+                   "the histories tell all prices up to %s, hour %.2f, and the jobs take %.2f h: "
+                   "take an earlier --start, or import more",
+                   cli_market_time(p->start_s + p->end_h * 3600, end), p->end_h, done_h);
 }
 
 /* ---- looking on ---- */
@@ -308,7 +359,7 @@ static int show(const struct command_args *args,
 
 static int simulate(const struct command_args *args,
                     const struct rounds_ask *asked,
-                    const struct policy_price_notes *notes,
+                    const struct prices *prices,
                     struct err *e)
 {
     struct rounds_ask ask = *asked;
@@ -334,13 +385,15 @@ static int simulate(const struct command_args *args,
         return err_set(e, ERR_RETRY, "interrupted with %zu of %zu jobs done; nothing was written",
                        result.n_done, result.n_jobs);
     progress_clear(&o.line);
+    if (check_end(prices, &result, e) < 0)
+        return -1;
     if (trace && keep_trace(&o, &draft, e) < 0)
         return -1;
     return show(args,
                 &(struct policy_simulation){.ask = &ask,
                                             .result = &result,
-                                            .prices = command_value(args, "--prices"),
-                                            .price_notes = notes,
+                                            .prices = prices->name,
+                                            .price_notes = prices->notes,
                                             .elapsed_ms = 1e3 * (time_monotonic_s() - began)},
                 &o.story, e);
 }
@@ -350,17 +403,17 @@ static int run_simulate(const struct command_args *args, struct err *e)
     AUTO_CLEAR(policy_file) struct policy_file file = {0};
     struct rounds_ask ask = {0};
     size_t columns = 0;
-    const char *prices = command_value(args, "--prices");
+    struct prices prices;
 
     if (take_options(args, &ask, &columns, e) < 0 || read_trace(args->operands[0], &file, e) < 0 ||
-        (prices && read_prices(prices, &file, e) < 0))
+        take_prices(args, &file, &prices, e) < 0)
         return -1;
     file.problem.columns_max = columns;
     ask.problem = &file.problem;
     ask.arrival_h = file.arrival_h;
     ask.preemptions = file.preemptions;
     ask.n_preemptions = file.n_preemptions;
-    return simulate(args, &ask, &file.price_notes, e);
+    return simulate(args, &ask, &prices, e);
 }
 
 static const struct command_option simulate_options[] = {
@@ -375,6 +428,13 @@ static const struct command_option simulate_options[] = {
     {.name = "--prices",
      .value = "FILE",
      .help = "Prices in place of those of the trace: CSV with at_h, type, price_usd_per_hour."},
+    {.name = "--start",
+     .value = "TIME",
+     .help = "The same out of the imported histories, from then on: of each type, a machine or a "
+             "GPU by its name, the cheapest offer."},
+    {.name = "--region",
+     .value = "PLACE",
+     .help = "With --start: only of aws:us-east-1, or of a cloud (default: of all)."},
     {.name = "--seed",
      .value = "N",
      .help = "Of the lots that decide who goes when machines are taken away (default: 1)."},
@@ -398,8 +458,10 @@ const struct command command_policy_simulate = {
     .summary = "Play a policy through arriving jobs and moving prices, round by round",
     .details =
         "TRACE is JSON like that of `policy solve`, with arrival_h of jobs and, if wanted, "
-        "preemptions {at_h, until_h, type, instances}; slo_h counts from the arrival. - reads it "
-        "from standard input.\n\n"
+        "preemptions {at_h, until_h, type, instances}; slo_h counts from the arrival. Or it is "
+        "lines: {\"types\": [...]} first, then jobs as {\"at_h\": 0.5, \"name\": ...} and prices "
+        "as "
+        "{\"at_h\": 8, \"prices\": {\"V100\": 0.9}}. - reads it from standard input.\n\n"
         "Whenever a job comes or goes, a price steps, machines are taken away or a deadline has "
         "passed, the policy's shares are solved anew, at the prices of the moment. Every round "
         "goes to those who have received least of what they are owed; gangs run whole, on one type "

@@ -57,16 +57,6 @@ int run_market_wanted(const struct command_args *args, bool *out, struct err *e)
     return 0;
 }
 
-static int read_start(const struct command_args *args, double *out, struct err *e)
-{
-    const char *text = command_value(args, "--start");
-
-    if (market_parse_time(text, out) && *out > 0)
-        return 0;
-    return err_set(e, ERR_USAGE, "--start \"%s\" is no time: write 2020-03-01 or %s", text,
-                   "2020-03-01T06:00:00Z");
-}
-
 static int open_live(struct run_market *m,
                      const struct cli_plan *p,
                      const struct command_args *args,
@@ -80,7 +70,7 @@ static int open_live(struct run_market *m,
     if (strcmp(at.cloud, HOME_CLOUD) != 0 && !set->region)
         return err_set(e, ERR_USAGE, "--cloud %s: say in which region it begins: --region",
                        at.cloud);
-    if (read_start(args, &at.at_s, e) < 0)
+    if (cli_market_start(args, &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
     return cli_live_open_at(&m->live, args, &at, e);

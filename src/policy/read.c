@@ -1,7 +1,7 @@
 #include "policy/read.h"
 
-#include "base/json.h"
 #include "base/nearest.h"
+#include "policy/read_parts.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -29,11 +29,20 @@ static struct place at(const char *fmt, ...)
     return p;
 }
 
+/* A member of what is at this place: "jobs[3].gang", "line 4: gang". */
+static struct place in(const struct place *p, const char *key)
+{
+    bool is_line = strncmp(p->text, "line ", 5) == 0 && !strchr(p->text, ':');
+
+    return at("%s%s%.100s", p->text, !*p->text ? "" : is_line ? ": " : ".", key);
+}
+
 struct reader {
     struct arena *arena;
     struct policy_file *file;
     struct policy_problem *p;
-    bool is_trace;      /* which adds fields */
+    bool is_trace; /* which adds fields */
+    const struct read_lines *lines;
     json_t *type_index; /* name -> number */
     struct err *e;
 };
@@ -67,9 +76,8 @@ static int check_fields(const struct reader *r,
         if (i < n)
             continue;
         const char *near = nearest(key, known, n);
-        return err_set(r->e, ERR_USAGE, "%s%s%.60s: no such field%s%s%s", place->text,
-                       *place->text ? "." : "", key, near ? "; \"" : "", near ? near : "",
-                       near ? "\" is meant?" : "");
+        return err_set(r->e, ERR_USAGE, "%s: no such field%s%s%s", in(place, key).text,
+                       near ? "; \"" : "", near ? near : "", near ? "\" is meant?" : "");
     }
     return 0;
 }
@@ -97,9 +105,7 @@ static int field(const struct reader *r,
                  double least,
                  double *out)
 {
-    struct place whole = at("%s%s%s", place->text, *place->text ? "." : "", key);
-
-    return take_number(r, json_object_get(object, key), whole.text, least, out);
+    return take_number(r, json_object_get(object, key), in(place, key).text, least, out);
 }
 
 /* Leaves *out as it is where the field is missing or null. */
@@ -120,7 +126,7 @@ static const char *take_name(const struct reader *r, json_t *object, const struc
     const char *name = json_string_value(json_object_get(object, "name"));
 
     if (!name || !*name || strlen(name) > NAME_BYTES_MAX) {
-        err_set(r->e, ERR_USAGE, "%s.name: a text of 1 to %d bytes is wanted", place->text,
+        err_set(r->e, ERR_USAGE, "%s: a text of 1 to %d bytes is wanted", in(place, "name").text,
                 NAME_BYTES_MAX);
         return NULL;
     }
@@ -128,6 +134,24 @@ static const char *take_name(const struct reader *r, json_t *object, const struc
     if (!copy)
         no_room(r);
     return copy;
+}
+
+/* One member of an object of type names and numbers. */
+static int take_of_type(const struct reader *r,
+                        const struct place *place,
+                        const char *key,
+                        const json_t *value,
+                        size_t *type_out,
+                        double *out)
+{
+    const json_t *index = json_object_get(r->type_index, key);
+
+    if (!index)
+        return err_set(r->e, ERR_USAGE,
+                       "%s: types has no \"%.100s\": add it there, or leave it out", place->text,
+                       key);
+    *type_out = (size_t)json_integer_value(index);
+    return take_number(r, value, in(place, key).text, 0, out);
 }
 
 /* Numbers by name of type; types that are not named get `otherwise`[type], or 0 when it is NULL. */
@@ -152,15 +176,11 @@ static const double *take_by_type(const struct reader *r,
     }
     json_object_foreach(object, key, value)
     {
-        const json_t *index = json_object_get(r->type_index, key);
-        struct place whole = at("%s.%.100s", place->text, key);
-        if (!index) {
-            err_set(r->e, ERR_USAGE, "%s: types has no \"%.100s\": add it there, or leave it out",
-                    place->text, key);
+        size_t type = 0;
+        double number;
+        if (take_of_type(r, place, key, value, &type, &number) < 0)
             return NULL;
-        }
-        if (take_number(r, value, whole.text, 0, &table[json_integer_value(index)]) < 0)
-            return NULL;
+        table[type] = number;
     }
     return table;
 }
@@ -172,7 +192,7 @@ static int check_hours(const struct reader *r,
 {
     if (hours <= ROUNDS_HOURS_MAX)
         return 0;
-    return err_set(r->e, ERR_USAGE, "%s.%s: %g hours, and at most %g are allowed", place->text, key,
+    return err_set(r->e, ERR_USAGE, "%s: %g hours, and at most %g are allowed", in(place, key).text,
                    hours, ROUNDS_HOURS_MAX);
 }
 
@@ -192,15 +212,24 @@ static int take_list(
     return 0;
 }
 
+static struct place item(const struct reader *r, const char *list, size_t i)
+{
+    if (r->lines->used && strcmp(list, "jobs") == 0)
+        return at("line %zu", r->lines->job_line[i]);
+    return at("%s[%zu]", list, i);
+}
+
 /* Says so when the name was there before. */
 static int note_name(
     const struct reader *r, json_t *names, const char *name, const char *list, size_t i)
 {
     const json_t *before = json_object_get(names, name);
+    struct place place = item(r, list, i);
 
     if (before)
-        return err_set(r->e, ERR_USAGE, "%s[%zu].name: \"%.100s\" is the name of %s[%lld], too",
-                       list, i, name, list, (long long)json_integer_value(before));
+        return err_set(r->e, ERR_USAGE, "%s: \"%.100s\" is the name of %s, too",
+                       in(&place, "name").text, name,
+                       item(r, list, (size_t)json_integer_value(before)).text);
     return json_object_set_new(names, name, json_integer((json_int_t)i)) < 0 ? no_room(r) : 0;
 }
 
@@ -233,13 +262,14 @@ static int read_arrival(const struct reader *r,
                         const struct policy_job *m,
                         double *arrival_h)
 {
-    if (field_if_there(r, o, "arrival_h", place, 0, arrival_h) < 0)
+    const char *key = r->lines->used ? "at_h" : "arrival_h";
+
+    if (field_if_there(r, o, key, place, 0, arrival_h) < 0)
         return -1;
     if (m->iterations <= 0)
-        return err_set(r->e, ERR_USAGE,
-                       "%s.iterations: job \"%.100s\" needs them, or it never ends", place->text,
-                       m->name);
-    return check_hours(r, place, "arrival_h", *arrival_h) < 0 ||
+        return err_set(r->e, ERR_USAGE, "%s: job \"%.100s\" needs them, or it never ends",
+                       in(place, "iterations").text, m->name);
+    return check_hours(r, place, key, *arrival_h) < 0 ||
                    (isfinite(m->slo_h) && check_hours(r, place, "slo_h", m->slo_h) < 0)
                ? -1
                : 0;
@@ -249,10 +279,12 @@ static int read_job(struct reader *r, json_t *o, const struct place *place, stru
 {
     static const char *const all[] = {"name",  "gang",      "throughput", "iterations",
                                       "slo_h", "arrival_h", NULL};
+    static const char *const of_line[] = {"name",  "gang", "throughput", "iterations",
+                                          "slo_h", "at_h", NULL};
     static const char *const without[] = {"name",       "gang",  "throughput",
                                           "iterations", "slo_h", NULL};
-    const char *const *known = r->is_trace ? all : without;
-    struct place table = at("%s.throughput", place->text);
+    const char *const *known = r->lines->used ? of_line : r->is_trace ? all : without;
+    struct place table = in(place, "throughput");
 
     *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
     if (check_fields(r, o, known, place) < 0 || !(m->name = take_name(r, o, place)) ||
@@ -261,8 +293,8 @@ static int read_job(struct reader *r, json_t *o, const struct place *place, stru
         field_if_there(r, o, "slo_h", place, POLICY_NUMBER_MIN, &m->slo_h) < 0)
         return -1;
     if (m->gang != floor(m->gang) || m->gang > POLICY_GANG_MAX)
-        return err_set(r->e, ERR_USAGE, "%s.gang: %g is not a whole number from 1 to %d",
-                       place->text, m->gang, POLICY_GANG_MAX);
+        return err_set(r->e, ERR_USAGE, "%s: %g is not a whole number from 1 to %d",
+                       in(place, "gang").text, m->gang, POLICY_GANG_MAX);
     m->throughput = take_by_type(r, json_object_get(o, "throughput"), &table, NULL);
     return m->throughput ? 0 : -1;
 }
@@ -280,7 +312,7 @@ static int read_jobs(struct reader *r, json_t *root)
     struct policy_job *jobs = arena_alloc(r->arena, n + 1, sizeof *jobs);
     double *arrival_h = arena_alloc(r->arena, n + 1, sizeof *arrival_h);
     for (size_t i = 0; jobs && arrival_h && i < n; i++) {
-        struct place place = at("jobs[%zu]", i);
+        struct place place = item(r, "jobs", i);
         json_t *o = json_array_get(json_object_get(root, "jobs"), i);
         if (read_job(r, o, &place, &jobs[i]) < 0 ||
             (r->is_trace && read_arrival(r, o, &place, &jobs[i], &arrival_h[i]) < 0) ||
@@ -400,6 +432,47 @@ static int read_preemptions(struct reader *r, json_t *root)
     return list ? 0 : no_room(r);
 }
 
+/* A line of prices: those of the types that it names, from then on. */
+static int read_price_line(struct reader *r, json_t *o, size_t line, struct policy_steps *steps)
+{
+    static const char *const known[] = {"at_h", "prices", NULL};
+    struct place place = at("line %zu", line), prices = in(&place, "prices");
+    struct policy_step step = {.line = line};
+    const char *key;
+    json_t *value;
+
+    if (check_fields(r, o, known, &place) < 0 || field(r, o, "at_h", &place, 0, &step.at_h) < 0 ||
+        check_hours(r, &place, "at_h", step.at_h) < 0)
+        return -1;
+    if (!json_is_object(json_object_get(o, "prices")))
+        return err_set(r->e, ERR_USAGE, "%s: an object of type names and numbers is wanted",
+                       prices.text);
+    json_object_foreach(json_object_get(o, "prices"), key, value)
+    {
+        if (take_of_type(r, &prices, key, value, &step.type, &step.usd_per_hour) < 0 ||
+            policy_steps_add(steps, &step, r->e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_price_lines(struct reader *r)
+{
+    AUTO_CLEAR(policy_steps) struct policy_steps steps = {0};
+    size_t n = json_array_size(r->lines->prices);
+
+    if (n > 0 && r->p->n_intervals > 0)
+        return err_set(
+            r->e, ERR_USAGE,
+            "line %zu: the first line has price_intervals already; leave out one of both",
+            r->lines->price_line[0]);
+    for (size_t i = 0; i < n; i++)
+        if (read_price_line(r, json_array_get(r->lines->prices, i), r->lines->price_line[i],
+                            &steps) < 0)
+            return -1;
+    return steps.n ? policy_steps_use(&steps, r->file, r->e) : 0;
+}
+
 static int read_all(struct reader *r, json_t *root)
 {
     static const char *const all[] = {
@@ -414,7 +487,7 @@ static int read_all(struct reader *r, json_t *root)
     r->p->budget_usd = (double)INFINITY;
     if (check_fields(r, root, known, &top) < 0 || read_types(r, root) < 0 ||
         read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0 ||
-        (r->is_trace && read_preemptions(r, root) < 0))
+        (r->is_trace && read_preemptions(r, root) < 0) || read_price_lines(r) < 0)
         return -1;
     return field_if_there(r, root, "budget_usd", &top, 0, &r->p->budget_usd);
 }
@@ -422,20 +495,21 @@ static int read_all(struct reader *r, json_t *root)
 static int read_text(
     const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e)
 {
-    json_error_t wrong;
+    AUTO_CLEAR(read_lines) struct read_lines lines = {0};
 
     *out = (struct policy_file){0};
     if (n > POLICY_FILE_BYTES_MAX)
         return err_set(e, ERR_USAGE, "larger than %zu MB: split it", POLICY_FILE_BYTES_MAX >> 20);
-    AUTO_JSON json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &wrong);
+    AUTO_JSON json_t *root = read_json(bytes, n, is_trace ? &lines : NULL, e);
     AUTO_JSON json_t *type_index = json_object();
     if (!root)
-        return err_set(e, ERR_USAGE, "line %d: %.200s", wrong.line, wrong.text);
+        return -1;
     out->arena = arena_new(ARENA_BYTES);
     struct reader r = {.arena = out->arena,
                        .file = out,
                        .p = &out->problem,
                        .is_trace = is_trace,
+                       .lines = &lines,
                        .type_index = type_index,
                        .e = e};
     if (read_all(&r, root) == 0)

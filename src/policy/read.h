@@ -1,4 +1,5 @@
-/* read: a policy problem, or a trace of one, as JSON text, checked. */
+/* read: a policy problem, or a trace of one, as JSON text, checked. A trace may be lines: the first
+ * tells the types, and each of the others a job or prices from some time on. */
 #ifndef POLICY_READ_H
 #define POLICY_READ_H
 
@@ -8,7 +9,7 @@
 /* 8,192 jobs on 100 types take 20 MB. */
 #define POLICY_FILE_BYTES_MAX ((size_t)64 << 20)
 
-/* What was odd about a file of prices. */
+/* What was odd about steps of prices. */
 struct policy_price_notes {
     size_t rows;
     size_t disordered, disordered_line; /* earlier than one before it: sorted in; the first */
@@ -22,7 +23,7 @@ struct policy_file {
     const double *arrival_h; /* per job */
     const struct rounds_preemption *preemptions;
     size_t n_preemptions;
-    struct policy_price_notes price_notes; /* rows = 0 without such a file */
+    struct policy_price_notes price_notes; /* rows = 0 where there are no steps */
 };
 
 /* ERR_USAGE names the place, as "line 3" or "jobs[2].gang". */
@@ -30,8 +31,24 @@ int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err
 /* The same with arrival_h of jobs, whose iterations must be known, and with preemptions; hours are
  * within ROUNDS_HOURS_MAX. */
 int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e);
-/* Prices in place of those the trace has: CSV with at_h, type and price_usd_per_hour, each of which
- * holds until the next of its type. name: of the file, for errors. price_notes has what was odd. */
+
+/* What a type costs from some time on. */
+struct policy_step {
+    double at_h, usd_per_hour;
+    size_t type;
+    size_t line; /* of the file; of two steps at one time the lower one counts */
+};
+struct policy_steps {
+    struct policy_step *list;
+    size_t n, cap;
+};
+int policy_steps_add(struct policy_steps *s, const struct policy_step *step, struct err *e);
+void policy_steps_clear(struct policy_steps *s);
+/* In place of the prices that the trace has. Steps may be in any order, and get in order here;
+ * price_notes has what was odd. */
+int policy_steps_use(struct policy_steps *s, struct policy_file *file, struct err *e);
+/* The same of CSV with at_h, type and price_usd_per_hour, each of which holds until the next of its
+ * type. name: of the file, for errors. */
 int policy_read_prices(
     const char *name, const char *bytes, size_t n, struct policy_file *file, struct err *e);
 void policy_file_clear(struct policy_file *f);

@@ -85,6 +85,73 @@ run policy simulate trace.json --policy min-cost --restart 360 --prices odd.csv
 contains "$out" "odd.csv: 2 of 4 prices out of order, line 4 first; sorted by time" "people read how many"
 contains "$out" "odd.csv: 1 of 4 prices for a time that their type had one for, line 5 first; not used" "of both"
 
+# The same trace as lines: types, a job, a step of prices. What is odd about steps is told as of a file.
+cat >lines.json <<'END'
+{"types": [{"name": "A", "price_usd_per_hour": 1, "quota": 1}, {"name": "B", "price_usd_per_hour": 3, "quota": 1}]}
+{"at_h": 9, "prices": {"A": 1, "B": 1}}
+{"at_h": 0, "name": "m", "gang": 1, "throughput": {"A": 10, "B": 20}, "iterations": 38, "slo_h": 48}
+
+{"at_h": 2, "prices": {"A": 4}}
+END
+run policy simulate lines.json --policy min-cost --restart 360 --json
+is "$code:$err:$(json "$lives" <<<"$out")" "0::[('m', 0.0, 3.0, 5.0)]" "the same as lines"
+is "$(json 'd["prices"], d["jobs"][0]["deadline_h"]' <<<"$out")" \
+    "{'rows': 3, 'out_of_order': 1, 'repeated': 0} 48.0" "with their order"
+# One hour each from 0.5 h and 1.25 h on: the rounds of 1 h and of 2 h.
+printf '%s\n' '{"types": [{"name": "V", "price_usd_per_hour": 3, "quota": 1}]}' \
+    '{"at_h": 0.5, "name": "a", "throughput": {"V": 10}, "iterations": 10}' \
+    '{"at_h": 1.25, "name": "b", "throughput": {"V": 10}, "iterations": 10}' >lines.json
+run policy simulate - --policy min-cost --json <lines.json
+is "$code:$(json "$lives" <<<"$out")" "0:[('a', 1.0, 2.0, 3.0), ('b', 2.0, 3.0, 3.0)]" "jobs come at their at_h"
+refuses_line() { # PART LINE
+    printf '%s\n%s\n' '{"types": [{"name": "V", "price_usd_per_hour": 3, "quota": 1}]}' "$2" >bad.json
+    fails 2 "bad.json: $1" policy simulate bad.json --policy min-cost
+}
+refuses_line 'line 2: gang: 1.5 is not a whole number' \
+    '{"at_h": 0, "name": "a", "gang": 1.5, "throughput": {"V": 1}, "iterations": 1}'
+refuses_line 'line 2: arrival_h: no such field' '{"arrival_h": 0, "name": "a", "throughput": {"V": 1}, "iterations": 1}'
+refuses_line 'line 2: throughput: types has no "W"' '{"at_h": 0, "name": "a", "throughput": {"W": 1}, "iterations": 1}'
+refuses_line 'line 2: prices.V: -1 is not a number' '{"at_h": 0, "prices": {"V": -1}}'
+refuses_line 'line 2: at_h: it is missing' '{"prices": {"V": 1}}'
+refuses_line 'line 2: the first line alone tells the types' '{"types": []}'
+refuses_line 'line 4: ' $'\n{"at_h": 0'
+refuses_line 'line 3: name: "a" is the name of line 2, too' \
+    $'{"name": "a", "throughput": {"V": 1}, "iterations": 1}\n{"name": "a", "throughput": {"V": 1}, "iterations": 1}'
+printf '{"at_h": 0, "name": "a"}\n{"at_h": 1, "name": "b"}\n' >bad.json
+fails 2 "bad.json: line 1: the first line tells the types" policy simulate bad.json --policy min-cost
+cat trace.json trace.json >bad.json
+fails 2 "bad.json: line 2: end of file expected" policy simulate bad.json --policy min-cost
+
+# Imported histories: V100 are cheapest at $3 in zone a up to 2 h, then at $1 in zone b; the p3.8xlarge costs $16.
+cat >history.csv <<'END'
+cloud,region,zone,instance_type,time,price_usd_per_hour
+aws,us-east-1,us-east-1a,p3.2xlarge,2020-01-01T00:00:00Z,3
+aws,us-east-1,us-east-1b,p3.2xlarge,2020-01-01T00:00:00Z,5
+aws,us-east-1,us-east-1b,p3.2xlarge,2020-01-01T02:00:00Z,1
+aws,us-east-1,us-east-1a,p3.8xlarge,2020-01-01T00:00:00Z,16
+aws,us-east-1,us-east-1a,p3.8xlarge,2020-01-01T12:00:00Z,16
+aws,us-west-2,us-west-2a,p3.2xlarge,2020-01-01T00:00:00Z,0.5
+aws,us-west-2,us-west-2a,p3.2xlarge,2020-01-01T12:00:00Z,0.5
+END
+run market import history.csv
+is "$code" 0 "histories are imported $err"
+printf '%s\n' '{"types": [{"name": "V100", "price_usd_per_hour": 9, "quota": 1}, {"name": "p3.8xlarge", "price_usd_per_hour": 9, "quota": 1}]}' \
+    '{"at_h": 0, "name": "a", "throughput": {"V100": 10}, "iterations": 40}' \
+    '{"at_h": 0, "name": "b", "throughput": {"p3.8xlarge": 10}, "iterations": 10}' >lines.json
+run policy simulate lines.json --policy min-cost --start 2020-01-01 --region aws:us-east-1 --json
+is "$code:$err:$(json "$lives" <<<"$out")" "0::[('a', 0.0, 4.0, 8.0), ('b', 0.0, 1.0, 16.0)]" \
+    "2 h at \$3, 2 h at \$1; the machine by its name"
+run policy simulate lines.json --policy min-cost --start 2020-01-01 --json
+is "$(json "$lives" <<<"$out")" "[('a', 0.0, 4.0, 2.0), ('b', 0.0, 1.0, 16.0)]" "or the cheapest of all regions"
+run policy simulate lines.json --policy min-cost --start 2020-01-01T10:00:00Z --json
+is "$code:$out" "5:" "not beyond what is known"
+contains "$err" "up to 2020-01-01T12:00:00Z, hour 2.00, and the jobs take 4.00 h" "and that is told"
+fails 5 'type "V100" has no price in the histories at 2019-01-01' \
+    policy simulate lines.json --policy min-cost --start 2019-01-01
+fails 2 "leave out one of them" policy simulate lines.json --policy min-cost --start 2020-01-01 --prices prices.csv
+fails 2 "say from when on" policy simulate lines.json --policy min-cost --region aws
+fails 3 'type "A": no history of such a machine or GPU' policy simulate trace.json --policy min-cost --start 2020-01-01
+
 # Gangs: of three machines two gangs of 2 run one after the other, the single one beside them.
 types='{"name": "V100", "price_usd_per_hour": 3, "quota": 3}'
 trace "$(job a 10 '"gang": 2'),$(job b 10 '"gang": 2'),$(job c 10)"
