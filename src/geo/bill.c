@@ -97,6 +97,7 @@ static void add_cost(const struct geo_problem *p,
 struct worker_sum {
     double first_s, last_s; /* of all its events */
     unsigned rounds;        /* up to this one it read the result */
+    double read_s;          /* when it had the last of them */
     double train_s, upload_s, download_s;
 };
 
@@ -104,7 +105,6 @@ struct round_sum {
     double began_s;
     double barrier_s; /* the last worker's upload is through */
     double done_s;    /* the last mean is written */
-    double read_s;
     unsigned readers;
 };
 
@@ -137,7 +137,7 @@ static void sum_worker(struct sums *s, const struct geo_event *v)
         r->barrier_s = fmax(r->barrier_s, v->end_s);
     } else if (v->kind == GEO_EVENT_GET) {
         w->download_s += took_s;
-        r->read_s = fmax(r->read_s, v->end_s);
+        w->read_s = fmax(w->read_s, v->end_s);
         /* One that was restarted may read it once more. */
         r->readers += v->round >= w->rounds;
         w->rounds = v->round >= w->rounds ? v->round + 1 : w->rounds;
@@ -173,6 +173,8 @@ static double mean(double sum, double n)
     return n > 0 ? sum / n : 0;
 }
 
+/* A worker's round is over when it has the result: it begins with the next while others still read,
+ * so that from the first one's beginning to the last one's end would count some time twice. */
 static void find_phases(const struct geo_problem *p, const struct sums *s, struct geo_account *a)
 {
     struct geo_phases *phases = &a->phases;
@@ -183,16 +185,16 @@ static void find_phases(const struct geo_problem *p, const struct sums *s, struc
         if (r->readers < p->n_workers || !isfinite(r->began_s))
             continue;
         a->rounds++;
-        a->round_s += r->read_s - r->began_s;
         aggregate_s += fmax(r->done_s - r->barrier_s, 0);
     }
     for (size_t i = 0; i < p->n_workers; i++) {
         phases->train_s += s->workers[i].train_s;
         phases->upload_s += s->workers[i].upload_s;
         phases->download_s += s->workers[i].download_s;
+        a->round_s += mean(s->workers[i].read_s - s->workers[i].first_s, s->workers[i].rounds);
     }
     double n = a->rounds * (double)p->n_workers;
-    a->round_s = mean(a->round_s, a->rounds);
+    a->round_s = mean(a->round_s, (double)p->n_workers);
     phases->train_s = mean(phases->train_s, n);
     phases->upload_s = mean(phases->upload_s, n);
     phases->download_s = mean(phases->download_s, n);

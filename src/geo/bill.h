@@ -9,7 +9,7 @@
 /* Of the whole training, by its events. */
 struct geo_account {
     double rounds;            /* in which every worker read the result */
-    double round_s;           /* mean */
+    double round_s;           /* mean over workers, from result to result */
     double time_s;            /* from the first event to the last */
     struct geo_phases phases; /* means over rounds and workers: they add up to round_s */
     struct geo_bill usd;

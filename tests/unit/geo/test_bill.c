@@ -126,6 +126,34 @@ static void forecast(void)
           a.counts.reads);
 }
 
+/* Two workers have each result 3 s after the others, who train meanwhile: the rounds of each take
+ * 16 s, though from the first one's beginning to the last one's end it is 19. */
+static void overlapping(void)
+{
+    AUTO_CLEAR(geo_events) struct geo_events all = {0};
+    struct small_world w;
+    struct geo_account a;
+    struct geo_bill usd;
+    struct geo_counts counts;
+    struct err e = {0};
+
+    small_world_init(&w);
+    for (unsigned r = 0; r < 100; r++)
+        add_round(&all, r, 1, 0);
+    for (size_t i = 0; i < all.n; i++)
+        if (all.all[i].worker == 2 || all.all[i].worker == 3) {
+            all.all[i].start_s += 3;
+            all.all[i].end_s += 3;
+        }
+    struct geo_placement at = {.topology = SPEC_GEO_CENTRAL, .function = X, .store = X};
+    CHECK(geo_account(&w.problem, &all, &a, &e) == 0 && is(a.round_s, 16), "a round takes 16 s: %g",
+          a.round_s);
+    AUTO(geo_pace) struct geo_pace *pace = geo_pace_new(&w.problem, &all, &a);
+    CHECK(geo_forecast(&w.problem, &at, pace, &a, &usd, &counts) &&
+              is(usd.vm_usd, 4 * 0.1 * 1600 / 3600) && is(a.usd.vm_usd, usd.vm_usd),
+          "machines by model and bill: %g and %g", usd.vm_usd, a.usd.vm_usd);
+}
+
 /* Who looks every 0.2 s (a look of 0.05 s, then 0.15 s) from 10 s on, and finds it at 11.2 s, has
  * looked six times in vain; four times if it is there at 10.8 s. Requests of who met another's
  * claim are added as they were counted. */
@@ -213,6 +241,7 @@ int main(void)
 {
     one_round();
     forecast();
+    overlapping();
     waits();
     topologies();
     faults();
