@@ -79,6 +79,12 @@ static int open_input(struct inputs *in, const char *path, struct err *e)
     f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd < 0 && errno == ENOENT)
         return err_set(e, ERR_NOTFOUND, "there is no file %s", path);
+    if (f->fd < 0 && errno == EMFILE)
+        return err_set(e, ERR_IO,
+                       "open %s: this process may have %zu files open, and all inputs are at once: "
+                       "allow more (ulimit -Hn), or average groups of them, and their means with "
+                       "--weights",
+                       path, in->n + (size_t)f->fd);
     if (f->fd < 0)
         return file_error(e, "open", path);
     in->sources[in->n] = (struct fed_source){.name = path, .read = read_input, .context = f};
