@@ -106,7 +106,7 @@ const char *cluster_learn_command(const struct run_stage_plan *p)
 void cluster_learn(const char *home, const struct run *run, const struct run_stage *s)
 {
     const struct run_stage_plan *p = &s->plan;
-    double mbps, per_s;
+    double mbps = 0, per_s = 0;
     struct err why = {0};
 
     /* On this machine all share one network, which does not see what they tell each other. */

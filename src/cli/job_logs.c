@@ -1,7 +1,9 @@
 /* job_logs: what a job printed, also while it does. */
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "base/utf8.h"
+#include "broker/client.h"
 #include "broker/home.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
@@ -18,11 +20,16 @@
 /* Between two looks at the state, and for a log that is not there yet. New bytes wake us at once.
  */
 #define LOOK_MS 80
+/* As often as this a broker that went away is noticed, and another started. */
+#define WAKE_S 1.0
 #define PIECE 65536
 #define EXIT_INTERRUPTED 130
 
 struct following {
     struct lake *l;
+    const char *home;
+    struct broker_client *broker;
+    double wake_s; /* when it is looked at next */
     int64_t id;
     char *path;
     int fd;    /* of the log, -1 = it is not there yet */
@@ -39,6 +46,7 @@ static void following_clear(struct following *f)
         close(f->fd);
     if (f->watch >= 0)
         close(f->watch);
+    broker_client_free(f->broker);
     free(f->path);
 }
 
@@ -177,6 +185,19 @@ static void wait_for_more(struct following *f)
         return;
 }
 
+/* Without one nobody would hear of the job's end, and we would wait for ever. */
+static int keep_broker(struct following *f, struct err *e)
+{
+    double now_s = time_monotonic_s();
+
+    if (now_s < f->wake_s)
+        return 0;
+    f->wake_s = now_s + WAKE_S;
+    if (!f->broker)
+        f->broker = broker_client_open(f->home, true, e);
+    return f->broker ? broker_client_wake(f->broker, e) : -1;
+}
+
 static int follow(struct following *f, struct err *e)
 {
     f->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -188,6 +209,8 @@ static int follow(struct following *f, struct err *e)
             return -1;
         if (f->over)
             return show_bytes(f, "", 0, true, e);
+        if (keep_broker(f, e) < 0)
+            return -1;
         wait_for_more(f);
     }
     return EXIT_INTERRUPTED;
@@ -252,6 +275,7 @@ static int run_logs(const struct command_args *args, struct err *e)
     if (job_open(args->operands[0], &desk, &r, e) < 0)
         return -1;
     f.l = desk.lake;
+    f.home = desk.home;
     f.id = r.job.id;
     f.path = broker_job_path(desk.home, f.id, "log");
     f.harmless = isatty(STDOUT_FILENO) && !command_has(args, "--raw");

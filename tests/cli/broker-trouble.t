@@ -104,6 +104,25 @@ def test_broker_returns(home):
     check(code == 0 and home.times_run("second") == 1, "which finishes, too, and ran once")
 
 
+def test_broker_returns_for_followers(home):
+    """Whoever follows a log is told of its end, whatever became of the broker."""
+    waiting = Waiting(home, "following")
+    job = waiting.submit("following")
+    check(until(lambda: waiting.is_begun(job)), "a job runs")
+    follower = subprocess.Popen([PROGRAM, "job", "logs", "-f", str(job)], env=home.env,
+                                stdout=subprocess.PIPE, text=True)
+    first = follower.stdout.readline()
+    kill([home.broker_pid()])
+    waiting.release()
+    try:
+        code = follower.wait(60)
+    except subprocess.TimeoutExpired:
+        follower.kill()
+        code = "it follows for ever"
+    check((code, first + follower.stdout.read()) == (0, "begun\nended\n"),
+          "who follows a job's log whose broker is killed comes to its end", code)
+
+
 @contextlib.contextmanager
 def unsteady_output(home, name):
     """A job that ended well, and whose output is never what it was a moment ago: a file of the
@@ -387,7 +406,7 @@ def main():
         home = Home(scratch, idle_s=60)
         try:
             for test in (test_agent_killed, test_setting_changes, test_followers_killed,
-                         test_broker_returns, test_links_out, test_long_log, test_two_at_once):
+                         test_broker_returns, test_broker_returns_for_followers, test_links_out, test_long_log, test_two_at_once):
                 test(home)
             home.stop_broker()
             left = home.leftovers()
