@@ -111,7 +111,7 @@ static unsigned free_ports(const struct live *j)
 
     for (unsigned i = 0; i < PORT_TRIES; i++) {
         unsigned n = 0;
-        port = node_port(j->home, j->job.id - j->details.rank + i * nodes, nodes);
+        port = node_port(j->home, j->job.id - j->details.rank + (int64_t)i * nodes, nodes);
         while (n < nodes && n < PORT_TRIES && is_free(port + n))
             n++;
         if (n == nodes || n == PORT_TRIES)

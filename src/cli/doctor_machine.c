@@ -21,9 +21,10 @@
 #define SAID_MAX 4096
 #define PROBE_S 10.0
 #define PROBE_JOB 1
-/* Each may take SSH_S to answer. */
+/* Each may take so many seconds to answer. */
 #define HOSTS_MAX 16
-#define SSH_S "5"
+#define CONNECT "ConnectTimeout=5"
+#define ALIVE "ServerAliveInterval=5"
 
 /* ---- programs ---- */
 
@@ -224,12 +225,8 @@ void doctor_agent(struct doctor *d, const char *home)
 
 static void try_host(struct doctor *d, const struct config_host *h)
 {
-    const char *const argv[] = {"ssh",  "-T",
-                                "-o",   "BatchMode=yes",
-                                "-o",   "ConnectTimeout=" SSH_S,
-                                "-o",   "ServerAliveInterval=" SSH_S,
-                                "-o",   "ServerAliveCountMax=1",
-                                "--",   h->host,
+    const char *const argv[] = {"ssh",  "-T",  "-o", "BatchMode=yes",         "-o", CONNECT,
+                                "-o",   ALIVE, "-o", "ServerAliveCountMax=1", "--", h->host,
                                 "true", NULL};
     AUTO_MEM char *what = mem_printf("host %s/%s", h->pool, h->host);
     AUTO_CLEAR(buf) struct buf out;
