@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define DAY_S 86400.0
+/* Of a day: what is left of work that ends with one is no reason to go on, and elsewhere. */
+#define PART_ROUNDING 1e-9
 #define LAST_DAYS_LEFT_OUT 5
 #define USUAL_STARTS 30
 #define GPUS_MAX 8
@@ -358,7 +360,7 @@ struct market_paper_run market_paper_replay(const struct market_paper_model *m,
         const struct paper_offer *o = &p->offers[now];
         double per_day = DAY_S * m->per_s[o->gpu];
         double part = left / per_day;
-        if (part <= 1 || day + 1 == p->n_days) {
+        if (part <= 1 + PART_ROUNDING || day + 1 == p->n_days) {
             run.cost_usd += 24 * part * price / o->offer->gpus;
             run.hours += 24 * part;
             return run;

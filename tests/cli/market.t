@@ -158,6 +158,19 @@ is "$(json 'd["strategies"][0]["mean_cost_usd"]' <<<"$out")" 24.0 "iterations: a
 run market replay --throughputs speeds.csv --work "2 V100-days" --starts 2020-01-05 --strategies 1xV100 --json
 is "$(json '[x["mean_cost_usd"] for x in d["strategies"]]' <<<"$out")" "[72.0]" \
     "a day at \$1, a day at \$2; one strategy"
+# Three days of 86400 * 0.7 iterations end with the third day: rounding is no reason to go on, to where the fourth is cheaper.
+printf '%s\n' model,batch_size,V100 toy,,0.7 >odd.csv
+{
+    echo cloud,region,zone,instance_type,time,price_usd_per_hour
+    for day in 1 2 3 4 5 6; do
+        echo aws,us-east-1,us-east-1a,p3.2xlarge,2020-01-0$day,2
+        echo aws,us-east-1,us-east-1b,p3.2xlarge,2020-01-0$day,$((day < 4 ? 3 : 1))
+    done
+} >cheaper.csv
+TRADEWIND_HOME=$scratch/cheaper run market import cheaper.csv
+TRADEWIND_HOME=$scratch/cheaper run market replay --throughputs odd.csv --work "3 V100-days" --starts 2020-01-01 --json
+is "$(json '[(x["mean_cost_usd"], x["switches_max"]) for x in d["strategies"] if x["name"] == "dynamic"]' <<<"$out")" \
+    "[(144.0, 0)]" "work that ends with a day does not move on the next"
 fails 2 "no work" market replay --model A3C --work "4 days"
 fails 2 "costs more than" market replay --model A3C --work "1e9 V100-days"
 fails 2 "none of 1xV100" market replay --model A3C --strategies best
