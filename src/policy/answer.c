@@ -157,6 +157,30 @@ static void name_jobs(const struct policy_answer *a, const struct scope *s, stru
         buf_puts(text, ", ...");
 }
 
+int policy_others_short(const struct elastic_ask *ask,
+                        double budget_usd,
+                        struct policy_answer *out,
+                        struct err *e)
+{
+    const struct scope *s = ask->grid->scope;
+    struct model_answer nearest = {0};
+    size_t others = 0;
+
+    if (elastic_within(ask, budget_usd, &nearest, e) < 0)
+        return -1;
+    answer_falls_short(out, ask->grid, &nearest);
+    model_answer_clear(&nearest);
+    for (size_t m = 0; m < out->n_jobs; m++) {
+        size_t type;
+        others += out->shortfall[m] > 0 && isfinite(scope_cheapest(s, m, &type));
+    }
+    size_t len = strlen(out->reason);
+    if (others)
+        snprintf(out->reason + len, sizeof out->reason - len, "; %zu other%s fall%s short, too",
+                 others, others == 1 ? "" : "s", others == 1 ? "s" : "");
+    return 0;
+}
+
 /* Four digits, and no less than it is: what is said to do should. */
 static double rounded_up(double x)
 {

@@ -99,6 +99,9 @@ static int solve(const struct elastic_ask *ask,
 {
     const struct scope *s = ask->grid->scope;
     struct model_answer found = {0};
+
+    if (out->status == POLICY_INFEASIBLE) /* some can run nowhere */
+        return policy_others_short(ask, s->p->budget_usd, out, e);
     int result = elastic_solve(ask, &found, e);
 
     if (result == 0)
@@ -191,7 +194,7 @@ int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *ou
     out->has_hours = form == POLICY_WINDOWS;
     bool timeless = edges.n_windows == 1 && !isfinite(edges.at[1]);
     int result = 0;
-    if (!policy_cannot_run(s, NULL, out) && !(timeless && solve_without_time(s, out)))
+    if (policy_cannot_run(s, NULL, out) || !(timeless && solve_without_time(s, out)))
         result = solve_edges(s, form, &edges, out, e);
     edges_clear(&edges);
     return result;

@@ -68,7 +68,11 @@ bool policy_is_within(const struct policy_problem *p, double usd);
 /* No schedule that does all work between releases and deadlines costs less; NAN when none does. */
 int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e);
 /* Whether some job (of those that must finish; NULL = all) has no usable type; then the answer says
- * so and is complete. */
+ * so. What others fall short by beside them, within the budget, is the rest of it. */
 bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out);
+int policy_others_short(const struct elastic_ask *ask,
+                        double budget_usd,
+                        struct policy_answer *out,
+                        struct err *e);
 
 #endif

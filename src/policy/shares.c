@@ -81,22 +81,18 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     bool *must = must_finish(s, kind, &edge[1]);
     const struct edges edges = {.at = edge, .n_windows = 1, .exact = 1};
     struct grid grid;
-    int solved = 0;
 
     if (edge[1] == 0)
         edge[1] = 1; /* nobody has a deadline: any time will do */
     answer_init(out, s, &edges);
     out->has_shares = true;
-    if (kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out)) {
-        free(must);
-        return 0;
-    }
+    bool nowhere = kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out);
     grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});
     double *cost = costs_of(&grid, kind);
-    solved = solve(
-        &(struct elastic_ask){
-            .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on},
-        out, e);
+    const struct elastic_ask ask = {
+        .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on};
+    int solved =
+        nowhere ? policy_others_short(&ask, (double)INFINITY, out, e) : solve(&ask, out, e);
     free(cost);
     free(must);
     grid_clear(&grid);

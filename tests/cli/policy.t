@@ -131,6 +131,15 @@ run policy solve nowhere.json --policy min-makespan --json
 is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out")" \
     "5:{'wide': 1.0, 'zero': 1.0} None None" "who can run nowhere"
 contains "$(json 'd["reason"]' <<<"$out")" '2 of 3 jobs can run nowhere, job "wide" for one' "and why"
+# Beside it, two hours of work for one hour of the only machine: half is not done, and that is told, too.
+sed 's/"t": 0}, "iterations": 1}/"t": 1}, "iterations": 2, "slo_h": 1}/; s/{"t": 2}, "iterations": 1/{"t": 2}, "iterations": 0.5/' nowhere.json >beside.json
+for policy in min-cost-slo throughput-per-dollar; do
+    [[ $policy = min-cost-slo ]] || sed -i 's/"gang": 2,/"gang": 2, "slo_h": 1,/' beside.json
+    run policy solve beside.json --policy $policy --json
+    is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out")" \
+        "5:{'wide': 1.0, 'zero': 0.5} None None" "$policy: who falls short beside a job that can run nowhere"
+    contains "$(json 'd["reason"]' <<<"$out")" "make the gang smaller; 1 other falls short, too" "and it says so"
+done
 run policy solve nowhere.json --policy max-throughput --json
 is "$code:$(json 'd["objective"]' <<<"$out")" "0:2.0" "the others run all the same"
 is "$(json 'd["without_share"]' <<<"$out")" "{'wide': 'nowhere', 'zero': 'nowhere'}" "who gets nothing"
