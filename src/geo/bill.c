@@ -266,7 +266,7 @@ bool geo_forecast(const struct geo_problem *p,
     usd_out->transfer_usd += geo_data_usd(&paced);
     usd_out->vm_usd = 0;
     for (size_t i = 0; i < p->n_workers; i++)
-        usd_out->vm_usd +=
-            p->workers[i].usd_per_hour * geo_machine_s(account->rounds * account->round_s) / 3600;
+        usd_out->vm_usd += p->workers[i].usd_per_hour *
+                           geo_machine_s(account->rounds * pace->workers[i].round_s) / 3600;
     return true;
 }

@@ -26,6 +26,7 @@ static double mean(double sum, double n)
 
 struct worker_sum {
     double upload_s, download_s, polls, sends, reads;
+    double first_s, read_s; /* its first event, its last result */
     /* Of the round it is in. */
     double looked_s; /* when it looked for the result first */
     double looks, look_s;
@@ -46,6 +47,7 @@ static void sum_worker(struct worker_sum *w, const struct geo_event *v, double p
 {
     double took_s = v->end_s - v->start_s;
 
+    w->first_s = fmin(w->first_s, v->start_s);
     if (v->kind == GEO_EVENT_PUT) {
         w->upload_s += took_s;
         w->sends++;
@@ -56,6 +58,7 @@ static void sum_worker(struct worker_sum *w, const struct geo_event *v, double p
         w->look_s += took_s;
     } else if (v->kind == GEO_EVENT_GET) {
         w->download_s += took_s;
+        w->read_s = fmax(w->read_s, v->end_s);
         w->reads++;
         sum_wait(w, v, poll_s);
     }
@@ -63,16 +66,20 @@ static void sum_worker(struct worker_sum *w, const struct geo_event *v, double p
 
 static void find_workers(const struct geo_problem *p,
                          const struct geo_events *events,
+                         double rounds,
                          struct geo_pace *pace)
 {
     AUTO_MEM struct worker_sum *sums = mem_zero(p->n_workers, sizeof *sums);
 
+    for (size_t i = 0; i < p->n_workers; i++)
+        sums[i].first_s = (double)INFINITY;
     for (size_t i = 0; i < events->n; i++)
         if (events->all[i].worker != GEO_EVENT_NO_WORKER)
             sum_worker(&sums[events->all[i].worker], &events->all[i], p->poll_s);
     for (size_t i = 0; i < p->n_workers; i++)
         pace->workers[i] =
-            (struct geo_worker_pace){.upload_s = mean(sums[i].upload_s, sums[i].sends),
+            (struct geo_worker_pace){.round_s = mean(sums[i].read_s - sums[i].first_s, rounds),
+                                     .upload_s = mean(sums[i].upload_s, sums[i].sends),
                                      .download_s = mean(sums[i].download_s, sums[i].reads),
                                      .polls = mean(sums[i].polls, sums[i].reads)};
 }
@@ -213,7 +220,7 @@ struct geo_pace *geo_pace_new(const struct geo_problem *p,
     pace->round_s = account->round_s;
     pace->workers = mem_zero(p->n_workers, sizeof *pace->workers);
     pace->sites = mem_zero(p->n_sites, sizeof *pace->sites);
-    find_workers(p, events, pace);
+    find_workers(p, events, account->rounds, pace);
     find_sizes(events, pace);
     find_functions(p, events, account->rounds, pace);
     find_stays(p, events, pace);

@@ -68,6 +68,7 @@ struct geo_pace {
     double claims;     /* writes of an aggregator besides the result */
     bool pushed;       /* fan-out: the result went straight to the regions */
     struct geo_worker_pace {
+        double round_s; /* its own, from result to result: T_vm of equation 3 for each round */
         double upload_s, download_s;
         double polls; /* that found nothing, by A5 for the wait of each round */
     } * workers;

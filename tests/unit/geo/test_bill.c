@@ -152,6 +152,8 @@ static void overlapping(void)
     CHECK(geo_forecast(&w.problem, &at, pace, &a, &usd, &counts) &&
               is(usd.vm_usd, 4 * 0.1 * 1600 / 3600) && is(a.usd.vm_usd, usd.vm_usd),
           "machines by model and bill: %g and %g", usd.vm_usd, a.usd.vm_usd);
+    CHECK(is(pace->workers[0].round_s, 16) && is(pace->workers[3].round_s, 16),
+          "each has its own rounds");
 }
 
 /* Who looks every 0.2 s (a look of 0.05 s, then 0.15 s) from 10 s on, and finds it at 11.2 s, has
