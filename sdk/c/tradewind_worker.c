@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/parallel.h"
 #include "base/time.h"
 #include "fed/formats.h"
 #include "fed/notify.h"
@@ -23,6 +24,7 @@
 #include <unistd.h>
 
 #define MEAN_MAX ((size_t)8 << 30)
+#define CONNECTIONS_MAX 64
 #define TELL_AGAIN_S 0.4
 #define FIRST_WAIT_S 0.1
 #define MAX_WAIT_S 3.0
@@ -33,6 +35,8 @@ struct tradewind_worker {
     struct http *http; /* for events */
     unsigned worker, workers;
     double poll_s, patience_s;
+    unsigned connections;
+    uint64_t about; /* bytes of a mean; 0 = not known yet */
     struct tradewind_counts counts;
     struct store_tally tally;
     bool pushed;     /* since it was opened */
@@ -130,11 +134,12 @@ static int read_numbers(struct tradewind_worker *w,
                         const struct tradewind_worker_settings *s,
                         struct err *e)
 {
-    double worker = 0, workers = 0;
+    double worker = 0, workers = 0, connections = 0;
 
     if (choose_number(s->worker > 0 ? s->worker : 0, s->worker < 0 ? "TRADEWIND_WORKER" : "", -1,
                       &worker, e) < 0 ||
         choose_number(s->workers, "TRADEWIND_WORKERS", 0, &workers, e) < 0 ||
+        choose_number(s->connections, "TRADEWIND_CONNECTIONS", 1, &connections, e) < 0 ||
         choose_number(s->poll_s, "TRADEWIND_POLL_S", 0.1, &w->poll_s, e) < 0 ||
         choose_number(s->patience_s, "TRADEWIND_PATIENCE_S", 60, &w->patience_s, e) < 0)
         return -1;
@@ -145,6 +150,10 @@ static int read_numbers(struct tradewind_worker *w,
         return err_set(e, ERR_USAGE,
                        "TRADEWIND_WORKER and TRADEWIND_WORKERS: write the worker's number, from 0, "
                        "and how many there are");
+    if (!(connections >= 1 && connections <= CONNECTIONS_MAX))
+        return err_set(e, ERR_USAGE, "TRADEWIND_CONNECTIONS: write a number from 1 to %d",
+                       CONNECTIONS_MAX);
+    w->connections = (unsigned)connections;
     w->worker = (unsigned)worker;
     w->workers = (unsigned)workers;
     return 0;
@@ -219,15 +228,16 @@ static void log_event(const struct tradewind_worker *w,
                       const char *kind,
                       unsigned round,
                       size_t bytes,
+                      uint64_t requests,
                       int64_t start_ms)
 {
     if (!w->event_log)
         return;
     AUTO_MEM char *line = mem_printf("{\"kind\": \"%s\", \"who\": \"worker-%04u\", \"round\": %u, "
-                                     "\"bytes\": %zu, \"start\": %.3f, "
+                                     "\"bytes\": %zu, \"requests\": %llu, \"start\": %.3f, "
                                      "\"end\": %.3f}\n",
-                                     kind, w->worker, round, bytes, (double)start_ms / 1e3,
-                                     (double)time_epoch_ms() / 1e3);
+                                     kind, w->worker, round, bytes, (unsigned long long)requests,
+                                     (double)start_ms / 1e3, (double)time_epoch_ms() / 1e3);
     int fd = open(w->event_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
         return;
@@ -475,6 +485,52 @@ static int collect(void *context, const void *bytes, size_t n, struct err *e)
     return buf_add(context, bytes, n) < 0 ? err_set(e, ERR_IO, "the mean is too large") : 0;
 }
 
+/* The mean in ranges, over a connection each; the first says whether it is there. */
+struct ranges {
+    struct store *store;
+    const char *key;
+    uint64_t each;
+    size_t n;
+    struct buf *bytes; /* of each range */
+};
+
+static int get_range(void *context, size_t i, struct err *e)
+{
+    const struct ranges *r = context;
+    struct store_keyed_get get = {.offset = r->each * i,
+                                  .length = i + 1 < r->n ? r->each : 0,
+                                  .sink = collect,
+                                  .context = &r->bytes[i]};
+
+    buf_clear(&r->bytes[i]);
+    buf_init(&r->bytes[i], MEAN_MAX);
+    return store_keyed_get(r->store, r->key, &get, NULL, e);
+}
+
+static int get_later_range(void *context, size_t i, struct err *e)
+{
+    return get_range(context, i + 1, e);
+}
+
+static int get_mean(struct tradewind_worker *w, const char *key, size_t n, struct err *e)
+{
+    struct store *from = w->mean_store ? w->mean_store : w->store;
+    AUTO_MEM struct buf *bytes = mem_zero(n, sizeof *bytes);
+    struct ranges r = {from, key, w->about / n, n, bytes};
+
+    int result = get_range(&r, 0, e);
+    if (result == 0 && n > 1)
+        result = parallel_each(n - 1, (unsigned)n - 1, get_later_range, &r, e);
+    buf_clear(&w->mean);
+    buf_init(&w->mean, MEAN_MAX);
+    for (size_t i = 0; i < n; i++) {
+        if (result == 0)
+            result = collect(&w->mean, bytes[i].data, bytes[i].len, e);
+        buf_clear(&bytes[i]);
+    }
+    return result;
+}
+
 /* 1: it is there, and kept until it is asked for. 0: not yet. */
 static int look(struct tradewind_worker *w, unsigned round, struct err *e)
 {
@@ -484,21 +540,20 @@ static int look(struct tradewind_worker *w, unsigned round, struct err *e)
     char key[FED_ROUND_KEY];
 
     fed_round_key("", round, "mean", key);
+    /* A directory has no connections. */
+    size_t n = *w->bucket ? store_keyed_parts(w->about, w->connections) : 1;
     do {
-        struct store_keyed_get get = {.sink = collect, .context = &w->mean};
-        buf_clear(&w->mean);
-        buf_init(&w->mean, MEAN_MAX);
-        struct store *from = w->mean_store ? w->mean_store : w->store;
-        if (store_keyed_get(from, key, &get, NULL, &why) == 0) {
+        if (get_mean(w, key, n, &why) == 0) {
             w->has_mean = true;
-            w->counts.reads++;
+            w->about = w->mean.len;
+            w->counts.reads += n;
             w->counts.got_bytes += w->mean.len;
-            log_event(w, "get", round, w->mean.len, start_ms);
+            log_event(w, "get", round, w->mean.len, n, start_ms);
             return 1;
         }
         if (why.kind == ERR_NOTFOUND) {
             w->counts.polls++;
-            log_event(w, "poll", round, 0, start_ms);
+            log_event(w, "poll", round, 0, 1, start_ms);
             return 0;
         }
     } while (once_more(&patience, &why));
@@ -517,7 +572,7 @@ static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
     if (!w->untold || !w->http || time_monotonic_s() < w->next_tell_s)
         return 0;
     int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, w->untold, &why);
-    log_event(w, "event", round, 0, start_ms);
+    log_event(w, "event", round, 0, 1, start_ms);
     w->next_tell_s = time_monotonic_s() + TELL_AGAIN_S;
     if (result == 0) {
         free(w->untold);
@@ -535,7 +590,7 @@ static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
 static int put(struct tradewind_worker *w, const char *key, const struct buf *b, struct err *e)
 {
     struct patience patience = patience_of(w);
-    struct store_keyed_put request = {.bytes = b->data, .n = b->len};
+    struct store_keyed_put request = {.bytes = b->data, .n = b->len, .connections = w->connections};
     struct err why = {0};
 
     do {
@@ -579,9 +634,11 @@ static int push(struct tradewind_worker *w,
             return there < 0 ? -1 : keep_rest(w, round, e);
     }
     int64_t start_ms = time_epoch_ms();
+    uint64_t writes = w->tally.writes;
     if (put(w, key, &b, e) < 0 || keep_rest(w, round, e) < 0)
         return -1;
-    log_event(w, "put", round, b.len, start_ms);
+    w->about = w->about ? w->about : b.len;
+    log_event(w, "put", round, b.len, w->tally.writes - writes, start_ms);
     free(w->untold);
     w->untold = mem_printf("%s%s%s", w->prefix, *w->prefix ? "/" : "", key);
     w->next_tell_s = 0;

@@ -48,7 +48,8 @@ struct tradewind_worker_settings {
         patience_s; /* TRADEWIND_PATIENCE_S, else 60: how long a store in trouble is tried again */
     /* TRADEWIND_EVENT_LOG: a file that gets a line of JSON for each thing done:
      * {"kind": "put", "who": "worker-0003", "round": 7, "bytes": 4096, "start": 1763305200.125,
-     *  "end": 1763305200.25}; kinds are put, get, poll (which found nothing) and event. */
+     *  "end": 1763305200.25}; kinds are put, get, poll (which found nothing) and event; requests,
+     * if more than one, are beside the bytes. */
     const char *event_log;
     /* TRADEWIND_COMPRESSION, else "none": "int8" sends a byte for each number, "topk:0.01" the
      * largest hundredth of each tensor. What a push leaves out is added to the next. For gradients;
@@ -58,6 +59,8 @@ struct tradewind_worker_settings {
      * (tradewind-rest-000007.f32), for a worker that is started again; without it, that begins with
      * nothing left out. */
     const char *checkpoint;
+    /* TRADEWIND_CONNECTIONS, else 1: of one upload to s3 or download, of at least 5 MiB each. */
+    unsigned connections;
 };
 
 /* Numbers are 32 bits wide. */

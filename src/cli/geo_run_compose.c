@@ -307,6 +307,7 @@ static void compose_envs(struct geo_run *g, size_t worker, struct run_stage_plan
     add_env_number(&l, "TRADEWIND_POLL_S", g->spec->poll_s);
     add_env(&l, "TRADEWIND_PLACE", place);
     add_compression(&l);
+    add_env_number(&l, "TRADEWIND_CONNECTIONS", g->spec->connections);
     add_env(&l, "TRADEWIND_EVENT_LOG", "/dev/stdout");
     add_data(&l, worker);
     out->envs = l.pairs;

@@ -23,6 +23,7 @@ static void add_training(struct geo_events *events,
     train.kind = GEO_EVENT_TRAIN;
     train.from = train.to = t->site;
     train.bytes = 0;
+    train.requests = 1;
     train.end_s = put->start_s;
     /* Of one whose start nobody knows the training has an end alone. */
     train.start_s = t->since_s > 0 ? fmin(t->since_s, train.end_s) : train.end_s;

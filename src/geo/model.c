@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger objects have to be uploaded in parts of at most this. */
+/* Larger objects have to be uploaded in parts of at most this, and no part but the last is smaller
+ * than that, nor is a range of a download. */
 #define PART_BYTES 5e9
+#define PART_LEAST_BYTES (5 * 1048576.0)
 /* A gradient is 4 bytes a value; int8 sends one, top-k a value and its index. */
 #define INT8_SHARE 0.25
 #define TOPK_BYTES_PER_BYTE 2
@@ -105,6 +107,12 @@ static void add_invocations(struct tally *t, size_t site, size_t n, double look_
     t->out->bill.faas_usd +=
         (looks * look_billed_s + work_billed_s) * f->usd_per_s + (looks + 1) * f->usd_per_request;
     t->out->cold_usd += (double)n * geo_billed_s(f, f->cold_s) * f->usd_per_s;
+}
+
+/* Connections that are of use. */
+static unsigned streams(const struct geo_problem *p, double bytes)
+{
+    return (unsigned)fmax(1, fmin(p->connections, floor(bytes / PART_LEAST_BYTES)));
 }
 
 /* Requests that writing one object takes. */
@@ -241,11 +249,11 @@ static void upload(struct round *r, size_t i, size_t store)
 
     way->upload_to = store;
     way->upload_s = geo_link_handshake_s(link) +
-                    geo_link_request_s(link, to, bytes, p->connections, w->bytes_per_s);
+                    geo_link_request_s(link, to, bytes, streams(p, bytes), w->bytes_per_s);
     if (p->pace)
         way->upload_s = p->pace->workers[i].upload_s;
     way->arrival_s = w->train_s + way->upload_s;
-    add_requests(&r->t, store, 0, write_requests(to, bytes, p->connections), 0);
+    add_requests(&r->t, store, 0, write_requests(to, bytes, streams(p, bytes)), 0);
     add_move(&r->t, w->site, store, bytes);
 }
 
@@ -261,7 +269,7 @@ static void download(struct round *r, size_t i, size_t store, double ready_s)
     way->download_from = store;
     way->ready_s = ready_s;
     way->download_s = p->poll_s / 2 + geo_link_request_s(link, &p->sites[store].store, bytes,
-                                                         p->connections, w->bytes_per_s);
+                                                         streams(p, bytes), w->bytes_per_s);
     double polls = floor(fmax(ready_s - way->arrival_s, 0) / (p->poll_s + link->rtt_s));
     if (p->pace) {
         const struct geo_worker_pace *pace = &p->pace->workers[i];
@@ -269,7 +277,7 @@ static void download(struct round *r, size_t i, size_t store, double ready_s)
         polls = pace->polls;
     }
     r->t.out->counts.failed_polls += polls;
-    add_requests(&r->t, store, p->connections + polls, 0, 0);
+    add_requests(&r->t, store, streams(p, bytes) + polls, 0, 0);
     add_move(&r->t, store, w->site, bytes);
 }
 
@@ -513,7 +521,7 @@ static double fetch_s(const struct geo_problem *p, const struct geo_worker *w)
     if (!(w->data_bytes > 0))
         return 0;
     return geo_link_handshake_s(link) + geo_link_request_s(link, at->has_store ? &at->store : &any,
-                                                           w->data_bytes, p->connections,
+                                                           w->data_bytes, streams(p, w->data_bytes),
                                                            w->bytes_per_s);
 }
 

@@ -60,6 +60,14 @@ int store_keyed_list(struct store *s,
                                  tally ? tally : &ignored, e);
 }
 
+size_t store_keyed_parts(uint64_t n, unsigned connections)
+{
+    uint64_t most = n / STORE_PART_LEAST;
+
+    most = most < connections ? most : connections;
+    return most > 1 ? (size_t)most : 1;
+}
+
 int store_keyed_put(struct store *s,
                     const char *key,
                     const struct store_keyed_put *put,

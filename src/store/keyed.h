@@ -52,7 +52,15 @@ struct store_keyed_put {
     int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
     void *context;
     const struct sha256_digest *digest;
+    /* Bytes without condition: sent in parts over so many connections at a time, where a store
+     * takes parts (store_keyed_parts), with two requests more than parts. 0 and 1 = in one. */
+    unsigned connections;
 };
+
+/* Stores take no smaller parts, but for the last. */
+#define STORE_PART_LEAST ((uint64_t)5 << 20)
+/* In how many parts, none smaller than that, n bytes go over so many connections. */
+size_t store_keyed_parts(uint64_t n, unsigned connections);
 
 /* 0: written, whole or not at all, and *etag_out (if not NULL) is its etag. 1: the condition does
  * not hold, nothing happened. A write whose answer was lost is found out about and counts as
@@ -68,7 +76,7 @@ struct store_keyed_get {
     uint64_t offset;
     const char *etag; /* ERR_RETRY when the object is another by now; NULL = any */
     uint64_t length;  /* 0 = to its end */
-    /* The content from offset on, in order. */
+    /* The content from offset on, in order; nothing where it ends before. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     void *context;
     uint64_t expected_bytes; /* about; bounds the time it may take */

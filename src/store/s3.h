@@ -143,6 +143,26 @@ int s3_write_large(struct store_writer *w,
                    struct store_content *out,
                    struct err *e);
 
+/* The requests of an upload in parts. *tries_out: how many were sent. */
+#define S3_PART_ETAG 128
+#define S3_UPLOAD_ID 1024
+int s3_upload_begin(struct s3 *s,
+                    const char *key,
+                    char id[static S3_UPLOAD_ID],
+                    unsigned *tries_out,
+                    struct err *e);
+/* part: a PUT but for its query; i from 0. */
+int s3_upload_part(struct s3 *s,
+                   const struct s3_call *part,
+                   const char *id,
+                   size_t i,
+                   char etag_out[static S3_PART_ETAG],
+                   unsigned *tries_out,
+                   struct err *e);
+/* The body of the request that puts them together. */
+struct buf;
+void s3_upload_list(struct buf *b, char (*etags)[S3_PART_ETAG], size_t n);
+
 int s3_writer_open(struct store_writer *w, struct err *e);
 void s3_writer_close(struct store_writer *w);
 struct s3_sender *s3_writer_sender(const struct store_writer *w);
@@ -181,6 +201,16 @@ int s3_presign_put(struct store *store,
                    struct err *e);
 
 /* ---- s3_keyed.c, list in s3_list.c: objects under keys ---- */
+
+/* In so many parts at once (s3_keyed_parts.c); key is below the bucket, put has bytes and no
+ * condition. */
+int s3_keyed_put_parts(struct s3 *s,
+                       const char *key,
+                       const struct store_keyed_put *put,
+                       size_t n_parts,
+                       char etag_out[static STORE_ETAG],
+                       struct store_tally *tally,
+                       struct err *e);
 
 int s3_keyed_list(struct store *s,
                   const char *prefix,

@@ -105,6 +105,11 @@ int s3_keyed_put(struct store *store,
         .digest = put->digest,
     };
 
+    size_t parts = put->bytes && put->condition == STORE_ALWAYS
+                       ? store_keyed_parts(put->n, put->connections)
+                       : 1;
+    if (parts > 1)
+        return s3_keyed_put_parts(s, full, put, parts, etag_out, tally, e);
     int result = s3_send(s, &call, &answer, e);
     tally->writes += answer.tries;
     if (result == 0) {
@@ -179,6 +184,8 @@ int s3_keyed_get(struct store *store,
     int result = s3_send(s, &call, &answer, e);
     tally->reads += answer.tries;
     tally->read_bytes += pouring.n;
+    if (result < 0 && answer.http.status == 416 && get->offset)
+        return 0; /* it ends before: there is nothing from there on */
     if (result < 0 && answer.http.status == 412)
         return err_set(e, ERR_RETRY, "s3://%s/%s was written again meanwhile", s->bucket, full);
     return result;

@@ -15,8 +15,6 @@
 
 /* Parts are read from the file as they are sent: their memory is libcurl's buffers. */
 #define PARTS_IN_FLIGHT 8
-#define ETAG 128
-#define UPLOAD_ID 1024
 /* Putting ten thousand parts together takes a server its time. */
 #define COMPLETION_S 300.0
 
@@ -27,8 +25,8 @@ struct upload {
     const struct store_content *content;
     const struct sha256_digest *part_digests;
     char key[S3_KEY];
-    char id[UPLOAD_ID];
-    char (*etags)[ETAG];
+    char id[S3_UPLOAD_ID];
+    char (*etags)[S3_PART_ETAG];
 };
 
 /* ---- what is sent is what was hashed ---- */
@@ -145,70 +143,86 @@ static int put_whole(struct upload *u, const struct store_writer *w, struct err 
 static int find_id(
     void *context, const char *parent, const char *name, const char *text, struct err *e)
 {
-    struct upload *u = context;
-
     if (strcmp(parent, "InitiateMultipartUploadResult") != 0 || strcmp(name, "UploadId") != 0)
         return 0;
-    if (strlen(text) >= sizeof u->id)
+    if (strlen(text) >= S3_UPLOAD_ID)
         return err_set(e, ERR_IO, "the id of the upload is too long");
-    snprintf(u->id, sizeof u->id, "%.*s", UPLOAD_ID - 1, text);
+    snprintf(context, S3_UPLOAD_ID, "%.*s", S3_UPLOAD_ID - 1, text);
     return 0;
 }
 
-static int begin(struct upload *u, struct err *e)
+int s3_upload_begin(
+    struct s3 *s, const char *key, char id[static S3_UPLOAD_ID], unsigned *tries_out, struct err *e)
 {
     AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
     struct sigv4_pair query = {"uploads", ""};
     struct s3_call call = {
         .operation = "write",
         .method = "POST",
-        .key = u->key,
+        .key = key,
         .query = &query,
         .n_query = 1,
     };
 
-    if (s3_send(u->s3, &call, &answer, e) < 0)
+    *id = 0;
+    int result = s3_send(s, &call, &answer, e);
+    *tries_out = answer.tries;
+    if (result < 0 || s3_xml_read(answer.http.body, answer.http.body_bytes, find_id, id, e) < 0)
         return -1;
-    if (s3_xml_read(answer.http.body, answer.http.body_bytes, find_id, u, e) < 0)
+    return *id ? 0 : err_set(e, ERR_IO, "the server gives the upload no id");
+}
+
+int s3_upload_part(struct s3 *s,
+                   const struct s3_call *part,
+                   const char *id,
+                   size_t i,
+                   char etag_out[static S3_PART_ETAG],
+                   unsigned *tries_out,
+                   struct err *e)
+{
+    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    char number[24];
+    struct sigv4_pair query[] = {{"partNumber", number}, {"uploadId", id}};
+    struct s3_call call = *part;
+
+    snprintf(number, sizeof number, "%zu", i + 1);
+    call.query = query;
+    call.n_query = 2;
+    int result = s3_send(s, &call, &answer, e);
+    *tries_out = answer.tries;
+    if (result < 0)
         return -1;
-    return *u->id ? 0 : err_set(e, ERR_IO, "the server gives the upload no id");
+    const char *etag = http_answer_header(&answer.http, "etag");
+    if (!etag || strlen(etag) >= S3_PART_ETAG)
+        return err_set(e, ERR_IO, "part %zu: the server gives it no tag", i + 1);
+    snprintf(etag_out, S3_PART_ETAG, "%s", etag);
+    return 0;
 }
 
 static int send_part(void *context, size_t i, struct err *e)
 {
     struct upload *u = context;
     const struct store_content *content = u->content;
-    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
+    unsigned tries;
     AUTO(sha256) struct sha256 *sha = sha256_new();
     struct part p = {.upload = u,
                      .offset = i * content->part_bytes,
                      .size = content->part_bytes,
                      .digest = &u->part_digests[i],
                      .sha = sha};
-    char number[24];
-    struct sigv4_pair query[] = {{"partNumber", number}, {"uploadId", u->id}};
 
     if (p.size > content->place.size - p.offset)
         p.size = content->place.size - p.offset;
-    snprintf(number, sizeof number, "%zu", i + 1);
     struct s3_call call = part_call(&p);
-    call.query = query;
-    call.n_query = 2;
-    if (s3_send(u->s3, &call, &answer, e) < 0)
-        return -1;
-    const char *etag = http_answer_header(&answer.http, "etag");
-    if (!etag || strlen(etag) >= ETAG)
-        return err_set(e, ERR_IO, "part %zu: the server gives it no tag", i + 1);
-    snprintf(u->etags[i], ETAG, "%s", etag);
-    return 0;
+    return s3_upload_part(u->s3, &call, u->id, i, u->etags[i], &tries, e);
 }
 
-static void write_parts(const struct upload *u, struct buf *b)
+void s3_upload_list(struct buf *b, char (*etags)[S3_PART_ETAG], size_t n)
 {
     buf_puts(b, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
-    for (size_t i = 0; i < u->content->n_parts; i++) {
+    for (size_t i = 0; i < n; i++) {
         buf_printf(b, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
-        s3_xml_put(b, u->etags[i]);
+        s3_xml_put(b, etags[i]);
         buf_puts(b, "</ETag></Part>");
     }
     buf_puts(b, "</CompleteMultipartUpload>");
@@ -230,8 +244,8 @@ static int complete(struct upload *u, struct err *e)
     struct sigv4_pair query = {"uploadId", u->id};
     struct sigv4_pair headers[] = {{"if-none-match", "*"}};
 
-    buf_init(&body, (size_t)STORE_PARTS_MAX * (ETAG * 5 + 100));
-    write_parts(u, &body);
+    buf_init(&body, (size_t)STORE_PARTS_MAX * (S3_PART_ETAG * 5 + 100));
+    s3_upload_list(&body, u->etags, u->content->n_parts);
     struct s3_call call = {
         .operation = "write",
         .method = "POST",
@@ -256,10 +270,11 @@ static int complete(struct upload *u, struct err *e)
 static int send_parts(struct upload *u, struct err *e)
 {
     size_t n = u->content->n_parts;
-    AUTO_MEM char(*etags)[ETAG] = mem_zero(n, ETAG);
+    AUTO_MEM char(*etags)[S3_PART_ETAG] = mem_zero(n, S3_PART_ETAG);
+    unsigned tries;
 
     u->etags = etags;
-    if (begin(u, e) < 0)
+    if (s3_upload_begin(u->s3, u->key, u->id, &tries, e) < 0)
         return -1;
     if (parallel_each(n, PARTS_IN_FLIGHT, send_part, u, e) == 0 && complete(u, e) == 0)
         return 0;

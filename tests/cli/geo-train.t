@@ -225,11 +225,32 @@ def check_s3(scratch):
         proxy = scratch.start([SERVERS / "faulty-proxy", f"127.0.0.1:{settings['S3_PORT']}"], {},
                               stdout=subprocess.PIPE, text=True)
         endpoint = proxy.stdout.readline().strip().split("=", 1)[1]
+        check_parts(endpoint, settings)
         train_over_s3(scratch, rounds, endpoint, settings)
         if shutil.which("aws"):
             train_by_events(scratch, 2, endpoint, settings)
     finally:
         subprocess.run([SERVERS / "s3", "stop", s3])
+
+
+def check_parts(endpoint, settings):
+    """Uploads and downloads of Python's workers in parts: k + 2 requests, and k."""
+    program = """
+import sys
+from tradewind.store import PART_LEAST, open_store
+open_store("s3://parts", sys.argv[1], "us-east-1").put("", b"")
+store = open_store("s3://parts/a b", sys.argv[1], "us-east-1")
+data = bytes(range(256)) * (3 * PART_LEAST // 256) + b"more"
+print(store.send("k", data, 8), store.send("k", data, 2), store.send("k", data))
+for about in (len(data), 2 * len(data), len(data) - PART_LEAST, 0):
+    got, requests = store.fetch("k", 8, about)
+    print(requests if got == data else "wrong", end=" ")
+print(store.fetch("none", 8, len(data)))
+"""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "sdk/python"),
+           "AWS_ACCESS_KEY_ID": settings["S3_KEY_ID"], "AWS_SECRET_ACCESS_KEY": settings["S3_SECRET"]}
+    p = subprocess.run([sys.executable, "-c", program, endpoint], env=env, capture_output=True, text=True)
+    equal(p.stdout.split("\n")[:2], ["5 4 1", "3 6 2 1 (None, 1)"], f"parts of 5 MiB at once {p.stderr[-300:]}")
 
 
 def train_over_s3(scratch, rounds, endpoint, settings):

@@ -1,5 +1,7 @@
 """Objects under keys in an S3 bucket (s3://BUCKET/PREFIX) or a directory (dir:/PATH)."""
+import concurrent.futures
 import configparser
+import copy
 import datetime
 import fcntl
 import hashlib
@@ -9,12 +11,15 @@ import json
 import os
 import pathlib
 import random
+import re
 import secrets
 import socket
 import time
 import urllib.parse
 
 _TIMEOUT_S = 60
+# Stores take no smaller parts of an upload, but for the last.
+PART_LEAST = 5 << 20
 
 
 class StoreError(Exception):
@@ -46,7 +51,16 @@ def retry(patience_s, work):
         wait = min(wait * 2, 3)
 
 
-class Directory:
+class _Store:
+    def get(self, key):
+        """The content, or None."""
+        return self.fetch(key)[0]
+
+    def put(self, key, data):
+        self.send(key, data)
+
+
+class Directory(_Store):
     """Files below a directory. A new one is written aside, locked, synced and renamed."""
 
     bucket = ""
@@ -55,14 +69,15 @@ class Directory:
         self.root = pathlib.Path(path)
         self.prefix = ""
 
-    def get(self, key):
-        """The content, or None."""
+    def fetch(self, key, connections=1, about=0):
+        """The content, or None; and how many requests that took."""
         try:
-            return (self.root / key).read_bytes()
+            return (self.root / key).read_bytes(), 1
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return None, 1
 
-    def put(self, key, data):
+    def send(self, key, data, connections=1):
+        """How many requests it took."""
         target, aside = self.root / key, self.root / ".tmp"
         while True:
             aside.mkdir(parents=True, exist_ok=True)
@@ -76,9 +91,14 @@ class Directory:
                     # Others remove drafts nobody holds, and directories that are empty.
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(draft, target)
-                    return
+                    return 1
                 except FileNotFoundError:
                     continue
+
+
+def parts_of(size, connections):
+    """How many parts something is sent or read in, a connection each."""
+    return max(1, min(connections, size // PART_LEAST))
 
 
 class _Keys:
@@ -151,7 +171,7 @@ def _hmac(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
-class S3:
+class S3(_Store):
     """A bucket, with requests signed by version 4. One connection, which is kept."""
 
     def __init__(self, url, endpoint, region):
@@ -160,7 +180,7 @@ class S3:
         self.region = (region or os.environ.get("AWS_REGION") or
                        os.environ.get("AWS_DEFAULT_REGION") or "us-east-1")
         self.keys = _Keys()
-        self.connection = None
+        self.connection, self.others = None, []
         if endpoint:
             parts = urllib.parse.urlsplit(endpoint)
             if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/"):
@@ -174,24 +194,82 @@ class S3:
             else:
                 self.host = f"{self.bucket}.{self.host}"
 
-    def get(self, key):
-        """The content, or None."""
-        status, body = self._send("GET", key, b"")
+    def fetch(self, key, connections=1, about=0):
+        """The content, or None; and how many requests that took. In so many ranges, if it has about so many
+        bytes: the first says whether it is there."""
+        n = parts_of(about, connections)
+        first = self._range(key, 0, about // n if n > 1 else None)
+        if first is None or n == 1:
+            return first, 1
+        edges = [about * i // n for i in range(1, n)] + [None]
+        rest = self._each(lambda s, i: s._range(key, edges[i], edges[i + 1]), n - 1)
+        if None in rest:
+            raise Passing(f"s3://{self.bucket}/{key} is gone while it is read")
+        return b"".join([first, *rest]), n
+
+    def send(self, key, data, connections=1):
+        """How many requests it took."""
+        n = parts_of(len(data), connections)
+        if n == 1:
+            self._good("write", "PUT", key, data)
+            return 1
+        begun = self._good("write", "POST", key, b"", "uploads=")[0]
+        found = re.search(rb"<UploadId>([^<]+)</UploadId>", begun)
+        if not found:
+            raise StoreError(f"write s3://{self.bucket}/{key}: the server gives the upload no id")
+        upload = "uploadId=" + urllib.parse.quote(found[1].decode(), safe="-_.~")
+        edges = [len(data) * i // n for i in range(n + 1)]
+
+        def send_part(s, i):
+            part = data[edges[i]:edges[i + 1]]
+            return s._good("write", "PUT", key, part, f"partNumber={i + 1}&{upload}")[1]["ETag"]
+        try:
+            tags = self._each(send_part, n)
+            told = "".join(f"<Part><PartNumber>{i + 1}</PartNumber><ETag>{tag}</ETag></Part>"
+                           for i, tag in enumerate(tags))
+            body = f"<CompleteMultipartUpload>{told}</CompleteMultipartUpload>".encode()
+            answer = self._good("write", "POST", key, body, upload)[0]
+            if b"<Error>" in answer:
+                raise Passing(self._said("write", key, 200, answer))
+        except (StoreError, Passing):
+            # Parts of what was given up would bill for ever.
+            self._send("DELETE", key, b"", upload)
+            raise
+        return n + 2
+
+    def _range(self, key, begin, end):
+        """Bytes from begin up to end (None = all that follow), or None where there is no such object."""
+        whole = not begin and end is None
+        last = "" if end is None else end - 1
+        headers = {} if whole else {"Range": f"bytes={begin}-{last}"}
+        status, body, _ = self._send("GET", key, b"", headers=headers)
         if status == 404 and b"NoSuchBucket" not in body:
             return None
-        if status != 200:
+        if status == 416:  # it is shorter
+            return b""
+        if status not in (200, 206) or (status == 200 and begin):
             raise StoreError(self._said("read", key, status, body))
         return body
 
-    def put(self, key, data):
-        status, body = self._send("PUT", key, data)
+    def _each(self, work, n):
+        """work(store, i) for all i at once, over a connection each, which are kept."""
+        while len(self.others) < n - 1:
+            self.others.append(copy.copy(self))
+            self.others[-1].connection = None
+        stores = [self, *self.others]
+        with concurrent.futures.ThreadPoolExecutor(n) as pool:
+            return list(pool.map(lambda i: work(stores[i], i), range(n)))
+
+    def _good(self, what, method, key, data, query=""):
+        status, body, headers = self._send(method, key, data, query)
         if status != 200:
-            raise StoreError(self._said("write", key, status, body))
+            raise StoreError(self._said(what, key, status, body))
+        return body, headers
 
     def _said(self, what, key, status, body):
         return f"{what} s3://{self.bucket}/{key}: the server answers {status} {body[:200]!r}"
 
-    def _sign(self, method, path, payload):
+    def _sign(self, method, path, payload, query=""):
         key_id, secret, token = self.keys.get()
         now = datetime.datetime.now(datetime.timezone.utc)
         stamp, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
@@ -200,7 +278,7 @@ class S3:
             headers["x-amz-security-token"] = token
         names = ";".join(sorted(headers))
         lines = "".join(f"{n}:{headers[n]}\n" for n in sorted(headers))
-        canonical = f"{method}\n{path}\n\n{lines}\n{names}\n{payload}"
+        canonical = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{payload}"
         scope = f"{day}/{self.region}/s3/aws4_request"
         text = (f"AWS4-HMAC-SHA256\n{stamp}\n{scope}\n"
                 f"{hashlib.sha256(canonical.encode()).hexdigest()}")
@@ -211,29 +289,31 @@ class S3:
                                     f"SignedHeaders={names}, Signature={signature}")
         return headers
 
-    def _send(self, method, key, data):
+    def _send(self, method, key, data, query="", headers=None):
+        """Status, body and headers of the answer. query: names in order, encoded."""
         path = self.path + "/" + urllib.parse.quote(f"{self.prefix}/{key}" if self.prefix else key,
                                                     safe="/-_.~")
-        headers = self._sign(method, path, hashlib.sha256(data).hexdigest())
+        signed = self._sign(method, path, hashlib.sha256(data).hexdigest(), query)
         kept = self.connection is not None
         if not kept:
             kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
             self.connection = kind(self.host, timeout=_TIMEOUT_S)
         try:
-            self.connection.request(method, path, body=data or None, headers=headers)
+            self.connection.request(method, path + (f"?{query}" if query else ""), body=data or None,
+                                    headers={**signed, **(headers or {})})
             answer = self.connection.getresponse()
             body = answer.read()
         except (OSError, http.client.HTTPException, socket.timeout) as e:
             self.close()
             # A connection that was kept may have been closed meanwhile: that says nothing.
             if kept:
-                return self._send(method, key, data)
+                return self._send(method, key, data, query, headers)
             raise Passing(f"s3://{self.bucket}/{key}: {e!r}") from e
         if answer.getheader("Connection", "").lower() == "close":
             self.close()
         if answer.status in (429, 500, 502, 503, 504) or b"<Code>SlowDown" in body[:500]:
             raise Passing(self._said("reach", key, answer.status, body))
-        return answer.status, body
+        return answer.status, body, answer.headers
 
     def close(self):
         if self.connection:

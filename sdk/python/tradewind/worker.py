@@ -48,6 +48,7 @@ class Worker:
     compression               TRADEWIND_COMPRESSION, "none": "int8" sends a byte for each number,
                               "topk:0.01" the largest hundredth of each tensor. What a push leaves out
                               is added to the next. For gradients; of a model topk would leave little
+    connections               TRADEWIND_CONNECTIONS, 1: of one upload or download of more than 5 MiB each
     checkpoint                TRADEWIND_CHECKPOINT: a directory that keeps what pushes left out, for a
                               worker that is started again
     round                     the round to begin with: what was saved by one that was killed
@@ -56,7 +57,7 @@ class Worker:
     def __init__(self, store=None, worker=None, workers=None, *, endpoint=None, region=None,
                  mean_store=None, mean_endpoint=None, mean_region=None, event_url=None,
                  event_token=None, poll_s=None, patience_s=None, event_log=None, compression=None,
-                 checkpoint=None, round=0):
+                 connections=None, checkpoint=None, round=0):
         env = os.environ.get
         url = store or env("TRADEWIND_STORE")
         if not url:
@@ -76,6 +77,8 @@ class Worker:
         self.patience_s = _number(patience_s, "TRADEWIND_PATIENCE_S", 60.0, float)
         self.event_log = event_log or env("TRADEWIND_EVENT_LOG")
         self.packing, self.share = packing.parse(compression or env("TRADEWIND_COMPRESSION") or "none")
+        self.connections = _number(connections, "TRADEWIND_CONNECTIONS", 1, int)
+        self._about = 0  # bytes of a mean
         self.checkpoint = checkpoint or env("TRADEWIND_CHECKPOINT")
         self._rest = None  # what was left out before this round
         self.round = self._first = round
@@ -99,9 +102,10 @@ class Worker:
         told = f".w{samples}" if samples else ""
         key = f"round-{self.round:06d}/in/worker-{self.worker:04d}{told}.safetensors"
         start = time.time()
-        retry(self.patience_s, lambda: self._put(key, data))
+        requests = retry(self.patience_s, lambda: self._put(key, data))
         self.counts["sent_bytes"] += len(data)
-        self._log("put", start, len(data))
+        self._about = self._about or len(data)
+        self._log("put", start, len(data), requests)
         self._keep(left)
         self._untold, self._next_tell = key, 0.0
         self._tell()
@@ -159,20 +163,24 @@ class Worker:
 
     def _put(self, key, data):
         self.counts["writes"] += 1
-        self.store.put(key, data)
+        requests = self.store.send(key, data, self.connections)
+        self.counts["writes"] += requests - 1
+        return requests
 
     def _look(self):
         """Whether the mean is there; kept until it is asked for."""
         start = time.time()
         key = f"round-{self.round:06d}/mean"
-        self._mean = retry(self.patience_s, lambda: self.mean_store.get(key))
+        self._mean, requests = retry(self.patience_s, lambda: self.mean_store.fetch(
+            key, self.connections, self._about))
         if self._mean is None:
             self.counts["polls"] += 1
             self._log("poll", start, 0)
             return False
-        self.counts["reads"] += 1
+        self.counts["reads"] += requests
         self.counts["got_bytes"] += len(self._mean)
-        self._log("get", start, len(self._mean))
+        self._about = len(self._mean)
+        self._log("get", start, len(self._mean), requests)
         return True
 
     # ---- events, where the store sends none ----
@@ -213,11 +221,11 @@ class Worker:
         finally:
             connection.close()
 
-    def _log(self, kind, start, size):
+    def _log(self, kind, start, size, requests=1):
         if not self.event_log:
             return
         line = json.dumps({"kind": kind, "who": f"worker-{self.worker:04d}", "round": self.round,
-                           "bytes": size, "start": start, "end": time.time()})
+                           "bytes": size, "requests": requests, "start": start, "end": time.time()})
         with open(self.event_log, "a", encoding="utf-8") as f:
             f.write(line + "\n")
 

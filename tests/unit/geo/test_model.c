@@ -154,6 +154,10 @@ static void requests(void)
     small_world_init(&w);
     w.problem.connections = 8;
     p = at(&w, SPEC_GEO_CENTRAL, X);
+    CHECK(p.counts.writes == 4 * 5 + 1, "20 MB are three parts of at least 5 MiB");
+    CHECK(p.counts.reads - p.counts.failed_polls == 4 + 4 * 3, "and three ranges");
+    w.problem.size_bytes = 48e6;
+    p = at(&w, SPEC_GEO_CENTRAL, X);
     CHECK(p.counts.writes == 4 * 10 + 1, "A7: eight parts are ten requests on S3");
     p = at(&w, SPEC_GEO_CENTRAL, Y);
     CHECK(p.counts.writes == 4 * 9 + 1, "nine on Azure");

@@ -1,5 +1,6 @@
 /* What store/keyed.h promises, tried on a directory and, where S3_ENDPOINT names a server, on a
  * bucket. */
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/time.h"
@@ -8,6 +9,7 @@
 #include "tap.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -248,6 +250,45 @@ static void check_lost(void)
     store_keyed_delete(s, "lost/two", NULL, NULL);
 }
 
+/* ---- parts ---- */
+
+static int add_up(void *context, const void *bytes, size_t n, struct err *e)
+{
+    struct buf *b = context;
+
+    return buf_add(b, bytes, n) < 0 ? err_set(e, ERR_IO, "too long") : 0;
+}
+
+static void check_parts(struct store *s)
+{
+    size_t n = 2 * STORE_PART_LEAST + 5;
+    char *bytes = malloc(n);
+    AUTO_CLEAR(buf) struct buf got;
+    struct store_keyed_put p = {.bytes = bytes, .n = n, .connections = 8};
+    struct store_keyed_get get = {.sink = add_up, .context = &got};
+    struct store_tally tally = {0};
+    struct err e = {0};
+
+    CHECK(store_keyed_parts(n - 6, 8) == 1 && store_keyed_parts(n, 8) == 2 &&
+              store_keyed_parts(n, 1) == 1 && store_keyed_parts(n, 0) == 1,
+          "parts of 5 MiB at least");
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (char)(i * 7 + i / 251);
+    buf_init(&got, n + 1);
+    CHECK(store_keyed_put(s, "parts", &p, NULL, &tally, &e) == 0 && tally.writes == 4 &&
+              tally.written_bytes == n,
+          "two parts are four requests: %s", e.text);
+    CHECK(store_keyed_get(s, "parts", &get, NULL, &e) == 0 && got.len == n &&
+              memcmp(got.data, bytes, n) == 0,
+          "and one object: %s", e.text);
+    get.offset = n + 1;
+    buf_clear(&got);
+    buf_init(&got, n);
+    CHECK(store_keyed_get(s, "parts", &get, NULL, &e) == 0 && got.len == 0, "nothing follows it");
+    store_keyed_delete(s, "parts", NULL, NULL);
+    free(bytes);
+}
+
 int main(void)
 {
     check_dir();
@@ -255,6 +296,7 @@ int main(void)
         AUTO(store) struct store *s = bucket_open("S3_ENDPOINT", "s3://tradewind-keyed/p", -1);
         CHECK(store_probe(s, NULL) == 0, "a bucket");
         check_all(s);
+        check_parts(s);
         check_lost();
     }
     return TAP_DONE();
