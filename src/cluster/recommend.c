@@ -320,6 +320,15 @@ static void follow_rule(const struct cluster_problem *p,
 
 /* ---- the answer ---- */
 
+static bool knows_networks(const struct cluster_problem *p)
+{
+    for (size_t i = 0; i < p->n_places; i++)
+        for (size_t k = 0; k < p->places[i].n_servers; k++)
+            if (!isnan(p->places[i].servers[k].network_mbps))
+                return true;
+    return false;
+}
+
 static int nothing_fits(const struct cluster_problem *p,
                         const struct cluster_answer *a,
                         struct err *e)
@@ -332,11 +341,15 @@ static int nothing_fits(const struct cluster_problem *p,
 
     for (size_t i = 0; i < a->n_considered; i++)
         n_unmeasured += a->considered[i].limited_by == CLUSTER_UNMEASURED;
+    if (n_unmeasured == a->n_considered && !knows_networks(p))
+        return err_set(e, ERR_USAGE,
+                       "of no server the network is known: write types: {%s: {network_mbps: 450}}",
+                       server->name);
     if (n_unmeasured == a->n_considered)
         return err_set(e, ERR_USAGE,
-                       "no type of worker has known rates beside a server with a known network: "
-                       "write types: {%s: {mbps: 90, per_s: 1.4}, %s: {network_mbps: 450}}",
-                       worker->name, server->name);
+                       "no type of worker has known rates: `tradewind cluster measure` finds them, "
+                       "or write types: {%s: {mbps: 90, per_s: 1.4}}",
+                       worker->name);
     if (p->budget_microusd == INT64_MAX || c->limited_by == CLUSTER_BY_NETWORK)
         return err_set(
             e, ERR_NOFIT,

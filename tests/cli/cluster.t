@@ -77,7 +77,7 @@ is "$(json "d['workers']" <<<"$out")" 2 "measured: 427.5 / 150"
 echo './train,128,c4.xlarge,no,1' >>"$TRADEWIND_HOME/measured.csv"
 fails 2 "measured.csv:5: batch, mbps, per_s and workers are numbers above 0" cluster recommend measured.yaml
 rm "$TRADEWIND_HOME/measured.csv"
-fails 2 "no type of worker has known rates" cluster recommend measured.yaml
+fails 2 "no type of worker has known rates: \`tradewind cluster measure\` finds them" cluster recommend measured.yaml
 
 # The whole catalog, by rates per vCPU and accelerator.
 cat >all.yaml <<'YAML'
@@ -127,7 +127,7 @@ printf '%s\n' 'server: {types: [wide, narrow]}' 'workers: {types: [dear, fair]}'
     '  dear: {price: 2, mbps: 9, per_s: 1}, fair: {price: 0.2, mbps: 9, per_s: 1}}' >pair.yaml
 fails 5 "does not pay a server and one worker (narrow at \$0.30, fair at \$0.20)" cluster recommend pair.yaml
 sed 's/, network_mbps: [0-9]*//' pair.yaml | sed 's/, network_mbps: 90}/}/' >bad.yaml
-fails 2 "no type of worker has known rates beside a server with a known network" cluster recommend bad.yaml
+fails 2 "of no server the network is known: write types: {wide: {network_mbps: 450}}" cluster recommend bad.yaml
 fails 5 "one p2.xlarge alone sends 200 Mbit/s, more than 0.3 of the 450 of m4.large" \
     cluster recommend paper.yaml --algorithm scala-opt-m --type p2.xlarge --share 0.3
 fails 5 "none of the types for workers is sold at aws/eu-west-2" \
