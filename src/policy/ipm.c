@@ -40,9 +40,9 @@
 #define DROP_LEAST(n_types) (8 + (n_types) / 4)
 #define DROP_PART 1e-3
 #define DROP_AGAIN 0.5
-#define DROP_MORE_GAP 1e-2
-#define DROP_MORE_LEAST 8
-#define DROP_MORE_PART 1e-6
+#define DROP_MORE_GAP 0.1
+#define DROP_MORE_LEAST(n_types) (4 + (n_types) / 8)
+#define DROP_MORE_PART 1e-4
 
 struct ipm {
     const struct ipm_problem *p;
@@ -261,7 +261,8 @@ static double sum(const double of[IPM_LANES])
     return (of[0] + of[1]) + (of[2] + of[3]);
 }
 
-/* The target is Mehrotra's: the more the predictor gains, the less is centred. x shrinks by 1 less
+/* The target is like Mehrotra's, who takes the third power: the more the predictor gains, the less
+ * is centred. x shrinks by 1 less
  * the part that z shrinks by, and dx z = -x z - x dz. */
 static void predict(struct ipm *w)
 {
@@ -273,7 +274,7 @@ static void predict(struct ipm *w)
     double xz = sum(a.xz), x_dz = sum(a.x_dz);
     double gain = 1 - primal + (dual - primal) * x_dz / xz + primal * dual * sum(a.dx_dz) / xz;
     w->products = xz;
-    w->target = gain * gain * gain * xz / (double)w->n_all;
+    w->target = gain * gain * gain * gain * xz / (double)w->n_all;
     w->part = fmax(STEP_PART_LEAST, fmin(STEP_PART_MOST, 1 - gain));
 }
 
@@ -432,7 +433,7 @@ static double sum_of_duals(const struct ipm *w)
 /* Drops what has shown to be useless; the further it got, the better that shows. */
 static void drop(struct ipm *w, double gap)
 {
-    size_t least = gap < DROP_MORE_GAP ? DROP_MORE_LEAST : DROP_LEAST(w->p->n_types);
+    size_t least = gap < DROP_MORE_GAP ? DROP_MORE_LEAST(w->p->n_types) : DROP_LEAST(w->p->n_types);
     double part = gap < DROP_MORE_GAP ? DROP_MORE_PART : DROP_PART;
 
     if (gap > DROP_GAP || gap > DROP_AGAIN * w->looked_gap)

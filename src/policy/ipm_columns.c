@@ -158,12 +158,22 @@ static void weigh(const struct ipm_point *at, size_t first, size_t n, double *ou
         out[i] = weight_of(at, first + i);
 }
 
+static double work_of(const struct moving *v, size_t first, size_t n)
+{
+    double work = 0;
+
+    for (size_t i = first; i < first + n; i++)
+        work += v->c->work[i] * v->at->x[i];
+    return work;
+}
+
 /* Keeps the `kept` heaviest of the n types whose columns begin at `first`, and what follows them.
- * Returns what was dropped of the job's time. */
+ * Those that stay do the work of those that went, so that the job's row holds as before. Returns
+ * what was dropped of the job's time. */
 static double keep_types(struct moving *v, size_t first, size_t n, size_t kept)
 {
-    double dropped = 0;
-    size_t equal = kept;
+    double dropped = 0, work = work_of(v, first, n);
+    size_t equal = kept, begin = v->to;
 
     weigh(v->at, first, n, v->weight);
     double bar = select_largest(v->weight, n, kept);
@@ -178,6 +188,9 @@ static double keep_types(struct moving *v, size_t first, size_t n, size_t kept)
         else
             dropped += v->at->x[i];
     }
+    double stays = work_of(v, begin, kept);
+    for (size_t i = begin; i < begin + kept; i++)
+        v->at->x[i] *= stays > 0 ? work / stays : 1;
     for (size_t i = first + n; i < first + n + IPM_LANES; i++)
         move_column(v, i);
     return dropped;
