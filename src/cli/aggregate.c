@@ -81,10 +81,10 @@ static int open_input(struct inputs *in, const char *path, struct err *e)
         return err_set(e, ERR_NOTFOUND, "there is no file %s", path);
     if (f->fd < 0 && errno == EMFILE)
         return err_set(e, ERR_IO,
-                       "open %s: this process may have %zu files open, and all inputs are at once: "
+                       "open %s: all inputs are open at once, and this process may open %ld files: "
                        "allow more (ulimit -Hn), or average groups of them, and their means with "
                        "--weights",
-                       path, in->n + (size_t)f->fd);
+                       path, sysconf(_SC_OPEN_MAX));
     if (f->fd < 0)
         return file_error(e, "open", path);
     in->sources[in->n] = (struct fed_source){.name = path, .read = read_input, .context = f};

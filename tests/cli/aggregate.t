@@ -55,6 +55,14 @@ run aggregate --out mean0.f32 a0.f32 a0.f32
 check "files without numbers have an empty mean" test "$code" = 0 -a -f mean0.f32 -a ! -s mean0.f32
 rm mean*
 
+# ---- more files than a process may open ----
+
+many=$(printf 'a.f32 %.0s' {1..40})
+err=$( (ulimit -n 32 && "$TRADEWIND" aggregate --out mean.f32 $many) 2>&1)
+is "$?" 7 "more inputs than files may be open"
+contains "$err" "this process may open 32 files: allow more (ulimit -Hn)" "are refused with a way out"
+nothing_left "too many files"
+
 # ---- what is refused: exit 2, the file named, nothing written ----
 
 fails 2 "--out says where" aggregate a.f32
