@@ -253,6 +253,22 @@ print(store.fetch("none", 8, len(data)))
     equal(p.stdout.split("\n")[:2], ["5 4 1", "3 6 2 1 (None, 1)"], f"parts of 5 MiB at once {p.stderr[-300:]}")
 
 
+def check_left(endpoint, keys, port, wanted):
+    """An aggregator that was killed while it cleaned up does so when its event is delivered again, which
+    nobody does who has the mean; a platform would, and so does this."""
+    def left():
+        text = subprocess.run(["aws", "--endpoint-url", endpoint, "s3", "ls", "--recursive", "s3://rounds/job/"],
+                              env=keys, capture_output=True, text=True).stdout
+        found = text.split()[3::4]
+        for number in {k.split("/")[2] for k in found if k not in wanted}:
+            post(port, s3_event(f"job/a/{number}/in/worker-0000.w{BATCH}.safetensors", bucket="rounds"))
+        return found
+    until = time.monotonic() + PATIENCE_S
+    while (found := left()) != wanted and time.monotonic() < until:
+        time.sleep(1)
+    equal(found, wanted, "the last mean is left")
+
+
 def train_over_s3(scratch, rounds, endpoint, settings):
     def spoil(query):
         urllib.request.urlopen(f"{endpoint}/_fault?{query}").read()
@@ -286,10 +302,8 @@ def train_over_s3(scratch, rounds, endpoint, settings):
     t.check(wanted, wanted_losses)
     f, _ = tally(scratch, log, "s3")
     check(f["averaged"] <= rounds, f"no round is averaged twice: {f['averaged']} of {rounds}")
-    listed = subprocess.run(["aws", "--endpoint-url", endpoint, "s3", "ls", "--recursive", "s3://rounds/job/"],
-                            env=keys, capture_output=True, text=True).stdout.split()
-    if listed:
-        equal(listed[3::4], [f"job/a/round-{rounds - 1:06d}/mean"], "the last mean is left")
+    if shutil.which("aws"):
+        check_left(endpoint, keys, port, [f"job/a/round-{rounds - 1:06d}/mean"])
 
 
 def train_by_events(scratch, rounds, endpoint, settings):
