@@ -98,7 +98,7 @@ def trouble(home, hosts):
     # The last broker ended when all was cleared; connections of killed ones take a moment to go.
     until(lambda: not left(), 30)
     if there := left():
-        return f"left there: {there}"
+        return f"left there: {there}: {hosts.files_there(home)}"
     return lake_trouble(home, jobs) or home.leftovers()
 
 

@@ -121,6 +121,16 @@ class Hosts:
         names = os.listdir(root) if os.path.isdir(root) else []
         return [n for n in names if not n.startswith("agent-") and n not in ("lease", "cache")]
 
+    def files_there(self, home):
+        """All that lies in those, to tell whose it is."""
+        root = self.root_of(home)
+        return [
+            os.path.relpath(os.path.join(at, name), root)
+            for left in self.left_there(home)
+            for at, directories, files in os.walk(os.path.join(root, left))
+            for name in [*directories, *files]
+        ]
+
     def forget_claims(self):
         """What a killed broker claimed and the next one did not need lapses by itself, but not before
         the next home is tried."""
