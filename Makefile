@@ -171,10 +171,11 @@ $(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
 $(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
 	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o %.a,$^) $(LIBS)
 
-# tools/deps first, then a new make: the compiler may not have been there when this one started.
+# tools/deps first, then a new make: the compiler may not have been there when this one started. On
+# all processors, unless somebody said how many: one alone takes longer than the demo may.
 demo:
 	@tools/deps demo
-	@$(MAKE) --no-print-directory -s all
+	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all
 	@tools/demo $(PROGRAM) $(OUT)/demo-home
 
 test:
