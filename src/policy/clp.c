@@ -10,6 +10,10 @@
 
 static const char library[] = "libClp.so.1";
 
+/* A tenth of what lp_prove allows; and CLP's own. */
+#define TOLERANCE (LP_TOLERANCE / 10)
+#define TOLERANCE_DEFAULT 1e-7
+
 /* The few functions we call. */
 struct clp_api {
     void *handle;
@@ -96,8 +100,16 @@ void clp_free(struct clp *c)
     free(c);
 }
 
-static struct clp *try_open(
-    const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
+struct way {
+    enum clp_method method;
+    bool presolve;
+    double tolerance;
+};
+
+static struct clp *try_open(const struct lp *l,
+                            const struct way *way,
+                            struct lp_point *at,
+                            struct err *e)
 {
     struct clp_api api;
 
@@ -109,10 +121,9 @@ static struct clp *try_open(
     api.set_log_level(c->model, 0);
     api.load_problem(c->model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
                      l->cost, l->lower, l->upper);
-    /* A tenth of what lp_prove allows. */
-    api.set_primal_tolerance(c->model, LP_TOLERANCE / 10);
-    api.set_dual_tolerance(c->model, LP_TOLERANCE / 10);
-    set_options(&api, options, method, presolve);
+    api.set_primal_tolerance(c->model, way->tolerance);
+    api.set_dual_tolerance(c->model, way->tolerance);
+    set_options(&api, options, way->method, way->presolve);
     api.solve(c->model, options);
     memcpy(at->x, api.columns(c->model), (size_t)l->n_columns * sizeof *at->x);
     memcpy(at->y, api.duals(c->model), (size_t)l->n_rows * sizeof *at->y);
@@ -124,20 +135,21 @@ static struct clp *try_open(
 int clp_try(
     const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
 {
-    AUTO(clp) struct clp *c = try_open(l, method, presolve, at, e);
+    const struct way way = {method, presolve, TOLERANCE_DEFAULT};
+    AUTO(clp) struct clp *c = try_open(l, &way, at, e);
 
     return c ? 0 : -1;
 }
 
 struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e)
 {
-    const struct {
-        enum clp_method method;
-        bool presolve;
-    } ways[] = {{CLP_DUAL, true}, {CLP_PRIMAL, true}, {CLP_DUAL, false}, {CLP_PRIMAL, false}};
+    const struct way ways[] = {{CLP_DUAL, true, TOLERANCE},
+                               {CLP_PRIMAL, true, TOLERANCE},
+                               {CLP_DUAL, false, TOLERANCE},
+                               {CLP_PRIMAL, false, TOLERANCE}};
 
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        AUTO(clp) struct clp *c = try_open(l, ways[i].method, ways[i].presolve, at, e);
+        AUTO(clp) struct clp *c = try_open(l, &ways[i], at, e);
         if (!c)
             return NULL;
         if (lp_is_proved(at, size))
