@@ -176,16 +176,20 @@ static void print_names(const char *before, const char *const *names, size_t n, 
 static void print_notes(const struct cli_live_shown *s)
 {
     const struct market_live_answer *a = s->answer;
-    char usd[32];
+    double gap = s->c->question.gap;
+    char usd[32], known[64] = "";
     size_t n;
     const char *const *names;
 
+    if (a->n_proved < a->n_covered)
+        snprintf(known, sizeof known, " that was found");
+    else if (gap > 0)
+        snprintf(known, sizeof known, ", which is known to %g %%", 100 * gap);
     if (a->n_covered)
         printf("\nRegret of dynamic (%s): %s, %.1f %% above the best way in hindsight%s.\n",
                market_policy_text(s->c->question.policy.kind),
                money_text(money_from_usd(regret_usd(a)), usd),
-               100 * regret_usd(a) / a->means[MARKET_ROW_OFFLINE].cost_usd,
-               a->n_proved == a->n_covered ? "" : " that was found");
+               100 * regret_usd(a) / a->means[MARKET_ROW_OFFLINE].cost_usd, known);
     if (a->n_proved < a->n_covered)
         printf("Of %zu starts %zu are not proved; no way costs less than %s in the mean.\n",
                a->n_covered, a->n_covered - a->n_proved,
@@ -303,7 +307,7 @@ static void follow(struct trace *t,
         market_live_follow(c->live, &c->question, start, rows[r], &log);
         for (size_t i = 0; i < TRACE_POINTS; i++) {
             double at_s = start->at_s + (t->end_s - start->at_s) * (double)i / (TRACE_POINTS - 1);
-            t->paid[r][i] = (struct chart_step){at_s, paid_until(&log, scene, at_s)};
+            t->paid[r][i] = (struct chart_step){at_s, or_zero(paid_until(&log, scene, at_s))};
         }
     }
     for (size_t i = 0; i < TRACE_POINTS; i++)

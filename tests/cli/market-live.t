@@ -84,6 +84,10 @@ contains "$out" "Left out: " "days are named"
 check "pictures are drawn" grep -q "best-static" l.svg
 check "and how the bill grows" grep -q "regret" t.svg
 check "by starts, too" grep -q "by the day it began" t.svg
+check "from nothing on, not from below" bash -c "! grep -q -e '-\\$' t.svg"
+contains "$out" "in hindsight, which is known to 0.1 %." "how well the optimum is known is told"
+run market replay --mode market --model ResNet-50 --preemptions 0 --work "1 V100-days" --gap 0
+contains "$out" "above the best way in hindsight." "and that it is exact when asked for"
 fails 2 "--svg needs --mode paper" market sweep --mode market --svg x.svg
 run market sweep --mode market --preemptions 0 --model ResNet-50 --durations 0.5,1 --json
 is "$(value "[(c['v100_days'], c['covered_starts'] > 0, c['regret'] > -1e-6) for c in d['cells']]")" \
