@@ -235,8 +235,7 @@ static int event_line(struct import_at *at, struct lives *l, char *line, struct 
     *close = 0;
     if (!import_parse_time(at, line + 1, &at_s))
         return 0;
-    if (at_s < l->last_s) {
-        at->report->notes[MARKET_NOTE_ORDER]++;
+    if (at_s < l->last_s) { /* a life cannot be told from events in disorder */
         import_drop(at, MARKET_DROP_TIME, "earlier than the line above");
         return 0;
     }

@@ -116,6 +116,12 @@ run market import us_east.csv --json
 is "$(json '(d["rows_read"], d["rows_kept"], [(x["reason"].split(" (")[0], x["count"]) for x in d["notes"]], [(x["reason"], x["count"]) for x in d["dropped"]])' <<<"$out")" \
     "(7, 6, [('more than two days after the record before', 1), ('not for sale from then on', 2)], [('the same record again', 1)])" \
     "gaps of more than two days are told"
+# An event before the one above it is not used, and not said to be sorted in.
+printf '[2020-03-01T%s:00:00.000Z] %s in zone us-east-1b\n' 10 'Created instance i1 with 1 GPU(s) of type v100' \
+    09 'Instance i1 not running' 12 'Instance i1 not running' >keep.out
+run market import keep.out --json
+is "$(json '(d["rows_read"], d["rows_kept"], d["lives"], d["notes"], d["files"][0]["first_dropped"])' <<<"$out")" \
+    "(3, 2, 1, [], {'line': 2, 'why': 'earlier than the line above'})" "a log in disorder"
 TRADEWIND_HOME=$scratch/home
 
 # A damaged file is refused; --replace is the way out.
