@@ -53,9 +53,9 @@ static void note(size_t **lines, size_t n, size_t *cap, size_t line)
 }
 
 /* One more line, which the lists take over. */
-static int add_line(json_t *jobs, struct read_lines *l, json_t *value, size_t line, struct err *e)
+static int add_line(json_t *jobs, struct read_lines *l, json_t *taken, size_t line, struct err *e)
 {
-    AUTO_JSON json_t *owned = value;
+    AUTO_JSON json_t *value = taken;
 
     if (!json_is_object(value))
         return err_set(e, ERR_USAGE, "line %zu: an object is wanted, a job or prices", line);
