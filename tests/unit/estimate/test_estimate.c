@@ -118,7 +118,7 @@ static const struct {
     {"Amdahl: nodes count as units", {WORK(120, {"V100", 0.5, 0.9})}, 8, "p3.2xlarge", 51},
     {"Amdahl: nothing parallel", {WORK(120, {"V100", 0.5, 0})}, 2, "p3.8xlarge", 240},
 
-    /* V100: 2.846 a second, K80: 0.2964 */
+    /* V100: 2.846 a second, K80: 0.2964, to four digits */
     {"iterations: one accelerator",
      {ITERATIONS(2846, "ResNet-50 (batch size 128)")},
      1,
@@ -165,10 +165,11 @@ static void run_times(const struct catalog *c, const struct throughputs *t)
         bool covered =
             estimate_run(&stage, c, kind_named(c, run_time_cases[i].type), t, NULL, &got);
         double want = run_time_cases[i].run_s;
+        double slack = want * (stage.estimate.kind == SPEC_ESTIMATE_ITERATIONS ? 2e-4 : 1e-12);
         CHECK(want < 0 ? !covered
-                       : covered && fabs(got.run_s - want) <= 1e-12 * want &&
-                             fabs(got.low_s - 0.8 * want) <= 1e-12 * want &&
-                             fabs(got.high_s - 1.2 * want) <= 1e-12 * want,
+                       : covered && fabs(got.run_s - want) <= slack &&
+                             fabs(got.low_s - 0.8 * want) <= slack &&
+                             fabs(got.high_s - 1.2 * want) <= slack,
               "%s (%g s)", run_time_cases[i].name, got.run_s);
     }
 }
