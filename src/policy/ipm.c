@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITERATIONS_MAX 100
+#define ITERATIONS_MAX 200
 /* Steps end this part of the way to where something would be 0: the more so, the more the predictor
  * promises. */
 #define STEP_PART_LEAST 0.9
@@ -44,6 +44,17 @@
 #define DROP_MORE_LEAST(n_types) (4 + (n_types) / 8)
 #define DROP_MORE_PART 1e-4
 
+/* Of so many jobs on a sample of so many is solved first, until the gap is SAMPLE_AIM; with its
+ * prices all of them, until it is HINT_AIM. What follows begins with the gap that such prices are
+ * good for. */
+#define SAMPLE_FROM 512
+#define SAMPLE_JOBS 256
+#define SAMPLE_AIM 0.05
+#define SAMPLE_GAP 0.3
+#define HINT_AIM 3e-3
+#define HINT_GAP 0.03
+#define HINT_LEFT 0.05
+
 struct ipm {
     const struct ipm_problem *p;
     struct ipm_columns columns;
@@ -54,6 +65,7 @@ struct ipm {
     double *fix, *fix_more; /* of all variables */
     double *dz;             /* scratch: of one group of variables */
     double *takes_time;     /* of a job's columns: 0 or 1 */
+    bool may_drop;          /* types */
     double target;          /* for every product */
     double products;        /* sum of x z at the beginning of the step */
     double left;            /* part of the rows' first violation that is left */
@@ -375,13 +387,18 @@ static bool advance(struct ipm *w)
 
 /* ---- all of it ---- */
 
-static void begin(struct ipm *w, struct ipm_problem *p)
+static void begin(struct ipm *w, const struct ipm_problem *p, const struct ipm_hint *hint)
 {
     size_t width = IPM_WIDTH(p->n_types), stride = p->n_rows;
-    size_t n = ipm_own_columns(p) + stride;
+    struct ipm_columns columns;
 
+    ipm_columns_init(&columns, p);
+    if (hint->gap > 0)
+        ipm_columns_choose(&columns, hint->price, DROP_MORE_LEAST(p->n_types));
+    size_t n = columns.first[p->n_jobs] + stride;
     *w = (struct ipm){
         .p = p,
+        .columns = columns,
         .width = width,
         .n_all = n,
         .at = {.x = mem_zero(n, sizeof(double)), .z = mem_zero(n, sizeof(double))},
@@ -397,9 +414,11 @@ static void begin(struct ipm *w, struct ipm_problem *p)
     ipm_duals_init(&w->at.y, p);
     ipm_duals_init(&w->dy, p);
     ipm_duals_init(&w->dy_more, p);
-    ipm_columns_init(&w->columns, p);
     ipm_system_init(&w->equations, &w->columns);
-    ipm_begin(p, &w->at);
+    if (hint->gap > 0)
+        ipm_begin_at(&w->columns, hint, &w->at);
+    else
+        ipm_begin(p, &w->at);
 }
 
 static void end(struct ipm *w)
@@ -443,29 +462,79 @@ static void drop(struct ipm *w, double gap)
     w->n_all = w->columns.first[w->p->n_jobs] + w->p->n_rows;
 }
 
-static bool solve(struct ipm_problem *p, struct ipm_answer *out, bool may_drop, bool *dropped_out)
+/* Goes on until the gap, as part of the objective, is below this and rows hold to `left`. */
+static void approach(struct ipm *w, double gap_aim, double left_aim, int *iterations)
+{
+    while (*iterations < ITERATIONS_MAX && advance(w)) {
+        double gap = w->products / sum_of_duals(w);
+        ++*iterations;
+        if (w->left < left_aim && gap < gap_aim)
+            break;
+        if (w->may_drop)
+            drop(w, gap);
+    }
+}
+
+/* Whether there is an answer; part_out, whether only a part of the columns was looked at. */
+static bool solve(const struct ipm_problem *p,
+                  const struct ipm_hint *hint,
+                  bool may_drop,
+                  struct ipm_answer *out,
+                  bool *part_out)
 {
     struct ipm w;
 
-    out->iterations = 0;
-    begin(&w, p);
-    while (out->iterations < ITERATIONS_MAX && advance(&w)) {
-        double gap = w.products / sum_of_duals(&w);
-        out->iterations++;
-        if (w.left < LEFT_AIM && gap < p->gap)
-            break;
-        if (may_drop)
-            drop(&w, gap);
-    }
+    begin(&w, p, hint);
+    w.may_drop = may_drop;
+    approach(&w, p->gap, LEFT_AIM, &out->iterations);
     bool good = ipm_end(&w.columns, &w.at, out);
-    *dropped_out = w.columns.type != NULL;
+    *part_out = w.columns.type != NULL;
     end(&w);
+    return good;
+}
+
+/* Goes as far as prices are right to a few hundredths of the objective, or a few thousandths. */
+static void improve(const struct ipm_problem *p, double aim, struct ipm_hint *hint, int *iterations)
+{
+    struct ipm w;
+
+    begin(&w, p, hint);
+    w.may_drop = true;
+    approach(&w, aim, HINT_LEFT, iterations);
+    for (size_t r = 0; r < p->n_rows; r++)
+        hint->price[r] = -w.at.y.row[r];
+    hint->value = sum_of_duals(&w) / (double)p->n_jobs;
+    end(&w);
+}
+
+/* Prices of a sample, made better by few columns of all jobs. */
+static void find_hint(const struct ipm_problem *p, struct ipm_hint *hint, int *iterations)
+{
+    struct ipm_sample sample;
+
+    ipm_sample_init(&sample, p, SAMPLE_JOBS);
+    improve(&sample.problem, SAMPLE_AIM, hint, iterations);
+    ipm_sample_clear(&sample);
+    hint->gap = SAMPLE_GAP;
+    improve(p, HINT_AIM, hint, iterations);
+    hint->gap = HINT_GAP;
+}
+
+static bool solve_with_hint(const struct ipm_problem *p, struct ipm_answer *out)
+{
+    struct ipm_hint hint = {.price = mem_zero(p->n_rows, sizeof(double))};
+    bool part;
+
+    find_hint(p, &hint, &out->iterations);
+    bool good = solve(p, &hint, true, out, &part);
+    free(hint.price);
     return good;
 }
 
 bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
 {
-    bool dropped;
+    static const struct ipm_hint nothing = {0};
+    bool part;
 
     assert(p->n_types % IPM_LANES == 0 && p->n_rows % IPM_LANES == 0);
     *out = (struct ipm_answer){
@@ -474,8 +543,10 @@ bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
         .price = mem_zero(p->n_rows, sizeof(double)),
         .work_price = mem_zero(p->n_jobs, sizeof(double)),
     };
-    /* Should something have been dropped that is needed, the bound shows it. */
-    return solve(p, out, true, &dropped) || (dropped && solve(p, out, false, &dropped));
+    ipm_fill_in(p);
+    /* Should something have been left out that is needed, the bound shows it. */
+    return (p->n_jobs >= SAMPLE_FROM && solve_with_hint(p, out)) ||
+           solve(p, &nothing, true, out, &part) || (part && solve(p, &nothing, false, out, &part));
 }
 
 void ipm_answer_clear(struct ipm_answer *a)

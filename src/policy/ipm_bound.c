@@ -49,19 +49,25 @@ static double least_price(
     }
 }
 
+double ipm_job_bound(
+    const struct ipm_problem *p, size_t job, const double *price, double *total, double *work_price)
+{
+    const double *work = p->work + job * IPM_WIDTH(p->n_types);
+    const double *cost = p->cost + job * IPM_WIDTH(p->n_types);
+
+    ipm_row_prices(p, job, price, total);
+    for (size_t j = 0; j < p->n_types; j++)
+        total[j] += cost[j];
+    return least_price(work, total, p->n_types, p->shortfall_cost, work_price);
+}
+
 double ipm_bound(const struct ipm_problem *p, const double *price, double *work_price)
 {
     double *total = mem_zero(p->n_types, sizeof *total);
     double bound = 0;
 
-    for (size_t m = 0; m < p->n_jobs; m++) {
-        const double *work = p->work + m * IPM_WIDTH(p->n_types);
-        const double *cost = p->cost + m * IPM_WIDTH(p->n_types);
-        ipm_row_prices(p, m, price, total);
-        for (size_t j = 0; j < p->n_types; j++)
-            total[j] += cost[j];
-        bound += least_price(work, total, p->n_types, p->shortfall_cost, &work_price[m]);
-    }
+    for (size_t m = 0; m < p->n_jobs; m++)
+        bound += ipm_job_bound(p, m, price, total, &work_price[m]);
     for (size_t r = 0; r < p->n_rows; r++)
         bound -= p->rows[r].most * price[r];
     free(total);

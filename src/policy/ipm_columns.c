@@ -72,7 +72,7 @@ IPM_WIDE void ipm_columns_add(const struct ipm_columns *c,
             to[r] += p->rows[r].weight[job] * p->rows[r].unit[i] * q[i];
 }
 
-/* ---- dropping ---- */
+/* ---- choosing and dropping ---- */
 
 /* Puts the n largest of so many first, in any order (Hoare's selection); the least of them. */
 static double select_largest(double *v, size_t count, size_t n)
@@ -99,6 +99,31 @@ static double select_largest(double *v, size_t count, size_t n)
             low = k + 1;
     }
     return v[n - 1];
+}
+
+/* What the n largest of some numbers have in common: they lie above the bar, and some of them on
+ * it. */
+struct bar {
+    double height;
+    size_t on_it; /* that may still pass */
+};
+
+/* Leaves the numbers in another order. */
+static struct bar bar_for(double *v, size_t count, size_t n)
+{
+    struct bar bar = {.height = select_largest(v, count, n), .on_it = n};
+
+    for (size_t i = 0; i < n; i++)
+        bar.on_it -= v[i] > bar.height;
+    return bar;
+}
+
+static bool passes(struct bar *bar, double v)
+{
+    bool on_it = v >= bar->height && !(v > bar->height) && bar->on_it > 0;
+
+    bar->on_it -= on_it;
+    return on_it || v > bar->height;
 }
 
 /* How many of a job's types to keep; their weights are in `weight`. */
@@ -173,17 +198,12 @@ static double work_of(const struct moving *v, size_t first, size_t n)
 static double keep_types(struct moving *v, size_t first, size_t n, size_t kept)
 {
     double dropped = 0, work = work_of(v, first, n);
-    size_t equal = kept, begin = v->to;
+    size_t begin = v->to;
 
     weigh(v->at, first, n, v->weight);
-    double bar = select_largest(v->weight, n, kept);
-    for (size_t i = 0; i < kept; i++)
-        equal -= v->weight[i] > bar;
+    struct bar bar = bar_for(v->weight, n, kept);
     for (size_t i = first; i < first + n; i++) {
-        double weight = weight_of(v->at, i);
-        bool is_equal = weight >= bar && !(weight > bar) && equal > 0;
-        equal -= is_equal;
-        if (weight > bar || is_equal)
+        if (passes(&bar, weight_of(v->at, i)))
             move_column(v, i);
         else
             dropped += v->at->x[i];
@@ -233,4 +253,45 @@ double ipm_drop(struct ipm_columns *c, struct ipm_point *at, size_t least, doubl
     free(kept);
     free(v.weight);
     return most;
+}
+
+/* Appends the job's `kept` types of the largest gain, in order, and what follows them. */
+static void choose_types(
+    struct ipm_columns *c, size_t job, const double *gain, double *scratch, size_t kept)
+{
+    size_t n = c->p->n_types, width = IPM_WIDTH(n), to = c->first[job];
+
+    memcpy(scratch, gain, n * sizeof *scratch);
+    struct bar bar = bar_for(scratch, n, kept);
+    for (size_t j = 0; j < width; j++) {
+        if (j < n && !passes(&bar, gain[j]))
+            continue;
+        c->type[to] = (uint32_t)j;
+        c->work[to++] = c->p->work[job * width + j];
+    }
+    c->first[job + 1] = to;
+}
+
+void ipm_columns_choose(struct ipm_columns *c, const double *price, size_t least)
+{
+    const struct ipm_problem *p = c->p;
+    size_t width = IPM_WIDTH(p->n_types);
+    size_t kept = (least + IPM_LANES - 1) / IPM_LANES * IPM_LANES;
+
+    if ((double)(kept + IPM_LANES) > WORTH_DROPPING * (double)width)
+        return;
+    double *gain = mem_zero(p->n_types, sizeof *gain);
+    double *scratch = mem_zero(p->n_types, sizeof *scratch);
+    c->type = mem_zero(p->n_jobs * (kept + IPM_LANES), sizeof *c->type);
+    c->work = mem_zero(p->n_jobs * (kept + IPM_LANES), sizeof *c->work);
+    c->first[0] = 0;
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        double work_price;
+        ipm_job_bound(p, m, price, gain, &work_price);
+        for (size_t j = 0; j < p->n_types; j++)
+            gain[j] = work_price * p->work[m * width + j] - gain[j];
+        choose_types(c, m, gain, scratch, kept);
+    }
+    free(gain);
+    free(scratch);
 }

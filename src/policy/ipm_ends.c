@@ -21,10 +21,20 @@ static double mean_cost(const struct ipm_problem *p)
     return sum / ((double)p->n_jobs * (double)p->n_types);
 }
 
+/* What a column costs, when any does, and otherwise what can fall short. */
+static double usual_cost(const struct ipm_problem *p)
+{
+    double mean = mean_cost(p);
+
+    return mean > 0 ? mean : p->shortfall_cost;
+}
+
 /* Surplus is work too much; idleness takes time alone; shortfall does work without time; the filler
  * takes time and costs something. */
-static void fill_in(struct ipm_problem *p, double mean)
+void ipm_fill_in(struct ipm_problem *p)
 {
+    double mean = usual_cost(p);
+
     for (size_t m = 0; m < p->n_jobs; m++) {
         double *work = p->work + m * IPM_WIDTH(p->n_types) + p->n_types;
         double *cost = p->cost + m * IPM_WIDTH(p->n_types) + p->n_types;
@@ -54,17 +64,16 @@ static void begin_job(const struct ipm_problem *p, struct ipm_duals *y, size_t j
         z[i] -= work[i] * y->work[job];
 }
 
-void ipm_begin(struct ipm_problem *p, struct ipm_point *at)
+void ipm_begin(const struct ipm_problem *p, struct ipm_point *at)
 {
     size_t own = ipm_own_columns(p);
-    double cost = mean_cost(p), mean = cost > 0 ? cost : p->shortfall_cost;
+    double cost = mean_cost(p), mean = usual_cost(p);
     /* Where types cost nothing, time does: reduced costs begin near the mean. */
     double time_cost = cost > 0 ? 0 : 1.5 * mean;
     /* With it x is about half of the time in all, and half of every row is left. Shortfalls alone
      * take more of them to begin with. */
     double product = (cost > 0 ? 0.5 : 1.5) * mean / (double)p->n_types;
 
-    fill_in(p, mean);
     for (size_t r = 0; r < p->n_rows; r++) {
         at->y.row[r] = -2 * product / p->rows[r].most;
         at->z[own + r] = -at->y.row[r];
@@ -136,6 +145,8 @@ bool ipm_end(const struct ipm_columns *c, const struct ipm_point *at, struct ipm
     }
     a->bound = fmax(0, ipm_bound(p, a->price, a->work_price)); /* nothing costs less than 0 */
     free(use);
-    return worst <= LP_TOLERANCE &&
-           fabs(a->objective - a->bound) <= POLICY_GAP * fmax(fabs(a->objective), p->size);
+    bool proved = fabs(a->objective - a->bound) <= POLICY_GAP * fmax(fabs(a->objective), p->size);
+    /* What rows are violated by may make the point cheaper than any that is not. */
+    a->bound = fmin(a->bound, a->objective);
+    return proved && worst <= LP_TOLERANCE;
 }

@@ -49,6 +49,11 @@ static inline const double *ipm_work(const struct ipm_columns *c, size_t job)
 {
     return (c->work ? c->work : c->p->work) + c->first[job];
 }
+/* The type of a job's i-th column. */
+static inline size_t ipm_type(const struct ipm_columns *c, size_t job, size_t i)
+{
+    return c->type ? c->type[c->first[job] + i] : i;
+}
 /* out[i] = what the rows' multipliers add up to in the job's i-th column; 0 after the types. */
 void ipm_columns_prices(const struct ipm_columns *c, size_t job, const double *row, double *out);
 /* row += the rows of the job's columns, whose values are q. */
@@ -61,6 +66,9 @@ struct ipm_point {
     struct ipm_duals y;
 };
 
+/* Keeps of each job the `least` types of the least reduced costs at these prices of rows, when that
+ * leaves much fewer columns. */
+void ipm_columns_choose(struct ipm_columns *c, const double *price, size_t least);
 /* Drops types that hold little of a job's weight, x / z, when that leaves much fewer columns: of
  * each job `least` stay, and all with this part of its largest weight. Returns the largest part of
  * a job's time that went with them, or 0 when nothing was dropped. */
@@ -99,13 +107,43 @@ void ipm_system_factor(struct ipm_system *s, const struct ipm_point *at);
 /* Replaces right sides by the solution. */
 void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y);
 
-/* A point with feasible multipliers and all products x z alike. */
-void ipm_begin(struct ipm_problem *p, struct ipm_point *at);
+/* Prices of rows that are about right. */
+struct ipm_hint {
+    double *price; /* per row */
+    double value;  /* of the objective, per job */
+    double gap; /* to begin with, as part of it: the less, the better the prices are; 0 = none are
+                   known */
+};
+
+/* Fills in the columns after the types. */
+void ipm_fill_in(struct ipm_problem *p);
+/* A point with feasible multipliers and all products x z alike, of all columns. */
+void ipm_begin(const struct ipm_problem *p, struct ipm_point *at);
+/* The same of the columns that were chosen, where rows have the prices of the hint and every job
+ * does what is best for it. */
+void ipm_begin_at(const struct ipm_columns *c, const struct ipm_hint *hint, struct ipm_point *at);
+
+/* A problem of some of the jobs, with as large a part of what rows hold. */
+struct ipm_sample {
+    struct ipm_problem problem;
+    struct ipm_row *rows;
+    double *weights;
+};
+
+void ipm_sample_init(struct ipm_sample *s, const struct ipm_problem *p, size_t n_jobs);
+void ipm_sample_clear(struct ipm_sample *s);
 /* What the point amounts to, rounding settled; whether that is an answer and proved. */
 bool ipm_end(const struct ipm_columns *c, const struct ipm_point *at, struct ipm_answer *a);
 /* A lower bound of the objective from multipliers of the rows, all at least 0; and the best ones of
  * each job's work for them. */
 double ipm_bound(const struct ipm_problem *p, const double *price, double *work_price_out);
+/* The least that a job's work costs at these prices of rows; of each type what it costs then, and
+ * what work is worth. */
+double ipm_job_bound(const struct ipm_problem *p,
+                     size_t job,
+                     const double *price,
+                     double *total_out,
+                     double *work_price_out);
 
 /* S -= A'A of n rows of A, upper triangle; rows are as wide as the stride. */
 void dense_subtract_square(double *s, size_t stride, const double *a, size_t n);

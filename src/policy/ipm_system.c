@@ -87,12 +87,6 @@ IPM_INLINE size_t row_first(const struct ipm_system *s, size_t job)
     return s->c->first[job] + job * (s->stride - s->p->n_types) - job * IPM_LANES;
 }
 
-/* The type of a job's i-th column. */
-IPM_INLINE size_t type_at(const struct ipm_columns *c, size_t job, size_t i)
-{
-    return c->type ? c->type[c->first[job] + i] : i;
-}
-
 /* ---- factoring ---- */
 
 IPM_INLINE double lane_sum(const double sum[IPM_LANES])
@@ -151,7 +145,7 @@ IPM_INLINE void fill_rows(struct ipm_system *s, size_t job, const double *weight
         const double *unit = p->rows[r].unit;
         double w = 0, t = 0;
         for (size_t i = 0; i < n; i++) {
-            double units = unit[type_at(s->c, job, i)] * weight[i];
+            double units = unit[ipm_type(s->c, job, i)] * weight[i];
             t += units;
             w += units * (work[i] - mean);
         }
@@ -187,20 +181,20 @@ IPM_INLINE void add_weights(struct ipm_system *s, size_t job, const double *weig
     double gang = p->rows[0].weight[job];
 
     for (size_t i = 0; i < n; i++)
-        s->dense[type_at(s->c, job, i) * (s->stride + 1)] += gang * gang * weight[i];
+        s->dense[ipm_type(s->c, job, i) * (s->stride + 1)] += gang * gang * weight[i];
     for (size_t r = p->n_types; r < p->n_rows; r++) {
         const double *unit = p->rows[r].unit;
         double times = p->rows[r].weight[job];
         if (times == 0)
             continue;
         for (size_t i = 0; i < n; i++) {
-            size_t j = type_at(s->c, job, i);
+            size_t j = ipm_type(s->c, job, i);
             s->dense[j * s->stride + r] += gang * times * unit[j] * weight[i];
         }
         for (size_t q = p->n_types; q <= r; q++) {
             double sum = 0;
             for (size_t i = 0; i < n; i++) {
-                size_t j = type_at(s->c, job, i);
+                size_t j = ipm_type(s->c, job, i);
                 sum += unit[j] * p->rows[q].unit[j] * weight[i];
             }
             s->dense[q * s->stride + r] += times * p->rows[q].weight[job] * sum;
