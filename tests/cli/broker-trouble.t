@@ -371,6 +371,10 @@ def full_from_outside(home, disk, name):
     check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "and goes on")
 
 
+def remount(disk, how):
+    return subprocess.run(["mount", "-o", "remount," + how, disk], capture_output=True).returncode == 0
+
+
 def test_read_only(scratch):
     with small_disk(os.path.join(scratch, "fixed"), "16m") as disk:
         if not disk:
@@ -379,14 +383,14 @@ def test_read_only(scratch):
         home = Home(disk, "home", idle_s=60)
         check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "a home")
         home.stop_broker()
-        until(lambda: not home.processes(), 30)
-        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        # A process that ends loses its name before its files, and only then may the disk be fixed.
+        check(until(lambda: remount(disk, "ro"), 60), "nobody writes any more", home.processes())
         got = home.run("broker")
         check(got.returncode not in (0, 2) and disk in got.stderr and "ead-only" in got.stderr,
               "a home that cannot be written is told as that", got.returncode, got.stderr)
         got = home.run("job", "submit", "--", "true")
         check(got.returncode != 0 and "ead" in got.stderr, "by submit, too", got.stderr)
-        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+        check(remount(disk, "rw"), "the disk is writable again")
         check(home.run("job", "submit", "--wait", "--", "true").returncode == 0, "and comes back")
         home.end_everything()
 
