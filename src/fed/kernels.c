@@ -319,10 +319,15 @@ static const struct fed_kernels plain = {add_plain, finish_plain, trimmed_plain}
 #define AVX2 __attribute__((target("avx2")))
 _Static_assert(FED_GROUP == 8, "add_floats and add_group add eight inputs");
 
-/* w[k] * in[k][i], four of them. */
+/* Four numbers from the i-th on. */
+AVX2 static inline __m256d widened(const float *in, size_t i)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(in + i));
+}
+
 AVX2 static inline __m256d four(__m256d weight, const float *in, size_t i)
 {
-    return _mm256_mul_pd(weight, _mm256_cvtps_pd(_mm_loadu_ps(in + i)));
+    return _mm256_mul_pd(weight, widened(in, i));
 }
 
 /* As add_group. Compilers load eight floats, take them apart to widen each half, and run out of
@@ -351,6 +356,36 @@ AVX2 static void add_floats(double *sum, const float *const *in, const double *w
             sum[i] += w[k] * (double)in[k][i];
 }
 
+/* The same where every weight is 1, as it mostly is: products would take a tenth of the time. */
+AVX2 static void add_plain_floats(double *sum, const float *const *in, size_t count)
+{
+    size_t i = 0;
+
+    for (; i + 4 <= count; i += 4) {
+        __m256d s = _mm256_loadu_pd(sum + i);
+        s = _mm256_add_pd(s, widened(in[0], i));
+        s = _mm256_add_pd(s, widened(in[1], i));
+        s = _mm256_add_pd(s, widened(in[2], i));
+        s = _mm256_add_pd(s, widened(in[3], i));
+        s = _mm256_add_pd(s, widened(in[4], i));
+        s = _mm256_add_pd(s, widened(in[5], i));
+        s = _mm256_add_pd(s, widened(in[6], i));
+        s = _mm256_add_pd(s, widened(in[7], i));
+        _mm256_storeu_pd(sum + i, s);
+    }
+    for (; i < count; i++)
+        for (size_t k = 0; k < FED_GROUP; k++)
+            sum[i] += (double)in[k][i];
+}
+
+static bool are_ones(const double *weights)
+{
+    for (size_t k = 0; k < FED_GROUP; k++)
+        if (weights[k] < 1 || weights[k] > 1)
+            return false;
+    return true;
+}
+
 AVX2 static void add_avx2(enum fed_dtype t,
                           double *sum,
                           double *rest,
@@ -360,7 +395,10 @@ AVX2 static void add_avx2(enum fed_dtype t,
                           size_t count)
 {
     for (; t == FED_F32 && n_in >= FED_GROUP; n_in -= FED_GROUP) {
-        add_floats(sum, (const float *const *)in, weights, count);
+        if (are_ones(weights))
+            add_plain_floats(sum, (const float *const *)in, count);
+        else
+            add_floats(sum, (const float *const *)in, weights, count);
         in += FED_GROUP;
         weights += FED_GROUP;
     }

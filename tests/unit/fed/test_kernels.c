@@ -77,20 +77,28 @@ static size_t mean(
 
 /* ---- every processor gives the same bits ---- */
 
+static bool is_same_mean(enum fed_dtype t, const double *w, size_t n)
+{
+    double a[N] = {0}, b[N] = {0};
+    size_t bad = mean(fed_kernels_plain(), t, w, n, a);
+
+    return bad == mean(fed_kernels_best(), t, w, n, b) && memcmp(a, b, sizeof a) == 0;
+}
+
 static void check_same_bits(enum fed_dtype t)
 {
-    double a[N], b[N], rows[INPUTS * FED_LANES];
+    double a[N] = {0}, b[N] = {0}, rows[INPUTS * FED_LANES], ones[INPUTS];
     unsigned wrong = 0;
+
+    for (size_t k = 0; k < INPUTS; k++)
+        ones[k] = 1;
 
     for (unsigned round = 0; round < 20; round++) {
         fill(t, round % 2);
         for (size_t n = 1; n <= INPUTS; n++) {
-            memset(a, 0, sizeof a);
-            memset(b, 0, sizeof b);
-            size_t x = mean(fed_kernels_plain(), t, weights, n, a);
-            wrong += x != mean(fed_kernels_best(), t, weights, n, b) || memcmp(a, b, sizeof a);
+            wrong += !is_same_mean(t, weights, n) || !is_same_mean(t, ones, n);
             size_t drop = (n - 1) / 3;
-            x = fed_kernels_plain()->trimmed(t, inputs, n, drop, rows, a, N);
+            size_t x = fed_kernels_plain()->trimmed(t, inputs, n, drop, rows, a, N);
             wrong += x != fed_kernels_best()->trimmed(t, inputs, n, drop, rows, b, N) ||
                      memcmp(a, b, sizeof a);
         }
