@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITERATIONS_MAX 200
+#define ITERATIONS_MAX 100
 /* Steps end this part of the way to where something would be 0: the more so, the more the predictor
  * promises. */
 #define STEP_PART_LEAST 0.9
@@ -465,7 +465,7 @@ static void drop(struct ipm *w, double gap)
 /* Goes on until the gap, as part of the objective, is below this and rows hold to `left`. */
 static void approach(struct ipm *w, double gap_aim, double left_aim, int *iterations)
 {
-    while (*iterations < ITERATIONS_MAX && advance(w)) {
+    for (int i = 0; i < ITERATIONS_MAX && advance(w); i++) {
         double gap = w->products / sum_of_duals(w);
         ++*iterations;
         if (w->left < left_aim && gap < gap_aim)
