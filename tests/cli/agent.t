@@ -145,6 +145,23 @@ kill -9 "$(supervisor 4)"
 check "processes of a killed agent are found without it" "$agent" remove "$jobs/4"
 check "and ended" within 10 gone "${pids[@]}"
 
+# --- a directory that is removed is there, or it is not
+job 18 'cd "$TRADEWIND_OUTPUT"; seq 20000 | xargs touch'
+go 18
+"$agent" remove "$jobs/18" &
+halves=0
+while left=$(ls -U "$jobs/18/output" 2>/dev/null | wc -l) && [[ -d $jobs/18 ]]; do
+    [[ $left == 20000 ]] || halves=$((halves + 1))
+done
+wait $!
+is "$?" 0 "a large directory is removed"
+is "$halves" 0 "nobody finds half of it, and takes it for a job that never began"
+is "$(ls -A "$jobs" | grep -c '^\.18')" 0 "nothing of it stays"
+mkdir "$jobs/.18.gone"
+touch "$jobs/.18.gone/x"
+"$agent" remove "$jobs/18"
+check "nor of a removal that was killed" test ! -e "$jobs/.18.gone"
+
 # --- somebody removes the directory by force
 job 17 "$tree; sleep 600"
 "$agent" run "$jobs/17" >frames17 2>err &

@@ -34,6 +34,11 @@ int job_dir_open(struct job_dir *d, const char *path, struct err *e)
     return err_set(e, ERR_USAGE, "%s is no directory of a job", path);
 }
 
+bool job_dir_exists(const struct job_dir *d)
+{
+    return access(d->path, F_OK) == 0 || errno != ENOENT;
+}
+
 void job_dir_clear(struct job_dir *d)
 {
     job_dir_unlock(d);
@@ -46,6 +51,14 @@ char *job_dir_file(const struct job_dir *d, const char *name)
     return mem_printf("%s/%s", d->path, name);
 }
 
+static bool is_named(int fd, const char *path)
+{
+    struct stat open_file, named;
+
+    return fstat(fd, &open_file) == 0 && stat(path, &named) == 0 &&
+           open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
 bool job_dir_lock(struct job_dir *d)
 {
     AUTO_MEM char *path = job_dir_file(d, "agent.lock");
@@ -55,7 +68,8 @@ bool job_dir_lock(struct job_dir *d)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+    /* Between the two the directory may have been removed, and another one may have its name. */
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(fd, path)) {
         close(fd);
         return false;
     }
@@ -68,7 +82,7 @@ bool job_dir_lock_wait(struct job_dir *d, double seconds)
     double until_s = time_monotonic_s() + seconds;
 
     while (!job_dir_lock(d)) {
-        if (time_monotonic_s() >= until_s)
+        if (time_monotonic_s() >= until_s || !job_dir_exists(d))
             return false;
         usleep(LOCK_POLL_US);
     }

@@ -16,11 +16,13 @@ struct job_dir {
 /* ERR_NOTFOUND when there is none. */
 int job_dir_open(struct job_dir *d, const char *path, struct err *e);
 void job_dir_clear(struct job_dir *d);
+/* Whether it is still there. */
+bool job_dir_exists(const struct job_dir *d);
 char *job_dir_file(const struct job_dir *d, const char *name);
 
 /* Takes the lock that an agent holds until its job is over. false: another one has it. */
 bool job_dir_lock(struct job_dir *d);
-/* The same, waiting for it. */
+/* The same, waiting for it, as long as the directory is there. */
 bool job_dir_lock_wait(struct job_dir *d, double seconds);
 void job_dir_unlock(struct job_dir *d);
 

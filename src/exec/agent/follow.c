@@ -121,7 +121,7 @@ static enum followed loop(struct follower *f, struct err *e)
     for (;;) {
         /* While something changes, somebody is alive who changes it. */
         bool alone = change == CHANGE_NONE && job_dir_lock(f->dir);
-        if (change == CHANGE_NONE && !alone && access(f->dir->path, F_OK) < 0)
+        if (change == CHANGE_NONE && !alone && !job_dir_exists(f->dir))
             return FOLLOWED_REMOVED;
         enum followed end = alone ? look_after(f, e) : FOLLOWED_FAILED;
         if (alone)

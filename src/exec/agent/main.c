@@ -258,41 +258,71 @@ static int open_directory(const char *path, const struct stat *st, int type, str
     return 0;
 }
 
-static int remove_all(struct job_dir *d, struct err *e)
+static int remove_all(const char *path, struct err *e)
 {
     struct stat st;
 
-    file_remove_tree(d->path);
-    for (int depth = 0; depth < CLOSED_DEPTH_MAX && lstat(d->path, &st) == 0; depth++) {
-        nftw(d->path, open_directory, 8, FTW_PHYS);
-        file_remove_tree(d->path);
+    file_remove_tree(path);
+    for (int depth = 0; depth < CLOSED_DEPTH_MAX && lstat(path, &st) == 0; depth++) {
+        nftw(path, open_directory, 8, FTW_PHYS);
+        file_remove_tree(path);
     }
-    if (lstat(d->path, &st) == 0)
-        return err_set(e, ERR_IO, "remove %s: something in it cannot be removed", d->path);
+    if (lstat(path, &st) == 0)
+        return err_set(e, ERR_IO, "remove %s: something in it cannot be removed", path);
     return 0;
+}
+
+/* Where the directory of a job goes when it is removed: ".ID.gone" beside it. NULL: it is none. */
+static char *gone_path(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    if (!*name || name[strspn(name, "0123456789")])
+        return NULL;
+    return mem_printf("%.*s.%s.gone", (int)(name - path), path, name);
+}
+
+/* Nobody ever finds half of it: a part without its state would be taken for a job that was never
+ * started. What an earlier removal left goes first. */
+static int take_name(const struct job_dir *d, const char *gone, struct err *e)
+{
+    if (remove_all(gone, e) < 0)
+        return -1;
+    if (rename(d->path, gone) < 0 && errno != ENOENT)
+        return file_error(e, "rename", d->path);
+    return 0;
+}
+
+static int empty_and_take_name(struct job_dir *d, bool keep_output, const char *gone, struct err *e)
+{
+    double wait_s = job_dir_phase(d) == JOB_OVER ? CLEAR_UP_WAIT_S : DYING_WAIT_S;
+
+    if (!job_dir_lock_wait(d, wait_s))
+        return job_dir_exists(d)
+                   ? err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d->path)
+                   : 0;
+    if (record_recover(d, e) < 0)
+        return -1;
+    if (keep_output)
+        stage_keep_output(d);
+    return take_name(d, gone, e);
 }
 
 static int remove_job(const char *path, bool keep_output, struct err *e)
 {
     AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    bool is_there = job_dir_open(&d, path, e) == 0;
 
-    if (job_dir_open(&d, path, e) < 0)
-        return e->kind == ERR_NOTFOUND ? 0 : fail(e);
-    const char *name = strrchr(d.path, '/') + 1;
-    if (!*name || name[strspn(name, "0123456789")]) {
-        err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", d.path);
+    if (!is_there && e->kind != ERR_NOTFOUND)
+        return fail(e);
+    AUTO_MEM char *gone = gone_path(is_there ? d.path : path);
+    if (!gone) {
+        err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", path);
         return fail(e);
     }
-    double wait_s = job_dir_phase(&d) == JOB_OVER ? CLEAR_UP_WAIT_S : DYING_WAIT_S;
-    if (!job_dir_lock_wait(&d, wait_s)) {
-        err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d.path);
+    if (is_there && empty_and_take_name(&d, keep_output, gone, e) < 0)
         return fail(e);
-    }
-    if (record_recover(&d, e) < 0)
-        return fail(e);
-    if (keep_output)
-        stage_keep_output(&d);
-    return remove_all(&d, e) < 0 ? fail(e) : 0;
+    return remove_all(gone, e) < 0 ? fail(e) : 0;
 }
 
 static int command_remove(char **arguments, struct err *e)

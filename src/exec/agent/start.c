@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A flood is read in large pieces. */
@@ -83,14 +84,15 @@ static char **make_env(const struct job_dir *d, const struct jobfile *job)
     return v.list;
 }
 
+/* None above them: where the directory of the job was removed meanwhile there is no job. */
 static int make_directories(const struct job_dir *d, struct err *e)
 {
     static const char *const names[] = {"work", "input", "output", "checkpoint"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         AUTO_MEM char *path = job_dir_file(d, names[i]);
-        if (file_make_dirs(path, 0777, e) < 0)
-            return -1;
+        if (mkdir(path, 0777) < 0 && errno != EEXIST)
+            return file_error(e, "create directory", path);
     }
     return 0;
 }
