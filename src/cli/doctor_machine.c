@@ -21,10 +21,8 @@
 #define SAID_MAX 4096
 #define PROBE_S 10.0
 #define PROBE_JOB 1
-/* Each may take so many seconds to answer. */
+/* Each may take its time to answer. */
 #define HOSTS_MAX 16
-#define CONNECT "ConnectTimeout=5"
-#define ALIVE "ServerAliveInterval=5"
 
 /* ---- programs ---- */
 
@@ -225,22 +223,17 @@ void doctor_agent(struct doctor *d, const char *home)
 
 static void try_host(struct doctor *d, const struct config_host *h)
 {
-    const char *const argv[] = {"ssh",  "-T",  "-o", "BatchMode=yes",         "-o", CONNECT,
-                                "-o",   ALIVE, "-o", "ServerAliveCountMax=1", "--", h->host,
-                                "true", NULL};
+    const struct exec_host host = {.driver = "ssh", .address = h->host};
     AUTO_MEM char *what = mem_printf("host %s/%s", h->pool, h->host);
-    AUTO_CLEAR(buf) struct buf out;
-    struct program_run run = {.argv = argv, .out = &out};
     struct err why = {0};
 
-    buf_init(&out, SAID_MAX);
-    if (program_run(&run, &why) < 0)
-        doctor_say(d, DOCTOR_WARNING, what, "see hosts in the configuration", "%s", why.text);
-    else if (run.status == 0)
+    if (exec_answers(&host, &why) == 0)
         doctor_say(d, DOCTOR_OK, what, "", "reachable");
     else
-        doctor_say(d, DOCTOR_WARNING, what, "try `ssh` to it by hand", "not reachable: %s",
-                   run.complaint[0] ? run.complaint : "ssh is not installed");
+        doctor_say(d, DOCTOR_WARNING, what,
+                   why.kind == ERR_USAGE ? "see hosts in the configuration"
+                                         : "try `ssh` to it by hand",
+                   "%s", why.text);
 }
 
 void doctor_drivers(struct doctor *d, const struct config *c)

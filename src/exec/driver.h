@@ -15,6 +15,8 @@ struct exec_call {
 
 struct exec_driver {
     const char *name;
+    /* Optional, as exec_answers says: NULL if there is nothing in between. */
+    int (*answers)(const struct exec_host *h, struct err *e);
     /* As exec_prepare, exec_send and exec_collect say. */
     int (*prepare)(const struct exec_host *h, struct err *e);
     int (*send)(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);

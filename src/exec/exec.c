@@ -40,13 +40,24 @@ static bool plain(const char *text)
     return *text && *text != '-';
 }
 
+/* How to get there; NULL when there is no such way. */
+static const struct exec_driver *way_to(const struct exec_host *h, struct err *e)
+{
+    const struct exec_driver *d = find_driver(h->driver);
+
+    if (!d)
+        err_set(e, ERR_USAGE, "there is no way '%s' to run jobs on a machine: local or ssh",
+                h->driver ? h->driver : "");
+    if (d != &exec_ssh || (h->address && plain(h->address)))
+        return d;
+    err_set(e, ERR_USAGE, "'%s' is no address of a host", h->address ? h->address : "");
+    return NULL;
+}
+
 int exec_host_check(const struct exec_host *h, struct err *e)
 {
-    if (!find_driver(h->driver))
-        return err_set(e, ERR_USAGE, "there is no way '%s' to run jobs on a machine: local or ssh",
-                       h->driver ? h->driver : "");
-    if (!strcmp(h->driver, "ssh") && (!h->address || !plain(h->address)))
-        return err_set(e, ERR_USAGE, "'%s' is no address of a host", h->address ? h->address : "");
+    if (!way_to(h, e))
+        return -1;
     if (!h->root || !*h->root || strchr(h->root, '\n'))
         return err_set(
             e, ERR_USAGE,
@@ -92,6 +103,15 @@ char *exec_find_agent(struct err *e)
             "TRADEWIND_AGENT to its path",
             here, here);
     return NULL;
+}
+
+int exec_answers(const struct exec_host *h, struct err *e)
+{
+    const struct exec_driver *d = way_to(h, e);
+
+    if (!d)
+        return -1;
+    return d->answers ? d->answers(h, e) : 0;
 }
 
 int exec_prepare(const struct exec_host *h, struct err *e)

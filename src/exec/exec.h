@@ -23,6 +23,9 @@ struct exec_host {
  * caller frees it. ERR_NOTFOUND that says where it was looked for. */
 char *exec_find_agent(struct err *e);
 
+/* Whether commands run there; nothing is changed, and root and agent are not asked for. Errors as
+ * exec_prepare has them. Blocks for at most 10 s. */
+int exec_answers(const struct exec_host *h, struct err *e);
 /* Whether it can be reached, and the agent of this version is there (ssh: copied when not); makes
  * root. ERR_RETRY: not reachable now; ERR_DENIED: the key was refused, or the host's own key is not
  * the one we know. Blocks for at most 30 s. */

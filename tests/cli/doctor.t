@@ -42,8 +42,8 @@ mkdir "$scratch/bin"
 cat >"$scratch/bin/ssh" <<'EOT'
 #!/bin/sh
 case "$*" in
-*BatchMode=yes*ConnectTimeout=*" good true") exit 0 ;;
-*" bad true") echo 'ssh: no route to it' >&2; exit 255 ;;
+*BatchMode=yes*ConnectTimeout=*" -- good "*true*) exit 0 ;;
+*" -- bad "*true*) echo 'ssh: no route to it' >&2; exit 255 ;;
 *) echo 'OpenSSH_0' >&2 ;;
 esac
 EOT
@@ -53,6 +53,11 @@ PATH=$scratch/bin:$PATH run doctor --json
 is "$code" 0 "a host that cannot be reached breaks nothing here"
 is "$(verdict "host lab/good") $(verdict "host lab/bad")" "['ok'] ['warning']" "hosts are asked"
 contains "$(found "host lab/bad")" "no route to it" "and what ssh says is told"
+printf '#!/bin/sh\n[ "$1" = -X ] && exit 0\nexit 255\n' >"$scratch/client"
+chmod +x "$scratch/client"
+PATH=$scratch/bin:$PATH TRADEWIND_SSH="$scratch/client -X" run doctor --json
+is "$(verdict "host lab/good") $(verdict "host lab/bad")" "['ok'] ['ok']" \
+    "by the client that jobs get there with"
 rm "$TRADEWIND_HOME/config.yaml"
 
 # ---- broken ----
