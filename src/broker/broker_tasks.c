@@ -44,8 +44,7 @@ static void prepare_task(struct task *t, struct lake *l)
         return;
     if (!j->remote)
         return;
-    j->host_trouble = host_send(&j->host, j->job.id, j->remote->machine.facts.token, j->directory,
-                                &j->task_trouble) < 0;
+    j->host_trouble = host_send(&j->host, j->job.id, j->directory, &j->task_trouble) < 0;
     if (!j->host_trouble)
         live_note_sent(j, &j->task_trouble);
 }
@@ -55,7 +54,7 @@ static void reach_task(struct task *t, struct lake *l)
     struct live *j = (struct live *)t;
 
     (void)l;
-    j->host_trouble = host_reach(&j->host, j->remote->machine.facts.token, &j->task_trouble) < 0;
+    j->host_trouble = host_reach(&j->host, &j->task_trouble) < 0;
 }
 
 static void stop_task(struct task *t, struct lake *l)

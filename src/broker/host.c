@@ -360,17 +360,17 @@ struct exec_host host_of(const struct machine *m, const char *agent)
     return (struct exec_host){.driver = m->facts.exec_driver,
                               .address = m->facts.address,
                               .root = m->facts.root,
-                              .agent = agent};
+                              .agent = agent,
+                              .token = m->facts.token};
 }
 
 /* ---- a job over there ---- */
 
-int host_send(
-    const struct exec_host *h, int64_t job, const char *token, const char *directory, struct err *e)
+int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e)
 {
     struct err why = {0};
 
-    if (exec_prepare(h, e) < 0 || claim(h, token, RENEW_S, e) < 0)
+    if (exec_prepare(h, e) < 0 || claim(h, h->token, RENEW_S, e) < 0)
         return -1;
     if (exec_send(h, job, directory, &why) == 0)
         return 0;
@@ -380,13 +380,13 @@ int host_send(
     return err_set(e, why.kind, "%s", why.text);
 }
 
-int host_reach(const struct exec_host *h, const char *token, struct err *e)
+int host_reach(const struct exec_host *h, struct err *e)
 {
     struct err why = {0};
 
     if (exec_prepare(h, e) < 0 || exec_renew(h, RENEW_S, e) < 0)
         return -1;
-    if (claim(h, token, RENEW_S, &why) == 0)
+    if (claim(h, h->token, RENEW_S, &why) == 0)
         return 0;
     if (why.kind != ERR_NOFIT)
         return err_set(e, why.kind, "%s", why.text);

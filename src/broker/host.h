@@ -43,14 +43,10 @@ int host_find(
 struct exec_host host_of(const struct machine *m, const char *agent);
 
 /* The agent is there, the host is ours, and directory becomes that of the job over there. One that
- * was started there already is fine. ERR_NOFIT: another home uses it. */
-int host_send(const struct exec_host *h,
-              int64_t job,
-              const char *token,
-              const char *directory,
-              struct err *e);
+ * was started there already is fine. ERR_NOFIT: another home uses it, or it was given back. */
+int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e);
 /* The agent is there (a newer one of ours, after an upgrade), and its lease is renewed. */
-int host_reach(const struct exec_host *h, const char *token, struct err *e);
+int host_reach(const struct exec_host *h, struct err *e);
 /* The leases of these records. */
 int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
 

@@ -63,6 +63,8 @@ int exec_host_check(const struct exec_host *h, struct err *e)
             e, ERR_USAGE,
             "\"%.100s\" is no directory for jobs: its name must not be empty or have a line break",
             h->root ? h->root : "");
+    if (h->token && (!plain(h->token) || strchr(h->token, '/')))
+        return err_set(e, ERR_USAGE, "'%s' is no token", h->token);
     if (!h->agent || !*h->agent)
         return err_set(e, ERR_USAGE, "the path of tradewind-agent is missing");
     return 0;

@@ -17,6 +17,9 @@ struct exec_host {
      * front, is below the home directory there. */
     const char *root;
     const char *agent; /* local: path of tradewind-agent here, which is also what ssh copies over */
+    /* ssh: of the renting for which jobs are sent and removed. What was sent with it is refused, or
+     * goes, once a job was removed with it. NULL = nothing is rented. */
+    const char *token;
 };
 
 /* Where tradewind-agent is: $TRADEWIND_AGENT, beside the running program, in ../libexec of it. The
@@ -33,7 +36,8 @@ int exec_prepare(const struct exec_host *h, struct err *e);
 
 /* Each job's directory over there is root/ID.
  * local_dir (work, input, checkpoint, job ...) becomes root/ID: all of it or nothing. ERR_USAGE
- * when a job was started there already. local: it is already. */
+ * when a job was started there already; ERR_NOFIT when the machine was given back. local: it is
+ * already. */
 int exec_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
 /* output, checkpoint or another part of root/ID becomes local_dir/PART, replacing what was there;
  * a part that is not there is an empty directory. local: nothing to do. */

@@ -129,6 +129,7 @@ static const struct {
     {"tar: not found", ERR_IO, "%s: has no tar; install it there"},
     {"tar: command not found", ERR_IO, "%s: has no tar; install it there"},
     {"already started", ERR_USAGE, "%s: this job was already started there"},
+    {"given back already", ERR_NOFIT, "%s: was given back before the job was there"},
 };
 
 /* The last line that says something. */
@@ -285,9 +286,42 @@ static int draw_fresh(struct fresh *f, int64_t id, struct err *e)
     return 0;
 }
 
-/* An empty one, unless the job was started. */
-static void make_fresh(struct buf *script, const struct fresh *f)
+/* The mark of a renting that is over. */
+static void put_mark(struct buf *script, const char *token)
 {
+    AUTO_MEM char *name = mem_printf(".%s.over", token);
+
+    quote_word(script, name);
+}
+
+/* Whoever gives the machine back makes the mark first, and then removes what was sent. A call of a
+ * broker that was killed may come later than that, or be in the middle of it: it looks for the mark
+ * when it is done. */
+static void leave_nothing(struct buf *script, const struct exec_host *h, const struct fresh *f)
+{
+    if (!h->token)
+        return;
+    buf_puts(script, "over=");
+    put_mark(script, h->token);
+    buf_printf(script,
+               "; fresh=%s; trap '[ ! -e \"$over\" ] || rm -rf \"$fresh\"' EXIT; "
+               "if [ -e \"$over\" ]; then echo 'given back already' >&2; exit 1; fi; ",
+               f->dir);
+}
+
+/* Marks are of no use any more after a day. */
+static void mark_over(struct buf *script, const char *token)
+{
+    buf_puts(script, "touch ");
+    put_mark(script, token);
+    buf_puts(script, "; find . ! -name . -prune -name '.*.over' -mtime +0 -exec rm -f {} + "
+                     "2>/dev/null; ");
+}
+
+/* An empty one, unless the job was started. */
+static void make_fresh(struct buf *script, const struct exec_host *h, const struct fresh *f)
+{
+    leave_nothing(script, h, f);
     buf_printf(script,
                "if [ -e %" PRId64 "/state ]; then echo 'already started' >&2; exit 1; fi && "
                "mkdir -m 700 %s && ",
@@ -330,7 +364,7 @@ static int send_all(const struct exec_host *h, int64_t id, const char *local_dir
     if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
         return -1;
     script_begin(&script, h);
-    make_fresh(&script, &fresh);
+    make_fresh(&script, h, &fresh);
     if (send_tar(h, &fresh, local_dir, -1, &script, e) < 0)
         return -1;
     script_begin(&last, h);
@@ -370,8 +404,8 @@ static int send_missing(const struct exec_host *h,
         return -1;
     buf_init(&answer, REUSE_FILES_MAX + 1);
     script_begin(&script, h);
-    make_fresh(&script, &fresh);
-    buf_printf(&script, "exec ./%s stage %s", name, fresh.dir);
+    make_fresh(&script, h, &fresh);
+    buf_printf(&script, "./%s stage %s", name, fresh.dir);
     if (run_with_list(h, &script, files, &answer, e) < 0 ||
         reuse_answer(files, buf_str(&answer), answer.len, e) < 0)
         return -1;
@@ -380,6 +414,7 @@ static int send_missing(const struct exec_host *h,
     if (why.kind)
         return err_set(e, why.kind, "%s", why.text);
     script_begin(&then, h);
+    leave_nothing(&then, h, &fresh);
     int sent = send_tar(h, &fresh, local_dir, excluded, &then, e);
     if (excluded >= 0)
         close(excluded);
@@ -479,6 +514,8 @@ static int ssh_agent_command(const struct exec_host *h,
         return -1;
     buf_init(&script, SCRIPT_MAX);
     without_root(&script, h, call->verb);
+    if (!strcmp(call->verb, "remove") && h->token)
+        mark_over(&script, h->token);
     if (!strcmp(call->verb, "remove"))
         buf_printf(&script, "rm -rf .%" PRId64 ".*.new; ", call->id);
     /* What it made may be what the next job there works on; an agent that cannot keep it, or

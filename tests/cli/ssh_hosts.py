@@ -18,6 +18,11 @@ def why_not():
     return "" if got.returncode == 0 else got.stdout.strip() or "no hosts can be made here"
 
 
+def stays_there(name):
+    """What the directory of a home keeps between its jobs."""
+    return name in ("lease", "cache") or name.endswith(".over")
+
+
 class Hosts:
     def __init__(self, scratch, count):
         self.directory = os.path.join(scratch, "servers")
@@ -119,7 +124,7 @@ class Hosts:
         """Directories of jobs that are still on the hosts."""
         root = self.root_of(home)
         names = os.listdir(root) if os.path.isdir(root) else []
-        return [n for n in names if not n.startswith("agent-") and n not in ("lease", "cache")]
+        return [n for n in names if not n.startswith("agent-") and not stays_there(n)]
 
     def files_there(self, home):
         """All that lies in those, to tell whose it is."""
@@ -133,9 +138,11 @@ class Hosts:
 
     def forget_claims(self):
         """What a killed broker claimed and the next one did not need lapses by itself, but not before
-        the next home is tried."""
-        for path in glob.glob(os.path.join(self.jobs, "in-use.*")):
-            os.remove(path)
+        the next home is tried. So do the marks of rentings that are over, whose names a copy of the
+        home gives again."""
+        for pattern in ("in-use.*", "*/.*.over"):
+            for path in glob.glob(os.path.join(self.jobs, pattern)):
+                os.remove(path)
 
     def stop(self, *homes):
         self.hang_up()

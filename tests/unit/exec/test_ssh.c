@@ -7,9 +7,11 @@
 #include "hand.h"
 #include "tap.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SERVER "tests/servers/ssh-hosts"
@@ -291,6 +293,52 @@ static void test_reuse(void)
     use_ssh("");
 }
 
+/* A client that waits before it sends anything, until it may. */
+static void wait_before_sending(void)
+{
+    free(shellf("cd '%s' && printf '#!/bin/sh\\ncase $* in *\"tar -C\"*) : > %s/waits; until [ -e "
+                "%s/may ]; do sleep 0.02; done;; esac\\n%%s \"$@\"; : > %s/sent\\n' '%s' > waiting "
+                "&& chmod 755 waiting",
+                scratch, scratch, scratch, scratch, command));
+    AUTO_MEM char *text = mem_printf("%s/waiting", scratch);
+    setenv("TRADEWIND_SSH", text, 1);
+}
+
+/* A client whose broker was killed sends when the job is over and the host was given back. */
+static void test_late(void)
+{
+    struct err e = {0};
+    struct exec_host h = far;
+    struct hand t;
+    AUTO_MEM char *from = make_job(41, "true");
+
+    h.token = "job-41-1";
+    wait_before_sending();
+    pid_t broker = fork();
+    if (broker == 0)
+        _exit(exec_send(&h, 41, from, NULL) < 0);
+    free(shellf("until [ -e '%s/waits' ]; do sleep 0.02; done", scratch));
+    kill(broker, SIGKILL);
+    waitpid(broker, NULL, 0);
+    use_ssh("");
+    CHECK(exec_send(&h, 41, from, &e) == 0, "the next broker sends the job itself %s", e.text);
+    hand_run(&h, 41, &t);
+    hand_clear(&t);
+    CHECK(exec_remove(&h, 41, &e) == 0, "and removes it %s", e.text);
+    free(shellf(": > '%s/may'; until [ -e '%s/sent' ]; do sleep 0.02; done", scratch, scratch));
+    AUTO_MEM char *left = shellf("cd \"%s\" && ls -Ad 41 .41.* 2>/dev/null; true", far.root);
+    CHECK(holds(left, ""), "what the dead one sends then does not stay there: %s", left);
+    CHECK(exec_send(&h, 41, from, &e) < 0 && e.kind == ERR_NOFIT, "nor does what others send: %s",
+          e.text);
+    h.token = "job-41-2";
+    CHECK(exec_send(&h, 41, from, &e) == 0, "the host can be rented again %s", e.text);
+    CHECK(exec_remove(&h, 41, &e) == 0, "and be given back %s", e.text);
+    free(shellf("cd \"%s\" && touch -d '3 days ago' .job-41-1.over", far.root));
+    exec_remove(&h, 41, &e);
+    AUTO_MEM char *marks = shellf("cd \"%s\" && ls -d .*.over", far.root);
+    CHECK(holds(marks, ".job-41-2.over"), "old marks go: %s", marks ? marks : "");
+}
+
 /* An agent from before there was a cache. */
 static void test_older_agent(void)
 {
@@ -393,6 +441,7 @@ int main(void)
     test_cut();
     test_stop();
     test_reuse();
+    test_late();
     test_older_agent();
     test_refused();
     test_host_gone();
