@@ -235,6 +235,10 @@ print(cells >= 496, 'vCPU' in texts, 'memory, MB' in texts, any(t.startswith('pa
 END
 )" "True True True True" "a picture: every cell, axes with units, what the hatch means"
 before=$("$TRADEWIND" job ls --json | json 'len(d)')
+"$TRADEWIND" config set limits.max_usd_per_month 0.000001 >/dev/null
+fails 5 "spending cap limits.max_usd_per_month: " autoprovision spin --values n=5 --max-cost 1 --here
+"$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
+is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "one that the month has no money for begins none"
 fails 7 "write none/grid.svg" autoprovision spin --values n=5 --max-cost 1 --here --svg none/grid.svg
 is "$("$TRADEWIND" job ls --json | json 'len(d)')" "$before" "one that cannot be drawn begins no job"
 

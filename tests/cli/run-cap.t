@@ -45,6 +45,12 @@ is "$("$TRADEWIND" run ls --json | json 'd[0]["cost_usd"] > 0')" True "run ls ha
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
 run job submit --wait --output Made -- sh -c 'echo made >$TRADEWIND_OUTPUT/it'
 is "$code" 0 "below the month's cap jobs run"
+echo 1 >n
+"$TRADEWIND" put n /n --set numbers >/dev/null
+"$TRADEWIND" job submit --wait --input @numbers --output Counted -- \
+    sh -c 'wc -l "$TRADEWIND_INPUT/n" >$TRADEWIND_OUTPUT/lines' >/dev/null
+echo 2 >n
+"$TRADEWIND" put n /n --set numbers >/dev/null
 "$TRADEWIND" config set limits.max_usd_per_month "$most" >/dev/null
 fails 5 "spending cap limits.max_usd_per_month: 0." run cap.yaml --yes --json
 fails 5 "raise it: tradewind config set limits.max_usd_per_month USD" run cap.yaml --yes --json
@@ -55,8 +61,11 @@ done
 fails 5 "spending cap limits.max_usd_per_month: 0." sweep s -- true '{1,2}'
 fails 5 "spending cap limits.max_usd_per_month: 0." profile p --cpus 0.5 --mems 256 -- true '{1,2}'
 fails 5 "spending cap limits.max_usd_per_month: 0." replay @Made --yes --json
+fails 5 "spending cap limits.max_usd_per_month: 0." rerun --from @numbers --yes --json
 is "$("$TRADEWIND" job ls --all --json | json 'len(d)')" "$before" "and no job is queued"
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
+run rerun --from @numbers --yes
+is "$code" 0 "what was refused for the money alone is run when there is some"
 rm -f polite
 "$TRADEWIND" run cap.yaml --yes >month.txt 2>&1 &
 watcher=$!
