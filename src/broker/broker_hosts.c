@@ -21,6 +21,9 @@
 #define RENEW_MS (MACHINE_LEASE_MS / 4)
 #define RENEW_RETRY_MS 60000
 
+/* Why a host is given back that no job has. */
+#define NOBODYS "no job has it any more"
+
 int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms)
 {
     int64_t ms = first_ms << (times < 16 ? times : 16);
@@ -195,6 +198,14 @@ static bool is_being_cleared(const struct broker *b, const char *token)
     return false;
 }
 
+bool hosts_is_cleared_first(const struct broker *b, int64_t job)
+{
+    for (size_t i = 0; i < b->n_clearings; i++)
+        if (b->clearings[i]->job == job && b->clearings[i]->is_busy && !b->clearings[i]->failed)
+            return true;
+    return false;
+}
+
 void hosts_clear(struct broker *b, const struct machine *m, const char *reason, bool ends_job)
 {
     if (m->facts.token[0] && is_being_cleared(b, m->facts.token)) {
@@ -206,6 +217,7 @@ void hosts_clear(struct broker *b, const struct machine *m, const char *reason, 
     c->options = b->o;
     c->machine = *m;
     snprintf(c->token, sizeof c->token, "%s", m->facts.token);
+    c->job = m->facts.job;
     c->since_ms = time_monotonic_ms();
     c->ends_job = ends_job;
     snprintf(c->reason, sizeof c->reason, "%s", reason);
@@ -295,8 +307,14 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
     AUTO_MEM struct machine *list = u.list;
     if (result < 0 || (u.n && hosts_ready(b, e) < 0))
         return -1;
-    for (size_t i = 0; i < u.n; i++)
-        hosts_clear(b, &list[i], "its job is over", false);
+    for (size_t i = 0; i < u.n; i++) {
+        /* Written down before anything begins: a job that is queued may ask for this very host, by
+         * the token that a broker rented it with which died before it could write that down. */
+        int64_t over_ms = bill_over_ms(b->lake, list[i].facts.job, time_epoch_ms());
+        if (machine_let_go(records, &list[i], NOBODYS, over_ms, e) < 0)
+            return -1;
+        hosts_clear(b, &list[i], NOBODYS, false);
+    }
     return bill_close_all(b->o->home, b->lake, e);
 }
 

@@ -42,6 +42,8 @@ bool job_launch(struct broker *b, int64_t id)
         step_note(b, id, LAKE_JOB_FAILED, why.text);
         return true;
     }
+    if (is_remote && hosts_is_cleared_first(b, id))
+        return false;
     struct live *kept = TAKE(j);
     job_add(b, kept);
     if (is_remote) {

@@ -50,6 +50,7 @@ struct clearing {
     const struct broker_options *options;
     struct machine machine; /* the worker's while it is busy */
     char token[65];         /* of the machine */
+    int64_t job;            /* that had it */
     char reason[200];
     int64_t since_ms, retry_ms;
     unsigned failed; /* times in a row */
@@ -210,6 +211,9 @@ bool hosts_is_held(const struct broker *b, int64_t id);
 void hosts_forget_held(struct broker *b, int64_t id);
 /* m is not needed any more. ends_job: its job has its place in the queue until then. */
 void hosts_clear(struct broker *b, const struct machine *m, const char *reason, bool ends_job);
+/* What the job had on a host before is being removed, for the first time: hosts may share their
+ * files. */
+bool hosts_is_cleared_first(const struct broker *b, int64_t job);
 /* The job had hosts, and has none to give back now: its bill can be closed. */
 void hosts_close_bill(struct broker *b, int64_t job);
 /* Every host by the records that no job here has. */
