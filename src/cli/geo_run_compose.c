@@ -170,6 +170,8 @@ static void put_aggregator(const struct geo_run *g, size_t i, bool is_local, str
     /* Every region is needed, as the model has it. */
     if (g->spec->quorum < 1 && (a->up || g->n_aggregators == 1))
         put_number(&b, "TRADEWIND_QUORUM", g->spec->quorum);
+    else if (g->spec->quorum < 1)
+        put_pair(&b, "TRADEWIND_KEEP_MEANS", "1"); /* late workers read here, too */
     if (up) {
         put_pair(&b, "TRADEWIND_UP_STORE", up->in.url);
         put_pair(&b, "TRADEWIND_UP_ENDPOINT", up->in.endpoint);

@@ -260,8 +260,9 @@ static void set_tellers(struct watch *w)
 
     for (size_t i = 0; i < g->n_aggregators; i++) {
         const struct geo_aggregator *a = &g->aggregators[i];
-        /* Workers read at home, or where the last one gathers. */
-        bool has_result = g->at.topology == SPEC_GEO_FANOUT ? a != last : a == last;
+        /* Workers read at home, or where the last one gathers; with a quorum results are kept. */
+        bool has_result =
+            (g->at.topology == SPEC_GEO_FANOUT ? a != last : a == last) && g->spec->quorum >= 1;
         w->functions[i] = (struct geo_teller){.worker = GEO_EVENT_NO_WORKER,
                                               .site = a->site,
                                               .store = a->in.site,

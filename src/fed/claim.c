@@ -96,6 +96,19 @@ bool fed_claim_is_stale(const struct fed_claim *c)
     return c->there && (double)(c->now_ms - c->modified_ms) > c->lease_s * 1000;
 }
 
+int fed_claim_meet(
+    struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
+{
+    int ours = is_ours(c, s, worker, tally, e);
+
+    if (ours <= 0)
+        return ours;
+    return err_set(e, ERR_RETRY,
+                   "an event of worker %u holds it already; if that one died, another delivery "
+                   "after %.0f s goes on",
+                   worker, c->lease_s);
+}
+
 int fed_claim_take(
     struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
 {
@@ -108,13 +121,7 @@ int fed_claim_take(
         if (result <= 0)
             return result < 0 ? err_wrap(e, "claim it") : 1;
     }
-    int ours = is_ours(c, s, worker, tally, e);
-    if (ours <= 0)
-        return ours;
-    return err_set(e, ERR_RETRY,
-                   "an event of worker %u holds it already; if that one died, another delivery "
-                   "after %.0f s goes on",
-                   worker, c->lease_s);
+    return fed_claim_meet(c, s, worker, tally, e);
 }
 
 int fed_claim_renew(struct fed_claim *c, struct store *s, struct store_tally *tally, struct err *e)

@@ -34,6 +34,12 @@ int fed_claim_take(struct fed_claim *c,
                    unsigned worker,
                    struct store_tally *tally,
                    struct err *e);
+/* Looks whose a fresh one is, as above: 0 or ERR_RETRY. */
+int fed_claim_meet(struct fed_claim *c,
+                   struct store *s,
+                   unsigned worker,
+                   struct store_tally *tally,
+                   struct err *e);
 /* When half of the lease is over. 0: it is still ours, or nothing was to be done. 1: another's. */
 int fed_claim_renew(struct fed_claim *c, struct store *s, struct store_tally *tally, struct err *e);
 /* Gives it up after a failure, if nobody can have taken it over yet. */

@@ -33,11 +33,11 @@ struct round {
     size_t n_listed, cap;
     size_t *chosen; /* of listed: the newest of each worker, by worker */
     size_t n_chosen;
-    bool has_mean;
+    bool has_mean, is_done;
     struct fed_claim claim;
 };
 
-static void round_clear(struct round *r)
+static void forget_list(struct round *r)
 {
     for (size_t i = 0; i < r->n_listed; i++) {
         free(r->listed[i].key);
@@ -45,6 +45,14 @@ static void round_clear(struct round *r)
     }
     free(r->listed);
     free(r->chosen);
+    r->listed = NULL;
+    r->chosen = NULL;
+    r->n_listed = r->cap = r->n_chosen = 0;
+}
+
+static void round_clear(struct round *r)
+{
+    forget_list(r);
     fed_claim_clear(&r->claim);
 }
 
@@ -60,6 +68,11 @@ static unsigned needed(const struct fed_aggregator *a)
     return a->quorum ? a->quorum : a->workers;
 }
 
+static bool may_be_late(const struct fed_aggregator *a)
+{
+    return needed(a) < a->workers;
+}
+
 /* ---- what is there ---- */
 
 static int see(void *context, const struct store_keyed *o, struct err *e)
@@ -70,6 +83,8 @@ static int see(void *context, const struct store_keyed *o, struct err *e)
 
     fed_round_key(r->event.prefix, r->event.round, "mean", name);
     r->has_mean = r->has_mean || strcmp(o->key, name) == 0;
+    fed_round_key(r->event.prefix, r->event.round, "done", name);
+    r->is_done = r->is_done || strcmp(o->key, name) == 0;
     if (strcmp(o->key, r->claim.key) == 0)
         fed_claim_seen(&r->claim, o);
     if (!fed_round_parse(o->key, &input) || input.round != r->event.round ||
@@ -137,7 +152,7 @@ static int clean_up(struct round *r, struct err *e)
     r->tally->deletes += r->n_listed;
     if (parallel_each(r->n_listed, DELETES_AT_ONCE, delete_input, r, e) < 0)
         return -1;
-    if (r->event.round > 0 && needed(r->a) == r->a->workers) {
+    if (r->event.round > 0 && !may_be_late(r->a) && !r->a->keep_means) {
         fed_round_key(r->event.prefix, r->event.round - 1, "mean", key);
         if (store_keyed_delete(s, key, r->tally, e) < 0)
             return -1;
@@ -347,6 +362,23 @@ static int hand_over(struct round *r, struct fed_mean *mean, struct err *e)
 
 /* ---- one event ---- */
 
+/* Inputs that came while others were averaged met the claim and are not in the list; those to come
+ * have to find the round over. */
+static int end_round(struct round *r, struct err *e)
+{
+    const struct store_keyed_put empty = {.bytes = ""};
+    bool leaves_mean = !r->a->up && !r->a->n_fanout;
+    char key[FED_ROUND_KEY];
+
+    if (!may_be_late(r->a))
+        return clean_up(r, e);
+    fed_round_key(r->event.prefix, r->event.round, "done", key);
+    if (!leaves_mean && store_keyed_put(r->a->store, key, &empty, NULL, r->tally, e) < 0)
+        return err_wrap(e, "end round %u", r->event.round);
+    forget_list(r);
+    return look(r, e) < 0 ? -1 : clean_up(r, e);
+}
+
 static int average_all(struct round *r, struct fed_round_report *out, struct err *e)
 {
     AUTO_CLEAR(fed_mean) struct fed_mean mean = {.fd = -1};
@@ -386,20 +418,22 @@ static int average_all(struct round *r, struct fed_round_report *out, struct err
     }
     out->outcome = result ? FED_ROUND_OVER : FED_ROUND_AVERAGED;
     out->bytes = mean.size;
-    return clean_up(r, e);
+    return end_round(r, e);
 }
 
 /* The mean is there, or was handed on: only then inputs are deleted. Of regions the mean comes back
  * from above, perhaps from one that died before it had deleted what we told it of: it is told
- * again, unless somebody lives who is about to end the round here. */
+ * again, unless somebody may live who is about to end the round here. */
 static int finish(struct round *r, struct fed_round_report *out, struct err *e)
 {
     char key[FED_ROUND_KEY];
 
     out->outcome = FED_ROUND_OVER;
-    if (r->a->up && r->n_chosen >= needed(r->a)) {
-        if (r->claim.there && !fed_claim_is_stale(&r->claim))
-            return 0;
+    if (r->a->up && !r->is_done && r->n_chosen >= needed(r->a)) {
+        if (r->claim.there && !fed_claim_is_stale(&r->claim)) {
+            out->outcome = FED_ROUND_CLAIMED;
+            return fed_claim_meet(&r->claim, r->a->store, r->event.worker, r->tally, e);
+        }
         if (up_key(r, key, e) < 0 || tell_up(r, key, e) < 0)
             return -1;
     }
@@ -414,7 +448,7 @@ static int handle(struct round *r, struct fed_round_report *out, struct err *e)
     bool complete = r->n_chosen >= needed(r->a);
     /* Who claims has seen all inputs: when some are gone, it died while it deleted them. What was
      * claimed just now says nothing: lists are not made in one moment. */
-    if (r->has_mean || (!complete && fed_claim_is_stale(&r->claim)))
+    if (r->has_mean || r->is_done || (!complete && fed_claim_is_stale(&r->claim)))
         return finish(r, out, e);
     out->outcome = FED_ROUND_WAITING;
     if (!complete && !r->claim.there)

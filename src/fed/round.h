@@ -7,13 +7,14 @@
  *     P/round-000007/in/worker-0003.w128.safetensors   of worker 3; its creation is the event
  *     P/round-000007/claim                             who averages, a JSON object
  *     P/round-000007/mean                              the result, in the format of the inputs
+ *     P/round-000007/done                              empty: with a quorum, where no mean is left
  *
  * Rounds and workers count from 0. ".w128" (the samples, a whole number from 1 up) may be left out:
  * it counts in weighted rounds, where a worker without it counts 1. Only inputs end with a suffix
  * of fed_format_suffix, so that stores can be told to send events for these alone.
  *
  * An invocation lists P/round-000007/ (one request for each 1,000 objects) and then
- *   - finds the mean: removes what is left of the round;                     FED_ROUND_OVER
+ *   - finds the mean, or "done": removes what is left of the round;          FED_ROUND_OVER
  *   - finds fewer inputs than it needs: is done;                             FED_ROUND_WAITING
  *     beside a claim that is too old they are what its holder could not delete any more: OVER
  *   - else writes the claim if there is none (If-None-Match: *), or, if the one there is older than
@@ -32,7 +33,12 @@
  * times: equation (5) and one write for the claim. After it the store holds the mean alone.
  *
  * A worker that writes its input of round r says that it needs the mean of r - 1 no more: it saves
- * its own state first. With a quorum below n means are kept, since somebody may still need them. */
+ * its own state first.
+ *
+ * With a quorum below n the others may come late. Means are kept, since somebody may still need
+ * them. Who has averaged lists once more, and deletes what came meanwhile; what comes after that
+ * finds the mean, or "done", which whose mean goes elsewhere writes for that: a late input is
+ * deleted, and nothing is averaged twice. */
 #ifndef FED_ROUND_H
 #define FED_ROUND_H
 
@@ -56,6 +62,7 @@ struct fed_aggregator {
     struct store *store;
     unsigned workers; /* n */
     unsigned quorum;  /* inputs that are enough; 0 = all */
+    bool keep_means;  /* with all inputs, too: those of regions have a quorum */
     bool weighted; /* by samples; unweighted, what lies before a mean of means still counts n_r */
     bool only_finite; /* NaN and infinite numbers are refused */
     double lease_s;   /* after which who claimed is taken for dead; 0 = FED_LEASE_S */

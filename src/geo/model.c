@@ -133,6 +133,7 @@ struct gathering {
     size_t n, needed;
     double out_bytes;
     bool is_pushed; /* the mean goes elsewhere than to target: fan_out has it */
+    bool is_region; /* not the one with the last word */
     /* The answers. */
     double barrier_s; /* enough have arrived */
     double done_s;    /* the mean is written */
@@ -209,6 +210,9 @@ static void gather(struct tally *t, struct gathering *g)
     add_invocations(t, g->function, g->n, look_s, busy_s);
     add_requests(t, g->store, (double)g->needed, 0, n * ceil(n / store->keys_per_list));
     add_requests(t, g->store, 0, p->pace ? p->pace->claims : 0, 0);
+    /* Others may be late: it lists once more, and a region writes "done" (fed/round.h). */
+    if (p->pace && g->needed < g->n)
+        add_requests(t, g->store, 0, g->is_region, ceil(n / store->keys_per_list));
     add_move(t, g->store, g->function, needed_bytes(g));
     if (!g->is_pushed) {
         add_requests(t, g->target, 0, write_requests(target, g->out_bytes, 1), 0);
@@ -332,7 +336,8 @@ static struct mean gather_region(struct round *r, size_t site)
     const struct geo_problem *p = r->t.p;
     AUTO_MEM double *arrival_s = mem_zero(p->n_workers, sizeof *arrival_s);
     AUTO_MEM double *in_bytes = mem_zero(p->n_workers, sizeof *in_bytes);
-    struct gathering g = {.function = site, .store = site, .target = r->t.out->store};
+    struct gathering g = {
+        .function = site, .store = site, .target = r->t.out->store, .is_region = true};
 
     for (size_t i = 0; i < p->n_workers; i++)
         if (p->workers[i].site == site) {

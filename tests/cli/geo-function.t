@@ -4,9 +4,11 @@ what it answers, and that nothing makes it average a round twice or never."""
 import concurrent.futures
 import json
 import os
+import pathlib
 import random
 import shutil
 import ssl
+import struct
 import subprocess
 import sys
 import time
@@ -38,6 +40,7 @@ def check_settings(scratch):
     refused("TRADEWIND_STORE is not set", TRADEWIND_WORKERS="4", PORT="0")
     refused("is no store", **{**good, "TRADEWIND_STORE": "ftp://x"})
     refused("TRADEWIND_QUORUM", **good, TRADEWIND_QUORUM="5")
+    refused("TRADEWIND_KEEP_MEANS", **good, TRADEWIND_KEEP_MEANS="yes")
     refused("TRADEWIND_WEIGHTED", **good, TRADEWIND_WEIGHTED="yes")
     refused("TRADEWIND_UP_WORKER", **good, TRADEWIND_UP_STORE=store)
     refused("TRADEWIND_FANOUT", **good, TRADEWIND_FANOUT="s3://Bad_Bucket")
@@ -272,6 +275,49 @@ def check_crowd(scratch):
           "B10: one is missing, and there is no mean")
 
 
+def check_quorum(scratch):
+    """Two of three are enough. Who is late finds the round over, and the mean; its input goes."""
+    store = scratch.path / "quorum"
+    _, port = scratch.server(**environment(store, 3, TRADEWIND_QUORUM="0.6"))
+    for round_ in range(2):
+        equal([deliver(port, push(store, round_, w)) for w in range(2)], [["waiting"], ["averaged"]],
+              "quorum: two of three, and there is the mean")
+        check(is_mean(store, round_, 2), "of these two")
+    equal(deliver(port, push(store, 0, 2)), ["over"], "the third is late")
+    equal(objects(store), ["round-000000/mean", "round-000001/mean"],
+          "its input is deleted, and the mean it waits for is still there")
+    region, top = scratch.path / "quorum-region", scratch.path / "quorum-global"
+    _, port = scratch.server(**environment(top, 1, TRADEWIND_WEIGHTED="1", TRADEWIND_KEEP_MEANS="1"))
+    _, port = scratch.server(**environment(
+        region, 3, TRADEWIND_QUORUM="1", TRADEWIND_UP_STORE=f"dir:{top}", TRADEWIND_UP_WORKER="0",
+        TRADEWIND_UP_EVENT_URL=f"http://127.0.0.1:{port}/"))
+    for round_ in range(2):
+        equal(deliver(port, push(store=region, round_=round_, worker=0)), ["averaged"], "a region: one of three")
+    late = [deliver(port, push(region, round_, w)) for round_ in range(2) for w in (1, 2)]
+    equal(late, [["over"]] * 4, "the others are late, and not averaged as another mean of the region")
+    check(is_mean(top, 0, 1) and is_mean(top, 1, 1), "the means are those of the first")
+    equal((objects(region), objects(top)), (["round-000000/done", "round-000001/done"],
+                                            ["round-000000/mean", "round-000001/mean"]),
+          "what was late is deleted, means are kept")
+
+
+def check_memory(scratch):
+    """B16: 64 gradients of 49 MB, which are one file under 64 names."""
+    workers, size = (4, 4 << 20) if SLOW else (64, 49 * 10**6)
+    store = scratch.path / "memory"
+    first = store / push(store, 0, 0)
+    first.write_bytes(struct.pack("<f", 0.1) * (size // 4))
+    for w in range(1, workers):
+        os.link(first, store / key_of(0, w))
+    p, port = scratch.server(**environment(store, workers), TMPDIR=str(scratch.path))
+    equal(deliver(port, key_of(0, 0)), ["averaged"], f"{workers} gradients of {size} bytes")
+    peak = int(pathlib.Path(f"/proc/{p.pid}/status").read_text().split("VmHWM:")[1].split()[0]) * 1024
+    check(peak < 10**9, f"B16: are averaged in {peak / 1e6:.0f} MB, less than 1 GB")
+    with open(store / "round-000000/mean", "rb") as f:
+        check(f.read() == struct.pack("<f", 0.1) * (size // 4), "their mean is any of them")
+    shutil.rmtree(store)
+
+
 def check_killed(scratch):
     """The process dies at its nth call that changes files; the event is delivered again."""
     killat = BUILD / "tests/tools/killat"
@@ -322,5 +368,7 @@ with Scratch() as scratch:
     check_token(scratch)
     check_package(scratch)
     check_crowd(scratch)
+    check_quorum(scratch)
+    check_memory(scratch)
     check_killed(scratch)
 done_testing()

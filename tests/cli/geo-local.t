@@ -15,8 +15,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SDK = os.path.join(HERE, "..", "..", "sdk", "python", "tradewind")
 PLACES = ("aws/ap-south-1", "aws/ap-south-1", "aws/eu-west-2")
 # Sends its rank and the round, and expects the mean of that; saves before it sends, as workers have to.
+# With LATE the second of three begins when the others are through: their mean is that of all.
 WORKER = """
-import array, os, sys
+import array, os, sys, time
 from tradewind import Worker
 env = os.environ
 state = env["TRADEWIND_CHECKPOINT"] + "/round"
@@ -25,6 +26,9 @@ rank, ranks = int(env["TRADEWIND_RANK"]), int(env["TRADEWIND_RANKS"])
 if os.path.exists(env["FAIL"]) and rank == 1:
     sys.exit(3)
 worker = Worker(round=first)
+late = "LATE" in env and rank == 1
+while late and not worker.mean_store.get(f"round-{int(env['TRADEWIND_ROUNDS']) - 1:06d}/mean"):
+    time.sleep(0.05)
 for number in range(first, int(env["TRADEWIND_ROUNDS"])):
     with open(state + ".new", "w") as f:
         f.write(str(number))
@@ -33,6 +37,10 @@ for number in range(first, int(env["TRADEWIND_ROUNDS"])):
     got = worker.pull(timeout=240)["x"][0]
     assert abs(got - (number + (ranks - 1) / 2)) < 1e-5, (number, got)
     print("round", number, "is", got, flush=True)
+if late:
+    root = env["TRADEWIND_STORE"].partition(":")[2]
+    left = [d for d, _, files in os.walk(root) for f in files if d.endswith("/in")]
+    assert not left, left
 with open(env["TRADEWIND_OUTPUT"] + "/model", "w") as f:
     f.write(str(got))
 """
@@ -145,6 +153,26 @@ def test_topologies(t):
     check(os.listdir(os.path.join(t.home.path, "geo")) == [], "their stores are gone")
 
 
+def test_quorum(t):
+    """One worker comes when all rounds are over: it finds every mean, and what it sent is deleted."""
+    rounds, n = 3, len(PLACES)
+    # Of each aggregator that somebody may be late for: a list more; of a region one write more, too.
+    for topology, lists, writes in (("central", n + 1, n + 2), ("regional", n + 2 + 1, n + 2 + 2 + 2 + 1),
+                                    ("fanout", n + 2 + 1, n + 2 + 2 + 1 + 2 + 1)):
+        spec = t.spec("aggregator: {function: aws/us-west-2, store: aws/us-west-2}\nquorum: 0.5\n",
+                      run="LATE=1 FAIL={fail} {python} worker.py")
+        got = t.home.run("geo", "run", spec, "--yes", "--json", "--topology", topology)
+        last = json.loads(got.stdout.splitlines()[-1]) if got.stdout else {}
+        check(got.returncode == 0 and last["state"] == "finished" and last["rounds"] == rounds,
+              f"{topology}, a quorum of half: a worker that is late", got.stderr, last)
+        for name in ("counts", "forecast_counts"):
+            seen = {k: last[name][k] for k in ("lists", "invocations")}
+            wanted = {"lists": rounds * lists, "invocations": rounds * (n if lists == n + 1 else n + 2)}
+            check(seen == wanted, f"{topology}: {name} as a late worker makes them", seen, wanted)
+        seen = (last["counts"]["writes"], last["forecast_counts"]["writes"])
+        check(seen == (rounds * writes,) * 2, f"{topology}: and writes", seen, rounds * writes)
+
+
 def test_held_and_killed(t):
     """B10: nothing appears while one is missing. And one that dies goes on with its round."""
     process, out = t.start(400)
@@ -204,6 +232,7 @@ def main():
         try:
             test_refused(t)
             test_topologies(t)
+            test_quorum(t)
             test_held_and_killed(t)
             test_failing(t)
             test_alone(t)

@@ -20,6 +20,7 @@ static const char usage[] =
     "                             and TRADEWIND_STORE_REGION where it is not Amazon's\n"
     "  TRADEWIND_WORKERS          how many workers there are\n"
     "  TRADEWIND_QUORUM           inputs that are enough: a number, or a share as 0.75\n"
+    "  TRADEWIND_KEEP_MEANS=1     of all rounds: where regions have a quorum\n"
     "  TRADEWIND_WEIGHTED=1       by samples; also for means of regions\n"
     "  TRADEWIND_FINITE=1         NaN and infinite numbers are refused\n"
     "  TRADEWIND_LEASE_S          60: after so long who began a round is taken for dead\n"

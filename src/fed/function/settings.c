@@ -102,6 +102,7 @@ static int read_workers(struct function_settings *s, const struct lookup *l, str
     if (read_number(l, "TRADEWIND_WORKERS", 1, FED_WORKERS_MAX, &workers, e) < 0 ||
         read_number(l, "TRADEWIND_QUORUM", 0, FED_WORKERS_MAX, &quorum, e) < 0 ||
         read_number(l, "TRADEWIND_LEASE_S", 0.001, 86400, &lease_s, e) < 0 ||
+        read_switch(l, "TRADEWIND_KEEP_MEANS", &s->aggregator.keep_means, e) < 0 ||
         read_switch(l, "TRADEWIND_WEIGHTED", &s->aggregator.weighted, e) < 0 ||
         read_switch(l, "TRADEWIND_FINITE", &s->aggregator.only_finite, e) < 0)
         return -1;

@@ -375,6 +375,118 @@ static void check_quorum(struct store *s)
     store_keyed_delete(s, "quorum/round-000001/mean", NULL, NULL);
 }
 
+/* Four workers of a region, two are enough; the others come when all is over. */
+static void check_late_in_region(struct store *s, bool fanout)
+{
+    struct fed_place up = {s, "lr/global"}, home = {s, "lr/r"};
+    struct fed_aggregator global = {.store = s,
+                                    .workers = 1,
+                                    .weighted = true,
+                                    .keep_means = true,
+                                    .fanout = &home,
+                                    .n_fanout = fanout};
+    struct up state = {.global = &global};
+    struct fed_aggregator region = {
+        .store = s, .workers = 4, .quorum = 2, .up = &up, .sent_up = sent_up, .context = &state};
+    const char *means = fanout ? "lr/r" : "lr/global";
+    struct fed_round_report report;
+    struct err e = {0};
+    char late[2][FED_ROUND_KEY];
+
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned w = 0; w < 2; w++)
+            fed_round_event(&region, push(s, "lr/r", round, w, 0), &report, &e);
+        CHECK(report.outcome == FED_ROUND_AVERAGED && is_mean(s, means, round, 2, false),
+              "two of four are enough in a region %s", e.text);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        unsigned over = 0;
+        for (unsigned k = 0; k < 2; k++)
+            snprintf(late[k], sizeof *late, "%s", push(s, "lr/r", round, 2 + k, 0));
+        for (unsigned k = 0; k < 2; k++)
+            over += fed_round_event(&region, late[k], &report, &e) == 0 &&
+                    report.outcome == FED_ROUND_OVER;
+        CHECK(over == 2 && state.averaged == 2, "two more are too late, and not averaged: %u, %u",
+              over, state.averaged);
+    }
+    /* Of both rounds: "done" in the region, and the mean. */
+    CHECK(is_mean(s, means, 0, 2, false) && is_mean(s, means, 1, 2, false) && objects(s, "lr") == 4,
+          "the means they missed are there, and nothing that was late: %d", objects(s, "lr"));
+    for (unsigned round = 0; round < 2; round++) {
+        fed_round_key("lr/r", round, "done", late[0]);
+        fed_round_key(means, round, "mean", late[1]);
+        store_keyed_delete(s, late[0], NULL, NULL);
+        store_keyed_delete(s, late[1], NULL, NULL);
+    }
+}
+
+/* The third input comes when the first two are being averaged: after the list, which is the first
+ * operation, and the claim. */
+struct latecomer {
+    struct store *good;
+    unsigned operations;
+};
+
+static bool come_late(void *context, const char *operation)
+{
+    struct latecomer *l = context;
+
+    (void)operation;
+    if (++l->operations == 4)
+        push(l->good, "meanwhile", 0, 2, 0);
+    return true;
+}
+
+static void check_meanwhile(const char *url)
+{
+    AUTO(store) struct store *good = open_at(url, NULL, NULL);
+    struct latecomer latecomer = {.good = good};
+    AUTO(store) struct store *s = open_at(url, come_late, &latecomer);
+    struct fed_aggregator a = {.store = s, .workers = 3, .quorum = 2, .threads = 1};
+    struct fed_round_report report;
+    struct err e = {0};
+    char key[FED_ROUND_KEY];
+
+    push(good, "meanwhile", 0, 0, 0);
+    snprintf(key, sizeof key, "%s", push(good, "meanwhile", 0, 1, 0));
+    CHECK(fed_round_event(&a, key, &report, &e) == 0 && report.outcome == FED_ROUND_AVERAGED &&
+              report.inputs == 2 && report.tally.lists == 2,
+          "two of three, and a second look %s", e.text);
+    CHECK(is_mean(good, "meanwhile", 0, 2, false) && objects(good, "meanwhile") == 1,
+          "what came meanwhile is gone: %d", objects(good, "meanwhile"));
+    store_keyed_delete(good, "meanwhile/round-000000/mean", NULL, NULL);
+}
+
+/* A region's aggregator dies when its mean has gone up and come back; its event is delivered again
+ * when the claim is still fresh. */
+static void check_dead_region(struct store *s)
+{
+    struct fed_place up = {s, "dead/global"};
+    struct fed_aggregator region = {.store = s, .workers = 2, .up = &up};
+    struct fed_round_report report;
+    struct err e = {0};
+    struct store_keyed_put mean = {.bytes = "12345678", .n = 8};
+    static const char body[] = "{\"worker\":1,\"token\":\"x\"}";
+    struct store_keyed_put claim = {.bytes = body, .n = sizeof body - 1};
+    char first[FED_ROUND_KEY], second[FED_ROUND_KEY];
+
+    snprintf(first, sizeof first, "%s", push(s, "dead/r", 0, 0, 0));
+    snprintf(second, sizeof second, "%s", push(s, "dead/r", 0, 1, 0));
+    store_keyed_put(s, "dead/r/round-000000/claim", &claim, NULL, NULL, NULL);
+    store_keyed_put(s, "dead/r/round-000000/mean", &mean, NULL, NULL, NULL);
+    CHECK(fed_round_event(&region, first, &report, &e) == 0 &&
+              report.outcome == FED_ROUND_CLAIMED && objects(s, "dead/r") == 4,
+          "somebody may be about to end it");
+    CHECK(fed_round_event(&region, second, &report, &e) < 0 && e.kind == ERR_RETRY,
+          "whose own claim that is comes again: %s", e.text);
+    region.lease_s = NO_LEASE_S;
+    usleep(store_kind(s)[0] == 'd' ? 5000 : 1100000);
+    CHECK(fed_round_event(&region, second, &report, &e) == 0 && report.outcome == FED_ROUND_OVER &&
+              objects(s, "dead/r") == 1,
+          "and ends the round: the mean alone is left");
+    store_keyed_delete(s, "dead/r/round-000000/mean", NULL, NULL);
+}
+
 static void check_bad_input(struct store *s)
 {
     struct fed_aggregator a = {.store = s, .workers = 2};
@@ -571,6 +683,9 @@ static void check_all(struct store *s)
     check_regions(s, false);
     check_regions(s, true);
     check_quorum(s);
+    check_late_in_region(s, false);
+    check_late_in_region(s, true);
+    check_dead_region(s);
     check_bad_input(s);
     check_crowd(s);
     check_late_region(s);
@@ -590,6 +705,7 @@ int main(void)
     AUTO_MEM char *url = mem_printf("dir:%s", dir);
     AUTO(store) struct store *s = open_at(url, NULL, NULL);
     check_all(s);
+    check_meanwhile(url);
     check_faults(url, false);
     check_faults(url, true);
     check_region_faults(url, false);
