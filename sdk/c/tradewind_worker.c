@@ -28,6 +28,9 @@
 #define TELL_AGAIN_S 0.4
 #define FIRST_WAIT_S 0.1
 #define MAX_WAIT_S 3.0
+/* Events that nobody took, of rounds that are over; more than aggregators can have died of at once.
+ */
+#define UNTOLD_MAX 8
 
 struct tradewind_worker {
     struct store *store, *mean_store; /* the latter NULL: the same */
@@ -40,9 +43,10 @@ struct tradewind_worker {
     struct tradewind_counts counts;
     struct store_tally tally;
     bool pushed;     /* since it was opened */
+    unsigned rounds; /* that are over: whose means were pulled */
     struct buf mean; /* found before it was asked for */
     bool has_mean;
-    char *untold; /* the key whose event nobody took yet */
+    char *untold[UNTOLD_MAX]; /* keys whose events nobody took yet, the last one first */
     double next_tell_s;
     enum fed_packing packing;
     double share;
@@ -197,26 +201,6 @@ struct tradewind_worker *tradewind_worker_open(const struct tradewind_worker_set
     tell_why(&e, why);
     tradewind_worker_close(w);
     return NULL;
-}
-
-void tradewind_worker_close(struct tradewind_worker *w)
-{
-    if (!w)
-        return;
-    store_free(w->store);
-    store_free(w->mean_store);
-    http_free(w->http);
-    buf_clear(&w->mean);
-    free(w->bucket);
-    free(w->prefix);
-    free(w->event_url);
-    free(w->event_token);
-    free(w->event_log);
-    free(w->untold);
-    free(w->checkpoint);
-    free(w->rest);
-    free(w->next);
-    free(w);
 }
 
 struct tradewind_counts tradewind_worker_counts(const struct tradewind_worker *w)
@@ -563,26 +547,94 @@ static int look(struct tradewind_worker *w, unsigned round, struct err *e)
 
 /* ---- events, where the store sends none ---- */
 
-/* What fails is tried again while the mean is waited for: the aggregator may be busy, or dead. */
-static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
+/* 1: taken, or of a round that is over and refused: nothing would change. */
+static int is_taken(struct tradewind_worker *w, const char *key, unsigned round, struct err *e)
 {
     struct err why = {0};
+    struct fed_input_key k = {0};
     int64_t start_ms = time_epoch_ms();
 
-    if (!w->untold || !w->http || time_monotonic_s() < w->next_tell_s)
-        return 0;
-    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, w->untold, &why);
+    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, key, &why);
     log_event(w, "event", round, 0, 1, start_ms);
-    w->next_tell_s = time_monotonic_s() + TELL_AGAIN_S;
-    if (result == 0) {
-        free(w->untold);
-        w->untold = NULL;
-        return 0;
-    }
+    if (result == 0)
+        return 1;
     if (why.kind != ERR_USAGE && why.kind != ERR_DENIED)
         return 0;
+    if (fed_round_parse(key, &k) && k.round != round)
+        return 1;
     *e = why;
     return -1;
+}
+
+/* Of the last push, and of those before. What fails is tried again while the mean is waited for,
+ * and in later rounds: the aggregator may be busy, or dead, and one that died with the mean written
+ * has to delete what it had read. */
+static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
+{
+    size_t left = 0;
+    int result = 0;
+
+    if (!w->untold[0] || !w->http || time_monotonic_s() < w->next_tell_s)
+        return 0;
+    for (size_t i = 0; i < UNTOLD_MAX && w->untold[i]; i++) {
+        char *key = w->untold[i];
+        int taken = result < 0 ? 0 : is_taken(w, key, round, e);
+        w->untold[i] = NULL;
+        if (taken > 0)
+            free(key);
+        else
+            w->untold[left++] = key;
+        result = taken < 0 ? -1 : result;
+    }
+    w->next_tell_s = time_monotonic_s() + TELL_AGAIN_S;
+    return result;
+}
+
+static void add_untold(struct tradewind_worker *w, const char *key)
+{
+    free(w->untold[UNTOLD_MAX - 1]);
+    memmove(w->untold + 1, w->untold, (UNTOLD_MAX - 1) * sizeof *w->untold);
+    w->untold[0] = mem_printf("%s%s%s", w->prefix, *w->prefix ? "/" : "", key);
+    w->next_tell_s = 0;
+}
+
+/* What nobody took yet of rounds whose mean is there: until an aggregator that died has lost its
+ * claim. */
+static void tell_rest(struct tradewind_worker *w)
+{
+    double until_s = time_monotonic_s() + w->patience_s + FED_LEASE_S;
+    struct fed_input_key k;
+    struct err why;
+
+    while (w->http && w->untold[0] && time_monotonic_s() < until_s) {
+        if (!fed_round_parse(w->untold[0], &k) || k.round >= w->rounds ||
+            tell(w, w->rounds, &why) < 0)
+            return;
+        if (w->untold[0])
+            sleep_s(FIRST_WAIT_S);
+    }
+}
+
+void tradewind_worker_close(struct tradewind_worker *w)
+{
+    if (!w)
+        return;
+    tell_rest(w);
+    for (size_t i = 0; i < UNTOLD_MAX; i++)
+        free(w->untold[i]);
+    store_free(w->store);
+    store_free(w->mean_store);
+    http_free(w->http);
+    buf_clear(&w->mean);
+    free(w->bucket);
+    free(w->prefix);
+    free(w->event_url);
+    free(w->event_token);
+    free(w->event_log);
+    free(w->checkpoint);
+    free(w->rest);
+    free(w->next);
+    free(w);
 }
 
 /* ---- the two calls ---- */
@@ -628,10 +680,13 @@ static int push(struct tradewind_worker *w,
     /* One that was killed may have pushed already, and the others have gone on. */
     bool first = !w->pushed;
     w->pushed = true;
-    if (first && round > 0) {
-        int there = look(w, round, e);
-        if (there != 0)
-            return there < 0 ? -1 : keep_rest(w, round, e);
+    int there = first && round > 0 ? look(w, round, e) : 0;
+    if (there < 0)
+        return -1;
+    if (there) {
+        /* Nobody knows whether its event was taken. */
+        add_untold(w, key);
+        return keep_rest(w, round, e) < 0 ? -1 : tell(w, round, e);
     }
     int64_t start_ms = time_epoch_ms();
     uint64_t writes = w->tally.writes;
@@ -639,9 +694,7 @@ static int push(struct tradewind_worker *w,
         return -1;
     w->about = w->about ? w->about : b.len;
     log_event(w, "put", round, b.len, w->tally.writes - writes, start_ms);
-    free(w->untold);
-    w->untold = mem_printf("%s%s%s", w->prefix, *w->prefix ? "/" : "", key);
-    w->next_tell_s = 0;
+    add_untold(w, key);
     return tell(w, round, e);
 }
 
@@ -693,8 +746,7 @@ int tradewind_pull(struct tradewind_worker *w,
         result = read_tensors(&w->mean, tensors, n, &e);
         buf_clear(&w->mean);
         w->has_mean = false;
-        free(w->untold);
-        w->untold = NULL;
+        w->rounds = round + 1;
     }
     if (result == 0)
         return 0;

@@ -82,6 +82,8 @@ struct tradewind_counts {
  * NULL) says why. */
 struct tradewind_worker *tradewind_worker_open(const struct tradewind_worker_settings *settings,
                                                char *why);
+/* Events of rounds that are over and that no aggregator took yet are sent until one does, for
+ * patience_s and a lease at most: one that died may have left something to be deleted. */
 void tradewind_worker_close(struct tradewind_worker *w);
 
 /* samples: how many the gradients come from, for weighted rounds; 0 = not told. */

@@ -199,6 +199,10 @@ class Aggregator(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server_port}/"
 
+    def rounds(self):
+        return [int(event["Records"][0]["s3"]["object"]["key"].split("/")[0][6:])
+                for event, _ in self.events]
+
 
 class Workers(unittest.TestCase):
     def setUp(self):
@@ -278,6 +282,25 @@ class Workers(unittest.TestCase):
         self.assertEqual(event["Records"][0]["s3"]["object"]["key"], "round-000000/in/worker-0003.safetensors")
         self.assertEqual(token, "Bearer hush")
         self.assertNotIn("hush", self.log.read_text())
+
+    def test_not_taken(self):
+        # The aggregator dies with the mean written: its event is told until somebody takes it.
+        a = Aggregator(503, 503, 503)
+        self.addCleanup(a.server_close)
+        self.mean(0, {"g": [2.0]})
+        self.mean(1, {"g": [2.0]})
+        w = self.worker(event_url=a.url)
+        w.push({"g": [1.0]})
+        w.pull()
+        w.push({"g": [1.0]})
+        w.pull()
+        self.assertEqual(a.rounds(), [0, 1, 0])
+        w.close()
+        self.assertEqual(a.rounds(), [0, 1, 0, 1, 0])
+        # Killed, and started again when the mean was there.
+        w = self.worker(event_url=a.url, round=1)
+        w.push({"g": [1.0]})
+        self.assertEqual(a.rounds(), [0, 1, 0, 1, 0, 1])
 
     def test_refused(self):
         a = Aggregator(422)

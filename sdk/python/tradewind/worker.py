@@ -1,4 +1,5 @@
 """The worker's side of training across places."""
+import atexit
 import http.client
 import json
 import os
@@ -10,6 +11,8 @@ from . import packing, safetensors
 from .store import Passing, StoreError, open_store, retry
 
 _EVENT_TIMEOUT_S = 60
+# Events that nobody took, of rounds that are over; more than aggregators can have died of at once.
+_UNTOLD_MAX = 8
 
 
 class Timeout(Exception):
@@ -84,8 +87,9 @@ class Worker:
         self.round = self._first = round
         self.counts = {"writes": 0, "reads": 0, "polls": 0, "sent_bytes": 0, "got_bytes": 0}
         self._kind = "array"
-        self._untold = None  # the key whose event nobody took yet
+        self._untold = []  # keys whose events nobody took yet, the last one first
         self._next_tell = 0.0
+        self._is_closed_at_exit = False
         self._mean = None  # found before it was asked for
 
     # ---- the two calls ----
@@ -93,21 +97,21 @@ class Worker:
     def push(self, gradients, samples=0):
         """Writes what this worker has to say in this round: a dictionary of tensors. samples: how many
         it comes from, for weighted rounds. One that was killed after it had pushed, and goes on with
-        the same round, finds the mean there; then nothing is written."""
+        the same round, finds the mean there; then nothing is written, but its event told again:
+        nobody knows whether it was taken."""
         self._kind = safetensors.kind_of(next(iter(gradients.values()), ()))
         data, left = self._pack(gradients)
-        if self.round == self._first and self.round > 0 and self._look():
-            self._keep(left)
-            return
         told = f".w{samples}" if samples else ""
         key = f"round-{self.round:06d}/in/worker-{self.worker:04d}{told}.safetensors"
-        start = time.time()
-        requests = retry(self.patience_s, lambda: self._put(key, data))
-        self.counts["sent_bytes"] += len(data)
-        self._about = self._about or len(data)
-        self._log("put", start, len(data), requests)
+        if not (self.round == self._first and self.round > 0 and self._look()):
+            start = time.time()
+            requests = retry(self.patience_s, lambda: self._put(key, data))
+            self.counts["sent_bytes"] += len(data)
+            self._about = self._about or len(data)
+            self._log("put", start, len(data), requests)
         self._keep(left)
-        self._untold, self._next_tell = key, 0.0
+        self._untold = [key, *self._untold][:_UNTOLD_MAX]
+        self._next_tell = 0.0
         self._tell()
 
     def pull(self, timeout=None):
@@ -121,9 +125,24 @@ class Worker:
             if until is not None and time.monotonic() >= until:
                 raise Timeout(f"round {self.round}: no mean after {timeout:g} s")
             time.sleep(self.poll_s)
-        mean, self._mean, self._untold = self._mean, None, None
+        mean, self._mean = self._mean, None
         self.round += 1
+        if self.event_url and self._untold and not self._is_closed_at_exit:
+            self._is_closed_at_exit = True
+            atexit.register(self.close)
         return safetensors.loads(mean, self._kind)
+
+    def close(self):
+        """Tells of what nobody took yet of the rounds that are over, for patience_s and the lease of an
+        aggregator that died: else what that had to delete would stay. Called when the program ends,
+        too."""
+        until = time.monotonic() + self.patience_s + _EVENT_TIMEOUT_S
+        self._untold = [key for key in self._untold if not self._is_of_this_round(key)]
+        while self.event_url and self._untold and time.monotonic() < until:
+            self._tell()
+            if self._untold:
+                time.sleep(0.1)
+        self._untold = []
 
     # ---- compression ----
 
@@ -186,22 +205,29 @@ class Worker:
     # ---- events, where the store sends none ----
 
     def _tell(self):
-        """Tells of the last push, if that is still to be done. What fails is tried again while the
-        mean is waited for: the aggregator may be busy with it, or dead."""
+        """Tells of the last push, and of those before, if that is still to be done. What fails is tried
+        again while the mean is waited for, and in later rounds: the aggregator may be busy with it, or
+        dead, and one that died with the mean written has to delete what it had read."""
         if not self.event_url or not self._untold or time.monotonic() < self._next_tell:
             return
+        self._untold = [key for key in self._untold if not self._is_taken(key)]
+        self._next_tell = time.monotonic() + random.uniform(0.3, 0.6)
+
+    def _is_of_this_round(self, key):
+        return key.startswith(f"round-{self.round:06d}/")
+
+    def _is_taken(self, key):
         start = time.time()
         try:
-            status, text = self._post(self._untold)
+            status, text = self._post(key)
         except (OSError, http.client.HTTPException):
             status, text = 503, ""
         self._log("event", start, 0)
-        if 200 <= status < 300:
-            self._untold = None
-        elif status in (400, 401, 403, 422):
+        if status not in (400, 401, 403, 422):
+            return 200 <= status < 300
+        if self._is_of_this_round(key):
             raise Refused(f"round {self.round}: the aggregator answers {status}: {text[:300]}")
-        else:
-            self._next_tell = time.monotonic() + random.uniform(0.3, 0.6)
+        return True  # of a round that is over: nothing would change
 
     def _post(self, key):
         store, url = self.store, urllib.parse.urlsplit(self.event_url)
