@@ -7,6 +7,7 @@
 #include "cli/geo_parts.h"
 #include "cli/table.h"
 #include "geo/facts.h"
+#include "geo/link.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 enum { CITIES = 4, WORKER_CLOUDS = 3, COMBOS = 4, CASES = 2, MUMBAI = 0, LONDON = 1, OREGON = 2 };
 enum { AWS, AZURE, GCP };
 enum { LAMBDA_S3, LAMBDA_GCS, GCF_S3, GCF_GCS };
+enum { S3, GCS, STORES };
 #define MAX_STATEMENTS 16
 
 static const char *const cities[CITIES] = {"Mumbai", "London", "Oregon", "Sydney"};
@@ -32,6 +34,10 @@ static const struct {
     [GCF_S3] = {"GCF + S3", GCP, AWS},
     [GCF_GCS] = {"GCF + GCS", GCP, GCP},
 };
+static const struct {
+    const char *name;
+    int cloud;
+} stores[STORES] = {[S3] = {"S3", AWS}, [GCS] = {"GCS", GCP}};
 /* The paper gives the gradients' sizes; the time of a mini-batch only as about 14 s in all. */
 static const struct {
     const char *name, *size;
@@ -47,6 +53,8 @@ struct statement {
 struct paper {
     const struct geo_world *w;
     struct geo_placement cells[CASES][WORKER_CLOUDS][COMBOS][CITIES];
+    /* Of an upload of NISER's gradient: from a cloud's machine in a city to a store in a city. */
+    double mbps[WORKER_CLOUDS][CITIES][STORES][CITIES];
     struct statement statements[MAX_STATEMENTS];
     size_t n_statements;
 };
@@ -94,6 +102,35 @@ static int evaluate_at(const struct geo_problem *problem,
         !geo_evaluate(problem, topology, function, store, out))
         return err_set(e, ERR_NOFIT, "%s in %s: the catalog in use has no price for it",
                        combos[combo].name, cities[city]);
+    return 0;
+}
+
+/* Bytes per second of one worker's upload, connection and all. */
+static double upload_rate(const struct geo_problem *p, const struct geo_worker *w, size_t store)
+{
+    const struct geo_link *link = geo_link(p, w->site, store);
+    double request_s = geo_link_request_s(link, &p->sites[store].store, p->size_bytes,
+                                          p->connections, w->bytes_per_s);
+
+    return p->size_bytes / (geo_link_handshake_s(link) + request_s);
+}
+
+static int fill_bandwidths(struct paper *p, struct err *e)
+{
+    for (int cloud = 0; cloud < WORKER_CLOUDS; cloud++) {
+        AUTO(geo_problem) struct geo_problem *problem = problem_of(p, 0, cloud, 1, e);
+        if (!problem)
+            return -1;
+        for (int i = 0; i < CITIES * STORES * CITIES; i++) {
+            int from = i / (STORES * CITIES), kind = i / CITIES % STORES, to = i % CITIES;
+            size_t store = site_at(problem, stores[kind].cloud, to);
+            if (store == problem->n_sites)
+                return err_set(e, ERR_NOFIT, "%s in %s: the catalog in use has no price for it",
+                               stores[kind].name, cities[to]);
+            p->mbps[cloud][from][kind][to] =
+                upload_rate(problem, &problem->workers[from], store) * 8 / 1e6;
+        }
+    }
     return 0;
 }
 
@@ -177,6 +214,35 @@ static void state_least(struct paper *p)
     snprintf(s->here, sizeof s->here, "%s, %s in %s; %s, %s in %s", clouds[fast[0].cloud],
              combos[fast[0].combo].name, cities[fast[0].city], clouds[fast[1].cloud],
              combos[fast[1].combo].name, cities[fast[1].city]);
+}
+
+/* Section 6.1, of Fig. 4. */
+static void state_bandwidths(struct paper *p)
+{
+    double within = (double)INFINITY, between = 0;
+    int far_s3 = 0, far_of = 0, near_s3 = 0, near_of = 0;
+
+    for (int i = 0; i < WORKER_CLOUDS * CITIES * CITIES; i++) {
+        int from = i / CITIES % CITIES, to = i % CITIES;
+        double(*at)[CITIES] = p->mbps[i / (CITIES * CITIES)][from];
+        bool s3_is_faster = at[S3][to] > at[GCS][to];
+        far_of += from != to;
+        near_of += from == to;
+        far_s3 += from != to && s3_is_faster;
+        near_s3 += from == to && s3_is_faster;
+        for (int kind = 0; kind < STORES && from == to; kind++)
+            within = fmin(within, at[kind][to]);
+        for (int kind = 0; kind < STORES && from != to; kind++)
+            between = fmax(between, at[kind][to]);
+    }
+    struct statement *s =
+        add(p, "uploads within a city are faster than between cities (Fig. 4)", within > between);
+    snprintf(s->here, sizeof s->here, "%.0f Mbit/s at least within one, %.0f at most between two",
+             within, between);
+    s = add(p, "between cities S3 is faster than GCS, from any cloud (Fig. 4)", far_s3 == far_of);
+    snprintf(s->here, sizeof s->here, "in %d of %d", far_s3, far_of);
+    s = add(p, "within a city S3 is faster than GCS in most cases (Fig. 4)", 2 * near_s3 > near_of);
+    snprintf(s->here, sizeof s->here, "in %d of %d", near_s3, near_of);
 }
 
 static void state_total(struct paper *p)
@@ -296,12 +362,39 @@ static void print_case(const struct paper *p, int use, const struct text_look *l
     printf("\n");
 }
 
+static void print_bandwidths(const struct paper *p, const struct text_look *look)
+{
+    struct table_column columns[2 + STORES * CITIES] = {{.title = "from"}, {.title = ""}};
+    char titles[STORES * CITIES][32];
+
+    for (int i = 0; i < STORES * CITIES; i++) {
+        snprintf(titles[i], sizeof *titles, "%s%s%s", i % CITIES ? "" : stores[i / CITIES].name,
+                 i % CITIES ? "" : " ", cities[i % CITIES]);
+        columns[2 + i] = (struct table_column){.title = titles[i], .right = true};
+    }
+    AUTO(table) struct table *t = table_new(columns, 2 + STORES * CITIES);
+    for (int i = 0; i < WORKER_CLOUDS * CITIES; i++) {
+        int cloud = i / CITIES, from = i % CITIES;
+        if (cloud && !from)
+            table_rule(t);
+        table_put(t, from ? "" : clouds[cloud]);
+        table_put(t, cities[from]);
+        for (int k = 0; k < STORES * CITIES; k++)
+            table_printf(t, "%.1f", p->mbps[cloud][from][k / CITIES][k % CITIES]);
+    }
+    printf("Mbit/s of an upload of %s, from the first byte of its connection on (Fig. 4)\n",
+           cases[0].size);
+    table_print(t, stdout, 0, TEXT_COLUMNS, look);
+    printf("\n");
+}
+
 static void print_all(const struct paper *p)
 {
     const struct text_look look = text_look_for(stdout);
 
     for (int use = 0; use < CASES; use++)
         print_case(p, use, &look);
+    print_bandwidths(p, &look);
     printf("What the paper says, and what comes out here\n");
     for (size_t i = 0; i < p->n_statements; i++)
         printf("%-9s  %s\n           here: %s\n", p->statements[i].agrees ? "agrees" : "differs",
@@ -318,10 +411,26 @@ static json_t *cell_json(const struct paper *p, int use, struct cell_name at)
                      json_number(s_of(c)));
 }
 
+static json_t *bandwidths_json(const struct paper *p)
+{
+    json_t *all = json_array();
+
+    for (int i = 0; i < WORKER_CLOUDS * CITIES * STORES * CITIES; i++) {
+        int cloud = i / (CITIES * STORES * CITIES), from = i / (STORES * CITIES) % CITIES;
+        int kind = i / CITIES % STORES, to = i % CITIES;
+        json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:o}", "workers", clouds[cloud],
+                                             "from", cities[from], "store", stores[kind].name, "to",
+                                             cities[to], "mbps",
+                                             json_number(p->mbps[cloud][from][kind][to])));
+    }
+    return all;
+}
+
 static int write_all(const struct paper *p, struct err *e)
 {
     json_t *cells = json_array(), *statements = json_array();
-    AUTO_JSON json_t *o = json_pack("{s:o, s:o}", "cells", cells, "statements", statements);
+    AUTO_JSON json_t *o = json_pack("{s:o, s:o, s:o}", "cells", cells, "bandwidths",
+                                    bandwidths_json(p), "statements", statements);
 
     for (int use = 0; use < CASES; use++)
         for (int i = 0; i < WORKER_CLOUDS * COMBOS * CITIES; i++) {
@@ -340,8 +449,9 @@ int geo_paper(const struct geo_world *w, bool json, struct err *e)
     AUTO_MEM struct paper *p = mem_zero(1, sizeof *p);
 
     p->w = w;
-    if (fill_cells(p, e) < 0)
+    if (fill_cells(p, e) < 0 || fill_bandwidths(p, e) < 0)
         return -1;
+    state_bandwidths(p);
     state_least(p);
     state_total(p);
     state_wait(p);

@@ -42,6 +42,19 @@ is "$(json "len(d['placements']), {p['topology'] for p in d['placements']}, {p['
 run geo plan four.yaml --compression int8 --connections 4 --quorum 0.5 --size 40MB --rounds 2 --train-s 3 --json
 is "$(json "d['options'], d['best']['phases']['train_s'], d['total']['rounds']" <<<"$out")" \
     "[] 3.0 2.0" "options go before the file, and what is chosen is not offered"
+run geo plan four.yaml --json
+offered=$(json "[(o['best']['cost_usd_per_round'], o['best']['time_s_per_round']) for o in d['options'] if o['setting'] == 'quorum']" <<<"$out")
+run geo plan four.yaml --quorum 0.75 --json
+is "[($(json "d['best']['cost_usd_per_round'], d['best']['time_s_per_round']" <<<"$out" | sed 's/ /, /'))]" "$offered" \
+    "a quorum of three quarters is what was offered as that"
+# Three of four are averaged, and four read the result; whoever is late uploads and bills.
+counts="d['best']['topology'], c['reads'] - c['failed_polls'], c['writes'], c['lists'], c['invocations']"
+is "$(json "[($counts) for c in [d['best']['counts']]][0]" <<<"$out")" "('central', 7.0, 5.0, 4.0, 4.0)" \
+    "a quorum of three of four: 3 + 4 reads, n + 1 writes, n lists, n invocations"
+sed 's/rounds: 100/quorum: 0.75/' four.yaml >quorum.yaml
+run geo plan quorum.yaml --json
+is "[($(json "d['best']['cost_usd_per_round'], d['best']['time_s_per_round']" <<<"$out" | sed 's/ /, /'))]" "$offered" \
+    "so it is in the file"
 run geo plan --workers aws:us-west-2,gcp:europe-west2 --size 17MB --train-s 9
 is "$code:$err" "0:" "no file at all"
 contains "$out" "training: 2 workers, 17 MB each a round; 432 placements" "the headline"
@@ -59,6 +72,53 @@ is "$(json "[s['agrees'] for s in d['statements'] if 'least cost' in s['paper']]
     "[True]" "its cheapest cell is ours: AWS, Lambda + S3, Oregon"
 is "$(json "[s['agrees'] for s in d['statements'] if 'faster than regional' in s['paper']]" <<<"$out")" \
     "[True]" "one aggregator is faster than two levels"
+
+is "$(json "[s['agrees'] for s in d['statements'] if 'with two workers in each city' in s['paper']]" <<<"$out")" \
+    "[True]" "with two workers a city, central in London costs half as much again as regional"
+cat >paper.py <<'PYTHON'
+import csv, json, math, sys
+d = json.load(sys.stdin)
+towns = "Mumbai London Oregon Sydney".split()
+regions = {"aws": "ap-south-1 eu-west-2 us-west-2 ap-southeast-2", "azure": "centralindia uksouth westus2 australiaeast",
+           "gcp": "asia-south1 europe-west2 us-west1 australia-southeast1"}
+place = {(c, t): (c, r) for c, names in regions.items() for t, r in zip(towns, names.split())}
+# B15: of each training the cell of least cost and that of least time.
+for figure, what in (("cost_usd_per_round", "least cost"), ("time_s_per_round", "least time")):
+    least = []
+    for training in ("NISER", "sentiment analysis"):
+        cells = [c for c in d["cells"] if c["training"] == training]
+        cell = min(cells, key=lambda c: c[figure])
+        least.append(f"{cell['workers']}, {cell['aggregator']} in {cell['city']}")
+        print(len(cells), end=" ")
+    print(*[s["here"] == "; ".join(least) for s in d["statements"] if what in s["paper"]])
+# B14: 4 x 4 cities of 3 x 2 combinations; docs/geo.md, "What a round takes", over the table of links.
+with open(sys.argv[1]) as f:
+    links = {tuple(r[:4]): (float(r[5]), float(r[6])) for r in csv.reader(f) if len(r) > 6 and r[0] in regions}
+def mbps(link, size=17e6):
+    link_mbps, rtt = (math.inf, 1) if link not in links else links[link]
+    rtt /= 1000
+    rate = min(3 * 2**20 / rtt, 85e6, link_mbps * 125000)
+    window, sent, flights = 14600, 0, 0
+    while window < rate * rtt and sent < size:
+        sent, window, flights = sent + window, 2 * window, flights + 1
+    return size * 8e-6 / (2 * rtt + rtt + 0.1 + flights * rtt + (size - min(sent, size)) / rate)
+seen, far = set(), 0
+for b in d["bandwidths"]:
+    store = {"S3": "aws", "GCS": "gcp"}[b["store"]]
+    link = (*place[b["workers"], b["from"]], *place[store, b["to"]])
+    seen.add(link)
+    far = max(far, abs(b["mbps"] / mbps(link) - 1))
+print(len(d["bandwidths"]), len(seen), far < 1e-9)
+PYTHON
+is "$(python3 paper.py "$root/data/geo-links.csv" <<<"$out" | paste -sd' ')" \
+    "48 48 True 48 48 True 96 96 True" "B14, B15: bandwidths by hand, and the least cells of each training"
+# One of them by the pocket calculator: London to S3 in Oregon, 130.4 ms, 24.1237 MB/s; 17 MB take
+# 3 x 0.1304 + 0.1 + (8 x 0.1304 - 3.723 / 24.1237) + 17 / 24.1237 = 2.0848 s.
+is "$(json "[round(b['mbps'], 1) for b in d['bandwidths'] if (b['workers'], b['from'], b['store'], b['to']) == ('aws', 'London', 'S3', 'Oregon')]" <<<"$out")" \
+    "[65.2]" "136 Mbit in 2.0848 s"
+run geo plan --paper
+contains "$out" "Mbit/s of an upload of 17MB" "--paper prints them"
+check "the paper's tables are within 100 columns" test "$(grep -v ─ <<<"$out" | awk 'length > 100' | wc -l)" = 0
 
 # Mistakes: file, line, way out; nothing printed.
 fails 2 "none.yaml" geo plan none.yaml
