@@ -218,14 +218,28 @@ static json_t *choice_json(const struct cluster_view *v, const struct cluster_ch
     return o;
 }
 
-static json_t *considered_json(const struct cluster_view *v, const struct cluster_choice *c)
+/* Thousands, where the whole catalog is looked at: one object serves them all, since making new
+ * ones takes longer than the search. Those of a place stand together. */
+static int write_considered(const struct cluster_view *v, struct json_list *list, struct err *e)
 {
+    json_t *workers = json_integer(0);
+    AUTO_JSON json_t *o =
+        json_pack("{s:n, s:n, s:o, s:n}", "type", "place", "workers", workers, "limited_by");
+    size_t place = SIZE_MAX;
     char text[128];
 
-    return json_pack("{s:o, s:o, s:i, s:s}", "type", json_text(worker_of(v, c)->name), "place",
-                     v->problem->places[c->place].cloud ? json_text(place_text(v, c, text))
-                                                        : json_null(),
-                     "workers", (int)c->workers, "limited_by", cluster_limit_text(c->limited_by));
+    for (size_t i = 0; i < v->answer->n_considered; i++) {
+        const struct cluster_choice *c = &v->answer->considered[i];
+        if (c->place != place && v->problem->places[c->place].cloud)
+            json_object_set_new(o, "place", json_text(place_text(v, c, text)));
+        place = c->place;
+        json_object_set_new(o, "type", json_text(worker_of(v, c)->name));
+        json_integer_set(workers, c->workers);
+        json_object_set_new(o, "limited_by", json_string(cluster_limit_text(c->limited_by)));
+        if (json_list_add(list, json_incref(o), e) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int cluster_write_json(const struct cluster_view *v, FILE *out, struct err *e)
@@ -246,11 +260,8 @@ int cluster_write_json(const struct cluster_view *v, FILE *out, struct err *e)
         json_array_append_new(algorithms, rule);
     }
     json_object_set_new(o, "algorithms", algorithms);
-    /* Thousands, where the whole catalog is looked at. */
-    if (json_list_begin_within(&considered, out, o, "considered", e) < 0)
+    if (json_list_begin_within(&considered, out, o, "considered", e) < 0 ||
+        write_considered(v, &considered, e) < 0)
         return -1;
-    for (size_t i = 0; i < v->answer->n_considered; i++)
-        if (json_list_add(&considered, considered_json(v, &v->answer->considered[i]), e) < 0)
-            return -1;
     return json_list_end(&considered, e);
 }

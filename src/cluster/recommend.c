@@ -176,10 +176,32 @@ static int by_cost_then_time(const void *a, const void *b)
     return order ? order : (x->server > y->server) - (x->server < y->server);
 }
 
+/* Who is no faster than the cheapest, or no cheaper than the fastest, is not on the frontier: of a
+ * whole catalog few are left to be sorted. */
+static void drop_dominated(struct candidates *all)
+{
+    size_t cheapest = 0, fastest = 0, n = 0;
+
+    for (size_t i = 1; i < all->n; i++) {
+        if (by_cost_then_time(&all->items[i], &all->items[cheapest]) < 0)
+            cheapest = i;
+        if (rank(&all->items[i], &all->items[fastest], CLUSTER_TIME) < 0)
+            fastest = i;
+    }
+    const double slowest_s = all->items[cheapest].time_s, most_usd = all->items[fastest].cost_usd;
+    for (size_t i = 0; i < all->n; i++) {
+        const struct cluster_choice *c = &all->items[i];
+        if (i == cheapest || (c->time_s < slowest_s && c->cost_usd <= most_usd))
+            all->items[n++] = *c;
+    }
+    all->n = n;
+}
+
 static void find_frontier(struct candidates *all, struct cluster_answer *out)
 {
     struct cluster_choice *sorted = all->items;
 
+    drop_dominated(all);
     qsort(sorted, all->n, sizeof *sorted, by_cost_then_time);
     out->frontier = mem_zero(all->n, sizeof *out->frontier);
     for (size_t i = 0; i < all->n; i++)

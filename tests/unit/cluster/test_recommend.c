@@ -185,7 +185,21 @@ static double random_between(double low, double high)
 }
 
 /* The least cost or time over all servers, types and numbers, by trying all of them. */
-static double brute_force(const struct cluster_problem *p, enum cluster_objective objective)
+/* Something on the frontier is neither dearer nor slower. */
+static bool covers(const struct cluster_answer *a, double cost_usd, double time_s)
+{
+    for (size_t i = 0; i < a->n_frontier; i++)
+        if (a->frontier[i].cost_usd <= cost_usd * (1 + 1e-9) &&
+            a->frontier[i].time_s <= time_s * (1 + 1e-9))
+            return true;
+    return false;
+}
+
+/* Of all (server, type, n); those that the frontier does not cover are added to *uncovered. */
+static double brute_force(const struct cluster_problem *p,
+                          enum cluster_objective objective,
+                          const struct cluster_answer *a,
+                          size_t *uncovered)
 {
     double best = (double)INFINITY;
 
@@ -202,6 +216,7 @@ static double brute_force(const struct cluster_problem *p, enum cluster_objectiv
                     if (usd * 1e6 > (double)p->budget_microusd + 0.5)
                         continue;
                     double time_s = p->work / rate;
+                    *uncovered += !covers(a, usd * time_s / 3600, time_s);
                     best = fmin(best, objective == CLUSTER_TIME ? time_s : usd * time_s / 3600);
                 }
     return best;
@@ -218,7 +233,7 @@ static bool is_frontier(const struct cluster_answer *a)
 
 static void against_brute_force(void)
 {
-    size_t wrong = 0, broken = 0, none = 0;
+    size_t wrong = 0, broken = 0, none = 0, uncovered = 0;
 
     for (int round = 0; round < 2000; round++) {
         struct cluster_type types[2][8];
@@ -238,9 +253,9 @@ static void against_brute_force(void)
                                     .work = 1000};
         for (int objective = CLUSTER_COST; objective <= CLUSTER_TIME; objective++) {
             struct cluster_answer a;
-            double least = brute_force(&p, (enum cluster_objective)objective);
             int result = cluster_recommend(&p, CLUSTER_MODEL_OPT, (enum cluster_objective)objective,
                                            &a, NULL);
+            double least = brute_force(&p, (enum cluster_objective)objective, &a, &uncovered);
             double got = objective == CLUSTER_TIME ? a.best.time_s : a.best.cost_usd;
             if (!isfinite(least))
                 none++;
@@ -255,6 +270,7 @@ static void against_brute_force(void)
     }
     CHECK(wrong == 0, "model-opt is the optimum of all (server, type, n) in 4,000 cases");
     CHECK(broken == 0, "on the frontier what is dearer is faster");
+    CHECK(uncovered == 0, "and nothing is better than it: %zu", uncovered);
     CHECK(none > 0 && none < 2000, "some have no answer at all");
 }
 
