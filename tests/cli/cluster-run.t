@@ -5,13 +5,17 @@ killed; and a server whose link is narrow: what passes it, and how many workers 
 
 import array
 import csv
+import fcntl
 import json
 import math
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 
 from broker_home import PROGRAM, SLOW, Home, check, done, read_process, scratch_directory, until
 from ssh_hosts import Hosts, why_not
@@ -301,6 +305,27 @@ def test_lost_host(c):
     check(off < 1e-5, "and comes to the same model", off)
 
 
+def shows_nodes(c, run):
+    """Of a run on a terminal: whether CPU, memory and network of each node stand below its logs."""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    watcher = subprocess.Popen([PROGRAM, "run", "show", run, "--follow"], stdin=end, stdout=end,
+                               stderr=end, cwd=c.scratch, env={**c.home.env, "TERM": "xterm"})
+    os.close(end)
+    node = r"%d %s +[\d.]+ CPU +\d+ MB +[\d.]+ Mbit/s in +[\d.]+ out"
+    seen = []
+
+    def is_there():
+        seen.append(os.read(terminal, 65536).decode(errors="replace"))
+        return all(re.search(node % who, "".join(seen))
+                   for who in ((0, "server"), (1, "worker"), (2, "worker")))
+    good = until(is_there)
+    watcher.kill()
+    watcher.wait()
+    os.close(terminal)
+    return good or "".join(seen)[-2000:]
+
+
 def test_killed(c):
     port = subprocess.run(["python3", "-c", "import socket; s = socket.socket(); "
                            "s.bind(('127.0.0.1', 0)); print(s.getsockname()[1])"],
@@ -318,6 +343,8 @@ def test_killed(c):
         "ps": [f"127.0.0.1:{port}"],
         "worker": [f"127.0.0.1:{int(port) + 1}", f"127.0.0.1:{int(port) + 2}"]},
           "on one machine each has a port of its own", variables)
+    shown = shows_nodes(c, run)
+    check(shown is True, "what the machine of each node does is shown while they work", shown)
     check(until(lambda: kill_worker(c.home.processes(), 2)), "one of which is killed")
     got = c.home.run("run", "show", run, "--follow")
     states = [c.home.state(job + rank) for rank in range(3)]
