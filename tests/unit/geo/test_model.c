@@ -112,10 +112,14 @@ static void training_data(void)
     geo_total(&w.problem, &p, &with, &e);
     CHECK(with.transfer_microusd - without.transfer_microusd == 900000,
           "A11: data from elsewhere once, 10 GB at 0.09");
+    /* Y to X: handshake, round trip, the store, slow start, 10 MB/s. */
+    const double load_s = 0.2 + 0.1 + 0.1 + SLOW + 10 * GB / 10e6;
+    CHECK(is(with.time_s, without.time_s + load_s), "A10: and the time it takes");
     w.workers[0].data_cached = false;
     geo_total(&w.problem, &p, &with, &e);
     CHECK(with.transfer_microusd - without.transfer_microusd == 9000000,
           "once for each of the ten epochs where it is not kept");
+    CHECK(is(with.time_s, without.time_s + 10 * load_s), "each time anew");
     w.workers[0].data_site = X;
     geo_total(&w.problem, &p, &with, &e);
     CHECK(with.transfer_microusd == without.transfer_microusd, "B2: nothing from its own place");

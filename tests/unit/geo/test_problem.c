@@ -62,6 +62,7 @@ static void tariffs(void)
     CHECK(p && p->n_workers == 12 && p->n_sites == 12, "B1: twelve workers of three clouds");
     if (!p)
         return;
+    CHECK(near(p->poll_s, 0.1), "A5: workers look every 0.1 s unless told");
     const struct geo_site *london = find(p, "aws", "eu-west-2");
     CHECK(near(london->store.usd_per_read, 4.2e-7) && near(london->store.usd_per_write, 5.3e-6) &&
               near(london->store.usd_per_list, 5.3e-6),
