@@ -24,6 +24,9 @@ struct building {
     const struct cluster_measured *measured;
     struct cluster_problem *p;
     size_t *place_of; /* of a place of the catalog; SIZE_MAX = not wanted */
+    /* The kind whose offers are being taken, with no price yet. */
+    size_t kind;
+    struct cluster_type of_kind;
 };
 
 /* ---- one type ---- */
@@ -53,12 +56,11 @@ static void fill_scaled(const struct building *b,
     }
 }
 
-/* kind NULL: the catalog has no such type. The price may be NaN for "the file's". */
+/* Without a price. kind NULL: the catalog has no such type. */
 static struct cluster_type make_type(const struct building *b,
                                      const char *name,
                                      const struct spec_cluster_type *said,
-                                     const struct catalog_kind *kind,
-                                     double usd_per_hour)
+                                     const struct catalog_kind *kind)
 {
     struct cluster_type t = {name, 0, (double)NAN, (double)NAN, (double)NAN};
 
@@ -66,8 +68,6 @@ static struct cluster_type make_type(const struct building *b,
         t.network_mbps = said->network_mbps;
         t.mbps = said->mbps;
         t.per_s = said->per_s;
-        if (!isnan(said->usd_per_hour))
-            usd_per_hour = said->usd_per_hour;
     }
     const struct cluster_measured_row *row = cluster_measured_of(b->measured, name);
     if (row && isnan(t.mbps) && isnan(t.per_s)) {
@@ -78,10 +78,16 @@ static struct cluster_type make_type(const struct building *b,
         fill_scaled(b, kind, &t);
         scale(kind->network_gbps, MBPS_PER_GBPS, &t.network_mbps);
     }
-    /* Never 0: budgets are divided by it. */
-    t.price_microusd = money_from_usd(usd_per_hour);
-    t.price_microusd += t.price_microusd == 0;
     return t;
+}
+
+/* The file's price goes before the catalog's. Never 0: budgets are divided by it. */
+static int64_t price_of(const struct spec_cluster_type *said, double usd_per_hour)
+{
+    bool is_said = said && !isnan(said->usd_per_hour);
+    int64_t price = money_from_usd(is_said ? said->usd_per_hour : usd_per_hour);
+
+    return price + (price == 0);
 }
 
 static bool is_listed(const char *const *names, size_t n, const char *name)
@@ -141,9 +147,14 @@ static void take_offer(struct building *b, size_t place, size_t k, double usd)
 {
     const struct catalog_kind *kind = &catalog_kinds(b->catalog)[k];
     const char *name = catalog_text(b->catalog, kind->instance_type);
-    const struct cluster_type t = make_type(b, name, spec_cluster_type(b->spec, name), kind, usd);
+    const struct spec_cluster_type *said = spec_cluster_type(b->spec, name);
 
-    add_type(b, &b->p->places[place], &t, *catalog_text(b->catalog, kind->accelerator));
+    /* Offers come kind by kind, and of each there are dozens. */
+    if (!b->of_kind.name || b->kind != k)
+        b->of_kind = make_type(b, name, said, kind);
+    b->kind = k;
+    b->of_kind.price_microusd = price_of(said, usd);
+    add_type(b, &b->p->places[place], &b->of_kind, *catalog_text(b->catalog, kind->accelerator));
 }
 
 static bool has_type(const struct cluster_type *types, size_t n, const char *name)
@@ -163,8 +174,8 @@ static void add_own_types(struct building *b, struct cluster_place *at)
             has_type(at->servers, at->n_servers, said->name))
             continue;
         const char *name = arena_dup(b->p->arena, said->name);
-        const struct cluster_type t =
-            make_type(b, name ? name : "", said, NULL, said->usd_per_hour);
+        struct cluster_type t = make_type(b, name ? name : "", said, NULL);
+        t.price_microusd = price_of(said, said->usd_per_hour);
         add_type(b, at, &t, false);
     }
 }
@@ -349,7 +360,7 @@ struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
                                             struct err *e)
 {
     AUTO(cluster_problem) struct cluster_problem *p = mem_zero(1, sizeof *p);
-    struct building b = {spec, catalog, measured, p, NULL};
+    struct building b = {.spec = spec, .catalog = catalog, .measured = measured, .p = p};
 
     p->arena = arena_new(ARENA_MAX_BYTES);
     p->budget_microusd = isnan(spec->budget_usd) ? INT64_MAX : money_from_usd(spec->budget_usd);
