@@ -358,7 +358,7 @@ static int send_tar(const struct exec_host *h,
 static int send_all(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0}, last = {0};
-    struct fresh fresh;
+    struct fresh fresh = {0};
     char name[96];
 
     if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
@@ -397,7 +397,7 @@ static int send_missing(const struct exec_host *h,
                         struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0}, then = {0}, last = {0}, answer = {0};
-    struct fresh fresh;
+    struct fresh fresh = {0};
     char name[96];
 
     if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)

@@ -50,20 +50,27 @@ static bool is_word(const char *text)
     return n > 0 && n <= WORD_MAX && !text[n] && text[0] != '.';
 }
 
+static bool read_ms(const char *text, int64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return end != text && !*end && !errno;
+}
+
 /* "OWNER TOKEN UNTIL LABEL". What is no such line is no claim. */
 static void read_claim(struct claim *c)
 {
     char text[FILE_MAX + 1];
     ssize_t n = pread(c->fd, text, FILE_MAX, 0);
-    long long until;
+    char until[32];
 
     text[n > 0 ? n : 0] = 0;
     text[strcspn(text, "\n")] = 0;
-    if (sscanf(text, "%255s %255s %lld %255[^\n]", c->by, c->token, &until, c->label) != 4 ||
-        !is_word(c->by))
+    if (sscanf(text, "%255s %255s %31s %255[^\n]", c->by, c->token, until, c->label) != 4 ||
+        !is_word(c->by) || !read_ms(until, &c->until_ms))
         c->by[0] = 0;
-    else
-        c->until_ms = until;
 }
 
 /* Machines may share a file system: each has a file of its own. */
@@ -73,8 +80,10 @@ static int claim_open(struct claim *c, const char *root, struct err *e)
     char path[PATH_MAX];
 
     *c = (struct claim){.fd = -1};
-    if (!realpath(root, path))
-        return file_error(e, "find", root);
+    if (!realpath(root, path)) {
+        file_error(e, "find", root);
+        return -1;
+    }
     char *slash = strrchr(path, '/');
     *slash = 0;
     c->owner = mem_dup(slash + 1);
