@@ -304,8 +304,8 @@ static void leave_nothing(struct buf *script, const struct exec_host *h, const s
     buf_puts(script, "over=");
     put_mark(script, h->token);
     buf_printf(script,
-               "; fresh=%s; trap '[ ! -e \"$over\" ] || rm -rf \"$fresh\"' EXIT; "
-               "if [ -e \"$over\" ]; then echo 'given back already' >&2; exit 1; fi; ",
+               " && fresh=%s && trap '[ ! -e \"$over\" ] || rm -rf \"$fresh\"' EXIT && "
+               "if [ -e \"$over\" ]; then echo 'given back already' >&2; exit 1; fi && ",
                f->dir);
 }
 

@@ -337,6 +337,12 @@ static void test_late(void)
     exec_remove(&h, 41, &e);
     AUTO_MEM char *marks = shellf("cd \"%s\" && ls -d .*.over", far.root);
     CHECK(holds(marks, ".job-41-2.over"), "old marks go: %s", marks ? marks : "");
+    AUTO_MEM char *nowhere = mem_printf("%s/nowhere", scratch);
+    h.root = nowhere;
+    CHECK(exec_send(&h, 42, from, &e) < 0, "nothing is sent where there is no directory: %s",
+          e.text);
+    AUTO_MEM char *astray = shell("ls -d ~/.42.* .42.* 2>/dev/null; true");
+    CHECK(holds(astray, ""), "nor to another place: %s", astray ? astray : "");
 }
 
 /* An agent from before there was a cache. */
