@@ -19,7 +19,6 @@ WORKER = os.path.join(HERE, "geo_worker.py")
 # More of both for make soak.
 HIDDEN = int(os.environ.get("TRADEWIND_GEO_HIDDEN", "512"))
 ROUNDS = int(os.environ.get("TRADEWIND_GEO_ROUNDS", "0"))
-VALUES = 784 * HIDDEN + HIDDEN + HIDDEN * 10 + 10
 # Of a poll that finds nothing, both ways with the headers of HTTP and TCP, no more than this.
 POLL_BYTES = 2000
 HOME_REGION = "oregon"
@@ -58,13 +57,11 @@ class Test:
         self.world = World(scratch)
         self.home = Home(scratch, idle_s=60)
         self.world.configure(self.home)
-        self.spec = os.path.join(scratch, "four.yaml")
-        run = f"'PYTHONPATH={SDK} GEO_HIDDEN={HIDDEN} OMP_NUM_THREADS=1 /usr/bin/python3 {WORKER}'"
-        self.world.spec(self.spec, VALUES * 4, run)
         self._fill_buckets()
         said = self.python(WORKER, "single", scratch, str(MOST), *self.shards)
         self.losses = [float(line.split()[2]) for line in said.splitlines()]
         self.models = []  # name, what came out, what should have
+        self.compressed = {}  # the first losses of each compression
 
     def python(self, *words, **options):
         env = {**os.environ, **self.world.keys(), "PYTHONPATH": SDK, "GEO_HIDDEN": str(HIDDEN)}
@@ -79,20 +76,29 @@ class Test:
             at += count
         self.python("-c", FILL, self.world.s3["S3_ENDPOINT"], input="\n".join(lines))
 
-    def start(self, topology, rounds):
-        return Going(self, topology, rounds)
+    def start(self, topology, rounds, name=None, more="", hidden=HIDDEN):
+        """more: of the training's file."""
+        name = name or topology
+        spec = os.path.join(self.scratch, f"{name}.yaml")
+        run = f"'PYTHONPATH={SDK} GEO_HIDDEN={hidden} OMP_NUM_THREADS=1 /usr/bin/python3 {WORKER}'"
+        self.world.spec(spec, size_of(hidden), run, more)
+        return Going(self, name, spec, topology, rounds)
+
+
+def size_of(hidden):
+    return 4 * (784 * hidden + hidden + hidden * 10 + 10)
 
 
 class Going:
     """A training under way."""
 
-    def __init__(self, test, topology, rounds):
-        self.test, self.topology, self.rounds = test, topology, rounds
-        self.events = os.path.join(test.scratch, f"{topology}.jsonl")
+    def __init__(self, test, name, spec, topology, rounds):
+        self.test, self.name, self.topology, self.rounds = test, name, topology, rounds
+        self.events = os.path.join(test.scratch, f"{name}.jsonl")
         self.before = test.world.counters()
-        self.out = open(os.path.join(test.scratch, f"{topology}.out"), "w+")
+        self.out = open(os.path.join(test.scratch, f"{name}.out"), "w+")
         self.process = subprocess.Popen(
-            [os.environ["TRADEWIND"], "geo", "run", test.spec, "--yes", "--json", "--topology",
+            [os.environ["TRADEWIND"], "geo", "run", spec, "--yes", "--json", "--topology",
              topology, "--rounds", str(rounds), "--events", self.events],
             env=test.home.env, stdout=self.out, stderr=self.out)
 
@@ -102,7 +108,7 @@ class Going:
 
     def wait_for_round(self, number):
         good = until(lambda: self.rounds_done() >= number or self.process.poll() is not None)
-        check(good and self.process.poll() is None, f"{self.topology}: round {number} comes")
+        check(good and self.process.poll() is None, f"{self.name}: round {number} comes")
 
     def finish(self):
         self.process.wait(timeout=600)
@@ -119,7 +125,7 @@ class Ended:
 
     def __init__(self, going, report):
         self.test, self.topology, self.rounds = going.test, going.topology, going.rounds
-        self.report = report
+        self.name, self.report = going.name, report
         with open(going.events) as f:
             self.events = [json.loads(line) for line in f]
         jobs = self.test.home.json("job", "ls", "--limit", "100")
@@ -161,9 +167,9 @@ class Ended:
         return sum(e.get("requests", 1) for e in self.events if e["kind"] == kind and which(e))
 
 
-def check_model(run, name=None):
+def check_model(run):
     """B11 and B13: whatever the topology."""
-    t, name = run.test, name or run.topology
+    t, name = run.test, run.name
     wanted, got = t.losses[:run.rounds], run.losses()
     far = max(abs(a - b) for a, b in zip(got, wanted)) if len(got) == run.rounds else 9
     check(far < 1e-5 * wanted[0] * max(1, run.rounds / 4), f"{name}: the losses are those of training on the union", far, got,
@@ -189,18 +195,21 @@ def check_order(run):
         places = [(e["round"], step[e["kind"]]) for e in run.events if e.get("worker") == k]
         if places != sorted(places) or sum(p[1] == 3 for p in places) != run.rounds:
             wrong.append((k, places))
-    check(not wrong, f"{run.topology}: every worker trains, writes, waits and reads, round by round",
+    check(not wrong, f"{run.name}: every worker trains, writes, waits and reads, round by round",
           wrong)
     early = [e for e in run.events if e["kind"] == "get" and "worker" in e and e["end"] < max(
         w["end"] for w in run.events if w["kind"] == "put" and w["round"] == e["round"]
         and "worker" in w)]
-    check(not early, f"{run.topology}: nobody has a result before all have written", early[:3])
+    check(not early, f"{run.name}: nobody has a result before all have written", early[:3])
 
 
-def check_requests(run):
+def check_requests(run, parts=1):
     """B5, B6, B9 and equation 5, for all requests of the run: what workers and the invocations that
-    averaged asked for, l polls, and what invocations asked for that met another's claim."""
-    what, n = run.topology, run.rounds
+    averaged asked for, l polls, and what invocations asked for that met another's claim. Workers send
+    and read in so many parts: k + 2 requests, and k (A7)."""
+    what, n = run.name, run.rounds
+    made = {"writes": WRITES[run.topology] + (N * (parts + 1) if parts > 1 else 0),
+            "reads": READS[run.topology] + N * (parts - 1), "lists": LISTS[run.topology]}
     invoked = run.invocations()
     outcomes = collections.Counter(v["outcome"] for v in invoked)
     averaged = [v for v in invoked if v["outcome"] == "averaged"]
@@ -210,9 +219,9 @@ def check_requests(run):
     odd += [v for v in invoked if v["outcome"] in ("waiting", "over") and v["reads"] + v["writes"]]
     check(not odd and not set(outcomes) - {"averaged", "claimed", "waiting", "over", "failed"},
           f"{what}: who does not average asks for a list, and whose the claim is", odd, outcomes)
-    check(len(averaged) == n * (1 if what == "central" else R + 1), f"{what}: each mean is made once",
+    check(len(averaged) == n * (1 if run.topology == "central" else R + 1), f"{what}: each mean is made once",
           len(averaged))
-    again, wanted = run.events_again(), n * LISTS[what]
+    again, wanted = run.events_again(), n * made["lists"]
     if again:
         print(f"# {again} events came again: {dict(outcomes)}")
     check(len(invoked) - again == wanted, f"{what}: an invocation for each upload", len(invoked), again,
@@ -222,8 +231,8 @@ def check_requests(run):
     failed = [v for v in invoked if v["outcome"] == "failed"]
     extra = {k: sum(v[k] for v in met + failed) for k in ("reads", "writes")}
     got = {k: run.report["counts"][k] for k in ("writes", "reads", "lists", "invocations")}
-    equation = {"writes": n * WRITES[what] + extra["writes"],
-                "reads": n * READS[what] + run.count("poll") + extra["reads"] + broke_off,
+    equation = {"writes": n * made["writes"] + extra["writes"],
+                "reads": n * made["reads"] + run.count("poll") + extra["reads"] + broke_off,
                 "lists": wanted + again, "invocations": wanted + again}
     check(got == equation, f"{what}: all requests are those of equation 5", got, equation)
     print(f"# {what}: {len(met)} invocations met a claim, {broke_off} reads broke off, "
@@ -233,20 +242,21 @@ def check_requests(run):
     told = {"put": run.count("put"), "list": run.count("list"),
             "get": run.count("get") + run.count("poll")}
     # A claim may be gone when somebody looks whose it is, which the server tells like a poll.
-    seen = {"put": server["put"], "list": server["list"], "get": server["get"] + server["poll"]}
+    seen = {"put": server["put"] + server["post"], "list": server["list"], "get": server["get"] + server["poll"]}
     check(seen == told, f"{what}: the server saw the same requests", seen, told)
 
 
-def check_bytes(run):
+def check_bytes(run, formula=None):
     """What programs sent across regions, by the network's own counters: the formula's bytes, HTTP's
     headers and polls. What TCP repeats and its headers are not in it: on a busy machine the first are
     many."""
-    what, total = run.topology, sum(run.crossed.values())
+    what, total = run.name, sum(run.crossed.values())
     sent = {e["bytes"] for e in run.events if e["kind"] == "put" and "worker" in e}
-    formula = run.rounds * CROSSINGS[what] * max(sent)
+    check(formula or len(sent) == 1, f"{what}: gradients are of one size", sent)
+    formula = formula or run.rounds * CROSSINGS[run.topology] * max(sent)
     polls = run.count("poll", lambda e: e["from"] != e["to"]) * POLL_BYTES
-    check(len(sent) == 1 and formula <= total <= 1.02 * formula + polls,
-          f"{what}: bytes between regions are those of the formula within 2 %", total / formula, sent)
+    check(formula <= total <= 1.02 * formula + polls,
+          f"{what}: bytes between regions are those of the formula within 2 %", total / formula)
     print(f"# {what}: {total / formula:.5f} of the formula, polls included")
     check(run.report["counts"]["wan_bytes"] == formula, f"{what}: and so the report has them",
           run.report["counts"], formula)
@@ -259,7 +269,7 @@ def check_data(run):
     home = {r: run.marked[r, r] for r in REGIONS}
     away = {k: v for k, v in run.marked.items() if k[0] != k[1] and v}
     check(all(home.values()) and not away,
-          f"{run.topology}: every region's data was read there, and no packet of it went elsewhere",
+          f"{run.name}: every region's data was read there, and no packet of it went elsewhere",
           home, away)
 
 
@@ -273,12 +283,12 @@ def check_bill(run):
         # Nobody foresees those: what they cost stands in the bill alone.
         far.pop("faas_usd")
         far.pop("requests_usd")
-    check(max(far.values()) < 0.01, f"{run.topology}: each part of the model, given the times, is "
+    check(max(far.values()) < 0.01, f"{run.name}: each part of the model, given the times, is "
           "within 1 % of the bill", far, bill, forecast)
-    print("#", run.topology, *(f"{k[:-4]} {forecast[k]:.9f} of {bill[k]:.9f}," for k in bill))
+    print("#", run.name, *(f"{k[:-4]} {forecast[k]:.9f} of {bill[k]:.9f}," for k in bill))
     phases = run.report["phases"]
     check(abs(sum(phases.values()) - run.report["round_s"]) < 1e-6,
-          f"{run.topology}: the phases add up to the round", phases)
+          f"{run.name}: the phases add up to the round", phases)
 
 
 def check_clean(run):
@@ -321,9 +331,9 @@ def send_event_again(test, env, number):
         capture_output=True).stdout.strip()
 
 
-def test_trouble(t, rounds):
+def test_trouble(t, topology, rounds):
     """A worker killed, an event that comes twice, a store that fails for five seconds."""
-    going = t.start("central", rounds)
+    going = t.start(topology, rounds, f"trouble-{topology}")
     going.wait_for_round(1)
     pid, env = process_of(5)
     check(pid, "a worker is found")
@@ -338,7 +348,72 @@ def test_trouble(t, rounds):
     check(run.report["rounds"] == rounds, "all rounds are trained", run.report["rounds"])
     log = t.home.log(run.jobs["worker-0005"])
     check("ended by signal 9" in log, "the killed worker was started again", log[-500:])
-    check_model(run, "trouble")
+    check_model(run)
+
+
+def check_losses(run, compression):
+    """Compressed, it is not the model of one process (geo-train.t tells how near it comes), but it learns.
+    The mean of numbers with their places is the same in all topologies; that of bytes is rounded again
+    in each region."""
+    got, alone = run.losses(), run.test.losses[run.rounds - 1]
+    check(len(got) == run.rounds and got[-1] < max(got) / 2, f"{run.name}: the loss comes down", got)
+    print(f"# {run.name}: loss {got[-1]:.4f}, in one process {alone:.4f}")
+    if compression == "int8":
+        return
+    first = run.test.compressed.setdefault(compression, got)
+    far = max(abs(x - y) for x, y in zip(first, got))
+    check(far < 1e-4 * max(got), f"{run.name}: the losses are those of the other topologies", first, got)
+
+
+def test_compressed(t, topology, compression, share):
+    """A byte instead of four for each number, both ways; or the largest few with their places, of which
+    the means of a region and of all have as many as their inputs together, or less. Scales and places
+    are written in the files' headers, whose lengths differ by some bytes."""
+    going = t.start(topology, ROUNDS, f"{compression.partition(':')[0]}-{topology}",
+                    f"compression: {compression}\n")
+    run = going.finish()
+    m = share * size_of(HIDDEN)
+    sent = [e["bytes"] for e in run.events if e["kind"] == "put" and "worker" in e]
+    check(1 <= min(sent) / m and max(sent) / m < 1.01, f"{run.name}: a gradient has its share",
+          min(sent), max(sent), m)
+    check_order(run)
+    check_losses(run, compression)
+    check_requests(run)
+    crossed = sum(e["bytes"] for e in run.events
+                  if e["kind"] in ("put", "get") and e["from"] != e["to"])
+    formula = run.rounds * CROSSINGS[topology] * m
+    if compression == "int8":
+        check(formula <= crossed < 1.01 * formula, f"{run.name}: means are as large", crossed, formula)
+    else:
+        check(formula < crossed < N * formula, f"{run.name}: means have more numbers", crossed, formula)
+    check_bytes(run, crossed)
+    check_data(run)
+    check_bill(run)
+
+
+def test_connections(t, topology):
+    """Gradients of 13 MB go over two connections at once, both ways."""
+    hidden, parts = 4096, 2
+    run = t.start(topology, 4, f"connections-{topology}", f"connections: {parts}\n", hidden).finish()
+    check(size_of(hidden) >= parts * 5 * 2**20, "parts are large enough")
+    check_order(run)
+    check_requests(run, parts)
+    check_bytes(run)
+    check_data(run)
+    check_bill(run)
+
+
+def test_long(t, told):
+    """For make soak."""
+    for topology in ("regional", "fanout"):
+        test_trouble(t, topology, MOST)
+        told(f"trouble, {topology}")
+    for topology in CROSSINGS:
+        test_compressed(t, topology, "int8", 1 / 4)
+        test_compressed(t, topology, "topk:0.05", 2 * 0.05)
+        told(f"compressed, {topology}")
+        test_connections(t, topology)
+        told(f"connections, {topology}")
 
 
 def test_all(t, told):
@@ -350,8 +425,10 @@ def test_all(t, told):
     told("fanout")
     check_clean(t.start("central", ROUNDS or 3).finish())
     told("central")
-    test_trouble(t, MOST)
+    test_trouble(t, "central", MOST)
     told("trouble")
+    if ROUNDS:
+        test_long(t, told)
 
 
 def main():

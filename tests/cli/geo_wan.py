@@ -154,7 +154,7 @@ class World:
         with open(os.path.join(home.path, "config.yaml"), "w") as f:
             f.write(f"hosts:\n{''.join(groups)}limits: {{jobs_per_user: {N + len(REGIONS)}}}\n")
 
-    def spec(self, path, size, run):
+    def spec(self, path, size, run, more=""):
         """Trainings of this world, with function and store in Oregon."""
         sites = [
             f"  {place}: {{on: {r}, function_on: {r}-f, address: {self.function_address(r)}, "
@@ -167,7 +167,7 @@ class World:
                     f"train: {{run: {run}, seconds: 0.1}}\npoll: 0.5\n"
                     f"workers:\n{''.join(workers)}"
                     "aggregator: {function: aws/us-west-2, store: aws/us-west-2}\n"
-                    f"sites:\n{''.join(sites)}")
+                    f"sites:\n{''.join(sites)}{more}")
 
     def stop(self, *homes):
         if self.door:
