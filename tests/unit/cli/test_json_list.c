@@ -1,0 +1,51 @@
+/* Items of long lists are written as Jansson writes them, whatever is in them. */
+#include "cli/json_list.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+#include "tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void same(const char *what, json_t *item)
+{
+    AUTO_MEM char *wanted = json_dumps(item, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+    AUTO_MEM char *list = mem_printf("[\n  %s\n]\n", wanted);
+    char *got = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&got, &n);
+    struct json_list l;
+    struct err e = {0};
+
+    json_list_begin(&l, out);
+    bool good = json_list_add(&l, item, &e) == 0 && json_list_end(&l, &e) == 0;
+    fclose(out);
+    CHECK(good && strcmp(got, list) == 0, "%s: %.60s", what, wanted);
+    free(got);
+}
+
+int main(void)
+{
+    char text[3000];
+
+    same("flat", json_pack("{s:s, s:n, s:i, s:s}", "type", "m4.large", "place", "workers", 7,
+                           "limited_by", "budget"));
+    same("empty", json_object());
+    same("escapes", json_pack("{s:s, s:s}", "a\"b", "c\\d", "e", "f\tg\nh\x01"));
+    same("UTF-8", json_pack("{s:s}", "stra\xc3\x9f\x65", "\xe6\x9d\xb1\xf0\x9f\x8c\x8d\x7f/"));
+    same("a zero byte", json_pack("{s:o}", "z", json_stringn("a\0b", 3)));
+    same("numbers", json_pack("{s:I, s:I, s:f, s:b, s:b}", "least", INT64_MIN, "most", INT64_MAX,
+                              "real", 0.5, "yes", 1, "no", 0));
+    same("nested", json_pack("{s:s, s:{s:i}, s:[i, i]}", "a", "b", "in", "x", 1, "list", 1, 2));
+    same("no object", json_pack("[i, s]", 1, "a"));
+    same("a text alone", json_string("a"));
+    /* Around the size of what is kept in one piece. */
+    for (size_t n = 2030; n <= 2060; n++) {
+        memset(text, 'x', n);
+        text[n] = '\0';
+        AUTO_JSON json_t *item = json_pack("{s:s, s:i}", "t", text, "n", 1);
+        same("long", json_incref(item));
+    }
+    return TAP_DONE();
+}
