@@ -10,6 +10,7 @@
 #include "cli/run_place.h"
 #include "spec/config.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
@@ -369,6 +370,7 @@ static int compose_size(struct geo_run *g, struct run_stage_plan *p, size_t shar
     struct run_place place;
     struct run_room room;
 
+    assert(sharers > 0); /* itself */
     if (run_place_find(g->world->config, p->on, &place, e) < 0)
         return err_wrap(e, "%s: stage %s", g->spec->file, p->name);
     if (place.n_hosts == 0) {
