@@ -6,6 +6,7 @@
 #include "tap.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,12 +16,13 @@
 #define LITTLE ((size_t)1000)
 
 static char root[] = "/tmp/tradewind-cache-XXXXXX";
-static size_t reads, arrived;
+static atomic_size_t reads; /* by several threads */
+static size_t arrived;
 
 static bool count_reads(void *context, const char *operation)
 {
     (void)context;
-    reads += !strcmp(operation, "read");
+    atomic_fetch_add(&reads, !strcmp(operation, "read"));
     return true;
 }
 
@@ -134,7 +136,8 @@ static size_t read_small(struct store *s, struct store_content *c)
     const struct store_content *contents[] = {c};
     const struct store_reader reader = {compare, complain, c};
 
-    reads = arrived = 0;
+    reads = 0;
+    arrived = 0;
     bool good = store_read_many(s, "p", contents, 1, &reader, NULL) == 0 && arrived == 1;
     return good ? reads : SIZE_MAX;
 }
