@@ -598,17 +598,28 @@ static void add_untold(struct tradewind_worker *w, const char *key)
     w->next_tell_s = 0;
 }
 
+/* A round that has no mean yet is ended by whoever goes on with it. */
+static void forget_unended(struct tradewind_worker *w)
+{
+    struct fed_input_key k;
+
+    while (w->untold[0] && (!fed_round_parse(w->untold[0], &k) || k.round >= w->rounds)) {
+        free(w->untold[0]);
+        memmove(w->untold, w->untold + 1, (UNTOLD_MAX - 1) * sizeof *w->untold);
+        w->untold[UNTOLD_MAX - 1] = NULL;
+    }
+}
+
 /* What nobody took yet of rounds whose mean is there: until an aggregator that died has lost its
  * claim. */
 static void tell_rest(struct tradewind_worker *w)
 {
     double until_s = time_monotonic_s() + w->patience_s + FED_LEASE_S;
-    struct fed_input_key k;
     struct err why;
 
+    forget_unended(w);
     while (w->http && w->untold[0] && time_monotonic_s() < until_s) {
-        if (!fed_round_parse(w->untold[0], &k) || k.round >= w->rounds ||
-            tell(w, w->rounds, &why) < 0)
+        if (tell(w, w->rounds, &why) < 0)
             return;
         if (w->untold[0])
             sleep_s(FIRST_WAIT_S);

@@ -54,6 +54,7 @@
 #define HINT_AIM 3e-3
 #define HINT_GAP 0.03
 #define HINT_LEFT 0.05
+#define HINT_WORSE 1.5
 
 struct ipm {
     const struct ipm_problem *p;
@@ -468,7 +469,7 @@ static void approach(struct ipm *w, double gap_aim, double left_aim, int *iterat
     for (int i = 0; i < ITERATIONS_MAX && advance(w); i++) {
         double gap = w->products / sum_of_duals(w);
         ++*iterations;
-        if (w->left < left_aim && gap < gap_aim)
+        if ((w->left < left_aim && gap < gap_aim) || !ipm_is_finite(gap))
             break;
         if (w->may_drop)
             drop(w, gap);
@@ -507,17 +508,22 @@ static void improve(const struct ipm_problem *p, double aim, struct ipm_hint *hi
     end(&w);
 }
 
-/* Prices of a sample, made better by few columns of all jobs. */
-static void find_hint(const struct ipm_problem *p, struct ipm_hint *hint, int *iterations)
+/* Prices of a sample, made better by few columns of all jobs. False: there is no use in them; where
+ * the few columns are much dearer than the sample was, others are needed. */
+static bool find_hint(const struct ipm_problem *p, struct ipm_hint *hint, int *iterations)
 {
     struct ipm_sample sample;
 
     ipm_sample_init(&sample, p, SAMPLE_JOBS);
     improve(&sample.problem, SAMPLE_AIM, hint, iterations);
     ipm_sample_clear(&sample);
+    if (!ipm_hint_is_good(hint, p))
+        return false;
+    double value = hint->value;
     hint->gap = SAMPLE_GAP;
     improve(p, HINT_AIM, hint, iterations);
     hint->gap = HINT_GAP;
+    return ipm_hint_is_good(hint, p) && hint->value < HINT_WORSE * value;
 }
 
 static bool solve_with_hint(const struct ipm_problem *p, struct ipm_answer *out)
@@ -525,8 +531,7 @@ static bool solve_with_hint(const struct ipm_problem *p, struct ipm_answer *out)
     struct ipm_hint hint = {.price = mem_zero(p->n_rows, sizeof(double))};
     bool part;
 
-    find_hint(p, &hint, &out->iterations);
-    bool good = solve(p, &hint, true, out, &part);
+    bool good = find_hint(p, &hint, &out->iterations) && solve(p, &hint, true, out, &part);
     free(hint.price);
     return good;
 }

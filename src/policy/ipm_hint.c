@@ -8,6 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool ipm_is_finite(double v)
+{
+    return isfinite(v);
+}
+
+bool ipm_hint_is_good(const struct ipm_hint *hint, const struct ipm_problem *p)
+{
+    for (size_t r = 0; r < p->n_rows; r++)
+        if (!isfinite(hint->price[r]))
+            return false;
+    return isfinite(hint->value) && hint->value > 0;
+}
+
 /* ---- the sample ---- */
 
 /* The k-th job of the sample: multiples of the golden section lie evenly, and follow no order that

@@ -115,6 +115,11 @@ struct ipm_hint {
                    known */
 };
 
+/* Whether its figures are numbers, and the value above 0. */
+bool ipm_hint_is_good(const struct ipm_hint *hint, const struct ipm_problem *p);
+/* For ipm.c, which is compiled as if there were no others. */
+bool ipm_is_finite(double v);
+
 /* Fills in the columns after the types. */
 void ipm_fill_in(struct ipm_problem *p);
 /* A point with feasible multipliers and all products x z alike, of all columns. */

@@ -210,19 +210,28 @@ class Worker:
         dead, and one that died with the mean written has to delete what it had read."""
         if not self.event_url or not self._untold or time.monotonic() < self._next_tell:
             return
-        self._untold = [key for key in self._untold if not self._is_taken(key)]
+        left, answers = [], True
+        for key in self._untold:
+            taken = self._is_taken(key) if answers else None
+            answers = taken is not None  # each would wait as long for one that does not
+            if not taken:
+                left.append(key)
+        self._untold = left
         self._next_tell = time.monotonic() + random.uniform(0.3, 0.6)
 
     def _is_of_this_round(self, key):
         return key.startswith(f"round-{self.round:06d}/")
 
     def _is_taken(self, key):
+        """None = nobody answers."""
         start = time.time()
         try:
             status, text = self._post(key)
         except (OSError, http.client.HTTPException):
-            status, text = 503, ""
+            status, text = None, ""
         self._log("event", start, 0)
+        if status is None:
+            return None
         if status not in (400, 401, 403, 422):
             return 200 <= status < 300
         if self._is_of_this_round(key):
