@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/policy_parts.h"
+#include "cli/progress.h"
 #include "policy/read.h"
 
 #include <errno.h>
@@ -132,10 +133,13 @@ static int run_solve(const struct command_args *args, struct err *e)
         take_columns(args, &columns, e) < 0 || read_problem(args->operands[0], &file, e) < 0)
         return -1;
     file.problem.columns_max = columns;
-    double began = time_monotonic_s();
-    if (policy_solve(&file.problem, report.kind, form, &answer, e) < 0)
+    struct progress_clock clock;
+    progress_clock_begin(&clock, stderr, "solving");
+    int solved = policy_solve(&file.problem, report.kind, form, &answer, e);
+    progress_clock_end(&clock);
+    if (solved < 0)
         return err_wrap(e, "%s", args->operands[0]);
-    report.elapsed_ms = (time_monotonic_s() - began) * 1e3;
+    report.elapsed_ms = (time_monotonic_s() - clock.line.began_s) * 1e3;
     return show(&report, command_has(args, "--json"), e);
 }
 

@@ -5,6 +5,7 @@
 
 #include <coin/Clp_C_Interface.h>
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,10 @@ static const char library[] = "libClp.so.1";
 /* A tenth of what lp_prove allows; and CLP's own. */
 #define TOLERANCE (LP_TOLERANCE / 10)
 #define TOLERANCE_DEFAULT 1e-7
+/* Iterations per row after which the other method is tried; most programs take one or two. */
+#define PATIENCE 5
+#define ITERATIONS_LEAST 1000
+#define ITERATIONS_MAX INT_MAX
 
 /* The few functions we call. */
 struct clp_api {
@@ -23,6 +28,7 @@ struct clp_api {
     __typeof__(&Clp_loadProblem) load_problem;
     __typeof__(&Clp_setPrimalTolerance) set_primal_tolerance;
     __typeof__(&Clp_setDualTolerance) set_dual_tolerance;
+    __typeof__(&Clp_setMaximumIterations) set_iterations;
     __typeof__(&Clp_initialSolveWithOptions) solve;
     __typeof__(&Clp_primalColumnSolution) columns;
     __typeof__(&Clp_dualRowSolution) duals;
@@ -45,6 +51,7 @@ static int load(struct clp_api *api, struct err *e)
         {"Clp_loadProblem", &api->load_problem},
         {"Clp_setPrimalTolerance", &api->set_primal_tolerance},
         {"Clp_setDualTolerance", &api->set_dual_tolerance},
+        {"Clp_setMaximumIterations", &api->set_iterations},
         {"Clp_initialSolveWithOptions", &api->solve},
         {"Clp_primalColumnSolution", &api->columns},
         {"Clp_dualRowSolution", &api->duals},
@@ -104,7 +111,15 @@ struct way {
     enum clp_method method;
     bool presolve;
     double tolerance;
+    int patience; /* iterations per row; 0 = no limit */
 };
+
+static int iterations_of(const struct lp *l, const struct way *way)
+{
+    return way->patience && l->n_rows < ITERATIONS_MAX / way->patience
+               ? ITERATIONS_LEAST + way->patience * l->n_rows
+               : ITERATIONS_MAX;
+}
 
 static struct clp *try_open(const struct lp *l,
                             const struct way *way,
@@ -124,7 +139,9 @@ static struct clp *try_open(const struct lp *l,
     api.set_primal_tolerance(c->model, way->tolerance);
     api.set_dual_tolerance(c->model, way->tolerance);
     set_options(&api, options, way->method, way->presolve);
+    api.set_iterations(c->model, iterations_of(l, way));
     api.solve(c->model, options);
+    api.set_iterations(c->model, ITERATIONS_MAX);
     memcpy(at->x, api.columns(c->model), (size_t)l->n_columns * sizeof *at->x);
     memcpy(at->y, api.duals(c->model), (size_t)l->n_rows * sizeof *at->y);
     api.options_delete(options);
@@ -135,7 +152,7 @@ static struct clp *try_open(const struct lp *l,
 int clp_try(
     const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
 {
-    const struct way way = {method, presolve, TOLERANCE_DEFAULT};
+    const struct way way = {method, presolve, TOLERANCE_DEFAULT, 0};
     AUTO(clp) struct clp *c = try_open(l, &way, at, e);
 
     return c ? 0 : -1;
@@ -143,12 +160,15 @@ int clp_try(
 
 struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e)
 {
-    const struct way ways[] = {{CLP_DUAL, true, TOLERANCE},
-                               {CLP_PRIMAL, true, TOLERANCE},
-                               {CLP_DUAL, false, TOLERANCE},
-                               {CLP_PRIMAL, false, TOLERANCE}};
+    /* Either method may take minutes where the other takes a second: the dual one mostly where all
+     * deadlines are stretched. */
+    const struct way ways[] = {
+        {CLP_DUAL, true, TOLERANCE, PATIENCE}, {CLP_PRIMAL, true, TOLERANCE, 4 * PATIENCE},
+        {CLP_DUAL, true, TOLERANCE, 0},        {CLP_PRIMAL, true, TOLERANCE, 0},
+        {CLP_DUAL, false, TOLERANCE, 0},       {CLP_PRIMAL, false, TOLERANCE, 0},
+    };
 
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = l->scale_column >= 0; i < sizeof ways / sizeof *ways; i++) {
         AUTO(clp) struct clp *c = try_open(l, &ways[i], at, e);
         if (!c)
             return NULL;
