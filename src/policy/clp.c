@@ -158,17 +158,27 @@ int clp_try(
     return c ? 0 : -1;
 }
 
+/* Where few columns cost anything, as where shortfalls are counted or deadlines stretched, nearly
+ * all are as good as one another to the dual method, which may take minutes for what takes the
+ * primal one a second. */
+static bool few_cost(const struct lp *l)
+{
+    int n = 0;
+
+    for (int j = 0; j < l->n_columns; j++)
+        n += l->cost[j] < 0 || l->cost[j] > 0;
+    return n < l->n_columns / 2;
+}
+
 struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e)
 {
-    /* Either method may take minutes where the other takes a second: the dual one mostly where all
-     * deadlines are stretched. */
     const struct way ways[] = {
         {CLP_DUAL, true, TOLERANCE, PATIENCE}, {CLP_PRIMAL, true, TOLERANCE, 4 * PATIENCE},
         {CLP_DUAL, true, TOLERANCE, 0},        {CLP_PRIMAL, true, TOLERANCE, 0},
         {CLP_DUAL, false, TOLERANCE, 0},       {CLP_PRIMAL, false, TOLERANCE, 0},
     };
 
-    for (size_t i = l->scale_column >= 0; i < sizeof ways / sizeof *ways; i++) {
+    for (size_t i = few_cost(l); i < sizeof ways / sizeof *ways; i++) {
         AUTO(clp) struct clp *c = try_open(l, &ways[i], at, e);
         if (!c)
             return NULL;

@@ -464,6 +464,35 @@ static void loose_quotas_separate(void)
           "where no quota binds the ratios and the dollars agree");
 }
 
+/* The stretch of random deadlines that cannot be met, each so many times later; NAN when they can.
+ */
+static double stretch_of(double later)
+{
+    AUTO(arena) struct arena *a = arena_new(1 << 20);
+    AUTO_CLEAR(policy_answer) struct policy_answer answer = {0};
+    const struct problem_shape shape = {.jobs = 24, .types = 6, .gang_max = 2, .load = 8};
+    struct policy_problem *p = problem_random_new(a, &shape, 11);
+    struct policy_job jobs[24];
+
+    memcpy(jobs, p->jobs, sizeof jobs);
+    for (int m = 0; m < 24; m++)
+        jobs[m].slo_h *= later;
+    p->jobs = jobs;
+    return policy_solve(p, POLICY_MIN_COST_SLO, POLICY_WINDOWS, &answer, NULL) == 0 &&
+                   answer.status == POLICY_INFEASIBLE
+               ? answer.stretch
+               : (double)NAN;
+}
+
+/* Deadlines a thousand times as early have to become a thousand times as late. The solver has to
+ * get there from either, and not to take for ever. */
+static void stretches_follow_deadlines(void)
+{
+    double near = stretch_of(0.1), far = stretch_of(1e-4);
+
+    CHECK(near > 1 && fabs(far / near / 1000 - 1) < 1e-5, "stretches %.9g and %.9g", near, far);
+}
+
 /* 3: A is for one. By ratios it goes to the second (100 against 90 beats 10 against 2.5 by more:
  * 10 > 7.5), which costs 1000/2.5 + 10/100; by dollars to the first: 1000/10 + 10/90. Doubling what
  * an iteration of the second is changes the ratios' mind and no dollar. */
@@ -615,6 +644,7 @@ int main(void)
     uses_by_hand();
     ratios_do_no_work();
     loose_quotas_separate();
+    stretches_follow_deadlines();
     binding_quotas_differ();
     ratios_are_not_concave();
     windows_are_no_dearer();
