@@ -312,10 +312,11 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
          * the token that a broker rented it with which died before it could write that down. */
         int64_t over_ms = bill_over_ms(b->lake, list[i].facts.job, time_epoch_ms());
         if (machine_let_go(records, &list[i], NOBODYS, over_ms, e) < 0)
-            return -1;
-        hosts_clear(b, &list[i], NOBODYS, false);
+            result = -1; /* those behind it are given back all the same */
+        else
+            hosts_clear(b, &list[i], NOBODYS, false);
     }
-    return bill_close_all(b->o->home, b->lake, e);
+    return result < 0 ? -1 : bill_close_all(b->o->home, b->lake, e);
 }
 
 /* ---- leases ---- */

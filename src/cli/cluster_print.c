@@ -230,8 +230,11 @@ static int write_considered(const struct cluster_view *v, struct json_list *list
 
     for (size_t i = 0; i < v->answer->n_considered; i++) {
         const struct cluster_choice *c = &v->answer->considered[i];
-        if (c->place != place && v->problem->places[c->place].cloud)
-            json_object_set_new(o, "place", json_text(place_text(v, c, text)));
+        if (c->place != place)
+            json_object_set_new(o, "place",
+                                v->problem->places[c->place].cloud
+                                    ? json_text(place_text(v, c, text))
+                                    : json_null());
         place = c->place;
         json_object_set_new(o, "type", json_text(worker_of(v, c)->name));
         json_integer_set(workers, c->workers);
