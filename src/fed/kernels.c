@@ -357,7 +357,7 @@ AVX2 static void add_floats(double *sum, const float *const *in, const double *w
 }
 
 /* The same where every weight is 1, as it mostly is: products would take a tenth of the time. */
-AVX2 static void add_plain_floats(double *sum, const float *const *in, size_t count)
+AVX2 static void add_unweighted_floats(double *sum, const float *const *in, size_t count)
 {
     size_t i = 0;
 
@@ -396,7 +396,7 @@ AVX2 static void add_avx2(enum fed_dtype t,
 {
     for (; t == FED_F32 && n_in >= FED_GROUP; n_in -= FED_GROUP) {
         if (are_ones(weights))
-            add_plain_floats(sum, (const float *const *)in, count);
+            add_unweighted_floats(sum, (const float *const *)in, count);
         else
             add_floats(sum, (const float *const *)in, weights, count);
         in += FED_GROUP;

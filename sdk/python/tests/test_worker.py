@@ -302,6 +302,19 @@ class Workers(unittest.TestCase):
         w.push({"g": [1.0]})
         self.assertEqual(a.rounds(), [0, 1, 0, 1, 0, 1])
 
+    def test_nobody_answers(self):
+        # Each event would wait as long: after the first the others are left for the next time.
+        self.mean(0, {"g": [2.0]})
+        w = self.worker(event_url="http://127.0.0.1:9/", patience_s=0)
+        with mock.patch.object(w, "_post", side_effect=TimeoutError) as post:
+            w.push({"g": [1.0]})
+            w.pull()
+            before = post.call_count
+            w.push({"g": [1.0]})
+            self.assertEqual(post.call_count - before, 1)
+            self.assertEqual(len(w._untold), 2)
+        w._untold = []
+
     def test_refused(self):
         a = Aggregator(422)
         self.addCleanup(a.server_close)
