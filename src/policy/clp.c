@@ -34,6 +34,9 @@ struct clp_api {
     __typeof__(&Clp_dualRowSolution) duals;
     __typeof__(&Clp_rowUpper) row_upper;
     __typeof__(&Clp_dual) dual;
+    __typeof__(&Clp_primal) primal;
+    __typeof__(&Clp_statusArray) status;
+    __typeof__(&Clp_copyinStatus) set_status;
     __typeof__(&ClpSolve_new) options_new;
     __typeof__(&ClpSolve_delete) options_delete;
     __typeof__(&ClpSolve_setSolveType) set_solve_type;
@@ -57,6 +60,9 @@ static int load(struct clp_api *api, struct err *e)
         {"Clp_dualRowSolution", &api->duals},
         {"Clp_rowUpper", &api->row_upper},
         {"Clp_dual", &api->dual},
+        {"Clp_primal", &api->primal},
+        {"Clp_statusArray", &api->status},
+        {"Clp_copyinStatus", &api->set_status},
         {"ClpSolve_new", &api->options_new},
         {"ClpSolve_delete", &api->options_delete},
         {"ClpSolve_setSolveType", &api->set_solve_type},
@@ -111,8 +117,34 @@ struct way {
     enum clp_method method;
     bool presolve;
     double tolerance;
-    int patience; /* iterations per row; 0 = no limit */
+    int patience;                 /* iterations per row; 0 = no limit */
+    const struct clp_basis *from; /* NULL = from scratch */
 };
+
+/* Columns come first, then rows; what the basis does not have is a slack that is basic. */
+static void go_to(const struct clp *c, const struct clp_basis *from)
+{
+    const unsigned char basic = 1;
+    size_t n_columns = (size_t)c->l->n_columns, n_rows = (size_t)c->l->n_rows;
+    AUTO_MEM unsigned char *status = mem_zero(n_columns + n_rows, sizeof *status);
+
+    memset(status + n_columns, basic, n_rows);
+    memcpy(status, from->status, (size_t)(from->n_columns + from->n_rows) * sizeof *status);
+    c->api.set_status(c->model, status);
+}
+
+static void run(const struct clp *c, const struct way *way)
+{
+    if (way->from) {
+        go_to(c, way->from);
+        (way->method == CLP_DUAL ? c->api.dual : c->api.primal)(c->model, 0);
+        return;
+    }
+    Clp_Solve *options = c->api.options_new();
+    set_options(&c->api, options, way->method, way->presolve);
+    c->api.solve(c->model, options);
+    c->api.options_delete(options);
+}
 
 static int iterations_of(const struct lp *l, const struct way *way)
 {
@@ -132,19 +164,16 @@ static struct clp *try_open(const struct lp *l,
         return NULL;
     struct clp *c = mem_zero(1, sizeof *c);
     *c = (struct clp){.api = api, .model = api.new_model(), .l = l};
-    Clp_Solve *options = api.options_new();
     api.set_log_level(c->model, 0);
     api.load_problem(c->model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
                      l->cost, l->lower, l->upper);
     api.set_primal_tolerance(c->model, way->tolerance);
     api.set_dual_tolerance(c->model, way->tolerance);
-    set_options(&api, options, way->method, way->presolve);
     api.set_iterations(c->model, iterations_of(l, way));
-    api.solve(c->model, options);
+    run(c, way);
     api.set_iterations(c->model, ITERATIONS_MAX);
     memcpy(at->x, api.columns(c->model), (size_t)l->n_columns * sizeof *at->x);
     memcpy(at->y, api.duals(c->model), (size_t)l->n_rows * sizeof *at->y);
-    api.options_delete(options);
     lp_prove(l, at);
     return c;
 }
@@ -152,7 +181,7 @@ static struct clp *try_open(const struct lp *l,
 int clp_try(
     const struct lp *l, enum clp_method method, bool presolve, struct lp_point *at, struct err *e)
 {
-    const struct way way = {method, presolve, TOLERANCE_DEFAULT, 0};
+    const struct way way = {.method = method, .presolve = presolve, .tolerance = TOLERANCE_DEFAULT};
     AUTO(clp) struct clp *c = try_open(l, &way, at, e);
 
     return c ? 0 : -1;
@@ -170,17 +199,34 @@ static bool few_cost(const struct lp *l)
     return n < l->n_columns / 2;
 }
 
-struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struct err *e)
+/* Of the first two ways each has its condition: somewhere to start from, which new rows leave to
+ * the dual method and new costs to the primal one; and costs. */
+static bool is_way(size_t nth, const struct lp *l, const struct clp_basis *from)
+{
+    return nth == 0 ? from != NULL : nth > 1 || !few_cost(l);
+}
+
+struct clp *clp_open(const struct lp *l,
+                     const struct clp_basis *from,
+                     double size,
+                     struct lp_point *at,
+                     struct err *e)
 {
     const struct way ways[] = {
-        {CLP_DUAL, true, TOLERANCE, PATIENCE}, {CLP_PRIMAL, true, TOLERANCE, 4 * PATIENCE},
-        {CLP_DUAL, true, TOLERANCE, 0},        {CLP_PRIMAL, true, TOLERANCE, 0},
-        {CLP_DUAL, false, TOLERANCE, 0},       {CLP_PRIMAL, false, TOLERANCE, 0},
+        {from && from->has_new_costs ? CLP_PRIMAL : CLP_DUAL, false, TOLERANCE, PATIENCE, from},
+        {CLP_DUAL, true, TOLERANCE, PATIENCE, NULL},
+        {CLP_PRIMAL, true, TOLERANCE, 4 * PATIENCE, NULL},
+        {CLP_DUAL, true, TOLERANCE, 0, NULL},
+        {CLP_PRIMAL, true, TOLERANCE, 0, NULL},
+        {CLP_DUAL, false, TOLERANCE, 0, NULL},
+        {CLP_PRIMAL, false, TOLERANCE, 0, NULL},
     };
 
-    for (size_t i = few_cost(l); i < sizeof ways / sizeof *ways; i++) {
-        AUTO(clp) struct clp *c = try_open(l, &ways[i], at, e);
-        if (!c)
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        AUTO(clp) struct clp *c = NULL;
+        if (!is_way(i, l, from))
+            continue;
+        if (!(c = try_open(l, &ways[i], at, e)))
             return NULL;
         if (lp_is_proved(at, size))
             return TAKE(c);
@@ -192,11 +238,23 @@ struct clp *clp_open(const struct lp *l, double size, struct lp_point *at, struc
     return NULL;
 }
 
-int clp_solve(const struct lp *l, double size, struct lp_point *at, struct err *e)
+void clp_keep(const struct clp *c, struct clp_basis *out)
 {
-    AUTO(clp) struct clp *c = clp_open(l, size, at, e);
+    size_t n = (size_t)(c->l->n_columns + c->l->n_rows);
 
-    return c ? 0 : -1;
+    clp_basis_clear(out);
+    *out = (struct clp_basis){
+        .status = mem_zero(n + 1, sizeof *out->status),
+        .n_columns = c->l->n_columns,
+        .n_rows = c->l->n_rows,
+    };
+    memcpy(out->status, c->api.status(c->model), n * sizeof *out->status);
+}
+
+void clp_basis_clear(struct clp_basis *b)
+{
+    free(b->status);
+    *b = (struct clp_basis){0};
 }
 
 void clp_beside(struct clp *c, const int *rows, const double *by, size_t n, double *y_out)

@@ -139,6 +139,7 @@ static int solve_edges(const struct scope *s,
                        struct policy_answer *out,
                        struct err *e)
 {
+    AUTO_CLEAR(model_start) struct model_start start = {0};
     struct grid grid;
     bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
 
@@ -148,7 +149,12 @@ static int solve_edges(const struct scope *s,
                   .edge = edges->at, .n_windows = edges->n_windows, .side = GRID_ATTAINED});
     double *cost = costs_of(&grid);
     const struct elastic_ask ask = {
-        .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on};
+        .grid = &grid,
+        .cost = cost,
+        .must_finish = must,
+        .wants_slopes = !s->p->goes_on,
+        .start = &start,
+    };
     int result = solve(&ask, form, edges, out, e);
     if (is_merged(form, edges) && result == 0 && out->status == POLICY_OPTIMAL &&
         (s->p->goes_on || out->objective - out->bound > POLICY_GAP * fabs(out->objective)))

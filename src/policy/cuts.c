@@ -133,6 +133,7 @@ static void look_at_type(const struct look *l, struct cut at, const double *used
         at.most = floor(l->grid->scope->p->types[at.type].quota / at.size);
         if (is_wanted(l, &at, sum, scale)) {
             c->list = mem_room(c->list, c->n, &c->cap, sizeof *c->list);
+            at.nth = c->n;
             c->list[c->n++] = at;
         }
     }

@@ -9,6 +9,7 @@
 struct cut {
     uint32_t window, type;
     double size, most;
+    size_t nth; /* so many were found before it */
 };
 
 struct cuts {

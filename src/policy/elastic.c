@@ -40,6 +40,7 @@ int elastic_within(const struct elastic_ask *ask,
         .shortfall_cost = 1,
         .budget_usd = budget_usd,
         .first_scaled = SIZE_MAX,
+        .start = ask->start,
     };
 
     if (model_solve(&least, out, e) < 0)
@@ -65,6 +66,7 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
         .budget_usd = (double)INFINITY,
         .first_scaled = SIZE_MAX,
         .wants_slopes = ask->wants_slopes,
+        .start = ask->start,
     };
 
     /* A large question whose penalties get in the way of the fast method may well be one that falls
@@ -115,6 +117,7 @@ int elastic_stretch(const struct elastic_ask *ask,
         .shortfall_cost = (double)INFINITY,
         .budget_usd = budget_usd,
         .first_scaled = 0,
+        .start = ask->start,
     };
 
     if (model_solve(&stretched, &answer, e) < 0)

@@ -14,7 +14,8 @@ struct elastic_ask {
     const struct grid *grid;
     const double *cost; /* per column of the grid */
     const bool *must_finish;
-    bool wants_slopes; /* as in model.h */
+    bool wants_slopes;         /* as in model.h */
+    struct model_start *start; /* likewise */
 };
 
 /* Solves the form in which every job may fall short at a price, so that there always is an answer.

@@ -2,9 +2,6 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "policy/clp.h"
-#include "policy/cuts.h"
-#include "policy/lp.h"
 #include "policy/slopes.h"
 #include "policy/structured.h"
 
@@ -70,9 +67,17 @@ static void add_capacity_rows(struct layout *y)
         for (size_t i = 0; i < y->p->n_groups; i++)
             add_limit(y, y->p->groups[i].quota, is_scaled(y->ask, k));
     }
+}
+
+/* Last and as they were found, so that what was added to a program stands behind its other rows. */
+static void add_cut_rows(struct layout *y)
+{
     y->cut_row = y->lp.n_rows;
     for (size_t i = 0; i < y->cuts->n; i++)
-        add_limit(y, y->cuts->list[i].most, is_scaled(y->ask, y->cuts->list[i].window));
+        add_limit(y, 0, false);
+    for (const struct cut *c = y->cuts->list; c < y->cuts->list + y->cuts->n; c++)
+        if (!is_scaled(y->ask, c->window))
+            y->lp.upper[y->cut_row + (int)c->nth] = c->most;
 }
 
 static void add_rows(struct layout *y)
@@ -90,6 +95,7 @@ static void add_rows(struct layout *y)
     if (isfinite(y->ask->budget_usd))
         y->budget_row =
             lp_add_row(&y->lp, -(double)INFINITY, y->ask->budget_usd / budget_unit(y->ask));
+    add_cut_rows(y);
 }
 
 /* ---- columns ---- */
@@ -126,7 +132,7 @@ static void add_capacity_cells(struct layout *y,
                     gang * room * y->p->groups[group].units[type]);
     }
     for (size_t i = 0; i < n && cut[i].size <= gang; i++)
-        lp_add_cell(&y->lp, y->cut_row + (int)(cut + i - y->cuts->list), room);
+        lp_add_cell(&y->lp, y->cut_row + (int)cut[i].nth, room);
 }
 
 static void add_slot_columns(struct layout *y, size_t slot)
@@ -179,7 +185,7 @@ static void add_scale_column(struct layout *y)
     }
     for (size_t i = 0; i < y->cuts->n; i++)
         if (is_scaled(y->ask, y->cuts->list[i].window))
-            lp_add_cell(&y->lp, y->cut_row + (int)i, -y->cuts->list[i].most);
+            lp_add_cell(&y->lp, y->cut_row + (int)y->cuts->list[i].nth, -y->cuts->list[i].most);
 }
 
 /* Columns are parts of their slot; where a job needs only a small part of it, of that: else its
@@ -338,18 +344,17 @@ void model_answer_clear(struct model_answer *a)
     *a = (struct model_answer){0};
 }
 
-static bool solve_large_with(const struct model_ask *ask,
-                             const struct cuts *cuts,
-                             struct model_answer *out)
+void model_start_clear(struct model_start *s)
 {
-    return structured_fits(ask, cuts) && structured_solve(ask, cuts, out);
+    cuts_clear(&s->cuts);
+    clp_basis_clear(&s->basis);
 }
 
 /* A question with some rows for gangs, and the solver that has answered it. */
 struct attempt {
     struct layout layout;
     struct lp_point at;
-    struct clp *solver; /* NULL = the method for large ones did */
+    struct clp *solver;
 };
 
 static void attempt_clear(struct attempt *a)
@@ -359,19 +364,28 @@ static void attempt_clear(struct attempt *a)
     layout_clear(&a->layout);
 }
 
+/* The last answer's, if it was to such a program. */
+static const struct clp_basis *basis_for(const struct layout *y, const struct model_start *start)
+{
+    bool fits = start->basis.status && start->basis.n_columns == y->lp.n_columns &&
+                start->cut_row == y->cut_row;
+
+    return fits ? &start->basis : NULL;
+}
+
 static int solve_with(const struct model_ask *ask,
-                      const struct cuts *cuts,
+                      struct model_start *start,
                       struct attempt *a,
                       struct model_answer *out,
                       struct err *e)
 {
-    if (solve_large_with(ask, cuts, out))
-        return 0;
-    layout_init(&a->layout, ask, cuts);
+    layout_init(&a->layout, ask, &start->cuts);
     lp_point_init(&a->at, &a->layout.lp);
-    a->solver = clp_open(&a->layout.lp, SIZE_LEAST, &a->at, e);
+    a->solver = clp_open(&a->layout.lp, basis_for(&a->layout, start), SIZE_LEAST, &a->at, e);
     if (!a->solver)
         return -1;
+    clp_keep(a->solver, &start->basis);
+    start->cut_row = a->layout.cut_row;
     take(&a->layout, &a->at, out);
     return 0;
 }
@@ -386,30 +400,30 @@ static void take_slopes(const struct attempt *a, struct model_answer *out)
     out->is_slope = true;
 }
 
-/* Adds rows for gangs until none is violated; only_large: without the solver for everything. */
+/* Adds rows for gangs until none is violated. */
 static int solve_rounds(const struct model_ask *ask,
-                        bool only_large,
+                        struct model_start *start,
                         struct model_answer *out,
                         struct err *e)
 {
-    AUTO_CLEAR(cuts) struct cuts cuts;
+    struct cuts *cuts = &start->cuts;
     bool has_tight = false;
 
-    cuts_init(&cuts, ask->grid);
-    *out = (struct model_answer){0};
+    if (!cuts->start)
+        cuts_init(cuts, ask->grid);
+    start->basis.has_new_costs = true;
     for (int round = 0; round < ROUNDS_MAX; round++) {
         AUTO_CLEAR(attempt) struct attempt a = {0};
         model_answer_clear(out);
-        if (only_large ? !solve_large_with(ask, &cuts, out)
-                       : solve_with(ask, &cuts, &a, out, e) < 0)
+        if (solve_with(ask, start, &a, out, e) < 0)
             return -1;
-        if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) > 0)
+        if (cuts_find(cuts, ask->grid, out->x, ask->first_scaled, out->scale) > 0)
             continue;
-        if (!ask->wants_slopes || !a.solver)
+        if (!ask->wants_slopes)
             return 0;
         /* Once: what an optimal answer does not just keep is worth nothing in any. */
         if (has_tight ||
-            cuts_find_tight(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0) {
+            cuts_find_tight(cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0) {
             take_slopes(&a, out);
             return 0;
         }
@@ -421,15 +435,28 @@ static int solve_rounds(const struct model_ask *ask,
 
 int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e)
 {
-    return solve_rounds(ask, false, out, e);
+    AUTO_CLEAR(model_start) struct model_start own = {0};
+
+    if (model_solve_large(ask, out) == 1)
+        return 0;
+    return solve_rounds(ask, ask->start ? ask->start : &own, out, e);
 }
 
 int model_solve_large(const struct model_ask *ask, struct model_answer *out)
 {
-    AUTO_CLEAR(cuts) struct cuts none;
+    AUTO_CLEAR(cuts) struct cuts cuts;
 
-    cuts_init(&none, ask->grid);
-    if (!structured_fits(ask, &none))
+    cuts_init(&cuts, ask->grid);
+    *out = (struct model_answer){0};
+    if (!structured_fits(ask, &cuts))
         return -1;
-    return solve_rounds(ask, true, out, NULL) == 0;
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        model_answer_clear(out);
+        if (!structured_fits(ask, &cuts) || !structured_solve(ask, &cuts, out))
+            return 0;
+        if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0)
+            return 1;
+    }
+    model_answer_clear(out);
+    return 0;
 }

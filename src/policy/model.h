@@ -3,8 +3,19 @@
 #ifndef POLICY_MODEL_H
 #define POLICY_MODEL_H
 
+#include "policy/clp.h"
+#include "policy/cuts.h"
 #include "policy/grid.h"
-#include "policy/lp.h"
+
+/* What questions about one grid share, {0} at first: rows for gangs that were found, and where the
+ * last answer was. */
+struct model_start {
+    struct cuts cuts;
+    struct clp_basis basis;
+    int cut_row; /* of the program with that answer: the first row for gangs */
+};
+
+void model_start_clear(struct model_start *s);
 
 /* min cost x + shortfall_cost * sum of shortfalls (+ the scale), with
  *   work      sum work x + shortfall >= 1   of jobs that must_finish
@@ -16,12 +27,13 @@
  * scale, a column that costs 1. */
 struct model_ask {
     const struct grid *grid;
-    const double *cost;      /* per column; NULL = 0 */
-    const bool *must_finish; /* per job */
-    double shortfall_cost;   /* INFINITY = there is none */
-    double budget_usd;       /* INFINITY = none */
-    size_t first_scaled;     /* SIZE_MAX = none, and no scale */
-    bool wants_slopes;       /* shadow prices that hold of a little more quota */
+    const double *cost;        /* per column; NULL = 0 */
+    const bool *must_finish;   /* per job */
+    double shortfall_cost;     /* INFINITY = there is none */
+    double budget_usd;         /* INFINITY = none */
+    size_t first_scaled;       /* SIZE_MAX = none, and no scale */
+    bool wants_slopes;         /* shadow prices that hold of a little more quota */
+    struct model_start *start; /* shared with other questions; NULL = none */
 };
 
 struct model_answer {

@@ -80,6 +80,7 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     double edge[2] = {0, 0};
     bool *must = must_finish(s, kind, &edge[1]);
     const struct edges edges = {.at = edge, .n_windows = 1, .exact = 1};
+    AUTO_CLEAR(model_start) struct model_start start = {0};
     struct grid grid;
 
     if (edge[1] == 0)
@@ -90,7 +91,12 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});
     double *cost = costs_of(&grid, kind);
     const struct elastic_ask ask = {
-        .grid = &grid, .cost = cost, .must_finish = must, .wants_slopes = !s->p->goes_on};
+        .grid = &grid,
+        .cost = cost,
+        .must_finish = must,
+        .wants_slopes = !s->p->goes_on,
+        .start = &start,
+    };
     int solved =
         nowhere ? policy_others_short(&ask, (double)INFINITY, out, e) : solve(&ask, out, e);
     free(cost);

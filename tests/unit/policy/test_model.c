@@ -3,6 +3,7 @@
 #include "policy/policy.h"
 
 #include "base/auto.h"
+#include "policy/internal.h"
 #include "problems.h"
 #include "tap.h"
 
@@ -187,11 +188,76 @@ static void worth_in_large(void)
           "of a large program it is said to be at most so much %s", e.text);
 }
 
+/* ---- questions about one grid ---- */
+
+static double objective_of(struct model_ask ask, struct model_start *start)
+{
+    struct model_answer a = {0};
+    struct err e = {0};
+
+    ask.start = start;
+    if (model_solve(&ask, &a, &e) < 0)
+        printf("# %s\n", e.text);
+    double objective = a.x ? a.objective : (double)NAN;
+    model_answer_clear(&a);
+    return objective;
+}
+
+/* One after another, each from where the last one ended, they have the answers they have alone.
+ * Returns how many rows for gangs there were. */
+static size_t ask_in_turn(const struct grid *g, const bool *must, int *same)
+{
+    const double never = (double)INFINITY;
+    const struct model_ask asks[] = {
+        {g, g->usd, must, 1e4, never, SIZE_MAX, false, NULL},
+        {g, NULL, must, 1, never, SIZE_MAX, false, NULL},
+        {g, NULL, must, 1, 50, SIZE_MAX, false, NULL},
+        {g, NULL, must, never, never, 0, false, NULL},
+        {g, g->usd, must, 1e6, never, SIZE_MAX, true, NULL},
+    };
+    AUTO_CLEAR(model_start) struct model_start start = {0};
+
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        double alone = objective_of(asks[i], NULL), after = objective_of(asks[i], &start);
+        *same += is_near(after, alone);
+        if (!is_near(after, alone))
+            printf("# question %zu: %.9g alone, %.9g after the others\n", i, alone, after);
+    }
+    return start.cuts.n;
+}
+
+static void questions_in_turn(void)
+{
+    const struct problem_shape shape = {.jobs = 12, .types = 4, .gang_max = 3, .load = 3};
+    const bool must[] = {true, true, true, true, true, true, true, true, true, true, true, true};
+    size_t gang_rows = 0;
+    int same = 0;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        AUTO(arena) struct arena *arena = arena_new(1 << 20);
+        struct policy_problem *p = problem_random_new(arena, &shape, seed);
+        struct scope scope;
+        struct edges edges;
+        struct grid grid;
+        scope_init(&scope, p);
+        edges_init(&edges, &scope, POLICY_WINDOWS, POLICY_COLUMNS_DEFAULT);
+        grid_init(&grid, &scope,
+                  &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows});
+        gang_rows += ask_in_turn(&grid, must, &same);
+        grid_clear(&grid);
+        edges_clear(&edges);
+        scope_clear(&scope);
+    }
+    CHECK(gang_rows > 20, "gangs got in one another's way %zu times", gang_rows);
+    CHECK(same == 100, "%d of 100 questions have the same answer after others as alone", same);
+}
+
 int main(void)
 {
     little_work();
     little_beside_much();
     worth_in_corners();
     worth_in_large();
+    questions_in_turn();
     return TAP_DONE();
 }
