@@ -89,7 +89,7 @@ int policy_read_bytes(const char *path, struct buf *out, struct err *e)
         return add_all(stdin, path, out, e);
     FILE *in = fopen(path, "re");
     if (!in && errno == ENOENT)
-        return err_set(e, ERR_NOTFOUND, "%s: there is no such file", path);
+        return err_set(e, ERR_USAGE, "%s: there is no such file", path);
     if (!in)
         return file_error(e, "read", path);
     int added = add_all(in, path, out, e);

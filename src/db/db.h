@@ -79,6 +79,22 @@ const char *db_text(struct db_query *q, int column);
 const void *db_bytes(struct db_query *q, int column, size_t *n_out);
 bool db_is_null(struct db_query *q, int column);
 
+/* Many rows for one table, written by few statements: `into` is "INSERT INTO t (a, b)", `after` what
+ * follows the values, or "". Values are copied, and come in the order of the columns; db_rows_next
+ * ends each row. Rows may be written any time until db_rows_flush, which writes the last. */
+struct db_rows;
+struct db_rows *db_rows_new(struct db *d, const char *into, size_t columns, const char *after);
+void db_rows_free(struct db_rows *r);
+AUTO_DEFINE(db_rows)
+void db_rows_int(struct db_rows *r, int64_t v);
+void db_rows_text(struct db_rows *r, const char *s);
+void db_rows_bytes(struct db_rows *r, const void *bytes, size_t n);
+void db_rows_null(struct db_rows *r);
+int db_rows_next(struct db_rows *r, struct err *e);
+int db_rows_flush(struct db_rows *r, struct err *e);
+/* Of those written so far none was left out by `after`. */
+bool db_rows_all_changed(const struct db_rows *r);
+
 /* One statement without parameters or rows. */
 int db_exec(struct db *d, const char *sql, struct err *e);
 

@@ -36,13 +36,15 @@ static int add_versions(struct lake *l,
                         struct lake_put_summary *summary,
                         struct err *e)
 {
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(l, made);
+
     summary->files = summary->unchanged = summary->bytes = 0;
     for (size_t i = 0; i < list->n; i++) {
         struct commit_file f = {0};
         struct version_done done = {0};
         list->get(list->context, i, &f);
-        const struct version_new v = {f.path, f.object, f.executable, o->force};
-        if (version_add(l, made, &v, &done, e) < 0)
+        const struct version_new v = {f.path, f.object, f.executable, o->force, f.vacant};
+        if (version_rows_add(rows, &v, &done, e) < 0)
             return -1;
         if (!done.unchanged && tag(l, LAKE_ITEM_FILE, done.version, o, e) < 0)
             return -1;
@@ -51,7 +53,7 @@ static int add_versions(struct lake *l,
         summary->unchanged += done.unchanged;
         summary->bytes += f.size;
     }
-    return 0;
+    return version_rows_flush(rows, e);
 }
 
 static int make_set(struct lake *l,

@@ -10,6 +10,7 @@ struct commit_file {
     int64_t object;   /* present */
     uint64_t size;
     bool executable;
+    bool vacant; /* as in version_new */
     struct version_done done; /* once added */
 };
 

@@ -89,9 +89,14 @@ int object_moved(struct lake *l, struct object *o, struct err *e);
 /* Remembers stored content; content that is present already keeps its old place. In a transaction.
  */
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
-/* The same, but content that is there already is the one just stored from now on: it was damaged.
- */
-int object_replace(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
+/* The same of n; replace: content that is there already is the one just stored from now on, as it
+ * was damaged. */
+int object_keep_all(struct lake *l,
+                    const struct store_content *contents,
+                    size_t n,
+                    bool replace,
+                    int64_t *ids_out,
+                    struct err *e);
 /* Reads it: 1: whole and right, 0: damaged or gone, -1: nobody can tell. */
 int object_readable(struct lake *l, int64_t id, struct err *e);
 
@@ -139,6 +144,7 @@ struct version_new {
     int64_t object;
     bool executable;
     bool force;
+    bool vacant; /* known: neither the path nor anything below is there, or comes with others */
 };
 struct version_done {
     int64_t version; /* id */
@@ -149,9 +155,20 @@ struct version_done {
  * directory of others. A listed file can. clear: a path that can, too, so that the directories
  * they share are not asked again; NULL = none. In a transaction. */
 int version_check(struct lake *l, const char *path, const char *clear, struct err *e);
-/* The next version of a path, or its latest when the content is the same and not force. Refuses
+/* The next version of each path, or its latest when the content is the same and not force. Refuses
  * (ERR_USAGE) a path that is a directory of others or lies below a file; needs LAKE_WRITE on files
- * that exist. In a transaction; the object must be present. */
+ * that exist. In a transaction, where they are all there after version_rows_flush; the objects must
+ * be present. */
+struct version_rows;
+struct version_rows *version_rows_new(struct lake *l, int64_t made);
+void version_rows_free(struct version_rows *r);
+AUTO_DEFINE(version_rows)
+int version_rows_add(struct version_rows *r,
+                     const struct version_new *v,
+                     struct version_done *out,
+                     struct err *e);
+int version_rows_flush(struct version_rows *r, struct err *e);
+/* All of that for one path. */
 int version_add(struct lake *l,
                 int64_t made,
                 const struct version_new *v,

@@ -159,70 +159,130 @@ static int find_row(struct lake *l,
     return found;
 }
 
-#define INSERT_OBJECT                                                                              \
-    "INSERT INTO object (id, project, sha256, size, blob, at, part_bytes, parts)"                  \
-    " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-/* gc took the content away, now it is back. */
-#define RESTORE_OBJECT                                                                             \
-    "UPDATE object SET size = $4, blob = $5, at = $6, part_bytes = $7, parts = $8"                 \
-    " WHERE id = $1 AND project = $2 AND sha256 = $3"
-
-static int write_row(struct lake *l,
-                     const char *sql,
-                     int64_t id,
-                     int64_t blob,
-                     const struct store_content *c,
-                     struct err *e)
+/* gc took the content away, now it is back; or it was damaged. */
+static int restore(
+    struct lake *l, int64_t id, int64_t blob, const struct store_content *c, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
+    struct db_query *q =
+        db_query(l->db,
+                 "UPDATE object SET size = $3, blob = $4, at = $5, part_bytes = $6, parts = $7"
+                 " WHERE id = $1 AND project = $2",
+                 e);
 
     if (!q)
         return -1;
     db_bind_int(q, 1, id);
     db_bind_int(q, 2, l->project);
-    db_bind_bytes(q, 3, c->digest.bytes, sizeof c->digest.bytes);
-    db_bind_int(q, 4, (int64_t)c->place.size);
-    db_bind_int(q, 5, blob);
-    db_bind_int(q, 6, (int64_t)c->place.offset);
-    db_bind_int(q, 7, (int64_t)c->part_bytes);
+    db_bind_int(q, 3, (int64_t)c->place.size);
+    db_bind_int(q, 4, blob);
+    db_bind_int(q, 5, (int64_t)c->place.offset);
+    db_bind_int(q, 6, (int64_t)c->part_bytes);
     if (c->n_parts)
-        db_bind_bytes(q, 8, c->parts, c->n_parts * sizeof *c->parts);
+        db_bind_bytes(q, 7, c->parts, c->n_parts * sizeof *c->parts);
     else
-        db_bind_null(q, 8);
+        db_bind_null(q, 7);
     return db_run(q, e);
 }
 
-static int keep(
-    struct lake *l, const struct store_content *c, bool replace, int64_t *id_out, struct err *e)
+/* A store that had the content already was not sent it again. */
+static bool is_stored(const struct store_content *c)
 {
-    bool present = false;
-    int64_t blob = 0;
-    char text[SHA256_HEX];
-    int found = find_row(l, &c->digest, id_out, &present, e);
+    return c->place.blob[0] != 0;
+}
 
-    if (found < 0 || (present && (!replace || !c->place.blob[0])))
-        return found < 0 ? -1 : 0;
-    /* It was there when the store was told not to send it, and gc has taken it since. */
-    if (!c->place.blob[0])
-        return err_set(e, ERR_RETRY, "content %s was removed meanwhile: try again",
-                       sha256_text(&c->digest, text));
-    if (object_blob(l, c->place.blob, &blob, e) < 0)
-        return -1;
-    if (found == 1)
-        return write_row(l, RESTORE_OBJECT, *id_out, blob, c, e);
+static int add_row(struct lake *l,
+                   struct db_rows *rows,
+                   int64_t blob,
+                   const struct store_content *c,
+                   int64_t *id_out,
+                   struct err *e)
+{
     if (db_ids(l->db, "object", 1, id_out, e) < 0)
         return -1;
-    return write_row(l, INSERT_OBJECT, *id_out, blob, c, e);
+    db_rows_int(rows, *id_out);
+    db_rows_int(rows, l->project);
+    db_rows_bytes(rows, c->digest.bytes, sizeof c->digest.bytes);
+    db_rows_int(rows, (int64_t)c->place.size);
+    db_rows_int(rows, blob);
+    db_rows_int(rows, (int64_t)c->place.offset);
+    db_rows_int(rows, (int64_t)c->part_bytes);
+    if (c->n_parts)
+        db_rows_bytes(rows, c->parts, c->n_parts * sizeof *c->parts);
+    else
+        db_rows_null(rows);
+    return db_rows_next(rows, e);
+}
+
+/* Rows for all stored contents of which there is none; ids_out has those they were given. */
+static int insert_new(
+    struct lake *l, const struct store_content *c, size_t n, int64_t *ids_out, struct err *e)
+{
+    AUTO(db_rows)
+    struct db_rows *rows =
+        db_rows_new(l->db,
+                    "INSERT INTO object (id, project, sha256, size, blob, at, part_bytes, parts)",
+                    8, "ON CONFLICT (project, sha256) DO NOTHING");
+    const char *last = "";
+    int64_t blob = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!is_stored(&c[i]))
+            continue;
+        /* Most lie in the pack of the one before. */
+        if (strcmp(c[i].place.blob, last) != 0 && object_blob(l, c[i].place.blob, &blob, e) < 0)
+            return -1;
+        last = c[i].place.blob;
+        if (add_row(l, rows, blob, &c[i], &ids_out[i], e) < 0)
+            return -1;
+    }
+    if (db_rows_flush(rows, e) < 0)
+        return -1;
+    return db_rows_all_changed(rows);
+}
+
+/* Content whose row may have been there, or which was not stored. */
+static int settle(
+    struct lake *l, const struct store_content *c, bool replace, int64_t *id, struct err *e)
+{
+    bool present = false;
+    int64_t blob = 0, found_id;
+    char text[SHA256_HEX];
+    int found = find_row(l, &c->digest, &found_id, &present, e);
+
+    if (found < 0)
+        return -1;
+    bool is_new = is_stored(c) && found_id == *id;
+    *id = found_id;
+    if (is_new || (present && !(replace && is_stored(c))))
+        return 0;
+    /* It was there when the store was told not to send it, and gc has taken it since. */
+    if (!is_stored(c))
+        return err_set(e, ERR_RETRY, "content %s was removed meanwhile: try again",
+                       sha256_text(&c->digest, text));
+    return object_blob(l, c->place.blob, &blob, e) < 0 ? -1 : restore(l, *id, blob, c, e);
+}
+
+int object_keep_all(struct lake *l,
+                    const struct store_content *contents,
+                    size_t n,
+                    bool replace,
+                    int64_t *ids_out,
+                    struct err *e)
+{
+    int all_new = insert_new(l, contents, n, ids_out, e);
+
+    if (all_new < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if ((!all_new || !is_stored(&contents[i])) &&
+            settle(l, &contents[i], replace, &ids_out[i], e) < 0)
+            return -1;
+    return 0;
 }
 
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
 {
-    return keep(l, c, false, id_out, e);
-}
-
-int object_replace(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)
-{
-    return keep(l, c, true, id_out, e);
+    return object_keep_all(l, c, 1, false, id_out, e);
 }
 
 static int swallow(void *context, const void *bytes, size_t n, struct err *e)

@@ -126,6 +126,7 @@ static void get_file(void *context, size_t i, struct commit_file *out)
         .object = f->object,
         .size = f->stamp.size,
         .executable = f->executable,
+        .vacant = f->vacant,
         .done = {f->version, f->number, f->unchanged},
     };
 }
@@ -203,7 +204,8 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
         return -1;
     if (gone)
         return 0;
-    if (upload_record(u, false, e) < 0 || make_versions(p, &list, &set_version, e) < 0 ||
+    if (upload_record(u, false, e) < 0 || seen_vacant(p->l, p->list, e) < 0 ||
+        make_versions(p, &list, &set_version, e) < 0 ||
         (p->also && p->also->run(p->also->context, set_version, e) < 0))
         return -1;
     return session && session_row_remove(p->l, session, e) < 0 ? -1 : 1;

@@ -212,7 +212,16 @@ int seen_look(struct lake *l, struct source_list *list, struct err *e)
     return result;
 }
 
-int seen_remember(struct lake *l, const struct source_list *list, size_t i, struct err *e)
+struct db_rows *seen_rows_new(struct lake *l)
+{
+    return db_rows_new(
+        l->db, "INSERT INTO source (path, device, inode, size, mtime_ns, ctime_ns, sha256)", 7,
+        "ON CONFLICT (path) DO UPDATE SET device = excluded.device, inode = excluded.inode,"
+        " size = excluded.size, mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns,"
+        " sha256 = excluded.sha256");
+}
+
+int seen_remember(struct db_rows *rows, const struct source_list *list, size_t i, struct err *e)
 {
     const struct source_file *f = &list->files[i];
     char room[SOURCE_PATH_MAX];
@@ -220,20 +229,52 @@ int seen_remember(struct lake *l, const struct source_list *list, size_t i, stru
 
     if (!path)
         return 0;
-    struct db_query *q =
-        db_query(l->db,
-                 "INSERT INTO source (path, device, inode, size, mtime_ns, ctime_ns, sha256)"
-                 " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (path) DO UPDATE SET"
-                 " device = $2, inode = $3, size = $4, mtime_ns = $5, ctime_ns = $6, sha256 = $7",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, path);
-    db_bind_int(q, 2, (int64_t)f->stamp.device);
-    db_bind_int(q, 3, (int64_t)f->stamp.inode);
-    db_bind_int(q, 4, (int64_t)f->stamp.size);
-    db_bind_int(q, 5, f->stamp.mtime_ns);
-    db_bind_int(q, 6, f->stamp.ctime_ns);
-    db_bind_bytes(q, 7, f->digest.bytes, sizeof f->digest.bytes);
-    return db_run(q, e);
+    db_rows_text(rows, path);
+    db_rows_int(rows, (int64_t)f->stamp.device);
+    db_rows_int(rows, (int64_t)f->stamp.inode);
+    db_rows_int(rows, (int64_t)f->stamp.size);
+    db_rows_int(rows, f->stamp.mtime_ns);
+    db_rows_int(rows, f->stamp.ctime_ns);
+    db_rows_bytes(rows, f->digest.bytes, sizeof f->digest.bytes);
+    return db_rows_next(rows, e);
+}
+
+static bool begins_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Nothing in the lake begins with the path: neither it is there nor anything below it. */
+static int is_vacant(struct walk *w, const char *path, struct err *e)
+{
+    int found = walk_to(w, path, e);
+
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    return !w->at_row || !begins_with(db_text(w->q, 0), path);
+}
+
+int seen_vacant(struct lake *l, struct source_list *list, struct err *e)
+{
+    struct walk w = {
+        .l = l,
+        .sql = "SELECT path FROM file WHERE project = $2 AND path >= $1 ORDER BY path",
+        .has_project = true,
+    };
+    char rooms[2][SOURCE_PATH_MAX];
+    const char *next = "";
+
+    for (size_t n = 0; n < list->n_files; n++) {
+        struct source_file *f = &list->files[source_nth(list, n)];
+        const char *path = n ? next : source_lake_path(list, source_nth(list, 0), rooms[0]);
+        next = n + 1 < list->n_files
+                   ? source_lake_path(list, source_nth(list, n + 1), rooms[(n + 1) % 2])
+                   : "";
+        int vacant = f->version || begins_with(next, path) ? 0 : is_vacant(&w, path, e);
+        if (vacant < 0)
+            return -1;
+        f->vacant = vacant > 0;
+    }
+    walk_end(&w);
+    return 0;
 }

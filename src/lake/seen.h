@@ -17,7 +17,12 @@ int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_
 /* The same for a file that was read: sets object and same. */
 int seen_file_object(struct lake *l, struct source_file *f, struct err *e);
 
-/* Remembers the digest of a file that was read and was quiet then. In a transaction. */
-int seen_remember(struct lake *l, const struct source_list *list, size_t i, struct err *e);
+/* Remembers the digests of files that were read and were quiet then: rows for seen_remember, to be
+ * flushed. In a transaction. */
+struct db_rows *seen_rows_new(struct lake *l);
+int seen_remember(struct db_rows *rows, const struct source_list *list, size_t i, struct err *e);
+
+/* Marks the files whose paths are vacant. In the transaction in which they are to stay so. */
+int seen_vacant(struct lake *l, struct source_list *list, struct err *e);
 
 #endif

@@ -37,6 +37,7 @@ struct source_file {
     bool same;      /* object is that of the newest version */
     bool quiet;     /* had not changed for a while when it was read: its stamp can be trusted */
     bool pending;   /* stored, but not recorded yet */
+    bool vacant;    /* neither its path nor anything below is in the lake, in the commit */
     bool unchanged; /* after the commit: no new version was made */
 };
 

@@ -163,21 +163,18 @@ int upload_record(struct upload *u, bool keep_list, struct err *e)
     struct upload_batch *b = &u->batch;
     AUTO_MEM int64_t *ids = mem_zero(b->n_contents + 1, sizeof *ids);
 
-    for (size_t i = 0; i < b->n_contents; i++) {
-        int kept = u->verify || u->replace ? object_replace(u->l, &b->contents[i], &ids[i], e)
-                                           : object_keep(u->l, &b->contents[i], &ids[i], e);
-        if (kept < 0)
-            return -1;
-    }
+    if (object_keep_all(u->l, b->contents, b->n_contents, u->verify || u->replace, ids, e) < 0)
+        return -1;
+    AUTO(db_rows) struct db_rows *seen = seen_rows_new(u->l);
     for (size_t i = 0; i < b->n_arrivals; i++) {
         const struct upload_arrival *a = &b->arrivals[i];
         if (a->content != NONE)
             u->list->files[a->file].object = ids[a->content];
         if ((keep_list && list_file(u, a->file, e) < 0) ||
-            seen_remember(u->l, u->list, a->file, e) < 0)
+            seen_remember(seen, u->list, a->file, e) < 0)
             return -1;
     }
-    return 0;
+    return db_rows_flush(seen, e);
 }
 
 void upload_unrecord(struct upload *u)

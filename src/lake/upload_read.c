@@ -25,28 +25,25 @@ const char *upload_slot_bytes(const struct upload *u, const struct upload_slot *
     return slot->own ? slot->own : u->bytes + slot->at;
 }
 
-/* Up to room bytes; fewer only at the end of the file. */
-static int read_up_to(int fd, char *bytes, size_t room, size_t *n_out)
+/* What there should be, and one byte more if there is: the file grew, or never told its size.
+ * Fewer only at its end. */
+static int read_wanted(int fd, char *bytes, size_t wanted, size_t *n_out)
 {
     size_t n = 0;
+    ssize_t got;
 
-    while (n < room) {
-        ssize_t got = pread(fd, bytes + n, room - n, (off_t)n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
+    do {
+        got = pread(fd, bytes + n, wanted + 1 - n, (off_t)n);
+        if (got < 0 && errno != EINTR)
             return -1;
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
+        n += got > 0 ? (size_t)got : 0;
+    } while (n < wanted && got != 0);
     *n_out = n;
     return 0;
 }
 
-/* One attempt: 1 when it stayed the same while it was read, 0 when not. */
-static int read_once(
-    struct upload *u, struct upload_slot *slot, int fd, const char *name, struct err *e)
+/* One attempt: 1 when it stayed the same while it was read, 0 when not, -1 with errno. */
+static int read_once(struct upload *u, struct upload_slot *slot, int fd)
 {
     struct source_file *f = &u->list->files[slot->file];
     struct stat st;
@@ -55,9 +52,8 @@ static int read_once(
     if (!slot->own && wanted >= slot->room)
         slot->own = mem_zero(STORE_SMALL_MAX + 1, 1);
     char *bytes = slot->own ? slot->own : u->bytes + slot->at;
-    /* One byte more than there should be shows that it grew. */
-    if (read_up_to(fd, bytes, wanted + 1, &slot->n) < 0 || fstat(fd, &st) < 0)
-        return file_error(e, "read", name);
+    if (read_wanted(fd, bytes, wanted, &slot->n) < 0 || fstat(fd, &st) < 0)
+        return -1;
     struct source_stamp now = source_stamp_of(&st);
     bool same = source_stamp_equal(&now, &f->stamp) && slot->n == wanted;
     f->stamp = now;
@@ -69,26 +65,38 @@ static int read_once(
     return same;
 }
 
+static int cannot_read(const char *local, struct err *e)
+{
+    int why = errno;
+    AUTO_MEM char *shown = source_printable(local);
+
+    errno = why;
+    return file_error(e, "read", shown);
+}
+
 int upload_read(struct upload *u, struct upload_slot *slot, struct err *e)
 {
     struct source_file *f = &u->list->files[slot->file];
     char room[SOURCE_PATH_MAX];
     const char *local = source_local_path(u->list, slot->file, room);
-    AUTO_MEM char *name = source_printable(local);
     int fd = open(local, O_RDONLY | O_CLOEXEC | O_NONBLOCK), same = 0;
     int64_t began_ms = 0;
 
     if (fd < 0)
-        return file_error(e, "read", name);
+        return cannot_read(local, e);
     for (int i = 0; i < ATTEMPTS && same == 0; i++) {
         began_ms = time_epoch_ms();
-        same = read_once(u, slot, fd, name, e);
+        same = read_once(u, slot, fd);
     }
+    if (same < 0)
+        cannot_read(local, e);
     close(fd);
     if (same < 0)
         return -1;
-    if (!same)
-        return err_set(e, ERR_RETRY, "%s changed while it was read", name);
+    if (!same) {
+        AUTO_MEM char *shown = source_printable(local);
+        return err_set(e, ERR_RETRY, "%s changed while it was read", shown);
+    }
     if (slot->too_large)
         return 0;
     f->digest = sha256_of(upload_slot_bytes(u, slot), slot->n);

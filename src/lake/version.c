@@ -2,6 +2,7 @@
 #include "lake/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Files are the whole project's to read and write until somebody says otherwise. */
@@ -101,53 +102,80 @@ int version_check(struct lake *l, const char *path, const char *clear, struct er
     return result;
 }
 
-static int insert_version(struct lake *l,
-                          int64_t made,
+/* ---- rows ---- */
+
+struct version_rows {
+    struct lake *l;
+    int64_t made;
+    struct db_rows *files, *versions;
+};
+
+struct version_rows *version_rows_new(struct lake *l, int64_t made)
+{
+    struct version_rows *r = mem_zero(1, sizeof *r);
+
+    r->l = l;
+    r->made = made;
+    r->files = db_rows_new(l->db,
+                           "INSERT INTO file (id, project, path, owner, team, mode, latest,"
+                           " latest_version, removed)",
+                           9, "");
+    r->versions = db_rows_new(l->db,
+                              "INSERT INTO version (id, project, file, number, object, made,"
+                              " executable, removed)",
+                              8, "");
+    return r;
+}
+
+void version_rows_free(struct version_rows *r)
+{
+    if (!r)
+        return;
+    db_rows_free(r->files);
+    db_rows_free(r->versions);
+    free(r);
+}
+
+int version_rows_flush(struct version_rows *r, struct err *e)
+{
+    return db_rows_flush(r->files, e) < 0 ? -1 : db_rows_flush(r->versions, e);
+}
+
+static int insert_version(struct version_rows *r,
                           int64_t file,
                           const struct version_new *v,
                           const struct version_done *done,
                           struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO version (id, project, file, number, object, made,"
-                                  " executable, removed) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, done->version);
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, file);
-    db_bind_int(q, 4, done->number);
-    db_bind_int(q, 5, v->object);
-    db_bind_int(q, 6, made);
-    db_bind_int(q, 7, v->executable);
-    return db_run(q, e);
+    db_rows_int(r->versions, done->version);
+    db_rows_int(r->versions, r->l->project);
+    db_rows_int(r->versions, file);
+    db_rows_int(r->versions, done->number);
+    db_rows_int(r->versions, v->object);
+    db_rows_int(r->versions, r->made);
+    db_rows_int(r->versions, v->executable);
+    db_rows_int(r->versions, 0);
+    return db_rows_next(r->versions, e);
 }
 
-static int insert_file(struct lake *l,
+static int insert_file(struct version_rows *r,
                        const char *path,
                        const struct version_done *first,
                        int64_t *id_out,
                        struct err *e)
 {
-    if (db_ids(l->db, "file", 1, id_out, e) < 0)
+    if (db_ids(r->l->db, "file", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO file (id, project, path, owner, team, mode, latest,"
-                                  " latest_version, removed)"
-                                  " VALUES ($1, $2, $3, $4, '', $5, $6, $7, 0)",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *id_out);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, path);
-    db_bind_text(q, 4, l->user);
-    db_bind_int(q, 5, MODE_NEW);
-    db_bind_int(q, 6, first->number);
-    db_bind_int(q, 7, first->version);
-    return db_run(q, e);
+    db_rows_int(r->files, *id_out);
+    db_rows_int(r->files, r->l->project);
+    db_rows_text(r->files, path);
+    db_rows_text(r->files, r->l->user);
+    db_rows_text(r->files, "");
+    db_rows_int(r->files, MODE_NEW);
+    db_rows_int(r->files, first->number);
+    db_rows_int(r->files, first->version);
+    db_rows_int(r->files, 0);
+    return db_rows_next(r->files, e);
 }
 
 static int update_file(struct lake *l, int64_t file, const struct version_done *done, struct err *e)
@@ -165,30 +193,59 @@ static int update_file(struct lake *l, int64_t file, const struct version_done *
     return db_run(q, e);
 }
 
+/* Looks for the path: 1: it has versions, 0: none, and there may be one; -1. */
+static int find_path(struct version_rows *r,
+                     const struct version_new *v,
+                     struct item_row *row,
+                     struct err *e)
+{
+    struct lake *l = r->l;
+    char shown[PATH_SHOWN];
+
+    *row = (struct item_row){0};
+    if (v->vacant)
+        return lake_path_check(v->path, e) < 0 ? -1 : check_above(l, r->made, v->path, e);
+    int found = version_rows_flush(r, e) < 0 ? -1 : file_find(l, v->path, row, e);
+    if (found == 1 && item_ask(l, row, path_shown(v->path, shown), LAKE_WRITE, e) < 0)
+        return -1;
+    if (found >= 0 && (found == 0 || row->removed) && check_free(l, r->made, v->path, e) < 0)
+        return -1;
+    return found;
+}
+
+int version_rows_add(struct version_rows *r,
+                     const struct version_new *v,
+                     struct version_done *out,
+                     struct err *e)
+{
+    struct item_row row;
+    int found = find_path(r, v, &row, e);
+    int64_t file = row.id;
+
+    if (found < 0)
+        return -1;
+    if (found == 1 && !row.removed && row.object == v->object && !v->force) {
+        *out = (struct version_done){row.latest_version, row.latest, true};
+        return 0;
+    }
+    *out = (struct version_done){.number = row.last + 1};
+    if (db_ids(r->l->db, "version", 1, &out->version, e) < 0)
+        return -1;
+    int result =
+        found == 1 ? update_file(r->l, file, out, e) : insert_file(r, v->path, out, &file, e);
+    if (result < 0 || insert_version(r, file, v, out, e) < 0)
+        return -1;
+    /* Only what is vacant is in nobody's way, and need not be seen by those who look. */
+    return v->vacant ? 0 : version_rows_flush(r, e);
+}
+
 int version_add(struct lake *l,
                 int64_t made,
                 const struct version_new *v,
                 struct version_done *out,
                 struct err *e)
 {
-    struct item_row row;
-    char shown[PATH_SHOWN];
-    int found = file_find(l, v->path, &row, e);
-    int64_t file = row.id;
+    AUTO(version_rows) struct version_rows *r = version_rows_new(l, made);
 
-    if (found < 0)
-        return -1;
-    if (found == 1 && item_ask(l, &row, path_shown(v->path, shown), LAKE_WRITE, e) < 0)
-        return -1;
-    if (found == 1 && !row.removed && row.object == v->object && !v->force) {
-        *out = (struct version_done){row.latest_version, row.latest, true};
-        return 0;
-    }
-    if ((found == 0 || row.removed) && check_free(l, made, v->path, e) < 0)
-        return -1;
-    *out = (struct version_done){.number = row.last + 1};
-    if (db_ids(l->db, "version", 1, &out->version, e) < 0)
-        return -1;
-    int result = found == 1 ? update_file(l, file, out, e) : insert_file(l, v->path, out, &file, e);
-    return result < 0 ? -1 : insert_version(l, made, file, v, out, e);
+    return version_rows_add(r, v, out, e) < 0 ? -1 : version_rows_flush(r, e);
 }

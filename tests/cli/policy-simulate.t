@@ -279,7 +279,7 @@ fails 2 "--round: at least a second" policy simulate trace.json --policy min-cos
 fails 2 "--seed 1.5: a whole number" policy simulate trace.json --policy min-cost --seed 1.5
 fails 2 "--columns 0: a number from 1" policy simulate trace.json --policy min-cost --columns 0
 fails 2 "policy simulate: --policy is missing" policy simulate trace.json
-fails 3 "no.json: there is no such file" policy simulate no.json --policy min-cost
+fails 2 "no.json: there is no such file" policy simulate no.json --policy min-cost
 prices() { # PART CSV
     printf '%b' "$2" >bad.csv
     fails 2 "$1" policy simulate trace.json --policy min-cost --prices bad.csv

@@ -113,7 +113,7 @@ refuses 'bad.json: price_intervals[1].end_h: 1 is not after 2' \
     "{\"types\": [$type], \"jobs\": [$job], \"price_intervals\": [{\"end_h\": 2, \"prices\": {}}, {\"end_h\": 1, \"prices\": {}}]}"
 refuses 'bad.json: line 1: ' '{"types": NaN}'
 refuses 'bad.json: line 1: ' '{"types": [], "types": []}'
-fails 3 "no.json: there is no such file" policy solve no.json --policy max-throughput
+fails 2 "no.json: there is no such file" policy solve no.json --policy max-throughput
 fails 2 "--policy is missing" policy solve two.json
 fails 2 '"max-throughput" is meant?' policy solve two.json --policy max-thruput
 fails 2 "windows or rate is wanted" policy solve two.json --policy min-cost-slo --form hours

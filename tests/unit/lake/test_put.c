@@ -113,6 +113,56 @@ static void refused(struct scratch *s, struct lake *l)
           "a missing source: %s", e.text);
 }
 
+/* Puts the three sources in this order below /clash/; a hundred files come before and after them.
+ */
+static int put_three(struct scratch *s, struct lake *l, const char *const three[3], struct err *e)
+{
+    const char *sources[5];
+    struct lake_put_options o = {.sources = sources, .n_sources = 5, .destination = "/clash/"};
+    struct lake_put_summary sum;
+
+    sources[0] = local_path(s, "many");
+    for (int i = 0; i < 3; i++)
+        sources[i + 1] = local_path(s, three[i]);
+    sources[4] = local_path(s, "more");
+    return lake_put(l, &o, NULL, NULL, &sum, e);
+}
+
+/* One source has a file where another has a directory; names before and after theirs, and between
+ * "p" and "p/". */
+static void sources_clash(struct scratch *s, struct lake *l)
+{
+    static const char *const orders[][3] = {
+        {"one/p", "two/p", "two/p-1"}, {"two/p", "one/p", "two/p-1"}, {"two/p-1", "two/p", "one/p"},
+        {"two/p-1", "one/p", "two/p"}, {"one/p", "two/p-1", "two/p"},
+    };
+    struct err e = {0};
+
+    for (int i = 0; i < 100; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s/f%02d", i % 2 ? "many" : "more", i);
+        local_text(s, name, name);
+    }
+    local_text(s, "one/p", "a file");
+    local_text(s, "two/p/below", "in a directory");
+    local_text(s, "two/p-1", "sorts between");
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        e = (struct err){0};
+        CHECK(put_three(s, l, orders[i], &e) < 0 && e.kind == ERR_USAGE &&
+                  strstr(e.text, "/clash/p"),
+              "%s, %s, %s: refused: %s", orders[i][0], orders[i][1], orders[i][2], e.text);
+    }
+    CHECK(scratch_number(l, "SELECT count(*) FROM file WHERE path LIKE '/clash/%'") == 0,
+          "nothing of it stays");
+    CHECK(local_put(l, local_path(s, "two/p"), "/clash/", NULL, &e) == 0, "the directory alone");
+    CHECK(put_three(s, l, (const char *const[]){"many/f01", "one/p", "two/p-1"}, &e) < 0 &&
+              e.kind == ERR_USAGE,
+          "a file in place of a directory of the lake: %s", e.text);
+    CHECK(put_three(s, l, (const char *const[]){"two/p-1", "two/p", "a"}, &e) == 0 &&
+              scratch_number(l, "SELECT count(*) FROM file WHERE path LIKE '/clash/%'") == 103,
+          "and what does not clash: %s", e.text);
+}
+
 /* ---- what is not read again ---- */
 
 struct watch {
@@ -535,6 +585,7 @@ int main(void)
     versions(&s, l);
     order_set_and_tags(&s, l);
     refused(&s, l);
+    sources_clash(&s, l);
     stamps(&s);
     changes_while_read(&s, l);
     same_content(&s, l);
