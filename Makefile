@@ -174,8 +174,10 @@ $(OUT)/tests/unit/%.o: OPT := $(filter-out -D_FORTIFY_SOURCE=%,$(patsubst -O%,-O
 $(OUT)/tests/unit/%.o: CPPFLAGS_ALL += -Itests/unit
 .SECONDEXPANSION:
 # Headers, which older lists of what depends on what name here, are none of the linker's business.
+$(OUT)/tests/unit/sdk/%.o: CPPFLAGS_ALL += -Isdk/c
+$(OUT)/tests/unit/sdk/test_worker: $(OUT)/sdk/c/tradewind_worker.o
 $(UNIT): $(OUT)/%: $(OUT)/%.o $$(call unit_shared,$$*) $(LIB) $(BUILTIN)
-	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o %.a,$^) $(LIBS)
+	$(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS)
 
 # tools/deps first, then a new make: the compiler may not have been there when this one started. On
 # all processors, unless somebody said how many: one alone takes longer than the demo may.

@@ -547,14 +547,16 @@ static int look(struct tradewind_worker *w, unsigned round, struct err *e)
 
 /* ---- events, where the store sends none ---- */
 
-/* 1: taken, or of a round that is over and refused: nothing would change. */
-static int is_taken(struct tradewind_worker *w, const char *key, unsigned round, struct err *e)
+/* 1: taken, or of a round that is over and refused: nothing would change. 0: not, and *answers
+ * tells whether that was said. */
+static int is_taken(
+    struct tradewind_worker *w, const char *key, unsigned round, bool *answers, struct err *e)
 {
     struct err why = {0};
     struct fed_input_key k = {0};
     int64_t start_ms = time_epoch_ms();
 
-    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, key, &why);
+    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, key, answers, &why);
     log_event(w, "event", round, 0, 1, start_ms);
     if (result == 0)
         return 1;
@@ -572,13 +574,15 @@ static int is_taken(struct tradewind_worker *w, const char *key, unsigned round,
 static int tell(struct tradewind_worker *w, unsigned round, struct err *e)
 {
     size_t left = 0;
+    bool answers = true;
     int result = 0;
 
     if (!w->untold[0] || !w->http || time_monotonic_s() < w->next_tell_s)
         return 0;
     for (size_t i = 0; i < UNTOLD_MAX && w->untold[i]; i++) {
         char *key = w->untold[i];
-        int taken = result < 0 ? 0 : is_taken(w, key, round, e);
+        /* Each would wait as long for one that does not answer. */
+        int taken = result < 0 || !answers ? 0 : is_taken(w, key, round, &answers, e);
         w->untold[i] = NULL;
         if (taken > 0)
             free(key);

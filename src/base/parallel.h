@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Processors this process may use, at least 1. */
@@ -18,5 +19,17 @@ int parallel_each(size_t n,
                   int (*work)(void *context, size_t i, struct err *e),
                   void *context,
                   struct err *e);
+
+/* The same by that many processes, which do not share memory's page tables as threads do: for work
+ * that maps and unmaps much. What work() changes in memory is lost, unless the memory is shared.
+ * The caller, which has no other threads, waits and asks watch(context) ten times a second; once
+ * that is false no further i is begun: ERR_RETRY "interrupted". 1: no process can be started, and
+ * nothing was done. */
+int parallel_each_forked(size_t n,
+                         unsigned processes,
+                         int (*work)(void *context, size_t i, struct err *e),
+                         bool (*watch)(void *context),
+                         void *context,
+                         struct err *e);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/parallel.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -18,13 +19,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of each file at a time: a copy out of the kernel's memory costs a twentieth less than at half of
- * this, and at twice as much the sums leave the processor's caches. */
-#define PIECE_BYTES ((size_t)256 << 10)
+/* Of each file at a time: smaller ones cost calls, and with larger ones the sums leave the
+ * processor's caches. Every core should have a few. */
+#define PIECE_BYTES_MAX ((size_t)1 << 20)
+#define PIECE_BYTES_MIN ((size_t)128 << 10)
+#define PIECES_PER_CORE 4
+/* Files together from which on processes look at them where they lie; less is not worth it. Of more
+ * files than this the system would not map all. */
+#define IN_PLACE_BYTES ((uint64_t)32 << 20)
+#define IN_PLACE_FILES 10000
+#define LARGE_PAGE ((size_t)2 << 20)
 /* The disk is given so much of the output at a time. */
 #define WRITE_OUT_BYTES ((uint64_t)4 << 20)
 
@@ -34,18 +43,23 @@ struct input {
     int fd;
     const char *path;
     struct stat was;
+    char *map; /* all of it; NULL = not to be had so */
 };
 
 struct inputs {
     struct input *files;
     struct fed_source *sources;
     size_t n;
+    uint64_t bytes;
 };
 
 static void inputs_clear(struct inputs *in)
 {
-    for (size_t i = 0; i < in->n; i++)
+    for (size_t i = 0; i < in->n; i++) {
+        if (in->files[i].map)
+            munmap(in->files[i].map, (size_t)in->files[i].was.st_size);
         close(in->files[i].fd);
+    }
     free(in->files);
     free(in->sources);
 }
@@ -70,6 +84,38 @@ static int read_input(void *context, uint64_t offset, void *bytes, size_t n, str
     return 0;
 }
 
+static const void *view_input(void *context, uint64_t offset, size_t n)
+{
+    const struct input *f = context;
+
+    (void)n; /* as much as anybody asks for */
+    return f->map ? f->map + offset : NULL;
+}
+
+/* Else all that was looked at would count as our memory. Whole large pages, which may be what the
+ * system has mapped: what a neighbouring piece needs of them comes back at once. */
+static void leave_input(void *context, uint64_t offset, size_t n)
+{
+    const struct input *f = context;
+    size_t begin = (size_t)offset / LARGE_PAGE * LARGE_PAGE;
+    size_t end = ((size_t)offset + n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+
+    if (end > (size_t)f->was.st_size)
+        end = (size_t)f->was.st_size;
+    madvise(f->map + begin, end - begin, MADV_DONTNEED);
+}
+
+static void map_inputs(struct inputs *in)
+{
+    for (size_t i = 0; in->n <= IN_PLACE_FILES && i < in->n; i++) {
+        struct input *f = &in->files[i];
+        void *map = f->was.st_size
+                        ? mmap(NULL, (size_t)f->was.st_size, PROT_READ, MAP_SHARED, f->fd, 0)
+                        : MAP_FAILED;
+        f->map = map == MAP_FAILED ? NULL : map;
+    }
+}
+
 static int open_input(struct inputs *in, const char *path, struct err *e)
 {
     struct input *f = &in->files[in->n];
@@ -87,13 +133,15 @@ static int open_input(struct inputs *in, const char *path, struct err *e)
                        path, sysconf(_SC_OPEN_MAX));
     if (f->fd < 0)
         return file_error(e, "open", path);
-    in->sources[in->n] = (struct fed_source){.name = path, .read = read_input, .context = f};
+    in->sources[in->n] = (struct fed_source){
+        .name = path, .read = read_input, .view = view_input, .leave = leave_input, .context = f};
     in->n++;
     if (fstat(f->fd, &f->was) < 0)
         return file_error(e, "look at", path);
     if (!S_ISREG(f->was.st_mode))
         return err_set(e, ERR_USAGE, "%s is no regular file", path);
     in->sources[in->n - 1].size = (uint64_t)f->was.st_size;
+    in->bytes += (uint64_t)f->was.st_size;
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return 0;
 }
@@ -305,6 +353,15 @@ static int print_json(const struct fed_average *a,
     return json_write(stdout, root, e);
 }
 
+static size_t piece_bytes(uint64_t file_bytes)
+{
+    uint64_t share = file_bytes / (PIECES_PER_CORE * parallel_cores()) / 8 * 8;
+
+    return share < PIECE_BYTES_MIN   ? PIECE_BYTES_MIN
+           : share > PIECE_BYTES_MAX ? PIECE_BYTES_MAX
+                                     : (size_t)share;
+}
+
 static bool tell(void *context, uint64_t done, uint64_t all)
 {
     struct progress *line = context;
@@ -322,18 +379,25 @@ static int run_aggregate(const struct command_args *args, struct err *e)
     AUTO_CLEAR(inputs) struct inputs in = {0};
     AUTO_CLEAR(output) struct output out = {.path = command_value(args, "--out")};
     const struct fed_sink sink = {begin_output, write_output, &out};
-    struct fed_average a = {.piece_bytes = PIECE_BYTES, .progress = tell, .context = &line};
+    struct fed_average a = {.progress = tell, .context = &line};
     struct fed_summary summary;
 
     if (read_asked(args, &a, &weights, e) < 0 || open_inputs(&in, args, e) < 0)
         return -1;
     a.inputs = in.sources;
+    a.piece_bytes = piece_bytes(in.sources[0].size);
+    a.forked = in.bytes >= IN_PLACE_BYTES;
+    if (a.forked)
+        map_inputs(&in);
     progress_init(&line, stderr);
     interrupt_watch();
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
     int result = fed_average(&a, &sink, &summary, e);
     progress_clear(&line);
-    if (result < 0 || check_unchanged(&in, e) < 0 || keep_output(&out, e) < 0)
+    /* A process that looked at a file which was cut meanwhile is at an end; this says which file.
+     */
+    if ((result < 0 && e->kind != ERR_IO) || check_unchanged(&in, e) < 0 || result < 0 ||
+        keep_output(&out, e) < 0)
         return -1;
     if (command_has(args, "--json"))
         return print_json(&a, &summary, out.path, e);

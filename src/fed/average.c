@@ -10,8 +10,10 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Of each input at a time, unless told: smaller ones cost calls, larger ones leave the processor's
  * caches. */
@@ -30,9 +32,15 @@
 struct scratch {
     char *bytes;
     void **in; /* in bytes: room for a piece of each of as many inputs as are taken at a time */
+    const void *viewed[FED_GROUP]; /* where they are read: in place, or in `in` */
     double *sum, *rest, *rows;
     void *out;
     struct scratch *next;
+};
+
+/* In memory that processes share, where they do the work. */
+struct tally {
+    _Atomic uint64_t done_bytes, nonfinite;
 };
 
 struct work {
@@ -49,9 +57,11 @@ struct work {
     size_t n_parts;
     double total;
     size_t drop;
-    pthread_mutex_t lock; /* guards what follows */
+    uint64_t all_bytes;
+    struct tally *tally;
+    bool in_place;        /* inputs are looked at where they lie */
+    pthread_mutex_t lock; /* guards what follows, and calls of progress */
     struct scratch *spare;
-    uint64_t done_bytes, all_bytes, nonfinite;
 };
 
 /* ---- what is asked for ---- */
@@ -228,6 +238,49 @@ static int read_piece(
                         e);
 }
 
+/* Where the processor may not read numbers from anywhere, they are copied. */
+static const void *view_piece(const struct work *w, const struct fed_piece *piece, size_t input)
+{
+    const struct fed_source *source = &w->inputs[input];
+    size_t each = fed_dtype_bytes(piece->dtype);
+
+    if (!w->in_place || !source->view)
+        return NULL;
+    const void *bytes =
+        source->view(source->context, fed_piece_at(w->pieces, piece, input), piece->count * each);
+    return (uintptr_t)bytes % each == 0 ? bytes : NULL;
+}
+
+/* Pieces of n inputs, from the k-th part on, for reading. */
+static int open_group(const struct work *w,
+                      const struct fed_piece *piece,
+                      size_t k,
+                      size_t n,
+                      struct scratch *s,
+                      struct err *e)
+{
+    for (size_t j = 0; j < n; j++) {
+        s->viewed[j] = view_piece(w, piece, w->parts[k + j]);
+        if (s->viewed[j])
+            continue;
+        if (read_piece(w, piece, w->parts[k + j], s->in[j], e) < 0)
+            return -1;
+        s->viewed[j] = s->in[j];
+    }
+    return 0;
+}
+
+static void close_group(
+    const struct work *w, const struct fed_piece *piece, size_t k, size_t n, struct scratch *s)
+{
+    for (size_t j = 0; j < n; j++) {
+        const struct fed_source *source = &w->inputs[w->parts[k + j]];
+        if (s->viewed[j] != s->in[j])
+            source->leave(source->context, fed_piece_at(w->pieces, piece, w->parts[k + j]),
+                          piece->count * fed_dtype_bytes(piece->dtype));
+    }
+}
+
 /* Names input and tensor of the first number that is not finite, if there is one: -1, or 0. */
 static int check_finite(const struct work *w,
                         const struct fed_piece *piece,
@@ -268,7 +321,7 @@ static int find_nonfinite(const struct work *w,
 
 static int average_piece(const struct work *w,
                          const struct fed_piece *piece,
-                         const struct scratch *s,
+                         struct scratch *s,
                          size_t *nonfinite_out,
                          struct err *e)
 {
@@ -278,11 +331,10 @@ static int average_piece(const struct work *w,
         s->rest[i] = -0.0;
     for (size_t k = 0; k < w->n_parts; k += FED_GROUP) {
         size_t n = w->n_parts - k < FED_GROUP ? w->n_parts - k : FED_GROUP;
-        for (size_t j = 0; j < n; j++)
-            if (read_piece(w, piece, w->parts[k + j], s->in[j], e) < 0)
-                return -1;
-        w->kernels->add(piece->dtype, s->sum, s->rest, (const void *const *)s->in, w->weights + k,
-                        n, piece->count);
+        if (open_group(w, piece, k, n, s, e) < 0)
+            return -1;
+        w->kernels->add(piece->dtype, s->sum, s->rest, s->viewed, w->weights + k, n, piece->count);
+        close_group(w, piece, k, n, s);
     }
     *nonfinite_out =
         w->kernels->finish(piece->dtype, s->sum, s->rest, w->total, s->out, piece->count);
@@ -336,14 +388,12 @@ static int copy_piece(const struct work *w,
     return 0;
 }
 
-static int tell(struct work *w, uint64_t bytes, size_t nonfinite, struct err *e)
+static bool tell(void *context)
 {
-    pthread_mutex_lock(&w->lock);
-    w->done_bytes += bytes;
-    w->nonfinite += nonfinite;
-    bool go_on = !w->a->progress || w->a->progress(w->a->context, w->done_bytes, w->all_bytes);
-    pthread_mutex_unlock(&w->lock);
-    return go_on ? 0 : err_set(e, ERR_RETRY, "interrupted");
+    struct work *w = context;
+
+    return !w->a->progress ||
+           w->a->progress(w->a->context, atomic_load(&w->tally->done_bytes), w->all_bytes);
 }
 
 static int do_piece(void *context, size_t i, struct err *e)
@@ -363,7 +413,23 @@ static int do_piece(void *context, size_t i, struct err *e)
     if (result == 0)
         result = w->sink->write(w->sink->context, piece.offset, s->out, bytes, e);
     scratch_give(w, s);
-    return result < 0 ? -1 : tell(w, (uint64_t)bytes * w->a->n, nonfinite, e);
+    if (result < 0)
+        return -1;
+    atomic_fetch_add(&w->tally->done_bytes, (uint64_t)bytes * w->a->n);
+    atomic_fetch_add(&w->tally->nonfinite, nonfinite);
+    return 0;
+}
+
+static int do_piece_and_tell(void *context, size_t i, struct err *e)
+{
+    struct work *w = context;
+
+    if (do_piece(w, i, e) < 0)
+        return -1;
+    pthread_mutex_lock(&w->lock);
+    bool go_on = tell(w);
+    pthread_mutex_unlock(&w->lock);
+    return go_on ? 0 : err_set(e, ERR_RETRY, "interrupted");
 }
 
 /* ---- all of it ---- */
@@ -388,7 +454,7 @@ static int copy_header(const struct work *w, struct err *e)
 static void summarize(const struct work *w, struct fed_summary *out)
 {
     *out = (struct fed_summary){.tensors = w->first->n,
-                                .nonfinite = w->nonfinite,
+                                .nonfinite = atomic_load(&w->tally->nonfinite),
                                 .bytes = w->inputs[0].size,
                                 .dropped = w->drop};
     if (w->unpacked[0])
@@ -402,15 +468,26 @@ static void summarize(const struct work *w, struct fed_summary *out)
     }
 }
 
+static int do_all(struct work *w, struct err *e)
+{
+    unsigned wanted = w->a->threads ? w->a->threads : parallel_cores();
+    unsigned at_once = wanted < THREADS_MAX ? wanted : THREADS_MAX;
+
+    if (w->a->forked) {
+        w->in_place = true;
+        int done = parallel_each_forked(w->pieces->n, at_once, do_piece, tell, w, e);
+        w->in_place = false;
+        if (done <= 0)
+            return done;
+    }
+    return parallel_each(w->pieces->n, at_once, do_piece_and_tell, w, e);
+}
+
 static int run(struct work *w, struct fed_summary *out, struct err *e)
 {
-    unsigned threads = w->a->threads ? w->a->threads : parallel_cores();
-
     choose_parts(w);
     if (lay_out(w, e) < 0 || w->sink->begin(w->sink->context, w->inputs[0].size, e) < 0 ||
-        copy_header(w, e) < 0 ||
-        parallel_each(w->pieces->n, threads < THREADS_MAX ? threads : THREADS_MAX, do_piece, w, e) <
-            0)
+        copy_header(w, e) < 0 || do_all(w, e) < 0)
         return -1;
     summarize(w, out);
     return 0;
@@ -425,6 +502,10 @@ int fed_average(const struct fed_average *a,
 
     if (check_request(a, e) < 0)
         return -1;
+    w.tally =
+        mmap(NULL, sizeof *w.tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (w.tally == MAP_FAILED)
+        return err_set(e, ERR_IO, "no memory for counters that processes share");
     pthread_mutex_init(&w.lock, NULL);
     int result = run(&w, out, e);
     while (w.spare) {
@@ -433,6 +514,7 @@ int fed_average(const struct fed_average *a,
         scratch_free(s);
     }
     pthread_mutex_destroy(&w.lock);
+    munmap(w.tally, sizeof *w.tally);
     fed_pieces_free(w.pieces);
     fed_file_free(w.first);
     for (size_t i = 0; w.unpacked && i < a->n; i++)

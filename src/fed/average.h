@@ -26,8 +26,12 @@ struct fed_average {
     double trim;
     bool only_finite; /* NaN and infinite numbers are ERR_USAGE */
     unsigned threads; /* 0 = all cores */
+    /* Processes instead of threads, which look at inputs in place: for a caller without other
+     * threads. An input that is cut meanwhile ends a process: ERR_IO. The sink is written to by
+     * them. */
+    bool forked;
     /* Of each input at a time, a multiple of 8. 0 = 128 KiB, so that threads stay near one another
-     * in inputs that come in order; files in memory are read fastest at twice that. */
+     * in inputs that come in order; files that lie in memory are looked at fastest at more. */
     size_t piece_bytes;
     /* Tells of bytes read so far, one call at a time; false stops it: ERR_RETRY "interrupted".
      * NULL = no. */

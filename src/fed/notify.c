@@ -14,6 +14,7 @@ int fed_notify(struct http *h,
                const char *token,
                const char *bucket,
                const char *key,
+               bool *answered_out,
                struct err *e)
 {
     AUTO_CLEAR(http_answer) struct http_answer answer = {0};
@@ -31,7 +32,10 @@ int fed_notify(struct http *h,
         .stall_s = TIMEOUT_S,
     };
 
-    if (http_send(h, &request, &answer, e) < 0)
+    bool answered = http_send(h, &request, &answer, e) == 0;
+    if (answered_out)
+        *answered_out = answered;
+    if (!answered)
         return err_wrap(e, "tell of %s", key);
     if (answer.status >= 200 && answer.status < 300)
         return 0;

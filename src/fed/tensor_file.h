@@ -57,6 +57,10 @@ struct fed_source {
     uint64_t size;
     /* All n bytes from offset on, which lie within size; called from several threads at once. */
     int (*read)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
+    /* The same bytes where they lie, until `leave`; NULL when they cannot be had so. Where both are
+     * NULL there is no such thing. */
+    const void *(*view)(void *context, uint64_t offset, size_t n);
+    void (*leave)(void *context, uint64_t offset, size_t n);
     void *context;
 };
 

@@ -152,6 +152,74 @@ for signal in INT TERM; do
     nothing_left "SIG$signal"
 done
 
+# ---- large ones, which processes look at where they lie ----
+
+# a, 3a and their mean 2a, which are all exact; in safetensors behind a header of odd length
+python3 - <<'END'
+import array, json, struct
+n = 1_000_003
+for times, name in ((1, "one"), (3, "three"), (2, "wanted")):
+    data = array.array("f", (times * (i % 4099 - 2000) * 0.125 for i in range(n))).tobytes()
+    header = json.dumps({"t": {"dtype": "F32", "shape": [n], "data_offsets": [0, 4 * n]}}).encode()
+    header += b" " * ((1 - len(header)) % 4)
+    open(f"{name}.f32", "wb").write(data)
+    open(f"{name}.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + data)
+END
+for type in f32 safetensors; do
+    run aggregate --out "mean.$type" {one,three,one,three,one,three,one,three,one,three}".$type"
+    is "$code" 0 "40 MB of $type"
+    check "their mean" cmp "wanted.$type" "mean.$type"
+done
+head -c 4000000 /dev/zero >zero.f32
+printf '\0\0\200\177' | dd of=zero.f32 bs=4 seek=999999 conv=notrunc status=none
+run aggregate --finite --out mean.f32 {zero,zero,zero,zero,zero,zero,zero,zero,zero,zero}.f32
+is "$code" 2 "40 MB with an infinite number"
+contains "$err" "zero.f32: the number at index 999999 is NaN or infinite" "which is found"
+rm -f mean*
+
+# Enough to be under way when one of them is cut.
+many=()
+for i in $(seq 1000); do many+=(big.f64); done
+cp big.f32 big.f64
+cp big.f32 cut.f64
+"$TRADEWIND" aggregate --out mean.f64 "${many[@]}" cut.f64 2>err &
+pid=$!
+for _ in $(seq 500); do
+    [ -n "$(find . -name 'mean.f64.*')" ] && break
+    sleep 0.01
+done
+: >cut.f64
+wait "$pid"
+is "$? $(<err)" "6 tradewind: cut.f64 changed while it was read; try again" "a file that is cut meanwhile"
+nothing_left "a file that is cut"
+
+# Nobody goes on when it is killed.
+"$TRADEWIND" aggregate --out mean.f64 "${many[@]}" 2>err &
+pid=$!
+for _ in $(seq 500); do
+    [ -n "$(find . -name 'mean.f64.*')" ] && break
+    sleep 0.01
+done
+children=
+for _ in $(seq 500); do
+    children=$(<"/proc/$pid/task/$pid/children")
+    [ -n "$children" ] && break
+    sleep 0.01
+done
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+check "processes are at work" test -n "$children"
+for _ in $(seq 500); do
+    left=
+    for child in $children; do # one that nobody has asked for yet is a zombie
+        grep -q '^State:.[^Z]' "/proc/$child/status" 2>/dev/null && left+=" $child"
+    done
+    [ -z "$left" ] && break
+    sleep 0.01
+done
+is "$left" "" "and end with the one that started them"
+rm -f mean*
+
 # ---- the same bits on one core and on all ----
 
 run aggregate --out mean.f32 big.f32 big2.f32 big.f32

@@ -116,8 +116,16 @@ class Going:
             lines = f.read().splitlines()
         if self.process.returncode or '"finished"' not in lines[-1]:
             print("# " + "\n# ".join(lines[-10:]))
+            self.tell_failed()
             raise SystemExit(f"geo run ended with {self.process.returncode}")
         return Ended(self, json.loads(lines[-1]))
+
+    def tell_failed(self):
+        """What jobs that failed said last."""
+        for j in self.test.home.json("job", "ls", "--limit", "100"):
+            if j["state"] == "failed":
+                last = self.test.home.log(j["id"]).splitlines()[-10:]
+                print(f"# job {j['id']}, {j['name']}: " + "\n#   ".join(last))
 
 
 class Ended:

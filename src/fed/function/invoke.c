@@ -34,7 +34,7 @@ static int tell_up(void *context, const char *key, struct err *e)
     for (unsigned i = 1; i <= TELL_TRIES; i++) {
         if (i > 1)
             http_wait(f->http, i, TELL_WAIT_S, TELL_MAX_WAIT_S);
-        if (fed_notify(f->http, s->up_event_url, s->token, bucket, full, &why) == 0)
+        if (fed_notify(f->http, s->up_event_url, s->token, bucket, full, NULL, &why) == 0)
             return 0;
         if (why.kind == ERR_USAGE)
             break;
