@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/time.h"
 #include "broker/program.h"
 #include "cli/doctor_parts.h"
@@ -221,19 +222,48 @@ void doctor_agent(struct doctor *d, const char *home)
 
 /* ---- ways to machines ---- */
 
-static void try_host(struct doctor *d, const struct config_host *h)
-{
-    const struct exec_host host = {.driver = "ssh", .address = h->host};
-    AUTO_MEM char *what = mem_printf("host %s/%s", h->pool, h->host);
-    struct err why = {0};
+/* One host, and what came of trying it. */
+struct host_try {
+    const struct config_host *host;
+    bool answers;
+    struct err why;
+};
 
-    if (exec_answers(&host, &why) == 0)
+static int try_host(void *context, size_t i, struct err *e)
+{
+    struct host_try *t = &((struct host_try *)context)[i];
+    const struct exec_host host = {.driver = "ssh", .address = t->host->host};
+
+    (void)e; /* one that does not answer keeps nobody from trying the others */
+    t->answers = exec_answers(&host, &t->why) == 0;
+    return 0;
+}
+
+static void say_host(struct doctor *d, const struct host_try *t)
+{
+    AUTO_MEM char *what = mem_printf("host %s/%s", t->host->pool, t->host->host);
+
+    if (t->answers)
         doctor_say(d, DOCTOR_OK, what, "", "reachable");
     else
         doctor_say(d, DOCTOR_WARNING, what,
-                   why.kind == ERR_USAGE ? "see hosts in the configuration"
-                                         : "try `ssh` to it by hand",
-                   "%s", why.text);
+                   t->why.kind == ERR_USAGE ? "see hosts in the configuration"
+                                            : "try `ssh` to it by hand",
+                   "%s", t->why.text);
+}
+
+/* At once: each that is dead would be waited for. */
+static void try_hosts(struct doctor *d, const struct config *c)
+{
+    static struct host_try tries[HOSTS_MAX];
+    struct err ignored;
+    size_t n = 0;
+
+    for (; n < c->n_hosts && n < HOSTS_MAX; n++)
+        tries[n] = (struct host_try){.host = &c->hosts[n]};
+    (void)parallel_each(n, HOSTS_MAX, try_host, tries, &ignored);
+    for (size_t i = 0; i < n; i++)
+        say_host(d, &tries[i]);
 }
 
 void doctor_drivers(struct doctor *d, const struct config *c)
@@ -243,8 +273,7 @@ void doctor_drivers(struct doctor *d, const struct config *c)
     if (c->n_hosts == 0)
         doctor_say(d, DOCTOR_MISSING, "driver pool", "name hosts of your own in the configuration",
                    "no hosts are configured");
-    for (size_t i = 0; i < c->n_hosts && i < HOSTS_MAX; i++)
-        try_host(d, &c->hosts[i]);
+    try_hosts(d, c);
     if (c->n_hosts > HOSTS_MAX)
         doctor_say(d, DOCTOR_WARNING, "driver pool", "try the others by hand",
                    "%zu hosts; only the first %d were tried", c->n_hosts, HOSTS_MAX);

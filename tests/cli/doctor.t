@@ -58,6 +58,12 @@ chmod +x "$scratch/client"
 PATH=$scratch/bin:$PATH TRADEWIND_SSH="$scratch/client -X" run doctor --json
 is "$(verdict "host lab/good") $(verdict "host lab/bad")" "['ok'] ['ok']" \
     "by the client that jobs get there with"
+printf '#!/bin/sh\nsleep 2\nexit 255\n' >"$scratch/client"
+printf 'hosts:\n  lab: [%s]\n' "$(printf '{host: h%s}, ' {1..10})" >"$TRADEWIND_HOME/config.yaml"
+began=$SECONDS
+TRADEWIND_SSH=$scratch/client run doctor --json
+check "ten hosts that are slow to fail are tried at once" test $((SECONDS - began)) -lt 15
+is "$(verdict "host lab/h1") $(verdict "host lab/h10")" "['warning'] ['warning']" "and told in their order"
 rm "$TRADEWIND_HOME/config.yaml"
 
 # ---- broken ----
