@@ -241,18 +241,24 @@ static void sleep_s(double s)
 }
 
 struct patience {
-    double until_s, wait_s;
+    double patience_s, wait_s;
+    double until_s; /* 0 = no trouble yet */
 };
 
 static struct patience patience_of(const struct tradewind_worker *w)
 {
-    return (struct patience){time_monotonic_s() + w->patience_s, FIRST_WAIT_S};
+    return (struct patience){.patience_s = w->patience_s, .wait_s = FIRST_WAIT_S};
 }
 
-/* Whether to try once more after this error; waits until it is time. */
+/* Whether to try once more after this error; waits until it is time. Patience begins with the first
+ * trouble: a request that was waited for as long is tried once more. */
 static bool once_more(struct patience *p, const struct err *e)
 {
-    if (e->kind != ERR_RETRY || time_monotonic_s() + p->wait_s > p->until_s)
+    double now_s = time_monotonic_s();
+
+    if (p->until_s == 0)
+        p->until_s = now_s + p->patience_s;
+    if (e->kind != ERR_RETRY || now_s + p->wait_s > p->until_s)
         return false;
     sleep_s(p->wait_s);
     p->wait_s = fmin(2 * p->wait_s, MAX_WAIT_S);

@@ -7,6 +7,7 @@ import pathlib
 import struct
 import tempfile
 import threading
+import time
 import unittest
 from unittest import mock
 
@@ -169,6 +170,15 @@ class Stores(unittest.TestCase):
         with self.assertRaises(StoreError):
             retry(0.3, fails)
         self.assertGreater(len(tries), 1)
+
+        def hangs():
+            tries.append(1)
+            time.sleep(0.4)
+            raise Passing("no answer")
+        tries = []
+        with self.assertRaises(StoreError):
+            retry(0.3, hangs)
+        self.assertEqual(len(tries), 2, "one that was waited for as long is tried once more")
         with mock.patch.dict(os.environ, {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}):
             with self.assertRaises(Passing):
                 S3("s3://bucket", "http://127.0.0.1:1", None).get("x")

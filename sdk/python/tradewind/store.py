@@ -39,12 +39,14 @@ def open_store(url, endpoint=None, region=None):
 
 
 def retry(patience_s, work):
-    """work() until it does not raise Passing; StoreError when patience ends."""
-    until, wait = time.monotonic() + patience_s, 0.1
+    """work() until it does not raise Passing; StoreError when patience ends, which begins with the first
+    trouble: a request that was waited for as long is tried once more."""
+    until, wait = None, 0.1
     while True:
         try:
             return work()
         except Passing as e:
+            until = until or time.monotonic() + patience_s
             if time.monotonic() + wait > until:
                 raise StoreError(f"{e}; gave up after {patience_s:g} s") from e
         time.sleep(wait * random.uniform(0.5, 1))
