@@ -92,9 +92,10 @@ static struct store_content write_small(struct store *s, uint64_t seed, size_t n
     return c;
 }
 
+/* Called by several threads. */
 static bool told_enough(void *context, uint64_t more_bytes)
 {
-    *(uint64_t *)context += more_bytes;
+    atomic_fetch_add((_Atomic uint64_t *)context, more_bytes);
     return true;
 }
 
@@ -102,7 +103,7 @@ static bool told_enough(void *context, uint64_t more_bytes)
 static size_t copied(struct store *s, const struct store_content *c, uint64_t seed)
 {
     AUTO_MEM unsigned char *wanted = mem_zero(LARGE, 1), *got = mem_zero(LARGE, 1);
-    uint64_t told = 0;
+    _Atomic uint64_t told = 0;
     int fd = conformance_file("old content", 11);
 
     conformance_fill(wanted, LARGE, seed);
