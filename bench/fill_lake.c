@@ -70,8 +70,8 @@ static int add_file(struct fill *f, const char *path, int64_t *version_out, stru
     struct version_new v = {.path = path};
     struct version_done done;
 
-    if (object_keep(f->l, &content, &v.object, e) < 0 ||
-        version_add(f->l, f->made, &v, &done, e) < 0)
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(f->l, f->made);
+    if (object_keep(f->l, &content, &v.object, e) < 0 || version_rows_add(rows, &v, &done, e) < 0)
         return -1;
     *version_out = done.version;
     return 0;

@@ -23,8 +23,8 @@ int parallel_each(size_t n,
 /* The same by that many processes, which do not share memory's page tables as threads do: for work
  * that maps and unmaps much. What work() changes in memory is lost, unless the memory is shared.
  * The caller, which has no other threads, waits and asks watch(context) ten times a second; once
- * that is false no further i is begun: ERR_RETRY "interrupted". 1: no process can be started, and
- * nothing was done. */
+ * that is false all are ended: ERR_RETRY "interrupted". 1: not all of it is done, as no process can
+ * be started, or one was ended from outside. */
 int parallel_each_forked(size_t n,
                          unsigned processes,
                          int (*work)(void *context, size_t i, struct err *e),

@@ -7,28 +7,30 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* How often the watch is asked. */
+/* How often the caller looks after them. */
 #define WATCH_MS 100
 
 /* In memory that all processes share. */
 struct crew {
-    atomic_size_t next;
-    atomic_bool stop;
-    atomic_bool failed; /* whoever sets it fills in `why`, which is read when all have ended */
+    atomic_size_t next, done;
+    atomic_bool failing; /* whoever sets it fills in `why`, and then sets the other */
+    atomic_bool failed;
     struct err why;
 };
 
 struct task {
     size_t n;
     int (*work)(void *context, size_t i, struct err *e);
+    bool (*watch)(void *context);
     void *context;
     struct crew *crew;
+    pid_t *pids; /* 0 = has ended */
+    unsigned started;
 };
 
 static void labour(const struct task *t)
@@ -36,13 +38,14 @@ static void labour(const struct task *t)
     struct crew *c = t->crew;
     size_t i;
 
-    while (!atomic_load(&c->stop) && (i = atomic_fetch_add(&c->next, 1)) < t->n) {
+    while (!atomic_load(&c->failing) && (i = atomic_fetch_add(&c->next, 1)) < t->n) {
         struct err why = {0};
-        if (t->work(t->context, i, &why) == 0)
-            continue;
-        if (!atomic_exchange(&c->failed, true))
+        if (t->work(t->context, i, &why) == 0) {
+            atomic_fetch_add(&c->done, 1);
+        } else if (!atomic_exchange(&c->failing, true)) {
             c->why = why;
-        atomic_store(&c->stop, true);
+            atomic_store(&c->failed, true);
+        }
     }
 }
 
@@ -59,63 +62,70 @@ static pid_t start(const struct task *t)
     _exit(0);
 }
 
-/* Until all have closed their end, which they do by ending. */
-static void wait_for(const struct task *t, int read_end, bool (*watch)(void *context))
+/* Whether one has ended in another way than by itself. Where the caller was started with SIGCHLD
+ * ignored nobody can tell; `done` can, when all have ended. */
+static bool lost_one(struct task *t)
+{
+    bool lost = false;
+
+    for (unsigned i = 0; i < t->started; i++) {
+        int status = 0;
+        if (t->pids[i] && waitpid(t->pids[i], &status, WNOHANG) == t->pids[i]) {
+            t->pids[i] = 0;
+            lost |= !WIFEXITED(status);
+        }
+    }
+    return lost;
+}
+
+/* What they are at is of no use any more. */
+static void end_all(const struct task *t)
+{
+    for (unsigned i = 0; i < t->started; i++)
+        if (t->pids[i])
+            kill(t->pids[i], SIGKILL);
+}
+
+/* Until all have closed their end of the pipe, which they do by ending; false: the watch said stop.
+ */
+static bool wait_for(struct task *t, int read_end)
 {
     struct pollfd p = {.fd = read_end, .events = POLLIN};
+    bool go_on = true;
     int n;
 
-    while ((n = poll(&p, 1, WATCH_MS)) == 0 || (n < 0 && errno == EINTR))
-        if (!watch(t->context))
-            atomic_store(&t->crew->stop, true);
-}
-
-/* The signal that ended one of them, 0 when they all ended by themselves. */
-static int collect(const pid_t *pids, unsigned n)
-{
-    int ended_by = 0;
-
-    for (unsigned i = 0; i < n; i++) {
-        int status = 0;
-        while (waitpid(pids[i], &status, 0) < 0 && errno == EINTR)
-            ;
-        if (WIFSIGNALED(status))
-            ended_by = WTERMSIG(status);
+    while ((n = poll(&p, 1, WATCH_MS)) == 0 || (n < 0 && errno == EINTR)) {
+        go_on = go_on && t->watch(t->context);
+        if (!go_on || atomic_load(&t->crew->failed) || lost_one(t))
+            end_all(t);
     }
-    return ended_by;
+    for (unsigned i = 0; i < t->started; i++)
+        while (t->pids[i] && waitpid(t->pids[i], NULL, 0) < 0 && errno == EINTR)
+            ;
+    return go_on;
 }
 
-static int conclude(const struct task *t, int ended_by, struct err *e)
+static int run(struct task *t, unsigned processes, struct err *e)
 {
+    AUTO_MEM pid_t *pids = mem_zero(processes + 1, sizeof *pids);
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return 1;
+    t->pids = pids;
+    while (t->started < processes && (pids[t->started] = start(t)) > 0)
+        t->started++;
+    close(ends[1]);
+    bool go_on = wait_for(t, ends[0]);
+    close(ends[0]);
     if (atomic_load(&t->crew->failed)) {
         if (e)
             *e = t->crew->why;
         return -1;
     }
-    if (ended_by)
-        return err_set(e, ERR_IO, "a process at work was ended: %s", strsignal(ended_by));
-    return atomic_load(&t->crew->stop) ? err_set(e, ERR_RETRY, "interrupted") : 0;
-}
-
-static int run(const struct task *t,
-               unsigned processes,
-               bool (*watch)(void *context),
-               struct err *e)
-{
-    AUTO_MEM pid_t *pids = mem_zero(processes, sizeof *pids);
-    unsigned started = 0;
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return 1;
-    while (started < processes && (pids[started] = start(t)) > 0)
-        started++;
-    close(ends[1]);
-    if (started)
-        wait_for(t, ends[0], watch);
-    close(ends[0]);
-    int ended_by = collect(pids, started);
-    return started ? conclude(t, ended_by, e) : 1;
+    if (!go_on)
+        return err_set(e, ERR_RETRY, "interrupted");
+    return atomic_load(&t->crew->done) < t->n;
 }
 
 int parallel_each_forked(size_t n,
@@ -125,12 +135,12 @@ int parallel_each_forked(size_t n,
                          void *context,
                          struct err *e)
 {
-    struct task t = {.n = n, .work = work, .context = context};
+    struct task t = {.n = n, .work = work, .watch = watch, .context = context};
 
     t.crew = mmap(NULL, sizeof *t.crew, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (t.crew == MAP_FAILED)
         return 1;
-    int result = run(&t, processes, watch, e);
+    int result = run(&t, processes < n ? processes : (unsigned)n, e);
     munmap(t.crew, sizeof *t.crew);
     return result;
 }

@@ -93,16 +93,27 @@ static const void *view_input(void *context, uint64_t offset, size_t n)
 }
 
 /* Else all that was looked at would count as our memory. Whole large pages, which may be what the
- * system has mapped: what a neighbouring piece needs of them comes back at once. */
+ * system has mapped, and one on either side, as it maps some pages around those that are looked at;
+ * what a neighbouring piece needs of them comes back at once. */
 static void leave_input(void *context, uint64_t offset, size_t n)
 {
     const struct input *f = context;
     size_t begin = (size_t)offset / LARGE_PAGE * LARGE_PAGE;
-    size_t end = ((size_t)offset + n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    size_t end = ((size_t)offset + n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE + LARGE_PAGE;
 
+    if (begin > 0)
+        begin -= LARGE_PAGE;
     if (end > (size_t)f->was.st_size)
         end = (size_t)f->was.st_size;
     madvise(f->map + begin, end - begin, MADV_DONTNEED);
+}
+
+/* Where room for maps is limited, the work itself needs it. */
+static bool may_map(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
 }
 
 static void map_inputs(struct inputs *in)
@@ -386,7 +397,7 @@ static int run_aggregate(const struct command_args *args, struct err *e)
         return -1;
     a.inputs = in.sources;
     a.piece_bytes = piece_bytes(in.sources[0].size);
-    a.forked = in.bytes >= IN_PLACE_BYTES;
+    a.forked = in.bytes >= IN_PLACE_BYTES && may_map();
     if (a.forked)
         map_inputs(&in);
     progress_init(&line, stderr);
@@ -394,10 +405,7 @@ static int run_aggregate(const struct command_args *args, struct err *e)
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
     int result = fed_average(&a, &sink, &summary, e);
     progress_clear(&line);
-    /* A process that looked at a file which was cut meanwhile is at an end; this says which file.
-     */
-    if ((result < 0 && e->kind != ERR_IO) || check_unchanged(&in, e) < 0 || result < 0 ||
-        keep_output(&out, e) < 0)
+    if (result < 0 || check_unchanged(&in, e) < 0 || keep_output(&out, e) < 0)
         return -1;
     if (command_has(args, "--json"))
         return print_json(&a, &summary, out.path, e);

@@ -10,7 +10,6 @@
 /* Rows of one statement. Each table and index is looked up once for all of them, and rows that rise
  * find their place from the one before. */
 #define GROUP 64
-#define COLUMNS_MAX 16
 #define SQL_BYTES_MAX ((size_t)64 << 10)
 
 /* A value whose text or bytes lie in db_rows.copies. */
@@ -24,8 +23,8 @@ struct db_rows {
     struct db *db;
     const char *into, *after;
     char *sql_one, *sql_group; /* NULL until it is needed */
-    struct cell cells[GROUP * COLUMNS_MAX];
-    size_t columns, n_cells;
+    struct cell *cells;
+    size_t columns, n_cells, cap_cells;
     char *copies;
     size_t copies_len, copies_cap;
     int64_t added, changed;
@@ -35,7 +34,7 @@ struct db_rows *db_rows_new(struct db *d, const char *into, size_t columns, cons
 {
     struct db_rows *r = mem_zero(1, sizeof *r);
 
-    assert(columns > 0 && columns <= COLUMNS_MAX);
+    assert(columns > 0);
     r->db = d;
     r->into = into;
     r->after = after;
@@ -49,6 +48,7 @@ void db_rows_free(struct db_rows *r)
         return;
     free(r->sql_one);
     free(r->sql_group);
+    free(r->cells);
     free(r->copies);
     free(r);
 }
@@ -56,6 +56,7 @@ void db_rows_free(struct db_rows *r)
 static struct cell *next_cell(struct db_rows *r)
 {
     assert(r->n_cells < GROUP * r->columns);
+    r->cells = mem_room(r->cells, r->n_cells, &r->cap_cells, sizeof *r->cells);
     return &r->cells[r->n_cells++];
 }
 
@@ -100,12 +101,12 @@ static char *write_sql(const struct db_rows *r, size_t rows)
 
     buf_init(&sql, SQL_BYTES_MAX);
     buf_printf(&sql, "%s VALUES ", r->into);
-    for (size_t i = 0; i < rows * r->columns; i++)
-        buf_printf(&sql, "%s$%zu%s",
-                   i % r->columns ? ", "
-                   : i            ? ", ("
-                                  : "(",
-                   i + 1, i % r->columns == r->columns - 1 ? ")" : "");
+    for (size_t row = 0, n = 1; row < rows; row++) {
+        buf_puts(&sql, row ? ", (" : "(");
+        for (size_t column = 0; column < r->columns; column++)
+            buf_printf(&sql, "%s$%zu", column ? ", " : "", n++);
+        buf_puts(&sql, ")");
+    }
     buf_printf(&sql, " %s", r->after);
     assert(!sql.full);
     return mem_dup(buf_str(&sql));

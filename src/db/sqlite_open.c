@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -42,12 +43,18 @@ static int make_file(const char *path, struct err *e)
     return 0;
 }
 
+/* Counting memory takes a lock that all threads share at every allocation. */
+static void configure(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /* first: a setting that counts only before anything is read. */
 static int open_handle(struct sqlite *c, const char *name, int flags, const char *first)
 {
-    /* Counting memory takes a lock that all threads share at every allocation. Counts before the
-     * first database is opened alone. */
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, configure);
     int rc = sqlite3_open_v2(name, &c->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)

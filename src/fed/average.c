@@ -238,7 +238,15 @@ static int read_piece(
                         e);
 }
 
-/* Where the processor may not read numbers from anywhere, they are copied. */
+static void leave_piece(const struct work *w, const struct fed_piece *piece, size_t input)
+{
+    const struct fed_source *source = &w->inputs[input];
+
+    source->leave(source->context, fed_piece_at(w->pieces, piece, input),
+                  piece->count * fed_dtype_bytes(piece->dtype));
+}
+
+/* NULL where it is to be copied: not every processor reads numbers from anywhere. */
 static const void *view_piece(const struct work *w, const struct fed_piece *piece, size_t input)
 {
     const struct fed_source *source = &w->inputs[input];
@@ -248,7 +256,10 @@ static const void *view_piece(const struct work *w, const struct fed_piece *piec
         return NULL;
     const void *bytes =
         source->view(source->context, fed_piece_at(w->pieces, piece, input), piece->count * each);
-    return (uintptr_t)bytes % each == 0 ? bytes : NULL;
+    if ((uintptr_t)bytes % each == 0)
+        return bytes;
+    leave_piece(w, piece, input);
+    return NULL;
 }
 
 /* Pieces of n inputs, from the k-th part on, for reading. */
@@ -273,12 +284,9 @@ static int open_group(const struct work *w,
 static void close_group(
     const struct work *w, const struct fed_piece *piece, size_t k, size_t n, struct scratch *s)
 {
-    for (size_t j = 0; j < n; j++) {
-        const struct fed_source *source = &w->inputs[w->parts[k + j]];
+    for (size_t j = 0; j < n; j++)
         if (s->viewed[j] != s->in[j])
-            source->leave(source->context, fed_piece_at(w->pieces, piece, w->parts[k + j]),
-                          piece->count * fed_dtype_bytes(piece->dtype));
-    }
+            leave_piece(w, piece, w->parts[k + j]);
 }
 
 /* Names input and tensor of the first number that is not finite, if there is one: -1, or 0. */
@@ -479,6 +487,9 @@ static int do_all(struct work *w, struct err *e)
         w->in_place = false;
         if (done <= 0)
             return done;
+        /* Again from the start: where a file was cut or cannot be read, which ends whoever looks at
+         * it, this way tells which. */
+        *w->tally = (struct tally){0};
     }
     return parallel_each(w->pieces->n, at_once, do_piece_and_tell, w, e);
 }

@@ -27,8 +27,8 @@ struct fed_average {
     bool only_finite; /* NaN and infinite numbers are ERR_USAGE */
     unsigned threads; /* 0 = all cores */
     /* Processes instead of threads, which look at inputs in place: for a caller without other
-     * threads. An input that is cut meanwhile ends a process: ERR_IO. The sink is written to by
-     * them. */
+     * threads. The sink is written to by them. Where one is ended, as by an input that is cut
+     * meanwhile, threads do all of it again. */
     bool forked;
     /* Of each input at a time, a multiple of 8. 0 = 128 KiB, so that threads stay near one another
      * in inputs that come in order; files that lie in memory are looked at fastest at more. */

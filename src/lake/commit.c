@@ -43,7 +43,13 @@ static int add_versions(struct lake *l,
         struct commit_file f = {0};
         struct version_done done = {0};
         list->get(list->context, i, &f);
-        const struct version_new v = {f.path, f.object, f.executable, o->force, f.vacant};
+        const struct version_new v = {
+            .path = f.path,
+            .object = f.object,
+            .executable = f.executable,
+            .force = o->force,
+            .vacant = f.vacant,
+        };
         if (version_rows_add(rows, &v, &done, e) < 0)
             return -1;
         if (!done.unchanged && tag(l, LAKE_ITEM_FILE, done.version, o, e) < 0)

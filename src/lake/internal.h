@@ -168,12 +168,6 @@ int version_rows_add(struct version_rows *r,
                      struct version_done *out,
                      struct err *e);
 int version_rows_flush(struct version_rows *r, struct err *e);
-/* All of that for one path. */
-int version_add(struct lake *l,
-                int64_t made,
-                const struct version_new *v,
-                struct version_done *out,
-                struct err *e);
 
 /* ---- set_*.c ---- */
 /* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each

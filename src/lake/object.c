@@ -218,10 +218,9 @@ static int insert_new(
     struct lake *l, const struct store_content *c, size_t n, int64_t *ids_out, struct err *e)
 {
     AUTO(db_rows)
-    struct db_rows *rows =
-        db_rows_new(l->db,
-                    "INSERT INTO object (id, project, sha256, size, blob, at, part_bytes, parts)",
-                    8, "ON CONFLICT (project, sha256) DO NOTHING");
+    struct db_rows *rows = db_rows_new(
+        l->db, "INSERT INTO object (id, project, sha256, size, blob, at, part_bytes, parts)", 8,
+        "ON CONFLICT (project, sha256) DO NOTHING");
     const char *last = "";
     int64_t blob = 0;
 
@@ -262,6 +261,27 @@ static int settle(
     return object_blob(l, c->place.blob, &blob, e) < 0 ? -1 : restore(l, *id, blob, c, e);
 }
 
+/* Of contents whose rows were there all along. */
+static int drop_unused_blobs(struct lake *l,
+                             const struct store_content *contents,
+                             size_t n,
+                             struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct db_query *q = db_query(l->db,
+                                      "DELETE FROM blob WHERE project = $1 AND name = $2 AND NOT"
+                                      " EXISTS (SELECT 1 FROM object WHERE object.blob = blob.id)",
+                                      e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, l->project);
+        db_bind_text(q, 2, contents[i].place.blob);
+        if (db_run(q, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int object_keep_all(struct lake *l,
                     const struct store_content *contents,
                     size_t n,
@@ -277,7 +297,7 @@ int object_keep_all(struct lake *l,
         if ((!all_new || !is_stored(&contents[i])) &&
             settle(l, &contents[i], replace, &ids_out[i], e) < 0)
             return -1;
-    return 0;
+    return all_new ? 0 : drop_unused_blobs(l, contents, n, e);
 }
 
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e)

@@ -238,14 +238,3 @@ int version_rows_add(struct version_rows *r,
     /* Only what is vacant is in nobody's way, and need not be seen by those who look. */
     return v->vacant ? 0 : version_rows_flush(r, e);
 }
-
-int version_add(struct lake *l,
-                int64_t made,
-                const struct version_new *v,
-                struct version_done *out,
-                struct err *e)
-{
-    AUTO(version_rows) struct version_rows *r = version_rows_new(l, made);
-
-    return version_rows_add(r, v, out, e) < 0 ? -1 : version_rows_flush(r, e);
-}

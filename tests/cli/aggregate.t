@@ -190,7 +190,7 @@ for _ in $(seq 500); do
 done
 : >cut.f64
 wait "$pid"
-is "$? $(<err)" "6 tradewind: cut.f64 changed while it was read; try again" "a file that is cut meanwhile"
+is "$? $(<err)" "6 tradewind: cut.f64 was cut while it was read; try again" "a file that is cut meanwhile"
 nothing_left "a file that is cut"
 
 # Nobody goes on when it is killed.

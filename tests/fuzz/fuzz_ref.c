@@ -27,6 +27,7 @@ static void put(const char *path, int versions)
     int64_t made;
 
     assert(db_begin(lake->db, &e) == 0 && lake_made(lake, &made, &e) == 0);
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(lake, made);
     for (int i = 0; i < versions; i++) {
         struct store_content content = {
             .digest = sha256_of(&i, sizeof i),
@@ -35,7 +36,7 @@ static void put(const char *path, int versions)
         struct version_new v = {.path = path};
         struct version_done done;
         assert(object_keep(lake, &content, &v.object, &e) == 0 &&
-               version_add(lake, made, &v, &done, &e) == 0);
+               version_rows_add(rows, &v, &done, &e) == 0);
     }
     assert(db_commit(lake->db, &e) == 0);
 }

@@ -4,7 +4,10 @@
 #include "tensors.h"
 
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* ---- a sink in memory ---- */
 
@@ -173,6 +176,102 @@ static void check_many(void)
         free(more.bytes);
     }
     free(one.bytes);
+}
+
+/* ---- inputs where they lie, looked at by processes ---- */
+
+/* Shared by them. */
+static struct shared {
+    _Atomic int views, leaves;
+    _Atomic bool die; /* the next one that looks */
+    float mean[MANY];
+} * shared;
+
+static int begin_shared(void *context, uint64_t size, struct err *e)
+{
+    (void)context;
+    return size == sizeof shared->mean ? 0 : err_set(e, ERR_IO, "of another size");
+}
+
+static int keep_shared(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
+{
+    (void)context;
+    (void)e;
+    memcpy((char *)shared->mean + offset, bytes, n);
+    return 0;
+}
+
+static const void *view(void *context, uint64_t offset, size_t n)
+{
+    size_t k = *(const size_t *)context;
+
+    (void)n;
+    if (atomic_exchange(&shared->die, false))
+        raise(SIGKILL);
+    if (k % 3 == 1)
+        return NULL; /* this one is not to be had so */
+    atomic_fetch_add(&shared->views, 1);
+    /* Between two numbers: what is read there would be wrong, and on some processors the end. */
+    return (const char *)numbers[k] + offset + (k % 3 == 2);
+}
+
+static void leave(void *context, uint64_t offset, size_t n)
+{
+    (void)context;
+    (void)offset;
+    (void)n;
+    atomic_fetch_add(&shared->leaves, 1);
+}
+
+static int read_number(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
+{
+    (void)e;
+    memcpy(bytes, (const char *)numbers[*(const size_t *)context] + offset, n);
+    return 0;
+}
+
+static bool is_mean(void)
+{
+    for (size_t i = 0; i < MANY; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < FILES; k++)
+            sum += (double)numbers[k][i];
+        if (shared->mean[i] != (float)(sum / FILES))
+            return false;
+    }
+    return true;
+}
+
+static void check_forked(void)
+{
+    static size_t which[FILES];
+    struct fed_source in[FILES];
+    struct fed_average a = {
+        .format = FED_RAW_F32, .inputs = in, .n = FILES, .threads = 3, .forked = true};
+    const struct fed_sink sink = {begin_shared, keep_shared, NULL};
+    struct fed_summary s;
+    struct err e = {0};
+
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (size_t k = 0; k < FILES; k++) {
+        which[k] = k;
+        in[k] = (struct fed_source){.name = "w.f32",
+                                    .size = sizeof numbers[k],
+                                    .read = read_number,
+                                    .view = view,
+                                    .leave = leave,
+                                    .context = &which[k]};
+    }
+    CHECK(fed_average(&a, &sink, &s, &e) == 0 && s.numbers == MANY && is_mean(),
+          "processes give the same bits: %s", e.text);
+    /* 5 pieces of 14 inputs, of which 7 lie where they can be read. */
+    CHECK(shared->views == 70 && shared->leaves == 70, "%d looks, %d left", shared->views,
+          shared->leaves);
+    memset(shared->mean, 0, sizeof shared->mean);
+    shared->die = true;
+    CHECK(fed_average(&a, &sink, &s, &e) == 0 && !shared->die && is_mean(),
+          "also when one of them is killed: %s", e.text);
+    munmap(shared, sizeof *shared);
 }
 
 /* Of each number the median of three is left, in whatever order the files come. */
@@ -435,6 +534,7 @@ int main(void)
     check_requests();
     fill_many();
     check_many();
+    check_forked();
     check_many_trimmed();
     check_regions();
     check_names();

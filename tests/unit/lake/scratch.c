@@ -93,6 +93,17 @@ struct lake *scratch_open(struct scratch *s)
     return scratch_open_as(s, "default", "ann", true);
 }
 
+int scratch_version(struct lake *l,
+                    int64_t made,
+                    const struct version_new *v,
+                    struct version_done *out,
+                    struct err *e)
+{
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(l, made);
+
+    return version_rows_add(rows, v, out, e) < 0 ? -1 : version_rows_flush(rows, e);
+}
+
 static int64_t add_version(struct lake *l,
                            const char *path,
                            const struct store_content *content,
@@ -105,7 +116,7 @@ static int64_t add_version(struct lake *l,
     if (db_begin(l->db, e) < 0)
         return -1;
     if (lake_made(l, &made, e) < 0 || object_keep(l, content, &v.object, e) < 0 ||
-        version_add(l, made, &v, &done, e) < 0) {
+        scratch_version(l, made, &v, &done, e) < 0) {
         db_rollback(l->db);
         return -1;
     }

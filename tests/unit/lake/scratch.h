@@ -32,6 +32,12 @@ struct lake *scratch_open_as(struct scratch *s, const char *project, const char 
 int64_t scratch_put(struct lake *l, const char *path, const char *text, struct err *e);
 /* The same without a store: the content is a row that claims to lie in a blob. Fast. */
 int64_t scratch_fake(struct lake *l, const char *path, const char *text, struct err *e);
+/* In a transaction of the caller: the next version of one path, as version_rows_add has it. */
+int scratch_version(struct lake *l,
+                    int64_t made,
+                    const struct version_new *v,
+                    struct version_done *out,
+                    struct err *e);
 /* In a transaction of the caller: fake content's id, and an act that makes versions. */
 int64_t scratch_object(struct lake *l, const char *text);
 

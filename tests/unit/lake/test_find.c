@@ -172,7 +172,7 @@ static bool make_file(struct scratch *s, struct lake *l, int file, int number)
     t->size = snprintf(text, sizeof text, "%0*d", 5 + (int)dice(20), file * 10 + number);
     t->create_ms = s->now_ms;
     struct version_new v = {.path = t->name, .object = scratch_object(l, text)};
-    return lake_made(l, &made, &e) == 0 && version_add(l, made, &v, &done, &e) == 0 &&
+    return lake_made(l, &made, &e) == 0 && scratch_version(l, made, &v, &done, &e) == 0 &&
            done.number == number;
 }
 

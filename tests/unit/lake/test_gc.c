@@ -246,7 +246,7 @@ static int add_packed(struct lake *l, struct store_writer *w, int64_t made, int 
     if (store_write_small(w, text, PACKED_BYTES, &c.digest, &c.place, &e) < 0 ||
         object_keep(l, &c, &v.object, &e) < 0)
         return -1;
-    return version_add(l, made, &v, &done, &e);
+    return scratch_version(l, made, &v, &done, &e);
 }
 
 /* New versions of 40 files of 100,000 bytes in a pack, of which every fifth is in the set. */

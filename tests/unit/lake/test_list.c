@@ -178,7 +178,7 @@ static void many(struct scratch *s)
     for (int i = 0; i < FILES && good; i++) {
         AUTO_MEM char *path = mem_printf("/%s/%06d", i % 2 ? "a" : "b", i);
         v.path = path;
-        good = version_add(l, made, &v, &done, &e) == 0;
+        good = scratch_version(l, made, &v, &done, &e) == 0;
     }
     CHECK(good && db_commit(l->db, &e) == 0, "%d files: %s", FILES, e.text);
     lists(l, "/", false, "/a/ /b/ ");

@@ -163,6 +163,38 @@ static void sources_clash(struct scratch *s, struct lake *l)
           "and what does not clash: %s", e.text);
 }
 
+/* What others stored meanwhile keeps its place, unless it is to be replaced; blobs that hold
+ * nothing have no rows. */
+static void contents_that_are_there(struct lake *l)
+{
+    const struct store_content first = {.digest = sha256_of("A", 1),
+                                        .place = {.blob = "kept-1", .size = 1}};
+    const struct store_content again[] = {
+        {.digest = sha256_of("A", 1), .place = {.blob = "kept-2", .size = 1}},
+        {.digest = sha256_of("B", 1), .place = {.blob = "kept-3", .size = 1}},
+        {.digest = sha256_of("A", 1)}, /* was not sent, as it was there */
+    };
+    const struct store_content gone = {.digest = sha256_of("nowhere", 7)};
+    int64_t id, ids[3];
+    struct err e = {0};
+
+    CHECK(db_begin(l->db, &e) == 0 && object_keep(l, &first, &id, &e) == 0 &&
+              object_keep_all(l, again, 3, false, ids, &e) == 0,
+          "contents are kept: %s", e.text);
+    CHECK(ids[0] == id && ids[2] == id && ids[1] > 0 && ids[1] != id, "each has one row");
+    CHECK(scratch_number(l, "SELECT count(*) FROM blob WHERE name LIKE 'kept-%'") == 2 &&
+              scratch_number(l, "SELECT count(*) FROM object o JOIN blob b ON b.id = o.blob"
+                                " WHERE b.name = 'kept-1'") == 1,
+          "and stays where it was");
+    CHECK(object_keep_all(l, again, 3, true, ids, &e) == 0 && ids[0] == id &&
+              scratch_number(l, "SELECT count(*) FROM object o JOIN blob b ON b.id = o.blob"
+                                " WHERE b.name = 'kept-2'") == 1,
+          "unless that is damaged: %s", e.text);
+    CHECK(object_keep(l, &gone, &id, &e) < 0 && e.kind == ERR_RETRY,
+          "what was not sent must be there: %s", e.text);
+    db_rollback(l->db);
+}
+
 /* ---- what is not read again ---- */
 
 struct watch {
@@ -586,6 +618,7 @@ int main(void)
     order_set_and_tags(&s, l);
     refused(&s, l);
     sources_clash(&s, l);
+    contents_that_are_there(l);
     stamps(&s);
     changes_while_read(&s, l);
     same_content(&s, l);

@@ -51,7 +51,7 @@ static void put_all(struct world *w, int number)
             continue;
         struct version_new v = {.path = w->paths[i], .object = object};
         struct version_done done;
-        if (version_add(w->l, made, &v, &done, &e) < 0)
+        if (scratch_version(w->l, made, &v, &done, &e) < 0)
             exit(1);
         w->ids[i][done.number - 1] = done.version;
         w->latest[i] = (int)done.number;
