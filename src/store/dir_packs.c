@@ -50,7 +50,13 @@ struct dir_packs {
     struct buffer *unused[BUFFERS_MAX];
     size_t n_unused;
     struct buffer *filling;
-    size_t in_flight; /* buffers being written; now stays what it is until there are none */
+    /* Full ones, for the thread that writes: a file takes one write at a time, and those who fill
+     * buffers have better things to do meanwhile. */
+    struct buffer *queue[BUFFERS_MAX];
+    size_t n_queue;
+    pthread_t thread; /* once there was a full buffer */
+    bool has_thread, ends;
+    size_t in_flight; /* buffers to be written; now stays what it is until there are none */
     struct err why;   /* a write failed: places were given out that hold nothing */
 };
 
@@ -81,6 +87,13 @@ void dir_packs_free(struct dir_packs *p)
 {
     if (!p)
         return;
+    if (p->has_thread) {
+        pthread_mutex_lock(&p->lock);
+        p->ends = true;
+        pthread_cond_broadcast(&p->change);
+        pthread_mutex_unlock(&p->lock);
+        pthread_join(p->thread, NULL);
+    }
     drop_pack(&p->now);
     for (size_t i = 0; i < p->n_full; i++)
         drop_pack(&p->full[i]);
@@ -206,15 +219,12 @@ static int retire(struct dir_packs *p, struct err *e)
     return 0;
 }
 
-/* Writes the buffer that is being filled; the lock is released meanwhile. */
-static void write_out(struct dir_packs *p)
+/* The lock is released meanwhile. */
+static void write_buffer(struct dir_packs *p, struct buffer *b)
 {
-    struct buffer *b = TAKE(p->filling);
     struct err why = {0};
     int fd = p->now.fd;
 
-    p->in_flight++;
-    p->now.dirty = true;
     pthread_mutex_unlock(&p->lock);
     if (dir_pwrite(p->store, fd, p->now.path, b->at, b->bytes, b->n, &why) == 0)
         /* So that the disk is busy before the flush; that it cannot is no harm. */
@@ -224,6 +234,48 @@ static void write_out(struct dir_packs *p)
         p->why = why;
     p->unused[p->n_unused++] = b;
     p->in_flight--;
+    pthread_cond_broadcast(&p->change);
+}
+
+/* Until the end, which leaves nothing undone that anybody waits for: a flush does. */
+static void *write_queue(void *context)
+{
+    struct dir_packs *p = context;
+
+    pthread_mutex_lock(&p->lock);
+    while (!p->ends) {
+        if (p->n_queue == 0) {
+            pthread_cond_wait(&p->change, &p->lock);
+            continue;
+        }
+        struct buffer *b = p->queue[0];
+        memmove(&p->queue[0], &p->queue[1], --p->n_queue * sizeof p->queue[0]);
+        write_buffer(p, b);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* The one that is being filled, to be written. */
+static struct buffer *take_filling(struct dir_packs *p)
+{
+    p->in_flight++;
+    p->now.dirty = true;
+    return TAKE(p->filling);
+}
+
+/* Has the buffer that is full written, by the thread if there can be one. */
+static void hand_over(struct dir_packs *p)
+{
+    struct buffer *b = take_filling(p);
+
+    if (!p->has_thread)
+        p->has_thread = pthread_create(&p->thread, NULL, write_queue, p) == 0;
+    if (!p->has_thread) {
+        write_buffer(p, b);
+        return;
+    }
+    p->queue[p->n_queue++] = b;
     pthread_cond_broadcast(&p->change);
 }
 
@@ -247,7 +299,7 @@ static int make_room(struct dir_packs *p, size_t n, struct err *e)
             if (find_pack(p, e) < 0)
                 return -1;
         } else if (p->filling && (p->filling->n + n > BUFFER_BYTES || p->now.end >= PACK_BYTES)) {
-            write_out(p);
+            hand_over(p);
         } else if (p->now.end >= PACK_BYTES && p->in_flight == 0) {
             if (retire(p, &p->why) < 0)
                 break;
@@ -295,11 +347,17 @@ int dir_packs_write(struct dir_packs *p,
     return result;
 }
 
+/* Itself: it has to be waited for anyway, and a small put needs no thread. */
+static void write_last(struct dir_packs *p)
+{
+    write_buffer(p, take_filling(p));
+}
+
 static int flush_locked(struct dir_packs *p, struct err *e)
 {
     while (p->filling || p->in_flight) {
         if (p->filling)
-            write_out(p);
+            write_last(p);
         else
             pthread_cond_wait(&p->change, &p->lock);
     }
