@@ -13,6 +13,7 @@ trap '[ -z "$aggregator" ] || kill $aggregator; rm -rf "$work"' EXIT
 
 python3 "$here/shards.py" $data/train-images-idx3-ubyte.gz $data/train-labels-idx1-ubyte.gz "$work" 4 25
 export TRADEWIND_STORE=dir:$work/store TRADEWIND_WORKERS=4
+: >"$work/address"
 PORT=0 TRADEWIND_LISTEN=127.0.0.1 tradewind-aggregator >"$work/address" &
 aggregator=$!
 until grep -q listening "$work/address"; do sleep .1; done

@@ -49,7 +49,14 @@ static void labour(const struct task *t)
     }
 }
 
-/* Nobody is left working when the caller dies, however that happens. */
+static void end_here(int signal_number)
+{
+    (void)signal_number;
+    _exit(1);
+}
+
+/* Nobody is left working when the caller dies, however that happens; and memory that is a file
+ * which was cut is no reason to leave a core. */
 static pid_t start(const struct task *t)
 {
     pid_t parent = getpid(), pid = fork();
@@ -57,6 +64,7 @@ static pid_t start(const struct task *t)
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGBUS, end_here);
     if (getppid() == parent)
         labour(t);
     _exit(0);
@@ -72,7 +80,7 @@ static bool lost_one(struct task *t)
         int status = 0;
         if (t->pids[i] && waitpid(t->pids[i], &status, WNOHANG) == t->pids[i]) {
             t->pids[i] = 0;
-            lost |= !WIFEXITED(status);
+            lost |= status != 0;
         }
     }
     return lost;

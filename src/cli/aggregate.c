@@ -25,9 +25,10 @@
 #include <unistd.h>
 
 /* Of each file at a time: smaller ones cost calls, and with larger ones the sums leave the
- * processor's caches. Every core should have a few. */
-#define PIECE_BYTES_MAX ((size_t)1 << 20)
-#define PIECE_BYTES_MIN ((size_t)128 << 10)
+ * processor's caches, sooner where there are copies beside them. Every core should have a few. */
+#define PIECE_BYTES_IN_PLACE ((size_t)1 << 20)
+#define PIECE_BYTES_COPIED ((size_t)256 << 10)
+#define PIECE_BYTES_LEAST ((size_t)128 << 10)
 #define PIECES_PER_CORE 4
 /* Files together from which on processes look at them where they lie; less is not worth it. Of more
  * files than this the system would not map all. */
@@ -364,13 +365,12 @@ static int print_json(const struct fed_average *a,
     return json_write(stdout, root, e);
 }
 
-static size_t piece_bytes(uint64_t file_bytes)
+static size_t piece_bytes(uint64_t file_bytes, bool in_place)
 {
+    size_t most = in_place ? PIECE_BYTES_IN_PLACE : PIECE_BYTES_COPIED;
     uint64_t share = file_bytes / (PIECES_PER_CORE * parallel_cores()) / 8 * 8;
 
-    return share < PIECE_BYTES_MIN   ? PIECE_BYTES_MIN
-           : share > PIECE_BYTES_MAX ? PIECE_BYTES_MAX
-                                     : (size_t)share;
+    return share < PIECE_BYTES_LEAST ? PIECE_BYTES_LEAST : share > most ? most : (size_t)share;
 }
 
 static bool tell(void *context, uint64_t done, uint64_t all)
@@ -396,8 +396,8 @@ static int run_aggregate(const struct command_args *args, struct err *e)
     if (read_asked(args, &a, &weights, e) < 0 || open_inputs(&in, args, e) < 0)
         return -1;
     a.inputs = in.sources;
-    a.piece_bytes = piece_bytes(in.sources[0].size);
     a.forked = in.bytes >= IN_PLACE_BYTES && may_map();
+    a.piece_bytes = piece_bytes(in.sources[0].size, a.forked);
     if (a.forked)
         map_inputs(&in);
     progress_init(&line, stderr);

@@ -175,7 +175,7 @@ static void contents_that_are_there(struct lake *l)
         {.digest = sha256_of("A", 1)}, /* was not sent, as it was there */
     };
     const struct store_content gone = {.digest = sha256_of("nowhere", 7)};
-    int64_t id, ids[3];
+    int64_t id = 0, ids[3] = {0};
     struct err e = {0};
 
     CHECK(db_begin(l->db, &e) == 0 && object_keep(l, &first, &id, &e) == 0 &&
