@@ -34,10 +34,13 @@ LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
 # Fuzzers reach what parses: no command, no solver, and little of the broker.
-UNFUZZED := $(wildcard src/cli/*.c src/plan/*.c src/cluster/*.c) \
+UNFUZZED := $(wildcard src/cli/*/*.c src/plan/*.c src/cluster/*.c) \
 	$(filter-out src/policy/read%.c,$(wildcard src/policy/*.c)) \
-	$(filter-out $(patsubst %,src/broker/%.c,home logscan template usage),$(wildcard src/broker/*.c))
-LIB_SRC := $(filter-out $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),$(wildcard src/*/*.c))
+	$(filter-out $(patsubst %,src/broker/%.c,core/home learn/logscan learn/template learn/usage),$(wildcard src/broker/*/*.c))
+# Programs of their own.
+APART := src/exec/agent/% src/fed/function/%
+LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
+	$(wildcard src/*/*.c src/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 # Built-in figures are their CSVs, linked in as bytes.
 LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o

@@ -7,9 +7,10 @@
  *   - jobs: `true` with what job submit asks for */
 #include "base/mem.h"
 #include "base/number.h"
-#include "lake/graph.h"
-#include "lake/internal.h"
-#include "lake/job.h"
+#include "lake/core/internal.h"
+#include "lake/job/job.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
 
 #include <stdio.h>
 #include <stdlib.h>

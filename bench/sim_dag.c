@@ -2,7 +2,7 @@
  * the layer above, on ten kinds of machines, records included; prints the seconds that took. Always
  * the same run. */
 #include "base/time.h"
-#include "broker/simulate.h"
+#include "broker/sim/simulate.h"
 
 #include <stdio.h>
 #include <stdlib.h>

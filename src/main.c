@@ -1,8 +1,8 @@
 /* main: sets the process up, runs one command, prints its error and chooses the exit code. */
 #include "base/err.h"
 #include "base/log.h"
-#include "cli/command.h"
-#include "cli/text.h"
+#include "cli/core/command.h"
+#include "view/text.h"
 
 #include <assert.h>
 #include <errno.h>

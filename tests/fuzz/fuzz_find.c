@@ -1,7 +1,7 @@
 /* Any bytes as an expression: understood or refused with its place, and what comes out can be
  * trusted. Any bytes as a value: of a kind that reads back. */
-#include "lake/find_parse.h"
-#include "lake/find_pattern.h"
+#include "lake/find/find_parse.h"
+#include "lake/find/find_pattern.h"
 
 #include "base/mem.h"
 

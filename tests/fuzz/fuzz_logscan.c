@@ -1,10 +1,10 @@
 /* Any bytes as a log, in pieces of any size: what is found is fit for the lake and does not depend
  * on the pieces, and what is told of it is printable. */
-#include "broker/logscan.h"
+#include "broker/learn/logscan.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "lake/meta.h"
+#include "lake/meta/meta.h"
 
 #include <assert.h>
 #include <math.h>

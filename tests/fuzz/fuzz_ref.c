@@ -2,7 +2,7 @@
  * refused in words that can be printed. Paths survive escaping. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "lake/internal.h"
+#include "lake/core/internal.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Any bytes as a chunk of a set: what is read are rising absolute paths, and written again they
  * read back the same. */
-#include "lake/set_chunk.h"
+#include "lake/set/set_chunk.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Any words as a command template, a word a line: written again it is the same, every command of it
  * matches it and has its arguments, and it is its own union. */
-#include "broker/template.h"
+#include "broker/learn/template.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* Any bytes as a state file, which comes from other machines: rates are numbers, and never below 0.
  */
-#include "broker/usage.h"
+#include "broker/learn/usage.h"
 
 #include "base/auto.h"
 

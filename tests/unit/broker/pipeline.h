@@ -4,7 +4,7 @@
 #define BROKER_PIPELINE_H
 
 #include "base/buf.h"
-#include "broker/simulate.h"
+#include "broker/sim/simulate.h"
 
 #define PIPELINE_STAGES_MAX 1000
 /* Micro-dollars a second. */

@@ -1,10 +1,10 @@
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/advance.h"
-#include "broker/details.h"
-#include "lake/files.h"
-#include "lake/graph.h"
-#include "lake/job.h"
+#include "broker/core/details.h"
+#include "broker/pipeline/advance.h"
+#include "lake/core/files.h"
+#include "lake/job/job.h"
+#include "lake/set/graph.h"
 #include "tap.h"
 
 #include <inttypes.h>

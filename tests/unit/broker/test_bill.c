@@ -1,14 +1,14 @@
 /* What a job costs: one host, at a cent a second, from renting to giving back, told the same by the
  * record of machines, the open bill, the caps and, in the end, the job's own record. */
-#include "broker/bill.h"
+#include "broker/machine/bill.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/cap.h"
-#include "broker/details.h"
-#include "broker/host.h"
-#include "broker/lineage.h"
+#include "broker/core/details.h"
+#include "broker/daemon/host.h"
+#include "broker/machine/cap.h"
+#include "broker/pipeline/lineage.h"
 #include "tap.h"
 
 #include <math.h>

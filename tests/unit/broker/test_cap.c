@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/cap.h"
-#include "broker/details.h"
+#include "broker/core/details.h"
+#include "broker/machine/cap.h"
 #include "tap.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
-#include "broker/checkpoint.h"
+#include "broker/daemon/checkpoint.h"
 
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/home.h"
+#include "broker/core/home.h"
 #include "tap.h"
 
 #include <fcntl.h>

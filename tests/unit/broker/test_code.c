@@ -1,13 +1,13 @@
-#include "broker/code.h"
+#include "broker/pipeline/code.h"
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/program.h"
-#include "broker/staging.h"
-#include "lake/files.h"
-#include "lake/put.h"
-#include "lake/ref.h"
+#include "broker/core/program.h"
+#include "broker/core/staging.h"
+#include "lake/core/files.h"
+#include "lake/core/ref.h"
+#include "lake/put/put.h"
 #include "tap.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-#include "broker/details.h"
+#include "broker/core/details.h"
 
 #include "base/mem.h"
 #include "tap.h"

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/door.h"
-#include "broker/home.h"
+#include "broker/core/home.h"
+#include "broker/daemon/door.h"
 #include "tap.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "broker/home.h"
+#include "broker/core/home.h"
 
 #include "base/auto.h"
 #include "base/file.h"

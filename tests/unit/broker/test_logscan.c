@@ -1,4 +1,4 @@
-#include "broker/logscan.h"
+#include "broker/learn/logscan.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

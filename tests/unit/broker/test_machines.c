@@ -1,9 +1,9 @@
 /* The record of machines: its states, what it makes of a cloud's answers, and what a sweep finds.
  */
-#include "broker/machines.h"
+#include "broker/machine/machines.h"
 
 #include "base/file.h"
-#include "broker/machine_rows.h"
+#include "broker/machine/machine_rows.h"
 #include "tap.h"
 
 #include <math.h>

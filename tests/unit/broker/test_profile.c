@@ -1,10 +1,10 @@
-#include "broker/profile.h"
+#include "broker/learn/profile.h"
 
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/models.h"
-#include "lake/job.h"
+#include "broker/learn/models.h"
+#include "lake/job/job.h"
 #include "tap.h"
 
 #include <fcntl.h>

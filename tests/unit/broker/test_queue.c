@@ -1,4 +1,4 @@
-#include "broker/queue.h"
+#include "broker/daemon/queue.h"
 #include "tap.h"
 
 #include <string.h>

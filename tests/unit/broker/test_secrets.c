@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/secrets.h"
+#include "broker/core/secrets.h"
 #include "tap.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Pipelines on the cloud on paper: bills by hand, every trouble, the same run for the same seed. */
-#include "broker/simulate.h"
+#include "broker/sim/simulate.h"
 
 #include "pipeline.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* kill -9 before every single statement that a simulated run sends to its records: afterwards
  * nothing bills, nothing is billed twice, and the run goes on where it was. */
-#include "broker/machine_rows.h"
+#include "broker/machine/machine_rows.h"
 #include "db/driver.h"
 
 #include "pipeline.h"

@@ -1,6 +1,6 @@
 /* Stages that follow a market: bills by hand, and the same as a replay of the same job through the
  * same market, to the micro-dollar and the millisecond. */
-#include "broker/simulate.h"
+#include "broker/sim/simulate.h"
 
 #include "base/mem.h"
 #include "pipeline.h"

@@ -1,4 +1,4 @@
-#include "broker/template.h"
+#include "broker/learn/template.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "broker/usage.h"
+#include "broker/learn/usage.h"
 
 #include "base/auto.h"
 #include "base/file.h"

@@ -1,4 +1,4 @@
-#include "broker/workers.h"
+#include "broker/daemon/workers.h"
 
 #include "base/mem.h"
 #include "base/time.h"

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "cli/chart.h"
+#include "draw/chart.h"
 #include "tap.h"
 
 #include <stdint.h>

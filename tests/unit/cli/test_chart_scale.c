@@ -1,4 +1,4 @@
-#include "cli/chart_scale.h"
+#include "draw/chart_scale.h"
 #include "tap.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "cli/chart_svg.h"
+#include "draw/chart_svg.h"
 
 #include "base/auto.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "cli/command.h"
+#include "cli/core/command.h"
 #include "tap.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "base/auto.h"
-#include "cli/help.h"
+#include "cli/core/help.h"
 #include "tap.h"
 
 #include <stdlib.h>

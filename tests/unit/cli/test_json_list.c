@@ -1,5 +1,5 @@
 /* Items of long lists are written as Jansson writes them, whatever is in them. */
-#include "cli/json_list.h"
+#include "view/json_list.h"
 
 #include "base/auto.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "cli/lake_open.h"
+#include "cli/core/lake_open.h"
 #include "spec/config.h"
 #include "tap.h"
 

@@ -1,4 +1,4 @@
-#include "cli/lake_progress.h"
+#include "cli/core/lake_progress.h"
 #include "tap.h"
 
 #include <string.h>

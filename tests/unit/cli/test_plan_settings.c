@@ -1,4 +1,4 @@
-#include "cli/plan_parts.h"
+#include "cli/plan/plan_parts.h"
 #include "tap.h"
 
 #include <math.h>

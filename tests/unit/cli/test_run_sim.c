@@ -1,11 +1,11 @@
 /* `run --on sim` from the pipeline file to the bill: what is refused is planned again over the
  * catalog, and outputs lie where they were made. */
-#include "cli/run_sim.h"
+#include "cli/run/run_sim.h"
 
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/plan_options.h"
+#include "cli/plan/plan_options.h"
 #include "tap.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "cli/table.h"
 #include "tap.h"
+#include "view/table.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "base/buf.h"
-#include "cli/text.h"
 #include "tap.h"
+#include "view/text.h"
 
 #include <stdint.h>
 #include <string.h>

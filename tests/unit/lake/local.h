@@ -2,7 +2,7 @@
 #ifndef TEST_LAKE_LOCAL_H
 #define TEST_LAKE_LOCAL_H
 
-#include "lake/put.h"
+#include "lake/put/put.h"
 #include "scratch.h"
 
 /* BASE/name; borrowed until the 64th call after this one. */

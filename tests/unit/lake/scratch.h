@@ -3,8 +3,10 @@
 #define TEST_LAKE_SCRATCH_H
 
 #include "base/mem.h"
-#include "lake/files.h"
-#include "lake/internal.h"
+#include "lake/core/files.h"
+#include "lake/core/internal.h"
+#include "lake/meta/meta.h"
+#include "lake/set/set.h"
 
 struct scratch {
     char home[64];

@@ -1,6 +1,7 @@
 /* Expressions: what they mean, and where they are wrong. */
-#include "lake/find_parse.h"
-#include "lake/find_pattern.h"
+#include "lake/find/find_parse.h"
+#include "lake/find/find_pattern.h"
+#include "lake/meta/meta.h"
 
 #include "base/mem.h"
 #include "tap.h"

@@ -1,5 +1,5 @@
-#include "lake/clean.h"
-#include "lake/files.h"
+#include "lake/clean/clean.h"
+#include "lake/core/files.h"
 #include "scratch.h"
 #include "tap.h"
 

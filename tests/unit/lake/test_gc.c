@@ -1,7 +1,7 @@
 #include "base/file.h"
-#include "lake/clean.h"
-#include "lake/files.h"
-#include "lake/session.h"
+#include "lake/clean/clean.h"
+#include "lake/core/files.h"
+#include "lake/put/session.h"
 #include "scratch.h"
 #include "tap.h"
 

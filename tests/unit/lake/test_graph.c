@@ -1,5 +1,6 @@
 /* Traces against a simple search over a matrix, on random graphs, small ways and large. */
-#include "lake/graph.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
 
 #include "scratch.h"
 #include "tap.h"

@@ -1,5 +1,6 @@
-#include "lake/job.h"
-#include "lake/schema.h"
+#include "lake/core/schema.h"
+#include "lake/job/job.h"
+#include "lake/meta/meta.h"
 #include "scratch.h"
 #include "tap.h"
 

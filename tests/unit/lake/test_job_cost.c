@@ -1,6 +1,7 @@
 /* Lineage cost: every job upstream of a set, once. */
-#include "lake/clean.h"
-#include "lake/job.h"
+#include "lake/clean/clean.h"
+#include "lake/job/job.h"
+#include "lake/set/set.h"
 #include "local.h"
 #include "tap.h"
 

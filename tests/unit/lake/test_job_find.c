@@ -1,6 +1,7 @@
 /* Jobs among the things that have metadata: built-in keys, arguments, tags by hand. */
-#include "lake/job.h"
-#include "lake/job_args.h"
+#include "lake/job/job.h"
+#include "lake/job/job_args.h"
+#include "lake/meta/meta.h"
 #include "scratch.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
-#include "lake/job.h"
-#include "lake/meta.h"
+#include "lake/job/job.h"
+#include "lake/meta/meta.h"
 #include "scratch.h"
 #include "tap.h"
 

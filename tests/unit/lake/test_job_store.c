@@ -1,7 +1,8 @@
 /* Outputs of jobs: stored whole, with tags and provenance, or not at all. */
-#include "lake/clean.h"
-#include "lake/graph.h"
-#include "lake/job.h"
+#include "lake/clean/clean.h"
+#include "lake/job/job.h"
+#include "lake/meta/meta.h"
+#include "lake/set/graph.h"
 #include "local.h"
 #include "tap.h"
 

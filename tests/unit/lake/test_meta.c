@@ -1,8 +1,8 @@
 /* Tags on things of every kind: set, change, remove; who may; what goes wrong. */
-#include "lake/meta.h"
+#include "lake/meta/meta.h"
 
 #include "base/buf.h"
-#include "lake/files.h"
+#include "lake/core/files.h"
 #include "scratch.h"
 #include "tap.h"
 

@@ -1,5 +1,6 @@
 /* What keys and values mean. */
-#include "lake/meta_value.h"
+#include "lake/meta/meta.h"
+#include "lake/meta/meta_value.h"
 
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 #include "base/auto.h"
 #include "base/mem.h"
-#include "lake/path.h"
+#include "lake/core/path.h"
 #include "tap.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "lake/session.h"
-#include "lake/upload.h"
+#include "lake/put/session.h"
+#include "lake/put/upload.h"
 #include "local.h"
 #include "tap.h"
 

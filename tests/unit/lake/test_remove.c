@@ -1,4 +1,5 @@
-#include "lake/graph.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
 #include "scratch.h"
 #include "tap.h"
 

@@ -1,6 +1,7 @@
 /* Content that is let go because jobs make it again, and comes back under its old version. */
-#include "lake/clean.h"
-#include "lake/restore.h"
+#include "lake/clean/clean.h"
+#include "lake/job/job.h"
+#include "lake/set/set.h"
 #include "local.h"
 #include "tap.h"
 

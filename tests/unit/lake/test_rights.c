@@ -1,7 +1,9 @@
 #include "base/file.h"
-#include "lake/clean.h"
-#include "lake/graph.h"
-#include "lake/session.h"
+#include "lake/clean/clean.h"
+#include "lake/meta/meta.h"
+#include "lake/put/session.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
 #include "local.h"
 #include "tap.h"
 

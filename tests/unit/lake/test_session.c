@@ -1,5 +1,5 @@
-#include "lake/clean.h"
-#include "lake/session.h"
+#include "lake/clean/clean.h"
+#include "lake/put/session.h"
 #include "local.h"
 #include "tap.h"
 

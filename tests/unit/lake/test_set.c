@@ -1,9 +1,10 @@
 /* Sets: what they hold and share, their parents, permissions, damage, failures and names. */
-#include "lake/set_parts.h"
+#include "lake/set/set_parts.h"
 
-#include "lake/clean.h"
-#include "lake/files.h"
-#include "lake/graph.h"
+#include "lake/clean/clean.h"
+#include "lake/core/files.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
 #include "scratch.h"
 #include "set_checks.h"
 #include "tap.h"

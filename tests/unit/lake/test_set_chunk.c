@@ -1,5 +1,5 @@
 /* Entries of a set as bytes: what goes in comes out, damage is noticed, ends depend on paths. */
-#include "lake/set_chunk.h"
+#include "lake/set/set_chunk.h"
 
 #include "base/mem.h"
 #include "tap.h"

@@ -1,6 +1,6 @@
 /* Files below files are found whatever stands between them, and whatever of it is read: held
  * against a plain search. */
-#include "lake/set_nesting.h"
+#include "lake/set/set_nesting.h"
 
 #include "tap.h"
 

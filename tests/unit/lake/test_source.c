@@ -1,4 +1,4 @@
-#include "lake/source.h"
+#include "lake/put/source.h"
 #include "local.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* tree: files that appear whole or not at all, with and without a name before that. */
-#include "lake/tree.h"
+#include "lake/put/tree.h"
 
 #include "base/auto.h"
 #include "tap.h"

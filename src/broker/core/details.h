@@ -1,0 +1,51 @@
+/* details: what the lake keeps of a job without looking into it: JSON of these. */
+#ifndef BROKER_CORE_DETAILS_H
+#define BROKER_CORE_DETAILS_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "lake/job/job.h"
+#include "spec/spec.h"
+
+#include <jansson.h>
+
+#define JOB_DETAILS_MAX LAKE_JOB_TEXT_MAX
+
+struct job_details {
+    json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
+    struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
+    size_t n_envs;
+    struct spec_pair
+        *secrets; /* names; values stand in a file of their own (broker/secrets.h), never here */
+    size_t n_secrets;
+    const char *on;         /* "local", or a host group of the configuration; never NULL */
+    const char *stage;      /* of a pipeline; "" = none */
+    const char *git_commit; /* "" = none */
+    bool git_dirty;
+    double checkpoint_s;  /* 0 = none */
+    const char **outputs; /* directories of $TRADEWIND_OUTPUT that it finds made */
+    size_t n_outputs;
+    double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
+    int64_t continues;         /* the job whose saved checkpoint it begins with; 0 = none */
+    /* Of several that begin together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
+    const char *gang;
+    unsigned rank, nodes; /* from 0 on; how many they are */
+    unsigned servers; /* the first so many hold the model that the others train; 0 = all alike */
+    bool elastic;     /* workers that end badly leave the others going */
+    const char *restores; /* the set version it is to make again, "@S:3"; "" = none */
+    const char *pattern;  /* the command with its options' values taken out: what profiles go by */
+};
+
+/* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE
+ * when a text is no UTF-8, which JSON cannot hold, or all is longer than JOB_DETAILS_MAX. */
+char *job_details_text(const struct job_details *d, struct err *e);
+/* Keys that nobody knows are skipped, missing ones are none. What is no such text: ERR_IO. */
+int job_details_parse(const char *text, struct job_details *out, struct err *e);
+/* Of parsed ones. */
+void job_details_clear(struct job_details *d);
+
+/* The pattern of a command: "train.py --epoch {} --rate={}". Which words are options and which are
+ * their values is as lake/job_args.h has it. New string. */
+char *job_pattern(const char *const *command, size_t n);
+
+#endif

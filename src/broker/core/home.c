@@ -1,0 +1,83 @@
+#include "broker/core/home.h"
+
+#include "base/auto.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *broker_socket_path(const char *home)
+{
+    return mem_printf("%s/broker.sock", home);
+}
+
+int broker_socket_address(const char *home, struct sockaddr_un *out, int *dir_out, struct err *e)
+{
+    AUTO_MEM char *path = broker_socket_path(home);
+
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    *dir_out = -1;
+    if (strlen(path) < sizeof out->sun_path) {
+        memcpy(out->sun_path, path, strlen(path));
+        return 0;
+    }
+    *dir_out = open(home, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*dir_out < 0)
+        return file_error(e, "open", home);
+    snprintf(out->sun_path, sizeof out->sun_path, "/proc/self/fd/%d/%s", *dir_out,
+             strrchr(path, '/') + 1);
+    return 0;
+}
+
+char *broker_lock_path(const char *home)
+{
+    return mem_printf("%s/broker.lock", home);
+}
+
+char *broker_log_path(const char *home)
+{
+    return mem_printf("%s/broker.log", home);
+}
+
+char *broker_jobs_path(const char *home)
+{
+    return mem_printf("%s/jobs", home);
+}
+
+char *broker_job_path(const char *home, int64_t job, const char *part)
+{
+    return mem_printf("%s/jobs/%lld%s%s", home, (long long)job, part ? "/" : "", part ? part : "");
+}
+
+char *broker_untidy_path(const char *home)
+{
+    return mem_printf("%s/untidy", home);
+}
+
+char *broker_checkpoints_path(const char *home)
+{
+    return mem_printf("%s/checkpoints", home);
+}
+
+void broker_log_bound(const char *home, int fd)
+{
+    AUTO_MEM char *path = broker_log_path(home);
+    AUTO_MEM char *old = mem_printf("%s.1", path);
+    struct stat ours, there;
+
+    /* It may be a terminal, or somebody else's file. */
+    if (fstat(fd, &ours) < 0 || ours.st_size < BROKER_LOG_BYTES || stat(path, &there) < 0 ||
+        ours.st_ino != there.st_ino || ours.st_dev != there.st_dev || rename(path, old) < 0)
+        return;
+    int fresh = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fresh < 0)
+        return;
+    dup3(fresh, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
+    close(fresh);
+}

@@ -1,0 +1,166 @@
+#include "broker/core/program.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define COMPLAINT_MAX 4096
+#define ASK_MS 200
+
+extern char **environ;
+
+/* ---- the environment ---- */
+
+static bool names(const char *pair, const char *of)
+{
+    size_t n = strcspn(pair, "=");
+
+    return strncmp(pair, of, n) == 0 && of[n] == '=';
+}
+
+static bool is_told(const char *const *env, const char *ours)
+{
+    for (; env && *env; env++)
+        if (names(*env, ours))
+            return true;
+    return false;
+}
+
+/* Strings are borrowed. */
+static char **make_environment(const char *const *env)
+{
+    size_t n = 0, n_env = 0, made = 0;
+
+    while (environ[n])
+        n++;
+    while (env && env[n_env])
+        n_env++;
+    char **out = mem_zero(n + n_env + 1, sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        if (!is_told(env, environ[i]))
+            out[made++] = environ[i];
+    for (size_t i = 0; i < n_env; i++)
+        if (strchr(env[i], '=')) {
+            /* posix_spawn takes them without const, and changes nothing. */
+            memcpy(&out[made++], &env[i], sizeof *out);
+        }
+    return out;
+}
+
+/* ---- what it prints ---- */
+
+struct pipes {
+    int out[2], err[2];
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void pipes_clear(struct pipes *p)
+{
+    for (int end = 0; end < 2; end++) {
+        close_fd(&p->out[end]);
+        close_fd(&p->err[end]);
+    }
+}
+
+/* Closes it at its end. What does not fit is read all the same. */
+static void read_some(int *fd, struct buf *into)
+{
+    char bytes[16384];
+    ssize_t n = read(*fd, bytes, sizeof bytes);
+
+    if (n > 0)
+        buf_add(into, bytes, (size_t)n);
+    else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+        close_fd(fd);
+}
+
+/* Until it has closed both, which is when it ends. */
+static void read_all(struct program_run *run, struct pipes *p, pid_t pid, struct buf *complaint)
+{
+    while (p->out[0] >= 0 || p->err[0] >= 0) {
+        struct pollfd ready[2] = {{p->out[0], POLLIN, 0}, {p->err[0], POLLIN, 0}};
+        if (poll(ready, 2, run->go_on ? ASK_MS : -1) < 0 && errno != EINTR)
+            return;
+        if (ready[0].revents)
+            read_some(&p->out[0], run->out);
+        if (ready[1].revents)
+            read_some(&p->err[0], complaint);
+        run->stopped = run->go_on && !run->go_on(run->context);
+        if (run->out->full || run->stopped) {
+            kill(pid, SIGKILL);
+            return;
+        }
+    }
+}
+
+static void note_complaint(struct program_run *run, const struct buf *complaint)
+{
+    const char *text = buf_str(complaint);
+
+    snprintf(run->complaint, sizeof run->complaint, "%.*s", (int)strcspn(text, "\r\n"), text);
+}
+
+/* ---- starting it ---- */
+
+static int spawn(const struct program_run *run, struct pipes *p, pid_t *pid)
+{
+    AUTO_MEM char **env = make_environment(run->env);
+    posix_spawn_file_actions_t actions;
+    char *const *argv;
+
+    memcpy(&argv, &run->argv, sizeof argv);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, p->out[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, p->err[1], 2);
+    int why = posix_spawnp(pid, argv[0], &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    return why;
+}
+
+static int wait_for(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return 127;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int program_run(struct program_run *run, struct err *e)
+{
+    AUTO_CLEAR(pipes) struct pipes p = {{-1, -1}, {-1, -1}};
+    AUTO_CLEAR(buf) struct buf complaint;
+    pid_t pid;
+
+    buf_init(&complaint, COMPLAINT_MAX);
+    if (pipe2(p.out, O_CLOEXEC) < 0 || pipe2(p.err, O_CLOEXEC) < 0)
+        return err_set(e, ERR_IO, "run %s: %s", run->argv[0], strerror(errno));
+    int why = spawn(run, &p, &pid);
+    if (why == ENOENT)
+        return 0;
+    if (why)
+        return err_set(e, ERR_IO, "run %s: %s", run->argv[0], strerror(why));
+    close_fd(&p.out[1]);
+    close_fd(&p.err[1]);
+    read_all(run, &p, pid, &complaint);
+    run->status = wait_for(pid);
+    note_complaint(run, &complaint);
+    return 1;
+}

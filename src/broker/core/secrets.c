@@ -1,0 +1,128 @@
+#include "broker/core/secrets.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The file: stage, name and value of each, every one ended by a NUL, which none of them holds. */
+
+static char *path_of(const char *home, int64_t run)
+{
+    return mem_printf("%s/secrets/%" PRId64, home, run);
+}
+
+static char *put(char *at, const char *text)
+{
+    size_t n = strlen(text) + 1;
+
+    memcpy(at, text, n);
+    return at + n;
+}
+
+int secrets_write(
+    const char *home, int64_t run, const struct run_secret *all, size_t n, struct err *e)
+{
+    AUTO_MEM char *dir = mem_printf("%s/secrets", home);
+    AUTO_MEM char *path = path_of(home, run);
+    size_t size = 0;
+
+    secrets_remove(home, run);
+    if (n == 0)
+        return 0;
+    for (size_t i = 0; i < n && size <= SECRETS_BYTES_MAX; i++)
+        size += strlen(all[i].stage) + strlen(all[i].name) + strlen(all[i].value) + 3;
+    if (size > SECRETS_BYTES_MAX)
+        return err_set(e, ERR_USAGE, "the secrets of a run may have %zu MiB together, no more",
+                       SECRETS_BYTES_MAX >> 20);
+    struct secrets s = {.bytes = mem_zero(size, 1), .n = size};
+    char *at = s.bytes;
+    for (size_t i = 0; i < n; i++)
+        at = put(put(put(at, all[i].stage), all[i].name), all[i].value);
+    int result = file_make_dirs(dir, 0700, e);
+    if (result == 0)
+        result = file_replace(path, s.bytes, s.n, 0600, e);
+    secrets_clear(&s);
+    return result;
+}
+
+void secrets_remove(const char *home, int64_t run)
+{
+    AUTO_MEM char *path = path_of(home, run);
+
+    unlink(path);
+}
+
+static int read_all(int fd, const char *path, struct secrets *out, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return file_error(e, "read", path);
+    if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SECRETS_BYTES_MAX)
+        return err_set(e, ERR_IO, "%s is no file of secrets", path);
+    out->bytes = mem_zero((size_t)st.st_size + 3, 1);
+    while (out->n < (size_t)st.st_size) {
+        ssize_t got = read(fd, out->bytes + out->n, (size_t)st.st_size - out->n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return file_error(e, "read", path);
+        if (got == 0)
+            break;
+        out->n += (size_t)got;
+    }
+    return 0;
+}
+
+int secrets_read(const char *home, int64_t run, struct secrets *out, struct err *e)
+{
+    AUTO_MEM char *path = path_of(home, run);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    *out = (struct secrets){0};
+    if (fd < 0 && errno == ENOENT)
+        return err_set(e, ERR_NOTFOUND,
+                       "the secrets of run %" PRId64 " are not there any more: run it again with "
+                       "--resume, which asks for them",
+                       run);
+    if (fd < 0)
+        return file_error(e, "read", path);
+    int result = read_all(fd, path, out, e);
+    close(fd);
+    if (result < 0)
+        secrets_clear(out);
+    return result;
+}
+
+void secrets_clear(struct secrets *s)
+{
+    if (s->bytes)
+        explicit_bzero(s->bytes, s->n);
+    free(s->bytes);
+    *s = (struct secrets){0};
+}
+
+/* The three NULs behind the end keep a cut file from leading beyond it. */
+const char *secrets_get(const struct secrets *s, const char *stage, const char *name)
+{
+    for (size_t at = 0; at < s->n;) {
+        const char *its_stage = s->bytes + at;
+        const char *its_name = its_stage + strlen(its_stage) + 1;
+        if (its_name >= s->bytes + s->n)
+            return NULL;
+        const char *value = its_name + strlen(its_name) + 1;
+        if (value >= s->bytes + s->n)
+            return NULL;
+        if (!strcmp(its_stage, stage) && !strcmp(its_name, name))
+            return value;
+        at = (size_t)(value - s->bytes) + strlen(value) + 1;
+    }
+    return NULL;
+}

@@ -1,0 +1,160 @@
+/* Jobs that begin together: none is prepared before all have their machines, whose addresses each
+ * of them is told, and none starts before all are prepared. One that ends badly ends the others by
+ * way of its pipeline (advance_job.c). */
+#include "base/buf.h"
+#include "base/time.h"
+#include "broker/daemon/broker_parts.h"
+
+#include <string.h>
+
+#define HOSTS_BYTES_MAX ((size_t)1 << 20)
+/* How soon a gang that found too few machines asks again, each time later. */
+#define WAIT_MS 1000
+#define WAIT_MAX_MS 60000
+/* Spreads the numbers of jobs over the time that they wait. */
+#define SPREAD 7919
+
+/* The machine of one that a worker rents for is the worker's. */
+static bool has_machine(const struct live *j)
+{
+    if (!j->remote)
+        return true;
+    return j->phase != LIVE_RENTING && j->work != LIVE_RENT && j->remote->machine.facts.address[0];
+}
+
+static bool is_prepared(const struct live *j)
+{
+    return j->phase != LIVE_RECORDED && j->phase != LIVE_RENTING && j->phase != LIVE_HOSTED &&
+           j->phase != LIVE_PREPARING;
+}
+
+/* Their numbers follow one another. */
+static int64_t node_id(const struct live *j, unsigned rank)
+{
+    return j->job.id - j->details.rank + rank;
+}
+
+struct seen {
+    bool elastic, is_through;
+};
+
+/* One that has come to a good end already, before this broker, is waited for by nobody; nor one of
+ * an elastic gang that ran, however it ended. */
+static int see_through(void *context, const struct lake_job *job, struct err *e)
+{
+    struct seen *seen = context;
+
+    (void)e;
+    seen->is_through = job->state == LAKE_JOB_FINISHED ||
+                       (seen->elastic && lake_job_state_final(job->state) && job->started_ms);
+    return 0;
+}
+
+static bool is_through(struct broker *b, const struct live *j, int64_t id)
+{
+    struct seen seen = {.elastic = j->details.elastic};
+
+    return lake_job_get(b->lake, id, see_through, &seen, NULL) == 0 && seen.is_through;
+}
+
+static bool all_are(struct broker *b, const struct live *j, bool (*holds)(const struct live *j))
+{
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        const struct live *node = broker_find_live(b, node_id(j, rank));
+        if (node ? !holds(node) : !is_through(b, j, node_id(j, rank)))
+            return false;
+    }
+    return true;
+}
+
+bool gang_has_machines(struct broker *b, const struct live *j)
+{
+    return j->details.nodes <= 1 || all_are(b, j, has_machine);
+}
+
+bool gang_is_prepared(struct broker *b, const struct live *j)
+{
+    return j->details.nodes <= 1 || all_are(b, j, is_prepared);
+}
+
+void gang_give_back(struct broker *b, struct live *j)
+{
+    struct remote *r = j->remote;
+
+    if (r->machine.facts.token[0])
+        hosts_clear(b, &r->machine, "others of its gang have none", false);
+    r->machine = (struct machine){0};
+    r->recorded = false;
+    j->phase = LIVE_RENTING;
+    j->retry_ms = r->gang_until_ms;
+}
+
+/* Two gangs that kept what they have, where one's place is part of the other's, would wait for each
+ * other for ever, and pay for it. Nor do they ask again at the same times. */
+void gang_wait(struct broker *b, struct live *j)
+{
+    unsigned times = j->remote->gang_waits;
+    int64_t wait_ms = hosts_later(WAIT_MS, times, WAIT_MAX_MS);
+    int64_t until_ms =
+        time_monotonic_ms() + wait_ms + node_id(j, 0) % WAIT_MAX_MS * SPREAD % wait_ms;
+
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        struct live *node = broker_find_live(b, node_id(j, rank));
+        bool waits = node && (node->phase == LIVE_HOSTED || node->phase == LIVE_RENTING);
+        if (!waits || !node->remote)
+            continue;
+        node->remote->gang_until_ms = until_ms;
+        node->remote->gang_waits = times + 1;
+        /* What a worker rents is given back when it has it. */
+        if (!node->work)
+            gang_give_back(b, node);
+    }
+}
+
+/* Waiting costs nothing: nobody rents before all can. */
+void gang_ask(struct broker *b, struct live *j)
+{
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        const struct live *node = broker_find_live(b, node_id(j, rank));
+        if (node && node->work == LIVE_ASK) {
+            j->retry_ms = time_monotonic_ms() + WAIT_MS;
+            return;
+        }
+    }
+    job_give(b, j, LIVE_ASK);
+}
+
+void gang_answer(struct broker *b, struct live *j)
+{
+    if (j->stop_wanted) {
+        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
+        return;
+    }
+    /* What will never be there the nodes are told when they ask themselves. */
+    if (j->task_trouble.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
+        gang_wait(b, j);
+        return;
+    }
+    for (unsigned rank = 0; rank < j->details.nodes; rank++) {
+        struct live *node = broker_find_live(b, node_id(j, rank));
+        if (!node || !node->remote || node->work || node->phase != LIVE_RENTING)
+            continue;
+        node->remote->gang_until_ms = 0;
+        job_give(b, node, LIVE_RENT);
+    }
+}
+
+void gang_tell_hosts(struct broker *b, struct live *j)
+{
+    AUTO_CLEAR(buf) struct buf hosts;
+    unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;
+
+    buf_init(&hosts, HOSTS_BYTES_MAX);
+    if (!j->remote || !j->details.stage[0])
+        return;
+    for (unsigned rank = 0; rank < nodes; rank++) {
+        const struct live *node = nodes > 1 ? broker_find_live(b, node_id(j, rank)) : j;
+        buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");
+    }
+    live_set_nodes(j, buf_str(&hosts));
+}

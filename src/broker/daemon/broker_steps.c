@@ -1,0 +1,153 @@
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/daemon/broker_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* News that nothing waits for are written with what comes next, if it comes so soon: a short job's
+ * beginning with its end. */
+#define GATHER_S 0.01
+
+struct step *step_note(struct broker *b, int64_t id, enum lake_job_state to, const char *why)
+{
+    if (b->n_steps == 0)
+        b->first_step_s = time_monotonic_s();
+    b->steps = mem_room(b->steps, b->n_steps, &b->cap_steps, sizeof *b->steps);
+    struct step *s = &b->steps[b->n_steps++];
+    *s = (struct step){.reason = mem_dup(why)};
+    s->change = (struct lake_job_change){.id = id, .to = to, .reason = s->reason, .runtime_s = -1};
+    return s;
+}
+
+struct step *step_add(
+    struct broker *b, struct live *j, enum lake_job_state to, enum step_then then, const char *why)
+{
+    struct step *s = step_note(b, j->job.id, to, why);
+
+    s->live = j;
+    s->then = then;
+    return s;
+}
+
+void step_end(struct broker *b, struct live *j, enum lake_job_state to, const char *why)
+{
+    j->phase = LIVE_OVER;
+    j->retry_ms = 0;
+    job_free_room(b, j);
+    struct step *s = step_add(b, j, to, STEP_FINISH, why);
+    job_bill(b, j, &s->change);
+}
+
+/* ---- who waits ---- */
+
+static int tell_state(void *context, const struct lake_job *job, struct err *e)
+{
+    struct broker *b = context;
+
+    (void)e;
+    if (lake_job_state_final(job->state))
+        door_tell(b->door, job->id, lake_job_state_text(job->state));
+    return 0;
+}
+
+void step_tell_end(struct broker *b, int64_t id)
+{
+    struct err why = {0};
+
+    if (door_is_awaited(b->door, id) && lake_job_get(b->lake, id, tell_state, b, &why) < 0)
+        log_warn("broker", "job %" PRId64 ": %s", id, why.text);
+}
+
+/* ---- writing ---- */
+
+static void act(struct broker *b, const struct step *s)
+{
+    int64_t id = s->change.id;
+
+    if (s->then == STEP_NOTHING && s->live)
+        return;
+    if (s->then == STEP_PREPARE && s->change.applied) {
+        job_prepare(b, s->live);
+    } else if (s->then == STEP_RENT && s->change.applied) {
+        s->live->phase = LIVE_RENTING;
+        job_give(b, s->live, LIVE_RENT);
+    } else if (s->then == STEP_HOLD && s->change.applied) {
+        hosts_hold(b, s->live);
+    } else if (s->then == STEP_STORE) {
+        job_store(b, s->live);
+    } else {
+        /* Over, or killed while it was still queued. */
+        if (s->live)
+            job_finish(b, s->live);
+        step_tell_end(b, id);
+    }
+}
+
+static int keep_told(struct broker *b, struct err *e)
+{
+    for (size_t i = 0; i < b->n_live; i++)
+        if ((b->live[i]->n_tags || b->live[i]->n_metrics) &&
+            live_keep_told(b->live[i], b->lake, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int write_steps(struct broker *b, struct err *e)
+{
+    AUTO_MEM struct lake_job_change *changes = mem_zero(b->n_steps + 1, sizeof *changes);
+
+    if (keep_told(b, e) < 0)
+        return -1;
+    for (size_t i = 0; i < b->n_steps; i++)
+        changes[i] = b->steps[i].change;
+    if (b->n_steps && lake_job_step(b->lake, changes, b->n_steps, e) < 0)
+        return -1;
+    for (size_t i = 0; i < b->n_steps; i++)
+        b->steps[i].change.applied = changes[i].applied;
+    return 0;
+}
+
+void step_note_refused(struct broker *b, const char *what, const struct err *why)
+{
+    if ((b->refused & (b->refused - 1)) == 0)
+        log_warn("broker", "%s; trying again: %s", what, why->text);
+    b->refused++;
+}
+
+bool steps_settle(struct broker *b)
+{
+    struct err why = {0};
+
+    if (write_steps(b, &why) < 0) {
+        step_note_refused(b, "the lake does not take what happened", &why);
+        return false;
+    }
+    struct step *done = TAKE(b->steps);
+    size_t n = b->n_steps;
+    b->n_steps = b->cap_steps = 0;
+    /* Who begins goes first: clearing up after others goes on beside it. */
+    for (size_t i = 0; i < n; i++)
+        if (done[i].then == STEP_PREPARE)
+            act(b, &done[i]);
+    for (size_t i = 0; i < n; i++)
+        if (done[i].then != STEP_PREPARE)
+            act(b, &done[i]);
+    for (size_t i = 0; i < n; i++)
+        free(done[i].reason);
+    free(done);
+    return true;
+}
+
+double steps_wait_s(const struct broker *b)
+{
+    for (size_t i = 0; i < b->n_steps; i++)
+        if (b->steps[i].then != STEP_NOTHING || !b->steps[i].live)
+            return 0;
+    for (size_t i = 0; i < b->n_live; i++)
+        if (b->live[i]->n_tags || b->live[i]->n_metrics)
+            return 0;
+    return b->n_steps ? fmax(b->first_step_s + GATHER_S - time_monotonic_s(), 0) : 0;
+}

@@ -1,0 +1,463 @@
+#include "broker/daemon/host.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "exec/jobfile.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Hosts that one job may have had before something is wrong with us, not with them. */
+#define ATTEMPTS_MAX 1000
+/* How long an agent that waits with its machine's power-off waits on, and the host stays ours. */
+#define RENEW_S ((double)MACHINE_LEASE_MS / 1000)
+/* While all hosts of a gang are looked for. */
+#define ASK_S 60.0
+/* So many free hosts are looked at. */
+#define FREE_MAX 256
+
+static bool is_in(const struct config_host *h, const char *group)
+{
+    return !strcmp(group, HOST_ANY) || !strcmp(h->pool, group);
+}
+
+size_t host_count(const struct config *c, const char *group)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_hosts; i++)
+        n += is_in(&c->hosts[i], group);
+    return n;
+}
+
+static char *jobs_root(const char *owner)
+{
+    return mem_printf("~/.tradewind-jobs/%s", owner);
+}
+
+struct cloud *host_pool_open(const struct config *c, const char *owner, struct err *e)
+{
+    AUTO_MEM struct cloud_host *hosts = mem_zero(c->n_hosts + 1, sizeof *hosts);
+    /* Homes that share a host, or hosts that share a file system, must not share directories. */
+    AUTO_MEM char *root = jobs_root(owner);
+
+    for (size_t i = 0; i < c->n_hosts; i++)
+        hosts[i] = (struct cloud_host){.group = c->hosts[i].pool,
+                                       .address = c->hosts[i].host,
+                                       .cpus = c->hosts[i].cpus,
+                                       .memory_gb = c->hosts[i].memory_gb,
+                                       .accelerator = c->hosts[i].accelerator,
+                                       .accelerators = c->hosts[i].accelerators,
+                                       .price_usd_per_hour = c->hosts[i].price_usd_per_hour};
+    return cloud_open(&(struct cloud_options){.name = "pool",
+                                              .home = c->home,
+                                              .owner = owner,
+                                              .hosts = hosts,
+                                              .n_hosts = c->n_hosts,
+                                              .root = root},
+                      e);
+}
+
+/* ---- records and pool, for one call ---- */
+
+struct desk {
+    struct config *config;
+    struct machines *records;
+    struct cloud *cloud;
+    struct machine_desk both;
+};
+
+static void desk_clear(struct desk *d)
+{
+    cloud_free(d->cloud);
+    machines_free(d->records);
+    config_free(d->config);
+}
+
+static int64_t real_ms(void *context)
+{
+    (void)context;
+    return time_epoch_ms();
+}
+
+static int desk_open(struct desk *d, const char *home, struct err *e)
+{
+    *d = (struct desk){.config = config_load(home, e)};
+    if (!d->config)
+        return -1;
+    d->records = machines_open(home, e);
+    if (!d->records)
+        return -1;
+    d->cloud = host_pool_open(d->config, machines_owner(d->records), e);
+    d->both = (struct machine_desk){.records = d->records, .cloud = d->cloud, .now_ms = real_ms};
+    return d->cloud ? 0 : -1;
+}
+
+/* ---- renting ---- */
+
+static void make_token(int64_t job, unsigned attempt, char out[static 65])
+{
+    snprintf(out, 65, "job-%" PRId64 "-%u", job, attempt);
+}
+
+int host_find(
+    struct machines *records, int64_t job, unsigned *attempt, struct machine *out, struct err *e)
+{
+    struct err why = {0};
+
+    for (*attempt = 1; *attempt <= ATTEMPTS_MAX; ++*attempt) {
+        char token[65];
+        make_token(job, *attempt, token);
+        if (machines_get(records, 0, token, out, &why) < 0)
+            break;
+    }
+    if (why.kind != ERR_NOTFOUND || *attempt == 1)
+        return err_set(e, why.kind ? why.kind : ERR_NOFIT, "%s", why.text);
+    /* Those before it could not be reached, and may wait to be cleared. */
+    if (out->state >= MACHINE_DELETING)
+        return err_set(e, ERR_NOTFOUND, "%s", why.text);
+    --*attempt;
+    return 0;
+}
+
+/* What was refused: nothing is there, and nothing of it needs to be kept. */
+static void forget(struct desk *d, struct machine *m)
+{
+    struct cloud_trouble trouble;
+
+    if (machine_return(&d->both, m, "refused", &trouble, NULL) == 0)
+        machine_forget(d->records, 0, m->facts.token, NULL);
+}
+
+/* The record could not be written, which passes: not our mistake. */
+static enum cloud_failure failure_of(const struct cloud_trouble *trouble, const struct err *e)
+{
+    return trouble->failure == CLOUD_INVALID && e->kind != ERR_USAGE ? CLOUD_TRANSIENT
+                                                                     : trouble->failure;
+}
+
+static struct cloud_request request_of(const struct host_wish *w, const char *token)
+{
+    bool any = !strcmp(w->group, HOST_ANY);
+
+    return (struct cloud_request){.token = token,
+                                  .run = w->run,
+                                  .job = w->job,
+                                  .region = any ? "" : w->group,
+                                  .max_price_usd_per_hour = (double)INFINITY,
+                                  .cpus = w->cpus,
+                                  .memory_gb = (double)w->memory_mb / 1024};
+}
+
+static int rent_once(struct desk *d,
+                     const struct host_wish *w,
+                     unsigned attempt,
+                     const char *host,
+                     struct machine *out,
+                     enum cloud_failure *failure,
+                     struct err *e)
+{
+    char token[65];
+    struct cloud_trouble trouble;
+
+    make_token(w->job, attempt, token);
+    struct machine_order order = {.request = request_of(w, token), .stage = -1, .attempt = attempt};
+    order.request.host = host;
+    if (machine_rent(&d->both, &order, out, &trouble, e) == 0)
+        return 0;
+    *failure = failure_of(&trouble, e);
+    if (trouble.failure == CLOUD_CAPACITY || trouble.failure == CLOUD_UNSUPPORTED)
+        forget(d, out);
+    return -1;
+}
+
+/* ---- other homes ---- */
+
+/* Who we are, to people who want the host: "ann@laptop". */
+static void put_label(char out[static 200])
+{
+    struct passwd account, *found = NULL;
+    char room[1024], name[100] = "";
+
+    getpwuid_r(getuid(), &account, room, sizeof room, &found);
+    if (gethostname(name, sizeof name - 1) < 0)
+        name[0] = 0;
+    snprintf(out, 200, "%.90s@%s", found ? found->pw_name : "somebody", name);
+}
+
+static int claim(const struct exec_host *h, const char *token, double seconds, struct err *e)
+{
+    char label[200];
+
+    put_label(label);
+    return exec_claim(h, token, seconds, label, e) < 0 ? err_wrap(e, "%s", h->address) : 0;
+}
+
+/* The hosts that are free by our own records. */
+struct free_hosts {
+    const char *list[FREE_MAX];
+    size_t n;
+};
+
+static int find_free(struct desk *d,
+                     const struct host_wish *w,
+                     const char *token,
+                     struct free_hosts *out,
+                     enum cloud_failure *failure,
+                     struct err *e)
+{
+    struct cloud_request request = request_of(w, token);
+    struct cloud_trouble trouble;
+
+    if (cloud_free_hosts(d->cloud, &request, out->list, FREE_MAX, &out->n, &trouble, e) == 0)
+        return 0;
+    *failure = failure_of(&trouble, e);
+    return -1;
+}
+
+/* Which of these free hosts no other home uses, at most `wanted` of them; they are ours for a
+ * while. One that cannot be asked counts: whoever sends the job there tells what is wrong. */
+static size_t claim_some(const struct desk *d,
+                         const struct host_wish *w,
+                         const char *token,
+                         double seconds,
+                         const struct free_hosts *from,
+                         const char **out,
+                         size_t wanted,
+                         struct err *why)
+{
+    AUTO_MEM char *root = jobs_root(machines_owner(d->records));
+    size_t n = 0;
+
+    for (size_t i = 0; i < from->n && n < wanted; i++) {
+        const struct exec_host h = {
+            .driver = "ssh", .address = from->list[i], .root = root, .agent = w->agent};
+        struct err refused = {0};
+        if (exec_prepare(&h, &refused) == 0)
+            claim(&h, token, seconds, &refused);
+        if (refused.kind == ERR_NOFIT)
+            *why = refused;
+        else
+            out[n++] = from->list[i];
+    }
+    return n;
+}
+
+static int all_are_used(const struct err *why, enum cloud_failure *failure, struct err *e)
+{
+    *failure = CLOUD_CAPACITY;
+    return err_set(e, ERR_NOFIT, "every host that fits is taken, %s", why->text);
+}
+
+/* NULL when the pool is to choose: what it gave for this token before. */
+static int choose(struct desk *d,
+                  const struct host_wish *w,
+                  unsigned attempt,
+                  const char **host_out,
+                  enum cloud_failure *failure,
+                  struct err *e)
+{
+    struct free_hosts free_now = {.n = 0};
+    struct machine known;
+    struct err why = {0};
+    char token[65];
+
+    *host_out = NULL;
+    make_token(w->job, attempt, token);
+    if (machines_get(d->records, 0, token, &known, NULL) == 0)
+        return 0;
+    if (find_free(d, w, token, &free_now, failure, e) < 0)
+        return -1;
+    return claim_some(d, w, token, CLAIM_LOOKING_S, &free_now, host_out, 1, &why)
+               ? 0
+               : all_are_used(&why, failure, e);
+}
+
+int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d = {0};
+    struct free_hosts free_now = {.n = 0};
+    const char *ours[FREE_MAX];
+    struct err why = {0};
+    char token[65];
+
+    *failure = CLOUD_TRANSIENT;
+    if (desk_open(&d, w->home, e) < 0)
+        return -1;
+    snprintf(token, sizeof token, "job-%" PRId64 "-ask", w->job);
+    if (find_free(&d, w, token, &free_now, failure, e) < 0)
+        return -1;
+    *failure = CLOUD_CAPACITY;
+    if (free_now.n < n)
+        return err_set(e, ERR_NOFIT, "%zu of %u hosts are free", free_now.n, n);
+    size_t found = claim_some(&d, w, token, ASK_S, &free_now, ours, n, &why);
+    if (found == n)
+        return 0;
+    AUTO_MEM char *root = jobs_root(machines_owner(d.records));
+    for (size_t i = 0; i < found; i++) {
+        const struct exec_host h = {
+            .driver = "ssh", .address = ours[i], .root = root, .agent = w->agent};
+        exec_release(&h, token, NULL);
+    }
+    return all_are_used(&why, failure, e);
+}
+
+/* Another job of ours may take the chosen one before us: then there are others. */
+static int rent_chosen(struct desk *d,
+                       const struct host_wish *w,
+                       unsigned attempt,
+                       struct machine *out,
+                       enum cloud_failure *failure,
+                       struct err *e)
+{
+    for (size_t tries = 1;; tries++) {
+        struct err why = {0};
+        const char *host;
+        if (choose(d, w, attempt, &host, failure, e) < 0)
+            return -1;
+        if (rent_once(d, w, attempt, host, out, failure, &why) == 0)
+            return 0;
+        if (!host || *failure != CLOUD_CAPACITY || tries >= d->config->n_hosts)
+            return err_set(e, why.kind, "%s", why.text);
+    }
+}
+
+int host_rent(const struct host_wish *w,
+              unsigned *attempt,
+              struct machine *out,
+              enum cloud_failure *failure,
+              struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d = {0};
+
+    *failure = CLOUD_TRANSIENT;
+    if (desk_open(&d, w->home, e) < 0)
+        return -1;
+    for (; *attempt <= ATTEMPTS_MAX; ++*attempt) {
+        char token[65];
+        struct machine known;
+        make_token(w->job, *attempt, token);
+        if (machines_get(d.records, 0, token, &known, NULL) == 0 && known.state >= MACHINE_DELETING)
+            continue;
+        if (rent_chosen(&d, w, *attempt, out, failure, e) < 0)
+            return -1;
+        /* Somebody else may have given it back behind us. */
+        if (out->state < MACHINE_DELETING)
+            return 0;
+    }
+    *failure = CLOUD_INVALID;
+    return err_set(e, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
+}
+
+struct exec_host host_of(const struct machine *m, const char *agent)
+{
+    return (struct exec_host){.driver = m->facts.exec_driver,
+                              .address = m->facts.address,
+                              .root = m->facts.root,
+                              .agent = agent,
+                              .token = m->facts.token};
+}
+
+/* ---- a job over there ---- */
+
+int host_send(const struct exec_host *h, int64_t job, const char *directory, struct err *e)
+{
+    struct err why = {0};
+
+    if (exec_prepare(h, e) < 0 || claim(h, h->token, RENEW_S, e) < 0)
+        return -1;
+    if (exec_send(h, job, directory, &why) == 0)
+        return 0;
+    /* An earlier broker came further than it could write down. */
+    if (why.kind == ERR_USAGE && exec_host_check(h, NULL) == 0)
+        return 0;
+    return err_set(e, why.kind, "%s", why.text);
+}
+
+int host_reach(const struct exec_host *h, struct err *e)
+{
+    struct err why = {0};
+
+    if (exec_prepare(h, e) < 0 || exec_renew(h, RENEW_S, e) < 0)
+        return -1;
+    if (claim(h, h->token, RENEW_S, &why) == 0)
+        return 0;
+    if (why.kind != ERR_NOFIT)
+        return err_set(e, why.kind, "%s", why.text);
+    /* Ours lapsed before its job began; now both have one there. */
+    log_warn("broker", "%s", why.text);
+    return 0;
+}
+
+int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e)
+{
+    AUTO(machines) struct machines *records = machines_open(home, e);
+    int64_t expires_ms = time_epoch_ms() + MACHINE_LEASE_MS;
+
+    if (!records)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (machine_renew_one(records, 0, tokens[i], expires_ms, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- clearing up ---- */
+
+/* The directory of the job goes, and what may still run in it. */
+static int clear_job(const struct exec_host *h, int64_t job, const char *reason, struct err *e)
+{
+    struct err why = {0};
+
+    if (exec_remove(h, job, &why) == 0)
+        return 0;
+    if (why.kind == ERR_USAGE && exec_stop(h, job, 0, reason, e) < 0)
+        return -1;
+    /* The agent that is to do it may be one of another version. */
+    if (why.kind != ERR_USAGE && why.kind != ERR_RETRY && exec_prepare(h, e) < 0)
+        return -1;
+    if (why.kind != ERR_RETRY && exec_remove(h, job, e) == 0)
+        return 0;
+    return err_set(e, ERR_RETRY, "%s", why.text);
+}
+
+int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e)
+{
+    struct exec_host h = host_of(m, agent);
+
+    /* Without an address nobody ever got there. */
+    if (!m->facts.address[0])
+        return 0;
+    if (m->facts.job && clear_job(&h, m->facts.job, reason, e) < 0)
+        return -1;
+    return exec_release(&h, m->facts.token, e);
+}
+
+int host_clear(const char *home,
+               const char *agent,
+               struct machine *m,
+               int64_t over_ms,
+               const char *reason,
+               struct err *e)
+{
+    AUTO_CLEAR(desk) struct desk d = {0};
+    struct cloud_trouble trouble;
+
+    if (desk_open(&d, home, e) < 0)
+        return -1;
+    machines_get(d.records, 0, m->facts.token, m, NULL);
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (machine_let_go(d.records, m, reason, over_ms, e) < 0 ||
+        host_empty(agent, m, reason, e) < 0 || machine_return(&d.both, m, reason, &trouble, e) < 0)
+        return -1;
+    return m->state == MACHINE_GONE
+               ? 0
+               : err_set(e, ERR_RETRY, "%s is not confirmed to be given back", m->facts.address);
+}

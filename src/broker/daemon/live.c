@@ -1,0 +1,455 @@
+#include "broker/daemon/live.h"
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/core/home.h"
+#include "broker/daemon/host.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The lines of a failed job's log that go into its message. */
+#define LAST_BYTES_MAX 1000
+#define LAST_LINES_MAX 20
+/* How often a broken connection is tried again before each attempt waits a minute. */
+#define BROKEN_QUICK 6
+
+/* ---- making one ---- */
+
+/* A request is at most a few megabytes. */
+#define ARENA_BYTES ((size_t)64 << 20)
+
+static const char *keep(struct live *j, const char *s)
+{
+    const char *kept = s ? arena_dup(j->arena, s) : NULL;
+
+    if (s && !kept)
+        err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
+    return kept;
+}
+
+static int copy_command(struct live *j, const struct lake_job_request *asked)
+{
+    const char **command = arena_alloc(j->arena, asked->n_command, sizeof *command);
+
+    for (size_t i = 0; command && i < asked->n_command; i++)
+        command[i] = keep(j, asked->command[i]);
+    j->job.asked.command = command;
+    return command ? 0 : err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
+}
+
+void live_ask_stop(struct live *j, const struct lake_job *job)
+{
+    j->stop_wanted = j->stop_wanted || job->stop_asked;
+    if (job->stop_asked && !j->stop_reason[0])
+        snprintf(j->stop_reason, sizeof j->stop_reason, "%s", job->stop_reason);
+}
+
+static int copy_job(void *context, const struct lake_job *job, struct err *e)
+{
+    struct live *j = context;
+    struct lake_job *to = &j->job;
+
+    *to = *job;
+    to->project = keep(j, job->project);
+    to->user = keep(j, job->user);
+    to->asked.name = keep(j, job->asked.name);
+    to->asked.input = keep(j, job->asked.input);
+    to->asked.code = keep(j, job->asked.code);
+    to->asked.output = keep(j, job->asked.output);
+    to->asked.details = keep(j, job->asked.details);
+    to->reason = to->cost_basis = to->machine = to->limits = to->output_set = "";
+    to->stop_reason = "";
+    live_ask_stop(j, job);
+    copy_command(j, &job->asked);
+    if (j->trouble.kind == ERR_NONE)
+        return 0;
+    *e = j->trouble;
+    return -1;
+}
+
+/* More than the shortest lines of one round (exec_read) can tell; nothing more is read before these
+ * are in the lake. */
+#define TOLD_MAX 65536
+/* Metrics of one round that are refused one by one. */
+#define REFUSED_MAX 32
+
+void live_note_warning(const struct live *j, const char *text)
+{
+    AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
+    AUTO_MEM char *line = mem_printf("%s\n", text);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return; /* as the disk is full, the job itself will say so */
+    file_write_all(fd, line, strlen(line));
+    close(fd);
+}
+
+static void hear_tag(void *context, const char *set, const char *pair)
+{
+    struct live *j = context;
+
+    if (set && (!j->job.asked.output || strcmp(set, j->job.asked.output) != 0)) {
+        AUTO_MEM char *text =
+            mem_printf("tag %.200s is for set %.100s, which is not the output of this job: it is "
+                       "put on the job's own",
+                       pair, set);
+        live_note_warning(j, text);
+    }
+    if (j->n_tags == TOLD_MAX)
+        return;
+    j->tags = mem_room(j->tags, j->n_tags, &j->cap_tags, sizeof *j->tags);
+    j->tags[j->n_tags++] = mem_dup(pair);
+}
+
+static void hear_metric(void *context, const char *name, double step, double value)
+{
+    struct live *j = context;
+
+    if (j->n_metrics == TOLD_MAX)
+        return;
+    j->metrics = mem_room(j->metrics, j->n_metrics, &j->cap_metrics, sizeof *j->metrics);
+    j->metric_names =
+        mem_room(j->metric_names, j->n_metrics, &j->cap_metric_names, sizeof *j->metric_names);
+    j->metric_names[j->n_metrics] = mem_dup(name);
+    j->metrics[j->n_metrics] = (struct lake_job_metric){
+        .name = j->metric_names[j->n_metrics], .step = step, .value = value};
+    j->n_metrics++;
+}
+
+static void hear_malformed(void *context, const char *text)
+{
+    live_note_warning(context, text);
+}
+
+void live_set_nodes(struct live *j, const char *hosts)
+{
+    j->nodes = keep(j, hosts);
+}
+
+struct live *live_new(
+    struct lake *l, int64_t id, const char *home, const char *agent, struct err *e)
+{
+    AUTO(live) struct live *j = mem_zero(1, sizeof *j);
+
+    j->arena = arena_new(ARENA_BYTES);
+    j->home = home;
+    if (lake_job_get(l, id, copy_job, j, e) < 0)
+        return NULL;
+    if (job_details_parse(j->job.asked.details, &j->details, e) < 0) {
+        e->kind = ERR_USAGE; /* which no later try changes */
+        return NULL;
+    }
+    AUTO_MEM char *root = broker_jobs_path(home);
+    AUTO_MEM char *directory = broker_job_path(home, id, NULL);
+    j->directory = keep(j, directory);
+    j->host =
+        (struct exec_host){.driver = "local", .address = "", .root = keep(j, root), .agent = agent};
+    if (j->trouble.kind != ERR_NONE) {
+        *e = j->trouble;
+        return NULL;
+    }
+    j->scan = logscan_new(&(struct logscan_visitor){
+        .context = j, .tag = hear_tag, .metric = hear_metric, .malformed = hear_malformed});
+    return TAKE(j);
+}
+
+void live_set_remote(struct live *j)
+{
+    j->remote = mem_zero(1, sizeof *j->remote);
+    j->remote->attempt = 1;
+    j->remote->log_fd = j->remote->state_fd = -1;
+}
+
+void live_set_host(struct live *j, const char *agent)
+{
+    j->host = host_of(&j->remote->machine, agent);
+}
+
+static void free_remote(struct remote *r)
+{
+    if (!r)
+        return;
+    if (r->log_fd >= 0)
+        close(r->log_fd);
+    if (r->state_fd >= 0)
+        close(r->state_fd);
+    free(r);
+}
+
+static void forget_told(struct live *j)
+{
+    for (size_t i = 0; i < j->n_tags; i++)
+        free(j->tags[i]);
+    for (size_t i = 0; i < j->n_metrics; i++)
+        free(j->metric_names[i]);
+    j->n_tags = j->n_metrics = 0;
+}
+
+void live_free(struct live *j)
+{
+    if (!j)
+        return;
+    forget_told(j);
+    free(j->tags);
+    free(j->metrics);
+    free(j->metric_names);
+    exec_stream_free(j->stream);
+    free_remote(j->remote);
+    logscan_free(j->scan);
+    job_details_clear(&j->details);
+    arena_free(j->arena);
+    free(j);
+}
+
+/* ---- hearing its agent ---- */
+
+void live_try_later(struct live *j)
+{
+    j->retry_ms = time_monotonic_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
+    j->broken++;
+}
+
+static void cut_off(struct live *j)
+{
+    j->phase = LIVE_CUT_OFF;
+    live_try_later(j);
+}
+
+int live_follow(struct live *j, bool start, struct err *e)
+{
+    j->retry_ms = 0;
+    exec_stream_free(j->stream);
+    j->stream = NULL;
+    start = start && !j->state_offset && !j->log_offset;
+    if (j->remote && live_copy_open(j, start, e) < 0) {
+        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
+        cut_off(j);
+        return 0;
+    }
+    j->stream = start ? exec_start(&j->host, j->job.id, e)
+                      : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
+    if (!j->stream && start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE))
+        return -1;
+    if (!j->stream) {
+        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
+        cut_off(j);
+        return 0;
+    }
+    j->phase = LIVE_FOLLOWED;
+    return 0;
+}
+
+static int hear_line(struct live *j, struct err *e)
+{
+    struct state_line line;
+
+    if (state_line_parse(j->line, &line, e) < 0)
+        return -1;
+    j->told_ms = line.at_ms;
+    if (line.kind == STATE_STARTED) {
+        j->started = true;
+        j->beginning = line;
+    } else if (line.kind == STATE_ENDED) {
+        j->ended = true;
+        j->end = line;
+    }
+    return 0;
+}
+
+int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        j->state_offset++;
+        if (bytes[i] == '\n') {
+            j->line[j->line_len] = '\0';
+            j->line_len = 0;
+            if (hear_line(j, e) < 0)
+                return -1;
+        } else if (j->line_len + 1 < sizeof j->line) {
+            j->line[j->line_len++] = bytes[i];
+        }
+    }
+    return 0;
+}
+
+void live_hear_log(struct live *j, const char *bytes, size_t n)
+{
+    logscan_take(j->scan, bytes, n);
+    j->log_offset += n;
+}
+
+static int hear_frame(
+    void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
+{
+    struct live *j = context;
+
+    if (j->remote && live_copy_add(j, kind, bytes, n, e) < 0)
+        return -1;
+    if (kind == FRAME_STATE)
+        return live_hear_state(j, bytes, n, e);
+    if (kind == FRAME_LOG)
+        live_hear_log(j, bytes, n);
+    return 0;
+}
+
+enum live_phase live_hear(struct live *j)
+{
+    j->trouble = (struct err){0};
+    switch (exec_read(j->stream, hear_frame, j, &j->trouble)) {
+    case EXEC_MORE:
+        j->broken = 0;
+        break;
+    case EXEC_OVER:
+        logscan_end(j->scan);
+        j->phase = LIVE_OVER;
+        break;
+    case EXEC_GONE:
+        j->phase = LIVE_OVER;
+        break;
+    case EXEC_BROKEN:
+        /* Its directory is not there: it never will be. */
+        if (j->trouble.kind == ERR_NOTFOUND)
+            j->phase = LIVE_OVER;
+        else
+            cut_off(j);
+        break;
+    }
+    /* A stream that is over is freed with the job, when its process has had time to end. */
+    return j->phase;
+}
+
+/* ---- its end ---- */
+
+static enum lake_job_state end_state(const struct live *j)
+{
+    if (j->end.cause == STATE_STOPPED)
+        return LAKE_JOB_KILLED;
+    return j->end.cause == STATE_EXIT && j->end.code == 0 ? LAKE_JOB_STORING : LAKE_JOB_FAILED;
+}
+
+/* Where the last ones of the text begin. */
+static const char *last_lines(const char *text)
+{
+    const char *from = text + strlen(text);
+    unsigned n = 0;
+
+    while (from > text && (from[-1] != '\n' || !*from || ++n < LAST_LINES_MAX))
+        from--;
+    return from;
+}
+
+/* "exit code 3; its log ends: no more data"; several lines of the log stand below it. */
+static void failure_reason(const struct live *j, char out[static LIVE_REASON])
+{
+    const char *last = last_lines(logscan_last_lines(j->scan, LAST_BYTES_MAX));
+    const char *joint = strchr(last, '\n') ? "; its log ends:\n" : "; its log ends: ";
+
+    if (j->end.text[0])
+        snprintf(out, LIVE_REASON, "%s%s%s", j->end.text, last[0] ? joint : "", last);
+    else
+        snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
+}
+
+/* Of one whose agent told no end: as long as it told anything; < 0 = nobody knows. */
+static double told_s(const struct live *j)
+{
+    double seconds = (double)(j->told_ms - j->beginning.at_ms) / 1000;
+
+    return j->beginning.at_ms ? fmax(seconds, 0) : -1;
+}
+
+void live_outcome(const struct live *j,
+                  char reason[static LIVE_REASON],
+                  struct lake_job_change *out)
+{
+    *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
+    if (!j->ended) {
+        out->to = LAKE_JOB_LOST;
+        out->runtime_s = told_s(j);
+        snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s",
+                 j->trouble.text[0] ? j->trouble.text
+                                    : "nothing of it is left in the job's directory");
+        return;
+    }
+    out->to = end_state(j);
+    out->runtime_s = j->end.runtime_s;
+    out->exited = j->end.cause != STATE_NO_START;
+    out->exit_code = j->end.code;
+    if (out->to == LAKE_JOB_STORING)
+        reason[0] = '\0';
+    else if (out->to == LAKE_JOB_KILLED)
+        snprintf(reason, LIVE_REASON, "%s", j->end.text);
+    else
+        failure_reason(j, reason);
+}
+
+/* ---- what its log told ---- */
+
+/* All at once, or, when one of them is refused, one by one, so that the others are kept. */
+static int keep_tags(struct live *j, struct lake *l, struct err *e)
+{
+    struct err why = {0};
+
+    if (j->n_tags == 0 ||
+        lake_job_tag(l, j->job.id, (const char *const *)j->tags, j->n_tags, &why) == 0)
+        return 0;
+    if (why.kind != ERR_USAGE) {
+        *e = why;
+        return -1;
+    }
+    for (size_t i = 0; i < j->n_tags; i++) {
+        const char *const one[] = {j->tags[i]};
+        why = (struct err){0};
+        if (lake_job_tag(l, j->job.id, one, 1, &why) == 0)
+            continue;
+        if (why.kind != ERR_USAGE) {
+            *e = why;
+            return -1;
+        }
+        live_note_warning(j, why.text);
+    }
+    return 0;
+}
+
+/* Those that are refused are found by halves, so that the others are kept. *refused: how many were
+ * already; with too many of them the rest is let go. */
+static int keep_metrics(
+    struct live *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
+{
+    struct err why = {0};
+
+    if (n == 0 || *refused > REFUSED_MAX ||
+        lake_job_add_metrics(l, j->job.id, j->metrics + from, n, &why) == 0)
+        return 0;
+    if (why.kind != ERR_USAGE) {
+        *e = why;
+        return -1;
+    }
+    if (n > 1)
+        return keep_metrics(j, l, from, n / 2, refused, e) < 0 ||
+                       keep_metrics(j, l, from + n / 2, n - n / 2, refused, e) < 0
+                   ? -1
+                   : 0;
+    live_note_warning(j,
+                      ++*refused > REFUSED_MAX ? "and more metrics that cannot be kept" : why.text);
+    return 0;
+}
+
+int live_keep_told(struct live *j, struct lake *l, struct err *e)
+{
+    size_t refused = 0;
+
+    if (keep_tags(j, l, e) < 0 || keep_metrics(j, l, 0, j->n_metrics, &refused, e) < 0)
+        return -1;
+    forget_told(j);
+    return 0;
+}

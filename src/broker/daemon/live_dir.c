@@ -1,0 +1,287 @@
+#include "base/file.h"
+#include "base/mem.h"
+#include "broker/core/home.h"
+#include "broker/daemon/checkpoint.h"
+#include "broker/daemon/live.h"
+#include "broker/pipeline/code.h"
+#include "exec/jobfile.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Parts that go when the job is over, or before it is prepared once more. */
+static const char *const passing[] = {"work", "input",       "output",
+                                      "code", ".output.new", ".checkpoint.new"};
+static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
+static const char *const kept[] = {"log", "state", "warnings"};
+#define CHECKPOINT "checkpoint"
+/* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
+ * been started. Of this start of the machine, because a file that was not synced may be missing
+ * after the next one; and then no agent lives. */
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_MAX 64
+/* What it holds once the directory is on another machine: there an agent may have been started,
+ * whatever happens to this one. */
+#define SENT "sent\n"
+
+static char *part(const struct live *j, const char *name)
+{
+    return mem_printf("%s/%s", j->directory, name);
+}
+
+static void remove_file(const char *directory, const char *name)
+{
+    AUTO_MEM char *path = mem_printf("%s/%s", directory, name);
+
+    unlink(path);
+}
+
+static char *untidy_mark(const char *home, int64_t id)
+{
+    AUTO_MEM char *untidy = broker_untidy_path(home);
+
+    return mem_printf("%s/%" PRId64, untidy, id);
+}
+
+static void remove_passing(const char *directory)
+{
+    for (size_t i = 0; i < sizeof passing / sizeof passing[0]; i++) {
+        AUTO_MEM char *path = mem_printf("%s/%s", directory, passing[i]);
+        file_remove_tree(path);
+    }
+    for (size_t i = 0; i < sizeof passing_files / sizeof passing_files[0]; i++)
+        remove_file(directory, passing_files[i]);
+}
+
+void live_tidy(const char *home, int64_t id, bool keep_checkpoint)
+{
+    AUTO_MEM char *directory = broker_job_path(home, id, NULL);
+    AUTO_MEM char *mark = untidy_mark(home, id);
+
+    remove_passing(directory);
+    if (keep_checkpoint)
+        checkpoint_keep(home, id);
+    else
+        checkpoint_drop(home, id);
+    unlink(mark);
+}
+
+int live_every_untidy(const char *home,
+                      int (*visit)(void *context, int64_t id, struct err *e),
+                      void *context,
+                      struct err *e)
+{
+    AUTO_MEM char *path = broker_untidy_path(home);
+    DIR *d = opendir(path);
+    int result = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : file_error(e, "read", path);
+    for (const struct dirent *entry; result == 0 && (entry = readdir(d));) {
+        const char *name = entry->d_name;
+        int64_t id = strtoll(name, NULL, 10);
+        if (id > 0 && !name[strspn(name, "0123456789")])
+            result = visit(context, id, e);
+    }
+    closedir(d);
+    return result;
+}
+
+static int write_file(const char *path, const char *text, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return file_error(e, "create", path);
+    int result = file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
+    close(fd);
+    return result;
+}
+
+/* Before there is anything to tidy: what becomes of the directory from now on is not prepared. */
+static int mark_untidy(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+
+    return write_file(mark, "", e);
+}
+
+/* Nothing of an earlier attempt remains: it never came to run. */
+static int make_empty(const struct live *j, struct err *e)
+{
+    if (mark_untidy(j, e) < 0)
+        return -1;
+    if (mkdir(j->directory, 0700) == 0)
+        return 0;
+    if (errno != EEXIST)
+        return file_error(e, "create", j->directory);
+    AUTO_MEM char *checkpoint = part(j, CHECKPOINT);
+    remove_passing(j->directory);
+    file_remove_tree(checkpoint);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        remove_file(j->directory, kept[i]);
+    return 0;
+}
+
+static int fetch(
+    const struct live *j, struct lake *l, const char *ref, const char *name, struct err *e)
+{
+    AUTO_MEM char *directory = part(j, name);
+    const char *const refs[] = {ref};
+    struct lake_get_summary summary;
+
+    if (!l)
+        return err_set(e, ERR_RETRY, "the lake cannot be opened");
+    return lake_get(l,
+                    &(struct lake_get_options){.refs = refs, .n_refs = 1, .directory = directory},
+                    &summary, e);
+}
+
+/* What the lake has below the code's root becomes work. */
+static int unwrap_code(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *root = code_root(j->job.asked.code);
+    AUTO_MEM char *work = part(j, "work");
+    AUTO_MEM char *code = part(j, "code");
+
+    if (!root)
+        return err_set(e, ERR_USAGE, "%s is no code: it lies not below /code/", j->job.asked.code);
+    AUTO_MEM char *inner = mem_printf("%s%s", code, root);
+    inner[strlen(inner) - 1] = '\0'; /* its slash */
+    if (rename(inner, work) < 0)
+        return file_error(e, "move the code to", work);
+    file_remove_tree(code);
+    return 0;
+}
+
+/* Those that have names; all others the agent makes. */
+static int make_outputs(const struct live *j, struct err *e)
+{
+    for (size_t i = 0; i < j->details.n_outputs; i++) {
+        AUTO_MEM char *path = mem_printf("%s/output/%s", j->directory, j->details.outputs[i]);
+        if (file_make_dirs(path, 0700, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the agent's file ---- */
+
+static int write_jobfile(const struct live *j, struct err *e)
+{
+    AUTO_CLEAR(live_env) struct live_env env = {0};
+    AUTO_MEM const char **secrets = mem_zero(j->details.n_secrets + 1, sizeof *secrets);
+    const struct lake_job_request *asked = &j->job.asked;
+    AUTO_MEM char *path = part(j, "job");
+
+    for (size_t i = 0; i < j->details.n_secrets; i++)
+        secrets[i] = j->details.secrets[i].key;
+    if (live_env_fill(j, &env, e) < 0)
+        return -1;
+    struct jobfile file = {.id = j->job.id,
+                           .command = asked->command,
+                           .n_command = asked->n_command,
+                           .env = (const char *const *)env.texts,
+                           .n_env = env.n,
+                           .secrets = secrets,
+                           .n_secrets = j->details.n_secrets,
+                           .cpus = asked->cpus,
+                           .memory_mb = asked->memory_mb,
+                           .time_limit_s = asked->time_limit_s,
+                           .grace_s = LIVE_GRACE_S};
+    char *text = jobfile_text(&file, e);
+    int result = text ? write_file(path, text, e) : -1;
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+    return result;
+}
+
+/* ---- whether it is ready ---- */
+
+/* "" when it cannot be read. */
+static void read_word(const char *path, char out[static BOOT_ID_MAX])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, out, BOOT_ID_MAX - 1);
+
+    out[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+bool live_is_prepared(const struct live *j)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char told[BOOT_ID_MAX], now[BOOT_ID_MAX];
+
+    read_word(mark, told);
+    read_word(BOOT_ID, now);
+    return told[0] && !strcmp(told, now);
+}
+
+bool live_was_begun(const struct live *j)
+{
+    AUTO_MEM char *path = part(j, "state");
+    struct stat st;
+
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+static int note_prepared(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char now[BOOT_ID_MAX];
+
+    read_word(BOOT_ID, now);
+    return write_file(mark, now, e);
+}
+
+int live_note_sent(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+
+    return write_file(mark, SENT, e);
+}
+
+bool live_is_sent(const struct live *j)
+{
+    AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
+    char told[BOOT_ID_MAX];
+
+    read_word(mark, told);
+    return !strcmp(told, SENT);
+}
+
+void live_forget_warnings(const struct live *j)
+{
+    remove_file(j->directory, "warnings");
+}
+
+static int fill_checkpoint(const struct live *j, struct err *e)
+{
+    AUTO_MEM char *directory = part(j, CHECKPOINT);
+
+    return j->details.continues ? checkpoint_fill(j->home, j->details.continues, directory, e) : 0;
+}
+
+int live_prepare(struct live *j, struct lake *l, struct err *e)
+{
+    const struct lake_job_request *asked = &j->job.asked;
+
+    if (make_empty(j, e) < 0)
+        return -1;
+    if (asked->input && fetch(j, l, asked->input, "input", e) < 0)
+        return -1;
+    if (asked->code && (fetch(j, l, asked->code, "code", e) < 0 || unwrap_code(j, e) < 0))
+        return -1;
+    if (make_outputs(j, e) < 0 || fill_checkpoint(j, e) < 0 || write_jobfile(j, e) < 0)
+        return -1;
+    return note_prepared(j, e);
+}

@@ -1,0 +1,74 @@
+/* template: a command with lists in it, "train.py --epoch {1,2,5}", and the commands it stands for.
+ * Pure.
+ *
+ * A list is `{`, two or more texts with commas between them, `}`, anywhere within a word: the word
+ * "m-{a,b}.bin" stands for "m-a.bin" and "m-b.bin". Lists do not nest, and `{` without a comma and
+ * a `}` behind it in the same word is an ordinary sign. `\{` is never the beginning of a list;
+ * within a list `\,`, `\{` and `\}` are signs of the text. Every other backslash stays. */
+#ifndef BROKER_LEARN_TEMPLATE_H
+#define BROKER_LEARN_TEMPLATE_H
+
+#include "base/auto.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TEMPLATE_COMBINATIONS_MAX 10000
+#define TEMPLATE_WORDS_MAX 1000
+
+struct template;
+
+/* ERR_USAGE: no word, too many, or more than TEMPLATE_COMBINATIONS_MAX commands. */
+struct template *template_new(const char *const *words, size_t n, struct err *e);
+void template_free(struct template *t);
+AUTO_DEFINE(template)
+
+size_t template_n_words(const struct template *t);
+/* How a word is written: template_new of all of them makes the same template. Borrowed. */
+const char *template_word(const struct template *t, size_t i);
+/* All words as a shell takes them. New string. */
+char *template_text(const struct template *t);
+
+size_t template_combinations(const struct template *t);
+/* The words of one command; the last list changes fastest. template_n_words of them and NULL; freed
+ * by template_words_free. */
+char **template_command(const struct template *t, size_t combination);
+void template_words_free(char **words);
+
+/* An argument with a value, as lake/job_args.h names it: --epoch 5, --epoch=5, or a word alone. */
+struct template_arg {
+    char *key;     /* "epoch", "arg1" */
+    size_t word;   /* where the value stands ... */
+    size_t offset; /* ... from this byte of the word on */
+    bool listed;   /* there is a list in it */
+    bool option;   /* else a word alone */
+};
+/* In the order of words. */
+const struct template_arg *template_args(const struct template *t, size_t *n_out);
+/* ERR_USAGE when a list stands elsewhere than in the value of an argument: no number can be learned
+ * about it. */
+int template_check_args(const struct template *t, struct err *e);
+/* The value of the argument in a command that the template matches; borrowed from the command. */
+const char *template_value(const struct template_arg *arg, const char *const *command);
+
+/* Whether the command could be one of the template with other values: in lists any, and of
+ * options without a list too. */
+bool template_matches(const struct template *t, const char *const *command, size_t n);
+
+/* A command of the template with these values ("epoch", "20") instead of its first ones. ERR_USAGE
+ * when a key is no argument of it. As template_command. */
+struct template_setting {
+    const char *key, *value;
+};
+char **template_fill(const struct template *t,
+                     const struct template_setting *settings,
+                     size_t n,
+                     struct err *e);
+
+/* Whether they are the same but for the texts in lists. */
+bool template_same_shape(const struct template *a, const struct template *b);
+/* The lists of both, each text once; same shape. ERR_USAGE past TEMPLATE_COMBINATIONS_MAX. */
+struct template *template_union(const struct template *a, const struct template *b, struct err *e);
+
+#endif

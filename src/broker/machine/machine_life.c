@@ -1,0 +1,326 @@
+#include "broker/machine/machine_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A machine may be there and not be shown yet: it is missing only when it was twice, this far
+ * apart, and when it was asked for this long ago. */
+#define ABSENT_AGAIN_MS ((int64_t)30 * 1000)
+#define ABSENT_AGE_MS ((int64_t)120 * 1000)
+
+static int64_t now_of(const struct machine_desk *d)
+{
+    return d->now_ms(d->context);
+}
+
+static void enter(struct machine *m, enum machine_state state, int64_t now_ms)
+{
+    if (m->state == state)
+        return;
+    m->state = state;
+    m->since_ms = now_ms;
+}
+
+static void give_reason(struct machine *m, const char *reason)
+{
+    if (!*m->reason)
+        snprintf(m->reason, sizeof m->reason, "%s", reason);
+}
+
+/* ---- what a cloud says ---- */
+
+static enum machine_state state_told(const struct machine *m, enum cloud_state told)
+{
+    switch (told) {
+    case CLOUD_REQUESTED:
+        return m->state > MACHINE_REQUESTED ? m->state : MACHINE_REQUESTED;
+    case CLOUD_RUNNING:
+        return m->state > MACHINE_RUNNING ? m->state : MACHINE_RUNNING;
+    case CLOUD_DELETING:
+        return MACHINE_DELETING;
+    case CLOUD_GONE:
+    case CLOUD_PREEMPTED:
+        break;
+    }
+    return MACHINE_GONE;
+}
+
+static bool is_news(const struct machine *m, const struct cloud_machine *told)
+{
+    const struct cloud_machine *f = &m->facts;
+
+    return state_told(m, told->state) != m->state || m->absent_ms ||
+           f->ready_ms != told->ready_ms || f->ended_ms != told->ended_ms ||
+           f->notice_ms != told->notice_ms || strcmp(f->id, told->id) != 0 ||
+           /* As long as the price is the same, what was metered before still tells the cost. */
+           !f->metered_ms != !told->metered_ms ||
+           fabs(f->price_usd_per_hour - told->price_usd_per_hour) > 0;
+}
+
+/* A host that was given back late was paid for until its lease ran out. */
+static int64_t end_of(const struct machine *m, int64_t ended_ms)
+{
+    int64_t paid_ms = m->state == MACHINE_DELETING ? machine_paid_until_ms(m) : INT64_MAX;
+
+    return ended_ms < paid_ms ? ended_ms : paid_ms;
+}
+
+static int note(struct machine_desk *d,
+                struct machine *m,
+                const struct cloud_machine *told,
+                struct err *e)
+{
+    const struct cloud_machine before = m->facts;
+    struct cloud_machine now = *told;
+
+    /* Whoever asks without the market's prices, to put away what was left, learns none. */
+    if (before.metered_ms && !now.metered_ms) {
+        now.metered_ms = before.metered_ms;
+        now.metered_usd = before.metered_usd;
+        now.price_usd_per_hour = before.price_usd_per_hour;
+    }
+    if (now.ended_ms)
+        now.ended_ms = end_of(m, now.ended_ms);
+    bool news = is_news(m, &now);
+
+    m->absent_ms = 0;
+    m->facts = now;
+    /* A tag is as old as the machine; a lease is renewed in the record. */
+    m->facts.expires_ms = before.expires_ms;
+    if (told->state == CLOUD_PREEMPTED)
+        give_reason(m, "taken back by the cloud");
+    enter(m, state_told(m, told->state), now_of(d));
+    return news ? machine_row_update(d->records, m, e) : 0;
+}
+
+/* 1: its absence is certain now. */
+static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
+{
+    int64_t now_ms = now_of(d);
+    bool certain = cloud_sees_at_once(d->cloud);
+
+    if (!m->absent_ms) {
+        m->absent_ms = now_ms;
+        if (!certain)
+            return machine_row_update(d->records, m, e);
+    }
+    if (!certain &&
+        (now_ms - m->absent_ms < ABSENT_AGAIN_MS || now_ms - m->asked_ms < ABSENT_AGE_MS))
+        return 0;
+    give_reason(m, m->facts.launched_ms ? "lost: the cloud does not know it any more"
+                                        : "never came to be");
+    if (m->facts.launched_ms && !m->facts.ended_ms)
+        m->facts.ended_ms = end_of(m, m->absent_ms);
+    enter(m, MACHINE_GONE, now_ms);
+    return machine_row_update(d->records, m, e) < 0 ? -1 : 1;
+}
+
+/* Whoever gives a machine back writes that down first: of one that is not there any more, the
+ * record tells it, if it is read after the look. */
+static bool was_given_back(const struct machine_desk *d, struct machine *m)
+{
+    struct machine now;
+
+    if (m->state >= MACHINE_DELETING ||
+        machines_get(d->records, m->world, m->facts.token, &now, NULL) < 0 ||
+        now.state < MACHINE_DELETING)
+        return false;
+    *m = now;
+    return true;
+}
+
+int machine_look_beside(struct machine_desk *d,
+                        struct machine *m,
+                        bool *given_back,
+                        struct cloud_trouble *trouble,
+                        struct err *e)
+{
+    struct cloud_machine told;
+
+    *trouble = (struct cloud_trouble){0};
+    *given_back = false;
+    if (m->state == MACHINE_GONE)
+        return 0;
+    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, trouble, e) == 0;
+    bool is_over = is_seen ? state_told(m, told.state) >= MACHINE_DELETING
+                           : trouble->failure == CLOUD_NOT_FOUND;
+    if (is_over && was_given_back(d, m)) {
+        *given_back = true;
+        *trouble = (struct cloud_trouble){0};
+        *e = (struct err){0};
+        return 0;
+    }
+    if (is_seen) {
+        if (note(d, m, &told, e) == 0)
+            return 0;
+    } else if (trouble->failure != CLOUD_NOT_FOUND) {
+        return -1;
+    } else {
+        int certain = note_absent(d, m, e);
+        if (certain == 0)
+            return -1;
+        if (certain > 0) {
+            *trouble = (struct cloud_trouble){0};
+            *e = (struct err){0};
+            return 0;
+        }
+    }
+    trouble->failure = CLOUD_INVALID;
+    return -1;
+}
+
+int machine_look(struct machine_desk *d,
+                 struct machine *m,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    bool given_back;
+
+    return machine_look_beside(d, m, &given_back, trouble, e);
+}
+
+/* ---- renting ---- */
+
+#define COPY(into, from) snprintf((into), sizeof(into), "%s", (from) ? (from) : "")
+
+static void begin(const struct machine_desk *d,
+                  const struct machine_order *order,
+                  struct machine *out)
+{
+    const struct cloud_request *r = &order->request;
+    int64_t now_ms = now_of(d);
+    struct cloud_machine *f = &out->facts;
+
+    *out = (struct machine){.world = d->world,
+                            .stage = order->stage,
+                            .attempt = order->attempt,
+                            .state = MACHINE_INTENDED,
+                            .asked_ms = now_ms,
+                            .since_ms = now_ms,
+                            .max_price_usd_per_hour = r->max_price_usd_per_hour};
+    COPY(out->cloud, cloud_name(d->cloud));
+    COPY(f->token, r->token);
+    COPY(f->owner, d->records->owner);
+    COPY(f->provider, r->provider);
+    COPY(f->region, r->region);
+    COPY(f->zone, r->zone);
+    COPY(f->instance_type, r->instance_type);
+    COPY(f->accelerator, r->accelerator);
+    f->run = r->run;
+    f->job = r->job;
+    f->expires_ms = now_ms + MACHINE_LEASE_MS;
+    f->spot = r->spot;
+    f->cpus = r->cpus;
+    f->memory_gb = r->memory_gb;
+    f->accelerators = r->accelerators;
+    f->price_usd_per_hour = r->price_usd_per_hour;
+    f->bill_min_s = r->bill_min_s;
+}
+
+static int find_or_intend(struct machine_desk *d,
+                          const struct machine_order *order,
+                          struct machine *out,
+                          bool *is_new,
+                          struct err *e)
+{
+    struct err why = {0};
+
+    *is_new = false;
+    if (machines_get(d->records, d->world, order->request.token, out, &why) == 0)
+        return out->state < MACHINE_DELETING
+                   ? 0
+                   : err_set(e, ERR_USAGE, "machine %s is %s: a new one needs a new token",
+                             order->request.token, machine_state_text(out->state));
+    if (why.kind != ERR_NOTFOUND)
+        return err_set(e, why.kind, "%s", why.text);
+    *is_new = true;
+    begin(d, order, out);
+    return machine_row_insert(d->records, out, e);
+}
+
+static bool is_refusal(enum cloud_failure failure)
+{
+    switch (failure) {
+    case CLOUD_AUTH:
+    case CLOUD_PERMISSION:
+    case CLOUD_QUOTA:
+    case CLOUD_CAPACITY:
+    case CLOUD_UNSUPPORTED:
+    case CLOUD_INVALID:
+        return true;
+    case CLOUD_FINE:
+    case CLOUD_THROTTLE:
+    case CLOUD_TRANSIENT:
+    case CLOUD_CONFLICT:
+    case CLOUD_NOT_FOUND:
+    case CLOUD_UNKNOWN:
+        break;
+    }
+    return false;
+}
+
+int machine_rent(struct machine_desk *d,
+                 const struct machine_order *order,
+                 struct machine *out,
+                 struct cloud_trouble *trouble,
+                 struct err *e)
+{
+    struct cloud_request request = order->request;
+    struct cloud_machine told;
+    bool is_new;
+
+    *trouble = (struct cloud_trouble){.failure = CLOUD_INVALID};
+    if (find_or_intend(d, order, out, &is_new, e) < 0 || machines_flush(d->records, e) < 0)
+        return -1;
+    request.owner = d->records->owner;
+    request.expires_ms = out->facts.expires_ms;
+    if (cloud_launch(d->cloud, &request, &told, trouble, e) == 0) {
+        int noted = note(d, out, &told, e);
+        trouble->failure = noted < 0 ? CLOUD_INVALID : CLOUD_FINE;
+        return noted;
+    }
+    if (!is_new || !is_refusal(trouble->failure))
+        return -1;
+    give_reason(out, e->text);
+    enter(out, MACHINE_GONE, now_of(d));
+    machine_row_update(d->records, out, e);
+    return -1;
+}
+
+int machine_let_go(
+    struct machines *records, struct machine *m, const char *reason, int64_t over_ms, struct err *e)
+{
+    if (m->state >= MACHINE_DELETING)
+        return 0;
+    give_reason(m, reason);
+    enter(m, MACHINE_DELETING, over_ms);
+    return machine_row_update(records, m, e);
+}
+
+int machine_return(struct machine_desk *d,
+                   struct machine *m,
+                   const char *reason,
+                   struct cloud_trouble *trouble,
+                   struct err *e)
+{
+    struct cloud_trouble unseen;
+    struct err why = {0};
+
+    *trouble = (struct cloud_trouble){0};
+    if (machine_let_go(d->records, m, reason, now_of(d), e) < 0) {
+        trouble->failure = CLOUD_INVALID;
+        return -1;
+    }
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (machines_flush(d->records, e) < 0) {
+        trouble->failure = CLOUD_INVALID;
+        return -1;
+    }
+    if (cloud_terminate(d->cloud, m->facts.token, trouble, e) < 0)
+        return -1;
+    /* What this look could not see, a later one will. */
+    machine_look(d, m, &unseen, &why);
+    return 0;
+}

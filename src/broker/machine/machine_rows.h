@@ -1,0 +1,47 @@
+/* machine_rows: machines as rows of the database, for the files that keep the record of machines.
+ */
+#ifndef BROKER_MACHINE_MACHINE_ROWS_H
+#define BROKER_MACHINE_MACHINE_ROWS_H
+
+#include "broker/machine/machines.h"
+#include "db/db.h"
+
+#define MACHINE_OWNER_BYTES 24
+
+struct machines {
+    struct db *db;
+    char owner[MACHINE_OWNER_BYTES];
+    bool is_grouping; /* machines_group */
+    bool is_waiting;  /* a transaction is open */
+};
+
+/* The query of a change, in the transaction of its group if there is one. */
+struct db_query *machine_change(struct machines *m, const char *sql, struct err *e);
+
+/* Of all queries that machine_row_read reads. */
+#define MACHINE_COLUMNS                                                                            \
+    "m.world, m.token, m.cloud, m.stage, m.attempt, m.state, m.asked, m.since, m.absent,"          \
+    " m.data_microusd, m.max_price, m.reason, m.id, m.owner, m.run, m.job, m.expires, m.provider," \
+    " m.region, m.zone, m.instance_type, m.spot, m.cpus, m.memory_gb, m.accelerator,"              \
+    " m.accelerators, m.price, m.bill_min_s, m.launched, m.ready, m.ended, m.notice,"              \
+    " m.exec_driver, m.address, m.root, m.metered_usd, m.metered"
+#define MACHINE_COLUMNS_N 37
+
+void machine_row_read(struct db_query *q, struct machine *out);
+int machine_row_insert(struct machines *m, const struct machine *x, struct err *e);
+/* Everything that can change. A record never goes back to an earlier state: where another process
+ * brought it further, *x becomes what that one wrote. */
+int machine_row_update(struct machines *m, struct machine *x, struct err *e);
+
+/* When it ends to cost anything, whoever has it then. INT64_MAX: when its cloud has it back. */
+int64_t machine_paid_until_ms(const struct machine *m);
+
+/* machine_look, which tells whether another process was giving the machine back meanwhile: then *m
+ * becomes what that one wrote. */
+int machine_look_beside(struct machine_desk *d,
+                        struct machine *m,
+                        bool *given_back,
+                        struct cloud_trouble *trouble,
+                        struct err *e);
+
+#endif

@@ -1,0 +1,258 @@
+#include "base/mem.h"
+#include "broker/machine/machine_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So long a process may take between its intent and its question. */
+#define ASKING_MS ((int64_t)120 * 1000)
+
+const char *machine_finding_text(enum machine_finding finding)
+{
+    static const char *const texts[] = {
+        [MACHINE_ORPHAN] = "no record of it",    [MACHINE_EXPIRED] = "its lease ran out",
+        [MACHINE_RUN_OVER] = "its work is over", [MACHINE_LEAVING] = "being deleted",
+        [MACHINE_LOST] = "the cloud lost it",    [MACHINE_UNASKED] = "not asked for yet",
+    };
+
+    return texts[finding];
+}
+
+/* Both sides, read before anything is done about them. */
+struct sweeping {
+    struct machine_desk *desk;
+    struct machine_sweep *how;
+    struct cloud_machine *listed;
+    size_t n_listed, cap_listed;
+    struct machine *records; /* not gone */
+    size_t n_records, cap_records;
+};
+
+static int keep_listed(void *context, const struct cloud_machine *m, struct err *e)
+{
+    struct sweeping *s = context;
+
+    (void)e;
+    s->listed = mem_room(s->listed, s->n_listed, &s->cap_listed, sizeof *s->listed);
+    s->listed[s->n_listed++] = *m;
+    return 0;
+}
+
+static int keep_record(void *context, const struct machine *m, int64_t now_ms, struct err *e)
+{
+    struct sweeping *s = context;
+
+    (void)now_ms;
+    (void)e;
+    if (strcmp(m->cloud, cloud_name(s->desk->cloud)) != 0)
+        return 0;
+    s->records = mem_room(s->records, s->n_records, &s->cap_records, sizeof *s->records);
+    s->records[s->n_records++] = *m;
+    return 0;
+}
+
+/* ---- one machine ---- */
+
+static int tell(struct sweeping *s,
+                const struct machine *m,
+                enum machine_finding finding,
+                const char *trouble,
+                struct err *e)
+{
+    s->how->open += m->state != MACHINE_GONE;
+    return s->how->tell ? s->how->tell(s->how->context, m, finding, trouble, e) : 0;
+}
+
+static int give_back(struct sweeping *s,
+                     struct machine *m,
+                     enum machine_finding finding,
+                     struct err *e)
+{
+    struct cloud_trouble trouble = {0};
+    struct err why = {0};
+
+    const char *reason = machine_finding_text(finding);
+
+    if (s->how->dry_run)
+        return tell(s, m, finding, NULL, e);
+    if (s->how->clear && s->how->clear(s->how->context, m, reason, &why) < 0)
+        return tell(s, m, finding, why.text, e);
+    if (machine_return(s->desk, m, reason, &trouble, &why) < 0 && trouble.failure == CLOUD_INVALID)
+        return err_set(e, why.kind, "%s", why.text);
+    return tell(s, m, finding, why.kind ? why.text : NULL, e);
+}
+
+/* 1 and why nobody needs it, 0 when somebody may, -1. */
+static int is_done(const struct sweeping *s,
+                   const struct cloud_machine *m,
+                   enum machine_finding *finding,
+                   struct err *e)
+{
+    int over = s->how->is_over ? s->how->is_over(s->how->context, m->run, m->job, e) : 0;
+
+    *finding = over ? MACHINE_RUN_OVER : MACHINE_EXPIRED;
+    if (over == MACHINE_NEEDED)
+        return 0;
+    if (over)
+        return over;
+    return m->expires_ms <= s->desk->now_ms(s->desk->context);
+}
+
+/* ---- the cloud's side ---- */
+
+static void adopt(const struct sweeping *s, const struct cloud_machine *listed, struct machine *out)
+{
+    int64_t now_ms = s->desk->now_ms(s->desk->context);
+
+    *out = (struct machine){.world = s->desk->world,
+                            .stage = -1,
+                            .state = MACHINE_DELETING,
+                            .asked_ms = listed->launched_ms,
+                            .since_ms = now_ms,
+                            .max_price_usd_per_hour = (double)INFINITY,
+                            .facts = *listed};
+    snprintf(out->cloud, sizeof out->cloud, "%s", cloud_name(s->desk->cloud));
+    snprintf(out->reason, sizeof out->reason, "%s", machine_finding_text(MACHINE_ORPHAN));
+}
+
+/* A record that said gone too early. What its job paid for it was too little. */
+static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
+{
+    struct db_query *q =
+        machine_change(s->desk->records,
+                       "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0,"
+                       " billed = CASE WHEN world = 0 AND job > 0 THEN 0 ELSE 1 END"
+                       " WHERE world = $1 AND token = $2",
+                       e);
+
+    if (!q)
+        return -1;
+    m->state = MACHINE_DELETING;
+    m->absent_ms = m->facts.ended_ms = 0;
+    m->since_ms = s->desk->now_ms(s->desk->context);
+    db_bind_int(q, 1, m->world);
+    db_bind_text(q, 2, m->facts.token);
+    db_bind_int(q, 3, m->state);
+    db_bind_int(q, 4, m->since_ms);
+    return db_run(q, e);
+}
+
+static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, struct err *e)
+{
+    enum machine_finding finding;
+    struct machine m;
+    int done = is_done(s, listed, &finding, e);
+
+    if (done <= 0)
+        return done;
+    adopt(s, listed, &m);
+    if (!s->how->dry_run && machine_row_insert(s->desk->records, &m, e) < 0)
+        return -1;
+    return give_back(s, &m, MACHINE_ORPHAN, e);
+}
+
+/* The list is older than the record: whoever had the machine may have given it back since. */
+static bool is_there_still(const struct sweeping *s, const char *token)
+{
+    struct cloud_machine told;
+    struct cloud_trouble trouble = {0};
+    struct err why = {0};
+
+    if (cloud_look(s->desk->cloud, token, &told, &trouble, &why) < 0)
+        return trouble.failure != CLOUD_NOT_FOUND;
+    return told.state != CLOUD_GONE && told.state != CLOUD_PREEMPTED;
+}
+
+/* A record that is not gone is looked at from its own side. */
+static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, struct err *e)
+{
+    struct machine m;
+    struct err why = {0};
+
+    if (machines_get(s->desk->records, s->desk->world, listed->token, &m, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? sweep_orphan(s, listed, e)
+                                        : err_set(e, why.kind, "%s", why.text);
+    if (m.state != MACHINE_GONE || !is_there_still(s, listed->token))
+        return 0;
+    if (!s->how->dry_run && take_up_again(s, &m, e) < 0)
+        return -1;
+    m.state = MACHINE_DELETING;
+    return give_back(s, &m, MACHINE_ORPHAN, e);
+}
+
+/* ---- the records' side ---- */
+
+/* Whoever wrote the intent may be about to ask. Where a first look is certain, the record would say
+ * that it never came to be, and the machine would be there without one. */
+static bool is_being_asked(const struct sweeping *s, const struct machine *m)
+{
+    return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->desk->cloud) &&
+           s->desk->now_ms(s->desk->context) - m->asked_ms < ASKING_MS;
+}
+
+/* A machine that somebody needs: how it is. */
+static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
+{
+    struct cloud_trouble trouble;
+    struct err why = {0};
+    bool was_there = m->facts.launched_ms != 0, given_back;
+
+    if (s->how->dry_run || is_being_asked(s, m) ||
+        (machine_look_beside(s->desk, m, &given_back, &trouble, &why) == 0 &&
+         (given_back || m->state != MACHINE_GONE)))
+        return 0;
+    if (m->state == MACHINE_GONE)
+        return tell(s, m, MACHINE_LOST, NULL, e);
+    if (trouble.failure == CLOUD_NOT_FOUND)
+        return tell(s, m, was_there ? MACHINE_LOST : MACHINE_UNASKED, why.text, e);
+    return trouble.failure == CLOUD_INVALID ? err_set(e, why.kind, "%s", why.text) : 0;
+}
+
+static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
+{
+    enum machine_finding finding = MACHINE_LEAVING;
+    struct err why = {0};
+
+    /* Read again: others renew and give back while this looks at one after the other. */
+    if (machines_get(s->desk->records, m->world, m->facts.token, m, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+    if (m->state == MACHINE_GONE)
+        return 0;
+    if (m->state == MACHINE_DELETING &&
+        s->desk->now_ms(s->desk->context) - m->since_ms < s->how->leave_ms)
+        return 0;
+    int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
+    if (done < 0)
+        return -1;
+    return done ? give_back(s, m, finding, e) : sweep_needed(s, m, e);
+}
+
+static int sweep_all(struct sweeping *s, struct err *e)
+{
+    struct machine_filter open = {.world = s->desk->world};
+    struct cloud_trouble trouble;
+
+    s->how->open = 0;
+    if (machines_each(s->desk->records, &open, keep_record, s, e) < 0 ||
+        cloud_list(s->desk->cloud, keep_listed, s, &trouble, e) < 0)
+        return -1;
+    for (size_t i = 0; i < s->n_listed; i++)
+        if (sweep_listed(s, &s->listed[i], e) < 0)
+            return -1;
+    for (size_t i = 0; i < s->n_records; i++)
+        if (sweep_record(s, &s->records[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e)
+{
+    struct sweeping s = {.desk = d, .how = how};
+    int result = sweep_all(&s, e);
+
+    free(s.listed);
+    free(s.records);
+    return result;
+}

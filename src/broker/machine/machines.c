@@ -1,0 +1,416 @@
+#include "broker/machine/machines.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/machine/machine_rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char *const tables[] = {
+    /* world, state: machines.h. max_price NULL: none. Times: milliseconds, 0 = not yet. */
+    "CREATE TABLE machine (world INTEGER NOT NULL, token TEXT NOT NULL, cloud TEXT NOT NULL,"
+    " stage INTEGER NOT NULL, attempt INTEGER NOT NULL, state INTEGER NOT NULL,"
+    " asked INTEGER NOT NULL, since INTEGER NOT NULL, absent INTEGER NOT NULL,"
+    " data_microusd INTEGER NOT NULL, max_price REAL, reason TEXT NOT NULL, id TEXT NOT NULL,"
+    " owner TEXT NOT NULL, run INTEGER NOT NULL, job INTEGER NOT NULL, expires INTEGER NOT NULL,"
+    " provider TEXT NOT NULL, region TEXT NOT NULL, zone TEXT NOT NULL,"
+    " instance_type TEXT NOT NULL, spot INTEGER NOT NULL, cpus REAL NOT NULL,"
+    " memory_gb REAL NOT NULL, accelerator TEXT NOT NULL, accelerators REAL NOT NULL,"
+    " price REAL NOT NULL, bill_min_s REAL NOT NULL, launched INTEGER NOT NULL,"
+    " ready INTEGER NOT NULL, ended INTEGER NOT NULL, notice INTEGER NOT NULL,"
+    " exec_driver TEXT NOT NULL, address TEXT NOT NULL, root TEXT NOT NULL,"
+    " PRIMARY KEY (world, token))",
+    "CREATE INDEX machine_run ON machine (run)",
+    /* 5: MACHINE_GONE. What is not gone is looked for often and is little. */
+    "CREATE INDEX machine_open ON machine (world) WHERE state < 5",
+    "CREATE TABLE world (run INTEGER PRIMARY KEY, now INTEGER NOT NULL)",
+    "CREATE TABLE owner (name TEXT NOT NULL)",
+    NULL,
+};
+
+static const char *const metered[] = {
+    /* metered: milliseconds; 0 = its price does not move. */
+    "ALTER TABLE machine ADD COLUMN metered_usd REAL NOT NULL DEFAULT 0",
+    "ALTER TABLE machine ADD COLUMN metered INTEGER NOT NULL DEFAULT 0",
+    NULL,
+};
+
+/* billed: the job's record has what the machine cost, or there is no such job. */
+static const char *const bills[] = {
+    "ALTER TABLE machine ADD COLUMN billed INTEGER NOT NULL DEFAULT 1",
+    "UPDATE machine SET billed = 0 WHERE world = 0 AND job > 0 AND state < 5",
+    "CREATE INDEX machine_unbilled ON machine (job) WHERE billed = 0",
+    "CREATE INDEX machine_job ON machine (job) WHERE job > 0",
+    NULL,
+};
+
+static const struct db_migration migrations[] = {{1, tables}, {2, metered}, {3, bills}, {0}};
+
+const char *machine_state_text(enum machine_state state)
+{
+    static const char *const texts[] = {"", "intended", "requested", "running", "deleting", "gone"};
+
+    return texts[state];
+}
+
+/* Hosts of one's own are not given back before they answer, which may be never. Whoever has the
+ * lease may use one; after that nobody has it, and other homes may take it. Clouds bill on until
+ * they have their machine back. */
+int64_t machine_paid_until_ms(const struct machine *m)
+{
+    if (strcmp(m->cloud, "pool") != 0)
+        return INT64_MAX;
+    /* A broker that was away for long renewed none, and its job ran all the same. */
+    return m->state == MACHINE_DELETING && m->since_ms > m->facts.expires_ms ? m->since_ms
+                                                                             : m->facts.expires_ms;
+}
+
+int64_t machine_cost_when_over(const struct machine *m, int64_t now_ms)
+{
+    const struct cloud_machine *f = &m->facts;
+    int64_t paid_ms = machine_paid_until_ms(m);
+
+    if (!f->launched_ms)
+        return 0;
+    /* One that ended costs the same at any time, also by a clock that lags behind its own. */
+    if (f->ended_ms)
+        return cloud_cost_microusd(f, f->ended_ms > now_ms ? f->ended_ms : now_ms);
+    return cloud_cost_microusd(f, now_ms < paid_ms ? now_ms : paid_ms);
+}
+
+int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms)
+{
+    if (m->state >= MACHINE_DELETING || m->facts.ended_ms || !m->facts.launched_ms)
+        return machine_cost_when_over(m, now_ms);
+    return cloud_cost_microusd(&m->facts, now_ms);
+}
+
+/* ---- opening ---- */
+
+/* 1: read, 0: there is none, -1. */
+static int read_owner(struct machines *m, struct err *e)
+{
+    struct db_query *q = db_query(m->db, "SELECT name FROM owner", e);
+    int found = q ? db_step(q, e) : -1;
+
+    if (found > 0)
+        snprintf(m->owner, sizeof m->owner, "%s", db_text(q, 0));
+    if (q)
+        db_reset(q);
+    return found;
+}
+
+static int draw_owner(struct machines *m, struct err *e)
+{
+    uint64_t number;
+    struct db_query *q = db_query(m->db, "INSERT INTO owner (name) VALUES ($1)", e);
+
+    if (!q)
+        return -1;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return err_set(e, ERR_IO, "draw a name for this home's machines: %s", strerror(errno));
+    snprintf(m->owner, sizeof m->owner, "tw-%016" PRIx64, number);
+    db_bind_text(q, 1, m->owner);
+    return db_run(q, e);
+}
+
+static int make_owner(struct machines *m, struct err *e)
+{
+    if (db_begin(m->db, e) < 0)
+        return -1;
+    int found = read_owner(m, e);
+    if (found > 0 || (found == 0 && draw_owner(m, e) == 0))
+        return db_commit(m->db, e);
+    db_rollback(m->db);
+    return -1;
+}
+
+struct machines *machines_open(const char *home, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/machines.db", home);
+    AUTO(machines) struct machines *m = mem_zero(1, sizeof *m);
+
+    m->db = db_open(&(struct db_options){.url = path,
+                                         .name = "the record of machines",
+                                         .migrations = migrations},
+                    e);
+    if (!m->db)
+        return NULL;
+    int found = read_owner(m, e);
+    if (found < 0 || (found == 0 && make_owner(m, e) < 0))
+        return NULL;
+    return TAKE(m);
+}
+
+void machines_free(struct machines *m)
+{
+    if (!m)
+        return;
+    db_free(m->db);
+    free(m);
+}
+
+void machines_relax(struct machines *m)
+{
+    db_relax(m->db);
+}
+
+void machines_group(struct machines *m, bool on)
+{
+    m->is_grouping = on;
+}
+
+int machines_flush(struct machines *m, struct err *e)
+{
+    if (!m->is_waiting)
+        return 0;
+    m->is_waiting = false;
+    return db_commit(m->db, e);
+}
+
+struct db_query *machine_change(struct machines *m, const char *sql, struct err *e)
+{
+    if (m->is_grouping && !m->is_waiting) {
+        if (db_begin(m->db, e) < 0)
+            return NULL;
+        m->is_waiting = true;
+    }
+    return db_query(m->db, sql, e);
+}
+
+const char *machines_owner(const struct machines *m)
+{
+    return m->owner;
+}
+
+/* ---- reading ---- */
+
+int machines_get(
+    struct machines *m, int64_t world, const char *token, struct machine *out, struct err *e)
+{
+    struct db_query *q = db_query(
+        m->db, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.world = $1 AND m.token = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_text(q, 2, token);
+    int found = db_step(q, e);
+    if (found > 0)
+        machine_row_read(q, out);
+    db_reset(q);
+    if (found < 0)
+        return -1;
+    return found ? 0 : err_set(e, ERR_NOTFOUND, "there is no record of machine %s", token);
+}
+
+/* One text for each case, so that each finds its index. */
+static struct db_query *each_query(struct machines *m,
+                                   const struct machine_filter *f,
+                                   struct err *e)
+{
+#define EACH(condition)                                                                            \
+    "SELECT " MACHINE_COLUMNS ", w.now FROM machine m LEFT JOIN world w ON w.run = m.world"        \
+    " WHERE " condition " ORDER BY m.run, m.asked, m.token"
+    const char *sql = f->run          ? EACH("m.run = $1 AND m.state < $2")
+                      : f->world >= 0 ? EACH("m.world = $1 AND m.state < $2")
+                                      : EACH("$1 <> 0 AND m.state < $2");
+    struct db_query *q = db_query(m->db, sql, e);
+
+    if (!q)
+        return NULL;
+    db_bind_int(q, 1, f->run ? f->run : f->world);
+    db_bind_int(q, 2, f->with_gone ? MACHINE_GONE + 1 : MACHINE_GONE);
+    return q;
+}
+
+int machines_each(
+    struct machines *m,
+    const struct machine_filter *filter,
+    int (*visit)(void *context, const struct machine *x, int64_t now_ms, struct err *e),
+    void *context,
+    struct err *e)
+{
+    struct db_query *q = each_query(m, filter, e);
+    int64_t real_ms = time_epoch_ms();
+    int found;
+
+    if (!q)
+        return -1;
+    while ((found = db_step(q, e)) > 0) {
+        struct machine x;
+        machine_row_read(q, &x);
+        int64_t now_ms = db_is_null(q, MACHINE_COLUMNS_N) ? real_ms : db_int(q, MACHINE_COLUMNS_N);
+        if (visit(context, &x, now_ms, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return found;
+}
+
+int machines_bill(struct machines *m,
+                  int64_t run,
+                  int64_t now_ms,
+                  int64_t *compute_out,
+                  int64_t *data_out,
+                  struct err *e)
+{
+    struct db_query *q =
+        db_query(m->db, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.run = $1", e);
+    int found;
+
+    *compute_out = *data_out = 0;
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, run);
+    while ((found = db_step(q, e)) > 0) {
+        struct machine x;
+        machine_row_read(q, &x);
+        *compute_out += machine_cost_microusd(&x, now_ms);
+        *data_out += x.data_microusd;
+    }
+    return found;
+}
+
+/* ---- simulated worlds ---- */
+
+int machines_clock(struct machines *m, int64_t world, int64_t *now_ms_out, struct err *e)
+{
+    struct db_query *q = db_query(m->db, "SELECT now FROM world WHERE run = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    int found = db_step(q, e);
+    *now_ms_out = found > 0 ? db_int(q, 0) : 0;
+    db_reset(q);
+    return found < 0 ? -1 : 0;
+}
+
+int machines_set_clock(struct machines *m, int64_t world, int64_t now_ms, struct err *e)
+{
+    struct db_query *q = machine_change(m,
+                                        "INSERT INTO world (run, now) VALUES ($1, $2)"
+                                        " ON CONFLICT (run) DO UPDATE SET now = excluded.now"
+                                        " WHERE excluded.now > world.now",
+                                        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_int(q, 2, now_ms);
+    return db_run(q, e);
+}
+
+int machines_end_world(struct machines *m, int64_t world, struct err *e)
+{
+    struct db_query *q = machine_change(m,
+                                        "DELETE FROM world WHERE run = $1 AND NOT EXISTS"
+                                        " (SELECT 1 FROM machine WHERE world = $1 AND state < 5)",
+                                        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    if (db_run(q, e) < 0)
+        return -1;
+    if (db_changes(m->db) == 0)
+        return err_set(e, ERR_USAGE, "machines of run %" PRId64 " are not gone yet", world);
+    return 0;
+}
+
+int machines_each_world(struct machines *m,
+                        int (*visit)(void *context, int64_t world, struct err *e),
+                        void *context,
+                        struct err *e)
+{
+    for (int64_t last = 0;;) {
+        struct db_query *q =
+            db_query(m->db, "SELECT run FROM world WHERE run > $1 ORDER BY run LIMIT 1", e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, last);
+        int found = db_step(q, e);
+        if (found > 0)
+            last = db_int(q, 0);
+        db_reset(q);
+        if (found <= 0)
+            return found;
+        if (visit(context, last, e) < 0)
+            return -1;
+    }
+}
+
+/* ---- small changes ---- */
+
+int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e)
+{
+    struct db_query *q =
+        machine_change(m, "UPDATE machine SET expires = $2 WHERE run = $1 AND state < 4", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, run);
+    db_bind_int(q, 2, expires_ms);
+    return db_run(q, e);
+}
+
+int machine_renew_one(
+    struct machines *m, int64_t world, const char *token, int64_t expires_ms, struct err *e)
+{
+    struct db_query *q = machine_change(
+        m, "UPDATE machine SET expires = $3 WHERE world = $1 AND token = $2 AND state < 4", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_text(q, 2, token);
+    db_bind_int(q, 3, expires_ms);
+    return db_run(q, e);
+}
+
+int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e)
+{
+    struct db_query *q = machine_change(
+        m, "DELETE FROM machine WHERE world = $1 AND token = $2 AND state = 5 AND launched = 0", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, world);
+    db_bind_text(q, 2, token);
+    return db_run(q, e);
+}
+
+int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e)
+{
+    struct db_query *q = machine_change(
+        d->records, "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, d->world);
+    db_bind_text(q, 2, token);
+    db_bind_int(q, 3, stage);
+    return db_run(q, e);
+}
+
+int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, struct err *e)
+{
+    struct db_query *q = machine_change(d->records,
+                                        "UPDATE machine SET data_microusd = data_microusd + $3"
+                                        " WHERE world = $1 AND token = $2",
+                                        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, d->world);
+    db_bind_text(q, 2, token);
+    db_bind_int(q, 3, microusd);
+    return db_run(q, e);
+}

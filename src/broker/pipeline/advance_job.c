@@ -1,0 +1,503 @@
+#include "base/mem.h"
+#include "base/number.h"
+#include "broker/core/details.h"
+#include "broker/learn/cluster_learn.h"
+#include "broker/pipeline/advance.h"
+#include "broker/pipeline/advance_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the stage's jobs are. */
+static const char *on_of(const struct run *run, const struct run_stage *s)
+{
+    return s->plan.on ? s->plan.on : run->on;
+}
+
+static unsigned nodes_of(const struct run_stage *s)
+{
+    return s->plan.nodes > 1 ? s->plan.nodes : 1;
+}
+
+/* ---- what a job is told ---- */
+
+/* The job whose checkpoint this one begins with: that which was lost, else that of an earlier run.
+ * The jobs of a gang have numbers one after another. */
+static int64_t continues_of(const struct run_stage *s, unsigned rank)
+{
+    int64_t first = s->job ? s->job : s->plan.continues;
+
+    return first ? first + rank : 0;
+}
+
+/* What tasks of SkyPilot look for. */
+struct node_texts {
+    char rank[16], nodes[16], gpus[32];
+    char *task;
+    char *ips; /* NULL: the nodes are hosts, whose addresses the broker tells at the start */
+};
+
+static void node_texts_clear(struct node_texts *t)
+{
+    free(t->task);
+    free(t->ips);
+}
+
+static char *local_ips(unsigned nodes)
+{
+    static const char one[] = "127.0.0.1\n";
+    size_t n = sizeof one - 1;
+    char *text = mem_zero(nodes * n + 1, 1);
+
+    for (unsigned i = 0; i < nodes; i++)
+        memcpy(text + i * n, one, n);
+    text[nodes * n - 1] = '\0';
+    return text;
+}
+
+static void node_texts_fill(struct node_texts *t,
+                            const struct run *run,
+                            const struct run_stage *s,
+                            unsigned rank)
+{
+    *t = (struct node_texts){0};
+    snprintf(t->rank, sizeof t->rank, "%u", rank);
+    snprintf(t->nodes, sizeof t->nodes, "%u", nodes_of(s));
+    snprintf(t->gpus, sizeof t->gpus, "%.15g", s->plan.gpus_per_node);
+    /* The same for all nodes and attempts: what resumes by it finds itself. */
+    t->task = mem_printf("tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name);
+    t->ips = strcmp(on_of(run, s), "local") == 0 ? local_ips(nodes_of(s)) : NULL;
+}
+
+enum node_env { NODE_RANK, NODE_IPS, NODE_COUNT, NODE_GPUS, NODE_TASK, NODE_ENVS };
+
+static const char *const node_keys[NODE_ENVS] = {
+    [NODE_RANK] = "SKYPILOT_NODE_RANK",  [NODE_IPS] = "SKYPILOT_NODE_IPS",
+    [NODE_COUNT] = "SKYPILOT_NUM_NODES", [NODE_GPUS] = "SKYPILOT_NUM_GPUS_PER_NODE",
+    [NODE_TASK] = "SKYPILOT_TASK_ID",
+};
+
+bool run_env_is_own(const char *key)
+{
+    for (size_t i = 0; i < NODE_ENVS; i++)
+        if (!strcmp(key, node_keys[i]))
+            return true;
+    return !strncmp(key, "TRADEWIND_", 10);
+}
+
+static size_t put_node_envs(struct spec_pair *envs, const struct node_texts *t)
+{
+    const char *const values[NODE_ENVS] = {
+        [NODE_RANK] = t->rank, [NODE_IPS] = t->ips,   [NODE_COUNT] = t->nodes,
+        [NODE_GPUS] = t->gpus, [NODE_TASK] = t->task,
+    };
+    size_t n = 0;
+
+    for (size_t i = 0; i < NODE_ENVS; i++)
+        if (values[i])
+            envs[n++] = (struct spec_pair){.key = node_keys[i], .value = values[i]};
+    return n;
+}
+
+/* Of one node; of a training cluster its server has a price of its own. */
+static double node_price(const struct run_stage_plan *p, unsigned nodes, unsigned rank)
+{
+    if (p->servers == 0 || nodes <= p->servers)
+        return p->price_usd_per_hour / nodes;
+    return rank < p->servers
+               ? p->server_usd_per_hour / p->servers
+               : (p->price_usd_per_hour - p->server_usd_per_hour) / (nodes - p->servers);
+}
+
+/* Of a stage as planned. */
+static char *planned_details(
+    const struct advance *a, size_t i, struct job_details *d, unsigned rank, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    const struct run_stage_plan *p = &s->plan;
+    AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + NODE_ENVS, sizeof *envs);
+    AUTO_MEM struct spec_pair *secrets = mem_zero(p->n_secrets + 1, sizeof *secrets);
+    AUTO_MEM const char **outputs = mem_zero(p->n_outputs + 1, sizeof *outputs);
+    AUTO_CLEAR(node_texts) struct node_texts node;
+
+    node_texts_fill(&node, a->run, s, rank);
+    d->n_envs = put_node_envs(envs, &node);
+    for (size_t k = 0; k < p->n_envs; k++)
+        envs[d->n_envs++] = (struct spec_pair){.key = p->envs[k].key, .value = p->envs[k].value};
+    for (size_t k = 0; k < p->n_secrets; k++)
+        secrets[k] = (struct spec_pair){.key = p->secrets[k]};
+    for (size_t k = 0; k < p->n_outputs; k++)
+        outputs[k] = p->outputs[k];
+    d->envs = envs;
+    d->secrets = secrets;
+    d->n_secrets = p->n_secrets;
+    d->on = rank < p->servers && p->server_on ? p->server_on : on_of(a->run, s);
+    d->stage = p->name;
+    d->outputs = outputs;
+    d->n_outputs = p->n_outputs;
+    d->checkpoint_s = p->checkpoint_s;
+    d->git_commit = p->commit;
+    d->git_dirty = p->dirty;
+    /* What a host costs, the broker knows best: it chooses it. */
+    if (!strcmp(d->on, "local"))
+        d->price_usd_per_hour = node_price(p, nodes_of(s), rank);
+    return job_details_text(d, e);
+}
+
+static int see_details(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(char **)context = mem_dup(job->asked.details);
+    return 0;
+}
+
+/* As recorded; what it is to make again is new. */
+static char *repeated_details(struct advance *a, size_t i, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    AUTO_MEM char *recorded = NULL;
+
+    if (lake_job_get(a->lake, s->plan.repeats, see_details, &recorded, e) < 0 ||
+        job_details_parse(recorded, &details, e) < 0)
+        return NULL;
+    details.restores = s->plan.restores ? s->plan.restores : "";
+    details.continues = continues_of(s, 0);
+    return job_details_text(&details, e);
+}
+
+static char *details_of(struct advance *a, size_t i, unsigned rank, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+
+    if (s->plan.repeats)
+        return repeated_details(a, i, e);
+    struct job_details d = {.continues = continues_of(s, rank)};
+    AUTO_MEM char *gang =
+        mem_printf("%" PRId64 ".%s.%u", a->run->id, s->plan.name, s->attempts + 1);
+    if (nodes_of(s) > 1) {
+        d.gang = gang;
+        d.rank = rank;
+        d.nodes = nodes_of(s);
+        d.servers = s->plan.servers;
+        d.elastic = s->plan.elastic;
+    }
+    return planned_details(a, i, &d, rank, e);
+}
+
+/* ---- submitting ---- */
+
+/* The first rank's output is the stage's. */
+static struct lake_job_request request_of(
+    const struct advance *a, size_t i, const char *input, unsigned rank, const char *details)
+{
+    const struct run_stage_plan *p = &a->run->stages[i].plan;
+
+    return (struct lake_job_request){.name = p->name,
+                                     .command = p->command,
+                                     .n_command = p->n_command,
+                                     .input = input,
+                                     .code = p->code,
+                                     .output = rank == 0 ? p->output : NULL,
+                                     .cpus = p->cpus,
+                                     .memory_mb = p->memory_mb,
+                                     .time_limit_s = p->time_limit_s,
+                                     .run = a->run->id,
+                                     .rerun_of = p->repeats,
+                                     .details = details};
+}
+
+struct batch {
+    struct lake_job_request *requests;
+    char **details;
+    size_t n;
+};
+
+static void batch_clear(struct batch *b)
+{
+    for (size_t i = 0; b->details && i < b->n; i++)
+        free(b->details[i]);
+    free(b->details);
+    free(b->requests);
+}
+
+/* All of a gang in one transaction: there is never a part of it in the queue. */
+static int submit(struct advance *a, size_t i, const char *input, int64_t *first_out, struct err *e)
+{
+    AUTO_CLEAR(batch) struct batch b = {.n = nodes_of(&a->run->stages[i])};
+
+    b.requests = mem_zero(b.n, sizeof *b.requests);
+    b.details = mem_zero(b.n, sizeof *b.details);
+    for (unsigned rank = 0; rank < b.n; rank++) {
+        b.details[rank] = details_of(a, i, rank, e);
+        if (!b.details[rank])
+            return -1;
+        b.requests[rank] = request_of(a, i, input, rank, b.details[rank]);
+    }
+    if (lake_job_submit(a->lake, b.requests, b.n, first_out, e) < 0)
+        return -1;
+    a->new_jobs = true;
+    return 0;
+}
+
+/* The job that was submitted before a crash, and not written down; of a gang the first. */
+struct unnoted {
+    const char *stage;
+    int64_t id;
+};
+
+static int see_unnoted(void *context, const struct lake_job *job, struct err *e)
+{
+    struct unnoted *found = context;
+
+    (void)e;
+    if (!found->id && !strcmp(job->asked.name, found->stage))
+        found->id = job->id;
+    return 0;
+}
+
+static int find_unnoted(struct advance *a, size_t i, int64_t *job_out, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    struct unnoted found = {.stage = s->plan.name};
+    struct lake_job_filter filter = {.run = a->run->id,
+                                     .after = s->job ? s->job + nodes_of(s) - 1 : 0};
+
+    if (lake_job_list(a->lake, &filter, see_unnoted, &found, e) < 0)
+        return -1;
+    *job_out = found.id;
+    return 0;
+}
+
+/* Its job is submitted, by us or by who was killed behind it. What a gang makes counts only when
+ * all of it has finished: it gets its key then. */
+static int take_on(struct advance *a, size_t i, int64_t job, const char *key, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    AUTO_MEM char *why =
+        s->job ? mem_printf("attempt %u of %u: %s", s->attempts + 1, STAGE_ATTEMPTS_MAX, s->reason)
+               : mem_dup("");
+
+    if (key && nodes_of(s) == 1 && advance_tag_key(a, job, key, e) < 0)
+        return -1;
+    return advance_set_stage(a, i, STAGE_GOING, job, why, e);
+}
+
+static int start_repeated(struct advance *a, size_t i, struct err *e)
+{
+    AUTO_MEM char *input = NULL;
+    int64_t job;
+
+    if (find_unnoted(a, i, &job, e) < 0)
+        return -1;
+    if (!job && (advance_repeat_input(a, i, &input, e) < 0 || submit(a, i, input, &job, e) < 0))
+        return -1;
+    return take_on(a, i, job, NULL, e);
+}
+
+int advance_start(struct advance *a, size_t i, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    AUTO_CLEAR(refs) struct refs refs = {0};
+    AUTO_MEM char *input = NULL;
+    char key[SHA256_HEX];
+    int64_t job;
+
+    if (s->plan.repeats)
+        return start_repeated(a, i, e);
+    if (advance_refs(a, i, &refs, e) < 0 || advance_cache_key(a, i, &refs, key, e) < 0 ||
+        find_unnoted(a, i, &job, e) < 0)
+        return -1;
+    if (job)
+        return take_on(a, i, job, key, e);
+    if (!a->run->no_cache) {
+        if (advance_find_done(a, key, s->plan.output != NULL, &job, e) < 0)
+            return -1;
+        if (job)
+            return advance_set_stage(a, i, STAGE_REUSED, job, "", e);
+    }
+    if (advance_make_input(a, i, &refs, &input, e) < 0 || submit(a, i, input, &job, e) < 0)
+        return -1;
+    return take_on(a, i, job, key, e);
+}
+
+/* ---- what became of them ---- */
+
+/* All nodes of a stage together. */
+struct gang_view {
+    unsigned nodes, over, finished;
+    unsigned killed;
+    unsigned done_without;     /* nodes of an elastic gang that ended badly: the others go on */
+    enum lake_job_state state; /* what the stage's would be, if it were over */
+    unsigned rank;             /* who is to blame for it */
+    char reason[2048];
+};
+
+/* A failure is worse than a loss, and what we stopped because of either is not to blame. */
+static int severity(enum lake_job_state state)
+{
+    return state == LAKE_JOB_FAILED ? 3 : state == LAKE_JOB_LOST ? 2 : state == LAKE_JOB_KILLED;
+}
+
+/* That it was stopped says its state. */
+static const char *bare_reason(const struct seen_job *seen)
+{
+    static const char said[] = "stopped: ";
+    size_t n = sizeof said - 1;
+
+    return seen->state == LAKE_JOB_KILLED && !strncmp(seen->reason, said, n) ? seen->reason + n
+                                                                             : seen->reason;
+}
+
+static void put_blame(struct gang_view *v, const struct seen_job *seen, unsigned rank)
+{
+    v->state = seen->state;
+    v->rank = rank;
+    snprintf(v->reason, sizeof v->reason, "%s", bare_reason(seen));
+}
+
+/* A worker of an elastic gang that ran and ended badly. One that never ran has kept the others from
+ * beginning. */
+static bool can_do_without(const struct run_stage *s, const struct seen_job *seen, unsigned rank)
+{
+    return s->plan.elastic && rank >= s->plan.servers && severity(seen->state) && seen->ran;
+}
+
+/* With no worker left there is nothing to go on with. Else what the worst of them was is told when
+ * the others finish. */
+static void merge_without(struct gang_view *v, const struct gang_view *without, unsigned workers)
+{
+    bool none_left = v->done_without == workers;
+
+    if (!v->done_without || severity(v->state) >= (none_left ? severity(without->state) : 1))
+        return;
+    v->rank = without->rank;
+    snprintf(v->reason, sizeof v->reason, "%s", without->reason);
+    if (none_left) {
+        v->state = without->state;
+        v->done_without = 0;
+    }
+}
+
+static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    struct gang_view without = {.state = LAKE_JOB_FINISHED};
+    struct seen_job seen;
+
+    *v = (struct gang_view){.nodes = nodes_of(s), .state = LAKE_JOB_FINISHED};
+    for (unsigned rank = 0; rank < v->nodes; rank++) {
+        if (advance_see(a, s->job + rank, &seen, e) < 0)
+            return -1;
+        v->over += lake_job_state_final(seen.state);
+        v->finished += seen.state == LAKE_JOB_FINISHED;
+        v->killed += seen.state == LAKE_JOB_KILLED;
+        bool goes_on = can_do_without(s, &seen, rank);
+        struct gang_view *to = goes_on ? &without : v;
+        v->done_without += goes_on;
+        if (severity(seen.state) > severity(to->state))
+            put_blame(to, &seen, rank);
+    }
+    merge_without(v, &without, v->nodes - s->plan.servers);
+    return 0;
+}
+
+/* "rank 2 failed: ..."; of a stage with one node the bare reason. New string. */
+static char *blame(const struct gang_view *v)
+{
+    if (v->state == LAKE_JOB_FINISHED && v->done_without)
+        return mem_printf("went on without %u of its workers; rank %u: %s", v->done_without,
+                          v->rank, v->reason);
+    if (v->nodes == 1 || v->state == LAKE_JOB_FINISHED)
+        return mem_dup(v->reason);
+    return mem_printf("rank %u %s%s%s%s", v->rank, v->state == LAKE_JOB_LOST ? "was " : "",
+                      v->state == LAKE_JOB_KILLED ? "was stopped" : lake_job_state_text(v->state),
+                      v->reason[0] ? ": " : "", v->reason);
+}
+
+int advance_stop(struct advance *a, size_t i, const char *why, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    bool over;
+
+    for (unsigned rank = 0; rank < nodes_of(s); rank++)
+        if (lake_job_ask_stop(a->lake, s->job + rank, why, &over, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* Its machine is gone: another job goes on from what was saved, unless that was often enough. */
+static int follow_lost(struct advance *a, size_t i, const char *why, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+
+    if (a->run->stop_asked)
+        return advance_set_stage(a, i, STAGE_STOPPED, s->job, why, e);
+    if (s->attempts < STAGE_ATTEMPTS_MAX) {
+        AUTO_MEM char *lost = mem_printf("job %" PRId64 " was lost: %s", s->job, why);
+        return advance_set_stage(a, i, STAGE_WAITING, s->job, lost, e);
+    }
+    AUTO_MEM char *text = mem_printf("lost %u times, the last time: %s", s->attempts, why);
+    return advance_set_stage(a, i, STAGE_FAILED, s->job, text, e);
+}
+
+/* The whole gang is through: its first job can be found as one that made this. */
+static int tag_gang(struct advance *a, size_t i, struct err *e)
+{
+    AUTO_CLEAR(refs) struct refs refs = {0};
+    char key[SHA256_HEX];
+
+    if (advance_refs(a, i, &refs, e) < 0 || advance_cache_key(a, i, &refs, key, e) < 0)
+        return -1;
+    return advance_tag_key(a, a->run->stages[i].job, key, e);
+}
+
+/* Ended by us once it was needed no more, it has done its work; ended by itself, it has not. */
+static int end_service(
+    struct advance *a, size_t i, const struct gang_view *v, const char *why, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+
+    if (!advance_is_served(a))
+        return advance_set_stage(
+            a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FAILED, s->job,
+            v->state == LAKE_JOB_FINISHED ? "it ended before the others did" : why, e);
+    return advance_set_stage(a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FINISHED, s->job, "",
+                             e);
+}
+
+int advance_look(struct advance *a, size_t i, struct err *e)
+{
+    const struct run_stage *s = &a->run->stages[i];
+    struct gang_view v;
+
+    if (view_gang(a, i, &v, e) < 0)
+        return -1;
+    AUTO_MEM char *why = blame(&v);
+    /* One that ended badly ends the others; those that still waited are over at once. */
+    if (v.over < v.nodes && v.over > v.finished + v.done_without &&
+        (advance_stop(a, i, why, e) < 0 || view_gang(a, i, &v, e) < 0))
+        return -1;
+    if (v.over < v.nodes)
+        return 0;
+    if (v.state == LAKE_JOB_LOST)
+        return follow_lost(a, i, why, e);
+    /* Of a run that is stopped, a node may fail because another was gone before it. */
+    if (v.state == LAKE_JOB_FAILED && v.killed && a->run->stop_asked)
+        return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
+    if (v.state == LAKE_JOB_KILLED && a->run->stop_reason[0])
+        return advance_set_stage(a, i, STAGE_STOPPED, s->job, a->run->stop_reason, e);
+    if (v.state == LAKE_JOB_FINISHED && v.nodes > 1 && !v.done_without && tag_gang(a, i, e) < 0)
+        return -1;
+    if (s->plan.serves)
+        return end_service(a, i, &v, why, e);
+    if (v.state == LAKE_JOB_FINISHED && !v.done_without)
+        cluster_learn(runs_home(a->runs), a->run, s);
+    return advance_set_stage(a, i,
+                             v.state == LAKE_JOB_FINISHED ? STAGE_FINISHED
+                             : v.state == LAKE_JOB_KILLED ? STAGE_STOPPED
+                                                          : STAGE_FAILED,
+                             s->job, why, e);
+}

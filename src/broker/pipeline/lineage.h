@@ -1,0 +1,71 @@
+/* lineage: what set versions came from, and which jobs it takes to have one again. */
+#ifndef BROKER_PIPELINE_LINEAGE_H
+#define BROKER_PIPELINE_LINEAGE_H
+
+#include "base/err.h"
+#include "broker/machine/bill.h"
+#include "lake/set/graph.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lineage_node {
+    int64_t version; /* id of the set version */
+    const char *set; /* its name */
+    int64_t number;
+    int64_t job;  /* that made it; 0 = none: by hand */
+    bool there;   /* all its content is */
+    bool priced;  /* the job's cost is known */
+    bool secrets; /* the job was given some, which are not kept: it cannot run again */
+    bool gang;    /* it was one of several that ran together, and cannot run again alone */
+    int64_t cost_microusd;
+    double runtime_s;
+    const size_t *from; /* what it was made from: indices, all lower than its own */
+    size_t n_from;
+};
+
+struct lineage {
+    struct lineage_node *nodes; /* by age */
+    size_t n;
+    uint32_t *marks; /* of the walk at hand; all 0 to begin with */
+    uint32_t walk;
+    void *priv;
+};
+void lineage_clear(struct lineage *g);
+
+/* Of what lake_trace found, which must stay. contents: looks whether each one's content is there;
+ * else it counts as there. */
+int lineage_load(struct lake *l,
+                 const struct lake_graph *found,
+                 bool contents,
+                 struct lineage *out,
+                 struct err *e);
+/* Index of a set version, SIZE_MAX = it is not among them. */
+size_t lineage_find(const struct lineage *g, int64_t version);
+/* "@S:3"; new string. */
+char *lineage_ref(const struct lineage_node *n);
+
+/* The jobs that must run so that a set version is made again: its own, and those whose output is
+ * not there and is needed on the way. */
+struct lineage_need {
+    size_t *nodes; /* what they made; by age */
+    size_t n, cap;
+    bool priced; /* all costs are known */
+    int64_t cost_microusd;
+    double runtime_s;
+};
+void lineage_need_clear(struct lineage_need *n);
+/* ERR_NOTFOUND: something on the way is gone that no job makes; ERR_USAGE: no job made it, or one
+ * cannot run again. */
+int lineage_need(struct lineage *g, size_t node, struct lineage_need *out, struct err *e);
+
+/* What lake_lineage_cost told, with the bills of its jobs that are open instead of what their
+ * records have. */
+int lineage_add_open(struct lake *l,
+                     const struct lake_ref *ref,
+                     const struct open_bills *open,
+                     struct lake_lineage_cost *cost,
+                     struct err *e);
+
+#endif

@@ -1,0 +1,309 @@
+#include "broker/pipeline/tree_list.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "broker/core/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Names of a directory's files: a million of 64 bytes. More is no code. */
+#define NAMES_MAX ((size_t)64 << 20)
+#define STATUS_MAX ((size_t)64 << 10)
+/* Repositories within repositories. */
+#define DEPTH_MAX 16
+
+struct reading {
+    const char *directory; /* where we began */
+    const char *empty;     /* a repository without anything in it */
+    struct tree_list *list;
+};
+
+void tree_list_clear(struct tree_list *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        free(t->paths[i]);
+    free(t->paths);
+    *t = (struct tree_list){0};
+}
+
+static void add_path(struct tree_list *t, char *path)
+{
+    t->paths = mem_room(t->paths, t->n, &t->cap, sizeof *t->paths);
+    t->paths[t->n++] = path;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int too_many(const char *directory, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "%s: the names of its files take more than %zu MiB; leave data out by "
+                   ".tradewindignore and keep it in the lake",
+                   directory, NAMES_MAX >> 20);
+}
+
+/* ---- git ---- */
+
+/* Somebody's hook may have set what would lead git elsewhere; nothing may be locked or run. */
+static const char *const git_env[] = {
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_PREFIX",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_OPTIONAL_LOCKS=0",
+    "LC_ALL=C",
+    NULL,
+};
+
+/* 1: git ran and was content, 0: it was not, or is not there. */
+static int run_git(struct program_run *run, struct err *e)
+{
+    run->env = git_env;
+    int ran = program_run(run, e);
+    return ran > 0 && run->status != 0 && !run->out->full ? 0 : ran;
+}
+
+static bool git_is_there(void)
+{
+    static const char *const argv[] = {"git", "--version", NULL};
+    AUTO_CLEAR(buf) struct buf out;
+    struct program_run run = {.argv = argv, .out = &out};
+    struct err ignored;
+
+    buf_init(&out, 4096);
+    return run_git(&run, &ignored) > 0;
+}
+
+/* The commit, and whether what is there differs from it. 1: directory is in a repository. */
+static int ask_status(const char *directory, struct tree_list *list, struct err *e)
+{
+    static const char branch[] = "# branch.oid ";
+    const char *argv[] = {"git",
+                          "-C",
+                          directory,
+                          "-c",
+                          "core.fsmonitor=false",
+                          "status",
+                          "-z",
+                          "--porcelain=2",
+                          "--branch",
+                          "--untracked-files=normal",
+                          "--",
+                          ".",
+                          NULL};
+    AUTO_CLEAR(buf) struct buf out;
+    struct program_run run = {.argv = argv, .out = &out};
+
+    buf_init(&out, STATUS_MAX);
+    int good = run_git(&run, e);
+    if (good == 0 && !strstr(run.complaint, "not a git repository"))
+        log_warn("code", "%s: git says: %s; its commit is not recorded", directory, run.complaint);
+    if (good <= 0)
+        return good;
+    for (const char *at = buf_str(&out), *end = at + out.len; at < end; at += strlen(at) + 1) {
+        if (*at != '#')
+            list->dirty = true;
+        if (strncmp(at, branch, sizeof branch - 1) == 0 && at[sizeof branch - 1] != '(')
+            snprintf(list->commit, sizeof list->commit, "%s", at + sizeof branch - 1);
+    }
+    return 1;
+}
+
+/* Names into a list of their own, without the '/' that ends those of repositories within. */
+static void take_names(const struct buf *names, struct tree_list *out)
+{
+    for (const char *at = buf_str(names), *end = at + names->len; at < end;) {
+        size_t n = strlen(at);
+        char *name = mem_dup(at);
+        if (n && name[n - 1] == '/')
+            name[n - 1] = 0;
+        add_path(out, name);
+        at += n + 1;
+    }
+    if (out->n)
+        qsort(out->paths, out->n, sizeof *out->paths, by_bytes);
+}
+
+/* The files that git would show with these rules. empty NULL: those of the repository too that
+ * directory is in. */
+static int ask_names(const char *directory,
+                     const char *empty,
+                     const char *rules,
+                     struct tree_list *out,
+                     struct err *e)
+{
+    AUTO_MEM char *git_dir = mem_printf("--git-dir=%s", empty ? empty : "");
+    AUTO_MEM char *work_tree = mem_printf("--work-tree=%s", directory);
+    AUTO_MEM char *exclude = mem_printf("--exclude-per-directory=%s", rules);
+    const char *alone[] = {"git",      "-C", directory,  git_dir, work_tree,
+                           "ls-files", "-z", "--others", exclude, NULL};
+    const char *within[] = {"git",      "-C",       directory,  "-c",    "core.fsmonitor=false",
+                            "ls-files", "--cached", "--others", exclude, "-z",
+                            NULL};
+    AUTO_CLEAR(buf) struct buf names;
+    struct program_run run = {.argv = empty ? alone : within, .out = &names};
+
+    buf_init(&names, NAMES_MAX);
+    int good = run_git(&run, e);
+    if (good < 0)
+        return -1;
+    if (names.full)
+        return too_many(directory, e);
+    if (!good)
+        return err_set(e, ERR_IO, "%s: git ls-files: %s", directory, run.complaint);
+    take_names(&names, out);
+    return 0;
+}
+
+static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e);
+
+/* A name that both lists have: a file or link is listed, a repository within is read. */
+static int take_path(struct reading *r, const char *path, unsigned depth, struct err *e)
+{
+    AUTO_MEM char *whole = mem_printf("%s/%s", r->directory, path);
+    struct stat st;
+
+    if (lstat(whole, &st) < 0)
+        return 0; /* gone since */
+    if (S_ISDIR(st.st_mode))
+        return depth < DEPTH_MAX
+                   ? read_directory(r, path, depth + 1, e)
+                   : err_set(e, ERR_USAGE, "%s: repositories within repositories, too deep", path);
+    if (S_ISREG(st.st_mode) || S_ISLNK(st.st_mode))
+        add_path(r->list, mem_dup(path));
+    return 0;
+}
+
+static int take_common(struct reading *r,
+                       const char *below,
+                       const struct tree_list *one,
+                       const struct tree_list *other,
+                       unsigned depth,
+                       struct err *e)
+{
+    for (size_t i = 0, k = 0; i < one->n && k < other->n;) {
+        int order = strcmp(one->paths[i], other->paths[k]);
+        if (order == 0 && (i == 0 || strcmp(one->paths[i], one->paths[i - 1]) != 0)) {
+            AUTO_MEM char *path = mem_printf("%s%s%s", below, *below ? "/" : "", one->paths[i]);
+            if (take_path(r, path, depth, e) < 0)
+                return -1;
+        }
+        i += order <= 0;
+        k += order > 0;
+    }
+    return 0;
+}
+
+/* below: relative to where we began, "" = there. */
+static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e)
+{
+    AUTO_MEM char *directory = mem_printf("%s%s%s", r->directory, *below ? "/" : "", below);
+    AUTO_CLEAR(tree_list) struct tree_list git = {0};
+    AUTO_CLEAR(tree_list) struct tree_list ours = {0};
+    AUTO_CLEAR(tree_list) struct tree_list status = {0};
+    int within = ask_status(directory, &status, e);
+
+    if (within < 0 || ask_names(directory, within ? NULL : r->empty, ".gitignore", &git, e) < 0)
+        return -1;
+    /* A directory that the repository around it ignores is none of its business. */
+    if (within && !git.n) {
+        within = 0;
+        if (ask_names(directory, r->empty, ".gitignore", &git, e) < 0)
+            return -1;
+    }
+    /* Files of the repository, too, may be too large to send: our rules count for all. */
+    if (ask_names(directory, r->empty, ".tradewindignore", &ours, e) < 0)
+        return -1;
+    if (within && !*below)
+        memcpy(r->list->commit, status.commit, sizeof status.commit);
+    r->list->dirty = r->list->dirty || (within && status.dirty);
+    return take_common(r, below, &git, &ours, depth, e);
+}
+
+static int make_empty(const char *path, struct err *e)
+{
+    static const char head[] = "ref: refs/heads/main\n";
+    AUTO_MEM char *objects = mem_printf("%s/objects", path);
+    AUTO_MEM char *refs = mem_printf("%s/refs", path);
+    AUTO_MEM char *file = mem_printf("%s/HEAD", path);
+
+    if (file_make_dirs(objects, 0700, e) < 0 || file_make_dirs(refs, 0700, e) < 0)
+        return -1;
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || file_write_all(fd, head, sizeof head - 1) < 0) {
+        int failed = file_error(e, "write", file);
+        if (fd >= 0)
+            close(fd);
+        return failed;
+    }
+    return close(fd) < 0 ? file_error(e, "write", file) : 0;
+}
+
+/* ---- without git ---- */
+
+static int walk(const char *directory, struct tree_list *out, struct err *e)
+{
+    AUTO_MEM char *root = mem_dup(directory);
+    char *const roots[] = {root, NULL};
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    size_t skip = strlen(directory) + 1, bytes = 0;
+    int result = 0;
+
+    if (!tree)
+        return file_error(e, "read", directory);
+    for (FTSENT *f; result == 0 && (f = fts_read(tree));) {
+        if (f->fts_info == FTS_D && strcmp(f->fts_name, ".git") == 0)
+            fts_set(tree, f, FTS_SKIP);
+        else if (f->fts_info == FTS_DNR || f->fts_info == FTS_ERR || f->fts_info == FTS_NS) {
+            errno = f->fts_errno;
+            result = file_error(e, "read", f->fts_path);
+        } else if ((f->fts_info == FTS_F || f->fts_info == FTS_SL || f->fts_info == FTS_SLNONE) &&
+                   strcmp(f->fts_name, ".git") != 0) {
+            bytes += strlen(f->fts_path);
+            add_path(out, mem_dup(f->fts_path + skip));
+            result = bytes > NAMES_MAX ? too_many(directory, e) : 0;
+        }
+    }
+    fts_close(tree);
+    return result;
+}
+
+int tree_list_read(const char *directory, const char *scratch, struct tree_list *out, struct err *e)
+{
+    AUTO_MEM char *empty = mem_printf("%s/git", scratch);
+    struct reading r = {directory, empty, out};
+    int result;
+
+    *out = (struct tree_list){0};
+    if (git_is_there()) {
+        result = make_empty(empty, e) < 0 ? -1 : read_directory(&r, "", 0, e);
+    } else {
+        log_warn("code",
+                 "git is not installed: .gitignore and .tradewindignore are not read, and "
+                 "all of %s is taken",
+                 directory);
+        result = walk(directory, out, e);
+    }
+    if (result < 0) {
+        tree_list_clear(out);
+        return -1;
+    }
+    if (out->n)
+        qsort(out->paths, out->n, sizeof *out->paths, by_bytes);
+    return 0;
+}

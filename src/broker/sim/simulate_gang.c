@@ -1,0 +1,175 @@
+#include "base/hash.h"
+#include "base/mem.h"
+#include "broker/sim/simulate_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Waits of calls that are repeated, and of throttled ones. */
+#define BACKOFF_S 1.0
+#define BACKOFF_MAX_S 20.0
+#define THROTTLED_S 5.0
+#define THROTTLED_MAX_S 60.0
+/* 2^6 seconds are past both limits. */
+#define DOUBLINGS_MAX 6
+/* What is being deleted is looked at again after this long. */
+#define GOING_MS ((int64_t)15 * 1000)
+#define ABSENT_MS ((int64_t)30 * 1000)
+/* So often a machine may refuse to go before that is said. */
+#define TRIES_TOLD 3
+
+double sim_draw(const struct sim *s, const char *purpose, const char *name, unsigned number)
+{
+    AUTO_MEM char *key = mem_printf("%016" PRIx64 " %s %s %u", s->o->seed, purpose, name, number);
+
+    return (double)(hash_text(key) >> 11) * 0x1p-53;
+}
+
+int64_t backoff_ms(const struct sim *s,
+                   const char *token,
+                   unsigned tries,
+                   const struct cloud_trouble *trouble)
+{
+    bool throttled = trouble->failure == CLOUD_THROTTLE;
+    double most_s = (throttled ? THROTTLED_S : BACKOFF_S) *
+                    (double)(1u << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX));
+
+    most_s = fmin(most_s, throttled ? THROTTLED_MAX_S : BACKOFF_MAX_S);
+    double wait_s = fmax(sim_draw(s, "wait", token, tries) * most_s, trouble->retry_after_s);
+    /* Never none: a call that fails for ever must meet the time limit. */
+    return 1 + llround(wait_s * 1000);
+}
+
+/* ---- gangs ---- */
+
+struct gang *gang_new(unsigned n)
+{
+    struct gang *g = mem_zero(1, sizeof *g);
+
+    g->nodes = mem_zero(n, sizeof *g->nodes);
+    g->n = n;
+    return g;
+}
+
+void gang_free(struct gang *g)
+{
+    if (!g)
+        return;
+    free(g->nodes);
+    free(g);
+}
+
+int64_t gang_cost(const struct gang *g, int64_t now_ms)
+{
+    int64_t sum = 0;
+
+    for (unsigned i = 0; i < g->n; i++)
+        sum += machine_cost_microusd(&g->nodes[i], now_ms);
+    return sum;
+}
+
+int gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < g->n && result == 0; i++) {
+        struct machine *m = &g->nodes[i];
+        if (!m->state)
+            continue; /* not asked for yet */
+        snprintf(m->reason, sizeof m->reason, "%s", reason);
+        result = leave(s, m, e);
+    }
+    gang_free(g);
+    return result;
+}
+
+int64_t sim_spent(const struct sim *s, int64_t at_ms)
+{
+    int64_t sum = s->ended_microusd;
+
+    for (size_t i = 0; i < s->n_active; i++) {
+        const struct gang *g = s->going[s->active[i]].gang;
+        sum += g ? gang_cost(g, at_ms) : 0;
+    }
+    for (const struct gang *g = s->free; g; g = g->next)
+        sum += gang_cost(g, at_ms);
+    for (size_t i = 0; i < s->n_leaving; i++)
+        sum += machine_cost_microusd(&s->leaving[i].machine, at_ms);
+    return sum;
+}
+
+/* ---- on the way back ---- */
+
+/* -1 when the records failed; the cloud's troubles are for the next try. */
+static int try_leaving(struct sim *s, struct leaving *l, struct err *e)
+{
+    struct machine *m = &l->machine;
+    struct cloud_trouble trouble = {0};
+    struct err why = {0};
+    int result = m->state == MACHINE_DELETING && m->facts.ended_ms
+                     ? machine_look(&s->world->desk, m, &trouble, &why)
+                     : machine_return(&s->world->desk, m, m->reason, &trouble, &why);
+
+    if (result == 0) {
+        l->tries = 0;
+        l->wake_ms = sim_now(s) + (m->facts.ended_ms ? GOING_MS : ABSENT_MS);
+        return 0;
+    }
+    if (trouble.failure == CLOUD_INVALID)
+        return err_set(e, why.kind, "%s", why.text);
+    l->wake_ms = sim_now(s) + (trouble.failure == CLOUD_NOT_FOUND
+                                   ? ABSENT_MS
+                                   : backoff_ms(s, m->facts.token, l->tries, &trouble));
+    if (++l->tries == TRIES_TOLD)
+        return sim_note(s, (size_t)m->stage, e, "%s is not given back yet and bills on: %s",
+                        m->facts.instance_type, why.text);
+    return 0;
+}
+
+/* True when it is over and the entry is free. */
+static bool drop_gone(struct sim *s, size_t i)
+{
+    const struct machine *m = &s->leaving[i].machine;
+
+    if (m->state != MACHINE_GONE)
+        return false;
+    s->ended_microusd += machine_cost_microusd(m, sim_now(s));
+    s->leaving[i] = s->leaving[--s->n_leaving];
+    return true;
+}
+
+int leave(struct sim *s, const struct machine *m, struct err *e)
+{
+    s->leaving = mem_room(s->leaving, s->n_leaving, &s->cap_leaving, sizeof *s->leaving);
+    s->leaving[s->n_leaving++] = (struct leaving){.machine = *m};
+    if (try_leaving(s, &s->leaving[s->n_leaving - 1], e) < 0)
+        return -1;
+    drop_gone(s, s->n_leaving - 1);
+    return 0;
+}
+
+int leave_due(struct sim *s, struct err *e)
+{
+    for (size_t i = 0; i < s->n_leaving;) {
+        if (s->leaving[i].wake_ms <= sim_now(s)) {
+            if (try_leaving(s, &s->leaving[i], e) < 0)
+                return -1;
+            if (drop_gone(s, i))
+                continue;
+        }
+        i++;
+    }
+    return 0;
+}
+
+int64_t leave_next_ms(const struct sim *s)
+{
+    int64_t next_ms = INT64_MAX;
+
+    for (size_t i = 0; i < s->n_leaving; i++)
+        if (s->leaving[i].wake_ms < next_ms)
+            next_ms = s->leaving[i].wake_ms;
+    return next_ms;
+}

@@ -1,0 +1,158 @@
+/* simulate_parts: the state of a simulated run, for the files that make it go on. */
+#ifndef BROKER_SIM_SIMULATE_PARTS_H
+#define BROKER_SIM_SIMULATE_PARTS_H
+
+#include "base/arena.h"
+#include "broker/sim/simulate.h"
+#include "broker/sim/simulate_world.h"
+
+/* The machines of one stage: all or none. */
+struct gang {
+    struct machine *nodes;
+    unsigned n;
+    int64_t told_microusd; /* what stages were told that it cost so far */
+    struct gang *next;     /* of those that are free */
+};
+
+enum step {
+    STEP_WAITING,
+    STEP_RENTING,
+    STEP_BOOTING,
+    STEP_WORKING,
+    STEP_TRADING, /* follows a market, on a machine or on none */
+    STEP_OVER
+};
+
+struct trade;
+
+struct going {
+    enum step step;
+    size_t needs_left;
+    struct gang *gang; /* RENTING, BOOTING, WORKING */
+    unsigned attempt, losses;
+    unsigned duds;   /* boots that failed */
+    unsigned tries;  /* of the call that is being repeated */
+    int64_t wake_ms; /* due at the latest */
+    int64_t begun_ms, asked_ms;
+    int64_t work_ms, finish_ms; /* WORKING */
+    double left;                /* share of the work that is not saved yet */
+    double work_s;              /* WORKING: all of the work on these machines, noise included */
+    int64_t spent_microusd;
+    struct trade *trade; /* TRADING */
+};
+
+/* A machine on its way back to the cloud. */
+struct leaving {
+    struct machine machine;
+    int64_t wake_ms;
+    unsigned tries;
+};
+
+struct sim {
+    const struct simulate_options *o;
+    struct simulate_world *world;
+    struct cloud_market cloud_market;
+    struct arena *arena;
+    int64_t begin_ms;
+    size_t n;
+    struct going *going;
+    size_t *dependents, *first_dependent; /* of stage i: from first[i] to first[i + 1] */
+    size_t *active, n_active;
+    size_t *ready, n_ready;
+    size_t unfinished;
+    struct gang *free;
+    struct leaving *leaving;
+    size_t n_leaving, cap_leaving;
+    struct simulate_block *blocks;
+    int64_t *block_until_ms;
+    size_t n_blocks, cap_blocks, cap_until;
+    bool cloud_event; /* something happened in the cloud by itself just now */
+    int64_t renewed_ms;
+    int64_t ended_microusd; /* of machines that are gone, and of data */
+    unsigned replans;
+    size_t machines, switches, preemptions;
+    bool is_stopping, has_failed;
+    enum run_state end_state;
+    char reason[MACHINE_REASON_BYTES];
+};
+
+static inline int64_t sim_now(const struct sim *s)
+{
+    return s->world->now_ms;
+}
+
+/* ---- simulate.c ---- */
+int sim_tell_stage(
+    struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
+int sim_note(struct sim *s, size_t stage, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The stage's state in the record of runs, after all that led to it is in that of machines. */
+int sim_set_stage(
+    struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
+/* The run ends as soon as everything is put away. */
+void sim_stop(struct sim *s, enum run_state state, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- simulate_stage.c ---- */
+int stage_start(struct sim *s, size_t i, struct err *e);
+/* When it is due, or something happened in the cloud. */
+int stage_step(struct sim *s, size_t i, struct err *e);
+bool stage_is_due(const struct sim *s, size_t i);
+/* Whether what happens in the cloud concerns it. */
+bool stage_watches(const struct sim *s, size_t i);
+/* It ends here, unfinished. */
+int stage_give_up(
+    struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
+
+/* What its machines cost since somebody was told last goes to the stage. */
+void stage_settle_cost(struct sim *s, struct going *g);
+/* The stage gives its machines back, if it has any. */
+int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e);
+/* The order of one machine of the stage, as its place is now. */
+void stage_order(
+    const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out);
+/* Stops the run and says false when this much more would be too much. */
+bool stage_can_spend(struct sim *s, int64_t microusd);
+int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e);
+/* All is done; its machines, if it has any, are free for others. */
+int stage_finish(struct sim *s, size_t i, struct err *e);
+
+/* ---- simulate_market.c ---- */
+bool trade_wanted(const struct sim *s, size_t i);
+int trade_start(struct sim *s, size_t i, struct err *e);
+int trade_step(struct sim *s, size_t i, struct err *e);
+void trade_free(struct trade *t);
+/* The run's market as a cloud sees it; NULL when it has none. */
+const struct cloud_market *trade_cloud(struct sim *s);
+
+/* ---- simulate_gang.c ---- */
+struct gang *gang_new(unsigned n);
+void gang_free(struct gang *g);
+int64_t gang_cost(const struct gang *g, int64_t now_ms);
+/* All its machines are on their way back. Frees it. */
+int gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e);
+int leave(struct sim *s, const struct machine *m, struct err *e);
+int leave_due(struct sim *s, struct err *e);
+int64_t leave_next_ms(const struct sim *s);
+/* How long to wait before the call is repeated: full jitter, by the seed. */
+int64_t backoff_ms(const struct sim *s,
+                   const char *token,
+                   unsigned tries,
+                   const struct cloud_trouble *trouble);
+/* From 0 to below 1, by seed, purpose and name alone. */
+double sim_draw(const struct sim *s, const char *purpose, const char *name, unsigned number);
+/* All that was spent until then, as far as is known now. */
+int64_t sim_spent(const struct sim *s, int64_t at_ms);
+
+/* ---- simulate_plan.c ---- */
+/* Blocks what was refused there; failure decides how much of it. */
+int plan_block(struct sim *s,
+               const struct simulate_stage *where,
+               const struct cloud_trouble *trouble,
+               struct err *e);
+/* The stage is planned anew with all that are not begun; why: one line. The stage fails when
+ * there is no plan. */
+int plan_again(struct sim *s, size_t i, const char *why, struct err *e);
+int plan_ask(struct sim *s, size_t i, struct err *e);
+
+#endif

@@ -1,0 +1,469 @@
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "broker/sim/simulate_parts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A cloud that answers nothing useful for so long is given up. */
+#define ASK_LIMIT_MS ((int64_t)30 * 60 * 1000)
+/* A machine that is not up after so long never will be. */
+#define BOOT_LIMIT_MS ((int64_t)30 * 60 * 1000)
+/* So often a stage may lose its machines before it is given up. */
+#define LOSSES_MAX 1000
+/* And so often its machines may not come up. */
+#define DUDS_MAX 10
+/* The shortest time that is billed, as in plans. */
+#define BILL_MIN_S 60.0
+#define TAU 6.283185307179586
+
+static struct going *going_of(struct sim *s, size_t i)
+{
+    return &s->going[i];
+}
+
+void stage_settle_cost(struct sim *s, struct going *g)
+{
+    int64_t cost = g->gang ? gang_cost(g->gang, sim_now(s)) : 0;
+
+    if (!g->gang)
+        return;
+    g->spent_microusd += cost - g->gang->told_microusd;
+    g->gang->told_microusd = cost;
+}
+
+int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e)
+{
+    stage_settle_cost(s, g);
+    return g->gang ? gang_return(s, TAKE(g->gang), reason, e) : 0;
+}
+
+int stage_give_up(
+    struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    if (stage_drop_gang(s, g, reason, e) < 0)
+        return -1;
+    g->step = STEP_OVER;
+    s->unfinished--;
+    s->has_failed |= state == STAGE_FAILED;
+    if (sim_set_stage(s, i, state, reason, e) < 0 || sim_tell_stage(s, i, state, reason, e) < 0)
+        return -1;
+    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++) {
+        size_t d = s->dependents[k];
+        AUTO_MEM char *why = mem_printf("stage %s did not finish", s->o->run->stages[i].plan.name);
+        if (state == STAGE_FAILED || state == STAGE_SKIPPED)
+            if (s->going[d].step == STEP_WAITING && stage_give_up(s, d, STAGE_SKIPPED, why, e) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+/* ---- money ---- */
+
+bool stage_can_spend(struct sim *s, int64_t microusd)
+{
+    char spent[32], most[32];
+    int64_t so_far = sim_spent(s, sim_now(s));
+
+    if (s->o->max_microusd < 0 || so_far + microusd <= s->o->max_microusd)
+        return true;
+    sim_stop(s, RUN_STOPPED, "the spending limit of %s is reached: %s so far",
+             money_text(s->o->max_microusd, most), money_text(so_far, spent));
+    return false;
+}
+
+int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e)
+{
+    if (!microusd)
+        return 0;
+    g->spent_microusd += microusd;
+    s->ended_microusd += microusd;
+    return machine_charge(&s->world->desk, g->gang->nodes[0].facts.token, microusd, e);
+}
+
+/* ---- work ---- */
+
+/* Lognormal with mean 1, by the stage alone: a machine that is slow for it stays so. */
+static double noise_of(const struct sim *s, size_t i)
+{
+    const char *name = s->o->run->stages[i].plan.name;
+    double u = 1 - sim_draw(s, "noise", name, 0), v = sim_draw(s, "noise", name, 1);
+    double normal = sqrt(-2 * log(u)) * cos(TAU * v), sigma = s->o->noise;
+
+    return exp(sigma * normal - sigma * sigma / 2);
+}
+
+static int begin_work(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+    const struct simulate_stage *p = &s->o->stages[i];
+
+    if (!stage_can_spend(s, p->transfer_microusd + p->storage_microusd))
+        return 0;
+    g->step = STEP_WORKING;
+    g->tries = 0;
+    g->work_s = p->work_s * noise_of(s, i);
+    g->work_ms = sim_now(s) + llround((p->setup_s + p->input_s) * 1000);
+    g->finish_ms = g->work_ms + llround(g->left * g->work_s * 1000);
+    g->wake_ms = g->finish_ms;
+    return stage_charge(s, g, p->transfer_microusd, e);
+}
+
+int stage_finish(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
+        return -1;
+    stage_settle_cost(s, g);
+    g->step = STEP_OVER;
+    g->left = 0;
+    s->unfinished--;
+    if (sim_set_stage(s, i, STAGE_FINISHED, "", e) < 0)
+        return -1;
+    if (g->gang) {
+        g->gang->next = s->free;
+        s->free = TAKE(g->gang);
+    }
+    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++)
+        if (--s->going[s->dependents[k]].needs_left == 0)
+            s->ready[s->n_ready++] = s->dependents[k];
+    return sim_tell_stage(s, i, STAGE_FINISHED, "", e);
+}
+
+/* ---- losing machines ---- */
+
+/* What was saved of the work when the machines went away. */
+static void keep_checkpoint(struct sim *s, size_t i, int64_t lost_ms)
+{
+    struct going *g = going_of(s, i);
+    double each_s = s->o->run->stages[i].plan.checkpoint_s;
+    double worked_s = (double)(lost_ms - g->work_ms) / 1000;
+
+    if (g->step != STEP_WORKING || !(each_s > 0) || !(worked_s > 0) || !(g->work_s > 0))
+        return;
+    double saved_s = floor(worked_s / each_s) * each_s;
+    g->left = fmax(g->left - saved_s / g->work_s, 0);
+}
+
+static int lose(struct sim *s, size_t i, const struct machine *gone, struct err *e)
+{
+    struct going *g = going_of(s, i);
+    int64_t lost_ms = gone->facts.ended_ms ? gone->facts.ended_ms : sim_now(s);
+    char after[32];
+
+    keep_checkpoint(s, i, lost_ms);
+    AUTO_MEM char *why = mem_printf(
+        "%s in %s/%s: %s after %s; %.0f %% of the work is left", gone->facts.instance_type,
+        gone->facts.provider, gone->facts.region, *gone->reason ? gone->reason : "gone",
+        time_text((double)(lost_ms - gone->facts.launched_ms) / 1000, after), 100 * g->left);
+    if (stage_drop_gang(s, g, "the stage lost a machine", e) < 0)
+        return -1;
+    if (++g->losses >= LOSSES_MAX)
+        return stage_give_up(s, i, STAGE_FAILED, why, e);
+    return plan_again(s, i, why, e);
+}
+
+/* ---- renting ---- */
+
+void stage_order(
+    const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out)
+{
+    const struct simulate_stage *p = &s->o->stages[i];
+
+    snprintf(token, 65, "s%zu-a%u-n%u", i, s->going[i].attempt, node);
+    *out = (struct machine_order){
+        .stage = (int64_t)i,
+        .attempt = s->going[i].attempt,
+        .request = {.token = token,
+                    .run = s->o->run->id,
+                    .provider = p->provider,
+                    .region = p->region,
+                    .zone = p->zone,
+                    .instance_type = p->instance_type,
+                    .spot = p->spot,
+                    .max_price_usd_per_hour = (double)INFINITY,
+                    .price_usd_per_hour = p->price_usd_per_hour,
+                    .bill_min_s = BILL_MIN_S,
+                    .cpus = isfinite(p->cpus) ? p->cpus : 0,
+                    .memory_gb = isfinite(p->memory_gb) ? p->memory_gb : 0,
+                    .accelerator = *p->accelerator ? p->accelerator : NULL,
+                    .accelerators = isfinite(p->accelerators) ? p->accelerators : 0}};
+}
+
+/* These machines cannot be had, or do not come up: others then. */
+static int refuse(
+    struct sim *s, size_t i, const struct cloud_trouble *trouble, const char *why, struct err *e)
+{
+    if (stage_drop_gang(s, going_of(s, i), why, e) < 0 ||
+        plan_block(s, &s->o->stages[i], trouble, e) < 0)
+        return -1;
+    return plan_again(s, i, why, e);
+}
+
+static int wait_longer(struct sim *s,
+                       size_t i,
+                       const char *token,
+                       const struct cloud_trouble *trouble,
+                       const struct err *why,
+                       struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    if (sim_now(s) - g->asked_ms >= ASK_LIMIT_MS)
+        return stage_give_up(s, i, STAGE_FAILED, why->text, e);
+    g->wake_ms = sim_now(s) + backoff_ms(s, token, g->tries++, trouble);
+    return 0;
+}
+
+/* What happened, without who called whom about which token. */
+static const char *plain(const char *text, const char *token)
+{
+    const char *at = strstr(text, token);
+    size_t n = strlen(token);
+
+    return at && at[n] == ':' && at[n + 1] == ' ' ? at + n + 2 : text;
+}
+
+static int rent_failed(struct sim *s,
+                       size_t i,
+                       const char *token,
+                       const struct cloud_trouble *trouble,
+                       const struct err *why,
+                       struct err *e)
+{
+    switch (trouble->failure) {
+    case CLOUD_QUOTA:
+    case CLOUD_CAPACITY:
+    case CLOUD_UNSUPPORTED:
+        return refuse(s, i, trouble, plain(why->text, token), e);
+    case CLOUD_AUTH:
+    case CLOUD_PERMISSION:
+        sim_stop(s, RUN_FAILED, "%s: %s", s->o->stages[i].provider, plain(why->text, token));
+        return 0;
+    case CLOUD_THROTTLE:
+    case CLOUD_TRANSIENT:
+    case CLOUD_NOT_FOUND:
+    case CLOUD_UNKNOWN:
+        return wait_longer(s, i, token, trouble, why, e);
+    case CLOUD_FINE:
+    case CLOUD_CONFLICT:
+    case CLOUD_INVALID:
+        break;
+    }
+    if (why->kind == ERR_IO || why->kind == ERR_RETRY)
+        return err_set(e, why->kind, "%s", why->text);
+    sim_stop(s, RUN_FAILED, "%s", why->text);
+    return 0;
+}
+
+static int rent_nodes(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    for (unsigned node = 0; node < g->gang->n; node++) {
+        struct machine *m = &g->gang->nodes[node];
+        struct machine_order order;
+        struct cloud_trouble trouble;
+        struct err why = {0};
+        char token[65];
+        if (m->state > MACHINE_INTENDED)
+            continue;
+        stage_order(s, i, node, token, &order);
+        if (machine_rent(&s->world->desk, &order, m, &trouble, &why) < 0)
+            return rent_failed(s, i, token, &trouble, &why, e);
+        s->machines++;
+        g->tries = 0;
+    }
+    g->step = STEP_BOOTING;
+    g->asked_ms = sim_now(s);
+    g->wake_ms = sim_now(s);
+    return 0;
+}
+
+static int rent(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+    const struct simulate_stage *p = &s->o->stages[i];
+
+    if (!g->gang) {
+        double usd = p->nodes * p->price_usd_per_hour * BILL_MIN_S / 3600;
+        if (!stage_can_spend(s, money_from_usd(fmin(usd, MONEY_MAX_USD))))
+            return 0;
+        g->gang = gang_new(p->nodes);
+        g->asked_ms = sim_now(s);
+    }
+    return rent_nodes(s, i, e);
+}
+
+/* ---- booting, working ---- */
+
+/* How its machines are. *lost: one that is gone. *up: all of them are. -1 when the records failed.
+ */
+static int look_at_gang(
+    struct sim *s, size_t i, const struct machine **lost, bool *up, struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    *lost = NULL;
+    *up = true;
+    for (unsigned node = 0; node < g->gang->n && !*lost; node++) {
+        struct machine *m = &g->gang->nodes[node];
+        struct cloud_trouble trouble = {0};
+        struct err why = {0};
+        if (machine_look(&s->world->desk, m, &trouble, &why) < 0) {
+            if (trouble.failure == CLOUD_INVALID)
+                return err_set(e, why.kind, "%s", why.text);
+            if (trouble.failure == CLOUD_AUTH || trouble.failure == CLOUD_PERMISSION)
+                sim_stop(s, RUN_FAILED, "%s", why.text);
+            /* What is not shown yet will be an event; other troubles pass. */
+            if (trouble.failure != CLOUD_NOT_FOUND)
+                g->wake_ms = sim_now(s) + backoff_ms(s, m->facts.token, g->tries++, &trouble);
+            *up = false;
+        } else {
+            *up = *up && m->state == MACHINE_RUNNING;
+            *lost = m->state == MACHINE_GONE ? m : NULL;
+        }
+    }
+    return 0;
+}
+
+/* Each costs half an hour of waiting and of rent: a stage tries only so many. */
+static int boot_failed(struct sim *s, size_t i, struct err *e)
+{
+    static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
+    const struct simulate_stage *p = &s->o->stages[i];
+    struct going *g = going_of(s, i);
+    char limit[32];
+    AUTO_MEM char *why = mem_printf("%s in %s/%s is not up after %s", p->instance_type, p->provider,
+                                    p->region, time_text((double)BOOT_LIMIT_MS / 1000, limit));
+
+    if (++g->duds < DUDS_MAX)
+        return refuse(s, i, &dud, why, e);
+    AUTO_MEM char *end =
+        mem_printf("%s; that makes %d boots that failed, and no more are tried", why, DUDS_MAX);
+    if (stage_drop_gang(s, g, why, e) < 0)
+        return -1;
+    return stage_give_up(s, i, STAGE_FAILED, end, e);
+}
+
+static int boot(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+    const struct machine *lost;
+    bool up;
+
+    g->wake_ms = g->asked_ms + BOOT_LIMIT_MS;
+    if (look_at_gang(s, i, &lost, &up, e) < 0)
+        return -1;
+    if (lost)
+        return lose(s, i, lost, e);
+    if (up)
+        return begin_work(s, i, e);
+    if (sim_now(s) < g->asked_ms + BOOT_LIMIT_MS)
+        return 0;
+    return boot_failed(s, i, e);
+}
+
+/* On-demand machines are not taken back: there is nothing to look for. */
+static int work(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+    const struct machine *lost = NULL;
+    bool up = true;
+
+    if (g->gang->nodes[0].facts.spot) {
+        g->wake_ms = g->finish_ms;
+        if (look_at_gang(s, i, &lost, &up, e) < 0)
+            return -1;
+        /* Taken after the work was done, and before that could be seen. */
+        if (lost && lost->facts.ended_ms >= g->finish_ms)
+            lost = NULL;
+        else if (lost)
+            return lose(s, i, lost, e);
+    }
+    if (sim_now(s) < g->finish_ms || !up)
+        return 0;
+    return stage_finish(s, i, e);
+}
+
+int stage_step(struct sim *s, size_t i, struct err *e)
+{
+    switch (going_of(s, i)->step) {
+    case STEP_RENTING:
+        return rent(s, i, e);
+    case STEP_BOOTING:
+        return boot(s, i, e);
+    case STEP_WORKING:
+        return work(s, i, e);
+    case STEP_TRADING:
+        return trade_step(s, i, e);
+    case STEP_WAITING:
+    case STEP_OVER:
+        break;
+    }
+    return 0;
+}
+
+bool stage_watches(const struct sim *s, size_t i)
+{
+    const struct going *g = &s->going[i];
+
+    return g->step == STEP_BOOTING || (g->step == STEP_TRADING && g->gang) ||
+           (g->step == STEP_WORKING && g->gang->nodes[0].facts.spot);
+}
+
+bool stage_is_due(const struct sim *s, size_t i)
+{
+    const struct going *g = &s->going[i];
+
+    return g->wake_ms <= sim_now(s) || (s->cloud_event && stage_watches(s, i));
+}
+
+/* ---- starting ---- */
+
+static bool fits(const struct gang *g, const struct simulate_stage *p)
+{
+    const struct cloud_machine *f = &g->nodes[0].facts;
+
+    return g->n == p->nodes && f->spot == p->spot && !strcmp(f->provider, p->provider) &&
+           !strcmp(f->region, p->region) && !strcmp(f->zone, p->zone) &&
+           !strcmp(f->instance_type, p->instance_type);
+}
+
+/* Machines that another stage has just left are cheaper than new ones: they are up. */
+static struct gang *take_free(struct sim *s, size_t i)
+{
+    for (struct gang **at = &s->free; *at; at = &(*at)->next)
+        if (fits(*at, &s->o->stages[i])) {
+            struct gang *g = *at;
+            *at = g->next;
+            g->next = NULL;
+            return g;
+        }
+    return NULL;
+}
+
+int stage_start(struct sim *s, size_t i, struct err *e)
+{
+    struct going *g = going_of(s, i);
+
+    g->begun_ms = sim_now(s);
+    s->active[s->n_active++] = i;
+    if (sim_set_stage(s, i, STAGE_GOING, "", e) < 0 || sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
+        return -1;
+    g->wake_ms = sim_now(s);
+    g->asked_ms = sim_now(s);
+    if (trade_wanted(s, i))
+        return trade_start(s, i, e);
+    g->gang = take_free(s, i);
+    g->step = g->gang ? STEP_BOOTING : STEP_RENTING;
+    for (unsigned node = 0; g->gang && node < g->gang->n; node++)
+        if (machine_hand_over(&s->world->desk, g->gang->nodes[node].facts.token, (int64_t)i, e) < 0)
+            return -1;
+    return 0;
+}

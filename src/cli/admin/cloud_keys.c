@@ -1,0 +1,35 @@
+#include "cli/admin/cloud_keys.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+const struct cloud_keys cloud_keys[] = {
+    {"aws", "AWS_ACCESS_KEY_ID", ".aws/credentials"},
+    {"gcp", "GOOGLE_APPLICATION_CREDENTIALS",
+     ".config/gcloud/application_default_credentials.json"},
+    {"azure", "AZURE_CLIENT_ID", ".azure/azureProfile.json"},
+    {0},
+};
+
+char *cloud_keys_find(const struct cloud_keys *k)
+{
+    const char *home = getenv("HOME");
+    AUTO_MEM char *file = mem_printf("%s/%s", home ? home : "", k->path);
+
+    if (getenv(k->variable))
+        return mem_printf("%s in the environment", k->variable);
+    return home && access(file, R_OK) == 0 ? mem_printf("~/%s", k->path) : NULL;
+}
+
+bool cloud_keys_any(void)
+{
+    for (const struct cloud_keys *k = cloud_keys; k->cloud; k++) {
+        AUTO_MEM char *found = cloud_keys_find(k);
+        if (found)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,297 @@
+#include "cli/core/command.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "cli/core/help.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More commands, or options of one command, than anybody would read. */
+#define CANDIDATES_MAX 128
+
+static bool names_command(const struct command *c, const char *const *words, size_t n, size_t *used)
+{
+    const char *rest = c->name;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(words[i]);
+        if (strncmp(rest, words[i], len) != 0)
+            return false;
+        if (!rest[len]) {
+            *used = i + 1;
+            return true;
+        }
+        if (rest[len] != ' ')
+            return false;
+        rest += len + 1;
+    }
+    return false;
+}
+
+const struct command *command_find(const char *const *words, size_t n, size_t *used_out)
+{
+    const struct command *found = NULL;
+    size_t used;
+
+    /* "run ls" is that command, and not `run` of a file named ls. */
+    for (const struct command *const *c = commands; *c; c++)
+        if (names_command(*c, words, n, &used) && (!found || used > *used_out)) {
+            found = *c;
+            *used_out = used;
+        }
+    return found;
+}
+
+bool command_is_group(const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const struct command *const *c = commands; *c && len; c++)
+        if (strncmp((*c)->name, word, len) == 0 && (*c)->name[len] == ' ')
+            return true;
+    return false;
+}
+
+int command_unknown(const char *const *words, size_t n, struct err *e)
+{
+    bool two_words = n > 1 && words[1][0] != '-';
+    AUTO_MEM char *typed = two_words ? mem_printf("%s %s", words[0], words[1]) : mem_dup(words[0]);
+    const char *names[CANDIDATES_MAX];
+    size_t n_names = 0;
+
+    for (const struct command *const *c = commands; *c && n_names < CANDIDATES_MAX; c++)
+        names[n_names++] = (*c)->name;
+    const char *close = nearest(typed, names, n_names);
+    if (!close && !command_is_group(words[0]))
+        close = nearest(words[0], names, n_names);
+    bool is_command = close && strcmp(close, words[0]) == 0;
+    if (!command_is_group(words[0]) && !is_command)
+        typed[strlen(words[0])] = 0;
+    if (close)
+        return err_set(e, ERR_USAGE, "no command \"%s\"; did you mean \"%s\"?", typed, close);
+    return err_set(e, ERR_USAGE, "no command \"%s\"; `tradewind help` lists them", typed);
+}
+
+static const struct command_option *find_option(const struct command *c,
+                                                const char *name,
+                                                size_t len)
+{
+    for (const struct command_option *o = c->options; o && o->name; o++)
+        if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+            return o;
+    return NULL;
+}
+
+static int unknown_option(const struct command *c, const char *name, size_t len, struct err *e)
+{
+    const char *names[CANDIDATES_MAX] = {"--help"};
+    size_t n = 1;
+    AUTO_MEM char *typed = mem_printf("%.*s", (int)len, name);
+
+    for (const struct command_option *o = c->options; o && o->name && n < CANDIDATES_MAX; o++)
+        names[n++] = o->name;
+    const char *close = nearest(typed, names, n);
+    if (close)
+        return err_set(e, ERR_USAGE, "%s: no option %s; did you mean %s?", c->name, typed, close);
+    return err_set(e, ERR_USAGE, "%s: no option %s; `tradewind help %s` lists them", c->name, typed,
+                   c->name);
+}
+
+static bool was_given(const struct command_args *args, const struct command_option *option)
+{
+    for (size_t i = 0; i < args->n_given; i++)
+        if (args->given[i].option == option)
+            return true;
+    return false;
+}
+
+/* The option o at argv[*at], perhaps with a value behind it; moves *at past one that follows. */
+static int take_option(struct command_args *args,
+                       const struct command_option *o,
+                       const char *value,
+                       const char *next, /* argument; NULL = none */
+                       size_t *at,
+                       struct err *e)
+{
+    const struct command *c = args->command;
+
+    if (!o->value && value)
+        return err_set(e, ERR_USAGE, "%s: %s takes no value", c->name, o->name);
+    if (o->value && !value && next && strncmp(next, "--", 2) != 0) {
+        value = next;
+        ++*at;
+    }
+    if (o->value && !value)
+        return err_set(e, ERR_USAGE, "%s: %s needs a value: %s %s", c->name, o->name, o->name,
+                       o->value);
+    if (!o->repeatable && was_given(args, o))
+        return err_set(e, ERR_USAGE, "%s: %s is given twice", c->name, o->name);
+    args->given[args->n_given++] = (struct command_given){o, value};
+    return 0;
+}
+
+/* -r, or -rl: each letter an option. */
+static int parse_letters(
+    struct command_args *args, const char *text, const char *next, size_t *at, struct err *e)
+{
+    const struct command *c = args->command;
+
+    for (const char *letter = text + 1; *letter; letter++) {
+        const struct command_option *o = c->options;
+        while (o && o->name && o->letter != *letter)
+            o++;
+        if (!o || !o->name)
+            return unknown_option(c, text, strlen(text), e);
+        if (o->value && letter[1])
+            return err_set(e, ERR_USAGE, "%s: -%c needs a value: -%c %s", c->name, *letter, *letter,
+                           o->value);
+        if (take_option(args, o, NULL, next, at, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* One option at argv[*at]; moves *at past its value. */
+static int parse_option(struct command_args *args, char **argv, size_t n, size_t *at, struct err *e)
+{
+    const struct command *c = args->command;
+    const char *text = argv[*at], *next = *at + 1 < n ? argv[*at + 1] : NULL;
+    size_t len = strcspn(text, "=");
+    const struct command_option *o = find_option(c, text, len);
+
+    if (text[1] != '-')
+        return parse_letters(args, text, next, at, e);
+    if (!o)
+        return unknown_option(c, text, len, e);
+    return take_option(args, o, text[len] ? text + len + 1 : NULL, next, at, e);
+}
+
+static int check_operands(const struct command_args *args, struct err *e)
+{
+    const struct command *c = args->command;
+
+    if (args->n_operands > c->max_operands)
+        return err_set(e, ERR_USAGE, "%s: too many operands at \"%s\"; usage: tradewind %s%s%s",
+                       c->name, args->operands[c->max_operands], c->name, c->operands ? " " : "",
+                       c->operands ? c->operands : "");
+    if (args->n_operands < c->min_operands)
+        return err_set(e, ERR_USAGE, "%s: an operand is missing; usage: tradewind %s %s", c->name,
+                       c->name, c->operands);
+    return 0;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* Options that these words can give at most. */
+static size_t count_options(char **argv, size_t n)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < n; i++)
+        most += argv[i][0] == '-' && argv[i][1] != '-' ? strlen(argv[i]) : 1;
+    return most;
+}
+
+/* Runs c on what follows its name. */
+static int run_command(const struct command *c, char **argv, size_t n, struct err *e)
+{
+    AUTO_MEM struct command_given *given = mem_zero(count_options(argv, n), sizeof *given);
+    AUTO_MEM const char **operands = mem_zero(n, sizeof *operands);
+    struct command_args args = {.command = c, .given = given, .operands = operands};
+    bool options_ended = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *text = argv[i];
+        if (options_ended || text[0] != '-' || !text[1]) {
+            operands[args.n_operands++] = text;
+        } else if (strcmp(text, "--") == 0) {
+            options_ended = true;
+        } else if (is_help(text)) {
+            help_command(stdout, c);
+            return 0;
+        } else if (parse_option(&args, argv, n, &i, e) < 0) {
+            return -1;
+        }
+    }
+    if (check_operands(&args, e) < 0)
+        return -1;
+    return c->run(&args, e);
+}
+
+int command_main(int argc, char **argv, struct err *e)
+{
+    const char *const *words = (const char *const *)argv;
+    size_t n = (size_t)argc, used;
+
+    if (n == 0 || is_help(words[0])) {
+        help_program(stdout);
+        return 0;
+    }
+    if (strcmp(words[0], "--version") == 0) {
+        help_version(stdout);
+        return 0;
+    }
+    const struct command *c = command_find(words, n, &used);
+    if (c)
+        return run_command(c, argv + used, n - used, e);
+    if (command_is_group(words[0]) && (n == 1 || is_help(words[1]))) {
+        help_group(n == 1 ? stderr : stdout, words[0]);
+        return n == 1 ? err_exit_code(ERR_USAGE) : 0;
+    }
+    return command_unknown(words, n, e);
+}
+
+static const struct command_given *find_given(const struct command_args *args, const char *option)
+{
+    const struct command_option *o = find_option(args->command, option, strlen(option));
+
+    assert(o);
+    for (size_t i = 0; i < args->n_given; i++)
+        if (args->given[i].option == o)
+            return &args->given[i];
+    return NULL;
+}
+
+const char *command_value(const struct command_args *args, const char *option)
+{
+    const struct command_given *g = find_given(args, option);
+
+    return g ? g->value : NULL;
+}
+
+bool command_has(const struct command_args *args, const char *option)
+{
+    return find_given(args, option) != NULL;
+}
+
+int command_number(const struct command_args *args, const char *option, double *out, struct err *e)
+{
+    const char *text = command_value(args, option);
+
+    if (text && !number_parse(text, out))
+        return err_set(e, ERR_USAGE, "%s: \"%s\" is no number", option, text);
+    return 0;
+}
+
+int command_duration(const struct command_args *args,
+                     const char *option,
+                     double bare_unit_s,
+                     double *seconds_out,
+                     struct err *e)
+{
+    const char *text = command_value(args, option);
+
+    if (text && time_parse_duration(text, bare_unit_s, seconds_out, e) < 0)
+        return err_wrap(e, "%s", option);
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* command: the one table of commands. Help, man page and shell completion are made from it. */
+#ifndef CLI_CORE_COMMAND_H
+#define CLI_CORE_COMMAND_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct command_option {
+    const char *name; /* "--budget" */
+    /* What it takes, NULL = a switch. "USD": capitals name something to fill in, and FILE, DIR,
+     * PIPELINE and COMMAND are completed as such; "cost|time|weighted:W": alternatives. */
+    const char *value;
+    const char *help; /* one sentence */
+    bool repeatable;
+    char letter; /* 'r': -r means the same; letters of switches may be joined. 0 = none */
+};
+
+/* Parsed command line of one command. */
+struct command_args {
+    const struct command *command;
+    const char *const *operands;
+    size_t n_operands;
+    struct command_given {
+        const struct command_option *option;
+        const char *value; /* NULL for a switch */
+    } * given;             /* in the order given */
+    size_t n_given;
+};
+
+struct command {
+    const char *name;     /* "plan", "catalog import" */
+    const char *operands; /* "PIPELINE", "DIR|FILE...", "[KEY]", NULL = none; completed as values */
+    const char *summary;  /* one line, without a full stop */
+    /* For help CMD and the man page. Lines are wrapped; an empty line separates paragraphs; a line
+     * that begins with a space is shown as it stands. NULL = the summary says it all. */
+    const char *details;
+    const char *example;                                        /* one line that works */
+    const struct command_option *options;                       /* ends with {0}; NULL = none */
+    size_t min_operands, max_operands;                          /* SIZE_MAX = any number */
+    int (*run)(const struct command_args *args, struct err *e); /* exit code >= 0, or -1 with e */
+};
+
+/* All commands, in the order help shows them; ends with NULL. Defined in cli/commands.c. */
+extern const struct command *const commands[];
+
+/* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
+const char *command_value(const struct command_args *args, const char *option);
+bool command_has(const struct command_args *args, const char *option);
+/* Number options: ERR_USAGE naming the option. *out is untouched when the option is absent. */
+int command_number(const struct command_args *args, const char *option, double *out, struct err *e);
+int command_duration(const struct command_args *args,
+                     const char *option,
+                     double bare_unit_s,
+                     double *seconds_out,
+                     struct err *e);
+
+/* The command that words begin with and how many words its name takes; NULL if there is none. */
+const struct command *command_find(const char *const *words, size_t n, size_t *used_out);
+/* True when commands are named "WORD something". */
+bool command_is_group(const char *word);
+/* ERR_USAGE for words that name no command, with the nearest one that exists. */
+int command_unknown(const char *const *words, size_t n, struct err *e);
+
+/* Parses argv (without the program name) and runs the command: its exit code, or -1 with e. */
+int command_main(int argc, char **argv, struct err *e);
+
+#endif

@@ -1,0 +1,202 @@
+#include "cli/core/help.h"
+
+#include "base/auto.h"
+#include "base/mem.h"
+#include "cli/core/commands.h"
+#include "cli/core/man.h"
+#include "cli/core/reference.h"
+
+#include <string.h>
+
+#define COLUMNS 100
+/* Terms wider than this get a line of their own. */
+#define TERM_MAX 32
+
+/* Prints len bytes of text from column `at` on, wrapped between words, later lines indented to
+ * the same column. Ends with a newline. */
+static void wrap(FILE *out, const char *text, size_t len, size_t at)
+{
+    size_t column = at;
+
+    while (len) {
+        size_t word = 0;
+        while (word < len && text[word] != ' ')
+            word++;
+        if (column > at && column + 1 + word > COLUMNS) {
+            fprintf(out, "\n%*s", (int)at, "");
+            column = at;
+        } else if (column > at) {
+            putc(' ', out);
+            column++;
+        }
+        fwrite(text, 1, word, out);
+        column += word;
+        while (word < len && text[word] == ' ')
+            word++;
+        text += word;
+        len -= word;
+    }
+    putc('\n', out);
+}
+
+static void print_text(FILE *out, const char *text)
+{
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        if (*text == ' ')
+            fprintf(out, "%.*s\n", (int)len, text);
+        else
+            wrap(out, text, len, 0);
+    }
+}
+
+static void print_entry(FILE *out, const char *term, size_t term_width, const char *text)
+{
+    size_t at = 2 + term_width + 2;
+
+    if (strlen(term) > term_width)
+        fprintf(out, "  %s\n%*s", term, (int)at, "");
+    else
+        fprintf(out, "  %-*s  ", (int)term_width, term);
+    wrap(out, text, strlen(text), at);
+}
+
+static void widen(size_t *width, size_t len)
+{
+    if (len > *width && len <= TERM_MAX)
+        *width = len;
+}
+
+static void print_entries(FILE *out, const char *title, const struct reference_entry *entries)
+{
+    size_t width = 0;
+
+    fprintf(out, "\n%s:\n", title);
+    for (const struct reference_entry *r = entries; r->term; r++)
+        widen(&width, strlen(r->term));
+    for (const struct reference_entry *r = entries; r->term; r++)
+        print_entry(out, r->term, width, r->text);
+}
+
+static char *synopsis(const struct command *c)
+{
+    return mem_printf("%s%s%s%s", c->name, c->options ? " [OPTIONS]" : "", c->operands ? " " : "",
+                      c->operands ? c->operands : "");
+}
+
+/* The commands whose names begin with prefix. */
+static void print_commands(FILE *out, const char *prefix)
+{
+    size_t width = 0;
+
+    for (const struct command *const *c = commands; *c; c++)
+        widen(&width, strlen((*c)->name));
+    for (const struct command *const *c = commands; *c; c++)
+        if (strncmp((*c)->name, prefix, strlen(prefix)) == 0)
+            print_entry(out, (*c)->name, width, (*c)->summary);
+}
+
+void help_program(FILE *out)
+{
+    fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n\nCommands:\n",
+            reference_summary);
+    print_commands(out, "");
+    fputs("\nOptions:\n", out);
+    print_entry(out, "-h, --help", strlen("-h, --help"), "This text, or after COMMAND its help.");
+    print_entry(out, "--version", strlen("-h, --help"), "The program's version.");
+    print_entries(out, "Environment", reference_environment);
+    print_entries(out, "Exit codes", reference_exit_codes);
+    fputs("\n`tradewind help COMMAND` explains a command and its options.\n", out);
+}
+
+void help_group(FILE *out, const char *group)
+{
+    AUTO_MEM char *prefix = mem_printf("%s ", group);
+
+    fprintf(out, "Usage: tradewind %s COMMAND [OPTIONS] [OPERANDS]\n\nCommands:\n", group);
+    print_commands(out, prefix);
+    fprintf(out, "\n`tradewind help %s COMMAND` explains a command and its options.\n", group);
+}
+
+static char *option_term(const struct command_option *o)
+{
+    char letter[] = {'-', o->letter, ',', ' ', 0};
+
+    return mem_printf("%s%s%s%s", o->letter ? letter : "", o->name, o->value ? " " : "",
+                      o->value ? o->value : "");
+}
+
+static void print_options(FILE *out, const struct command *c)
+{
+    size_t width = strlen("-h, --help");
+
+    for (const struct command_option *o = c->options; o && o->name; o++) {
+        AUTO_MEM char *term = option_term(o);
+        widen(&width, strlen(term));
+    }
+    fputs("\nOptions:\n", out);
+    for (const struct command_option *o = c->options; o && o->name; o++) {
+        AUTO_MEM char *term = option_term(o);
+        AUTO_MEM char *text = mem_printf("%s%s", o->help, o->repeatable ? " May be repeated." : "");
+        print_entry(out, term, width, text);
+    }
+    print_entry(out, "-h, --help", width, "This text.");
+}
+
+void help_command(FILE *out, const struct command *c)
+{
+    AUTO_MEM char *usage = synopsis(c);
+
+    fprintf(out, "tradewind %s: %s\n\nUsage: tradewind %s\n", c->name, c->summary, usage);
+    if (c->details) {
+        putc('\n', out);
+        print_text(out, c->details);
+    }
+    print_options(out, c);
+    if (c->example)
+        fprintf(out, "\nExample:\n  %s\n", c->example);
+}
+
+void help_version(FILE *out)
+{
+    fputs("tradewind " TRADEWIND_VERSION "\n", out);
+}
+
+static int run_help(const struct command_args *args, struct err *e)
+{
+    size_t used;
+
+    if (command_has(args, "--man")) {
+        man_page(stdout);
+        return 0;
+    }
+    if (args->n_operands == 0) {
+        help_program(stdout);
+        return 0;
+    }
+    const struct command *c = command_find(args->operands, args->n_operands, &used);
+    if (c && used == args->n_operands) {
+        help_command(stdout, c);
+        return 0;
+    }
+    if (!c && args->n_operands == 1 && command_is_group(args->operands[0])) {
+        help_group(stdout, args->operands[0]);
+        return 0;
+    }
+    return command_unknown(args->operands, args->n_operands, e);
+}
+
+static const struct command_option help_options[] = {
+    {.name = "--man", .help = "Print the whole manual as a man page (roff)."},
+    {0},
+};
+
+const struct command command_help = {
+    .name = "help",
+    .operands = "[COMMAND]",
+    .summary = "Explain a command, or list them all",
+    .example = "tradewind help plan",
+    .options = help_options,
+    .max_operands = 2,
+    .run = run_help,
+};

@@ -1,0 +1,127 @@
+#include "cli/core/lake_open.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "spec/config.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Cuts the last part off; the root stays. */
+static void cut_last(char *path, size_t *len)
+{
+    while (*len > 1 && path[--*len] != '/')
+        ;
+    path[*len] = 0;
+}
+
+static char *tidy(const char *path)
+{
+    char *out = mem_zero(strlen(path) + 2, 1);
+    size_t len = 1;
+
+    out[0] = '/';
+    for (size_t n; *path; path += n) {
+        path += strspn(path, "/");
+        n = strcspn(path, "/");
+        if (n == 0 || (n == 1 && path[0] == '.'))
+            continue;
+        if (n == 2 && path[0] == '.' && path[1] == '.') {
+            cut_last(out, &len);
+            continue;
+        }
+        if (len > 1)
+            out[len++] = '/';
+        memcpy(out + len, path, n);
+        len += n;
+        out[len] = 0;
+    }
+    return out;
+}
+
+char *lake_open_absolute(const char *path, struct err *e)
+{
+    char here[PATH_MAX];
+
+    if (path[0] == '/')
+        return tidy(path);
+    if (!getcwd(here, sizeof here)) {
+        file_error(e, "find", "the current directory");
+        return NULL;
+    }
+    AUTO_MEM char *whole = mem_printf("%s/%s", here, path);
+    return tidy(whole);
+}
+
+int lake_open_settings(const struct config *c,
+                       struct store_settings *out,
+                       char **url_out,
+                       struct err *e)
+{
+    AUTO_MEM char *home = lake_open_absolute(c->home, e);
+    const char *dir = strncmp(c->store, "dir:", 4) == 0 ? c->store + 4 : NULL;
+
+    if (!home)
+        return -1;
+    if (dir && dir[0] != '/') {
+        AUTO_MEM char *below = mem_printf("%s/%s", home, dir);
+        AUTO_MEM char *path = tidy(below);
+        *url_out = mem_printf("dir:%s", path);
+    } else {
+        *url_out = mem_dup(c->store);
+    }
+    *out = (struct store_settings){
+        .url = *url_out,
+        .endpoint = c->endpoint,
+        .region = c->region,
+        .path_style = c->path_style,
+        .seed = (uint64_t)time_epoch_ms() * 1000003U + (uint64_t)getpid(),
+    };
+    return 0;
+}
+
+char *lake_open_cache(const struct config *c, uint64_t *bytes_out)
+{
+    *bytes_out = (uint64_t)(c->limits.cache_gb * 1e9);
+    if (strncmp(c->store, "dir:", 4) == 0 || !*bytes_out)
+        return NULL;
+    AUTO_MEM char *home = lake_open_absolute(c->home, NULL);
+    return home ? mem_printf("%s/cache", home) : NULL;
+}
+
+/* An entry of the accounts; one that is longer counts as none. */
+#define ACCOUNT_BYTES 4096
+
+/* room is where the name may lie. Several threads ask at once. */
+static const char *user_name(char *room, size_t size)
+{
+    struct passwd account, *found = NULL;
+    bool known = getpwuid_r(getuid(), &account, room, size, &found) == 0 && found;
+    const char *user = known && *account.pw_name ? account.pw_name : getenv("USER");
+
+    return user && *user ? user : "unknown";
+}
+
+struct lake *lake_open_here(struct err *e)
+{
+    AUTO(config) struct config *c = config_load(NULL, e);
+    AUTO_MEM char *url = NULL;
+    AUTO_MEM char *home = NULL;
+    AUTO_MEM char *cache = NULL;
+    char account[ACCOUNT_BYTES];
+    struct lake_options options = {
+        .caller = {.project = "default", .user = user_name(account, sizeof account), .admin = true},
+    };
+
+    if (!c || lake_open_settings(c, &options.store, &url, e) < 0)
+        return NULL;
+    home = lake_open_absolute(c->home, e);
+    options.home = home;
+    cache = lake_open_cache(c, &options.store.cache_bytes);
+    options.store.cache = cache;
+    return home ? lake_open(&options, e) : NULL;
+}

@@ -1,0 +1,148 @@
+#include "cli/core/man.h"
+
+#include "cli/core/command.h"
+#include "cli/core/reference.h"
+
+#include <string.h>
+
+/* Text as roff shows it unchanged: no requests at the line's begin, ASCII quotes and dashes. */
+static void put_text(FILE *out, const char *text, size_t len)
+{
+    if (len && (text[0] == '.' || text[0] == '\''))
+        fputs("\\&", out);
+    for (size_t i = 0; i < len; i++)
+        switch (text[i]) {
+        case '\\':
+            fputs("\\e", out);
+            break;
+        case '-':
+            fputs("\\-", out);
+            break;
+        case '\'':
+            fputs("\\(aq", out);
+            break;
+        case '`':
+            fputs("\\(ga", out);
+            break;
+        case '^':
+            fputs("\\(ha", out);
+            break;
+        case '~':
+            fputs("\\(ti", out);
+            break;
+        default:
+            putc(text[i], out);
+        }
+}
+
+static void put(FILE *out, const char *text)
+{
+    put_text(out, text, strlen(text));
+}
+
+static void put_bold(FILE *out, const char *text)
+{
+    fputs("\\fB", out);
+    put(out, text);
+    fputs("\\fR", out);
+}
+
+static void put_italic(FILE *out, const char *text)
+{
+    fputs("\\fI", out);
+    put(out, text);
+    fputs("\\fR", out);
+}
+
+/* Details of a command; the layout is that of struct command. */
+static void put_paragraphs(FILE *out, const char *text)
+{
+    bool fresh = true;
+
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        if (!len) {
+            fputs(".PP\n", out);
+            fresh = true;
+            continue;
+        }
+        bool as_it_stands = text[0] == ' ';
+        fputs(as_it_stands ? ".EX\n" : fresh ? "" : ".br\n", out);
+        put_text(out, text, len);
+        fputs(as_it_stands ? "\n.EE\n" : "\n", out);
+        fresh = false;
+    }
+}
+
+static void put_entries(FILE *out, const char *title, const struct reference_entry *entries)
+{
+    fprintf(out, ".SH %s\n", title);
+    for (; entries->term; entries++) {
+        fputs(".TP\n", out);
+        put_bold(out, entries->term);
+        putc('\n', out);
+        put(out, entries->text);
+        putc('\n', out);
+    }
+}
+
+static void put_option(FILE *out, const struct command_option *o)
+{
+    char letter[] = {'-', o->letter, 0};
+
+    fputs(".TP\n", out);
+    if (o->letter) {
+        put_bold(out, letter);
+        fputs(", ", out);
+    }
+    put_bold(out, o->name);
+    if (o->value) {
+        putc(' ', out);
+        put_italic(out, o->value);
+    }
+    putc('\n', out);
+    put(out, o->help);
+    fputs(o->repeatable ? " May be repeated.\n" : "\n", out);
+}
+
+static void put_command(FILE *out, const struct command *c)
+{
+    fputs(".SS \"tradewind ", out);
+    put(out, c->name);
+    if (c->options)
+        fputs(" [OPTIONS]", out);
+    if (c->operands) {
+        putc(' ', out);
+        put(out, c->operands);
+    }
+    fputs("\"\n", out);
+    put(out, c->summary);
+    fputs(".\n", out);
+    if (c->details) {
+        fputs(".PP\n", out);
+        put_paragraphs(out, c->details);
+    }
+    for (const struct command_option *o = c->options; o && o->name; o++)
+        put_option(out, o);
+    if (c->example) {
+        fputs(".PP\nExample:\n.RS\n.PP\n.EX\n", out);
+        put(out, c->example);
+        fputs("\n.EE\n.RE\n", out);
+    }
+}
+
+void man_page(FILE *out)
+{
+    fputs(".TH TRADEWIND 1 \"\" \"tradewind " TRADEWIND_VERSION "\" \"User Commands\"\n", out);
+    fputs(".SH NAME\ntradewind \\- ", out);
+    put(out, reference_summary);
+    fputs("\n.SH SYNOPSIS\n.B tradewind\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIOPERANDS\\fR]\n", out);
+    fputs(".br\n.B tradewind\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n", out);
+    put_paragraphs(out, reference_description);
+    fputs(".SH COMMANDS\n", out);
+    for (const struct command *const *c = commands; *c; c++)
+        put_command(out, *c);
+    put_entries(out, "ENVIRONMENT", reference_environment);
+    put_entries(out, "FILES", reference_files);
+    put_entries(out, "EXIT STATUS", reference_exit_codes);
+}

@@ -1,0 +1,400 @@
+#include "cli/market/market_live.h"
+
+#include "base/csv.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "cli/market/market_job.h"
+#include "cli/market/market_parts.h"
+#include "market/region.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DAY_S 86400.0
+#define RESTART_S 300.0
+#define CHECKPOINT_GB 0.4
+/* To and from object storage, one stream. */
+#define CHECKPOINT_GB_PER_S 0.1
+#define STARTS_USUAL 30
+/* Jobs begun in the last days could not end in time. */
+#define STARTS_NOT_LAST 5
+#define STARTS_MAX 4000
+#define GAP_PERCENT 0.1
+/* Some ten milliseconds a start; who wants no gap at all waits for as long as it takes. */
+#define REPLAY_EFFORT 10000
+#define RATES_MAX_BYTES ((size_t)16 << 20)
+#define SEED_MAX 9007199254740992.0 /* what a double counts up to */
+
+/* ---- which mode ---- */
+
+static const char *const live_only[] = {
+    "--policy",        "--margin",      "--worth",  "--deadline", "--restart", "--checkpoint",
+    "--checkpoint-gb", "--preemptions", "--clouds", "--gpu-use",  "--gap",     "--seed",
+};
+
+int cli_market_is_live(const struct command_args *args, bool *out, struct err *e)
+{
+    const char *mode = command_value(args, "--mode");
+
+    *out = mode && strcmp(mode, "market") == 0;
+    if (mode && !*out && strcmp(mode, "paper") != 0)
+        return err_set(e, ERR_USAGE, "--mode \"%s\" is neither paper nor market", mode);
+    for (size_t i = 0; !*out && i < sizeof live_only / sizeof *live_only; i++)
+        if (command_has(args, live_only[i]))
+            return err_set(e, ERR_USAGE,
+                           "%s needs --mode market: the published evaluation knows no such thing",
+                           live_only[i]);
+    return 0;
+}
+
+/* ---- options ---- */
+
+static int above_zero(const struct command_args *args, const char *option, double *v, struct err *e)
+{
+    if (command_number(args, option, v, e) < 0)
+        return -1;
+    if (command_has(args, option) && !(*v > 0 && *v <= 1e6))
+        return err_set(e, ERR_USAGE, "%s must be above 0", option);
+    return 0;
+}
+
+static int read_policy(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    struct market_policy *p = &c->question.policy;
+    const char *text = command_value(args, "--policy");
+    double worth_per_h = (double)NAN;
+
+    *p = (struct market_policy){.kind = MARKET_MARGIN, .margin = 1};
+    if (text && !market_policy_parse(text, &p->kind))
+        return err_set(e, ERR_USAGE, "--policy \"%s\" is none of greedy, margin and threshold",
+                       text);
+    if (above_zero(args, "--margin", &p->margin, e) < 0 ||
+        above_zero(args, "--worth", &worth_per_h, e) < 0)
+        return -1;
+    p->usd_per_work = worth_per_h / 3600;
+    if (command_has(args, "--worth") && p->kind != MARKET_THRESHOLD)
+        return err_set(e, ERR_USAGE, "--worth is for --policy threshold");
+    if (p->kind == MARKET_THRESHOLD && !isfinite(c->question.deadline_after_s))
+        return err_set(
+            e, ERR_USAGE,
+            "--policy threshold waits for better prices: say until when, --deadline 10d");
+    return 0;
+}
+
+static int read_costs(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    c->restart_s = RESTART_S;
+    c->checkpoint_s = c->checkpoint_gb = (double)NAN;
+    if (command_duration(args, "--restart", 1, &c->restart_s, e) < 0 ||
+        command_duration(args, "--checkpoint", 1, &c->checkpoint_s, e) < 0 ||
+        above_zero(args, "--checkpoint-gb", &c->checkpoint_gb, e) < 0)
+        return -1;
+    if (c->restart_s > DAY_S)
+        return err_set(e, ERR_USAGE, "--restart must be at most a day");
+    if (c->checkpoint_s <= 0)
+        return err_set(e, ERR_USAGE, "--checkpoint must be above 0");
+    return 0;
+}
+
+/* What a replay is asked besides. */
+static int read_question(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    struct market_live_question *q = &c->question;
+    double gap = GAP_PERCENT;
+
+    q->deadline_after_s = (double)INFINITY;
+    if (command_duration(args, "--deadline", DAY_S, &q->deadline_after_s, e) < 0 ||
+        command_number(args, "--gap", &gap, e) < 0)
+        return -1;
+    if (!(q->deadline_after_s > 0))
+        return err_set(e, ERR_USAGE, "--deadline must be above 0");
+    if (!(gap >= 0 && gap <= 50))
+        return err_set(e, ERR_USAGE, "--gap must be between 0 and 50 percent");
+    q->gap = gap / 100;
+    q->effort = gap > 0 ? REPLAY_EFFORT : 0;
+    return 0;
+}
+
+static int read_use(const char *text, enum market_gpu_use *out, struct err *e)
+{
+    static const char *const names[] = {"share", "whole", "alone"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!text || strcmp(text, names[i]) == 0) {
+            *out = (enum market_gpu_use)i;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "--gpu-use \"%s\" is none of share, whole and alone", text);
+}
+
+/* ---- preemptions from a file ---- */
+
+struct rate {
+    char *names[4]; /* cloud, region, zone, instance type; "" = any */
+    double per_hour;
+};
+struct rates {
+    struct rate *rates;
+    size_t n, cap;
+};
+
+static void rates_clear(struct rates *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        for (size_t k = 0; k < 4; k++)
+            free(r->rates[i].names[k]);
+    free(r->rates);
+}
+
+static int add_rate(struct rates *r,
+                    struct csv *csv,
+                    const struct csv_field *fields,
+                    size_t n,
+                    const size_t *at,
+                    struct err *e)
+{
+    struct rate rate = {.per_hour = -1};
+
+    if (at[4] >= n || !csv_number(fields[at[4]].text, &rate.per_hour) || rate.per_hour < 0 ||
+        rate.per_hour > 3600)
+        return err_set(e, ERR_USAGE, "%s:%zu: per_hour is no number from 0 to 3600", csv_name(csv),
+                       csv_line(csv));
+    for (size_t k = 0; k < 4; k++)
+        rate.names[k] = mem_dup(at[k] < n ? fields[at[k]].text : "");
+    const char *region = market_region(rate.names[0], rate.names[1]);
+    if (region != rate.names[1]) {
+        free(rate.names[1]);
+        rate.names[1] = mem_dup(region);
+    }
+    r->rates = mem_room(r->rates, r->n, &r->cap, sizeof *r->rates);
+    r->rates[r->n++] = rate;
+    return 0;
+}
+
+static int read_rates(struct rates *r, const char *path, struct err *e)
+{
+    static const char *const columns[] = {"cloud", "region", "zone", "instance_type", "per_hour"};
+    AUTO(csv) struct csv *csv = csv_open(path, RATES_MAX_BYTES, e);
+    const struct csv_field *fields;
+    size_t at[5], n;
+    int got;
+
+    if (!csv || csv_header(csv, columns, 5, at, e) < 0)
+        return -1;
+    if (at[4] == SIZE_MAX)
+        return err_set(e, ERR_USAGE, "%s: there is no column per_hour", path);
+    while ((got = csv_next(csv, &fields, &n, e)) == 1)
+        if (add_rate(r, csv, fields, n, at, e) < 0)
+            return -1;
+    return got;
+}
+
+/* The first row that fits. */
+static double rate_of(const void *context, const struct market_offer *o)
+{
+    const struct rates *r = context;
+    const char *const names[] = {o->cloud, o->region, o->zone, o->instance_type};
+
+    for (size_t i = 0; i < r->n; i++) {
+        bool fits = true;
+        for (size_t k = 0; k < 4; k++)
+            fits &= !*r->rates[i].names[k] || strcmp(r->rates[i].names[k], names[k]) == 0;
+        if (fits)
+            return r->rates[i].per_hour;
+    }
+    return (double)NAN;
+}
+
+static int read_preemptions(struct market_live_wish *w,
+                            struct rates *r,
+                            const char *text,
+                            struct err *e)
+{
+    w->preemptions_per_h = (double)NAN;
+    if (!text || strcmp(text, "measured") == 0)
+        return 0;
+    if (number_parse(text, &w->preemptions_per_h))
+        return w->preemptions_per_h >= 0 && w->preemptions_per_h <= 3600
+                   ? 0
+                   : err_set(e, ERR_USAGE, "--preemptions %s is not between 0 and 3600 an hour",
+                             text);
+    if (read_rates(r, text, e) < 0)
+        return err_wrap(e, "--preemptions (a number, \"measured\" or a file)");
+    w->preemptions_of = rate_of;
+    w->context = r;
+    return 0;
+}
+
+/* ---- starts ---- */
+
+/* Midnights on which the region has prices of the reference. */
+static int read_starts(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    double begin_s = (double)INFINITY, end_s = -(double)INFINITY;
+    struct market_starts starts;
+
+    if (cli_market_starts(command_value(args, "--starts"), &starts, e) < 0)
+        return -1;
+    for (size_t i = 0; i < market_n_offers(c->market); i++) {
+        const struct market_offer *o = &market_offers(c->market)[i];
+        if (!o->n_points || strcmp(o->cloud, c->cloud) != 0 || strcmp(o->region, c->region) != 0 ||
+            strcmp(o->gpu, MARKET_REFERENCE_GPU) != 0)
+            continue;
+        begin_s = fmin(begin_s, o->begin_s);
+        end_s = fmax(end_s, o->end_s);
+    }
+    double last = ceil(end_s / DAY_S) - 1 - STARTS_NOT_LAST;
+    double first =
+        fmax(ceil(begin_s / DAY_S), last + 1 - (double)(starts.last ? starts.last : STARTS_USUAL));
+    if (starts.until_s > 0) { /* days that were asked for are tried, covered or not */
+        first = ceil(starts.from_s / DAY_S);
+        last = floor(starts.until_s / DAY_S);
+    } else if (!(first <= last)) {
+        return err_set(e, ERR_NOFIT, "%s:%s has no %s history of more than %d days", c->cloud,
+                       c->region, MARKET_REFERENCE_GPU, STARTS_NOT_LAST);
+    }
+    if (last - first >= STARTS_MAX)
+        return err_set(e, ERR_USAGE, "--starts: more than %d days", STARTS_MAX);
+    /* Two times of one day may have no midnight between them. */
+    c->n_starts = (size_t)fmax(last - first + 1, 0);
+    c->starts_s = mem_zero(c->n_starts + 1, sizeof *c->starts_s);
+    for (size_t i = 0; i < c->n_starts; i++)
+        c->starts_s[i] = (first + (double)i) * DAY_S;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+void cli_live_clear(struct cli_live *c)
+{
+    market_live_free(c->live);
+    market_tables_free(c->tables);
+    throughputs_free(c->speeds);
+    market_free(c->market);
+    free(c->cloud);
+    free(c->clouds);
+    free(c->region);
+    free(c->starts_s);
+}
+
+static int read_clouds(char *list, const char **clouds, struct market_live_wish *w, struct err *e)
+{
+    if (!list)
+        return 0;
+    w->clouds = clouds;
+    for (char *rest = list, *one; (one = strsep(&rest, ","));) {
+        if (!*one || w->n_clouds == 16)
+            return err_set(e, ERR_USAGE, "--clouds: say some, joined by commas: aws,azure");
+        clouds[w->n_clouds++] = one;
+    }
+    return 0;
+}
+
+static int open_live(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    const char *list = command_value(args, "--clouds"), *clouds[16];
+    AUTO_CLEAR(rates) struct rates rates = {0};
+    double seed = 1;
+    struct market_live_wish w = {.market = c->market,
+                                 .cloud = c->cloud,
+                                 .region = c->region,
+                                 .starts_s = c->starts_s,
+                                 .n_starts = c->n_starts,
+                                 .looks = isfinite(c->question.deadline_after_s)};
+
+    /* The names of its clouds are kept as they are given. */
+    c->clouds = list ? mem_dup(list) : NULL;
+    if (read_clouds(c->clouds, clouds, &w, e) < 0 ||
+        read_use(command_value(args, "--gpu-use"), &w.use, e) < 0 ||
+        read_preemptions(&w, &rates, command_value(args, "--preemptions"), e) < 0 ||
+        command_number(args, "--seed", &seed, e) < 0)
+        return -1;
+    if (!(seed >= 0 && seed <= SEED_MAX) || floor(seed) < seed)
+        return err_set(e, ERR_USAGE, "--seed must be a whole number from 0 on");
+    w.seed = (uint64_t)seed;
+    c->use = w.use;
+    c->live = market_live_new(&w, e);
+    return c->live ? 0 : -1;
+}
+
+int cli_live_open(struct cli_live *c, const struct command_args *args, struct err *e)
+{
+    const char *region = command_value(args, "--region");
+
+    if (read_question(c, args, e) < 0 || read_policy(c, args, e) < 0 ||
+        read_costs(c, args, e) < 0 ||
+        cli_market_place(region ? region : "us-east-1", &c->cloud, &c->region, e) < 0)
+        return -1;
+    c->speeds = throughputs_load(command_value(args, "--throughputs"), e);
+    c->tables = c->speeds ? market_tables_new(NULL, e) : NULL;
+    c->market = c->tables ? cli_market_open(e) : NULL;
+    if (!c->market || read_starts(c, args, e) < 0)
+        return -1;
+    return open_live(c, args, e);
+}
+
+int cli_live_open_at(struct cli_live *c,
+                     const struct command_args *args,
+                     const struct cli_live_start *start,
+                     struct err *e)
+{
+    c->question.deadline_after_s = start->deadline_after_s;
+    if (read_policy(c, args, e) < 0 || read_costs(c, args, e) < 0)
+        return -1;
+    c->cloud = mem_dup(start->cloud);
+    c->region = mem_dup(market_region(start->cloud, start->region));
+    c->starts_s = mem_zero(1, sizeof *c->starts_s);
+    c->starts_s[c->n_starts++] = start->at_s;
+    c->tables = market_tables_new(NULL, e);
+    c->market = c->tables ? cli_market_open(e) : NULL;
+    return c->market ? open_live(c, args, e) : -1;
+}
+
+/* The size on record of the model's checkpoint; its batch size does not matter. */
+static double checkpoint_gb(const struct cli_live *c, const char *model)
+{
+    size_t n;
+    const struct market_size *sizes = market_tables_sizes(c->tables, &n);
+
+    if (!isnan(c->checkpoint_gb))
+        return c->checkpoint_gb;
+    for (size_t i = 0; i < n; i++)
+        if (strncasecmp(model, sizes[i].model, strlen(sizes[i].model)) == 0 &&
+            strchr(" ", model[strlen(sizes[i].model)]))
+            return sizes[i].checkpoint_gb;
+    return CHECKPOINT_GB;
+}
+
+struct market_job *cli_live_job_of(const struct cli_live *c,
+                                   const char *model,
+                                   const double *speed_of_gpu,
+                                   double checkpoint_s)
+{
+    double gb = checkpoint_gb(c, model);
+    AUTO_MEM double *moves = market_live_moves(c->live, c->tables, gb);
+
+    return market_job_new(market_live_scene(c->live),
+                          &(struct market_job_wish){.speed_of_gpu = speed_of_gpu,
+                                                    .restart_s = c->restart_s,
+                                                    .write_s = gb / CHECKPOINT_GB_PER_S,
+                                                    .move_s = gb / CHECKPOINT_GB_PER_S,
+                                                    .checkpoint_s = checkpoint_s,
+                                                    .move_usd_of = moves});
+}
+
+struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e)
+{
+    const struct market_scene *s = market_live_scene(c->live);
+    double reference = throughputs_get(c->speeds, model, MARKET_REFERENCE_GPU);
+    AUTO_MEM double *speeds = mem_zero(s->n_gpus, sizeof *speeds);
+
+    if (!(reference > 0)) {
+        err_set(e, ERR_NOFIT, "%s has no throughput on %s", model, MARKET_REFERENCE_GPU);
+        return NULL;
+    }
+    for (size_t g = 0; g < s->n_gpus; g++)
+        speeds[g] = throughputs_get(c->speeds, model, s->gpus[g]) / reference;
+    return cli_live_job_of(c, model, speeds, c->checkpoint_s);
+}

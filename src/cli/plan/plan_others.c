@@ -1,0 +1,219 @@
+#include "cli/plan/plan_parts.h"
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/time.h"
+#include "spec/place.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_MAX_BYTES 4096
+
+void cli_plan_others_clear(struct cli_plan_others *others)
+{
+    free(others->items);
+    *others = (struct cli_plan_others){0};
+}
+
+size_t cli_plan_find_stage(const struct spec *spec, const char *name, struct err *e)
+{
+    AUTO_MEM const char **names = mem_zero(spec->n_stages, sizeof *names);
+
+    for (size_t i = 0; i < spec->n_stages; i++) {
+        names[i] = spec->stages[i].name;
+        if (!strcmp(names[i], name))
+            return i;
+    }
+    const char *close = nearest(name, names, spec->n_stages);
+    if (close)
+        err_set(e, ERR_NOTFOUND, "%s has no stage \"%s\"; did you mean \"%s\"?", spec->file, name,
+                close);
+    else
+        err_set(e, ERR_NOTFOUND, "%s has no stage \"%s\"; its first is \"%s\"", spec->file, name,
+                names[0]);
+    return SIZE_MAX;
+}
+
+/* Asks once more and notes the difference to p's plan. */
+static int ask_other(const struct cli_plan *p,
+                     const struct plan_problem *problem,
+                     const struct plan_query *query,
+                     struct cli_plan_other *other,
+                     struct err *e)
+{
+    AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
+
+    if (plan_solve(problem, query, &answer, e) < 0)
+        return -1;
+    other->status = answer.status;
+    if (answer.status == PLAN_INFEASIBLE) {
+        snprintf(other->reason, sizeof other->reason, "%s", answer.reason);
+        return 0;
+    }
+    other->point = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
+    other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
+    other->delta_s = answer.plan.time_s - p->answer.plan.time_s;
+    if (query->pinned_stage != SIZE_MAX)
+        other->choice = answer.plan.stages[query->pinned_stage];
+    return 0;
+}
+
+static int by_added_cost(const void *a, const void *b)
+{
+    const struct cli_plan_other *x = a, *y = b;
+    bool x_exists = x->status != PLAN_INFEASIBLE, y_exists = y->status != PLAN_INFEASIBLE;
+
+    if (x_exists != y_exists)
+        return x_exists ? -1 : 1;
+    if (x->delta_microusd != y->delta_microusd)
+        return x->delta_microusd < y->delta_microusd ? -1 : 1;
+    if (x->delta_s < y->delta_s || x->delta_s > y->delta_s)
+        return x->delta_s < y->delta_s ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+int cli_plan_explain(const struct cli_plan *p,
+                     size_t stage,
+                     struct cli_plan_others *out,
+                     struct err *e)
+{
+    size_t n;
+    const size_t *places = plan_stage_places(p->problem, stage, &n);
+    double end_s = time_monotonic_s() + p->solve_limit_s;
+    struct plan_query query = cli_plan_query(p, &p->settings);
+
+    out->items = mem_zero(n, sizeof *out->items);
+    query.pinned_stage = stage;
+    for (size_t i = 0; i < n; i++) {
+        if (places[i] == p->answer.plan.stages[stage].place)
+            continue;
+        struct cli_plan_other *other = &out->items[out->n++];
+        other->place = places[i];
+        query.pinned_place = places[i];
+        query.solve_limit_s = cli_plan_remaining_s(end_s);
+        if (ask_other(p, p->problem, &query, other, e) < 0)
+            return -1;
+    }
+    if (out->n > 1)
+        qsort(out->items, out->n, sizeof *out->items, by_added_cost);
+    return 0;
+}
+
+static bool stage_may_run_at(const struct plan_problem *problem, size_t stage, size_t place)
+{
+    size_t n;
+    const size_t *places = plan_stage_places(problem, stage, &n);
+
+    for (size_t i = 0; i < n; i++)
+        if (places[i] == place)
+            return true;
+    return false;
+}
+
+/* STAGE.place=CLOUD/REGION; the stage's name may itself hold dots. */
+static int set_pin(const struct cli_plan *p,
+                   struct cli_plan_settings *s,
+                   const char *stage,
+                   const char *value,
+                   struct err *e)
+{
+    AUTO(arena) struct arena *scratch = arena_new(PLACE_MAX_BYTES);
+    struct spec_place place;
+
+    s->pinned_stage = cli_plan_find_stage(p->spec, stage, e);
+    if (s->pinned_stage == SIZE_MAX || spec_place_parse(value, scratch, &place, e) < 0)
+        return -1;
+    if (!place.cloud || !place.region)
+        return err_set(e, ERR_USAGE, "\"%s\" is no place: write CLOUD/REGION", value);
+    s->pinned_place = catalog_find_place(p->catalog, place.cloud, place.region);
+    if (s->pinned_place == SIZE_MAX)
+        return err_set(e, ERR_NOTFOUND, "the catalog has no offer at %s/%s", place.cloud,
+                       place.region);
+    return 0;
+}
+
+static int apply(const struct cli_plan *p,
+                 struct cli_plan_settings *s,
+                 const char *change,
+                 struct err *e)
+{
+    const char *equals = strchr(change, '=');
+
+    if (!equals || equals == change)
+        return err_set(e, ERR_USAGE,
+                       "write KEY=VALUE, as in cloud=aws or STAGE.place=CLOUD/REGION");
+    AUTO_MEM char *key = mem_printf("%.*s", (int)(equals - change), change);
+    char *dot = strrchr(key, '.');
+    if (!dot)
+        return cli_plan_set(s, key, equals + 1, e);
+    if (strcmp(dot, ".place") != 0)
+        return err_set(e, ERR_USAGE, "of a stage only the place can be set: STAGE.place=%s",
+                       equals + 1);
+    *dot = '\0';
+    return set_pin(p, s, key, equals + 1, e);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_world(const struct cli_plan_settings *a, const struct cli_plan_settings *b)
+{
+    bool same_price =
+        !(a->max_hourly_usd < b->max_hourly_usd) && !(a->max_hourly_usd > b->max_hourly_usd);
+
+    return a->market == b->market && same_text(a->cloud, b->cloud) &&
+           same_text(a->region, b->region) && same_price;
+}
+
+static int no_plan(struct cli_plan_other *other, const char *reason)
+{
+    other->status = PLAN_INFEASIBLE;
+    snprintf(other->reason, sizeof other->reason, "%s", reason);
+    return 0;
+}
+
+/* That nothing fits is an answer to "what if", not a failure of the command. */
+static int ask_what_if(const struct cli_plan *p,
+                       const struct cli_plan_settings *s,
+                       double end_s,
+                       struct cli_plan_other *other,
+                       struct err *e)
+{
+    bool same = same_world(s, &p->settings);
+    struct err why = {0};
+    AUTO(plan_problem) struct plan_problem *changed = same ? NULL : cli_plan_problem(p, s, &why);
+    const struct plan_problem *problem = same ? p->problem : changed;
+    struct plan_query query = cli_plan_query(p, s);
+
+    if (!problem)
+        return no_plan(other, why.text);
+    if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
+        return no_plan(other, "no offer there fits the stage");
+    query.solve_limit_s = cli_plan_remaining_s(end_s);
+    query.totals_only = true;
+    return ask_other(p, problem, &query, other, e);
+}
+
+int cli_plan_what_if(const struct cli_plan *p,
+                     const char *const *changes,
+                     size_t n,
+                     struct cli_plan_others *out,
+                     struct err *e)
+{
+    double end_s = time_monotonic_s() + p->solve_limit_s;
+
+    out->items = mem_zero(n, sizeof *out->items);
+    for (size_t i = 0; i < n; i++) {
+        struct cli_plan_settings s = p->settings;
+        struct cli_plan_other *other = &out->items[out->n++];
+        other->change = changes[i];
+        if (apply(p, &s, changes[i], e) < 0 || ask_what_if(p, &s, end_s, other, e) < 0)
+            return err_wrap(e, "--what-if %s", changes[i]);
+    }
+    return 0;
+}

@@ -1,0 +1,68 @@
+#include "cli/plan/plan_parts.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "view/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* time_text shows tenths of a second; less than half of one would read 0.0 s. */
+#define SHOWN_S 0.05
+
+char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
+{
+    const struct catalog_place *p = &catalog_places(c)[place];
+    const char *cloud = catalog_text(c, p->cloud), *region = catalog_text(c, p->region);
+    const char *zone = offer ? catalog_text(c, offer->zone) : "";
+
+    if (!*zone)
+        return mem_printf("%s/%s", cloud, region);
+    if (!strncmp(zone, region, strlen(region)))
+        return mem_printf("%s/%s", cloud, zone);
+    return mem_printf("%s/%s/%s", cloud, region, zone);
+}
+
+char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s)
+{
+    const char *type = catalog_text(p->catalog, s->kind->instance_type);
+
+    return s->nodes == 1 ? mem_dup(type) : mem_printf("%u x %s", s->nodes, type);
+}
+
+const char *cli_plan_clock_text(double seconds, char out[static 32])
+{
+    int64_t s = llround(seconds);
+
+    snprintf(out, 32, "%" PRId64 ":%02" PRId64 ":%02" PRId64, s / 3600, s / 60 % 60, s % 60);
+    return out;
+}
+
+const char *cli_plan_delta_money(int64_t microusd, char out[static 40])
+{
+    char text[32];
+
+    if (microusd == 0)
+        return "same";
+    snprintf(out, 40, "%s%s", microusd < 0 ? "" : "+", money_text(microusd, text));
+    return out;
+}
+
+const char *cli_plan_delta_time(double seconds, char out[static 40])
+{
+    char text[32];
+
+    if (fabs(seconds) < SHOWN_S)
+        return "same";
+    snprintf(out, 40, "%s%s", seconds < 0 ? "-" : "+", time_text(fabs(seconds), text));
+    return out;
+}
+
+void cli_plan_put_dollars(struct table *t, int64_t microusd)
+{
+    char text[32];
+
+    table_put(t, money_text(microusd, text));
+}

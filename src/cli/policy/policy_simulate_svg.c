@@ -1,0 +1,290 @@
+/* policy_simulate_svg: who ran where, how many waited, and what it cost, over one time axis. */
+#include "base/auto.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "cli/policy/policy_parts.h"
+#include "draw/chart.h"
+#include "draw/chart_scale.h"
+#include "draw/chart_svg.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* More rows, or types with a colour of their own, nobody tells apart. */
+#define JOBS_MAX 60
+#define COLOURS 7
+#define ROW 18
+#define BAR 12
+#define PANEL 110
+#define LEFT 150
+#define WIDTH (SVG_WIDTH - LEFT - 30)
+/* Bars this wide have the name of the type in them, for print without colours. */
+#define NAMED_WIDTH 44
+
+static const struct {
+    const char *fill, *text;
+} colours[COLOURS + 1] = {
+    {SVG_BLUE, "#FFFFFF"},  {SVG_ORANGE, "#222222"}, {"#009E73", "#FFFFFF"},
+    {SVG_SKY, "#222222"},   {"#CC79A7", "#222222"},  {SVG_VERMILION, "#FFFFFF"},
+    {"#444444", "#FFFFFF"}, {SVG_GREY, "#222222"}, /* all further types */
+};
+
+struct picture {
+    struct buf *svg;
+    const struct policy_simulation *s;
+    struct chart_scale time;
+    size_t n_jobs;  /* rows */
+    uint32_t *jobs; /* by arrival */
+};
+
+static size_t colour_of(size_t type)
+{
+    return type < COLOURS ? type : COLOURS;
+}
+
+static double x_of(const struct picture *p, int64_t ms)
+{
+    return LEFT + WIDTH * chart_scale_at(&p->time, (double)ms / 1e3);
+}
+
+/* ---- the frame of a panel ---- */
+
+static void put_times(const struct picture *p, double top, double height, bool labels)
+{
+    char label[32];
+
+    for (size_t i = 0; i < chart_scale_marks(&p->time); i++) {
+        double mark = chart_scale_mark(&p->time, i);
+        double x = LEFT + WIDTH * chart_scale_at(&p->time, mark);
+        svg_line(p->svg, x, top, x, top + height + (labels ? 5 : 0), "#DDDDDD");
+        if (labels)
+            svg_text(p->svg, (struct svg_label){x, top + height + 19, "middle", 12, ""},
+                     chart_scale_label(&p->time, mark, label));
+    }
+    svg_line(p->svg, LEFT, top + height, LEFT + WIDTH, top + height, "#222222");
+}
+
+static void put_title(const struct picture *p, double y, const char *title)
+{
+    svg_text(p->svg, (struct svg_label){LEFT, y, "start", 13, " font-weight=\"bold\""}, title);
+}
+
+static void put_y_axis(const struct picture *p, double top, const struct chart_scale *y)
+{
+    char label[32];
+
+    for (size_t i = 0; i < chart_scale_marks(y); i++) {
+        double mark = chart_scale_mark(y, i);
+        double at = top + PANEL * (1 - chart_scale_at(y, mark));
+        svg_line(p->svg, LEFT - 5, at, LEFT + WIDTH, at, "#EEEEEE");
+        svg_text(p->svg, (struct svg_label){LEFT - 9, at + 4, "end", 12, ""},
+                 chart_scale_label(y, mark, label));
+    }
+}
+
+/* ---- jobs ---- */
+
+static void put_key(const struct picture *p, double y)
+{
+    const struct policy_problem *problem = p->s->ask->problem;
+    double x = LEFT;
+
+    for (size_t j = 0; j < problem->n_types && j <= COLOURS && x < SVG_WIDTH - 120; j++) {
+        const char *name = j < COLOURS ? problem->types[j].name : "other types";
+        svg_rect(p->svg, x, y - 10, 12, 12, colours[j].fill);
+        svg_text(p->svg, (struct svg_label){x + 17, y, "start", 12, ""}, name);
+        x += 40 + 7.5 * (double)text_width(name);
+    }
+}
+
+static void put_life(const struct picture *p, size_t row, double top)
+{
+    const struct rounds_job *job = &p->s->result->jobs[p->jobs[row]];
+    double y = top + (double)row * ROW + ROW / 2.0;
+    int64_t end = job->finish_ms == ROUNDS_NEVER ? p->s->result->last_ms : job->finish_ms;
+
+    svg_text(p->svg, (struct svg_label){LEFT - 9, y + 4, "end", 12, ""},
+             p->s->ask->problem->jobs[p->jobs[row]].name);
+    if (end > job->arrival_ms)
+        svg_line(p->svg, x_of(p, job->arrival_ms), y, x_of(p, end), y, "#999999");
+}
+
+/* A bar across; one that was missed is told in words, seen without colours, too. */
+static void put_deadline(const struct picture *p, size_t row, double top)
+{
+    const struct rounds_job *job = &p->s->result->jobs[p->jobs[row]];
+    double y = top + (double)row * ROW, x = x_of(p, job->deadline_ms);
+    char late[32];
+
+    if (job->deadline_ms == ROUNDS_NEVER || x > LEFT + WIDTH)
+        return;
+    svg_rect(p->svg, x - 1, y + 1, 2, ROW - 2, "#000000");
+    if (job->finish_ms == ROUNDS_NEVER || job->finish_ms <= job->deadline_ms)
+        return;
+    snprintf(late, sizeof late, "%.3g h late",
+             (double)(job->finish_ms - job->deadline_ms) / ROUNDS_HOUR_MS);
+    x = x_of(p, job->finish_ms);
+    bool room = x < LEFT + WIDTH - 70;
+    svg_text(p->svg,
+             (struct svg_label){room ? x + 4 : x - 4, y + 13, room ? "start" : "end", 11, ""},
+             late);
+}
+
+static void put_span(const struct picture *p, const struct policy_span *span, double y)
+{
+    double x = x_of(p, span->from_ms), width = x_of(p, span->to_ms) - x;
+    size_t c = colour_of(span->type);
+    char extra[40];
+
+    svg_rect(p->svg, x, y + (ROW - BAR) / 2.0, width, BAR, colours[c].fill);
+    snprintf(extra, sizeof extra, " fill=\"%s\"", colours[c].text);
+    const char *name = p->s->ask->problem->types[span->type].name;
+    if (width >= NAMED_WIDTH && 6.5 * (double)text_width(name) < width - 4)
+        svg_text(p->svg, (struct svg_label){x + 4, y + 13, "start", 10, extra}, name);
+}
+
+static double put_jobs(const struct picture *p, const struct policy_story *story, double top)
+{
+    double height = (double)p->n_jobs * ROW;
+    AUTO_MEM size_t *row_of = mem_zero(p->s->result->n_jobs + 1, sizeof *row_of);
+    char more[64];
+
+    put_title(p, top - 30, "jobs by type; grey: waiting; black bar: deadline");
+    put_key(p, top - 11);
+    put_times(p, top, height, true);
+    for (size_t i = 0; i < p->n_jobs; i++) {
+        row_of[p->jobs[i]] = i + 1;
+        put_life(p, i, top);
+    }
+    for (size_t i = 0; i < story->n_spans; i++) {
+        size_t row = row_of[story->spans[i].job];
+        if (row)
+            put_span(p, &story->spans[i], top + (double)(row - 1) * ROW);
+    }
+    for (size_t i = 0; i < p->n_jobs; i++)
+        put_deadline(p, i, top);
+    if (p->n_jobs < p->s->result->n_jobs) {
+        snprintf(more, sizeof more, "and %zu jobs that came later",
+                 p->s->result->n_jobs - p->n_jobs);
+        svg_text(p->svg, (struct svg_label){LEFT + WIDTH, top + height + 36, "end", 12, ""}, more);
+    }
+    return top + height + 40;
+}
+
+/* ---- the queue and the cost ---- */
+
+enum line { LINE_RUNNING, LINE_WAITING, LINE_COST };
+
+static double value_of(const struct policy_sample *sample, enum line line)
+{
+    return line == LINE_RUNNING   ? (double)sample->running
+           : line == LINE_WAITING ? (double)sample->waiting
+                                  : money_to_usd(sample->cost_microusd);
+}
+
+/* More points than pixels show nothing more: of those on one tenth of a pixel the last is drawn. */
+static void put_line(const struct picture *p,
+                     const struct policy_story *story,
+                     enum line line,
+                     const struct chart_scale *y,
+                     double top)
+{
+    double before = -1;
+
+    buf_printf(
+        p->svg,
+        "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" stroke-dasharray=\"%s\" d=\"",
+        line == LINE_WAITING ? SVG_VERMILION : SVG_BLUE, line == LINE_WAITING ? "5 3" : "none");
+    for (size_t i = 0; i < story->n_samples; i++) {
+        const struct policy_sample *s = &story->samples[i];
+        double x = x_of(p, s->from_ms), to = x_of(p, s->to_ms);
+        if (i > 0 && i + 1 < story->n_samples && to - before < 0.1)
+            continue;
+        double at = top + PANEL * (1 - chart_scale_at(y, value_of(s, line)));
+        if (line == LINE_COST && i == 0)
+            buf_printf(p->svg, "M%.1f %.1f", x, top + PANEL);
+        if (line == LINE_COST)
+            buf_printf(p->svg, "L%.1f %.1f", to, at);
+        else
+            buf_printf(p->svg, i ? "L%.1f %.1fH%.1f" : "M%.1f %.1fH%.1f", x, at, to);
+        before = to;
+    }
+    buf_puts(p->svg, "\"/>\n");
+}
+
+static double most_of(const struct policy_story *story, enum line line)
+{
+    double most = 0;
+
+    for (size_t i = 0; i < story->n_samples; i++)
+        most = fmax(most, value_of(&story->samples[i], line));
+    return most;
+}
+
+static double put_queue(const struct picture *p, const struct policy_story *story, double top)
+{
+    double most = fmax(most_of(story, LINE_RUNNING), most_of(story, LINE_WAITING));
+    struct chart_scale y = chart_scale_make(CHART_NUMBER, 0, fmax(most, 1), 4);
+
+    put_title(p, top - 12, "jobs that run (blue) and wait (dashed)");
+    put_times(p, top, PANEL, true);
+    put_y_axis(p, top, &y);
+    put_line(p, story, LINE_RUNNING, &y, top);
+    put_line(p, story, LINE_WAITING, &y, top);
+    return top + PANEL + 64;
+}
+
+static double put_cost(const struct picture *p, const struct policy_story *story, double top)
+{
+    double most = most_of(story, LINE_COST);
+    struct chart_scale y = chart_scale_make(CHART_DOLLARS, 0, most > 0 ? most : 1, 4);
+
+    put_title(p, top - 12, "cost so far, USD");
+    put_times(p, top, PANEL, true);
+    put_y_axis(p, top, &y);
+    put_line(p, story, LINE_COST, &y, top);
+    return top + PANEL + 64;
+}
+
+/* ---- the picture ---- */
+
+/* The first to arrive. Few rows are picked from many jobs once: simple does. */
+static void pick_jobs(struct picture *p)
+{
+    const struct rounds_result *r = p->s->result;
+
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        size_t at = p->n_jobs < JOBS_MAX ? p->n_jobs++ : JOBS_MAX;
+        while (at > 0 && r->jobs[p->jobs[at - 1]].arrival_ms > r->jobs[i].arrival_ms) {
+            p->jobs[at] = p->jobs[at - 1];
+            at--;
+        }
+        p->jobs[at] = (uint32_t)i;
+    }
+}
+
+int policy_simulation_svg(const char *path,
+                          const struct policy_simulation *s,
+                          const struct policy_story *story,
+                          struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf svg;
+    uint32_t jobs[JOBS_MAX + 1] = {0};
+    struct picture p = {.svg = &svg, .s = s, .jobs = jobs};
+    char title[120], money[32];
+    double last_s = (double)s->result->last_ms / 1e3, top = 96;
+
+    pick_jobs(&p);
+    p.time = chart_scale_make(CHART_TIME, 0, fmax(last_s, 1), 8);
+    snprintf(title, sizeof title, "%s: %zu of %zu jobs, %s", policy_kind_name(s->ask->kind),
+             s->result->n_done, s->result->n_jobs, money_text(s->result->cost_microusd, money));
+    buf_init(&svg, CHART_SVG_MAX_BYTES);
+    svg_head(&svg, top + (double)p.n_jobs * ROW + 70 + 2 * (PANEL + 64), title);
+    top = put_jobs(&p, story, top) + 30;
+    top = put_queue(&p, story, top);
+    put_cost(&p, story, top);
+    buf_puts(&svg, "</svg>\n");
+    return chart_save(path, &svg, e);
+}

@@ -1,0 +1,281 @@
+#include "cli/run/run_compose.h"
+
+#include "base/mem.h"
+#include "base/money.h"
+#include "broker/pipeline/advance.h"
+#include "cli/job/job_parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *run_compose_keep(struct run_compose *c, const char *s)
+{
+    const char *kept = s ? arena_dup(c->arena, s) : NULL;
+
+    c->too_large = c->too_large || (s && !kept);
+    return kept;
+}
+
+void *run_compose_room(struct run_compose *c, size_t n, size_t size)
+{
+    void *room = arena_alloc(c->arena, n + 1, size);
+
+    c->too_large = c->too_large || !room;
+    return room;
+}
+
+char *run_compose_path(const struct run_compose *c, const char *path)
+{
+    const char *file = c->plan->spec->file, *slash = strrchr(file, '/');
+
+    if (path[0] == '/' || !slash)
+        return mem_dup(path);
+    return mem_printf("%.*s/%s", (int)(slash - file), file, path);
+}
+
+/* setup first, and the stage only if it went well; both as shell text, as they stand. */
+static void compose_command(struct run_compose *c,
+                            const struct spec_stage *stage,
+                            struct run_stage_plan *out)
+{
+    const char **words = run_compose_room(c, 6, sizeof *words);
+    size_t n = 0;
+
+    if (!words)
+        return;
+    words[n++] = "bash";
+    words[n++] = "-c";
+    if (stage->setup) {
+        words[n++] = "bash -e -c \"$1\" && exec bash -c \"$2\"";
+        words[n++] = run_compose_keep(c, stage->name);
+        words[n++] = run_compose_keep(c, stage->setup);
+    }
+    words[n++] = run_compose_keep(c, stage->run ? stage->run : "true");
+    out->command = words;
+    out->n_command = n;
+}
+
+/* ---- what was planned, what there is ---- */
+
+/* Known sizes: the smaller one; what is not known bounds nothing. */
+static double least(double planned, double there)
+{
+    bool is_planned = planned > 0 && isfinite(planned);
+
+    return !is_planned ? there : there > 0 && there < planned ? there : planned;
+}
+
+static int compose_size(struct run_compose *c,
+                        const struct spec_stage *stage,
+                        const struct plan_stage *s,
+                        struct run_stage_plan *out,
+                        struct err *e)
+{
+    double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
+    struct run_room room;
+
+    if (run_place_room(&c->order->place, s->nodes, &room, e) < 0)
+        return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, stage->line, stage->name);
+    out->cpus = fmax(least(cpus, room.cpus), JOB_CPU_STEP);
+    out->memory_mb = (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), JOB_MEMORY_STEP_MB);
+    out->gpus_per_node = room.gpus;
+    if (c->order->place.n_hosts)
+        out->price_usd_per_hour = room.price_usd_per_hour * s->nodes;
+    AUTO_MEM char *note = mem_dup("");
+    if (cpus > out->cpus || memory_mb > (double)out->memory_mb) {
+        free(note);
+        note = mem_printf("planned %u x %g vCPU with %g GB, given %u x %g vCPU with %.1f GB",
+                          s->nodes, cpus, s->kind->memory_gib, s->nodes, out->cpus,
+                          (double)out->memory_mb / 1024);
+    }
+    out->note = run_compose_keep(c, note);
+    return 0;
+}
+
+static int compose_plan(struct run_compose *c,
+                        const struct spec_stage *stage,
+                        const struct plan_stage *s,
+                        struct run_stage_plan *out,
+                        struct err *e)
+{
+    const struct catalog *catalog = c->plan->catalog;
+    AUTO_MEM char *place = cli_plan_place_text(catalog, s->place, s->offer);
+
+    out->place = run_compose_keep(c, place);
+    out->instance_type = run_compose_keep(c, catalog_text(catalog, s->kind->instance_type));
+    out->spot = s->spot;
+    out->nodes = s->nodes;
+    out->price_usd_per_hour = s->price_usd_per_hour * s->nodes;
+    out->planned_s = s->setup_s + s->run_s;
+    out->planned_microusd = s->compute_microusd + s->transfer_microusd + s->storage_microusd;
+    return compose_size(c, stage, s, out, e);
+}
+
+static void compose_outputs(struct run_compose *c,
+                            const struct spec_stage *stage,
+                            struct run_stage_plan *out)
+{
+    const char **names = run_compose_room(c, stage->n_outputs, sizeof *names);
+    AUTO_MEM char *set = run_set_name(c->plan->spec->name, stage->name, "");
+
+    for (size_t i = 0; names && i < stage->n_outputs; i++)
+        names[i] = run_compose_keep(c, stage->outputs[i].name);
+    out->outputs = names;
+    out->n_outputs = stage->n_outputs;
+    out->output = stage->n_outputs ? run_compose_keep(c, set) : NULL;
+}
+
+static int check_outputs(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
+{
+    for (size_t i = 0; i < stage->n_outputs; i++) {
+        const struct spec_output *o = &stage->outputs[i];
+        if (strchr(o->name, '/'))
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: output %s: outputs go to the lake here; give it a "
+                           "name without '/'",
+                           c->plan->spec->file, o->line, stage->name, o->name);
+        if (o->name[0] == '.')
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: output \"%s\": it names a directory; give it a name "
+                           "that does not begin with '.'",
+                           c->plan->spec->file, o->line, stage->name, o->name);
+    }
+    return 0;
+}
+
+/* Stages whose names differ only in what a set's name cannot have would overwrite each other. */
+static int check_sets(const struct run_compose *c, size_t i, struct err *e)
+{
+    const struct spec_stage *stages = c->plan->spec->stages;
+    AUTO_MEM char *input = run_set_name(c->plan->spec->name, stages[i].name, RUN_INPUT_SUFFIX);
+    const char *output = c->run->stages[i].plan.output;
+
+    for (size_t k = 0; k < c->plan->spec->n_stages; k++) {
+        const char *other = c->run->stages[k].plan.output;
+        bool same =
+            other && k != i &&
+            ((output && !strcmp(output, other)) || (stages[i].n_inputs && !strcmp(input, other)));
+        if (same)
+            return err_set(e, ERR_USAGE,
+                           "%s:%zu: stage %s: its data and the output of stage %s (line %zu) would "
+                           "both be the set %s: rename one of them",
+                           c->plan->spec->file, stages[i].line, stages[i].name, stages[k].name,
+                           stages[k].line, other);
+    }
+    return 0;
+}
+
+/* ---- going on with an earlier run ---- */
+
+/* The last job of this stage in the run that is resumed: one that did not finish may have saved how
+ * far it was. A gang of another size shares its work out in another way. */
+static int64_t job_to_continue(const struct run_compose *c, const struct run_stage_plan *p)
+{
+    const struct run *last = c->order->resumed;
+
+    for (size_t i = 0; last && p->checkpoint_s > 0 && i < last->n_stages; i++) {
+        const struct run_stage *s = &last->stages[i];
+        bool done = s->state == STAGE_FINISHED || s->state == STAGE_REUSED;
+        unsigned nodes = s->plan.nodes > 1 ? s->plan.nodes : 1;
+        if (!strcmp(s->plan.name, p->name) && !done && nodes == (p->nodes > 1 ? p->nodes : 1))
+            return s->job ? s->job : s->plan.continues;
+    }
+    return 0;
+}
+
+/* ---- all ---- */
+
+int run_compose_stage(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e)
+{
+    size_t *needs = run_compose_room(c, stage->n_needs, sizeof *needs);
+
+    out->name = run_compose_keep(c, stage->name);
+    if (needs && stage->n_needs)
+        memcpy(needs, stage->needs, stage->n_needs * sizeof *needs);
+    out->needs = needs;
+    out->n_needs = stage->n_needs;
+    out->checkpoint_s = stage->checkpoint_s;
+    if (!out->name || check_outputs(c, stage, e) < 0 || run_compose_check_inputs(c, stage, e) < 0)
+        return -1;
+    compose_command(c, stage, out);
+    compose_outputs(c, stage, out);
+    return run_compose_envs(c, stage, out, e) < 0 ? -1 : run_compose_secrets(c, stage, out, e);
+}
+
+int run_compose_store(struct run_compose *c,
+                      const struct spec_stage *stage,
+                      struct run_stage_plan *out,
+                      struct err *e)
+{
+    return run_compose_inputs(c, stage, out, e) < 0 ? -1 : run_compose_code(c, stage, out, e);
+}
+
+/* Everything that costs nothing to find out, for all stages before the first byte is stored. */
+static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+{
+    const struct spec_stage *stage = &c->plan->spec->stages[i];
+
+    if (run_compose_stage(c, stage, out, e) < 0 ||
+        compose_plan(c, stage, &c->plan->answer.plan.stages[i], out, e) < 0)
+        return -1;
+    out->continues = job_to_continue(c, out);
+    return 0;
+}
+
+static int compose_all(struct run_compose *c, struct err *e)
+{
+    size_t n = c->plan->spec->n_stages;
+    struct run *out = c->run;
+
+    out->name = run_compose_keep(c, c->plan->spec->name);
+    out->file = run_compose_keep(c, c->plan->spec->file);
+    out->on = c->order->place.on;
+    out->planned_s = c->plan->answer.plan.time_s;
+    out->planned_microusd = c->plan->answer.plan.cost_microusd;
+    out->stages = run_compose_room(c, n, sizeof *out->stages);
+    for (size_t i = 0; out->stages && i < n; i++)
+        if (compose_stage(c, i, &out->stages[i].plan, e) < 0)
+            return -1;
+    for (size_t i = n; out->stages && i-- > 0;)
+        if (check_sets(c, i, e) < 0)
+            return -1;
+    for (size_t i = 0; out->stages && i < n; i++)
+        if (run_compose_store(c, &c->plan->spec->stages[i], &out->stages[i].plan, e) < 0)
+            return -1;
+    out->n_stages = n;
+    return 0;
+}
+
+int run_compose_end(struct run_compose *c, int result, struct err *e)
+{
+    struct run_secret *secrets = run_compose_room(c, c->n_secrets, sizeof *secrets);
+
+    if (secrets && c->n_secrets)
+        memcpy(secrets, c->secrets, c->n_secrets * sizeof *secrets);
+    c->run->secrets = secrets;
+    c->run->n_secrets = c->n_secrets;
+    free(c->secrets);
+    c->secrets = NULL;
+    if (c->too_large)
+        return err_set(e, ERR_USAGE, "%s is too large a pipeline", c->plan->spec->file);
+    return result;
+}
+
+int run_compose(const struct cli_plan *p,
+                const struct command_args *args,
+                const struct run_order *order,
+                struct lake *l,
+                struct arena *arena,
+                struct run *out,
+                struct err *e)
+{
+    struct run_compose c = {
+        .plan = p, .args = args, .order = order, .lake = l, .arena = arena, .run = out};
+
+    return run_compose_end(&c, compose_all(&c, e), e);
+}

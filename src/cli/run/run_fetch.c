@@ -1,0 +1,417 @@
+#include "cli/run/run_fetch.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "base/time.h"
+#include "broker/core/staging.h"
+#include "cli/core/lake_progress.h"
+#include "lake/core/path.h"
+#include "lake/meta/meta.h"
+#include "lake/put/put.h"
+#include "lake/set/set.h"
+#include "net/http.h"
+#include "store/objects.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define OBJECTS_MAX 1000000
+#define PIECE ((size_t)8 << 20)
+#define REDIRECTS_MAX 5
+#define PATIENCE_S 60.0
+#define ATTEMPTS 4
+/* A day: what takes longer is put into the lake by other means. */
+#define DOWNLOAD_S 86400.0
+#define ETAG_MAX 256
+
+/* One file over there, and here. */
+struct item {
+    char *key;           /* of its bucket; NULL of a web address */
+    char *source;        /* for people and the tag: no password, no query */
+    char *path;          /* in the lake */
+    char *ref;           /* the same, as references are written */
+    char etag[ETAG_MAX]; /* "" = not told */
+    uint64_t size;       /* 0 also when not told */
+    bool known;          /* the lake has it as it is */
+};
+
+struct fetch {
+    struct lake *lake;
+    const char *home, *uri;
+    struct item *items;
+    size_t n, cap;
+    struct store *bucket;
+    struct http *http;
+    struct staging staging;
+    struct progress line;
+    uint64_t done_bytes, all_bytes;
+};
+
+static void fetch_clear(struct fetch *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        free(f->items[i].key);
+        free(f->items[i].source);
+        free(f->items[i].path);
+        free(f->items[i].ref);
+    }
+    free(f->items);
+    store_free(f->bucket);
+    http_free(f->http);
+    staging_clear(&f->staging);
+    progress_clear(&f->line);
+}
+
+static struct item *add_item(struct fetch *f)
+{
+    f->items = mem_room(f->items, f->n, &f->cap, sizeof *f->items);
+    f->items[f->n] = (struct item){0};
+    return &f->items[f->n++];
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncasecmp(text, with, strlen(with));
+}
+
+bool run_fetch_can(const char *uri)
+{
+    return begins(uri, "s3://") || begins(uri, "https://") || begins(uri, "http://");
+}
+
+/* ---- what is there ---- */
+
+struct listing {
+    struct fetch *fetch;
+    const char *bucket, *wanted; /* the key, or the directory of keys */
+};
+
+/* The object itself, or what lies below it; not those whose names merely begin alike, nor empty
+ * marks of directories. */
+static int note_object(void *context, const struct store_object *o, struct err *e)
+{
+    struct listing *list = context;
+    size_t n = strlen(list->wanted), len = strlen(o->key);
+    bool inside = n == 0 || o->key[n] == '\0' || o->key[n] == '/';
+
+    if (!inside || len == 0 || o->key[len - 1] == '/')
+        return 0;
+    if (list->fetch->n == OBJECTS_MAX)
+        return err_set(e, ERR_USAGE, "more than %d objects", OBJECTS_MAX);
+    struct item *item = add_item(list->fetch);
+    item->key = mem_dup(o->key);
+    item->source = mem_printf("s3://%s/%s", list->bucket, o->key);
+    item->path = mem_printf("/sources/s3/%s/%s", list->bucket, o->key);
+    item->size = o->size;
+    snprintf(item->etag, sizeof item->etag, "%s", o->etag);
+    return 0;
+}
+
+/* Servers beside Amazon's are named as its tools name them. */
+static const char *endpoint(void)
+{
+    const char *own = getenv("AWS_ENDPOINT_URL_S3");
+
+    return own && *own ? own : getenv("AWS_ENDPOINT_URL");
+}
+
+static int look_at_bucket(struct fetch *f, struct err *e)
+{
+    const char *rest = f->uri + strlen("s3://");
+    size_t n = strcspn(rest, "/");
+    AUTO_MEM char *bucket = mem_printf("%.*s", (int)n, rest);
+    AUTO_MEM char *wanted = mem_dup(rest[n] ? rest + n + 1 : "");
+    AUTO_MEM char *url = mem_printf("s3://%s", bucket);
+    struct listing list = {f, bucket, wanted};
+
+    for (size_t len = strlen(wanted); len && wanted[len - 1] == '/'; len--)
+        wanted[len - 1] = '\0';
+    f->bucket = store_open(
+        &(struct store_settings){.url = url, .endpoint = endpoint(), .path_style = -1, .seed = 1},
+        e);
+    if (!f->bucket || store_objects_list(f->bucket, wanted, note_object, &list, e) < 0)
+        return -1;
+    return f->n ? 0 : err_set(e, ERR_NOTFOUND, "nothing is there");
+}
+
+/* A web address without password, query and fragment. New string. */
+static char *plain_address(const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t n = strcspn(host, "/?#");
+    const char *at = memchr(host, '@', n);
+    const char *from = at ? at + 1 : host;
+    size_t len = strcspn(from, "?#");
+
+    return mem_printf("%.*s%.*s", (int)(host - url), url, (int)len, from);
+}
+
+/* "/sources/https/HOST/PATH"; of another query, another file. New string. */
+static char *lake_path(const char *url, const char *plain)
+{
+    const char *rest = strstr(plain, "://") + 3, *query = strchr(url, '?');
+    bool https = begins(url, "https");
+    char hex[SHA256_HEX] = "";
+
+    if (query) {
+        AUTO(sha256) struct sha256 *h = sha256_new();
+        sha256_add(h, query, strlen(query));
+        struct sha256_digest digest = sha256_take(h);
+        sha256_text(&digest, hex);
+        hex[8] = '\0';
+    }
+    bool open = !strchr(rest, '/') || rest[strlen(rest) - 1] == '/';
+    return mem_printf("/sources/%s/%s%s%s%s%s", https ? "https" : "http", rest,
+                      open && !strchr(rest, '/') ? "/" : "", open ? "index" : "", query ? "-" : "",
+                      hex);
+}
+
+/* What the server says about it, in the item; a server that does not answer to that says nothing.
+ */
+static void note_headers(struct item *item, const struct http_answer *a)
+{
+    const char *etag = http_answer_header(a, "etag"), *at = http_answer_header(a, "last-modified");
+    const char *length = http_answer_header(a, "content-length");
+
+    if (etag) {
+        etag += begins(etag, "W/") ? 2 : 0;
+        etag += *etag == '"';
+        snprintf(item->etag, sizeof item->etag, "%.*s", (int)strcspn(etag, "\""), etag);
+    } else if (at) {
+        snprintf(item->etag, sizeof item->etag, "%s", at);
+    }
+    item->size = length && isdigit((unsigned char)*length) ? strtoull(length, NULL, 10) : 0;
+}
+
+static int ask_head(struct fetch *f, struct item *item, struct err *e)
+{
+    AUTO_MEM char *url = mem_dup(f->uri);
+
+    for (int i = 0; i <= REDIRECTS_MAX; i++) {
+        const struct http_request head = {
+            .method = "HEAD", .url = url, .max_answer_bytes = 65536, .timeout_s = PATIENCE_S};
+        AUTO_CLEAR(http_answer) struct http_answer a = {0};
+        if (http_send(f->http, &head, &a, e) < 0)
+            return -1;
+        const char *next = http_answer_header(&a, "location");
+        if (a.status == 200)
+            note_headers(item, &a);
+        if (a.status == 404 || a.status == 410)
+            return err_set(e, ERR_NOTFOUND, "the server has nothing there (%d)", a.status);
+        if (a.status / 100 != 3 || !next || !run_fetch_can(next))
+            return 0;
+        free(url);
+        url = mem_dup(next);
+    }
+    return 0;
+}
+
+static int look_at_web(struct fetch *f, struct err *e)
+{
+    f->http = http_new((uint64_t)time_epoch_ms(), e);
+    if (!f->http)
+        return -1;
+    struct item *item = add_item(f);
+    item->source = plain_address(f->uri);
+    item->path = lake_path(f->uri, item->source);
+    return ask_head(f, item, e);
+}
+
+/* ---- what is here ---- */
+
+static int compare_tags(void *context, const struct lake_found *found, struct err *e)
+{
+    struct item *item = context;
+
+    (void)e;
+    for (size_t i = 0; i < found->n_values; i++)
+        if (!strcmp(found->values[i].key, "etag") && !strcmp(found->values[i].text, item->etag))
+            item->known = true;
+    return 0;
+}
+
+/* The latest version has that etag, and its content is there. */
+static void look_here(struct fetch *f, struct item *item)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+
+    item->ref = lake_path_escape(item->path);
+    if (item->etag[0] && lake_resolve(f->lake, item->ref, LAKE_READ, &ref, NULL) == 0)
+        lake_describe(f->lake, &ref, compare_tags, item, NULL);
+}
+
+/* Each goes through a file of its own first, so that the largest is there twice for a while. */
+static int check_room(struct fetch *f, struct err *e)
+{
+    struct statvfs disk;
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        const struct item *item = &f->items[i];
+        if (item->known)
+            continue;
+        f->all_bytes += item->size;
+        largest = item->size > largest ? item->size : largest;
+    }
+    if (statvfs(f->home, &disk) < 0)
+        return file_error(e, "look at the disk of", f->home);
+    uint64_t free_bytes = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (f->all_bytes + largest <= free_bytes)
+        return 0;
+    return err_set(e, ERR_NOFIT,
+                   "it has %.1f GB, and the disk of %s has %.1f GB left: put it into a lake in a "
+                   "bucket, or make room",
+                   (double)f->all_bytes / 1e9, f->home, (double)free_bytes / 1e9);
+}
+
+/* ---- fetching ---- */
+
+static void show(void *context, uint64_t got, uint64_t total)
+{
+    struct fetch *f = context;
+
+    (void)total;
+    progress_show(&f->line, "fetching %s: %.1f of %.1f MB", f->items[0].source,
+                  (double)(f->done_bytes + got) / 1e6, (double)f->all_bytes / 1e6);
+}
+
+static int download(struct fetch *f, const struct item *item, const char *to, struct err *e)
+{
+    struct statvfs disk;
+    struct http_options options = {.max_bytes = item->size,
+                                   .timeout_s = DOWNLOAD_S,
+                                   .attempts = ATTEMPTS,
+                                   .first_wait_s = 0.5,
+                                   .progress = show,
+                                   .context = f};
+
+    /* One whose size nobody told may fill half of what is left. */
+    if (!item->size && statvfs(f->home, &disk) == 0)
+        options.max_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 2;
+    return http_download(f->http, f->uri, to, &options, e);
+}
+
+static int copy_pieces(struct fetch *f, const struct item *item, int to, struct err *e)
+{
+    AUTO_MEM char *piece = mem_zero(PIECE, 1);
+
+    for (uint64_t at = 0; at < item->size;) {
+        size_t n = item->size - at < PIECE ? (size_t)(item->size - at) : PIECE;
+        if (store_object_read(f->bucket, item->key, at, piece, n, e) < 0)
+            return -1;
+        if (file_write_all(to, piece, n) < 0)
+            return file_error(e, "write", f->staging.path);
+        at += n;
+        show(f, at, item->size);
+    }
+    return 0;
+}
+
+static int copy_object(struct fetch *f, const struct item *item, const char *to, struct err *e)
+{
+    int fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return file_error(e, "create", to);
+    int result = copy_pieces(f, item, fd, e);
+    if (close(fd) < 0 && result == 0)
+        result = file_error(e, "write", to);
+    return result;
+}
+
+static int store_item(struct fetch *f, const struct item *item, const char *from, struct err *e)
+{
+    AUTO_MEM char *source = mem_printf("source=%s", item->source);
+    AUTO_MEM char *etag = mem_printf("etag=%s", item->etag);
+    const char *const tags[] = {source, etag}, *const sources[] = {from};
+    struct lake_put_summary summary;
+    const struct lake_put_options options = {.sources = sources,
+                                             .n_sources = 1,
+                                             .destination = item->path,
+                                             .tags = tags,
+                                             .n_tags = item->etag[0] ? 2 : 1};
+
+    if (lake_put(f->lake, &options, NULL, NULL, &summary, e) < 0)
+        return -1;
+    if (!summary.unchanged)
+        return 0;
+    /* The same bytes under another etag: the version there is known by it from now on. */
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    return lake_resolve(f->lake, item->ref, LAKE_READ, &ref, e) < 0
+               ? -1
+               : lake_tag(f->lake, &ref, tags, options.n_tags, e);
+}
+
+static int fetch_all(struct fetch *f, struct err *e)
+{
+    if (staging_open(f->home, &f->staging, e) < 0)
+        return -1;
+    AUTO_MEM char *to = mem_printf("%s/file", f->staging.path);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct item *item = &f->items[i];
+        if (item->known)
+            continue;
+        int result = item->key ? copy_object(f, item, to, e) : download(f, item, to, e);
+        if (result < 0 || store_item(f, item, to, e) < 0)
+            return -1;
+        f->done_bytes += item->size;
+        unlink(to);
+    }
+    return 0;
+}
+
+/* ---- the reference ---- */
+
+static char *set_name(const char *uri)
+{
+    char *name = mem_printf("source-%.80s", strstr(uri, "://") + 3);
+
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '.' && *c != '_' && *c != '-')
+            *c = '-';
+    return name;
+}
+
+static char *refer(struct fetch *f, struct err *e)
+{
+    AUTO_MEM const char **refs = mem_zero(f->n, sizeof *refs);
+    AUTO_MEM char *name = set_name(f->uri);
+    struct lake_set set;
+
+    if (f->n == 1)
+        return mem_dup(f->items[0].ref);
+    for (size_t i = 0; i < f->n; i++)
+        refs[i] = f->items[i].ref;
+    if (lake_set_create(f->lake,
+                        &(struct lake_set_request){.name = name, .refs = refs, .n_refs = f->n},
+                        &set, e) < 0)
+        return NULL;
+    return lake_set_ref(name, set.number);
+}
+
+int run_fetch(struct lake *l, const char *home, const char *uri, char **ref_out, struct err *e)
+{
+    AUTO_CLEAR(fetch)
+    struct fetch f = {.lake = l, .home = home, .uri = uri, .staging = {.lock = -1}};
+
+    progress_init(&f.line, stderr);
+    if ((begins(uri, "s3://") ? look_at_bucket(&f, e) : look_at_web(&f, e)) < 0)
+        return err_wrap(e, "fetch %s", f.n ? f.items[0].source : uri);
+    for (size_t i = 0; i < f.n; i++)
+        look_here(&f, &f.items[i]);
+    if (check_room(&f, e) < 0 || fetch_all(&f, e) < 0)
+        return err_wrap(e, "fetch %s", f.items[0].source);
+    progress_clear(&f.line);
+    *ref_out = refer(&f, e);
+    return *ref_out ? 0 : -1;
+}

@@ -1,0 +1,170 @@
+#include "cli/run/run_place.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "cli/admin/cloud_keys.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTS_MAX (sizeof((struct run_place *)0)->hosts / sizeof(const struct config_host *))
+
+/* What jobs say that may run on any host of the configuration. */
+static const char any[] = "ssh";
+
+/* ---- which ---- */
+
+/* "lab, farm"; each group once. */
+static void put_groups(const struct config *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->n_hosts; i++) {
+        bool seen = false;
+        for (size_t k = 0; k < i; k++)
+            seen = seen || !strcmp(c->hosts[k].pool, c->hosts[i].pool);
+        if (!seen)
+            buf_printf(out, "%s%s", out->len ? ", " : "", c->hosts[i].pool);
+    }
+}
+
+static int no_such_group(const struct config *c, const char *on, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf groups;
+
+    buf_init(&groups, 200);
+    put_groups(c, &groups);
+    if (c->n_hosts == 0)
+        return err_set(e, ERR_USAGE,
+                       "--on %.60s: neither local nor sim, and there are no host groups yet: name "
+                       "some under hosts: in %s",
+                       on, c->file);
+    return err_set(e, ERR_USAGE, "--on %.60s: neither local nor sim nor a host group; there %s %s",
+                   on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
+}
+
+/* "ssh" that is no group's name means every host there is. */
+static const char *group_meant(const struct config *c, const char *on)
+{
+    for (size_t i = 0; i < c->n_hosts; i++)
+        if (!strcmp(c->hosts[i].pool, on))
+            return c->hosts[i].pool;
+    return c->n_hosts && !strcmp(on, any) ? any : NULL;
+}
+
+/* What is not said counts as more than anything that is. */
+static double size_of(double said)
+{
+    return said > 0 ? said : HUGE_VAL;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct config_host *x = *(const struct config_host *const *)a;
+    const struct config_host *y = *(const struct config_host *const *)b;
+
+    if (size_of(x->cpus) != size_of(y->cpus))
+        return size_of(x->cpus) > size_of(y->cpus) ? -1 : 1;
+    if (size_of(x->memory_gb) != size_of(y->memory_gb))
+        return size_of(x->memory_gb) > size_of(y->memory_gb) ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+int run_place_find(const struct config *c, const char *on, struct run_place *out, struct err *e)
+{
+    *out = (struct run_place){.on = "local", .asked = on, .here = job_local_room()};
+    if (!on || !strcmp(on, "local"))
+        return 0;
+    if (!strcmp(on, "sim")) {
+        out->on = "sim";
+        return 0;
+    }
+    out->on = group_meant(c, on);
+    if (!out->on)
+        return no_such_group(c, on, e);
+    for (size_t i = 0; i < c->n_hosts && out->n_hosts < HOSTS_MAX; i++)
+        if (!strcmp(c->hosts[i].pool, out->on) || out->on == any)
+            out->hosts[out->n_hosts++] = &c->hosts[i];
+    qsort(out->hosts, out->n_hosts, sizeof *out->hosts, larger_first);
+    return 0;
+}
+
+/* ---- how large ---- */
+
+static int share_here(const struct run_place *p,
+                      unsigned nodes,
+                      struct run_room *out,
+                      struct err *e)
+{
+    *out = (struct run_room){.cpus = p->here.cpus, .memory_mb = p->here.memory_mb};
+    if (nodes <= 1)
+        return 0;
+    out->cpus = floor(p->here.cpus / nodes / JOB_CPU_STEP) * JOB_CPU_STEP;
+    out->memory_mb = p->here.memory_mb / nodes / JOB_MEMORY_STEP_MB * JOB_MEMORY_STEP_MB;
+    if (out->cpus >= JOB_CPU_STEP && out->memory_mb >= JOB_MEMORY_STEP_MB)
+        return 0;
+    return err_set(e, ERR_NOFIT,
+                   "%u nodes do not fit this machine at once: it has %g CPUs and %.1f GB, and each "
+                   "needs at least %g CPU and %d MB; take fewer, or a host group (--on)",
+                   nodes, p->here.cpus, (double)p->here.memory_mb / 1024, JOB_CPU_STEP,
+                   JOB_MEMORY_STEP_MB);
+}
+
+int run_place_room(const struct run_place *p, unsigned nodes, struct run_room *out, struct err *e)
+{
+    if (p->n_hosts == 0)
+        return share_here(p, nodes, out, e);
+    if (nodes > p->n_hosts)
+        return err_set(e, ERR_NOFIT, "%u nodes need as many hosts; group %s has %zu", nodes, p->on,
+                       p->n_hosts);
+    /* Of the largest hosts, one for each: what the least of them has. */
+    const struct config_host *least = p->hosts[nodes > 1 ? nodes - 1 : 0];
+    *out = (struct run_room){.cpus = least->cpus,
+                             .memory_mb = (uint64_t)floor(least->memory_gb * 1024),
+                             .gpus = least->accelerators};
+    for (size_t i = 0; i < p->n_hosts; i++)
+        out->price_usd_per_hour = fmax(out->price_usd_per_hour, p->hosts[i]->price_usd_per_hour);
+    return 0;
+}
+
+/* ---- in words ---- */
+
+static void say_hosts(const struct run_place *p)
+{
+    double low = HUGE_VAL, high = 0;
+
+    for (size_t i = 0; i < p->n_hosts; i++) {
+        low = fmin(low, p->hosts[i]->price_usd_per_hour);
+        high = fmax(high, p->hosts[i]->price_usd_per_hour);
+    }
+    printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
+           p->on == any ? "the configuration" : p->on);
+    if (high <= 0)
+        printf(", for nothing: the configuration has no price%s.\n",
+               p->n_hosts == 1 ? " for it" : "s for them");
+    else if (low < high)
+        printf(", at $%g to $%g an hour.\n", low, high);
+    else
+        printf(", at $%g an hour%s.\n", high, p->n_hosts == 1 ? "" : " each");
+}
+
+/* Why this machine, where nobody asked for it. */
+static const char *why_here(const struct run_place *p)
+{
+    if (p->asked)
+        return "";
+    return cloud_keys_any() ? ": machines of clouds are not rented yet"
+                            : ": no cloud credentials are set up";
+}
+
+void run_place_say(const struct run_place *p)
+{
+    if (!strcmp(p->on, "sim"))
+        puts("\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
+    else if (p->n_hosts)
+        say_hosts(p);
+    else
+        printf("\nRunning on this machine (--on local%s): a rehearsal with real\nwork on %g CPUs "
+               "and %.0f GB, priced as the planned machines.\n",
+               why_here(p), p->here.cpus, (double)p->here.memory_mb / 1024);
+}

@@ -1,0 +1,90 @@
+#include "draw/chart_svg.h"
+
+#include "base/auto.h"
+#include "base/buf.h"
+#include "draw/chart.h"
+#include "view/text.h"
+
+#include <stdint.h>
+
+/* Characters that XML 1.0 forbids even escaped become '?'. */
+void svg_escaped(struct buf *svg, const char *s)
+{
+    AUTO_CLEAR(buf) struct buf safe;
+
+    buf_init(&safe, CHART_SVG_MAX_BYTES);
+    text_put(&safe, s, SIZE_MAX, true);
+    for (const char *p = buf_str(&safe); *p; p++) {
+        const char *entity = *p == '<'    ? "&lt;"
+                             : *p == '>'  ? "&gt;"
+                             : *p == '&'  ? "&amp;"
+                             : *p == '"'  ? "&quot;"
+                             : *p == '\'' ? "&#39;"
+                                          : NULL;
+        if (entity)
+            buf_puts(svg, entity);
+        else
+            buf_add(svg, p, 1);
+    }
+}
+
+void svg_text(struct buf *svg, struct svg_label at, const char *s)
+{
+    buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\"%s>", at.x,
+               at.y, at.anchor, at.size, at.extra);
+    svg_escaped(svg, s);
+    buf_puts(svg, "</text>\n");
+}
+
+/* Of the wide fonts that stand in for Helvetica; bold text is wider still. */
+#define COLUMN_EM 0.6
+
+double svg_text_width(const char *s, int size)
+{
+    return (double)text_width(s) * COLUMN_EM * size;
+}
+
+void svg_text_within(struct buf *svg, struct svg_label at, double width, const char *s)
+{
+    AUTO_CLEAR(buf) struct buf cut;
+
+    buf_init(&cut, CHART_SVG_MAX_BYTES);
+    if (svg_text_width(s, at.size) <= width) {
+        svg_text(svg, at, s);
+        return;
+    }
+    text_put(&cut, s, (size_t)(width / (COLUMN_EM * at.size)), true);
+    buf_printf(svg, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\"%s><title>",
+               at.x, at.y, at.anchor, at.size, at.extra);
+    svg_escaped(svg, s);
+    buf_puts(svg, "</title>");
+    svg_escaped(svg, buf_str(&cut));
+    buf_puts(svg, "</text>\n");
+}
+
+void svg_line(struct buf *svg, double x1, double y1, double x2, double y2, const char *colour)
+{
+    buf_printf(svg, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s\"/>\n", x1,
+               y1, x2, y2, colour);
+}
+
+void svg_rect(struct buf *svg, double x, double y, double width, double height, const char *fill)
+{
+    buf_printf(svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", x,
+               y, width, height, fill);
+}
+
+void svg_head(struct buf *svg, double height, const char *title)
+{
+    buf_printf(svg,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+               "viewBox=\"0 0 %d %.0f\" font-family=\"Helvetica, Arial, sans-serif\" "
+               "fill=\"#222222\">\n<title>",
+               SVG_WIDTH, height, SVG_WIDTH, height);
+    svg_escaped(svg, title);
+    buf_puts(svg, "</title>\n");
+    svg_rect(svg, 0, 0, SVG_WIDTH, height, "#FFFFFF");
+    svg_text_within(svg, (struct svg_label){20, 28, "start", 16, " font-weight=\"bold\""},
+                    SVG_WIDTH - 100, title);
+}

@@ -1,0 +1,37 @@
+/* chart_svg: what all pictures are made of. */
+#ifndef DRAW_CHART_SVG_H
+#define DRAW_CHART_SVG_H
+
+struct buf;
+
+/* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
+#define SVG_BLUE "#0072B2"
+#define SVG_VERMILION "#D55E00"
+#define SVG_GREY "#999999"
+#define SVG_ORANGE "#E69F00"
+#define SVG_SKY "#56B4E9"
+
+#define SVG_WIDTH 900
+/* For text over lines: they end around it. */
+#define SVG_HALO " paint-order=\"stroke\" stroke=\"#FFFFFF\" stroke-width=\"4\""
+
+struct svg_label {
+    double x, y;
+    const char *anchor; /* "start", "middle", "end" */
+    int size;
+    const char *extra; /* further attributes, "" = none */
+};
+
+/* Text with what XML needs escaped; characters it forbids even escaped become '?'. */
+void svg_escaped(struct buf *svg, const char *s);
+void svg_text(struct buf *svg, struct svg_label at, const char *s);
+/* The same of a text that may be longer than there is room: cut, with all of it as its tooltip. */
+void svg_text_within(struct buf *svg, struct svg_label at, double width, const char *s);
+/* About how wide the text is drawn. */
+double svg_text_width(const char *s, int size);
+void svg_line(struct buf *svg, double x1, double y1, double x2, double y2, const char *colour);
+void svg_rect(struct buf *svg, double x, double y, double width, double height, const char *fill);
+/* Begins a picture of SVG_WIDTH, with its title on top; "</svg>" ends it. */
+void svg_head(struct buf *svg, double height, const char *title);
+
+#endif

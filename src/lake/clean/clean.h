@@ -1,0 +1,77 @@
+/* clean: what may go, and whether everything that should be there is there. */
+#ifndef LAKE_CLEAN_CLEAN_H
+#define LAKE_CLEAN_CLEAN_H
+
+#include "lake/core/ref.h"
+
+/* References of file versions and whole set versions; all or none. */
+int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e);
+int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e);
+/* Of what the caller may read. */
+int lake_pin_list(struct lake *l,
+                  int (*visit)(void *context, const char *ref, struct err *e),
+                  void *context,
+                  struct err *e);
+
+struct lake_gc_options {
+    bool remove;      /* else only look */
+    bool keep_latest; /* the newest version of every listed file counts as needed */
+    /* Set versions (ids, of lake_spare_list) that need their content no longer: then only theirs
+     * goes, as far as nothing else holds it; those that are no longer spare are left alone. n 0:
+     * what nothing needs goes. */
+    const int64_t *release;
+    size_t n_release;
+    struct lake_progress progress;
+};
+
+struct lake_gc_summary {
+    uint64_t versions;                  /* file versions whose content goes */
+    uint64_t latest_versions;           /* of these: the newest of a listed file */
+    uint64_t objects, bytes;            /* contents that go */
+    uint64_t blobs, blob_bytes;         /* whole blobs removed: space that comes back at once */
+    uint64_t rewritten_bytes;           /* packs with little left in them are written anew */
+    uint64_t leftovers, leftover_bytes; /* of interrupted writers */
+    uint64_t sessions_expired;
+    uint64_t busy; /* packs left alone since someone writes to them */
+};
+
+/* Content that no set, job, pin or live session needs. visit (may be NULL) sees every file version
+ * whose content goes, "/p#2" and its size. Safe beside any other command and after any kill. */
+int lake_gc(struct lake *l,
+            const struct lake_gc_options *options,
+            int (*visit)(void *context, const char *ref, uint64_t size, struct err *e),
+            void *context,
+            struct lake_gc_summary *summary,
+            struct err *e);
+
+struct lake_fsck_summary {
+    uint64_t files, bytes; /* file versions whose content was read and verified, and its size */
+    uint64_t problems;
+    uint64_t leftovers,
+        leftover_bytes; /* unfinished or unreferenced: gc removes them; no problem */
+};
+
+/* Reads everything. problem is told each trouble in words that name the file or set version. */
+int lake_fsck(struct lake *l,
+              const struct lake_progress *progress,
+              int (*problem)(void *context, const char *text, struct err *e),
+              void *context,
+              struct lake_fsck_summary *summary,
+              struct err *e);
+
+/* A set version that could be let go: a job made it, nobody pinned it or gave it an alias, no job
+ * that is not over works on it, and no replay of it gave something else. */
+struct lake_spare {
+    int64_t version; /* id in table set_version */
+    const char *ref; /* "@S:3" */
+    int64_t job;
+    uint64_t only_bytes; /* of content that is there and that nothing else holds: sets made from it
+                          * by hand do not count, they come back with it */
+};
+/* In order of age. For the project's admin. */
+int lake_spare_list(struct lake *l,
+                    int (*visit)(void *context, const struct lake_spare *spare, struct err *e),
+                    void *context,
+                    struct err *e);
+
+#endif

@@ -1,0 +1,95 @@
+#include "lake/clean/need.h"
+
+#include "lake/put/session.h"
+
+void need_clear(struct need *n)
+{
+    bits_clear(&n->versions);
+    bits_clear(&n->objects);
+}
+
+static int hold(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct need *n = context;
+
+    (void)e;
+    bits_add(&n->versions, entry->version);
+    return 0;
+}
+
+int need_pinned(struct lake *l, struct need *n, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT item FROM pin WHERE project = $1 AND kind = $2", e);
+    int row;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 2, LAKE_ITEM_FILE);
+    while ((row = db_step(q, e)) == 1)
+        bits_add(&n->versions, db_int(q, 0));
+    return row;
+}
+
+static int hold_latest(struct lake *l, struct need *n, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT latest_version FROM file WHERE project = $1 AND removed = 0", e);
+    int row;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    while ((row = db_step(q, e)) == 1)
+        bits_add(&n->versions, db_int(q, 0));
+    return row;
+}
+
+static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT id, object FROM version WHERE project = $1", e);
+    int row;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    while ((row = db_step(q, e)) == 1) {
+        if (bits_has(&n->versions, db_int(q, 0)))
+            bits_add(&n->objects, db_int(q, 1));
+    }
+    return row;
+}
+
+static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT f.object FROM session s JOIN session_file f"
+                                  " ON f.session = s.id WHERE s.project = $1 AND s.state = $2"
+                                  " AND f.object IS NOT NULL",
+                                  e);
+    int row;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 2, LAKE_SESSION_PENDING);
+    while ((row = db_step(q, e)) == 1)
+        bits_add(&n->objects, db_int(q, 0));
+    return row;
+}
+
+int need_find(
+    struct lake *l, bool keep_latest, const struct bits *except, struct need *out, struct err *e)
+{
+    *out = (struct need){0};
+    /* A list that cannot be read may need anything: nothing is known to be free then. */
+    int held = except ? set_each_held_without(l, except, hold, out, e)
+                      : set_each_held(l, hold, NULL, out, e);
+    if (held < 0 || need_pinned(l, out, e) < 0 || (keep_latest && hold_latest(l, out, e) < 0) ||
+        contents_of_versions(l, out, e) < 0 || contents_of_sessions(l, out, e) < 0) {
+        need_clear(out);
+        return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,231 @@
+#include "lake/clean/clean.h"
+
+#include "base/mem.h"
+#include "lake/core/internal.h"
+
+#include <string.h>
+
+struct pinned {
+    enum lake_item kind;
+    int64_t item;
+};
+
+static int pinned_item(const struct lake_ref *ref, struct pinned *out, struct err *e)
+{
+    if (ref->kind == LAKE_REF_FILE) {
+        *out = (struct pinned){LAKE_ITEM_FILE, ref->version};
+        return 0;
+    }
+    if (ref->kind == LAKE_REF_SET && strcmp(ref->path, "/") == 0) {
+        *out = (struct pinned){LAKE_ITEM_SET, ref->set_version};
+        return 0;
+    }
+    AUTO_MEM char *text = lake_ref_text(ref);
+    return err_set(e, ERR_USAGE,
+                   "%s: pins hold a file version (/p#2) or a whole set version (@S:1)", text);
+}
+
+/* One statement on ($1 project, $2 kind, $3 item). */
+static int change(struct lake *l, const char *sql, const struct pinned *p, struct err *e)
+{
+    struct db_query *q = db_query(l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_int(q, 2, p->kind);
+    db_bind_int(q, 3, p->item);
+    return db_run(q, e);
+}
+
+/* Content that gc took cannot be kept any more. */
+static int check_there(struct lake *l, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
+                                  " WHERE v.id = $1 AND v.project = $2",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->version);
+    db_bind_int(q, 2, l->project);
+    int row = db_step(q, e);
+    bool there = row > 0 && !db_is_null(q, 0);
+    db_reset(q);
+    if (row < 0 || there)
+        return row < 0 ? -1 : 0;
+    AUTO_MEM char *text = lake_ref_text(ref);
+    return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc; put it again first",
+                   text);
+}
+
+typedef int pin_act(struct lake *l, const char *text, struct err *e);
+
+static int pin_text(struct lake *l, const char *text, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct pinned p = {0};
+
+    if (lake_resolve(l, text, LAKE_WRITE, &ref, e) < 0 || pinned_item(&ref, &p, e) < 0)
+        return -1;
+    if (ref.kind == LAKE_REF_FILE && check_there(l, &ref, e) < 0)
+        return -1;
+    return change(l,
+                  "INSERT INTO pin (project, kind, item) VALUES ($1, $2, $3)"
+                  " ON CONFLICT DO NOTHING",
+                  &p, e);
+}
+
+static int remove_pin(struct lake *l, const struct pinned *p, struct err *e)
+{
+    return change(l, "DELETE FROM pin WHERE project = $1 AND kind = $2 AND item = $3", p, e);
+}
+
+/* A walk over the pins of what the caller has these rights to. */
+struct pin_walk {
+    struct lake *l;
+    unsigned access;
+    int (*visit)(void *context, const char *ref, const struct pinned *p, struct err *e);
+    void *context;
+};
+
+static int visit_pins(const struct pin_walk *w,
+                      struct db_query *q,
+                      enum lake_item kind,
+                      struct err *e)
+{
+    int row;
+
+    while ((row = db_step(q, e)) == 1) {
+        if (!lake_may(w->l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), w->access))
+            continue;
+        const struct pinned p = {kind, db_int(q, 2)};
+        AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
+                                                    : lake_set_ref(db_text(q, 0), db_int(q, 1));
+        if (w->visit(w->context, ref, &p, e) < 0)
+            break;
+    }
+    db_reset(q);
+    return row == 0 ? 0 : -1;
+}
+
+static int each_pin(const struct pin_walk *w, struct err *e)
+{
+    static const struct {
+        enum lake_item kind;
+        const char *sql; /* name, number, item, owner, team, mode */
+    } kinds[] = {
+        {LAKE_ITEM_FILE, "SELECT f.path, v.number, p.item, f.owner, f.team, f.mode"
+                         " FROM pin p JOIN version v ON v.id = p.item"
+                         " JOIN file f ON f.id = v.file WHERE p.project = $1 AND p.kind = $2"
+                         " ORDER BY f.path, v.number"},
+        {LAKE_ITEM_SET, "SELECT s.name, v.number, p.item, s.owner, s.team, s.mode"
+                        " FROM pin p JOIN set_version v ON v.id = p.item"
+                        " JOIN fileset s ON s.id = v.fileset WHERE p.project = $1 AND p.kind = $2"
+                        " ORDER BY s.name, v.number"},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct db_query *q = db_query(w->l->db, kinds[i].sql, e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, w->l->project);
+        db_bind_int(q, 2, kinds[i].kind);
+        if (visit_pins(w, q, kinds[i].kind, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+struct wanted_pin {
+    const char *ref;
+    struct pinned found; /* kind 0 = none */
+};
+
+static int compare_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
+{
+    struct wanted_pin *w = context;
+
+    (void)e;
+    if (strcmp(ref, w->ref) == 0)
+        w->found = *p;
+    return 0;
+}
+
+/* What rm took out of the listings cannot be resolved any more, but its pin stands: it is found by
+ * the reference that the list of pins shows. */
+static int unpin_listed(struct lake *l, const char *text, struct err *e)
+{
+    struct wanted_pin wanted = {.ref = text};
+    const struct pin_walk w = {l, LAKE_WRITE, compare_pin, &wanted};
+
+    if (each_pin(&w, e) < 0)
+        return -1;
+    if (!wanted.found.kind)
+        return err_set(e, ERR_NOTFOUND, "%s is not pinned; `tradewind pin` lists what is", text);
+    return remove_pin(l, &wanted.found, e);
+}
+
+static int unpin_text(struct lake *l, const char *text, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct pinned p = {0};
+    struct err why = {0};
+
+    if (lake_resolve(l, text, LAKE_WRITE, &ref, &why) < 0)
+        return why.kind == ERR_NOTFOUND ? unpin_listed(l, text, e)
+                                        : err_set(e, why.kind, "%s", why.text);
+    if (pinned_item(&ref, &p, e) < 0 || remove_pin(l, &p, e) < 0)
+        return -1;
+    return db_changes(l->db) > 0 ? 0 : unpin_listed(l, text, e);
+}
+
+static int act_on_all(
+    struct lake *l, const char *const *refs, size_t n, pin_act *act, struct err *e)
+{
+    int result = db_begin(l->db, e);
+
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; i < n && result == 0; i++)
+        result = act(l, refs[i], e);
+    if (result == 0)
+        result = db_commit(l->db, e);
+    if (result < 0)
+        db_rollback(l->db);
+    return result;
+}
+
+int lake_pin(struct lake *l, const char *const *refs, size_t n, struct err *e)
+{
+    return act_on_all(l, refs, n, pin_text, e);
+}
+
+int lake_unpin(struct lake *l, const char *const *refs, size_t n, struct err *e)
+{
+    return act_on_all(l, refs, n, unpin_text, e);
+}
+
+struct listing {
+    int (*visit)(void *context, const char *ref, struct err *e);
+    void *context;
+};
+
+static int list_pin(void *context, const char *ref, const struct pinned *p, struct err *e)
+{
+    const struct listing *listing = context;
+
+    (void)p;
+    return listing->visit(listing->context, ref, e);
+}
+
+int lake_pin_list(struct lake *l,
+                  int (*visit)(void *context, const char *ref, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    struct listing listing = {visit, context};
+    const struct pin_walk w = {l, LAKE_READ, list_pin, &listing};
+
+    return each_pin(&w, e);
+}

@@ -1,0 +1,353 @@
+#include "base/mem.h"
+#include "lake/core/files.h"
+#include "lake/core/internal.h"
+#include "lake/job/job.h"
+#include "lake/set/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One call of lake_remove. */
+struct removal {
+    struct lake *l;
+    const struct lake_remove_options *options;
+    struct going {
+        struct lake_ref ref;
+        bool whole; /* all versions of the file */
+    } * going;
+    size_t n;
+    uint64_t removed;
+};
+
+static void removal_clear(struct removal *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        lake_ref_clear(&r->going[i].ref);
+    free(r->going);
+}
+
+/* ---- what jobs used ---- */
+
+static int used_by_job(const char *path, int64_t number, struct err *e)
+{
+    AUTO_MEM char *ref = lake_file_ref(path, number);
+
+    return err_set(e, ERR_USAGE,
+                   "%.200s was used by a job, which could not be repeated without it: --replayable "
+                   "removes it all the same",
+                   ref);
+}
+
+/* A version that a job's set holds, of a path that goes: is it among those that are still there? */
+static int check_held(void *context, size_t i, const struct lake_entry *entry, struct err *e)
+{
+    struct removal *r = context;
+    const struct going *g = &r->going[i];
+
+    if (g->ref.kind != LAKE_REF_TREE && !g->whole && entry->version != g->ref.version)
+        return 0;
+    struct db_query *q =
+        db_query(r->l->db, "SELECT removed FROM version WHERE id = $1 AND project = $2", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, entry->version);
+    db_bind_int(q, 2, r->l->project);
+    int found = db_step(q, e);
+    bool there = found == 1 && db_int(q, 0) == 0;
+    db_reset(q);
+    if (found < 0)
+        return -1;
+    return there ? used_by_job(entry->path, entry->number, e) : 0;
+}
+
+/* Nothing goes that a job needs; asked once for all. */
+static int check_unneeded(struct removal *r, struct err *e)
+{
+    AUTO_MEM const char **paths = mem_zero(r->n + 1, sizeof *paths);
+
+    if (r->options->replayable)
+        return 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct lake_ref *ref = &r->going[i].ref;
+        paths[i] = ref->kind == LAKE_REF_SET || ref->kind == LAKE_REF_JOB ? NULL : ref->path;
+    }
+    return set_each_used(r->l, paths, r->n, check_held, r, e);
+}
+
+/* ---- files ---- */
+
+/* Runs an update whose parameters are the project and up to two more; counts what it touched. */
+static int run_counted(
+    struct removal *r, const char *sql, int64_t a, const int64_t *b, struct err *e)
+{
+    struct db_query *q = db_query(r->l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, a);
+    if (b)
+        db_bind_int(q, 3, *b);
+    if (db_run(q, e) < 0)
+        return -1;
+    r->removed += (uint64_t)db_changes(r->l->db);
+    return 0;
+}
+
+/* Id of the newest version, removed or not: what latest_version is when all were. */
+#define NEWEST_OF_FILE                                                                             \
+    "(SELECT v.id FROM version v WHERE v.file = file.id AND v.number = file.latest)"
+
+/* After versions of a file went: what it shows now, or that it is gone. */
+static int settle_file(struct removal *r, int64_t file, struct err *e)
+{
+    struct db_query *q =
+        db_query(r->l->db,
+                 "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
+                 " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                 " " NEWEST_OF_FILE "), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
+                 " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
+                 " WHERE project = $1 AND id = $2",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, file);
+    return db_run(q, e);
+}
+
+static int remove_file(struct removal *r, const struct lake_ref *ref, bool whole, struct err *e)
+{
+    uint64_t before = r->removed;
+    char shown[PATH_SHOWN];
+    int result;
+
+    if (whole)
+        result = run_counted(
+            r, "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2 AND removed = 0",
+            ref->file, NULL, e);
+    else
+        result = run_counted(r,
+                             "UPDATE version SET removed = 1 WHERE project = $1 AND file = $2"
+                             " AND id = $3 AND removed = 0",
+                             ref->file, &ref->version, e);
+    if (result < 0)
+        return -1;
+    if (r->removed == before)
+        return err_set(e, ERR_NOTFOUND, "%s was removed already", path_shown(ref->path, shown));
+    return settle_file(r, ref->file, e);
+}
+
+static int check_tree_writable(struct removal *r,
+                               const char *directory,
+                               const char *after,
+                               struct err *e)
+{
+    struct db_query *q = db_query(r->l->db,
+                                  "SELECT path, owner, team, mode FROM file WHERE project = $1"
+                                  " AND path > $2 AND path < $3 AND removed = 0",
+                                  e);
+    char shown[PATH_SHOWN];
+    int more;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_text(q, 2, directory);
+    db_bind_text(q, 3, after);
+    while ((more = db_step(q, e)) == 1) {
+        const char *owner = db_text(q, 1);
+        if (lake_may(r->l, owner, db_text(q, 2), (unsigned)db_int(q, 3), LAKE_WRITE))
+            continue;
+        lake_denied(r->l, path_shown(db_text(q, 0), shown), owner, LAKE_WRITE, e);
+        db_reset(q);
+        return -1;
+    }
+    return more;
+}
+
+static int remove_tree(struct removal *r, const char *directory, struct err *e)
+{
+    static const char *const updates[] = {
+        "UPDATE version SET removed = 1 WHERE removed = 0 AND file IN (SELECT id FROM file"
+        " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0)",
+        "UPDATE file SET removed = 1, latest_version = " NEWEST_OF_FILE
+        " WHERE project = $1 AND path > $2 AND path < $3 AND removed = 0",
+    };
+    AUTO_MEM char *after = path_after(directory);
+
+    if (!r->l->admin && check_tree_writable(r, directory, after, e) < 0)
+        return -1;
+    for (size_t i = 0; i < 2; i++) {
+        struct db_query *q = db_query(r->l->db, updates[i], e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, r->l->project);
+        db_bind_text(q, 2, directory);
+        db_bind_text(q, 3, after);
+        if (db_run(q, e) < 0)
+            return -1;
+        if (i == 0)
+            r->removed += (uint64_t)db_changes(r->l->db);
+    }
+    return 0;
+}
+
+/* ---- sets ---- */
+
+/* Refuses when anything was made from this set version. */
+static int check_leaf(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q =
+        db_query(r->l->db,
+                 "SELECT s.name, v.number FROM edge e JOIN set_version v ON v.id = e.child"
+                 " JOIN fileset s ON s.id = v.fileset"
+                 " WHERE e.parent = $1 AND v.removed = 0 ORDER BY v.id LIMIT 1",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set_version);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "@%s:%lld was made from @%s:%lld, which therefore stays",
+                db_text(q, 0), (long long)db_int(q, 1), ref->set_name, (long long)ref->number);
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
+/* Refuses when a job that is not over needs this set version. */
+static int check_unused(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q = db_query(r->l->db,
+                                  "SELECT id FROM job WHERE input_version = $1 AND state < $2"
+                                  " UNION SELECT id FROM job WHERE code_version = $1 AND state < $2"
+                                  " ORDER BY 1 LIMIT 1",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set_version);
+    db_bind_int(q, 2, LAKE_JOB_FINISHED);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "job:%lld needs @%s:%lld and is not over", (long long)db_int(q, 0),
+                ref->set_name, (long long)ref->number);
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
+static int check_unnamed(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    struct db_query *q = db_query(
+        r->l->db, "SELECT name FROM set_alias WHERE fileset = $1 AND number = $2 LIMIT 1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set);
+    db_bind_int(q, 2, ref->number);
+    int found = db_step(q, e);
+    if (found == 1)
+        err_set(e, ERR_USAGE, "@%s:%lld is also named @%s:%s: move or remove that name first",
+                ref->set_name, (long long)ref->number, ref->set_name, db_text(q, 0));
+    db_reset(q);
+    return found == 0 ? 0 : -1;
+}
+
+static int remove_set(struct removal *r, const struct lake_ref *ref, struct err *e)
+{
+    if (strcmp(ref->path, "/") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%.100s is a part of @%s: versions of sets stay as they are; `tradewind set "
+                       "create` makes the next one",
+                       ref->path, ref->set_name);
+    if (check_leaf(r, ref, e) < 0 || check_unused(r, ref, e) < 0 || check_unnamed(r, ref, e) < 0 ||
+        run_counted(r,
+                    "UPDATE set_version SET removed = 1 WHERE project = $1 AND id = $2"
+                    " AND removed = 0",
+                    ref->set_version, NULL, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(r->l->db,
+                 "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
+                 " WHERE v.fileset = fileset.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                 " (SELECT v.id FROM set_version v WHERE v.fileset = fileset.id"
+                 " AND v.number = fileset.latest)) WHERE project = $1 AND id = $2",
+                 e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, r->l->project);
+    db_bind_int(q, 2, ref->set);
+    return db_run(q, e);
+}
+
+/* ---- all of it ---- */
+
+static int remove_one(struct removal *r, const struct going *g, struct err *e)
+{
+    switch (g->ref.kind) {
+    case LAKE_REF_FILE:
+    case LAKE_REF_PATH:
+        return remove_file(r, &g->ref, g->whole, e);
+    case LAKE_REF_TREE:
+        return remove_tree(r, g->ref.path, e);
+    case LAKE_REF_SET:
+        return remove_set(r, &g->ref, e);
+    case LAKE_REF_JOB:
+        break;
+    }
+    AUTO_MEM char *text = lake_ref_text(&g->ref);
+    return err_set(e, ERR_USAGE, "%.100s is a job: jobs are not removed", text);
+}
+
+static int take_ref(struct removal *r, const char *text, struct going *g, struct err *e)
+{
+    char shown[PATH_SHOWN];
+
+    if (ref_resolve(r->l, text, LAKE_WRITE, &g->ref, &g->whole, e) < 0)
+        return -1;
+    if (g->ref.kind == LAKE_REF_TREE && !r->options->recursive) {
+        err_set(e, ERR_USAGE, "%s is a directory: -r removes everything below it",
+                path_shown(g->ref.path, shown));
+        lake_ref_clear(&g->ref);
+        return -1;
+    }
+    return 0;
+}
+
+static int remove_all(struct removal *r, const char *const *refs, size_t n, struct err *e)
+{
+    r->going = mem_zero(n + 1, sizeof *r->going);
+    for (; r->n < n; r->n++)
+        if (take_ref(r, refs[r->n], &r->going[r->n], e) < 0)
+            return -1;
+    if (check_unneeded(r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (remove_one(r, &r->going[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+int lake_remove(struct lake *l,
+                const char *const *refs,
+                size_t n,
+                const struct lake_remove_options *options,
+                uint64_t *removed_out,
+                struct err *e)
+{
+    AUTO_CLEAR(removal) struct removal r = {.l = l, .options = options};
+
+    *removed_out = 0;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (remove_all(&r, refs, n, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
+    if (db_commit(l->db, e) < 0)
+        return -1;
+    *removed_out = r.removed;
+    return 0;
+}

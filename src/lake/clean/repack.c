@@ -1,0 +1,240 @@
+#include "lake/clean/repack.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "lake/put/session_row.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Contents moved in one go: bounds memory. */
+#define GROUP 4096
+
+int repack_state(struct lake *l, const char *blob, struct repack_state *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT COUNT(o.id), COALESCE(SUM(o.size), 0),"
+                                  " COALESCE(MAX(o.part_bytes), 0) FROM blob b"
+                                  " JOIN object o ON o.blob = b.id"
+                                  " WHERE b.project = $1 AND b.name = $2",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, blob);
+    if (db_step(q, e) != 1)
+        return -1;
+    *out = (struct repack_state){.known = db_int(q, 0) > 0,
+                                 .live_bytes = (uint64_t)db_int(q, 1),
+                                 .is_pack = db_int(q, 2) == 0};
+    db_reset(q);
+    return 0;
+}
+
+bool repack_unknown(void *context, const char *blob)
+{
+    struct repack_state state;
+    struct err e = {0};
+
+    return repack_state(context, blob, &state, &e) == 0 && !state.known;
+}
+
+struct move {
+    struct lake *l;
+    struct store_writer *writer;
+    int64_t session;
+    int64_t from;  /* id of the old blob */
+    int64_t after; /* offset of the last content looked at; -1 at first */
+    struct store_content contents[GROUP];
+    const struct store_content *pointers[GROUP];
+    int64_t ids[GROUP];
+    struct store_place places[GROUP]; /* blob "" = could not be read */
+    size_t n;
+};
+
+/* Intent first: what is written belongs to a session until the new places are recorded. */
+static int begin_session(struct move *m, struct err *e)
+{
+    struct lake *l = m->l;
+
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (session_row_new(l, "gc", "{}", SESSION_LASTS_MS, &m->session, e) == 0 &&
+        db_commit(l->db, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    return -1;
+}
+
+static int find_blob(struct lake *l, const char *blob, int64_t *id, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT id FROM blob WHERE project = $1 AND name = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, blob);
+    int row = db_step(q, e);
+    *id = row == 1 ? db_int(q, 0) : 0;
+    db_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+static void read_row(struct move *m, struct db_query *q, const char *blob)
+{
+    struct store_content *c = &m->contents[m->n];
+    size_t len = 0;
+    const void *digest = db_bytes(q, 1, &len);
+
+    *c = (struct store_content){0};
+    if (len == sizeof c->digest.bytes)
+        memcpy(c->digest.bytes, digest, len);
+    c->place.size = (uint64_t)db_int(q, 2);
+    c->place.offset = (uint64_t)db_int(q, 3);
+    snprintf(c->place.blob, sizeof c->place.blob, "%s", blob);
+    m->ids[m->n] = db_int(q, 0);
+    m->places[m->n].blob[0] = '\0';
+    m->pointers[m->n++] = c;
+    m->after = (int64_t)c->place.offset;
+}
+
+/* The next group of contents, in order of their offsets, which are all different: every content of
+ * a pack has a header. */
+static int next_group(struct move *m, const char *blob, struct err *e)
+{
+    struct db_query *q = db_query(m->l->db,
+                                  "SELECT id, sha256, size, at FROM object WHERE blob = $1"
+                                  " AND at > $2 ORDER BY at LIMIT $3",
+                                  e);
+    int row;
+
+    m->n = 0;
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, m->from);
+    db_bind_int(q, 2, m->after);
+    db_bind_int(q, 3, GROUP);
+    while ((row = db_step(q, e)) == 1)
+        read_row(m, q, blob);
+    return row;
+}
+
+static int arrived(void *context, size_t i, const void *bytes, size_t n, struct err *e)
+{
+    struct move *m = context;
+
+    return store_write_small(m->writer, bytes, n, &m->contents[i].digest, &m->places[i], e);
+}
+
+static int damaged(void *context, size_t i, const struct err *why, struct err *e)
+{
+    (void)context;
+    (void)i;
+    (void)e;
+    log_warn("lake", "gc leaves damaged content alone: %s; fsck names its files", why->text);
+    return 0;
+}
+
+/* A content that meanwhile went, or moved, is left as it is. */
+static int record(struct move *m, size_t i, uint64_t *moved, struct err *e)
+{
+    struct lake *l = m->l;
+    int64_t blob = 0;
+
+    if (object_blob(l, m->places[i].blob, &blob, e) < 0)
+        return -1;
+    struct db_query *q = db_query(
+        l->db, "UPDATE object SET blob = $1, at = $2 WHERE id = $3 AND blob = $4 AND at = $5", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, blob);
+    db_bind_int(q, 2, (int64_t)m->places[i].offset);
+    db_bind_int(q, 3, m->ids[i]);
+    db_bind_int(q, 4, m->from);
+    db_bind_int(q, 5, (int64_t)m->contents[i].place.offset);
+    if (db_run(q, e) < 0)
+        return -1;
+    *moved += m->contents[i].place.size;
+    return 0;
+}
+
+static int record_all(struct move *m, uint64_t *moved, struct err *e)
+{
+    if (db_begin(m->l->db, e) < 0)
+        return -1;
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->places[i].blob[0] && record(m, i, moved, e) < 0)
+            goto undo;
+    }
+    if (db_commit(m->l->db, e) == 0)
+        return 0;
+undo:
+    db_rollback(m->l->db);
+    return -1;
+}
+
+static int move_groups(
+    struct move *m, struct store *s, const char *blob, uint64_t *moved, struct err *e)
+{
+    const struct store_reader reader = {arrived, damaged, m};
+
+    for (;;) {
+        if (next_group(m, blob, e) < 0)
+            return -1;
+        if (m->n == 0)
+            return 0;
+        if (store_read_many(s, m->l->area, m->pointers, m->n, &reader, e) < 0 ||
+            store_flush(m->writer, e) < 0 || record_all(m, moved, e) < 0)
+            return -1;
+    }
+}
+
+static int drop_old(struct move *m, struct store *s, const char *blob, struct err *e)
+{
+    struct db_query *q = db_query(m->l->db,
+                                  "DELETE FROM blob WHERE id = $1 AND NOT EXISTS"
+                                  " (SELECT 1 FROM object WHERE object.blob = blob.id)",
+                                  e);
+    struct store_blob old = {.name = blob};
+    struct err why = {0};
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, m->from);
+    if (db_run(q, e) < 0)
+        return -1;
+    if (store_delete(s, m->l->area, &old, repack_unknown, m->l, &why) == 0 || why.kind == ERR_RETRY)
+        return 0; /* someone appends to it: the next gc finds it */
+    return err_set(e, why.kind, "%s", why.text);
+}
+
+static int run(struct move *m, const char *blob, uint64_t *moved, struct err *e)
+{
+    struct store *s = lake_store(m->l, e);
+
+    if (!s || find_blob(m->l, blob, &m->from, e) < 0)
+        return -1;
+    if (!m->from)
+        return 0;
+    if (begin_session(m, e) < 0)
+        return -1;
+    m->writer = store_writer_new(s, m->l->area, m->session, e);
+    if (!m->writer)
+        return -1;
+    store_writer_fresh(m->writer);
+    if (move_groups(m, s, blob, moved, e) < 0 || session_row_remove(m->l, m->session, e) < 0)
+        return -1;
+    return drop_old(m, s, blob, e);
+}
+
+int repack(struct lake *l, const char *blob, uint64_t *moved_bytes, struct err *e)
+{
+    AUTO_MEM struct move *m = mem_zero(1, sizeof *m);
+
+    m->l = l;
+    m->after = -1;
+    int result = run(m, blob, moved_bytes, e);
+    store_writer_free(m->writer);
+    return result;
+}

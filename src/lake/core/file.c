@@ -1,0 +1,79 @@
+#include "lake/core/internal.h"
+
+#include <stdio.h>
+
+/* Columns: id, owner, team, mode, latest, latest_version, number of it, removed, object. */
+static int find_item(
+    struct lake *l, const char *sql, const char *key, struct item_row *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, sql, e);
+
+    *out = (struct item_row){0};
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, key);
+    int found = db_step(q, e);
+    if (found == 1) {
+        const char *owner = db_text(q, 1), *team = db_text(q, 2);
+        unsigned mode = (unsigned)db_int(q, 3);
+        out->id = db_int(q, 0);
+        snprintf(out->owner, sizeof out->owner, "%s", owner);
+        if (lake_may(l, owner, team, mode, LAKE_READ))
+            out->may |= LAKE_READ;
+        if (lake_may(l, owner, team, mode, LAKE_WRITE))
+            out->may |= LAKE_WRITE;
+        out->last = db_int(q, 4);
+        out->latest_version = db_int(q, 5);
+        out->latest = db_int(q, 6);
+        out->removed = db_int(q, 7) != 0;
+        out->object = db_int(q, 8);
+    }
+    db_reset(q);
+    return found;
+}
+
+int file_find(struct lake *l, const char *path, struct item_row *out, struct err *e)
+{
+    return find_item(l,
+                     "SELECT f.id, f.owner, f.team, f.mode, f.latest, f.latest_version, v.number,"
+                     " f.removed, v.object FROM file f JOIN version v ON v.id = f.latest_version"
+                     " WHERE f.project = $1 AND f.path = $2",
+                     path, out, e);
+}
+
+int fileset_find(struct lake *l, const char *name, struct item_row *out, struct err *e)
+{
+    return find_item(l,
+                     "SELECT s.id, s.owner, s.team, s.mode, s.latest, s.latest_version, v.number,"
+                     " v.removed, 0 FROM fileset s JOIN set_version v ON v.id = s.latest_version"
+                     " WHERE s.project = $1 AND s.name = $2",
+                     name, out, e);
+}
+
+int item_ask(
+    struct lake *l, const struct item_row *row, const char *shown, unsigned access, struct err *e)
+{
+    unsigned missing = access & ~row->may;
+
+    return missing ? lake_denied(l, shown, row->owner, missing, e) : 0;
+}
+
+int directory_exists(struct lake *l, const char *directory, struct err *e)
+{
+    AUTO_MEM char *after = path_after(directory);
+    struct db_query *q =
+        db_query(l->db,
+                 "SELECT id FROM file WHERE project = $1 AND path > $2 AND path < $3"
+                 " AND removed = 0 LIMIT 1",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, directory);
+    db_bind_text(q, 3, after);
+    int found = db_step(q, e);
+    db_reset(q);
+    return found;
+}

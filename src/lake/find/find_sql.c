@@ -1,0 +1,631 @@
+#include "lake/find/find_sql.h"
+#include "lake/meta/meta.h"
+
+#include "base/buf.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Far above what all conditions together need. */
+#define SQL_MAX 65536
+#define PARAMETERS_MAX (8 * (FIND_CONDITIONS_MAX + 4))
+
+/* ---- pieces ---- */
+
+struct sql {
+    struct buf text;
+    struct parameter {
+        enum lake_value_kind kind; /* NONE: whole */
+        int64_t whole;
+        double number;
+        const char *text; /* borrowed from the conditions: it must last as long as the query */
+    } parameters[PARAMETERS_MAX];
+    int n;
+};
+
+static void sql_clear(struct sql *s)
+{
+    buf_clear(&s->text);
+}
+
+static struct parameter *add_parameter(struct sql *s)
+{
+    assert(s->n < PARAMETERS_MAX);
+    struct parameter *p = &s->parameters[s->n++];
+    *p = (struct parameter){0};
+    buf_printf(&s->text, "$%d", s->n);
+    return p;
+}
+
+static void put_whole(struct sql *s, int64_t v)
+{
+    add_parameter(s)->whole = v;
+}
+
+static void put_text(struct sql *s, const char *text)
+{
+    struct parameter *p = add_parameter(s);
+
+    p->kind = LAKE_VALUE_TEXT;
+    p->text = text;
+}
+
+static void put_bound(struct sql *s, const struct find_condition *c, const struct find_bound *b)
+{
+    if (c->kind == LAKE_VALUE_TEXT) {
+        put_text(s, b->text);
+        return;
+    }
+    struct parameter *p = add_parameter(s);
+    p->kind = LAKE_VALUE_NUMBER;
+    p->number = b->number;
+}
+
+/* "TRUE" is not written: a condition without bounds ends up as column IS NOT NULL. */
+static void put_range(struct sql *s, const char *column, const struct find_condition *c)
+{
+    if (find_is_equality(c)) {
+        buf_printf(&s->text, "%s = ", column);
+        put_bound(s, c, &c->low);
+        return;
+    }
+    buf_printf(&s->text, "%s IS NOT NULL", column);
+    if (c->low.given) {
+        buf_printf(&s->text, " AND %s %s ", column, c->low.open ? ">" : ">=");
+        put_bound(s, c, &c->low);
+    }
+    if (c->high.given) {
+        buf_printf(&s->text, " AND %s %s ", column, c->high.open ? "<" : "<=");
+        put_bound(s, c, &c->high);
+    }
+}
+
+static void put_slot(struct sql *s,
+                     const char *m,
+                     const struct find_scope *scope,
+                     const struct find_term *t)
+{
+    buf_printf(&s->text, "%s.slot = ", m);
+    put_whole(s, meta_slot(t->key, scope->item, t->condition->kind));
+}
+
+/* The value a WITHIN or OUTSIDE condition names, in row m. */
+static void put_value(struct sql *s,
+                      const char *m,
+                      const struct find_scope *scope,
+                      const struct find_term *t)
+{
+    const struct find_condition *c = t->condition;
+    char column[32];
+
+    put_slot(s, m, scope, t);
+    if (c->kind == LAKE_VALUE_NONE)
+        return;
+    buf_puts(&s->text, " AND ");
+    snprintf(column, sizeof column, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
+    put_range(s, column, c);
+}
+
+/* What a condition on a user's key asks of row m, which has that key; begins with AND, or is empty.
+ */
+static void put_meta_test(struct sql *s,
+                          const char *m,
+                          const struct find_scope *scope,
+                          const struct find_term *t)
+{
+    switch (t->condition->op) {
+    case FIND_WITHIN:
+        buf_puts(&s->text, " AND ");
+        put_value(s, m, scope, t);
+        break;
+    case FIND_OUTSIDE:
+        buf_puts(&s->text, " AND NOT (");
+        put_value(s, m, scope, t);
+        buf_puts(&s->text, ")");
+        break;
+    case FIND_MATCHES:
+        buf_printf(&s->text, " AND %s.value IS NOT NULL", m);
+        break;
+    case FIND_EXISTS:
+    case FIND_MISSING:
+        break;
+    }
+}
+
+/* Rows m whose values begin as all do that a pattern matches: a range in each kind of values. */
+static void put_meta_prefix(struct sql *s,
+                            const char *m,
+                            int64_t first,
+                            const struct find_condition *c)
+{
+    buf_printf(&s->text, "%s.slot IN (", m);
+    for (int i = 0; i < META_SLOTS; i++) {
+        buf_puts(&s->text, i ? ", " : "");
+        put_whole(s, first + i);
+    }
+    buf_printf(&s->text, ") AND %s.value >= ", m);
+    put_text(s, c->prefix);
+    buf_printf(&s->text, " AND %s.value < ", m);
+    put_text(s, c->past);
+}
+
+/* Rows m of an index that a condition begins from. */
+static void put_meta_rows(struct sql *s,
+                          const char *m,
+                          const struct find_scope *scope,
+                          const struct find_term *t)
+{
+    int64_t first = meta_slot(t->key, scope->item, LAKE_VALUE_NONE);
+
+    if (t->condition->op == FIND_WITHIN) {
+        put_value(s, m, scope, t);
+        return;
+    }
+    if (t->condition->op == FIND_MATCHES && t->condition->prefix) {
+        put_meta_prefix(s, m, first, t->condition);
+        return;
+    }
+    buf_printf(&s->text, "%s.slot >= ", m);
+    put_whole(s, first);
+    buf_printf(&s->text, " AND %s.slot < ", m);
+    put_whole(s, first + META_SLOTS);
+}
+
+static void put_builtin_test(struct sql *s,
+                             const struct find_scope *scope,
+                             const struct find_condition *c)
+{
+    const char *column = scope->columns[c->builtin];
+
+    switch (c->op) {
+    case FIND_WITHIN:
+        buf_puts(&s->text, " AND ");
+        put_range(s, column, c);
+        break;
+    case FIND_OUTSIDE:
+        buf_puts(&s->text, " AND NOT (");
+        put_range(s, column, c);
+        buf_puts(&s->text, ")");
+        if (scope->gaps)
+            buf_printf(&s->text, " AND %s IS NOT NULL", column);
+        break;
+    case FIND_MATCHES:
+        if (c->prefix) {
+            buf_printf(&s->text, " AND %s >= ", column);
+            put_text(s, c->prefix);
+            buf_printf(&s->text, " AND %s < ", column);
+            put_text(s, c->past);
+        }
+        break;
+    case FIND_EXISTS:
+        if (scope->gaps)
+            buf_printf(&s->text, " AND %s IS NOT NULL", column);
+        break;
+    case FIND_MISSING:
+        if (column)
+            buf_printf(&s->text, " AND %s IS NULL", column);
+        break;
+    }
+}
+
+static void put_key(struct sql *s, const char *m, const struct find_scope *scope, int64_t key)
+{
+    buf_printf(&s->text, " AND %s.kind = %d AND %s.key = ", m, scope->item, m);
+    put_whole(s, key);
+}
+
+static void put_project(struct sql *s, const char *alias, const struct find_question *q)
+{
+    buf_printf(&s->text, "%s.project = ", alias);
+    put_whole(s, q->l->project);
+}
+
+/* ---- what a source holds ---- */
+
+/* The column that orders a question, in rows of alias m for users' keys. */
+static void put_sort_column(struct sql *s,
+                            const struct find_scope *scope,
+                            const struct find_condition *c,
+                            const char *m)
+{
+    if (c->builtin != META_NONE)
+        buf_puts(&s->text, scope->columns[c->builtin]);
+    else
+        buf_printf(&s->text, "%s.%s", m, c->kind == LAKE_VALUE_TEXT ? "value" : "number");
+}
+
+static void put_order(struct sql *s,
+                      const struct find_question *q,
+                      const struct find_scope *scope,
+                      const char *m,
+                      const char *item)
+{
+    buf_puts(&s->text, " ORDER BY ");
+    if (q->sort && q->sort->condition->builtin != META_KIND) {
+        put_sort_column(s, scope, q->sort->condition, m);
+        buf_puts(&s->text, q->descending ? " DESC, " : ", ");
+    }
+    buf_puts(&s->text, item);
+}
+
+static void put_meta_source(struct sql *s,
+                            const struct find_scope *scope,
+                            const struct find_term *t)
+{
+    buf_puts(&s->text, " FROM meta m WHERE ");
+    put_meta_rows(s, "m", scope, t);
+}
+
+/* The tables from this one to the home table. */
+static void put_way(struct sql *s, const struct find_scope *scope, const struct find_table *from)
+{
+    buf_puts(&s->text, from->name);
+    while ((from = find_scope_next(scope, from)))
+        buf_printf(&s->text, " CROSS JOIN %s", from->name);
+}
+
+/* shallow: rows of the index itself, not yet the things they lead to. */
+static void put_builtin_source(struct sql *s,
+                               const struct find_question *q,
+                               const struct find_scope *scope,
+                               const struct find_term *t,
+                               bool shallow)
+{
+    const struct find_table *table = find_scope_table(scope, t);
+    char alias[2] = {table->letter, 0};
+
+    buf_puts(&s->text, " FROM ");
+    if (shallow)
+        buf_puts(&s->text, table->name);
+    else
+        put_way(s, scope, table);
+    buf_puts(&s->text, " WHERE ");
+    put_project(s, alias, q);
+    for (; !shallow && table->link; table = find_scope_next(scope, table))
+        buf_printf(&s->text, " AND %s", table->link);
+    if (t)
+        put_builtin_test(s, scope, t->condition);
+}
+
+static bool is_meta_source(const struct find_source *source)
+{
+    return source->term && source->term->condition->builtin == META_NONE;
+}
+
+/* FROM and WHERE of it. */
+static void put_source(struct sql *s,
+                       const struct find_question *q,
+                       const struct find_scope *scope,
+                       const struct find_source *source,
+                       bool shallow)
+{
+    if (is_meta_source(source))
+        put_meta_source(s, scope, source->term);
+    else
+        put_builtin_source(s, q, scope, source->term, shallow);
+}
+
+static void put_limit(struct sql *s, uint64_t limit)
+{
+    buf_puts(&s->text, " LIMIT ");
+    put_whole(s, limit > INT64_MAX ? INT64_MAX : (int64_t)limit);
+}
+
+/* ---- running it ---- */
+
+static struct db_query *prepare(const struct find_question *q, const struct sql *s, struct err *e)
+{
+    assert(!s->text.full);
+    struct db_query *query = db_query(q->l->db, buf_str(&s->text), e);
+
+    if (!query)
+        return NULL;
+    for (int i = 0; i < s->n; i++) {
+        const struct parameter *p = &s->parameters[i];
+        if (p->kind == LAKE_VALUE_TEXT)
+            db_bind_text(query, i + 1, p->text);
+        else if (p->kind == LAKE_VALUE_NUMBER)
+            db_bind_real(query, i + 1, p->number);
+        else
+            db_bind_int(query, i + 1, p->whole);
+    }
+    return query;
+}
+
+/* First column of the query's only row; 0 when there is none. */
+static int read_number(const struct find_question *q,
+                       const struct sql *s,
+                       uint64_t *out,
+                       struct err *e)
+{
+    struct db_query *query = prepare(q, s, e);
+    int got = query ? db_step(query, e) : -1;
+
+    if (got < 0)
+        return -1;
+    *out = got ? (uint64_t)db_int(query, 0) : 0;
+    db_reset(query);
+    return 0;
+}
+
+/* Whether the source has at least n rows: skipping is twice as fast as counting up to a limit. */
+static int has_rows(const struct find_question *q,
+                    const struct find_scope *scope,
+                    const struct find_source *source,
+                    bool shallow,
+                    uint64_t n,
+                    struct err *e)
+{
+    AUTO_CLEAR(sql) struct sql s = {.n = 0};
+    uint64_t there;
+
+    buf_init(&s.text, SQL_MAX);
+    buf_puts(&s.text, "SELECT 1");
+    put_source(&s, q, scope, source, shallow);
+    buf_puts(&s.text, " LIMIT 1 OFFSET ");
+    put_whole(&s, (int64_t)n - 1);
+    return read_number(q, &s, &there, e) < 0 ? -1 : there != 0;
+}
+
+static int count_rows(const struct find_question *q,
+                      const struct find_scope *scope,
+                      const struct find_source *source,
+                      uint64_t *out,
+                      struct err *e)
+{
+    AUTO_CLEAR(sql) struct sql s = {.n = 0};
+
+    buf_init(&s.text, SQL_MAX);
+    buf_puts(&s.text, "SELECT count(*)");
+    put_source(&s, q, scope, source, false);
+    return read_number(q, &s, out, e);
+}
+
+int find_count(const struct find_question *q,
+               const struct find_scope *s,
+               const struct find_source *source,
+               uint64_t most,
+               uint64_t *out,
+               struct err *e)
+{
+    int more = 0;
+
+    *out = most;
+    /* Many rows of an index may lead to few things: somebody's million puts and one set. */
+    if (!is_meta_source(source) && find_scope_table(s, source->term)->link)
+        more = has_rows(q, s, source, true, most, e);
+    if (more == 0)
+        more = has_rows(q, s, source, false, most, e);
+    if (more != 0)
+        return more < 0 ? -1 : 0;
+    return count_rows(q, s, source, out, e);
+}
+
+/* ---- answers ---- */
+
+/* A query on its way. */
+struct draft {
+    const struct find_question *q;
+    const struct find_scope *scope;
+    const struct find_source *source;
+    uint64_t candidates;
+    char item[24];                         /* the column with the thing's id */
+    size_t order[FIND_CONDITIONS_MAX + 1]; /* users' keys to look up, rarest first */
+    size_t n_order;
+    struct sql sql;
+};
+
+static void draft_clear(struct draft *d)
+{
+    sql_clear(&d->sql);
+}
+
+static const char *alias_of(size_t i, char out[static 24])
+{
+    snprintf(out, 24, "m%zu", i);
+    return out;
+}
+
+/* Ended counts first, then single values: they are tested within few pages of their index. */
+static bool comes_before(const struct find_term *a, const struct find_term *b)
+{
+    if (a->count != b->count)
+        return a->count < b->count;
+    return find_is_equality(a->condition) && !find_is_equality(b->condition);
+}
+
+/* Rows of the source's own key are where the query begins: no need to look them up. */
+static bool begins_with(const struct draft *d, size_t i)
+{
+    return d->candidates == 0 && d->source->term == &d->q->terms[i];
+}
+
+static void choose_order(struct draft *d)
+{
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_term *t = &d->q->terms[i];
+        size_t at = d->n_order;
+        if (t->condition->builtin != META_NONE || t->condition->op == FIND_MISSING ||
+            begins_with(d, i))
+            continue;
+        for (; at > 0 && comes_before(t, &d->q->terms[d->order[at - 1]]); at--)
+            d->order[at] = d->order[at - 1];
+        d->order[at] = i;
+        d->n_order++;
+    }
+}
+
+static void put_columns(struct draft *d)
+{
+    char alias[24];
+
+    buf_printf(&d->sql.text, "SELECT %s, ", d->item);
+    if (d->q->sort)
+        put_sort_column(&d->sql, d->scope, d->q->sort->condition,
+                        alias_of((size_t)(d->q->sort - d->q->terms), alias));
+    else
+        buf_puts(&d->sql.text, "0");
+    buf_printf(&d->sql.text, ", %s", d->scope->rights);
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_condition *c = d->q->terms[i].condition;
+        if (c->op != FIND_MATCHES)
+            continue;
+        if (c->builtin == META_NONE)
+            buf_printf(&d->sql.text, ", %s.value", alias_of(i, alias));
+        else
+            buf_printf(&d->sql.text, ", %s", d->scope->columns[c->builtin]);
+    }
+}
+
+/* Whether the way from one table to the home table leads over another; both ends count. */
+static bool is_on_way(const struct find_scope *scope,
+                      const struct find_table *from,
+                      const struct find_table *table)
+{
+    while (from && from != table)
+        from = find_scope_next(scope, from);
+    return from != NULL;
+}
+
+static bool needs_table(const struct draft *d, const struct find_table *table)
+{
+    if (!table->link || table->letter == 'f')
+        return true;
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_term *t = &d->q->terms[i];
+        if (d->scope->columns[t->condition->builtin] &&
+            is_on_way(d->scope, find_scope_table(d->scope, t), table))
+            return true;
+    }
+    return false;
+}
+
+/* CROSS JOIN: in this order. The database has no figures about its tables; we counted. */
+static void put_tables(struct draft *d)
+{
+    const struct find_table *home = d->scope->tables, *first = NULL;
+    struct buf *text = &d->sql.text;
+    char alias[24];
+
+    buf_puts(text, " FROM ");
+    if (d->candidates) {
+        buf_printf(text, "(SELECT %s AS item", is_meta_source(d->source) ? "m.item" : d->scope->id);
+        put_source(&d->sql, d->q, d->scope, d->source, false);
+        put_order(&d->sql, d->q, d->scope, "m",
+                  is_meta_source(d->source) ? "m.item" : d->scope->id);
+        put_limit(&d->sql, d->candidates);
+        buf_puts(text, ") c");
+    } else if (is_meta_source(d->source)) {
+        buf_printf(text, "meta %s", alias_of((size_t)(d->source->term - d->q->terms), alias));
+    } else {
+        first = find_scope_table(d->scope, d->source->term);
+        put_way(&d->sql, d->scope, first);
+    }
+    for (size_t i = 0; i < d->n_order; i++)
+        buf_printf(text, " CROSS JOIN meta %s", alias_of(d->order[i], alias));
+    for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
+        if (!is_on_way(d->scope, first, t) && needs_table(d, t))
+            buf_printf(text, " CROSS JOIN %s", t->name);
+}
+
+/* The place where the query begins belongs to the project, as users' keys do. */
+static void put_beginning(struct draft *d)
+{
+    struct sql *s = &d->sql;
+    char alias[24];
+
+    if (d->candidates) {
+        buf_printf(&s->text, "%s = c.item", d->scope->id);
+    } else if (is_meta_source(d->source)) {
+        size_t i = (size_t)(d->source->term - d->q->terms);
+        put_meta_rows(s, alias_of(i, alias), d->scope, d->source->term);
+        if (d->source->term->condition->op != FIND_WITHIN)
+            put_meta_test(s, alias, d->scope, d->source->term);
+        buf_printf(&s->text, " AND %s = %s.item", d->scope->id, alias);
+    } else {
+        alias[0] = find_scope_table(d->scope, d->source->term)->letter;
+        alias[1] = 0;
+        put_project(s, alias, d->q);
+    }
+}
+
+static void put_missing(struct draft *d, const struct find_term *t)
+{
+    buf_puts(&d->sql.text, " AND NOT EXISTS (SELECT 1 FROM meta x WHERE ");
+    buf_printf(&d->sql.text, "x.item = %s", d->item);
+    put_key(&d->sql, "x", d->scope, t->key);
+    buf_puts(&d->sql.text, ")");
+}
+
+/* The row of a key of the thing at hand. A single value is looked up in its index, where the rows
+ * of that value lie close together; the table's own order would lead to another page each time. */
+static void put_lookup(struct draft *d, const char *alias, const struct find_term *t)
+{
+    buf_printf(&d->sql.text, " AND %s.item = %s", alias, d->item);
+    if (!find_is_equality(t->condition))
+        put_key(&d->sql, alias, d->scope, t->key);
+    put_meta_test(&d->sql, alias, d->scope, t);
+}
+
+static void put_conditions(struct draft *d)
+{
+    char alias[24];
+
+    for (size_t i = 0; i < d->n_order; i++) {
+        const struct find_term *t = &d->q->terms[d->order[i]];
+        put_lookup(d, alias_of(d->order[i], alias), t);
+    }
+    for (size_t i = 0; i < d->q->n; i++) {
+        const struct find_condition *c = d->q->terms[i].condition;
+        if (c->builtin == META_NONE && c->op == FIND_MISSING)
+            put_missing(d, &d->q->terms[i]);
+        /* Kinds were chosen before. */
+        if (c->builtin != META_NONE && c->builtin != META_KIND)
+            put_builtin_test(&d->sql, d->scope, c);
+    }
+}
+
+static void put_links(struct draft *d)
+{
+    const struct find_table *home = d->scope->tables;
+
+    for (const struct find_table *t = home; t < home + FIND_TABLES_MAX && t->letter; t++)
+        if (t->link && needs_table(d, t))
+            buf_printf(&d->sql.text, " AND %s", t->link);
+    if (d->scope->here)
+        buf_printf(&d->sql.text, " AND %s", d->scope->here);
+}
+
+struct db_query *find_query(const struct find_question *q,
+                            const struct find_scope *s,
+                            const struct find_source *source,
+                            uint64_t candidates,
+                            uint64_t limit,
+                            struct err *e)
+{
+    AUTO_CLEAR(draft)
+    struct draft d = {.q = q, .scope = s, .source = source, .candidates = candidates};
+    char alias[24];
+
+    buf_init(&d.sql.text, SQL_MAX);
+    if (candidates)
+        snprintf(d.item, sizeof d.item, "c.item");
+    else if (is_meta_source(source))
+        snprintf(d.item, sizeof d.item, "m%zu.item", (size_t)(source->term - q->terms));
+    else
+        snprintf(d.item, sizeof d.item, "%s", s->id);
+    choose_order(&d);
+    put_columns(&d);
+    put_tables(&d);
+    buf_puts(&d.sql.text, " WHERE ");
+    put_beginning(&d);
+    put_conditions(&d);
+    put_links(&d);
+    put_order(&d.sql, q, s, q->sort ? alias_of((size_t)(q->sort - q->terms), alias) : "", d.item);
+    /* Or SQLite may walk the whole table in that order, so as not to sort a few rows. */
+    if (source->term && !find_source_in_order(q, source->term))
+        buf_puts(&d.sql.text, " + 0");
+    put_limit(&d.sql, limit);
+    return prepare(q, &d.sql, e);
+}

@@ -1,0 +1,205 @@
+/* job: what was run, on which input, with what result. A job is one row that never changes what it
+ * asked for, a log of its states, metadata, and the edge from its output to its input. Who decides
+ * when a job moves on is the broker; the lake keeps the record. */
+#ifndef LAKE_JOB_JOB_H
+#define LAKE_JOB_JOB_H
+
+#include "lake/put/put.h"
+
+/* For lake_job_filter: those that have begun and not ended. */
+#define LAKE_JOB_UNDER_WAY                                                                         \
+    (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
+     1U << LAKE_JOB_STORING)
+const char *lake_job_state_text(enum lake_job_state state); /* "queued" ... */
+/* ERR_USAGE with the nearest. */
+int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);
+bool lake_job_state_final(enum lake_job_state state);
+
+/* What is asked for; never changes once submitted. */
+struct lake_job_request {
+    /* For people, at most LAKE_NAME_MAX bytes of text; NULL = the command's first word, cut. */
+    const char *name;
+    const char *const *command; /* at least one word; all together at most LAKE_JOB_TEXT_MAX */
+    size_t n_command;
+    /* "@S:3", "/dir/@S:3", "/p@S:3": one set version or a part of it; NULL = none */
+    const char *input;
+    const char *code;   /* the same, of the working directory */
+    const char *output; /* name of a set; NULL = none */
+    double cpus;
+    uint64_t memory_mb;
+    double time_limit_s; /* 0 = none */
+    int64_t run;         /* of a pipeline, 0 = none */
+    int64_t rerun_of;    /* the job this one repeats, 0 = none */
+    int64_t priority;    /* within its own queue: higher first; usually 0 */
+    /* JSON of the broker: environment, commit, stage ...; NULL = "{}". At most LAKE_JOB_TEXT_MAX.
+     */
+    const char *details;
+    /* Metadata besides the options of the command, "k=v" (lake/meta.h), and before them; of a job
+     * that is read: NULL. */
+    const char *const *tags;
+    size_t n_tags;
+};
+#define LAKE_JOB_TEXT_MAX ((size_t)1 << 20)
+
+/* In one transaction, ids one after another, all queued. What is wrong with a request is ERR_USAGE
+ * that names its place, and none is submitted. References are resolved now, to exact
+ * versions, and need LAKE_READ; the output set LAKE_WRITE where it exists. The command's options
+ * become metadata of the job (LAKE_JOB keys in docs/lake.md). */
+int lake_job_submit(struct lake *l,
+                    const struct lake_job_request *requests,
+                    size_t n,
+                    int64_t *first_id_out,
+                    struct err *e);
+
+struct lake_job {
+    int64_t id;
+    const char *project, *user;
+    struct lake_job_request asked; /* references exact: "@S:3" */
+    enum lake_job_state state;
+    const char *reason;      /* of the last change; "" = none */
+    bool stop_asked;         /* lake_job_ask_stop */
+    const char *stop_reason; /* of who asked; "" */
+    int64_t queued_ms;       /* times: 0 = not yet */
+    int64_t started_ms;      /* of running, the first time */
+    int64_t finished_ms;     /* of the final state */
+    bool exited;             /* the command ended by itself or by a signal: exit_code holds */
+    int exit_code;           /* as a shell has it: 128 + signal */
+    double runtime_s;        /* of running: as told, else by the clock; 0 until then */
+    int64_t cost_microusd;   /* measured or modelled, see cost_basis */
+    const char *cost_basis;  /* "" = none yet */
+    const char *machine;     /* "" = none yet */
+    const char *limits;      /* how limits were enforced, "" = not known yet */
+    const char *output_set;  /* "@S:4" once stored; "" */
+};
+
+/* ERR_NOTFOUND; one call of visit. Jobs of other projects do not exist. */
+int lake_job_get(struct lake *l,
+                 int64_t id,
+                 int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                 void *context,
+                 struct err *e);
+
+/* Whether any project has a job of this number. */
+int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e);
+
+struct lake_job_filter {
+    unsigned states;  /* bits 1 << state; 0 = all */
+    const char *user; /* NULL = all */
+    const char *name; /* NULL = all */
+    int64_t run;      /* 0 = all */
+    int64_t after;    /* ids above this one */
+    bool newest_first;
+    uint64_t limit; /* 0 = no limit */
+};
+/* By id; an index serves states with any one of user, name and run, and after, so that 10,000
+ * queued and 1,000,000 old jobs are fine. visit neither begins a transaction nor asks for jobs: it
+ * stands in the middle of a query.
+ */
+int lake_job_list(struct lake *l,
+                  const struct lake_job_filter *filter,
+                  int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                  void *context,
+                  struct err *e);
+
+struct lake_job_transition {
+    enum lake_job_state state;
+    int64_t at_ms;
+    const char *reason;
+};
+int lake_job_transitions(struct lake *l,
+                         int64_t id,
+                         int (*visit)(void *context,
+                                      const struct lake_job_transition *t,
+                                      struct err *e),
+                         void *context,
+                         struct err *e);
+
+/* One step of one job; what is NULL or not set stays as it is. */
+struct lake_job_change {
+    int64_t id;
+    enum lake_job_state to;
+    const char *reason; /* clean text; cut at 2,000 bytes */
+    bool exited;
+    int exit_code;
+    double runtime_s; /* < 0 = not told */
+    int64_t cost_microusd;
+    const char *cost_basis; /* NULL = cost not told */
+    const char *machine;
+    const char *limits;
+    bool applied; /* out: false: the job was in a final state, in this one or beyond it already */
+};
+/* All in one transaction, in order. A final state stays: nothing is applied to it. Steps lead
+ * forward, but back to queued or launching too, when the machine was lost and the job resumes
+ * elsewhere; then its runtimes add up unless they are told. Only the job's user and admins may
+ * (ERR_DENIED), as with everything below that changes a job. */
+int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e);
+
+/* Asks for an end; the broker carries it out. A queued job is killed here and now. Repeatable: the
+ * first reason stays. *final_out: it was over already, or is now. */
+int lake_job_ask_stop(
+    struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
+
+/* Stores what the job wrote as the next version of its output set, with the job's tags, and in the
+ * same transaction makes the edge to its input and takes `change` (LAKE_JOB_FINISHED). A job that
+ * came to its end meanwhile leaves no version behind. Files of directory go below "/SET/". An empty
+ * directory makes no set version (a warning by log), and the job finishes all the same. What was
+ * stored before a crash is found again: calling it once more gives the same answer. */
+int lake_job_store(struct lake *l,
+                   struct lake_job_change *change,
+                   const char *directory,
+                   const struct lake_progress *progress,
+                   struct err *e);
+
+/* What `job` stored was made together with `other`: edges lead from it to that one's input, and
+ * to its code where that is another. Repeatable; a job that stored nothing is fine. */
+int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e);
+
+/* Tags of the running job ("k=v", built-in keys are ERR_USAGE), in one transaction; its output set
+ * gets them when it is stored, or now when it is there already. */
+int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e);
+
+/* One point of a series that the job printed. */
+struct lake_job_metric {
+    const char *name; /* at most LAKE_KEY_MAX bytes */
+    double step, value;
+};
+/* In one transaction; a step that comes again replaces the value. At most 1,000,000 points and
+ * 1,000 names a job: what goes beyond is ERR_USAGE and leaves the earlier ones. */
+int lake_job_add_metrics(
+    struct lake *l, int64_t id, const struct lake_job_metric *metrics, size_t n, struct err *e);
+/* By name, then step. name NULL = all. */
+int lake_job_metrics(struct lake *l,
+                     int64_t id,
+                     const char *name,
+                     int (*visit)(void *context, const struct lake_job_metric *m, struct err *e),
+                     void *context,
+                     struct err *e);
+
+/* What the job cost turned out later than its end: its host was given back. */
+int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e);
+/* What all jobs of the project that ended since then have cost. */
+int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e);
+
+/* Dollars and hours of all jobs upstream of a set version (or a file: of all sets that hold it),
+ * each job once. */
+struct lake_lineage_cost {
+    uint64_t jobs;
+    int64_t cost_microusd;
+    double runtime_s;
+};
+int lake_lineage_cost(struct lake *l,
+                      const struct lake_ref *ref,
+                      struct lake_lineage_cost *out,
+                      struct err *e);
+
+/* As lake_job_store, for a job that is to make `set` ("@S:3") again. Where it wrote just the files
+ * that this one holds, no version is made: their content is there again, and that is the job's
+ * output. Where not, the new version is tagged LAKE_TAG_NON_DETERMINISTIC. */
+int lake_job_restore(struct lake *l,
+                     struct lake_job_change *change,
+                     const char *directory,
+                     const char *set,
+                     const struct lake_progress *progress,
+                     struct err *e);
+
+#endif

@@ -1,0 +1,205 @@
+#include "base/utf8.h"
+#include "lake/job/job_row.h"
+#include "lake/meta/meta.h"
+
+#include <math.h>
+#include <string.h>
+
+#define POINTS_MAX 1000000
+#define NAMES_MAX 1000
+
+/* One job's series, while points are added. */
+struct adding {
+    struct lake *l;
+    int64_t job;
+    int64_t points, names; /* of the job */
+};
+
+static int check_metric(const struct lake_job_metric *m, struct err *e)
+{
+    size_t len = strlen(m->name), line;
+
+    if (len == 0 || len > LAKE_KEY_MAX || utf8_first_bad(m->name, len, &line) < len)
+        return err_set(e, ERR_USAGE, "the name of a metric is text of 1 to %d bytes", LAKE_KEY_MAX);
+    if (!isfinite(m->step))
+        return err_set(e, ERR_USAGE, "metric %s: a step is a number", m->name);
+    return 0;
+}
+
+static int count_points(struct adding *a, struct err *e)
+{
+    struct db_query *q = db_query(
+        a->l->db, "SELECT COALESCE(SUM(points), 0), COUNT(*) FROM job_series WHERE job = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, a->job);
+    int row = db_step(q, e);
+    if (row == 1) {
+        a->points = db_int(q, 0);
+        a->names = db_int(q, 1);
+    }
+    db_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+static int new_series(struct adding *a, const char *name, struct err *e)
+{
+    if (a->names >= NAMES_MAX)
+        return err_set(e, ERR_USAGE, "job %lld has %d metrics already, no room for %s",
+                       (long long)a->job, NAMES_MAX, name);
+    struct db_query *q = db_query(
+        a->l->db, "INSERT INTO job_series (job, name, series, points) VALUES ($1, $2, $3, 0)", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, a->job);
+    db_bind_text(q, 2, name);
+    db_bind_int(q, 3, ++a->names);
+    return db_run(q, e);
+}
+
+/* The number of the series of that name, made when it is new. */
+static int find_series(struct adding *a, const char *name, int64_t *out, struct err *e)
+{
+    struct db_query *q =
+        db_query(a->l->db, "SELECT series FROM job_series WHERE job = $1 AND name = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, a->job);
+    db_bind_text(q, 2, name);
+    int row = db_step(q, e);
+    if (row == 1)
+        *out = db_int(q, 0);
+    db_reset(q);
+    if (row != 0)
+        return row < 0 ? -1 : 0;
+    if (new_series(a, name, e) < 0)
+        return -1;
+    *out = a->names;
+    return 0;
+}
+
+static void bind_value(struct db_query *q, int i, double value)
+{
+    if (isnan(value))
+        db_bind_null(q, i);
+    else
+        db_bind_real(q, i, value);
+}
+
+static int run_point(struct adding *a,
+                     const char *sql,
+                     int64_t series,
+                     const struct lake_job_metric *m,
+                     struct err *e)
+{
+    struct db_query *q = db_query(a->l->db, sql, e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, a->job);
+    db_bind_int(q, 2, series);
+    db_bind_real(q, 3, m->step + 0.0); /* -0 is 0 */
+    bind_value(q, 4, m->value);
+    return db_run(q, e);
+}
+
+static int count_one(struct adding *a, const char *name, struct err *e)
+{
+    if (a->points >= POINTS_MAX)
+        return err_set(e, ERR_USAGE, "job %lld has %d points of metrics, no room for more of %s",
+                       (long long)a->job, POINTS_MAX, name);
+    a->points++;
+    struct db_query *q = db_query(
+        a->l->db, "UPDATE job_series SET points = points + 1 WHERE job = $1 AND name = $2", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, a->job);
+    db_bind_text(q, 2, name);
+    return db_run(q, e);
+}
+
+static int add_point(struct adding *a, const struct lake_job_metric *m, struct err *e)
+{
+    int64_t series = 0;
+
+    if (check_metric(m, e) < 0 || find_series(a, m->name, &series, e) < 0 ||
+        run_point(a,
+                  "INSERT INTO job_metric (job, series, step, value) VALUES ($1, $2, $3, $4)"
+                  " ON CONFLICT DO NOTHING",
+                  series, m, e) < 0)
+        return -1;
+    if (db_changes(a->l->db) > 0)
+        return count_one(a, m->name, e);
+    return run_point(
+        a, "UPDATE job_metric SET value = $4 WHERE job = $1 AND series = $2 AND step = $3", series,
+        m, e);
+}
+
+static int add_points(struct adding *a,
+                      const struct lake_job_metric *metrics,
+                      size_t n,
+                      struct err *e)
+{
+    struct job_row row;
+
+    if (job_row_own(a->l, a->job, &row, e) < 0 || count_points(a, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (add_point(a, &metrics[i], e) < 0)
+            return -1;
+    return db_commit(a->l->db, e);
+}
+
+int lake_job_add_metrics(
+    struct lake *l, int64_t id, const struct lake_job_metric *metrics, size_t n, struct err *e)
+{
+    struct adding a = {.l = l, .job = id};
+
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (add_points(&a, metrics, n, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    return -1;
+}
+
+int lake_job_metrics(struct lake *l,
+                     int64_t id,
+                     const char *name,
+                     int (*visit)(void *context, const struct lake_job_metric *m, struct err *e),
+                     void *context,
+                     struct err *e)
+{
+    struct job_row row;
+    int more;
+
+    if (job_row_get(l, id, &row, e) < 0)
+        return -1;
+    struct db_query *q =
+        name ? db_query(l->db,
+                        "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
+                        " WHERE s.job = $1 AND s.name = $2 AND m.job = $1 AND m.series = s.series"
+                        " ORDER BY m.step",
+                        e)
+             : db_query(l->db,
+                        "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
+                        " WHERE s.job = $1 AND m.job = $1 AND m.series = s.series"
+                        " ORDER BY s.name, m.step",
+                        e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    if (name)
+        db_bind_text(q, 2, name);
+    while ((more = db_step(q, e)) == 1) {
+        const struct lake_job_metric m = {db_text(q, 0), db_real(q, 1),
+                                          db_is_null(q, 2) ? (double)NAN : db_real(q, 2)};
+        if (visit(context, &m, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return more;
+}

@@ -1,0 +1,247 @@
+#include "base/buf.h"
+#include "base/mem.h"
+#include "lake/job/job_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Nine times the columns below, and room. */
+#define SQL_MAX 16384
+#define N_STATES 9
+
+enum column {
+    ID,
+    CREATOR,
+    NAME,
+    STATE,
+    REASON,
+    STOP_REASON,
+    INPUT,
+    CODE,
+    OUTPUT_NAME,
+    OUTPUT,
+    OUTPUT_VERSION,
+    CPUS,
+    MEMORY_MB,
+    TIME_LIMIT_S,
+    RUN,
+    RERUN_OF,
+    PRIORITY,
+    QUEUED,
+    STARTED,
+    FINISHED,
+    EXIT_CODE,
+    RUNTIME_S,
+    COST,
+    COST_BASIS,
+    MACHINE,
+    LIMITS,
+    COMMAND,
+    DETAILS,
+};
+#define JOB_SELECT                                                                                 \
+    "SELECT j.id, j.creator, j.name, j.state, j.reason, j.stop_reason, j.input, j.code,"           \
+    " j.output_name, j.output, j.output_version, j.cpus, j.memory_mb, j.time_limit_s, j.run,"      \
+    " j.rerun_of, j.priority, j.queued, j.started, j.finished, j.exit_code, j.runtime_s,"          \
+    " j.cost_microusd, j.cost_basis, j.machine, j.limits, t.command, t.details"                    \
+    " FROM job j CROSS JOIN job_text t WHERE t.job = j.id"
+
+typedef int visit_job(void *context, const struct lake_job *job, struct err *e);
+
+static const char *text_or_empty(struct db_query *q, enum column column)
+{
+    const char *text = db_text(q, (int)column);
+
+    return text ? text : "";
+}
+
+/* The words within the bytes that the row has; their list is the caller's to free. */
+static const char **read_command(struct db_query *q, size_t *n_out)
+{
+    size_t bytes, n = 0, cap = 0;
+    const char *at = db_bytes(q, COMMAND, &bytes);
+    const char *end = at + bytes;
+    const char **words = NULL;
+
+    while (at < end && memchr(at, 0, (size_t)(end - at))) {
+        words = mem_room(words, n, &cap, sizeof *words);
+        words[n++] = at;
+        at += strlen(at) + 1;
+    }
+    *n_out = n;
+    return words;
+}
+
+static struct lake_job_request read_request(struct db_query *q)
+{
+    return (struct lake_job_request){
+        .name = db_text(q, NAME),
+        .input = db_text(q, INPUT),
+        .code = db_text(q, CODE),
+        .output = db_text(q, OUTPUT_NAME),
+        .cpus = db_real(q, CPUS),
+        .memory_mb = (uint64_t)db_int(q, MEMORY_MB),
+        .time_limit_s = db_real(q, TIME_LIMIT_S),
+        .run = db_int(q, RUN),
+        .rerun_of = db_int(q, RERUN_OF),
+        .priority = db_int(q, PRIORITY),
+        .details = db_text(q, DETAILS),
+    };
+}
+
+static int tell(struct lake *l, struct db_query *q, visit_job *visit, void *context, struct err *e)
+{
+    struct lake_job job = {
+        .id = db_int(q, ID),
+        .project = l->project_name,
+        .user = db_text(q, CREATOR),
+        .asked = read_request(q),
+        .state = (enum lake_job_state)db_int(q, STATE),
+        .reason = db_text(q, REASON),
+        .stop_asked = !db_is_null(q, STOP_REASON),
+        .stop_reason = text_or_empty(q, STOP_REASON),
+        .queued_ms = db_int(q, QUEUED),
+        .started_ms = db_int(q, STARTED),
+        .finished_ms = db_int(q, FINISHED),
+        .exited = !db_is_null(q, EXIT_CODE),
+        .exit_code = (int)db_int(q, EXIT_CODE),
+        .runtime_s = db_real(q, RUNTIME_S),
+        .cost_microusd = db_int(q, COST),
+        .cost_basis = text_or_empty(q, COST_BASIS),
+        .machine = text_or_empty(q, MACHINE),
+        .limits = text_or_empty(q, LIMITS),
+        .output_set = db_is_null(q, OUTPUT_VERSION) ? "" : text_or_empty(q, OUTPUT),
+    };
+    AUTO_MEM const char **words = read_command(q, &job.asked.n_command);
+
+    job.asked.command = words;
+    return visit(context, &job, e);
+}
+
+int lake_job_get(struct lake *l,
+                 int64_t id,
+                 int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                 void *context,
+                 struct err *e)
+{
+    struct db_query *q = db_query(l->db, JOB_SELECT " AND j.id = $1 AND j.project = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, l->project);
+    int found = db_step(q, e);
+    if (found == 0)
+        return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
+    if (found < 0)
+        return -1;
+    int result = tell(l, q, visit, context, e);
+    db_reset(q);
+    return result;
+}
+
+int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e)
+{
+    struct db_query *q = db_query(l->db, "SELECT 1 FROM job WHERE id = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    int found = db_step(q, e);
+    db_reset(q);
+    *out = found > 0;
+    return found < 0 ? -1 : 0;
+}
+
+/* ---- lists ---- */
+
+/* One part for each state, each in order of the ids by its index; the database merges them, so that
+ * the first answers come at once however many jobs there are. */
+static void write_list(struct buf *sql, const struct lake_job_filter *f)
+{
+    const char *between = "";
+
+    for (unsigned state = 1; state <= N_STATES; state++) {
+        if (f->states && !(f->states >> state & 1))
+            continue;
+        buf_printf(sql, "%s" JOB_SELECT " AND j.project = $1 AND j.state = %u", between, state);
+        buf_puts(sql, f->after ? " AND j.id > $2" : "");
+        buf_puts(sql, f->user ? " AND j.creator = $3" : "");
+        buf_puts(sql, f->name ? " AND j.name = $4" : "");
+        buf_puts(sql, f->run ? " AND j.run = $5" : "");
+        between = " UNION ALL ";
+    }
+    buf_puts(sql, f->newest_first ? " ORDER BY 1 DESC" : " ORDER BY 1");
+    buf_puts(sql, " LIMIT $6");
+}
+
+static void bind_list(struct lake *l, struct db_query *q, const struct lake_job_filter *f)
+{
+    bool limited = f->limit > 0 && f->limit < INT64_MAX;
+
+    db_bind_int(q, 1, l->project);
+    if (f->after)
+        db_bind_int(q, 2, f->after);
+    if (f->user)
+        db_bind_text(q, 3, f->user);
+    if (f->name)
+        db_bind_text(q, 4, f->name);
+    if (f->run)
+        db_bind_int(q, 5, f->run);
+    db_bind_int(q, 6, limited ? (int64_t)f->limit : INT64_MAX);
+}
+
+int lake_job_list(struct lake *l,
+                  const struct lake_job_filter *filter,
+                  int (*visit)(void *context, const struct lake_job *job, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf sql;
+    int more;
+
+    buf_init(&sql, SQL_MAX);
+    /* Bits that are no state ask for nothing. */
+    if (filter->states && !(filter->states & ((1U << (N_STATES + 1)) - 2)))
+        return 0;
+    write_list(&sql, filter);
+    struct db_query *q = db_query(l->db, buf_str(&sql), e);
+    if (!q)
+        return -1;
+    bind_list(l, q, filter);
+    while ((more = db_step(q, e)) == 1)
+        if (tell(l, q, visit, context, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    return more;
+}
+
+int lake_job_transitions(struct lake *l,
+                         int64_t id,
+                         int (*visit)(void *context,
+                                      const struct lake_job_transition *t,
+                                      struct err *e),
+                         void *context,
+                         struct err *e)
+{
+    struct job_row row;
+    int more;
+
+    if (job_row_get(l, id, &row, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "SELECT state, at, reason FROM job_state WHERE job = $1 ORDER BY seq", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    while ((more = db_step(q, e)) == 1) {
+        const struct lake_job_transition t = {(enum lake_job_state)db_int(q, 0), db_int(q, 1),
+                                              db_text(q, 2)};
+        if (visit(context, &t, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return more;
+}

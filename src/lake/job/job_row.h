@@ -1,0 +1,34 @@
+/* job_row: a job as those see it that change it. */
+#ifndef LAKE_JOB_JOB_ROW_H
+#define LAKE_JOB_JOB_ROW_H
+
+#include "lake/core/internal.h"
+#include "lake/job/job.h"
+
+/* What decides over a change. */
+struct job_row {
+    int64_t id;
+    char creator[LAKE_NAME_MAX + 1];
+    enum lake_job_state state;
+    bool stop_asked;
+    int64_t changed_ms;
+    double runtime_s;
+    int64_t input_version, code_version, output_version; /* ids; 0 = none */
+    char output_name[LAKE_NAME_MAX + 1];                 /* "" = none */
+};
+/* ERR_NOTFOUND when the project has no such job. */
+int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e);
+/* The same, and ERR_DENIED unless it is the caller's or the caller is an admin. */
+int job_row_own(struct lake *l, int64_t id, struct job_row *out, struct err *e);
+
+/* One row of the log. In a transaction. */
+int job_log(struct lake *l,
+            int64_t id,
+            enum lake_job_state state,
+            int64_t at_ms,
+            const char *reason,
+            struct err *e);
+/* One step of lake_job_step. In a transaction. */
+int job_change(struct lake *l, struct lake_job_change *change, struct err *e);
+
+#endif

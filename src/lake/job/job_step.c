@@ -1,0 +1,267 @@
+/* A job moves from state to state. */
+#include "lake/job/job_row.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REASON_MAX 2000
+#define WORD_MAX 1000 /* of machine, limits and cost_basis */
+
+static void copy_name(char out[static LAKE_NAME_MAX + 1], const char *text)
+{
+    snprintf(out, LAKE_NAME_MAX + 1, "%s", text ? text : "");
+}
+
+int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db,
+                 "SELECT creator, state, stop_reason, changed, runtime_s, input_version,"
+                 " code_version, output_version, output_name FROM job"
+                 " WHERE id = $1 AND project = $2",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, l->project);
+    int found = db_step(q, e);
+    if (found == 0)
+        return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
+    if (found < 0)
+        return -1;
+    *out = (struct job_row){
+        .id = id,
+        .state = (enum lake_job_state)db_int(q, 1),
+        .stop_asked = !db_is_null(q, 2),
+        .changed_ms = db_int(q, 3),
+        .runtime_s = db_real(q, 4),
+        .input_version = db_int(q, 5),
+        .code_version = db_int(q, 6),
+        .output_version = db_int(q, 7),
+    };
+    copy_name(out->creator, db_text(q, 0));
+    copy_name(out->output_name, db_text(q, 8));
+    db_reset(q);
+    return 0;
+}
+
+int job_row_own(struct lake *l, int64_t id, struct job_row *out, struct err *e)
+{
+    if (job_row_get(l, id, out, e) < 0)
+        return -1;
+    if (!l->admin && strcmp(out->creator, l->user) != 0)
+        return err_set(e, ERR_DENIED, "job %lld belongs to %s: only they or an admin may do that",
+                       (long long)id, out->creator);
+    return 0;
+}
+
+int job_log(struct lake *l,
+            int64_t id,
+            enum lake_job_state state,
+            int64_t at_ms,
+            const char *reason,
+            struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db,
+                 "INSERT INTO job_state (job, seq, state, at, reason) SELECT $1,"
+                 " COALESCE((SELECT MAX(seq) FROM job_state WHERE job = $1), 0) + 1, $2, $3, $4",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, id);
+    db_bind_int(q, 2, state);
+    db_bind_int(q, 3, at_ms);
+    db_bind_text(q, 4, reason);
+    return db_run(q, e);
+}
+
+/* Clean text, cut between characters. Its lines stay: the end of a log has some. */
+static void clean_text(const char *text, char out[static REASON_MAX + 1])
+{
+    size_t len = strlen(text), n = 0, width;
+    uint32_t c;
+
+    for (size_t i = 0; i < len; i += width) {
+        width = utf8_decode(text + i, len - i, &c);
+        bool bad = width == 0 || (c < 0x20 && c != '\n') || (c >= 0x7f && c < 0xa0);
+        width = width ? width : 1;
+        if (n + width > REASON_MAX)
+            break;
+        if (bad)
+            out[n++] = c == '\t' ? ' ' : '?';
+        else
+            n = (size_t)((char *)mempcpy(out + n, text + i, width) - out);
+    }
+    out[n] = 0;
+}
+
+/* Late news of a state that was left is not told again; a lost machine sends a job back. */
+static bool leads_on(enum lake_job_state from, enum lake_job_state to)
+{
+    if (lake_job_state_final(from) || from == to)
+        return false;
+    return to > from || to <= LAKE_JOB_LAUNCHING;
+}
+
+static int check_change(const struct lake_job_change *c, struct err *e)
+{
+    const char *words[] = {c->cost_basis, c->machine, c->limits};
+
+    if (c->to < LAKE_JOB_QUEUED || c->to > LAKE_JOB_LOST)
+        return err_set(e, ERR_USAGE, "job %lld: %d is no state", (long long)c->id, (int)c->to);
+    if (!isfinite(c->runtime_s))
+        return err_set(e, ERR_USAGE, "job %lld: its runtime is no number", (long long)c->id);
+    if (c->cost_basis && c->cost_microusd < 0)
+        return err_set(e, ERR_USAGE, "job %lld: its cost is negative", (long long)c->id);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i] && strlen(words[i]) > WORD_MAX)
+            return err_set(e, ERR_USAGE, "job %lld: \"%.40s...\" is longer than %d bytes",
+                           (long long)c->id, words[i], WORD_MAX);
+    return 0;
+}
+
+/* What the job ran until now, in seconds; < 0 = as before. */
+static double ran_s(const struct job_row *row, const struct lake_job_change *c, int64_t now)
+{
+    if (c->runtime_s >= 0)
+        return c->runtime_s;
+    return row->state == LAKE_JOB_RUNNING
+               ? row->runtime_s + (double)(now - row->changed_ms) / 1000.0
+               : -1;
+}
+
+static int write_change(struct lake *l,
+                        const struct job_row *row,
+                        const struct lake_job_change *c,
+                        const char *reason,
+                        int64_t now,
+                        struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db,
+        "UPDATE job SET state = $2, reason = $3, changed = $4,"
+        " started = CASE WHEN $2 = 4 AND started IS NULL THEN $4 ELSE started END,"
+        " finished = CASE WHEN $2 >= 6 THEN $4 ELSE finished END,"
+        " exit_code = COALESCE($5, exit_code), runtime_s = COALESCE($6, runtime_s),"
+        " cost_microusd = COALESCE($7, cost_microusd), cost_basis = COALESCE($8, cost_basis),"
+        " machine = COALESCE($9, machine), limits = COALESCE($10, limits) WHERE id = $1",
+        e);
+    double runtime_s = ran_s(row, c, now);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, c->id);
+    db_bind_int(q, 2, c->to);
+    db_bind_text(q, 3, reason);
+    db_bind_int(q, 4, now);
+    if (c->exited)
+        db_bind_int(q, 5, c->exit_code);
+    if (runtime_s >= 0)
+        db_bind_real(q, 6, runtime_s);
+    if (c->cost_basis)
+        db_bind_int(q, 7, c->cost_microusd);
+    db_bind_text(q, 8, c->cost_basis);
+    db_bind_text(q, 9, c->machine);
+    db_bind_text(q, 10, c->limits);
+    return db_run(q, e);
+}
+
+_Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6, "numbers in the SQL above");
+
+int job_change(struct lake *l, struct lake_job_change *change, struct err *e)
+{
+    char reason[REASON_MAX + 1];
+    struct job_row row;
+
+    change->applied = false;
+    if (check_change(change, e) < 0 || job_row_own(l, change->id, &row, e) < 0)
+        return -1;
+    if (!leads_on(row.state, change->to))
+        return 0;
+    int64_t now = lake_now_ms(l);
+    /* A clock that was put back makes no job run backwards. */
+    now = now < row.changed_ms ? row.changed_ms : now;
+    clean_text(change->reason ? change->reason : "", reason);
+    if (write_change(l, &row, change, reason, now, e) < 0 ||
+        job_log(l, change->id, change->to, now, reason, e) < 0)
+        return -1;
+    change->applied = true;
+    return 0;
+}
+
+static int change_all(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (job_change(l, &changes[i], e) < 0)
+            return -1;
+    return db_commit(l->db, e);
+}
+
+int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e)
+{
+    if (n == 0)
+        return 0;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (change_all(l, changes, n, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    for (size_t i = 0; i < n; i++)
+        changes[i].applied = false;
+    return -1;
+}
+
+/* ---- the end, asked for ---- */
+
+static int note_stop(struct lake *l, int64_t id, const char *reason, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL", e);
+    char line[REASON_MAX + 1];
+
+    if (!q)
+        return -1;
+    clean_text(reason ? reason : "", line);
+    db_bind_int(q, 1, id);
+    db_bind_text(q, 2, line);
+    return db_run(q, e);
+}
+
+static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e)
+{
+    struct job_row row;
+
+    if (job_row_own(l, id, &row, e) < 0)
+        return -1;
+    *final_out = lake_job_state_final(row.state);
+    if (*final_out)
+        return db_commit(l->db, e);
+    if (note_stop(l, id, reason, e) < 0)
+        return -1;
+    if (row.state == LAKE_JOB_QUEUED) {
+        struct lake_job_change killed = {
+            .id = id, .to = LAKE_JOB_KILLED, .reason = reason, .runtime_s = -1};
+        if (job_change(l, &killed, e) < 0)
+            return -1;
+        *final_out = true;
+    }
+    return db_commit(l->db, e);
+}
+
+int lake_job_ask_stop(
+    struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e)
+{
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (ask_stop(l, id, reason, final_out, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    *final_out = false;
+    return -1;
+}

@@ -1,0 +1,274 @@
+/* What a job leaves behind: its output, and what it printed about it. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "lake/job/job.h"
+#include "lake/job/job_row.h"
+#include "lake/meta/meta_value.h"
+#include "lake/put/commit.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
+
+#include <string.h>
+
+/* ---- tags ---- */
+
+static int mark_tag(struct lake *l, int64_t job, const char *pair, struct err *e)
+{
+    struct meta_pair split;
+    int64_t key;
+
+    if (meta_pair_split(pair, &split, e) < 0 || meta_key_find(l, split.key, &key, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "INSERT INTO job_tag (job, key) VALUES ($1, $2) ON CONFLICT DO NOTHING", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, job);
+    db_bind_int(q, 2, key);
+    return db_run(q, e);
+}
+
+static int write_tag(struct lake *l, const struct job_row *row, const char *pair, struct err *e)
+{
+    if (meta_put(l, LAKE_ITEM_JOB, row->id, pair, e) < 0 || mark_tag(l, row->id, pair, e) < 0)
+        return -1;
+    return row->output_version ? meta_put(l, LAKE_ITEM_SET, row->output_version, pair, e) : 0;
+}
+
+static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
+{
+    struct job_row row;
+
+    if (job_row_own(l, id, &row, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        if (write_tag(l, &row, pairs[i], e) < 0)
+            return -1;
+    return db_commit(l->db, e);
+}
+
+int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (meta_job_pair_check(pairs[i], e) < 0)
+            return -1;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (write_tags(l, id, pairs, n, e) == 0)
+        return 0;
+    db_rollback(l->db);
+    return err_wrap(e, "tag job %lld", (long long)id);
+}
+
+/* What the job printed so far, on its output as well; and the job itself, to be found by. */
+static int copy_tags(struct lake *l, int64_t job, int64_t set_version, struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db,
+        /* A slot begins with the key and the kind of thing: see meta_slot. */
+        "INSERT INTO meta (kind, item, key, slot, number, value)"
+        " SELECT $3, $2, m.key, m.slot + ($3 - $4) * $5, m.number, m.value"
+        " FROM job_tag t CROSS JOIN meta m WHERE t.job = $1 AND m.kind = $4 AND m.item = $1"
+        " AND m.key = t.key",
+        e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, job);
+    db_bind_int(q, 2, set_version);
+    db_bind_int(q, 3, LAKE_ITEM_SET);
+    db_bind_int(q, 4, LAKE_ITEM_JOB);
+    db_bind_int(q, 5, META_SLOTS);
+    if (db_run(q, e) < 0)
+        return -1;
+    AUTO_MEM char *of_job = mem_printf("job=%lld", (long long)job);
+    return meta_put(l, LAKE_ITEM_SET, set_version, of_job, e);
+}
+
+/* ---- the output ---- */
+
+struct storing {
+    struct lake *l;
+    struct lake_job_change *change;
+    struct job_row row;
+    bool late;        /* the job came to its end meanwhile */
+    int64_t again;    /* id of the set version that it is to make again; 0 = none */
+    const char *text; /* the same as a reference */
+};
+
+static int add_edge(
+    struct lake *l, int64_t job, int64_t child, int64_t parent, int seq, struct err *e)
+{
+    if (!parent)
+        return 0;
+    struct db_query *q = db_query(l->db,
+                                  "INSERT INTO edge (child, parent, kind, job, seq)"
+                                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, child);
+    db_bind_int(q, 2, parent);
+    db_bind_int(q, 3, LAKE_EDGE_JOB);
+    db_bind_int(q, 4, job);
+    db_bind_int(q, 5, seq);
+    return db_run(q, e);
+}
+
+int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e)
+{
+    struct job_row row, with;
+
+    if (job_row_own(l, job, &row, e) < 0 || job_row_own(l, other, &with, e) < 0)
+        return -1;
+    if (!row.output_version)
+        return 0;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    /* Behind its own input and code; the same code needs no telling twice. */
+    int64_t code = with.code_version == row.code_version ? 0 : with.code_version;
+    if (add_edge(l, other, row.output_version, with.input_version, 2, e) == 0 &&
+        add_edge(l, other, row.output_version, code, 3, e) == 0)
+        return db_commit(l->db, e);
+    db_rollback(l->db);
+    return err_wrap(e, "note that job %lld was part of job %lld", (long long)other, (long long)job);
+}
+
+static int note_output(const struct storing *s, int64_t set_version, struct err *e)
+{
+    struct db_query *q =
+        db_query(s->l->db,
+                 "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
+                 " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
+                 e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, s->row.id);
+    db_bind_int(q, 2, set_version);
+    return db_run(q, e);
+}
+
+static int flag_different(const struct storing *s, int64_t set_version, struct err *e)
+{
+    AUTO_MEM char *pair = mem_printf(LAKE_TAG_NON_DETERMINISTIC "=%s", s->text);
+
+    return meta_put(s->l, LAKE_ITEM_SET, set_version, pair, e);
+}
+
+/* In the transaction that numbers the versions, or undoes them. */
+static int take_output(void *context, int64_t set_version, struct err *e)
+{
+    struct storing *s = context;
+
+    if (job_change(s->l, s->change, e) < 0)
+        return -1;
+    if (!s->change->applied) {
+        s->late = true;
+        return err_set(e, ERR_USAGE, "job %lld came to its end meanwhile", (long long)s->row.id);
+    }
+    if (note_output(s, set_version, e) < 0)
+        return -1;
+    if (set_version == s->again) /* which has its edges and tags */
+        return 0;
+    if (add_edge(s->l, s->row.id, set_version, s->row.input_version, 0, e) < 0 ||
+        add_edge(s->l, s->row.id, set_version, s->row.code_version, 1, e) < 0 ||
+        copy_tags(s->l, s->row.id, set_version, e) < 0)
+        return -1;
+    return s->again ? flag_different(s, set_version, e) : 0;
+}
+
+/* A job that is over: finished is what was asked for, be it by an earlier call. */
+static int answer_again(struct storing *s, struct err *e)
+{
+    if (job_row_get(s->l, s->row.id, &s->row, e) < 0)
+        return -1;
+    s->change->applied = s->row.state == LAKE_JOB_FINISHED;
+    return 0;
+}
+
+static int store_output(struct storing *s,
+                        const char *directory,
+                        const struct lake_progress *progress,
+                        struct err *e)
+{
+    AUTO_MEM char *source = mem_printf("%s/.", directory);
+    AUTO_MEM char *destination = mem_printf("/%s/", s->row.output_name);
+    AUTO_MEM char *name = mem_printf("job:%lld", (long long)s->row.id);
+    const char *sources[] = {source};
+    const struct lake_put_options o = {
+        .sources = sources,
+        .n_sources = 1,
+        .destination = destination,
+        .set = s->row.output_name,
+        .progress = progress ? *progress : (struct lake_progress){0},
+    };
+    const struct commit_also also = {name, s->again, take_output, s};
+    struct lake_put_summary summary;
+
+    if (put_also(s->l, &o, &also, &summary, e) < 0) {
+        s->change->applied = false;
+        return s->late ? answer_again(s, e) : err_wrap(e, "store the output of %s", name);
+    }
+    if (summary.files > 0)
+        return 0;
+    log_warn("lake", "job %lld wrote nothing: there is no version of @%s of it",
+             (long long)s->row.id, s->row.output_name);
+    if (lake_job_step(s->l, s->change, 1, e) < 0)
+        return -1;
+    return s->change->applied ? 0 : answer_again(s, e);
+}
+
+static int store_job(struct storing *s,
+                     const char *directory,
+                     const struct lake_progress *progress,
+                     struct err *e)
+{
+    struct lake *l = s->l;
+
+    s->change->applied = false;
+    if (s->change->to != LAKE_JOB_FINISHED)
+        return err_set(e, ERR_USAGE, "job %lld: only what is finished has an output",
+                       (long long)s->change->id);
+    if (job_row_own(l, s->change->id, &s->row, e) < 0)
+        return -1;
+    if (lake_job_state_final(s->row.state))
+        return answer_again(s, e);
+    if (!s->row.output_name[0])
+        return lake_job_step(l, s->change, 1, e);
+    /* What an admin stores for another is the other's. */
+    char *user = l->user;
+    l->user = s->row.creator;
+    int result = store_output(s, directory, progress, e);
+    l->user = user;
+    return result;
+}
+
+int lake_job_store(struct lake *l,
+                   struct lake_job_change *change,
+                   const char *directory,
+                   const struct lake_progress *progress,
+                   struct err *e)
+{
+    struct storing s = {.l = l, .change = change};
+
+    return store_job(&s, directory, progress, e);
+}
+
+int lake_job_restore(struct lake *l,
+                     struct lake_job_change *change,
+                     const char *directory,
+                     const char *set,
+                     const struct lake_progress *progress,
+                     struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+
+    change->applied = false;
+    if (lake_resolve(l, set, LAKE_READ, &ref, e) < 0)
+        return -1;
+    if (ref.kind != LAKE_REF_SET)
+        return err_set(e, ERR_USAGE, "%.200s is no set version that a job could make again", set);
+    struct storing s = {.l = l, .change = change, .again = ref.set_version, .text = set};
+    return store_job(&s, directory, progress, e);
+}

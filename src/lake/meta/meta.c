@@ -1,0 +1,278 @@
+/* Keys and values on things: written, changed, removed. */
+#include "lake/meta/meta.h"
+
+#include "base/mem.h"
+#include "lake/core/internal.h"
+#include "lake/core/schema.h"
+#include "lake/meta/meta_value.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+int meta_key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT id FROM meta_key WHERE project = $1 AND name = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, name);
+    int got = db_step(q, e);
+    if (got == 1)
+        *id_out = db_int(q, 0);
+    db_reset(q);
+    return got;
+}
+
+static int key_make(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+{
+    int got = meta_key_find(l, name, id_out, e);
+
+    if (got != 0)
+        return got < 0 ? -1 : 0;
+    if (db_ids(l->db, "meta_key", 1, id_out, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "INSERT INTO meta_key (id, project, name) VALUES ($1, $2, $3)", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, *id_out);
+    db_bind_int(q, 2, l->project);
+    db_bind_text(q, 3, name);
+    return db_run(q, e);
+}
+
+int meta_put_pair(
+    struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e)
+{
+    int64_t key = 0;
+
+    if (key_make(l, pair->key, &key, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db,
+                 "INSERT INTO meta (kind, item, key, slot, number, value)"
+                 " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, item, key) DO UPDATE SET"
+                 " slot = excluded.slot, number = excluded.number, value = excluded.value",
+                 e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, kind);
+    db_bind_int(q, 2, item);
+    db_bind_int(q, 3, key);
+    db_bind_int(q, 4, meta_slot(key, kind, pair->kind));
+    if (pair->kind == LAKE_VALUE_NUMBER || pair->kind == LAKE_VALUE_TIME)
+        db_bind_real(q, 5, pair->number);
+    else
+        db_bind_null(q, 5);
+    db_bind_text(q, 6, pair->value);
+    return db_run(q, e);
+}
+
+int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e)
+{
+    struct meta_pair split;
+
+    if (meta_pair_split(pair, &split, e) < 0)
+        return -1;
+    if (meta_put_pair(l, kind, item, &split, e) < 0)
+        return err_wrap(e, "tag %s", split.key);
+    return 0;
+}
+
+int lake_tag_check(const char *pair, struct err *e)
+{
+    struct meta_pair split;
+
+    return meta_pair_split(pair, &split, e);
+}
+
+/* ---- which things a reference means ---- */
+
+static const char *owner_sql(enum lake_item kind)
+{
+    switch (kind) {
+    case LAKE_ITEM_FILE:
+        return "SELECT f.owner, f.team, f.mode FROM version v JOIN file f ON f.id = v.file"
+               " WHERE v.id = $1 AND v.project = $2";
+    case LAKE_ITEM_PATH:
+        return "SELECT owner, team, mode FROM file WHERE id = $1 AND project = $2";
+    case LAKE_ITEM_SET:
+        return "SELECT f.owner, f.team, f.mode FROM set_version s JOIN fileset f"
+               " ON f.id = s.fileset WHERE s.id = $1 AND s.project = $2";
+    case LAKE_ITEM_JOB:
+        return "SELECT creator, '', " LAKE_JOB_MODE_SQL " FROM job WHERE id = $1 AND project = $2";
+    }
+    return NULL;
+}
+
+/* Asked of every single thing: a directory holds files of many owners. */
+static int check_writable(
+    struct lake *l, enum lake_item kind, int64_t item, const char *name, struct err *e)
+{
+    struct db_query *q = db_query(l->db, owner_sql(kind), e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, item);
+    db_bind_int(q, 2, l->project);
+    int got = db_step(q, e);
+    if (got == 0)
+        err_set(e, ERR_NOTFOUND, "%s is not in this project", name);
+    else if (got == 1 &&
+             !lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
+        got = lake_denied(l, name, db_text(q, 0), LAKE_WRITE, e);
+    db_reset(q);
+    return got == 1 ? 0 : -1;
+}
+
+/* What is done to every thing of a reference. */
+struct each {
+    struct lake *l;
+    int (*act)(struct each *each, enum lake_item kind, int64_t item, struct err *e);
+    const char *const *words; /* pairs or keys */
+    size_t n;
+    uint64_t *removed; /* by key: how many had it */
+};
+
+static int act_on(
+    struct each *each, enum lake_item kind, int64_t item, const char *name, struct err *e)
+{
+    if (check_writable(each->l, kind, item, name, e) < 0)
+        return -1;
+    if (each->act(each, kind, item, e) < 0)
+        return err_wrap(e, "%s", name);
+    return 0;
+}
+
+static int act_on_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    return act_on(context, LAKE_ITEM_FILE, entry->version, entry->path, e);
+}
+
+/* "@S" is the set version itself; "/dir/" and "/dir/@S" are each of their files. */
+static int for_each_item(struct each *each, const struct lake_ref *ref, struct err *e)
+{
+    bool whole_set = ref->kind == LAKE_REF_SET && (!ref->path || strcmp(ref->path, "/") == 0);
+    AUTO_MEM char *name = lake_ref_text(ref);
+
+    /* The right to write is asked of each item. */
+    if (ref_ask(each->l, ref, 0, e) < 0)
+        return -1;
+    switch (ref->kind) {
+    case LAKE_REF_FILE:
+        return act_on(each, LAKE_ITEM_FILE, ref->version, name, e);
+    case LAKE_REF_PATH:
+        return act_on(each, LAKE_ITEM_PATH, ref->file, name, e);
+    case LAKE_REF_JOB:
+        return act_on(each, LAKE_ITEM_JOB, ref->number, name, e);
+    case LAKE_REF_SET:
+        if (whole_set)
+            return act_on(each, LAKE_ITEM_SET, ref->set_version, name, e);
+        break;
+    case LAKE_REF_TREE:
+        break;
+    }
+    return lake_every_file(each->l, ref, act_on_entry, each, e);
+}
+
+/* ---- tag and untag ---- */
+
+static int put_pairs(struct each *each, enum lake_item kind, int64_t item, struct err *e)
+{
+    for (size_t i = 0; i < each->n; i++)
+        if ((kind == LAKE_ITEM_JOB && meta_job_pair_check(each->words[i], e) < 0) ||
+            meta_put(each->l, kind, item, each->words[i], e) < 0)
+            return -1;
+    return 0;
+}
+
+int meta_tag_ref(
+    struct lake *l, const struct lake_ref *ref, const char *const *pairs, size_t n, struct err *e)
+{
+    struct each each = {.l = l, .act = put_pairs, .words = pairs, .n = n};
+
+    return for_each_item(&each, ref, e);
+}
+
+int lake_tag(
+    struct lake *l, const struct lake_ref *ref, const char *const *pairs, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        if (lake_tag_check(pairs[i], e) < 0)
+            return -1;
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (meta_tag_ref(l, ref, pairs, n, e) < 0 || db_commit(l->db, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
+    return 0;
+}
+
+static int remove_keys(struct each *each, enum lake_item kind, int64_t item, struct err *e)
+{
+    for (size_t i = 0; i < each->n; i++) {
+        struct db_query *q =
+            db_query(each->l->db,
+                     "DELETE FROM meta WHERE kind = $1 AND item = $2"
+                     " AND key = (SELECT id FROM meta_key WHERE project = $3 AND name = $4)",
+                     e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, kind);
+        db_bind_int(q, 2, item);
+        db_bind_int(q, 3, each->l->project);
+        db_bind_text(q, 4, each->words[i]);
+        if (db_run(q, e) < 0)
+            return -1;
+        each->removed[i] += (uint64_t)db_changes(each->l->db);
+    }
+    return 0;
+}
+
+static int untag_all(struct each *each, const struct lake_ref *ref, struct err *e)
+{
+    if (for_each_item(each, ref, e) < 0)
+        return -1;
+    for (size_t i = 0; i < each->n; i++) {
+        if (each->removed[i])
+            continue;
+        AUTO_MEM char *name = lake_ref_text(ref);
+        return err_set(e, ERR_NOTFOUND, "%s has no key \"%s\"", name, each->words[i]);
+    }
+    return db_commit(each->l->db, e);
+}
+
+/* The same key twice would not be found the second time. */
+static int check_keys(const char *const *keys, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strchr(keys[i], '='))
+            return err_set(e, ERR_USAGE, "\"%.150s\": name the key alone to remove it", keys[i]);
+        if (meta_key_check_settable(keys[i], strlen(keys[i]), e) < 0)
+            return -1;
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(keys[i], keys[j]) == 0)
+                return err_set(e, ERR_USAGE, "key %s is named twice", keys[i]);
+    }
+    return 0;
+}
+
+int lake_untag(
+    struct lake *l, const struct lake_ref *ref, const char *const *keys, size_t n, struct err *e)
+{
+    if (check_keys(keys, n, e) < 0)
+        return -1;
+    AUTO_MEM uint64_t *removed = mem_zero(n + 1, sizeof *removed);
+    struct each each = {.l = l, .act = remove_keys, .words = keys, .n = n, .removed = removed};
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (untag_all(&each, ref, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
+    return 0;
+}

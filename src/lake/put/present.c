@@ -1,0 +1,114 @@
+#include "lake/put/present.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_FIRST 64
+
+void present_init(struct present *p, struct lake *l)
+{
+    *p = (struct present){.l = l};
+}
+
+void present_clear(struct present *p)
+{
+    free(p->blobs);
+    *p = (struct present){.l = p->l};
+}
+
+static struct present_blob *slot_of(const struct present *p, int64_t id)
+{
+    /* Numbers are given in a row: their low bits spread them well. */
+    size_t at = (size_t)id & (p->room - 1);
+
+    while (p->blobs[at].id && p->blobs[at].id != id)
+        at = (at + 1) & (p->room - 1);
+    return &p->blobs[at];
+}
+
+static void make_room(struct present *p)
+{
+    struct present before = *p;
+
+    if (p->n * 2 < p->room)
+        return;
+    p->room = p->room ? p->room * 2 : ROOM_FIRST;
+    p->blobs = mem_zero(p->room, sizeof *p->blobs);
+    for (size_t i = 0; i < before.room; i++)
+        if (before.blobs[i].id)
+            *slot_of(p, before.blobs[i].id) = before.blobs[i];
+    free(before.blobs);
+}
+
+/* Where the database has it: *blob_out 0: nowhere. */
+static int look_up(
+    struct present *p, int64_t object, int64_t *blob_out, uint64_t *end_out, struct err *e)
+{
+    struct db_query *q =
+        db_query(p->l->db, "SELECT blob, at + size FROM object WHERE id = $1 AND project = $2", e);
+
+    *blob_out = 0;
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, object);
+    db_bind_int(q, 2, p->l->project);
+    int row = db_step(q, e);
+    if (row > 0 && !db_is_null(q, 0)) {
+        *blob_out = db_int(q, 0);
+        *end_out = (uint64_t)db_int(q, 1);
+    }
+    db_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+/* 1: asked, 0: there is no such blob, -1 */
+static int ask_store(struct present *p, int64_t blob, uint64_t *size_out, struct err *e)
+{
+    char name[STORE_BLOB_NAME] = "";
+    struct err why = {0};
+    struct store *store = lake_store(p->l, e);
+    struct db_query *q =
+        store ? db_query(p->l->db, "SELECT name FROM blob WHERE id = $1", e) : NULL;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, blob);
+    int row = db_step(q, e);
+    if (row > 0)
+        snprintf(name, sizeof name, "%s", db_text(q, 0));
+    db_reset(q);
+    if (row <= 0)
+        return row;
+    if (store_size(store, p->l->area, name, size_out, &why) == 0)
+        return 1;
+    return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+}
+
+int present_object(struct present *p, int64_t object, struct err *e)
+{
+    int64_t blob, asked = 0;
+    uint64_t end = 0, size = 0;
+
+    make_room(p);
+    for (;;) {
+        if (look_up(p, object, &blob, &end, e) < 0)
+            return -1;
+        /* Not even gc has moved it since it was asked for. */
+        if (!blob || blob == asked)
+            return 0;
+        struct present_blob *known = slot_of(p, blob);
+        if (known->id)
+            return end <= known->size;
+        int there = ask_store(p, blob, &size, e);
+        if (there < 0)
+            return -1;
+        if (there > 0) {
+            *known = (struct present_blob){blob, size};
+            p->n++;
+            return end <= size;
+        }
+        asked = blob;
+    }
+}

@@ -1,0 +1,22 @@
+/* present: whether content that the database knows is still in the store, where somebody may have
+ * deleted it by hand. Each blob is asked for once. */
+#ifndef LAKE_PUT_PRESENT_H
+#define LAKE_PUT_PRESENT_H
+
+#include "lake/core/internal.h"
+
+struct present {
+    struct lake *l;
+    struct present_blob {
+        int64_t id; /* 0 = empty */
+        uint64_t size;
+    } * blobs;
+    size_t n, room; /* room is a power of two */
+};
+
+void present_init(struct present *p, struct lake *l);
+void present_clear(struct present *p);
+/* 1: the blob is there and long enough, 0: it is not, -1. Nothing is read of it. */
+int present_object(struct present *p, int64_t object, struct err *e);
+
+#endif

@@ -1,0 +1,103 @@
+/* upload: brings the content of local files into the store: read and hashed on all cores, stored
+ * once, recorded in batches. What a batch recorded survives whatever happens next. */
+#ifndef LAKE_PUT_UPLOAD_H
+#define LAKE_PUT_UPLOAD_H
+
+#include "lake/core/internal.h"
+#include "lake/put/present.h"
+#include "lake/put/seen.h"
+#include "lake/put/session_row.h"
+#include "lake/put/source.h"
+
+#include <pthread.h>
+
+/* A file whose content is known to be stored. */
+struct upload_arrival {
+    uint32_t file;
+    uint32_t content; /* index into the batch's contents; UINT32_MAX: an object from before */
+};
+
+/* Stored but not recorded yet. */
+struct upload_batch {
+    struct store_content *contents;
+    size_t n_contents, cap_contents;
+    struct upload_arrival *arrivals;
+    size_t n_arrivals, cap_arrivals;
+    uint32_t *table; /* contents by digest; UINT32_MAX = empty */
+    size_t table_size;
+    uint64_t bytes;
+    double began_s;
+};
+
+struct upload {
+    struct lake *l;
+    struct source_list *list;
+    const char *put, *request; /* of the session, should one be needed */
+    bool verify;               /* content that the lake has counts only when it can be read */
+    bool keep;                 /* will be read here soon: output of a job */
+    bool replace;              /* some of what the lake has is gone from the store */
+    struct present present;
+    struct session_hold session; /* begun with the first content that must be stored */
+    struct store *store;
+    struct store_writer *writer;
+    struct upload_batch batch;
+    struct store_place *spares; /* blobs written for content that was there */
+    size_t n_spares, cap_spares;
+    uint64_t next_seq;  /* of session_file */
+    uint64_t new_bytes; /* stored */
+    char *bytes;        /* room for a group of small files */
+    size_t bytes_cap;
+    struct lake_progress progress;
+    pthread_mutex_t lock; /* guards what follows */
+    uint64_t files_done, bytes_done, all_files, all_bytes;
+    bool stopped;
+};
+
+void upload_init(struct upload *u, struct lake *l, struct source_list *list);
+void upload_clear(struct upload *u);
+
+/* Goes on with the session that an interrupted run of the same put left, if there is one. */
+int upload_resume(struct upload *u, struct err *e);
+/* The file's object is 0 again when its blob is gone from the store. */
+int upload_check(struct upload *u, struct source_file *f, struct err *e);
+/* Reads every file without an object; the last batch is stored but not recorded. ERR_RETRY
+ * "interrupted" when the progress says so. */
+int upload_all(struct upload *u, struct err *e);
+/* Makes what was stored durable; nothing to do when nothing was. */
+int upload_flush(struct upload *u, struct err *e);
+/* The batch into the database: objects, what is known of the local files, and with keep_list the
+ * session's list, which keeps the objects from being cleaned away. In a transaction. */
+int upload_record(struct upload *u, bool keep_list, struct err *e);
+/* After the transaction of upload_record was undone: its object ids mean nothing. */
+void upload_unrecord(struct upload *u);
+/* Arrivals whose object was there and is not any more: object is 0 again. */
+void upload_forget_gone(struct upload *u);
+/* Forgets the batch, after the transaction. */
+void upload_batch_done(struct upload *u);
+/* Flush, then upload_record in a transaction of its own. */
+int upload_save(struct upload *u, struct err *e);
+/* What was stored and not recorded is not wanted: blobs of its own go. */
+void upload_discard(struct upload *u);
+/* Removes blobs whose content turned out to be in the lake already. Once flushed. */
+void upload_drop_spares(struct upload *u);
+
+/* ---- upload_read.c ---- */
+
+/* A small file being taken in. */
+struct upload_slot {
+    uint32_t file;
+    size_t at, room; /* where in u->bytes */
+    char *own;       /* instead, when it grew */
+    size_t n;
+    bool too_large; /* it is small no more */
+    uint32_t content;
+};
+
+const char *upload_slot_bytes(const struct upload *u, const struct upload_slot *slot);
+/* Reads and hashes: fills in the slot and the file's stamp, digest and executable bit. ERR_RETRY
+ * when it keeps changing. From several threads. */
+int upload_read(struct upload *u, struct upload_slot *slot, struct err *e);
+/* Whether it had not changed for a while at that time. */
+bool upload_quiet(const struct source_stamp *stamp, int64_t read_ms);
+
+#endif

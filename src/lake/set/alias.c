@@ -1,0 +1,152 @@
+#include "base/mem.h"
+#include "lake/core/internal.h"
+#include "lake/core/path.h"
+#include "lake/set/set.h"
+
+#include <string.h>
+
+static int check_set(const struct lake_ref *ref, struct err *e)
+{
+    AUTO_MEM char *text = lake_ref_text(ref);
+
+    if (ref->kind != LAKE_REF_SET || strcmp(ref->path, "/") != 0)
+        return err_set(e, ERR_USAGE,
+                       "%s is no set version: moving names are for those, as in @NAME:3", text);
+    return 0;
+}
+
+static int may_write(struct lake *l, int64_t set, struct err *e)
+{
+    struct db_query *q = db_query(
+        l->db, "SELECT owner, team, mode, name FROM fileset WHERE id = $1 AND project = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set);
+    db_bind_int(q, 2, l->project);
+    int got = db_step(q, e);
+    if (got == 0)
+        return err_set(e, ERR_NOTFOUND, "the set is not in project %s", l->project_name);
+    if (got < 0)
+        return -1;
+    int result = 0;
+    if (!lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE)) {
+        AUTO_MEM char *what = mem_printf("@%s", db_text(q, 3));
+        result = lake_denied(l, what, db_text(q, 0), LAKE_WRITE, e);
+    }
+    db_reset(q);
+    return result;
+}
+
+static int write_alias(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "INSERT INTO set_alias (fileset, name, number)"
+                                  " VALUES ($1, $2, $3) ON CONFLICT (fileset, name)"
+                                  " DO UPDATE SET number = excluded.number",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set);
+    db_bind_text(q, 2, alias);
+    db_bind_int(q, 3, ref->number);
+    return db_run(q, e);
+}
+
+int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
+{
+    if (ref_ask(l, ref, LAKE_READ, e) < 0 || check_set(ref, e) < 0 ||
+        lake_alias_check(alias, e) < 0 || db_begin(l->db, e) < 0)
+        return -1;
+    if (may_write(l, ref->set, e) < 0 || write_alias(l, ref, alias, e) < 0 ||
+        db_commit(l->db, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
+    return 0;
+}
+
+/* 1 and its id, 0: there is no such set. */
+static int find_set(struct lake *l, const char *name, int64_t *id_out, struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT id FROM fileset WHERE project = $1 AND name = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, name);
+    int got = db_step(q, e);
+    if (got == 1) {
+        *id_out = db_int(q, 0);
+        db_reset(q);
+    }
+    return got;
+}
+
+static int delete_alias(struct lake *l, const char *name, const char *alias, struct err *e)
+{
+    int64_t set = 0;
+    int found = find_set(l, name, &set, e);
+
+    if (found == 0)
+        return err_set(e, ERR_NOTFOUND, "@%s: no such set", name);
+    if (found < 0 || may_write(l, set, e) < 0)
+        return -1;
+    struct db_query *q =
+        db_query(l->db, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set);
+    db_bind_text(q, 2, alias);
+    if (db_run(q, e) < 0)
+        return -1;
+    if (db_changes(l->db) == 0)
+        return err_set(e, ERR_NOTFOUND, "@%s has no moving name \"%s\"; tradewind alias lists them",
+                       name, alias);
+    return 0;
+}
+
+/* Not resolved as a reference: a name whose set version was removed must be removable too. */
+int lake_alias_remove(struct lake *l, const char *text, struct err *e)
+{
+    const char *colon = strchr(text, ':');
+
+    if (text[0] != '@' || !colon || lake_alias_check(colon + 1, e) < 0)
+        return err_set(e, ERR_USAGE, "\"%s\" is no moving name: they are written @SET:NAME", text);
+    AUTO_MEM char *name = mem_printf("%.*s", (int)(colon - text - 1), text + 1);
+    if (db_begin(l->db, e) < 0)
+        return -1;
+    if (delete_alias(l, name, colon + 1, e) < 0 || db_commit(l->db, e) < 0) {
+        db_rollback(l->db);
+        return -1;
+    }
+    return 0;
+}
+
+int lake_alias_list(
+    struct lake *l,
+    int (*visit)(void *context, const char *set, const char *alias, int64_t number, struct err *e),
+    void *context,
+    struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT s.name, a.name, a.number, s.owner, s.team, s.mode"
+                                  " FROM set_alias a JOIN fileset s ON s.id = a.fileset"
+                                  " WHERE s.project = $1 ORDER BY s.name, a.name",
+                                  e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    while ((got = db_step(q, e)) == 1) {
+        if (!lake_may(l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), LAKE_READ))
+            continue;
+        if (visit(context, db_text(q, 0), db_text(q, 1), db_int(q, 2), e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return got;
+}

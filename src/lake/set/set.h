@@ -1,0 +1,120 @@
+/* set: named, versioned lists of file versions. */
+#ifndef LAKE_SET_SET_H
+#define LAKE_SET_SET_H
+
+#include "lake/core/ref.h"
+
+struct lake_set {
+    const char *name;
+    int64_t number;
+    int64_t version; /* id in table set_version */
+    uint64_t files, bytes;
+    struct lake_origin origin;
+    bool removed;
+    /* Of the set, all versions alike; told by lake_set_list and lake_set_get alone. */
+    const char *owner, *group; /* group "" = none */
+    unsigned mode;             /* 0666 style */
+};
+
+/* Where two references brought different versions of one path: the later won. */
+struct lake_set_conflict {
+    const char *path;
+    int64_t kept, dropped;
+    const char *kept_of, *dropped_of; /* the references, as given */
+};
+
+struct lake_set_request {
+    const char *name;
+    const char *const *refs; /* of any kind but jobs */
+    size_t n_refs;
+    void (*conflict)(void *context, const struct lake_set_conflict *c); /* NULL = nobody asks */
+    void *context;
+    struct lake_progress progress;
+};
+
+/* The next version of a set. Nothing happens when one of the references cannot be had, a file of
+ * theirs may not be read (ERR_DENIED) or lost its content to gc (ERR_NOTFOUND), or when they hold
+ * no file or one below another (ERR_USAGE). Every set version they come by becomes a parent. In one
+ * transaction. Strings of *out (may be NULL) are borrowed from the request and the lake. */
+int lake_set_create(struct lake *l,
+                    const struct lake_set_request *request,
+                    struct lake_set *out,
+                    struct err *e);
+
+/* all_versions: every version of every set, else the latest of each that is left; by name, then
+ * number. name NULL = all sets; a name that no set has is ERR_NOTFOUND. Removed ones, and sets the
+ * caller may not read, are left out. */
+int lake_set_list(struct lake *l,
+                  const char *name,
+                  bool all_versions,
+                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                  void *context,
+                  struct err *e);
+/* The set version a SET reference names, removed or not, in one call of visit. */
+int lake_set_get(struct lake *l,
+                 const struct lake_ref *ref,
+                 int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                 void *context,
+                 struct err *e);
+/* Set versions this one was made from, as "@A:1", in the order of the request. Needs LAKE_READ on
+ * the set itself; parents the caller may not read are named all the same, as lake_trace does. */
+int lake_set_parents(struct lake *l,
+                     int64_t set_version,
+                     int (*visit)(void *context, const char *ref, struct err *e),
+                     void *context,
+                     struct err *e);
+
+enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
+/* What it takes from a to b (SET references), in order of the paths; before or after is NULL where
+ * it is missing. Files that may not be read are left out. */
+int lake_set_diff(struct lake *l,
+                  const struct lake_ref *a,
+                  const struct lake_ref *b,
+                  int (*visit)(void *context,
+                               enum lake_set_change change,
+                               const struct lake_entry *before,
+                               const struct lake_entry *after,
+                               struct err *e),
+                  void *context,
+                  struct err *e);
+
+/* The moving name `alias` of the set now means ref's version (SET, whole). Needs LAKE_WRITE. */
+int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e);
+/* "@S:prod". ERR_NOTFOUND when there is none. Needs LAKE_WRITE. */
+int lake_alias_remove(struct lake *l, const char *text, struct err *e);
+/* By set, then alias; of sets the caller may read. */
+int lake_alias_list(
+    struct lake *l,
+    int (*visit)(void *context, const char *set, const char *alias, int64_t number, struct err *e),
+    void *context,
+    struct err *e);
+
+/* ---- set versions whose content was let go, and how it comes back ---- */
+
+/* On a set version that a replay made because it differs from what was recorded; its value is the
+ * recorded one: "@S:3". */
+#define LAKE_TAG_NON_DETERMINISTIC "non_deterministic"
+
+/* The job that made the set version; 0 = none did. */
+int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct err *e);
+
+struct lake_gone {
+    uint64_t files, bytes;
+};
+/* How much of the content of a set version (or of the part that ref names) is not there. */
+int lake_set_gone(struct lake *l, const struct lake_ref *ref, struct lake_gone *out, struct err *e);
+
+/* The next version of the set that base is a version of, made from base: what it holds of each old
+ * set version is taken out, and what new_set has in the same directories comes in. Where it held
+ * all of a directory, it gets all of it; where a single file, that one. */
+struct lake_swap {
+    const char *old_set, *new_set; /* "@S:1", "@S:2" */
+};
+int lake_set_swap(struct lake *l,
+                  const struct lake_ref *base,
+                  const struct lake_swap *swaps,
+                  size_t n,
+                  struct lake_set *out, /* its name is borrowed from base */
+                  struct err *e);
+
+#endif

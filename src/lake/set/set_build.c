@@ -1,0 +1,337 @@
+#include "base/mem.h"
+#include "lake/core/path.h"
+#include "lake/set/graph.h"
+#include "lake/set/set.h"
+#include "lake/set/set_nesting.h"
+#include "lake/set/set_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The whole project may read and write. */
+#define NEW_MODE 0666
+
+struct set_builder {
+    struct lake *l;
+    char *name;
+    int64_t made;
+    int64_t set; /* id; 0 = will be new */
+    int64_t number;
+    int64_t version; /* id, reserved */
+    int64_t n_parts;
+    uint64_t files, bytes;
+    struct set_chunk chunk;
+    struct set_nesting nesting;
+};
+
+void set_builder_free(struct set_builder *b)
+{
+    if (!b)
+        return;
+    free(b->name);
+    set_chunk_clear(&b->chunk);
+    free(b);
+}
+
+/* Finds the set and whether it may be written; a name that is new will be the caller's. */
+static int find_target(struct set_builder *b, struct err *e)
+{
+    struct lake *l = b->l;
+    struct db_query *q = db_query(l->db,
+                                  "SELECT id, latest, owner, team, mode FROM fileset"
+                                  " WHERE project = $1 AND name = $2",
+                                  e);
+    int result = 0;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_text(q, 2, b->name);
+    int got = db_step(q, e);
+    if (got < 0)
+        return -1;
+    if (got == 1) {
+        b->set = db_int(q, 0);
+        b->number = db_int(q, 1);
+        if (!lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_WRITE)) {
+            AUTO_MEM char *what = mem_printf("@%s", b->name);
+            result = lake_denied(l, what, db_text(q, 2), LAKE_WRITE, e);
+        }
+        db_reset(q);
+    }
+    b->number++;
+    return result;
+}
+
+struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t made, struct err *e)
+{
+    if (lake_set_name_check(name, e) < 0)
+        return NULL;
+    AUTO(set_builder) struct set_builder *b = mem_zero(1, sizeof *b);
+    b->l = l;
+    b->name = mem_dup(name);
+    b->made = made;
+    set_chunk_init(&b->chunk);
+    if (find_target(b, e) < 0 || db_ids(l->db, "set_version", 1, &b->version, e) < 0)
+        return NULL;
+    return TAKE(b);
+}
+
+/* True when the last entry added ended a chunk. */
+static bool is_idle(const struct set_builder *b)
+{
+    return b->chunk.files == 0;
+}
+
+/* 1 and its id when the project has such a chunk. */
+static int find_chunk(struct lake *l,
+                      const struct sha256_digest *hash,
+                      int64_t *id_out,
+                      struct err *e)
+{
+    struct db_query *q =
+        db_query(l->db, "SELECT id FROM set_chunk WHERE project = $1 AND hash = $2", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    db_bind_bytes(q, 2, hash->bytes, sizeof hash->bytes);
+    int got = db_step(q, e);
+    if (got == 1) {
+        *id_out = db_int(q, 0);
+        db_reset(q);
+    }
+    return got;
+}
+
+static int insert_chunk(struct lake *l, const struct set_part *part, int64_t *id_out, struct err *e)
+{
+    if (db_ids(l->db, "set_chunk", 1, id_out, e) < 0)
+        return -1;
+    struct db_query *q = db_query(l->db,
+                                  "INSERT INTO set_chunk"
+                                  " (id, project, hash, files, bytes, first, last, body)"
+                                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, *id_out);
+    db_bind_int(q, 2, l->project);
+    db_bind_bytes(q, 3, part->hash.bytes, sizeof part->hash.bytes);
+    db_bind_int(q, 4, (int64_t)part->files);
+    db_bind_int(q, 5, (int64_t)part->bytes);
+    db_bind_text(q, 6, part->first);
+    db_bind_text(q, 7, part->last);
+    db_bind_bytes(q, 8, part->body, part->body_len);
+    return db_run(q, e);
+}
+
+/* ---- files below files ---- */
+
+/* Whether the first bytes of path, which the path before began with, too, are a file of the set: 1,
+ * 0 or -1. */
+static int begins_with_file(struct set_builder *b, const char *path, size_t length, struct err *e)
+{
+    enum set_nesting_file is_file = set_nesting_is_file(&b->nesting, length);
+    struct lake_entry entry;
+
+    if (length == 0 || is_file != SET_NESTING_UNREAD)
+        return length > 0 && is_file == SET_NESTING_YES;
+    AUTO_MEM char *above = mem_printf("%.*s", (int)length, path);
+    return set_find(b->l, b->version, above, &entry, e);
+}
+
+static int check_nesting(struct set_builder *b, const char *path, struct err *e)
+{
+    char shown[PATH_SHOWN], shown_above[PATH_SHOWN];
+    size_t length = set_nesting_above(&b->nesting, path);
+    int found = begins_with_file(b, path, length, e);
+
+    if (found <= 0)
+        return found;
+    AUTO_MEM char *above = mem_printf("%.*s", (int)length, path);
+    return err_set(e, ERR_USAGE,
+                   "@%s cannot hold both %s and %s, which lies below it: leave out one of them",
+                   b->name, path_shown(above, shown_above), path_shown(path, shown));
+}
+
+int set_builder_takes_part(struct set_builder *b, const struct set_part *part, struct err *e)
+{
+    size_t length = 0;
+
+    if (!is_idle(b) || !set_chunk_ends(part->last, part->files))
+        return 0;
+    while ((length = set_nesting_above_some(&b->nesting, part->first, part->last, length + 1))) {
+        int found = begins_with_file(b, part->first, length, e);
+        if (found != 0)
+            return found < 0 ? -1 : 0;
+    }
+    return 1;
+}
+
+/* ---- adding ---- */
+
+static int write_part(struct set_builder *b, const struct set_part *part, struct err *e)
+{
+    int64_t chunk = part->chunk;
+
+    if (chunk == 0) {
+        int found = find_chunk(b->l, &part->hash, &chunk, e);
+        if (found < 0 || (found == 0 && insert_chunk(b->l, part, &chunk, e) < 0))
+            return -1;
+    }
+    struct db_query *q =
+        db_query(b->l->db, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, $2, $3)", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, b->version);
+    db_bind_int(q, 2, b->n_parts++);
+    db_bind_int(q, 3, chunk);
+    b->files += part->files;
+    b->bytes = set_bytes_add(b->bytes, part->bytes);
+    return db_run(q, e);
+}
+
+int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e)
+{
+    if (check_nesting(b, part->first, e) < 0)
+        return -1;
+    set_nesting_pass(&b->nesting, part->first, part->last);
+    return write_part(b, part, e);
+}
+
+static int flush(struct set_builder *b, struct err *e)
+{
+    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+
+    set_parts_add(&parts, &b->chunk);
+    return write_part(b, &parts.items[0], e);
+}
+
+int set_entry_damaged(const struct lake_entry *entry, struct err *e)
+{
+    return err_set(e, ERR_IO,
+                   "the lake's database is damaged: %.200s cannot be listed; see tradewind fsck",
+                   entry->path ? entry->path : "a file without a path");
+}
+
+int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e)
+{
+    if (!set_chunk_takes(&b->chunk, entry))
+        return set_entry_damaged(entry, e);
+    if (check_nesting(b, entry->path, e) < 0)
+        return -1;
+    set_nesting_add(&b->nesting, entry->path);
+    set_chunk_add(&b->chunk, entry);
+    return set_chunk_ends(entry->path, b->chunk.files) ? flush(b, e) : 0;
+}
+
+/* The set's row, new or with its new latest version. */
+static int write_set(struct set_builder *b, struct err *e)
+{
+    struct lake *l = b->l;
+    struct db_query *q;
+
+    if (b->set != 0) {
+        q = db_query(l->db, "UPDATE fileset SET latest = $1, latest_version = $2 WHERE id = $3", e);
+    } else {
+        if (db_ids(l->db, "fileset", 1, &b->set, e) < 0)
+            return -1;
+        q = db_query(l->db,
+                     "INSERT INTO fileset"
+                     " (latest, latest_version, id, project, name, owner, team, mode)"
+                     " VALUES ($1, $2, $3, $4, $5, $6, '', $7)",
+                     e);
+        if (q) {
+            db_bind_int(q, 4, l->project);
+            db_bind_text(q, 5, b->name);
+            db_bind_text(q, 6, l->user);
+            db_bind_int(q, 7, NEW_MODE);
+        }
+    }
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, b->number);
+    db_bind_int(q, 2, b->version);
+    db_bind_int(q, 3, b->set);
+    return db_run(q, e);
+}
+
+static int write_version(struct set_builder *b, struct err *e)
+{
+    struct db_query *q = db_query(b->l->db,
+                                  "INSERT INTO set_version"
+                                  " (id, project, fileset, number, files, bytes, made, removed)"
+                                  " VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
+                                  e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, b->version);
+    db_bind_int(q, 2, b->l->project);
+    db_bind_int(q, 3, b->set);
+    db_bind_int(q, 4, b->number);
+    db_bind_int(q, 5, (int64_t)b->files);
+    db_bind_int(q, 6, (int64_t)b->bytes);
+    db_bind_int(q, 7, b->made);
+    return db_run(q, e);
+}
+
+static int write_edges(struct set_builder *b, const int64_t *parents, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct db_query *q = db_query(b->l->db,
+                                      "INSERT INTO edge (child, parent, kind, job, seq)"
+                                      " VALUES ($1, $2, $3, 0, $4) ON CONFLICT DO NOTHING",
+                                      e);
+        if (!q)
+            return -1;
+        db_bind_int(q, 1, b->version);
+        db_bind_int(q, 2, parents[i]);
+        db_bind_int(q, 3, LAKE_EDGE_CREATE);
+        db_bind_int(q, 4, (int64_t)i);
+        if (db_run(q, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* When the act that made this version took place. */
+static int read_made(struct set_builder *b, int64_t *time_ms_out, struct err *e)
+{
+    struct db_query *q = db_query(b->l->db, "SELECT create_time FROM made WHERE id = $1", e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, b->made);
+    int got = db_step(q, e);
+    if (got == 1) {
+        *time_ms_out = db_int(q, 0);
+        db_reset(q);
+    }
+    return got < 0 ? -1 : 0;
+}
+
+int set_builder_finish(struct set_builder *b,
+                       const int64_t *parents,
+                       size_t n_parents,
+                       struct lake_set *out,
+                       struct err *e)
+{
+    int64_t time_ms = 0;
+
+    if (!is_idle(b) && flush(b, e) < 0)
+        return -1;
+    if (b->files == 0)
+        return err_set(e, ERR_USAGE, "@%s would hold no files, and a set needs some", b->name);
+    if (write_set(b, e) < 0 || write_version(b, e) < 0 ||
+        write_edges(b, parents, n_parents, e) < 0 || read_made(b, &time_ms, e) < 0)
+        return -1;
+    if (out)
+        *out = (struct lake_set){.name = b->name,
+                                 .number = b->number,
+                                 .version = b->version,
+                                 .files = b->files,
+                                 .bytes = b->bytes,
+                                 .origin = {.creator = b->l->user, .create_time_ms = time_ms}};
+    return 0;
+}

@@ -1,0 +1,125 @@
+#include "base/mem.h"
+#include "lake/set/set.h"
+#include "lake/set/set_parts.h"
+
+#include <string.h>
+
+/* One side of a comparison. */
+struct side {
+    struct set_parts parts;
+    struct set_cursor cursor;
+};
+
+static void side_clear(struct side *s)
+{
+    set_cursor_clear(&s->cursor);
+    set_parts_clear(&s->parts);
+}
+
+static int side_open(struct side *s, struct lake *l, const struct lake_ref *ref, struct err *e)
+{
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
+    if (ref->kind != LAKE_REF_SET) {
+        AUTO_MEM char *text = lake_ref_text(ref);
+        return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
+    }
+    s->cursor = (struct set_cursor){
+        .l = l, .parts = &s->parts, .prefix = ref->path, .set_version = ref->set_version};
+    if (set_parts_of(l, ref->set_version, ref->path, &s->parts, e) < 0)
+        return -1;
+    return set_cursor_start(&s->cursor, e);
+}
+
+/* Where both stand before the same chunk, there is nothing to see in it. */
+static bool is_same_part(const struct side *a, const struct side *b)
+{
+    const struct set_part *x = set_cursor_whole(&a->cursor), *y = set_cursor_whole(&b->cursor);
+
+    return x && y && sha256_equal(&x->hash, &y->hash);
+}
+
+/* -1: a's next path comes first, 1: b's, 0: both have it. */
+static int compare(const struct side *a, const struct side *b)
+{
+    const char *x = set_cursor_path(&a->cursor), *y = set_cursor_path(&b->cursor);
+
+    if (!x || !y)
+        return x ? -1 : 1;
+    int order = strcmp(x, y);
+    return order < 0 ? -1 : order > 0;
+}
+
+struct differ {
+    struct lake *l;
+    int (*visit)(void *context,
+                 enum lake_set_change change,
+                 const struct lake_entry *before,
+                 const struct lake_entry *after,
+                 struct err *e);
+    void *context;
+};
+
+/* Files that may not be read are left out. */
+static int tell(const struct differ *d,
+                enum lake_set_change change,
+                const struct lake_entry *before,
+                const struct lake_entry *after,
+                struct err *e)
+{
+    struct item_row row = {0};
+
+    if (!d->l->admin && file_find(d->l, before ? before->path : after->path, &row, e) < 0)
+        return -1;
+    if (!d->l->admin && !(row.may & LAKE_READ))
+        return 0;
+    return d->visit(d->context, change, before, after, e);
+}
+
+static int compare_entry(struct side *a, struct side *b, const struct differ *d, struct err *e)
+{
+    int order = compare(a, b), told = 0;
+
+    if ((order <= 0 && set_cursor_open(&a->cursor, e) < 0) ||
+        (order >= 0 && set_cursor_open(&b->cursor, e) < 0))
+        return -1;
+    const struct lake_entry *before = &a->cursor.entry, *after = &b->cursor.entry;
+    if (order < 0)
+        told = tell(d, LAKE_SET_REMOVED, before, NULL, e);
+    else if (order > 0)
+        told = tell(d, LAKE_SET_ADDED, NULL, after, e);
+    else if (before->version != after->version)
+        told = tell(d, LAKE_SET_CHANGED, before, after, e);
+    if (told < 0 || (order <= 0 && set_cursor_next(&a->cursor, e) < 0) ||
+        (order >= 0 && set_cursor_next(&b->cursor, e) < 0))
+        return -1;
+    return 0;
+}
+
+int lake_set_diff(struct lake *l,
+                  const struct lake_ref *a,
+                  const struct lake_ref *b,
+                  int (*visit)(void *context,
+                               enum lake_set_change change,
+                               const struct lake_entry *before,
+                               const struct lake_entry *after,
+                               struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    const struct differ d = {l, visit, context};
+    AUTO_CLEAR(side) struct side x = {0};
+    AUTO_CLEAR(side) struct side y = {0};
+
+    if (side_open(&x, l, a, e) < 0 || side_open(&y, l, b, e) < 0)
+        return -1;
+    while (set_cursor_path(&x.cursor) || set_cursor_path(&y.cursor)) {
+        if (is_same_part(&x, &y)) {
+            if (set_cursor_skip(&x.cursor, e) < 0 || set_cursor_skip(&y.cursor, e) < 0)
+                return -1;
+        } else if (compare_entry(&x, &y, &d, e) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}

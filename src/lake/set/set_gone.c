@@ -1,0 +1,64 @@
+#include "lake/set/set.h"
+
+#include "base/mem.h"
+#include "lake/core/internal.h"
+
+int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct err *e)
+{
+    /* The first: later ones made the same again. */
+    struct db_query *q = db_query(l->db,
+                                  "SELECT id FROM job WHERE output_version = $1 AND project = $2"
+                                  " ORDER BY id LIMIT 1",
+                                  e);
+
+    *job_out = 0;
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set_version);
+    db_bind_int(q, 2, l->project);
+    int row = db_step(q, e);
+    if (row > 0)
+        *job_out = db_int(q, 0);
+    db_reset(q);
+    return row < 0 ? -1 : 0;
+}
+
+struct counting {
+    struct lake *l;
+    struct lake_gone *sum;
+};
+
+static int count_gone(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct counting *c = context;
+    struct db_query *q = db_query(c->l->db,
+                                  "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
+                                  " WHERE v.id = $1",
+                                  e);
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, entry->version);
+    int row = db_step(q, e);
+    bool there = row > 0 && !db_is_null(q, 0);
+    db_reset(q);
+    if (row < 0)
+        return -1;
+    c->sum->files += !there;
+    c->sum->bytes += there ? 0 : entry->size;
+    return 0;
+}
+
+int lake_set_gone(struct lake *l, const struct lake_ref *ref, struct lake_gone *out, struct err *e)
+{
+    struct counting c = {l, out};
+
+    *out = (struct lake_gone){0};
+    if (ref->kind != LAKE_REF_SET && ref->kind != LAKE_REF_FILE)
+        return err_set(e, ERR_USAGE, "only the content of set versions and their parts is counted");
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
+    if (ref->kind == LAKE_REF_SET)
+        return set_each(l, ref->set_version, ref->path, count_gone, &c, e);
+    return count_gone(&c, &(struct lake_entry){.version = ref->version}, e);
+}

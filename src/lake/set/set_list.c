@@ -1,0 +1,170 @@
+#include "base/mem.h"
+#include "lake/core/internal.h"
+#include "lake/set/set.h"
+
+#define COLUMNS                                                                                    \
+    "SELECT s.name, v.number, v.id, v.files, v.bytes, m.creator, m.create_time, v.removed,"        \
+    " s.owner, s.team, s.mode FROM fileset s"                                                      \
+    " JOIN set_version v ON v.fileset = s.id JOIN made m ON m.id = v.made"
+#define LATEST                                                                                     \
+    " AND v.number = (SELECT MAX(w.number) FROM set_version w"                                     \
+    " WHERE w.fileset = s.id AND w.removed = 0)"
+#define IN_ORDER " ORDER BY s.name, v.number"
+
+static int visit_row(struct lake *l,
+                     struct db_query *q,
+                     int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                     void *context,
+                     struct err *e)
+{
+    const struct lake_set set = {
+        .name = db_text(q, 0),
+        .number = db_int(q, 1),
+        .version = db_int(q, 2),
+        .files = (uint64_t)db_int(q, 3),
+        .bytes = (uint64_t)db_int(q, 4),
+        .origin = {.creator = db_text(q, 5), .create_time_ms = db_int(q, 6)},
+        .removed = db_int(q, 7) != 0,
+        .owner = db_text(q, 8),
+        .group = db_text(q, 9),
+        .mode = (unsigned)db_int(q, 10),
+    };
+
+    if (!lake_may(l, set.owner, set.group, set.mode, LAKE_READ))
+        return 0;
+    return visit(context, &set, e);
+}
+
+static int visit_rows(struct lake *l,
+                      struct db_query *q,
+                      int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                      void *context,
+                      struct err *e)
+{
+    int got;
+
+    while ((got = db_step(q, e)) == 1) {
+        if (visit_row(l, q, visit, context, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return got;
+}
+
+/* ERR_NOTFOUND with the nearest name, or ERR_DENIED when it is there but not for the caller. */
+static int check_name(struct lake *l, const char *name, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    AUTO_MEM char *text = mem_printf("@%s", name);
+
+    return lake_resolve(l, text, LAKE_READ, &ref, e);
+}
+
+static const char *list_sql(bool of_name, bool all_versions)
+{
+    if (of_name)
+        return all_versions ? COLUMNS
+                   " WHERE s.project = $1 AND v.removed = 0 AND s.name = $2" IN_ORDER
+                            : COLUMNS
+                   " WHERE s.project = $1 AND v.removed = 0 AND s.name = $2" LATEST IN_ORDER;
+    return all_versions ? COLUMNS " WHERE s.project = $1 AND v.removed = 0" IN_ORDER
+                        : COLUMNS " WHERE s.project = $1 AND v.removed = 0" LATEST IN_ORDER;
+}
+
+int lake_set_list(struct lake *l,
+                  const char *name,
+                  bool all_versions,
+                  int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                  void *context,
+                  struct err *e)
+{
+    if (name && check_name(l, name, e) < 0)
+        return -1;
+    struct db_query *q = db_query(l->db, list_sql(name, all_versions), e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, l->project);
+    if (name)
+        db_bind_text(q, 2, name);
+    return visit_rows(l, q, visit, context, e);
+}
+
+int lake_set_get(struct lake *l,
+                 const struct lake_ref *ref,
+                 int (*visit)(void *context, const struct lake_set *set, struct err *e),
+                 void *context,
+                 struct err *e)
+{
+    if (ref->kind != LAKE_REF_SET) {
+        AUTO_MEM char *text = lake_ref_text(ref);
+        return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
+    }
+    if (ref_ask(l, ref, LAKE_READ, e) < 0)
+        return -1;
+    struct db_query *q = db_query(l->db, COLUMNS " WHERE v.id = $1 AND s.project = $2", e);
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, ref->set_version);
+    db_bind_int(q, 2, l->project);
+    return visit_rows(l, q, visit, context, e);
+}
+
+/* Whether the caller may read the set of this version. */
+static int check_readable(struct lake *l, int64_t set_version, struct err *e)
+{
+    struct db_query *q = db_query(l->db,
+                                  "SELECT s.name, v.number, s.owner, s.team, s.mode"
+                                  " FROM set_version v JOIN fileset s ON s.id = v.fileset"
+                                  " WHERE v.id = $1 AND v.project = $2",
+                                  e);
+    int result = 0;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set_version);
+    db_bind_int(q, 2, l->project);
+    int got = db_step(q, e);
+    if (got != 1)
+        return got < 0 ? -1
+                       : err_set(e, ERR_NOTFOUND, "set version %lld is not in this project",
+                                 (long long)set_version);
+    if (!lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ)) {
+        AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+        result = lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
+    }
+    db_reset(q);
+    return result;
+}
+
+int lake_set_parents(struct lake *l,
+                     int64_t set_version,
+                     int (*visit)(void *context, const char *ref, struct err *e),
+                     void *context,
+                     struct err *e)
+{
+    if (check_readable(l, set_version, e) < 0)
+        return -1;
+    /* A parent by creation and by a job counts once. */
+    struct db_query *q = db_query(l->db,
+                                  "SELECT s.name, v.number FROM edge d"
+                                  " JOIN set_version v ON v.id = d.parent"
+                                  " JOIN fileset s ON s.id = v.fileset WHERE d.child = $1"
+                                  " AND v.project = $2"
+                                  " GROUP BY v.id, s.name, v.number ORDER BY MIN(d.seq), v.id",
+                                  e);
+    int got;
+
+    if (!q)
+        return -1;
+    db_bind_int(q, 1, set_version);
+    db_bind_int(q, 2, l->project);
+    while ((got = db_step(q, e)) == 1) {
+        AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+        if (visit(context, ref, e) < 0) {
+            db_reset(q);
+            return -1;
+        }
+    }
+    return got;
+}

@@ -1,0 +1,25 @@
+/* json_list: a JSON array written item by item, so that a million of them need no memory. All long
+ * answers have this look: one item a line, in an array of their own or as the last member of an
+ * object. */
+#ifndef VIEW_JSON_LIST_H
+#define VIEW_JSON_LIST_H
+
+#include "base/json.h"
+
+#include <stdbool.h>
+
+struct json_list {
+    FILE *out;
+    bool begun;
+    bool within; /* an object */
+};
+
+void json_list_begin(struct json_list *list, FILE *out);
+/* Writes the members of head, then the array as one more; json_list_end closes the object, too. */
+int json_list_begin_within(
+    struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e);
+/* One item, on a line of its own, with all digits of its numbers; takes the reference. */
+int json_list_add(struct json_list *list, json_t *item, struct err *e);
+int json_list_end(struct json_list *list, struct err *e);
+
+#endif
