@@ -1,5 +1,6 @@
 #include "broker/daemon/broker.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -163,26 +164,25 @@ static int resume_all(struct broker *b, struct err *e)
     return result;
 }
 
-static int see_unfinished(void *context, const struct lake_job *job, struct err *e)
+/* Whether the job left a checkpoint that another one may continue. */
+static bool has_checkpoint(struct broker *b, int64_t id)
 {
     AUTO_CLEAR(job_details) struct job_details details = {0};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job job;
 
-    if (job_details_parse(job->asked.details, &details, e) < 0)
-        return -1;
-    *(bool *)context = details.checkpoint_s > 0 && job->state != LAKE_JOB_FINISHED;
-    return 0;
+    return lake_job_load(b->lake, id, arena, &job, NULL) == 0 &&
+           job_details_parse(job.asked.details, &details, NULL) == 0 && details.checkpoint_s > 0 &&
+           job.state != LAKE_JOB_FINISHED;
 }
 
 static int tidy_if_over(void *context, int64_t id, struct err *e)
 {
     struct broker *b = context;
-    bool keeps = false;
 
     (void)e;
-    if (broker_find_live(b, id))
-        return 0;
-    lake_job_get(b->lake, id, see_unfinished, &keeps, NULL);
-    live_tidy(b->o->home, id, keeps);
+    if (!broker_find_live(b, id))
+        live_tidy(b->o->home, id, has_checkpoint(b, id));
     return 0;
 }
 

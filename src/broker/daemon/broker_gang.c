@@ -34,27 +34,16 @@ static int64_t node_id(const struct live *j, unsigned rank)
     return j->job.id - j->details.rank + rank;
 }
 
-struct seen {
-    bool elastic, is_through;
-};
-
-/* One that has come to a good end already, before this broker, is waited for by nobody; nor one of
- * an elastic gang that ran, however it ended. */
-static int see_through(void *context, const struct lake_job *job, struct err *e)
-{
-    struct seen *seen = context;
-
-    (void)e;
-    seen->is_through = job->state == LAKE_JOB_FINISHED ||
-                       (seen->elastic && lake_job_state_final(job->state) && job->started_ms);
-    return 0;
-}
-
+/* The gang does not wait for a job that finished before this broker started, nor, when elastic, for
+ * a job that ran and ended in any way. */
 static bool is_through(struct broker *b, const struct live *j, int64_t id)
 {
-    struct seen seen = {.elastic = j->details.elastic};
+    struct lake_job job;
 
-    return lake_job_get(b->lake, id, see_through, &seen, NULL) == 0 && seen.is_through;
+    if (lake_job_load(b->lake, id, NULL, &job, NULL) < 0)
+        return false;
+    return job.state == LAKE_JOB_FINISHED ||
+           (j->details.elastic && lake_job_state_final(job.state) && job.started_ms);
 }
 
 static bool all_are(struct broker *b, const struct live *j, bool (*holds)(const struct live *j))

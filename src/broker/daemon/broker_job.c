@@ -466,21 +466,16 @@ void job_stop(struct broker *b, struct live *j)
 
 /* ---- the last of it ---- */
 
-static int see_finished(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(bool *)context = job->state == LAKE_JOB_FINISHED;
-    return 0;
-}
-
 /* Its checkpoint stays for a job that continues it; what it continued itself is done with when it
  * finished. */
 static void tidy(struct broker *b, const struct live *j)
 {
     bool finished = false, has_checkpoint = j->details.checkpoint_s > 0;
+    struct lake_job job;
 
     if (has_checkpoint || j->details.continues)
-        lake_job_get(b->lake, j->job.id, see_finished, &finished, NULL);
+        finished = lake_job_load(b->lake, j->job.id, NULL, &job, NULL) == 0 &&
+                   job.state == LAKE_JOB_FINISHED;
     live_tidy(j->home, j->job.id, has_checkpoint && !finished);
     if (finished && j->details.continues)
         checkpoint_drop(j->home, j->details.continues);

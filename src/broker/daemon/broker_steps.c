@@ -43,22 +43,17 @@ void step_end(struct broker *b, struct live *j, enum lake_job_state to, const ch
 
 /* ---- who waits ---- */
 
-static int tell_state(void *context, const struct lake_job *job, struct err *e)
-{
-    struct broker *b = context;
-
-    (void)e;
-    if (lake_job_state_final(job->state))
-        door_tell(b->door, job->id, lake_job_state_text(job->state));
-    return 0;
-}
-
 void step_tell_end(struct broker *b, int64_t id)
 {
     struct err why = {0};
+    struct lake_job job;
 
-    if (door_is_awaited(b->door, id) && lake_job_get(b->lake, id, tell_state, b, &why) < 0)
+    if (!door_is_awaited(b->door, id))
+        return;
+    if (lake_job_load(b->lake, id, NULL, &job, &why) < 0)
         log_warn("broker", "job %" PRId64 ": %s", id, why.text);
+    else if (lake_job_state_final(job.state))
+        door_tell(b->door, id, lake_job_state_text(job.state));
 }
 
 /* ---- writing ---- */

@@ -35,44 +35,11 @@ static const char *keep(struct live *j, const char *s)
     return kept;
 }
 
-static int copy_command(struct live *j, const struct lake_job_request *asked)
-{
-    const char **command = arena_alloc(j->arena, asked->n_command, sizeof *command);
-
-    for (size_t i = 0; command && i < asked->n_command; i++)
-        command[i] = keep(j, asked->command[i]);
-    j->job.asked.command = command;
-    return command ? 0 : err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
-}
-
 void live_ask_stop(struct live *j, const struct lake_job *job)
 {
     j->stop_wanted = j->stop_wanted || job->stop_asked;
     if (job->stop_asked && !j->stop_reason[0])
         snprintf(j->stop_reason, sizeof j->stop_reason, "%s", job->stop_reason);
-}
-
-static int copy_job(void *context, const struct lake_job *job, struct err *e)
-{
-    struct live *j = context;
-    struct lake_job *to = &j->job;
-
-    *to = *job;
-    to->project = keep(j, job->project);
-    to->user = keep(j, job->user);
-    to->asked.name = keep(j, job->asked.name);
-    to->asked.input = keep(j, job->asked.input);
-    to->asked.code = keep(j, job->asked.code);
-    to->asked.output = keep(j, job->asked.output);
-    to->asked.details = keep(j, job->asked.details);
-    to->reason = to->cost_basis = to->machine = to->limits = to->output_set = "";
-    to->stop_reason = "";
-    live_ask_stop(j, job);
-    copy_command(j, &job->asked);
-    if (j->trouble.kind == ERR_NONE)
-        return 0;
-    *e = j->trouble;
-    return -1;
 }
 
 /* More than the shortest lines of one round (exec_read) can tell; nothing more is read before these
@@ -142,8 +109,9 @@ struct live *live_new(
 
     j->arena = arena_new(ARENA_BYTES);
     j->home = home;
-    if (lake_job_get(l, id, copy_job, j, e) < 0)
+    if (lake_job_load(l, id, j->arena, &j->job, e) < 0)
         return NULL;
+    live_ask_stop(j, &j->job);
     if (job_details_parse(j->job.asked.details, &j->details, e) < 0) {
         e->kind = ERR_USAGE; /* which no later try changes */
         return NULL;

@@ -129,10 +129,14 @@ void bill_show(const struct open_bills *open, struct lake_job *job)
 
 /* ---- jobs that are over ---- */
 
-static int see_end(void *context, const struct lake_job *job, struct err *e)
+/* *out = when the job ended, 0 = it has not; unchanged on errors. */
+static int get_end_ms(struct lake *l, int64_t id, int64_t *out, struct err *e)
 {
-    (void)e;
-    *(int64_t *)context = lake_job_state_final(job->state) ? job->finished_ms : 0;
+    struct lake_job job;
+
+    if (lake_job_load(l, id, NULL, &job, e) < 0)
+        return -1;
+    *out = lake_job_state_final(job.state) ? job.finished_ms : 0;
     return 0;
 }
 
@@ -141,7 +145,7 @@ int64_t bill_over_ms(struct lake *l, int64_t job, int64_t now_ms)
     int64_t end_ms = 0;
 
     if (l)
-        lake_job_get(l, job, see_end, &end_ms, NULL);
+        get_end_ms(l, job, &end_ms, NULL);
     return end_ms && end_ms < now_ms ? end_ms : now_ms;
 }
 
@@ -158,8 +162,7 @@ int bill_left_over(const struct open_bills *open,
         if (!open->list[i].hosts)
             continue;
         /* Other projects have jobs, too. */
-        if (lake_job_get(l, open->list[i].job, see_end, &end_ms, &why) < 0 &&
-            why.kind != ERR_NOTFOUND)
+        if (get_end_ms(l, open->list[i].job, &end_ms, &why) < 0 && why.kind != ERR_NOTFOUND)
             return err_set(e, why.kind, "%s", why.text);
         if (!end_ms || now_ms - end_ms < CLEARED_MS)
             continue;
@@ -197,7 +200,7 @@ static int close_one(struct machines *m, struct lake *l, int64_t job, struct err
         return -1;
     if (!c.is_open || c.is_rented)
         return 0;
-    if (lake_job_get(l, job, see_end, &end_ms, &why) < 0) {
+    if (get_end_ms(l, job, &end_ms, &why) < 0) {
         bool is_known;
         if (why.kind != ERR_NOTFOUND)
             return err_set(e, why.kind, "%s", why.text);

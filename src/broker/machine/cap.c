@@ -1,5 +1,6 @@
 #include "broker/machine/cap.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
@@ -71,26 +72,21 @@ static int add_running(void *context, const struct lake_job *job, struct err *e)
     return open_bill_of(s->open, job->id) ? 0 : add_job(context, job, e);
 }
 
-/* What it ended with was added with what ended. */
-static int add_rest(void *context, const struct lake_job *job, struct err *e)
-{
-    struct sum *s = context;
-
-    (void)e;
-    add(s, bill_microusd(s->config, s->open, job, s->now_ms));
-    if (lake_job_state_final(job->state))
-        add(s, -job->cost_microusd);
-    return 0;
-}
-
 static int add_open(struct sum *s, struct lake *l, struct err *e)
 {
     for (size_t i = 0; i < s->open->n; i++) {
+        AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+        struct lake_job job;
         struct err why = {0};
-        /* Other projects have jobs, too. */
-        if (lake_job_get(l, s->open->list[i].job, add_rest, s, &why) < 0 &&
-            why.kind != ERR_NOTFOUND)
-            return err_set(e, why.kind, "%s", why.text);
+        if (lake_job_load(l, s->open->list[i].job, arena, &job, &why) < 0) {
+            if (why.kind != ERR_NOTFOUND)
+                return err_set(e, why.kind, "%s", why.text);
+            continue; /* a job of another project */
+        }
+        add(s, bill_microusd(s->config, s->open, &job, s->now_ms));
+        /* The cost of a job that ended was added with all that ended. */
+        if (lake_job_state_final(job.state))
+            add(s, -job.cost_microusd);
     }
     return 0;
 }

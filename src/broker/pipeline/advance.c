@@ -44,22 +44,19 @@ int advance_set_stage(struct advance *a,
     return 0;
 }
 
-static int see_job(void *context, const struct lake_job *job, struct err *e)
-{
-    struct seen_job *seen = context;
-
-    (void)e;
-    seen->state = job->state;
-    seen->ran = job->started_ms != 0;
-    snprintf(seen->reason, sizeof seen->reason, "%s", job->reason);
-    snprintf(seen->output_set, sizeof seen->output_set, "%s", job->output_set);
-    return 0;
-}
-
 int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err *e)
 {
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job record;
+
     *out = (struct seen_job){0};
-    return lake_job_get(a->lake, job, see_job, out, e);
+    if (lake_job_load(a->lake, job, arena, &record, e) < 0)
+        return -1;
+    out->state = record.state;
+    out->ran = record.started_ms != 0;
+    snprintf(out->reason, sizeof out->reason, "%s", record.reason);
+    snprintf(out->output_set, sizeof out->output_set, "%s", record.output_set);
+    return 0;
 }
 
 /* What cannot be had or may not be read fails the stage; trouble that passes is for the caller. */

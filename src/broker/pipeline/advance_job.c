@@ -1,3 +1,4 @@
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "broker/core/details.h"
@@ -146,22 +147,16 @@ static char *planned_details(
     return job_details_text(d, e);
 }
 
-static int see_details(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(char **)context = mem_dup(job->asked.details);
-    return 0;
-}
-
 /* As recorded; what it is to make again is new. */
 static char *repeated_details(struct advance *a, size_t i, struct err *e)
 {
     const struct run_stage *s = &a->run->stages[i];
     AUTO_CLEAR(job_details) struct job_details details = {0};
-    AUTO_MEM char *recorded = NULL;
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job recorded;
 
-    if (lake_job_get(a->lake, s->plan.repeats, see_details, &recorded, e) < 0 ||
-        job_details_parse(recorded, &details, e) < 0)
+    if (lake_job_load(a->lake, s->plan.repeats, arena, &recorded, e) < 0 ||
+        job_details_parse(recorded.asked.details, &details, e) < 0)
         return NULL;
     details.restores = s->plan.restores ? s->plan.restores : "";
     details.continues = continues_of(s, 0);

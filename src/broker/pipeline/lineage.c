@@ -1,5 +1,6 @@
 #include "broker/pipeline/lineage.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "broker/core/details.h"
 #include "lake/set/set.h"
@@ -29,16 +30,18 @@ char *lineage_ref(const struct lineage_node *n)
 
 /* ---- reading ---- */
 
-static int see_job(void *context, const struct lake_job *job, struct err *e)
+static int look_at_job(struct lake *l, struct lineage_node *n, struct err *e)
 {
-    struct lineage_node *n = context;
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
     AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct lake_job job;
 
-    n->priced = job->cost_basis[0] != '\0';
-    n->cost_microusd = job->cost_microusd;
-    n->runtime_s = job->runtime_s;
-    if (job_details_parse(job->asked.details, &details, e) < 0)
+    if (lake_job_load(l, n->job, arena, &job, e) < 0 ||
+        job_details_parse(job.asked.details, &details, e) < 0)
         return -1;
+    n->priced = job.cost_basis[0] != '\0';
+    n->cost_microusd = job.cost_microusd;
+    n->runtime_s = job.runtime_s;
     n->secrets = details.n_secrets > 0;
     n->gang = details.nodes > 1;
     return 0;
@@ -104,8 +107,7 @@ int lineage_load(struct lake *l,
     link_nodes(found, out);
     for (size_t i = 0; i < out->n; i++) {
         struct lineage_node *n = &out->nodes[i];
-        if (lake_set_maker(l, n->version, &n->job, e) < 0 ||
-            (n->job && lake_job_get(l, n->job, see_job, n, e) < 0) ||
+        if (lake_set_maker(l, n->version, &n->job, e) < 0 || (n->job && look_at_job(l, n, e) < 0) ||
             (contents && look_at_content(l, n, e) < 0)) {
             lineage_clear(out);
             return -1;
@@ -228,20 +230,16 @@ int lineage_need(struct lineage *g, size_t node, struct lineage_need *out, struc
 
 /* ---- hosts that are not given back ---- */
 
-struct adding {
-    const struct open_bills *open;
-    struct lake_lineage_cost *cost;
-};
-
-static int add_rest(void *context, const struct lake_job *job, struct err *e)
+static int add_open_bill(
+    struct lake *l, int64_t id, const struct open_bills *open, int64_t *sum, struct err *e)
 {
-    const struct adding *a = context;
-    int64_t *sum = &a->cost->cost_microusd;
-    struct lake_job now = *job;
+    struct lake_job job;
 
-    (void)e;
-    bill_show(a->open, &now);
-    if (__builtin_add_overflow(*sum, now.cost_microusd - job->cost_microusd, sum))
+    if (lake_job_load(l, id, NULL, &job, e) < 0)
+        return -1;
+    int64_t recorded = job.cost_microusd;
+    bill_show(open, &job);
+    if (__builtin_add_overflow(*sum, job.cost_microusd - recorded, sum))
         *sum = INT64_MAX;
     return 0;
 }
@@ -253,7 +251,6 @@ int lineage_add_open(struct lake *l,
                      struct err *e)
 {
     AUTO_CLEAR(lake_graph) struct lake_graph g = {0};
-    struct adding a = {open, cost};
 
     if (open->n == 0)
         return 0;
@@ -262,7 +259,7 @@ int lineage_add_open(struct lake *l,
     for (size_t i = 0; i < g.n_nodes; i++) {
         int64_t job;
         if (lake_set_maker(l, g.nodes[i].version, &job, e) < 0 ||
-            (open_bill_of(open, job) && lake_job_get(l, job, add_rest, &a, e) < 0))
+            (open_bill_of(open, job) && add_open_bill(l, job, open, &cost->cost_microusd, e) < 0))
             return -1;
     }
     return 0;

@@ -51,41 +51,37 @@ static int check_size(const struct compose *c, struct err *e)
 
 /* ---- a stage of a job ---- */
 
-struct taking {
-    struct compose *compose;
-    struct run_stage_plan *plan;
-};
-
-static int take_job(void *context, const struct lake_job *job, struct err *e)
+static int plan_from_job(struct compose *c, int64_t id, struct run_stage_plan *plan, struct err *e)
 {
-    struct taking *t = context;
-    struct compose *c = t->compose;
-    const struct lake_job_request *asked = &job->asked;
     AUTO_CLEAR(job_details) struct job_details details = {0};
-    const char **words = room_for(c, asked->n_command, sizeof *words);
+    const struct lake_job_request *asked;
+    struct lake_job job;
 
+    if (lake_job_load(c->lake, id, c->arena, &job, e) < 0) {
+        c->too_large = c->too_large || e->kind == ERR_USAGE;
+        return c->too_large ? check_size(c, e) : -1;
+    }
+    asked = &job.asked;
     if (job_details_parse(asked->details, &details, e) < 0)
         return -1;
-    for (size_t i = 0; words && i < asked->n_command; i++)
-        words[i] = keep(c, asked->command[i]);
-    *t->plan = (struct run_stage_plan){
-        .name = keep(c, asked->name),
-        .command = words,
+    *plan = (struct run_stage_plan){
+        .name = asked->name,
+        .command = asked->command,
         .n_command = asked->n_command,
-        .code = keep(c, asked->code),
-        .output = keep(c, asked->output),
+        .code = asked->code,
+        .output = asked->output,
         .cpus = asked->cpus,
         .memory_mb = asked->memory_mb,
         .time_limit_s = asked->time_limit_s,
-        .repeats = job->id,
-        .input = keep(c, asked->input),
+        .repeats = job.id,
+        .input = asked->input,
         .note = "",
         .place = keep(c, details.on),
         .instance_type = "",
         .nodes = 1,
         .price_usd_per_hour = details.price_usd_per_hour,
-        .planned_s = job->runtime_s,
-        .planned_microusd = job->cost_microusd,
+        .planned_s = job.runtime_s,
+        .planned_microusd = job.cost_microusd,
     };
     return 0;
 }
@@ -109,14 +105,14 @@ static void make_unique(struct compose *c, size_t stage)
 static int add_stage(struct compose *c, size_t node, struct err *e)
 {
     size_t stage = c->run->n_stages++;
-    struct taking t = {c, &c->run->stages[stage].plan};
+    struct run_stage_plan *plan = &c->run->stages[stage].plan;
 
-    if (lake_job_get(c->lake, c->lineage->nodes[node].job, take_job, &t, e) < 0)
+    if (plan_from_job(c, c->lineage->nodes[node].job, plan, e) < 0)
         return -1;
     make_unique(c, stage);
     c->stage_of[node] = stage;
-    c->run->planned_s += t.plan->planned_s;
-    c->run->planned_microusd += t.plan->planned_microusd;
+    c->run->planned_s += plan->planned_s;
+    c->run->planned_microusd += plan->planned_microusd;
     return check_size(c, e);
 }
 

@@ -83,23 +83,6 @@ static int tell(void *context,
 
 /* ---- whether it is needed ---- */
 
-struct seen {
-    bool has_broker;
-    int over;
-};
-
-/* What ended just now is on its way back, if there is a broker. What is under way will be gone on
- * with by the next one, if there is none. */
-static int see_over(void *context, const struct lake_job *job, struct err *e)
-{
-    struct seen *seen = context;
-    bool leaving = seen->has_broker && time_epoch_ms() - job->finished_ms < BROKER_MS;
-
-    (void)e;
-    seen->over = lake_job_state_final(job->state) && !leaving ? 1 : MACHINE_NEEDED;
-    return 0;
-}
-
 static bool broker_runs(const char *home)
 {
     struct err none = {0};
@@ -115,18 +98,21 @@ static struct lake *lake_of(struct sweeping *s, struct err *e)
     return s->lake;
 }
 
-/* A job that nobody knows is over, too. */
+/* The broker, if one runs, terminates the machine of a job that ended just now; without one the
+ * next broker takes up a running job. A job that no project has is over. */
 static int is_job_over(struct sweeping *s, int64_t job, struct err *e)
 {
     struct err why = {0};
-    struct seen seen = {.has_broker = s->has_broker};
     struct lake *l = lake_of(s, e);
+    struct lake_job record;
     bool is_known;
 
     if (!l)
         return -1;
-    if (lake_job_get(l, job, see_over, &seen, &why) == 0)
-        return seen.over;
+    if (lake_job_load(l, job, NULL, &record, &why) == 0) {
+        bool leaving = s->has_broker && time_epoch_ms() - record.finished_ms < BROKER_MS;
+        return lake_job_state_final(record.state) && !leaving ? 1 : MACHINE_NEEDED;
+    }
     if (why.kind != ERR_NOTFOUND)
         return err_set(e, why.kind, "%s", why.text);
     if (lake_job_exists(l, job, &is_known, e) < 0)

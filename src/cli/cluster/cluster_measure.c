@@ -131,26 +131,20 @@ static int start(struct measuring *m, const struct command_args *args, struct er
     return m->broker ? 0 : -1;
 }
 
-static int see_start(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(int64_t *)context = job->started_ms;
-    return 0;
-}
-
 /* Whether the worker has been seen for long enough, or will never be. */
 static bool is_enough(const struct measuring *m, const struct run_stage *s, double *seen_s)
 {
     struct usage_rates rates = {0};
-    int64_t worker = s->job + s->plan.servers, started_ms = 0;
+    int64_t worker = s->job + s->plan.servers;
+    struct lake_job job;
 
     *seen_s = 0;
-    if (!s->job || lake_job_get(m->lake, worker, see_start, &started_ms, NULL) < 0 || !started_ms)
+    if (!s->job || lake_job_load(m->lake, worker, NULL, &job, NULL) < 0 || !job.started_ms)
         return false;
     if (usage_rates(m->desk.config->home, worker, &rates, NULL) == 0)
         *seen_s = rates.seconds;
     return *seen_s >= m->seconds ||
-           (double)(time_epoch_ms() - started_ms) / 1000 >= m->seconds + WARM_UP_S;
+           (double)(time_epoch_ms() - job.started_ms) / 1000 >= m->seconds + WARM_UP_S;
 }
 
 static int stop(struct measuring *m, const char *why, struct err *e)

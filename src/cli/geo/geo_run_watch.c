@@ -111,17 +111,11 @@ static void take_bytes(struct watch *w, size_t i, const char *bytes, size_t n)
     }
 }
 
-static int see_start(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(double *)context = (double)job->started_ms / 1000;
-    return 0;
-}
-
 /* A stage that was lost has another job, and another log. */
 static int follow_job(struct watch *w, size_t i, int64_t job, struct err *e)
 {
     struct tail *t = &w->tails[i];
+    struct lake_job record;
 
     if (job != t->job && t->fd >= 0) {
         close(t->fd);
@@ -136,7 +130,10 @@ static int follow_job(struct watch *w, size_t i, int64_t job, struct err *e)
     /* Its start may be written down after its first line. */
     if (t->fd < 0 || t->teller.began || t->teller.since_s > 0)
         return 0;
-    return lake_job_get(w->lake, job, see_start, &t->teller.since_s, e);
+    if (lake_job_load(w->lake, job, NULL, &record, e) < 0)
+        return -1;
+    t->teller.since_s = (double)record.started_ms / 1000;
+    return 0;
 }
 
 static int read_logs(struct watch *w, const struct run *r, struct err *e)

@@ -148,13 +148,14 @@ static int seek_tail(struct following *f, uint64_t lines, struct err *e)
 
 /* ---- following ---- */
 
-static int note_state(void *context, const struct lake_job *job, struct err *e)
+static int read_state(struct following *f, struct err *e)
 {
-    struct following *f = context;
+    struct lake_job job;
 
-    (void)e;
-    f->over = lake_job_state_final(job->state);
-    f->ran = job->started_ms != 0;
+    if (lake_job_load(f->l, f->id, NULL, &job, e) < 0)
+        return -1;
+    f->over = lake_job_state_final(job.state);
+    f->ran = job.started_ms != 0;
     return 0;
 }
 
@@ -204,8 +205,7 @@ static int follow(struct following *f, struct err *e)
     watch_log(f); /* which may be open already */
     while (!interrupt_seen()) {
         /* First the state, then the bytes: whoever ended has printed all of them. */
-        if (lake_job_get(f->l, f->id, note_state, f, e) < 0 || open_log(f, e) < 0 ||
-            show_new(f, e) < 0)
+        if (read_state(f, e) < 0 || open_log(f, e) < 0 || show_new(f, e) < 0)
             return -1;
         if (f->over)
             return show_bytes(f, "", 0, true, e);
@@ -280,7 +280,7 @@ static int run_logs(const struct command_args *args, struct err *e)
     f.path = broker_job_path(desk.home, f.id, "log");
     f.harmless = isatty(STDOUT_FILENO) && !command_has(args, "--raw");
     interrupt_watch();
-    if (note_state(&f, &r.job, e) < 0 || open_log(&f, e) < 0 || go_to_tail(&f, args, e) < 0)
+    if (read_state(&f, e) < 0 || open_log(&f, e) < 0 || go_to_tail(&f, args, e) < 0)
         return -1;
     int result = command_has(args, "--follow") ? follow(&f, e) : show_once(&f, e);
     if (result == 0)

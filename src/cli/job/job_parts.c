@@ -20,8 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Command and details, which are bounded, and some names. */
-#define RECORD_BYTES_MAX (4 * LAKE_JOB_TEXT_MAX)
 #define WARNINGS_MAX 100
 #define WARNING_BYTES 1024
 #define REASON_INDENT 4
@@ -128,32 +126,6 @@ void job_record_clear(struct job_record *r)
     *r = (struct job_record){0};
 }
 
-static const char *copy_text(struct arena *a, const char *s)
-{
-    return s ? arena_dup(a, s) : NULL;
-}
-
-static int copy_job(void *context, const struct lake_job *job, struct err *e)
-{
-    struct job_record *r = context;
-    struct lake_job *to = &r->job;
-    size_t n = job->asked.n_command;
-    const char **command = arena_alloc(r->arena, n + 1, sizeof *command);
-
-    (void)e;
-    *to = *job;
-    for (size_t i = 0; i < n; i++)
-        command[i] = copy_text(r->arena, job->asked.command[i]);
-    to->asked.command = command;
-    const char **texts[] = {&to->project,      &to->user,        &to->reason,     &to->stop_reason,
-                            &to->cost_basis,   &to->machine,     &to->limits,     &to->output_set,
-                            &to->asked.name,   &to->asked.input, &to->asked.code, &to->asked.output,
-                            &to->asked.details};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        *texts[i] = copy_text(r->arena, *texts[i]);
-    return 0;
-}
-
 void job_read_details(const struct lake_job *job, struct job_details *out)
 {
     struct err why = {0};
@@ -166,8 +138,8 @@ void job_read_details(const struct lake_job *job, struct job_details *out)
 
 int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct err *e)
 {
-    *out = (struct job_record){.arena = arena_new(RECORD_BYTES_MAX)};
-    if (lake_job_get(l, id, copy_job, out, e) < 0) {
+    *out = (struct job_record){.arena = arena_new(LAKE_JOB_ARENA_MAX)};
+    if (lake_job_load(l, id, out->arena, &out->job, e) < 0) {
         job_record_clear(out);
         return e->kind == ERR_NOTFOUND ? say_nearby(l, id, e) : -1;
     }

@@ -1,3 +1,4 @@
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/number.h"
@@ -38,20 +39,6 @@ static int64_t cost_of(const struct seeing *see, const struct lake_job *job)
                        : job->cost_microusd;
 }
 
-static int see_job(void *context, const struct lake_job *job, struct err *e)
-{
-    const struct seeing *see = context;
-    struct run_job *out = see->out;
-
-    (void)e;
-    out->runtime_s = runtime_of(see, job);
-    out->busy_s = out->runtime_s;
-    out->cost_microusd = cost_of(see, job);
-    snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job->state));
-    snprintf(out->output_set, sizeof out->output_set, "%s", job->output_set);
-    return 0;
-}
-
 static int add_other(void *context, const struct lake_job *job, struct err *e)
 {
     const struct seeing *see = context;
@@ -73,15 +60,21 @@ int run_job_so_far(const struct config *c,
 {
     const struct lake_job_filter filter = {.run = run};
     AUTO_CLEAR(open_bills) struct open_bills open = {0};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
     struct seeing see = {c, &open, s, out};
+    struct lake_job job;
 
     *out = (struct run_job){0};
     if (!s->job)
         return 0;
     if (c && open_bills_read(c->home, time_epoch_ms(), &open, e) < 0)
         return -1;
-    if (lake_job_get(l, s->job, see_job, &see, e) < 0)
+    if (lake_job_load(l, s->job, arena, &job, e) < 0)
         return -1;
+    out->runtime_s = out->busy_s = runtime_of(&see, &job);
+    out->cost_microusd = cost_of(&see, &job);
+    snprintf(out->state, sizeof out->state, "%s", lake_job_state_text(job.state));
+    snprintf(out->output_set, sizeof out->output_set, "%s", job.output_set);
     bool alone = s->attempts <= 1 && s->plan.nodes <= 1;
     return alone || s->state == STAGE_REUSED ? 0 : lake_job_list(l, &filter, add_other, &see, e);
 }

@@ -6,6 +6,8 @@
 
 #include "lake/put/put.h"
 
+struct arena;
+
 /* For lake_job_filter: those that have begun and not ended. */
 #define LAKE_JOB_UNDER_WAY                                                                         \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
@@ -72,12 +74,13 @@ struct lake_job {
     const char *output_set;  /* "@S:4" once stored; "" */
 };
 
-/* ERR_NOTFOUND; one call of visit. Jobs of other projects do not exist. */
-int lake_job_get(struct lake *l,
-                 int64_t id,
-                 int (*visit)(void *context, const struct lake_job *job, struct err *e),
-                 void *context,
-                 struct err *e);
+/* Room for the texts of any one job: command and details, the list of the command's words. */
+#define LAKE_JOB_ARENA_MAX (16 * LAKE_JOB_TEXT_MAX)
+/* Fills *out; its texts and its command live in the arena. arena NULL: texts and command are NULL,
+ * for a caller that wants state, times and cost only. ERR_NOTFOUND: the project has no such job.
+ * ERR_USAGE: the arena is too small. */
+int lake_job_load(
+    struct lake *l, int64_t id, struct arena *arena, struct lake_job *out, struct err *e);
 
 /* Whether any project has a job of this number. */
 int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e);

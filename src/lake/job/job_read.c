@@ -1,3 +1,4 @@
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "lake/job/job_row.h"
@@ -55,21 +56,24 @@ static const char *text_or_empty(struct db_query *q, enum column column)
     return text ? text : "";
 }
 
-/* The words within the bytes that the row has; their list is the caller's to free. */
-static const char **read_command(struct db_query *q, size_t *n_out)
+/* The start of the word after the one at `at`; NULL: the word at `at` has no end before `end`. */
+static const char *next_word(const char *at, const char *end)
 {
-    size_t bytes, n = 0, cap = 0;
-    const char *at = db_bytes(q, COMMAND, &bytes);
-    const char *end = at + bytes;
-    const char **words = NULL;
+    const char *nul = at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
 
-    while (at < end && memchr(at, 0, (size_t)(end - at))) {
-        words = mem_room(words, n, &cap, sizeof *words);
-        words[n++] = at;
-        at += strlen(at) + 1;
-    }
-    *n_out = n;
-    return words;
+    return nul ? nul + 1 : NULL;
+}
+
+/* The number of words in the command's bytes; their starts go into words unless NULL. */
+static size_t split_command(const char *at, size_t bytes, const char **words)
+{
+    const char *end = at + bytes, *next;
+    size_t n = 0;
+
+    for (; (next = next_word(at, end)); at = next, n++)
+        if (words)
+            words[n] = at;
+    return n;
 }
 
 static struct lake_job_request read_request(struct db_query *q)
@@ -89,9 +93,10 @@ static struct lake_job_request read_request(struct db_query *q)
     };
 }
 
-static int tell(struct lake *l, struct db_query *q, visit_job *visit, void *context, struct err *e)
+/* The row as a job without its command; texts are those of the row. */
+static struct lake_job read_job(struct lake *l, struct db_query *q)
 {
-    struct lake_job job = {
+    return (struct lake_job){
         .id = db_int(q, ID),
         .project = l->project_name,
         .user = db_text(q, CREATOR),
@@ -112,17 +117,55 @@ static int tell(struct lake *l, struct db_query *q, visit_job *visit, void *cont
         .limits = text_or_empty(q, LIMITS),
         .output_set = db_is_null(q, OUTPUT_VERSION) ? "" : text_or_empty(q, OUTPUT),
     };
-    AUTO_MEM const char **words = read_command(q, &job.asked.n_command);
+}
 
+static int tell(struct lake *l, struct db_query *q, visit_job *visit, void *context, struct err *e)
+{
+    struct lake_job job = read_job(l, q);
+    size_t bytes;
+    const char *command = db_bytes(q, COMMAND, &bytes);
+    size_t n = split_command(command, bytes, NULL);
+    AUTO_MEM const char **words = mem_zero(n + 1, sizeof *words);
+
+    job.asked.n_command = split_command(command, bytes, words);
     job.asked.command = words;
     return visit(context, &job, e);
 }
 
-int lake_job_get(struct lake *l,
-                 int64_t id,
-                 int (*visit)(void *context, const struct lake_job *job, struct err *e),
-                 void *context,
-                 struct err *e)
+/* ---- one job ---- */
+
+/* Moves the job's texts and command from the row into the arena; without one there are none. */
+static int keep_texts(struct db_query *q, struct arena *a, struct lake_job *job, struct err *e)
+{
+    const char **texts[] = {
+        &job->project,       &job->user,        &job->reason,     &job->stop_reason,
+        &job->cost_basis,    &job->machine,     &job->limits,     &job->output_set,
+        &job->asked.name,    &job->asked.input, &job->asked.code, &job->asked.output,
+        &job->asked.details,
+    };
+    bool fits = true;
+    size_t bytes;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = *texts[i];
+        *texts[i] = a && text ? arena_dup(a, text) : NULL;
+        fits = fits && (!a || !text || *texts[i]);
+    }
+    if (!a)
+        return 0;
+    const char *row = db_bytes(q, COMMAND, &bytes);
+    size_t n = split_command(row, bytes, NULL);
+    const char *command = arena_dup_n(a, row, bytes);
+    const char **words = arena_alloc(a, n + 1, sizeof *words);
+    if (!fits || !command || !words)
+        return err_set(e, ERR_USAGE, "job %lld is too large", (long long)job->id);
+    job->asked.n_command = split_command(command, bytes, words);
+    job->asked.command = words;
+    return 0;
+}
+
+int lake_job_load(
+    struct lake *l, int64_t id, struct arena *arena, struct lake_job *out, struct err *e)
 {
     struct db_query *q = db_query(l->db, JOB_SELECT " AND j.id = $1 AND j.project = $2", e);
 
@@ -135,7 +178,8 @@ int lake_job_get(struct lake *l,
         return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
     if (found < 0)
         return -1;
-    int result = tell(l, q, visit, context, e);
+    *out = read_job(l, q);
+    int result = keep_texts(q, arena, out, e);
     db_reset(q);
     return result;
 }

@@ -1,3 +1,4 @@
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/details.h"
@@ -316,17 +317,15 @@ static void test_lost_note(struct world *w)
     CHECK(!strcmp(states(w, now), "gwwwgg"), "and the run goes on: %s", now);
 }
 
-static int see_details(void *context, const struct lake_job *job, struct err *e)
-{
-    return job_details_parse(job->asked.details, context, e);
-}
-
 static struct job_details details_of(struct world *w, int64_t job)
 {
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
     struct job_details d = {0};
+    struct lake_job record;
     struct err e = {0};
 
-    must(lake_job_get(w->lake, job, see_details, &d, &e), &e);
+    must(lake_job_load(w->lake, job, arena, &record, &e), &e);
+    must(job_details_parse(record.asked.details, &d, &e), &e);
     return d;
 }
 
@@ -412,20 +411,13 @@ static enum run_stage_state gang_state(struct world *w, char why[static 200])
     return r.stages[0].state;
 }
 
-static int see_state(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(const char **)context = lake_job_state_text(job->state);
-    return 0;
-}
-
 static const char *job_state(struct world *w, int64_t job)
 {
-    const char *state = "";
+    struct lake_job record;
     struct err e = {0};
 
-    must(lake_job_get(w->lake, job, see_state, &state, &e), &e);
-    return state;
+    must(lake_job_load(w->lake, job, NULL, &record, &e), &e);
+    return lake_job_state_text(record.state);
 }
 
 static const char *env_of(const struct job_details *d, const char *key)

@@ -2,6 +2,7 @@
  * record of machines, the open bill, the caps and, in the end, the job's own record. */
 #include "broker/machine/bill.h"
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -22,6 +23,7 @@
 static char home[32];
 static int64_t begin_ms, now_ms;
 static struct lake *lake;
+static struct arena *records; /* texts of the jobs looked at */
 static struct config *config;
 static struct machine_desk desk;
 
@@ -48,6 +50,7 @@ static void begin(void)
         {.group = "lab", .address = "b", .price_usd_per_hour = 36}};
     struct err e = {0};
 
+    records = arena_new(LAKE_JOB_ARENA_MAX);
     now_ms = begin_ms = time_epoch_ms();
     lake =
         lake_open(&(struct lake_options){.home = home,
@@ -76,6 +79,7 @@ static void end(void)
     machines_free(desk.records);
     config_free(config);
     lake_free(lake);
+    arena_free(records);
     file_remove_tree(home);
 }
 
@@ -137,22 +141,12 @@ static void give_back(struct machine *m)
     must(machine_return(&desk, m, "done", &trouble, &e), &e);
 }
 
-static int copy_job(void *context, const struct lake_job *job, struct err *e)
-{
-    struct lake_job *out = context;
-
-    (void)e;
-    *out = *job;
-    out->cost_basis = !strcmp(job->cost_basis, BILL_HOST) ? BILL_HOST : "";
-    return 0;
-}
-
 static struct lake_job record(int64_t id)
 {
     struct lake_job job;
     struct err e = {0};
 
-    must(lake_job_get(lake, id, copy_job, &job, &e), &e);
+    must(lake_job_load(lake, id, records, &job, &e), &e);
     return job;
 }
 

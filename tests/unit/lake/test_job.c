@@ -1,3 +1,4 @@
+#include "base/arena.h"
 #include "lake/core/schema.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
@@ -30,46 +31,34 @@ static int64_t submit_plain(struct lake *l)
     return id;
 }
 
-/* What a job says of itself, in one line; freed by the caller. */
-static int describe(void *context, const struct lake_job *j, struct err *e)
+/* The job's record in one line, in the arena. */
+static const char *describe(struct arena *a, const struct lake_job *j)
 {
-    (void)e;
-    *(char **)context = mem_printf(
-        "%lld %s %s %s %s in=%s code=%s out=%s %g/%llu/%g run=%lld of=%lld pri=%lld %s %s%s",
+    return arena_printf(
+        a, "%lld %s %s %s %s in=%s code=%s out=%s %g/%llu/%g run=%lld of=%lld pri=%lld %s %s%s",
         (long long)j->id, j->project, j->user, j->asked.name, lake_job_state_text(j->state),
         j->asked.input ? j->asked.input : "-", j->asked.code ? j->asked.code : "-",
         j->asked.output ? j->asked.output : "-", j->asked.cpus,
         (unsigned long long)j->asked.memory_mb, j->asked.time_limit_s, (long long)j->asked.run,
         (long long)j->asked.rerun_of, (long long)j->asked.priority, j->asked.details, j->reason,
         j->stop_asked ? " stop" : "");
-    return 0;
 }
 
-static int note_command(void *context, const struct lake_job *j, struct err *e)
+static const char *command_of(const struct lake_job *j, char out[static 200])
 {
-    char *out = context;
-
-    (void)e;
     out[0] = 0;
     for (size_t i = 0; i < j->asked.n_command; i++)
         snprintf(out + strlen(out), 200 - strlen(out), "[%s]", j->asked.command[i]);
-    return 0;
+    return out;
 }
 
-static int copy_job(void *context, const struct lake_job *j, struct err *e)
-{
-    (void)e;
-    *(struct lake_job *)context = *j;
-    return 0;
-}
-
-/* Numbers alone may be read of it. */
+/* Without texts. */
 static struct lake_job look(struct lake *l, int64_t id)
 {
     struct lake_job j = {0};
     struct err e = {0};
 
-    CHECK(lake_job_get(l, id, copy_job, &j, &e) == 0, "look at job %lld %s", (long long)id, e.text);
+    CHECK(lake_job_load(l, id, NULL, &j, &e) == 0, "look at job %lld %s", (long long)id, e.text);
     return j;
 }
 
@@ -275,8 +264,10 @@ static void asked(struct lake *l)
 {
     const char *paths[] = {"/d/a", "/d/b"}, *command[] = {"python", "train.py", "", "x\ny\xff"};
     struct err e = {0};
-    char words[200];
-    AUTO_MEM char *line = NULL;
+    char words[400];
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX), *small = arena_new(64);
+    const char *line = NULL;
+    struct lake_job j;
 
     scratch_fake(l, "/d/a", "a", &e);
     scratch_fake(l, "/d/b", "b", &e);
@@ -298,21 +289,25 @@ static void asked(struct lake *l)
                                  .priority = -2,
                                  .details = "{\"k\":1}"};
     int64_t id = submit(l, &r, &e);
-    CHECK(id == old + 1 && lake_job_get(l, id, describe, &line, &e) == 0, "submitted %s", e.text);
+    CHECK(id == old + 1 && lake_job_load(l, id, arena, &j, &e) == 0, "submitted %s", e.text);
+    line = describe(arena, &j);
     AUTO_MEM char *expected =
         mem_printf("%lld default ann train queued in=/d/@S:2 code=@C:1 out=M 0.5/256/60 run=3 "
                    "of=%lld pri=-2 {\"k\":1} ",
                    (long long)id, (long long)old);
     CHECK(line && strcmp(line, expected) == 0, "as asked, references exact: %s", line);
-    CHECK(lake_job_get(l, id, note_command, words, &e) == 0 &&
-              strcmp(words, "[python][train.py][][x\ny\xff]") == 0,
+    CHECK(strcmp(command_of(&j, words), "[python][train.py][][x\ny\xff]") == 0,
           "the command is kept to the byte");
     r.input = "/d/a@S:1";
     id = submit(l, &r, &e);
-    free(TAKE(line));
-    CHECK(id > 0 && lake_job_get(l, id, describe, &line, &e) == 0 && strstr(line, "in=/d/a@S:1 "),
-          "one file of a set: %s", line);
-    CHECK(lake_job_get(l, 999999, describe, &line, &e) < 0 && e.kind == ERR_NOTFOUND, "%s", e.text);
+    CHECK(id > 0 && lake_job_load(l, id, arena, &j, &e) == 0, "submitted %s", e.text);
+    line = describe(arena, &j);
+    CHECK(strstr(line, "in=/d/a@S:1 "), "one file of a set: %s", line);
+    CHECK(lake_job_load(l, id, NULL, &j, &e) == 0 && j.id == id && j.state == LAKE_JOB_QUEUED &&
+              !j.reason && !j.asked.command && j.asked.n_command == 0,
+          "without an arena there are numbers and no texts");
+    CHECK(lake_job_load(l, id, small, &j, &e) < 0 && e.kind == ERR_USAGE, "%s", e.text);
+    CHECK(lake_job_load(l, 999999, arena, &j, &e) < 0 && e.kind == ERR_NOTFOUND, "%s", e.text);
     CHECK(lake_job_transitions(l, 999999, note_transition, words, &e) < 0 && e.kind == ERR_NOTFOUND,
           "%s", e.text);
 }
@@ -504,7 +499,7 @@ static void rights(struct scratch *s, struct lake *l)
     CHECK(look(l, id).state == LAKE_JOB_QUEUED && !look(l, id).stop_asked, "nothing happened");
     CHECK(lake_job_ask_stop(l, bobs, "ann said so", &final, &e) == 0 && final, "an admin may %s",
           e.text);
-    CHECK(lake_job_get(eve, id, copy_job, &(struct lake_job){0}, &e) < 0 && e.kind == ERR_NOTFOUND,
+    CHECK(lake_job_load(eve, id, NULL, &(struct lake_job){0}, &e) < 0 && e.kind == ERR_NOTFOUND,
           "another project's job is none: %s", e.text);
     CHECK(lake_job_step(eve, &c, 1, &e) < 0 && e.kind == ERR_NOTFOUND &&
               lake_job_ask_stop(eve, id, "", &final, &e) < 0 && e.kind == ERR_NOTFOUND &&

@@ -1,4 +1,5 @@
 /* Outputs of jobs: stored whole, with tags and provenance, or not at all. */
+#include "base/arena.h"
 #include "lake/clean/clean.h"
 #include "lake/job/job.h"
 #include "lake/meta/meta.h"
@@ -47,19 +48,16 @@ static int store(struct lake *l, int64_t id, const char *directory, bool *applie
     return result;
 }
 
-static int note_output(void *context, const struct lake_job *j, struct err *e)
-{
-    (void)e;
-    snprintf(context, 100, "%s %s", lake_job_state_text(j->state), j->output_set);
-    return 0;
-}
-
 static const char *output_of(struct lake *l, int64_t id, char out[static 100])
 {
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job j;
     struct err e = {0};
 
-    if (lake_job_get(l, id, note_output, out, &e) < 0)
+    if (lake_job_load(l, id, arena, &j, &e) < 0)
         snprintf(out, 100, "%.90s", e.text);
+    else
+        snprintf(out, 100, "%s %s", lake_job_state_text(j.state), j.output_set);
     return out;
 }
 
