@@ -103,7 +103,7 @@ struct cloud_host { /* of a pool */
     double price_usd_per_hour;
 };
 
-/* sim: a market whose prices move, and which takes machines back at times of its own. m is as
+/* faults: a market whose prices move, and which takes machines back at times of its own. m is as
  * launched. */
 struct cloud_market {
     void *context;
@@ -127,7 +127,7 @@ struct cloud_options {
     uint64_t seed;
     double boot_s;               /* the mean; machines take from 3/4 to 5/4 of it */
     double preemptions_per_hour; /* of spot machines: a Poisson process each, 120 s of notice */
-    const char *troubles;        /* how it fails, see cloud/sim.h; NULL = never */
+    const char *troubles;        /* how it fails, see cloud/faults.h; NULL = never */
     /* sim: what a machine asked for now costs an hour; NULL = as the request says. */
     double (*price_usd_per_hour)(void *context, const struct cloud_request *request, int64_t at_ms);
     const struct cloud_market *market; /* sim: borrowed as long as the cloud is open; NULL = none */
@@ -187,8 +187,9 @@ int cloud_list(struct cloud *c,
                struct cloud_trouble *trouble,
                struct err *e);
 
-/* sim: when something will happen next by itself (a boot ends, a machine gets its notice, is taken
- * back, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX. */
+/* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is
+ * taken back, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.
+ */
 int64_t cloud_next_ms(struct cloud *c);
 /* What a machine has cost until now_ms: every second begun from launched to ended, at least
  * bill_min_s of them, or as it was metered; rounded once to micro-dollars. */

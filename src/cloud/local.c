@@ -1,26 +1,26 @@
 /* This machine: rented as often as anybody likes, costs nothing, is up at once. */
 #include "base/mem.h"
+#include "cloud/folder.h"
 #include "cloud/here.h"
-#include "cloud/kept.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 struct local {
-    struct kept kept;
+    struct cloud_folder folder;
     char root[sizeof((struct cloud_machine *)0)->root];
     char host[sizeof((struct cloud_machine *)0)->id];
     struct here here;
 };
 
-static int local_rent(struct cloud *c,
-                      const struct cloud_request *request,
-                      struct rent *rent,
-                      struct cloud_trouble *trouble,
-                      struct err *e)
+static int local_provision(struct cloud *c,
+                           const struct cloud_request *request,
+                           struct instance *instance,
+                           struct cloud_trouble *trouble,
+                           struct err *e)
 {
     const struct local *l = c->priv;
-    struct cloud_machine *m = &rent->machine;
+    struct cloud_machine *m = &instance->machine;
 
     (void)request;
     (void)trouble;
@@ -45,19 +45,19 @@ static int local_open(struct cloud *c, struct err *e)
     if (gethostname(l->host, sizeof l->host - 1) < 0 || !cloud_is_line(l->host, sizeof l->host))
         snprintf(l->host, sizeof l->host, "localhost");
     l->here = here_look("");
-    l->kept.rent = local_rent;
+    l->folder.provision = local_provision;
     /* A power cut ends all that runs here with what is remembered of it. */
-    l->kept.rents = rents_open(c->options.home, c->driver->name, false, e);
-    return l->kept.rents ? 0 : -1;
+    l->folder.instances = instances_open(c->options.home, c->driver->name, false, e);
+    return l->folder.instances ? 0 : -1;
 }
 
 const struct cloud_driver cloud_local = {
     .name = "local",
     .sees_at_once = true,
     .open = local_open,
-    .close = kept_close,
-    .launch = kept_launch,
-    .look = kept_look,
-    .terminate = kept_terminate,
-    .list = kept_list,
+    .close = cloud_folder_close,
+    .launch = cloud_folder_launch,
+    .look = cloud_folder_look,
+    .terminate = cloud_folder_terminate,
+    .list = cloud_folder_list,
 };

@@ -1,7 +1,7 @@
 /* Hosts that the user has anyway: each is rented by one token at a time. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cloud/kept.h"
+#include "cloud/folder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,14 +26,14 @@ static bool fits(const struct cloud_host *h, const struct cloud_request *q)
 }
 
 /* The token that has the host, NULL when it is free. */
-static const char *tenant(struct rents *rents, const struct cloud_host *h, int64_t now_ms)
+static const char *tenant(struct instances *instances, const struct cloud_host *h, int64_t now_ms)
 {
-    const struct rent *rent;
+    const struct instance *instance;
     size_t at = 0;
 
-    while ((rent = rents_next(rents, &at, now_ms)))
-        if (strcmp(rent->machine.address, h->address) == 0)
-            return rent->machine.token;
+    while ((instance = instances_next(instances, &at, now_ms)))
+        if (strcmp(instance->machine.address, h->address) == 0)
+            return instance->machine.token;
     return NULL;
 }
 
@@ -113,7 +113,7 @@ static int find_free(struct cloud *c,
                      struct cloud_trouble *trouble,
                      struct err *e)
 {
-    struct kept *k = c->priv;
+    struct cloud_folder *k = c->priv;
     const char *taken_by = NULL;
     const struct cloud_host *taken = NULL;
     size_t n = 0;
@@ -122,7 +122,7 @@ static int find_free(struct cloud *c,
         const struct cloud_host *h = &c->options.hosts[i];
         if (!fits(h, request))
             continue;
-        const char *by = tenant(k->rents, h, now_ms);
+        const char *by = tenant(k->instances, h, now_ms);
         if (by) {
             taken = h;
             taken_by = by;
@@ -139,18 +139,18 @@ static int find_free(struct cloud *c,
                       "every host that fits is taken, %s by %s", taken->address, taken_by);
 }
 
-static int pool_rent(struct cloud *c,
-                     const struct cloud_request *request,
-                     struct rent *rent,
-                     struct cloud_trouble *trouble,
-                     struct err *e)
+static int pool_provision(struct cloud *c,
+                          const struct cloud_request *request,
+                          struct instance *instance,
+                          struct cloud_trouble *trouble,
+                          struct err *e)
 {
     const struct cloud_host *host;
     size_t n;
 
-    if (find_free(c, request, rent->machine.launched_ms, &host, 1, &n, trouble, e) < 0)
+    if (find_free(c, request, instance->machine.launched_ms, &host, 1, &n, trouble, e) < 0)
         return -1;
-    take_host(c, host, request, &rent->machine);
+    take_host(c, host, request, &instance->machine);
     return 0;
 }
 
@@ -162,14 +162,14 @@ static int pool_free_hosts(struct cloud *c,
                            struct cloud_trouble *trouble,
                            struct err *e)
 {
-    struct kept *k = c->priv;
+    struct cloud_folder *k = c->priv;
     size_t n = 0, room = c->options.n_hosts;
     AUTO_MEM const struct cloud_host **hosts = mem_zero(room + 1, sizeof *hosts);
 
-    if (rents_lock(k->rents, e) < 0)
+    if (instances_lock(k->instances, e) < 0)
         return -1;
     int result = find_free(c, request, cloud_now_ms(c), hosts, room + 1, &n, trouble, e);
-    rents_unlock(k->rents);
+    instances_unlock(k->instances);
     /* A host that stands in two pools is still one host. */
     for (size_t i = 0; i < n && *n_out < max; i++)
         if (!is_among(hosts[i]->address, out, *n_out))
@@ -179,22 +179,22 @@ static int pool_free_hosts(struct cloud *c,
 
 static int pool_open(struct cloud *c, struct err *e)
 {
-    struct kept *k = c->priv = mem_zero(1, sizeof *k);
+    struct cloud_folder *k = c->priv = mem_zero(1, sizeof *k);
 
-    k->rent = pool_rent;
+    k->provision = pool_provision;
     /* The hosts go on when the power goes here: who has which must not be lost. */
-    k->rents = rents_open(c->options.home, c->driver->name, true, e);
-    return k->rents ? 0 : -1;
+    k->instances = instances_open(c->options.home, c->driver->name, true, e);
+    return k->instances ? 0 : -1;
 }
 
 const struct cloud_driver cloud_pool = {
     .name = "pool",
     .sees_at_once = true,
     .open = pool_open,
-    .close = kept_close,
-    .launch = kept_launch,
-    .look = kept_look,
-    .terminate = kept_terminate,
-    .list = kept_list,
+    .close = cloud_folder_close,
+    .launch = cloud_folder_launch,
+    .look = cloud_folder_look,
+    .terminate = cloud_folder_terminate,
+    .list = cloud_folder_list,
     .free_hosts = pool_free_hosts,
 };

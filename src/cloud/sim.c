@@ -1,11 +1,11 @@
-#include "cloud/sim.h"
+#include "cloud/faults.h"
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "cloud/kept.h"
-#include "cloud/sealed.h"
+#include "cloud/folder.h"
+#include "cloud/sumfile.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 #define FOREVER_MS 1e15
 
 struct sim {
-    struct kept kept;
-    struct sim_troubles *troubles; /* NULL = none */
+    struct cloud_folder folder;
+    struct cloud_faults *troubles; /* NULL = none */
     uint64_t fingerprint;          /* of the text */
     char *counts;                  /* path of the file that has how often each still happens */
 };
@@ -43,7 +43,7 @@ static double draw(const struct cloud *c, const char *purpose, const char *token
 static int read_counts(struct sim *s, struct err *e)
 {
     struct err why = {0};
-    AUTO_JSON json_t *value = sealed_read(s->counts, NULL, &why);
+    AUTO_JSON json_t *value = sumfile_read(s->counts, NULL, &why);
     const char *text = json_string_value(json_object_get(value, "troubles"));
     const json_t *left = json_object_get(value, "left");
     char fingerprint[17];
@@ -73,21 +73,21 @@ static int write_counts(struct sim *s, struct err *e)
     for (size_t i = 0; i < s->troubles->n; i++)
         json_array_append_new(left, json_integer(s->troubles->items[i].left));
     json_object_set_new(value, "left", left);
-    return sealed_write(s->counts, value, false, e);
+    return sumfile_write(s->counts, value, false, e);
 }
 
 /* Whether this trouble happens now, which uses it up by one. 1, 0 or -1. Needs the lock. */
 static int meet_locked(struct sim *s,
-                       enum sim_kind kind,
+                       enum cloud_fault_kind kind,
                        const struct cloud_request *request,
-                       struct sim_trouble *out,
+                       struct cloud_fault *out,
                        struct err *e)
 {
     if (!s->troubles)
         return 0;
     if (read_counts(s, e) < 0)
         return -1;
-    struct sim_trouble *t = sim_troubles_find(s->troubles, kind, request);
+    struct cloud_fault *t = cloud_faults_find(s->troubles, kind, request);
     if (!t)
         return 0;
     *out = *t;
@@ -98,32 +98,32 @@ static int meet_locked(struct sim *s,
 }
 
 static int meet(struct cloud *c,
-                enum sim_kind kind,
+                enum cloud_fault_kind kind,
                 const struct cloud_request *request,
-                struct sim_trouble *out,
+                struct cloud_fault *out,
                 struct err *e)
 {
     struct sim *s = c->priv;
 
     if (!s->troubles)
         return 0;
-    if (rents_lock(s->kept.rents, e) < 0)
+    if (instances_lock(s->folder.instances, e) < 0)
         return -1;
     int met = meet_locked(s, kind, request, out, e);
-    rents_unlock(s->kept.rents);
+    instances_unlock(s->folder.instances);
     return met;
 }
 
 /* A trouble that makes a call fail, and how it is told. */
 struct refusal {
-    enum sim_kind kind;
+    enum cloud_fault_kind kind;
     enum cloud_failure failure;
     const char *text;
 };
 
 static int refused(const struct refusal *r,
                    int met,
-                   const struct sim_trouble *t,
+                   const struct cloud_fault *t,
                    struct cloud_trouble *trouble,
                    struct err *e)
 {
@@ -143,7 +143,7 @@ static int refuse(struct cloud *c,
                   struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        struct sim_trouble t;
+        struct cloud_fault t;
         int met = meet(c, list[i].kind, request, &t, e);
         if (refused(&list[i], met, &t, trouble, e) < 0)
             return -1;
@@ -154,9 +154,9 @@ static int refuse(struct cloud *c,
 static int refuse_any_call(struct cloud *c, struct cloud_trouble *trouble, struct err *e)
 {
     static const struct refusal list[] = {
-        {SIM_AUTH, CLOUD_AUTH, "the credentials have expired: sign in again"},
-        {SIM_THROTTLE, CLOUD_THROTTLE, "too many calls"},
-        {SIM_TRANSIENT, CLOUD_TRANSIENT, "an internal error"},
+        {CLOUD_FAULT_AUTH, CLOUD_AUTH, "the credentials have expired: sign in again"},
+        {CLOUD_FAULT_THROTTLE, CLOUD_THROTTLE, "too many calls"},
+        {CLOUD_FAULT_TRANSIENT, CLOUD_TRANSIENT, "an internal error"},
     };
 
     return refuse(c, list, sizeof list / sizeof *list, NULL, trouble, e);
@@ -195,14 +195,14 @@ static int refuse_rent(struct cloud *c,
                        struct err *e)
 {
     static const struct refusal list[] = {
-        {SIM_PERMISSION, CLOUD_PERMISSION, "these credentials may not launch machines"},
-        {SIM_UNSUPPORTED, CLOUD_UNSUPPORTED, "not offered"},
-        {SIM_QUOTA, CLOUD_QUOTA, "the limit of the account is reached"},
-        {SIM_CAPACITY, CLOUD_CAPACITY, "there is none now"},
+        {CLOUD_FAULT_PERMISSION, CLOUD_PERMISSION, "these credentials may not launch machines"},
+        {CLOUD_FAULT_UNSUPPORTED, CLOUD_UNSUPPORTED, "not offered"},
+        {CLOUD_FAULT_QUOTA, CLOUD_QUOTA, "the limit of the account is reached"},
+        {CLOUD_FAULT_CAPACITY, CLOUD_CAPACITY, "there is none now"},
     };
 
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        struct sim_trouble t;
+        struct cloud_fault t;
         int met = meet_locked(c->priv, list[i].kind, q, &t, e);
         if (refused(&list[i], met, &t, trouble, e) < 0)
             return met > 0 ? err_wrap(e, "%s in %s/%s%s%s", q->instance_type, q->provider,
@@ -239,32 +239,38 @@ static int set_price(struct cloud *c,
     return 0;
 }
 
-static int set_boot(struct cloud *c, const struct cloud_request *q, struct rent *r, struct err *e)
+static int set_boot(struct cloud *c,
+                    const struct cloud_request *q,
+                    struct instance *r,
+                    struct err *e)
 {
-    struct sim_trouble t;
+    struct cloud_fault t;
     double boot_s = c->options.boot_s * (BOOT_LEAST + BOOT_SPREAD * draw(c, "boot", q->token));
 
     if (is_traded(c, &r->machine))
         boot_s = c->options.market->boot_s;
-    int met = meet_locked(c->priv, SIM_SLOW_BOOT, q, &t, e);
+    int met = meet_locked(c->priv, CLOUD_FAULT_SLOW_BOOT, q, &t, e);
 
     if (met > 0)
         boot_s += t.seconds;
     r->machine.ready_ms += llround(boot_s * 1000);
-    if (met >= 0 && (met = meet_locked(c->priv, SIM_NEVER_BOOTS, q, &t, e)) > 0)
-        r->machine.ready_ms = RENT_NEVER;
-    if (met >= 0 && (met = meet_locked(c->priv, SIM_SLOW_VISIBLE, q, &t, e)) > 0)
+    if (met >= 0 && (met = meet_locked(c->priv, CLOUD_FAULT_NEVER_BOOTS, q, &t, e)) > 0)
+        r->machine.ready_ms = INSTANCE_NEVER;
+    if (met >= 0 && (met = meet_locked(c->priv, CLOUD_FAULT_SLOW_VISIBLE, q, &t, e)) > 0)
         r->visible_ms += llround(t.seconds * 1000);
     return met < 0 ? -1 : 0;
 }
 
 /* The first event of a Poisson process: exponentially distributed from the launch on. */
-static int set_taken(struct cloud *c, const struct cloud_request *q, struct rent *r, struct err *e)
+static int set_taken(struct cloud *c,
+                     const struct cloud_request *q,
+                     struct instance *r,
+                     struct err *e)
 {
-    struct sim_trouble t;
+    struct cloud_fault t;
     double after_ms =
         -log1p(-draw(c, "taken", q->token)) / c->options.preemptions_per_hour * 3600 * 1000;
-    int met = meet_locked(c->priv, SIM_PREEMPT_AFTER, q, &t, e);
+    int met = meet_locked(c->priv, CLOUD_FAULT_PREEMPT_AFTER, q, &t, e);
 
     if (met > 0)
         after_ms = t.seconds * 1000;
@@ -280,23 +286,23 @@ static int set_taken(struct cloud *c, const struct cloud_request *q, struct rent
     r->notice_ms = r->taken_ms - NOTICE_MS;
     if (r->notice_ms < r->machine.launched_ms)
         r->notice_ms = r->machine.launched_ms;
-    if ((met = meet_locked(c->priv, SIM_NO_NOTICE, q, &t, e)) > 0)
-        r->notice_ms = RENT_NEVER;
+    if ((met = meet_locked(c->priv, CLOUD_FAULT_NO_NOTICE, q, &t, e)) > 0)
+        r->notice_ms = INSTANCE_NEVER;
     return met < 0 ? -1 : 0;
 }
 
-static int sim_rent(struct cloud *c,
-                    const struct cloud_request *q,
-                    struct rent *r,
-                    struct cloud_trouble *trouble,
-                    struct err *e)
+static int sim_provision(struct cloud *c,
+                         const struct cloud_request *q,
+                         struct instance *r,
+                         struct cloud_trouble *trouble,
+                         struct err *e)
 {
     struct cloud_machine *m = &r->machine;
     char key[96];
     int n = snprintf(key, sizeof key, "%016" PRIx64 " id %s", c->options.seed, q->token);
 
     snprintf(m->id, sizeof m->id, "sim-%016" PRIx64, hash_xxh3(key, (size_t)n));
-    rent_as_asked(r, q);
+    instance_as_asked(r, q);
     if (refuse_rent(c, q, trouble, e) < 0 || set_price(c, q, m, trouble, e) < 0 ||
         set_boot(c, q, r, e) < 0)
         return -1;
@@ -310,15 +316,15 @@ static int sim_open(struct cloud *c, struct err *e)
     struct sim *s = c->priv = mem_zero(1, sizeof *s);
     const char *text = c->options.troubles;
 
-    s->kept.rent = sim_rent;
-    s->kept.delete_ms = DELETE_MS;
-    if (text && !(s->troubles = sim_troubles_new(text, e)))
+    s->folder.provision = sim_provision;
+    s->folder.delete_ms = DELETE_MS;
+    if (text && !(s->troubles = cloud_faults_new(text, e)))
         return -1;
     s->fingerprint = text ? hash_text(text) : 0;
-    s->kept.rents = rents_open(c->options.home, c->driver->name, false, e);
-    if (!s->kept.rents)
+    s->folder.instances = instances_open(c->options.home, c->driver->name, false, e);
+    if (!s->folder.instances)
         return -1;
-    s->counts = mem_printf("%s/troubles", rents_dir(s->kept.rents));
+    s->counts = mem_printf("%s/troubles", instances_dir(s->folder.instances));
     return 0;
 }
 
@@ -327,10 +333,10 @@ static void sim_close(struct cloud *c)
     struct sim *s = c->priv;
 
     if (s) {
-        sim_troubles_free(s->troubles);
+        cloud_faults_free(s->troubles);
         free(s->counts);
     }
-    kept_close(c);
+    cloud_folder_close(c);
 }
 
 static int sim_launch(struct cloud *c,
@@ -339,13 +345,13 @@ static int sim_launch(struct cloud *c,
                       struct cloud_trouble *trouble,
                       struct err *e)
 {
-    static const struct refusal before = {SIM_TIMEOUT_BEFORE_LAUNCH, CLOUD_UNKNOWN,
+    static const struct refusal before = {CLOUD_FAULT_TIMEOUT_BEFORE_LAUNCH, CLOUD_UNKNOWN,
                                           "no answer within 60 s"};
-    static const struct refusal after = {SIM_TIMEOUT_AFTER_LAUNCH, CLOUD_UNKNOWN,
+    static const struct refusal after = {CLOUD_FAULT_TIMEOUT_AFTER_LAUNCH, CLOUD_UNKNOWN,
                                          "no answer within 60 s"};
 
     if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &before, 1, request, trouble, e) < 0 ||
-        kept_launch(c, request, out, trouble, e) < 0)
+        cloud_folder_launch(c, request, out, trouble, e) < 0)
         return -1;
     meter(c, out);
     return refuse(c, &after, 1, request, trouble, e);
@@ -359,7 +365,7 @@ static int sim_look(struct cloud *c,
 {
     if (refuse_any_call(c, trouble, e) < 0)
         return -1;
-    if (kept_look(c, token, out, trouble, e) < 0)
+    if (cloud_folder_look(c, token, out, trouble, e) < 0)
         return -1;
     meter(c, out);
     return 0;
@@ -370,13 +376,13 @@ static int sim_terminate(struct cloud *c,
                          struct cloud_trouble *trouble,
                          struct err *e)
 {
-    static const struct refusal before = {SIM_TERMINATE_FAILS, CLOUD_TRANSIENT,
+    static const struct refusal before = {CLOUD_FAULT_TERMINATE_FAILS, CLOUD_TRANSIENT,
                                           "an internal error: it runs on"};
-    static const struct refusal after = {SIM_TIMEOUT_AFTER_TERMINATE, CLOUD_UNKNOWN,
+    static const struct refusal after = {CLOUD_FAULT_TIMEOUT_AFTER_TERMINATE, CLOUD_UNKNOWN,
                                          "no answer within 60 s"};
 
     if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &before, 1, NULL, trouble, e) < 0 ||
-        kept_terminate(c, token, trouble, e) < 0)
+        cloud_folder_terminate(c, token, trouble, e) < 0)
         return -1;
     return refuse(c, &after, 1, NULL, trouble, e);
 }
@@ -403,32 +409,33 @@ static int sim_list(struct cloud *c,
                     struct cloud_trouble *trouble,
                     struct err *e)
 {
-    static const struct refusal fails = {SIM_LIST_FAILS, CLOUD_TRANSIENT, "an internal error"};
-    struct sim_trouble t;
+    static const struct refusal fails = {CLOUD_FAULT_LIST_FAILS, CLOUD_TRANSIENT,
+                                         "an internal error"};
+    struct cloud_fault t;
 
     if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &fails, 1, NULL, trouble, e) < 0)
         return -1;
-    int empty = meet(c, SIM_LIST_EMPTY, NULL, &t, e);
+    int empty = meet(c, CLOUD_FAULT_LIST_EMPTY, NULL, &t, e);
     if (empty)
         return empty < 0 ? -1 : 0;
     struct metering metering = {c, visit, context};
-    return kept_list(c, visit_metered, &metering, trouble, e);
+    return cloud_folder_list(c, visit_metered, &metering, trouble, e);
 }
 
 static int64_t sim_next_ms(struct cloud *c)
 {
     struct sim *s = c->priv;
-    int64_t now_ms = cloud_now_ms(c), next_ms = RENT_NEVER;
-    const struct rent *rent;
+    int64_t now_ms = cloud_now_ms(c), next_ms = INSTANCE_NEVER;
+    const struct instance *instance;
     size_t at = 0;
 
-    if (rents_lock(s->kept.rents, NULL) < 0)
-        return RENT_NEVER;
-    while ((rent = rents_next(s->kept.rents, &at, now_ms))) {
-        int64_t then_ms = rent_next_ms(rent, now_ms);
+    if (instances_lock(s->folder.instances, NULL) < 0)
+        return INSTANCE_NEVER;
+    while ((instance = instances_next(s->folder.instances, &at, now_ms))) {
+        int64_t then_ms = instance_next_ms(instance, now_ms);
         next_ms = then_ms < next_ms ? then_ms : next_ms;
     }
-    rents_unlock(s->kept.rents);
+    instances_unlock(s->folder.instances);
     return next_ms;
 }
 

@@ -111,7 +111,7 @@ int frames_take(
     return 0;
 }
 
-int frame_write(int fd, enum frame_kind kind, const void *bytes, size_t n)
+int frames_write(int fd, enum frame_kind kind, const void *bytes, size_t n)
 {
     char head[HEAD_MAX];
     union {

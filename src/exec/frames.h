@@ -32,6 +32,6 @@ int frames_take(
     void *context,
     struct err *e);
 /* One whole frame to fd. -1 with errno. n <= FRAME_BYTES_MAX. */
-int frame_write(int fd, enum frame_kind kind, const void *bytes, size_t n);
+int frames_write(int fd, enum frame_kind kind, const void *bytes, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 #include "net/credentials.h"
 
 #include "base/mem.h"
+#include "net/aws_profile.h"
 #include "net/http.h"
 #include "net/internal.h"
 #include "net/metadata.h"
-#include "net/profile.h"
 
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static char *shared_file(const struct search *s, const char *name, const char *s
     return home ? mem_printf("%s/.aws/%s", home, standard) : NULL;
 }
 
-static void take_keys(struct credentials *out, struct profile *p)
+static void take_keys(struct credentials *out, struct aws_profile *p)
 {
     if (out->key_id || !p->key_id.text)
         return;
@@ -111,13 +111,14 @@ static void take_keys(struct credentials *out, struct profile *p)
 /* Keys and region, each from the first of the two files that has it and only if still missing. */
 static int from_files(struct search *s, struct err *e)
 {
-    AUTO_CLEAR(profile) struct profile keys = {0};
-    AUTO_CLEAR(profile) struct profile config = {0};
+    AUTO_CLEAR(aws_profile) struct aws_profile keys = {0};
+    AUTO_CLEAR(aws_profile) struct aws_profile config = {0};
     struct credentials *out = s->out;
 
-    if (s->credentials_file && profile_read(s->credentials_file, false, s->profile, &keys, e) < 0)
+    if (s->credentials_file &&
+        aws_profile_read(s->credentials_file, false, s->profile, &keys, e) < 0)
         return -1;
-    if (s->config_file && profile_read(s->config_file, true, s->profile, &config, e) < 0)
+    if (s->config_file && aws_profile_read(s->config_file, true, s->profile, &config, e) < 0)
         return -1;
     if (s->profile_named && !keys.found && !config.found)
         return err_set(e, ERR_USAGE, "profile \"%.60s\" (AWS_PROFILE) is in neither %s nor %s",
@@ -143,7 +144,7 @@ static int container_token(const struct search *s, struct secret *out, struct er
         out->hidden = variable_dup(s, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
         return out->hidden != NULL;
     }
-    int there = profile_read_file(path, TOKEN_FILE_MAX, &out->hidden, &n, e);
+    int there = aws_profile_read_file(path, TOKEN_FILE_MAX, &out->hidden, &n, e);
     if (there < 0)
         return -1;
     if (there == 0)

@@ -26,7 +26,7 @@ enum node_state { NODE_DONE, NODE_BRANCH, NODE_STOPPED };
 static bool is_true(const struct search *s, const struct totals *label, const struct totals *plan)
 {
     return label->ns[LAYER_MID] == plan->ns[LAYER_MID] &&
-           (s->target.time_only || label->microusd == plan->microusd);
+           (s->incumbent.time_only || label->microusd == plan->microusd);
 }
 
 /* Takes over what the labels found. NODE_BRANCH when a label's cost is only a bound, with the
@@ -50,7 +50,7 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
     }
     if (best == NONE)
         return NODE_DONE;
-    if (s->target.has_best && goal_compare(s->goal, &least, &s->target.best) > 0)
+    if (s->incumbent.has_best && goal_compare(s->goal, &least, &s->incumbent.best) > 0)
         return NODE_DONE;
     labels_picks(run, best, s->scratch);
     if (!search_consider(s, s->scratch, &t))
@@ -61,14 +61,14 @@ static enum node_state take_labels(struct search *s, const struct label_run *run
 static enum node_state solve_node(struct search *s, const struct view *v)
 {
     struct label_bounds bounds = {
-        .target = &s->target, .n = v->n_passes, .path_weight = v->path_weight};
+        .incumbent = &s->incumbent, .n = v->n_passes, .path_weight = v->path_weight};
 
     for (size_t i = 0; i < v->n_passes; i++) {
         bounds.lambda[i] = v->passes[i].lambda;
         bounds.out[i] = v->passes[i].tables.out;
     }
     AUTO(label_run)
-    struct label_run *run = labels_new(v->frame, v->schedule, &bounds, s->high, s->limits);
+    struct label_run *run = labels_new(v->frame, v->schedule, &bounds, s->high, s->cutoff);
     if (!run)
         return NODE_STOPPED;
     return take_labels(s, run);
@@ -89,7 +89,7 @@ static size_t reader_to_settle(const struct search *s, const struct domain *d)
             size_t reader = data->readers[k];
             int64_t microusd;
             double seconds;
-            model_move(p, data, from, s->scratch[reader].site->place, &microusd, &seconds);
+            costmodel_move(p, data, from, s->scratch[reader].site->place, &microusd, &seconds);
             if (d->n[reader] > 1 && microusd != NEVER && microusd > dearest) {
                 dearest = microusd;
                 best = reader;
@@ -152,7 +152,7 @@ static void branch(struct search *s, const struct domain *d, bool shared, double
 /* Nothing better here, or only more of the same than is worth looking through. */
 static bool not_worth_it(struct search *s, double bound)
 {
-    if (s->frontier || !s->target.has_best || bound < search_best_value(s))
+    if (s->frontier || !s->incumbent.has_best || bound < search_best_value(s))
         return false;
     return bound > search_best_value(s) || ++s->tie_nodes > TIE_NODES;
 }
@@ -178,7 +178,7 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
             search_improve(s, d);
         if (not_worth_it(s, *bound))
             return NOT_WANTED;
-        bool again = view_thin(v, &s->target, d) && round < ROUNDS_MAX;
+        bool again = view_thin(v, &s->incumbent, d) && round < ROUNDS_MAX;
         if (!again && *bound >= search_best_value(s) && tune_time_is_proven(s, v))
             return NOT_WANTED;
         if (!again && !v->schedule->exact && max_work < VIEW_WORK_LARGE) {
@@ -192,7 +192,7 @@ static enum readiness prepare(struct search *s, struct domain *d, struct view *v
             return TOO_LARGE;
         if (!again)
             return READY;
-        if (limits_over(s->limits)) {
+        if (cutoff_is_past(s->cutoff)) {
             search_leave_open(s, *bound);
             return NOT_WANTED;
         }
@@ -206,7 +206,7 @@ static void explore(struct search *s, struct domain *d, double known_bound)
     struct view v = {0};
     double bound = known_bound;
 
-    if (s->stopped || (known_bound > 0 && limits_over(s->limits))) {
+    if (s->stopped || (known_bound > 0 && cutoff_is_past(s->cutoff))) {
         search_leave_open(s, bound);
         return;
     }
@@ -346,7 +346,7 @@ static void path_of_best(const struct search *s, double *weight)
 
     if (!s->found)
         return;
-    model_critical_path(s->p, s->picks, s->target.time_layer, on_path);
+    costmodel_critical_path(s->p, s->picks, s->incumbent.time_layer, on_path);
     for (size_t i = 0; i < s->p->n_stages; i++)
         weight[i] = on_path[i] ? 1 : 0;
 }
@@ -358,11 +358,11 @@ static struct domain promising(struct search *s, const struct domain *d)
     AUTO_MEM double *weight = mem_zero(s->p->n_stages, sizeof *weight);
     double **by_cost = presolve_rows(x), **by_time = NULL;
 
-    presolve_bounds(x, 0, NULL, s->target.time_layer, by_cost);
+    presolve_bounds(x, 0, NULL, s->incumbent.time_layer, by_cost);
     if (search_time_matters(s)) {
         longest_chain(s->p, weight);
         by_time = presolve_rows(x);
-        presolve_bounds(x, (double)INFINITY, weight, s->target.time_layer, by_time);
+        presolve_bounds(x, (double)INFINITY, weight, s->incumbent.time_layer, by_time);
     }
     struct domain few = few_sites(s->p, d, by_cost, by_time);
     presolve_rows_free(x, by_cost);
@@ -382,12 +382,12 @@ static void keep_possible(struct search *s, struct domain *d)
         path_of_best(s, weight);
         n = 2 + rates_to_try(s, &lambdas[2], BOUNDS_MAX - 2);
     }
-    presolve_thin(s->p, d, &s->target, lambdas, n, weight);
+    presolve_thin(s->p, d, &s->incumbent, lambdas, n, weight);
 }
 
 static void search_in_two(struct search *s, struct domain *d)
 {
-    if (s->target.has_best)
+    if (s->incumbent.has_best)
         keep_possible(s, d);
     struct domain few = promising(s, d);
     struct domain first = domain_copy(s->p, &few);
@@ -410,8 +410,8 @@ static void search_run(struct search *s, struct domain *domain)
 
     s->scratch = mem_zero(s->p->n_stages, sizeof *s->scratch);
     s->open_bound = (double)INFINITY;
-    s->target.goal = s->goal;
-    s->target.time_layer = s->goal->deadline_layer;
+    s->incumbent.goal = s->goal;
+    s->incumbent.time_layer = s->goal->deadline_layer;
     symmetry_drop(s->p, domain);
     for (size_t i = 0; i < s->p->n_stages; i++)
         sites += domain->n[i];
@@ -425,21 +425,21 @@ static void search_run(struct search *s, struct domain *domain)
 static void solve_once(const struct plan_problem *p,
                        const struct domain *domain,
                        const struct goal *goal,
-                       const struct limits *limits,
+                       const struct cutoff *cutoff,
                        bool time_only,
                        struct solution *out)
 {
     struct search s = {.p = p,
                        .goal = goal,
-                       .limits = limits,
+                       .cutoff = cutoff,
                        .high = goal->deadline_layer == LAYER_HIGH,
                        .picks = out->picks,
-                       .target = {.time_only = time_only}};
+                       .incumbent = {.time_only = time_only}};
     struct domain d = domain_copy(p, domain);
 
     if (out->found) { /* such a plan is known to exist: look for one as good or better */
-        s.target.best = out->totals;
-        s.target.has_best = true;
+        s.incumbent.best = out->totals;
+        s.incumbent.has_best = true;
         s.found = out->has_picks;
     }
     search_run(&s, &d);
@@ -447,7 +447,7 @@ static void solve_once(const struct plan_problem *p,
     out->found = s.found;
     out->proven = !s.stopped;
     if (s.found)
-        out->totals = s.target.best;
+        out->totals = s.incumbent.best;
     out->lambda = s.lambda;
     out->bound = s.stopped ? fmin(s.open_bound, search_best_value(&s)) : search_best_value(&s);
 }
@@ -457,7 +457,7 @@ static void solve_once(const struct plan_problem *p,
 static void solve_time(const struct plan_problem *p,
                        const struct domain *domain,
                        const struct goal *goal,
-                       const struct limits *limits,
+                       const struct cutoff *cutoff,
                        struct solution *out)
 {
     struct goal then = *goal;
@@ -466,7 +466,7 @@ static void solve_time(const struct plan_problem *p,
 
     if (was_known)
         out->totals.microusd = INT64_MAX; /* any plan of that time will do at first */
-    solve_once(p, domain, goal, limits, true, out);
+    solve_once(p, domain, goal, cutoff, true, out);
     if (!out->found)
         return;
     struct solution cheapest = *out;
@@ -478,7 +478,7 @@ static void solve_time(const struct plan_problem *p,
     }
     then.objective = SPEC_COST;
     then.deadline_ns = out->totals.ns[LAYER_MID];
-    solve_once(p, domain, &then, limits, false, &cheapest);
+    solve_once(p, domain, &then, cutoff, false, &cheapest);
     out->lambda = cheapest.lambda;
     if (cheapest.found)
         out->totals = cheapest.totals;
@@ -489,28 +489,28 @@ static void solve_time(const struct plan_problem *p,
 void exact_solve(const struct plan_problem *p,
                  const struct domain *domain,
                  const struct goal *goal,
-                 const struct limits *limits,
+                 const struct cutoff *cutoff,
                  struct solution *out)
 {
     if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
         goal->deadline_layer == LAYER_MID)
-        solve_time(p, domain, goal, limits, out);
+        solve_time(p, domain, goal, cutoff, out);
     else
-        solve_once(p, domain, goal, limits, false, out);
+        solve_once(p, domain, goal, cutoff, false, out);
 }
 
 bool exact_frontier(const struct plan_problem *p,
                     const struct domain *domain,
-                    const struct limits *limits,
+                    const struct cutoff *cutoff,
                     struct arena *arena,
                     struct frontier *out)
 {
     struct goal anything = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
     struct search s = {
-        .p = p, .goal = &anything, .limits = limits, .frontier = out, .frontier_arena = arena};
+        .p = p, .goal = &anything, .cutoff = cutoff, .frontier = out, .frontier_arena = arena};
 
     struct domain d = domain_copy(p, domain);
-    s.target.frontier = out;
+    s.incumbent.frontier = out;
     search_run(&s, &d);
     domain_clear(p, &d);
     return !s.stopped;

@@ -14,7 +14,7 @@ struct enumeration {
     const struct plan_problem *p;
     const struct domain *domain;
     const struct goal *goal;
-    const struct limits *limits;
+    const struct cutoff *cutoff;
     struct pick **choices; /* per stage, in tie order */
     size_t *n, *cap;
     struct pick *picks;
@@ -55,8 +55,8 @@ static int64_t least_cost(const struct enumeration *e, size_t depth)
 
     for (size_t s = 0; s < depth; s++) {
         struct outcome o;
-        if (!model_outcome(&e->p->stages[s], e->picks[s].site, e->picks[s].choice,
-                           e->picks[s].site->fixed_input_s, &o))
+        if (!costmodel_outcome(&e->p->stages[s], e->picks[s].site, e->picks[s].choice,
+                               e->picks[s].site->fixed_input_s, &o))
             return NEVER;
         sum += o.compute_microusd + e->picks[s].site->storage_microusd;
     }
@@ -68,9 +68,9 @@ static void descend(struct enumeration *e, size_t depth)
     struct totals t;
 
     if (depth == e->p->n_stages) {
-        if (++e->leaves % 1024 == 0 && limits_over(e->limits))
+        if (++e->leaves % 1024 == 0 && cutoff_is_past(e->cutoff))
             e->stopped = true;
-        if (!model_totals(e->p, e->picks, &t) || !goal_allows(e->goal, &t))
+        if (!costmodel_totals(e->p, e->picks, &t) || !goal_allows(e->goal, &t))
             return;
         /* Leaves come in tie order, so the first of equals stays. */
         if (e->best->found && goal_compare(e->goal, &t, &e->best->totals) >= 0)
@@ -94,13 +94,13 @@ static void descend(struct enumeration *e, size_t depth)
 int exhaustive_solve(const struct plan_problem *p,
                      const struct domain *domain,
                      const struct goal *goal,
-                     const struct limits *limits,
+                     const struct cutoff *cutoff,
                      struct arena *arena,
                      struct solution *out,
                      struct err *e)
 {
     struct enumeration en = {
-        .p = p, .domain = domain, .goal = goal, .limits = limits, .best = out, .arena = arena};
+        .p = p, .domain = domain, .goal = goal, .cutoff = cutoff, .best = out, .arena = arena};
 
     en.choices = mem_zero(p->n_stages, sizeof *en.choices);
     en.n = mem_zero(p->n_stages, sizeof *en.n);
@@ -108,7 +108,7 @@ int exhaustive_solve(const struct plan_problem *p,
     en.picks = mem_zero(p->n_stages, sizeof *en.picks);
     for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
         eligible_each(p, en.stage, NULL, 0, collect, &en);
-        model_sort_picks(p, en.choices[en.stage], en.n[en.stage]);
+        costmodel_sort_picks(p, en.choices[en.stage], en.n[en.stage]);
     }
     out->found = false;
     if (!en.too_many)

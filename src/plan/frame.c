@@ -109,7 +109,7 @@ static void fill_memo(struct edge_builder *b,
         double seconds;
         if (d->producer != producer)
             continue;
-        model_move(p, d, from->place, to->place, &microusd, &seconds);
+        costmodel_move(p, d, from->place, to->place, &microusd, &seconds);
         if (microusd == NEVER) {
             memo->microusd = NEVER;
             return;
@@ -234,7 +234,7 @@ static void fill_cheapest(const struct frame_var *v,
     struct outcome o;
 
     for (size_t i = 0; i < n_choices; i++) {
-        if (!model_outcome(v->stage, site, &choices[i], level->input_s, &o))
+        if (!costmodel_outcome(v->stage, site, &choices[i], level->input_s, &o))
             continue;
         const struct option *best = &level->cheapest;
         if (best->choice && (o.compute_microusd > best->microusd ||
@@ -261,7 +261,7 @@ static int fill_all(struct frame *f,
 
     level->options = scratch;
     for (size_t i = 0; i < n_choices; i++) {
-        if (!model_outcome(v->stage, site, &choices[i], level->input_s, &o))
+        if (!costmodel_outcome(v->stage, site, &choices[i], level->input_s, &o))
             continue;
         struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd};
         memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
@@ -379,12 +379,12 @@ static int add_pairs(struct frame *f)
     if (!(f->pairs = arena_alloc(f->arena, most, sizeof *f->pairs)))
         return -1;
     for (size_t e = 0; e < f->n_edges; e++)
-        f->pairs[f->n_pairs++] = (struct net_pair){.a = f->edges[e].from, .b = f->edges[e].to};
+        f->pairs[f->n_pairs++] = (struct costnet_pair){.a = f->edges[e].from, .b = f->edges[e].to};
     for (size_t i = 0; i < f->n_vars; i++)
         for (size_t k = 0; k < f->vars[i].stage->spec->n_needs; k++) {
             size_t before = f->var_of_stage[f->vars[i].stage->spec->needs[k]];
             if (!frame_edge_between(f, before, i))
-                f->pairs[f->n_pairs++] = (struct net_pair){.a = before, .b = i};
+                f->pairs[f->n_pairs++] = (struct costnet_pair){.a = before, .b = i};
         }
     return 0;
 }
@@ -410,7 +410,7 @@ static int add_states(struct frame *f, bool coarse)
             f->n_states[i] +=
                 v->stage->n_parents > 1 && !coarse ? (uint32_t)v->sites[k].n_levels : 1;
     }
-    net_order(f->n_vars, f->n_states, f->pairs, f->n_pairs, f->order);
+    costnet_order(f->n_vars, f->n_states, f->pairs, f->n_pairs, f->order);
     for (size_t i = 0; i < f->n_vars; i++)
         f->rank[f->order[i]] = i;
     for (size_t i = 0; i < f->n_vars; i++) {
@@ -418,7 +418,7 @@ static int add_states(struct frame *f, bool coarse)
         size_t n_parents = v->stage->n_parents, n = 0;
         /* The level of the largest producer is likely the one that counts. */
         v->deciding =
-            v->first_edge + (n_parents ? model_largest_producer(f->problem, v->stage) : 0);
+            v->first_edge + (n_parents ? costmodel_largest_producer(f->problem, v->stage) : 0);
         /* With one producer that is still there when it is eliminated, a stage can look its level
          * up; otherwise it must carry it. */
         bool must_carry =
@@ -573,10 +573,10 @@ static double *weigh_edge(const struct frame *f,
 int frame_weigh(const struct frame *f,
                 const struct weights *w,
                 struct arena *arena,
-                struct net *net)
+                struct costnet *net)
 {
     double **unary = arena_alloc(arena, f->n_vars, sizeof *unary);
-    struct net_pair *pairs = arena_alloc(arena, f->n_pairs, sizeof *pairs);
+    struct costnet_pair *pairs = arena_alloc(arena, f->n_pairs, sizeof *pairs);
 
     if (!unary || !pairs)
         return -1;
@@ -596,11 +596,11 @@ int frame_weigh(const struct frame *f,
         if (!(pairs[i].cost = weigh_edge(f, &f->edges[i], w, arena)))
             return -1;
     }
-    *net = (struct net){.n_vars = f->n_vars,
-                        .n_states = f->n_states,
-                        .unary = unary,
-                        .pairs = pairs,
-                        .n_pairs = f->n_pairs};
+    *net = (struct costnet){.n_vars = f->n_vars,
+                            .n_states = f->n_states,
+                            .unary = unary,
+                            .pairs = pairs,
+                            .n_pairs = f->n_pairs};
     return 0;
 }
 

@@ -10,8 +10,8 @@
 #ifndef PLAN_FRAME_H
 #define PLAN_FRAME_H
 
+#include "plan/costnet.h"
 #include "plan/internal.h"
-#include "plan/net.h"
 
 /* A choice at a known level: none of a list is worse than another in cost and time. */
 struct option {
@@ -61,7 +61,7 @@ struct frame {
     struct frame_edge *edges;
     size_t n_edges;
     /* The net over the variables' states: edges first, then links (needs without data). */
-    struct net_pair *pairs;
+    struct costnet_pair *pairs;
     size_t n_pairs;
     uint32_t *n_states;
     size_t *order;
@@ -113,7 +113,7 @@ struct weights {
 int frame_weigh(const struct frame *f,
                 const struct weights *w,
                 struct arena *arena,
-                struct net *net);
+                struct costnet *net);
 
 /* The picks (by stage) that the states stand for, options chosen by the same weights. */
 void frame_picks(const struct frame *f,

@@ -18,7 +18,7 @@ static int64_t egress(const struct plan_problem *p, const struct spec_stage *s, 
         if (places[i].cloud != places[place].cloud)
             out = catalog_move(c, place, i);
     for (size_t i = 0; i < s->n_outputs && out; i++) {
-        int64_t microusd = model_tiered_microusd(c, out, s->outputs[i].size_gb);
+        int64_t microusd = costmodel_tiered_microusd(c, out, s->outputs[i].size_gb);
         sum += microusd == NEVER ? 0 : microusd;
     }
     return sum;
@@ -32,7 +32,7 @@ static bool stage_totals(const struct plan_problem *p,
 {
     struct outcome o;
 
-    if (!model_outcome(stage, site, choice, site->fixed_input_s, &o))
+    if (!costmodel_outcome(stage, site, choice, site->fixed_input_s, &o))
         return false;
     out->microusd = o.compute_microusd + site->storage_microusd + site->fixed_microusd +
                     egress(p, stage->spec, site->place);
@@ -58,7 +58,7 @@ static bool pick_best(const struct plan_problem *p,
             if (!stage_totals(p, stage, site, pick.choice, &t))
                 continue;
             int order = found ? goal_compare(goal, &t, &least) : -1;
-            if (order < 0 || (order == 0 && model_compare_choices(p, &pick, best) < 0)) {
+            if (order < 0 || (order == 0 && costmodel_compare_choices(p, &pick, best) < 0)) {
                 *best = pick;
                 least = t;
                 found = true;
@@ -76,8 +76,8 @@ void greedy_solve(const struct plan_problem *p,
     out->found = true;
     for (size_t s = 0; s < p->n_stages && out->found; s++)
         out->found = pick_best(p, domain, goal, s, &out->picks[s]);
-    out->found =
-        out->found && model_totals(p, out->picks, &out->totals) && goal_allows(goal, &out->totals);
+    out->found = out->found && costmodel_totals(p, out->picks, &out->totals) &&
+                 goal_allows(goal, &out->totals);
     out->proven = false;
     out->bound = 0;
 }

@@ -113,52 +113,54 @@ void eligible_each(const struct plan_problem *p,
 /* explain.c: says why the set is empty and what comes nearest; returns -1. */
 int eligible_explain_none(const struct plan_problem *p, size_t stage, struct err *e);
 
-/* ---- model.c: what things cost and how long they take ---- */
+/* ---- costmodel.c: what things cost and how long they take ---- */
 
-double model_expected_run_s(double run_s,
-                            double preemptions_h,
-                            double checkpoint_s,
-                            double restart_s);
+double costmodel_expected_run_s(double run_s,
+                                double preemptions_h,
+                                double checkpoint_s,
+                                double restart_s);
 /* False when the choice would take over ten years or cost more than money can express. */
-bool model_outcome(const struct pstage *stage,
-                   const struct site *site,
-                   const struct choice *choice,
-                   double input_s,
-                   struct outcome *out);
-int64_t model_tiered_microusd(const struct catalog *c,
-                              const struct catalog_move *m,
-                              double size_gb);
+bool costmodel_outcome(const struct pstage *stage,
+                       const struct site *site,
+                       const struct choice *choice,
+                       double input_s,
+                       struct outcome *out);
+int64_t costmodel_tiered_microusd(const struct catalog *c,
+                                  const struct catalog_move *m,
+                                  double size_gb);
 /* Cost NEVER when the move is impossible. */
-void model_move(const struct plan_problem *p,
-                const struct dataset *d,
-                size_t src_place,
-                size_t dst_place,
-                int64_t *microusd_out,
-                double *seconds_out);
+void costmodel_move(const struct plan_problem *p,
+                    const struct dataset *d,
+                    size_t src_place,
+                    size_t dst_place,
+                    int64_t *microusd_out,
+                    double *seconds_out);
 
 struct totals {
     int64_t microusd;
     int64_t ns[LAYERS];
 };
 /* False when a move or a choice is impossible. */
-bool model_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out);
+bool costmodel_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out);
 /* Fills a plan with every figure, low and high ends included. picks must be possible. */
-void model_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out);
+void costmodel_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out);
 /* Critical path of the layer: on_path[s] set for the stages of one longest path. */
-void model_critical_path(const struct plan_problem *p,
-                         const struct pick *picks,
-                         int layer,
-                         bool *on_path);
+void costmodel_critical_path(const struct plan_problem *p,
+                             const struct pick *picks,
+                             int layer,
+                             bool *on_path);
 
 /* Which of stage->parents sends the most data; NONE without parents. */
-size_t model_largest_producer(const struct plan_problem *p, const struct pstage *stage);
+size_t costmodel_largest_producer(const struct plan_problem *p, const struct pstage *stage);
 
 /* In price, preemptions and run time: then its cost and time are no larger at the same site,
  * however long the inputs take. */
-bool model_no_worse(const struct choice *a, const struct choice *b);
+bool costmodel_no_worse(const struct choice *a, const struct choice *b);
 /* Order of choices at equal cost and time: bytes of (cloud, region, type, market, zone). */
-int model_compare_choices(const struct plan_problem *p, const struct pick *a, const struct pick *b);
-void model_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n);
+int costmodel_compare_choices(const struct plan_problem *p,
+                              const struct pick *a,
+                              const struct pick *b);
+void costmodel_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n);
 
 /* ---- goal.c: what is being asked for ---- */
 
@@ -180,11 +182,11 @@ double goal_public_bound(const struct goal *g, double value);
 
 /* ---- solvers: each fills picks (n_stages) ---- */
 
-struct limits {
+struct cutoff {
     double (*now_s)(void);
     double end_s;
 };
-static inline bool limits_over(const struct limits *l)
+static inline bool cutoff_is_past(const struct cutoff *l)
 {
     return l->now_s() >= l->end_s;
 }
@@ -232,13 +234,13 @@ void domain_clear(const struct plan_problem *p, struct domain *d);
 void exact_solve(const struct plan_problem *p,
                  const struct domain *domain,
                  const struct goal *goal,
-                 const struct limits *limits,
+                 const struct cutoff *cutoff,
                  struct solution *out);
 /* Every non-dominated plan; picks live in the arena, points are the caller's to free. False when
  * the limit came first. */
 bool exact_frontier(const struct plan_problem *p,
                     const struct domain *domain,
-                    const struct limits *limits,
+                    const struct cutoff *cutoff,
                     struct arena *arena,
                     struct frontier *out);
 /* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
@@ -248,7 +250,7 @@ bool exact_frontier(const struct plan_problem *p,
 void exact_break_ties(const struct plan_problem *p,
                       const struct domain *domain,
                       const struct goal *goal,
-                      const struct limits *limits,
+                      const struct cutoff *cutoff,
                       struct arena *arena,
                       size_t *questions,
                       struct solution *io);
@@ -260,7 +262,7 @@ void greedy_solve(const struct plan_problem *p,
 int exhaustive_solve(const struct plan_problem *p,
                      const struct domain *domain,
                      const struct goal *goal,
-                     const struct limits *limits,
+                     const struct cutoff *cutoff,
                      struct arena *arena,
                      struct solution *out,
                      struct err *e);

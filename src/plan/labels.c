@@ -47,7 +47,7 @@ struct list {
 };
 
 struct step {
-    const struct net_group *group;
+    const struct costnet_group *group;
     struct layout before, after;
     size_t **child_entry; /* per child: where its entries stand in `before` */
     struct op *ops;       /* per entry of `after` */
@@ -57,15 +57,15 @@ struct step {
 
 struct label_run {
     const struct frame *frame;
-    const struct net_schedule *schedule;
+    const struct costnet_schedule *schedule;
     const struct label_bounds *bounds;
-    const struct limits *limits;
-    struct target_box box; /* of the target, which does not change during a run */
+    const struct cutoff *cutoff;
+    struct incumbent_box box; /* of the target, which does not change during a run */
     bool box_is_all;
     size_t layers[LAYERS]; /* which are kept */
     size_t n_layers;
     struct step *steps; /* per group; one more joins the groups without scope */
-    struct net_group end;
+    struct costnet_group end;
     bool *needs; /* [v * n + u]: v needs u */
     bool *is_needed;
     struct list joined, next; /* children's labels, joined one child after the other */
@@ -176,7 +176,7 @@ static void keep_others(struct step *s, size_t x)
 /* All ways through x: from what comes before it to what comes after it. */
 static void plan_step(struct label_run *r, struct step *s)
 {
-    const struct net_group *g = s->group;
+    const struct costnet_group *g = s->group;
     size_t x = g->var, n = r->frame->n_vars;
     size_t head = layout_find(&s->before, HEAD, NONE, x);
     size_t tail = layout_find(&s->before, TAIL, x, NONE);
@@ -207,7 +207,7 @@ static void plan_step(struct label_run *r, struct step *s)
 
 static void plan_children(struct label_run *r, struct step *s)
 {
-    const struct net_group *g = s->group;
+    const struct costnet_group *g = s->group;
 
     s->child_entry = mem_zero(g->n_children, sizeof *s->child_entry);
     for (size_t i = 0; i < g->n_children; i++) {
@@ -299,7 +299,7 @@ struct cell {
 };
 
 static size_t child_cell(const struct label_run *r,
-                         const struct net_group *child,
+                         const struct costnet_group *child,
                          const uint32_t *states)
 {
     size_t cell = 0;
@@ -311,7 +311,7 @@ static size_t child_cell(const struct label_run *r,
 
 static bool out_of_time(struct label_run *r)
 {
-    if (++r->ticks % 4096 == 0 && limits_over(r->limits))
+    if (++r->ticks % 4096 == 0 && cutoff_is_past(r->cutoff))
         r->stopped = true;
     return r->stopped;
 }
@@ -387,7 +387,7 @@ static bool join_children(struct label_run *r, const struct cell *c)
  * NEVER when the states do not go together. */
 static int64_t moved_cost(const struct label_run *r, const struct cell *c, uint32_t *level)
 {
-    const struct net_group *g = c->step->group;
+    const struct costnet_group *g = c->step->group;
     const struct frame *f = r->frame;
     int64_t sum = 0;
 
@@ -422,10 +422,10 @@ static bool hopeless(const struct label_run *r,
         if (lambda > 0 && !isinf(lambda))
             inside += lambda * weighted;
         at[i] = (struct bound){lambda, inside + c->out[i]};
-        if (target_outside(&r->box, lambda, at[i].value))
+        if (incumbent_outside(&r->box, lambda, at[i].value))
             return true;
     }
-    return !r->box_is_all && target_hopeless(b->target, at, b->n);
+    return !r->box_is_all && incumbent_hopeless(b->incumbent, at, b->n);
 }
 
 static int64_t entry_or_zero(const int64_t *times, size_t entry, size_t n_layers, size_t l)
@@ -470,10 +470,10 @@ static void expand(struct label_run *r, const struct cell *c)
         return;
     const struct level *level = &frame_state_site(v, state)->levels[at_level];
     double path_weight = r->bounds->path_weight[s->group->var];
-    int layer = r->bounds->target->time_layer;
+    int layer = r->bounds->incumbent->time_layer;
     /* The first bound is that of the cost (lambda 0). */
     double most_microusd = r->box.microusd - c->out[0];
-    bool time_only = r->bounds->target->time_only;
+    bool time_only = r->bounds->incumbent->time_only;
     for (size_t k = 0; k < r->joined.n; k++) {
         const int64_t *have = list_at(&r->joined, k);
         for (size_t i = 0; i < level->n_options && !out_of_time(r); i++) {
@@ -510,7 +510,7 @@ static void store_set(struct label_run *r, struct step *s)
         r->stopped = true;
 }
 
-static void next_states(const struct label_run *r, const struct net_group *g, uint32_t *states)
+static void next_states(const struct label_run *r, const struct costnet_group *g, uint32_t *states)
 {
     for (size_t k = g->n_scope; k-- > 0;) {
         if (++states[g->scope[k]] < r->frame->n_states[g->scope[k]])
@@ -522,7 +522,7 @@ static void next_states(const struct label_run *r, const struct net_group *g, ui
 static void run_step(struct label_run *r, size_t index, uint32_t *states)
 {
     struct step *s = &r->steps[index];
-    const struct net_group *g = s->group;
+    const struct costnet_group *g = s->group;
     struct cell c = {.step = s, .states = states};
 
     for (size_t i = 0; i < g->n_scope; i++)
@@ -577,11 +577,11 @@ static void note_needs(struct label_run *r)
 /* Shapes of all steps, and a row long enough for any. */
 static void plan_steps(struct label_run *r)
 {
-    const struct net_schedule *schedule = r->schedule;
+    const struct costnet_schedule *schedule = r->schedule;
     size_t longest = 0;
 
     r->steps = mem_zero(schedule->n_groups + 1, sizeof *r->steps);
-    r->end = (struct net_group){.var = NONE, .cells = 1};
+    r->end = (struct costnet_group){.var = NONE, .cells = 1};
     r->end.children = mem_zero(schedule->n_groups, sizeof *r->end.children);
     for (size_t i = 0; i < schedule->n_groups; i++)
         if (!schedule->groups[i].n_scope)
@@ -601,10 +601,10 @@ static void plan_steps(struct label_run *r)
 }
 
 struct label_run *labels_new(const struct frame *f,
-                             const struct net_schedule *schedule,
+                             const struct costnet_schedule *schedule,
                              const struct label_bounds *bounds,
                              bool high,
-                             const struct limits *limits)
+                             const struct cutoff *cutoff)
 {
     AUTO(label_run) struct label_run *r = mem_zero(1, sizeof *r);
     AUTO_MEM uint32_t *states = mem_zero(f->n_vars, sizeof *states);
@@ -612,9 +612,9 @@ struct label_run *labels_new(const struct frame *f,
     r->frame = f;
     r->schedule = schedule;
     r->bounds = bounds;
-    r->limits = limits;
-    r->box = target_box(bounds->target);
-    r->box_is_all = target_is_box(bounds->target);
+    r->cutoff = cutoff;
+    r->box = incumbent_box(bounds->incumbent);
+    r->box_is_all = incumbent_is_box(bounds->incumbent);
     r->layers[r->n_layers++] = LAYER_MID;
     if (high)
         r->layers[r->n_layers++] = LAYER_HIGH;

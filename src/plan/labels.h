@@ -7,10 +7,10 @@
 #define PLAN_LABELS_H
 
 #include "plan/frame.h"
-#include "plan/target.h"
+#include "plan/incumbent.h"
 
 struct label_bounds {
-    const struct target *target;
+    const struct incumbent *incumbent;
     size_t n;
     double lambda[BOUNDS_MAX];
     double **out[BOUNDS_MAX];  /* per group, of the net weighed with lambda */
@@ -21,10 +21,10 @@ struct label_run;
 
 /* schedule must be exact and include the links. NULL when time or memory ran out. */
 struct label_run *labels_new(const struct frame *f,
-                             const struct net_schedule *schedule,
+                             const struct costnet_schedule *schedule,
                              const struct label_bounds *bounds,
                              bool high, /* keep the high ends' times too */
-                             const struct limits *limits);
+                             const struct cutoff *cutoff);
 void label_run_free(struct label_run *r);
 AUTO_DEFINE(label_run)
 

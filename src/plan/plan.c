@@ -67,7 +67,7 @@ struct question {
     const struct plan_query *query;
     struct domain domain;
     struct goal goal;
-    struct limits limits;
+    struct cutoff cutoff;
     struct arena *arena; /* picks and choices of the answer */
 };
 
@@ -77,15 +77,15 @@ static int run_solver(const struct question *q, struct solution *s, struct err *
 
     switch (q->query->solver) {
     case PLAN_EXACT:
-        exact_solve(q->p, &q->domain, &q->goal, &q->limits, s);
+        exact_solve(q->p, &q->domain, &q->goal, &q->cutoff, s);
         if (s->found && !q->query->totals_only)
-            exact_break_ties(q->p, &q->domain, &q->goal, &q->limits, q->arena, &questions, s);
+            exact_break_ties(q->p, &q->domain, &q->goal, &q->cutoff, q->arena, &questions, s);
         return 0;
     case PLAN_GREEDY:
         greedy_solve(q->p, &q->domain, &q->goal, s);
         return 0;
     case PLAN_EXHAUSTIVE:
-        return exhaustive_solve(q->p, &q->domain, &q->goal, &q->limits, q->arena, s, e);
+        return exhaustive_solve(q->p, &q->domain, &q->goal, &q->cutoff, q->arena, s, e);
     }
     return 0;
 }
@@ -96,7 +96,7 @@ static double bound_for(const struct question *q, const struct solution *s)
     if (q->query->solver == PLAN_EXACT || s->proven)
         return s->bound;
     struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
-    exact_solve(q->p, &q->domain, &q->goal, &q->limits, &exact);
+    exact_solve(q->p, &q->domain, &q->goal, &q->cutoff, &exact);
     free(exact.picks);
     return exact.bound;
 }
@@ -107,7 +107,7 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
         goal_value(&q->goal, (double)s->totals.microusd, (double)s->totals.ns[LAYER_MID]);
     double bound = fmin(bound_for(q, s), value);
 
-    model_fill(q->p, s->picks, &a->plan);
+    costmodel_fill(q->p, s->picks, &a->plan);
     a->objective = goal_public_value(&q->goal, &s->totals);
     a->bound = goal_public_bound(&q->goal, bound);
     a->gap = value > bound ? (value - bound) / value : 0;
@@ -121,7 +121,7 @@ static bool extreme(const struct question *q, enum spec_objective objective, str
                         .budget_microusd = INT64_MAX,
                         .deadline_ns = INT64_MAX,
                         .deadline_layer = q->goal.deadline_layer};
-    struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
+    struct cutoff again = {q->cutoff.now_s, q->cutoff.now_s() + q->query->solve_limit_s};
     struct solution s = {.picks = mem_zero(q->p->n_stages, sizeof *s.picks)};
 
     exact_solve(q->p, &q->domain, &goal, &again, &s);
@@ -251,7 +251,7 @@ static double slope_at(const struct frontier *f, size_t n, size_t at)
 
 /* Of the plans with a point's cost and time, the first in order of choices. */
 static void settle_point(const struct question *q,
-                         const struct limits *limits,
+                         const struct cutoff *cutoff,
                          double lambda,
                          size_t *questions,
                          struct frontier_point *point)
@@ -264,14 +264,14 @@ static void settle_point(const struct question *q,
         .found = true, .totals = point->totals, .picks = point->picks, .lambda = lambda};
 
     if (!q->query->totals_only && *questions > 0)
-        exact_break_ties(q->p, &q->domain, &exactly, limits, q->arena, questions, &s);
+        exact_break_ties(q->p, &q->domain, &exactly, cutoff, q->arena, questions, &s);
 }
 
 static void answer_frontier(const struct question *q, struct plan_answer *a)
 {
     size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
     struct frontier f = {0};
-    struct limits again = {q->limits.now_s, q->limits.now_s() + q->query->solve_limit_s};
+    struct cutoff again = {q->cutoff.now_s, q->cutoff.now_s() + q->query->solve_limit_s};
     size_t n = 0, questions = FRONTIER_QUESTIONS;
 
     a->pareto_complete = exact_frontier(q->p, &q->domain, &again, q->arena, &f);
@@ -285,7 +285,7 @@ static void answer_frontier(const struct question *q, struct plan_answer *a)
         size_t at = thinned_index(i, n, limit);
         struct frontier_point *point = &f.points[at];
         settle_point(q, &again, slope_at(&f, n, at), &questions, point);
-        model_fill(q->p, point->picks, &a->pareto[i]);
+        costmodel_fill(q->p, point->picks, &a->pareto[i]);
     }
     free(f.points);
 }
@@ -328,7 +328,7 @@ int plan_solve(const struct plan_problem *p,
                          .query = query,
                          .domain = domain_all(p),
                          .goal = goal_from_query(query),
-                         .limits = {query->now_s, start_s + query->solve_limit_s},
+                         .cutoff = {query->now_s, start_s + query->solve_limit_s},
                          .arena = arena_new(ANSWER_CAP_BYTES)};
 
     *answer = (struct plan_answer){0};

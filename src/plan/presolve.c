@@ -75,7 +75,7 @@ static void add_node(struct presolve *x, size_t stage)
 
     n->n = x->domain->n[stage];
     n->sites = mem_zero(n->n, sizeof *n->sites);
-    size_t largest = model_largest_producer(x->p, &x->p->stages[stage]);
+    size_t largest = costmodel_largest_producer(x->p, &x->p->stages[stage]);
     n->parent = largest == NONE ? NONE : x->p->stages[stage].parents[largest];
     for (size_t k = 0; k < n->n; k++) {
         n->sites[k].place = x->p->stages[stage].sites[x->domain->sites[stage][k]].place;
@@ -153,7 +153,7 @@ static void weigh_site(const struct presolve *x,
     }
     for (size_t i = 0; i < (only ? 1 : site->n_choices); i++) {
         struct outcome o;
-        if (!model_outcome(s, site, &choices[i], site->fixed_input_s, &o))
+        if (!costmodel_outcome(s, site, &choices[i], site->fixed_input_s, &o))
             continue;
         out->own = fmin(out->own, w->cost * ((double)o.compute_microusd - 1 + fixed) +
                                       w->time * (double)o.duration_ns[w->layer]);
@@ -344,7 +344,7 @@ void presolve_rows_free(const struct presolve *x, double **rows)
 
 void presolve_thin(const struct plan_problem *p,
                    struct domain *d,
-                   const struct target *target,
+                   const struct incumbent *incumbent,
                    const double *lambdas,
                    size_t n,
                    const double *path_weight)
@@ -354,7 +354,7 @@ void presolve_thin(const struct plan_problem *p,
 
     for (size_t i = 0; i < n; i++) {
         rows[i] = presolve_rows(x);
-        presolve_bounds(x, lambdas[i], path_weight, target->time_layer, rows[i]);
+        presolve_bounds(x, lambdas[i], path_weight, incumbent->time_layer, rows[i]);
     }
     for (size_t stage = 0; stage < p->n_stages; stage++) {
         size_t kept = 0;
@@ -362,7 +362,7 @@ void presolve_thin(const struct plan_problem *p,
             struct bound bounds[BOUNDS_MAX];
             for (size_t i = 0; i < n; i++)
                 bounds[i] = (struct bound){lambdas[i], rows[i][stage][k]};
-            if (!target_hopeless(target, bounds, n))
+            if (!incumbent_hopeless(incumbent, bounds, n))
                 d->sites[stage][kept++] = d->sites[stage][k];
         }
         x->nodes[stage].n = d->n[stage] = kept;

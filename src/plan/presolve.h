@@ -6,8 +6,8 @@
 #ifndef PLAN_PRESOLVE_H
 #define PLAN_PRESOLVE_H
 
+#include "plan/incumbent.h"
 #include "plan/internal.h"
-#include "plan/target.h"
 
 struct presolve;
 
@@ -27,7 +27,7 @@ void presolve_rows_free(const struct presolve *x, double **rows);
 /* Removes the sites from the domain that bounds for these lambdas rule out. */
 void presolve_thin(const struct plan_problem *p,
                    struct domain *d,
-                   const struct target *target,
+                   const struct incumbent *incumbent,
                    const double *lambdas,
                    size_t n,
                    const double *path_weight);

@@ -82,7 +82,7 @@ static int collect_inputs(struct plan_problem *p, struct dataset_table *t, size_
     return 0;
 }
 
-/* Readers are added in topological order: the first at a place pays (see model.c). */
+/* Readers are added in topological order: the first at a place pays (see costmodel.c). */
 static int collect_datasets(struct plan_problem *p)
 {
     size_t n_inputs = 0;
@@ -118,7 +118,7 @@ static int price_produced(struct plan_problem *p, struct dataset *d)
     if (!d->microusd || !d->seconds)
         return -1;
     for (size_t i = 0; i < n; i++) {
-        d->microusd[i] = model_tiered_microusd(c, &moves[i], d->size_gb);
+        d->microusd[i] = costmodel_tiered_microusd(c, &moves[i], d->size_gb);
         d->seconds[i] = move_seconds(&moves[i], d->size_gb);
     }
     return 0;
@@ -159,7 +159,8 @@ static int price_fixed(struct plan_problem *p, struct dataset *d)
         if (within) {
             d->seconds[dst] = d->size_gb * p->local_s_per_gb;
         } else if (m) {
-            d->microusd[dst] = local ? 0 : model_tiered_microusd(p->world.catalog, m, d->size_gb);
+            d->microusd[dst] =
+                local ? 0 : costmodel_tiered_microusd(p->world.catalog, m, d->size_gb);
             d->seconds[dst] = move_seconds(m, d->size_gb);
         } else if (local) {
             d->seconds[dst] = 8 * d->size_gb / p->world.config->uplink_gbit;
@@ -216,7 +217,7 @@ static void collect_choice(void *ctx, const struct choice *c)
     if (!col->n_kinds || col->kinds[col->n_kinds - 1] != kind)
         col->kinds[col->n_kinds++] = kind;
     for (size_t i = 0; i < sky->n; i++)
-        if (model_no_worse(&sky->items[i], c)) {
+        if (costmodel_no_worse(&sky->items[i], c)) {
             /* What rejects one rejects the next: keep it in front. */
             struct choice front = sky->items[i];
             sky->items[i] = sky->items[0];
@@ -225,7 +226,7 @@ static void collect_choice(void *ctx, const struct choice *c)
         }
     size_t kept = 0;
     for (size_t i = 0; i < sky->n; i++)
-        if (!model_no_worse(c, &sky->items[i]))
+        if (!costmodel_no_worse(c, &sky->items[i]))
             sky->items[kept++] = sky->items[i];
     sky->n = kept;
     sky->items = mem_room(sky->items, sky->n, &sky->cap, sizeof *sky->items);

@@ -35,7 +35,7 @@ static void frontier_insert(struct search *s, const struct pick *picks, const st
 
 bool search_consider(struct search *s, const struct pick *picks, struct totals *t)
 {
-    if (!model_totals(s->p, picks, t))
+    if (!costmodel_totals(s->p, picks, t))
         return false;
     if (s->frontier) {
         frontier_insert(s, picks, t);
@@ -43,10 +43,10 @@ bool search_consider(struct search *s, const struct pick *picks, struct totals *
     }
     if (!goal_allows(s->goal, t))
         return true;
-    int order = s->target.has_best ? goal_compare(s->goal, t, &s->target.best) : -1;
+    int order = s->incumbent.has_best ? goal_compare(s->goal, t, &s->incumbent.best) : -1;
     if (order < 0 || (order == 0 && !s->found)) {
-        s->target.best = *t;
-        s->target.has_best = s->found = true;
+        s->incumbent.best = *t;
+        s->incumbent.has_best = s->found = true;
         memcpy(s->picks, picks, s->p->n_stages * sizeof *picks);
     }
     return true;
@@ -54,16 +54,16 @@ bool search_consider(struct search *s, const struct pick *picks, struct totals *
 
 double search_best_value(const struct search *s)
 {
-    return s->target.has_best ? goal_value(s->goal, (double)s->target.best.microusd,
-                                           (double)s->target.best.ns[LAYER_MID])
-                              : (double)INFINITY;
+    return s->incumbent.has_best ? goal_value(s->goal, (double)s->incumbent.best.microusd,
+                                              (double)s->incumbent.best.ns[LAYER_MID])
+                                 : (double)INFINITY;
 }
 
 /* Tries every choice of one stage in the best plan; true when that made it better. */
 static bool improve_stage(struct search *s, const struct domain *d, size_t stage, size_t *calls)
 {
     AUTO_MEM struct pick *trial = mem_zero(s->p->n_stages, sizeof *trial);
-    struct totals before = s->target.best, t;
+    struct totals before = s->incumbent.best, t;
 
     for (size_t k = 0; k < d->n[stage] && !d->only[stage]; k++) {
         const struct site *site = &s->p->stages[stage].sites[d->sites[stage][k]];
@@ -73,7 +73,7 @@ static bool improve_stage(struct search *s, const struct domain *d, size_t stage
             search_consider(s, trial, &t);
         }
     }
-    return goal_compare(s->goal, &s->target.best, &before) < 0;
+    return goal_compare(s->goal, &s->incumbent.best, &before) < 0;
 }
 
 void search_improve(struct search *s, const struct domain *d)

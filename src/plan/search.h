@@ -8,9 +8,9 @@
 struct search {
     const struct plan_problem *p;
     const struct goal *goal;
-    const struct limits *limits;
+    const struct cutoff *cutoff;
     bool high;
-    struct target target;
+    struct incumbent incumbent;
     struct pick *picks; /* of target.best, where found */
     bool found;
     struct frontier *frontier; /* wanted instead of one best plan */

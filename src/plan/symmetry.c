@@ -29,7 +29,7 @@ static bool choices_cover(const struct site *a, const struct site *b)
     for (size_t i = 0; i < b->n_choices; i++) {
         bool covered = false;
         for (size_t k = 0; k < a->n_choices && !covered; k++)
-            covered = model_no_worse(&a->choices[k], &b->choices[i]);
+            covered = costmodel_no_worse(&a->choices[k], &b->choices[i]);
         if (!covered)
             return false;
     }

@@ -14,13 +14,13 @@
 struct ties {
     const struct plan_problem *p;
     const struct goal *goal;
-    const struct limits *limits;
+    const struct cutoff *cutoff;
     struct arena *arena;  /* choices that are not among the sites' own */
     struct domain domain; /* sites that plans with these totals may use; settled stages: one */
     struct solution *known;
     struct view view; /* of the domain as it was at first: bounds per site */
     struct goal box;  /* equal totals mean equal cost and time, whatever the objective */
-    struct target target;
+    struct incumbent incumbent;
     size_t *questions; /* that may still be asked of the exact solver */
 };
 
@@ -66,7 +66,7 @@ static double least_extra(const struct ties *t,
         const struct level *level = &fs->levels[l];
         struct outcome o;
         double best = (double)INFINITY;
-        if (!model_outcome(v->stage, fs->site, c, level->input_s, &o))
+        if (!costmodel_outcome(v->stage, fs->site, c, level->input_s, &o))
             continue;
         for (size_t i = 0; i < level->n_options; i++)
             best = fmin(best, cost_weight * (double)level->options[i].microusd +
@@ -75,7 +75,7 @@ static double least_extra(const struct ties *t,
         int64_t fixed = 0;
         if (level->n_options) {
             struct outcome first;
-            model_outcome(v->stage, fs->site, level->options[0].choice, level->input_s, &first);
+            costmodel_outcome(v->stage, fs->site, level->options[0].choice, level->input_s, &first);
             fixed = level->options[0].microusd - first.compute_microusd;
         }
         double mine = cost_weight * (double)(o.compute_microusd + fixed) +
@@ -97,12 +97,12 @@ static void collect_candidate(void *ctx, const struct choice *c)
     if (!fs)
         return;
     struct pick pick = {fs->site, c};
-    if (model_compare_choices(t->p, &pick, &t->known->picks[list->stage]) >= 0)
+    if (costmodel_compare_choices(t->p, &pick, &t->known->picks[list->stage]) >= 0)
         return;
     size_t n = view_site_bounds(&t->view, (size_t)(v - t->view.frame->vars), index, bounds);
     for (size_t i = 0; i < n; i++)
         bounds[i].value += least_extra(t, v, fs, c, bounds[i].lambda);
-    if (target_hopeless(&t->target, bounds, n))
+    if (incumbent_hopeless(&t->incumbent, bounds, n))
         return;
     struct choice *copy = arena_alloc(t->arena, 1, sizeof *copy);
     if (!copy)
@@ -133,7 +133,7 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     --*t->questions;
     struct domain trial = domain_copy(t->p, &t->domain);
     settle(&trial, stage, site, pick->choice);
-    exact_solve(t->p, &trial, t->goal, t->limits, &s);
+    exact_solve(t->p, &trial, t->goal, t->cutoff, &s);
     domain_clear(t->p, &trial);
     if (!s.found || goal_compare(t->goal, &s.totals, &t->known->totals) != 0)
         return false;
@@ -146,7 +146,7 @@ static bool try_candidate(struct ties *t, size_t stage, const struct pick *candi
 {
     struct pick *known = &t->known->picks[stage];
 
-    if (candidate->site == known->site && model_no_worse(candidate->choice, known->choice)) {
+    if (candidate->site == known->site && costmodel_no_worse(candidate->choice, known->choice)) {
         known->choice = candidate->choice; /* no figure of the plan grows, so none changes */
         return true;
     }
@@ -157,7 +157,7 @@ static bool try_candidate(struct ties *t, size_t stage, const struct pick *candi
 static bool worse_than_refused(const struct candidates *list, const bool *refused, size_t i)
 {
     for (size_t k = i; k-- > 0 && list->items[k].site == list->items[i].site;)
-        if (refused[k] && model_no_worse(list->items[k].choice, list->items[i].choice))
+        if (refused[k] && costmodel_no_worse(list->items[k].choice, list->items[i].choice))
             return true;
     return false;
 }
@@ -177,7 +177,7 @@ static void choose_first(struct ties *t, size_t stage, const struct candidates *
             refused_site = c->site;
         if (c->site == refused_site || worse_than_refused(list, refused, i))
             continue;
-        if (model_compare_choices(t->p, c, &t->known->picks[stage]) >= 0 ||
+        if (costmodel_compare_choices(t->p, c, &t->known->picks[stage]) >= 0 ||
             try_candidate(t, stage, c))
             break;
         refused[i] = true;
@@ -192,7 +192,7 @@ static void settle_stage(struct ties *t, size_t stage)
     for (size_t k = 0; k < t->domain.n[stage]; k++)
         places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
     eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
-    model_sort_picks(t->p, list.items, list.n);
+    costmodel_sort_picks(t->p, list.items, list.n);
     choose_first(t, stage, &list);
     free(list.items);
     const struct pick *known = &t->known->picks[stage];
@@ -213,10 +213,10 @@ static void thin_quickly(struct ties *t)
     AUTO_MEM double *weight = mem_zero(t->p->n_stages, sizeof *weight);
     double lambdas[] = {0, (double)INFINITY, t->known->lambda};
 
-    model_critical_path(t->p, t->known->picks, t->target.time_layer, on_path);
+    costmodel_critical_path(t->p, t->known->picks, t->incumbent.time_layer, on_path);
     for (size_t i = 0; i < t->p->n_stages; i++)
         weight[i] = on_path[i] ? 1 : 0;
-    presolve_thin(t->p, &t->domain, &t->target, lambdas, t->known->lambda > 0 ? 3 : 2, weight);
+    presolve_thin(t->p, &t->domain, &t->incumbent, lambdas, t->known->lambda > 0 ? 3 : 2, weight);
 }
 
 /* Leaves only sites that a plan with the known totals may use. */
@@ -229,10 +229,10 @@ static bool thin_out(struct ties *t)
     t->box.budget_microusd = t->known->totals.microusd;
     if (t->box.deadline_layer == LAYER_MID)
         t->box.deadline_ns = t->known->totals.ns[LAYER_MID];
-    t->target = (struct target){.goal = &t->box,
-                                .time_layer = t->goal->deadline_layer,
-                                .has_best = true,
-                                .best = t->known->totals};
+    t->incumbent = (struct incumbent){.goal = &t->box,
+                                      .time_layer = t->goal->deadline_layer,
+                                      .has_best = true,
+                                      .best = t->known->totals};
     thin_quickly(t);
     if (!view_open(&t->view, t->p, &t->domain, kind, t->goal->deadline_layer, VIEW_WORK_SMALL,
                    &too_large))
@@ -241,28 +241,28 @@ static bool thin_out(struct ties *t)
     if (!keep_pass(t, 0) || !keep_pass(t, (double)INFINITY) ||
         (t->known->lambda > 0 && !keep_pass(t, t->known->lambda)))
         return false;
-    view_thin(&t->view, &t->target, &t->domain);
+    view_thin(&t->view, &t->incumbent, &t->domain);
     return true;
 }
 
 void exact_break_ties(const struct plan_problem *p,
                       const struct domain *domain,
                       const struct goal *goal,
-                      const struct limits *limits,
+                      const struct cutoff *cutoff,
                       struct arena *arena,
                       size_t *questions,
                       struct solution *io)
 {
     struct ties t = {.p = p,
                      .goal = goal,
-                     .limits = limits,
+                     .cutoff = cutoff,
                      .arena = arena,
                      .known = io,
                      .questions = questions};
 
     t.domain = domain_copy(p, domain);
     if (thin_out(&t))
-        for (size_t stage = 0; stage < p->n_stages && !limits_over(limits); stage++)
+        for (size_t stage = 0; stage < p->n_stages && !cutoff_is_past(cutoff); stage++)
             settle_stage(&t, stage);
     view_clear(&t.view);
     domain_clear(p, &t.domain);

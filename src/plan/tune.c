@@ -37,7 +37,7 @@ static bool try_lambda(
 static bool tune_to_limit(
     struct search *s, struct view *v, struct totals cheap, struct totals fast, struct pass *out)
 {
-    for (size_t i = 0; i < LAMBDA_ROUNDS && !limits_over(s->limits); i++) {
+    for (size_t i = 0; i < LAMBDA_ROUNDS && !cutoff_is_past(s->cutoff); i++) {
         double lambda = exchange(v, &cheap, &fast);
         struct totals t;
         if (lambda <= 0 || !try_lambda(s, v, lambda, out, &t))
@@ -64,11 +64,11 @@ static bool tune_to_value(struct search *s, struct view *v, struct pass *out)
     double before = (double)INFINITY;
 
     for (size_t i = 0; i < LAMBDA_ROUNDS && s->found && search_best_value(s) < before; i++) {
-        const struct totals *b = &s->target.best;
+        const struct totals *b = &s->incumbent.best;
         double lambda = (double)b->microusd / fmax(ns_of(v, b), 1);
         struct totals t;
         before = search_best_value(s);
-        if (!(lambda > 0) || limits_over(s->limits) || !try_lambda(s, v, lambda, out, &t))
+        if (!(lambda > 0) || cutoff_is_past(s->cutoff) || !try_lambda(s, v, lambda, out, &t))
             break;
     }
     return out->arena != NULL;
@@ -96,7 +96,7 @@ static int tune_to_frontier(struct search *s,
         double lambda = exchange(v, &queue[head].cheap, &queue[head].fast);
         struct pass pass = {0};
         struct totals t;
-        if (limits_over(s->limits))
+        if (cutoff_is_past(s->cutoff))
             break;
         if (lambda <= 0 || !try_lambda(s, v, lambda, &pass, &t))
             continue;
@@ -127,7 +127,7 @@ static bool settle_paths(struct search *s,
         if (!try_lambda(s, v, (double)INFINITY, fastest, t))
             return false;
         if (ns_of(v, t) <= fastest->tables.best * (1 + 1e-12) + 1 || i + 1 == PATH_ROUNDS ||
-            limits_over(s->limits))
+            cutoff_is_past(s->cutoff))
             break;
         view_mix_path(v, s->scratch, i + 2);
     }
@@ -181,7 +181,8 @@ enum readiness tune_bounds(struct search *s, struct view *v, double *bound_out)
         pass_clear(&time);
         return TOO_LARGE;
     }
-    *bound_out = s->frontier ? 0 : target_lower_bound(&s->target, bounds, view_bounds(v, bounds));
+    *bound_out =
+        s->frontier ? 0 : incumbent_lower_bound(&s->incumbent, bounds, view_bounds(v, bounds));
     return isinf(*bound_out) ? NOT_WANTED : READY;
 }
 
@@ -196,10 +197,10 @@ bool tune_time_is_proven(struct search *s, struct view *v)
     /* The fastest of the cheapest: so little per nanosecond that it adds up to half a
      * micro-dollar. */
     view_mix_path(v, s->picks, 1);
-    bool found = try_lambda(s, v, 0.5 / (ns_of(v, &s->target.best) + 1), &pass, &t);
+    bool found = try_lambda(s, v, 0.5 / (ns_of(v, &s->incumbent.best) + 1), &pass, &t);
     pass_clear(&pass);
     if (!found)
         return false;
     view_mix_path(v, s->picks, 1);
-    return view_least_ns_of_cheapest(v) > ns_of(v, &s->target.best) - 0.5;
+    return view_least_ns_of_cheapest(v) > ns_of(v, &s->incumbent.best) - 0.5;
 }

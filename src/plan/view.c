@@ -22,11 +22,11 @@ bool view_open(struct view *v,
         return false;
     v->arena = arena_new(VIEW_CAP_BYTES);
     v->path_weight = arena_alloc(v->arena, v->frame->n_vars, sizeof *v->path_weight);
-    struct net shape = {.n_vars = v->frame->n_vars,
-                        .n_states = v->frame->n_states,
-                        .pairs = v->frame->pairs,
-                        .n_pairs = v->frame->n_pairs};
-    v->schedule = net_schedule_new(&shape, v->frame->order, max_work, v->arena);
+    struct costnet shape = {.n_vars = v->frame->n_vars,
+                            .n_states = v->frame->n_states,
+                            .pairs = v->frame->pairs,
+                            .n_pairs = v->frame->n_pairs};
+    v->schedule = costnet_schedule_new(&shape, v->frame->order, max_work, v->arena);
     *too_large = !v->path_weight || !v->schedule || v->schedule->work > VIEW_WORK_TOTAL;
     return !*too_large;
 }
@@ -62,12 +62,12 @@ static enum pass_result run_pass(
     arena_free(out->arena);
     *out = (struct pass){.lambda = lambda, .arena = arena_new(PASS_CAP_BYTES)};
     if (frame_weigh(v->frame, &w, out->arena, &out->net) < 0 ||
-        net_up(&out->net, v->schedule, &out->tables, out->arena) < 0)
+        costnet_up(&out->net, v->schedule, &out->tables, out->arena) < 0)
         return PASS_FULL;
     if (!(out->tables.best < (double)INFINITY))
         return PASS_NONE;
     if (picks) {
-        if (!net_decode(&out->net, v->schedule, &out->tables, states))
+        if (!costnet_decode(&out->net, v->schedule, &out->tables, states))
             return PASS_NONE;
         frame_picks(v->frame, states, &w, picks);
     }
@@ -97,7 +97,7 @@ double view_least_ns_of_cheapest(struct view *v)
 int view_keep(struct view *v, struct pass *pass)
 {
     if (v->n_passes == BOUNDS_MAX ||
-        net_down(&pass->net, v->schedule, &pass->tables, pass->arena) < 0) {
+        costnet_down(&pass->net, v->schedule, &pass->tables, pass->arena) < 0) {
         pass_clear(pass);
         return -1;
     }
@@ -111,7 +111,7 @@ void view_mix_path(struct view *v, const struct pick *picks, size_t nth)
     const struct frame *f = v->frame;
     AUTO_MEM bool *on_path = mem_zero(f->n_vars, sizeof *on_path);
 
-    model_critical_path(f->problem, picks, v->layer, on_path);
+    costmodel_critical_path(f->problem, picks, v->layer, on_path);
     for (size_t i = 0; i < f->n_vars; i++)
         v->path_weight[i] +=
             ((on_path[f->vars[i].index] ? 1 : 0) - v->path_weight[i]) / (double)nth;
@@ -138,7 +138,7 @@ size_t view_site_bounds(const struct view *v, size_t var, size_t site, struct bo
     return v->n_passes;
 }
 
-size_t view_thin(const struct view *v, const struct target *target, struct domain *d)
+size_t view_thin(const struct view *v, const struct incumbent *incumbent, struct domain *d)
 {
     size_t removed = 0;
 
@@ -147,7 +147,7 @@ size_t view_thin(const struct view *v, const struct target *target, struct domai
         for (size_t k = 0; k < d->n[stage]; k++) {
             struct bound bounds[BOUNDS_MAX];
             size_t n = view_site_bounds(v, i, k, bounds);
-            if (!target_hopeless(target, bounds, n))
+            if (!incumbent_hopeless(incumbent, bounds, n))
                 d->sites[stage][kept++] = d->sites[stage][k];
         }
         removed += d->n[stage] - kept;

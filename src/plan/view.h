@@ -4,8 +4,8 @@
 #define PLAN_VIEW_H
 
 #include "plan/frame.h"
+#include "plan/incumbent.h"
 #include "plan/labels.h"
-#include "plan/target.h"
 
 /* Cells x states of one elimination: at first any pair of places; then more, as sites are thinned
  * out, up to what takes a second. */
@@ -19,14 +19,14 @@
 struct pass {
     struct arena *arena; /* owns the rest */
     double lambda;
-    struct net net;
-    struct net_tables tables;
+    struct costnet net;
+    struct costnet_tables tables;
 };
 
 struct view {
     struct arena *arena;
     struct frame *frame;
-    struct net_schedule *schedule;
+    struct costnet_schedule *schedule;
     double *path_weight; /* per variable; sums to 1 over some mixture of paths */
     int layer;
     struct pass passes[BOUNDS_MAX];
@@ -68,6 +68,6 @@ size_t view_bounds(const struct view *v, struct bound *out);
 /* The same for the plans with that site of that variable. */
 size_t view_site_bounds(const struct view *v, size_t var, size_t site, struct bound *out);
 /* Removes from the view's domain the sites that no wanted plan uses; returns how many. */
-size_t view_thin(const struct view *v, const struct target *target, struct domain *d);
+size_t view_thin(const struct view *v, const struct incumbent *incumbent, struct domain *d);
 
 #endif

@@ -62,7 +62,7 @@ static bool read_seconds(const struct reader_value *v, double most, double *out)
     return reader_duration(v, 1, most, out);
 }
 
-bool geo_read_place(const struct reader_value *v, struct spec_place *out)
+bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out)
 {
     const char *text;
     struct err e;
@@ -83,7 +83,7 @@ static void read_open_place(const struct reader_value *v, struct spec_place *out
     if (reader_text(v, &text) && strcmp(text, "any") == 0)
         *out = (struct spec_place){0};
     else if (v->node->kind == YAML_SCALAR && !yaml_is_null(v->node))
-        geo_read_place(v, out);
+        spec_geo_read_place(v, out);
 }
 
 /* ---- fields; into is a struct spec_geo ---- */
@@ -238,7 +238,7 @@ static void read_worker_place(const struct reader_value *v, void *into)
 {
     struct spec_geo_worker *w = into;
 
-    if (geo_read_place(v, &w->place) && (!w->place.cloud || !w->place.region))
+    if (spec_geo_read_place(v, &w->place) && (!w->place.cloud || !w->place.region))
         reader_value_error(v, "%s names no region: write CLOUD/REGION, as in aws/eu-west-2",
                            reader_shown(v));
 }
@@ -275,7 +275,7 @@ static void read_data_place(const struct reader_value *v, void *into)
 {
     struct spec_geo_worker *w = into;
 
-    if (geo_read_place(v, &w->data_place) && (!w->data_place.cloud || !w->data_place.region))
+    if (spec_geo_read_place(v, &w->data_place) && (!w->data_place.cloud || !w->data_place.region))
         reader_value_error(v, "%s names no region: write CLOUD/REGION", reader_shown(v));
 }
 
@@ -390,7 +390,7 @@ static const struct reader_field fields[] = {
     {"poll", READER_READ, read_poll},
     {"retries", READER_READ, read_retries},
     {"same_region_usd_per_gb", READER_READ, read_same_region},
-    {"sites", READER_READ, geo_read_sites},
+    {"sites", READER_READ, spec_geo_read_sites},
     {0},
 };
 

@@ -83,7 +83,7 @@ static void read_site(const struct reader_value *v, const char *key, struct spec
         s->n_sites++;
 }
 
-void geo_read_sites(const struct reader_value *v, void *into)
+void spec_geo_read_sites(const struct reader_value *v, void *into)
 {
     struct spec_geo *s = into;
 

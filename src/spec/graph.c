@@ -194,7 +194,7 @@ static void classify_inputs(struct graph *g, size_t stage)
     for (size_t i = 0; i < draft->n_inputs; i++) {
         struct draft_input *input = &draft->inputs[i];
         if (input->is_mount || !refers_to_stage(g, input))
-            input->is_known = source_classify(g->r, input);
+            input->is_known = spec_source_classify(g->r, input);
         else if (input->is_known && input->has_place)
             reader_error(g->r, input->line, "input %s: lies where stage %s runs: remove its place",
                          reader_quote(g->r, input->from), g->spec->stages[input->stage].name);
@@ -281,7 +281,7 @@ static void sort_topologically(struct graph *g)
     free(done);
 }
 
-void graph_resolve(struct reader *r)
+void spec_graph_resolve(struct reader *r)
 {
     struct spec *spec = r->spec;
     struct graph g = {.r = r, .spec = spec};

@@ -111,7 +111,7 @@ void header_read(struct reader *r,
     struct header header = {r->spec, defaults_out};
 
     if (is_alone) {
-        reader_fields(&whole, fields, stage_fields(), &header);
+        reader_fields(&whole, fields, spec_stage_fields(), &header);
         return;
     }
     for (size_t i = 0; i < node->n; i++) {

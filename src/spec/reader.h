@@ -152,8 +152,8 @@ struct spec *spec_read_alone(struct reader *r,
                              const struct yaml_node *map);
 
 /* stage.c: reads drafts[index].node into spec->stages[index]. */
-void stage_read(struct reader *r, size_t index);
-const struct reader_field *stage_fields(void);
+void spec_stage_read(struct reader *r, size_t index);
+const struct reader_field *spec_stage_fields(void);
 
 /* header.c: reads the pipeline-wide fields of a map, of a stage's map (not alone) only those;
  * *defaults_out as written. */
@@ -200,10 +200,10 @@ const struct yaml_node *merge_maps(struct reader *r,
 
 /* graph.c: finds out what inputs and needs refer to, sets the stages' needs and the topological
  * order, which stays NULL when there is none. */
-void graph_resolve(struct reader *r);
+void spec_graph_resolve(struct reader *r);
 
 /* source.c: a reference that is no stage's output. False after an error. */
-bool source_classify(struct reader *r, struct draft_input *input);
+bool spec_source_classify(struct reader *r, struct draft_input *input);
 
 /* datasets.c: inputs of all stages, and every size and place. */
 void datasets_resolve(struct reader *r);

@@ -47,7 +47,7 @@ static bool is_plainly_path(const char *text)
     return !strncmp(text, "./", 2) || !strncmp(text, "../", 3) || !strncmp(text, "~/", 2);
 }
 
-bool source_classify(struct reader *r, struct draft_input *input)
+bool spec_source_classify(struct reader *r, struct draft_input *input)
 {
     const char *colon = strstr(input->from, "://");
 

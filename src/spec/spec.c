@@ -16,7 +16,8 @@
 /* `name` is both the pipeline's and the stage's. */
 static bool is_header_only(const char *field)
 {
-    return reader_find_field(header_fields(), field) && !reader_find_field(stage_fields(), field);
+    return reader_find_field(header_fields(), field) &&
+           !reader_find_field(spec_stage_fields(), field);
 }
 
 static const struct yaml_node *without_header(struct reader *r, const struct yaml_node *node)
@@ -42,7 +43,7 @@ static bool is_header(const struct yaml_node *node)
 
     for (size_t i = 0; i < node->n; i++) {
         bool in_header = reader_find_field(header_fields(), node->entries[i].key);
-        if (!in_header && reader_find_field(stage_fields(), node->entries[i].key))
+        if (!in_header && reader_find_field(spec_stage_fields(), node->entries[i].key))
             return false;
         has_known |= in_header;
     }
@@ -99,7 +100,7 @@ static void read_stages(struct reader *r,
     for (size_t i = 0; i < n && !r->is_full; i++) {
         const struct yaml_node *own = without_header(r, maps[i]);
         r->drafts[i].node = defaults ? merge_defaults(r, defaults, own) : own;
-        stage_read(r, i);
+        spec_stage_read(r, i);
     }
 }
 
@@ -119,7 +120,7 @@ static void read_pipeline(struct reader *r, const struct yaml_node *const *maps,
     read_stages(r, maps + has_header, n - has_header, defaults);
     if (r->is_full)
         return;
-    graph_resolve(r);
+    spec_graph_resolve(r);
     if (!r->is_full)
         datasets_resolve(r);
 }
@@ -137,7 +138,7 @@ struct spec *spec_read_alone(struct reader *r,
     r->spec = s;
     read_stages(r, &map, 1, NULL);
     if (!r->is_full)
-        graph_resolve(r);
+        spec_graph_resolve(r);
     if (!r->is_full)
         datasets_resolve(r);
     return r->is_full ? NULL : s;

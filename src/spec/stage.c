@@ -198,7 +198,7 @@ static const struct reader_field fields[] = {
     {0},
 };
 
-const struct reader_field *stage_fields(void)
+const struct reader_field *spec_stage_fields(void)
 {
     return fields;
 }
@@ -220,7 +220,7 @@ static void take_name(struct reader *r, size_t index)
     r->stage = stage->name;
 }
 
-void stage_read(struct reader *r, size_t index)
+void spec_stage_read(struct reader *r, size_t index)
 {
     struct spec_stage *stage = &r->spec->stages[index];
     struct draft *draft = &r->drafts[index];

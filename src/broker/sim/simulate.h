@@ -89,7 +89,7 @@ struct simulate_options {
     double noise;  /* standard deviation of log(run time / planned); 0 = exactly as planned */
     double boot_s; /* mean */
     double preemptions_per_hour;
-    const char *troubles;                 /* cloud/sim.h; NULL = none */
+    const char *troubles;                 /* cloud/faults.h; NULL = none */
     const struct simulate_market *market; /* NULL = prices stay as planned */
     int64_t begin_ms;     /* where the clock of a new world starts; 0 = when the run was recorded */
     int64_t max_microusd; /* spending stops before it goes beyond; < 0 = no limit */

@@ -10,7 +10,7 @@
 #include "cli/core/command.h"
 #include "cli/core/interrupt.h"
 #include "cli/run/run_market.h"
-#include "cloud/sim.h"
+#include "cloud/faults.h"
 #include "view/table.h"
 
 #include <errno.h>
@@ -102,16 +102,16 @@ static int read_troubles(struct rehearsal *r, struct err *e)
     if (!in)
         return err_set(e, errno == ENOENT ? ERR_USAGE : ERR_IO, "--troubles %s: %s", path,
                        strerror(errno));
-    r->troubles = mem_zero(SIM_TROUBLES_BYTES_MAX + 2, 1);
-    size_t n = fread(r->troubles, 1, SIM_TROUBLES_BYTES_MAX + 1, in);
+    r->troubles = mem_zero(CLOUD_FAULTS_BYTES_MAX + 2, 1);
+    size_t n = fread(r->troubles, 1, CLOUD_FAULTS_BYTES_MAX + 1, in);
     bool failed = ferror(in) != 0;
     fclose(in);
     if (failed)
         return err_set(e, ERR_IO, "--troubles %s: cannot be read", path);
-    if (n > SIM_TROUBLES_BYTES_MAX || strlen(r->troubles) != n)
+    if (n > CLOUD_FAULTS_BYTES_MAX || strlen(r->troubles) != n)
         return err_set(e, ERR_USAGE, "--troubles %s: more than %zu bytes, or no text", path,
-                       SIM_TROUBLES_BYTES_MAX);
-    AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(r->troubles, e);
+                       CLOUD_FAULTS_BYTES_MAX);
+    AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(r->troubles, e);
     if (!t)
         return err_wrap(e, "--troubles %s", path);
     r->options.troubles = r->troubles;

@@ -13,7 +13,7 @@ struct run_market;
 /* Carries out p's plan in virtual time, its stages led by the market's prices unless it is NULL,
  * and shows every change and, at last, the bill; json: one event a line. Options, where the command
  * declares them: --seed N, --noise F (standard deviation, 0.03 unless said), --troubles FILE
- * (cloud/sim.h), --max-cost USD, --resume. The exit code: 0 finished, 1 failed, 130 stopped. */
+ * (cloud/faults.h), --max-cost USD, --resume. The exit code: 0 finished, 1 failed, 130 stopped. */
 int run_on_sim(struct cli_plan *p,
                const struct command_args *args,
                const struct run_market *market,

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 #include "exec/digest.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@
  * and compared before it is used. */
 static time_t mark_of_boot(void)
 {
-    AUTO_MEM char *id = read_small_file("/proc/sys/kernel/random/boot_id", 64, NULL);
+    AUTO_MEM char *id = jobdir_read_small("/proc/sys/kernel/random/boot_id", 64, NULL);
     char digits[9] = {0};
 
     if (!id)
@@ -36,7 +36,7 @@ static time_t mark_of_boot(void)
 static uint64_t limit(const char *dir)
 {
     AUTO_MEM char *path = mem_printf("%s/limit", dir);
-    AUTO_MEM char *text = read_small_file(path, 64, NULL);
+    AUTO_MEM char *text = jobdir_read_small(path, 64, NULL);
     char *end;
 
     if (!text)

@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/time.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +79,7 @@ static bool hands_down(const char *dir, enum cgroup_controller c)
     if (c == CGROUP_PIDS)
         return true;
     snprintf(path, sizeof path, "%s/cgroup.subtree_control", dir);
-    AUTO_MEM char *text = read_small_file(path, 4096, NULL);
+    AUTO_MEM char *text = jobdir_read_small(path, 4096, NULL);
     return text && has_word(text, controllers[c], " \n");
 }
 
@@ -157,8 +157,8 @@ static void look_at_mount(struct cgroup_places *out, const struct mount *m, cons
 
 void cgroup_find_places(struct cgroup_places *out)
 {
-    AUTO_MEM char *mounts = read_small_file("/proc/self/mountinfo", TABLE_MAX, NULL);
-    AUTO_MEM char *groups = read_small_file("/proc/self/cgroup", TABLE_MAX, NULL);
+    AUTO_MEM char *mounts = jobdir_read_small("/proc/self/mountinfo", TABLE_MAX, NULL);
+    AUTO_MEM char *groups = jobdir_read_small("/proc/self/cgroup", TABLE_MAX, NULL);
     struct mount m;
 
     memset(out, 0, sizeof *out);
@@ -218,7 +218,7 @@ int64_t cgroup_get(const struct cgroup *g, const char *file, const char *word)
     if (!g->path[0])
         return -1;
     snprintf(path, sizeof path, "%s/%s", g->path, file);
-    AUTO_MEM char *text = read_small_file(path, 65536, NULL);
+    AUTO_MEM char *text = jobdir_read_small(path, 65536, NULL);
     for (const char *line = text; line && *line;) {
         size_t len = word ? strlen(word) : 0;
         if (!word || (!strncmp(line, word, len) && line[len] == ' ')) {
@@ -247,7 +247,7 @@ static size_t kill_members(const char *dir)
     size_t n = 0;
 
     snprintf(path, sizeof path, "%s/cgroup.procs", dir);
-    AUTO_MEM char *text = read_small_file(path, TABLE_MAX, NULL);
+    AUTO_MEM char *text = jobdir_read_small(path, TABLE_MAX, NULL);
     for (const char *line = text; line && *line;) {
         long pid = strtol(line, NULL, 10);
         if (pid > 1 && pid != getpid()) {

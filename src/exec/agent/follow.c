@@ -23,7 +23,7 @@
 #define LOG_FRAMES_AT_ONCE 32
 
 struct follower {
-    struct job_dir *dir;
+    struct jobdir *dir;
     int out_fd, notify_fd, state_fd, log_fd;
     uint64_t state_at, log_at;
     char bytes[FRAME_BYTES_MAX];
@@ -31,7 +31,7 @@ struct follower {
 
 static int open_part(const struct follower *f, const char *name)
 {
-    AUTO_MEM char *path = job_dir_file(f->dir, name);
+    AUTO_MEM char *path = jobdir_file(f->dir, name);
 
     return open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -43,7 +43,7 @@ static int tell_some(struct follower *f, int fd, uint64_t *at, enum frame_kind k
 
     if (n <= 0)
         return 0;
-    if (frame_write(f->out_fd, kind, f->bytes, (size_t)n) < 0)
+    if (frames_write(f->out_fd, kind, f->bytes, (size_t)n) < 0)
         return -1;
     *at += (uint64_t)n;
     return 1;
@@ -95,7 +95,7 @@ static enum change wait_for_change(struct follower *f)
 /* No agent holds the lock, and we do now. */
 static enum followed look_after(struct follower *f, struct err *e)
 {
-    enum job_phase phase = job_dir_phase(f->dir);
+    enum job_phase phase = jobdir_phase(f->dir);
 
     if (phase == JOB_OVER)
         return FOLLOWED_END;
@@ -120,15 +120,15 @@ static enum followed loop(struct follower *f, struct err *e)
 
     for (;;) {
         /* While something changes, somebody is alive who changes it. */
-        bool alone = change == CHANGE_NONE && job_dir_lock(f->dir);
-        if (change == CHANGE_NONE && !alone && !job_dir_exists(f->dir))
+        bool alone = change == CHANGE_NONE && jobdir_lock(f->dir);
+        if (change == CHANGE_NONE && !alone && !jobdir_exists(f->dir))
             return FOLLOWED_REMOVED;
         enum followed end = alone ? look_after(f, e) : FOLLOWED_FAILED;
         if (alone)
-            job_dir_unlock(f->dir);
-        bool over = alone ? end == FOLLOWED_END : job_dir_phase(f->dir) == JOB_OVER;
+            jobdir_unlock(f->dir);
+        bool over = alone ? end == FOLLOWED_END : jobdir_phase(f->dir) == JOB_OVER;
         int told = tell(f, over || alone);
-        if (told < 0 || (over && frame_write(f->out_fd, FRAME_END, "", 0) < 0))
+        if (told < 0 || (over && frames_write(f->out_fd, FRAME_END, "", 0) < 0))
             return unheard(e);
         if (over || alone)
             return over ? FOLLOWED_END : end;
@@ -150,7 +150,7 @@ static int watch_directory(const char *path)
 }
 
 enum followed follow(
-    struct job_dir *d, uint64_t state_offset, uint64_t log_offset, int out_fd, struct err *e)
+    struct jobdir *d, uint64_t state_offset, uint64_t log_offset, int out_fd, struct err *e)
 {
     static struct follower f; /* its buffer is too large for a stack */
 

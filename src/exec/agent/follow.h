@@ -4,7 +4,7 @@
 #define EXEC_AGENT_FOLLOW_H
 
 #include "base/err.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include <stdint.h>
 
@@ -16,6 +16,6 @@ enum followed {
     FOLLOWED_FAILED,  /* nobody listens any more, or a file cannot be read: e says */
 };
 enum followed follow(
-    struct job_dir *d, uint64_t state_offset, uint64_t log_offset, int out_fd, struct err *e);
+    struct jobdir *d, uint64_t state_offset, uint64_t log_offset, int out_fd, struct err *e);
 
 #endif

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static void look(struct lease *l)
          now.st_mtim.tv_nsec == l->seen.st_mtim.tv_nsec))
         return;
     l->seen = now;
-    AUTO_MEM char *text = read_small_file(l->path, 64, NULL);
+    AUTO_MEM char *text = jobdir_read_small(l->path, 64, NULL);
     if (text)
         text[strcspn(text, "\n")] = 0;
     if (text && number_parse(text, &seconds) && seconds >= 0)

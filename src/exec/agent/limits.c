@@ -235,14 +235,14 @@ void limits_apply(struct limits *l, const struct jobfile *job, pid_t pid)
         settle(l, CGROUP_PIDS, pid, set_pids, 0, why);
 }
 
-bool limits_over(const struct limits *l, const struct tree *t)
+bool limits_over(const struct limits *l, const struct processes *t)
 {
     const struct cgroup *g = &l->group[CGROUP_MEMORY];
 
     if (g->path[0])
         return cgroup_get(g, g->v2 ? "memory.events" : "memory.oom_control", "oom_kill") > 0;
-    return l->watched && t && tree_rss_bytes(t) > l->memory_bytes &&
-           tree_pss_bytes(t) > l->memory_bytes;
+    return l->watched && t && processes_rss_bytes(t) > l->memory_bytes &&
+           processes_pss_bytes(t) > l->memory_bytes;
 }
 
 double limits_cpu_s(const struct limits *l)

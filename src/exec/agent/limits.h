@@ -4,7 +4,7 @@
 #define EXEC_AGENT_LIMITS_H
 
 #include "exec/agent/cgroup.h"
-#include "exec/agent/tree.h"
+#include "exec/agent/processes.h"
 #include "exec/jobfile.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ void limits_plan(struct limits *l, const char *dir);
 /* Puts the limits on pid, which waits to become the job's command. */
 void limits_apply(struct limits *l, const struct jobfile *job, pid_t pid);
 /* Whether the job went over its memory: a group's out-of-memory kill, or the tree as it is now. */
-bool limits_over(const struct limits *l, const struct tree *t);
+bool limits_over(const struct limits *l, const struct processes *t);
 /* Processor seconds as the group counts them, < 0 when it does not. */
 double limits_cpu_s(const struct limits *l);
 /* Kills what is left in the groups and removes them. */

@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "exec/agent/claim.h"
-#include "exec/agent/dir.h"
 #include "exec/agent/follow.h"
+#include "exec/agent/jobdir.h"
+#include "exec/agent/jobfiles.h"
 #include "exec/agent/lease.h"
 #include "exec/agent/record.h"
-#include "exec/agent/stage.h"
 #include "exec/agent/supervise.h"
 #include "exec/frames.h"
 #include "exec/jobfile.h"
@@ -56,7 +56,7 @@ static int fail(const struct err *e)
     return err_exit_code(e->kind);
 }
 
-static int gone(const struct job_dir *d, const char *why)
+static int gone(const struct jobdir *d, const char *why)
 {
     fprintf(stderr, "tradewind-agent: %s: %s\n", d->path, why);
     return AGENT_EXIT_GONE;
@@ -82,7 +82,7 @@ static bool read_offset(const char *text, uint64_t *out, struct err *e)
     return false;
 }
 
-static int told(struct job_dir *d, enum followed end, const struct err *e)
+static int told(struct jobdir *d, enum followed end, const struct err *e)
 {
     switch (end) {
     case FOLLOWED_END:
@@ -100,18 +100,18 @@ static int told(struct job_dir *d, enum followed end, const struct err *e)
     return fail(e);
 }
 
-static int read_job(const struct job_dir *d, struct jobfile *job, struct err *e)
+static int read_job(const struct jobdir *d, struct jobfile *job, struct err *e)
 {
-    AUTO_MEM char *path = job_dir_file(d, "job");
+    AUTO_MEM char *path = jobdir_file(d, "job");
     size_t n;
-    AUTO_MEM char *text = read_small_file(path, JOBFILE_BYTES_MAX + 1, &n);
+    AUTO_MEM char *text = jobdir_read_small(path, JOBFILE_BYTES_MAX + 1, &n);
 
     if (!text)
         return file_error(e, "read", path);
     return jobfile_parse(text, n, job, e);
 }
 
-static char *root_of(const struct job_dir *d)
+static char *root_of(const struct jobdir *d)
 {
     char *root = mem_dup(d->path);
     char *slash = strrchr(root, '/');
@@ -122,7 +122,7 @@ static char *root_of(const struct job_dir *d)
 }
 
 /* The supervisor: nobody's child, in a session of its own, without standard streams. */
-static void be_supervisor(struct job_dir *d)
+static void be_supervisor(struct jobdir *d)
 {
     AUTO_CLEAR(jobfile) struct jobfile job = {0};
     struct err e = {0};
@@ -134,7 +134,7 @@ static void be_supervisor(struct job_dir *d)
         supervise_refuse(d, e.text);
     else
         supervise(d, &job);
-    job_dir_unlock(d);
+    jobdir_unlock(d);
     if (job.power_off && job.lease_s > 0) {
         AUTO_MEM char *root = root_of(d);
         lease_wait_and_run(root, job.lease_s, job.power_off);
@@ -142,7 +142,7 @@ static void be_supervisor(struct job_dir *d)
 }
 
 /* Two forks: the supervisor belongs to no terminal and to no session that ends. */
-static int start_supervisor(struct job_dir *d, struct err *e)
+static int start_supervisor(struct jobdir *d, struct err *e)
 {
     pid_t pid = fork();
     int status = 0;
@@ -162,17 +162,17 @@ static int start_supervisor(struct job_dir *d, struct err *e)
     return 0;
 }
 
-static int run(struct job_dir *d, struct err *e)
+static int run(struct jobdir *d, struct err *e)
 {
     enum followed end = FOLLOWED_NOTHING;
 
     /* One that only looked whether the lock is free may have held it for a moment. */
     for (int i = 0; end == FOLLOWED_NOTHING && i < START_TRIES; i++) {
-        if (job_dir_lock(d)) {
-            if (job_dir_phase(d) == JOB_NEW &&
+        if (jobdir_lock(d)) {
+            if (jobdir_phase(d) == JOB_NEW &&
                 (record_recover(d, e) < 0 || start_supervisor(d, e) < 0))
                 return fail(e);
-            job_dir_unlock(d);
+            jobdir_unlock(d);
         }
         end = follow(d, 0, 0, STDOUT_FILENO, e);
     }
@@ -181,21 +181,21 @@ static int run(struct job_dir *d, struct err *e)
 
 static int command_run(char **arguments, struct err *e)
 {
-    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    AUTO_CLEAR(jobdir) struct jobdir d = {.lock_fd = -1};
 
-    if (job_dir_open(&d, arguments[0], e) < 0)
+    if (jobdir_open(&d, arguments[0], e) < 0)
         return fail(e);
     return run(&d, e);
 }
 
 static int command_follow(char **arguments, struct err *e)
 {
-    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    AUTO_CLEAR(jobdir) struct jobdir d = {.lock_fd = -1};
     uint64_t state_at, log_at;
 
     if (!read_offset(arguments[1], &state_at, e) || !read_offset(arguments[2], &log_at, e))
         return fail(e);
-    if (job_dir_open(&d, arguments[0], e) < 0) {
+    if (jobdir_open(&d, arguments[0], e) < 0) {
         fail(e);
         return e->kind == ERR_NOTFOUND ? AGENT_EXIT_GONE : err_exit_code(e->kind);
     }
@@ -204,7 +204,7 @@ static int command_follow(char **arguments, struct err *e)
 
 static int command_stop(char **arguments, struct err *e)
 {
-    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
+    AUTO_CLEAR(jobdir) struct jobdir d = {.lock_fd = -1};
     struct stop_request r = {0};
 
     if (!read_seconds(arguments[1], &r.grace_s, e))
@@ -213,14 +213,14 @@ static int command_stop(char **arguments, struct err *e)
     for (char *p = r.reason; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';
-    if (job_dir_open(&d, arguments[0], e) < 0)
+    if (jobdir_open(&d, arguments[0], e) < 0)
         return e->kind == ERR_NOTFOUND ? 0 : fail(e);
-    if (job_dir_phase(&d) == JOB_OVER)
+    if (jobdir_phase(&d) == JOB_OVER)
         return 0;
-    if (job_dir_write_stop(&d, &r, e) < 0)
+    if (jobdir_write_stop(&d, &r, e) < 0)
         return fail(e);
     /* Without an agent nobody reads it: what is left of the job ends now. */
-    if (job_dir_lock(&d) && record_recover(&d, e) < 0)
+    if (jobdir_lock(&d) && record_recover(&d, e) < 0)
         return fail(e);
     return 0;
 }
@@ -284,7 +284,7 @@ static char *gone_path(const char *path)
 
 /* Nobody ever finds half of it: a part without its state would be taken for a job that was never
  * started. What an earlier removal left goes first. */
-static int take_name(const struct job_dir *d, const char *gone, struct err *e)
+static int take_name(const struct jobdir *d, const char *gone, struct err *e)
 {
     if (remove_all(gone, e) < 0)
         return -1;
@@ -293,25 +293,25 @@ static int take_name(const struct job_dir *d, const char *gone, struct err *e)
     return 0;
 }
 
-static int empty_and_take_name(struct job_dir *d, bool keep_output, const char *gone, struct err *e)
+static int empty_and_take_name(struct jobdir *d, bool keep_output, const char *gone, struct err *e)
 {
-    double wait_s = job_dir_phase(d) == JOB_OVER ? CLEAR_UP_WAIT_S : DYING_WAIT_S;
+    double wait_s = jobdir_phase(d) == JOB_OVER ? CLEAR_UP_WAIT_S : DYING_WAIT_S;
 
-    if (!job_dir_lock_wait(d, wait_s))
-        return job_dir_exists(d)
+    if (!jobdir_lock_wait(d, wait_s))
+        return jobdir_exists(d)
                    ? err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d->path)
                    : 0;
     if (record_recover(d, e) < 0)
         return -1;
     if (keep_output)
-        stage_keep_output(d);
+        jobfiles_keep_output(d);
     return take_name(d, gone, e);
 }
 
 static int remove_job(const char *path, bool keep_output, struct err *e)
 {
-    AUTO_CLEAR(job_dir) struct job_dir d = {.lock_fd = -1};
-    bool is_there = job_dir_open(&d, path, e) == 0;
+    AUTO_CLEAR(jobdir) struct jobdir d = {.lock_fd = -1};
+    bool is_there = jobdir_open(&d, path, e) == 0;
 
     if (!is_there && e->kind != ERR_NOTFOUND)
         return fail(e);
@@ -337,12 +337,12 @@ static int command_retire(char **arguments, struct err *e)
 
 static int command_stage(char **arguments, struct err *e)
 {
-    return stage_place(arguments[0], stdin, stdout, e) < 0 ? fail(e) : 0;
+    return jobfiles_place(arguments[0], stdin, stdout, e) < 0 ? fail(e) : 0;
 }
 
 static int command_settle(char **arguments, struct err *e)
 {
-    return stage_settle(arguments[0], stdin, e) < 0 ? fail(e) : 0;
+    return jobfiles_settle(arguments[0], stdin, e) < 0 ? fail(e) : 0;
 }
 
 /* A directory that is there has all a job needs: only what was whole got the name. */

@@ -19,14 +19,14 @@
 #define END_WAIT_S 5.0
 #define END_POLL_US 2000
 
-char *record_mark(const struct job_dir *d)
+char *record_mark(const struct jobdir *d)
 {
     return mem_printf("TRADEWIND_OUTPUT=%s/output", d->path);
 }
 
 static char *boot_id(void)
 {
-    char *text = read_small_file("/proc/sys/kernel/random/boot_id", 64, NULL);
+    char *text = jobdir_read_small("/proc/sys/kernel/random/boot_id", 64, NULL);
 
     if (!text)
         return mem_dup("unknown");
@@ -34,15 +34,15 @@ static char *boot_id(void)
     return text;
 }
 
-int record_write(const struct job_dir *d, const struct limits *planned, pid_t pid, struct err *e)
+int record_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf text;
     AUTO_MEM char *boot = boot_id();
-    AUTO_MEM char *path = job_dir_file(d, "tree");
+    AUTO_MEM char *path = jobdir_file(d, "tree");
 
     buf_init(&text, RECORD_MAX);
     buf_printf(&text, "boot %s\nprocess %d %" PRIu64 "\n", boot, (int)pid,
-               process_start_ticks(pid));
+               processes_start_ticks(pid));
     for (int c = 0; c < CGROUP_CONTROLLERS; c++)
         for (size_t i = 0; i < planned->places.n[c]; i++)
             buf_printf(&text, "group %s/%s\n", planned->places.place[c][i].dir, planned->name);
@@ -95,27 +95,27 @@ static bool read_record(char *text, struct recorded *out)
 static bool end_processes(const char *mark, const struct recorded *r)
 {
     double until_s = time_monotonic_s() + END_WAIT_S;
-    struct tree t = {0};
+    struct processes t = {0};
     bool empty = false;
 
     for (;;) {
-        tree_scan_marked(&t, mark, r->pid, r->start_ticks);
-        empty = tree_count(&t) == 0;
+        processes_scan_marked(&t, mark, r->pid, r->start_ticks);
+        empty = processes_count(&t) == 0;
         if (empty || time_monotonic_s() > until_s)
             break;
-        tree_signal(&t, SIGSTOP); /* whoever stands still starts no others meanwhile */
-        tree_scan_marked(&t, mark, r->pid, r->start_ticks);
-        tree_signal(&t, SIGKILL);
+        processes_signal(&t, SIGSTOP); /* whoever stands still starts no others meanwhile */
+        processes_scan_marked(&t, mark, r->pid, r->start_ticks);
+        processes_signal(&t, SIGKILL);
         usleep(END_POLL_US);
     }
-    tree_clear(&t);
+    processes_clear(&t);
     return empty;
 }
 
-int record_recover(const struct job_dir *d, struct err *e)
+int record_recover(const struct jobdir *d, struct err *e)
 {
-    AUTO_MEM char *path = job_dir_file(d, "tree");
-    AUTO_MEM char *text = read_small_file(path, RECORD_MAX, NULL);
+    AUTO_MEM char *path = jobdir_file(d, "tree");
+    AUTO_MEM char *text = jobdir_read_small(path, RECORD_MAX, NULL);
     AUTO_MEM char *mark = record_mark(d);
     struct recorded r;
 

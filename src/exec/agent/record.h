@@ -5,18 +5,18 @@
 #define EXEC_AGENT_RECORD_H
 
 #include "base/err.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 #include "exec/agent/limits.h"
 
 #include <sys/types.h>
 
 /* What every process of the job has in its environment, unless it took it out; the caller frees it.
  */
-char *record_mark(const struct job_dir *d);
+char *record_mark(const struct jobdir *d);
 
-int record_write(const struct job_dir *d, const struct limits *planned, pid_t pid, struct err *e);
+int record_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e);
 /* For who holds the lock: ends what a killed agent left running, and its groups, and completes the
  * log. Repeatable; nothing to do is fine. ERR_IO when something did not end. */
-int record_recover(const struct job_dir *d, struct err *e);
+int record_recover(const struct jobdir *d, struct err *e);
 
 #endif

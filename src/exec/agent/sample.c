@@ -2,7 +2,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -36,7 +36,7 @@ static bool read_interface(const char *line, uint64_t *received, uint64_t *sent)
 /* All interfaces of this network namespace but the loopback. */
 static void read_network(uint64_t *received, uint64_t *sent)
 {
-    AUTO_MEM char *text = read_small_file("/proc/self/net/dev", NET_TABLE_MAX, NULL);
+    AUTO_MEM char *text = jobdir_read_small("/proc/self/net/dev", NET_TABLE_MAX, NULL);
 
     *received = *sent = 0;
     for (const char *line = text; line && *line;) {
@@ -170,14 +170,14 @@ void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent
 
 void sampler_take(struct sampler *s,
                   const struct limits *l,
-                  const struct tree *t,
+                  const struct processes *t,
                   struct usage *out)
 {
     double counted = limits_cpu_s(l);
 
     sampler_network(s, &out->received, &out->sent);
-    out->cpu_s = counted >= 0 ? counted : reaped_cpu_s(NULL) + tree_cpu_s(t);
-    out->memory_mb = (double)tree_rss_bytes(t) / MB;
+    out->cpu_s = counted >= 0 ? counted : reaped_cpu_s(NULL) + processes_cpu_s(t);
+    out->memory_mb = (double)processes_rss_bytes(t) / MB;
     out->gpu_percent = read_gpus(s);
     if (out->memory_mb > s->peak_mb)
         s->peak_mb = out->memory_mb;

@@ -3,7 +3,7 @@
 #define EXEC_AGENT_SAMPLE_H
 
 #include "exec/agent/limits.h"
-#include "exec/agent/tree.h"
+#include "exec/agent/processes.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,7 +34,7 @@ struct usage {
 /* t was just scanned. */
 void sampler_take(struct sampler *s,
                   const struct limits *l,
-                  const struct tree *t,
+                  const struct processes *t,
                   struct usage *out);
 /* Bytes of the machine's network since it began. */
 void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent);

@@ -63,7 +63,7 @@ const char *env_get(char *const *env, const char *name)
     return NULL;
 }
 
-static char **make_env(const struct job_dir *d, const struct jobfile *job)
+static char **make_env(const struct jobdir *d, const struct jobfile *job)
 {
     struct env v = {0};
 
@@ -85,12 +85,12 @@ static char **make_env(const struct job_dir *d, const struct jobfile *job)
 }
 
 /* None above them: where the directory of the job was removed meanwhile there is no job. */
-static int make_directories(const struct job_dir *d, struct err *e)
+static int make_directories(const struct jobdir *d, struct err *e)
 {
     static const char *const names[] = {"work", "input", "output", "checkpoint"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        AUTO_MEM char *path = job_dir_file(d, names[i]);
+        AUTO_MEM char *path = jobdir_file(d, names[i]);
         if (mkdir(path, 0777) < 0 && errno != EEXIST)
             return file_error(e, "create directory", path);
     }
@@ -162,12 +162,12 @@ static void become(
     _exit(127);
 }
 
-int start_prepare(const struct job_dir *d,
+int start_prepare(const struct jobdir *d,
                   const struct jobfile *job,
                   struct started *s,
                   struct err *e)
 {
-    AUTO_MEM char *work = job_dir_file(d, "work");
+    AUTO_MEM char *work = jobdir_file(d, "work");
     struct plumbing p;
     pid_t parent = getpid();
 

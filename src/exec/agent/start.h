@@ -4,7 +4,7 @@
 #define EXEC_AGENT_START_H
 
 #include "base/err.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 #include "exec/jobfile.h"
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ struct started {
 };
 
 /* Makes work/, output/, checkpoint/ and input/ where missing. */
-int start_prepare(const struct job_dir *d,
+int start_prepare(const struct jobdir *d,
                   const struct jobfile *job,
                   struct started *s,
                   struct err *e);

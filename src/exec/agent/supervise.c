@@ -6,11 +6,11 @@
 #include "exec/agent/joblog.h"
 #include "exec/agent/limits.h"
 #include "exec/agent/mask.h"
+#include "exec/agent/processes.h"
 #include "exec/agent/record.h"
 #include "exec/agent/sample.h"
 #include "exec/agent/start.h"
 #include "exec/agent/stateout.h"
-#include "exec/agent/tree.h"
 
 #include <errno.h>
 #include <math.h>
@@ -44,7 +44,7 @@
 #define CODE_NO_START 127
 
 struct supervisor {
-    struct job_dir *dir;
+    struct jobdir *dir;
     const struct jobfile *job;
     struct joblog log;
     struct mask mask;
@@ -52,7 +52,7 @@ struct supervisor {
     struct limits limits;
     struct started started;
     struct sampler sampler;
-    struct tree tree;
+    struct processes tree;
     char *bytes; /* READ_BYTES */
     int signal_fd, notify_fd;
     bool output_open;
@@ -75,7 +75,7 @@ static struct state_line line_now(enum state_kind kind)
 
 static void scan(struct supervisor *s)
 {
-    tree_scan(&s->tree, getpid(), s->sampler.gpu_pid);
+    processes_scan(&s->tree, getpid(), s->sampler.gpu_pid);
 }
 
 /* The first cause is the one that is told. */
@@ -105,8 +105,8 @@ static void stop_within(struct supervisor *s, double grace_s)
         return;
     s->stopping = true;
     scan(s);
-    tree_signal(&s->tree, SIGTERM);
-    tree_signal(&s->tree, SIGCONT);
+    processes_signal(&s->tree, SIGTERM);
+    processes_signal(&s->tree, SIGCONT);
 }
 
 /* Takes what ended. false when we have no child any more: nothing of the job is left. */
@@ -133,7 +133,7 @@ static bool only_watcher_left(struct supervisor *s)
     if (!s->child_ended || s->sampler.gpu_pid == 0)
         return false;
     scan(s);
-    return tree_count(&s->tree) == 0;
+    return processes_count(&s->tree) == 0;
 }
 
 /* true when nothing is left. */
@@ -144,9 +144,9 @@ static bool kill_all(struct supervisor *s)
     sampler_end(&s->sampler);
     while (reap(s)) {
         scan(s);
-        tree_signal(&s->tree, SIGSTOP); /* whoever stands still starts no others meanwhile */
+        processes_signal(&s->tree, SIGSTOP); /* whoever stands still starts no others meanwhile */
         scan(s);
-        tree_signal(&s->tree, SIGKILL);
+        processes_signal(&s->tree, SIGKILL);
         if (time_monotonic_s() > until_s)
             return false;
         usleep(KILL_POLL_US);
@@ -207,7 +207,7 @@ static void look_for_stop(struct supervisor *s)
 {
     struct stop_request r;
 
-    if (!job_dir_read_stop(s->dir, &r))
+    if (!jobdir_read_stop(s->dir, &r))
         return;
     because(s, STATE_STOPPED, "stopped%s%s", r.reason[0] ? ": " : "", r.reason);
     stop_within(s, r.grace_s);
@@ -255,7 +255,7 @@ static void take_sample(struct supervisor *s, double now_s)
 }
 
 /* now: the tree as it is, NULL when nothing of it lives any more. */
-static void look_at_memory(struct supervisor *s, const struct tree *now)
+static void look_at_memory(struct supervisor *s, const struct processes *now)
 {
     if (!limits_over(&s->limits, now))
         return;
@@ -391,7 +391,7 @@ static void finish(struct supervisor *s)
     tell_end(s, empty);
     limits_end(&s->limits, 1);
     if (empty) {
-        AUTO_MEM char *path = job_dir_file(s->dir, "tree");
+        AUTO_MEM char *path = jobdir_file(s->dir, "tree");
         unlink(path);
     }
 }
@@ -476,7 +476,7 @@ static void clear(struct supervisor *s)
     joblog_close(&s->log);
     mask_clear(&s->mask);
     stateout_close(&s->state);
-    tree_clear(&s->tree);
+    processes_clear(&s->tree);
     free(s->bytes);
     if (s->signal_fd >= 0)
         close(s->signal_fd);
@@ -485,7 +485,7 @@ static void clear(struct supervisor *s)
     free(s);
 }
 
-static struct supervisor *supervisor_new(struct job_dir *d, const struct jobfile *job)
+static struct supervisor *supervisor_new(struct jobdir *d, const struct jobfile *job)
 {
     struct supervisor *s = mem_zero(1, sizeof *s);
 
@@ -500,7 +500,7 @@ static struct supervisor *supervisor_new(struct job_dir *d, const struct jobfile
     return s;
 }
 
-void supervise(struct job_dir *d, const struct jobfile *job)
+void supervise(struct jobdir *d, const struct jobfile *job)
 {
     struct supervisor *s = supervisor_new(d, job);
 
@@ -511,7 +511,7 @@ void supervise(struct job_dir *d, const struct jobfile *job)
     clear(s);
 }
 
-void supervise_refuse(struct job_dir *d, const char *why)
+void supervise_refuse(struct jobdir *d, const char *why)
 {
     struct stateout out;
     struct state_line line = line_now(STATE_ENDED);

@@ -135,7 +135,7 @@ static void named(void)
     AUTO(cloud) struct cloud *c = world_open(&w);
     struct cloud_request q = ask("a", "", 1, 1);
     CHECK(!strcmp(free_hosts(c, &q), "h1 h2 h3 "), "who is free, each once: %s", free_hosts(c, &q));
-    CHECK(!*listed(c), "asking rents nothing");
+    CHECK(!*listed(c), "asking launches nothing");
     q.host = "h2";
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && !strcmp(m.address, "h2"), "one by its name");
     q.token = "b";

@@ -1,5 +1,5 @@
 /* The cloud on paper: boots, preemptions, prices and the clock. */
-#include "cloud/sim.h"
+#include "cloud/faults.h"
 
 #include "tap.h"
 #include "world.h"

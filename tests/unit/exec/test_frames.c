@@ -97,9 +97,9 @@ static void test_write(void)
         exit(1);
     if (fork() == 0) {
         close(ends[0]);
-        _exit(frame_write(ends[1], FRAME_LOG, big, sizeof big) < 0 ||
-              frame_write(ends[1], FRAME_STATE, "x\n", 2) < 0 ||
-              frame_write(ends[1], FRAME_END, "", 0) < 0);
+        _exit(frames_write(ends[1], FRAME_LOG, big, sizeof big) < 0 ||
+              frames_write(ends[1], FRAME_STATE, "x\n", 2) < 0 ||
+              frames_write(ends[1], FRAME_END, "", 0) < 0);
     }
     close(ends[1]);
     while ((n = read(ends[0], back, sizeof back)) > 0)

@@ -84,11 +84,11 @@ static int64_t by_dynamic_programming(const struct plan_problem *p)
                 int64_t moved = 0;
                 double input_s = 0;
                 if (s)
-                    model_move(p, &p->datasets[stage->datasets[0]], p->stages[s - 1].sites[q].place,
-                               site->place, &moved, &input_s);
+                    costmodel_move(p, &p->datasets[stage->datasets[0]],
+                                   p->stages[s - 1].sites[q].place, site->place, &moved, &input_s);
                 for (size_t i = 0; i < site->n_choices && moved != NEVER; i++) {
                     struct outcome o;
-                    if (!model_outcome(stage, site, &site->choices[i], input_s, &o))
+                    if (!costmodel_outcome(stage, site, &site->choices[i], input_s, &o))
                         continue;
                     int64_t sum = (s ? before[q] : 0) + moved + o.compute_microusd;
                     cost[k] = sum < cost[k] ? sum : cost[k];

@@ -44,7 +44,7 @@ static void enumerate(const struct plan_problem *p,
     struct totals t;
 
     if (stage == p->n_stages) {
-        if (model_totals(p, picks, &t))
+        if (costmodel_totals(p, picks, &t))
             set_add(out, &t);
         return;
     }
@@ -92,7 +92,7 @@ static void compare(const struct plan_problem *p,
     for (size_t i = 0; i < labels_n(run); i++) {
         struct totals label = labels_totals(run, i), plan;
         labels_picks(run, i, picks);
-        t->untrue += !model_totals(p, picks, &plan) || plan.microusd != label.microusd ||
+        t->untrue += !costmodel_totals(p, picks, &plan) || plan.microusd != label.microusd ||
                      plan.ns[0] != label.ns[0];
         t->extra += !contains(want, &label);
         set_add(&got, &label);
@@ -106,8 +106,8 @@ static void compare(const struct plan_problem *p,
 static void check_case(const struct plan_problem *p, struct tally *t)
 {
     struct goal goal = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct target target = {.goal = &goal};
-    struct limits limits = {time_monotonic_s, time_monotonic_s() + 60};
+    struct incumbent incumbent = {.goal = &goal};
+    struct cutoff cutoff = {time_monotonic_s, time_monotonic_s() + 60};
     struct domain all = domain_all(p);
     struct view v;
     struct pass pass = {0};
@@ -118,10 +118,11 @@ static void check_case(const struct plan_problem *p, struct tally *t)
         /* With shared datasets labels cost less than their plans: only bounds. */
         if (v.schedule->exact && !v.frame->shared && view_pass(&v, 0, &pass, NULL) == PASS_FOUND &&
             view_keep(&v, &pass) == 0) {
-            struct label_bounds bounds = {.target = &target, .n = 1, .path_weight = v.path_weight};
+            struct label_bounds bounds = {
+                .incumbent = &incumbent, .n = 1, .path_weight = v.path_weight};
             bounds.out[0] = v.passes[0].tables.out;
             AUTO(label_run)
-            struct label_run *run = labels_new(v.frame, v.schedule, &bounds, false, &limits);
+            struct label_run *run = labels_new(v.frame, v.schedule, &bounds, false, &cutoff);
             AUTO_MEM struct pick *picks = mem_zero(p->n_stages, sizeof *picks);
             struct set want = {0};
             enumerate(p, picks, 0, &want);

@@ -23,12 +23,12 @@ static struct solution solve(const struct plan_problem *p,
 {
     struct goal goal = {
         .objective = SPEC_COST, .budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct limits limits = {time_monotonic_s, time_monotonic_s() + 60};
+    struct cutoff cutoff = {time_monotonic_s, time_monotonic_s() + 60};
     struct solution s = {.picks = picks};
     struct err e = {0};
     AUTO(arena) struct arena *arena = arena_new(1 << 24);
 
-    exhaustive_solve(p, d, &goal, &limits, arena, &s, &e);
+    exhaustive_solve(p, d, &goal, &cutoff, arena, &s, &e);
     return s;
 }
 

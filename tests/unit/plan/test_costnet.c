@@ -1,5 +1,5 @@
 /* Elimination against trying every assignment, on random networks. */
-#include "plan/net.h"
+#include "plan/costnet.h"
 
 #include "base/arena.h"
 #include "random_case.h"
@@ -15,9 +15,9 @@ struct small_net {
     uint32_t n_states[VARS_MAX];
     double unary_rows[VARS_MAX][STATES_MAX];
     double *unary[VARS_MAX];
-    struct net_pair pairs[VARS_MAX * VARS_MAX];
+    struct costnet_pair pairs[VARS_MAX * VARS_MAX];
     double tables[VARS_MAX * VARS_MAX][STATES_MAX * STATES_MAX];
-    struct net net;
+    struct costnet net;
 };
 
 static void make_net(struct small_net *s, uint64_t *state)
@@ -35,25 +35,25 @@ static void make_net(struct small_net *s, uint64_t *state)
             double *table = s->tables[pairs];
             for (size_t c = 0; c < STATES_MAX * STATES_MAX; c++)
                 table[c] = random_below(state, 8) ? random_below(state, 20) : (double)INFINITY;
-            s->pairs[pairs++] =
-                (struct net_pair){.a = k, .b = i, .cost = random_below(state, 6) ? table : NULL};
+            s->pairs[pairs++] = (struct costnet_pair){
+                .a = k, .b = i, .cost = random_below(state, 6) ? table : NULL};
         }
     }
-    s->net = (struct net){.n_vars = n,
-                          .n_states = s->n_states,
-                          .unary = s->unary,
-                          .pairs = s->pairs,
-                          .n_pairs = pairs};
+    s->net = (struct costnet){.n_vars = n,
+                              .n_states = s->n_states,
+                              .unary = s->unary,
+                              .pairs = s->pairs,
+                              .n_pairs = pairs};
 }
 
-static double cost_of(const struct net *net, const uint32_t *states)
+static double cost_of(const struct costnet *net, const uint32_t *states)
 {
     double sum = 0;
 
     for (size_t i = 0; i < net->n_vars; i++)
         sum += net->unary[i] ? net->unary[i][states[i]] : 0;
     for (size_t i = 0; i < net->n_pairs; i++) {
-        const struct net_pair *p = &net->pairs[i];
+        const struct costnet_pair *p = &net->pairs[i];
         if (p->cost)
             sum += p->cost[states[p->a] * net->n_states[p->b] + states[p->b]];
     }
@@ -61,7 +61,7 @@ static double cost_of(const struct net *net, const uint32_t *states)
 }
 
 /* Best cost over all assignments, and for every state of every variable. */
-static double brute(const struct net *net, double marginal[VARS_MAX][STATES_MAX])
+static double brute(const struct costnet *net, double marginal[VARS_MAX][STATES_MAX])
 {
     uint32_t states[VARS_MAX] = {0};
     double best = (double)INFINITY;
@@ -89,21 +89,21 @@ struct outcome_counts {
 static void check_one(const struct small_net *s, size_t max_work, struct outcome_counts *c)
 {
     AUTO(arena) struct arena *arena = arena_new(1 << 24);
-    const struct net *net = &s->net;
+    const struct costnet *net = &s->net;
     double marginal[VARS_MAX][STATES_MAX], best = brute(net, marginal);
     size_t order[VARS_MAX];
     uint32_t states[VARS_MAX];
-    struct net_tables t;
+    struct costnet_tables t;
 
-    net_order(net->n_vars, net->n_states, net->pairs, net->n_pairs, order);
-    struct net_schedule *schedule = net_schedule_new(net, order, max_work, arena);
-    if (net_up(net, schedule, &t, arena) < 0)
+    costnet_order(net->n_vars, net->n_states, net->pairs, net->n_pairs, order);
+    struct costnet_schedule *schedule = costnet_schedule_new(net, order, max_work, arena);
+    if (costnet_up(net, schedule, &t, arena) < 0)
         abort();
     c->split += !schedule->exact;
     c->impossible += isinf(best);
     c->not_a_bound += t.best > best;
     c->wrong_best += schedule->exact && t.best != best;
-    if (isinf(t.best) || net_down(net, schedule, &t, arena) < 0)
+    if (isinf(t.best) || costnet_down(net, schedule, &t, arena) < 0)
         return;
     for (size_t i = 0; i < net->n_vars; i++)
         for (size_t x = 0; x < net->n_states[i]; x++) {
@@ -111,7 +111,8 @@ static void check_one(const struct small_net *s, size_t max_work, struct outcome
             c->wrong_marginal += schedule->exact && t.marginal[i][x] != marginal[i][x];
         }
     if (schedule->exact)
-        c->wrong_decode += !net_decode(net, schedule, &t, states) || cost_of(net, states) != best;
+        c->wrong_decode +=
+            !costnet_decode(net, schedule, &t, states) || cost_of(net, states) != best;
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "cloud/sealed.h"
+#include "cloud/sumfile.h"
 
 #include "base/auto.h"
 #include "base/file.h"
@@ -47,20 +47,20 @@ static bool is_longer(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && st.st_size > (off_t)SEALED_PAGE_BYTES;
+    return stat(path, &st) == 0 && st.st_size > (off_t)SUMFILE_PAGE_BYTES;
 }
 
-int sealed_write(const char *path, const json_t *value, bool durable, struct err *e)
+int sumfile_write(const char *path, const json_t *value, bool durable, struct err *e)
 {
     AUTO_MEM char *text = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(17));
     size_t n = text ? strlen(text) : SIZE_MAX;
-    AUTO_MEM char *whole = mem_zero(SEALED_BYTES_MAX + 1, 1);
+    AUTO_MEM char *whole = mem_zero(SUMFILE_BYTES_MAX + 1, 1);
 
-    if (n > SEALED_BYTES_MAX - CHECK_BYTES)
-        return err_set(e, ERR_USAGE, "write %s: more than %zu bytes", path, SEALED_BYTES_MAX);
+    if (n > SUMFILE_BYTES_MAX - CHECK_BYTES)
+        return err_set(e, ERR_USAGE, "write %s: more than %zu bytes", path, SUMFILE_BYTES_MAX);
     memcpy(whole, text, n);
-    bool in_place = !durable && n <= SEALED_PAGE_BYTES - CHECK_BYTES && !is_longer(path);
-    while (in_place && n < SEALED_PAGE_BYTES - CHECK_BYTES)
+    bool in_place = !durable && n <= SUMFILE_PAGE_BYTES - CHECK_BYTES && !is_longer(path);
+    while (in_place && n < SUMFILE_PAGE_BYTES - CHECK_BYTES)
         whole[n++] = ' ';
     check_line(whole, n, whole + n);
     n += CHECK_BYTES;
@@ -69,11 +69,11 @@ int sealed_write(const char *path, const json_t *value, bool durable, struct err
     return write_in_place(path, whole, n) < 0 ? file_error(e, "write", path) : 0;
 }
 
-json_t *sealed_parse(const char *bytes, size_t n, struct err *e)
+json_t *sumfile_parse(const char *bytes, size_t n, struct err *e)
 {
     char check[CHECK_BYTES + 1];
 
-    if (n <= CHECK_BYTES || n > SEALED_BYTES_MAX) {
+    if (n <= CHECK_BYTES || n > SUMFILE_BYTES_MAX) {
         err_set(e, ERR_USAGE, "it has %zu bytes", n);
         return NULL;
     }
@@ -115,10 +115,10 @@ static ssize_t read_at_most(const char *path, char *bytes, size_t max)
     return got < 0 || n > max ? -1 : (ssize_t)n;
 }
 
-json_t *sealed_read(const char *path, bool *empty_out, struct err *e)
+json_t *sumfile_read(const char *path, bool *empty_out, struct err *e)
 {
-    AUTO_MEM char *bytes = mem_zero(SEALED_BYTES_MAX + 1, 1);
-    ssize_t n = read_at_most(path, bytes, SEALED_BYTES_MAX);
+    AUTO_MEM char *bytes = mem_zero(SUMFILE_BYTES_MAX + 1, 1);
+    ssize_t n = read_at_most(path, bytes, SUMFILE_BYTES_MAX);
     json_t *value = NULL;
 
     if (n < 0 && errno == ENOENT) {
@@ -138,7 +138,7 @@ json_t *sealed_read(const char *path, bool *empty_out, struct err *e)
         err_set(e, ERR_NOTFOUND, "%s is empty", path);
         return NULL;
     }
-    value = sealed_parse(bytes, (size_t)n, e);
+    value = sumfile_parse(bytes, (size_t)n, e);
     if (!value)
         err_wrap(e, "%s is damaged", path);
     return value;

@@ -1,8 +1,8 @@
+#include "cloud/faults.h"
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/time.h"
-#include "cloud/sim.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,36 +20,39 @@ static const struct kind {
     bool has_time, needs_time;
     enum cloud_scope scope; /* without a place */
 } kinds[] = {
-    [SIM_CAPACITY] = {"capacity", true, false, false, CLOUD_ZONE},
-    [SIM_QUOTA] = {"quota", true, false, false, CLOUD_REGION},
-    [SIM_UNSUPPORTED] = {"unsupported", true, false, false, CLOUD_ZONE},
-    [SIM_PERMISSION] = {"permission", true, false, false, CLOUD_ACCOUNT},
-    [SIM_AUTH] = {"auth", false, false, false, CLOUD_ACCOUNT},
-    [SIM_THROTTLE] = {"throttle", false, true, false, CLOUD_ACCOUNT},
-    [SIM_TRANSIENT] = {"transient", false, false, false, CLOUD_ACCOUNT},
-    [SIM_TIMEOUT_BEFORE_LAUNCH] = {"timeout-before-launch", true, false, false, CLOUD_ACCOUNT},
-    [SIM_TIMEOUT_AFTER_LAUNCH] = {"timeout-after-launch", true, false, false, CLOUD_ACCOUNT},
-    [SIM_SLOW_VISIBLE] = {"slow-visible", true, true, true, CLOUD_ACCOUNT},
-    [SIM_SLOW_BOOT] = {"slow-boot", true, true, true, CLOUD_ACCOUNT},
-    [SIM_NEVER_BOOTS] = {"never-boots", true, false, false, CLOUD_ACCOUNT},
-    [SIM_PREEMPT_AFTER] = {"preempt-after", true, true, true, CLOUD_ACCOUNT},
-    [SIM_NO_NOTICE] = {"no-notice", true, false, false, CLOUD_ACCOUNT},
-    [SIM_TERMINATE_FAILS] = {"terminate-fails", false, false, false, CLOUD_ACCOUNT},
-    [SIM_TIMEOUT_AFTER_TERMINATE] = {"timeout-after-terminate", false, false, false, CLOUD_ACCOUNT},
-    [SIM_LIST_FAILS] = {"list-fails", false, false, false, CLOUD_ACCOUNT},
-    [SIM_LIST_EMPTY] = {"list-empty", false, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_CAPACITY] = {"capacity", true, false, false, CLOUD_ZONE},
+    [CLOUD_FAULT_QUOTA] = {"quota", true, false, false, CLOUD_REGION},
+    [CLOUD_FAULT_UNSUPPORTED] = {"unsupported", true, false, false, CLOUD_ZONE},
+    [CLOUD_FAULT_PERMISSION] = {"permission", true, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_AUTH] = {"auth", false, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_THROTTLE] = {"throttle", false, true, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_TRANSIENT] = {"transient", false, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_TIMEOUT_BEFORE_LAUNCH] = {"timeout-before-launch", true, false, false,
+                                           CLOUD_ACCOUNT},
+    [CLOUD_FAULT_TIMEOUT_AFTER_LAUNCH] = {"timeout-after-launch", true, false, false,
+                                          CLOUD_ACCOUNT},
+    [CLOUD_FAULT_SLOW_VISIBLE] = {"slow-visible", true, true, true, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_SLOW_BOOT] = {"slow-boot", true, true, true, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_NEVER_BOOTS] = {"never-boots", true, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_PREEMPT_AFTER] = {"preempt-after", true, true, true, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_NO_NOTICE] = {"no-notice", true, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_TERMINATE_FAILS] = {"terminate-fails", false, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_TIMEOUT_AFTER_TERMINATE] = {"timeout-after-terminate", false, false, false,
+                                             CLOUD_ACCOUNT},
+    [CLOUD_FAULT_LIST_FAILS] = {"list-fails", false, false, false, CLOUD_ACCOUNT},
+    [CLOUD_FAULT_LIST_EMPTY] = {"list-empty", false, false, false, CLOUD_ACCOUNT},
 };
 
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
-static int find_kind(const char *word, enum sim_kind *out, struct err *e)
+static int find_kind(const char *word, enum cloud_fault_kind *out, struct err *e)
 {
     const char *names[N_KINDS];
 
     for (size_t i = 0; i < N_KINDS; i++) {
         names[i] = kinds[i].name;
         if (strcmp(word, names[i]) == 0) {
-            *out = (enum sim_kind)i;
+            *out = (enum cloud_fault_kind)i;
             return 0;
         }
     }
@@ -64,7 +67,7 @@ static const char *part(const char *text)
 }
 
 /* PROVIDER[/REGION[/ZONE]]; word is cut into its parts. */
-static int read_place(char *word, struct sim_trouble *t, struct err *e)
+static int read_place(char *word, struct cloud_fault *t, struct err *e)
 {
     static const enum cloud_scope scopes[] = {CLOUD_ACCOUNT, CLOUD_REGION, CLOUD_ZONE};
     const char **parts[] = {&t->provider, &t->region, &t->zone};
@@ -93,7 +96,7 @@ static bool is_count(const char *word)
     return n > 0 && strcmp(word + n, "x") == 0;
 }
 
-static int read_count(const char *word, struct sim_trouble *t, struct err *e)
+static int read_count(const char *word, struct cloud_fault *t, struct err *e)
 {
     t->left = strlen(word) <= COUNT_DIGITS_MAX + 1 ? strtoll(word, NULL, 10) : 0;
     if (t->left > 0)
@@ -102,7 +105,7 @@ static int read_count(const char *word, struct sim_trouble *t, struct err *e)
                    COUNT_DIGITS_MAX);
 }
 
-static int read_time(const char *word, struct sim_trouble *t, struct err *e)
+static int read_time(const char *word, struct cloud_fault *t, struct err *e)
 {
     if (time_parse_duration(word, 1, &t->seconds, e) < 0)
         return -1;
@@ -111,7 +114,7 @@ static int read_time(const char *word, struct sim_trouble *t, struct err *e)
     return 0;
 }
 
-static int read_words(char *const *words, size_t n, struct sim_trouble *t, struct err *e)
+static int read_words(char *const *words, size_t n, struct cloud_fault *t, struct err *e)
 {
     size_t at = 1;
 
@@ -137,7 +140,7 @@ static int read_words(char *const *words, size_t n, struct sim_trouble *t, struc
     return 0;
 }
 
-static int read_line(struct sim_troubles *t, char *line, struct err *e)
+static int read_line(struct cloud_faults *t, char *line, struct err *e)
 {
     char *words[WORDS_MAX], *word;
     size_t n = 0;
@@ -150,22 +153,22 @@ static int read_line(struct sim_troubles *t, char *line, struct err *e)
             words[n++] = word;
     if (n == 0)
         return 0;
-    if (t->n == SIM_TROUBLES_MAX)
-        return err_set(e, ERR_USAGE, "more than %d troubles", SIM_TROUBLES_MAX);
+    if (t->n == CLOUD_FAULTS_MAX)
+        return err_set(e, ERR_USAGE, "more than %d troubles", CLOUD_FAULTS_MAX);
     return read_words(words, n, &t->items[t->n++], e);
 }
 
-struct sim_troubles *sim_troubles_new(const char *text, struct err *e)
+struct cloud_faults *cloud_faults_new(const char *text, struct err *e)
 {
-    AUTO(sim_troubles) struct sim_troubles *t = mem_zero(1, sizeof *t);
+    AUTO(cloud_faults) struct cloud_faults *t = mem_zero(1, sizeof *t);
     char *line;
 
-    if (strlen(text) > SIM_TROUBLES_BYTES_MAX) {
-        err_set(e, ERR_USAGE, "more than %zu bytes", SIM_TROUBLES_BYTES_MAX);
+    if (strlen(text) > CLOUD_FAULTS_BYTES_MAX) {
+        err_set(e, ERR_USAGE, "more than %zu bytes", CLOUD_FAULTS_BYTES_MAX);
         return NULL;
     }
     t->arena = arena_new(ARENA_MAX_BYTES);
-    t->items = arena_alloc(t->arena, SIM_TROUBLES_MAX, sizeof *t->items);
+    t->items = arena_alloc(t->arena, CLOUD_FAULTS_MAX, sizeof *t->items);
     char *rest = arena_dup(t->arena, text);
     if (!t->items || !rest) {
         err_set(e, ERR_USAGE, "too long");
@@ -179,7 +182,7 @@ struct sim_troubles *sim_troubles_new(const char *text, struct err *e)
     return TAKE(t);
 }
 
-void sim_troubles_free(struct sim_troubles *t)
+void cloud_faults_free(struct cloud_faults *t)
 {
     if (!t)
         return;
@@ -192,12 +195,12 @@ static bool is_for(const char *wanted, const char *text)
     return !wanted || strcmp(wanted, text) == 0;
 }
 
-struct sim_trouble *sim_troubles_find(struct sim_troubles *t,
-                                      enum sim_kind kind,
+struct cloud_fault *cloud_faults_find(struct cloud_faults *t,
+                                      enum cloud_fault_kind kind,
                                       const struct cloud_request *request)
 {
     for (size_t i = 0; i < t->n; i++) {
-        struct sim_trouble *item = &t->items[i];
+        struct cloud_fault *item = &t->items[i];
         if (item->kind == kind && item->left != 0 &&
             (!request ||
              (is_for(item->provider, request->provider) && is_for(item->region, request->region) &&

@@ -1,6 +1,6 @@
-/* sim: a cloud that exists on paper. Machines boot, bill and are taken back on the caller's clock,
- * as the seed says; nothing can run on them. And it fails as real clouds do, where its text of
- * troubles says so, one a line:
+/* faults: a cloud that exists on paper. Machines boot, bill and are taken back on the caller's
+ * clock, as the seed says; nothing can run on them. And it fails as real clouds do, where its text
+ * of troubles says so, one a line:
  *
  *     capacity aws/us-east-1 p3.2xlarge 2x     # the next two launches of it there are refused
  *     throttle 3x
@@ -31,57 +31,57 @@
  *   timeout-after-terminate it is given back, the answer is lost (UNKNOWN)
  *   list-fails     a list cannot be had
  *   list-empty     a list is empty, whatever is there: never to be taken for "all gone" */
-#ifndef CLOUD_SIM_H
-#define CLOUD_SIM_H
+#ifndef CLOUD_FAULTS_H
+#define CLOUD_FAULTS_H
 
 #include "base/auto.h"
 #include "cloud/cloud.h"
 
-#define SIM_TROUBLES_BYTES_MAX ((size_t)64 << 10)
-#define SIM_TROUBLES_MAX 1000
+#define CLOUD_FAULTS_BYTES_MAX ((size_t)64 << 10)
+#define CLOUD_FAULTS_MAX 1000
 
-enum sim_kind {
-    SIM_CAPACITY,
-    SIM_QUOTA,
-    SIM_UNSUPPORTED,
-    SIM_PERMISSION,
-    SIM_AUTH,
-    SIM_THROTTLE,
-    SIM_TRANSIENT,
-    SIM_TIMEOUT_BEFORE_LAUNCH,
-    SIM_TIMEOUT_AFTER_LAUNCH,
-    SIM_SLOW_VISIBLE,
-    SIM_SLOW_BOOT,
-    SIM_NEVER_BOOTS,
-    SIM_PREEMPT_AFTER,
-    SIM_NO_NOTICE,
-    SIM_TERMINATE_FAILS,
-    SIM_TIMEOUT_AFTER_TERMINATE,
-    SIM_LIST_FAILS,
-    SIM_LIST_EMPTY,
+enum cloud_fault_kind {
+    CLOUD_FAULT_CAPACITY,
+    CLOUD_FAULT_QUOTA,
+    CLOUD_FAULT_UNSUPPORTED,
+    CLOUD_FAULT_PERMISSION,
+    CLOUD_FAULT_AUTH,
+    CLOUD_FAULT_THROTTLE,
+    CLOUD_FAULT_TRANSIENT,
+    CLOUD_FAULT_TIMEOUT_BEFORE_LAUNCH,
+    CLOUD_FAULT_TIMEOUT_AFTER_LAUNCH,
+    CLOUD_FAULT_SLOW_VISIBLE,
+    CLOUD_FAULT_SLOW_BOOT,
+    CLOUD_FAULT_NEVER_BOOTS,
+    CLOUD_FAULT_PREEMPT_AFTER,
+    CLOUD_FAULT_NO_NOTICE,
+    CLOUD_FAULT_TERMINATE_FAILS,
+    CLOUD_FAULT_TIMEOUT_AFTER_TERMINATE,
+    CLOUD_FAULT_LIST_FAILS,
+    CLOUD_FAULT_LIST_EMPTY,
 };
 
-struct sim_trouble {
-    enum sim_kind kind;
+struct cloud_fault {
+    enum cloud_fault_kind kind;
     const char *provider, *region, *zone, *instance_type; /* NULL = any */
     enum cloud_scope scope;                               /* as exact as the place */
     double seconds;
     int64_t left; /* how often it still happens; < 0 = always */
 };
 
-struct sim_troubles {
-    struct sim_trouble *items;
+struct cloud_faults {
+    struct cloud_fault *items;
     size_t n;
     struct arena *arena;
 };
 
 /* ERR_USAGE that names the line. */
-struct sim_troubles *sim_troubles_new(const char *text, struct err *e);
-void sim_troubles_free(struct sim_troubles *t);
-AUTO_DEFINE(sim_troubles)
+struct cloud_faults *cloud_faults_new(const char *text, struct err *e);
+void cloud_faults_free(struct cloud_faults *t);
+AUTO_DEFINE(cloud_faults)
 /* The first of this kind that is not used up and meets the request (NULL: any), or NULL. */
-struct sim_trouble *sim_troubles_find(struct sim_troubles *t,
-                                      enum sim_kind kind,
+struct cloud_fault *cloud_faults_find(struct cloud_faults *t,
+                                      enum cloud_fault_kind kind,
                                       const struct cloud_request *request);
 
 #endif

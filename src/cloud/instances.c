@@ -1,11 +1,11 @@
-#include "cloud/rents.h"
+#include "cloud/instances.h"
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cloud/sealed.h"
+#include "cloud/sumfile.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,22 +22,22 @@
 #define FORGET_AT_LEAST 1024
 #define SLOTS_MIN 64
 
-struct rents {
+struct instances {
     char *dir;
     bool durable;
     int lock_fd;
-    bool is_known;       /* what follows was read, when the counter was at `counter` */
-    uint64_t counter;    /* of writes to the folder by anybody */
-    struct rent **items; /* all of them */
+    bool is_known;           /* what follows was read, when the counter was at `counter` */
+    uint64_t counter;        /* of writes to the folder by anybody */
+    struct instance **items; /* all of them */
     size_t n, cap;
-    struct rent **open; /* those that were not over when last looked at */
+    struct instance **open; /* those that were not over when last looked at */
     size_t n_open, cap_open;
     size_t *slots; /* hash table of items: index + 1, 0 = free; n_slots is a power of two */
     size_t n_slots;
     size_t forget_at; /* how many items make it worth to look for old ones */
 };
 
-const char *rents_dir(const struct rents *r)
+const char *instances_dir(const struct instances *r)
 {
     return r->dir;
 }
@@ -45,7 +45,7 @@ const char *rents_dir(const struct rents *r)
 /* ---- the table ---- */
 
 /* The slot of the token, or the free one where it belongs. */
-static size_t *slot_of(const struct rents *r, const char *token)
+static size_t *slot_of(const struct instances *r, const char *token)
 {
     size_t at = hash_text(token) & (r->n_slots - 1);
 
@@ -54,7 +54,7 @@ static size_t *slot_of(const struct rents *r, const char *token)
     return &r->slots[at];
 }
 
-static void rebuild_slots(struct rents *r, size_t n_slots)
+static void rebuild_slots(struct instances *r, size_t n_slots)
 {
     free(r->slots);
     r->slots = mem_zero(n_slots, sizeof *r->slots);
@@ -63,21 +63,21 @@ static void rebuild_slots(struct rents *r, size_t n_slots)
         *slot_of(r, r->items[i]->machine.token) = i + 1;
 }
 
-static void add_item(struct rents *r, const struct rent *rent)
+static void add_item(struct instances *r, const struct instance *instance)
 {
-    struct rent *copy = mem_zero(1, sizeof *copy);
+    struct instance *copy = mem_zero(1, sizeof *copy);
 
-    *copy = *rent;
+    *copy = *instance;
     if (2 * (r->n + 1) > r->n_slots)
         rebuild_slots(r, r->n_slots ? 2 * r->n_slots : SLOTS_MIN);
     r->items = mem_room(r->items, r->n, &r->cap, sizeof *r->items);
     r->open = mem_room(r->open, r->n_open, &r->cap_open, sizeof *r->open);
-    *slot_of(r, rent->machine.token) = r->n + 1;
+    *slot_of(r, instance->machine.token) = r->n + 1;
     r->items[r->n++] = copy;
     r->open[r->n_open++] = copy;
 }
 
-static void clear_items(struct rents *r)
+static void clear_items(struct instances *r)
 {
     for (size_t i = 0; i < r->n; i++)
         free(r->items[i]);
@@ -85,25 +85,25 @@ static void clear_items(struct rents *r)
     rebuild_slots(r, SLOTS_MIN);
 }
 
-const struct rent *rents_find(const struct rents *r, const char *token)
+const struct instance *instances_find(const struct instances *r, const char *token)
 {
     size_t slot = *slot_of(r, token);
 
     return slot ? r->items[slot - 1] : NULL;
 }
 
-const struct rent *rents_next(struct rents *r, size_t *at, int64_t now_ms)
+const struct instance *instances_next(struct instances *r, size_t *at, int64_t now_ms)
 {
-    while (*at < r->n_open && rent_is_over(r->open[*at], now_ms))
+    while (*at < r->n_open && instance_is_over(r->open[*at], now_ms))
         r->open[*at] = r->open[--r->n_open];
     return *at < r->n_open ? r->open[(*at)++] : NULL;
 }
 
 /* ---- the folder ---- */
 
-struct rents *rents_open(const char *home, const char *name, bool durable, struct err *e)
+struct instances *instances_open(const char *home, const char *name, bool durable, struct err *e)
 {
-    AUTO(rents) struct rents *r = mem_zero(1, sizeof *r);
+    AUTO(instances) struct instances *r = mem_zero(1, sizeof *r);
 
     r->durable = durable;
     r->dir = mem_printf("%s/clouds/%s", home, name);
@@ -120,7 +120,7 @@ struct rents *rents_open(const char *home, const char *name, bool durable, struc
     return TAKE(r);
 }
 
-void rents_free(struct rents *r)
+void instances_free(struct instances *r)
 {
     if (!r)
         return;
@@ -134,36 +134,36 @@ void rents_free(struct rents *r)
     free(r);
 }
 
-static char *path_of(const struct rents *r, const char *token)
+static char *path_of(const struct instances *r, const char *token)
 {
     return mem_printf("%s/%s" SUFFIX, r->dir, token);
 }
 
-static int load_file(struct rents *r, const char *name, struct err *e)
+static int load_file(struct instances *r, const char *name, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", r->dir, name);
     struct err why = {0};
-    struct rent rent;
+    struct instance instance;
     bool is_empty = false;
-    AUTO_JSON json_t *value = sealed_read(path, r->durable ? NULL : &is_empty, &why);
+    AUTO_JSON json_t *value = sumfile_read(path, r->durable ? NULL : &is_empty, &why);
 
     if (!value && is_empty) {
         log_warn("cloud", "%s is empty, as a kill or a power cut leaves it: removed", path);
         unlink(path);
         return 0;
     }
-    if (value && rent_from_json(value, &rent, &why) == 0 &&
-        (strlen(rent.machine.token) != strlen(name) - strlen(SUFFIX) ||
-         strncmp(rent.machine.token, name, strlen(rent.machine.token)) != 0))
-        err_set(&why, ERR_USAGE, "it is about %s", rent.machine.token);
+    if (value && instance_from_json(value, &instance, &why) == 0 &&
+        (strlen(instance.machine.token) != strlen(name) - strlen(SUFFIX) ||
+         strncmp(instance.machine.token, name, strlen(instance.machine.token)) != 0))
+        err_set(&why, ERR_USAGE, "it is about %s", instance.machine.token);
     if (value && why.kind)
         err_wrap(&why, "%s is damaged", path);
     if (why.kind)
         return err_set(e, why.kind, "%s%s", why.text,
                        why.kind == ERR_USAGE ? "; remove it once nothing runs on its machine" : "");
-    if (r->n == RENTS_MAX)
-        return err_set(e, ERR_USAGE, "%s: more than %d machines", r->dir, RENTS_MAX);
-    add_item(r, &rent);
+    if (r->n == INSTANCES_MAX)
+        return err_set(e, ERR_USAGE, "%s: more than %d machines", r->dir, INSTANCES_MAX);
+    add_item(r, &instance);
     return 0;
 }
 
@@ -175,7 +175,7 @@ static bool is_leftover(const char *name)
     return dot && dot != name && strlen(dot) == sizeof ".XXXXXX" - 1;
 }
 
-static int load_entry(struct rents *r, const char *name, struct err *e)
+static int load_entry(struct instances *r, const char *name, struct err *e)
 {
     size_t n = strlen(name);
 
@@ -189,7 +189,7 @@ static int load_entry(struct rents *r, const char *name, struct err *e)
     return 0;
 }
 
-static int load(struct rents *r, struct err *e)
+static int load(struct instances *r, struct err *e)
 {
     DIR *dir = opendir(r->dir);
     const struct dirent *entry;
@@ -206,7 +206,7 @@ static int load(struct rents *r, struct err *e)
     return result;
 }
 
-static int take_lock(const struct rents *r, struct err *e)
+static int take_lock(const struct instances *r, struct err *e)
 {
     double until = time_monotonic_s() + LOCK_WAIT_S;
 
@@ -221,7 +221,7 @@ static int take_lock(const struct rents *r, struct err *e)
     return 0;
 }
 
-int rents_lock(struct rents *r, struct err *e)
+int instances_lock(struct instances *r, struct err *e)
 {
     uint64_t counter = 0;
 
@@ -229,7 +229,7 @@ int rents_lock(struct rents *r, struct err *e)
         return -1;
     /* A new file has no counter yet, which is as good as 0. */
     if (pread(r->lock_fd, &counter, sizeof counter, 0) < 0) {
-        rents_unlock(r);
+        instances_unlock(r);
         return file_error(e, "read the lock of", r->dir);
     }
     if (r->is_known && r->counter == counter)
@@ -238,16 +238,16 @@ int rents_lock(struct rents *r, struct err *e)
     r->counter = counter;
     if (r->is_known)
         return 0;
-    rents_unlock(r);
+    instances_unlock(r);
     return -1;
 }
 
-void rents_unlock(struct rents *r)
+void instances_unlock(struct instances *r)
 {
     flock(r->lock_fd, LOCK_UN);
 }
 
-int rents_announce(struct rents *r, struct err *e)
+int instances_announce(struct instances *r, struct err *e)
 {
     uint64_t counter = r->counter + 1;
 
@@ -257,37 +257,37 @@ int rents_announce(struct rents *r, struct err *e)
     return 0;
 }
 
-int rents_put(struct rents *r, const struct rent *rent, struct err *e)
+int instances_put(struct instances *r, const struct instance *instance, struct err *e)
 {
-    AUTO_MEM char *path = path_of(r, rent->machine.token);
-    AUTO_JSON json_t *value = rent_json(rent);
-    size_t slot = *slot_of(r, rent->machine.token);
+    AUTO_MEM char *path = path_of(r, instance->machine.token);
+    AUTO_JSON json_t *value = instance_json(instance);
+    size_t slot = *slot_of(r, instance->machine.token);
 
-    if (!slot && r->n >= RENTS_MAX)
+    if (!slot && r->n >= INSTANCES_MAX)
         return err_set(e, ERR_NOFIT,
                        "%s: more than %d machines; those that are gone are forgotten "
                        "after a day",
-                       r->dir, RENTS_MAX);
+                       r->dir, INSTANCES_MAX);
     /* First the counter: killed between the two, others read the folder once in vain. */
-    if (rents_announce(r, e) < 0 || sealed_write(path, value, r->durable, e) < 0)
+    if (instances_announce(r, e) < 0 || sumfile_write(path, value, r->durable, e) < 0)
         return -1;
     if (slot)
-        *r->items[slot - 1] = *rent;
+        *r->items[slot - 1] = *instance;
     else
-        add_item(r, rent);
+        add_item(r, instance);
     return r->durable ? file_sync_dir(r->dir, e) : 0;
 }
 
-void rents_forget(struct rents *r, int64_t now_ms)
+void instances_forget(struct instances *r, int64_t now_ms)
 {
     size_t kept = 0;
 
-    if (r->n < r->forget_at || rents_announce(r, NULL) < 0)
+    if (r->n < r->forget_at || instances_announce(r, NULL) < 0)
         return;
     for (size_t i = 0; i < r->n; i++) {
-        struct rent *item = r->items[i];
-        bool is_old =
-            rent_is_over(item, now_ms) && rent_end_ms(item, now_ms) < now_ms - RENTS_REMEMBER_MS;
+        struct instance *item = r->items[i];
+        bool is_old = instance_is_over(item, now_ms) &&
+                      instance_end_ms(item, now_ms) < now_ms - INSTANCES_REMEMBER_MS;
         AUTO_MEM char *path = is_old ? path_of(r, item->machine.token) : NULL;
         if (is_old && unlink(path) == 0)
             free(item);

@@ -1,8 +1,8 @@
-#include "exec/agent/tree.h"
+#include "exec/agent/processes.h"
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,14 +55,14 @@ static bool read_stat(pid_t pid, struct process *out)
     return true;
 }
 
-uint64_t process_start_ticks(pid_t pid)
+uint64_t processes_start_ticks(pid_t pid)
 {
     struct process p;
 
     return read_stat(pid, &p) && p.state != 'Z' && p.state != 'X' ? p.start_ticks : 0;
 }
 
-static void read_all(struct tree *t)
+static void read_all(struct processes *t)
 {
     DIR *proc = opendir("/proc");
 
@@ -81,7 +81,7 @@ static void read_all(struct tree *t)
     closedir(proc);
 }
 
-static const struct process *find(const struct tree *t, pid_t pid)
+static const struct process *find(const struct processes *t, pid_t pid)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->all[i].pid == pid)
@@ -90,7 +90,7 @@ static const struct process *find(const struct tree *t, pid_t pid)
 }
 
 /* Chooses the children of what is chosen, until there are none. */
-static void choose_below(struct tree *t, pid_t root, pid_t except)
+static void choose_below(struct processes *t, pid_t root, pid_t except)
 {
     for (bool more = true; more;) {
         more = false;
@@ -107,7 +107,7 @@ static void choose_below(struct tree *t, pid_t root, pid_t except)
     }
 }
 
-void tree_scan(struct tree *t, pid_t root, pid_t except)
+void processes_scan(struct processes *t, pid_t root, pid_t except)
 {
     read_all(t);
     choose_below(t, root, except);
@@ -119,7 +119,7 @@ static bool has_mark(pid_t pid, const char *mark)
     size_t n;
 
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    AUTO_MEM char *environment = read_small_file(path, ENVIRON_MAX, &n);
+    AUTO_MEM char *environment = jobdir_read_small(path, ENVIRON_MAX, &n);
     if (!environment)
         return false;
     for (const char *at = environment; at < environment + n; at += strlen(at) + 1)
@@ -128,7 +128,7 @@ static bool has_mark(pid_t pid, const char *mark)
     return false;
 }
 
-void tree_scan_marked(struct tree *t, const char *mark, pid_t pid, uint64_t start_ticks)
+void processes_scan_marked(struct processes *t, const char *mark, pid_t pid, uint64_t start_ticks)
 {
     read_all(t);
     for (size_t i = 0; i < t->n; i++) {
@@ -139,10 +139,10 @@ void tree_scan_marked(struct tree *t, const char *mark, pid_t pid, uint64_t star
     choose_below(t, -1, getpid());
 }
 
-void tree_clear(struct tree *t)
+void processes_clear(struct processes *t)
 {
     free(t->all);
-    *t = (struct tree){0};
+    *t = (struct processes){0};
 }
 
 static bool lives(const struct process *p)
@@ -150,7 +150,7 @@ static bool lives(const struct process *p)
     return p->chosen && p->state != 'Z' && p->state != 'X';
 }
 
-size_t tree_count(const struct tree *t)
+size_t processes_count(const struct processes *t)
 {
     size_t n = 0;
 
@@ -159,14 +159,14 @@ size_t tree_count(const struct tree *t)
     return n;
 }
 
-void tree_signal(const struct tree *t, int signal)
+void processes_signal(const struct processes *t, int signal)
 {
     for (size_t i = 0; i < t->n; i++)
         if (lives(&t->all[i]))
             kill(t->all[i].pid, signal);
 }
 
-double tree_cpu_s(const struct tree *t)
+double processes_cpu_s(const struct processes *t)
 {
     uint64_t ticks = 0;
 
@@ -176,7 +176,7 @@ double tree_cpu_s(const struct tree *t)
     return (double)ticks / (double)sysconf(_SC_CLK_TCK);
 }
 
-uint64_t tree_rss_bytes(const struct tree *t)
+uint64_t processes_rss_bytes(const struct processes *t)
 {
     uint64_t bytes = 0;
 
@@ -186,7 +186,7 @@ uint64_t tree_rss_bytes(const struct tree *t)
     return bytes;
 }
 
-uint64_t tree_pss_bytes(const struct tree *t)
+uint64_t processes_pss_bytes(const struct processes *t)
 {
     uint64_t bytes = 0;
 
@@ -195,7 +195,7 @@ uint64_t tree_pss_bytes(const struct tree *t)
         if (!lives(&t->all[i]))
             continue;
         snprintf(path, sizeof path, "/proc/%d/smaps_rollup", (int)t->all[i].pid);
-        AUTO_MEM char *text = read_small_file(path, 4096, NULL);
+        AUTO_MEM char *text = jobdir_read_small(path, 4096, NULL);
         const char *pss = text ? strstr(text, "\nPss:") : NULL;
         bytes += pss ? strtoull(pss + strlen("\nPss:"), NULL, 10) << 10 : t->all[i].rss_bytes;
     }

@@ -1,11 +1,11 @@
-/* net: the cheapest assignment of a network of variables with unary and pairwise costs, by
+/* costnet: the cheapest assignment of a network of variables with unary and pairwise costs, by
  * eliminating one variable after the other.
  *
  * Eliminating a variable leaves a message: a table over the neighbours it had, with the best it
  * can do for each of their states. Where a table would grow past a limit, the variable's factors
  * are split into several messages that may disagree about it: the result is then a lower bound. */
-#ifndef PLAN_NET_H
-#define PLAN_NET_H
+#ifndef PLAN_COSTNET_H
+#define PLAN_COSTNET_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,21 +13,21 @@
 
 struct arena;
 
-struct net_pair {
+struct costnet_pair {
     size_t a, b;
     double *cost; /* [state of a][state of b]; INFINITY = impossible. NULL: linked, but free */
 };
 
-struct net {
+struct costnet {
     size_t n_vars;
     const uint32_t *n_states;
     double *const *unary; /* per variable, or NULL */
-    const struct net_pair *pairs;
+    const struct costnet_pair *pairs;
     size_t n_pairs;
 };
 
 /* One message: `var` is eliminated from some of its factors. */
-struct net_group {
+struct costnet_group {
     size_t var;
     size_t *scope; /* the variables the message speaks about */
     size_t n_scope;
@@ -39,8 +39,8 @@ struct net_group {
     size_t cells;   /* of the message: product of the scope's states */
 };
 
-struct net_schedule {
-    struct net_group *groups; /* in order of elimination */
+struct costnet_schedule {
+    struct costnet_group *groups; /* in order of elimination */
     size_t n_groups;
     bool exact;  /* no variable was split */
     size_t work; /* cells times states, summed: what one pass costs */
@@ -48,40 +48,40 @@ struct net_schedule {
 
 /* Elimination order over the graph: smallest table first, later variables first among equals.
  * order[i] = variable eliminated i-th. */
-void net_order(size_t n_vars,
-               const uint32_t *n_states,
-               const struct net_pair *pairs,
-               size_t n_pairs,
-               size_t *order);
+void costnet_order(size_t n_vars,
+                   const uint32_t *n_states,
+                   const struct costnet_pair *pairs,
+                   size_t n_pairs,
+                   size_t *order);
 
 /* NULL when the arena is full. max_work bounds cells x states of each group. */
-struct net_schedule *net_schedule_new(const struct net *net,
-                                      const size_t *order,
-                                      size_t max_work,
-                                      struct arena *arena);
+struct costnet_schedule *costnet_schedule_new(const struct costnet *net,
+                                              const size_t *order,
+                                              size_t max_work,
+                                              struct arena *arena);
 
 /* Messages of one pass over a net. */
-struct net_tables {
+struct costnet_tables {
     double **up;       /* per group: best of what it has taken in */
-    double **out;      /* per group: best of everything else; after net_down */
-    double **marginal; /* per variable and state: best of all with that state; after net_down */
+    double **out;      /* per group: best of everything else; after costnet_down */
+    double **marginal; /* per variable and state: best of all with that state; after costnet_down */
     double best;       /* of the whole net; a lower bound unless the schedule is exact */
 };
 
 /* -1 when the arena is full. */
-int net_up(const struct net *net,
-           const struct net_schedule *s,
-           struct net_tables *t,
-           struct arena *arena);
-int net_down(const struct net *net,
-             const struct net_schedule *s,
-             struct net_tables *t,
-             struct arena *arena);
+int costnet_up(const struct costnet *net,
+               const struct costnet_schedule *s,
+               struct costnet_tables *t,
+               struct arena *arena);
+int costnet_down(const struct costnet *net,
+                 const struct costnet_schedule *s,
+                 struct costnet_tables *t,
+                 struct arena *arena);
 /* States of an assignment that reaches `best` when the schedule is exact, and of a good one
  * otherwise. False when no assignment is possible along the way. */
-bool net_decode(const struct net *net,
-                const struct net_schedule *s,
-                const struct net_tables *t,
-                uint32_t *states);
+bool costnet_decode(const struct costnet *net,
+                    const struct costnet_schedule *s,
+                    const struct costnet_tables *t,
+                    uint32_t *states);
 
 #endif

@@ -1,10 +1,10 @@
-#include "net/profile.h"
+#include "net/aws_profile.h"
 
 #include "tap.h"
 
 #include <string.h>
 
-static bool is(const struct profile_value *v, const char *text)
+static bool is(const struct aws_profile_value *v, const char *text)
 {
     return text ? v->text && strcmp(v->text, text) == 0 : !v->text;
 }
@@ -59,14 +59,14 @@ static void check_values(void)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct profile p = {0};
+        struct aws_profile p = {0};
         struct err e = {0};
-        CHECK(profile_parse("f", cases[i].text, strlen(cases[i].text), cases[i].config,
-                            cases[i].name, &p, &e) == 0 &&
+        CHECK(aws_profile_parse("f", cases[i].text, strlen(cases[i].text), cases[i].config,
+                                cases[i].name, &p, &e) == 0 &&
                   p.found == cases[i].found && is(&p.key_id, cases[i].key_id) &&
                   is(&p.secret, cases[i].secret) && is(&p.region, cases[i].region),
               "%s %s", cases[i].about, e.text);
-        profile_clear(&p);
+        aws_profile_clear(&p);
     }
 }
 
@@ -92,15 +92,15 @@ static void check_bad(void)
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct profile p = {0};
+        struct aws_profile p = {0};
         struct err e = {0};
         size_t len = cases[i].len ? cases[i].len : strlen(cases[i].text);
-        CHECK(profile_parse("f", cases[i].text, len, false, "work", &p, &e) < 0 &&
+        CHECK(aws_profile_parse("f", cases[i].text, len, false, "work", &p, &e) < 0 &&
                   e.kind == ERR_USAGE &&
                   strncmp(e.text, cases[i].begins, strlen(cases[i].begins)) == 0 &&
                   !strstr(e.text, "topsecret"),
               "%s", e.text);
-        profile_clear(&p);
+        aws_profile_clear(&p);
     }
 }
 
@@ -108,19 +108,20 @@ static void check_more(void)
 {
     static const char text[] = "[profile a]\naws_session_token=t\ncredential_process = /bin/x\n"
                                "[profile b]\nsso_session = s\n";
-    struct profile p = {0};
+    struct aws_profile p = {0};
     struct err e = {0};
 
-    CHECK(profile_parse("f", text, sizeof text - 1, true, "a", &p, &e) == 0 && is(&p.token, "t") &&
-              p.token.line == 2 && p.unsupported &&
+    CHECK(aws_profile_parse("f", text, sizeof text - 1, true, "a", &p, &e) == 0 &&
+              is(&p.token, "t") && p.token.line == 2 && p.unsupported &&
               strcmp(p.unsupported, "credential_process") == 0,
           "a way we do not go is seen");
-    profile_clear(&p);
+    aws_profile_clear(&p);
     CHECK(!p.token.text && !p.found, "cleared");
-    CHECK(profile_read("/not/there/at-all", true, "a", &p, &e) == 0 && !p.found,
+    CHECK(aws_profile_read("/not/there/at-all", true, "a", &p, &e) == 0 && !p.found,
           "a file that is not there has no profiles");
-    CHECK(profile_read("/dev/zero", true, "a", &p, &e) < 0 && e.kind == ERR_USAGE, "%s", e.text);
-    CHECK(profile_read("/", true, "a", &p, &e) < 0 && e.kind == ERR_IO, "%s", e.text);
+    CHECK(aws_profile_read("/dev/zero", true, "a", &p, &e) < 0 && e.kind == ERR_USAGE, "%s",
+          e.text);
+    CHECK(aws_profile_read("/", true, "a", &p, &e) < 0 && e.kind == ERR_IO, "%s", e.text);
 }
 
 int main(void)

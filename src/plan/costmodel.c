@@ -10,10 +10,10 @@
 /* Longer than this no end of a range is told apart. */
 #define RANGE_MAX_S (100 * 365.25 * 86400)
 
-double model_expected_run_s(double run_s,
-                            double preemptions_h,
-                            double checkpoint_s,
-                            double restart_s)
+double costmodel_expected_run_s(double run_s,
+                                double preemptions_h,
+                                double checkpoint_s,
+                                double restart_s)
 {
     if (!(preemptions_h > 0))
         return run_s;
@@ -27,11 +27,11 @@ double model_expected_run_s(double run_s,
             expm1(preemptions_h * fmax(last_s, 0) / 3600));
 }
 
-bool model_outcome(const struct pstage *stage,
-                   const struct site *site,
-                   const struct choice *choice,
-                   double input_s,
-                   struct outcome *out)
+bool costmodel_outcome(const struct pstage *stage,
+                       const struct site *site,
+                       const struct choice *choice,
+                       double input_s,
+                       struct outcome *out)
 {
     const double setup_s = stage->spec->estimate.setup_s;
     const double run_s[LAYERS] = {choice->estimate.run_s, choice->estimate.high_s};
@@ -39,8 +39,8 @@ bool model_outcome(const struct pstage *stage,
     out->input_s = input_s;
     for (int l = 0; l < LAYERS; l++) {
         out->run_s[l] =
-            model_expected_run_s(run_s[l], choice->preemptions_h, stage->spec->checkpoint_s,
-                                 site->boot_s + setup_s + input_s);
+            costmodel_expected_run_s(run_s[l], choice->preemptions_h, stage->spec->checkpoint_s,
+                                     site->boot_s + setup_s + input_s);
         double total_s = site->boot_s + setup_s + input_s + out->run_s[l];
         if (!(total_s <= STAGE_MAX_S)) {
             if (l == LAYER_MID && !choice->any_length)
@@ -58,7 +58,9 @@ bool model_outcome(const struct pstage *stage,
     return true;
 }
 
-int64_t model_tiered_microusd(const struct catalog *c, const struct catalog_move *m, double size_gb)
+int64_t costmodel_tiered_microusd(const struct catalog *c,
+                                  const struct catalog_move *m,
+                                  double size_gb)
 {
     const struct catalog_tier *tiers = catalog_tiers(c) + m->first_tier;
     double usd = 0;
@@ -72,12 +74,12 @@ int64_t model_tiered_microusd(const struct catalog *c, const struct catalog_move
     return usd <= MONEY_MAX_USD ? money_from_usd(usd) : NEVER;
 }
 
-void model_move(const struct plan_problem *p,
-                const struct dataset *d,
-                size_t src_place,
-                size_t dst_place,
-                int64_t *microusd_out,
-                double *seconds_out)
+void costmodel_move(const struct plan_problem *p,
+                    const struct dataset *d,
+                    size_t src_place,
+                    size_t dst_place,
+                    int64_t *microusd_out,
+                    double *seconds_out)
 {
     if (d->producer == NONE) {
         *microusd_out = d->microusd[dst_place];
@@ -131,7 +133,7 @@ static bool figure_inputs(const struct plan_problem *p,
         const struct dataset *d = &p->datasets[stage->datasets[i]];
         int64_t microusd;
         double seconds;
-        model_move(p, d, place_of(d, picks), picks[s].site->place, &microusd, &seconds);
+        costmodel_move(p, d, place_of(d, picks), picks[s].site->place, &microusd, &seconds);
         if (microusd == NEVER)
             return false;
         *input_s = fmax(*input_s, seconds);
@@ -151,7 +153,7 @@ static bool figure_all(const struct plan_problem *p,
         struct stage_figures *f = &figures[s];
         double input_s;
         if (!figure_inputs(p, picks, s, &input_s, &f->transfer_microusd) ||
-            !model_outcome(stage, picks[s].site, picks[s].choice, input_s, &f->outcome))
+            !costmodel_outcome(stage, picks[s].site, picks[s].choice, input_s, &f->outcome))
             return false;
         for (int l = 0; l < LAYERS; l++) {
             f->start_ns[l] = 0;
@@ -182,7 +184,7 @@ static void add_up(const struct plan_problem *p,
     }
 }
 
-bool model_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out)
+bool costmodel_totals(const struct plan_problem *p, const struct pick *picks, struct totals *out)
 {
     AUTO_MEM struct stage_figures *figures = mem_zero(p->n_stages, sizeof *figures);
 
@@ -208,12 +210,12 @@ static struct totals totals_at_end(const struct plan_problem *p,
         choices[s].any_length = true;
         shifted[s] = (struct pick){.site = picks[s].site, .choice = &choices[s]};
     }
-    if (!model_totals(p, shifted, &t)) /* past all bounds of time or money */
+    if (!costmodel_totals(p, shifted, &t)) /* past all bounds of time or money */
         t = (struct totals){.microusd = NEVER, .ns = {INT64_MAX, INT64_MAX}};
     return t;
 }
 
-void model_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out)
+void costmodel_fill(const struct plan_problem *p, const struct pick *picks, struct plan *out)
 {
     AUTO_MEM struct stage_figures *figures = mem_zero(p->n_stages, sizeof *figures);
     struct totals t;
@@ -254,10 +256,10 @@ void model_fill(const struct plan_problem *p, const struct pick *picks, struct p
         high.microusd == NEVER ? (double)INFINITY : (double)high.ns[LAYER_MID] / NS_PER_S;
 }
 
-void model_critical_path(const struct plan_problem *p,
-                         const struct pick *picks,
-                         int layer,
-                         bool *on_path)
+void costmodel_critical_path(const struct plan_problem *p,
+                             const struct pick *picks,
+                             int layer,
+                             bool *on_path)
 {
     AUTO_MEM struct stage_figures *figures = mem_zero(p->n_stages, sizeof *figures);
     size_t at = NONE;
@@ -279,13 +281,15 @@ void model_critical_path(const struct plan_problem *p,
     }
 }
 
-bool model_no_worse(const struct choice *a, const struct choice *b)
+bool costmodel_no_worse(const struct choice *a, const struct choice *b)
 {
     return a->price_usd <= b->price_usd && a->preemptions_h <= b->preemptions_h &&
            a->estimate.run_s <= b->estimate.run_s && a->estimate.high_s <= b->estimate.high_s;
 }
 
-int model_compare_choices(const struct plan_problem *p, const struct pick *a, const struct pick *b)
+int costmodel_compare_choices(const struct plan_problem *p,
+                              const struct pick *a,
+                              const struct pick *b)
 {
     const struct catalog *c = p->world.catalog;
 
@@ -305,7 +309,7 @@ int model_compare_choices(const struct plan_problem *p, const struct pick *a, co
     return a->choice->offer < b->choice->offer ? -1 : a->choice->offer > b->choice->offer;
 }
 
-size_t model_largest_producer(const struct plan_problem *p, const struct pstage *stage)
+size_t costmodel_largest_producer(const struct plan_problem *p, const struct pstage *stage)
 {
     size_t best = NONE;
     double most = -1;
@@ -331,10 +335,10 @@ static int by_order(const void *a, const void *b, void *ctx)
 {
     const struct pick_order *o = ctx;
 
-    return model_compare_choices(o->p, a, b);
+    return costmodel_compare_choices(o->p, a, b);
 }
 
-void model_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n)
+void costmodel_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n)
 {
     struct pick_order o = {p};
 

@@ -1,5 +1,5 @@
 /* How the cloud on paper fails: the text, and each trouble. */
-#include "cloud/sim.h"
+#include "cloud/faults.h"
 
 #include "tap.h"
 #include "world.h"
@@ -18,33 +18,34 @@ static void parsed(void)
 {
     static const struct {
         const char *text;
-        struct sim_trouble expected;
+        struct cloud_fault expected;
     } cases[] = {
         {"capacity aws/us-east-1 p3.2xlarge 2x",
-         {SIM_CAPACITY, "aws", "us-east-1", NULL, "p3.2xlarge", CLOUD_REGION, 5, 2}},
+         {CLOUD_FAULT_CAPACITY, "aws", "us-east-1", NULL, "p3.2xlarge", CLOUD_REGION, 5, 2}},
         {"  quota\t# of everything\r\n\n# nothing\n",
-         {SIM_QUOTA, NULL, NULL, NULL, NULL, CLOUD_REGION, 5, -1}},
-        {"capacity", {SIM_CAPACITY, NULL, NULL, NULL, NULL, CLOUD_ZONE, 5, -1}},
+         {CLOUD_FAULT_QUOTA, NULL, NULL, NULL, NULL, CLOUD_REGION, 5, -1}},
+        {"capacity", {CLOUD_FAULT_CAPACITY, NULL, NULL, NULL, NULL, CLOUD_ZONE, 5, -1}},
         {"unsupported aws/us-east-1/us-east-1b * 1x",
-         {SIM_UNSUPPORTED, "aws", "us-east-1", "us-east-1b", NULL, CLOUD_ZONE, 5, 1}},
-        {"quota gcp 3x", {SIM_QUOTA, "gcp", NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 3}},
+         {CLOUD_FAULT_UNSUPPORTED, "aws", "us-east-1", "us-east-1b", NULL, CLOUD_ZONE, 5, 1}},
+        {"quota gcp 3x", {CLOUD_FAULT_QUOTA, "gcp", NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 3}},
         {"capacity */us-east-1 2x",
-         {SIM_CAPACITY, NULL, "us-east-1", NULL, NULL, CLOUD_REGION, 5, 2}},
-        {"auth", {SIM_AUTH, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, -1}},
-        {"throttle 3x", {SIM_THROTTLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 3}},
-        {"throttle 90s 3x", {SIM_THROTTLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 90, 3}},
-        {"slow-visible 5s", {SIM_SLOW_VISIBLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, -1}},
+         {CLOUD_FAULT_CAPACITY, NULL, "us-east-1", NULL, NULL, CLOUD_REGION, 5, 2}},
+        {"auth", {CLOUD_FAULT_AUTH, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, -1}},
+        {"throttle 3x", {CLOUD_FAULT_THROTTLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 3}},
+        {"throttle 90s 3x", {CLOUD_FAULT_THROTTLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 90, 3}},
+        {"slow-visible 5s",
+         {CLOUD_FAULT_SLOW_VISIBLE, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, -1}},
         {"preempt-after aws/r t 1h30m 999999999x",
-         {SIM_PREEMPT_AFTER, "aws", "r", NULL, "t", CLOUD_REGION, 5400, 999999999}},
+         {CLOUD_FAULT_PREEMPT_AFTER, "aws", "r", NULL, "t", CLOUD_REGION, 5400, 999999999}},
         {"timeout-after-launch 1x",
-         {SIM_TIMEOUT_AFTER_LAUNCH, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 1}},
+         {CLOUD_FAULT_TIMEOUT_AFTER_LAUNCH, NULL, NULL, NULL, NULL, CLOUD_ACCOUNT, 5, 1}},
     };
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err e = {0};
-        const struct sim_trouble *want = &cases[i].expected;
-        AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(cases[i].text, &e);
-        const struct sim_trouble *got = t && t->n == 1 ? &t->items[0] : NULL;
+        const struct cloud_fault *want = &cases[i].expected;
+        AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(cases[i].text, &e);
+        const struct cloud_fault *got = t && t->n == 1 ? &t->items[0] : NULL;
         CHECK(got && got->kind == want->kind && same(got->provider, want->provider) &&
                   same(got->region, want->region) && same(got->zone, want->zone) &&
                   same(got->instance_type, want->instance_type) && got->scope == want->scope &&
@@ -52,7 +53,7 @@ static void parsed(void)
               "trouble %zu is read%s%s", i, e.kind ? ": " : "", e.text);
     }
     struct err e = {0};
-    AUTO(sim_troubles) struct sim_troubles *none = sim_troubles_new("", &e);
+    AUTO(cloud_faults) struct cloud_faults *none = cloud_faults_new("", &e);
     CHECK(none && none->n == 0, "no troubles");
 }
 
@@ -77,17 +78,17 @@ static void misread(void)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct err e = {0};
-        AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(cases[i].text, &e);
+        AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(cases[i].text, &e);
         CHECK(!t && e.kind == ERR_USAGE && strstr(e.text, cases[i].message), "%s", e.text);
     }
-    static char many[SIM_TROUBLES_BYTES_MAX + 2];
-    for (size_t i = 0; i < SIM_TROUBLES_MAX + 1; i++)
+    static char many[CLOUD_FAULTS_BYTES_MAX + 2];
+    for (size_t i = 0; i < CLOUD_FAULTS_MAX + 1; i++)
         memcpy(many + 5 * i, "auth\n", 5);
     struct err e = {0};
-    AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(many, &e);
+    AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(many, &e);
     CHECK(!t && strstr(e.text, "more than 1000 troubles"), "too many: %s", e.text);
     memset(many, '\n', sizeof many - 1);
-    AUTO(sim_troubles) struct sim_troubles *u = sim_troubles_new(many, &e);
+    AUTO(cloud_faults) struct cloud_faults *u = cloud_faults_new(many, &e);
     CHECK(!u && strstr(e.text, "more than 65536 bytes"), "too long: %s", e.text);
 }
 

@@ -1,4 +1,4 @@
-#include "plan/target.h"
+#include "plan/incumbent.h"
 
 #include <math.h>
 
@@ -97,7 +97,7 @@ static double least_on_line(const struct goal *g, const struct bound *b, const s
                 goal_value(g, value - b->lambda * c->ns, c->ns));
 }
 
-double target_lower_bound(const struct target *t, const struct bound *bounds, size_t n)
+double incumbent_lower_bound(const struct incumbent *t, const struct bound *bounds, size_t n)
 {
     const struct goal *g = t->goal;
     double budget = limit_of(g->budget_microusd), deadline = limit_of(g->deadline_ns);
@@ -122,7 +122,7 @@ double target_lower_bound(const struct target *t, const struct bound *bounds, si
     return least;
 }
 
-bool target_hopeless(const struct target *t, const struct bound *bounds, size_t n)
+bool incumbent_hopeless(const struct incumbent *t, const struct bound *bounds, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!(bounds[i].value < (double)INFINITY))
@@ -131,7 +131,7 @@ bool target_hopeless(const struct target *t, const struct bound *bounds, size_t 
         struct corner c = corner_of(bounds, n);
         return !outside_frontier(t->frontier, bounds, n, &c);
     }
-    double least = target_lower_bound(t, bounds, n);
+    double least = incumbent_lower_bound(t, bounds, n);
     if (isinf(least))
         return true;
     if (!t->has_best)
@@ -142,9 +142,9 @@ bool target_hopeless(const struct target *t, const struct bound *bounds, size_t 
     return least > best + fabs(best) * RELATIVE_SLACK;
 }
 
-struct target_box target_box(const struct target *t)
+struct incumbent_box incumbent_box(const struct incumbent *t)
 {
-    struct target_box box = {(double)INFINITY, (double)INFINITY};
+    struct incumbent_box box = {(double)INFINITY, (double)INFINITY};
 
     if (t->frontier)
         return box;
@@ -157,7 +157,7 @@ struct target_box target_box(const struct target *t)
     return box;
 }
 
-bool target_is_box(const struct target *t)
+bool incumbent_is_box(const struct incumbent *t)
 {
     return !t->frontier && (t->goal->objective == SPEC_COST || t->goal->objective == SPEC_TIME);
 }

@@ -1,10 +1,10 @@
 /* What the clouds of ours remember: shared by processes, whole after kills, refused when damaged.
  */
-#include "cloud/rents.h"
+#include "cloud/instances.h"
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "cloud/sealed.h"
+#include "cloud/sumfile.h"
 #include "tap.h"
 #include "world.h"
 
@@ -59,7 +59,7 @@ static bool refuses(struct world *w, const char *name)
 static void damaged(const char *driver)
 {
     static const struct cloud_host host = {.group = "", .address = "h"};
-    static char bytes[SEALED_BYTES_MAX], changed[SEALED_BYTES_MAX + 100];
+    static char bytes[SUMFILE_BYTES_MAX], changed[SUMFILE_BYTES_MAX + 100];
     struct world w;
     struct cloud_machine m;
     bool durable = strcmp(driver, "pool") == 0;
@@ -90,7 +90,7 @@ static void damaged(const char *driver)
     }
     CHECK(accepted == 0, "changed anywhere too");
     memset(changed, ' ', sizeof changed);
-    write_bytes(path, changed, SEALED_BYTES_MAX + 1);
+    write_bytes(path, changed, SUMFILE_BYTES_MAX + 1);
     CHECK(refuses(&w, "/a.machine"), "a large one: %s", world_err.text);
     unlink(path);
     if (mkdir(path, 0700) < 0)
@@ -133,23 +133,24 @@ static void empty_files(void)
     world_clear(&w);
 }
 
-static void rents_as_text(void)
+static void instances_as_text(void)
 {
     struct cloud_request q = world_request("a");
-    struct rent a, b;
+    struct instance a, b;
     struct err e = {0};
 
     q.owner = "me";
-    rent_begin(&a, &q, BEGIN_MS);
-    rent_as_asked(&a, &q);
+    instance_begin(&a, &q, BEGIN_MS);
+    instance_as_asked(&a, &q);
     a.asked = 0xfedcba9876543210u;
     a.taken_ms = BEGIN_MS + 5;
     snprintf(a.machine.root, sizeof a.machine.root, "/h\xc3\xb6me \"x\"\\jobs");
-    AUTO_JSON json_t *value = rent_json(&a);
-    CHECK(rent_from_json(value, &b, &e) == 0 && b.asked == a.asked && b.taken_ms == a.taken_ms &&
-              b.gone_ms == RENT_NEVER && strcmp(a.machine.root, b.machine.root) == 0 &&
-              b.machine.memory_gb == 61 && b.machine.run == 3,
-          "a rent reads back: %s", e.text);
+    AUTO_JSON json_t *value = instance_json(&a);
+    CHECK(instance_from_json(value, &b, &e) == 0 && b.asked == a.asked &&
+              b.taken_ms == a.taken_ms && b.gone_ms == INSTANCE_NEVER &&
+              strcmp(a.machine.root, b.machine.root) == 0 && b.machine.memory_gb == 61 &&
+              b.machine.run == 3,
+          "an instance reads back: %s", e.text);
     json_t *copy;
     const char *key;
     json_t *field;
@@ -158,9 +159,9 @@ static void rents_as_text(void)
     {
         copy = json_deep_copy(value);
         json_object_del(copy, key);
-        accepted += rent_from_json(copy, &b, &e) == 0;
+        accepted += instance_from_json(copy, &b, &e) == 0;
         json_object_set_new(copy, key, json_array());
-        accepted += rent_from_json(copy, &b, &e) == 0;
+        accepted += instance_from_json(copy, &b, &e) == 0;
         json_decref(copy);
         fields++;
     }
@@ -329,7 +330,7 @@ int main(void)
     damaged("pool");
     damaged("sim");
     empty_files();
-    rents_as_text();
+    instances_as_text();
     processes();
     killed();
     locked();

@@ -1,6 +1,6 @@
-/* target: what is still worth looking for, and when a part of the search cannot contain it. */
-#ifndef PLAN_TARGET_H
-#define PLAN_TARGET_H
+/* incumbent: what is still worth looking for, and when a part of the search cannot contain it. */
+#ifndef PLAN_INCUMBENT_H
+#define PLAN_INCUMBENT_H
 
 #include "plan/internal.h"
 
@@ -13,7 +13,7 @@ struct bound {
     double lambda, value;
 };
 
-struct target {
+struct incumbent {
     const struct goal *goal;
     int time_layer; /* whose time the bounds speak of */
     bool has_best;
@@ -25,16 +25,16 @@ struct target {
 };
 
 /* Every wanted plan costs at most this and takes at most that; the limits hold whatever else the
- * target asks for. */
-struct target_box {
+ * incumbent asks for. */
+struct incumbent_box {
     double microusd, ns;
 };
-struct target_box target_box(const struct target *t);
+struct incumbent_box incumbent_box(const struct incumbent *t);
 
 /* True when no plan that meets all bounds can be wanted. */
-bool target_hopeless(const struct target *t, const struct bound *bounds, size_t n);
+bool incumbent_hopeless(const struct incumbent *t, const struct bound *bounds, size_t n);
 /* The same for callers that ask often: only what the box tells. */
-static inline bool target_outside(const struct target_box *box, double lambda, double value)
+static inline bool incumbent_outside(const struct incumbent_box *box, double lambda, double value)
 {
     if (lambda == 0)
         return value > box->microusd;
@@ -45,9 +45,9 @@ static inline bool target_outside(const struct target_box *box, double lambda, d
     return trusted > box->microusd + lambda * box->ns;
 }
 /* Does the box say all there is to say? */
-bool target_is_box(const struct target *t);
+bool incumbent_is_box(const struct incumbent *t);
 
 /* Lower bound of goal_value over plans that meet all bounds; INFINITY when there are none. */
-double target_lower_bound(const struct target *t, const struct bound *bounds, size_t n);
+double incumbent_lower_bound(const struct incumbent *t, const struct bound *bounds, size_t n);
 
 #endif

@@ -2,7 +2,7 @@
  */
 #include "base/auto.h"
 #include "base/mem.h"
-#include "cloud/sim.h"
+#include "cloud/faults.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -20,16 +20,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AUTO_MEM char *text = mem_zero(size + 1, 1);
 
     memcpy(text, data, size);
-    AUTO(sim_troubles) struct sim_troubles *t = sim_troubles_new(text, &e);
+    AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(text, &e);
     assert(t ? e.kind == ERR_NONE : e.kind == ERR_USAGE && *e.text);
     for (size_t i = 0; t && i < t->n; i++) {
-        assert(t->n <= SIM_TROUBLES_MAX && t->items[i].left != 0);
+        assert(t->n <= CLOUD_FAULTS_MAX && t->items[i].left != 0);
         assert(t->items[i].seconds >= 0 && t->items[i].seconds <= 366 * 86400.0);
         assert(!t->items[i].provider || *t->items[i].provider);
     }
-    for (int kind = SIM_CAPACITY; t && kind <= SIM_LIST_EMPTY; kind++) {
-        const struct sim_trouble *any = sim_troubles_find(t, (enum sim_kind)kind, NULL);
-        const struct sim_trouble *met = sim_troubles_find(t, (enum sim_kind)kind, &q);
+    for (int kind = CLOUD_FAULT_CAPACITY; t && kind <= CLOUD_FAULT_LIST_EMPTY; kind++) {
+        const struct cloud_fault *any = cloud_faults_find(t, (enum cloud_fault_kind)kind, NULL);
+        const struct cloud_fault *met = cloud_faults_find(t, (enum cloud_fault_kind)kind, &q);
         assert(!met || (any && any <= met));
     }
     return 0;

@@ -4,8 +4,8 @@
 #include "base/auto.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "cloud/rent.h"
-#include "cloud/sealed.h"
+#include "cloud/instance.h"
+#include "cloud/sumfile.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -14,44 +14,44 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void looks(const struct rent *r, int64_t now_ms)
+static void looks(const struct instance *r, int64_t now_ms)
 {
     struct cloud_machine m;
-    int64_t next_ms = rent_next_ms(r, now_ms);
+    int64_t next_ms = instance_next_ms(r, now_ms);
 
-    rent_look(r, now_ms, &m);
-    assert(next_ms > now_ms || next_ms == RENT_NEVER);
+    instance_look(r, now_ms, &m);
+    assert(next_ms > now_ms || next_ms == INSTANCE_NEVER);
     assert(strlen(m.token) < sizeof m.token && strlen(m.root) < sizeof m.root);
     bool is_over = m.state == CLOUD_GONE || m.state == CLOUD_PREEMPTED;
-    assert(is_over == rent_is_over(r, now_ms));
+    assert(is_over == instance_is_over(r, now_ms));
     if (m.launched_ms < INT64_MAX / 2 && m.ended_ms < INT64_MAX / 2)
         assert(cloud_cost_microusd(&m, now_ms) >= 0);
 }
 
-static void reads_back(const struct rent *r)
+static void reads_back(const struct instance *r)
 {
-    struct rent again;
+    struct instance again;
     struct err e;
-    AUTO_JSON json_t *value = rent_json(r);
+    AUTO_JSON json_t *value = instance_json(r);
 
-    assert(rent_from_json(value, &again, &e) == 0);
-    AUTO_JSON json_t *other = rent_json(&again);
+    assert(instance_from_json(value, &again, &e) == 0);
+    AUTO_JSON json_t *other = instance_json(&again);
     assert(json_equal(value, other));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct err e;
-    struct rent r;
+    struct instance r;
     AUTO_MEM char *bytes = mem_zero(size + 32, 1);
 
-    if (size > SEALED_BYTES_MAX)
+    if (size > SUMFILE_BYTES_MAX)
         return 0;
     memcpy(bytes, data, size);
     if (size && bytes[0] == '{')
         size += (size_t)snprintf(bytes + size, 32, "\n%016" PRIx64 "\n", hash_xxh3(bytes, size));
-    AUTO_JSON json_t *value = sealed_parse(bytes, size, &e);
-    if (!value || rent_from_json(value, &r, &e) < 0)
+    AUTO_JSON json_t *value = sumfile_parse(bytes, size, &e);
+    if (!value || instance_from_json(value, &r, &e) < 0)
         return 0;
     reads_back(&r);
     looks(&r, 1);

@@ -1,4 +1,4 @@
-#include "exec/agent/dir.h"
+#include "exec/agent/jobdir.h"
 
 #include "base/auto.h"
 #include "base/file.h"
@@ -19,11 +19,11 @@
 
 #define LOCK_POLL_US 5000
 
-int job_dir_open(struct job_dir *d, const char *path, struct err *e)
+int jobdir_open(struct jobdir *d, const char *path, struct err *e)
 {
     struct stat st;
 
-    *d = (struct job_dir){.lock_fd = -1};
+    *d = (struct jobdir){.lock_fd = -1};
     d->path = realpath(path, NULL);
     if (!d->path && errno == ENOENT)
         return err_set(e, ERR_NOTFOUND, "there is no directory %s", path);
@@ -34,19 +34,19 @@ int job_dir_open(struct job_dir *d, const char *path, struct err *e)
     return err_set(e, ERR_USAGE, "%s is no directory of a job", path);
 }
 
-bool job_dir_exists(const struct job_dir *d)
+bool jobdir_exists(const struct jobdir *d)
 {
     return access(d->path, F_OK) == 0 || errno != ENOENT;
 }
 
-void job_dir_clear(struct job_dir *d)
+void jobdir_clear(struct jobdir *d)
 {
-    job_dir_unlock(d);
+    jobdir_unlock(d);
     free(d->path);
     d->path = NULL;
 }
 
-char *job_dir_file(const struct job_dir *d, const char *name)
+char *jobdir_file(const struct jobdir *d, const char *name)
 {
     return mem_printf("%s/%s", d->path, name);
 }
@@ -59,9 +59,9 @@ static bool is_named(int fd, const char *path)
            open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-bool job_dir_lock(struct job_dir *d)
+bool jobdir_lock(struct jobdir *d)
 {
-    AUTO_MEM char *path = job_dir_file(d, "agent.lock");
+    AUTO_MEM char *path = jobdir_file(d, "agent.lock");
 
     if (d->lock_fd >= 0)
         return true;
@@ -77,26 +77,26 @@ bool job_dir_lock(struct job_dir *d)
     return true;
 }
 
-bool job_dir_lock_wait(struct job_dir *d, double seconds)
+bool jobdir_lock_wait(struct jobdir *d, double seconds)
 {
     double until_s = time_monotonic_s() + seconds;
 
-    while (!job_dir_lock(d)) {
-        if (time_monotonic_s() >= until_s || !job_dir_exists(d))
+    while (!jobdir_lock(d)) {
+        if (time_monotonic_s() >= until_s || !jobdir_exists(d))
             return false;
         usleep(LOCK_POLL_US);
     }
     return true;
 }
 
-void job_dir_unlock(struct job_dir *d)
+void jobdir_unlock(struct jobdir *d)
 {
     if (d->lock_fd >= 0)
         close(d->lock_fd);
     d->lock_fd = -1;
 }
 
-char *read_small_file(const char *path, size_t max, size_t *n_out)
+char *jobdir_read_small(const char *path, size_t max, size_t *n_out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *bytes = NULL;
@@ -142,9 +142,9 @@ static bool last_line(int fd, off_t size, char out[static STATE_LINE_MAX])
     return true;
 }
 
-enum job_phase job_dir_phase(const struct job_dir *d)
+enum job_phase jobdir_phase(const struct jobdir *d)
 {
-    AUTO_MEM char *path = job_dir_file(d, "state");
+    AUTO_MEM char *path = jobdir_file(d, "state");
     char line[STATE_LINE_MAX];
     struct state_line s;
     struct stat st;
@@ -163,10 +163,10 @@ enum job_phase job_dir_phase(const struct job_dir *d)
     return phase;
 }
 
-bool job_dir_read_stop(const struct job_dir *d, struct stop_request *out)
+bool jobdir_read_stop(const struct jobdir *d, struct stop_request *out)
 {
-    AUTO_MEM char *path = job_dir_file(d, "stop");
-    AUTO_MEM char *text = read_small_file(path, STOP_REASON_MAX + 64, NULL);
+    AUTO_MEM char *path = jobdir_file(d, "stop");
+    AUTO_MEM char *text = jobdir_read_small(path, STOP_REASON_MAX + 64, NULL);
 
     *out = (struct stop_request){.grace_s = JOBFILE_GRACE_S};
     if (!text)
@@ -182,11 +182,11 @@ bool job_dir_read_stop(const struct job_dir *d, struct stop_request *out)
     return true;
 }
 
-int job_dir_write_stop(const struct job_dir *d, const struct stop_request *r, struct err *e)
+int jobdir_write_stop(const struct jobdir *d, const struct stop_request *r, struct err *e)
 {
-    AUTO_MEM char *path = job_dir_file(d, "stop");
+    AUTO_MEM char *path = jobdir_file(d, "stop");
     struct stop_request before;
-    bool again = job_dir_read_stop(d, &before);
+    bool again = jobdir_read_stop(d, &before);
 
     if (again && before.grace_s <= r->grace_s)
         return 0;

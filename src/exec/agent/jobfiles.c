@@ -1,4 +1,4 @@
-#include "exec/agent/stage.h"
+#include "exec/agent/jobfiles.h"
 
 #include "base/auto.h"
 #include "base/file.h"
@@ -150,7 +150,7 @@ static int place(void *context, const struct wanted *w, struct err *e)
     return 0;
 }
 
-int stage_place(const char *dir, FILE *list, FILE *answer, struct err *e)
+int jobfiles_place(const char *dir, FILE *list, FILE *answer, struct err *e)
 {
     struct stage s = {.answer = answer};
 
@@ -174,7 +174,7 @@ static int settle(void *context, const struct wanted *w, struct err *e)
     return 0;
 }
 
-int stage_settle(const char *dir, FILE *list, struct err *e)
+int jobfiles_settle(const char *dir, FILE *list, struct err *e)
 {
     struct stage s = {0};
 
@@ -184,9 +184,9 @@ int stage_settle(const char *dir, FILE *list, struct err *e)
     return result;
 }
 
-void stage_keep_output(const struct job_dir *d)
+void jobfiles_keep_output(const struct jobdir *d)
 {
-    AUTO_MEM char *output = job_dir_file(d, "output");
+    AUTO_MEM char *output = jobdir_file(d, "output");
     char *roots[] = {output, NULL};
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
     double until_s = time_monotonic_s() + KEEP_OUTPUT_S;

@@ -1,4 +1,4 @@
-#include "cloud/rent.h"
+#include "cloud/instance.h"
 
 #include "base/buf.h"
 #include "base/hash.h"
@@ -18,15 +18,15 @@
 /* cloud.c has checked that it fits. */
 #define COPY(into, from) snprintf((into), sizeof(into), "%s", (from))
 
-void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now_ms)
+void instance_begin(struct instance *r, const struct cloud_request *request, int64_t now_ms)
 {
     struct cloud_machine *m = &r->machine;
 
-    *r = (struct rent){.asked = rent_fingerprint(request),
-                       .visible_ms = now_ms,
-                       .notice_ms = RENT_NEVER,
-                       .taken_ms = RENT_NEVER,
-                       .gone_ms = RENT_NEVER};
+    *r = (struct instance){.asked = instance_fingerprint(request),
+                           .visible_ms = now_ms,
+                           .notice_ms = INSTANCE_NEVER,
+                           .taken_ms = INSTANCE_NEVER,
+                           .gone_ms = INSTANCE_NEVER};
     m->run = request->run;
     m->job = request->job;
     m->expires_ms = request->expires_ms;
@@ -35,7 +35,7 @@ void rent_begin(struct rent *r, const struct cloud_request *request, int64_t now
     COPY(m->owner, request->owner);
 }
 
-void rent_as_asked(struct rent *r, const struct cloud_request *request)
+void instance_as_asked(struct instance *r, const struct cloud_request *request)
 {
     struct cloud_machine *m = &r->machine;
 
@@ -51,7 +51,7 @@ void rent_as_asked(struct rent *r, const struct cloud_request *request)
     COPY(m->accelerator, request->accelerator ? request->accelerator : "");
 }
 
-uint64_t rent_fingerprint(const struct cloud_request *request)
+uint64_t instance_fingerprint(const struct cloud_request *request)
 {
     AUTO_CLEAR(buf) struct buf b;
 
@@ -67,19 +67,19 @@ uint64_t rent_fingerprint(const struct cloud_request *request)
 
 /* Clocks of two processes differ, and the real one may be set back: nothing is looked at before it
  * happened. */
-static int64_t at_least(const struct rent *r, int64_t now_ms)
+static int64_t at_least(const struct instance *r, int64_t now_ms)
 {
     if (now_ms < r->machine.launched_ms)
         now_ms = r->machine.launched_ms;
     return now_ms < r->machine.ended_ms ? r->machine.ended_ms : now_ms;
 }
 
-static bool is_taken(const struct rent *r, int64_t now_ms)
+static bool is_taken(const struct instance *r, int64_t now_ms)
 {
     return r->taken_ms <= now_ms && (!r->machine.ended_ms || r->taken_ms < r->machine.ended_ms);
 }
 
-static enum cloud_state state_of(const struct rent *r, int64_t now_ms)
+static enum cloud_state state_of(const struct instance *r, int64_t now_ms)
 {
     if (is_taken(r, now_ms))
         return CLOUD_PREEMPTED;
@@ -88,19 +88,19 @@ static enum cloud_state state_of(const struct rent *r, int64_t now_ms)
     return r->machine.ready_ms <= now_ms ? CLOUD_RUNNING : CLOUD_REQUESTED;
 }
 
-bool rent_is_visible(const struct rent *r, int64_t now_ms)
+bool instance_is_visible(const struct instance *r, int64_t now_ms)
 {
     return r->visible_ms <= at_least(r, now_ms);
 }
 
-void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out)
+void instance_look(const struct instance *r, int64_t now_ms, struct cloud_machine *out)
 {
     now_ms = at_least(r, now_ms);
-    int64_t end_ms = rent_end_ms(r, now_ms);
+    int64_t end_ms = instance_end_ms(r, now_ms);
 
     *out = r->machine;
     out->state = state_of(r, now_ms);
-    out->ended_ms = end_ms == RENT_NEVER ? 0 : end_ms;
+    out->ended_ms = end_ms == INSTANCE_NEVER ? 0 : end_ms;
     /* A machine that ended while it booted was never up. */
     if (out->ready_ms > (end_ms < now_ms ? end_ms : now_ms))
         out->ready_ms = 0;
@@ -109,17 +109,17 @@ void rent_look(const struct rent *r, int64_t now_ms, struct cloud_machine *out)
         out->notice_ms = r->taken_ms;
 }
 
-bool rent_is_over(const struct rent *r, int64_t now_ms)
+bool instance_is_over(const struct instance *r, int64_t now_ms)
 {
     now_ms = at_least(r, now_ms);
     return is_taken(r, now_ms) || (r->machine.ended_ms && r->gone_ms <= now_ms);
 }
 
-int64_t rent_end_ms(const struct rent *r, int64_t now_ms)
+int64_t instance_end_ms(const struct instance *r, int64_t now_ms)
 {
     if (is_taken(r, now_ms))
         return r->taken_ms;
-    return r->machine.ended_ms ? r->machine.ended_ms : RENT_NEVER;
+    return r->machine.ended_ms ? r->machine.ended_ms : INSTANCE_NEVER;
 }
 
 static int64_t sooner(int64_t a, int64_t b, int64_t now_ms)
@@ -127,11 +127,11 @@ static int64_t sooner(int64_t a, int64_t b, int64_t now_ms)
     return b > now_ms && b < a ? b : a;
 }
 
-int64_t rent_next_ms(const struct rent *r, int64_t now_ms)
+int64_t instance_next_ms(const struct instance *r, int64_t now_ms)
 {
-    if (rent_is_over(r, now_ms))
-        return RENT_NEVER;
-    int64_t next_ms = sooner(RENT_NEVER, r->visible_ms, now_ms);
+    if (instance_is_over(r, now_ms))
+        return INSTANCE_NEVER;
+    int64_t next_ms = sooner(INSTANCE_NEVER, r->visible_ms, now_ms);
     if (r->machine.ended_ms)
         return sooner(next_ms, r->gone_ms, now_ms);
     next_ms = sooner(next_ms, r->machine.ready_ms, now_ms);
@@ -167,23 +167,23 @@ static const struct integer_field {
     size_t offset;
     int64_t min;
 } integer_fields[] = {
-    {"run", offsetof(struct rent, machine.run), INT64_MIN},
-    {"job", offsetof(struct rent, machine.job), INT64_MIN},
-    {"expires_ms", offsetof(struct rent, machine.expires_ms), INT64_MIN},
-    {"launched_ms", offsetof(struct rent, machine.launched_ms), 1},
-    {"ready_ms", offsetof(struct rent, machine.ready_ms), 1},
-    {"ended_ms", offsetof(struct rent, machine.ended_ms), 0},
-    {"visible_ms", offsetof(struct rent, visible_ms), 1},
-    {"notice_ms", offsetof(struct rent, notice_ms), 1},
-    {"taken_ms", offsetof(struct rent, taken_ms), 1},
-    {"gone_ms", offsetof(struct rent, gone_ms), 1},
+    {"run", offsetof(struct instance, machine.run), INT64_MIN},
+    {"job", offsetof(struct instance, machine.job), INT64_MIN},
+    {"expires_ms", offsetof(struct instance, machine.expires_ms), INT64_MIN},
+    {"launched_ms", offsetof(struct instance, machine.launched_ms), 1},
+    {"ready_ms", offsetof(struct instance, machine.ready_ms), 1},
+    {"ended_ms", offsetof(struct instance, machine.ended_ms), 0},
+    {"visible_ms", offsetof(struct instance, visible_ms), 1},
+    {"notice_ms", offsetof(struct instance, notice_ms), 1},
+    {"taken_ms", offsetof(struct instance, taken_ms), 1},
+    {"gone_ms", offsetof(struct instance, gone_ms), 1},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define AT(type, base, offset) ((type *)(void *)((char *)(base) + (offset)))
 #define AT_CONST(type, base, offset) ((const type *)(const void *)((const char *)(base) + (offset)))
 
-json_t *rent_json(const struct rent *r)
+json_t *instance_json(const struct instance *r)
 {
     json_t *o = json_object();
     char asked[17];
@@ -209,7 +209,7 @@ static int wrong(struct err *e, const char *field)
     return err_set(e, ERR_USAGE, "its %s is missing or makes no sense", field);
 }
 
-static int read_texts(const json_t *value, struct rent *out, struct err *e)
+static int read_texts(const json_t *value, struct instance *out, struct err *e)
 {
     for (size_t i = 0; i < COUNT(text_fields); i++) {
         const json_t *text = json_object_get(value, text_fields[i].name);
@@ -222,7 +222,7 @@ static int read_texts(const json_t *value, struct rent *out, struct err *e)
     return 0;
 }
 
-static int read_numbers(const json_t *value, struct rent *out, struct err *e)
+static int read_numbers(const json_t *value, struct instance *out, struct err *e)
 {
     for (size_t i = 0; i < COUNT(number_fields); i++) {
         const json_t *number = json_object_get(value, number_fields[i].name);
@@ -240,12 +240,12 @@ static int read_numbers(const json_t *value, struct rent *out, struct err *e)
     return 0;
 }
 
-int rent_from_json(const json_t *value, struct rent *out, struct err *e)
+int instance_from_json(const json_t *value, struct instance *out, struct err *e)
 {
     const char *asked = json_string_value(json_object_get(value, "asked"));
     const json_t *spot = json_object_get(value, "spot");
 
-    *out = (struct rent){0};
+    *out = (struct instance){0};
     if (json_integer_value(json_object_get(value, "format")) != FORMAT)
         return err_set(e, ERR_USAGE, "it has another format than %d", FORMAT);
     if (!asked || strlen(asked) != 16 || strspn(asked, "0123456789abcdef") != 16)

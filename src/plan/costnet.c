@@ -1,4 +1,4 @@
-#include "plan/net.h"
+#include "plan/costnet.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -20,11 +20,11 @@ static double table_size(
     return size;
 }
 
-void net_order(size_t n_vars,
-               const uint32_t *n_states,
-               const struct net_pair *pairs,
-               size_t n_pairs,
-               size_t *order)
+void costnet_order(size_t n_vars,
+                   const uint32_t *n_states,
+                   const struct costnet_pair *pairs,
+                   size_t n_pairs,
+                   size_t *order)
 {
     AUTO_MEM bool *linked = mem_zero(n_vars * n_vars, sizeof *linked);
     AUTO_MEM bool *done = mem_zero(n_vars, sizeof *done);
@@ -63,11 +63,11 @@ struct factor {
 };
 
 struct builder {
-    const struct net *net;
+    const struct costnet *net;
     struct arena *arena;
     struct factor *factors;
     size_t n_factors;
-    struct net_schedule *s;
+    struct costnet_schedule *s;
     size_t max_work;
 };
 
@@ -80,7 +80,9 @@ static bool in_scope(const size_t *scope, size_t n, size_t v)
 }
 
 /* Cells x states if the factor joined the group, as a double: it may be astronomically large. */
-static double work_with(const struct net *net, const struct net_group *g, const struct factor *f)
+static double work_with(const struct costnet *net,
+                        const struct costnet_group *g,
+                        const struct factor *f)
 {
     double work = net->n_states[g->var];
 
@@ -92,7 +94,7 @@ static double work_with(const struct net *net, const struct net_group *g, const 
     return work;
 }
 
-static void join_group(const struct net *net, struct net_group *g, struct factor *f)
+static void join_group(const struct costnet *net, struct costnet_group *g, struct factor *f)
 {
     f->used = true;
     for (size_t i = 0; i < f->n_scope; i++)
@@ -106,11 +108,11 @@ static void join_group(const struct net *net, struct net_group *g, struct factor
         g->pairs[g->n_pairs++] = f->index;
 }
 
-static struct net_group *open_group(struct builder *b, size_t var, size_t n_mine)
+static struct costnet_group *open_group(struct builder *b, size_t var, size_t n_mine)
 {
-    struct net_group *g = &b->s->groups[b->s->n_groups++];
+    struct costnet_group *g = &b->s->groups[b->s->n_groups++];
 
-    *g = (struct net_group){.var = var, .cells = 1};
+    *g = (struct costnet_group){.var = var, .cells = 1};
     g->scope = arena_alloc(b->arena, b->net->n_vars, sizeof *g->scope);
     g->pairs = arena_alloc(b->arena, n_mine, sizeof *g->pairs);
     g->children = arena_alloc(b->arena, n_mine, sizeof *g->children);
@@ -125,13 +127,13 @@ static int eliminate(struct builder *b, size_t var, size_t *mine)
     for (size_t i = 0; i < b->n_factors; i++)
         if (!b->factors[i].used && in_scope(b->factors[i].scope, b->factors[i].n_scope, var))
             mine[n_mine++] = i;
-    struct net_group *g = open_group(b, var, n_mine);
+    struct costnet_group *g = open_group(b, var, n_mine);
     if (!g)
         return -1;
     g->has_unary = true;
     for (size_t i = 0; i < n_mine; i++) {
         struct factor *f = &b->factors[mine[i]];
-        struct net_group *home = NULL;
+        struct costnet_group *home = NULL;
         for (size_t k = first; k < b->s->n_groups && !home; k++)
             if (work_with(b->net, &b->s->groups[k], f) <= (double)b->max_work)
                 home = &b->s->groups[k];
@@ -146,7 +148,7 @@ static int eliminate(struct builder *b, size_t var, size_t *mine)
     }
     b->s->exact = b->s->exact && b->s->n_groups == first + 1;
     for (size_t k = first; k < b->s->n_groups; k++) {
-        const struct net_group *done = &b->s->groups[k];
+        const struct costnet_group *done = &b->s->groups[k];
         b->s->work += done->cells * b->net->n_states[var];
         if (done->n_scope)
             b->factors[b->n_factors++] = (struct factor){
@@ -155,10 +157,10 @@ static int eliminate(struct builder *b, size_t var, size_t *mine)
     return 0;
 }
 
-struct net_schedule *net_schedule_new(const struct net *net,
-                                      const size_t *order,
-                                      size_t max_work,
-                                      struct arena *arena)
+struct costnet_schedule *costnet_schedule_new(const struct costnet *net,
+                                              const size_t *order,
+                                              size_t max_work,
+                                              struct arena *arena)
 {
     /* Every variable opens a group, and a further one takes in a factor at least. A factor taken
      * in loses a variable of its scope and two scopes joined are no larger than both, so at most
@@ -167,7 +169,7 @@ struct net_schedule *net_schedule_new(const struct net *net,
     AUTO_MEM struct factor *factors = mem_zero(most + net->n_pairs, sizeof *factors);
     AUTO_MEM size_t(*scopes)[2] = mem_zero(net->n_pairs, sizeof *scopes);
     AUTO_MEM size_t *mine = mem_zero(most + net->n_pairs, sizeof *mine);
-    struct net_schedule *s = arena_alloc(arena, 1, sizeof *s);
+    struct costnet_schedule *s = arena_alloc(arena, 1, sizeof *s);
     struct builder b = {.net = net, .arena = arena, .factors = factors, .s = s};
 
     if (!s || !(s->groups = arena_alloc(arena, most, sizeof *s->groups)))
@@ -198,8 +200,8 @@ struct member {
 };
 
 struct walk {
-    const struct net *net;
-    const struct net_group *g;
+    const struct costnet *net;
+    const struct costnet_group *g;
     struct member *members;
     size_t n_members;
     size_t *strides; /* of all members */
@@ -207,7 +209,7 @@ struct walk {
     double *row;     /* per state of the variable */
 };
 
-static size_t scope_index(const struct net_group *g, size_t v)
+static size_t scope_index(const struct costnet_group *g, size_t v)
 {
     for (size_t i = 0; i < g->n_scope; i++)
         if (g->scope[i] == v)
@@ -215,7 +217,7 @@ static size_t scope_index(const struct net_group *g, size_t v)
     return SIZE_MAX;
 }
 
-static void set_stride(struct member *m, const struct net_group *g, size_t var, size_t stride)
+static void set_stride(struct member *m, const struct costnet_group *g, size_t var, size_t stride)
 {
     if (var == g->var)
         m->stride_x = stride;
@@ -233,10 +235,10 @@ static struct member *next_member(struct walk *w, const double *table)
 }
 
 static void walk_init(struct walk *w,
-                      const struct net *net,
-                      const struct net_schedule *s,
-                      const struct net_group *g,
-                      const struct net_tables *t)
+                      const struct costnet *net,
+                      const struct costnet_schedule *s,
+                      const struct costnet_group *g,
+                      const struct costnet_tables *t)
 {
     size_t most = 1 + g->n_pairs + g->n_children;
 
@@ -248,7 +250,7 @@ static void walk_init(struct walk *w,
     if (g->has_unary && net->unary[g->var])
         next_member(w, net->unary[g->var])->stride_x = 1;
     for (size_t i = 0; i < g->n_pairs; i++) {
-        const struct net_pair *p = &net->pairs[g->pairs[i]];
+        const struct costnet_pair *p = &net->pairs[g->pairs[i]];
         if (!p->cost)
             continue;
         struct member *m = next_member(w, p->cost);
@@ -256,7 +258,7 @@ static void walk_init(struct walk *w,
         set_stride(m, g, p->b, 1);
     }
     for (size_t i = 0; i < g->n_children; i++) {
-        const struct net_group *c = &s->groups[g->children[i]];
+        const struct costnet_group *c = &s->groups[g->children[i]];
         struct member *m = next_member(w, t->up[g->children[i]]);
         m->out = t->out ? t->out[g->children[i]] : NULL;
         size_t stride = 1;
@@ -315,16 +317,16 @@ static double row_min(const struct walk *w)
     return best;
 }
 
-int net_up(const struct net *net,
-           const struct net_schedule *s,
-           struct net_tables *t,
-           struct arena *arena)
+int costnet_up(const struct costnet *net,
+               const struct costnet_schedule *s,
+               struct costnet_tables *t,
+               struct arena *arena)
 {
-    *t = (struct net_tables){.up = arena_alloc(arena, s->n_groups, sizeof *t->up)};
+    *t = (struct costnet_tables){.up = arena_alloc(arena, s->n_groups, sizeof *t->up)};
     if (!t->up)
         return -1;
     for (size_t i = 0; i < s->n_groups; i++) {
-        const struct net_group *g = &s->groups[i];
+        const struct costnet_group *g = &s->groups[i];
         struct walk w;
         if (!(t->up[i] = arena_alloc(arena, g->cells, sizeof *t->up[i])))
             return -1;
@@ -341,12 +343,12 @@ int net_up(const struct net *net,
 }
 
 /* Everything but the group itself, for the variable's states and the messages taken in. */
-static void down_group(const struct net *net,
-                       const struct net_schedule *s,
-                       struct net_tables *t,
+static void down_group(const struct costnet *net,
+                       const struct costnet_schedule *s,
+                       struct costnet_tables *t,
                        size_t i)
 {
-    const struct net_group *g = &s->groups[i];
+    const struct costnet_group *g = &s->groups[i];
     double *marginal = t->marginal[g->var];
     uint32_t n = net->n_states[g->var];
     struct walk w;
@@ -387,9 +389,9 @@ static double *filled(struct arena *arena, size_t n, double value)
 
 /* A variable that was split has a marginal from each of its groups; each is a bound, so the
  * largest counts. */
-static int merge_marginals(const struct net *net,
-                           const struct net_schedule *s,
-                           struct net_tables *t,
+static int merge_marginals(const struct costnet *net,
+                           const struct costnet_schedule *s,
+                           struct costnet_tables *t,
                            size_t i,
                            double **merged,
                            struct arena *arena)
@@ -406,10 +408,10 @@ static int merge_marginals(const struct net *net,
     return t->marginal[v] ? 0 : -1;
 }
 
-int net_down(const struct net *net,
-             const struct net_schedule *s,
-             struct net_tables *t,
-             struct arena *arena)
+int costnet_down(const struct costnet *net,
+                 const struct costnet_schedule *s,
+                 struct costnet_tables *t,
+                 struct arena *arena)
 {
     double **merged = arena_alloc(arena, net->n_vars, sizeof *merged);
 
@@ -421,7 +423,7 @@ int net_down(const struct net *net,
         if (!(t->marginal[v] = filled(arena, net->n_states[v], (double)INFINITY)))
             return -1;
     for (size_t i = 0; i < s->n_groups; i++) {
-        const struct net_group *g = &s->groups[i];
+        const struct costnet_group *g = &s->groups[i];
         double outside = g->n_scope ? (double)INFINITY : t->best - t->up[i][0];
         if (!(t->out[i] = filled(arena, g->cells, outside)))
             return -1;
@@ -435,10 +437,10 @@ int net_down(const struct net *net,
     return 0;
 }
 
-bool net_decode(const struct net *net,
-                const struct net_schedule *s,
-                const struct net_tables *t,
-                uint32_t *states)
+bool costnet_decode(const struct costnet *net,
+                    const struct costnet_schedule *s,
+                    const struct costnet_tables *t,
+                    uint32_t *states)
 {
     AUTO_MEM double *sum = NULL;
 
@@ -450,7 +452,7 @@ bool net_decode(const struct net *net,
         sum = mem_grow(sum, n, sizeof *sum);
         memset(sum, 0, n * sizeof *sum);
         for (size_t i = first; i < last; i++) {
-            const struct net_group *g = &s->groups[i];
+            const struct costnet_group *g = &s->groups[i];
             struct walk w;
             walk_init(&w, net, s, g, t);
             for (size_t m = 0; m < w.n_members; m++)

@@ -12,15 +12,17 @@ static bool near(double a, double b)
 
 static void check_expectation(void)
 {
-    CHECK(model_expected_run_s(7200, 0, 0, 100) == 7200, "without preemptions the run is the run");
+    CHECK(costmodel_expected_run_s(7200, 0, 0, 100) == 7200,
+          "without preemptions the run is the run");
     /* One segment of 1 h at 0.5 an hour, restart 0.1 h: (2 + 0.1)(e^0.5 - 1) h. */
-    CHECK(near(model_expected_run_s(3600, 0.5, 0, 360), 3600 * 2.1 * (exp(0.5) - 1)),
+    CHECK(near(costmodel_expected_run_s(3600, 0.5, 0, 360), 3600 * 2.1 * (exp(0.5) - 1)),
           "no checkpoint: one segment");
     /* 2.5 h in segments of 1 h: two of 1 h and one of half an hour. */
     double whole = 2.1 * (exp(0.5) - 1), half = 2.1 * (exp(0.25) - 1);
-    CHECK(near(model_expected_run_s(9000, 0.5, 3600, 360), 3600 * (2 * whole + half)),
+    CHECK(near(costmodel_expected_run_s(9000, 0.5, 3600, 360), 3600 * (2 * whole + half)),
           "checkpoints cut the run into segments, the last one shorter");
-    CHECK(model_expected_run_s(9000, 0.5, 3600, 360) < model_expected_run_s(9000, 0.5, 0, 360),
+    CHECK(costmodel_expected_run_s(9000, 0.5, 3600, 360) <
+              costmodel_expected_run_s(9000, 0.5, 0, 360),
           "checkpoints help");
 }
 
@@ -33,25 +35,26 @@ static void check_outcome(void)
     struct outcome o;
 
     /* 10 + 5 + 20 = 35 s are billed as 60: 3 x 1.2 x 60 / 3600 = $0.06. */
-    CHECK(model_outcome(&stage, &site, &c, 5, &o) && o.compute_microusd == 60000,
+    CHECK(costmodel_outcome(&stage, &site, &c, 5, &o) && o.compute_microusd == 60000,
           "at least a minute is billed");
     CHECK(o.duration_ns[LAYER_MID] == 95000000000, "boot, setup, input, run: 60 + 10 + 5 + 20 s");
     CHECK(o.duration_ns[LAYER_HIGH] == 99000000000, "the high end of the run is 4 s longer");
     /* 10 + 100 + 20 = 130 s: 3 x 1.2 x 130 / 3600 = $0.13. */
-    CHECK(model_outcome(&stage, &site, &c, 100, &o) && o.compute_microusd == 130000,
+    CHECK(costmodel_outcome(&stage, &site, &c, 100, &o) && o.compute_microusd == 130000,
           "the machine is billed while it reads");
     /* 0.0000005 dollars and a half: 0.5 micro-dollars round up. 0.00003 x 60 / 3600 = 5e-7. */
     spec.num_nodes = 1;
     c.price_usd = 0.00003;
-    CHECK(model_outcome(&stage, &site, &c, 0, &o) && o.compute_microusd == 1, "half rounds up");
+    CHECK(costmodel_outcome(&stage, &site, &c, 0, &o) && o.compute_microusd == 1, "half rounds up");
     c.price_usd = 1;
     c.estimate.run_s = c.estimate.high_s = 11.0 * 365.25 * 86400;
-    CHECK(!model_outcome(&stage, &site, &c, 0, &o), "over ten years is never");
+    CHECK(!costmodel_outcome(&stage, &site, &c, 0, &o), "over ten years is never");
     c.estimate.run_s = 9.9 * 365.25 * 86400;
-    CHECK(model_outcome(&stage, &site, &c, 0, &o), "but a high end over ten years is only late");
+    CHECK(costmodel_outcome(&stage, &site, &c, 0, &o),
+          "but a high end over ten years is only late");
     c.estimate.run_s = c.estimate.high_s = 86400;
     c.preemptions_h = 2;
-    CHECK(!model_outcome(&stage, &site, &c, 0, &o), "e^48 hours of restarts are never too");
+    CHECK(!costmodel_outcome(&stage, &site, &c, 0, &o), "e^48 hours of restarts are never too");
 }
 
 static void check_goals(void)

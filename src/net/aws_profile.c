@@ -1,4 +1,4 @@
-#include "net/profile.h"
+#include "net/aws_profile.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -24,27 +24,27 @@ struct parser {
     size_t line;
     bool config;
     const char *name; /* the wanted profile */
-    struct profile *out;
+    struct aws_profile *out;
     bool in_section, wanted;
     bool in_setting; /* one came since the section began, indented by: */
     size_t indent;
 };
 
-static void value_clear(struct profile_value *v)
+static void value_clear(struct aws_profile_value *v)
 {
     if (v->text)
         OPENSSL_cleanse(v->text, strlen(v->text));
     free(v->text);
-    *v = (struct profile_value){0};
+    *v = (struct aws_profile_value){0};
 }
 
-void profile_clear(struct profile *p)
+void aws_profile_clear(struct aws_profile *p)
 {
     value_clear(&p->key_id);
     value_clear(&p->secret);
     value_clear(&p->token);
     value_clear(&p->region);
-    *p = (struct profile){0};
+    *p = (struct aws_profile){0};
 }
 
 static bool is_blank(char c)
@@ -124,10 +124,10 @@ static void keep(struct parser *p, struct span name, struct span value)
     static const char *const other_ways[] = {"credential_process", "sso_session",
                                              "sso_start_url",      "role_arn",
                                              "credential_source",  "web_identity_token_file"};
-    struct profile *out = p->out;
+    struct aws_profile *out = p->out;
     const struct {
         const char *name;
-        struct profile_value *value;
+        struct aws_profile_value *value;
     } settings[] = {{"aws_access_key_id", &out->key_id},
                     {"aws_secret_access_key", &out->secret},
                     {"aws_session_token", &out->token},
@@ -181,7 +181,7 @@ static int parse_line(struct parser *p, struct span line, struct err *e)
 
 static int check_halves(const struct parser *p, struct err *e)
 {
-    const struct profile_value *id = &p->out->key_id, *secret = &p->out->secret;
+    const struct aws_profile_value *id = &p->out->key_id, *secret = &p->out->secret;
 
     if (!id->text == !secret->text)
         return 0;
@@ -191,13 +191,13 @@ static int check_halves(const struct parser *p, struct err *e)
                    id->text ? "aws_secret_access_key" : "aws_access_key_id");
 }
 
-int profile_parse(const char *file,
-                  const char *bytes,
-                  size_t n,
-                  bool config,
-                  const char *name,
-                  struct profile *out,
-                  struct err *e)
+int aws_profile_parse(const char *file,
+                      const char *bytes,
+                      size_t n,
+                      bool config,
+                      const char *name,
+                      struct aws_profile *out,
+                      struct err *e)
 {
     struct parser p = {.file = file, .config = config, .name = name, .out = out};
 
@@ -217,7 +217,8 @@ int profile_parse(const char *file,
     return check_halves(&p, e);
 }
 
-int profile_read_file(const char *path, size_t max, char **bytes_out, size_t *n_out, struct err *e)
+int aws_profile_read_file(
+    const char *path, size_t max, char **bytes_out, size_t *n_out, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t n = 0;
@@ -246,16 +247,16 @@ int profile_read_file(const char *path, size_t max, char **bytes_out, size_t *n_
     return 1;
 }
 
-int profile_read(
-    const char *path, bool config, const char *name, struct profile *out, struct err *e)
+int aws_profile_read(
+    const char *path, bool config, const char *name, struct aws_profile *out, struct err *e)
 {
     char *bytes = NULL;
     size_t n = 0;
-    int there = profile_read_file(path, FILE_BYTES_MAX, &bytes, &n, e);
+    int there = aws_profile_read_file(path, FILE_BYTES_MAX, &bytes, &n, e);
 
     if (there <= 0)
         return there;
-    int result = profile_parse(path, bytes, n, config, name, out, e);
+    int result = aws_profile_parse(path, bytes, n, config, name, out, e);
     OPENSSL_cleanse(bytes, n);
     free(bytes);
     return result;

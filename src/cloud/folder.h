@@ -1,0 +1,43 @@
+/* folder: what local, pool and sim have in common: clouds whose memory is a folder of ours. priv of
+ * such a cloud begins with a struct cloud_folder. */
+#ifndef CLOUD_FOLDER_H
+#define CLOUD_FOLDER_H
+
+#include "cloud/driver.h"
+#include "cloud/instances.h"
+
+struct cloud_folder {
+    struct instances *instances;
+    int64_t delete_ms; /* how long a machine takes to go once it is given back */
+    /* Finishes what instance_begin has made of a request, or refuses it. Called with the lock held,
+     * for tokens that are not known yet. */
+    int (*provision)(struct cloud *c,
+                     const struct cloud_request *request,
+                     struct instance *instance,
+                     struct cloud_trouble *trouble,
+                     struct err *e);
+};
+
+/* Each as the driver's function of that name. */
+int cloud_folder_launch(struct cloud *c,
+                        const struct cloud_request *request,
+                        struct cloud_machine *out,
+                        struct cloud_trouble *trouble,
+                        struct err *e);
+int cloud_folder_look(struct cloud *c,
+                      const char *token,
+                      struct cloud_machine *out,
+                      struct cloud_trouble *trouble,
+                      struct err *e);
+int cloud_folder_terminate(struct cloud *c,
+                           const char *token,
+                           struct cloud_trouble *trouble,
+                           struct err *e);
+int cloud_folder_list(struct cloud *c,
+                      int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
+                      void *context,
+                      struct cloud_trouble *trouble,
+                      struct err *e);
+void cloud_folder_close(struct cloud *c);
+
+#endif

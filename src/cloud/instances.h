@@ -1,0 +1,42 @@
+/* instances: the machines that a cloud of ours remembers, one file with a checksum each in
+ * home/clouds/NAME, shared by all processes: every use holds the folder's lock, and a counter in
+ * the lock's file says whether others wrote since. */
+#ifndef CLOUD_INSTANCES_H
+#define CLOUD_INSTANCES_H
+
+#include "base/auto.h"
+#include "cloud/instance.h"
+
+/* More machines than this are refused. */
+#define INSTANCES_MAX 50000
+/* How long what is over is remembered. */
+#define INSTANCES_REMEMBER_MS ((int64_t)24 * 3600 * 1000)
+
+struct instances;
+
+/* durable: what is written stays when the power goes. Else it is as safe as our own crashes need:
+ * a kill at any point loses nothing that was answered for. A kill or a power cut may leave a new
+ * file empty, which is taken for not there. */
+struct instances *instances_open(const char *home, const char *name, bool durable, struct err *e);
+void instances_free(struct instances *r);
+AUTO_DEFINE(instances)
+const char *instances_dir(const struct instances *r);
+
+/* Everything below needs the lock. Waits for it, at most 30 s (ERR_RETRY). A damaged file is
+ * ERR_USAGE with its name, and leaves the lock free. */
+int instances_lock(struct instances *r, struct err *e);
+void instances_unlock(struct instances *r);
+
+/* Borrowed until the next put or forget; NULL. */
+const struct instance *instances_find(const struct instances *r, const char *token);
+/* New, or in place of the one with its token. ERR_NOFIT past INSTANCES_MAX. */
+int instances_put(struct instances *r, const struct instance *instance, struct err *e);
+/* What was over for INSTANCES_REMEMBER_MS goes, once in a while: cheap to call often. */
+void instances_forget(struct instances *r, int64_t now_ms);
+/* Others learn that something in the folder changes now. instances_put calls it itself. */
+int instances_announce(struct instances *r, struct err *e);
+
+/* Those not over at now_ms: begin with *at = 0; NULL = no more. now_ms must not go back. */
+const struct instance *instances_next(struct instances *r, size_t *at, int64_t now_ms);
+
+#endif
