@@ -7,8 +7,8 @@
 #include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/core/ids.h"
-#include "broker/daemon/broker_parts.h"
 #include "broker/daemon/checkpoint.h"
+#include "broker/daemon/internal.h"
 #include "broker/pipeline/advance.h"
 #include "spec/config.h"
 
@@ -50,11 +50,11 @@ bool broker_passes(const struct err *why)
     return why->kind == ERR_RETRY || why->kind == ERR_IO;
 }
 
-struct live *broker_find_live(const struct broker *b, int64_t id)
+struct attempt *broker_find_attempt(const struct broker *b, int64_t id)
 {
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->job.id == id)
-            return b->live[i];
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i]->job.id == id)
+            return b->attempts[i];
     return NULL;
 }
 
@@ -74,7 +74,7 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
     (void)e;
     seen->broker->last_seen = job->id;
     /* Under way when an earlier broker died, it found no host, and went back to the queue. */
-    if (broker_find_live(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
+    if (broker_find_attempt(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
         return 0;
     /* Details that cannot be read: whoever launches it tells. */
     if (job_details_parse(job->asked.details, &details, NULL) < 0)
@@ -87,11 +87,11 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
 
 static int see_under_way(void *context, const struct lake_job *job, struct err *e)
 {
-    struct live *j = broker_find_live(context, job->id);
+    struct attempt *j = broker_find_attempt(context, job->id);
 
     (void)e;
     if (j)
-        live_ask_stop(j, job);
+        attempt_ask_stop(j, job);
     return 0;
 }
 
@@ -122,7 +122,7 @@ static int look_around(struct broker *b, struct err *e)
         return -1;
     if (seen.has_remote)
         hosts_set_places(b);
-    return b->n_live ? lake_job_list(b->lake, &active, see_under_way, b, e) : 0;
+    return b->n_attempts ? lake_job_list(b->lake, &active, see_under_way, b, e) : 0;
 }
 
 /* ---- starting ---- */
@@ -144,7 +144,7 @@ static int resume_all(struct broker *b, struct err *e)
 
     for (size_t i = 0; result == 0 && i < found.n; i++) {
         struct err why = {0};
-        struct live *j = live_new(b->lake, found.list[i], b->o->home, b->o->agent, &why);
+        struct attempt *j = attempt_new(b->lake, found.list[i], b->o->home, b->o->agent, &why);
         if (!j && broker_passes(&why)) {
             *e = why;
             return -1;
@@ -157,7 +157,7 @@ static int resume_all(struct broker *b, struct err *e)
         hosts_queue_job(&j->job, &j->details, &entry);
         queue_adopt(b->queue, &entry);
         if (job_resume(b, j, e) < 0) {
-            live_free(j);
+            attempt_free(j);
             return -1;
         }
     }
@@ -181,8 +181,8 @@ static int tidy_if_over(void *context, int64_t id, struct err *e)
     struct broker *b = context;
 
     (void)e;
-    if (!broker_find_live(b, id))
-        live_tidy(b->o->home, id, has_checkpoint(b, id));
+    if (!broker_find_attempt(b, id))
+        attempt_tidy(b->o->home, id, has_checkpoint(b, id));
     return 0;
 }
 
@@ -190,8 +190,9 @@ static int tidy_if_over(void *context, int64_t id, struct err *e)
 
 static bool is_idle(const struct broker *b)
 {
-    return b->n_live == 0 && b->n_steps == 0 && !b->stage_ended && queue_waiting(b->queue) == 0 &&
-           !door_has_guests(b->door) && !hosts_busy(b, time_monotonic_ms());
+    return b->n_attempts == 0 && b->n_steps == 0 && !b->stage_ended &&
+           queue_waiting(b->queue) == 0 && !control_socket_has_clients(b->socket) &&
+           !hosts_busy(b, time_monotonic_ms());
 }
 
 /* One that cannot begin now keeps its room until the others had their turn: it does not stand in
@@ -212,15 +213,15 @@ static void begin_what_may(struct broker *b)
 
 static void stop_what_should(struct broker *b)
 {
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->stop_wanted)
-            job_stop(b, b->live[i]);
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i]->stop_wanted)
+            job_stop(b, b->attempts[i]);
 }
 
 static void look_after_all(struct broker *b, int64_t now_ms)
 {
-    for (size_t i = 0; i < b->n_live; i++)
-        job_look_after(b, b->live[i], now_ms);
+    for (size_t i = 0; i < b->n_attempts; i++)
+        job_look_after(b, b->attempts[i], now_ms);
     hosts_look_after(b, now_ms);
     if (now_ms - b->expired_ms >= EXPIRE_EVERY_MS) {
         b->expired_ms = now_ms;
@@ -238,37 +239,39 @@ static void someone_waits(void *context, int64_t job)
 }
 
 /* One that told more than the lake takes now has to wait. */
-static bool is_heard(const struct live *j)
+static bool is_heard(const struct attempt *j)
 {
-    return j->phase == LIVE_FOLLOWED && j->n_tags == 0 && j->n_metrics == 0;
+    return j->phase == ATTEMPT_FOLLOWED && j->n_tags == 0 && j->n_metrics == 0;
 }
 
 /* One look at everything that can have news. */
 static void listen_to_all(struct broker *b, int timeout_ms)
 {
     size_t n = 0;
-    AUTO_MEM struct pollfd *fds = mem_zero(DOOR_GUESTS_MAX + 3 + b->n_live, sizeof *fds);
-    AUTO_MEM struct live **heard = mem_zero(b->n_live + 1, sizeof *heard);
+    AUTO_MEM struct pollfd *fds =
+        mem_zero(CONTROL_SOCKET_CLIENTS_MAX + 3 + b->n_attempts, sizeof *fds);
+    AUTO_MEM struct attempt **heard = mem_zero(b->n_attempts + 1, sizeof *heard);
     size_t n_heard = 0;
 
     fds[n++] = (struct pollfd){.fd = workers_fd(b->workers), .events = POLLIN};
     fds[n++] = (struct pollfd){.fd = b->far ? workers_fd(b->far) : -1, .events = POLLIN};
-    for (size_t i = 0; i < b->n_live; i++)
-        if (is_heard(b->live[i])) {
-            fds[n++] = (struct pollfd){.fd = exec_stream_fd(b->live[i]->stream), .events = POLLIN};
-            heard[n_heard++] = b->live[i];
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (is_heard(b->attempts[i])) {
+            fds[n++] =
+                (struct pollfd){.fd = exec_stream_fd(b->attempts[i]->stream), .events = POLLIN};
+            heard[n_heard++] = b->attempts[i];
         }
-    size_t n_all = n + door_fds(b->door, fds + n);
+    size_t n_all = n + control_socket_fds(b->socket, fds + n);
     if (poll(fds, n_all, timeout_ms) <= 0)
         return;
     for (size_t i = 0; i < n_heard; i++)
         if (fds[2 + i].revents)
             job_hear(b, heard[i]);
     for (struct task *t; (t = workers_done(b->workers));)
-        job_continue(b, (struct live *)t);
+        job_continue(b, (struct attempt *)t);
     for (struct task *t; b->far && (t = workers_done(b->far));)
         hosts_continue(b, t);
-    struct door_news news = door_hear(b->door, someone_waits, b);
+    struct control_socket_news news = control_socket_hear(b->socket, someone_waits, b);
     b->woken = b->woken || news.woken;
     b->ending = b->ending || news.retire;
 }
@@ -277,7 +280,7 @@ static int look_if_woken(struct broker *b, int64_t now_ms)
 {
     struct err why = {0};
 
-    int64_t every_ms = b->n_live ? LOOK_LIVE_MS : LOOK_EVERY_MS;
+    int64_t every_ms = b->n_attempts ? LOOK_LIVE_MS : LOOK_EVERY_MS;
 
     if (!b->woken && !b->stage_ended && now_ms - b->looked_ms < every_ms)
         return 0;
@@ -305,9 +308,10 @@ static int64_t time_to_retry_ms(const struct broker *b)
 {
     int64_t now_ms = time_monotonic_ms(), wait_ms = TICK_MS;
 
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->retry_ms && !b->live[i]->work && b->live[i]->retry_ms - now_ms < wait_ms)
-            wait_ms = b->live[i]->retry_ms - now_ms;
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i]->retry_ms && !b->attempts[i]->work &&
+            b->attempts[i]->retry_ms - now_ms < wait_ms)
+            wait_ms = b->attempts[i]->retry_ms - now_ms;
     return wait_ms > 0 ? wait_ms : 0;
 }
 
@@ -323,8 +327,8 @@ static int time_to_wait_ms(struct broker *b, bool lake_fine)
         return (int)ceil(gather_s * 1000);
     if (b->n_steps || b->stage_ended || b->woken)
         return 0;
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->phase == LIVE_REREADING)
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i]->phase == ATTEMPT_REREADING)
             return 0;
     return (int)time_to_retry_ms(b);
 }
@@ -358,16 +362,16 @@ static void broker_clear(struct broker *b)
     workers_free(b->workers);
     workers_free(b->far);
     hosts_free(b);
-    for (size_t i = 0; i < b->n_live; i++)
-        live_free(b->live[i]);
+    for (size_t i = 0; i < b->n_attempts; i++)
+        attempt_free(b->attempts[i]);
     for (size_t i = 0; i < b->n_steps; i++)
         free(b->steps[i].reason);
-    free(b->live);
+    free(b->attempts);
     free(b->steps);
     queue_free(b->queue);
     runs_free(b->runs);
     lake_free(b->lake);
-    door_free(b->door);
+    control_socket_free(b->socket);
 }
 
 static int begin(struct broker *b, struct err *e)
@@ -377,8 +381,8 @@ static int begin(struct broker *b, struct err *e)
 
     if (file_make_dirs(jobs, 0700, e) < 0 || file_make_dirs(untidy, 0700, e) < 0)
         return -1;
-    b->door = door_open(b->o->home, e);
-    if (!b->door)
+    b->socket = control_socket_open(b->o->home, e);
+    if (!b->socket)
         return -1;
     b->lake = b->o->open_lake(b->o->context, e);
     if (!b->lake)
@@ -396,7 +400,7 @@ static int begin(struct broker *b, struct err *e)
     b->woken = true;
     if (resume_all(b, e) < 0 || hosts_clear_unowned(b, e) < 0)
         return -1;
-    return live_every_untidy(b->o->home, tidy_if_over, b, e);
+    return attempt_every_untidy(b->o->home, tidy_if_over, b, e);
 }
 
 int broker_serve(const struct broker_options *options, struct err *e)

@@ -17,7 +17,7 @@ struct broker_options {
     uint64_t memory_mb;
     double idle_s;       /* nobody there and nothing to do for so long: the end */
     double store_wait_s; /* the longest between tries to store an output */
-    int ready_fd;        /* gets a line when guests are let in; -1 = none */
+    int ready_fd;        /* gets a line when clients are let in; -1 = none */
 };
 
 /* Until it is idle, asked to retire, or SIGTERM or SIGINT came: what runs then goes on without it.

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/core/home.h"
-#include "broker/daemon/door.h"
+#include "broker/daemon/control_socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 struct broker_client {
     char *home;
     int fd; /* -1: not connected */
-    char line[DOOR_LINE_MAX];
+    char line[CONTROL_SOCKET_LINE_MAX];
     size_t len;
 };
 
@@ -57,7 +57,7 @@ static int say(struct broker_client *c, const char *text)
 }
 
 /* 1: a line, without its newline; 0: time is up; -1: the broker is gone. */
-static int hear(struct broker_client *c, double until_s, char out[static DOOR_LINE_MAX])
+static int hear(struct broker_client *c, double until_s, char out[static CONTROL_SOCKET_LINE_MAX])
 {
     for (;;) {
         char *end = memchr(c->line, '\n', c->len);
@@ -115,7 +115,7 @@ static int dial(struct broker_client *c, struct err *e)
 static int greet(struct broker_client *c, struct err *e)
 {
     static const char ours[] = "tradewind " TRADEWIND_VERSION " ";
-    char line[DOOR_LINE_MAX];
+    char line[CONTROL_SOCKET_LINE_MAX];
     int heard = hear(c, time_monotonic_s() + GREETING_S, line);
 
     if (heard == 0)
@@ -257,7 +257,7 @@ int broker_client_wake(struct broker_client *c, struct err *e)
 
 int broker_client_retire(struct broker_client *c, struct err *e)
 {
-    char line[DOOR_LINE_MAX];
+    char line[CONTROL_SOCKET_LINE_MAX];
 
     if (say(c, "retire\n") < 0)
         return 0;
@@ -279,7 +279,7 @@ int broker_client_wait(struct broker_client *c,
     AUTO_MEM char *question = mem_printf("wait %" PRId64 "\n", job);
     AUTO_MEM char *answer = mem_printf("final %" PRId64 " ", job);
     double end_s = timeout_s < 0 ? HUGE_VAL : time_monotonic_s() + timeout_s;
-    char line[DOOR_LINE_MAX];
+    char line[CONTROL_SOCKET_LINE_MAX];
 
     if (say_surely(c, question, e) < 0)
         return -1;

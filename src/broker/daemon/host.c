@@ -66,14 +66,14 @@ struct cloud *host_pool_open(const struct config *c, const char *owner, struct e
 
 /* ---- records and pool, for one call ---- */
 
-struct desk {
+struct pool {
     struct config *config;
     struct machines *records;
     struct cloud *cloud;
-    struct machine_desk both;
+    struct machine_provisioner provisioner;
 };
 
-static void desk_clear(struct desk *d)
+static void pool_clear(struct pool *d)
 {
     cloud_free(d->cloud);
     machines_free(d->records);
@@ -86,16 +86,17 @@ static int64_t real_ms(void *context)
     return time_epoch_ms();
 }
 
-static int desk_open(struct desk *d, const char *home, struct err *e)
+static int pool_open(struct pool *d, const char *home, struct err *e)
 {
-    *d = (struct desk){.config = config_load(home, e)};
+    *d = (struct pool){.config = config_load(home, e)};
     if (!d->config)
         return -1;
     d->records = machines_open(home, e);
     if (!d->records)
         return -1;
     d->cloud = host_pool_open(d->config, machines_owner(d->records), e);
-    d->both = (struct machine_desk){.records = d->records, .cloud = d->cloud, .now_ms = real_ms};
+    d->provisioner =
+        (struct machine_provisioner){.records = d->records, .cloud = d->cloud, .now_ms = real_ms};
     return d->cloud ? 0 : -1;
 }
 
@@ -127,11 +128,11 @@ int host_find(
 }
 
 /* What was refused: nothing is there, and nothing of it needs to be kept. */
-static void forget(struct desk *d, struct machine *m)
+static void forget(struct pool *d, struct machine *m)
 {
     struct cloud_trouble trouble;
 
-    if (machine_return(&d->both, m, "refused", &trouble, NULL) == 0)
+    if (machine_release(&d->provisioner, m, "refused", &trouble, NULL) == 0)
         machine_forget(d->records, 0, m->facts.token, NULL);
 }
 
@@ -155,13 +156,13 @@ static struct cloud_request request_of(const struct host_wish *w, const char *to
                                   .memory_gb = (double)w->memory_mb / 1024};
 }
 
-static int rent_once(struct desk *d,
-                     const struct host_wish *w,
-                     unsigned attempt,
-                     const char *host,
-                     struct machine *out,
-                     enum cloud_failure *failure,
-                     struct err *e)
+static int provision_once(struct pool *d,
+                          const struct host_wish *w,
+                          unsigned attempt,
+                          const char *host,
+                          struct machine *out,
+                          enum cloud_failure *failure,
+                          struct err *e)
 {
     char token[65];
     struct cloud_trouble trouble;
@@ -169,7 +170,7 @@ static int rent_once(struct desk *d,
     make_token(w->job, attempt, token);
     struct machine_order order = {.request = request_of(w, token), .stage = -1, .attempt = attempt};
     order.request.host = host;
-    if (machine_rent(&d->both, &order, out, &trouble, e) == 0)
+    if (machine_launch(&d->provisioner, &order, out, &trouble, e) == 0)
         return 0;
     *failure = failure_of(&trouble, e);
     if (trouble.failure == CLOUD_CAPACITY || trouble.failure == CLOUD_UNSUPPORTED)
@@ -205,7 +206,7 @@ struct free_hosts {
     size_t n;
 };
 
-static int find_free(struct desk *d,
+static int find_free(struct pool *d,
                      const struct host_wish *w,
                      const char *token,
                      struct free_hosts *out,
@@ -223,7 +224,7 @@ static int find_free(struct desk *d,
 
 /* Which of these free hosts no other home uses, at most `wanted` of them; they are ours for a
  * while. One that cannot be asked counts: whoever sends the job there tells what is wrong. */
-static size_t claim_some(const struct desk *d,
+static size_t claim_some(const struct pool *d,
                          const struct host_wish *w,
                          const char *token,
                          double seconds,
@@ -256,7 +257,7 @@ static int all_are_used(const struct err *why, enum cloud_failure *failure, stru
 }
 
 /* NULL when the pool is to choose: what it gave for this token before. */
-static int choose(struct desk *d,
+static int choose(struct pool *d,
                   const struct host_wish *w,
                   unsigned attempt,
                   const char **host_out,
@@ -281,14 +282,14 @@ static int choose(struct desk *d,
 
 int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e)
 {
-    AUTO_CLEAR(desk) struct desk d = {0};
+    AUTO_CLEAR(pool) struct pool d = {0};
     struct free_hosts free_now = {.n = 0};
     const char *ours[FREE_MAX];
     struct err why = {0};
     char token[65];
 
     *failure = CLOUD_TRANSIENT;
-    if (desk_open(&d, w->home, e) < 0)
+    if (pool_open(&d, w->home, e) < 0)
         return -1;
     snprintf(token, sizeof token, "job-%" PRId64 "-ask", w->job);
     if (find_free(&d, w, token, &free_now, failure, e) < 0)
@@ -309,35 +310,35 @@ int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure,
 }
 
 /* Another job of ours may take the chosen one before us: then there are others. */
-static int rent_chosen(struct desk *d,
-                       const struct host_wish *w,
-                       unsigned attempt,
-                       struct machine *out,
-                       enum cloud_failure *failure,
-                       struct err *e)
+static int provision_chosen(struct pool *d,
+                            const struct host_wish *w,
+                            unsigned attempt,
+                            struct machine *out,
+                            enum cloud_failure *failure,
+                            struct err *e)
 {
     for (size_t tries = 1;; tries++) {
         struct err why = {0};
         const char *host;
         if (choose(d, w, attempt, &host, failure, e) < 0)
             return -1;
-        if (rent_once(d, w, attempt, host, out, failure, &why) == 0)
+        if (provision_once(d, w, attempt, host, out, failure, &why) == 0)
             return 0;
         if (!host || *failure != CLOUD_CAPACITY || tries >= d->config->n_hosts)
             return err_set(e, why.kind, "%s", why.text);
     }
 }
 
-int host_rent(const struct host_wish *w,
-              unsigned *attempt,
-              struct machine *out,
-              enum cloud_failure *failure,
-              struct err *e)
+int host_provision(const struct host_wish *w,
+                   unsigned *attempt,
+                   struct machine *out,
+                   enum cloud_failure *failure,
+                   struct err *e)
 {
-    AUTO_CLEAR(desk) struct desk d = {0};
+    AUTO_CLEAR(pool) struct pool d = {0};
 
     *failure = CLOUD_TRANSIENT;
-    if (desk_open(&d, w->home, e) < 0)
+    if (pool_open(&d, w->home, e) < 0)
         return -1;
     for (; *attempt <= ATTEMPTS_MAX; ++*attempt) {
         char token[65];
@@ -345,7 +346,7 @@ int host_rent(const struct host_wish *w,
         make_token(w->job, *attempt, token);
         if (machines_get(d.records, 0, token, &known, NULL) == 0 && known.state >= MACHINE_DELETING)
             continue;
-        if (rent_chosen(&d, w, *attempt, out, failure, e) < 0)
+        if (provision_chosen(&d, w, *attempt, out, failure, e) < 0)
             return -1;
         /* Somebody else may have given it back behind us. */
         if (out->state < MACHINE_DELETING)
@@ -439,23 +440,24 @@ int host_empty(const char *agent, const struct machine *m, const char *reason, s
     return exec_release(&h, m->facts.token, e);
 }
 
-int host_clear(const char *home,
-               const char *agent,
-               struct machine *m,
-               int64_t over_ms,
-               const char *reason,
-               struct err *e)
+int host_release(const char *home,
+                 const char *agent,
+                 struct machine *m,
+                 int64_t over_ms,
+                 const char *reason,
+                 struct err *e)
 {
-    AUTO_CLEAR(desk) struct desk d = {0};
+    AUTO_CLEAR(pool) struct pool d = {0};
     struct cloud_trouble trouble;
 
-    if (desk_open(&d, home, e) < 0)
+    if (pool_open(&d, home, e) < 0)
         return -1;
     machines_get(d.records, 0, m->facts.token, m, NULL);
     if (m->state == MACHINE_GONE)
         return 0;
-    if (machine_let_go(d.records, m, reason, over_ms, e) < 0 ||
-        host_empty(agent, m, reason, e) < 0 || machine_return(&d.both, m, reason, &trouble, e) < 0)
+    if (machine_start_release(d.records, m, reason, over_ms, e) < 0 ||
+        host_empty(agent, m, reason, e) < 0 ||
+        machine_release(&d.provisioner, m, reason, &trouble, e) < 0)
         return -1;
     return m->state == MACHINE_GONE
                ? 0

@@ -28,11 +28,11 @@ struct host_wish {
  * attempt the same host is the answer. After -1 *failure says what to do (cloud.h); of what was
  * refused no record stays.
  */
-int host_rent(const struct host_wish *w,
-              unsigned *attempt,
-              struct machine *out,
-              enum cloud_failure *failure,
-              struct err *e);
+int host_provision(const struct host_wish *w,
+                   unsigned *attempt,
+                   struct machine *out,
+                   enum cloud_failure *failure,
+                   struct err *e);
 /* Whether n of them could be rented now; nothing is rented or written down. *failure as above. */
 int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e);
 /* The host that a job has by the records, with the number of its attempt. ERR_NOTFOUND: none; then
@@ -55,11 +55,11 @@ int host_renew(const char *home, char (*tokens)[65], size_t n, struct err *e);
 int host_empty(const char *agent, const struct machine *m, const char *reason, struct err *e);
 /* The same, and the host, which is not needed since over_ms, is given back. One that somebody else
  * gave back meanwhile is fine. */
-int host_clear(const char *home,
-               const char *agent,
-               struct machine *m,
-               int64_t over_ms,
-               const char *reason,
-               struct err *e);
+int host_release(const char *home,
+                 const char *agent,
+                 struct machine *m,
+                 int64_t over_ms,
+                 const char *reason,
+                 struct err *e);
 
 #endif

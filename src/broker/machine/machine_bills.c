@@ -1,5 +1,5 @@
 /* Which machines are not on the bills of their jobs yet. */
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 
 int machines_each_unbilled(struct machines *m,
                            int64_t job,

@@ -1,4 +1,4 @@
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define ABSENT_AGAIN_MS ((int64_t)30 * 1000)
 #define ABSENT_AGE_MS ((int64_t)120 * 1000)
 
-static int64_t now_of(const struct machine_desk *d)
+static int64_t now_of(const struct machine_provisioner *d)
 {
     return d->now_ms(d->context);
 }
@@ -66,7 +66,7 @@ static int64_t end_of(const struct machine *m, int64_t ended_ms)
     return ended_ms < paid_ms ? ended_ms : paid_ms;
 }
 
-static int note(struct machine_desk *d,
+static int note(struct machine_provisioner *d,
                 struct machine *m,
                 const struct cloud_machine *told,
                 struct err *e)
@@ -95,7 +95,7 @@ static int note(struct machine_desk *d,
 }
 
 /* 1: its absence is certain now. */
-static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
+static int note_absent(struct machine_provisioner *d, struct machine *m, struct err *e)
 {
     int64_t now_ms = now_of(d);
     bool certain = cloud_sees_at_once(d->cloud);
@@ -118,7 +118,7 @@ static int note_absent(struct machine_desk *d, struct machine *m, struct err *e)
 
 /* Whoever gives a machine back writes that down first: of one that is not there any more, the
  * record tells it, if it is read after the look. */
-static bool was_given_back(const struct machine_desk *d, struct machine *m)
+static bool was_given_back(const struct machine_provisioner *d, struct machine *m)
 {
     struct machine now;
 
@@ -130,7 +130,7 @@ static bool was_given_back(const struct machine_desk *d, struct machine *m)
     return true;
 }
 
-int machine_look_beside(struct machine_desk *d,
+int machine_look_beside(struct machine_provisioner *d,
                         struct machine *m,
                         bool *given_back,
                         struct cloud_trouble *trouble,
@@ -170,7 +170,7 @@ int machine_look_beside(struct machine_desk *d,
     return -1;
 }
 
-int machine_look(struct machine_desk *d,
+int machine_look(struct machine_provisioner *d,
                  struct machine *m,
                  struct cloud_trouble *trouble,
                  struct err *e)
@@ -184,7 +184,7 @@ int machine_look(struct machine_desk *d,
 
 #define COPY(into, from) snprintf((into), sizeof(into), "%s", (from) ? (from) : "")
 
-static void begin(const struct machine_desk *d,
+static void begin(const struct machine_provisioner *d,
                   const struct machine_order *order,
                   struct machine *out)
 {
@@ -218,7 +218,7 @@ static void begin(const struct machine_desk *d,
     f->bill_min_s = r->bill_min_s;
 }
 
-static int find_or_intend(struct machine_desk *d,
+static int find_or_intend(struct machine_provisioner *d,
                           const struct machine_order *order,
                           struct machine *out,
                           bool *is_new,
@@ -260,11 +260,11 @@ static bool is_refusal(enum cloud_failure failure)
     return false;
 }
 
-int machine_rent(struct machine_desk *d,
-                 const struct machine_order *order,
-                 struct machine *out,
-                 struct cloud_trouble *trouble,
-                 struct err *e)
+int machine_launch(struct machine_provisioner *d,
+                   const struct machine_order *order,
+                   struct machine *out,
+                   struct cloud_trouble *trouble,
+                   struct err *e)
 {
     struct cloud_request request = order->request;
     struct cloud_machine told;
@@ -288,7 +288,7 @@ int machine_rent(struct machine_desk *d,
     return -1;
 }
 
-int machine_let_go(
+int machine_start_release(
     struct machines *records, struct machine *m, const char *reason, int64_t over_ms, struct err *e)
 {
     if (m->state >= MACHINE_DELETING)
@@ -298,17 +298,17 @@ int machine_let_go(
     return machine_row_update(records, m, e);
 }
 
-int machine_return(struct machine_desk *d,
-                   struct machine *m,
-                   const char *reason,
-                   struct cloud_trouble *trouble,
-                   struct err *e)
+int machine_release(struct machine_provisioner *d,
+                    struct machine *m,
+                    const char *reason,
+                    struct cloud_trouble *trouble,
+                    struct err *e)
 {
     struct cloud_trouble unseen;
     struct err why = {0};
 
     *trouble = (struct cloud_trouble){0};
-    if (machine_let_go(d->records, m, reason, now_of(d), e) < 0) {
+    if (machine_start_release(d->records, m, reason, now_of(d), e) < 0) {
         trouble->failure = CLOUD_INVALID;
         return -1;
     }

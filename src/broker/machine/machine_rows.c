@@ -1,4 +1,4 @@
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 
 #include <math.h>
 #include <stdio.h>

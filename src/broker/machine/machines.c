@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -387,7 +387,10 @@ int machine_forget(struct machines *m, int64_t world, const char *token, struct 
     return db_run(q, e);
 }
 
-int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e)
+int machine_hand_over(struct machine_provisioner *d,
+                      const char *token,
+                      int64_t stage,
+                      struct err *e)
 {
     struct db_query *q = machine_change(
         d->records, "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2", e);
@@ -400,7 +403,10 @@ int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, 
     return db_run(q, e);
 }
 
-int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, struct err *e)
+int machine_charge(struct machine_provisioner *d,
+                   const char *token,
+                   int64_t microusd,
+                   struct err *e)
 {
     struct db_query *q = machine_change(d->records,
                                         "UPDATE machine SET data_microusd = data_microusd + $3"

@@ -61,8 +61,8 @@ AUTO_DEFINE(machines)
  * which cost nothing, so that a thousand of them need no thousand waits for the disk. */
 void machines_relax(struct machines *m);
 /* While this is on, changes wait for one another and are committed together: by machines_flush, and
- * by machine_rent and machine_return before they ask the cloud for anything. A crash loses nothing
- * but what asking the cloud again will tell. Others who write wait as long. */
+ * by machine_launch and machine_release before they ask the cloud for anything. A crash loses
+ * nothing but what asking the cloud again will tell. Others who write wait as long. */
 void machines_group(struct machines *m, bool on);
 int machines_flush(struct machines *m, struct err *e);
 /* What this home's machines are tagged with; drawn once. */
@@ -114,7 +114,7 @@ int machines_each_world(struct machines *m,
                         struct err *e);
 
 /* Records and the cloud they are about. */
-struct machine_desk {
+struct machine_provisioner {
     struct machines *records;
     struct cloud *cloud;
     int64_t world;
@@ -134,33 +134,33 @@ struct machine_order {
  *   CONFLICT: to be returned.
  *   others: ask again with the same order, or return it.
  * ERR_USAGE when the record is being deleted or gone. */
-int machine_rent(struct machine_desk *d,
-                 const struct machine_order *order,
-                 struct machine *out,
-                 struct cloud_trouble *trouble,
-                 struct err *e);
+int machine_launch(struct machine_provisioner *d,
+                   const struct machine_order *order,
+                   struct machine *out,
+                   struct cloud_trouble *trouble,
+                   struct err *e);
 /* Asks the cloud how it is and writes that down; m is as it was read or answered last. -1 with
  * NOT_FOUND as long as the cloud does not know the token; when that was so twice, half a minute
  * apart and two minutes after it was asked for, or once with a cloud that sees at once, the record
  * is gone and that is the answer. */
-int machine_look(struct machine_desk *d,
+int machine_look(struct machine_provisioner *d,
                  struct machine *m,
                  struct cloud_trouble *trouble,
                  struct err *e);
 /* It is being deleted, and was not needed any more from over_ms on: to be written down before
  * anything is done about that which may take long. Repeatable. */
-int machine_let_go(struct machines *records,
-                   struct machine *m,
-                   const char *reason,
-                   int64_t over_ms,
-                   struct err *e);
+int machine_start_release(struct machines *records,
+                          struct machine *m,
+                          const char *reason,
+                          int64_t over_ms,
+                          struct err *e);
 /* Gives it back; repeatable. It is over once m->state is MACHINE_GONE: until then this, or
  * machine_look, has to be called again later. */
-int machine_return(struct machine_desk *d,
-                   struct machine *m,
-                   const char *reason,
-                   struct cloud_trouble *trouble,
-                   struct err *e);
+int machine_release(struct machine_provisioner *d,
+                    struct machine *m,
+                    const char *reason,
+                    struct cloud_trouble *trouble,
+                    struct err *e);
 /* Everything the run still has is leased until then. */
 int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e);
 /* The same for one machine, by its token. */
@@ -170,8 +170,14 @@ int machine_renew_one(
  * Others stay. */
 int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e);
 /* It works for another stage from now on. */
-int machine_hand_over(struct machine_desk *d, const char *token, int64_t stage, struct err *e);
-int machine_charge(struct machine_desk *d, const char *token, int64_t microusd, struct err *e);
+int machine_hand_over(struct machine_provisioner *d,
+                      const char *token,
+                      int64_t stage,
+                      struct err *e);
+int machine_charge(struct machine_provisioner *d,
+                   const char *token,
+                   int64_t microusd,
+                   struct err *e);
 
 /* ---- what nobody owns ---- */
 
@@ -188,7 +194,7 @@ const char *machine_finding_text(enum machine_finding finding);
 /* Somebody goes on with it and needs its machine, however old the lease is. */
 #define MACHINE_NEEDED 2
 
-struct machine_sweep {
+struct machine_cleanup {
     bool dry_run; /* only look */
     /* What is being deleted for less than this is left to whoever does that. */
     int64_t leave_ms;
@@ -212,6 +218,6 @@ struct machine_sweep {
  * is recorded with a lease that ran out or a run that is over, and what has no record, is tagged as
  * this home's and expired or of a run that is over. What the cloud could not tell changes nothing,
  * and what could not be cleared is kept. Repeatable. */
-int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e);
+int machine_reconcile(struct machine_provisioner *d, struct machine_cleanup *how, struct err *e);
 
 #endif

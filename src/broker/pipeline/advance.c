@@ -6,7 +6,7 @@
 #include "broker/core/ids.h"
 #include "broker/core/secrets.h"
 #include "broker/machine/cap.h"
-#include "broker/pipeline/advance_parts.h"
+#include "broker/pipeline/internal.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -44,12 +44,12 @@ int advance_set_stage(struct advance *a,
     return 0;
 }
 
-int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err *e)
+int advance_read_job(struct advance *a, int64_t job, struct job_outcome *out, struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
     struct lake_job record;
 
-    *out = (struct seen_job){0};
+    *out = (struct job_outcome){0};
     if (lake_job_load(a->lake, job, arena, &record, e) < 0)
         return -1;
     out->state = record.state;

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "broker/pipeline/advance_parts.h"
+#include "broker/pipeline/internal.h"
 #include "lake/meta/meta.h"
 #include "lake/set/set.h"
 
@@ -88,16 +88,16 @@ int advance_find_done(
 {
     AUTO_MEM char *expression = mem_printf("kind=job state=finished " STAGE_CACHE_KEY "=%s", key);
     struct lake_find_options options = {.sort = "create_time", .reverse = true, .limit = 1};
-    struct seen_job seen;
+    struct job_outcome found;
 
     *job_out = 0;
     if (lake_find(a->lake, expression, &options, note_found, job_out, e) < 0)
         return -1;
     if (*job_out == 0 || !has_output)
         return 0;
-    if (advance_see(a, *job_out, &seen, e) < 0)
+    if (advance_read_job(a, *job_out, &found, e) < 0)
         return -1;
-    int there = seen.output_set[0] ? advance_is_there(a->lake, seen.output_set, e) : 0;
+    int there = found.output_set[0] ? advance_is_there(a->lake, found.output_set, e) : 0;
     if (there == 0)
         *job_out = 0;
     return there < 0 ? -1 : 0;

@@ -1,6 +1,6 @@
 #include "base/mem.h"
 #include "broker/pipeline/advance.h"
-#include "broker/pipeline/advance_parts.h"
+#include "broker/pipeline/internal.h"
 #include "lake/set/set.h"
 
 #include <stdlib.h>
@@ -23,16 +23,16 @@ static void add_ref(struct refs *r, char *text)
 static char *ref_of_output(struct advance *a, const struct run_input *in, struct err *e)
 {
     const struct run_stage *from = &a->run->stages[in->stage];
-    struct seen_job seen;
+    struct job_outcome found;
 
-    if (advance_see(a, from->job, &seen, e) < 0)
+    if (advance_read_job(a, from->job, &found, e) < 0)
         return NULL;
-    if (!seen.output_set[0]) {
+    if (!found.output_set[0]) {
         err_set(e, ERR_NOTFOUND, "stage %s left nothing in $TRADEWIND_OUTPUT", from->plan.name);
         return NULL;
     }
-    return in->output[0] ? mem_printf("/%s/%s/%s", from->plan.output, in->output, seen.output_set)
-                         : mem_dup(seen.output_set);
+    return in->output[0] ? mem_printf("/%s/%s/%s", from->plan.output, in->output, found.output_set)
+                         : mem_dup(found.output_set);
 }
 
 /* The same of what is named outright. */

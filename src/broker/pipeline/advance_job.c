@@ -4,7 +4,7 @@
 #include "broker/core/details.h"
 #include "broker/learn/cluster_learn.h"
 #include "broker/pipeline/advance.h"
-#include "broker/pipeline/advance_parts.h"
+#include "broker/pipeline/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -337,27 +337,29 @@ static int severity(enum lake_job_state state)
 }
 
 /* That it was stopped says its state. */
-static const char *bare_reason(const struct seen_job *seen)
+static const char *bare_reason(const struct job_outcome *found)
 {
     static const char said[] = "stopped: ";
     size_t n = sizeof said - 1;
 
-    return seen->state == LAKE_JOB_KILLED && !strncmp(seen->reason, said, n) ? seen->reason + n
-                                                                             : seen->reason;
+    return found->state == LAKE_JOB_KILLED && !strncmp(found->reason, said, n) ? found->reason + n
+                                                                               : found->reason;
 }
 
-static void put_blame(struct gang_view *v, const struct seen_job *seen, unsigned rank)
+static void put_blame(struct gang_view *v, const struct job_outcome *found, unsigned rank)
 {
-    v->state = seen->state;
+    v->state = found->state;
     v->rank = rank;
-    snprintf(v->reason, sizeof v->reason, "%s", bare_reason(seen));
+    snprintf(v->reason, sizeof v->reason, "%s", bare_reason(found));
 }
 
 /* A worker of an elastic gang that ran and ended badly. One that never ran has kept the others from
  * beginning. */
-static bool can_do_without(const struct run_stage *s, const struct seen_job *seen, unsigned rank)
+static bool can_do_without(const struct run_stage *s,
+                           const struct job_outcome *found,
+                           unsigned rank)
 {
-    return s->plan.elastic && rank >= s->plan.servers && severity(seen->state) && seen->ran;
+    return s->plan.elastic && rank >= s->plan.servers && severity(found->state) && found->ran;
 }
 
 /* With no worker left there is nothing to go on with. Else what the worst of them was is told when
@@ -380,20 +382,20 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
 {
     const struct run_stage *s = &a->run->stages[i];
     struct gang_view without = {.state = LAKE_JOB_FINISHED};
-    struct seen_job seen;
+    struct job_outcome found;
 
     *v = (struct gang_view){.nodes = nodes_of(s), .state = LAKE_JOB_FINISHED};
     for (unsigned rank = 0; rank < v->nodes; rank++) {
-        if (advance_see(a, s->job + rank, &seen, e) < 0)
+        if (advance_read_job(a, s->job + rank, &found, e) < 0)
             return -1;
-        v->over += lake_job_state_final(seen.state);
-        v->finished += seen.state == LAKE_JOB_FINISHED;
-        v->killed += seen.state == LAKE_JOB_KILLED;
-        bool goes_on = can_do_without(s, &seen, rank);
+        v->over += lake_job_state_final(found.state);
+        v->finished += found.state == LAKE_JOB_FINISHED;
+        v->killed += found.state == LAKE_JOB_KILLED;
+        bool goes_on = can_do_without(s, &found, rank);
         struct gang_view *to = goes_on ? &without : v;
         v->done_without += goes_on;
-        if (severity(seen.state) > severity(to->state))
-            put_blame(to, &seen, rank);
+        if (severity(found.state) > severity(to->state))
+            put_blame(to, &found, rank);
     }
     merge_without(v, &without, v->nodes - s->plan.servers);
     return 0;

@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/sim/simulate_parts.h"
+#include "broker/sim/internal.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -235,10 +235,10 @@ static int settle(struct sim *s, struct err *e)
  * taken for missing. A list that cannot be had leaves the world to a sweep. */
 static int look_again(struct sim *s, size_t *open_out, struct err *e)
 {
-    struct machine_sweep how = {0};
+    struct machine_cleanup how = {0};
     struct err why = {0};
 
-    if (simulate_world_sweep(s->world, &how, &why) < 0 && why.kind == ERR_IO)
+    if (simulate_world_cleanup(s->world, &how, &why) < 0 && why.kind == ERR_IO)
         return err_set(e, why.kind, "%s", why.text);
     *open_out = how.open;
     return 0;

@@ -5,7 +5,7 @@
  *
  * Each run has a cloud and a clock of its own (home/sims/RUN, removed once all its machines are
  * gone). Killed at any point, simulate_run goes on from the first stage that has not finished, and
- * simulate_sweep gives back what was left. */
+ * simulate_cleanup gives back what was left. */
 #ifndef BROKER_SIM_SIMULATE_H
 #define BROKER_SIM_SIMULATE_H
 
@@ -111,7 +111,7 @@ struct simulate_result {
     int64_t compute_microusd, data_microusd;
     size_t machines;              /* how many were rented, over all its attempts */
     size_t switches, preemptions; /* of stages that follow a market, in this process */
-    size_t open; /* of these not confirmed to be gone: simulate_sweep has to be tried again */
+    size_t open; /* of these not confirmed to be gone: simulate_cleanup has to be tried again */
 };
 
 /* 0 whenever the run came to an end, whichever; -1 when the records or the cloud's memory failed:
@@ -121,10 +121,10 @@ int simulate_run(const struct simulate_options *o, struct simulate_result *out, 
 /* The simulated worlds that no process drives: as machine_reconcile with each of them, as long as
  * that helps, their runs taken for over, and stopped if they were going. how->is_over is not
  * used. */
-int simulate_sweep(const char *home,
-                   struct runs *runs,
-                   struct machines *machines,
-                   struct machine_sweep *how,
-                   struct err *e);
+int simulate_cleanup(const char *home,
+                     struct runs *runs,
+                     struct machines *machines,
+                     struct machine_cleanup *how,
+                     struct err *e);
 
 #endif

@@ -1,6 +1,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
-#include "broker/sim/simulate_parts.h"
+#include "broker/sim/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -109,8 +109,8 @@ static int try_leaving(struct sim *s, struct leaving *l, struct err *e)
     struct cloud_trouble trouble = {0};
     struct err why = {0};
     int result = m->state == MACHINE_DELETING && m->facts.ended_ms
-                     ? machine_look(&s->world->desk, m, &trouble, &why)
-                     : machine_return(&s->world->desk, m, m->reason, &trouble, &why);
+                     ? machine_look(&s->world->provisioner, m, &trouble, &why)
+                     : machine_release(&s->world->provisioner, m, m->reason, &trouble, &why);
 
     if (result == 0) {
         l->tries = 0;

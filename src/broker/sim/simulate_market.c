@@ -3,7 +3,7 @@
  * market itself is the sim cloud's: this file hears of a loss from the cloud's answers. */
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/sim/simulate_parts.h"
+#include "broker/sim/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -205,7 +205,7 @@ static int rent_machine(struct sim *s, size_t i, struct err *e)
     stage_order(s, i, 0, token, &order);
     g->gang = gang_new(1);
     g->attempt++;
-    if (machine_rent(&s->world->desk, &order, &g->gang->nodes[0], &trouble, &why) == 0) {
+    if (machine_launch(&s->world->provisioner, &order, &g->gang->nodes[0], &trouble, &why) == 0) {
         s->machines++;
         return 1;
     }
@@ -222,7 +222,7 @@ static int look_at_machine(struct sim *s, size_t i, int64_t *lost_ms, struct err
     struct err why = {0};
 
     *lost_ms = 0;
-    if (machine_look(&s->world->desk, m, &trouble, &why) < 0)
+    if (machine_look(&s->world->provisioner, m, &trouble, &why) < 0)
         return err_set(e, why.kind, "%s", why.text);
     if (m->state == MACHINE_GONE)
         *lost_ms = m->facts.ended_ms ? m->facts.ended_ms : sim_now(s);

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "broker/sim/simulate_parts.h"
+#include "broker/sim/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/sim/simulate_parts.h"
+#include "broker/sim/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e
         return 0;
     g->spent_microusd += microusd;
     s->ended_microusd += microusd;
-    return machine_charge(&s->world->desk, g->gang->nodes[0].facts.token, microusd, e);
+    return machine_charge(&s->world->provisioner, g->gang->nodes[0].facts.token, microusd, e);
 }
 
 /* ---- work ---- */
@@ -274,7 +274,7 @@ static int rent_nodes(struct sim *s, size_t i, struct err *e)
         if (m->state > MACHINE_INTENDED)
             continue;
         stage_order(s, i, node, token, &order);
-        if (machine_rent(&s->world->desk, &order, m, &trouble, &why) < 0)
+        if (machine_launch(&s->world->provisioner, &order, m, &trouble, &why) < 0)
             return rent_failed(s, i, token, &trouble, &why, e);
         s->machines++;
         g->tries = 0;
@@ -315,7 +315,7 @@ static int look_at_gang(
         struct machine *m = &g->gang->nodes[node];
         struct cloud_trouble trouble = {0};
         struct err why = {0};
-        if (machine_look(&s->world->desk, m, &trouble, &why) < 0) {
+        if (machine_look(&s->world->provisioner, m, &trouble, &why) < 0) {
             if (trouble.failure == CLOUD_INVALID)
                 return err_set(e, why.kind, "%s", why.text);
             if (trouble.failure == CLOUD_AUTH || trouble.failure == CLOUD_PERMISSION)
@@ -463,7 +463,8 @@ int stage_start(struct sim *s, size_t i, struct err *e)
     g->gang = take_free(s, i);
     g->step = g->gang ? STEP_BOOTING : STEP_RENTING;
     for (unsigned node = 0; g->gang && node < g->gang->n; node++)
-        if (machine_hand_over(&s->world->desk, g->gang->nodes[node].facts.token, (int64_t)i, e) < 0)
+        if (machine_hand_over(&s->world->provisioner, g->gang->nodes[node].facts.token, (int64_t)i,
+                              e) < 0)
             return -1;
     return 0;
 }

@@ -46,7 +46,7 @@ static int open_cloud(struct simulate_world *w, const struct cloud_options *opti
     o.now_ms = now_ms;
     o.context = w;
     w->cloud = cloud_open(&o, e);
-    w->desk = (struct machine_desk){
+    w->provisioner = (struct machine_provisioner){
         .records = w->records, .cloud = w->cloud, .world = w->run, .now_ms = now_ms, .context = w};
     return w->cloud ? 0 : -1;
 }
@@ -112,7 +112,7 @@ struct worlds {
     const char *home;
     struct runs *runs;
     struct machines *machines;
-    struct machine_sweep *how;
+    struct machine_cleanup *how;
     size_t open;
 };
 
@@ -125,15 +125,15 @@ static int always_over(void *context, int64_t run, int64_t job, struct err *e)
     return 1;
 }
 
-int simulate_world_sweep(struct simulate_world *w, struct machine_sweep *how, struct err *e)
+int simulate_world_cleanup(struct simulate_world *w, struct machine_cleanup *how, struct err *e)
 {
-    struct machine_sweep round = {.dry_run = how->dry_run,
-                                  .is_over = always_over,
-                                  .tell = how->tell,
-                                  .context = how->context};
+    struct machine_cleanup round = {.dry_run = how->dry_run,
+                                    .is_over = always_over,
+                                    .tell = how->tell,
+                                    .context = how->context};
 
     for (int i = 0; i < ROUNDS_MAX; i++) {
-        if (machine_reconcile(&w->desk, &round, e) < 0)
+        if (machine_reconcile(&w->provisioner, &round, e) < 0)
             return -1;
         if (!round.open || how->dry_run)
             break;
@@ -157,7 +157,7 @@ static int sweep_world(void *context, int64_t run, struct err *e)
         return 0; /* alive */
     if (!w)
         return err_set(e, why.kind, "%s", why.text);
-    if (simulate_world_sweep(w, all->how, e) < 0)
+    if (simulate_world_cleanup(w, all->how, e) < 0)
         return -1;
     all->open += all->how->open;
     if (all->how->open || all->how->dry_run)
@@ -168,11 +168,11 @@ static int sweep_world(void *context, int64_t run, struct err *e)
     return simulate_world_end(w, e);
 }
 
-int simulate_sweep(const char *home,
-                   struct runs *runs,
-                   struct machines *machines,
-                   struct machine_sweep *how,
-                   struct err *e)
+int simulate_cleanup(const char *home,
+                     struct runs *runs,
+                     struct machines *machines,
+                     struct machine_cleanup *how,
+                     struct err *e)
 {
     struct worlds all = {.home = home, .runs = runs, .machines = machines, .how = how};
 

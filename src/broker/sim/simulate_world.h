@@ -8,7 +8,7 @@ struct simulate_world {
     struct machines *records;
     int64_t run;
     int64_t now_ms;
-    struct machine_desk desk;
+    struct machine_provisioner provisioner;
     struct cloud *cloud;
     char *dir;
     int lock_fd;
@@ -29,7 +29,7 @@ AUTO_DEFINE(simulate_world)
 int simulate_world_set(struct simulate_world *w, int64_t now_ms, struct err *e);
 /* machine_reconcile, the run taken for over, as often as it helps and each time a little later, so
  * that what is going has gone. Only the first time is told of. */
-int simulate_world_sweep(struct simulate_world *w, struct machine_sweep *how, struct err *e);
+int simulate_world_cleanup(struct simulate_world *w, struct machine_cleanup *how, struct err *e);
 /* Forgets the world where all its machines are gone; else does nothing. */
 int simulate_world_end(struct simulate_world *w, struct err *e);
 

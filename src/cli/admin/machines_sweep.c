@@ -164,7 +164,7 @@ static int clear(void *context, struct machine *m, const char *reason, struct er
     struct err why = {0};
     int64_t over_ms = bill_over_ms(lake_of(s, NULL), m->facts.job, time_epoch_ms());
 
-    if (machine_let_go(s->records, m, reason, over_ms, e) < 0)
+    if (machine_start_release(s->records, m, reason, over_ms, e) < 0)
         return -1;
     if (m->state == MACHINE_GONE)
         return 0;
@@ -242,16 +242,17 @@ static int close_bills(struct sweeping *s, const char *home, struct err *e)
 
 static int sweep_pool(struct sweeping *s, const struct config *c, struct err *e)
 {
-    struct machine_sweep how = {.dry_run = s->dry_run,
-                                .leave_ms = s->has_broker ? BROKER_MS : 0,
-                                .is_over = is_over,
-                                .clear = clear,
-                                .tell = tell,
-                                .context = s};
+    struct machine_cleanup how = {.dry_run = s->dry_run,
+                                  .leave_ms = s->has_broker ? BROKER_MS : 0,
+                                  .is_over = is_over,
+                                  .clear = clear,
+                                  .tell = tell,
+                                  .context = s};
     AUTO(cloud) struct cloud *cloud = host_pool_open(c, machines_owner(s->records), e);
-    struct machine_desk desk = {.records = s->records, .cloud = cloud, .now_ms = real_ms};
+    struct machine_provisioner provisioner = {
+        .records = s->records, .cloud = cloud, .now_ms = real_ms};
 
-    if (!cloud || machine_reconcile(&desk, &how, e) < 0 || close_bills(s, c->home, e) < 0)
+    if (!cloud || machine_reconcile(&provisioner, &how, e) < 0 || close_bills(s, c->home, e) < 0)
         return err_wrap(e, "sweep the pool");
     s->open += how.open;
     return s->dry_run ? 0 : check_forgotten(s, true, e);
@@ -261,11 +262,11 @@ static int sweep_pool(struct sweeping *s, const struct config *c, struct err *e)
 
 static int sweep_all(struct sweeping *s, const struct config *c, struct err *e)
 {
-    struct machine_sweep how = {.dry_run = s->dry_run, .tell = tell, .context = s};
+    struct machine_cleanup how = {.dry_run = s->dry_run, .tell = tell, .context = s};
 
     if (check_forgotten(s, false, e) < 0)
         return -1;
-    if (simulate_sweep(c->home, s->runs, s->records, &how, e) < 0)
+    if (simulate_cleanup(c->home, s->runs, s->records, &how, e) < 0)
         return err_wrap(e, "sweep the rehearsals");
     s->open = how.open;
     return sweep_pool(s, c, e);

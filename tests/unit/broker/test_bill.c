@@ -25,7 +25,7 @@ static int64_t begin_ms, now_ms;
 static struct lake *lake;
 static struct arena *records; /* texts of the jobs looked at */
 static struct config *config;
-static struct machine_desk desk;
+static struct machine_provisioner provisioner;
 
 static void must(int result, const struct err *e)
 {
@@ -61,22 +61,24 @@ static void begin(void)
     must(file_replace(path, CONFIG, strlen(CONFIG), 0600, &e), &e);
     config = config_load(home, &e);
     must(config ? 0 : -1, &e);
-    desk = (struct machine_desk){.records = machines_open(home, &e), .now_ms = clock_ms};
-    must(desk.records ? 0 : -1, &e);
-    desk.cloud = cloud_open(&(struct cloud_options){.name = "pool",
-                                                    .home = home,
-                                                    .owner = machines_owner(desk.records),
-                                                    .hosts = hosts,
-                                                    .n_hosts = 2,
-                                                    .now_ms = clock_ms},
-                            &e);
-    must(desk.cloud ? 0 : -1, &e);
+    provisioner =
+        (struct machine_provisioner){.records = machines_open(home, &e), .now_ms = clock_ms};
+    must(provisioner.records ? 0 : -1, &e);
+    provisioner.cloud =
+        cloud_open(&(struct cloud_options){.name = "pool",
+                                           .home = home,
+                                           .owner = machines_owner(provisioner.records),
+                                           .hosts = hosts,
+                                           .n_hosts = 2,
+                                           .now_ms = clock_ms},
+                   &e);
+    must(provisioner.cloud ? 0 : -1, &e);
 }
 
 static void end(void)
 {
-    cloud_free(desk.cloud);
-    machines_free(desk.records);
+    cloud_free(provisioner.cloud);
+    machines_free(provisioner.records);
     config_free(config);
     lake_free(lake);
     arena_free(records);
@@ -130,7 +132,7 @@ static void rent(int64_t job, unsigned attempt, struct machine *out)
     struct cloud_trouble trouble;
     struct err e = {0};
 
-    must(machine_rent(&desk, &order, out, &trouble, &e), &e);
+    must(machine_launch(&provisioner, &order, out, &trouble, &e), &e);
 }
 
 static void give_back(struct machine *m)
@@ -138,7 +140,7 @@ static void give_back(struct machine *m)
     struct cloud_trouble trouble;
     struct err e = {0};
 
-    must(machine_return(&desk, m, "done", &trouble, &e), &e);
+    must(machine_release(&provisioner, m, "done", &trouble, &e), &e);
 }
 
 static struct lake_job record(int64_t id)
@@ -266,7 +268,9 @@ static void test_dead_host(void)
     CHECK(bill_microusd(config, &open, &lost, now_ms) == 36000000,
           "three days later nobody has marked it, and it costs the hour of its lease");
     CHECK(month_is(BEFORE + 36000000), "for the month, too");
-    must(machine_let_go(desk.records, &m, "over", bill_over_ms(lake, job, now_ms), &e), &e);
+    must(
+        machine_start_release(provisioner.records, &m, "over", bill_over_ms(lake, job, now_ms), &e),
+        &e);
     CHECK(m.state == MACHINE_DELETING && m.since_ms == lost.finished_ms,
           "it is let go, since then");
     CHECK(told(9, job, &m, 1) == 36000000 && month_is(BEFORE + 36000000), "for the same price");
@@ -296,7 +300,7 @@ static void test_old_lease(void)
     const struct lake_job over = record(job);
     CHECK(bill_microusd(config, &open, &over, now_ms + HOUR_MS) == 72000000,
           "until its end, and no longer");
-    must(machine_let_go(desk.records, &m, "over", now_ms, &e), &e);
+    must(machine_start_release(provisioner.records, &m, "over", now_ms, &e), &e);
     now_ms += HOUR_MS;
     CHECK(told(10, job, &m, 1) == 72000000, "let go");
     give_back(&m);
@@ -316,7 +320,7 @@ static void test_left_host(void)
     step(job, LAKE_JOB_LAUNCHING, 0);
     now_ms = begin_ms + 10000;
     rent(job, 2, &hosts[1]);
-    must(machine_let_go(desk.records, &hosts[0], "it was given up", now_ms, &e), &e);
+    must(machine_start_release(provisioner.records, &hosts[0], "it was given up", now_ms, &e), &e);
     now_ms += 3 * HOUR_MS;
     CHECK(told(11, job, hosts, 2) == 36000000 + 3 * 36000000, "an hour of one, three of the other");
     give_back(&hosts[0]);

@@ -3,7 +3,7 @@
 #include "broker/machine/machines.h"
 
 #include "base/file.h"
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 #include "tap.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@
 static char home[300];
 static int64_t now_ms;
 static struct machines *records;
-static struct machine_desk desk;
+static struct machine_provisioner provisioner;
 static struct cloud_trouble trouble;
 static struct err err;
 static bool run_is_over;
@@ -30,14 +30,14 @@ static int64_t clock_ms(void *context)
 
 static void open_cloud(const char *troubles)
 {
-    cloud_free(desk.cloud);
-    desk.cloud = cloud_open(&(struct cloud_options){.name = "sim",
-                                                    .home = home,
-                                                    .owner = machines_owner(records),
-                                                    .troubles = troubles,
-                                                    .boot_s = 60,
-                                                    .now_ms = clock_ms},
-                            &err);
+    cloud_free(provisioner.cloud);
+    provisioner.cloud = cloud_open(&(struct cloud_options){.name = "sim",
+                                                           .home = home,
+                                                           .owner = machines_owner(records),
+                                                           .troubles = troubles,
+                                                           .boot_s = 60,
+                                                           .now_ms = clock_ms},
+                                   &err);
 }
 
 static void begin(void)
@@ -51,15 +51,15 @@ static void begin(void)
         exit(EXIT_FAILURE);
     }
     machines_relax(records);
-    desk = (struct machine_desk){.records = records, .now_ms = clock_ms};
+    provisioner = (struct machine_provisioner){.records = records, .now_ms = clock_ms};
     run_is_over = false;
     open_cloud(NULL);
 }
 
 static void end(void)
 {
-    cloud_free(desk.cloud);
-    desk.cloud = NULL;
+    cloud_free(provisioner.cloud);
+    provisioner.cloud = NULL;
     machines_free(records);
     file_remove_tree(home);
 }
@@ -83,19 +83,20 @@ static enum cloud_failure rent(const char *token, struct machine *out)
     struct machine_order o = order(token);
 
     err = (struct err){0};
-    return machine_rent(&desk, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    return machine_launch(&provisioner, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
 }
 
 static enum cloud_failure look(struct machine *m)
 {
     err = (struct err){0};
-    return machine_look(&desk, m, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    return machine_look(&provisioner, m, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
 }
 
 static enum cloud_failure give_back(struct machine *m)
 {
     err = (struct err){0};
-    return machine_return(&desk, m, "enough", &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    return machine_release(&provisioner, m, "enough", &trouble, &err) < 0 ? trouble.failure
+                                                                          : CLOUD_FINE;
 }
 
 static enum machine_state stored(const char *token)
@@ -182,14 +183,14 @@ static void open_pool(void)
 {
     static const struct cloud_host hosts[] = {{.group = "lab", .address = "a.lab", .cpus = 2}};
 
-    cloud_free(desk.cloud);
-    desk.cloud = cloud_open(&(struct cloud_options){.name = "pool",
-                                                    .home = home,
-                                                    .owner = machines_owner(records),
-                                                    .hosts = hosts,
-                                                    .n_hosts = 1,
-                                                    .now_ms = clock_ms},
-                            &err);
+    cloud_free(provisioner.cloud);
+    provisioner.cloud = cloud_open(&(struct cloud_options){.name = "pool",
+                                                           .home = home,
+                                                           .owner = machines_owner(records),
+                                                           .hosts = hosts,
+                                                           .n_hosts = 1,
+                                                           .now_ms = clock_ms},
+                                   &err);
 }
 
 static enum cloud_failure rent_host(const char *token, struct machine *out)
@@ -198,7 +199,7 @@ static enum cloud_failure rent_host(const char *token, struct machine *out)
 
     err = (struct err){0};
     o.request.region = "lab";
-    return machine_rent(&desk, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    return machine_launch(&provisioner, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
 }
 
 /* Hosts of one's own: the pool's memory is ours. */
@@ -250,7 +251,7 @@ static void stale_copies(void)
     other.state = MACHINE_DELETING;
     snprintf(other.reason, sizeof other.reason, "enough");
     CHECK(machine_row_update(records, &other, &err) == 0 &&
-              cloud_terminate(desk.cloud, "b", &trouble, &err) == 0,
+              cloud_terminate(provisioner.cloud, "b", &trouble, &err) == 0,
           "one is giving it back: %s", err.text);
     now_ms += MINUTE_MS;
     CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_DELETING && !strcmp(m.reason, "enough") &&
@@ -298,10 +299,10 @@ static int is_over(void *context, int64_t run, int64_t job, struct err *e)
 static struct found sweep(bool dry, size_t *open_out)
 {
     struct found f = {0};
-    struct machine_sweep s = {.dry_run = dry, .is_over = is_over, .tell = tell, .context = &f};
+    struct machine_cleanup s = {.dry_run = dry, .is_over = is_over, .tell = tell, .context = &f};
 
     err = (struct err){0};
-    if (machine_reconcile(&desk, &s, &err) < 0)
+    if (machine_reconcile(&provisioner, &s, &err) < 0)
         printf("# %s\n", err.text);
     *open_out = s.open;
     return f;
@@ -344,8 +345,8 @@ static void swept_orphans(void)
     begin();
     alone.expires_ms = foreign.expires_ms = BEGIN_MS + MINUTE_MS;
     foreign.owner = "somebody-else";
-    cloud_launch(desk.cloud, &alone, &told, &trouble, &err);
-    cloud_launch(desk.cloud, &foreign, &told, &trouble, &err);
+    cloud_launch(provisioner.cloud, &alone, &told, &trouble, &err);
+    cloud_launch(provisioner.cloud, &foreign, &told, &trouble, &err);
     CHECK(sweep(false, &open).n == 0, "an orphan whose run may go on is left alone");
     now_ms += 2 * MINUTE_MS;
     struct found f = sweep(true, &open);
@@ -357,7 +358,8 @@ static void swept_orphans(void)
     now_ms += MINUTE_MS;
     sweep(false, &open);
     CHECK(open == 0 && stored("o") == MACHINE_GONE, "for good");
-    CHECK(cloud_look(desk.cloud, "f", &told, &trouble, &err) == 0 && told.state == CLOUD_RUNNING,
+    CHECK(cloud_look(provisioner.cloud, "f", &told, &trouble, &err) == 0 &&
+              told.state == CLOUD_RUNNING,
           "what is not ours runs on");
     end();
 }
@@ -396,9 +398,9 @@ static void swept_strays(void)
     sweep(false, &open);
     CHECK(stored("c") == MACHINE_DELETING, "an empty list hides nothing that has a record");
     open_cloud("list-fails");
-    struct machine_sweep s = {0};
+    struct machine_cleanup s = {0};
     err = (struct err){0};
-    CHECK(machine_reconcile(&desk, &s, &err) < 0 && err.kind == ERR_RETRY,
+    CHECK(machine_reconcile(&provisioner, &s, &err) < 0 && err.kind == ERR_RETRY,
           "without a list nothing is done: %s", err.text);
     end();
 }
@@ -444,7 +446,7 @@ static int is_host_over(void *context, int64_t run, int64_t job, struct err *e)
 static int clear_host(void *context, struct machine *m, const char *reason, struct err *e)
 {
     (void)context;
-    if (machine_let_go(records, m, reason, now_ms, e) < 0)
+    if (machine_start_release(records, m, reason, now_ms, e) < 0)
         return -1;
     cleared++;
     return is_away ? err_set(e, ERR_RETRY, "it does not answer") : 0;
@@ -453,14 +455,14 @@ static int clear_host(void *context, struct machine *m, const char *reason, stru
 static size_t sweep_hosts(int64_t leave_ms, size_t *open_out)
 {
     struct found f = {0};
-    struct machine_sweep s = {.leave_ms = leave_ms,
-                              .is_over = is_host_over,
-                              .clear = clear_host,
-                              .tell = tell,
-                              .context = &f};
+    struct machine_cleanup s = {.leave_ms = leave_ms,
+                                .is_over = is_host_over,
+                                .clear = clear_host,
+                                .tell = tell,
+                                .context = &f};
 
     err = (struct err){0};
-    if (machine_reconcile(&desk, &s, &err) < 0)
+    if (machine_reconcile(&provisioner, &s, &err) < 0)
         printf("# %s\n", err.text);
     *open_out = s.open;
     return f.n;
@@ -523,7 +525,7 @@ static void swept_after_billing(void)
     begin();
     o.request.job = 5;
     open_cloud("slow-visible 10m 1x");
-    machine_rent(&desk, &o, &m, &trouble, &err);
+    machine_launch(&provisioner, &o, &m, &trouble, &err);
     now_ms += 3 * MINUTE_MS;
     look(&m);
     now_ms += MINUTE_MS;
@@ -543,9 +545,9 @@ static int is_over_meanwhile(void *context, int64_t run, int64_t job, struct err
     struct machine m;
 
     if (gives_back_meanwhile && machines_get(records, 0, "b", &m, e) == 0)
-        machine_return(&desk, &m, "enough", &trouble, e);
+        machine_release(&provisioner, &m, "enough", &trouble, e);
     now_ms += gives_back_meanwhile ? MINUTE_MS : 0;
-    if (gives_back_meanwhile && machine_look(&desk, &m, &trouble, e) == 0)
+    if (gives_back_meanwhile && machine_look(&provisioner, &m, &trouble, e) == 0)
         gives_back_meanwhile = false;
     return is_over(context, run, job, e);
 }
@@ -556,21 +558,21 @@ static void swept_beside_returning(void)
     struct cloud_machine told;
     struct machine m, before, after;
     struct found f = {0};
-    struct machine_sweep s = {.is_over = is_over_meanwhile, .tell = tell, .context = &f};
+    struct machine_cleanup s = {.is_over = is_over_meanwhile, .tell = tell, .context = &f};
 
     begin();
     orphan.expires_ms = BEGIN_MS + 60 * MINUTE_MS;
-    cloud_launch(desk.cloud, &orphan, &told, &trouble, &err);
+    cloud_launch(provisioner.cloud, &orphan, &told, &trouble, &err);
     rent("b", &m);
     now_ms += 2 * MINUTE_MS;
     gives_back_meanwhile = true;
     err = (struct err){0};
-    CHECK(machine_reconcile(&desk, &s, &err) == 0 && !gives_back_meanwhile,
+    CHECK(machine_reconcile(&provisioner, &s, &err) == 0 && !gives_back_meanwhile,
           "a machine is given back while a sweep looks: %s", err.text);
     CHECK(f.n == 0 && stored("b") == MACHINE_GONE, "which is no stray: %s", f.tokens);
     machines_get(records, 0, "b", &before, &err);
     now_ms += MINUTE_MS;
-    machine_reconcile(&desk, &s, &err);
+    machine_reconcile(&provisioner, &s, &err);
     CHECK(machines_get(records, 0, "b", &after, &err) == 0 &&
               after.facts.ended_ms == before.facts.ended_ms && !strcmp(after.reason, "enough"),
           "its record stays as it is");

@@ -174,7 +174,7 @@ static void blocked_gang(void)
 
 static void what_refuses_to_go(void)
 {
-    struct machine_sweep sweep = {0};
+    struct machine_cleanup sweep = {0};
 
     pipeline_init(&p, 1);
     p.options.troubles = "terminate-fails";
@@ -182,11 +182,11 @@ static void what_refuses_to_go(void)
           "a machine that is never given back is left open, and told");
     CHECK(pipeline_count(&p, MACHINE_DELETING) == 1, "its record says so");
     sweep.dry_run = true;
-    CHECK(simulate_sweep(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 1 &&
+    CHECK(simulate_cleanup(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 1 &&
               pipeline_count(&p, MACHINE_DELETING) == 1,
           "a dry sweep finds it and leaves it");
     sweep.dry_run = false;
-    CHECK(simulate_sweep(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 0 &&
+    CHECK(simulate_cleanup(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 0 &&
               pipeline_count(&p, MACHINE_GONE) == 1 && world_is_gone(),
           "a sweep gives it back");
     pipeline_clear(&p);

@@ -1,6 +1,6 @@
 /* kill -9 before every single statement that a simulated run sends to its records: afterwards
  * nothing bills, nothing is billed twice, and the run goes on where it was. */
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 #include "db/driver.h"
 
 #include "pipeline.h"
@@ -115,13 +115,13 @@ static int latest(void *context, const struct machine *m, int64_t now_ms, struct
 /* A run that had begun is over when its world was swept. */
 static bool sweeps(void)
 {
-    struct machine_sweep sweep = {0};
+    struct machine_cleanup sweep = {0};
     struct run stored = {0};
     struct err e = {0};
     int64_t clock_ms;
 
     if (machines_clock(p.machines, p.run.id, &clock_ms, &e) < 0 ||
-        simulate_sweep(p.home, p.runs, p.machines, &sweep, &e) < 0 || sweep.open ||
+        simulate_cleanup(p.home, p.runs, p.machines, &sweep, &e) < 0 || sweep.open ||
         pipeline_count(&p, 0) != pipeline_count(&p, MACHINE_GONE) ||
         runs_get(p.runs, p.run.id, &stored, &e) < 0)
         return false;
@@ -168,8 +168,8 @@ int main(void)
     }
     CHECK(killed == 0 && n > 30, "a run was killed at each of its %lu statements", n - 1);
     CHECK(wrong == 0, "each time it could be put in order, and went on: %lu times not", wrong);
-    struct machine_sweep sweep = {0};
-    CHECK(simulate_sweep(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 0,
+    struct machine_cleanup sweep = {0};
+    CHECK(simulate_cleanup(p.home, p.runs, p.machines, &sweep, &p.err) == 0 && sweep.open == 0,
           "nothing is left");
     pipeline_clear(&p);
     return TAP_DONE();

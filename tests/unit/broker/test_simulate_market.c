@@ -250,7 +250,7 @@ static int die_at_the_end(void *context, const struct simulate_event *event, str
  * Nobody gives the machine back but a sweep, which knows no prices. */
 static void check_sweep(void)
 {
-    struct machine_sweep how = {0};
+    struct machine_cleanup how = {0};
     struct town t;
     int64_t compute, data;
 
@@ -259,7 +259,7 @@ static void check_sweep(void)
     build(&t, 200 * H);
     p.options.tell = die_at_the_end;
     CHECK(run(&t) < 0 && pipeline_count(&p, MACHINE_GONE) == 0, "a machine is left behind");
-    CHECK(simulate_sweep(p.home, p.runs, p.machines, &how, &p.err) == 0 && !how.open &&
+    CHECK(simulate_cleanup(p.home, p.runs, p.machines, &how, &p.err) == 0 && !how.open &&
               pipeline_count(&p, MACHINE_GONE) == 1,
           "a sweep gives it back");
     CHECK(machines_bill(p.machines, p.run.id, INT64_MAX, &compute, &data, &p.err) == 0 &&

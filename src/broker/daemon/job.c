@@ -1,9 +1,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
 #include "broker/daemon/checkpoint.h"
 #include "broker/daemon/host.h"
+#include "broker/daemon/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,16 +18,16 @@
 
 /* ---- beginning ---- */
 
-void job_add(struct broker *b, struct live *j)
+void job_add(struct broker *b, struct attempt *j)
 {
-    b->live = mem_room(b->live, b->n_live, &b->cap_live, sizeof *b->live);
-    b->live[b->n_live++] = j;
+    b->attempts = mem_room(b->attempts, b->n_attempts, &b->cap_attempts, sizeof *b->attempts);
+    b->attempts[b->n_attempts++] = j;
 }
 
 bool job_launch(struct broker *b, int64_t id)
 {
     struct err why = {0};
-    AUTO(live) struct live *j = live_new(b->lake, id, b->o->home, b->o->agent, &why);
+    AUTO(attempt) struct attempt *j = attempt_new(b->lake, id, b->o->home, b->o->agent, &why);
     bool is_remote = j && strcmp(j->details.on, "local") != 0;
 
     if ((!j && broker_passes(&why)) || (is_remote && hosts_ready(b, &why) < 0)) {
@@ -44,16 +44,16 @@ bool job_launch(struct broker *b, int64_t id)
     }
     if (is_remote && hosts_is_cleared_first(b, id))
         return false;
-    struct live *kept = TAKE(j);
+    struct attempt *kept = TAKE(j);
     job_add(b, kept);
     if (is_remote) {
-        live_set_remote(kept);
+        attempt_set_remote(kept);
         kept->remote->waits = hosts_is_held(b, id) && kept->job.state == LAKE_JOB_QUEUED;
     }
     if (is_remote && kept->remote->waits) {
         /* The record has that it waits; more is written when it has a host. */
-        kept->phase = LIVE_RENTING;
-        job_give(b, kept, LIVE_RENT);
+        kept->phase = ATTEMPT_RENTING;
+        job_give(b, kept, ATTEMPT_RENT);
         return true;
     }
     if (is_remote) {
@@ -65,56 +65,56 @@ bool job_launch(struct broker *b, int64_t id)
     return true;
 }
 
-static void start_agent(struct broker *b, struct live *j)
+static void start_agent(struct broker *b, struct attempt *j)
 {
     struct err why = {0};
 
-    j->phase = LIVE_READY;
+    j->phase = ATTEMPT_READY;
     if (j->stop_wanted)
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    else if (gang_is_prepared(b, j) && live_follow(j, true, &why) < 0)
+    else if (gang_is_prepared(b, j) && attempt_follow(j, true, &why) < 0)
         step_end(b, j, LAKE_JOB_FAILED, why.text);
 }
 
-void job_prepare(struct broker *b, struct live *j)
+void job_prepare(struct broker *b, struct attempt *j)
 {
     if (j->remote)
         j->remote->recorded = true;
     if (!gang_has_machines(b, j)) {
-        j->phase = LIVE_HOSTED;
+        j->phase = ATTEMPT_HOSTED;
         return;
     }
     gang_tell_hosts(b, j);
     /* Nothing to fetch: done here, which takes less than a thread's wake. */
     if (!j->remote && !j->job.asked.input && !j->job.asked.code && !j->details.continues) {
         struct err why = {0};
-        if (live_prepare(j, NULL, &why) < 0)
+        if (attempt_prepare(j, NULL, &why) < 0)
             step_end(b, j, LAKE_JOB_FAILED, why.text);
         else
             start_agent(b, j);
         return;
     }
-    j->phase = LIVE_PREPARING;
-    job_give(b, j, LIVE_PREPARE);
+    j->phase = ATTEMPT_PREPARING;
+    job_give(b, j, ATTEMPT_PREPARE);
 }
 
-void job_store(struct broker *b, struct live *j)
+void job_store(struct broker *b, struct attempt *j)
 {
-    j->phase = LIVE_STORING;
+    j->phase = ATTEMPT_STORING;
     j->broken = 0;
-    job_give(b, j, LIVE_STORE);
+    job_give(b, j, ATTEMPT_STORE);
 }
 
 /* ---- its input is there ---- */
 
-static void after_prepare(struct broker *b, struct live *j)
+static void after_prepare(struct broker *b, struct attempt *j)
 {
     const struct err *why = &j->task_trouble;
 
     if (j->stop_sent) {
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
     } else if (why->kind == ERR_RETRY && !j->host_trouble) {
-        live_try_later(j);
+        attempt_try_later(j);
     } else if (why->kind == ERR_RETRY) {
         bool lost = rent_is_lost(b, j, why->text);
         if (lost && j->details.nodes > 1)
@@ -135,25 +135,25 @@ static void after_prepare(struct broker *b, struct live *j)
 /* ---- its end ---- */
 
 /* Its agent told everything. */
-static void conclude(struct broker *b, struct live *j)
+static void conclude(struct broker *b, struct attempt *j)
 {
-    char reason[LIVE_REASON];
+    char reason[ATTEMPT_REASON];
     struct lake_job_change outcome;
 
     if (j->work) {
-        j->phase = LIVE_ENDED;
+        j->phase = ATTEMPT_ENDED;
         return;
     }
-    live_outcome(j, reason, &outcome);
+    attempt_outcome(j, reason, &outcome);
     bool stores = outcome.to == LAKE_JOB_STORING && j->job.asked.output;
     if (j->remote && j->ended && j->details.checkpoint_s > 0 && !j->remote->saved &&
         outcome.to != LAKE_JOB_STORING) {
-        j->phase = LIVE_SAVING;
-        job_give(b, j, LIVE_SAVE);
+        j->phase = ATTEMPT_SAVING;
+        job_give(b, j, ATTEMPT_SAVE);
         return;
     }
     job_free_room(b, j);
-    j->phase = LIVE_OVER;
+    j->phase = ATTEMPT_OVER;
     struct step *s = step_add(b, j, outcome.to, stores ? STEP_STORE : STEP_FINISH, reason);
     outcome.reason = s->reason;
     job_bill(b, j, &outcome);
@@ -164,27 +164,27 @@ static void conclude(struct broker *b, struct live *j)
     }
 }
 
-static void note_running(struct broker *b, struct live *j)
+static void note_running(struct broker *b, struct attempt *j)
 {
     step_add(b, j, LAKE_JOB_RUNNING, STEP_NOTHING, "")->change.limits = j->beginning.text;
 }
 
-void job_hear(struct broker *b, struct live *j)
+void job_hear(struct broker *b, struct attempt *j)
 {
     bool had_started = j->started;
-    enum live_phase phase = live_hear(j);
+    enum attempt_phase phase = attempt_hear(j);
 
     if (j->started && !had_started)
         note_running(b, j);
-    if (phase == LIVE_FOLLOWED)
+    if (phase == ATTEMPT_FOLLOWED)
         rent_heard(j);
-    else if (phase == LIVE_OVER)
+    else if (phase == ATTEMPT_OVER)
         conclude(b, j);
     else if (j->remote && rent_is_lost(b, j, j->trouble.text))
         rent_give_up(b, j, "");
 }
 
-static void fail_to_store(struct broker *b, struct live *j)
+static void fail_to_store(struct broker *b, struct attempt *j)
 {
     AUTO_MEM char *text = mem_printf("output: %s", j->task_trouble.text);
 
@@ -193,7 +193,7 @@ static void fail_to_store(struct broker *b, struct live *j)
 
 /* A lake that takes nothing now is waited for; a file of the output that cannot be read as it
  * stands, not for long. */
-static void store_later(struct broker *b, struct live *j)
+static void store_later(struct broker *b, struct attempt *j)
 {
     bool of_output = strstr(j->task_trouble.text, j->directory) != NULL;
 
@@ -205,13 +205,13 @@ static void store_later(struct broker *b, struct live *j)
     if ((j->broken & (j->broken + 1)) == 0)
         log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
                  j->job.id, j->task_trouble.text);
-    live_try_later(j);
+    attempt_try_later(j);
     int64_t most_ms = time_monotonic_ms() + (int64_t)(b->o->store_wait_s * 1000);
     if (j->retry_ms > most_ms)
         j->retry_ms = most_ms;
 }
 
-static void after_store(struct broker *b, struct live *j)
+static void after_store(struct broker *b, struct attempt *j)
 {
     const struct err *why = &j->task_trouble;
 
@@ -232,38 +232,38 @@ static void after_store(struct broker *b, struct live *j)
 
 /* ---- errands while it runs on a host ---- */
 
-static void warn(const struct live *j, const char *what)
+static void warn(const struct attempt *j, const char *what)
 {
     if (j->task_trouble.kind != ERR_NONE)
         log_warn("broker", "job %" PRId64 ": %s: %s", j->job.id, what, j->task_trouble.text);
 }
 
-static void after_reach(struct broker *b, struct live *j)
+static void after_reach(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
     bool good = j->task_trouble.kind == ERR_NONE;
 
     r->reach_at_ms = time_monotonic_ms() + (good ? REACH_MS : ERRAND_RETRY_MS);
-    if (j->phase != LIVE_CUT_OFF || !r->must_reach) {
+    if (j->phase != ATTEMPT_CUT_OFF || !r->must_reach) {
         warn(j, "the lease of its host cannot be renewed");
     } else if (good) {
         struct err why = {0};
         rent_heard(j);
         r->must_reach = false;
-        if (live_follow(j, !j->started, &why) < 0)
+        if (attempt_follow(j, !j->started, &why) < 0)
             step_end(b, j, LAKE_JOB_FAILED, why.text);
     } else if (rent_is_lost(b, j, j->task_trouble.text)) {
         rent_give_up(b, j, "");
     }
 }
 
-static void after_save(struct broker *b, struct live *j)
+static void after_save(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
     r->save_at_ms = time_monotonic_ms() + (int64_t)(j->details.checkpoint_s * 1000);
     warn(j, "its checkpoint is not saved");
-    if (j->phase != LIVE_SAVING)
+    if (j->phase != ATTEMPT_SAVING)
         return;
     if (j->task_trouble.kind == ERR_RETRY && !rent_is_lost(b, j, j->task_trouble.text))
         return;
@@ -271,93 +271,93 @@ static void after_save(struct broker *b, struct live *j)
     conclude(b, j);
 }
 
-static void after_stop(struct live *j)
+static void after_stop(struct attempt *j)
 {
     j->stop_sent = j->task_trouble.kind == ERR_NONE;
     j->remote->stop_at_ms = time_monotonic_ms() + ERRAND_RETRY_MS;
     warn(j, "cannot be stopped yet");
 }
 
-void job_continue(struct broker *b, struct live *j)
+void job_continue(struct broker *b, struct attempt *j)
 {
-    enum live_work done = j->work;
+    enum attempt_work done = j->work;
 
-    j->work = LIVE_NO_WORK;
+    j->work = ATTEMPT_NO_WORK;
     if (j->is_done) {
         job_finish(b, j);
         return;
     }
     switch (done) {
-    case LIVE_RENT:
+    case ATTEMPT_RENT:
         if (!rent_done(b, j))
             return;
         break;
-    case LIVE_ASK:
+    case ATTEMPT_ASK:
         gang_answer(b, j);
         break;
-    case LIVE_PREPARE:
+    case ATTEMPT_PREPARE:
         after_prepare(b, j);
         break;
-    case LIVE_REACH:
+    case ATTEMPT_REACH:
         after_reach(b, j);
         break;
-    case LIVE_STOP:
+    case ATTEMPT_STOP:
         after_stop(j);
         break;
-    case LIVE_SAVE:
+    case ATTEMPT_SAVE:
         after_save(b, j);
         break;
-    case LIVE_STORE:
+    case ATTEMPT_STORE:
         after_store(b, j);
         break;
-    case LIVE_NO_WORK:
+    case ATTEMPT_NO_WORK:
         break;
     }
-    if (j->phase == LIVE_ENDED)
+    if (j->phase == ATTEMPT_ENDED)
         conclude(b, j);
 }
 
 /* ---- time passes ---- */
 
-static void try_again(struct broker *b, struct live *j)
+static void try_again(struct broker *b, struct attempt *j)
 {
     struct err why = {0};
 
     j->retry_ms = 0;
     switch (j->phase) {
-    case LIVE_RENTING:
+    case ATTEMPT_RENTING:
         if (j->remote->gang_until_ms)
             gang_ask(b, j);
         else
-            job_give(b, j, LIVE_RENT);
+            job_give(b, j, ATTEMPT_RENT);
         break;
-    case LIVE_PREPARING:
-        job_give(b, j, LIVE_PREPARE);
+    case ATTEMPT_PREPARING:
+        job_give(b, j, ATTEMPT_PREPARE);
         break;
-    case LIVE_SAVING:
-        job_give(b, j, LIVE_SAVE);
+    case ATTEMPT_SAVING:
+        job_give(b, j, ATTEMPT_SAVE);
         break;
-    case LIVE_STORING:
-        job_give(b, j, LIVE_STORE);
+    case ATTEMPT_STORING:
+        job_give(b, j, ATTEMPT_STORE);
         break;
-    case LIVE_CUT_OFF:
+    case ATTEMPT_CUT_OFF:
         if (j->remote && j->remote->must_reach)
-            job_give(b, j, LIVE_REACH);
-        else if (live_follow(j, !j->started, &why) < 0)
+            job_give(b, j, ATTEMPT_REACH);
+        else if (attempt_follow(j, !j->started, &why) < 0)
             step_end(b, j, LAKE_JOB_FAILED, why.text);
         break;
-    case LIVE_RECORDED:
-    case LIVE_HOSTED:
-    case LIVE_READY:
-    case LIVE_REREADING:
-    case LIVE_FOLLOWED:
-    case LIVE_ENDED:
-    case LIVE_OVER:
+    case ATTEMPT_RECORDED:
+    case ATTEMPT_HOSTED:
+    case ATTEMPT_READY:
+    case ATTEMPT_REREADING:
+    case ATTEMPT_FOLLOWED:
+    case ATTEMPT_ENDED:
+    case ATTEMPT_OVER:
         break;
     }
 }
 
-static void reread(struct broker *b, struct live *j)
+static void reread(struct broker *b, struct attempt *j)
 {
     bool had_started = j->started;
     struct err why = {0};
@@ -365,62 +365,62 @@ static void reread(struct broker *b, struct live *j)
     /* One that told more than the lake takes now has to wait. */
     if (j->n_tags || j->n_metrics)
         return;
-    int more = live_reread(j, &why);
+    int more = attempt_reread(j, &why);
     if (j->started && !had_started)
         note_running(b, j);
     if (more < 0) {
         step_end(b, j, LAKE_JOB_LOST, why.text);
     } else if (more == 0) {
-        j->phase = LIVE_CUT_OFF;
+        j->phase = ATTEMPT_CUT_OFF;
         j->remote->must_reach = true;
-        job_give(b, j, LIVE_REACH);
+        job_give(b, j, ATTEMPT_REACH);
     }
 }
 
-void job_look_after(struct broker *b, struct live *j, int64_t now_ms)
+void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms)
 {
     struct remote *r = j->remote;
 
-    if (j->phase == LIVE_REREADING)
+    if (j->phase == ATTEMPT_REREADING)
         reread(b, j);
-    else if (j->phase == LIVE_HOSTED && r && !r->recorded)
+    else if (j->phase == ATTEMPT_HOSTED && r && !r->recorded)
         rent_record(b, j);
-    else if (j->phase == LIVE_HOSTED)
+    else if (j->phase == ATTEMPT_HOSTED)
         job_prepare(b, j);
-    else if (j->phase == LIVE_READY)
+    else if (j->phase == ATTEMPT_READY)
         start_agent(b, j);
     if (j->retry_ms && now_ms >= j->retry_ms && !j->work)
         try_again(b, j);
-    if (!r || j->phase != LIVE_FOLLOWED || j->work || !j->started)
+    if (!r || j->phase != ATTEMPT_FOLLOWED || j->work || !j->started)
         return;
     if (!r->save_at_ms)
         r->save_at_ms = now_ms + (int64_t)(j->details.checkpoint_s * 1000);
     if (!r->reach_at_ms)
         r->reach_at_ms = now_ms + REACH_MS;
     if (now_ms >= r->reach_at_ms)
-        job_give(b, j, LIVE_REACH);
+        job_give(b, j, ATTEMPT_REACH);
     else if (j->details.checkpoint_s > 0 && now_ms >= r->save_at_ms)
-        job_give(b, j, LIVE_SAVE);
+        job_give(b, j, ATTEMPT_SAVE);
 }
 
 /* ---- stopping ---- */
 
 /* A pipeline's second Ctrl-C means now. */
-static double grace_s(struct broker *b, const struct live *j)
+static double grace_s(struct broker *b, const struct attempt *j)
 {
     unsigned how = 1;
     struct err why = {0};
 
     if (j->job.asked.run && runs_stop_asked(b->runs, j->job.asked.run, &how, &why) < 0)
         log_warn("broker", "run %" PRId64 ": %s", j->job.asked.run, why.text);
-    return how > 1 ? 0 : LIVE_GRACE_S;
+    return how > 1 ? 0 : ATTEMPT_GRACE_S;
 }
 
 /* While a worker has it, whichever is written first, this or what the worker does, wins. */
-static void stop_without_agent(struct broker *b, struct live *j)
+static void stop_without_agent(struct broker *b, struct attempt *j)
 {
     AUTO_MEM char *why = mem_printf(
-        "%s%s", j->stop_reason, j->phase == LIVE_STORING ? ", while its output was stored" : "");
+        "%s%s", j->stop_reason, j->phase == ATTEMPT_STORING ? ", while its output was stored" : "");
 
     if (j->work)
         step_add(b, j, LAKE_JOB_KILLED, STEP_NOTHING, why);
@@ -429,7 +429,7 @@ static void stop_without_agent(struct broker *b, struct live *j)
     j->stop_sent = true;
 }
 
-static void stop_running(struct live *j, double grace)
+static void stop_running(struct attempt *j, double grace)
 {
     struct err why = {0};
 
@@ -439,13 +439,13 @@ static void stop_running(struct live *j, double grace)
         log_warn("broker", "job %" PRId64 " cannot be stopped yet: %s", j->job.id, why.text);
 }
 
-void job_stop(struct broker *b, struct live *j)
+void job_stop(struct broker *b, struct attempt *j)
 {
-    bool runs = j->phase == LIVE_FOLLOWED || j->phase == LIVE_CUT_OFF;
-    bool waits = j->phase == LIVE_HOSTED || j->phase == LIVE_READY;
+    bool runs = j->phase == ATTEMPT_FOLLOWED || j->phase == ATTEMPT_CUT_OFF;
+    bool waits = j->phase == ATTEMPT_HOSTED || j->phase == ATTEMPT_READY;
     bool prepares =
-        waits || (j->remote && (j->phase == LIVE_RENTING || j->phase == LIVE_PREPARING));
-    bool stores = j->phase == LIVE_STORING;
+        waits || (j->remote && (j->phase == ATTEMPT_RENTING || j->phase == ATTEMPT_PREPARING));
+    bool stores = j->phase == ATTEMPT_STORING;
 
     if (runs) {
         double grace = grace_s(b, j);
@@ -456,7 +456,7 @@ void job_stop(struct broker *b, struct live *j)
         } else if (!j->work && time_monotonic_ms() >= j->remote->stop_at_ms) {
             int64_t retry_ms = j->retry_ms;
             j->stop_grace_s = grace;
-            job_give(b, j, LIVE_STOP);
+            job_give(b, j, ATTEMPT_STOP);
             j->retry_ms = retry_ms; /* which is of its stream */
         }
     } else if ((stores || prepares) && (!j->stop_sent || !j->work)) {
@@ -468,7 +468,7 @@ void job_stop(struct broker *b, struct live *j)
 
 /* Its checkpoint stays for a job that continues it; what it continued itself is done with when it
  * finished. */
-static void tidy(struct broker *b, const struct live *j)
+static void tidy(struct broker *b, const struct attempt *j)
 {
     bool finished = false, has_checkpoint = j->details.checkpoint_s > 0;
     struct lake_job job;
@@ -476,12 +476,12 @@ static void tidy(struct broker *b, const struct live *j)
     if (has_checkpoint || j->details.continues)
         finished = lake_job_load(b->lake, j->job.id, NULL, &job, NULL) == 0 &&
                    job.state == LAKE_JOB_FINISHED;
-    live_tidy(j->home, j->job.id, has_checkpoint && !finished);
+    attempt_tidy(j->home, j->job.id, has_checkpoint && !finished);
     if (finished && j->details.continues)
         checkpoint_drop(j->home, j->details.continues);
 }
 
-static void clear_hosts(struct broker *b, const struct live *j)
+static void clear_hosts(struct broker *b, const struct attempt *j)
 {
     const struct remote *r = j->remote;
     AUTO_MEM char *why = mem_printf("job %" PRId64 " is over", j->job.id);
@@ -494,23 +494,23 @@ static void clear_hosts(struct broker *b, const struct live *j)
         hosts_close_bill(b, j->job.id);
 }
 
-void job_free_room(struct broker *b, const struct live *j)
+void job_free_room(struct broker *b, const struct attempt *j)
 {
     if (!j->remote)
         queue_free_room(b->queue, j->job.id);
 }
 
-void job_forget(struct broker *b, struct live *j)
+void job_forget(struct broker *b, struct attempt *j)
 {
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i] == j) {
-            b->live[i] = b->live[--b->n_live];
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i] == j) {
+            b->attempts[i] = b->attempts[--b->n_attempts];
             break;
         }
-    live_free(j);
+    attempt_free(j);
 }
 
-void job_finish(struct broker *b, struct live *j)
+void job_finish(struct broker *b, struct attempt *j)
 {
     if (j->work) {
         j->is_done = true;

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "broker/machine/machine_rows.h"
+#include "broker/machine/internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ const char *machine_finding_text(enum machine_finding finding)
 
 /* Both sides, read before anything is done about them. */
 struct sweeping {
-    struct machine_desk *desk;
-    struct machine_sweep *how;
+    struct machine_provisioner *provisioner;
+    struct machine_cleanup *how;
     struct cloud_machine *listed;
     size_t n_listed, cap_listed;
     struct machine *records; /* not gone */
@@ -46,7 +46,7 @@ static int keep_record(void *context, const struct machine *m, int64_t now_ms, s
 
     (void)now_ms;
     (void)e;
-    if (strcmp(m->cloud, cloud_name(s->desk->cloud)) != 0)
+    if (strcmp(m->cloud, cloud_name(s->provisioner->cloud)) != 0)
         return 0;
     s->records = mem_room(s->records, s->n_records, &s->cap_records, sizeof *s->records);
     s->records[s->n_records++] = *m;
@@ -79,7 +79,8 @@ static int give_back(struct sweeping *s,
         return tell(s, m, finding, NULL, e);
     if (s->how->clear && s->how->clear(s->how->context, m, reason, &why) < 0)
         return tell(s, m, finding, why.text, e);
-    if (machine_return(s->desk, m, reason, &trouble, &why) < 0 && trouble.failure == CLOUD_INVALID)
+    if (machine_release(s->provisioner, m, reason, &trouble, &why) < 0 &&
+        trouble.failure == CLOUD_INVALID)
         return err_set(e, why.kind, "%s", why.text);
     return tell(s, m, finding, why.kind ? why.text : NULL, e);
 }
@@ -97,23 +98,23 @@ static int is_done(const struct sweeping *s,
         return 0;
     if (over)
         return over;
-    return m->expires_ms <= s->desk->now_ms(s->desk->context);
+    return m->expires_ms <= s->provisioner->now_ms(s->provisioner->context);
 }
 
 /* ---- the cloud's side ---- */
 
 static void adopt(const struct sweeping *s, const struct cloud_machine *listed, struct machine *out)
 {
-    int64_t now_ms = s->desk->now_ms(s->desk->context);
+    int64_t now_ms = s->provisioner->now_ms(s->provisioner->context);
 
-    *out = (struct machine){.world = s->desk->world,
+    *out = (struct machine){.world = s->provisioner->world,
                             .stage = -1,
                             .state = MACHINE_DELETING,
                             .asked_ms = listed->launched_ms,
                             .since_ms = now_ms,
                             .max_price_usd_per_hour = (double)INFINITY,
                             .facts = *listed};
-    snprintf(out->cloud, sizeof out->cloud, "%s", cloud_name(s->desk->cloud));
+    snprintf(out->cloud, sizeof out->cloud, "%s", cloud_name(s->provisioner->cloud));
     snprintf(out->reason, sizeof out->reason, "%s", machine_finding_text(MACHINE_ORPHAN));
 }
 
@@ -121,7 +122,7 @@ static void adopt(const struct sweeping *s, const struct cloud_machine *listed, 
 static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
 {
     struct db_query *q =
-        machine_change(s->desk->records,
+        machine_change(s->provisioner->records,
                        "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0,"
                        " billed = CASE WHEN world = 0 AND job > 0 THEN 0 ELSE 1 END"
                        " WHERE world = $1 AND token = $2",
@@ -131,7 +132,7 @@ static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
         return -1;
     m->state = MACHINE_DELETING;
     m->absent_ms = m->facts.ended_ms = 0;
-    m->since_ms = s->desk->now_ms(s->desk->context);
+    m->since_ms = s->provisioner->now_ms(s->provisioner->context);
     db_bind_int(q, 1, m->world);
     db_bind_text(q, 2, m->facts.token);
     db_bind_int(q, 3, m->state);
@@ -148,7 +149,7 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
     if (done <= 0)
         return done;
     adopt(s, listed, &m);
-    if (!s->how->dry_run && machine_row_insert(s->desk->records, &m, e) < 0)
+    if (!s->how->dry_run && machine_row_insert(s->provisioner->records, &m, e) < 0)
         return -1;
     return give_back(s, &m, MACHINE_ORPHAN, e);
 }
@@ -160,7 +161,7 @@ static bool is_there_still(const struct sweeping *s, const char *token)
     struct cloud_trouble trouble = {0};
     struct err why = {0};
 
-    if (cloud_look(s->desk->cloud, token, &told, &trouble, &why) < 0)
+    if (cloud_look(s->provisioner->cloud, token, &told, &trouble, &why) < 0)
         return trouble.failure != CLOUD_NOT_FOUND;
     return told.state != CLOUD_GONE && told.state != CLOUD_PREEMPTED;
 }
@@ -171,7 +172,7 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
     struct machine m;
     struct err why = {0};
 
-    if (machines_get(s->desk->records, s->desk->world, listed->token, &m, &why) < 0)
+    if (machines_get(s->provisioner->records, s->provisioner->world, listed->token, &m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? sweep_orphan(s, listed, e)
                                         : err_set(e, why.kind, "%s", why.text);
     if (m.state != MACHINE_GONE || !is_there_still(s, listed->token))
@@ -188,8 +189,8 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
  * that it never came to be, and the machine would be there without one. */
 static bool is_being_asked(const struct sweeping *s, const struct machine *m)
 {
-    return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->desk->cloud) &&
-           s->desk->now_ms(s->desk->context) - m->asked_ms < ASKING_MS;
+    return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->provisioner->cloud) &&
+           s->provisioner->now_ms(s->provisioner->context) - m->asked_ms < ASKING_MS;
 }
 
 /* A machine that somebody needs: how it is. */
@@ -200,7 +201,7 @@ static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
     bool was_there = m->facts.launched_ms != 0, given_back;
 
     if (s->how->dry_run || is_being_asked(s, m) ||
-        (machine_look_beside(s->desk, m, &given_back, &trouble, &why) == 0 &&
+        (machine_look_beside(s->provisioner, m, &given_back, &trouble, &why) == 0 &&
          (given_back || m->state != MACHINE_GONE)))
         return 0;
     if (m->state == MACHINE_GONE)
@@ -216,12 +217,12 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
     struct err why = {0};
 
     /* Read again: others renew and give back while this looks at one after the other. */
-    if (machines_get(s->desk->records, m->world, m->facts.token, m, &why) < 0)
+    if (machines_get(s->provisioner->records, m->world, m->facts.token, m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
     if (m->state == MACHINE_GONE)
         return 0;
     if (m->state == MACHINE_DELETING &&
-        s->desk->now_ms(s->desk->context) - m->since_ms < s->how->leave_ms)
+        s->provisioner->now_ms(s->provisioner->context) - m->since_ms < s->how->leave_ms)
         return 0;
     int done = m->state == MACHINE_DELETING ? 1 : is_done(s, &m->facts, &finding, e);
     if (done < 0)
@@ -231,12 +232,12 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
 
 static int sweep_all(struct sweeping *s, struct err *e)
 {
-    struct machine_filter open = {.world = s->desk->world};
+    struct machine_filter open = {.world = s->provisioner->world};
     struct cloud_trouble trouble;
 
     s->how->open = 0;
-    if (machines_each(s->desk->records, &open, keep_record, s, e) < 0 ||
-        cloud_list(s->desk->cloud, keep_listed, s, &trouble, e) < 0)
+    if (machines_each(s->provisioner->records, &open, keep_record, s, e) < 0 ||
+        cloud_list(s->provisioner->cloud, keep_listed, s, &trouble, e) < 0)
         return -1;
     for (size_t i = 0; i < s->n_listed; i++)
         if (sweep_listed(s, &s->listed[i], e) < 0)
@@ -247,9 +248,9 @@ static int sweep_all(struct sweeping *s, struct err *e)
     return 0;
 }
 
-int machine_reconcile(struct machine_desk *d, struct machine_sweep *how, struct err *e)
+int machine_reconcile(struct machine_provisioner *d, struct machine_cleanup *how, struct err *e)
 {
-    struct sweeping s = {.desk = d, .how = how};
+    struct sweeping s = {.provisioner = d, .how = how};
     int result = sweep_all(&s, e);
 
     free(s.listed);

@@ -2,7 +2,7 @@
  * would store any file that the broker may read. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/daemon/live.h"
+#include "broker/daemon/attempt.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -29,7 +29,7 @@ static bool leads_out(const char *link, const char *top)
     return target ? !is_below(target, top) : errno != ENOENT && errno != ELOOP;
 }
 
-static void warn_of(const struct live *j, const char *name)
+static void warn_of(const struct attempt *j, const char *name)
 {
     AUTO_MEM char *text =
         mem_printf("output: %.300s is left out: it leads out of the directory", name);
@@ -37,10 +37,13 @@ static void warn_of(const struct live *j, const char *name)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
-    live_note_warning(j, text);
+    attempt_note_warning(j, text);
 }
 
-static int drop_links(const struct live *j, const char *directory, const char *top, struct err *e)
+static int drop_links(const struct attempt *j,
+                      const char *directory,
+                      const char *top,
+                      struct err *e)
 {
     AUTO_MEM char *walked = mem_dup(directory);
     char *const roots[] = {walked, NULL};
@@ -62,12 +65,12 @@ static int drop_links(const struct live *j, const char *directory, const char *t
     fts_close(walk);
     if (n > NAMED_MAX) {
         AUTO_MEM char *text = mem_printf("output: %zu more links are left out", n - NAMED_MAX);
-        live_note_warning(j, text);
+        attempt_note_warning(j, text);
     }
     return result;
 }
 
-int live_clean_output(const struct live *j, const char *directory, struct err *e)
+int attempt_clean_output(const struct attempt *j, const char *directory, struct err *e)
 {
     struct stat st;
 

@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"
+#include "broker/daemon/attempt.h"
 #include "broker/daemon/checkpoint.h"
-#include "broker/daemon/live.h"
 #include "broker/pipeline/code.h"
 #include "exec/jobfile.h"
 
@@ -30,7 +30,7 @@ static const char *const kept[] = {"log", "state", "warnings"};
  * whatever happens to this one. */
 #define SENT "sent\n"
 
-static char *part(const struct live *j, const char *name)
+static char *part(const struct attempt *j, const char *name)
 {
     return mem_printf("%s/%s", j->directory, name);
 }
@@ -59,7 +59,7 @@ static void remove_passing(const char *directory)
         remove_file(directory, passing_files[i]);
 }
 
-void live_tidy(const char *home, int64_t id, bool keep_checkpoint)
+void attempt_tidy(const char *home, int64_t id, bool keep_checkpoint)
 {
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     AUTO_MEM char *mark = untidy_mark(home, id);
@@ -72,10 +72,10 @@ void live_tidy(const char *home, int64_t id, bool keep_checkpoint)
     unlink(mark);
 }
 
-int live_every_untidy(const char *home,
-                      int (*visit)(void *context, int64_t id, struct err *e),
-                      void *context,
-                      struct err *e)
+int attempt_every_untidy(const char *home,
+                         int (*visit)(void *context, int64_t id, struct err *e),
+                         void *context,
+                         struct err *e)
 {
     AUTO_MEM char *path = broker_untidy_path(home);
     DIR *d = opendir(path);
@@ -105,7 +105,7 @@ static int write_file(const char *path, const char *text, struct err *e)
 }
 
 /* Before there is anything to tidy: what becomes of the directory from now on is not prepared. */
-static int mark_untidy(const struct live *j, struct err *e)
+static int mark_untidy(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
 
@@ -113,7 +113,7 @@ static int mark_untidy(const struct live *j, struct err *e)
 }
 
 /* Nothing of an earlier attempt remains: it never came to run. */
-static int make_empty(const struct live *j, struct err *e)
+static int make_empty(const struct attempt *j, struct err *e)
 {
     if (mark_untidy(j, e) < 0)
         return -1;
@@ -130,7 +130,7 @@ static int make_empty(const struct live *j, struct err *e)
 }
 
 static int fetch(
-    const struct live *j, struct lake *l, const char *ref, const char *name, struct err *e)
+    const struct attempt *j, struct lake *l, const char *ref, const char *name, struct err *e)
 {
     AUTO_MEM char *directory = part(j, name);
     const char *const refs[] = {ref};
@@ -144,7 +144,7 @@ static int fetch(
 }
 
 /* What the lake has below the code's root becomes work. */
-static int unwrap_code(const struct live *j, struct err *e)
+static int unwrap_code(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *root = code_root(j->job.asked.code);
     AUTO_MEM char *work = part(j, "work");
@@ -161,7 +161,7 @@ static int unwrap_code(const struct live *j, struct err *e)
 }
 
 /* Those that have names; all others the agent makes. */
-static int make_outputs(const struct live *j, struct err *e)
+static int make_outputs(const struct attempt *j, struct err *e)
 {
     for (size_t i = 0; i < j->details.n_outputs; i++) {
         AUTO_MEM char *path = mem_printf("%s/output/%s", j->directory, j->details.outputs[i]);
@@ -173,16 +173,16 @@ static int make_outputs(const struct live *j, struct err *e)
 
 /* ---- the agent's file ---- */
 
-static int write_jobfile(const struct live *j, struct err *e)
+static int write_jobfile(const struct attempt *j, struct err *e)
 {
-    AUTO_CLEAR(live_env) struct live_env env = {0};
+    AUTO_CLEAR(attempt_env) struct attempt_env env = {0};
     AUTO_MEM const char **secrets = mem_zero(j->details.n_secrets + 1, sizeof *secrets);
     const struct lake_job_request *asked = &j->job.asked;
     AUTO_MEM char *path = part(j, "job");
 
     for (size_t i = 0; i < j->details.n_secrets; i++)
         secrets[i] = j->details.secrets[i].key;
-    if (live_env_fill(j, &env, e) < 0)
+    if (attempt_env_fill(j, &env, e) < 0)
         return -1;
     struct jobfile file = {.id = j->job.id,
                            .command = asked->command,
@@ -194,7 +194,7 @@ static int write_jobfile(const struct live *j, struct err *e)
                            .cpus = asked->cpus,
                            .memory_mb = asked->memory_mb,
                            .time_limit_s = asked->time_limit_s,
-                           .grace_s = LIVE_GRACE_S};
+                           .grace_s = ATTEMPT_GRACE_S};
     char *text = jobfile_text(&file, e);
     int result = text ? write_file(path, text, e) : -1;
     if (text)
@@ -216,7 +216,7 @@ static void read_word(const char *path, char out[static BOOT_ID_MAX])
         close(fd);
 }
 
-bool live_is_prepared(const struct live *j)
+bool attempt_is_prepared(const struct attempt *j)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
     char told[BOOT_ID_MAX], now[BOOT_ID_MAX];
@@ -226,7 +226,7 @@ bool live_is_prepared(const struct live *j)
     return told[0] && !strcmp(told, now);
 }
 
-bool live_was_begun(const struct live *j)
+bool attempt_was_begun(const struct attempt *j)
 {
     AUTO_MEM char *path = part(j, "state");
     struct stat st;
@@ -234,7 +234,7 @@ bool live_was_begun(const struct live *j)
     return stat(path, &st) == 0 && st.st_size > 0;
 }
 
-static int note_prepared(const struct live *j, struct err *e)
+static int note_prepared(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
     char now[BOOT_ID_MAX];
@@ -243,14 +243,14 @@ static int note_prepared(const struct live *j, struct err *e)
     return write_file(mark, now, e);
 }
 
-int live_note_sent(const struct live *j, struct err *e)
+int attempt_note_sent(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
 
     return write_file(mark, SENT, e);
 }
 
-bool live_is_sent(const struct live *j)
+bool attempt_is_sent(const struct attempt *j)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
     char told[BOOT_ID_MAX];
@@ -259,19 +259,19 @@ bool live_is_sent(const struct live *j)
     return !strcmp(told, SENT);
 }
 
-void live_forget_warnings(const struct live *j)
+void attempt_forget_warnings(const struct attempt *j)
 {
     remove_file(j->directory, "warnings");
 }
 
-static int fill_checkpoint(const struct live *j, struct err *e)
+static int fill_checkpoint(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *directory = part(j, CHECKPOINT);
 
     return j->details.continues ? checkpoint_fill(j->home, j->details.continues, directory, e) : 0;
 }
 
-int live_prepare(struct live *j, struct lake *l, struct err *e)
+int attempt_prepare(struct attempt *j, struct lake *l, struct err *e)
 {
     const struct lake_job_request *asked = &j->job.asked;
 

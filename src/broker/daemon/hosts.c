@@ -1,8 +1,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
 #include "broker/daemon/host.h"
+#include "broker/daemon/internal.h"
 #include "broker/machine/bill.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define RENEW_RETRY_MS 60000
 
 /* Why a host is given back that no job has. */
-#define NOBODYS "no job has it any more"
+#define ORPHANED "no job has it any more"
 
 int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms)
 {
@@ -111,7 +111,7 @@ static void free_held(struct held *h)
     free(h->place);
 }
 
-void hosts_hold(struct broker *b, struct live *j)
+void hosts_hold(struct broker *b, struct attempt *j)
 {
     struct held *h = find_held(b, j->job.id);
 
@@ -173,7 +173,7 @@ static void clear_task(struct task *t, struct lake *l)
 
     /* Given back already, it is only not on the bill yet. */
     if (c->machine.facts.token[0] && c->machine.state != MACHINE_GONE &&
-        host_clear(home, c->options->agent, &c->machine, over_ms, c->reason, &c->trouble) < 0)
+        host_release(home, c->options->agent, &c->machine, over_ms, c->reason, &c->trouble) < 0)
         return;
     if (!l)
         err_set(&c->trouble, ERR_RETRY, "the lake cannot be opened");
@@ -264,12 +264,12 @@ static void after_clearing(struct broker *b, struct clearing *c)
 /* Whether a job under way has this machine, or will ask for it by its token. */
 static bool is_owned(const struct broker *b, const struct machine *m)
 {
-    const struct live *j = broker_find_live(b, m->facts.job);
+    const struct attempt *j = broker_find_attempt(b, m->facts.job);
 
     if (!j || !j->remote)
         return false;
     /* A worker may have come to a later attempt meanwhile. */
-    if (j->work == LIVE_RENT)
+    if (j->work == ATTEMPT_RENT)
         return m->attempt >= j->remote->found_attempt;
     return j->remote->machine.facts.token[0]
                ? !strcmp(j->remote->machine.facts.token, m->facts.token)
@@ -311,10 +311,10 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
         /* Written down before anything begins: a job that is queued may ask for this very host, by
          * the token that a broker rented it with which died before it could write that down. */
         int64_t over_ms = bill_over_ms(b->lake, list[i].facts.job, time_epoch_ms());
-        if (machine_let_go(records, &list[i], NOBODYS, over_ms, e) < 0)
+        if (machine_start_release(records, &list[i], ORPHANED, over_ms, e) < 0)
             result = -1; /* those behind it are given back all the same */
         else
-            hosts_clear(b, &list[i], NOBODYS, false);
+            hosts_clear(b, &list[i], ORPHANED, false);
     }
     return result < 0 ? -1 : bill_close_all(b->o->home, b->lake, e);
 }
@@ -334,12 +334,12 @@ static void renew(struct broker *b)
     struct renewal *r = &b->renewal;
 
     free(r->tokens);
-    r->tokens = mem_zero(b->n_live + 1, sizeof *r->tokens);
+    r->tokens = mem_zero(b->n_attempts + 1, sizeof *r->tokens);
     r->n = 0;
-    for (size_t i = 0; i < b->n_live; i++) {
-        const struct live *j = b->live[i];
+    for (size_t i = 0; i < b->n_attempts; i++) {
+        const struct attempt *j = b->attempts[i];
         /* One that a worker rents is a new one. */
-        if (j->remote && j->work != LIVE_RENT && j->remote->machine.facts.token[0])
+        if (j->remote && j->work != ATTEMPT_RENT && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
     r->due_ms = time_monotonic_ms() + RENEW_MS;
@@ -384,7 +384,7 @@ void hosts_continue(struct broker *b, struct task *t)
     else if (t->work == renew_task)
         after_renewal((struct renewal *)t);
     else
-        job_continue(b, (struct live *)t);
+        job_continue(b, (struct attempt *)t);
 }
 
 bool hosts_busy(const struct broker *b, int64_t now_ms)

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"
-#include "broker/daemon/door.h"
+#include "broker/daemon/control_socket.h"
 #include "tap.h"
 
 #include <fcntl.h>
@@ -20,12 +20,12 @@ static void note_wait(void *context, int64_t job)
     asked_for = job;
 }
 
-static struct door_news hear(struct door *d)
+static struct control_socket_news hear(struct control_socket *d)
 {
-    struct pollfd fds[DOOR_GUESTS_MAX + 1];
+    struct pollfd fds[CONTROL_SOCKET_CLIENTS_MAX + 1];
 
-    poll(fds, door_fds(d, fds), 1000);
-    return door_hear(d, note_wait, NULL);
+    poll(fds, control_socket_fds(d, fds), 1000);
+    return control_socket_hear(d, note_wait, NULL);
 }
 
 static int dial(void)
@@ -56,7 +56,7 @@ static void say(int fd, const char *text)
         printf("# send failed\n");
 }
 
-static int enter(struct door *d)
+static int enter(struct control_socket *d)
 {
     int fd = dial();
 
@@ -64,7 +64,7 @@ static int enter(struct door *d)
     return fd;
 }
 
-static void test_greeting(struct door *d)
+static void test_greeting(struct control_socket *d)
 {
     char text[256];
     int fd = enter(d);
@@ -80,10 +80,10 @@ static void test_greeting(struct door *d)
     CHECK(hear(d).retire, "a broker can be asked to retire");
     close(fd);
     hear(d);
-    CHECK(!door_has_guests(d), "who hangs up is gone");
+    CHECK(!control_socket_has_clients(d), "who hangs up is gone");
 }
 
-static void test_waiting(struct door *d)
+static void test_waiting(struct control_socket *d)
 {
     char text[256];
     int one = enter(d), two = enter(d);
@@ -93,26 +93,28 @@ static void test_waiting(struct door *d)
     say(one, "wait 7\nwait 8\n");
     hear(d);
     CHECK(asked_for == 8, "who waits is told of");
-    CHECK(door_is_awaited(d, 7) && !door_is_awaited(d, 9), "it is known which jobs are waited for");
-    door_tell(d, 9, "finished");
+    CHECK(control_socket_is_awaited(d, 7) && !control_socket_is_awaited(d, 9),
+          "it is known which jobs are waited for");
+    control_socket_tell(d, 9, "finished");
     CHECK(!strcmp(heard(one, text), "nothing"), "nobody hears of others' jobs");
-    door_tell(d, 7, "failed");
+    control_socket_tell(d, 7, "failed");
     CHECK(!strcmp(heard(one, text), "final 7 failed\n"), "the end is told");
     CHECK(!strcmp(heard(two, text), "nothing"), "to those who wait");
-    CHECK(!door_is_awaited(d, 7) && door_is_awaited(d, 8), "who then wait for it no more");
-    door_tell(d, 7, "failed");
+    CHECK(!control_socket_is_awaited(d, 7) && control_socket_is_awaited(d, 8),
+          "who then wait for it no more");
+    control_socket_tell(d, 7, "failed");
     CHECK(!strcmp(heard(one, text), "nothing"), "once");
     close(one);
     close(two);
     hear(d);
 }
 
-static void test_bad_guests(struct door *d)
+static void test_bad_guests(struct control_socket *d)
 {
     static const char *const lines[] = {"hello\n",  "wait\n",     "wait x\n",
                                         "wait 0\n", "wait 7 8\n", "wait 99999999999999999999\n",
                                         "WAKE\n",   "wait -3\n"};
-    char text[256], longer[DOOR_LINE_MAX + 1];
+    char text[256], longer[CONTROL_SOCKET_LINE_MAX + 1];
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         int fd = enter(d);
@@ -133,21 +135,22 @@ static void test_bad_guests(struct door *d)
     hear(d);
 }
 
-static void test_full_house(struct door *d)
+static void test_full_house(struct control_socket *d)
 {
-    int fds[DOOR_GUESTS_MAX + 1];
+    int fds[CONTROL_SOCKET_CLIENTS_MAX + 1];
     char text[256];
 
-    for (size_t i = 0; i <= DOOR_GUESTS_MAX; i++)
+    for (size_t i = 0; i <= CONTROL_SOCKET_CLIENTS_MAX; i++)
         fds[i] = dial();
     hear(d);
-    CHECK(fds[DOOR_GUESTS_MAX] >= 0, "one too many is not refused");
-    CHECK(!strcmp(heard(fds[DOOR_GUESTS_MAX], text), "nothing"), "but waits outside");
+    CHECK(fds[CONTROL_SOCKET_CLIENTS_MAX] >= 0, "one too many is not refused");
+    CHECK(!strcmp(heard(fds[CONTROL_SOCKET_CLIENTS_MAX], text), "nothing"), "but waits outside");
     close(fds[0]);
     hear(d);
     hear(d);
-    CHECK(!strncmp(heard(fds[DOOR_GUESTS_MAX], text), "tradewind ", 10), "until somebody leaves");
-    for (size_t i = 1; i <= DOOR_GUESTS_MAX; i++)
+    CHECK(!strncmp(heard(fds[CONTROL_SOCKET_CLIENTS_MAX], text), "tradewind ", 10),
+          "until somebody leaves");
+    for (size_t i = 1; i <= CONTROL_SOCKET_CLIENTS_MAX; i++)
         close(fds[i]);
     hear(d);
 }
@@ -155,10 +158,10 @@ static void test_full_house(struct door *d)
 static void test_one_broker(void)
 {
     struct err e = {0};
-    struct door *second = door_open(home, &e);
+    struct control_socket *second = control_socket_open(home, &e);
 
     CHECK(!second && e.kind == ERR_RETRY, "a home has one broker: %s", e.text);
-    door_free(second);
+    control_socket_free(second);
 }
 
 static void test_rights(void)
@@ -176,10 +179,10 @@ static void test_after_a_kill(void)
 
     /* What a killed broker leaves: its socket's name. */
     CHECK(file_replace(path, "", 0, 0600, &e) == 0, "the name is taken");
-    AUTO(door) struct door *d = door_open(home, &e);
+    AUTO(control_socket) struct control_socket *d = control_socket_open(home, &e);
     CHECK(d != NULL, "and taken over: %s", e.text);
     int fd = dial();
-    CHECK(fd >= 0, "guests come in");
+    CHECK(fd >= 0, "clients come in");
     close(fd);
 }
 
@@ -192,7 +195,7 @@ static void test_long_home(void)
     name[sizeof name - 1] = '\0';
     AUTO_MEM char *longer = mem_printf("%s/%s", home, name);
     CHECK(mkdir(longer, 0700) == 0, "a home with a long path");
-    AUTO(door) struct door *d = door_open(longer, &e);
+    AUTO(control_socket) struct control_socket *d = control_socket_open(longer, &e);
     AUTO_MEM char *path = broker_socket_path(longer);
     CHECK(d && access(path, F_OK) == 0, "longer than a socket's has its socket: %s", e.text);
 }
@@ -204,7 +207,7 @@ int main(void)
     snprintf(home, sizeof home, "/tmp/door-XXXXXX");
     if (!mkdtemp(home))
         return EXIT_FAILURE;
-    struct door *d = door_open(home, &e);
+    struct control_socket *d = control_socket_open(home, &e);
     CHECK(d != NULL, "a door opens: %s", e.text);
     test_greeting(d);
     test_waiting(d);
@@ -212,7 +215,7 @@ int main(void)
     test_full_house(d);
     test_one_broker();
     test_rights();
-    door_free(d);
+    control_socket_free(d);
     CHECK(dial() < 0, "a closed door is closed");
     test_after_a_kill();
     test_long_home();

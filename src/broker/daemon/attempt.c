@@ -1,4 +1,4 @@
-#include "broker/daemon/live.h"
+#include "broker/daemon/attempt.h"
 
 #include "base/arena.h"
 #include "base/file.h"
@@ -26,7 +26,7 @@
 /* A request is at most a few megabytes. */
 #define ARENA_BYTES ((size_t)64 << 20)
 
-static const char *keep(struct live *j, const char *s)
+static const char *keep(struct attempt *j, const char *s)
 {
     const char *kept = s ? arena_dup(j->arena, s) : NULL;
 
@@ -35,7 +35,7 @@ static const char *keep(struct live *j, const char *s)
     return kept;
 }
 
-void live_ask_stop(struct live *j, const struct lake_job *job)
+void attempt_ask_stop(struct attempt *j, const struct lake_job *job)
 {
     j->stop_wanted = j->stop_wanted || job->stop_asked;
     if (job->stop_asked && !j->stop_reason[0])
@@ -48,7 +48,7 @@ void live_ask_stop(struct live *j, const struct lake_job *job)
 /* Metrics of one round that are refused one by one. */
 #define REFUSED_MAX 32
 
-void live_note_warning(const struct live *j, const char *text)
+void attempt_note_warning(const struct attempt *j, const char *text)
 {
     AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
     AUTO_MEM char *line = mem_printf("%s\n", text);
@@ -62,14 +62,14 @@ void live_note_warning(const struct live *j, const char *text)
 
 static void hear_tag(void *context, const char *set, const char *pair)
 {
-    struct live *j = context;
+    struct attempt *j = context;
 
     if (set && (!j->job.asked.output || strcmp(set, j->job.asked.output) != 0)) {
         AUTO_MEM char *text =
             mem_printf("tag %.200s is for set %.100s, which is not the output of this job: it is "
                        "put on the job's own",
                        pair, set);
-        live_note_warning(j, text);
+        attempt_note_warning(j, text);
     }
     if (j->n_tags == TOLD_MAX)
         return;
@@ -79,7 +79,7 @@ static void hear_tag(void *context, const char *set, const char *pair)
 
 static void hear_metric(void *context, const char *name, double step, double value)
 {
-    struct live *j = context;
+    struct attempt *j = context;
 
     if (j->n_metrics == TOLD_MAX)
         return;
@@ -94,24 +94,24 @@ static void hear_metric(void *context, const char *name, double step, double val
 
 static void hear_malformed(void *context, const char *text)
 {
-    live_note_warning(context, text);
+    attempt_note_warning(context, text);
 }
 
-void live_set_nodes(struct live *j, const char *hosts)
+void attempt_set_nodes(struct attempt *j, const char *hosts)
 {
     j->nodes = keep(j, hosts);
 }
 
-struct live *live_new(
+struct attempt *attempt_new(
     struct lake *l, int64_t id, const char *home, const char *agent, struct err *e)
 {
-    AUTO(live) struct live *j = mem_zero(1, sizeof *j);
+    AUTO(attempt) struct attempt *j = mem_zero(1, sizeof *j);
 
     j->arena = arena_new(ARENA_BYTES);
     j->home = home;
     if (lake_job_load(l, id, j->arena, &j->job, e) < 0)
         return NULL;
-    live_ask_stop(j, &j->job);
+    attempt_ask_stop(j, &j->job);
     if (job_details_parse(j->job.asked.details, &j->details, e) < 0) {
         e->kind = ERR_USAGE; /* which no later try changes */
         return NULL;
@@ -130,14 +130,14 @@ struct live *live_new(
     return TAKE(j);
 }
 
-void live_set_remote(struct live *j)
+void attempt_set_remote(struct attempt *j)
 {
     j->remote = mem_zero(1, sizeof *j->remote);
     j->remote->attempt = 1;
     j->remote->log_fd = j->remote->state_fd = -1;
 }
 
-void live_set_host(struct live *j, const char *agent)
+void attempt_set_host(struct attempt *j, const char *agent)
 {
     j->host = host_of(&j->remote->machine, agent);
 }
@@ -153,7 +153,7 @@ static void free_remote(struct remote *r)
     free(r);
 }
 
-static void forget_told(struct live *j)
+static void forget_told(struct attempt *j)
 {
     for (size_t i = 0; i < j->n_tags; i++)
         free(j->tags[i]);
@@ -162,7 +162,7 @@ static void forget_told(struct live *j)
     j->n_tags = j->n_metrics = 0;
 }
 
-void live_free(struct live *j)
+void attempt_free(struct attempt *j)
 {
     if (!j)
         return;
@@ -180,25 +180,25 @@ void live_free(struct live *j)
 
 /* ---- hearing its agent ---- */
 
-void live_try_later(struct live *j)
+void attempt_try_later(struct attempt *j)
 {
     j->retry_ms = time_monotonic_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
     j->broken++;
 }
 
-static void cut_off(struct live *j)
+static void cut_off(struct attempt *j)
 {
-    j->phase = LIVE_CUT_OFF;
-    live_try_later(j);
+    j->phase = ATTEMPT_CUT_OFF;
+    attempt_try_later(j);
 }
 
-int live_follow(struct live *j, bool start, struct err *e)
+int attempt_follow(struct attempt *j, bool start, struct err *e)
 {
     j->retry_ms = 0;
     exec_stream_free(j->stream);
     j->stream = NULL;
     start = start && !j->state_offset && !j->log_offset;
-    if (j->remote && live_copy_open(j, start, e) < 0) {
+    if (j->remote && attempt_copy_open(j, start, e) < 0) {
         log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
         cut_off(j);
         return 0;
@@ -212,11 +212,11 @@ int live_follow(struct live *j, bool start, struct err *e)
         cut_off(j);
         return 0;
     }
-    j->phase = LIVE_FOLLOWED;
+    j->phase = ATTEMPT_FOLLOWED;
     return 0;
 }
 
-static int hear_line(struct live *j, struct err *e)
+static int hear_line(struct attempt *j, struct err *e)
 {
     struct state_line line;
 
@@ -233,7 +233,7 @@ static int hear_line(struct live *j, struct err *e)
     return 0;
 }
 
-int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
+int attempt_hear_state(struct attempt *j, const char *bytes, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         j->state_offset++;
@@ -249,7 +249,7 @@ int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e)
     return 0;
 }
 
-void live_hear_log(struct live *j, const char *bytes, size_t n)
+void attempt_hear_log(struct attempt *j, const char *bytes, size_t n)
 {
     logscan_take(j->scan, bytes, n);
     j->log_offset += n;
@@ -258,18 +258,18 @@ void live_hear_log(struct live *j, const char *bytes, size_t n)
 static int hear_frame(
     void *context, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
 {
-    struct live *j = context;
+    struct attempt *j = context;
 
-    if (j->remote && live_copy_add(j, kind, bytes, n, e) < 0)
+    if (j->remote && attempt_copy_add(j, kind, bytes, n, e) < 0)
         return -1;
     if (kind == FRAME_STATE)
-        return live_hear_state(j, bytes, n, e);
+        return attempt_hear_state(j, bytes, n, e);
     if (kind == FRAME_LOG)
-        live_hear_log(j, bytes, n);
+        attempt_hear_log(j, bytes, n);
     return 0;
 }
 
-enum live_phase live_hear(struct live *j)
+enum attempt_phase attempt_hear(struct attempt *j)
 {
     j->trouble = (struct err){0};
     switch (exec_read(j->stream, hear_frame, j, &j->trouble)) {
@@ -278,15 +278,15 @@ enum live_phase live_hear(struct live *j)
         break;
     case EXEC_OVER:
         logscan_end(j->scan);
-        j->phase = LIVE_OVER;
+        j->phase = ATTEMPT_OVER;
         break;
     case EXEC_GONE:
-        j->phase = LIVE_OVER;
+        j->phase = ATTEMPT_OVER;
         break;
     case EXEC_BROKEN:
         /* Its directory is not there: it never will be. */
         if (j->trouble.kind == ERR_NOTFOUND)
-            j->phase = LIVE_OVER;
+            j->phase = ATTEMPT_OVER;
         else
             cut_off(j);
         break;
@@ -297,7 +297,7 @@ enum live_phase live_hear(struct live *j)
 
 /* ---- its end ---- */
 
-static enum lake_job_state end_state(const struct live *j)
+static enum lake_job_state end_state(const struct attempt *j)
 {
     if (j->end.cause == STATE_STOPPED)
         return LAKE_JOB_KILLED;
@@ -316,34 +316,34 @@ static const char *last_lines(const char *text)
 }
 
 /* "exit code 3; its log ends: no more data"; several lines of the log stand below it. */
-static void failure_reason(const struct live *j, char out[static LIVE_REASON])
+static void failure_reason(const struct attempt *j, char out[static ATTEMPT_REASON])
 {
     const char *last = last_lines(logscan_last_lines(j->scan, LAST_BYTES_MAX));
     const char *joint = strchr(last, '\n') ? "; its log ends:\n" : "; its log ends: ";
 
     if (j->end.text[0])
-        snprintf(out, LIVE_REASON, "%s%s%s", j->end.text, last[0] ? joint : "", last);
+        snprintf(out, ATTEMPT_REASON, "%s%s%s", j->end.text, last[0] ? joint : "", last);
     else
-        snprintf(out, LIVE_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
+        snprintf(out, ATTEMPT_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
 }
 
 /* Of one whose agent told no end: as long as it told anything; < 0 = nobody knows. */
-static double told_s(const struct live *j)
+static double told_s(const struct attempt *j)
 {
     double seconds = (double)(j->told_ms - j->beginning.at_ms) / 1000;
 
     return j->beginning.at_ms ? fmax(seconds, 0) : -1;
 }
 
-void live_outcome(const struct live *j,
-                  char reason[static LIVE_REASON],
-                  struct lake_job_change *out)
+void attempt_outcome(const struct attempt *j,
+                     char reason[static ATTEMPT_REASON],
+                     struct lake_job_change *out)
 {
     *out = (struct lake_job_change){.id = j->job.id, .reason = reason, .runtime_s = -1};
     if (!j->ended) {
         out->to = LAKE_JOB_LOST;
         out->runtime_s = told_s(j);
-        snprintf(reason, LIVE_REASON, "its agent is gone and told no end: %s",
+        snprintf(reason, ATTEMPT_REASON, "its agent is gone and told no end: %s",
                  j->trouble.text[0] ? j->trouble.text
                                     : "nothing of it is left in the job's directory");
         return;
@@ -355,7 +355,7 @@ void live_outcome(const struct live *j,
     if (out->to == LAKE_JOB_STORING)
         reason[0] = '\0';
     else if (out->to == LAKE_JOB_KILLED)
-        snprintf(reason, LIVE_REASON, "%s", j->end.text);
+        snprintf(reason, ATTEMPT_REASON, "%s", j->end.text);
     else
         failure_reason(j, reason);
 }
@@ -363,7 +363,7 @@ void live_outcome(const struct live *j,
 /* ---- what its log told ---- */
 
 /* All at once, or, when one of them is refused, one by one, so that the others are kept. */
-static int keep_tags(struct live *j, struct lake *l, struct err *e)
+static int keep_tags(struct attempt *j, struct lake *l, struct err *e)
 {
     struct err why = {0};
 
@@ -383,7 +383,7 @@ static int keep_tags(struct live *j, struct lake *l, struct err *e)
             *e = why;
             return -1;
         }
-        live_note_warning(j, why.text);
+        attempt_note_warning(j, why.text);
     }
     return 0;
 }
@@ -391,7 +391,7 @@ static int keep_tags(struct live *j, struct lake *l, struct err *e)
 /* Those that are refused are found by halves, so that the others are kept. *refused: how many were
  * already; with too many of them the rest is let go. */
 static int keep_metrics(
-    struct live *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
+    struct attempt *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
 {
     struct err why = {0};
 
@@ -407,12 +407,12 @@ static int keep_metrics(
                        keep_metrics(j, l, from + n / 2, n - n / 2, refused, e) < 0
                    ? -1
                    : 0;
-    live_note_warning(j,
-                      ++*refused > REFUSED_MAX ? "and more metrics that cannot be kept" : why.text);
+    attempt_note_warning(j, ++*refused > REFUSED_MAX ? "and more metrics that cannot be kept"
+                                                     : why.text);
     return 0;
 }
 
-int live_keep_told(struct live *j, struct lake *l, struct err *e)
+int attempt_keep_told(struct attempt *j, struct lake *l, struct err *e)
 {
     size_t refused = 0;
 

@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
+#include "broker/daemon/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -22,19 +22,22 @@ struct step *step_note(struct broker *b, int64_t id, enum lake_job_state to, con
     return s;
 }
 
-struct step *step_add(
-    struct broker *b, struct live *j, enum lake_job_state to, enum step_then then, const char *why)
+struct step *step_add(struct broker *b,
+                      struct attempt *j,
+                      enum lake_job_state to,
+                      enum step_then then,
+                      const char *why)
 {
     struct step *s = step_note(b, j->job.id, to, why);
 
-    s->live = j;
+    s->attempt = j;
     s->then = then;
     return s;
 }
 
-void step_end(struct broker *b, struct live *j, enum lake_job_state to, const char *why)
+void step_end(struct broker *b, struct attempt *j, enum lake_job_state to, const char *why)
 {
-    j->phase = LIVE_OVER;
+    j->phase = ATTEMPT_OVER;
     j->retry_ms = 0;
     job_free_room(b, j);
     struct step *s = step_add(b, j, to, STEP_FINISH, why);
@@ -48,12 +51,12 @@ void step_tell_end(struct broker *b, int64_t id)
     struct err why = {0};
     struct lake_job job;
 
-    if (!door_is_awaited(b->door, id))
+    if (!control_socket_is_awaited(b->socket, id))
         return;
     if (lake_job_load(b->lake, id, NULL, &job, &why) < 0)
         log_warn("broker", "job %" PRId64 ": %s", id, why.text);
     else if (lake_job_state_final(job.state))
-        door_tell(b->door, id, lake_job_state_text(job.state));
+        control_socket_tell(b->socket, id, lake_job_state_text(job.state));
 }
 
 /* ---- writing ---- */
@@ -62,30 +65,30 @@ static void act(struct broker *b, const struct step *s)
 {
     int64_t id = s->change.id;
 
-    if (s->then == STEP_NOTHING && s->live)
+    if (s->then == STEP_NOTHING && s->attempt)
         return;
     if (s->then == STEP_PREPARE && s->change.applied) {
-        job_prepare(b, s->live);
+        job_prepare(b, s->attempt);
     } else if (s->then == STEP_RENT && s->change.applied) {
-        s->live->phase = LIVE_RENTING;
-        job_give(b, s->live, LIVE_RENT);
+        s->attempt->phase = ATTEMPT_RENTING;
+        job_give(b, s->attempt, ATTEMPT_RENT);
     } else if (s->then == STEP_HOLD && s->change.applied) {
-        hosts_hold(b, s->live);
+        hosts_hold(b, s->attempt);
     } else if (s->then == STEP_STORE) {
-        job_store(b, s->live);
+        job_store(b, s->attempt);
     } else {
         /* Over, or killed while it was still queued. */
-        if (s->live)
-            job_finish(b, s->live);
+        if (s->attempt)
+            job_finish(b, s->attempt);
         step_tell_end(b, id);
     }
 }
 
 static int keep_told(struct broker *b, struct err *e)
 {
-    for (size_t i = 0; i < b->n_live; i++)
-        if ((b->live[i]->n_tags || b->live[i]->n_metrics) &&
-            live_keep_told(b->live[i], b->lake, e) < 0)
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if ((b->attempts[i]->n_tags || b->attempts[i]->n_metrics) &&
+            attempt_keep_told(b->attempts[i], b->lake, e) < 0)
             return -1;
     return 0;
 }
@@ -139,10 +142,10 @@ bool steps_settle(struct broker *b)
 double steps_wait_s(const struct broker *b)
 {
     for (size_t i = 0; i < b->n_steps; i++)
-        if (b->steps[i].then != STEP_NOTHING || !b->steps[i].live)
+        if (b->steps[i].then != STEP_NOTHING || !b->steps[i].attempt)
             return 0;
-    for (size_t i = 0; i < b->n_live; i++)
-        if (b->live[i]->n_tags || b->live[i]->n_metrics)
+    for (size_t i = 0; i < b->n_attempts; i++)
+        if (b->attempts[i]->n_tags || b->attempts[i]->n_metrics)
             return 0;
     return b->n_steps ? fmax(b->first_step_s + GATHER_S - time_monotonic_s(), 0) : 0;
 }

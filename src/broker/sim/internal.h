@@ -1,6 +1,6 @@
 /* simulate_parts: the state of a simulated run, for the files that make it go on. */
-#ifndef BROKER_SIM_SIMULATE_PARTS_H
-#define BROKER_SIM_SIMULATE_PARTS_H
+#ifndef BROKER_SIM_INTERNAL_H
+#define BROKER_SIM_INTERNAL_H
 
 #include "base/arena.h"
 #include "broker/sim/simulate.h"

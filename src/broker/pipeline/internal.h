@@ -1,6 +1,6 @@
 /* advance_parts: what the files that move a pipeline on share. Not for others. */
-#ifndef BROKER_PIPELINE_ADVANCE_PARTS_H
-#define BROKER_PIPELINE_ADVANCE_PARTS_H
+#ifndef BROKER_PIPELINE_INTERNAL_H
+#define BROKER_PIPELINE_INTERNAL_H
 
 #include "base/sha256.h"
 #include "broker/core/runs.h"
@@ -28,7 +28,7 @@ int advance_set_stage(struct advance *a,
                       const char *why,
                       struct err *e);
 
-struct seen_job {
+struct job_outcome {
     enum lake_job_state state;
     char reason[2048];
     char output_set[2 * LAKE_NAME_MAX];
@@ -37,7 +37,7 @@ struct seen_job {
 /* Every stage that is no service is over. */
 bool advance_is_served(const struct advance *a);
 
-int advance_see(struct advance *a, int64_t job, struct seen_job *out, struct err *e);
+int advance_read_job(struct advance *a, int64_t job, struct job_outcome *out, struct err *e);
 
 /* ---- its input (advance_input.c) ---- */
 

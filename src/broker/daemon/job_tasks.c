@@ -2,11 +2,11 @@
  * they rent, remote. */
 #include "base/mem.h"
 #include "broker/core/home.h"
-#include "broker/daemon/broker_parts.h"
 #include "broker/daemon/host.h"
+#include "broker/daemon/internal.h"
 #include "lake/job/job.h"
 
-static struct host_wish wish_of(const struct live *j)
+static struct host_wish wish_of(const struct attempt *j)
 {
     return (struct host_wish){.home = j->home,
                               .agent = j->host.agent,
@@ -19,7 +19,7 @@ static struct host_wish wish_of(const struct live *j)
 
 static void ask_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
     const struct host_wish wish = wish_of(j);
 
     (void)l;
@@ -28,30 +28,30 @@ static void ask_task(struct task *t, struct lake *l)
 
 static void rent_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
     const struct host_wish wish = wish_of(j);
 
     (void)l;
-    host_rent(&wish, &j->remote->attempt, &j->remote->machine, &j->remote->refused,
-              &j->task_trouble);
+    host_provision(&wish, &j->remote->attempt, &j->remote->machine, &j->remote->refused,
+                   &j->task_trouble);
 }
 
 static void prepare_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
 
-    if (j->remote && live_is_prepared(j) ? 0 : live_prepare(j, l, &j->task_trouble))
+    if (j->remote && attempt_is_prepared(j) ? 0 : attempt_prepare(j, l, &j->task_trouble))
         return;
     if (!j->remote)
         return;
     j->host_trouble = host_send(&j->host, j->job.id, j->directory, &j->task_trouble) < 0;
     if (!j->host_trouble)
-        live_note_sent(j, &j->task_trouble);
+        attempt_note_sent(j, &j->task_trouble);
 }
 
 static void reach_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
 
     (void)l;
     j->host_trouble = host_reach(&j->host, &j->task_trouble) < 0;
@@ -59,7 +59,7 @@ static void reach_task(struct task *t, struct lake *l)
 
 static void stop_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
 
     (void)l;
     j->host_trouble =
@@ -68,7 +68,7 @@ static void stop_task(struct task *t, struct lake *l)
 
 static void save_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
 
     (void)l;
     j->host_trouble =
@@ -77,14 +77,14 @@ static void save_task(struct task *t, struct lake *l)
 
 static void store_task(struct task *t, struct lake *l)
 {
-    struct live *j = (struct live *)t;
+    struct attempt *j = (struct attempt *)t;
     AUTO_MEM char *directory = broker_job_path(j->home, j->job.id, "output");
     struct lake_job_change change = {
         .id = j->job.id, .to = LAKE_JOB_FINISHED, .reason = "", .runtime_s = -1};
 
     j->host_trouble = j->remote && exec_collect(&j->host, j->job.id, "output", j->directory,
                                                 &j->task_trouble) < 0;
-    if (j->host_trouble || live_clean_output(j, directory, &j->task_trouble) < 0)
+    if (j->host_trouble || attempt_clean_output(j, directory, &j->task_trouble) < 0)
         return;
     if (!l)
         err_set(&j->task_trouble, ERR_RETRY, "the lake cannot be opened");
@@ -94,12 +94,12 @@ static void store_task(struct task *t, struct lake *l)
         lake_job_store(l, &change, directory, NULL, &j->task_trouble);
 }
 
-void job_give(struct broker *b, struct live *j, enum live_work work)
+void job_give(struct broker *b, struct attempt *j, enum attempt_work work)
 {
     static void (*const tasks[])(struct task * t, struct lake * l) = {
-        [LIVE_RENT] = rent_task,   [LIVE_ASK] = ask_task,   [LIVE_PREPARE] = prepare_task,
-        [LIVE_REACH] = reach_task, [LIVE_STOP] = stop_task, [LIVE_SAVE] = save_task,
-        [LIVE_STORE] = store_task,
+        [ATTEMPT_RENT] = rent_task,   [ATTEMPT_ASK] = ask_task,   [ATTEMPT_PREPARE] = prepare_task,
+        [ATTEMPT_REACH] = reach_task, [ATTEMPT_STOP] = stop_task, [ATTEMPT_SAVE] = save_task,
+        [ATTEMPT_STORE] = store_task,
     };
 
     j->work = work;

@@ -3,7 +3,7 @@
  * way of its pipeline (advance_job.c). */
 #include "base/buf.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
+#include "broker/daemon/internal.h"
 
 #include <string.h>
 
@@ -15,28 +15,29 @@
 #define SPREAD 7919
 
 /* The machine of one that a worker rents for is the worker's. */
-static bool has_machine(const struct live *j)
+static bool has_machine(const struct attempt *j)
 {
     if (!j->remote)
         return true;
-    return j->phase != LIVE_RENTING && j->work != LIVE_RENT && j->remote->machine.facts.address[0];
+    return j->phase != ATTEMPT_RENTING && j->work != ATTEMPT_RENT &&
+           j->remote->machine.facts.address[0];
 }
 
-static bool is_prepared(const struct live *j)
+static bool is_prepared(const struct attempt *j)
 {
-    return j->phase != LIVE_RECORDED && j->phase != LIVE_RENTING && j->phase != LIVE_HOSTED &&
-           j->phase != LIVE_PREPARING;
+    return j->phase != ATTEMPT_RECORDED && j->phase != ATTEMPT_RENTING &&
+           j->phase != ATTEMPT_HOSTED && j->phase != ATTEMPT_PREPARING;
 }
 
 /* Their numbers follow one another. */
-static int64_t node_id(const struct live *j, unsigned rank)
+static int64_t node_id(const struct attempt *j, unsigned rank)
 {
     return j->job.id - j->details.rank + rank;
 }
 
 /* The gang does not wait for a job that finished before this broker started, nor, when elastic, for
  * a job that ran and ended in any way. */
-static bool is_through(struct broker *b, const struct live *j, int64_t id)
+static bool is_through(struct broker *b, const struct attempt *j, int64_t id)
 {
     struct lake_job job;
 
@@ -46,27 +47,29 @@ static bool is_through(struct broker *b, const struct live *j, int64_t id)
            (j->details.elastic && lake_job_state_final(job.state) && job.started_ms);
 }
 
-static bool all_are(struct broker *b, const struct live *j, bool (*holds)(const struct live *j))
+static bool all_are(struct broker *b,
+                    const struct attempt *j,
+                    bool (*holds)(const struct attempt *j))
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
-        const struct live *node = broker_find_live(b, node_id(j, rank));
+        const struct attempt *node = broker_find_attempt(b, node_id(j, rank));
         if (node ? !holds(node) : !is_through(b, j, node_id(j, rank)))
             return false;
     }
     return true;
 }
 
-bool gang_has_machines(struct broker *b, const struct live *j)
+bool gang_has_machines(struct broker *b, const struct attempt *j)
 {
     return j->details.nodes <= 1 || all_are(b, j, has_machine);
 }
 
-bool gang_is_prepared(struct broker *b, const struct live *j)
+bool gang_is_prepared(struct broker *b, const struct attempt *j)
 {
     return j->details.nodes <= 1 || all_are(b, j, is_prepared);
 }
 
-void gang_give_back(struct broker *b, struct live *j)
+void gang_give_back(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
@@ -74,13 +77,13 @@ void gang_give_back(struct broker *b, struct live *j)
         hosts_clear(b, &r->machine, "others of its gang have none", false);
     r->machine = (struct machine){0};
     r->recorded = false;
-    j->phase = LIVE_RENTING;
+    j->phase = ATTEMPT_RENTING;
     j->retry_ms = r->gang_until_ms;
 }
 
 /* Two gangs that kept what they have, where one's place is part of the other's, would wait for each
  * other for ever, and pay for it. Nor do they ask again at the same times. */
-void gang_wait(struct broker *b, struct live *j)
+void gang_wait(struct broker *b, struct attempt *j)
 {
     unsigned times = j->remote->gang_waits;
     int64_t wait_ms = hosts_later(WAIT_MS, times, WAIT_MAX_MS);
@@ -88,8 +91,8 @@ void gang_wait(struct broker *b, struct live *j)
         time_monotonic_ms() + wait_ms + node_id(j, 0) % WAIT_MAX_MS * SPREAD % wait_ms;
 
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
-        struct live *node = broker_find_live(b, node_id(j, rank));
-        bool waits = node && (node->phase == LIVE_HOSTED || node->phase == LIVE_RENTING);
+        struct attempt *node = broker_find_attempt(b, node_id(j, rank));
+        bool waits = node && (node->phase == ATTEMPT_HOSTED || node->phase == ATTEMPT_RENTING);
         if (!waits || !node->remote)
             continue;
         node->remote->gang_until_ms = until_ms;
@@ -101,19 +104,19 @@ void gang_wait(struct broker *b, struct live *j)
 }
 
 /* Waiting costs nothing: nobody rents before all can. */
-void gang_ask(struct broker *b, struct live *j)
+void gang_ask(struct broker *b, struct attempt *j)
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
-        const struct live *node = broker_find_live(b, node_id(j, rank));
-        if (node && node->work == LIVE_ASK) {
+        const struct attempt *node = broker_find_attempt(b, node_id(j, rank));
+        if (node && node->work == ATTEMPT_ASK) {
             j->retry_ms = time_monotonic_ms() + WAIT_MS;
             return;
         }
     }
-    job_give(b, j, LIVE_ASK);
+    job_give(b, j, ATTEMPT_ASK);
 }
 
-void gang_answer(struct broker *b, struct live *j)
+void gang_answer(struct broker *b, struct attempt *j)
 {
     if (j->stop_wanted) {
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
@@ -125,15 +128,15 @@ void gang_answer(struct broker *b, struct live *j)
         return;
     }
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
-        struct live *node = broker_find_live(b, node_id(j, rank));
-        if (!node || !node->remote || node->work || node->phase != LIVE_RENTING)
+        struct attempt *node = broker_find_attempt(b, node_id(j, rank));
+        if (!node || !node->remote || node->work || node->phase != ATTEMPT_RENTING)
             continue;
         node->remote->gang_until_ms = 0;
-        job_give(b, node, LIVE_RENT);
+        job_give(b, node, ATTEMPT_RENT);
     }
 }
 
-void gang_tell_hosts(struct broker *b, struct live *j)
+void gang_tell_hosts(struct broker *b, struct attempt *j)
 {
     AUTO_CLEAR(buf) struct buf hosts;
     unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;
@@ -142,8 +145,8 @@ void gang_tell_hosts(struct broker *b, struct live *j)
     if (!j->remote || !j->details.stage[0])
         return;
     for (unsigned rank = 0; rank < nodes; rank++) {
-        const struct live *node = nodes > 1 ? broker_find_live(b, node_id(j, rank)) : j;
+        const struct attempt *node = nodes > 1 ? broker_find_attempt(b, node_id(j, rank)) : j;
         buf_printf(&hosts, "%s%s", rank ? "\n" : "", node ? node->host.address : "127.0.0.1");
     }
-    live_set_nodes(j, buf_str(&hosts));
+    attempt_set_nodes(j, buf_str(&hosts));
 }

@@ -1,6 +1,6 @@
 /* live: a job between its start and its end, as the broker sees it. */
-#ifndef BROKER_DAEMON_LIVE_H
-#define BROKER_DAEMON_LIVE_H
+#ifndef BROKER_DAEMON_ATTEMPT_H
+#define BROKER_DAEMON_ATTEMPT_H
 
 #include "base/auto.h"
 #include "broker/core/details.h"
@@ -13,36 +13,36 @@
 
 struct arena;
 
-#define LIVE_REASON 2048
+#define ATTEMPT_REASON 2048
 /* Between being asked to end and being made to. */
-#define LIVE_GRACE_S 30.0
+#define ATTEMPT_GRACE_S 30.0
 
 /* What the broker waits for. */
-enum live_phase {
-    LIVE_RECORDED,  /* its start is being written down */
-    LIVE_RENTING,   /* a worker looks for a host, or will at retry_ms */
-    LIVE_HOSTED,    /* others of its gang have no host yet */
-    LIVE_PREPARING, /* a worker makes its directory, and sends it, or will at retry_ms */
-    LIVE_READY,     /* prepared; others of its gang are not yet */
-    LIVE_REREADING, /* what an earlier broker heard of its host is heard again */
-    LIVE_FOLLOWED,  /* its agent tells */
-    LIVE_CUT_OFF,   /* the connection to its agent broke; tried again at retry_ms */
-    LIVE_ENDED,     /* its agent told the end, and a worker still has it */
-    LIVE_SAVING,    /* a worker saves its last checkpoint, or will at retry_ms */
-    LIVE_STORING,   /* a worker stores its output, or will at retry_ms */
-    LIVE_OVER,      /* nothing more is done about it */
+enum attempt_phase {
+    ATTEMPT_RECORDED,  /* its start is being written down */
+    ATTEMPT_RENTING,   /* a worker looks for a host, or will at retry_ms */
+    ATTEMPT_HOSTED,    /* others of its gang have no host yet */
+    ATTEMPT_PREPARING, /* a worker makes its directory, and sends it, or will at retry_ms */
+    ATTEMPT_READY,     /* prepared; others of its gang are not yet */
+    ATTEMPT_REREADING, /* what an earlier broker heard of its host is heard again */
+    ATTEMPT_FOLLOWED,  /* its agent tells */
+    ATTEMPT_CUT_OFF,   /* the connection to its agent broke; tried again at retry_ms */
+    ATTEMPT_ENDED,     /* its agent told the end, and a worker still has it */
+    ATTEMPT_SAVING,    /* a worker saves its last checkpoint, or will at retry_ms */
+    ATTEMPT_STORING,   /* a worker stores its output, or will at retry_ms */
+    ATTEMPT_OVER,      /* nothing more is done about it */
 };
 
 /* What a worker does with it. */
-enum live_work {
-    LIVE_NO_WORK,
-    LIVE_RENT,
-    LIVE_ASK, /* whether its whole gang finds hosts */
-    LIVE_PREPARE,
-    LIVE_REACH, /* its host is made sure of, and the lease there renewed */
-    LIVE_STOP,
-    LIVE_SAVE, /* its checkpoint */
-    LIVE_STORE,
+enum attempt_work {
+    ATTEMPT_NO_WORK,
+    ATTEMPT_RENT,
+    ATTEMPT_ASK, /* whether its whole gang finds hosts */
+    ATTEMPT_PREPARE,
+    ATTEMPT_REACH, /* its host is made sure of, and the lease there renewed */
+    ATTEMPT_STOP,
+    ATTEMPT_SAVE, /* its checkpoint */
+    ATTEMPT_STORE,
 };
 
 /* Of a job on a host of the configuration. */
@@ -55,7 +55,7 @@ struct remote {
     bool waits;             /* the lake has it queued, with a reason, until it has a host */
     int64_t gang_until_ms;  /* its gang has given back its machines until then; 0 = it has not */
     unsigned gang_waits;    /* times that it did */
-    enum cloud_failure refused;                  /* of the last work, LIVE_RENT */
+    enum cloud_failure refused;                  /* of the last work, ATTEMPT_RENT */
     int64_t silent_since_ms;                     /* since when it cannot be reached; 0 = it can */
     char silence[200];                           /* how it was told */
     bool must_reach;                             /* before it is followed */
@@ -64,9 +64,9 @@ struct remote {
     int log_fd, state_fd; /* copies of what the agent writes there; -1 = not open */
 };
 
-struct live {
+struct attempt {
     struct task task;        /* first: workers give it back */
-    enum live_work work;     /* in whose hands it is */
+    enum attempt_work work;  /* in whose hands it is */
     struct err task_trouble; /* of the last work; kind ERR_NONE = it went well */
     bool host_trouble;       /* which is of the way to the host, not of what was to be done */
     bool is_done;            /* its last step is written, and a worker still has it */
@@ -78,7 +78,7 @@ struct live {
     const char *directory; /* home/jobs/ID */
     struct exec_host host;
     const char *nodes; /* on hosts: those of its stage, a line each; NULL = not told */
-    enum live_phase phase;
+    enum attempt_phase phase;
 
     struct exec_stream *stream;
     uint64_t state_offset, log_offset; /* what was told already */
@@ -104,85 +104,86 @@ struct live {
 };
 
 /* Reads the job from the lake. NULL: e. */
-struct live *live_new(
+struct attempt *attempt_new(
     struct lake *l, int64_t id, const char *home, const char *agent, struct err *e);
-void live_free(struct live *j);
-AUTO_DEFINE(live)
+void attempt_free(struct attempt *j);
+AUTO_DEFINE(attempt)
 
 /* Whether its user wants an end, as the lake says now. */
-void live_ask_stop(struct live *j, const struct lake_job *job);
+void attempt_ask_stop(struct attempt *j, const struct lake_job *job);
 
-/* It is to run on a host, or does: LIVE_RENT finds one. */
-void live_set_remote(struct live *j);
+/* It is to run on a host, or does: ATTEMPT_RENT finds one. */
+void attempt_set_remote(struct attempt *j);
 /* Its host is that of j->remote->machine. */
-void live_set_host(struct live *j, const char *agent);
+void attempt_set_host(struct attempt *j, const char *agent);
 
-/* Its stage's hosts, by rank, before live_prepare. */
-void live_set_nodes(struct live *j, const char *hosts);
+/* Its stage's hosts, by rank, before attempt_prepare. */
+void attempt_set_nodes(struct attempt *j, const char *hosts);
 
 /* Begins to follow its agent; start: starts it, unless it told something already. What cannot be
- * done now (no processes, no descriptors) makes it LIVE_CUT_OFF; -1: it never can. */
-int live_follow(struct live *j, bool start, struct err *e);
+ * done now (no processes, no descriptors) makes it ATTEMPT_CUT_OFF; -1: it never can. */
+int attempt_follow(struct attempt *j, bool start, struct err *e);
 /* Of a job on a host: what an earlier broker heard is heard again from the copies here, some of it
  * with each call. 1: there is more; 0: that was all. */
-int live_reread(struct live *j, struct err *e);
+int attempt_reread(struct attempt *j, struct err *e);
 /* Sets retry_ms: each time later. */
-void live_try_later(struct live *j);
-/* Hears what the agent has to tell; LIVE_FOLLOWED, LIVE_CUT_OFF, or LIVE_OVER: told to the end
- * (then j->ended says whether the agent told an end: if not, the job is lost and j->trouble says
- * how). */
-enum live_phase live_hear(struct live *j);
+void attempt_try_later(struct attempt *j);
+/* Hears what the agent has to tell; ATTEMPT_FOLLOWED, ATTEMPT_CUT_OFF, or ATTEMPT_OVER: told to the
+ * end (then j->ended says whether the agent told an end: if not, the job is lost and j->trouble
+ * says how). */
+enum attempt_phase attempt_hear(struct attempt *j);
 
 /* What its end means for the record: state, exit code, time and a reason in plain words, which
  * out->reason points to. */
-void live_outcome(const struct live *j,
-                  char reason[static LIVE_REASON],
-                  struct lake_job_change *out);
+void attempt_outcome(const struct attempt *j,
+                     char reason[static ATTEMPT_REASON],
+                     struct lake_job_change *out);
 
 /* Tags and metrics that came up go to the lake; those that cannot be kept become warnings in the
  * job's file `warnings`. ERR_RETRY, ERR_IO: they stay for the next time. */
-int live_keep_told(struct live *j, struct lake *l, struct err *e);
+int attempt_keep_told(struct attempt *j, struct lake *l, struct err *e);
 
 /* Its directory: input and code out of the lake, the file for the agent; whatever an interrupted
  * attempt left is replaced. Not for one that is prepared: its agent may be starting. */
-int live_prepare(struct live *j, struct lake *l, struct err *e);
-/* live_prepare came to its end, since this machine was started. */
-bool live_is_prepared(const struct live *j);
+int attempt_prepare(struct attempt *j, struct lake *l, struct err *e);
+/* attempt_prepare came to its end, since this machine was started. */
+bool attempt_is_prepared(const struct attempt *j);
 /* Its agent wrote the first line. */
-bool live_was_begun(const struct live *j);
+bool attempt_was_begun(const struct attempt *j);
 /* Those of its log: it will be read from the beginning. */
-void live_forget_warnings(const struct live *j);
+void attempt_forget_warnings(const struct attempt *j);
 /* Its directory is on its host, whole: from now on it may be started there. */
-int live_note_sent(const struct live *j, struct err *e);
-bool live_is_sent(const struct live *j);
+int attempt_note_sent(const struct attempt *j, struct err *e);
+bool attempt_is_sent(const struct attempt *j);
 /* Takes out of its output what leads out of it, with a line each in its warnings. ERR_USAGE: the
  * output is no directory any more. */
-int live_clean_output(const struct live *j, const char *directory, struct err *e);
+int attempt_clean_output(const struct attempt *j, const char *directory, struct err *e);
 /* Removes everything from the job's directory but the log, the state, the warnings, the agent's
  * lock, and, if it is to be kept, the checkpoint (checkpoint.h). */
-void live_tidy(const char *home, int64_t id, bool keep_checkpoint);
+void attempt_tidy(const char *home, int64_t id, bool keep_checkpoint);
 /* Jobs whose directories were prepared and not tidied. */
-int live_every_untidy(const char *home,
-                      int (*visit)(void *context, int64_t id, struct err *e),
-                      void *context,
-                      struct err *e);
+int attempt_every_untidy(const char *home,
+                         int (*visit)(void *context, int64_t id, struct err *e),
+                         void *context,
+                         struct err *e);
 
 /* ---- for the files of live ---- */
 
 /* A line of its file `warnings`. */
-void live_note_warning(const struct live *j, const char *text);
-int live_hear_state(struct live *j, const char *bytes, size_t n, struct err *e);
-void live_hear_log(struct live *j, const char *bytes, size_t n);
+void attempt_note_warning(const struct attempt *j, const char *text);
+int attempt_hear_state(struct attempt *j, const char *bytes, size_t n, struct err *e);
+void attempt_hear_log(struct attempt *j, const char *bytes, size_t n);
 /* The copies here of what an agent on a host writes. fresh: nothing was heard yet. */
-int live_copy_open(struct live *j, bool fresh, struct err *e);
-int live_copy_add(struct live *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
+int attempt_copy_open(struct attempt *j, bool fresh, struct err *e);
+int attempt_copy_add(
+    struct attempt *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
 
-/* live_env.c: its variables, "KEY=VALUE", secrets last, so that they count. */
-struct live_env {
+/* attempt_env.c: its variables, "KEY=VALUE", secrets last, so that they count. */
+struct attempt_env {
     char **texts;
     size_t n, cap;
 };
-int live_env_fill(const struct live *j, struct live_env *v, struct err *e);
-void live_env_clear(struct live_env *v);
+int attempt_env_fill(const struct attempt *j, struct attempt_env *v, struct err *e);
+void attempt_env_clear(struct attempt_env *v);
 
 #endif

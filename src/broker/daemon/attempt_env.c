@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "broker/core/secrets.h"
-#include "broker/daemon/live.h"
+#include "broker/daemon/attempt.h"
 #include "broker/daemon/node_env.h"
 #include "exec/jobfile.h"
 
@@ -17,7 +17,7 @@
 /* Places where ports are looked for, and nodes whose ports are. */
 #define PORT_TRIES 64
 
-void live_env_clear(struct live_env *v)
+void attempt_env_clear(struct attempt_env *v)
 {
     for (size_t i = 0; i < v->n; i++) {
         explicit_bzero(v->texts[i], strlen(v->texts[i])); /* it may be a secret */
@@ -26,7 +26,7 @@ void live_env_clear(struct live_env *v)
     free(v->texts);
 }
 
-static void set_env(struct live_env *v, const char *key, const char *value)
+static void set_env(struct attempt_env *v, const char *key, const char *value)
 {
     v->texts = mem_room(v->texts, v->n, &v->cap, sizeof *v->texts);
     v->texts[v->n++] = mem_printf("%s=%s", key, value);
@@ -51,7 +51,7 @@ static void put_ip(struct buf *out, const char *host, size_t n)
 }
 
 /* The addresses of all nodes, a line each. */
-static void put_node_ips(const struct live *j, struct buf *ips)
+static void put_node_ips(const struct attempt *j, struct buf *ips)
 {
     for (const char *at = j->nodes; *at;) {
         size_t n = strcspn(at, "\n");
@@ -64,7 +64,7 @@ static void put_node_ips(const struct live *j, struct buf *ips)
     }
 }
 
-static const char *env_of(const struct live *j, const char *key)
+static const char *env_of(const struct attempt *j, const char *key)
 {
     const char *value = NULL;
 
@@ -75,8 +75,8 @@ static const char *env_of(const struct live *j, const char *key)
 }
 
 struct gang_env {
-    const struct live *job;
-    struct live_env *env;
+    const struct attempt *job;
+    struct attempt_env *env;
 };
 
 /* What the user sets himself stays. */
@@ -105,7 +105,7 @@ static bool is_free(unsigned port)
 
 /* On this machine, ports that nobody has: all nodes look before any of them starts, and find the
  * same. */
-static unsigned free_ports(const struct live *j)
+static unsigned free_ports(const struct attempt *j)
 {
     unsigned nodes = j->details.nodes, port = 0;
 
@@ -121,7 +121,7 @@ static unsigned free_ports(const struct live *j)
 }
 
 /* The user's MASTER_PORT is the port of TF_CONFIG and all others, too. */
-static unsigned gang_port(const struct live *j)
+static unsigned gang_port(const struct attempt *j)
 {
     const char *own = env_of(j, "MASTER_PORT");
     unsigned long port = own && own[strspn(own, "0123456789")] == '\0' ? strtoul(own, NULL, 10) : 0;
@@ -133,7 +133,7 @@ static unsigned gang_port(const struct live *j)
 }
 
 /* By which the programs of a gang find each other; ips are lines, which become strings. */
-static void set_gang_env(const struct live *j, char *ips, struct live_env *v)
+static void set_gang_env(const struct attempt *j, char *ips, struct attempt_env *v)
 {
     unsigned nodes = j->details.nodes;
     AUTO_MEM const char **hosts = mem_zero(nodes, sizeof *hosts);
@@ -154,7 +154,7 @@ static void set_gang_env(const struct live *j, char *ips, struct live_env *v)
              set_unless_own, &both);
 }
 
-static void fill(const struct live *j, struct live_env *v)
+static void fill(const struct attempt *j, struct attempt_env *v)
 {
     AUTO_CLEAR(buf) struct buf ips;
     char run[24];
@@ -182,7 +182,7 @@ static void fill(const struct live *j, struct live_env *v)
 
 /* Values of secrets, which the agent makes stars of in the log; behind all others, so that they
  * count. */
-static int add_secrets(const struct live *j, struct live_env *v, struct err *e)
+static int add_secrets(const struct attempt *j, struct attempt_env *v, struct err *e)
 {
     AUTO_CLEAR(secrets) struct secrets secrets = {0};
 
@@ -198,7 +198,7 @@ static int add_secrets(const struct live *j, struct live_env *v, struct err *e)
     return 0;
 }
 
-int live_env_fill(const struct live *j, struct live_env *v, struct err *e)
+int attempt_env_fill(const struct attempt *j, struct attempt_env *v, struct err *e)
 {
     fill(j, v);
     return add_secrets(j, v, e);

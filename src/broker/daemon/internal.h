@@ -1,20 +1,21 @@
-/* broker_parts: what the files of the broker share. Included by broker/daemon/broker*.c only.
- *   broker.c        the loop: what has news, and who begins
- *   broker_job.c    the life of one job, here or on a host
- *   broker_rent.c   its host: found, lost, changed for another
- *   broker_tasks.c  what workers do in it
- *   broker_gang.c   jobs that begin together
- *   broker_resume.c the same life after a broker was killed
- *   broker_hosts.c  hosts: their places in the queue, jobs that wait for one, those to be cleared
- *   broker_bill.c   what a job costs
- *   broker_steps.c  what happened, written down all at once, and what that allows */
-#ifndef BROKER_DAEMON_BROKER_PARTS_H
-#define BROKER_DAEMON_BROKER_PARTS_H
+/* internal: the state of the broker process, and what its files offer each other. Included by
+ * src/broker/daemon only.
+ *   broker.c        the main loop: polls, starts jobs, stops jobs
+ *   job.c           the life of one job, on this machine or on a host
+ *   job_host.c      the host of a job: found, lost, replaced
+ *   job_tasks.c     what worker threads do for a job
+ *   job_gang.c      jobs that start together
+ *   job_resume.c    jobs that an earlier broker left running
+ *   job_bill.c      the cost of a job
+ *   hosts.c         hosts: slots in the queue, jobs that wait for a host, releases, leases
+ *   steps.c         changes of jobs, committed to the lake together, and what they allow */
+#ifndef BROKER_DAEMON_INTERNAL_H
+#define BROKER_DAEMON_INTERNAL_H
 
 #include "broker/core/runs.h"
+#include "broker/daemon/attempt.h"
 #include "broker/daemon/broker.h"
-#include "broker/daemon/door.h"
-#include "broker/daemon/live.h"
+#include "broker/daemon/control_socket.h"
 #include "broker/daemon/queue.h"
 #include "broker/daemon/workers.h"
 
@@ -31,7 +32,7 @@ enum step_then {
 /* A step of a job that is to be written down, and what it allows afterwards. */
 struct step {
     struct lake_job_change change;
-    struct live *live; /* NULL: there is nothing to do but write */
+    struct attempt *attempt; /* NULL: there is nothing to do but write */
     enum step_then then;
     char *reason; /* owned; change.reason points to it */
 };
@@ -80,13 +81,13 @@ struct broker {
     const struct broker_options *o;
     struct settings settings;
     struct lake *lake;
-    struct door *door;
+    struct control_socket *socket;
     struct workers *workers;
     struct workers *far; /* for hosts, so that one that hangs stalls nobody here; NULL = none yet */
     struct queue *queue;
     struct runs *runs;
-    struct live **live;
-    size_t n_live, cap_live;
+    struct attempt **attempts;
+    size_t n_attempts, cap_attempts;
     struct held *held;
     size_t n_held, cap_held;
     struct clearing **clearings;
@@ -106,15 +107,18 @@ struct broker {
 
 /* Trouble of the machine or the lake, not of the job. */
 bool broker_passes(const struct err *why);
-struct live *broker_find_live(const struct broker *b, int64_t id);
+struct attempt *broker_find_attempt(const struct broker *b, int64_t id);
 
 /* ---- broker_steps.c ---- */
 
 struct step *step_note(struct broker *b, int64_t id, enum lake_job_state to, const char *why);
-struct step *step_add(
-    struct broker *b, struct live *j, enum lake_job_state to, enum step_then then, const char *why);
+struct step *step_add(struct broker *b,
+                      struct attempt *j,
+                      enum lake_job_state to,
+                      enum step_then then,
+                      const char *why);
 /* Its last one: nothing more is done about it. */
-void step_end(struct broker *b, struct live *j, enum lake_job_state to, const char *why);
+void step_end(struct broker *b, struct attempt *j, enum lake_job_state to, const char *why);
 /* Everything that happened, in one transaction; what it allows begins behind it. What begins may
  * bring steps of its own: the next round writes those. False: the lake took nothing. */
 bool steps_settle(struct broker *b);
@@ -128,69 +132,69 @@ void step_note_refused(struct broker *b, const char *what, const struct err *why
 
 /* The first of the queue. False: not now, it is to be put back. */
 bool job_launch(struct broker *b, int64_t id);
-void job_add(struct broker *b, struct live *j);
-void job_prepare(struct broker *b, struct live *j);
-void job_store(struct broker *b, struct live *j);
+void job_add(struct broker *b, struct attempt *j);
+void job_prepare(struct broker *b, struct attempt *j);
+void job_store(struct broker *b, struct attempt *j);
 /* A worker has done its part. */
-void job_continue(struct broker *b, struct live *j);
+void job_continue(struct broker *b, struct attempt *j);
 /* Its agent has news. */
-void job_hear(struct broker *b, struct live *j);
+void job_hear(struct broker *b, struct attempt *j);
 /* Its time has come: what was to be tried again, what is done now and then. */
-void job_look_after(struct broker *b, struct live *j, int64_t now_ms);
-void job_stop(struct broker *b, struct live *j);
+void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms);
+void job_stop(struct broker *b, struct attempt *j);
 /* Others may have its place now; a host has to be cleared first. */
-void job_free_room(struct broker *b, const struct live *j);
+void job_free_room(struct broker *b, const struct attempt *j);
 /* Its last step is written: clears up after it. */
-void job_finish(struct broker *b, struct live *j);
+void job_finish(struct broker *b, struct attempt *j);
 /* Nothing of it stays in memory. */
-void job_forget(struct broker *b, struct live *j);
+void job_forget(struct broker *b, struct attempt *j);
 
 /* ---- broker_rent.c ---- */
 
 /* Its host did not answer, for the reason why. True: for too long; else it is tried again. */
-bool rent_is_lost(const struct broker *b, struct live *j, const char *why);
+bool rent_is_lost(const struct broker *b, struct attempt *j, const char *why);
 /* After that: the job ends, lost, or killed where its user wants that. */
-void rent_give_up(struct broker *b, struct live *j, const char *what);
-void rent_heard(struct live *j);
-/* LIVE_RENT is done. False: the job waits for a host, and is not live any more. */
-bool rent_done(struct broker *b, struct live *j);
+void rent_give_up(struct broker *b, struct attempt *j, const char *what);
+void rent_heard(struct attempt *j);
+/* ATTEMPT_RENT is done. False: the job waits for a host, and is not live any more. */
+bool rent_done(struct broker *b, struct attempt *j);
 /* It has a host: written down once others of its gang have theirs, too; until then it may be given
  * back. */
-void rent_record(struct broker *b, struct live *j);
+void rent_record(struct broker *b, struct attempt *j);
 /* It was never started there: another host will do as well. */
-void rent_other(struct broker *b, struct live *j);
+void rent_other(struct broker *b, struct attempt *j);
 /* Another home took its host before the job was there. */
-void rent_leave(struct broker *b, struct live *j, const char *why);
+void rent_leave(struct broker *b, struct attempt *j, const char *why);
 
 /* ---- broker_bill.c ---- */
 
 /* What the job has cost, by its hosts or change->runtime_s, with this change. */
-void job_bill(const struct broker *b, const struct live *j, struct lake_job_change *change);
+void job_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change);
 
 /* ---- broker_gang.c ---- */
 
 /* All nodes of its gang know where they will run; true of a job that is in none. */
-bool gang_has_machines(struct broker *b, const struct live *j);
+bool gang_has_machines(struct broker *b, const struct attempt *j);
 /* All nodes of its gang can start, or have. */
-bool gang_is_prepared(struct broker *b, const struct live *j);
+bool gang_is_prepared(struct broker *b, const struct attempt *j);
 /* There is no machine for this one now: those of the others are given back, and all ask again
  * together. */
-void gang_wait(struct broker *b, struct live *j);
+void gang_wait(struct broker *b, struct attempt *j);
 /* The same for one whose machine came after that. */
-void gang_give_back(struct broker *b, struct live *j);
+void gang_give_back(struct broker *b, struct attempt *j);
 /* The time that it waited is over: one node asks for all whether there are machines now. */
-void gang_ask(struct broker *b, struct live *j);
+void gang_ask(struct broker *b, struct attempt *j);
 /* The answer: all rent, or all wait on. */
-void gang_answer(struct broker *b, struct live *j);
+void gang_answer(struct broker *b, struct attempt *j);
 /* A stage on hosts is told the addresses of its nodes. */
-void gang_tell_hosts(struct broker *b, struct live *j);
+void gang_tell_hosts(struct broker *b, struct attempt *j);
 
 /* ---- broker_tasks.c, broker_resume.c ---- */
 
 /* Hands it to a worker. */
-void job_give(struct broker *b, struct live *j, enum live_work work);
+void job_give(struct broker *b, struct attempt *j, enum attempt_work work);
 /* What an earlier broker left under way. -1: it cannot be told now. */
-int job_resume(struct broker *b, struct live *j, struct err *e);
+int job_resume(struct broker *b, struct attempt *j, struct err *e);
 
 /* ---- broker_hosts.c ---- */
 
@@ -205,7 +209,7 @@ int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms);
 /* Threads for hosts. */
 int hosts_ready(struct broker *b, struct err *e);
 /* The job waits for a free host, and is not live any more. */
-void hosts_hold(struct broker *b, struct live *j);
+void hosts_hold(struct broker *b, struct attempt *j);
 bool hosts_is_held(const struct broker *b, int64_t id);
 /* It has one, or needs none any more. */
 void hosts_forget_held(struct broker *b, int64_t id);

@@ -2,7 +2,7 @@
  * comes on top (bill.h). */
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
+#include "broker/daemon/internal.h"
 #include "broker/machine/bill.h"
 #include "estimate/provision.h"
 
@@ -19,7 +19,7 @@ static void price_hosts(const struct remote *r, struct lake_job_change *change)
 
 /* A rehearsed stage at the price of the machine it was planned for, any other job by its size. */
 static void price_runtime(const struct broker *b,
-                          const struct live *j,
+                          const struct attempt *j,
                           struct lake_job_change *change)
 {
     double planned = j->details.price_usd_per_hour;
@@ -33,10 +33,10 @@ static void price_runtime(const struct broker *b,
     change->cost_basis = planned > 0 ? "planned machine" : "unit prices";
 }
 
-void job_bill(const struct broker *b, const struct live *j, struct lake_job_change *change)
+void job_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change)
 {
     /* The machine of one that a worker rents for is the worker's. */
-    if (j->remote && j->work != LIVE_RENT)
+    if (j->remote && j->work != ATTEMPT_RENT)
         price_hosts(j->remote, change);
     else if (!j->remote && change->runtime_s >= 0)
         price_runtime(b, j, change);

@@ -1,7 +1,7 @@
 /* machine_rows: machines as rows of the database, for the files that keep the record of machines.
  */
-#ifndef BROKER_MACHINE_MACHINE_ROWS_H
-#define BROKER_MACHINE_MACHINE_ROWS_H
+#ifndef BROKER_MACHINE_INTERNAL_H
+#define BROKER_MACHINE_INTERNAL_H
 
 #include "broker/machine/machines.h"
 #include "db/db.h"
@@ -38,7 +38,7 @@ int64_t machine_paid_until_ms(const struct machine *m);
 
 /* machine_look, which tells whether another process was giving the machine back meanwhile: then *m
  * becomes what that one wrote. */
-int machine_look_beside(struct machine_desk *d,
+int machine_look_beside(struct machine_provisioner *d,
                         struct machine *m,
                         bool *given_back,
                         struct cloud_trouble *trouble,

@@ -2,7 +2,7 @@
  * read where all logs are, and so that a new broker knows how much it has. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "broker/daemon/live.h"
+#include "broker/daemon/attempt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 /* Heard again at once; the loop has others to listen to. */
 #define REREAD_BYTES ((size_t)256 << 10)
 
-static int open_copy(const struct live *j, const char *name, bool fresh, int *fd, struct err *e)
+static int open_copy(const struct attempt *j, const char *name, bool fresh, int *fd, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", j->directory, name);
 
@@ -23,7 +23,7 @@ static int open_copy(const struct live *j, const char *name, bool fresh, int *fd
     return fresh && ftruncate(*fd, 0) < 0 ? file_error(e, "empty", path) : 0;
 }
 
-int live_copy_open(struct live *j, bool fresh, struct err *e)
+int attempt_copy_open(struct attempt *j, bool fresh, struct err *e)
 {
     return open_copy(j, "log", fresh, &j->remote->log_fd, e) < 0 ||
                    open_copy(j, "state", fresh, &j->remote->state_fd, e) < 0
@@ -31,7 +31,8 @@ int live_copy_open(struct live *j, bool fresh, struct err *e)
                : 0;
 }
 
-int live_copy_add(struct live *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
+int attempt_copy_add(
+    struct attempt *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
 {
     const char *name = kind == FRAME_LOG ? "log" : "state";
     int fd = kind == FRAME_LOG ? j->remote->log_fd : j->remote->state_fd;
@@ -46,18 +47,18 @@ int live_copy_add(struct live *j, enum frame_kind kind, const char *bytes, size_
     return -1;
 }
 
-int live_reread(struct live *j, struct err *e)
+int attempt_reread(struct attempt *j, struct err *e)
 {
     struct remote *r = j->remote;
 
-    if (live_copy_open(j, false, e) < 0)
+    if (attempt_copy_open(j, false, e) < 0)
         return -1;
     AUTO_MEM char *bytes = mem_zero(REREAD_BYTES, 1);
     for (;;) {
         ssize_t n = pread(r->state_fd, bytes, REREAD_BYTES, (off_t)j->state_offset);
         if (n < 0 && errno != EINTR)
             return file_error(e, "read", "the copy of its state");
-        if (n > 0 && live_hear_state(j, bytes, (size_t)n, e) < 0)
+        if (n > 0 && attempt_hear_state(j, bytes, (size_t)n, e) < 0)
             return -1;
         if (n == 0)
             break;
@@ -65,6 +66,6 @@ int live_reread(struct live *j, struct err *e)
     ssize_t n = pread(r->log_fd, bytes, REREAD_BYTES, (off_t)j->log_offset);
     if (n < 0)
         return file_error(e, "read", "the copy of its log");
-    live_hear_log(j, bytes, (size_t)n);
+    attempt_hear_log(j, bytes, (size_t)n);
     return n > 0;
 }

@@ -1,13 +1,13 @@
 /* The host of a job: found, lost, and changed for another. */
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/broker_parts.h"
+#include "broker/daemon/internal.h"
 
 #include <string.h>
 
 /* ---- a host that does not answer ---- */
 
-bool rent_is_lost(const struct broker *b, struct live *j, const char *why)
+bool rent_is_lost(const struct broker *b, struct attempt *j, const char *why)
 {
     struct remote *r = j->remote;
     int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->settings.host_lost_s * 1000);
@@ -18,13 +18,13 @@ bool rent_is_lost(const struct broker *b, struct live *j, const char *why)
     if (now_ms - r->silent_since_ms >= most_ms)
         return true;
     if (!j->retry_ms)
-        live_try_later(j);
+        attempt_try_later(j);
     if (j->retry_ms > r->silent_since_ms + most_ms)
         j->retry_ms = r->silent_since_ms + most_ms;
     return false;
 }
 
-void rent_give_up(struct broker *b, struct live *j, const char *what)
+void rent_give_up(struct broker *b, struct attempt *j, const char *what)
 {
     const struct remote *r = j->remote;
     char silent[32];
@@ -42,7 +42,7 @@ void rent_give_up(struct broker *b, struct live *j, const char *what)
     step_end(b, j, LAKE_JOB_LOST, why);
 }
 
-void rent_heard(struct live *j)
+void rent_heard(struct attempt *j)
 {
     j->broken = 0;
     if (j->remote)
@@ -51,7 +51,7 @@ void rent_heard(struct live *j)
 
 /* ---- a host for it ---- */
 
-void rent_record(struct broker *b, struct live *j)
+void rent_record(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
@@ -70,23 +70,23 @@ void rent_record(struct broker *b, struct live *j)
     } else if (j->job.state > LAKE_JOB_LAUNCHING) {
         step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "its host was given back");
     }
-    j->phase = LIVE_RECORDED;
+    j->phase = ATTEMPT_RECORDED;
     step_add(b, j, LAKE_JOB_FETCHING, STEP_PREPARE, "")->change.machine = j->host.address;
 }
 
-static void go_to_host(struct broker *b, struct live *j)
+static void go_to_host(struct broker *b, struct attempt *j)
 {
     rent_heard(j);
-    live_set_host(j, b->o->agent);
+    attempt_set_host(j, b->o->agent);
     hosts_forget_held(b, j->job.id);
-    j->phase = LIVE_HOSTED;
+    j->phase = ATTEMPT_HOSTED;
     if (j->stop_wanted)
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
     else
         rent_record(b, j);
 }
 
-static void no_other_host(struct broker *b, struct live *j)
+static void no_other_host(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
     AUTO_MEM char *why =
@@ -97,7 +97,7 @@ static void no_other_host(struct broker *b, struct live *j)
     step_end(b, j, LAKE_JOB_FAILED, why);
 }
 
-bool rent_done(struct broker *b, struct live *j)
+bool rent_done(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
     const struct err *why = &j->task_trouble;
@@ -123,7 +123,7 @@ bool rent_done(struct broker *b, struct live *j)
         hosts_hold(b, j);
         return false;
     } else if (is_full) {
-        j->phase = LIVE_RECORDED;
+        j->phase = ATTEMPT_RECORDED;
         step_add(b, j, LAKE_JOB_QUEUED, STEP_HOLD, why->text);
     } else if (!passes || rent_is_lost(b, j, why->text)) {
         step_end(b, j, LAKE_JOB_FAILED, why->text);
@@ -131,7 +131,7 @@ bool rent_done(struct broker *b, struct live *j)
     return true;
 }
 
-void rent_other(struct broker *b, struct live *j)
+void rent_other(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
@@ -140,11 +140,11 @@ void rent_other(struct broker *b, struct live *j)
     r->attempt++;
     r->silent_since_ms = 0;
     j->broken = 0;
-    j->phase = LIVE_RENTING;
-    job_give(b, j, LIVE_RENT);
+    j->phase = ATTEMPT_RENTING;
+    job_give(b, j, ATTEMPT_RENT);
 }
 
-void rent_leave(struct broker *b, struct live *j, const char *why)
+void rent_leave(struct broker *b, struct attempt *j, const char *why)
 {
     snprintf(j->remote->silence, sizeof j->remote->silence, "%.199s", why);
     if (j->details.nodes > 1)
