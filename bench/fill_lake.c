@@ -24,7 +24,7 @@ struct fill {
     size_t n;
     bool shuffled;
     uint64_t random;
-    int64_t made;
+    struct lake_made made;
     size_t in_batch;
     uint64_t contents;
 };
@@ -41,7 +41,7 @@ static uint64_t draw(struct fill *f, uint64_t below)
 static int begin(struct fill *f, struct err *e)
 {
     f->in_batch = 0;
-    return db_begin(f->l->db, e) < 0 || lake_made(f->l, &f->made, e) < 0 ? -1 : 0;
+    return db_begin(f->l->db, e) < 0 || lake_made_new(f->l, f->l->user, &f->made, e) < 0 ? -1 : 0;
 }
 
 /* Counts a row; a full batch is committed. */
@@ -71,7 +71,7 @@ static int add_file(struct fill *f, const char *path, int64_t *version_out, stru
     struct version_new v = {.path = path};
     struct version_done done;
 
-    AUTO(version_rows) struct version_rows *rows = version_rows_new(f->l, f->made);
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(f->l, &f->made);
     if (object_keep(f->l, &content, &v.object, e) < 0 || version_rows_add(rows, &v, &done, e) < 0)
         return -1;
     *version_out = done.version;
@@ -219,7 +219,7 @@ static int add_chunk(struct fill *f, int64_t *chunk_out, struct err *e)
 
     if (add_file(f, entry.path, &entry.version, e) < 0)
         return -1;
-    AUTO(set_builder) struct set_builder *b = set_builder_new(f->l, "seed", f->made, e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(f->l, "seed", &f->made, e);
     if (!b || set_builder_add(b, &entry, e) < 0 || set_builder_finish(b, NULL, 0, &seed, e) < 0)
         return -1;
     struct db_query *q = db_query(f->l->db, "SELECT chunk FROM set_part WHERE set_version = $1", e);
@@ -242,7 +242,7 @@ struct nodes {
 static int add_node(struct fill *f, const struct nodes *s, uint32_t i, struct err *e)
 {
     int64_t id = s->first + i - 1, set = s->first_set + i % s->sets;
-    int64_t version[] = {id, f->l->project, set, 1 + i / s->sets, 1, 8192, f->made};
+    int64_t version[] = {id, f->l->project, set, 1 + i / s->sets, 1, 8192, f->made.id};
 
     if (i == s->goal) {
         version[2] = s->first_set + s->sets;

@@ -60,7 +60,7 @@ static int begin_session(struct move *m, struct err *e)
 
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (session_row_new(l, "gc", "{}", SESSION_LASTS_MS, &m->session, e) == 0 &&
+    if (session_row_new(l, l->user, "gc", "{}", SESSION_LASTS_MS, &m->session, e) == 0 &&
         db_commit(l->db, e) == 0)
         return 0;
     db_rollback(l->db);

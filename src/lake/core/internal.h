@@ -22,7 +22,7 @@ struct lake {
      * so that lakes that share a bucket never meet, and gc takes no other lake's blobs for
      * leftovers. Everything that calls the store passes this. */
     char *area;
-    char *user;
+    const char *user;
     char **groups;
     size_t n_groups;
     bool admin;
@@ -52,10 +52,16 @@ bool lake_may(
 int lake_denied(
     struct lake *l, const char *what, const char *owner, unsigned access, struct err *e);
 
-/* A new row of made, for now and the caller. A clock that goes back by up to a minute, as clocks
+/* One change of the lake: a row of table made. New files and sets belong to its owner. */
+struct lake_made {
+    int64_t id;
+    const char *owner; /* borrowed */
+    int64_t time_ms;
+};
+/* A new row of made, for now and the owner. A clock that goes back by up to a minute, as clocks
  * that are kept right do, gives the last time again; one that goes back further was wrong before,
  * and is believed with a warning. In a transaction. */
-int lake_made(struct lake *l, int64_t *id_out, struct err *e);
+int lake_made_new(struct lake *l, const char *owner, struct lake_made *out, struct err *e);
 
 /* ---- path.c: words and ranges ---- */
 #define PATH_SHOWN 128
@@ -159,7 +165,7 @@ int version_check(struct lake *l, const char *path, const char *clear, struct er
  * that exist. In a transaction, where they are all there after version_rows_flush; the objects must
  * be present. */
 struct version_rows;
-struct version_rows *version_rows_new(struct lake *l, int64_t made);
+struct version_rows *version_rows_new(struct lake *l, const struct lake_made *made);
 void version_rows_free(struct version_rows *r);
 AUTO_DEFINE(version_rows)
 int version_rows_add(struct version_rows *r,
@@ -172,7 +178,10 @@ int version_rows_flush(struct version_rows *r, struct err *e);
 /* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each
  * once; one that lies below another is ERR_USAGE. Needs LAKE_WRITE on a set that exists. */
 struct set_builder;
-struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t made, struct err *e);
+struct set_builder *set_builder_new(struct lake *l,
+                                    const char *name,
+                                    const struct lake_made *made,
+                                    struct err *e);
 void set_builder_free(struct set_builder *b);
 AUTO_DEFINE(set_builder)
 int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e);

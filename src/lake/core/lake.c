@@ -380,7 +380,7 @@ static int64_t after_last(int64_t now, int64_t last)
     return now;
 }
 
-int lake_made(struct lake *l, int64_t *id_out, struct err *e)
+int lake_made_new(struct lake *l, const char *owner, struct lake_made *out, struct err *e)
 {
     int64_t now = lake_now_ms(l);
     struct db_query *q = db_query(
@@ -395,15 +395,16 @@ int lake_made(struct lake *l, int64_t *id_out, struct err *e)
     if (row > 0)
         now = after_last(now, db_int(q, 0));
     db_reset(q);
-    if (db_ids(l->db, "made", 1, id_out, e) < 0)
+    *out = (struct lake_made){.owner = owner, .time_ms = now};
+    if (db_ids(l->db, "made", 1, &out->id, e) < 0)
         return -1;
     q = db_query(l->db,
                  "INSERT INTO made (id, project, create_time, creator) VALUES ($1, $2, $3, $4)", e);
     if (!q)
         return -1;
-    db_bind_int(q, 1, *id_out);
+    db_bind_int(q, 1, out->id);
     db_bind_int(q, 2, l->project);
     db_bind_int(q, 3, now);
-    db_bind_text(q, 4, l->user);
+    db_bind_text(q, 4, owner);
     return db_run(q, e);
 }

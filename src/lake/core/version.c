@@ -106,16 +106,16 @@ int version_check(struct lake *l, const char *path, const char *clear, struct er
 
 struct version_rows {
     struct lake *l;
-    int64_t made;
+    struct lake_made made;
     struct db_rows *files, *versions;
 };
 
-struct version_rows *version_rows_new(struct lake *l, int64_t made)
+struct version_rows *version_rows_new(struct lake *l, const struct lake_made *made)
 {
     struct version_rows *r = mem_zero(1, sizeof *r);
 
     r->l = l;
-    r->made = made;
+    r->made = *made;
     r->files = db_rows_new(l->db,
                            "INSERT INTO file (id, project, path, owner, team, mode, latest,"
                            " latest_version, removed)",
@@ -152,7 +152,7 @@ static int insert_version(struct version_rows *r,
     db_rows_int(r->versions, file);
     db_rows_int(r->versions, done->number);
     db_rows_int(r->versions, v->object);
-    db_rows_int(r->versions, r->made);
+    db_rows_int(r->versions, r->made.id);
     db_rows_int(r->versions, v->executable);
     db_rows_int(r->versions, 0);
     return db_rows_next(r->versions, e);
@@ -169,7 +169,7 @@ static int insert_file(struct version_rows *r,
     db_rows_int(r->files, *id_out);
     db_rows_int(r->files, r->l->project);
     db_rows_text(r->files, path);
-    db_rows_text(r->files, r->l->user);
+    db_rows_text(r->files, r->made.owner);
     db_rows_text(r->files, "");
     db_rows_int(r->files, MODE_NEW);
     db_rows_int(r->files, first->number);
@@ -204,11 +204,11 @@ static int find_path(struct version_rows *r,
 
     *row = (struct item_row){0};
     if (v->vacant)
-        return lake_path_check(v->path, e) < 0 ? -1 : check_above(l, r->made, v->path, e);
+        return lake_path_check(v->path, e) < 0 ? -1 : check_above(l, r->made.id, v->path, e);
     int found = version_rows_flush(r, e) < 0 ? -1 : file_find(l, v->path, row, e);
     if (found == 1 && item_ask(l, row, path_shown(v->path, shown), LAKE_WRITE, e) < 0)
         return -1;
-    if (found >= 0 && (found == 0 || row->removed) && check_free(l, r->made, v->path, e) < 0)
+    if (found >= 0 && (found == 0 || row->removed) && check_free(l, r->made.id, v->path, e) < 0)
         return -1;
     return found;
 }

@@ -203,7 +203,8 @@ static int store_output(struct storing *s,
         .set = s->row.output_name,
         .progress = progress ? *progress : (struct lake_progress){0},
     };
-    const struct commit_also also = {name, s->again, take_output, s};
+    /* The output belongs to the job's user, also when an admin stores it. */
+    const struct commit_also also = {name, s->row.creator, s->again, take_output, s};
     struct lake_put_summary summary;
 
     if (put_also(s->l, &o, &also, &summary, e) < 0) {
@@ -236,12 +237,7 @@ static int store_job(struct storing *s,
         return answer_again(s, e);
     if (!s->row.output_name[0])
         return lake_job_step(l, s->change, 1, e);
-    /* What an admin stores for another is the other's. */
-    char *user = l->user;
-    l->user = s->row.creator;
-    int result = store_output(s, directory, progress, e);
-    l->user = user;
-    return result;
+    return store_output(s, directory, progress, e);
 }
 
 int lake_job_store(struct lake *l,

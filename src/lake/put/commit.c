@@ -31,7 +31,7 @@ static int tag(struct lake *l,
 }
 
 static int add_versions(struct lake *l,
-                        int64_t made,
+                        const struct lake_made *made,
                         const struct commit_list *list,
                         const struct lake_put_options *o,
                         struct lake_put_summary *summary,
@@ -64,7 +64,7 @@ static int add_versions(struct lake *l,
 }
 
 static int make_set(struct lake *l,
-                    int64_t made,
+                    const struct lake_made *made,
                     const struct commit_list *list,
                     const char *name,
                     struct lake_set *out,
@@ -92,15 +92,16 @@ int commit_versions(struct lake *l,
                     int64_t *set_version_out,
                     struct err *e)
 {
-    int64_t made;
+    struct lake_made made;
 
     *set_version_out = 0;
-    if (lake_made(l, &made, e) < 0 || add_versions(l, made, list, o, summary, e) < 0)
+    if (lake_made_new(l, list->owner, &made, e) < 0 ||
+        add_versions(l, &made, list, o, summary, e) < 0)
         return -1;
     if (!o->set)
         return 0;
     struct lake_set set = {0};
-    if (make_set(l, made, list, o->set, &set, e) < 0 ||
+    if (make_set(l, &made, list, o->set, &set, e) < 0 ||
         tag(l, LAKE_ITEM_SET, set.version, o, e) < 0)
         return -1;
     summary->set_number = set.number;

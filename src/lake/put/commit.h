@@ -16,6 +16,7 @@ struct commit_file {
 
 /* The files, wherever the caller keeps them. */
 struct commit_list {
+    const char *owner; /* of files and of a set that are new */
     size_t n;
     void (*get)(void *context, size_t i, struct commit_file *out);
     void (*done)(void *context, size_t i, const struct version_done *done);
@@ -39,7 +40,8 @@ int commit_same(struct lake *l, const struct commit_list *list, int64_t set_vers
 
 /* What else belongs into the transaction of a put. */
 struct commit_also {
-    const char *name; /* instead of the put's command line: what an interrupted one is found by */
+    const char *name;  /* instead of the put's command line: what an interrupted one is found by */
+    const char *owner; /* of what is put, instead of the caller */
     /* Id of a set version that may be what is put: then nothing is made, and run gets this one; 0 =
      * none. */
     int64_t unless;

@@ -27,6 +27,7 @@ struct put {
     struct source_list *list;
     struct lake_put_summary *summary;
     const struct commit_also *also; /* NULL = nothing */
+    const char *owner;              /* of what is put */
     char room[SOURCE_PATH_MAX];
 };
 
@@ -190,6 +191,7 @@ static int make_versions(struct put *p,
 static int commit_once(struct put *p, struct upload *u, struct err *e)
 {
     const struct commit_list list = {
+        .owner = p->owner,
         .n = p->list->n_files,
         .get = get_file,
         .done = file_done,
@@ -325,6 +327,7 @@ static int put_files(struct put *p, struct err *e)
     AUTO_CLEAR(upload) struct upload u;
 
     upload_init(&u, p->l, p->list);
+    u.owner = p->owner;
     u.put = put;
     u.request = request;
     u.progress = p->o->progress;
@@ -392,7 +395,7 @@ int lake_put(struct lake *l,
              struct lake_put_summary *summary,
              struct err *e)
 {
-    struct put p = {.l = l, .o = options, .summary = summary};
+    struct put p = {.l = l, .o = options, .summary = summary, .owner = l->user};
     struct err unwanted;
 
     return put_all(&p, visit, context, e ? e : &unwanted);
@@ -404,7 +407,7 @@ int put_also(struct lake *l,
              struct lake_put_summary *summary,
              struct err *e)
 {
-    struct put p = {.l = l, .o = options, .summary = summary, .also = also};
+    struct put p = {.l = l, .o = options, .summary = summary, .also = also, .owner = also->owner};
 
     return put_all(&p, NULL, NULL, e);
 }

@@ -132,7 +132,7 @@ static int begin(struct lake *l,
                  int64_t *id_out,
                  struct err *e)
 {
-    if (forget_old(l, e) < 0 || session_row_new(l, NULL, request, lasts_ms, id_out, e) < 0)
+    if (forget_old(l, e) < 0 || session_row_new(l, l->user, NULL, request, lasts_ms, id_out, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         /* What can never be finished shall not begin. */

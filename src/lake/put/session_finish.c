@@ -280,7 +280,7 @@ static int commit_rows(struct finish *f,
                        struct lake_put_summary *summary,
                        struct err *e)
 {
-    const struct commit_list list = {f->n_rows, get_row, row_done, nth_row, f};
+    const struct commit_list list = {f->l->user, f->n_rows, get_row, row_done, nth_row, f};
     AUTO_MEM const char **tags = mem_zero(request->n_tags + 1, sizeof *tags);
     const struct lake_put_options like = {
         .set = request->set, .tags = tags, .n_tags = request->n_tags, .force = request->force};

@@ -138,6 +138,7 @@ int session_row_by_hand(const struct session_row *r, struct err *e)
 }
 
 int session_row_new(struct lake *l,
+                    const char *owner,
                     const char *put,
                     const char *request,
                     int64_t lasts_ms,
@@ -157,7 +158,7 @@ int session_row_new(struct lake *l,
         return -1;
     db_bind_int(q, 1, *id_out);
     db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, l->user);
+    db_bind_text(q, 3, owner);
     db_bind_int(q, 4, now);
     db_bind_int(q, 5, now + lasts_ms);
     db_bind_int(q, 6, lasts_ms);
@@ -232,7 +233,10 @@ void session_hold_clear(struct session_hold *h)
 }
 
 /* Sessions that runs of the same put began. */
-static struct db_query *query_left(struct lake *l, const char *put, struct err *e)
+static struct db_query *query_left(struct lake *l,
+                                   const char *owner,
+                                   const char *put,
+                                   struct err *e)
 {
     struct db_query *q = db_query(l->db,
                                   "SELECT id FROM session WHERE project = $1 AND state = $2"
@@ -244,16 +248,16 @@ static struct db_query *query_left(struct lake *l, const char *put, struct err *
         return NULL;
     db_bind_int(q, 1, l->project);
     db_bind_int(q, 2, LAKE_SESSION_PENDING);
-    db_bind_text(q, 3, l->user);
+    db_bind_text(q, 3, owner);
     db_bind_text(q, 4, put);
     db_bind_int(q, 5, lake_now_ms(l));
     db_bind_int(q, 6, PENDING_MAX);
     return q;
 }
 
-int session_hold_left(struct lake *l, const char *put, struct err *e)
+int session_hold_left(struct lake *l, const char *owner, const char *put, struct err *e)
 {
-    struct db_query *q = query_left(l, put, e);
+    struct db_query *q = query_left(l, owner, put, e);
 
     if (!q)
         return -1;
@@ -263,9 +267,10 @@ int session_hold_left(struct lake *l, const char *put, struct err *e)
 }
 
 /* In a transaction, so that no two runs take the same one. */
-static int find_left(struct lake *l, const char *put, struct session_hold *h, struct err *e)
+static int find_left(
+    struct lake *l, const char *owner, const char *put, struct session_hold *h, struct err *e)
 {
-    struct db_query *q = query_left(l, put, e);
+    struct db_query *q = query_left(l, owner, put, e);
     int row;
 
     if (!q)
@@ -282,25 +287,34 @@ static int find_left(struct lake *l, const char *put, struct session_hold *h, st
     return row;
 }
 
-static int take(
-    struct lake *l, const char *put, const char *request, struct session_hold *h, struct err *e)
+static int take(struct lake *l,
+                const char *owner,
+                const char *put,
+                const char *request,
+                struct session_hold *h,
+                struct err *e)
 {
-    if (find_left(l, put, h, e) < 0)
+    if (find_left(l, owner, put, h, e) < 0)
         return -1;
     if (h->id)
         return session_row_renew(l, h->id, e);
-    if (session_row_new(l, put, request, SESSION_LASTS_MS, &h->id, e) < 0)
+    if (session_row_new(l, owner, put, request, SESSION_LASTS_MS, &h->id, e) < 0)
         return -1;
     (void)try_lock(h->lock, h->id);
     return 0;
 }
 
-int session_hold_take(
-    struct lake *l, const char *put, const char *request, struct session_hold *out, struct err *e)
+int session_hold_take(struct lake *l,
+                      const char *owner,
+                      const char *put,
+                      const char *request,
+                      struct session_hold *out,
+                      struct err *e)
 {
     struct session_hold h = {.lock = open_locks(l)};
 
-    if (db_begin(l->db, e) == 0 && take(l, put, request, &h, e) == 0 && db_commit(l->db, e) == 0) {
+    if (db_begin(l->db, e) == 0 && take(l, owner, put, request, &h, e) == 0 &&
+        db_commit(l->db, e) == 0) {
         *out = h;
         return 0;
     }

@@ -41,6 +41,7 @@ int session_row_by_hand(const struct session_row *r, struct err *e);
 
 /* In a transaction, as all below. */
 int session_row_new(struct lake *l,
+                    const char *owner,
                     const char *put,
                     const char *request,
                     int64_t lasts_ms,
@@ -62,11 +63,15 @@ struct session_hold {
     int lock;
     bool resumed;
 };
-/* The session an interrupted run of the same put left, or a new one. Commits. */
-int session_hold_take(
-    struct lake *l, const char *put, const char *request, struct session_hold *out, struct err *e);
+/* The session an interrupted run of the owner's same put left, or a new one. Commits. */
+int session_hold_take(struct lake *l,
+                      const char *owner,
+                      const char *put,
+                      const char *request,
+                      struct session_hold *out,
+                      struct err *e);
 /* Whether a run of the same put began one that is not over: 1, 0, -1. */
-int session_hold_left(struct lake *l, const char *put, struct err *e);
+int session_hold_left(struct lake *l, const char *owner, const char *put, struct err *e);
 void session_hold_clear(struct session_hold *h);
 
 #endif

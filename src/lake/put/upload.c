@@ -27,7 +27,7 @@
 
 void upload_init(struct upload *u, struct lake *l, struct source_list *list)
 {
-    *u = (struct upload){.l = l, .list = list};
+    *u = (struct upload){.l = l, .owner = l->user, .list = list};
     present_init(&u->present, l);
     u->batch.began_s = time_monotonic_s();
     pthread_mutex_init(&u->lock, NULL);
@@ -235,14 +235,14 @@ static int take_session(struct upload *u, struct err *e)
 {
     if (u->session.id)
         return 0;
-    if (session_hold_take(u->l, u->put, u->request, &u->session, e) < 0)
+    if (session_hold_take(u->l, u->owner, u->put, u->request, &u->session, e) < 0)
         return -1;
     return u->session.resumed ? read_next_seq(u, e) : 0;
 }
 
 int upload_resume(struct upload *u, struct err *e)
 {
-    int left = session_hold_left(u->l, u->put, e);
+    int left = session_hold_left(u->l, u->owner, u->put, e);
 
     return left > 0 ? take_session(u, e) : left;
 }

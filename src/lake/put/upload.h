@@ -32,10 +32,10 @@ struct upload_batch {
 struct upload {
     struct lake *l;
     struct source_list *list;
-    const char *put, *request; /* of the session, should one be needed */
-    bool verify;               /* content that the lake has counts only when it can be read */
-    bool keep;                 /* will be read here soon: output of a job */
-    bool replace;              /* some of what the lake has is gone from the store */
+    const char *owner, *put, *request; /* of the session, should one be needed */
+    bool verify;  /* content that the lake has counts only when it can be read */
+    bool keep;    /* will be read here soon: output of a job */
+    bool replace; /* some of what the lake has is gone from the store */
     struct present present;
     struct session_hold session; /* begun with the first content that must be stored */
     struct store *store;

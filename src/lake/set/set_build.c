@@ -14,7 +14,7 @@
 struct set_builder {
     struct lake *l;
     char *name;
-    int64_t made;
+    struct lake_made made;
     int64_t set; /* id; 0 = will be new */
     int64_t number;
     int64_t version; /* id, reserved */
@@ -33,7 +33,7 @@ void set_builder_free(struct set_builder *b)
     free(b);
 }
 
-/* Finds the set and whether it may be written; a name that is new will be the caller's. */
+/* Finds the set and whether it may be written; a new set will belong to the owner. */
 static int find_target(struct set_builder *b, struct err *e)
 {
     struct lake *l = b->l;
@@ -63,14 +63,17 @@ static int find_target(struct set_builder *b, struct err *e)
     return result;
 }
 
-struct set_builder *set_builder_new(struct lake *l, const char *name, int64_t made, struct err *e)
+struct set_builder *set_builder_new(struct lake *l,
+                                    const char *name,
+                                    const struct lake_made *made,
+                                    struct err *e)
 {
     if (lake_set_name_check(name, e) < 0)
         return NULL;
     AUTO(set_builder) struct set_builder *b = mem_zero(1, sizeof *b);
     b->l = l;
     b->name = mem_dup(name);
-    b->made = made;
+    b->made = *made;
     set_chunk_init(&b->chunk);
     if (find_target(b, e) < 0 || db_ids(l->db, "set_version", 1, &b->version, e) < 0)
         return NULL;
@@ -245,7 +248,7 @@ static int write_set(struct set_builder *b, struct err *e)
         if (q) {
             db_bind_int(q, 4, l->project);
             db_bind_text(q, 5, b->name);
-            db_bind_text(q, 6, l->user);
+            db_bind_text(q, 6, b->made.owner);
             db_bind_int(q, 7, NEW_MODE);
         }
     }
@@ -272,7 +275,7 @@ static int write_version(struct set_builder *b, struct err *e)
     db_bind_int(q, 4, b->number);
     db_bind_int(q, 5, (int64_t)b->files);
     db_bind_int(q, 6, (int64_t)b->bytes);
-    db_bind_int(q, 7, b->made);
+    db_bind_int(q, 7, b->made.id);
     return db_run(q, e);
 }
 
@@ -295,36 +298,17 @@ static int write_edges(struct set_builder *b, const int64_t *parents, size_t n, 
     return 0;
 }
 
-/* When the act that made this version took place. */
-static int read_made(struct set_builder *b, int64_t *time_ms_out, struct err *e)
-{
-    struct db_query *q = db_query(b->l->db, "SELECT create_time FROM made WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, b->made);
-    int got = db_step(q, e);
-    if (got == 1) {
-        *time_ms_out = db_int(q, 0);
-        db_reset(q);
-    }
-    return got < 0 ? -1 : 0;
-}
-
 int set_builder_finish(struct set_builder *b,
                        const int64_t *parents,
                        size_t n_parents,
                        struct lake_set *out,
                        struct err *e)
 {
-    int64_t time_ms = 0;
-
     if (!is_idle(b) && flush(b, e) < 0)
         return -1;
     if (b->files == 0)
         return err_set(e, ERR_USAGE, "@%s would hold no files, and a set needs some", b->name);
-    if (write_set(b, e) < 0 || write_version(b, e) < 0 ||
-        write_edges(b, parents, n_parents, e) < 0 || read_made(b, &time_ms, e) < 0)
+    if (write_set(b, e) < 0 || write_version(b, e) < 0 || write_edges(b, parents, n_parents, e) < 0)
         return -1;
     if (out)
         *out = (struct lake_set){.name = b->name,
@@ -332,6 +316,6 @@ int set_builder_finish(struct set_builder *b,
                                  .version = b->version,
                                  .files = b->files,
                                  .bytes = b->bytes,
-                                 .origin = {.creator = b->l->user, .create_time_ms = time_ms}};
+                                 .origin = {b->made.owner, b->made.time_ms}};
     return 0;
 }

@@ -256,12 +256,12 @@ static int64_t *list_parents(const struct creation *c, size_t *n_out)
 
 static int create(struct creation *c, struct lake_set *out, struct err *e)
 {
-    int64_t made;
+    struct lake_made made;
     size_t n_parents;
 
-    if (resolve_all(c, e) < 0 || lake_made(c->l, &made, e) < 0)
+    if (resolve_all(c, e) < 0 || lake_made_new(c->l, c->l->user, &made, e) < 0)
         return -1;
-    AUTO(set_builder) struct set_builder *b = set_builder_new(c->l, c->request->name, made, e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(c->l, c->request->name, &made, e);
     if (!b || merge(c, b, e) < 0)
         return -1;
     AUTO_MEM int64_t *parents = list_parents(c, &n_parents);

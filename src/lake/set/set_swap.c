@@ -200,15 +200,15 @@ static int by_path(const void *a, const void *b)
 
 static int build(struct swapping *s, const char *name, struct lake_set *out, struct err *e)
 {
-    int64_t made;
+    struct lake_made made;
     struct files *r = &s->result;
 
     if (r->n == 0)
         return err_set(e, ERR_NOTFOUND, "the newer sets have none of the files that it held");
     qsort(r->items, r->n, sizeof *r->items, by_path);
-    if (lake_made(s->l, &made, e) < 0)
+    if (lake_made_new(s->l, s->l->user, &made, e) < 0)
         return -1;
-    AUTO(set_builder) struct set_builder *b = set_builder_new(s->l, name, made, e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(s->l, name, &made, e);
     if (!b)
         return -1;
     for (size_t i = 0; i < r->n; i++) {

@@ -94,7 +94,7 @@ struct lake *scratch_open(struct scratch *s)
 }
 
 int scratch_version(struct lake *l,
-                    int64_t made,
+                    const struct lake_made *made,
                     const struct version_new *v,
                     struct version_done *out,
                     struct err *e)
@@ -111,12 +111,12 @@ static int64_t add_version(struct lake *l,
 {
     struct version_new v = {.path = path};
     struct version_done done = {0};
-    int64_t made;
+    struct lake_made made;
 
     if (db_begin(l->db, e) < 0)
         return -1;
-    if (lake_made(l, &made, e) < 0 || object_keep(l, content, &v.object, e) < 0 ||
-        scratch_version(l, made, &v, &done, e) < 0) {
+    if (lake_made_new(l, l->user, &made, e) < 0 || object_keep(l, content, &v.object, e) < 0 ||
+        scratch_version(l, &made, &v, &done, e) < 0) {
         db_rollback(l->db);
         return -1;
     }
@@ -184,11 +184,11 @@ int64_t scratch_set(struct lake *l, const char *name, const char *const *paths, 
     AUTO(set_builder) struct set_builder *b = NULL;
     struct lake_set done = {0};
     struct err e = {0};
-    int64_t made = 0;
+    struct lake_made made = {0};
 
-    if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
+    if (db_begin(l->db, &e) < 0 || lake_made_new(l, l->user, &made, &e) < 0)
         give_up("begin a set", &e);
-    b = set_builder_new(l, name, made, &e);
+    b = set_builder_new(l, name, &made, &e);
     for (size_t i = 0; b && i < n; i++) {
         AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
         if (lake_resolve(l, paths[i], LAKE_READ, &ref, &e) < 0 ||

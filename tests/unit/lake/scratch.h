@@ -36,7 +36,7 @@ int64_t scratch_put(struct lake *l, const char *path, const char *text, struct e
 int64_t scratch_fake(struct lake *l, const char *path, const char *text, struct err *e);
 /* In a transaction of the caller: the next version of one path, as version_rows_add has it. */
 int scratch_version(struct lake *l,
-                    int64_t made,
+                    const struct lake_made *made,
                     const struct version_new *v,
                     struct version_done *out,
                     struct err *e);

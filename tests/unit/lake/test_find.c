@@ -163,7 +163,7 @@ static bool make_file(struct scratch *s, struct lake *l, int file, int number)
     char text[64];
     struct version_done done = {0};
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
 
     t->creator = l->user;
     t->number = number;
@@ -172,8 +172,8 @@ static bool make_file(struct scratch *s, struct lake *l, int file, int number)
     t->size = snprintf(text, sizeof text, "%0*d", 5 + (int)dice(20), file * 10 + number);
     t->create_ms = s->now_ms;
     struct version_new v = {.path = t->name, .object = scratch_object(l, text)};
-    return lake_made(l, &made, &e) == 0 && scratch_version(l, made, &v, &done, &e) == 0 &&
-           done.number == number;
+    return lake_made_new(l, l->user, &made, &e) == 0 &&
+           scratch_version(l, &made, &v, &done, &e) == 0 && done.number == number;
 }
 
 /* Some files in one transaction, by one of the two. */

@@ -230,7 +230,8 @@ static uint64_t store_bytes(struct lake *l)
 #define HELD (PACKED / 5)
 #define PACKED_BYTES 100000
 
-static int add_packed(struct lake *l, struct store_writer *w, int64_t made, int i, char salt)
+static int add_packed(
+    struct lake *l, struct store_writer *w, const struct lake_made *made, int i, char salt)
 {
     AUTO_MEM char *text = mem_zero(PACKED_BYTES, 1);
     struct store_content c = {0};
@@ -255,12 +256,12 @@ static void fill_pack(struct lake *l, char salt)
     static const char *const held[HELD] = {"/f00", "/f05", "/f10", "/f15",
                                            "/f20", "/f25", "/f30", "/f35"};
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
     AUTO(store_writer) struct store_writer *w = store_writer_new(lake_store(l, &e), l->area, 0, &e);
-    bool good = w && db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0;
+    bool good = w && db_begin(l->db, &e) == 0 && lake_made_new(l, l->user, &made, &e) == 0;
 
     for (int i = 0; i < PACKED && good; i++)
-        good = add_packed(l, w, made, i, salt) == 0;
+        good = add_packed(l, w, &made, i, salt) == 0;
     if (!good || store_flush(w, &e) < 0 || db_commit(l->db, &e) < 0) {
         CHECK(false, "fill a pack: %s", e.text);
         exit(TAP_DONE());

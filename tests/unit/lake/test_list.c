@@ -171,14 +171,14 @@ static void many(struct scratch *s)
     struct err e = {0};
     struct version_new v = {0};
     struct version_done done;
-    int64_t made;
-    bool good = db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0;
+    struct lake_made made;
+    bool good = db_begin(l->db, &e) == 0 && lake_made_new(l, l->user, &made, &e) == 0;
 
     v.object = good ? scratch_object(l, "x") : 0;
     for (int i = 0; i < FILES && good; i++) {
         AUTO_MEM char *path = mem_printf("/%s/%06d", i % 2 ? "a" : "b", i);
         v.path = path;
-        good = scratch_version(l, made, &v, &done, &e) == 0;
+        good = scratch_version(l, &made, &v, &done, &e) == 0;
     }
     CHECK(good && db_commit(l->db, &e) == 0, "%d files: %s", FILES, e.text);
     lists(l, "/", false, "/a/ /b/ ");

@@ -551,13 +551,14 @@ static void live_session(struct scratch *s, struct lake *l)
     struct err e = {0};
 
     (void)s;
-    CHECK(session_hold_take(l, "put x /y", "{}", &first, &e) == 0 && !first.resumed, "begun");
-    CHECK(session_hold_take(l, "put x /y", "{}", &second, &e) == 0 && !second.resumed &&
+    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &first, &e) == 0 && !first.resumed,
+          "begun");
+    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &second, &e) == 0 && !second.resumed &&
               second.id != first.id,
           "another run of the same put beside it has a session of its own");
     int64_t left = first.id;
     session_hold_clear(&first);
-    CHECK(session_hold_take(l, "put x /y", "{}", &third, &e) == 0 && third.resumed &&
+    CHECK(session_hold_take(l, l->user, "put x /y", "{}", &third, &e) == 0 && third.resumed &&
               third.id == left,
           "one left behind is gone on with");
     CHECK(db_begin(l->db, &e) == 0 && session_row_remove(l, left, &e) == 0 &&

@@ -16,12 +16,12 @@
 static int64_t build_large(struct lake *l, size_t changed, size_t inserted)
 {
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
     struct lake_set set = {0};
 
-    if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
+    if (db_begin(l->db, &e) < 0 || lake_made_new(l, l->user, &made, &e) < 0)
         exit(1);
-    AUTO(set_builder) struct set_builder *b = set_builder_new(l, "large", made, &e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(l, "large", &made, &e);
     for (size_t i = 0; b && i < 100000; i++) {
         char path[64];
         snprintf(path, sizeof path, "/data/%03zu/%06zu", i / 500, i);
@@ -195,12 +195,12 @@ static void test_refusals(void)
 static void build_many(struct lake *l, const char *name, const char *one, const char *prefix)
 {
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
     bool added = !one;
 
-    if (db_begin(l->db, &e) < 0 || lake_made(l, &made, &e) < 0)
+    if (db_begin(l->db, &e) < 0 || lake_made_new(l, l->user, &made, &e) < 0)
         exit(1);
-    AUTO(set_builder) struct set_builder *b = set_builder_new(l, name, made, &e);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(l, name, &made, &e);
     for (int64_t i = 0; b && i < 10000; i++) {
         char path[64];
         snprintf(path, sizeof path, "%s%05lld", prefix, (long long)i);

@@ -41,9 +41,9 @@ struct world {
 static void put_all(struct world *w, int number)
 {
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
 
-    if (db_begin(w->l->db, &e) < 0 || lake_made(w->l, &made, &e) < 0)
+    if (db_begin(w->l->db, &e) < 0 || lake_made_new(w->l, w->l->user, &made, &e) < 0)
         exit(1);
     AUTO_MEM char *text = mem_printf("content of version %d", number);
     int64_t object = scratch_object(w->l, text);
@@ -52,7 +52,7 @@ static void put_all(struct world *w, int number)
             continue;
         struct version_new v = {.path = w->paths[i], .object = object};
         struct version_done done;
-        if (scratch_version(w->l, made, &v, &done, &e) < 0)
+        if (scratch_version(w->l, &made, &v, &done, &e) < 0)
             exit(1);
         w->ids[i][done.number - 1] = done.version;
         w->latest[i] = (int)done.number;
@@ -233,10 +233,10 @@ static bool finds(const struct world *w, int64_t set_version, const int *numbers
 static bool cut_as_from_scratch(const struct world *w, int64_t set_version, const int *numbers)
 {
     struct err e = {0};
-    int64_t made = 0;
+    struct lake_made made = {0};
     struct lake_set again;
-    bool good = db_begin(w->l->db, &e) == 0 && lake_made(w->l, &made, &e) == 0;
-    AUTO(set_builder) struct set_builder *b = set_builder_new(w->l, "again", made, &e);
+    bool good = db_begin(w->l->db, &e) == 0 && lake_made_new(w->l, w->l->user, &made, &e) == 0;
+    AUTO(set_builder) struct set_builder *b = set_builder_new(w->l, "again", &made, &e);
 
     for (size_t i = 0; good && i < FILES; i++)
         if (numbers[i] &&

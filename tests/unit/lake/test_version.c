@@ -24,12 +24,12 @@ static void numbers(struct lake *l)
 
 static int add(struct lake *l, struct version_new v, struct version_done *done, struct err *e)
 {
-    int64_t made = 0;
+    struct lake_made made = {0};
 
     if (db_begin(l->db, e) < 0)
         return -1;
     v.object = scratch_object(l, "same");
-    if (lake_made(l, &made, e) < 0 || scratch_version(l, made, &v, done, e) < 0) {
+    if (lake_made_new(l, l->user, &made, e) < 0 || scratch_version(l, &made, &v, done, e) < 0) {
         db_rollback(l->db);
         return -1;
     }
@@ -98,20 +98,20 @@ static void within_one_act(struct lake *l)
     struct version_new v = {0};
     struct version_done done;
     struct err e = {0};
-    int64_t made = 0;
+    struct lake_made made = {0};
 
-    CHECK(db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0, "one act");
+    CHECK(db_begin(l->db, &e) == 0 && lake_made_new(l, l->user, &made, &e) == 0, "one act");
     v.object = scratch_object(l, "w");
     for (size_t i = 0; i < COUNT(order); i++) {
         v.path = order[i];
-        CHECK(scratch_version(l, made, &v, &done, &e) == 0, "%s: %s", order[i], e.text);
+        CHECK(scratch_version(l, &made, &v, &done, &e) == 0, "%s: %s", order[i], e.text);
     }
     v.path = "/w/a";
-    CHECK(scratch_version(l, made, &v, &done, &e) < 0, "a directory of this very act");
+    CHECK(scratch_version(l, &made, &v, &done, &e) < 0, "a directory of this very act");
     v.path = "/w/a/b/z";
-    CHECK(scratch_version(l, made, &v, &done, &e) < 0, "below a file of this very act");
+    CHECK(scratch_version(l, &made, &v, &done, &e) < 0, "below a file of this very act");
     v.path = "/w/a/d/f";
-    CHECK(scratch_version(l, made, &v, &done, &e) == 0, "a good one after bad ones: %s", e.text);
+    CHECK(scratch_version(l, &made, &v, &done, &e) == 0, "a good one after bad ones: %s", e.text);
     CHECK(db_commit(l->db, &e) == 0, "commit");
 }
 
@@ -120,11 +120,12 @@ static void rollback(struct lake *l)
     struct version_new v = {.path = "/r"};
     struct version_done done;
     struct err e = {0};
-    int64_t made = 0;
+    struct lake_made made = {0};
 
-    CHECK(db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0, "an act that fails");
+    CHECK(db_begin(l->db, &e) == 0 && lake_made_new(l, l->user, &made, &e) == 0,
+          "an act that fails");
     v.object = scratch_object(l, "r");
-    CHECK(scratch_version(l, made, &v, &done, &e) == 0 && done.number == 1, "had number 1");
+    CHECK(scratch_version(l, &made, &v, &done, &e) == 0 && done.number == 1, "had number 1");
     db_rollback(l->db);
     CHECK(scratch_fake(l, "/r", "r2", &e) == 1, "the next one has it again");
 }
@@ -202,15 +203,15 @@ static void many(struct scratch *s)
     struct version_new v = {0};
     struct version_done done;
     struct err e = {0};
-    int64_t made = 0;
+    struct lake_made made = {0};
     double began = time_monotonic_s();
-    bool good = db_begin(l->db, &e) == 0 && lake_made(l, &made, &e) == 0;
+    bool good = db_begin(l->db, &e) == 0 && lake_made_new(l, l->user, &made, &e) == 0;
 
     v.object = good ? scratch_object(l, "x") : 0;
     for (int i = 0; i < files && good; i++) {
         AUTO_MEM char *path = mem_printf("/deep/down/dir%d/file%d", i / 100, i);
         v.path = path;
-        good = scratch_version(l, made, &v, &done, &e) == 0;
+        good = scratch_version(l, &made, &v, &done, &e) == 0;
     }
     good = good && db_commit(l->db, &e) == 0;
     double took = time_monotonic_s() - began;
