@@ -67,12 +67,13 @@ UNIT := $(UNIT_SRC:%.c=$(OUT)/%)
 TEST_TOOLS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/tools/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 
-.PHONY: all function help test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
+.PHONY: all function help check test demo bench soak fuzz fuzz-programs lint lint-quick warnings install uninstall deb unit clean fill_lake sim_dag market_figures policy_lp
 all: $(PROGRAM) $(AGENT) $(AGGREGATOR) $(WORKER_LIB)
 
 help:
 	@echo 'make              build $(BUILD)/tradewind'
 	@echo 'make demo         build it, plan and run the example pipeline, show what came of it'
+	@echo 'make check        what the changes since BASE=REV most likely broke, in two minutes'
 	@echo 'make test         everything that must hold before a change goes in'
 	@echo 'make bench        times beside their limits'
 	@echo 'make soak         all tests with both builds, longer fuzzing and comparisons (FUZZ_S=seconds each)'
@@ -189,9 +190,13 @@ demo:
 	@$(MAKE) --no-print-directory -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) all
 	@tools/demo $(PROGRAM) $(OUT)/demo-home
 
+# Settings of the command line hold for what is built in $(BUILD), so that its objects fit together.
+check:
+	@tests/run --check --build $(BUILD) $(if $(BASE),--base $(BASE)) CC='$(CC)'
+
 test:
 	@tools/deps test
-	@tests/run $(BUILD)/test
+	@tests/run --build $(BUILD)/test
 
 bench:
 	@tools/deps test
@@ -206,7 +211,7 @@ bench:
 
 soak: fuzz
 	@$(MAKE) --no-print-directory -s all unit
-	@TESTS=all tests/run $(BUILD)/test
+	@TESTS=all tests/run --build $(BUILD)/test
 	@tests/soak/run $(OUT)
 
 # libFuzzer comes with clang; SAN is for the library, -fsanitize=fuzzer brings main().
