@@ -49,5 +49,7 @@ int err_wrap(struct err *e, const char *fmt, ...)
 
 int err_exit_code(enum err_kind kind)
 {
+    if (kind == ERR_CHANGED)
+        kind = ERR_RETRY;
     return kind == ERR_NONE ? 0 : (int)kind + 1;
 }

@@ -11,6 +11,7 @@ enum err_kind {
     ERR_NOFIT,    /* exit 5: nothing that exists satisfies what was asked (quota, no plan) */
     ERR_RETRY,    /* exit 6: passing trouble; the same call may work later */
     ERR_IO,       /* exit 7: disk, network or database */
+    ERR_CHANGED,  /* exit 6, as ERR_RETRY: a file changed while it was read */
 };
 
 struct err {

@@ -261,6 +261,7 @@ static enum cloud_failure failure_of(enum err_kind kind)
         return CLOUD_CAPACITY;
     case ERR_RETRY:
     case ERR_IO:
+    case ERR_CHANGED:
         break;
     }
     return CLOUD_TRANSIENT;

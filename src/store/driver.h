@@ -192,7 +192,7 @@ void store_pack_header(uint64_t n,
 
 /* Reads the source once, in order, and fills out's digest, place.size, part_bytes and parts
  * (at least one, for an empty file too). Hashing and write run beside each other in bounded memory.
- * ERR_RETRY when progress says stop or the source changed while it was read. */
+ * ERR_RETRY when progress says stop, ERR_CHANGED when the source changed while it was read. */
 struct store_taker {
     /* Gets every chunk in order, from one thread; bytes NULL = n zero bytes. NULL = only hash. */
     int (*write)(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e);

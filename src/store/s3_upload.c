@@ -54,7 +54,7 @@ static bool part_go_on(void *context)
 
 static int changed(const struct store_source *source, struct err *e)
 {
-    return err_set(e, ERR_RETRY, "%s changed while it was read", source->name);
+    return err_set(e, ERR_CHANGED, "%s changed while it was read", source->name);
 }
 
 static int read_source(

@@ -106,8 +106,7 @@ struct store_source {
 };
 
 /* A file of any size above STORE_SMALL_MAX (smaller ones work too), in parts on all cores.
- * ERR_RETRY "changed while it was read" when its size or times differ afterwards. The place counts
- * once flushed. */
+ * ERR_CHANGED when its size or times differ afterwards. The place counts once flushed. */
 int store_write_large(struct store_writer *w,
                       const struct store_source *source,
                       struct store_content *out,

@@ -209,7 +209,7 @@ static int pass_on(struct intake *in, const struct chunk *c, struct err *e)
 
 static int changed(const struct intake *in, struct err *e)
 {
-    return err_set(e, ERR_RETRY, "%s changed while it was read", in->source->name);
+    return err_set(e, ERR_CHANGED, "%s changed while it was read", in->source->name);
 }
 
 /* Where the file system does not know of holes, everything is data. */

@@ -191,13 +191,11 @@ static void fail_to_store(struct broker *b, struct attempt *j)
     step_end(b, j, LAKE_JOB_FAILED, text);
 }
 
-/* A lake that takes nothing now is waited for; a file of the output that cannot be read as it
- * stands, not for long. */
+/* A lake that refuses writes is retried for ever, an output whose files keep changing STORE_TRIES
+ * times. */
 static void store_later(struct broker *b, struct attempt *j)
 {
-    bool of_output = strstr(j->task_trouble.text, j->directory) != NULL;
-
-    if (of_output && j->broken >= STORE_TRIES) {
+    if (j->task_trouble.kind == ERR_CHANGED && j->broken >= STORE_TRIES) {
         fail_to_store(b, j);
         return;
     }
@@ -214,12 +212,13 @@ static void store_later(struct broker *b, struct attempt *j)
 static void after_store(struct broker *b, struct attempt *j)
 {
     const struct err *why = &j->task_trouble;
+    bool passes = why->kind == ERR_RETRY || why->kind == ERR_CHANGED;
 
-    if (why->kind == ERR_RETRY && j->stop_sent) {
+    if (passes && j->stop_sent) {
         step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    } else if (why->kind == ERR_RETRY && !j->host_trouble) {
+    } else if (passes && !j->host_trouble) {
         store_later(b, j);
-    } else if (why->kind == ERR_RETRY) {
+    } else if (passes) {
         if (rent_is_lost(b, j, why->text))
             rent_give_up(b, j, "it ended well, but its output could not be brought back: ");
     } else if (why->kind != ERR_NONE) {

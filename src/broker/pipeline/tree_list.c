@@ -89,6 +89,25 @@ static bool git_is_there(void)
     return run_git(&run, &ignored) > 0;
 }
 
+/* Whether .git is in the directory or above it on the same file system, where git looks. */
+static bool has_repository(const char *directory)
+{
+    AUTO_MEM char *at = realpath(directory, NULL);
+    struct stat top, here;
+
+    if (!at || stat(at, &top) < 0)
+        return false;
+    for (char *end = at + strlen(at); end; end = strrchr(at, '/')) {
+        *end = 0;
+        AUTO_MEM char *git = mem_printf("%s/.git", at);
+        if (stat(*at ? at : "/", &here) < 0 || here.st_dev != top.st_dev)
+            return false;
+        if (access(git, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The commit, and whether what is there differs from it. 1: directory is in a repository. */
 static int ask_status(const char *directory, struct tree_list *list, struct err *e)
 {
@@ -111,7 +130,7 @@ static int ask_status(const char *directory, struct tree_list *list, struct err 
 
     buf_init(&out, STATUS_MAX);
     int good = run_git(&run, e);
-    if (good == 0 && !strstr(run.complaint, "not a git repository"))
+    if (good == 0 && has_repository(directory))
         log_warn("code", "%s: git says: %s; its commit is not recorded", directory, run.complaint);
     if (good <= 0)
         return good;

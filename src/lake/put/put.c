@@ -243,7 +243,7 @@ static int add_words(struct err *e, const char *words)
 /* There is no session to go on with; other errors say what must change first. */
 static int leave_nothing(const struct put *p, struct err *e)
 {
-    return e->kind == ERR_RETRY && !p->also
+    return (e->kind == ERR_RETRY || e->kind == ERR_CHANGED) && !p->also
                ? add_words(e, "; nothing of it was kept: the same put begins anew")
                : -1;
 }

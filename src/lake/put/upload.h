@@ -94,7 +94,7 @@ struct upload_slot {
 };
 
 const char *upload_slot_bytes(const struct upload *u, const struct upload_slot *slot);
-/* Reads and hashes: fills in the slot and the file's stamp, digest and executable bit. ERR_RETRY
+/* Reads and hashes: fills in the slot and the file's stamp, digest and executable bit. ERR_CHANGED
  * when it keeps changing. From several threads. */
 int upload_read(struct upload *u, struct upload_slot *slot, struct err *e);
 /* Whether it had not changed for a while at that time. */

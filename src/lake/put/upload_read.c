@@ -95,7 +95,7 @@ int upload_read(struct upload *u, struct upload_slot *slot, struct err *e)
         return -1;
     if (!same) {
         AUTO_MEM char *shown = source_printable(local);
-        return err_set(e, ERR_RETRY, "%s changed while it was read", shown);
+        return err_set(e, ERR_CHANGED, "%s changed while it was read", shown);
     }
     if (slot->too_large)
         return 0;

@@ -306,7 +306,7 @@ static void changes_while_read(struct scratch *s, struct lake *l)
     struct err e = {0};
 
     local_noise(s, "growing", 6 << 20, 21);
-    CHECK(lake_put(l, &o, NULL, NULL, &sum, &e) < 0 && e.kind == ERR_RETRY &&
+    CHECK(lake_put(l, &o, NULL, NULL, &sum, &e) < 0 && e.kind == ERR_CHANGED &&
               strstr(e.text, "growing") && strstr(e.text, "changed while it was read"),
           "a file that changes while it is read: %s", e.text);
     CHECK(scratch_number(l, "SELECT count(*) FROM file WHERE path = '/growing'") == 0 &&

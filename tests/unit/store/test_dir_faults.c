@@ -529,7 +529,7 @@ static void test_changed(const char *root)
             .fd = fd, .name = "restless", .progress = meddle, .context = &m};
         CHECK(ftruncate(fd, (off_t)(3 * MIB)) == 0 && pwrite(fd, "y", 1, (off_t)MIB) == 1,
               "a file");
-        CHECK(store_write_large(w, &source, &c, &e) == -1 && e.kind == ERR_RETRY &&
+        CHECK(store_write_large(w, &source, &c, &e) == -1 && e.kind == ERR_CHANGED &&
                   strstr(e.text, "restless changed"),
               "that %s while it is read is refused: %s", grow ? "grows" : "shrinks", e.text);
         close(fd);

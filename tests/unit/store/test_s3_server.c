@@ -156,7 +156,7 @@ static void check_stops(void)
               known.place.size == 4 * PART,
           "known content is not sent");
     sample.source.known = change_file;
-    CHECK(bucket_write(s, &sample, &changed, &e) < 0 && e.kind == ERR_RETRY &&
+    CHECK(bucket_write(s, &sample, &changed, &e) < 0 && e.kind == ERR_CHANGED &&
               strstr(e.text, "changed while it was read"),
           "a file that changes after it was hashed: %s", e.text);
     struct bucket_tally after = bucket_tally(s, bucket_project);
