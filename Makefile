@@ -34,7 +34,7 @@ LDFLAGS_ALL = $(if $(SAN),-fsanitize=$(SAN)) -Wl,--as-needed $(LDFLAGS)
 LIBS := -lyaml -lexpat -ljansson -lsqlite3 -lcrypto -lz -lpthread -lm -ldl
 
 # Fuzzers reach what parses: no command, no solver, and little of the broker.
-UNFUZZED := $(wildcard src/cli/*/*.c src/plan/*.c src/cluster/*.c) \
+UNFUZZED := $(wildcard src/cli/*/*.c src/app/*.c src/app/*/*.c src/plan/*.c src/cluster/*.c) \
 	$(filter-out src/policy/read%.c,$(wildcard src/policy/*.c)) \
 	$(filter-out $(patsubst %,src/broker/%.c,core/home learn/logscan learn/template learn/usage),$(wildcard src/broker/*/*.c))
 # Programs of their own.

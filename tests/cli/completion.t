@@ -23,7 +23,7 @@ is "$(completes --ver)" "--version" "an option of the program"
 is "$(completes completion '')" "bash zsh" "alternatives of an operand"
 is "$(completes completion z)" "zsh" "one of them"
 is "$(completes help --m)" "--man" "an option"
-is "$(completes help --)" "--help --man" "all options"
+is "$(completes help --)" "--help --json --man --operations" "all options"
 contains "$(completes help '')" "completion" "commands as operands of help"
 is "$(completes kitchen '')" "" "nothing for an unknown command"
 

@@ -3,7 +3,7 @@
 #include "base/number.h"
 #include "broker/daemon/client.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/job/job_parts.h"
 #include "exec/exec.h"
 #include "spec/config.h"

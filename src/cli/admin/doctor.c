@@ -10,7 +10,7 @@
 #include "cli/admin/cloud_keys.h"
 #include "cli/admin/doctor_parts.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "net/credentials.h"
 #include "spec/config.h"
 #include "store/store.h"

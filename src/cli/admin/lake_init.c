@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "spec/config.h"
 
 #include <stdio.h>

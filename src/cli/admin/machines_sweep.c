@@ -8,7 +8,7 @@
 #include "broker/sim/simulate.h"
 #include "cli/admin/machines_parts.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/progress.h"
 #include "exec/exec.h"
 #include "view/json_list.h"

@@ -8,7 +8,7 @@
 #include "cli/cluster/cluster_parts.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/progress.h"
 
 #include <inttypes.h>

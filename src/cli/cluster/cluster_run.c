@@ -3,7 +3,7 @@
 #include "broker/machine/cap.h"
 #include "cli/cluster/cluster_parts.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,11 +1,13 @@
 #include "cli/core/command.h"
 
+#include "app/core/operation.h"
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/number.h"
 #include "base/time.h"
 #include "cli/core/help.h"
+#include "cli/core/operate.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -79,23 +81,85 @@ int command_unknown(const char *const *words, size_t n, struct err *e)
     return err_set(e, ERR_USAGE, "no command \"%s\"; `tradewind help` lists them", typed);
 }
 
-static const struct command_option *find_option(const struct command *c,
+/* ---- options ---- */
+
+static const char *value_text(const struct field *f, struct arena *a)
+{
+    static const char *const texts[] = {
+        [FIELD_TEXT] = "TEXT",     [FIELD_INT] = "N",        [FIELD_REAL] = "X",
+        [FIELD_MONEY] = "USD",     [FIELD_BYTES] = "BYTES",  [FIELD_TIME] = "TIME",
+        [FIELD_DURATION] = "TIME", [FIELD_BOOL] = NULL,      [FIELD_LIST] = "TEXT",
+        [FIELD_RECORD] = "JSON",   [FIELD_RECORDS] = "JSON", [FIELD_JSON] = "JSON",
+        [FIELD_ENUM] = "",
+    };
+    const char *choices = "";
+
+    if (f->value || f->type != FIELD_ENUM)
+        return f->value ? f->value : texts[f->type];
+    for (size_t i = 1; i < f->n_choices; i++) {
+        choices = arena_printf(a, "%s%s%s", choices, i > 1 ? "|" : "", f->choices[i]);
+        assert(choices);
+    }
+    return choices;
+}
+
+static struct command_option option_of(const struct field *f, struct arena *a)
+{
+    char name[64];
+
+    return (struct command_option){
+        .name = arena_dup(a, field_option(f, name)),
+        .value = value_text(f, a),
+        .help = f->help,
+        .repeatable = f->type == FIELD_LIST,
+        .letter = f->letter,
+        .field = f,
+    };
+}
+
+const struct command_option *command_options(const struct command *c, struct arena *a)
+{
+    const struct operation *op = c->operation;
+    size_t n_own = 0, n = 0;
+
+    while (c->options && c->options[n_own].name)
+        n_own++;
+    struct command_option *all =
+        arena_alloc(a, n_own + (op ? op->request->n_fields : 0) + 3, sizeof *all);
+    assert(all);
+    for (size_t i = 0; op && i < op->request->n_fields; i++)
+        if (!op->request->fields[i].operand && !op->request->fields[i].is_remote_only)
+            all[n++] = option_of(&op->request->fields[i], a);
+    for (size_t i = 0; i < n_own; i++)
+        all[n++] = c->options[i];
+    if (op && (op->answer || op->item))
+        all[n++] = (struct command_option){.name = "--json", .help = operate_json_help(op, a)};
+    if (op && op->item)
+        all[n++] = (struct command_option){.name = "--csv", .help = "Print the rows as CSV."};
+    return all;
+}
+
+static const struct command_option *find_option(const struct command_option *options,
                                                 const char *name,
                                                 size_t len)
 {
-    for (const struct command_option *o = c->options; o && o->name; o++)
+    for (const struct command_option *o = options; o->name; o++)
         if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
             return o;
     return NULL;
 }
 
-static int unknown_option(const struct command *c, const char *name, size_t len, struct err *e)
+static int unknown_option(const struct command_args *args,
+                          const char *name,
+                          size_t len,
+                          struct err *e)
 {
+    const struct command *c = args->command;
     const char *names[CANDIDATES_MAX] = {"--help"};
     size_t n = 1;
     AUTO_MEM char *typed = mem_printf("%.*s", (int)len, name);
 
-    for (const struct command_option *o = c->options; o && o->name && n < CANDIDATES_MAX; o++)
+    for (const struct command_option *o = args->options; o->name && n < CANDIDATES_MAX; o++)
         names[n++] = o->name;
     const char *close = nearest(typed, names, n);
     if (close)
@@ -144,11 +208,11 @@ static int parse_letters(
     const struct command *c = args->command;
 
     for (const char *letter = text + 1; *letter; letter++) {
-        const struct command_option *o = c->options;
-        while (o && o->name && o->letter != *letter)
+        const struct command_option *o = args->options;
+        while (o->name && o->letter != *letter)
             o++;
-        if (!o || !o->name)
-            return unknown_option(c, text, strlen(text), e);
+        if (!o->name)
+            return unknown_option(args, text, strlen(text), e);
         if (o->value && letter[1])
             return err_set(e, ERR_USAGE, "%s: -%c needs a value: -%c %s", c->name, *letter, *letter,
                            o->value);
@@ -161,15 +225,14 @@ static int parse_letters(
 /* One option at argv[*at]; moves *at past its value. */
 static int parse_option(struct command_args *args, char **argv, size_t n, size_t *at, struct err *e)
 {
-    const struct command *c = args->command;
     const char *text = argv[*at], *next = *at + 1 < n ? argv[*at + 1] : NULL;
     size_t len = strcspn(text, "=");
-    const struct command_option *o = find_option(c, text, len);
+    const struct command_option *o = find_option(args->options, text, len);
 
     if (text[1] != '-')
         return parse_letters(args, text, next, at, e);
     if (!o)
-        return unknown_option(c, text, len, e);
+        return unknown_option(args, text, len, e);
     return take_option(args, o, text[len] ? text + len + 1 : NULL, next, at, e);
 }
 
@@ -207,7 +270,9 @@ static int run_command(const struct command *c, char **argv, size_t n, struct er
 {
     AUTO_MEM struct command_given *given = mem_zero(count_options(argv, n), sizeof *given);
     AUTO_MEM const char **operands = mem_zero(n, sizeof *operands);
-    struct command_args args = {.command = c, .given = given, .operands = operands};
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+    struct command_args args = {
+        .command = c, .options = command_options(c, arena), .given = given, .operands = operands};
     bool options_ended = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -225,7 +290,7 @@ static int run_command(const struct command *c, char **argv, size_t n, struct er
     }
     if (check_operands(&args, e) < 0)
         return -1;
-    return c->run(&args, e);
+    return c->run ? c->run(&args, e) : operate_run(&args, e);
 }
 
 int command_main(int argc, char **argv, struct err *e)
@@ -253,7 +318,7 @@ int command_main(int argc, char **argv, struct err *e)
 
 static const struct command_given *find_given(const struct command_args *args, const char *option)
 {
-    const struct command_option *o = find_option(args->command, option, strlen(option));
+    const struct command_option *o = find_option(args->options, option, strlen(option));
 
     assert(o);
     for (size_t i = 0; i < args->n_given; i++)

@@ -2,10 +2,15 @@
 #ifndef CLI_CORE_COMMAND_H
 #define CLI_CORE_COMMAND_H
 
+#include "base/arena.h"
 #include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+
+struct command_text;
+struct field;
+struct operation;
 
 struct command_option {
     const char *name; /* "--budget" */
@@ -15,11 +20,13 @@ struct command_option {
     const char *help; /* one sentence */
     bool repeatable;
     char letter; /* 'r': -r means the same; letters of switches may be joined. 0 = none */
+    const struct field *field; /* of the operation's request; NULL = the command's own option */
 };
 
 /* Parsed command line of one command. */
 struct command_args {
     const struct command *command;
+    const struct command_option *options; /* all that the command takes; ends with {0} */
     const char *const *operands;
     size_t n_operands;
     struct command_given {
@@ -36,11 +43,24 @@ struct command {
     /* For help CMD and the man page. Lines are wrapped; an empty line separates paragraphs; a line
      * that begins with a space is shown as it stands. NULL = the summary says it all. */
     const char *details;
-    const char *example;                                        /* one line that works */
-    const struct command_option *options;                       /* ends with {0}; NULL = none */
-    size_t min_operands, max_operands;                          /* SIZE_MAX = any number */
-    int (*run)(const struct command_args *args, struct err *e); /* exit code >= 0, or -1 with e */
+    const char *example;                  /* one line that works */
+    const struct command_option *options; /* ends with {0}; NULL = none */
+    size_t min_operands, max_operands;    /* SIZE_MAX = any number */
+    /* The operation that the command is: its request's fields are operands and options before those
+     * above, --json (and --csv for lists) are added, and run may be NULL. NULL = a command that
+     * calls several operations, or none. */
+    const struct operation *operation;
+    const struct command_text *text; /* cli/core/operate.h: the answer for people; NULL = a table */
+    bool is_long; /* Ctrl-C asks the operation to stop and a line on a terminal shows progress */
+    /* Exit code >= 0, or -1 with e; NULL: operate_run. */
+    int (*run)(const struct command_args *args, struct err *e);
 };
+
+/* All options of a command: those of its operation's request, then its own. The array is in a and
+ * ends with {0}. */
+const struct command_option *command_options(const struct command *c, struct arena *a);
+/* An arena of this size holds them. */
+#define COMMAND_OPTIONS_MAX_BYTES ((size_t)1 << 20)
 
 /* All commands, in the order help shows them; ends with NULL. Defined in cli/commands.c. */
 extern const struct command *const commands[];

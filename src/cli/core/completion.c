@@ -187,18 +187,21 @@ static void bash_groups(FILE *out)
 
 static void bash_commands(FILE *out)
 {
-    for (const struct command *const *c = commands; *c; c++)
-        for (const struct command_option *o = (*c)->options; o && o->name; o++)
+    for (const struct command *const *c = commands; *c; c++) {
+        AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+        for (const struct command_option *o = command_options(*c, arena); o->name; o++)
             if (o->value) {
                 fprintf(out, "    '%s %s') ", (*c)->name, o->name);
                 bash_value(out, o->value);
             }
+    }
     fputs("    *) value_follows= ;;\n    esac\n    if [[ ! $value_follows ]]; then\n"
           "        case $command in\n",
           out);
     for (const struct command *const *c = commands; *c; c++) {
+        AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
         fprintf(out, "        '%s') options='", (*c)->name);
-        for (const struct command_option *o = (*c)->options; o && o->name; o++) {
+        for (const struct command_option *o = command_options(*c, arena); o->name; o++) {
             if (o->letter)
                 fprintf(out, "-%c ", o->letter);
             fprintf(out, "%s ", o->name);
@@ -300,8 +303,10 @@ static void zsh_option(FILE *out, const struct command_option *o, bool by_letter
 
 static void zsh_command(FILE *out, const struct command *c)
 {
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+
     fprintf(out, "    '%s')\n        _arguments", c->name);
-    for (const struct command_option *o = c->options; o && o->name; o++) {
+    for (const struct command_option *o = command_options(c, arena); o->name; o++) {
         zsh_option(out, o, false);
         if (o->letter)
             zsh_option(out, o, true);

@@ -1,10 +1,12 @@
 #include "cli/core/help.h"
 
+#include "app/core/operation.h"
 #include "base/auto.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/man.h"
 #include "cli/core/reference.h"
+#include "view/json_list.h"
 
 #include <string.h>
 
@@ -78,10 +80,10 @@ static void print_entries(FILE *out, const char *title, const struct reference_e
         print_entry(out, r->term, width, r->text);
 }
 
-static char *synopsis(const struct command *c)
+static char *synopsis(const struct command *c, const struct command_option *options)
 {
-    return mem_printf("%s%s%s%s", c->name, c->options ? " [OPTIONS]" : "", c->operands ? " " : "",
-                      c->operands ? c->operands : "");
+    return mem_printf("%s%s%s%s", c->name, options->name ? " [OPTIONS]" : "",
+                      c->operands ? " " : "", c->operands ? c->operands : "");
 }
 
 /* The commands whose names begin with prefix. */
@@ -126,16 +128,16 @@ static char *option_term(const struct command_option *o)
                       o->value ? o->value : "");
 }
 
-static void print_options(FILE *out, const struct command *c)
+static void print_options(FILE *out, const struct command_option *options)
 {
     size_t width = strlen("-h, --help");
 
-    for (const struct command_option *o = c->options; o && o->name; o++) {
+    for (const struct command_option *o = options; o->name; o++) {
         AUTO_MEM char *term = option_term(o);
         widen(&width, strlen(term));
     }
     fputs("\nOptions:\n", out);
-    for (const struct command_option *o = c->options; o && o->name; o++) {
+    for (const struct command_option *o = options; o->name; o++) {
         AUTO_MEM char *term = option_term(o);
         AUTO_MEM char *text = mem_printf("%s%s", o->help, o->repeatable ? " May be repeated." : "");
         print_entry(out, term, width, text);
@@ -145,14 +147,16 @@ static void print_options(FILE *out, const struct command *c)
 
 void help_command(FILE *out, const struct command *c)
 {
-    AUTO_MEM char *usage = synopsis(c);
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+    const struct command_option *options = command_options(c, arena);
+    AUTO_MEM char *usage = synopsis(c, options);
 
     fprintf(out, "tradewind %s: %s\n\nUsage: tradewind %s\n", c->name, c->summary, usage);
     if (c->details) {
         putc('\n', out);
         print_text(out, c->details);
     }
-    print_options(out, c);
+    print_options(out, options);
     if (c->example)
         fprintf(out, "\nExample:\n  %s\n", c->example);
 }
@@ -162,9 +166,47 @@ void help_version(FILE *out)
     fputs("tradewind " TRADEWIND_VERSION "\n", out);
 }
 
+static void print_operation(const struct operation *op)
+{
+    const struct record *shown = op->answer ? op->answer : op->item;
+
+    printf("%s: %s\n  %s, %s; answers %s%s%s\n", op->name, op->summary, app_role_text(op->role),
+           op->effect == OPERATION_READS ? "reads" : "writes", shown ? shown->name : "nothing",
+           op->answer && op->item ? " and a list of " : "",
+           op->answer && op->item ? op->item->name
+           : op->item             ? ", a list"
+                                  : "");
+    for (size_t i = 0; i < op->request->n_fields; i++) {
+        const struct field *f = &op->request->fields[i];
+        AUTO_MEM char *term = mem_printf("%s (%s%s)", f->name, field_type_text(f->type),
+                                         f->required ? ", required" : "");
+        printf("  ");
+        print_entry(stdout, term, TERM_MAX, f->help ? f->help : "");
+    }
+}
+
+static int print_operations(bool json, struct err *e)
+{
+    struct json_list list;
+
+    json_list_begin(&list, stdout);
+    for (const struct operation *const *const *family = operation_families; *family; family++)
+        for (const struct operation *const *op = *family; *op; op++)
+            if (!json)
+                print_operation(*op);
+            else if (json_list_add(&list, operation_describe(*op), e) < 0)
+                return -1;
+    return json ? json_list_end(&list, e) : 0;
+}
+
 static int run_help(const struct command_args *args, struct err *e)
 {
     size_t used;
+
+    if (command_has(args, "--operations"))
+        return print_operations(command_has(args, "--json"), e);
+    if (command_has(args, "--json"))
+        return err_set(e, ERR_USAGE, "help: --json goes with --operations");
 
     if (command_has(args, "--man")) {
         man_page(stdout);
@@ -188,6 +230,9 @@ static int run_help(const struct command_args *args, struct err *e)
 
 static const struct command_option help_options[] = {
     {.name = "--man", .help = "Print the whole manual as a man page (roff)."},
+    {.name = "--operations",
+     .help = "List the operations that commands, programs and servers share."},
+    {.name = "--json", .help = "With --operations: print each with its request and answer."},
     {0},
 };
 

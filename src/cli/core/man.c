@@ -107,9 +107,12 @@ static void put_option(FILE *out, const struct command_option *o)
 
 static void put_command(FILE *out, const struct command *c)
 {
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+    const struct command_option *options = command_options(c, arena);
+
     fputs(".SS \"tradewind ", out);
     put(out, c->name);
-    if (c->options)
+    if (options->name)
         fputs(" [OPTIONS]", out);
     if (c->operands) {
         putc(' ', out);
@@ -122,7 +125,7 @@ static void put_command(FILE *out, const struct command *c)
         fputs(".PP\n", out);
         put_paragraphs(out, c->details);
     }
-    for (const struct command_option *o = c->options; o && o->name; o++)
+    for (const struct command_option *o = options; o->name; o++)
         put_option(out, o);
     if (c->example) {
         fputs(".PP\nExample:\n.RS\n.PP\n.EX\n", out);

@@ -7,7 +7,7 @@
 #include "broker/pipeline/economics.h"
 #include "catalog/catalog.h"
 #include "cli/core/command.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "lake/clean/clean.h"
 #include "spec/config.h"

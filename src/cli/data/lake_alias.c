@@ -2,7 +2,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "lake/set/set.h"
 #include "view/json_list.h"
 #include "view/table.h"

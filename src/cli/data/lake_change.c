@@ -1,7 +1,7 @@
 /* lake_change: rm, chmod and chown. */
 #include "base/json.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "lake/core/files.h"
 #include "view/text.h"
 

@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "cli/data/gc_economic.h"
 #include "lake/clean/clean.h"

@@ -7,7 +7,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/core/lake_found.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "lake/meta/meta.h"
 #include "view/json_list.h"
 #include "view/table.h"

@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/data/lake_rights.h"
 #include "lake/core/files.h"
 #include "lake/core/path.h"

@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "cli/data/lake_put_parts.h"
 #include "lake/core/path.h"

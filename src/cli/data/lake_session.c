@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "cli/data/lake_put_parts.h"
 #include "cli/data/lake_session_parts.h"

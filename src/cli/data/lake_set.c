@@ -1,21 +1,23 @@
 /* lake_set: making sets, and what is in them. */
+#include "app/core/lake_open.h"
+#include "app/data/data.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_open.h"
-#include "cli/core/lake_progress.h"
+#include "cli/core/operate.h"
 #include "cli/data/lake_rights.h"
 #include "lake/core/path.h"
 #include "lake/set/set.h"
 #include "view/json_list.h"
 #include "view/table.h"
 
+#include <inttypes.h>
+
 /* Conflicts that are shown; the others are counted. */
 #define CONFLICTS_SHOWN 20
-#define CONFLICTS_JSON 1000
 
 /* ---- what several commands show ---- */
 
@@ -91,112 +93,32 @@ static void print_set(const struct lake_set *set)
 
 /* ---- set create ---- */
 
-struct conflicts {
-    json_t *shown; /* {path, kept, kept_of, dropped, dropped_of} */
-    size_t n;
-};
-
-static void add_conflict(void *context, const struct lake_set_conflict *c)
+static int print_created(struct operate_text *t, const void *record, struct err *e)
 {
-    struct conflicts *all = context;
+    const struct data_set_created *made = record;
+    const struct data_conflict *conflicts = made->conflicts.items;
+    char files[32], bytes[32], count[32];
 
-    if (all->n++ >= CONFLICTS_JSON)
-        return;
-    json_t *item = json_object();
-    json_object_set_new(item, "path", json_text(c->path));
-    json_object_set_new(item, "kept", json_integer(c->kept));
-    json_object_set_new(item, "kept_of", json_text(c->kept_of));
-    json_object_set_new(item, "dropped", json_integer(c->dropped));
-    json_object_set_new(item, "dropped_of", json_text(c->dropped_of));
-    json_array_append_new(all->shown, item);
-}
-
-static const char *text_of(const json_t *item, const char *key)
-{
-    return json_string_value(json_object_get(item, key));
-}
-
-static long long number_of(const json_t *item, const char *key)
-{
-    return json_integer_value(json_object_get(item, key));
-}
-
-static void print_conflicts(const struct conflicts *all)
-{
-    char count[32];
-
-    for (size_t i = 0; i < json_array_size(all->shown) && i < CONFLICTS_SHOWN; i++) {
-        const json_t *item = json_array_get(all->shown, i);
-        print_safe(text_of(item, "path"));
-        printf(": #%lld of ", number_of(item, "kept"));
-        print_safe(text_of(item, "kept_of"));
-        printf(" wins over #%lld of ", number_of(item, "dropped"));
-        print_safe(text_of(item, "dropped_of"));
+    (void)e;
+    fprintf(t->out, "@%s:%" PRId64 ": %s file%s, %s\n", made->set.name, made->set.version,
+            text_count(made->set.files, files), made->set.files == 1 ? "" : "s",
+            text_bytes(made->set.bytes, bytes));
+    for (size_t i = 0; i < made->parents.n; i++)
+        fprintf(t->out, "%s%s%s", i ? ", " : "from ", made->parents.items[i],
+                i + 1 == made->parents.n ? "\n" : "");
+    for (size_t i = 0; i < made->conflicts.n && i < CONFLICTS_SHOWN; i++) {
+        print_safe(conflicts[i].path);
+        printf(": #%" PRId64 " of ", conflicts[i].kept);
+        print_safe(conflicts[i].kept_of);
+        printf(" wins over #%" PRId64 " of ", conflicts[i].dropped);
+        print_safe(conflicts[i].dropped_of);
         printf("\n");
     }
-    if (all->n > CONFLICTS_SHOWN)
+    if (made->n_conflicts > CONFLICTS_SHOWN)
         printf("and %s more conflicts, in each of which the later reference wins\n",
-               text_count(all->n - CONFLICTS_SHOWN, count));
+               text_count((size_t)made->n_conflicts - CONFLICTS_SHOWN, count));
+    return 0;
 }
-
-static int print_created(struct lake *l,
-                         const struct lake_set *set,
-                         const struct conflicts *all,
-                         bool json,
-                         struct err *e)
-{
-    AUTO_JSON json_t *parents = parents_json(l, set->version, e);
-
-    if (!parents)
-        return -1;
-    if (!json) {
-        print_set(set);
-        print_parents(parents);
-        print_conflicts(all);
-        return 0;
-    }
-    AUTO_JSON json_t *root = set_json(set);
-    json_object_set(root, "parents", parents);
-    json_object_set(root, "conflicts", all->shown);
-    json_object_set_new(root, "conflicts_count", json_integer((json_int_t)all->n));
-    return json_write(stdout, root, e);
-}
-
-/* The name may be written as a reference would be. */
-static const char *bare_name(const char *name)
-{
-    return name[0] == '@' ? name + 1 : name;
-}
-
-static int run_create(const struct command_args *args, struct err *e)
-{
-    AUTO_JSON json_t *shown = json_array();
-    struct conflicts all = {.shown = shown};
-    struct lake_progress_line line;
-    struct lake_set_request request = {
-        .name = bare_name(args->operands[0]),
-        .refs = args->operands + 1,
-        .n_refs = args->n_operands - 1,
-        .conflict = add_conflict,
-        .context = &all,
-        .progress = lake_progress_begin(&line, "collecting"),
-    };
-    struct lake_set set;
-
-    AUTO(lake) struct lake *l = lake_open_here(e);
-    int made = l ? lake_set_create(l, &request, &set, e) : -1;
-    lake_progress_end(&line);
-    if (made < 0)
-        return -1;
-    return print_created(l, &set, &all, command_has(args, "--json"), e);
-}
-
-static const struct command_option create_options[] = {
-    {.name = "--json",
-     .help = "Print set, version, files_count, size_bytes, create_time, creator, parents and the "
-             "first 1,000 conflicts."},
-    {0},
-};
 
 const struct command command_set_create = {
     .name = "set create",
@@ -208,87 +130,17 @@ const struct command command_set_create = {
                "it. Where two references hold different versions of one file, the later one wins "
                "and the command says so.",
     .example = "tradewind set create train @raw /data/labels.json",
-    .options = create_options,
+    .operation = &set_create_operation,
+    .text = &(const struct command_text){.head = print_created},
+    .is_long = true,
     .min_operands = 2,
     .max_operands = SIZE_MAX,
-    .run = run_create,
 };
 
 /* ---- set ls ---- */
 
-struct listing {
-    bool json;
-    bool with_details;
-    struct json_list list;
-    struct table *table;
-    size_t n;
-};
-
-static int list_set(void *context, const struct lake_set *set, struct err *e)
-{
-    struct listing *s = context;
-    char count[32], bytes[32], time[32], mode[10];
-
-    s->n++;
-    if (interrupt_seen())
-        return err_set(e, ERR_RETRY, "interrupted");
-    if (s->json)
-        return json_list_add(&s->list, listed_json(set), e);
-    table_printf(s->table, "@%s:%lld", set->name, (long long)set->number);
-    table_put(s->table, text_count(set->files, count));
-    table_put(s->table, text_bytes(set->bytes, bytes));
-    table_put(s->table, time_iso(set->origin.create_time_ms, time));
-    table_put(s->table, set->origin.creator);
-    if (s->with_details) {
-        table_put(s->table, lake_rights_mode(set->mode, false, mode));
-        table_put(s->table, set->owner);
-        table_put(s->table, *set->group ? set->group : "-");
-    }
-    return 0;
-}
-
-static int run_ls(const struct command_args *args, struct err *e)
-{
-    static const struct table_column columns[] = {
-        {.title = "set", .cut_rank = 2, .least = 20},
-        {.title = "files", .right = true},
-        {.title = "size", .right = true},
-        {.title = "created"},
-        {.title = "by", .cut_rank = 1, .least = 8},
-        {.title = "mode"},
-        {.title = "owner", .cut_rank = 1, .least = 8},
-        {.title = "group", .cut_rank = 1, .least = 8},
-    };
-    const size_t n_columns = sizeof columns / sizeof columns[0], n_details = 3;
-    bool details = command_has(args, "--long");
-    AUTO(table)
-    struct table *table = table_new(columns, details ? n_columns : n_columns - n_details);
-    struct listing s = {
-        .json = command_has(args, "--json"), .with_details = details, .table = table};
-    const char *name = args->n_operands > 0 ? bare_name(args->operands[0]) : NULL;
-    struct text_look look = text_look_for(stdout);
-
-    json_list_begin(&s.list, stdout);
-    interrupt_watch();
-    AUTO(lake) struct lake *l = lake_open_here(e);
-    if (!l || lake_set_list(l, name, command_has(args, "--all"), list_set, &s, e) < 0)
-        return -1;
-    if (s.json)
-        return json_list_end(&s.list, e);
-    if (s.n > 0)
-        table_print(table, stdout, 0, TEXT_COLUMNS, &look);
-    else
-        printf("There are no sets; tradewind set create makes one.\n");
-    return 0;
-}
-
 static const struct command_option ls_options[] = {
-    {.name = "--all", .letter = 'a', .help = "All versions, not only the latest of each set."},
     {.name = "--long", .letter = 'l', .help = "Also permissions, owner and group."},
-    {.name = "--json",
-     .help =
-         "Print an array of set, version, files_count, size_bytes, create_time, creator, owner, "
-         "group, mode (\"640\")."},
     {0},
 };
 
@@ -298,8 +150,17 @@ const struct command command_set_ls = {
     .summary = "List sets",
     .example = "tradewind set ls --all train",
     .options = ls_options,
+    .operation = &set_list_operation,
+    .text =
+        &(const struct command_text){.empty = "There are no sets; tradewind set create makes one."},
+    .is_long = true,
     .max_operands = 1,
-    .run = run_ls,
+};
+
+struct listing {
+    bool json;
+    struct json_list list;
+    size_t n;
 };
 
 /* ---- set show ---- */

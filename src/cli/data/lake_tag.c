@@ -4,7 +4,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/core/lake_found.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/progress.h"
 #include "lake/core/path.h"
 #include "lake/meta/meta.h"

@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "broker/pipeline/lineage.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "spec/config.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "base/json.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "lake/put/put.h"
 
 #include <stdio.h>

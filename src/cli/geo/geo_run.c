@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/geo/geo_run_parts.h"
 #include "cli/run/run_parts.h"
 #include "spec/config.h"

@@ -11,7 +11,7 @@
 #include "broker/core/home.h"
 #include "broker/learn/usage.h"
 #include "cli/core/lake_found.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "lake/meta/meta_value.h"
 #include "spec/config.h"
 #include "view/text.h"

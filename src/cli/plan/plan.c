@@ -3,7 +3,7 @@
 #include "base/nearest.h"
 #include "broker/learn/models.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/plan/plan_options.h"
 #include "cli/plan/plan_parts.h"
 #include "estimate/throughput.h"

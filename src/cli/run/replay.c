@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/run/replay_parts.h"
 #include "cli/run/run_parts.h"
 #include "lake/set/set.h"

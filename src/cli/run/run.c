@@ -3,7 +3,7 @@
 #include "broker/daemon/client.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/plan/plan_options.h"
 #include "cli/run/run_market.h"
 #include "cli/run/run_parts.h"

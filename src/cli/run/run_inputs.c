@@ -6,7 +6,7 @@
 #include "broker/core/staging.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/code.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "cli/run/run_compose.h"
 #include "cli/run/run_fetch.h"

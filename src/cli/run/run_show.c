@@ -5,7 +5,7 @@
 #include "base/time.h"
 #include "broker/machine/bill.h"
 #include "cli/core/commands.h"
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "cli/job/job_parts.h"
 #include "cli/run/run_parts.h"
 #include "lake/job/job.h"

@@ -53,7 +53,7 @@ struct rehearsal {
 
 static bool declares(const struct command_args *args, const char *name)
 {
-    for (const struct command_option *o = args->command->options; o && o->name; o++)
+    for (const struct command_option *o = args->options; o->name; o++)
         if (!strcmp(o->name, name))
             return true;
     return false;

@@ -1,10 +1,15 @@
 /* lake_open: the lake that the configuration tells of, for the commands that work on it. */
-#ifndef CLI_CORE_LAKE_OPEN_H
-#define CLI_CORE_LAKE_OPEN_H
+#ifndef APP_CORE_LAKE_OPEN_H
+#define APP_CORE_LAKE_OPEN_H
 
 #include "lake/core/lake.h"
 
 struct config;
+
+/* The lake of a configuration, made when it is not there. project NULL = "default"; user NULL = the
+ * user of this process. */
+struct lake *lake_open_as(
+    const struct config *c, const char *project, const char *user, bool admin, struct err *e);
 
 /* The lake below $TRADEWIND_HOME, made when it is not there. The caller is the user of this process
  * and admin of the project `default`. */

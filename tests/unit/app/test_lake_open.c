@@ -1,4 +1,4 @@
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 #include "spec/config.h"
 #include "tap.h"
 

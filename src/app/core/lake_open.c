@@ -1,4 +1,4 @@
-#include "cli/core/lake_open.h"
+#include "app/core/lake_open.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -106,22 +106,31 @@ static const char *user_name(char *room, size_t size)
     return user && *user ? user : "unknown";
 }
 
-struct lake *lake_open_here(struct err *e)
+struct lake *lake_open_as(
+    const struct config *c, const char *project, const char *user, bool admin, struct err *e)
 {
-    AUTO(config) struct config *c = config_load(NULL, e);
     AUTO_MEM char *url = NULL;
     AUTO_MEM char *home = NULL;
     AUTO_MEM char *cache = NULL;
     char account[ACCOUNT_BYTES];
     struct lake_options options = {
-        .caller = {.project = "default", .user = user_name(account, sizeof account), .admin = true},
+        .caller = {.project = project ? project : "default",
+                   .user = user ? user : user_name(account, sizeof account),
+                   .admin = admin},
     };
 
-    if (!c || lake_open_settings(c, &options.store, &url, e) < 0)
+    if (lake_open_settings(c, &options.store, &url, e) < 0)
         return NULL;
     home = lake_open_absolute(c->home, e);
     options.home = home;
     cache = lake_open_cache(c, &options.store.cache_bytes);
     options.store.cache = cache;
     return home ? lake_open(&options, e) : NULL;
+}
+
+struct lake *lake_open_here(struct err *e)
+{
+    AUTO(config) struct config *c = config_load(NULL, e);
+
+    return c ? lake_open_as(c, NULL, NULL, true, e) : NULL;
 }

@@ -1,0 +1,181 @@
+#include "app/core/app.h"
+
+#include "app/core/lake_open.h"
+#include "base/mem.h"
+#include "broker/core/runs.h"
+#include "broker/daemon/client.h"
+#include "broker/machine/machines.h"
+#include "spec/config.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NOTICE_BYTES 1024
+
+struct app {
+    char *asked_home, *project, *user; /* NULL = not said */
+    enum app_role role;
+    struct app_listener listener;
+    struct config *config;
+    char *home;
+    struct lake *lake;
+    struct runs *runs;
+    struct machines *machines;
+    struct broker_client *broker;
+};
+
+const char *app_role_text(enum app_role role)
+{
+    static const char *const texts[] = {[APP_VIEWER] = "viewer",
+                                        [APP_MEMBER] = "member",
+                                        [APP_ADMIN] = "admin",
+                                        [APP_PLATFORM_ADMIN] = "platform admin"};
+
+    return texts[role];
+}
+
+static char *copy(const char *text)
+{
+    return text ? mem_dup(text) : NULL;
+}
+
+struct app *app_new(const struct app_options *options)
+{
+    struct app *app = mem_zero(1, sizeof *app);
+
+    app->asked_home = copy(options->home);
+    app->project = copy(options->project);
+    app->user = copy(options->user);
+    app->role = options->role;
+    app->listener = options->listener;
+    return app;
+}
+
+void app_free(struct app *app)
+{
+    if (!app)
+        return;
+    broker_client_free(app->broker);
+    machines_free(app->machines);
+    runs_free(app->runs);
+    lake_free(app->lake);
+    config_free(app->config);
+    free(app->home);
+    free(app->user);
+    free(app->project);
+    free(app->asked_home);
+    free(app);
+}
+
+enum app_role app_role(const struct app *app)
+{
+    return app->role;
+}
+
+/* ---- the home ---- */
+
+const struct config *app_config(struct app *app, struct err *e)
+{
+    if (!app->config)
+        app->config = config_load(app->asked_home, e);
+    return app->config;
+}
+
+const char *app_home(struct app *app, struct err *e)
+{
+    const struct config *c = app->home ? NULL : app_config(app, e);
+
+    if (c)
+        app->home = lake_open_absolute(c->home, e);
+    return app->home;
+}
+
+const char *app_user(const struct app *app)
+{
+    return app->user;
+}
+
+struct lake *app_lake(struct app *app, struct err *e)
+{
+    const struct config *c = app->lake ? NULL : app_config(app, e);
+
+    if (c)
+        app->lake = lake_open_as(c, app->project, app->user, app->role >= APP_ADMIN, e);
+    return app->lake;
+}
+
+struct runs *app_runs(struct app *app, struct err *e)
+{
+    const char *home = app->runs ? NULL : app_home(app, e);
+
+    if (home)
+        app->runs = runs_open(home, e);
+    return app->runs;
+}
+
+struct machines *app_machines(struct app *app, struct err *e)
+{
+    const char *home = app->machines ? NULL : app_home(app, e);
+
+    if (home)
+        app->machines = machines_open(home, e);
+    return app->machines;
+}
+
+struct broker_client *app_broker(struct app *app, struct err *e)
+{
+    const char *home = app->broker ? NULL : app_home(app, e);
+
+    if (home)
+        app->broker = broker_client_open(home, true, e);
+    return app->broker;
+}
+
+int app_wake_broker(struct app *app, struct err *e)
+{
+    struct broker_client *c = app_broker(app, e);
+
+    return c ? broker_client_wake(c, e) : -1;
+}
+
+/* ---- the front door ---- */
+
+void app_notice(const struct app *app, const char *fmt, ...)
+{
+    char text[NOTICE_BYTES];
+    va_list args;
+
+    if (!app->listener.notice)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    app->listener.notice(app->listener.context, text);
+}
+
+bool app_cancelled(const struct app *app)
+{
+    return app->listener.cancelled && app->listener.cancelled(app->listener.context);
+}
+
+int app_check_cancelled(const struct app *app, struct err *e)
+{
+    return app_cancelled(app) ? err_set(e, ERR_RETRY, "interrupted") : 0;
+}
+
+static bool pass_progress(
+    void *context, uint64_t files, uint64_t bytes, uint64_t all_files, uint64_t all_bytes)
+{
+    const struct app_progress *p = context;
+    const struct app_listener *l = &p->app->listener;
+
+    if (l->progress)
+        l->progress(l->context, p->verb, files, bytes, all_files, all_bytes);
+    return !app_cancelled(p->app);
+}
+
+struct lake_progress app_lake_progress(struct app_progress *verb_context)
+{
+    return (struct lake_progress){pass_progress, verb_context};
+}

@@ -1,0 +1,82 @@
+/* app: the context in which an operation runs: who asks, for which project, and the opened home.
+ * There is no terminal, no HTTP and no global in it. */
+#ifndef APP_CORE_APP_H
+#define APP_CORE_APP_H
+
+#include "base/auto.h"
+#include "base/err.h"
+#include "lake/core/lake.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct broker_client;
+struct config;
+struct machines;
+struct runs;
+
+/* Each may do what those before it may. */
+enum app_role { APP_VIEWER = 1, APP_MEMBER, APP_ADMIN, APP_PLATFORM_ADMIN };
+const char *app_role_text(enum app_role role); /* "viewer" ... */
+
+/* What the front door that asks wants to hear while an operation lasts. Every member may be NULL.
+ * An operation calls them from one thread at a time. */
+struct app_listener {
+    /* One line for people: a warning about the request, not an error. */
+    void (*notice)(void *context, const char *text);
+    /* How far long work is; verb: "storing". 0 of all = not known. */
+    void (*progress)(void *context,
+                     const char *verb,
+                     uint64_t files,
+                     uint64_t bytes,
+                     uint64_t all_files,
+                     uint64_t all_bytes);
+    /* Whether the caller wants the operation to stop where nothing is left half done. */
+    bool (*cancelled)(void *context);
+    void *context;
+};
+
+struct app_options {
+    const char *home;    /* NULL = $TRADEWIND_HOME or ~/.tradewind */
+    const char *project; /* NULL = "default" */
+    const char *user;    /* NULL = the user of this process */
+    enum app_role role;
+    struct app_listener listener;
+};
+
+struct app;
+
+/* Opens nothing yet: the parts of the home below are opened at first use, and stay open. Texts of
+ * options are copied. */
+struct app *app_new(const struct app_options *options);
+void app_free(struct app *app);
+AUTO_DEFINE(app)
+
+enum app_role app_role(const struct app *app);
+const char *app_user(const struct app *app);
+
+/* Parts of the home, borrowed until app_free; NULL: e. */
+const struct config *app_config(struct app *app, struct err *e);
+const char *app_home(struct app *app, struct err *e); /* absolute */
+struct lake *app_lake(struct app *app, struct err *e);
+struct runs *app_runs(struct app *app, struct err *e);
+struct machines *app_machines(struct app *app, struct err *e);
+/* The background broker of the home, started when there is none. */
+struct broker_client *app_broker(struct app *app, struct err *e);
+/* Tells the broker that the lake or the runs have work for it. */
+int app_wake_broker(struct app *app, struct err *e);
+
+/* ---- telling the front door ---- */
+
+void app_notice(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool app_cancelled(const struct app *app);
+/* ERR_RETRY "interrupted" once the caller wants to stop; for loops over many things. */
+int app_check_cancelled(const struct app *app, struct err *e);
+/* For calls of the lake that last: *verb_context must live as long as the result. */
+struct app_progress {
+    const struct app *app;
+    const char *verb;
+};
+struct lake_progress app_lake_progress(struct app_progress *verb_context);
+
+#endif

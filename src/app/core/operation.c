@@ -1,0 +1,64 @@
+#include "app/core/operation.h"
+
+#include <assert.h>
+#include <string.h>
+
+int answer_head(struct answer *a, const void *record, struct err *e)
+{
+    return a->head ? a->head(a->context, record, e) : 0;
+}
+
+int answer_item(struct answer *a, const void *record, struct err *e)
+{
+    return a->item ? a->item(a->context, record, e) : 0;
+}
+
+const struct operation *operation_find(const char *name)
+{
+    for (const struct operation *const *const *family = operation_families; *family; family++)
+        for (const struct operation *const *op = *family; *op; op++)
+            if (strcmp((*op)->name, name) == 0)
+                return *op;
+    return NULL;
+}
+
+int operation_allowed(const struct app *app, const struct operation *op, struct err *e)
+{
+    if (app_role(app) >= op->role)
+        return 0;
+    return err_set(e, ERR_DENIED, "%s needs the role %s; the caller is %s", op->name,
+                   app_role_text(op->role), app_role_text(app_role(app)));
+}
+
+int operation_call(struct app *app,
+                   const struct operation *op,
+                   json_t *request,
+                   enum field_spelling spelling,
+                   struct answer *out,
+                   struct err *e)
+{
+    void *decoded = arena_alloc(out->arena, 1, op->request->size);
+
+    if (!decoded)
+        return err_set(e, ERR_NOFIT, "%s: the request is too large", op->name);
+    if (operation_allowed(app, op, e) < 0 ||
+        record_decode(op->request, request, spelling, decoded, out->arena, e) < 0)
+        return -1;
+    return op->run(app, decoded, out, e);
+}
+
+json_t *operation_describe(const struct operation *op)
+{
+    json_t *out = json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", op->name, "summary", op->summary,
+                            "role", app_role_text(op->role), "effect",
+                            op->effect == OPERATION_READS ? "reads" : "writes", "request",
+                            record_describe(op->request));
+
+    assert(out);
+    json_object_set_new(out, "answer", op->answer ? json_string(op->answer->name) : json_null());
+    json_object_set_new(out, "answer_fields",
+                        op->answer ? record_describe(op->answer) : json_null());
+    json_object_set_new(out, "items", op->item ? json_string(op->item->name) : json_null());
+    json_object_set_new(out, "item_fields", op->item ? record_describe(op->item) : json_null());
+    return out;
+}

@@ -1,0 +1,58 @@
+/* operation: everything that can be asked of Tradewind, one entry each. The front doors (command
+ * line, HTTP, MCP) know this struct and no single operation.
+ *
+ * An operation decodes its request from JSON, does its work without argv, stdout or FILE, and hands
+ * its answer to a sink: one record (the head), a stream of records (the items), or both. */
+#ifndef APP_CORE_OPERATION_H
+#define APP_CORE_OPERATION_H
+
+#include "app/core/app.h"
+#include "base/arena.h"
+#include "base/json.h"
+#include "view/record.h"
+
+enum operation_effect { OPERATION_READS, OPERATION_WRITES };
+
+/* Where the answer goes. Records are read during the call only. */
+struct answer {
+    struct arena *arena; /* for the answer's parts; lives as long as the call of the operation */
+    int (*head)(void *context, const void *record, struct err *e);
+    int (*item)(void *context, const void *record, struct err *e);
+    void *context;
+    bool more; /* set by the operation: its limit left items out */
+};
+int answer_head(struct answer *a, const void *record, struct err *e);
+int answer_item(struct answer *a, const void *record, struct err *e);
+
+struct operation {
+    const char *name;    /* "job.list" */
+    const char *summary; /* one sentence, imperative */
+    enum app_role role;  /* the least that may call */
+    enum operation_effect effect;
+    const struct record *request; /* of run's request; &record_none = no fields */
+    const struct record *answer;  /* of the head; NULL = there is none */
+    const struct record *item;    /* of the items; NULL = there are none */
+    const char *items_name;       /* member of the items in the JSON of the head; NULL = no head */
+    /* The request is decoded and within its bounds, and the caller may call. */
+    int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
+};
+
+/* All of them: one list per family, each ending with NULL; the list of families ends with NULL. */
+extern const struct operation *const *const operation_families[];
+/* By name; NULL = there is none. */
+const struct operation *operation_find(const char *name);
+
+/* The one way in: checks the caller, decodes the request (and adds presets to it), runs op. */
+int operation_call(struct app *app,
+                   const struct operation *op,
+                   json_t *request,
+                   enum field_spelling spelling,
+                   struct answer *out,
+                   struct err *e);
+/* The one place that decides who may call. ERR_DENIED names the role that is missing. */
+int operation_allowed(const struct app *app, const struct operation *op, struct err *e);
+
+/* The table's entry for documentation and programs. New reference. */
+json_t *operation_describe(const struct operation *op);
+
+#endif

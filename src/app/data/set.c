@@ -1,0 +1,275 @@
+/* set: operations that create and list file sets. `tradewind set create` and `set ls` call them. */
+#include "lake/set/set.h"
+#include "app/data/data.h"
+#include "base/buf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* An answer lists this many conflicts, and counts all of them. */
+#define CONFLICTS_MAX 1000
+
+/* The name may be written as a reference is. */
+static const char *bare_name(const char *name)
+{
+    return name && name[0] == '@' ? name + 1 : name;
+}
+
+struct parents {
+    struct arena *arena;
+    const char **items;
+    size_t n, cap;
+};
+
+static int add_parent(void *context, const char *ref, struct err *e)
+{
+    struct parents *p = context;
+
+    if (p->n == p->cap) {
+        size_t cap = p->cap ? 2 * p->cap : 8;
+        const char **more = arena_alloc(p->arena, cap, sizeof *more);
+        if (!more)
+            return err_set(e, ERR_NOFIT, "the answer is too large");
+        for (size_t i = 0; i < p->n; i++)
+            more[i] = p->items[i];
+        p->items = more;
+        p->cap = cap;
+    }
+    p->items[p->n++] = arena_dup(p->arena, ref);
+    return 0;
+}
+
+/* The references that a set version was made from. */
+static int read_parents(
+    struct lake *l, int64_t set_version, struct arena *arena, struct field_list *out, struct err *e)
+{
+    struct parents p = {.arena = arena};
+
+    if (lake_set_parents(l, set_version, add_parent, &p, e) < 0)
+        return -1;
+    *out = (struct field_list){p.items, p.n};
+    return 0;
+}
+
+static struct data_set set_of(const struct lake_set *set, char mode[static 8])
+{
+    snprintf(mode, 8, "%03o", set->mode & 0777U);
+    return (struct data_set){
+        .name = set->name,
+        .version = set->number,
+        .files = set->files,
+        .bytes = set->bytes,
+        .created_ms = set->origin.create_time_ms,
+        .creator = set->origin.creator,
+        .owner = set->owner,
+        .group = set->group && *set->group ? set->group : NULL,
+        .mode = mode,
+    };
+}
+
+static void ref_cell(const void *record, struct buf *out)
+{
+    const struct data_set *set = record;
+
+    buf_printf(out, "@%s:%" PRId64, set->name, set->version);
+}
+
+/* What every answer tells of a set version; `at` leads to the struct data_set. */
+#define SET_FIELDS(type, at)                                                                       \
+    {"set",                                                                                        \
+     FIELD(TEXT, type, at name),                                                                   \
+     .help = "Name of the set.",                                                                   \
+     .heading = "set",                                                                             \
+     .cell = ref_cell,                                                                             \
+     .cut_rank = 2,                                                                                \
+     .least_width = 20},                                                                           \
+        {"version", FIELD(INT, type, at version), .help = "Number of the version."},               \
+        {"files_count", FIELD(COUNT, type, at files), .help = "How many files it holds.",          \
+         .heading = "files"},                                                                      \
+        {"size_bytes", FIELD(BYTES, type, at bytes), .unit = "bytes",                              \
+         .help = "Size of all its files.", .heading = "size"},                                     \
+        {"create_time", FIELD(TIME, type, at created_ms), .help = "Time of its creation.",         \
+         .heading = "created"},                                                                    \
+    {                                                                                              \
+        "creator", FIELD(TEXT, type, at creator), .help = "User who created it.", .heading = "by", \
+                                                  .cut_rank = 1, .least_width = 8                  \
+    }
+
+/* ---- set.list ---- */
+
+/* "rw-r-----" */
+static void mode_cell(const void *record, struct buf *out)
+{
+    const struct data_set *set = record;
+
+    for (const char *digit = set->mode; *digit; digit++)
+        buf_printf(out, "%c%c-", *digit & 4 ? 'r' : '-', *digit & 2 ? 'w' : '-');
+}
+
+static void group_cell(const void *record, struct buf *out)
+{
+    const struct data_set *set = record;
+
+    buf_puts(out, set->group ? set->group : "-");
+}
+
+/* clang-format off */
+static const struct field set_fields[] = {
+    SET_FIELDS(struct data_set, ),
+    {"mode", FIELD(TEXT, struct data_set, mode), .help = "Permissions, as in \"640\".",
+     .heading = "mode", .cell = mode_cell, .is_detail = true},
+    {"owner", FIELD(TEXT, struct data_set, owner), .help = "User who owns the set.",
+     .heading = "owner", .cut_rank = 1, .least_width = 8, .is_detail = true},
+    {"group", FIELD(TEXT, struct data_set, group), .help = "Group that shares the set.",
+     .heading = "group", .cell = group_cell, .cut_rank = 1, .least_width = 8, .is_detail = true},
+};
+/* clang-format on */
+static const struct record set_record = RECORD("set", struct data_set, set_fields);
+
+struct list_request {
+    const char *name;
+    bool all;
+};
+
+/* clang-format off */
+static const struct field list_fields[] = {
+    {"name", FIELD(TEXT, struct list_request, name), .help = "Only this set.", .operand = true},
+    {"all", FIELD(BOOL, struct list_request, all), .letter = 'a',
+     .help = "List all versions, not only the latest of each set."},
+};
+/* clang-format on */
+static const struct record list_record = RECORD("set_list", struct list_request, list_fields);
+
+struct listing {
+    struct app *app;
+    struct answer *out;
+};
+
+static int list_set(void *context, const struct lake_set *set, struct err *e)
+{
+    struct listing *s = context;
+    char mode[8];
+    const struct data_set item = set_of(set, mode);
+
+    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+}
+
+static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct list_request *q = request;
+    struct listing s = {app, out};
+    struct lake *l = app_lake(app, e);
+
+    return l ? lake_set_list(l, bare_name(q->name), q->all, list_set, &s, e) : -1;
+}
+
+const struct operation set_list_operation = {
+    .name = "set.list",
+    .summary = "List sets.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &list_record,
+    .item = &set_record,
+    .run = run_list,
+};
+
+/* ---- set.create ---- */
+
+/* clang-format off */
+static const struct field conflict_fields[] = {
+    {"path", FIELD(TEXT, struct data_conflict, path), .help = "Path of the file."},
+    {"kept", FIELD(INT, struct data_conflict, kept), .help = "Version that the set holds."},
+    {"kept_of", FIELD(TEXT, struct data_conflict, kept_of), .help = "Reference it came from."},
+    {"dropped", FIELD(INT, struct data_conflict, dropped), .help = "Version that was left out."},
+    {"dropped_of", FIELD(TEXT, struct data_conflict, dropped_of), .help = "Reference it came from."},
+};
+static const struct record conflict_record =
+    RECORD("conflict", struct data_conflict, conflict_fields);
+
+static const struct field created_fields[] = {
+    SET_FIELDS(struct data_set_created, set.),
+    {"parents", FIELD(LIST, struct data_set_created, parents), .help = "Sets it was made from."},
+    {"conflicts", FIELD(RECORDS, struct data_set_created, conflicts), .record = &conflict_record,
+     .help = "Files of which two references held different versions, the first 1,000."},
+    {"conflicts_count", FIELD(INT, struct data_set_created, n_conflicts),
+     .help = "How many there are."},
+};
+static const struct record created_record =
+    RECORD("set_created", struct data_set_created, created_fields);
+
+struct create_request {
+    const char *name;
+    struct field_list refs;
+};
+
+static const struct field create_fields[] = {
+    {"name", FIELD(TEXT, struct create_request, name), .help = "Name of the set.",
+     .required = true, .operand = true},
+    {"refs", FIELD(LIST, struct create_request, refs), .required = true, .operand = true,
+     .help = "Files, directories and sets it is made of: /p, /dir/, @A, /dir/@A."},
+};
+/* clang-format on */
+static const struct record create_record =
+    RECORD("set_create", struct create_request, create_fields);
+
+struct creating {
+    struct arena *arena;
+    struct data_conflict *conflicts;
+    size_t n_kept;
+    int64_t n;
+};
+
+static void add_conflict(void *context, const struct lake_set_conflict *c)
+{
+    struct creating *s = context;
+
+    if (s->n++ >= CONFLICTS_MAX)
+        return;
+    s->conflicts[s->n_kept++] = (struct data_conflict){
+        .path = arena_dup(s->arena, c->path),
+        .kept = c->kept,
+        .kept_of = arena_dup(s->arena, c->kept_of),
+        .dropped = c->dropped,
+        .dropped_of = arena_dup(s->arena, c->dropped_of),
+    };
+}
+
+static int run_create(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct create_request *q = request;
+    struct creating s = {
+        .arena = out->arena,
+        .conflicts = arena_alloc(out->arena, CONFLICTS_MAX, sizeof(struct data_conflict)),
+    };
+    struct app_progress progress = {app, "collecting"};
+    struct lake_set_request asked = {
+        .name = bare_name(q->name),
+        .refs = q->refs.items,
+        .n_refs = q->refs.n,
+        .conflict = add_conflict,
+        .context = &s,
+        .progress = app_lake_progress(&progress),
+    };
+    struct data_set_created made = {0};
+    struct lake *l = app_lake(app, e);
+    struct lake_set set;
+    char mode[8];
+
+    if (!l || lake_set_create(l, &asked, &set, e) < 0 ||
+        read_parents(l, set.version, out->arena, &made.parents, e) < 0)
+        return -1;
+    made.set = set_of(&set, mode);
+    made.conflicts = (struct field_records){s.conflicts, s.n_kept};
+    made.n_conflicts = s.n;
+    return answer_head(out, &made, e);
+}
+
+const struct operation set_create_operation = {
+    .name = "set.create",
+    .summary = "Make the next version of a set from files, directories and other sets.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &create_record,
+    .answer = &created_record,
+    .run = run_create,
+};

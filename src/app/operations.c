@@ -1,0 +1,9 @@
+/* operations: the table of everything that can be asked of Tradewind, for app/core/operation.c and
+ * the front doors. */
+#include "app/core/operation.h"
+#include "app/data/data.h"
+
+const struct operation *const *const operation_families[] = {
+    data_operations,
+    NULL,
+};

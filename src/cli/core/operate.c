@@ -1,0 +1,239 @@
+#include "cli/core/operate.h"
+
+#include "base/mem.h"
+#include "base/time.h"
+#include "cli/core/interrupt.h"
+#include "cli/core/lake_progress.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER_MAX_BYTES ((size_t)1 << 30)
+
+/* ---- the terminal as front door ---- */
+
+struct operate_door {
+    struct app *app;
+    struct progress line;
+    double began_s;
+};
+
+static void print_notice(void *context, const char *text)
+{
+    operate_door_quiet(context);
+    fprintf(stderr, "%s\n", text);
+}
+
+static void show_progress(void *context,
+                          const char *verb,
+                          uint64_t files,
+                          uint64_t bytes,
+                          uint64_t all_files,
+                          uint64_t all_bytes)
+{
+    struct operate_door *d = context;
+    const uint64_t done[] = {files, bytes}, all[] = {all_files, all_bytes};
+    char text[160];
+
+    if (d->line.terminal)
+        progress_show(&d->line, "%s",
+                      lake_progress_text(verb, done, all, time_monotonic_s() - d->began_s, text));
+}
+
+static bool is_interrupted(void *context)
+{
+    (void)context;
+    return interrupt_seen();
+}
+
+struct operate_door *operate_door_new(bool is_long)
+{
+    struct operate_door *d = mem_zero(1, sizeof *d);
+    struct app_options options = {
+        .role = APP_PLATFORM_ADMIN,
+        .listener = {.notice = print_notice, .cancelled = is_interrupted, .context = d},
+    };
+
+    d->began_s = time_monotonic_s();
+    progress_init(&d->line, stderr);
+    if (is_long) {
+        options.listener.progress = show_progress;
+        interrupt_watch();
+        interrupt_watch_terminal();
+    }
+    d->app = app_new(&options);
+    return d;
+}
+
+void operate_door_free(struct operate_door *d)
+{
+    if (!d)
+        return;
+    operate_door_quiet(d);
+    app_free(d->app);
+    free(d);
+}
+
+struct app *operate_app(struct operate_door *d)
+{
+    return d->app;
+}
+
+void operate_door_quiet(struct operate_door *d)
+{
+    progress_clear(&d->line);
+}
+
+/* ---- arguments -> request ---- */
+
+static int put_operands(const struct command_args *args,
+                        const struct operation *op,
+                        json_t *request,
+                        struct err *e)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < op->request->n_fields; i++) {
+        const struct field *f = &op->request->fields[i];
+        size_t end = f->type == FIELD_LIST ? args->n_operands : at + 1;
+        if (!f->operand)
+            continue;
+        for (; at < end && at < args->n_operands; at++)
+            if (record_put_text(op->request, request, f->name, args->operands[at], e) < 0)
+                return -1;
+    }
+    return 0;
+}
+
+json_t *operate_request(const struct command_args *args, const struct operation *op, struct err *e)
+{
+    AUTO_JSON json_t *request = json_object();
+
+    if (put_operands(args, op, request, e) < 0)
+        return NULL;
+    for (size_t i = 0; i < args->n_given; i++) {
+        const struct field *f = args->given[i].option->field;
+        const char *value = args->given[i].value;
+        if (f && record_field(op->request, f->name) &&
+            record_put_text(op->request, request, f->name, value ? value : "true", e) < 0)
+            return NULL;
+    }
+    return TAKE(request);
+}
+
+/* ---- answer -> text ---- */
+
+struct printing {
+    struct operate_door *door;
+    const struct command_text *text; /* NULL: JSON or CSV, or nothing of its own */
+    const struct command_text *told; /* whose exit code counts */
+    struct operate_text shown;
+    struct writer writer;
+    int exit_code;
+};
+
+static int print_head(void *context, const void *record, struct err *e)
+{
+    struct printing *p = context;
+
+    operate_door_quiet(p->door);
+    if (p->told && p->told->exit_code)
+        p->exit_code = p->told->exit_code(record);
+    if (p->text && p->text->head)
+        return p->text->head(&p->shown, record, e);
+    return writer_head(&p->writer, record, e);
+}
+
+static int print_item(void *context, const void *record, struct err *e)
+{
+    struct printing *p = context;
+
+    operate_door_quiet(p->door);
+    p->shown.n_items++;
+    if (p->text && p->text->item)
+        return p->text->item(&p->shown, record, e);
+    return writer_item(&p->writer, record, e);
+}
+
+static int print_end(struct printing *p, struct err *e)
+{
+    operate_door_quiet(p->door);
+    if (p->text && p->text->empty && p->shown.n_items == 0)
+        fprintf(p->shown.out, "%s\n", p->text->empty);
+    if (writer_end(&p->writer, e) < 0)
+        return -1;
+    return p->text && p->text->end ? p->text->end(&p->shown, e) : 0;
+}
+
+static enum writer_format format_of(const struct command_args *args)
+{
+    const struct operation *op = args->command->operation;
+
+    if ((op->answer || op->item) && command_has(args, "--json"))
+        return WRITER_JSON;
+    return op->item && command_has(args, "--csv") ? WRITER_CSV : WRITER_TABLE;
+}
+
+/* --long is an option of the terminal: which columns a table has. */
+static bool wants_details(const struct command_args *args)
+{
+    for (size_t i = 0; i < args->n_given; i++)
+        if (strcmp(args->given[i].option->name, "--long") == 0)
+            return true;
+    return false;
+}
+
+int operate_run(const struct command_args *args, struct err *e)
+{
+    const struct command *c = args->command;
+    const struct operation *op = c->operation;
+    AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
+    AUTO_JSON json_t *request = operate_request(args, op, e);
+
+    if (!request)
+        return -1;
+    enum writer_format format = format_of(args);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(c->is_long);
+    struct printing p = {
+        .door = door,
+        .text = format == WRITER_TABLE ? c->text : NULL,
+        .told = c->text,
+        .shown = {.out = stdout, .args = args, .arena = arena},
+    };
+    struct answer answer = {.arena = arena, .head = print_head, .item = print_item, .context = &p};
+    writer_init(&p.writer, format, op->answer, op->item, op->items_name, wants_details(args),
+                stdout);
+    int result = operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &answer, e);
+    p.shown.more = answer.more;
+    result = result < 0 ? -1 : print_end(&p, e);
+    writer_clear(&p.writer);
+    return result < 0 ? -1 : p.exit_code;
+}
+
+static const char *list_names(const struct record *r, struct arena *a)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (!r->fields[i].is_column_only) {
+            text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", r->fields[i].name);
+            assert(text);
+        }
+    return text;
+}
+
+const char *operate_json_help(const struct operation *op, struct arena *a)
+{
+    const char *text;
+
+    if (op->answer && op->item)
+        text = arena_printf(a, "Print JSON: %s, and %s (%s).", list_names(op->answer, a),
+                            op->items_name, list_names(op->item, a));
+    else if (op->item)
+        text = arena_printf(a, "Print a JSON array of %s.", list_names(op->item, a));
+    else
+        text = arena_printf(a, "Print JSON: %s.", list_names(op->answer, a));
+    assert(text);
+    return text;
+}

@@ -1,0 +1,54 @@
+/* operate: a command that is one operation: its arguments become the request, its answer becomes
+ * text, JSON or CSV. */
+#ifndef CLI_CORE_OPERATE_H
+#define CLI_CORE_OPERATE_H
+
+#include "app/core/operation.h"
+#include "cli/core/command.h"
+#include "view/writer.h"
+
+/* What the printers of an answer know. */
+struct operate_text {
+    FILE *out;
+    const struct command_args *args;
+    size_t n_items; /* printed so far */
+    bool more;      /* at the end: the limit left items out */
+    struct arena *arena;
+    void *state; /* the printers' own, from the arena; NULL at first */
+};
+
+/* How people see an answer. Every member may be NULL: then the head is printed as a list of fields
+ * and the items as a table, by their headings. */
+struct command_text {
+    int (*head)(struct operate_text *t, const void *record, struct err *e);
+    int (*item)(struct operate_text *t, const void *record, struct err *e);
+    /* After the last item, and after the table. */
+    int (*end)(struct operate_text *t, struct err *e);
+    const char *empty; /* printed instead of a table without rows; NULL = nothing */
+    /* The exit code, with --json too. */
+    int (*exit_code)(const void *head);
+};
+
+/* Runs the operation of the command: the exit code, or -1. */
+int operate_run(const struct command_args *args, struct err *e);
+
+/* ---- for commands that call several operations ---- */
+
+/* The command's operands and options as a request of op; options that are no fields of it are left
+ * out. New reference; NULL: e. */
+json_t *operate_request(const struct command_args *args, const struct operation *op, struct err *e);
+
+/* The terminal as front door: an app whose notices, progress and cancelling are the terminal's. The
+ * caller is the user of this process and admin of the project `default`. */
+struct operate_door;
+struct operate_door *operate_door_new(bool is_long);
+void operate_door_free(struct operate_door *d);
+AUTO_DEFINE(operate_door)
+struct app *operate_app(struct operate_door *d);
+/* Takes the progress line away; before anything is printed. */
+void operate_door_quiet(struct operate_door *d);
+
+/* "Print set, version, ...": the help of --json. In a. */
+const char *operate_json_help(const struct operation *op, struct arena *a);
+
+#endif

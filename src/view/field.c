@@ -1,0 +1,543 @@
+#include "view/field.h"
+
+#include "base/buf.h"
+#include "base/money.h"
+#include "base/nearest.h"
+#include "base/number.h"
+#include "base/time.h"
+#include "view/record.h"
+#include "view/text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* Integers beyond 2^53 are not exact in the programs that read our JSON. */
+#define INT_MAX_EXACT 9007199254740992.0
+#define SHOWN 60
+
+const char *field_option(const struct field *f, char out[static 64])
+{
+    if (f->option)
+        return f->option;
+    snprintf(out, 64, "--%s", f->name);
+    for (char *c = out; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    return out;
+}
+
+const void *field_at(const struct field *f, const void *record)
+{
+    return (const char *)record + f->offset;
+}
+
+bool field_is_number(const struct field *f)
+{
+    return f->type == FIELD_INT || f->type == FIELD_REAL || f->type == FIELD_MONEY ||
+           f->type == FIELD_BYTES || f->type == FIELD_COUNT || f->type == FIELD_DURATION;
+}
+
+const char *field_type_text(enum field_type type)
+{
+    static const char *const texts[] = {
+        [FIELD_TEXT] = "text",        [FIELD_INT] = "integer",   [FIELD_REAL] = "number",
+        [FIELD_MONEY] = "dollars",    [FIELD_BYTES] = "bytes",   [FIELD_TIME] = "time",
+        [FIELD_DURATION] = "seconds", [FIELD_ENUM] = "choice",   [FIELD_BOOL] = "boolean",
+        [FIELD_LIST] = "list",        [FIELD_RECORD] = "object", [FIELD_RECORDS] = "objects",
+        [FIELD_JSON] = "any",         [FIELD_COUNT] = "count",
+    };
+
+    return texts[type];
+}
+
+/* ---- text -> JSON ---- */
+
+static json_t *number_from_text(const struct field *f, const char *text)
+{
+    double v;
+
+    if (f->type == FIELD_DURATION &&
+        time_parse_duration(text, f->bare_unit_s > 0 ? f->bare_unit_s : 1, &v, NULL) == 0)
+        return json_real(v);
+    if (!number_parse(text, &v))
+        return NULL;
+    bool whole = fabs(v) <= INT_MAX_EXACT && v >= floor(v) && v <= floor(v);
+    return whole ? json_integer((json_int_t)v) : json_real(v);
+}
+
+json_t *field_json_from_text(const struct field *f, const char *text)
+{
+    json_t *out = NULL;
+
+    if (field_is_number(f))
+        out = number_from_text(f, text);
+    else if (f->type == FIELD_BOOL && (!strcmp(text, "true") || !strcmp(text, "false")))
+        out = json_boolean(text[0] == 't');
+    else if (f->type == FIELD_JSON || f->type == FIELD_RECORD || f->type == FIELD_RECORDS)
+        out = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    else if (f->type == FIELD_LIST)
+        return json_pack("[s]", text);
+    return out ? out : json_string(text);
+}
+
+/* ---- JSON -> member ---- */
+
+/* What a value that does not fit should be, in words; the error quotes the value. */
+static int refuse(const struct field *f,
+                  const json_t *value,
+                  enum field_spelling spelling,
+                  const char *wanted,
+                  struct err *e)
+{
+    char option[64], shown[SHOWN + 8] = "";
+    const char *name =
+        spelling == FIELD_AS_OPTION && !f->operand ? field_option(f, option) : f->name;
+
+    if (json_is_string(value))
+        snprintf(shown, sizeof shown, " \"%.*s\"", SHOWN, json_string_value(value));
+    else if (json_is_number(value))
+        snprintf(shown, sizeof shown, " %g", json_number_value(value));
+    return err_set(e, ERR_USAGE, "%s%s: %s", name, shown, wanted);
+}
+
+static int check_bounds(const struct field *f,
+                        const json_t *value,
+                        double v,
+                        enum field_spelling spelling,
+                        struct err *e)
+{
+    char wanted[120];
+    const char *of = f->type == FIELD_TEXT ? " characters" : f->type == FIELD_LIST ? " items" : "";
+
+    if ((f->least == 0 && f->most == 0) || (v >= f->least && v <= f->most)) /* exact on purpose */
+        return 0;
+    if (isinf(f->most))
+        snprintf(wanted, sizeof wanted, "must be at least %.10g%s", f->least, of);
+    else
+        snprintf(wanted, sizeof wanted, "must be from %.10g to %.10g%s", f->least, f->most, of);
+    return refuse(f, value, spelling, wanted, e);
+}
+
+static int read_number(const struct field *f,
+                       const json_t *value,
+                       enum field_spelling spelling,
+                       double *out,
+                       struct err *e)
+{
+    bool is_unsigned = f->type == FIELD_BYTES || f->type == FIELD_COUNT;
+    bool whole = f->type == FIELD_INT || is_unsigned;
+    const char *wanted = whole                       ? "must be a whole number"
+                         : f->type == FIELD_DURATION ? "must be a time such as 90s, 10m, 3h or 2d"
+                         : f->type == FIELD_MONEY    ? "must be a number of dollars"
+                                                     : "must be a number";
+
+    *out = json_number_value(value);
+    if (!json_is_number(value) || !isfinite(*out) ||
+        (whole && (*out > floor(*out) || fabs(*out) > INT_MAX_EXACT)) || (is_unsigned && *out < 0))
+        return refuse(f, value, spelling, wanted, e);
+    if (f->type == FIELD_MONEY && fabs(*out) > MONEY_MAX_USD)
+        return refuse(f, value, spelling, "is more than a billion dollars", e);
+    return check_bounds(f, value, *out, spelling, e);
+}
+
+static void store_number(const struct field *f, double v, void *at)
+{
+    switch (f->type) {
+    case FIELD_INT:
+        *(int64_t *)at = (int64_t)v;
+        break;
+    case FIELD_MONEY:
+        *(int64_t *)at = money_from_usd(v);
+        break;
+    case FIELD_BYTES:
+    case FIELD_COUNT:
+        *(uint64_t *)at = (uint64_t)v;
+        break;
+    case FIELD_REAL:
+    case FIELD_DURATION:
+        *(double *)at = v;
+        break;
+    case FIELD_TEXT:
+    case FIELD_TIME:
+    case FIELD_ENUM:
+    case FIELD_BOOL:
+    case FIELD_LIST:
+    case FIELD_RECORD:
+    case FIELD_RECORDS:
+    case FIELD_JSON:
+        assert(false);
+    }
+}
+
+static int read_enum(const struct field *f,
+                     const json_t *value,
+                     enum field_spelling spelling,
+                     unsigned *out,
+                     struct err *e)
+{
+    char wanted[300] = "must be ";
+    const char *text = json_string_value(value);
+
+    for (unsigned i = 1; i < f->n_choices && text; i++)
+        if (strcmp(text, f->choices[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    const char *close = text ? nearest(text, f->choices + 1, f->n_choices - 1) : NULL;
+    if (close) {
+        snprintf(wanted, sizeof wanted, "did you mean %s?", close);
+        return refuse(f, value, spelling, wanted, e);
+    }
+    for (unsigned i = 1; i < f->n_choices; i++) {
+        size_t used = strlen(wanted);
+        snprintf(wanted + used, sizeof wanted - used, "%s%s",
+                 i == 1                  ? ""
+                 : i + 1 == f->n_choices ? " or "
+                                         : ", ",
+                 f->choices[i]);
+    }
+    return refuse(f, value, spelling, wanted, e);
+}
+
+static int read_list(const struct field *f,
+                     const json_t *value,
+                     enum field_spelling spelling,
+                     struct field_list *out,
+                     struct arena *a,
+                     struct err *e)
+{
+    size_t n = json_array_size(value);
+    const char **items = arena_alloc(a, n, sizeof *items);
+
+    if (!json_is_array(value))
+        return refuse(f, value, spelling, "must be a list of texts", e);
+    if (!items)
+        return refuse(f, value, spelling, "is too long", e);
+    for (size_t i = 0; i < n; i++) {
+        items[i] = json_string_value(json_array_get(value, i));
+        if (!items[i])
+            return refuse(f, json_array_get(value, i), spelling, "must be a list of texts", e);
+    }
+    *out = (struct field_list){items, n};
+    return check_bounds(f, value, (double)n, spelling, e);
+}
+
+static int read_records(const struct field *f,
+                        const json_t *value,
+                        enum field_spelling spelling,
+                        struct field_records *out,
+                        struct arena *a,
+                        struct err *e)
+{
+    size_t n = json_array_size(value);
+    char *items = arena_alloc(a, n, f->record->size);
+
+    if (!json_is_array(value))
+        return refuse(f, value, spelling, "must be a list of objects", e);
+    if (!items)
+        return refuse(f, value, spelling, "is too long", e);
+    for (size_t i = 0; i < n; i++)
+        if (record_decode(f->record, json_array_get(value, i), FIELD_AS_NAME,
+                          items + i * f->record->size, a, e) < 0)
+            return err_wrap(e, "%s[%zu]", f->name, i);
+    *out = (struct field_records){items, n};
+    return check_bounds(f, value, (double)n, spelling, e);
+}
+
+static int read_record(const struct field *f,
+                       json_t *value,
+                       enum field_spelling spelling,
+                       const void **out,
+                       struct arena *a,
+                       struct err *e)
+{
+    void *item = arena_alloc(a, 1, f->record->size);
+
+    if (!json_is_object(value))
+        return refuse(f, value, spelling, "must be an object", e);
+    if (!item)
+        return refuse(f, value, spelling, "is too long", e);
+    if (record_decode(f->record, value, FIELD_AS_NAME, item, a, e) < 0)
+        return err_wrap(e, "%s", f->name);
+    *out = item;
+    return 0;
+}
+
+static int read_text(const struct field *f,
+                     const json_t *value,
+                     enum field_spelling spelling,
+                     const char **out,
+                     struct err *e)
+{
+    if (!json_is_string(value))
+        return refuse(f, value, spelling, "must be a text", e);
+    *out = json_string_value(value);
+    return check_bounds(f, value, (double)strlen(*out), spelling, e);
+}
+
+/* "2026-11-15" is its first second. */
+static int read_time(const struct field *f,
+                     const json_t *value,
+                     enum field_spelling spelling,
+                     int64_t *out,
+                     struct err *e)
+{
+    const char *text = json_string_value(value);
+    char whole[32] = "";
+
+    if (text && strlen(text) == strlen("2026-11-15"))
+        snprintf(whole, sizeof whole, "%sT00:00:00Z", text);
+    *out = text ? time_from_iso(*whole ? whole : text) : 0;
+    if (*out == 0)
+        return refuse(f, value, spelling, "must be a time such as 2026-11-15T22:36:00Z", e);
+    return 0;
+}
+
+static void store_none(const struct field *f, void *at)
+{
+    switch (f->type) {
+    case FIELD_TEXT:
+    case FIELD_RECORD:
+    case FIELD_JSON:
+        *(void **)at = NULL;
+        break;
+    case FIELD_INT:
+    case FIELD_MONEY:
+    case FIELD_TIME:
+        *(int64_t *)at = FIELD_NONE;
+        break;
+    case FIELD_REAL:
+    case FIELD_DURATION:
+        *(double *)at = (double)NAN;
+        break;
+    case FIELD_BYTES:
+    case FIELD_COUNT:
+        *(uint64_t *)at = UINT64_MAX;
+        break;
+    case FIELD_ENUM:
+        *(unsigned *)at = 0;
+        break;
+    case FIELD_BOOL:
+        *(bool *)at = false;
+        break;
+    case FIELD_LIST:
+        *(struct field_list *)at = (struct field_list){0};
+        break;
+    case FIELD_RECORDS:
+        *(struct field_records *)at = (struct field_records){0};
+        break;
+    }
+}
+
+int field_read(const struct field *f,
+               const json_t *value,
+               enum field_spelling spelling,
+               void *record,
+               struct arena *a,
+               struct err *e)
+{
+    void *at = (char *)record + f->offset;
+    json_t *any = (json_t *)(uintptr_t)value; /* which nested records get their presets in */
+    double v;
+
+    if (!value || json_is_null(value)) {
+        store_none(f, at);
+        return f->required ? refuse(f, NULL, spelling, "is missing", e) : 0;
+    }
+    switch (f->type) {
+    case FIELD_TEXT:
+        return read_text(f, value, spelling, at, e);
+    case FIELD_TIME:
+        return read_time(f, value, spelling, at, e);
+    case FIELD_ENUM:
+        return read_enum(f, value, spelling, at, e);
+    case FIELD_BOOL:
+        *(bool *)at = json_is_true(value);
+        return json_is_boolean(value) ? 0 : refuse(f, value, spelling, "must be true or false", e);
+    case FIELD_LIST:
+        return read_list(f, value, spelling, at, a, e);
+    case FIELD_RECORD:
+        return read_record(f, any, spelling, at, a, e);
+    case FIELD_RECORDS:
+        return read_records(f, value, spelling, at, a, e);
+    case FIELD_JSON:
+        *(json_t **)at = any;
+        return 0;
+    case FIELD_INT:
+    case FIELD_REAL:
+    case FIELD_MONEY:
+    case FIELD_BYTES:
+    case FIELD_COUNT:
+    case FIELD_DURATION:
+        break;
+    }
+    if (read_number(f, value, spelling, &v, e) < 0)
+        return -1;
+    store_number(f, v, at);
+    return 0;
+}
+
+/* ---- member -> JSON ---- */
+
+bool field_is_none(const struct field *f, const void *record)
+{
+    const void *at = field_at(f, record);
+
+    switch (f->type) {
+    case FIELD_TEXT:
+        return !*(const char *const *)at;
+    case FIELD_RECORD:
+        return !*(const void *const *)at;
+    case FIELD_JSON:
+        return !*(json_t *const *)at;
+    case FIELD_INT:
+    case FIELD_MONEY:
+    case FIELD_TIME:
+        return *(const int64_t *)at == FIELD_NONE;
+    case FIELD_REAL:
+    case FIELD_DURATION:
+        return !isfinite(*(const double *)at);
+    case FIELD_BYTES:
+    case FIELD_COUNT:
+        return *(const uint64_t *)at == UINT64_MAX;
+    case FIELD_ENUM:
+        return *(const unsigned *)at == 0;
+    case FIELD_LIST:
+        return ((const struct field_list *)at)->n == 0;
+    case FIELD_RECORDS:
+        return ((const struct field_records *)at)->n == 0;
+    case FIELD_BOOL:
+        break;
+    }
+    return false;
+}
+
+static json_t *list_json(const struct field_list *list)
+{
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(out, json_text(list->items[i]));
+    return out;
+}
+
+static json_t *records_json(const struct field *f, const struct field_records *list)
+{
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(
+            out, record_encode(f->record, (const char *)list->items + i * f->record->size));
+    return out;
+}
+
+static json_t *scalar_json(const struct field *f, const void *at)
+{
+    char time[32];
+
+    switch (f->type) {
+    case FIELD_TEXT:
+        return json_text(*(const char *const *)at);
+    case FIELD_INT:
+        return json_integer(*(const int64_t *)at);
+    case FIELD_BYTES:
+    case FIELD_COUNT:
+        return json_integer((json_int_t) * (const uint64_t *)at);
+    case FIELD_MONEY:
+        return json_usd(*(const int64_t *)at);
+    case FIELD_REAL:
+    case FIELD_DURATION:
+        return json_number(*(const double *)at);
+    case FIELD_TIME:
+        return json_string(time_iso_ms(*(const int64_t *)at, time));
+    case FIELD_ENUM:
+        assert(*(const unsigned *)at < f->n_choices);
+        return json_string(f->choices[*(const unsigned *)at]);
+    case FIELD_BOOL:
+        return json_boolean(*(const bool *)at);
+    case FIELD_LIST:
+    case FIELD_RECORD:
+    case FIELD_RECORDS:
+    case FIELD_JSON:
+        break;
+    }
+    return NULL;
+}
+
+json_t *field_json(const struct field *f, const void *record)
+{
+    const void *at = field_at(f, record);
+
+    if (f->type == FIELD_LIST)
+        return list_json(at);
+    if (f->type == FIELD_RECORDS)
+        return records_json(f, at);
+    if (field_is_none(f, record))
+        return json_null();
+    if (f->type == FIELD_RECORD)
+        return record_encode(f->record, *(const void *const *)at);
+    if (f->type == FIELD_JSON)
+        return json_incref(*(json_t *const *)at);
+    return scalar_json(f, at);
+}
+
+/* ---- member -> cell ---- */
+
+static void list_cell(const struct field_list *list, struct buf *out)
+{
+    for (size_t i = 0; i < list->n; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", list->items[i]);
+}
+
+void field_cell(const struct field *f, const void *record, struct buf *out)
+{
+    const void *at = field_at(f, record);
+    char text[32];
+
+    if (f->cell) {
+        f->cell(record, out);
+        return;
+    }
+    if (field_is_none(f, record))
+        return;
+    switch (f->type) {
+    case FIELD_TEXT:
+        buf_puts(out, *(const char *const *)at);
+        break;
+    case FIELD_INT:
+        buf_printf(out, "%" PRId64, *(const int64_t *)at);
+        break;
+    case FIELD_BYTES:
+        buf_puts(out, text_bytes(*(const uint64_t *)at, text));
+        break;
+    case FIELD_COUNT:
+        buf_puts(out, text_count((size_t) * (const uint64_t *)at, text));
+        break;
+    case FIELD_MONEY:
+        buf_puts(out, money_text(*(const int64_t *)at, text));
+        break;
+    case FIELD_REAL:
+        buf_printf(out, "%g", *(const double *)at);
+        break;
+    case FIELD_DURATION:
+        buf_puts(out, time_text(*(const double *)at, text));
+        break;
+    case FIELD_TIME:
+        buf_puts(out, time_iso(*(const int64_t *)at, text));
+        break;
+    case FIELD_ENUM:
+        buf_puts(out, f->choices[*(const unsigned *)at]);
+        break;
+    case FIELD_BOOL:
+        buf_puts(out, *(const bool *)at ? "yes" : "no");
+        break;
+    case FIELD_LIST:
+        list_cell(at, out);
+        break;
+    case FIELD_RECORD:
+    case FIELD_RECORDS:
+    case FIELD_JSON:
+        break; /* tables show scalars; a field that is none needs a cell of its own */
+    }
+}

@@ -1,0 +1,197 @@
+#include "view/writer.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "view/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define CELL_MAX_BYTES 65536
+
+static bool is_column(const struct writer *w, const struct field *f)
+{
+    return f->heading && (w->with_details || !f->is_detail);
+}
+
+static struct table *new_table(const struct writer *w, const struct record *r)
+{
+    AUTO_MEM struct table_column *columns = mem_zero(r->n_fields, sizeof *columns);
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_fields; i++) {
+        const struct field *f = &r->fields[i];
+        if (is_column(w, f))
+            columns[n++] = (struct table_column){.title = f->heading,
+                                                 .right = field_is_number(f) && !f->left,
+                                                 .cut_rank = f->cut_rank,
+                                                 .least = f->least_width};
+    }
+    return n ? table_new(columns, n) : NULL;
+}
+
+void writer_init(struct writer *w,
+                 enum writer_format format,
+                 const struct record *head,
+                 const struct record *item,
+                 const char *items_name,
+                 bool with_details,
+                 FILE *out)
+{
+    *w = (struct writer){.format = format,
+                         .out = out,
+                         .head = head,
+                         .item = item,
+                         .items_name = items_name,
+                         .with_details = with_details};
+    assert(!head || !item || items_name);
+    json_list_begin(&w->list, out);
+    if (format == WRITER_TABLE && item)
+        w->table = new_table(w, item);
+}
+
+void writer_clear(struct writer *w)
+{
+    table_free(w->table);
+    w->table = NULL;
+}
+
+/* ---- tables ---- */
+
+static void add_row(struct writer *w, const void *record)
+{
+    const struct record *r = w->item;
+
+    for (size_t i = 0; i < r->n_fields; i++) {
+        AUTO_CLEAR(buf) struct buf cell;
+        buf_init(&cell, CELL_MAX_BYTES);
+        if (!is_column(w, &r->fields[i]))
+            continue;
+        field_cell(&r->fields[i], record, &cell);
+        table_put(w->table, buf_str(&cell));
+    }
+}
+
+/* The head as lines of "heading  value". */
+static void print_head(const struct writer *w, const void *record)
+{
+    static const struct table_column columns[] = {{.title = "field"}, {.title = "value"}};
+    AUTO(table) struct table *t = table_new(columns, 2);
+    const struct text_look look = text_look_for(w->out);
+
+    for (size_t i = 0; i < w->head->n_fields; i++) {
+        const struct field *f = &w->head->fields[i];
+        AUTO_CLEAR(buf) struct buf cell;
+        buf_init(&cell, CELL_MAX_BYTES);
+        if (!is_column(w, f) || field_is_none(f, record))
+            continue;
+        field_cell(f, record, &cell);
+        table_put(t, f->heading);
+        table_put(t, buf_str(&cell));
+    }
+    table_print(t, w->out, 0, TEXT_COLUMNS, &look);
+}
+
+/* ---- CSV ---- */
+
+/* Quoted where RFC 4180 wants it. */
+static void put_csv(struct buf *line, const char *text)
+{
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        buf_puts(line, text);
+        return;
+    }
+    buf_puts(line, "\"");
+    for (const char *c = text; *c; c++)
+        buf_add(line, *c == '"' ? "\"\"" : c, *c == '"' ? 2 : 1);
+    buf_puts(line, "\"");
+}
+
+static void put_csv_value(struct buf *line, const struct field *f, const void *record)
+{
+    AUTO_JSON json_t *value = field_json(f, record);
+
+    if (json_is_null(value))
+        return;
+    if (json_is_string(value)) {
+        put_csv(line, json_string_value(value));
+        return;
+    }
+    AUTO_MEM char *text =
+        json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(json_digits(value)));
+    put_csv(line, text ? text : "");
+}
+
+static int print_csv(struct writer *w, const struct record *r, const void *record, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf line;
+    bool titles = w->n_items == 0;
+
+    buf_init(&line, r->n_fields * CELL_MAX_BYTES);
+    for (int row = titles ? 0 : 1; row < 2; row++) {
+        bool first = true;
+        for (size_t i = 0; i < r->n_fields; i++) {
+            if (r->fields[i].is_column_only)
+                continue;
+            buf_puts(&line, first ? "" : ",");
+            first = false;
+            if (row == 0)
+                put_csv(&line, r->fields[i].name);
+            else
+                put_csv_value(&line, &r->fields[i], record);
+        }
+        buf_puts(&line, "\n");
+    }
+    if (fwrite(buf_str(&line), 1, line.len, w->out) != line.len)
+        return err_set(e, ERR_IO, "write CSV: output failed");
+    return 0;
+}
+
+/* ---- the answer ---- */
+
+int writer_head(struct writer *w, const void *record, struct err *e)
+{
+    assert(w->head && !w->has_head && w->n_items == 0);
+    w->has_head = true;
+    switch (w->format) {
+    case WRITER_TABLE:
+        print_head(w, record);
+        return 0;
+    case WRITER_CSV:
+        return w->item ? 0 : print_csv(w, w->head, record, e);
+    case WRITER_JSON:
+        break;
+    }
+    AUTO_JSON json_t *object = record_encode(w->head, record);
+    if (w->item)
+        return json_list_begin_within(&w->list, w->out, object, w->items_name, e);
+    return json_write(w->out, object, e);
+}
+
+int writer_item(struct writer *w, const void *record, struct err *e)
+{
+    int result = 0;
+
+    assert(w->item);
+    if (w->format == WRITER_JSON)
+        result = json_list_add(&w->list, record_encode(w->item, record), e);
+    else if (w->format == WRITER_CSV)
+        result = print_csv(w, w->item, record, e);
+    else if (w->table)
+        add_row(w, record);
+    w->n_items++;
+    return result;
+}
+
+int writer_end(struct writer *w, struct err *e)
+{
+    const struct text_look look = text_look_for(w->out);
+
+    if (!w->item)
+        return 0;
+    if (w->format == WRITER_JSON)
+        return json_list_end(&w->list, e);
+    if (w->format == WRITER_TABLE && w->table && w->n_items)
+        table_print(w->table, w->out, 0, TEXT_COLUMNS, &look);
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* writer: an answer as JSON, CSV or a table, made from the fields of its records. An answer is one
+ * record (the head), a stream of records (the items), or both: in JSON the items then are the last
+ * member of the head's object. Items are written as they come, so that a million of them need no
+ * memory, except in a table, whose columns have to be measured. */
+#ifndef VIEW_WRITER_H
+#define VIEW_WRITER_H
+
+#include "base/auto.h"
+#include "view/json_list.h"
+#include "view/record.h"
+
+enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV };
+
+struct table;
+
+struct writer {
+    enum writer_format format;
+    FILE *out;
+    const struct record *head, *item; /* NULL = none */
+    const char *items_name;           /* of the items' member in JSON; NULL = an array of them */
+    size_t n_items;
+    bool has_head, with_details;
+    struct json_list list;
+    struct table *table;
+};
+
+/* The records and out are borrowed. */
+void writer_init(struct writer *w,
+                 enum writer_format format,
+                 const struct record *head,
+                 const struct record *item,
+                 const char *items_name,
+                 bool with_details, /* a table has the columns of details */
+                 FILE *out);
+void writer_clear(struct writer *w);
+/* The head comes before the items, once. */
+int writer_head(struct writer *w, const void *record, struct err *e);
+int writer_item(struct writer *w, const void *record, struct err *e);
+/* Writes what is left: the end of a list, the table. */
+int writer_end(struct writer *w, struct err *e);
+
+#endif

@@ -1,0 +1,102 @@
+/* The table of operations: names are unique and whole, roles are checked, requests are decoded. */
+#include "app/core/operation.h"
+#include "tap.h"
+
+#include <string.h>
+
+struct echo_request {
+    const char *word;
+};
+static const struct field echo_fields[] = {
+    {"word", FIELD(TEXT, struct echo_request, word), .help = "Said again.", .required = true},
+};
+static const struct record echo_record = RECORD("echo", struct echo_request, echo_fields);
+
+static int run_echo(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    (void)app;
+    return answer_head(out, request, e);
+}
+
+static const struct operation echo = {
+    .name = "test.echo",
+    .summary = "Say a word again.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &echo_record,
+    .answer = &echo_record,
+    .run = run_echo,
+};
+
+static int hear(void *context, const void *record, struct err *e)
+{
+    (void)e;
+    snprintf(context, 32, "%s", ((const struct echo_request *)record)->word);
+    return 0;
+}
+
+static int call(enum app_role role, const char *json, char heard[static 32], struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(1 << 20);
+    AUTO(app) struct app *app = app_new(&(struct app_options){.role = role});
+    AUTO_JSON json_t *request = json_loads(json, 0, NULL);
+    struct answer answer = {.arena = arena, .head = hear, .context = heard};
+
+    heard[0] = 0;
+    return operation_call(app, &echo, request, FIELD_AS_NAME, &answer, e);
+}
+
+static void test_call(void)
+{
+    char heard[32];
+    struct err e = {0};
+
+    CHECK(call(APP_MEMBER, "{\"word\": \"hi\"}", heard, &e) == 0 && !strcmp(heard, "hi"),
+          "runs with the decoded request");
+    CHECK(call(APP_VIEWER, "{\"word\": \"hi\"}", heard, &e) < 0 && e.kind == ERR_DENIED &&
+              strstr(e.text, "member") && !*heard,
+          "a lower role is refused: %s", e.text);
+    CHECK(call(APP_ADMIN, "{}", heard, &e) < 0 && e.kind == ERR_USAGE &&
+              !strcmp(e.text, "word: is missing"),
+          "a missing field is refused: %s", e.text);
+}
+
+static void check_fields(const struct operation *op, const struct record *r)
+{
+    for (size_t i = 0; r && i < r->n_fields; i++) {
+        const struct field *f = &r->fields[i];
+        CHECK(f->name && f->help && f->help[strlen(f->help) - 1] == '.',
+              "%s: field %s has a sentence of help", op->name, f->name);
+        CHECK(record_field(r, f->name) == f, "%s: %s occurs once", op->name, f->name);
+        CHECK((f->type == FIELD_ENUM) == (f->n_choices > 0), "%s: choices of %s", op->name,
+              f->name);
+        CHECK((f->type == FIELD_RECORD || f->type == FIELD_RECORDS) == (f->record != NULL),
+              "%s: record of %s", op->name, f->name);
+    }
+}
+
+static void test_table(void)
+{
+    size_t n = 0;
+
+    for (const struct operation *const *const *family = operation_families; *family; family++)
+        for (const struct operation *const *at = *family; *at; at++, n++) {
+            const struct operation *op = *at;
+            CHECK(operation_find(op->name) == op, "%s is there once", op->name);
+            CHECK(strchr(op->name, '.') && op->summary[strlen(op->summary) - 1] == '.' &&
+                      op->role >= APP_VIEWER && op->request && op->run,
+                  "%s is whole", op->name);
+            CHECK(!(op->answer && op->item) || op->items_name, "%s names its items", op->name);
+            check_fields(op, op->request);
+            check_fields(op, op->answer);
+            check_fields(op, op->item);
+        }
+    CHECK(n > 0 && !operation_find("no.such"), "%zu operations", n);
+}
+
+int main(void)
+{
+    test_call();
+    test_table();
+    return TAP_DONE();
+}
