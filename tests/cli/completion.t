@@ -27,7 +27,7 @@ is "$(completes help --)" "--help --json --man --operations" "all options"
 contains "$(completes help '')" "completion" "commands as operands of help"
 is "$(completes kitchen '')" "" "nothing for an unknown command"
 
-commands=$("$TRADEWIND" help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p')
+commands=$("$TRADEWIND" help | sed -n '1,/^Options:/s/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p')
 check "help lists commands" test -n "$commands"
 while read -r -a words; do
     "$TRADEWIND" help "${words[@]}" | sed -n 's/^  \(-[a-z], \)\?\(--[a-z0-9-]*\).*/\2/p' >options

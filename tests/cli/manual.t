@@ -14,7 +14,7 @@ fi
 for section in NAME SYNOPSIS DESCRIPTION COMMANDS ENVIRONMENT FILES "EXIT STATUS"; do
     check "it has $section" grep -q "^\(.SH \)\?$section" page
 done
-"$TRADEWIND" help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p' >commands
+"$TRADEWIND" help | sed -n '1,/^Options:/s/^  \([a-z][a-z ]*[a-z]\)  .*/\1/p' >commands
 check "help lists commands" test -s commands
 while read -r -a words; do
     check "it has ${words[*]}" grep -q "tradewind ${words[*]}" page

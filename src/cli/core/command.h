@@ -62,8 +62,16 @@ const struct command_option *command_options(const struct command *c, struct are
 /* An arena of this size holds them. */
 #define COMMAND_OPTIONS_MAX_BYTES ((size_t)1 << 20)
 
-/* All commands, in the order help shows them; ends with NULL. Defined in cli/commands.c. */
+/* All commands, in the order help shows them; ends with NULL. Defined in cli/core/commands.c. */
 extern const struct command *const commands[];
+
+/* The titles under which help lists commands: each begins with `first` and lasts until the next.
+ * Ends with {0}. Defined in cli/core/commands.c. */
+struct command_group {
+    const char *title;
+    const struct command *first;
+};
+extern const struct command_group command_groups[];
 
 /* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
 const char *command_value(const struct command_args *args, const char *option);

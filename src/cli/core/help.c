@@ -86,26 +86,40 @@ static char *synopsis(const struct command *c, const struct command_option *opti
                       c->operands ? " " : "", c->operands ? c->operands : "");
 }
 
-/* The commands whose names begin with prefix. */
+static const char *title_before(const struct command *c)
+{
+    for (const struct command_group *g = command_groups; g->title; g++)
+        if (g->first == c)
+            return g->title;
+    return NULL;
+}
+
+/* The commands whose names begin with prefix; all of them (prefix "") under their groups' titles.
+ */
 static void print_commands(FILE *out, const char *prefix)
 {
     size_t width = 0;
 
     for (const struct command *const *c = commands; *c; c++)
         widen(&width, strlen((*c)->name));
-    for (const struct command *const *c = commands; *c; c++)
+    for (const struct command *const *c = commands; *c; c++) {
+        const char *title = *prefix ? NULL : title_before(*c);
+        if (title)
+            fprintf(out, "\n%s:\n", title);
         if (strncmp((*c)->name, prefix, strlen(prefix)) == 0)
             print_entry(out, (*c)->name, width, (*c)->summary);
+    }
 }
 
 void help_program(FILE *out)
 {
-    fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n\nCommands:\n",
+    fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n",
             reference_summary);
     print_commands(out, "");
     fputs("\nOptions:\n", out);
-    print_entry(out, "-h, --help", strlen("-h, --help"), "This text, or after COMMAND its help.");
-    print_entry(out, "--version", strlen("-h, --help"), "The program's version.");
+    print_entry(out, "-h, --help", strlen("-h, --help"),
+                "Show this text, or the help of COMMAND after it.");
+    print_entry(out, "--version", strlen("-h, --help"), "Print the version.");
     print_entries(out, "Environment", reference_environment);
     print_entries(out, "Exit codes", reference_exit_codes);
     fputs("\n`tradewind help COMMAND` explains a command and its options.\n", out);
@@ -142,7 +156,7 @@ static void print_options(FILE *out, const struct command_option *options)
         AUTO_MEM char *text = mem_printf("%s%s", o->help, o->repeatable ? " May be repeated." : "");
         print_entry(out, term, width, text);
     }
-    print_entry(out, "-h, --help", width, "This text.");
+    print_entry(out, "-h, --help", width, "Show this text.");
 }
 
 void help_command(FILE *out, const struct command *c)

@@ -49,7 +49,8 @@ static void every_command(void)
         CHECK(widest_line(text) <= 100, "help %s fits 100 columns", (*c)->name);
         unwrapped(text);
         CHECK(strstr(text, (*c)->summary), "help %s says what it does", (*c)->name);
-        for (const struct command_option *o = (*c)->options; o && o->name; o++) {
+        AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+        for (const struct command_option *o = command_options(*c, arena); o->name; o++) {
             CHECK(strstr(text, o->name) && strstr(text, o->help), "help %s explains %s", (*c)->name,
                   o->name);
             CHECK(!o->value || strstr(text, o->value), "  and its value");
