@@ -166,42 +166,44 @@ static int print_end(struct printing *p, struct err *e)
     return p->text && p->text->end ? p->text->end(&p->shown, e) : 0;
 }
 
-static enum writer_format format_of(const struct command_args *args)
+static bool is_given(const struct command_args *args, const char *option)
 {
-    const struct operation *op = args->command->operation;
+    for (size_t i = 0; i < args->n_given; i++)
+        if (strcmp(args->given[i].option->name, option) == 0)
+            return true;
+    return false;
+}
 
-    if ((op->answer || op->item) && command_has(args, "--json"))
+static enum writer_format format_of(const struct command_args *args, const struct operation *op)
+{
+    if ((op->answer || op->item) && is_given(args, "--json"))
         return WRITER_JSON;
-    return op->item && command_has(args, "--csv") ? WRITER_CSV : WRITER_TABLE;
+    return op->item && is_given(args, "--csv") ? WRITER_CSV : WRITER_TABLE;
 }
 
 /* --long is an option of the terminal: which columns a table has. */
 static bool wants_details(const struct command_args *args)
 {
-    for (size_t i = 0; i < args->n_given; i++)
-        if (strcmp(args->given[i].option->name, "--long") == 0)
-            return true;
-    return false;
+    return is_given(args, "--long");
 }
 
-int operate_run(const struct command_args *args, struct err *e)
+int operate_call(const struct command_args *args,
+                 struct operate_door *door,
+                 const struct operation *op,
+                 json_t *request,
+                 const struct command_text *text,
+                 struct err *e)
 {
-    const struct command *c = args->command;
-    const struct operation *op = c->operation;
     AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
-    AUTO_JSON json_t *request = operate_request(args, op, e);
-
-    if (!request)
-        return -1;
-    enum writer_format format = format_of(args);
-    AUTO(operate_door) struct operate_door *door = operate_door_new(c->is_long);
+    enum writer_format format = format_of(args, op);
     struct printing p = {
         .door = door,
-        .text = format == WRITER_TABLE ? c->text : NULL,
-        .told = c->text,
+        .text = format == WRITER_TABLE ? text : NULL,
+        .told = text,
         .shown = {.out = stdout, .args = args, .arena = arena},
     };
     struct answer answer = {.arena = arena, .head = print_head, .item = print_item, .context = &p};
+
     writer_init(&p.writer, format, op->answer, op->item, op->items_name, wants_details(args),
                 stdout);
     int result = operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &answer, e);
@@ -209,6 +211,17 @@ int operate_run(const struct command_args *args, struct err *e)
     result = result < 0 ? -1 : print_end(&p, e);
     writer_clear(&p.writer);
     return result < 0 ? -1 : p.exit_code;
+}
+
+int operate_run(const struct command_args *args, struct err *e)
+{
+    const struct command *c = args->command;
+    AUTO_JSON json_t *request = operate_request(args, c->operation, e);
+
+    if (!request)
+        return -1;
+    AUTO(operate_door) struct operate_door *door = operate_door_new(c->is_long);
+    return operate_call(args, door, c->operation, request, c->text, e);
 }
 
 static const char *list_names(const struct record *r, struct arena *a)

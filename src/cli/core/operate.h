@@ -48,6 +48,14 @@ struct app *operate_app(struct operate_door *d);
 /* Takes the progress line away; before anything is printed. */
 void operate_door_quiet(struct operate_door *d);
 
+/* Calls op and prints its answer as --json, --csv or text tells: the exit code, or -1. */
+int operate_call(const struct command_args *args,
+                 struct operate_door *door,
+                 const struct operation *op,
+                 json_t *request,
+                 const struct command_text *text, /* NULL = a table */
+                 struct err *e);
+
 /* "Print set, version, ...": the help of --json. In a. */
 const char *operate_json_help(const struct operation *op, struct arena *a);
 
