@@ -1,3 +1,5 @@
+/* Opens the catalog of a home, or the built-in one that is linked in where the home has none.
+ * Called by commands and by everything that plans. */
 #include "catalog/internal.h"
 #include "catalog/store.h"
 

@@ -1,3 +1,5 @@
+/* Opens a directory of CSV files as a catalog, without importing it. Commands with `--catalog DIR`
+ * call it. */
 #include "catalog/build.h"
 #include "catalog/internal.h"
 #include "catalog/read.h"

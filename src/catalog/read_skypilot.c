@@ -1,3 +1,4 @@
+/* Reads one CSV file of a SkyPilot catalog into rows. `catalog import` calls it. */
 #include "catalog/read.h"
 
 #include "base/csv.h"

@@ -1,3 +1,5 @@
+/* Reads the CSV files of Tradewind's own catalog layout (catalog/layout.h) into rows.
+ * read.c and import.c call it. */
 #include "catalog/read.h"
 
 #include "base/csv.h"

@@ -57,7 +57,7 @@ static int find_kind(const char *word, enum cloud_fault_kind *out, struct err *e
         }
     }
     const char *close = nearest(word, names, N_KINDS);
-    return err_set(e, ERR_USAGE, "no trouble is named \"%.80s\"%s%s%s", word,
+    return err_set(e, ERR_USAGE, "no fault is named \"%.80s\"%s%s%s", word,
                    close ? ": did you mean " : "", close ? close : "", close ? "?" : "");
 }
 
@@ -83,7 +83,7 @@ static int read_place(char *word, struct cloud_fault *t, struct err *e)
     }
     if (rest || n == 0)
         return err_set(e, ERR_USAGE,
-                       "a place is PROVIDER, PROVIDER/REGION or PROVIDER/REGION/ZONE");
+                       "a location is PROVIDER, PROVIDER/REGION or PROVIDER/REGION/ZONE");
     return 0;
 }
 
@@ -154,7 +154,7 @@ static int read_line(struct cloud_faults *t, char *line, struct err *e)
     if (n == 0)
         return 0;
     if (t->n == CLOUD_FAULTS_MAX)
-        return err_set(e, ERR_USAGE, "more than %d troubles", CLOUD_FAULTS_MAX);
+        return err_set(e, ERR_USAGE, "more than %d faults", CLOUD_FAULTS_MAX);
     return read_words(words, n, &t->items[t->n++], e);
 }
 

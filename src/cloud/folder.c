@@ -74,7 +74,7 @@ int cloud_folder_look(struct cloud *c,
     instances_unlock(k->instances);
     if (!instance)
         return cloud_fail(trouble, e, CLOUD_NOT_FOUND, CLOUD_ACCOUNT,
-                          "no machine was rented with this token");
+                          "no machine was launched with this token");
     return 0;
 }
 

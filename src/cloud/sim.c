@@ -1,3 +1,5 @@
+/* The driver `sim`: a simulated cloud whose instances boot, bill and are preempted on the
+ * caller's clock, as seed and faults (faults.h) say. cloud.c lists it. */
 #include "cloud/faults.h"
 
 #include "base/file.h"
@@ -56,7 +58,7 @@ static int read_counts(struct sim *s, struct err *e)
     if (!text || strcmp(text, fingerprint) != 0)
         return 0;
     if (json_array_size(left) != s->troubles->n)
-        return err_set(e, ERR_USAGE, "%s is damaged: it counts other troubles", s->counts);
+        return err_set(e, ERR_USAGE, "%s is damaged: it counts other faults", s->counts);
     for (size_t i = 0; i < s->troubles->n; i++)
         s->troubles->items[i].left = json_integer_value(json_array_get(left, i));
     return 0;

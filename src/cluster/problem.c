@@ -209,7 +209,7 @@ static int list_places(struct building *b, struct err *e)
     p->places = arena_alloc(p->arena, n + 1, sizeof *p->places);
     b->place_of = arena_alloc(p->arena, n + 1, sizeof *b->place_of);
     if (!p->places || !b->place_of)
-        return err_set(e, ERR_USAGE, "%s: the catalog has too many places", s->file);
+        return err_set(e, ERR_USAGE, "%s: the catalog has too many locations", s->file);
     for (size_t i = 0; i < n; i++) {
         const struct catalog_place *at = &catalog_places(b->catalog)[i];
         const char *cloud = catalog_text(b->catalog, at->cloud);
@@ -226,10 +226,11 @@ static int list_places(struct building *b, struct err *e)
     if (p->n_places)
         return 0;
     AUTO_MEM char *where = where_of(s, s->place_line);
-    return err_set(e, ERR_USAGE,
-                   "%splace: the catalog has no offer at %s/%s: tradewind catalog list shows the "
-                   "places",
-                   where, s->place.cloud, s->place.region);
+    return err_set(
+        e, ERR_USAGE,
+        "%slocation: the catalog has no offer at %s/%s: tradewind catalog list shows the "
+        "locations",
+        where, s->place.cloud, s->place.region);
 }
 
 /* ---- names ---- */

@@ -402,7 +402,7 @@ int cluster_recommend(const struct cluster_problem *p,
     if (algorithm != CLUSTER_MODEL_OPT) {
         if (p->n_places > 1)
             return err_set(e, ERR_USAGE,
-                           "%s looks at one place: write place: CLOUD/REGION or give --place",
+                           "%s looks at one location: write location: CLOUD/REGION or give --place",
                            cluster_algorithm_text(algorithm));
         follow_rule(p, algorithm, out);
         return out->best.workers ? 0 : nothing_fits(p, out, e);
@@ -418,8 +418,9 @@ int cluster_recommend(const struct cluster_problem *p,
         return 0;
     }
     if (!out->n_considered)
-        return err_set(e, ERR_NOFIT,
-                       "no cluster: no place sells both a type for the server and one for workers");
+        return err_set(
+            e, ERR_NOFIT,
+            "no cluster: no location offers both a type for the server and one for workers");
     out->best = cheapest_pair(p, out);
     return nothing_fits(p, out, e);
 }

@@ -1,3 +1,5 @@
+/* Draws the Pareto frontier of plans in the terminal, in braille dots or ASCII. `plan` prints
+ * it. */
 #include "draw/chart.h"
 
 #include "base/buf.h"

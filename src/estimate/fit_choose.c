@@ -1,3 +1,5 @@
+/* Chooses the form of a fitted model (powers, Amdahl's law, memory cliff, interactions) by
+ * leave-one-out errors. fit.c calls it. */
 #include "estimate/fit_internal.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The features of a profile's runs, numbers and categories, as rows for the least-squares fit.
+ * fit.c and fit_json.c use them. */
 #include "estimate/fit_internal.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Writes a fitted model as JSON and reads it back. Profiles store models in this form. */
 #include "estimate/fit_internal.h"
 
 #include "base/json.h"

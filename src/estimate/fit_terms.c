@@ -1,3 +1,5 @@
+/* The terms of a model's form: their list, their names, and their values for one run. fit.c and
+ * fit_choose.c use them. */
 #include "estimate/fit_internal.h"
 
 #include "base/mem.h"

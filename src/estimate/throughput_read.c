@@ -1,3 +1,4 @@
+/* Reads tables of measured throughputs (CSV, and the built-in one). throughput.c calls it. */
 #include "estimate/internal.h"
 
 #include "base/arena.h"

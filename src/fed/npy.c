@@ -1,3 +1,4 @@
+/* Reads NumPy's .npy files as one tensor. tensor_file.c calls it. */
 #include "base/arena.h"
 #include "fed/formats.h"
 

@@ -1,3 +1,5 @@
+/* Compresses a file of float32 tensors, as int8 or by its largest values (top-k), with error
+ * feedback. Workers call it before an upload. */
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Reads a file of plain numbers, without a header, as one tensor. tensor_file.c calls it. */
 #include "base/arena.h"
 #include "fed/formats.h"
 

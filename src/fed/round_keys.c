@@ -1,3 +1,5 @@
+/* The object keys of a training's rounds: written and parsed here, by workers, aggregator and
+ * event readers alike. */
 #include "fed/round.h"
 
 #include <errno.h>

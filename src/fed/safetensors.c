@@ -1,3 +1,5 @@
+/* Reads and writes headers of safetensors files. fed_file_open and the packing functions call
+ * it. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"

@@ -1,3 +1,5 @@
+/* Reads a compressed file of tensors (pack.c) as if it were uncompressed. The aggregator calls
+ * it for every input. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json.h"

@@ -89,7 +89,7 @@ static int read_site(
             *out = i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "%s: \"%.60s\" is no place of this training", key,
+    return err_set(e, ERR_USAGE, "%s: \"%.60s\" is no location of this training", key,
                    text ? text : "");
 }
 

@@ -1,3 +1,5 @@
+/* Makes events of the lines that workers and aggregators log. `geo run` calls it with their
+ * logs. */
 #include "base/json.h"
 #include "base/mem.h"
 #include "geo/events.h"

@@ -1,3 +1,5 @@
+/* Measures from a run's events how fast its workers, links and aggregators were. The forecast
+ * beside the bill uses it. */
 #include "geo/bill.h"
 
 #include "base/mem.h"

@@ -193,7 +193,7 @@ static int check_place(const struct building *b,
     const char *near = near_region(b, place);
     return err_set(e, ERR_USAGE, "%s%s: nothing is known about %s/%s: %s%s%s%s", place_line(b, w),
                    whose, place->cloud, place->region,
-                   near ? "did you mean " : "tradewind catalog list shows the places",
+                   near ? "did you mean " : "tradewind catalog list shows the locations",
                    near ? place->cloud : "", near ? "/" : "", near ? near : "");
 }
 
@@ -288,10 +288,11 @@ static int find_worker_machine(const struct building *b,
                        "%sinstance_type: %s has no machine %s: tradewind catalog list --cloud %s "
                        "shows them",
                        place_line(b, w), w->place.cloud, type, w->place.cloud);
-    return err_set(e, ERR_NOFIT,
-                   "%s%s is not sold at %s/%s: another instance_type, another place, or a catalog "
-                   "that has it",
-                   place_line(b, w), type, w->place.cloud, w->place.region);
+    return err_set(
+        e, ERR_NOFIT,
+        "%s%s is not sold at %s/%s: another instance_type, another location, or a catalog "
+        "that has it",
+        place_line(b, w), type, w->place.cloud, w->place.region);
 }
 
 static int add_workers(struct building *b, const struct spec_geo_worker *w, struct err *e)
@@ -299,8 +300,9 @@ static int add_workers(struct building *b, const struct spec_geo_worker *w, stru
     const struct spec_place *data = w->data_place.cloud ? &w->data_place : &w->place;
     struct machine machine;
 
-    if (check_place(b, w, &w->place, "place", e) < 0 ||
-        check_place(b, w, data, "data.place", e) < 0 || find_worker_machine(b, w, &machine, e) < 0)
+    if (check_place(b, w, &w->place, "location", e) < 0 ||
+        check_place(b, w, data, "data.location", e) < 0 ||
+        find_worker_machine(b, w, &machine, e) < 0)
         return -1;
     const struct geo_worker worker = {
         .site = site_of(b, w->place.cloud, w->place.region),
@@ -342,7 +344,7 @@ static int fill_links(struct building *b, struct err *e)
 
     p->links = arena_alloc(p->arena, p->n_sites * p->n_sites, sizeof *p->links);
     if (!p->links)
-        return err_set(e, ERR_USAGE, "%s: too many places", b->spec->file);
+        return err_set(e, ERR_USAGE, "%s: too many locations", b->spec->file);
     for (size_t i = 0; i < p->n_sites; i++)
         for (size_t k = 0; k < p->n_sites; k++)
             p->links[i * p->n_sites + k] = link_between(b, i, k);

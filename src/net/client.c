@@ -1,3 +1,5 @@
+/* What all requests of a client share: its connections, trusted certificates, retry delays.
+ * request.c sends through it. */
 #include "base/mem.h"
 #include "net/internal.h"
 

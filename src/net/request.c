@@ -1,3 +1,4 @@
+/* Sends one HTTP request with libcurl and collects the answer within its limits. */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The cost model: what stages, transfers and whole plans cost and how long they take. All
+ * solvers evaluate plans with it. */
 #include "base/mem.h"
 #include "base/money.h"
 #include "plan/internal.h"

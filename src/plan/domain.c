@@ -1,3 +1,5 @@
+/* Domains: which sites of each stage a solver may still use. plan.c makes them, exact.c branches
+ * over them. */
 #include "base/mem.h"
 #include "plan/internal.h"
 

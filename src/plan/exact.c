@@ -1,3 +1,7 @@
+/* The exact solver: branch and bound over domains. Every node is bounded by relaxations (tune.c),
+ * loses the sites that cannot be part of a wanted plan, and is then solved exactly by labels. Two
+ * things remain for branching: tables that are too large even after that, and datasets with several
+ * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
 #include "base/mem.h"
 #include "plan/presolve.h"
 #include "plan/search.h"
@@ -6,11 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Branch and bound over domains. Every node is bounded by relaxations (tune.c), loses the sites
- * that cannot be part of a wanted plan, and is then solved exactly by labels. Two things remain
- * for branching: tables that are too large even after that, and datasets with several readers,
- * whose transfers the relaxation charges in parts. */
 
 #define ROUNDS_MAX 6
 /* Nodes that can only tie with the best plan are explored for their smaller time, up to this. */

@@ -1,12 +1,11 @@
+/* The exhaustive solver: depth-first over every choice of every stage, leaving a branch once it
+ * costs more than the best plan known. It shares the cost model with the exact solver and nothing
+ * else (no dominance, no tables, no bounds), so that tests can compare the two. plan.c calls it. */
 #include "base/mem.h"
 #include "plan/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Depth-first over every choice of every stage, leaving a branch once it costs more than the best
- * plan known. It shares the cost model with the exact solver and nothing else: no dominance, no
- * tables, no bounds, so that it can referee. */
 
 #define CHOICES_MAX 100000
 

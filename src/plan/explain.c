@@ -1,3 +1,5 @@
+/* Explains why no offer is left for a stage: the conditions are applied one after the other, and
+ * the one that empties the set is named, with what the last offers before it have instead. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
@@ -6,9 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Why no offer is left for a stage: the conditions are applied one after the other, and the one
- * that empties the set is named, with what the last offers before it have instead. */
 
 static void describe_range(struct buf *b, const char *what, const struct spec_range *r)
 {

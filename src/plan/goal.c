@@ -1,3 +1,4 @@
+/* The objective and its constraints: how a query compares two plans. All solvers use it. */
 #include "base/money.h"
 #include "plan/internal.h"
 

@@ -1,10 +1,10 @@
+/* The greedy solver, a baseline: every stage by itself, as if its outputs had to leave its cloud.
+ * plan.c calls it. */
 #include "plan/internal.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
-
-/* The baseline: every stage by itself, as if its outputs had to leave its cloud. */
 
 /* Moving the stage's outputs from the place to the internet: to any other cloud. */
 static int64_t egress(const struct plan_problem *p, const struct spec_stage *s, size_t place)

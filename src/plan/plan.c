@@ -160,9 +160,10 @@ static void explain_no_plan(const struct question *q, struct plan_answer *a)
     while (homeless < q->p->n_stages && q->domain.n[homeless])
         homeless++;
     if (homeless == q->p->n_stages) {
-        snprintf(a->reason, sizeof a->reason,
-                 "no combination of places works: between the stages' places the transfer table "
-                 "has no row for the data, or a stage would take over ten years");
+        snprintf(
+            a->reason, sizeof a->reason,
+            "no combination of locations works: between the stages' locations the transfer table "
+            "has no row for the data, or a stage would take over ten years");
         return;
     }
     const struct pstage *stage = &q->p->stages[homeless];
@@ -170,11 +171,12 @@ static void explain_no_plan(const struct question *q, struct plan_answer *a)
     if (stuck)
         snprintf(a->reason, sizeof a->reason,
                  "stage '%s' cannot get its input %.200s: the transfer table has no row that lets "
-                 "data leave its place",
+                 "data leave its location",
                  stage->spec->name, stuck);
     else
         snprintf(a->reason, sizeof a->reason,
-                 "stage '%s' has no offer in a place that its inputs can reach", stage->spec->name);
+                 "stage '%s' has no offer in a location that its inputs can reach",
+                 stage->spec->name);
 }
 
 /* "$38.13", or with every digit where that would read like the other amount. */

@@ -1,3 +1,5 @@
+/* Lays a pipeline out as a plan_problem: eligible offers by site, datasets and their transfers.
+ * plan.h declares its functions. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/money.h"

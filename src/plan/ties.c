@@ -1,3 +1,7 @@
+/* Tie-breaking between plans of the same cost and time: the plan to return is the first when stages
+ * are compared in file order by the bytes of (cloud, region, type, market, zone). Stages are
+ * settled one after the other; a choice that comes before the known plan's is taken if some plan
+ * with the same totals uses it. plan.c calls it. */
 #include "base/mem.h"
 #include "plan/presolve.h"
 #include "plan/view.h"
@@ -5,11 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Several plans may have the best cost and time. The one to return is the first when stages are
- * compared in file order by the bytes of (cloud, region, type, market, zone). Stages are settled
- * one after the other; a choice that comes before the known plan's is taken if some plan with the
- * same totals uses it. */
 
 struct ties {
     const struct plan_problem *p;

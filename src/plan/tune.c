@@ -1,10 +1,9 @@
+/* Bounds one node of the search: by its cost, by its time, and by a weighted sum of both at the
+ * rates that prove most for the query. Every weighted pass also yields a plan. exact.c calls it. */
 #include "base/mem.h"
 #include "plan/search.h"
 
 #include <math.h>
-
-/* How a node is bounded: by its cost, by its time, and by weighing both at the rates that prove
- * most for what is asked. Every weighing also yields a plan. */
 
 #define PATH_ROUNDS 6
 #define LAMBDA_ROUNDS 12

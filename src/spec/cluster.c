@@ -229,7 +229,8 @@ static const struct reader_field fields[] = {
     {"budget", READER_READ, read_budget},
     {"work", READER_READ, read_work},
     {"share", READER_READ, read_share},
-    {"place", READER_READ, read_place},
+    {"location", READER_READ, read_place},
+    {"place", READER_OLD, read_place},
     {"types", READER_READ, read_types},
     /* Of the stage, below. */
     {"setup", READER_CARRIED, NULL},

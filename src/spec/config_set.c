@@ -1,3 +1,5 @@
+/* Changes one setting in the configuration file, under a lock, and checks the result before it
+ * is written. `config set` calls it. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/file.h"

@@ -79,7 +79,8 @@ static void read_place(const struct reader_value *v, void *into)
 static const struct reader_field input_fields[] = {
     {"from", READER_READ, read_from},
     {"size", READER_READ, read_input_size},
-    {"place", READER_READ, read_place},
+    {"location", READER_READ, read_place},
+    {"place", READER_OLD, read_place},
     {0},
 };
 

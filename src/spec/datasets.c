@@ -41,7 +41,7 @@ static const char *place_text(struct reader *r, const struct spec_place *p)
 {
     const char *text = reader_printf(r, "%s%s%s", p->cloud ? p->cloud : "*", p->region ? "/" : "",
                                      p->region ? p->region : "");
-    return text ? text : "a place";
+    return text ? text : "a location";
 }
 
 /* The size and place that the mentions give, checked against each other. */
@@ -60,7 +60,8 @@ static struct draft_input agree(struct reader *r, const struct mention *mentions
         if (in->has_place && placed &&
             (!same_text(in->place.cloud, placed->place.cloud) ||
              !same_text(in->place.region, placed->place.region)))
-            reader_error(r, in->line, "input %s: place %s disagrees with line %zu, which says %s",
+            reader_error(r, in->line,
+                         "input %s: location %s disagrees with line %zu, which says %s",
                          reader_quote(r, in->from), place_text(r, &in->place), placed->line,
                          place_text(r, &placed->place));
         if (in->has_size && !sized)
@@ -129,22 +130,23 @@ static void settle_place(struct reader *r, const struct mention *first, struct d
     if (!all->place.cloud)
         all->place.cloud = all->cloud;
     if (!all->place.cloud && all->is_mount) {
-        const char *what = reader_printf(r, "%s: place of %s", stage_name(r, first), all->from);
+        const char *what = reader_printf(r, "%s: location of %s", stage_name(r, first), all->from);
         all->place = (struct spec_place){"local", "local"};
         if (what)
-            guess_add(&r->spec->guesses, what, "local", "its address does not say where it lies");
+            guess_add(&r->spec->guesses, what, "local", "its address does not name a cloud");
         return;
     }
     if (!all->place.cloud) {
-        reader_error(r, first->input->line,
-                     "input %s: needs a place, such as place: aws/us-east-1 or place: local",
-                     reader_quote(r, all->from));
+        reader_error(
+            r, first->input->line,
+            "input %s: needs a location, such as location: aws/us-east-1 or location: local",
+            reader_quote(r, all->from));
         return;
     }
     if (!all->place.region) {
-        const char *what = reader_printf(r, "%s: place of %s", stage_name(r, first), all->from);
+        const char *what = reader_printf(r, "%s: location of %s", stage_name(r, first), all->from);
         if (what)
-            guess_add(&r->spec->guesses, what, "in the region of whichever stage reads it",
+            guess_add(&r->spec->guesses, what, "in the region of the stage that reads it",
                       "no region given");
     }
 }

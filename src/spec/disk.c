@@ -1,3 +1,5 @@
+/* Paths of a pipeline file on this machine, and how many bytes are there. source.c and
+ * datasets.c call it. */
 #include "base/mem.h"
 #include "spec/reader.h"
 

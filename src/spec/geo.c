@@ -285,11 +285,9 @@ static void read_cached(const struct reader_value *v, void *into)
 }
 
 static const struct reader_field data_fields[] = {
-    {"from", READER_READ, read_from},
-    {"size", READER_READ, read_data_size},
-    {"place", READER_READ, read_data_place},
-    {"cached", READER_READ, read_cached},
-    {0},
+    {"from", READER_READ, read_from},           {"size", READER_READ, read_data_size},
+    {"location", READER_READ, read_data_place}, {"place", READER_OLD, read_data_place},
+    {"cached", READER_READ, read_cached},       {0},
 };
 
 static void read_data(const struct reader_value *v, void *into)
@@ -301,9 +299,13 @@ static void read_data(const struct reader_value *v, void *into)
 }
 
 static const struct reader_field worker_fields[] = {
-    {"place", READER_READ, read_worker_place}, {"instance_type", READER_READ, read_type},
-    {"count", READER_READ, read_count},        {"seconds", READER_READ, read_worker_s},
-    {"data", READER_READ, read_data},          {0},
+    {"location", READER_READ, read_worker_place},
+    {"place", READER_OLD, read_worker_place},
+    {"instance_type", READER_READ, read_type},
+    {"count", READER_READ, read_count},
+    {"seconds", READER_READ, read_worker_s},
+    {"data", READER_READ, read_data},
+    {0},
 };
 
 static const struct spec_geo_worker worker_default = {
@@ -323,7 +325,8 @@ static void read_workers(const struct reader_value *v, void *into)
     struct spec_geo *s = into;
 
     if (v->node->kind != YAML_LIST || v->node->n == 0) {
-        reader_value_error(v, "must be a list of workers, as in [{place: aws/eu-west-2}], not %s",
+        reader_value_error(v,
+                           "must be a list of workers, as in [{location: aws/eu-west-2}], not %s",
                            v->node->kind == YAML_LIST ? "an empty one" : yaml_kind_text(v->node));
         return;
     }
@@ -334,8 +337,9 @@ static void read_workers(const struct reader_value *v, void *into)
         struct spec_geo_worker *w = &s->workers[s->n_workers++];
         *w = worker_default;
         w->line = item.line;
-        if (reader_fields(&item, worker_fields, NULL, w) && !yaml_get(item.node, "place"))
-            reader_value_error(&item, "has no place: write place: CLOUD/REGION");
+        if (reader_fields(&item, worker_fields, NULL, w) && !yaml_get(item.node, "location") &&
+            !yaml_get(item.node, "place"))
+            reader_value_error(&item, "has no location: write location: CLOUD/REGION");
     }
     if (n_workers(s) > SPEC_GEO_MAX_WORKERS)
         reader_value_error(v, "%.0f workers: at most %d can be planned", n_workers(s),
@@ -489,10 +493,11 @@ int spec_geo_set_workers(struct spec_geo *s, const char *list, struct err *e)
 int spec_geo_check(const struct spec_geo *s, struct err *e)
 {
     if (s->n_workers == 0)
-        return err_set(e, ERR_USAGE,
-                       "%s: there are no workers: write workers: [{place: aws/eu-west-2}] or give "
-                       "--workers aws:eu-west-2,...",
-                       s->file);
+        return err_set(
+            e, ERR_USAGE,
+            "%s: there are no workers: write workers: [{location: aws/eu-west-2}] or give "
+            "--workers aws:eu-west-2,...",
+            s->file);
     if (!(s->size_bytes >= 1))
         return err_set(e, ERR_USAGE,
                        "%s: what each worker sends has no size: write model: {size: 17MB} or give "

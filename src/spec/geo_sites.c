@@ -1,3 +1,4 @@
+/* Reads the `sites` of a geo-distributed training. geo.c calls it. */
 #include "spec/geo_parts.h"
 
 #include <string.h>
@@ -90,7 +91,7 @@ void spec_geo_read_sites(const struct reader_value *v, void *into)
     if (!reader_is_map(v))
         return;
     if (v->node->n > SITES_MAX) {
-        reader_value_error(v, "%zu places: at most %d", v->node->n, SITES_MAX);
+        reader_value_error(v, "%zu locations: at most %d", v->node->n, SITES_MAX);
         return;
     }
     s->n_sites = 0;

@@ -196,7 +196,7 @@ static void classify_inputs(struct graph *g, size_t stage)
         if (input->is_mount || !refers_to_stage(g, input))
             input->is_known = spec_source_classify(g->r, input);
         else if (input->is_known && input->has_place)
-            reader_error(g->r, input->line, "input %s: lies where stage %s runs: remove its place",
+            reader_error(g->r, input->line, "input %s: is where stage %s runs: remove its location",
                          reader_quote(g->r, input->from), g->spec->stages[input->stage].name);
         if (input->is_known && input->source == SPEC_FROM_STAGE)
             need(g, stage, input->stage, input->line);

@@ -1,4 +1,5 @@
-/* The pipeline-wide fields. */
+/* Reads the pipeline-wide fields of a pipeline file: name, objective, constraints, defaults.
+ * spec.c calls it. */
 #include "base/number.h"
 #include "spec/reader.h"
 #include "spec/value.h"

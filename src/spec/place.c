@@ -31,14 +31,14 @@ int spec_place_parse(const char *text, struct arena *a, struct spec_place *out, 
     struct spec_place place = {0};
 
     if (cloud_len == 0 || (region && (!*region || strpbrk(region, "/:"))))
-        return err_set(e, ERR_USAGE,
-                       "\"%.60s\" is no place: write CLOUD/REGION (aws/us-east-1), CLOUD or local",
-                       text);
+        return err_set(
+            e, ERR_USAGE,
+            "\"%.60s\" is no location: write CLOUD/REGION (aws/us-east-1), CLOUD or local", text);
     if (!take_part(a, text, cloud_len, &place.cloud) ||
         (region && !take_part(a, region, strlen(region), &place.region)))
-        return err_set(e, ERR_USAGE, "place: the file is too large");
+        return err_set(e, ERR_USAGE, "location: the file is too large");
     if (place.cloud && !(place.cloud = spec_cloud_name(a, place.cloud)))
-        return err_set(e, ERR_USAGE, "place: the file is too large");
+        return err_set(e, ERR_USAGE, "location: the file is too large");
     if (!region && place.cloud && strcmp(place.cloud, "local") == 0)
         place.region = place.cloud;
     *out = place;

@@ -214,7 +214,10 @@ bool reader_fields(const struct reader_value *v,
             unknown_field(&entry, name, fields, also_known);
         else if (!field || field->use == READER_IGNORED)
             reader_warn(v->r, entry.line, "%s: has no meaning here and is ignored", entry.field);
-        else if (field->use == READER_READ)
+        else if (field->use == READER_OLD && yaml_get(v->node, field[-1].name))
+            reader_value_error(&entry, "is the old name of %s, which is given, too: remove it",
+                               field[-1].name);
+        else if (field->use == READER_READ || field->use == READER_OLD)
             field->read(&entry, into);
     }
     return true;

@@ -72,6 +72,7 @@ struct reader_value {
 
 enum reader_use {
     READER_READ,    /* by the function */
+    READER_OLD,     /* the same: an old name of the field before it in the table */
     READER_CARRIED, /* has its meaning elsewhere; nothing to read for planning */
     READER_IGNORED, /* SkyPilot's, without meaning here: a warning */
 };

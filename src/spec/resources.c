@@ -1,3 +1,5 @@
+/* Reads a stage's `resources`, its own over the inherited ones, with the alternatives of
+ * `any_of` and `ordered`. stage.c calls it. */
 #include "spec/place.h"
 #include "spec/reader.h"
 #include "spec/value.h"

@@ -1,3 +1,4 @@
+/* Reads the fields of one stage. spec.c calls it for every document of a pipeline file. */
 #include "spec/reader.h"
 #include "spec/value.h"
 

@@ -1,3 +1,5 @@
+/* Lookups in a parsed YAML document, and reading a file of bounded size. Every reader of YAML
+ * uses them. */
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "spec/yaml.h"

@@ -103,15 +103,15 @@ fails 2 "scala-opt-m is for a type of your choice" cluster recommend paper.yaml 
 fails 2 "is none: use model-opt" cluster recommend paper.yaml --algorithm best
 fails 2 "neither cost nor time" cluster recommend paper.yaml --objective money
 fails 2 "--budget: budget: \"x\" is not an amount" cluster recommend paper.yaml --budget x
-fails 2 "cost-opt looks at one place" cluster recommend all.yaml --algorithm cost-opt
+fails 2 "cost-opt looks at one location" cluster recommend all.yaml --algorithm cost-opt
 sed 's/c4.xlarge,/c4.xlrage,/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:3: workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
 sed 's/  c4.xlarge:/  c4.xlrage:/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:9: types: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
 sed 's/southeast-1/southeast-9/' paper.yaml >bad.yaml
-fails 2 "bad.yaml:4: place: the catalog has no offer at aws/ap-southeast-9" cluster recommend bad.yaml
-fails 2 "place: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --place aws/mars-1
-is "${err%%place:*}" "tradewind: " "an option is no line of the file"
+fails 2 "bad.yaml:4: location: the catalog has no offer at aws/ap-southeast-9" cluster recommend bad.yaml
+fails 2 "location: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --place aws/mars-1
+is "${err%%location:*}" "tradewind: " "an option is no line of the file"
 sed 's/, max: 6//' paper.yaml >bad.yaml
 fails 2 "nothing says how large the cluster may be" cluster recommend bad.yaml
 
@@ -148,7 +148,7 @@ fails 2 "runs.yaml: how many workers there should be is not known: give --worker
 fails 2 "workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" \
     cluster run runs.yaml --workers 1 --type c4.xlrage --yes
 fails 2 "server: no-such is in no catalog" cluster run runs.yaml --workers 1 --server no-such --yes
-fails 2 "place: the catalog has no offer at aws/mars-1" \
+fails 2 "location: the catalog has no offer at aws/mars-1" \
     cluster run runs.yaml --workers 1 --place aws/mars-1 --yes
 fails 2 "--workers 0: a whole number from 1 to 10000 is wanted" cluster run runs.yaml --workers 0
 fails 2 "--workers 1.5: a whole number" cluster run runs.yaml --workers 1.5

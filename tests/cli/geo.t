@@ -128,7 +128,7 @@ fails 2 "--quorum: quorum: \"2\" is out of range" geo plan four.yaml --quorum 2
 fails 2 "neither cost nor time" geo plan four.yaml --objective money
 fails 2 "--paper plans the paper's own" geo plan four.yaml --paper
 sed 's/eu-west-2/eu-west-9/' four.yaml >bad.yaml
-fails 2 "bad.yaml:7: place: nothing is known about aws/eu-west-9: did you mean aws/eu-west-" geo plan bad.yaml
+fails 2 "bad.yaml:7: location: nothing is known about aws/eu-west-9: did you mean aws/eu-west-" geo plan bad.yaml
 sed 's/eu-west-2/eu-west-2, instance_type: m99.large/' four.yaml >bad.yaml
 fails 2 "bad.yaml:7: instance_type: aws has no machine m99.large" geo plan bad.yaml
 sed 's/rounds: 100/roundz: 100/' four.yaml >bad.yaml

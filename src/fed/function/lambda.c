@@ -1,3 +1,5 @@
+/* The aggregator as an AWS Lambda function: fetches events from the runtime API and reports
+ * results. main.c calls it. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "fed/function/modes.h"

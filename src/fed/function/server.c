@@ -1,3 +1,5 @@
+/* The aggregator as an HTTP server, for Cloud Run, Azure Functions and one's own machines.
+ * main.c calls it. */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"

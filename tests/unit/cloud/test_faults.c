@@ -54,7 +54,7 @@ static void parsed(void)
     }
     struct err e = {0};
     AUTO(cloud_faults) struct cloud_faults *none = cloud_faults_new("", &e);
-    CHECK(none && none->n == 0, "no troubles");
+    CHECK(none && none->n == 0, "no faults");
 }
 
 static void misread(void)
@@ -62,11 +62,11 @@ static void misread(void)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"quota\ncapasity", "line 2: no trouble is named \"capasity\": did you mean capacity?"},
+        {"quota\ncapasity", "line 2: no fault is named \"capasity\": did you mean capacity?"},
         {"capacity 0x", "a count is 1x or more"},
         {"capacity 1000000000x", "a count is 1x or more"},
-        {"capacity aws/r/z/more", "a place is PROVIDER"},
-        {"capacity /r", "a place is PROVIDER"},
+        {"capacity aws/r/z/more", "a location is PROVIDER"},
+        {"capacity /r", "a location is PROVIDER"},
         {"auth aws", "auth cannot have \"aws\""},
         {"capacity aws t more", "capacity cannot have \"more\""},
         {"slow-visible", "slow-visible needs a time"},
@@ -86,7 +86,7 @@ static void misread(void)
         memcpy(many + 5 * i, "auth\n", 5);
     struct err e = {0};
     AUTO(cloud_faults) struct cloud_faults *t = cloud_faults_new(many, &e);
-    CHECK(!t && strstr(e.text, "more than 1000 troubles"), "too many: %s", e.text);
+    CHECK(!t && strstr(e.text, "more than 1000 faults"), "too many: %s", e.text);
     memset(many, '\n', sizeof many - 1);
     AUTO(cloud_faults) struct cloud_faults *u = cloud_faults_new(many, &e);
     CHECK(!u && strstr(e.text, "more than 65536 bytes"), "too long: %s", e.text);

@@ -130,8 +130,8 @@ static void faults(void)
         const char *message;
     } cases[] = {
         {"aws:eu-west-9", ERR_USAGE,
-         "workers: place: nothing is known about aws/eu-west-9: did you mean"},
-        {"mars:olympus", ERR_USAGE, "tradewind catalog list shows the places"},
+         "workers: location: nothing is known about aws/eu-west-9: did you mean"},
+        {"mars:olympus", ERR_USAGE, "tradewind catalog list shows the locations"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

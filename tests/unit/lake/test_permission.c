@@ -37,7 +37,8 @@ static void classes(struct lake *l)
         {"bob", "", 0666, LAKE_READ | LAKE_WRITE, true},
         {"bob", "", 0664, LAKE_READ | LAKE_WRITE, false},
     };
-    char *user = l->user, **groups = l->groups;
+    const char *user = l->user;
+    char **groups = l->groups;
     size_t n_groups = l->n_groups;
 
     for (size_t i = 0; i < COUNT(cases); i++) {

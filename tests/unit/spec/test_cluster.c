@@ -94,6 +94,7 @@ static void mistakes(void)
         {"share: 1.5\n", "share: \"1.5\" is out of range: 0 to 1"},
         {"work: 0\n", "work: must be above 0"},
         {"place: aws\n", "t.yaml:1: place: \"aws\" names no region"},
+        {"location: aws\n", "t.yaml:1: location: \"aws\" names no region"},
         {"types: [a]\n", "types: must be a map"},
         {"types:\n  a: {mbps: x}\n", "t.yaml:2: types.a.mbps: \"x\" is not a number"},
     };

@@ -8,7 +8,7 @@ static void input_forms(void)
                           "  s3://b/x: 100\n"
                           "  gs://b/y: 500MB\n"
                           "  az://b/z:\n"
-                          "  https://h/w: {size: 1TB, place: 'gcp:us-central1'}\n");
+                          "  https://h/w: {size: 1TB, location: 'gcp:us-central1'}\n");
     const struct spec_input *in = s->stages[0].inputs;
 
     CHECK(s->stages[0].n_inputs == 4, "a map of inputs");
@@ -117,7 +117,7 @@ static void mounts(void)
           "variables with a value are filled in, secrets never");
     CHECK(same(in[3].from, "./p") && in[4].source == SPEC_FROM_LOCAL, "a list of paths");
     CHECK(same(in[5].place.cloud, "azure") && !in[5].place.region, "Azure's web addresses");
-    CHECK(same(in[6].place.cloud, "local") && guessed(s, "a: place of https://h/f", "local"),
+    CHECK(same(in[6].place.cloud, "local") && guessed(s, "a: location of https://h/f", "local"),
           "another web address is a guess");
 
     AUTO(spec)
@@ -156,16 +156,16 @@ int main(void)
         {"inputs:\n  - {from: s3://b, size: 9x}\n", 2, "size: \"9x\" is not a size"},
         {"inputs:\n  - {from: s3://b, size: .nan}\n", 2, "is not a size"},
         {"inputs:\n  - {from: s3://b, size: 1e12}\n", 2, "is not a size"},
-        {"inputs:\n  - {from: s3://b, place: aws/a/b/c}\n", 2, "is no place"},
+        {"inputs:\n  - {from: s3://b, place: aws/a/b/c}\n", 2, "is no location"},
         {"inputs:\n  - [a]\n", 2, "must be text, not a list"},
         {"inputs:\n  - ''\n", 2, "must be one line"},
         {"inputs:\n  '': 3\n", 2, "must be one line"},
         {"inputs:\n  s3://b: many\n", 2, "\"many\" is not a size"},
         {"inputs:\n  ftp://b: 3\n", 2, "\"ftp://b\": unknown scheme"},
         {"inputs:\n  htps://b: 3\n", 2, "did you mean https://?"},
-        {"inputs:\n  https://b: 3\n", 2, "needs a place"},
-        {"inputs:\n  hf://b: 3\n", 2, "needs a place"},
-        {"inputs:\n  - {from: https://b, place: '*/us-east-1'}\n", 2, "needs a place"},
+        {"inputs:\n  https://b: 3\n", 2, "needs a location"},
+        {"inputs:\n  hf://b: 3\n", 2, "needs a location"},
+        {"inputs:\n  - {from: https://b, place: '*/us-east-1'}\n", 2, "needs a location"},
         {"outputs: model\n", 1, "write a map"},
         {"outputs:\n  m: -5\n", 2, "outputs.m: \"-5\" is not a size"},
         {"outputs:\n  m: [5]\n", 2, "a list is not a size"},

@@ -73,7 +73,7 @@ static void places(void)
     AUTO(spec)
     struct spec *s = load("name: a\ninputs: [{from: s3://b/x, size: 1}]\n---\n"
                           "name: b\ninputs: [s3://b/x]\n");
-    CHECK(guessed(s, "a: place of s3://b/x", "in the region of whichever stage reads it") &&
+    CHECK(guessed(s, "a: location of s3://b/x", "in the region of the stage that reads it") &&
               s->guesses.n == 1,
           "one guess for one dataset");
     AUTO(spec)
@@ -153,11 +153,11 @@ int main(void)
          "disagrees with line 3"},
         {"name: a\ninputs: [{from: s3://b/x, place: aws/a}]\n---\nname: b\n"
          "inputs: [{from: s3://b/x, place: aws/b}]\n",
-         5, "place aws/b disagrees with line 2, which says aws/a"},
+         5, "location aws/b disagrees with line 2, which says aws/a"},
         {"name: a\noutputs: {x: 1}\n---\nname: b\ninputs: {a.x: 2}\n", 5,
          "size 2 GB disagrees with line 2, which makes it 1 GB"},
         {"name: a\ninputs: {s3://b/x: 1e9}\noutputs: {x: 9x}\n", 3, "is over 1e9 GB"},
-        {"name: a\ninputs: [{from: ./x, size: 1, place: '*/us-east-1'}]\n", 2, "needs a place"},
+        {"name: a\ninputs: [{from: ./x, size: 1, place: '*/us-east-1'}]\n", 2, "needs a location"},
     };
 
     sizes_flow();

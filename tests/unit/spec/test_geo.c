@@ -13,8 +13,8 @@
     "train: {run: python worker.py, seconds: 9, rounds_per_epoch: 20}\n"                           \
     "workers:\n"                                                                                   \
     "  - {place: aws/ap-south-1, instance_type: m5.large, count: 2, data: lake:/shards/in/}\n"     \
-    "  - {place: 'GCP:europe-west2', seconds: 12, data: {from: s3://b/x, size: 2GB,\n"             \
-    "     place: aws/us-east-1, cached: false}}\n"                                                 \
+    "  - {location: 'GCP:europe-west2', seconds: 12, data: {from: s3://b/x, size: 2GB,\n"          \
+    "     location: aws/us-east-1, cached: false}}\n"                                              \
     "aggregator: {function: any, store: aws/us-west-2, memory: 512MB, mb_per_s: 100}\n"            \
     "topology: fanout\n"                                                                           \
     "compression: topk:0.01\n"                                                                     \
@@ -84,8 +84,10 @@ static void mistakes(void)
         {"rounds: 0\n", "t.yaml:1: rounds: \"0\" is out of range"},
         {"workers: []\n", "t.yaml:1: workers: must be a list of workers"},
         {"workers:\n  - {count: 2}\n",
-         "t.yaml:2: workers[0]: has no place: write place: CLOUD/REGION"},
+         "t.yaml:2: workers[0]: has no location: write location: CLOUD/REGION"},
         {"workers:\n  - {place: aws}\n", "t.yaml:2: workers[0].place: \"aws\" names no region"},
+        {"workers:\n  - {location: a/b, place: a/b}\n",
+         "t.yaml:2: workers[0].place: is the old name of location, which is given, too"},
         {"workers:\n  - {place: a/b, count: 600}\n  - {place: a/b, count: 600}\n",
          "workers: 1200 workers: at most 1000 can be planned"},
         {"topology: star\n", "\"star\" is no topology: use central, regional, fanout or any"},
@@ -93,7 +95,7 @@ static void mistakes(void)
         {"quorum: 0\n", "t.yaml:1: quorum: must be above 0"},
         {"poll: 0\n", "t.yaml:1: poll: \"0\" is too often"},
         {"aggregator: {memory: 64GB}\n", "functions have 128MB to 32GB"},
-        {"aggregator: {function: a/b/c}\n", "is no place"},
+        {"aggregator: {function: a/b/c}\n", "is no location"},
         {"sites: []\n", "t.yaml:1: sites: "},
         {"sites: {aws: {on: x}}\n", "t.yaml:1: sites.aws: names no region: write CLOUD/REGION"},
         {"sites: {a/b: {on: x}, 'a:b': {on: y}}\n", "sites.a:b: stands there twice"},

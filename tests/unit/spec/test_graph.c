@@ -160,7 +160,7 @@ int main(void)
          "input \"a.modle\": stage a has no output \"modle\": did you mean a.model?"},
         {"{name: a, run: x}\n---\nname: b\ninputs: [a.csv]\n", 4, "write ./a.csv for a file"},
         {"name: a\noutputs: {x: 1}\n---\nname: b\ninputs: [{from: a.x, place: local}]\n", 5,
-         "lies where stage a runs"},
+         "is where stage a runs"},
     };
 
     shapes();
