@@ -1,5 +1,6 @@
 #include "view/field.h"
 
+#include "base/auto.h"
 #include "base/buf.h"
 #include "base/money.h"
 #include "base/nearest.h"
@@ -76,9 +77,9 @@ json_t *field_json_from_text(const struct field *f, const char *text)
         out = json_boolean(text[0] == 't');
     else if (f->type == FIELD_JSON || f->type == FIELD_RECORD || f->type == FIELD_RECORDS)
         out = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
-    else if (f->type == FIELD_LIST)
-        return json_pack("[s]", text);
-    return out ? out : json_string(text);
+    if (!out)
+        out = f->is_local ? json_string_nocheck(text) : json_string(text);
+    return out && f->type == FIELD_LIST ? json_pack("[o]", out) : out;
 }
 
 /* ---- JSON -> member ---- */
@@ -465,10 +466,18 @@ static json_t *scalar_json(const struct field *f, const void *at)
     return NULL;
 }
 
+bool field_is_shown(const struct field *f, const void *record)
+{
+    return !f->is_column_only && !(f->omit_none && field_is_none(f, record)) &&
+           !(f->is_absent && f->is_absent(record));
+}
+
 json_t *field_json(const struct field *f, const void *record)
 {
     const void *at = field_at(f, record);
 
+    if (f->json)
+        return f->json(record);
     if (f->type == FIELD_LIST)
         return list_json(at);
     if (f->type == FIELD_RECORDS)
@@ -480,6 +489,81 @@ json_t *field_json(const struct field *f, const void *record)
     if (f->type == FIELD_JSON)
         return json_incref(*(json_t *const *)at);
     return scalar_json(f, at);
+}
+
+/* ---- member -> a line of JSON ---- */
+
+/* Bytes of most values. */
+#define VALUE_USUAL 2048
+
+/* Jansson's form of anything. */
+static void put_value(const json_t *value, struct buf *out)
+{
+    size_t flags = JSON_ENCODE_ANY | JSON_REAL_PRECISION(json_digits(value));
+    char usual[VALUE_USUAL];
+    size_t n = json_dumpb(value, usual, sizeof usual, flags);
+
+    if (n > 0 && n <= sizeof usual) {
+        buf_add(out, usual, n);
+        return;
+    }
+    AUTO_MEM char *text = json_dumps(value, flags);
+    buf_puts(out, text ? text : "null");
+}
+
+static bool is_plain(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if (c < ' ' || c > '~' || c == '"' || c == '\\')
+            return false;
+    }
+    return true;
+}
+
+static void put_text(const char *text, struct buf *out)
+{
+    size_t n = strlen(text);
+
+    if (is_plain(text, n)) {
+        buf_add(out, "\"", 1);
+        buf_add(out, text, n);
+        buf_add(out, "\"", 1);
+        return;
+    }
+    AUTO_JSON json_t *value = json_text(text);
+    put_value(value, out);
+}
+
+static void put_int(int64_t v, struct buf *out)
+{
+    uint64_t rest = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    char digits[24];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0)
+        digits[--at] = '-';
+    buf_add(out, digits + at, sizeof digits - at);
+}
+
+void field_put_json(const struct field *f, const void *record, struct buf *out)
+{
+    const void *at = field_at(f, record);
+
+    if (!f->json && field_is_none(f, record) && f->type != FIELD_LIST && f->type != FIELD_RECORDS) {
+        buf_puts(out, "null");
+    } else if (!f->json && f->type == FIELD_TEXT) {
+        put_text(*(const char *const *)at, out);
+    } else if (!f->json && (f->type == FIELD_INT || f->type == FIELD_COUNT ||
+                            f->type == FIELD_BYTES)) { /* at most INT64_MAX */
+        put_int(*(const int64_t *)at, out);
+    } else {
+        AUTO_JSON json_t *value = field_json(f, record);
+        put_value(value, out);
+    }
 }
 
 /* ---- member -> cell ---- */

@@ -56,6 +56,10 @@ struct field {
 
     /* Of an answer. */
     bool omit_none; /* JSON leaves the member out when it is none or an empty list */
+    /* JSON leaves the member out of this record; NULL = never. */
+    bool (*is_absent)(const void *record);
+    /* Makes the JSON value instead of the common form of the type: a new reference. */
+    json_t *(*json)(const void *record);
 
     /* Of a table. */
     const char *heading; /* NULL = no column */
@@ -77,6 +81,7 @@ struct field {
     char letter;         /* on the command line: 'r' for -r; 0 = none */
     bool operand;        /* on the command line: an operand, in the order of the fields */
     bool is_remote_only; /* the command line has no option for it, such as a cursor */
+    bool is_local;       /* the name of a local file, which may be any bytes: text or list */
 };
 
 /* {"cost_usd", FIELD(MONEY, struct job, cost_microusd), ...}: does not compile unless the member
@@ -125,8 +130,13 @@ int field_read(const struct field *f,
 
 /* Whether the member is none, or an empty list. */
 bool field_is_none(const struct field *f, const void *record);
+/* Whether the JSON of the record has the member. */
+bool field_is_shown(const struct field *f, const void *record);
 /* New reference. */
 json_t *field_json(const struct field *f, const void *record);
+/* Appends the member as JSON on one line. Fast for texts and whole numbers: a list of a million
+ * items spends its time here. */
+void field_put_json(const struct field *f, const void *record, struct buf *out);
 /* The member as a table shows it; nothing for none. */
 void field_cell(const struct field *f, const void *record, struct buf *out);
 /* The type as documentation names it: "text", "dollars"; "one of a, b" for an enum is the

@@ -47,21 +47,42 @@ static int write_item(FILE *out, json_t *item)
     return fwrite(text, 1, n, out) == n ? 0 : -1;
 }
 
-int json_list_add(struct json_list *list, json_t *item, struct err *e)
+static void begin_item(struct json_list *list)
 {
     errno = 0;
     fputs(list->begun ? ",\n  " : "[\n  ", list->out);
     fputs(list->within ? "  " : "", list->out);
     list->begun = true;
+}
+
+int json_list_add_text(struct json_list *list, const char *text, size_t n, struct err *e)
+{
+    begin_item(list);
+    return fwrite(text, 1, n, list->out) == n ? 0 : failed(e);
+}
+
+int json_list_add(struct json_list *list, json_t *item, struct err *e)
+{
+    begin_item(list);
     int result = write_item(list->out, item);
     json_decref(item);
     return result < 0 ? failed(e) : 0;
 }
 
+int json_list_close(struct json_list *list, struct err *e)
+{
+    errno = 0;
+    return fputs(!list->begun   ? "[]"
+                 : list->within ? "\n  ]"
+                                : "\n]",
+                 list->out) < 0
+               ? failed(e)
+               : 0;
+}
+
 int json_list_end(struct json_list *list, struct err *e)
 {
-    const char *end = !list->begun ? "[]" : list->within ? "\n  ]" : "\n]";
-
-    errno = 0;
-    return fprintf(list->out, "%s\n%s", end, list->within ? "}\n" : "") < 0 ? failed(e) : 0;
+    if (json_list_close(list, e) < 0)
+        return -1;
+    return fputs(list->within ? "\n}\n" : "\n", list->out) < 0 ? failed(e) : 0;
 }

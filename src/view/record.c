@@ -1,5 +1,6 @@
 #include "view/record.h"
 
+#include "base/buf.h"
 #include "base/nearest.h"
 
 #include <assert.h>
@@ -78,17 +79,39 @@ void record_encode_into(const struct record *r, const void *record, json_t *obje
 {
     for (size_t i = 0; i < r->n_fields; i++) {
         const struct field *f = &r->fields[i];
-        if (!f->is_column_only && !(f->omit_none && field_is_none(f, record)))
+        if (field_is_shown(f, record))
             json_object_set_new(object, f->name, field_json(f, record));
     }
 }
 
 json_t *record_encode(const struct record *r, const void *record)
 {
+    if (r->is_bare)
+        return field_json(r->fields, record);
     json_t *out = json_object();
-
     record_encode_into(r, record, out);
     return out;
+}
+
+void record_put_json(const struct record *r, const void *record, struct buf *out)
+{
+    const char *before = "{\"";
+
+    if (r->is_bare) {
+        field_put_json(r->fields, record, out);
+        return;
+    }
+    for (size_t i = 0; i < r->n_fields; i++) {
+        const struct field *f = &r->fields[i];
+        if (!field_is_shown(f, record))
+            continue;
+        buf_puts(out, before);
+        buf_puts(out, f->name);
+        buf_puts(out, "\": ");
+        field_put_json(f, record, out);
+        before = ", \"";
+    }
+    buf_puts(out, before[0] == '{' ? "{}" : "}");
 }
 
 static json_t *choices_json(const struct field *f)

@@ -13,6 +13,7 @@ struct record {
     size_t size;                /* of the struct */
     const struct field *fields; /* in the order in which JSON and tables show them */
     size_t n_fields;
+    bool is_bare; /* the record is the value of its one field in JSON, and no object */
 };
 
 #define RECORD(title, type, list)                                                                  \
@@ -45,6 +46,8 @@ int record_decode(const struct record *r,
 
 /* New reference. */
 json_t *record_encode(const struct record *r, const void *record);
+/* Appends the same on one line. */
+void record_put_json(const struct record *r, const void *record, struct buf *out);
 /* The same members added to an object. */
 void record_encode_into(const struct record *r, const void *record, json_t *object);
 

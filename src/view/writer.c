@@ -1,6 +1,5 @@
 #include "view/writer.h"
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "view/table.h"
 
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #define CELL_MAX_BYTES 65536
+#define ITEM_MAX_BYTES ((size_t)1 << 30)
 
 static bool is_column(const struct writer *w, const struct field *f)
 {
@@ -44,8 +44,8 @@ void writer_init(struct writer *w,
                          .item = item,
                          .items_name = items_name,
                          .with_details = with_details};
-    assert(!head || !item || items_name);
     json_list_begin(&w->list, out);
+    buf_init(&w->line, ITEM_MAX_BYTES);
     if (format == WRITER_TABLE && item)
         w->table = new_table(w, item);
 }
@@ -54,6 +54,7 @@ void writer_clear(struct writer *w)
 {
     table_free(w->table);
     w->table = NULL;
+    buf_clear(&w->line);
 }
 
 /* ---- tables ---- */
@@ -147,11 +148,103 @@ static int print_csv(struct writer *w, const struct record *r, const void *recor
     return 0;
 }
 
+/* ---- JSON ---- */
+
+static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
+{
+    w->line.len = 0;
+    record_put_json(r, record, &w->line);
+    if (w->line.full)
+        return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
+    return json_list_add_text(&w->list, w->line.data, w->line.len, e);
+}
+
+/* A list as the next member of the head's object. */
+static void begin_list(struct writer *w, const char *name)
+{
+    fprintf(w->out, "%s  \"%s\": ", w->in_object ? ",\n" : "{\n", name);
+    w->in_object = true;
+    json_list_begin(&w->list, w->out);
+    w->list.within = true;
+}
+
+static bool is_list(const struct field *f)
+{
+    return f->type == FIELD_RECORDS && !f->json;
+}
+
+static int write_records(struct writer *w, const struct field *f, const void *record, struct err *e)
+{
+    const struct field_records *all = field_at(f, record);
+
+    begin_list(w, f->name);
+    for (size_t i = 0; i < all->n; i++)
+        if (write_line(w, f->record, (const char *)all->items + i * f->record->size, e) < 0)
+            return -1;
+    return json_list_close(&w->list, e);
+}
+
+/* The head's members: lists of records last, an item a line. */
+static int write_members(struct writer *w, const void *record, struct err *e)
+{
+    const struct record *r = w->head;
+    AUTO_JSON json_t *object = json_object();
+
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (!is_list(&r->fields[i]) && field_is_shown(&r->fields[i], record))
+            json_object_set_new(object, r->fields[i].name, field_json(&r->fields[i], record));
+    if (json_object_size(object)) {
+        AUTO_MEM char *text = json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+        if (!text)
+            return err_set(e, ERR_IO, "write JSON: output failed");
+        text[strlen(text) - strlen("\n}")] = 0;
+        fprintf(w->out, "%s%s", w->in_object ? "," : "{", text + 1);
+        w->in_object = true;
+    }
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (is_list(&r->fields[i]) && field_is_shown(&r->fields[i], record) &&
+            write_records(w, &r->fields[i], record, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int write_head(struct writer *w, const void *record, struct err *e)
+{
+    if (!w->item) {
+        AUTO_JSON json_t *object = record_encode(w->head, record);
+        return json_write(w->out, object, e);
+    }
+    if (!w->items_name)
+        return 0;
+    w->list_ended = w->n_items > 0;
+    if ((w->list_ended && json_list_close(&w->list, e) < 0) || write_members(w, record, e) < 0)
+        return -1;
+    if (!w->list_ended)
+        begin_list(w, w->items_name);
+    return 0;
+}
+
+static int write_item(struct writer *w, const void *record, struct err *e)
+{
+    if (w->items_name && !w->in_object)
+        begin_list(w, w->items_name);
+    return write_line(w, w->item, record, e);
+}
+
+static int end_json(struct writer *w, struct err *e)
+{
+    if (!w->list_ended && json_list_close(&w->list, e) < 0)
+        return -1;
+    if (fputs(w->in_object ? "\n}\n" : "\n", w->out) < 0)
+        return err_set(e, ERR_IO, "write JSON: output failed");
+    return 0;
+}
+
 /* ---- the answer ---- */
 
 int writer_head(struct writer *w, const void *record, struct err *e)
 {
-    assert(w->head && !w->has_head && w->n_items == 0);
+    assert(w->head && !w->has_head);
     w->has_head = true;
     switch (w->format) {
     case WRITER_TABLE:
@@ -162,10 +255,7 @@ int writer_head(struct writer *w, const void *record, struct err *e)
     case WRITER_JSON:
         break;
     }
-    AUTO_JSON json_t *object = record_encode(w->head, record);
-    if (w->item)
-        return json_list_begin_within(&w->list, w->out, object, w->items_name, e);
-    return json_write(w->out, object, e);
+    return write_head(w, record, e);
 }
 
 int writer_item(struct writer *w, const void *record, struct err *e)
@@ -174,7 +264,7 @@ int writer_item(struct writer *w, const void *record, struct err *e)
 
     assert(w->item);
     if (w->format == WRITER_JSON)
-        result = json_list_add(&w->list, record_encode(w->item, record), e);
+        result = write_item(w, record, e);
     else if (w->format == WRITER_CSV)
         result = print_csv(w, w->item, record, e);
     else if (w->table)
@@ -190,7 +280,7 @@ int writer_end(struct writer *w, struct err *e)
     if (!w->item)
         return 0;
     if (w->format == WRITER_JSON)
-        return json_list_end(&w->list, e);
+        return end_json(w, e);
     if (w->format == WRITER_TABLE && w->table && w->n_items)
         table_print(w->table, w->out, 0, TEXT_COLUMNS, &look);
     return 0;

@@ -1,11 +1,12 @@
 /* writer: an answer as JSON, CSV or a table, made from the fields of its records. An answer is one
- * record (the head), a stream of records (the items), or both: in JSON the items then are the last
- * member of the head's object. Items are written as they come, so that a million of them need no
- * memory, except in a table, whose columns have to be measured. */
+ * record (the head), a stream of records (the items), or both: in JSON the items then are a member
+ * of the head's object. Items are written as they come, so that a million of them need no memory,
+ * except in a table, whose columns have to be measured. */
 #ifndef VIEW_WRITER_H
 #define VIEW_WRITER_H
 
 #include "base/auto.h"
+#include "base/buf.h"
 #include "view/json_list.h"
 #include "view/record.h"
 
@@ -17,10 +18,13 @@ struct writer {
     enum writer_format format;
     FILE *out;
     const struct record *head, *item; /* NULL = none */
-    const char *items_name;           /* of the items' member in JSON; NULL = an array of them */
+    /* Of the items' member in JSON; NULL = JSON is an array of the items, without the head. */
+    const char *items_name;
     size_t n_items;
     bool has_head, with_details;
+    bool in_object, list_ended; /* JSON: of the head */
     struct json_list list;
+    struct buf line; /* JSON of an item */
     struct table *table;
 };
 
@@ -33,7 +37,7 @@ void writer_init(struct writer *w,
                  bool with_details, /* a table has the columns of details */
                  FILE *out);
 void writer_clear(struct writer *w);
-/* The head comes before the items, once. */
+/* The head comes once: before the items, or after them. */
 int writer_head(struct writer *w, const void *record, struct err *e);
 int writer_item(struct writer *w, const void *record, struct err *e);
 /* Writes what is left: the end of a list, the table. */

@@ -13,7 +13,8 @@
 
 enum operation_effect { OPERATION_READS, OPERATION_WRITES };
 
-/* Where the answer goes. Records are read during the call only. */
+/* Where the answer goes: the head once, before the items or after them. Records are read during the
+ * call only. */
 struct answer {
     struct arena *arena; /* for the answer's parts; lives as long as the call of the operation */
     int (*head)(void *context, const void *record, struct err *e);
@@ -32,7 +33,9 @@ struct operation {
     const struct record *request; /* of run's request; &record_none = no fields */
     const struct record *answer;  /* of the head; NULL = there is none */
     const struct record *item;    /* of the items; NULL = there are none */
-    const char *items_name;       /* member of the items in the JSON of the head; NULL = no head */
+    /* Member of the items in the JSON of the head; NULL = JSON is an array of the items, and a head
+     * is for people alone. */
+    const char *items_name;
     /* The request is decoded and within its bounds, and the caller may call. */
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };

@@ -240,7 +240,7 @@ const char *operate_json_help(const struct operation *op, struct arena *a)
 {
     const char *text;
 
-    if (op->answer && op->item)
+    if (op->answer && op->item && op->items_name)
         text = arena_printf(a, "Print JSON: %s, and %s (%s).", list_names(op->answer, a),
                             op->items_name, list_names(op->item, a));
     else if (op->item)

@@ -86,7 +86,8 @@ static void test_table(void)
             CHECK(strchr(op->name, '.') && op->summary[strlen(op->summary) - 1] == '.' &&
                       op->role >= APP_VIEWER && op->request && op->run,
                   "%s is whole", op->name);
-            CHECK(!(op->answer && op->item) || op->items_name, "%s names its items", op->name);
+            CHECK(!op->items_name || (op->answer && op->item), "%s names items beside a head",
+                  op->name);
             check_fields(op, op->request);
             check_fields(op, op->answer);
             check_fields(op, op->item);

@@ -200,6 +200,114 @@ static void test_writer(void)
     CHECK(!strcmp(none, "[]\n"), "an empty one");
 }
 
+/* A line of JSON says what the encoded record says, whatever a text holds. */
+static void test_line(void)
+{
+    static const char *const texts[] = {"plain /a#2",  "",       "q\"b\\", "tab\t\x01\x7f",
+                                        "gr\xc3\xbcn", "bad\xff"};
+    const char *const tags[] = {"a\"b"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        AUTO_CLEAR(buf) struct buf line;
+        const struct thing t = {.text = texts[i],
+                                .n = i ? INT64_MIN + (int64_t)i : -7,
+                                .count = i ? 0 : UINT64_MAX,
+                                .real = 0.1,
+                                .bytes = INT64_MAX,
+                                .wait_s = (double)NAN,
+                                .tags = {tags, 1}};
+        buf_init(&line, 1 << 20);
+        record_put_json(&record, &t, &line);
+        AUTO_JSON json_t *read = json_loads(buf_str(&line), 0, NULL);
+        AUTO_JSON json_t *wanted = record_encode(&record, &t);
+        CHECK(read && json_equal(read, wanted) && !strchr(buf_str(&line), '\n'), "%s",
+              buf_str(&line));
+    }
+}
+
+struct total {
+    int64_t n;
+    struct field_records parts;
+    const char *secret;
+};
+static bool has_no_secret(const void *total)
+{
+    return !*((const struct total *)total)->secret;
+}
+static json_t *double_n(const void *total)
+{
+    return json_integer(2 * ((const struct total *)total)->n);
+}
+static const struct field total_fields[] = {
+    {"n", FIELD(INT, struct total, n)},
+    {"parts", FIELD(RECORDS, struct total, parts), .record = &part_record},
+    {"secret", FIELD(TEXT, struct total, secret), .is_absent = has_no_secret},
+    {"twice", FIELD(INT, struct total, n), .json = double_n},
+};
+static const struct record total_record = RECORD("total", struct total, total_fields);
+static const struct record name_record = {.name = "name",
+                                          .size = sizeof(struct part),
+                                          .fields = part_fields,
+                                          .n_fields = 1,
+                                          .is_bare = true};
+
+/* An answer with a head and two items; head_at: items before the head. */
+static char *written_with_head(const struct record *item, const char *items_name, size_t head_at)
+{
+    static const struct part parts[] = {{"a", 1}, {"b", 2}};
+    const struct total total = {.n = 5, .parts = {parts, 2}, .secret = ""};
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    struct writer w;
+
+    writer_init(&w, WRITER_JSON, &total_record, item, items_name, false, out);
+    for (size_t i = 0; i <= 2; i++) {
+        if (i == head_at)
+            writer_head(&w, &total, NULL);
+        if (i < 2)
+            writer_item(&w, &parts[i], NULL);
+    }
+    writer_end(&w, NULL);
+    writer_clear(&w);
+    fclose(out);
+    return text;
+}
+
+static void test_head(void)
+{
+    AUTO_MEM char *before = written_with_head(&name_record, "names", 0);
+    AUTO_MEM char *after = written_with_head(&name_record, "names", 2);
+    AUTO_MEM char *without = written_with_head(&part_record, NULL, 2);
+
+    CHECK(!strcmp(before,
+                  "{\n  \"n\": 5,\n  \"twice\": 10,\n  \"parts\": [\n"
+                  "    {\"name\": \"a\", \"n\": 1},\n    {\"name\": \"b\", \"n\": 2}\n  ],\n"
+                  "  \"names\": [\n    \"a\",\n    \"b\"\n  ]\n}\n"),
+          "the head, lists an item a line, then the items: %s", before);
+    CHECK(!strcmp(after, "{\n  \"names\": [\n    \"a\",\n    \"b\"\n  ],\n  \"n\": 5,\n"
+                         "  \"twice\": 10,\n  \"parts\": [\n    {\"name\": \"a\", \"n\": 1},\n"
+                         "    {\"name\": \"b\", \"n\": 2}\n  ]\n}\n"),
+          "a head behind the items: %s", after);
+    CHECK(!strcmp(without, "[\n  {\"name\": \"a\", \"n\": 1},\n  {\"name\": \"b\", \"n\": 2}\n]\n"),
+          "items without a name: the head is not in the JSON: %s", without);
+}
+
+static void test_local(void)
+{
+    static const struct field local[] = {
+        {"names", FIELD(LIST, struct thing, tags), .is_local = true}};
+    static const struct record locals = RECORD("locals", struct thing, local);
+    AUTO(arena) struct arena *a = arena_new(1 << 20);
+    AUTO_JSON json_t *request = json_object();
+    struct thing t;
+
+    CHECK(record_put_text(&locals, request, "names", "\xff", NULL) == 0 &&
+              record_decode(&locals, request, FIELD_AS_NAME, &t, a, NULL) == 0 && t.tags.n == 1 &&
+              !strcmp(t.tags.items[0], "\xff"),
+          "names of local files may be any bytes");
+}
+
 int main(void)
 {
     test_refused();
@@ -207,5 +315,8 @@ int main(void)
     test_none();
     test_text();
     test_writer();
+    test_line();
+    test_head();
+    test_local();
     return TAP_DONE();
 }
