@@ -187,28 +187,29 @@ static void draw_edges(struct fill *f, struct edge *edges, uint32_t goal, uint32
 
 static int insert(struct fill *f, const char *sql, const int64_t *values, int n, struct err *e)
 {
-    struct db_query *q = db_query(f->l->db, sql, e);
+    struct db_query *q = db_prepare(f->l->db, sql, e);
 
     if (!q)
         return -1;
     for (int i = 0; i < n; i++)
-        db_bind_int(q, i + 1, values[i]);
-    return db_run(q, e) < 0 || count(f, e) < 0 ? -1 : 0;
+        db_bind(q, i + 1, DB_INT(values[i]));
+    return db_finish(q, e) < 0 || count(f, e) < 0 ? -1 : 0;
 }
 
 static int add_set(struct fill *f, int64_t id, const char *name, struct err *e)
 {
-    struct db_query *q = db_query(f->l->db,
-                                  "INSERT INTO fileset (id, project, name, owner, team, mode,"
-                                  " latest, latest_version) VALUES ($1, $2, $3, $4, '', 438, 0, 0)",
-                                  e);
+    struct db_query *q =
+        db_prepare(f->l->db,
+                   "INSERT INTO fileset (id, project, name, owner, team, mode,"
+                   " latest, latest_version) VALUES ($1, $2, $3, $4, '', 438, 0, 0)",
+                   e);
     if (!q)
         return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, f->l->project);
-    db_bind_text(q, 3, name);
-    db_bind_text(q, 4, f->l->user);
-    return db_run(q, e);
+    db_bind(q, 1, DB_INT(id));
+    db_bind(q, 2, DB_INT(f->l->project));
+    db_bind(q, 3, DB_TEXT(name));
+    db_bind(q, 4, DB_TEXT(f->l->user));
+    return db_finish(q, e);
 }
 
 /* The one list of files that all these set versions share. */
@@ -222,10 +223,11 @@ static int add_chunk(struct fill *f, int64_t *chunk_out, struct err *e)
     AUTO(set_builder) struct set_builder *b = set_builder_new(f->l, "seed", &f->made, e);
     if (!b || set_builder_add(b, &entry, e) < 0 || set_builder_finish(b, NULL, 0, &seed, e) < 0)
         return -1;
-    struct db_query *q = db_query(f->l->db, "SELECT chunk FROM set_part WHERE set_version = $1", e);
+    struct db_query *q =
+        db_prepare(f->l->db, "SELECT chunk FROM set_part WHERE set_version = $1", e);
     if (!q)
         return -1;
-    db_bind_int(q, 1, seed.version);
+    db_bind(q, 1, DB_INT(seed.version));
     if (db_step(q, e) != 1)
         return -1;
     *chunk_out = db_int(q, 0);

@@ -49,26 +49,64 @@ void db_rollback(struct db *d);
 /* A consistent view over several queries, ended by db_commit or db_rollback. */
 int db_begin_read(struct db *d, struct err *e);
 
-/* The query for this SQL, prepared once and kept (found by its text); reset and unbound. Borrowed,
- * in use until the next db_query with the same text; one not used while 256 others were may be
- * gone.
- */
-struct db_query *db_query(struct db *d, const char *sql, struct err *e);
+/* A value for a parameter of a statement. Texts and bytes are borrowed until the query is reset or
+ * ends; a NULL text is SQL's NULL. */
+enum db_type { DB_TYPE_END, DB_TYPE_NULL, DB_TYPE_INT, DB_TYPE_REAL, DB_TYPE_TEXT, DB_TYPE_BYTES };
+struct db_value {
+    enum db_type type;
+    union {
+        int64_t integer;
+        double real;
+        const char *text;
+        struct {
+            const void *data;
+            size_t n;
+        } bytes;
+    } as;
+};
+#define DB_INT(v) ((struct db_value){.type = DB_TYPE_INT, .as.integer = (v)})
+#define DB_REAL(v) ((struct db_value){.type = DB_TYPE_REAL, .as.real = (v)})
+#define DB_TEXT(s) ((struct db_value){.type = DB_TYPE_TEXT, .as.text = (s)})
+#define DB_BYTES(p, size) ((struct db_value){.type = DB_TYPE_BYTES, .as.bytes = {(p), (size)}})
+#define DB_NULL ((struct db_value){.type = DB_TYPE_NULL}) /* also of a number not in the SQL */
+#define DB_NONE ((struct db_value){.type = DB_TYPE_END})  /* no parameters */
 
-/* Parameters count from 1, as $1. Texts and bytes are borrowed until the query is reset or ends;
- * binding resets. Values stay bound until db_query is asked for the same text. */
-void db_bind_int(struct db_query *q, int i, int64_t v);
-void db_bind_real(struct db_query *q, int i, double v);
-void db_bind_text(struct db_query *q, int i, const char *s); /* NULL binds NULL */
-void db_bind_bytes(struct db_query *q, int i, const void *bytes, size_t n);
-void db_bind_null(struct db_query *q, int i);
+/* db_query(d, e, "SELECT ... $1 ... $2", DB_INT(id), DB_TEXT(name)): the query for this SQL,
+ * prepared once and kept (found by its text), with these values for $1, $2, ...; the first row
+ * comes with db_step. NULL: failed, and db_step of NULL fails too. Borrowed, in use until the next
+ * query with the same text; a query not used while 256 others were may be gone. AUTO_RESET ends the
+ * query at the end of the scope. */
+#define db_query(d, e, sql, ...) db_query_bound((d), (sql), DB_VALUES(__VA_ARGS__), (e))
+/* Runs one statement to its end; rows are ignored. */
+#define db_run(d, e, sql, ...) db_finish(db_query(d, e, sql, __VA_ARGS__), (e))
+/* The first column of the first row: 1: *out has it; 0: no row, or NULL: *out stays; -1. */
+#define db_get_int(d, e, out, sql, ...) db_take_int(db_query(d, e, sql, __VA_ARGS__), (out), (e))
 
-/* 1: a row is there; 0: no more (the query is reset); -1: failed (reset too). */
+#define DB_VALUES(...) ((const struct db_value[]){__VA_ARGS__, DB_NONE})
+struct db_query *db_query_bound(struct db *d,
+                                const char *sql,
+                                const struct db_value *values,
+                                struct err *e);
+int db_take_int(struct db_query *q, int64_t *out, struct err *e);
+
+/* The same query with its values still to be bound, for SQL that is put together at run time. */
+struct db_query *db_prepare(struct db *d, const char *sql, struct err *e);
+/* Parameters count from 1, as $1. Binding resets. Values stay bound until the same text is asked
+ * for again. */
+void db_bind(struct db_query *q, int i, struct db_value v);
+
+/* 1: a row is there; 0: no more (the query is reset); -1: failed (reset too), or q is NULL. */
 int db_step(struct db_query *q, struct err *e);
-/* Runs to the end, rows ignored. */
-int db_run(struct db_query *q, struct err *e);
-/* Ends a query whose rows are no longer wanted; harmless otherwise. */
+/* Runs to the end, rows ignored. NULL: -1. */
+int db_finish(struct db_query *q, struct err *e);
+/* Ends a query whose rows are no longer wanted; harmless otherwise. NULL: nothing. */
 void db_reset(struct db_query *q);
+/* AUTO_RESET struct db_query *q = db_query(...); */
+#define AUTO_RESET __attribute__((cleanup(db_auto_reset)))
+static inline void db_auto_reset(struct db_query **q)
+{
+    db_reset(*q);
+}
 /* Rows the last finished INSERT, UPDATE or DELETE touched. */
 int64_t db_changes(struct db *d);
 
@@ -79,9 +117,10 @@ const char *db_text(struct db_query *q, int column);
 const void *db_bytes(struct db_query *q, int column, size_t *n_out);
 bool db_is_null(struct db_query *q, int column);
 
-/* Many rows for one table, written by few statements: `into` is "INSERT INTO t (a, b)", `after` what
- * follows the values, or "". Values are copied, and come in the order of the columns; db_rows_next
- * ends each row. Rows may be written any time until db_rows_flush, which writes the last. */
+/* Many rows for one table, written by few statements: `into` is "INSERT INTO t (a, b)", `after`
+ * what follows the values, or "". Values are copied, and come in the order of the columns;
+ * db_rows_next ends each row. Rows may be written any time until db_rows_flush, which writes the
+ * last. */
 struct db_rows;
 struct db_rows *db_rows_new(struct db *d, const char *into, size_t columns, const char *after);
 void db_rows_free(struct db_rows *r);

@@ -9,20 +9,6 @@ struct db_statement;
 
 enum db_transaction { DB_TRANSACTION_NONE, DB_TRANSACTION_READ, DB_TRANSACTION_WRITE };
 enum db_contents { DB_CONTENTS_NONE, DB_CONTENTS_OURS, DB_CONTENTS_FOREIGN };
-enum db_type { DB_TYPE_NULL, DB_TYPE_INT, DB_TYPE_REAL, DB_TYPE_TEXT, DB_TYPE_BYTES };
-
-struct db_value {
-    enum db_type type;
-    union {
-        int64_t integer;
-        double real;
-        const char *text;
-        struct {
-            const void *data; /* not NULL */
-            size_t n;
-        } bytes;
-    } as;
-};
 
 /* Waiting for other writers, up to db's busy_ms, is the driver's in every entry that can fail; when
  * it was in vain the error is ERR_RETRY. Failures name the database. */
@@ -64,7 +50,8 @@ struct db_driver {
     /* Ends the rows; the values stay bound. */
     void (*reset)(struct db_statement *s);
     void (*unbind)(struct db_statement *s);
-    /* Of a statement that is reset. A value that cannot be bound makes the next step fail. */
+    /* Of a statement that is reset. A value that cannot be bound makes the next step fail. Texts
+     * and bytes are not NULL. */
     void (*bind)(struct db_statement *s, int i, const struct db_value *v);
     /* 1 row, 0 end, -1 failure. The caller resets after 0 and -1. */
     int (*step)(struct db_statement *s, struct err *e);

@@ -11,20 +11,16 @@
 /* Moves the counter on by n; *end_out is one past the last id reserved. */
 static int reserve(struct db *d, const char *kind, int64_t n, int64_t *end_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(d,
+    AUTO_RESET struct db_query *q =
+        db_query(d, e,
                  "INSERT INTO counter (kind, next) VALUES ($1, 1 + $2)"
                  " ON CONFLICT (kind) DO UPDATE SET next = counter.next + $2 RETURNING next",
-                 e);
+                 DB_TEXT(kind), DB_INT(n));
 
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, kind);
-    db_bind_int(q, 2, n);
     if (db_step(q, e) < 0)
         return -1;
     *end_out = db_int(q, 0);
-    return db_run(q, e);
+    return db_finish(q, e);
 }
 
 /* What this transaction has of that kind; NULL when there is no room to remember it. */
@@ -75,12 +71,8 @@ int db_ids_return(struct db *d, struct err *e)
         struct db_ids *ids = &d->ids[i];
         if (ids->next == ids->end)
             continue;
-        struct db_query *q = db_query(d, "UPDATE counter SET next = $2 WHERE kind = $1", e);
-        if (!q)
-            return -1;
-        db_bind_text(q, 1, ids->kind);
-        db_bind_int(q, 2, ids->next);
-        if (db_run(q, e) < 0)
+        if (db_run(d, e, "UPDATE counter SET next = $2 WHERE kind = $1", DB_TEXT(ids->kind),
+                   DB_INT(ids->next)) < 0)
             return -1;
     }
     d->n_ids = 0;

@@ -15,7 +15,6 @@ static const struct db_migration own = {0, own_tables};
 static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
 {
     enum db_contents contents = DB_CONTENTS_NONE;
-    struct db_query *q;
 
     *out = -1;
     if (db_allowed(d, "CONTENTS", e) < 0 || d->driver->contents(d, &contents, e) < 0)
@@ -25,11 +24,8 @@ static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
     if (contents == DB_CONTENTS_FOREIGN)
         return err_set(e, ERR_USAGE, "%s: a database of another program; nothing was changed",
                        d->url);
-    q = db_query(d, "SELECT max(number) FROM db_migration", e);
-    if (!q || db_step(q, e) < 0)
+    if (db_get_int(d, e, out, "SELECT max(number) FROM db_migration", DB_NONE) < 0)
         return -1;
-    *out = db_is_null(q, 0) ? -1 : db_int(q, 0);
-    db_reset(q);
     if (*out > known)
         return err_set(e, ERR_USAGE,
                        "%s: made by a newer tradewind (schema %lld, this one knows %d); use that "
@@ -40,17 +36,10 @@ static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
 
 static int take_step(struct db *d, const struct db_migration *m, struct err *e)
 {
-    struct db_query *q;
-
-    for (const char *const *sql = d->driver->statements(m); *sql; sql++) {
+    for (const char *const *sql = d->driver->statements(m); *sql; sql++)
         if (db_exec(d, *sql, e) < 0)
             return -1;
-    }
-    q = db_query(d, "INSERT INTO db_migration (number) VALUES ($1)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, m->number);
-    return db_run(q, e);
+    return db_run(d, e, "INSERT INTO db_migration (number) VALUES ($1)", DB_INT(m->number));
 }
 
 /* Does nothing when another process was faster. */

@@ -87,7 +87,7 @@ void db_cut_queries(struct db *d)
     }
 }
 
-struct db_query *db_query(struct db *d, const char *sql, struct err *e)
+struct db_query *db_prepare(struct db *d, const char *sql, struct err *e)
 {
     uint64_t hash = hash_text(sql);
     struct db_query **bucket = bucket_of(d, hash);
@@ -118,41 +118,34 @@ struct db_query *db_query(struct db *d, const char *sql, struct err *e)
     return q;
 }
 
-static void bind(struct db_query *q, int i, const struct db_value *v)
+static bool is_null(const struct db_value *v)
 {
+    return v->type == DB_TYPE_NULL || (v->type == DB_TYPE_TEXT && !v->as.text);
+}
+
+void db_bind(struct db_query *q, int i, struct db_value v)
+{
+    assert(v.type != DB_TYPE_BYTES || v.as.bytes.data || v.as.bytes.n == 0);
     db_reset(q);
-    q->db->driver->bind(q->statement, i, v);
+    if (is_null(&v))
+        v = DB_NULL;
+    else if (v.type == DB_TYPE_BYTES && !v.as.bytes.data)
+        v = DB_BYTES("", 0);
+    q->db->driver->bind(q->statement, i, &v);
 }
 
-void db_bind_int(struct db_query *q, int i, int64_t v)
+struct db_query *db_query_bound(struct db *d,
+                                const char *sql,
+                                const struct db_value *values,
+                                struct err *e)
 {
-    bind(q, i, &(struct db_value){.type = DB_TYPE_INT, .as.integer = v});
-}
+    struct db_query *q = db_prepare(d, sql, e);
 
-void db_bind_real(struct db_query *q, int i, double v)
-{
-    bind(q, i, &(struct db_value){.type = DB_TYPE_REAL, .as.real = v});
-}
-
-void db_bind_text(struct db_query *q, int i, const char *s)
-{
-    if (s)
-        bind(q, i, &(struct db_value){.type = DB_TYPE_TEXT, .as.text = s});
-    else
-        db_bind_null(q, i);
-}
-
-void db_bind_bytes(struct db_query *q, int i, const void *bytes, size_t n)
-{
-    assert(bytes || n == 0);
-    bind(q, i,
-         &(struct db_value){
-             .type = DB_TYPE_BYTES, .as.bytes.data = bytes ? bytes : "", .as.bytes.n = n});
-}
-
-void db_bind_null(struct db_query *q, int i)
-{
-    bind(q, i, &(struct db_value){.type = DB_TYPE_NULL});
+    /* A parameter that is not bound is NULL. */
+    for (int i = 0; q && values[i].type != DB_TYPE_END; i++)
+        if (!is_null(&values[i]))
+            db_bind(q, i + 1, values[i]);
+    return q;
 }
 
 static int step(struct db_query *q, struct err *e)
@@ -174,14 +167,14 @@ static int step(struct db_query *q, struct err *e)
 
 int db_step(struct db_query *q, struct err *e)
 {
-    int more = step(q, e);
+    int more = q ? step(q, e) : -1;
 
-    if (more <= 0)
+    if (q && more <= 0)
         end_rows(q);
     return more;
 }
 
-int db_run(struct db_query *q, struct err *e)
+int db_finish(struct db_query *q, struct err *e)
 {
     int more;
 
@@ -191,8 +184,23 @@ int db_run(struct db_query *q, struct err *e)
     return more;
 }
 
+int db_take_int(struct db_query *q, int64_t *out, struct err *e)
+{
+    int row = db_step(q, e);
+
+    if (row <= 0)
+        return row;
+    bool known = !db_is_null(q, 0);
+    if (known)
+        *out = db_int(q, 0);
+    db_reset(q);
+    return known;
+}
+
 void db_reset(struct db_query *q)
 {
+    if (!q)
+        return;
     end_rows(q);
     q->cut = false;
 }

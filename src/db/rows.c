@@ -112,35 +112,33 @@ static char *write_sql(const struct db_rows *r, size_t rows)
     return mem_dup(buf_str(&sql));
 }
 
-static void bind(struct db_query *q, int i, const struct db_rows *r, const struct cell *c)
+static struct db_value value_of(const struct db_rows *r, const struct cell *c)
 {
     switch (c->type) {
     case DB_TYPE_INT:
-        db_bind_int(q, i, c->integer);
-        return;
+        return DB_INT(c->integer);
     case DB_TYPE_TEXT:
-        db_bind_text(q, i, r->copies + c->at);
-        return;
+        return DB_TEXT(r->copies + c->at);
     case DB_TYPE_BYTES:
-        db_bind_bytes(q, i, r->copies + c->at, c->n);
-        return;
+        return DB_BYTES(r->copies + c->at, c->n);
     case DB_TYPE_REAL:
     case DB_TYPE_NULL:
+    case DB_TYPE_END:
         break;
     }
-    db_bind_null(q, i);
+    return DB_NULL;
 }
 
 static int write_rows(struct db_rows *r, char **sql, size_t first_row, size_t rows, struct err *e)
 {
     if (!*sql)
         *sql = write_sql(r, rows);
-    struct db_query *q = db_query(r->db, *sql, e);
+    struct db_query *q = db_prepare(r->db, *sql, e);
     if (!q)
         return -1;
     for (size_t i = 0; i < rows * r->columns; i++)
-        bind(q, (int)i + 1, r, &r->cells[first_row * r->columns + i]);
-    if (db_run(q, e) < 0)
+        db_bind(q, (int)i + 1, value_of(r, &r->cells[first_row * r->columns + i]));
+    if (db_finish(q, e) < 0)
         return -1;
     r->added += (int64_t)rows;
     r->changed += db_changes(r->db);

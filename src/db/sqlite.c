@@ -184,6 +184,7 @@ static int bind_value(sqlite3_stmt *handle, int index, const struct db_value *v)
     case DB_TYPE_BYTES:
         return sqlite3_bind_blob64(handle, index, v->as.bytes.data, v->as.bytes.n, SQLITE_STATIC);
     case DB_TYPE_NULL:
+    case DB_TYPE_END:
         break;
     }
     return sqlite3_bind_null(handle, index);

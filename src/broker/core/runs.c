@@ -107,44 +107,24 @@ void runs_relax(struct runs *r)
 
 static int insert_run(struct runs *r, const struct run *run, struct err *e)
 {
-    struct db_query *q = db_query(
-        r->db,
+    return db_run(
+        r->db, e,
         "INSERT INTO run (id, name, file, creator, place, state, reason, created, ended, stop,"
         " no_cache, planned_s, planned_microusd, max_microusd)"
         " VALUES ($1, $2, $3, $4, $5, $6, '', $7, 0, 0, $8, $9, $10, $11)",
-        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run->id);
-    db_bind_text(q, 2, run->name);
-    db_bind_text(q, 3, run->file);
-    db_bind_text(q, 4, run->user);
-    db_bind_text(q, 5, run->on);
-    db_bind_int(q, 6, run->state);
-    db_bind_int(q, 7, run->created_ms);
-    db_bind_int(q, 8, run->no_cache);
-    db_bind_real(q, 9, run->planned_s);
-    db_bind_int(q, 10, run->planned_microusd);
-    db_bind_int(q, 11, run->max_microusd);
-    return db_run(q, e);
+        DB_INT(run->id), DB_TEXT(run->name), DB_TEXT(run->file), DB_TEXT(run->user),
+        DB_TEXT(run->on), DB_INT(run->state), DB_INT(run->created_ms), DB_INT(run->no_cache),
+        DB_REAL(run->planned_s), DB_INT(run->planned_microusd), DB_INT(run->max_microusd));
 }
 
 static int insert_stage(struct runs *r, const struct run *run, size_t i, struct err *e)
 {
     AUTO_MEM char *plan = run_plan_text(&run->stages[i].plan);
-    struct db_query *q = db_query(r->db,
-                                  "INSERT INTO stage (run, seq, plan, state, job, reason)"
-                                  " VALUES ($1, $2, $3, $4, 0, '')",
-                                  e);
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run->id);
-    db_bind_int(q, 2, (int64_t)i);
-    db_bind_text(q, 3, plan);
-    db_bind_int(q, 4, STAGE_WAITING);
-    return db_run(q, e);
+    return db_run(r->db, e,
+                  "INSERT INTO stage (run, seq, plan, state, job, reason)"
+                  " VALUES ($1, $2, $3, $4, 0, '')",
+                  DB_INT(run->id), DB_INT((int64_t)i), DB_TEXT(plan), DB_INT(STAGE_WAITING));
 }
 
 static int insert_all(struct runs *r, struct run *run, struct err *e)
@@ -180,69 +160,36 @@ int runs_set_stage(struct runs *r,
                    const char *reason,
                    struct err *e)
 {
-    struct db_query *q = db_query(
-        r->db,
+    return db_run(
+        r->db, e,
         "UPDATE stage SET attempts = attempts + CASE WHEN $3 = $6 AND job <> $4 THEN 1 ELSE 0 END,"
         " state = $3, job = $4, reason = $5 WHERE run = $1 AND seq = $2",
-        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, (int64_t)stage);
-    db_bind_int(q, 3, state);
-    db_bind_int(q, 4, job);
-    db_bind_text(q, 5, reason);
-    db_bind_int(q, 6, STAGE_GOING);
-    return db_run(q, e);
+        DB_INT(run), DB_INT((int64_t)stage), DB_INT(state), DB_INT(job), DB_TEXT(reason),
+        DB_INT(STAGE_GOING));
 }
 
 int runs_end(struct runs *r, int64_t run, enum run_state state, const char *reason, struct err *e)
 {
-    struct db_query *q = db_query(
-        r->db, "UPDATE run SET state = $2, reason = $3, ended = $4 WHERE id = $1 AND state = $5",
-        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, state);
-    db_bind_text(q, 3, reason);
-    db_bind_int(q, 4, time_epoch_ms());
-    db_bind_int(q, 5, RUN_GOING);
-    return db_run(q, e);
+    return db_run(
+        r->db, e, "UPDATE run SET state = $2, reason = $3, ended = $4 WHERE id = $1 AND state = $5",
+        DB_INT(run), DB_INT(state), DB_TEXT(reason), DB_INT(time_epoch_ms()), DB_INT(RUN_GOING));
 }
 
 static int reopen_stages(struct runs *r, int64_t run, struct err *e)
 {
-    struct db_query *q = db_query(r->db,
-                                  "UPDATE stage SET state = $2, reason = '', attempts = 0 WHERE "
-                                  "run = $1 AND state NOT IN ($3, $4)",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, STAGE_WAITING);
-    db_bind_int(q, 3, STAGE_FINISHED);
-    db_bind_int(q, 4, STAGE_REUSED);
-    return db_run(q, e);
+    return db_run(r->db, e,
+                  "UPDATE stage SET state = $2, reason = '', attempts = 0 WHERE "
+                  "run = $1 AND state NOT IN ($3, $4)",
+                  DB_INT(run), DB_INT(STAGE_WAITING), DB_INT(STAGE_FINISHED), DB_INT(STAGE_REUSED));
 }
 
 static int reopen_run(struct runs *r, int64_t run, struct err *e)
 {
-    struct db_query *q = db_query(r->db,
-                                  "UPDATE run SET state = $2, reason = '', ended = 0, stop = 0,"
-                                  " stop_reason = ''"
-                                  " WHERE id = $1 AND state <> $3",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, RUN_GOING);
-    db_bind_int(q, 3, RUN_FINISHED);
-    if (db_run(q, e) < 0)
+    if (db_run(r->db, e,
+               "UPDATE run SET state = $2, reason = '', ended = 0, stop = 0,"
+               " stop_reason = ''"
+               " WHERE id = $1 AND state <> $3",
+               DB_INT(run), DB_INT(RUN_GOING), DB_INT(RUN_FINISHED)) < 0)
         return -1;
     if (db_changes(r->db) == 0)
         return err_set(e, ERR_USAGE, "run %" PRId64 " has finished", run);
@@ -261,44 +208,27 @@ int runs_reopen(struct runs *r, int64_t run, struct err *e)
 
 int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->db, "UPDATE run SET stop = $2 WHERE id = $1 AND stop < $2 AND state = $3", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, how);
-    db_bind_int(q, 3, RUN_GOING);
-    return db_run(q, e);
+    return db_run(r->db, e, "UPDATE run SET stop = $2 WHERE id = $1 AND stop < $2 AND state = $3",
+                  DB_INT(run), DB_INT(how), DB_INT(RUN_GOING));
 }
 
 int runs_ask_stop_for(struct runs *r, int64_t run, const char *reason, struct err *e)
 {
-    struct db_query *q = db_query(r->db,
-                                  "UPDATE run SET stop = 1, stop_reason = $2"
-                                  " WHERE id = $1 AND stop = 0 AND state = $3",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_text(q, 2, reason);
-    db_bind_int(q, 3, RUN_GOING);
-    return db_run(q, e);
+    return db_run(r->db, e,
+                  "UPDATE run SET stop = 1, stop_reason = $2"
+                  " WHERE id = $1 AND stop = 0 AND state = $3",
+                  DB_INT(run), DB_TEXT(reason), DB_INT(RUN_GOING));
 }
 
 /* ---- reading ---- */
 
 int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *e)
 {
-    struct db_query *q = db_query(r->db, "SELECT stop FROM run WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
+    AUTO_RESET struct db_query *q =
+        db_query(r->db, e, "SELECT stop FROM run WHERE id = $1", DB_INT(run));
     int found = db_step(q, e);
+
     *how_out = found > 0 ? (unsigned)db_int(q, 0) : 0;
-    db_reset(q);
     return found < 0 ? -1 : 0;
 }
 
@@ -343,12 +273,10 @@ static int keep_run(struct arena *arena, struct run *r, struct err *e)
 
 static int get_run(struct runs *r, int64_t id, struct run *out, struct err *e)
 {
-    struct db_query *q = db_query(r->db, "SELECT " RUN_COLUMNS " FROM run WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
+    AUTO_RESET struct db_query *q =
+        db_query(r->db, e, "SELECT " RUN_COLUMNS " FROM run WHERE id = $1", DB_INT(id));
     int found = db_step(q, e);
+
     if (found < 0)
         return -1;
     if (found == 0)
@@ -357,9 +285,7 @@ static int get_run(struct runs *r, int64_t id, struct run *out, struct err *e)
     struct arena *arena = out->priv;
     read_run(q, out);
     out->priv = arena;
-    int result = keep_run(arena, out, e);
-    db_reset(q);
-    return result;
+    return keep_run(arena, out, e);
 }
 
 static int get_stages(struct runs *r, struct run *out, struct err *e)
@@ -367,14 +293,13 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
     struct arena *arena = out->priv;
     size_t cap = 0;
     struct run_stage *stages = NULL;
-    struct db_query *q = db_query(
-        r->db, "SELECT plan, state, job, reason, attempts FROM stage WHERE run = $1 ORDER BY seq",
-        e);
-    int found = -1;
+    AUTO_RESET struct db_query *q =
+        db_query(r->db, e,
+                 "SELECT plan, state, job, reason, attempts FROM stage WHERE run = $1 ORDER BY seq",
+                 DB_INT(out->id));
+    int found;
 
-    if (q)
-        db_bind_int(q, 1, out->id);
-    while (q && (found = db_step(q, e)) > 0) {
+    while ((found = db_step(q, e)) > 0) {
         stages = mem_room(stages, out->n_stages, &cap, sizeof *stages);
         struct run_stage *s = &stages[out->n_stages++];
         *s = (struct run_stage){.state = (enum run_stage_state)db_int(q, 1),
@@ -383,7 +308,6 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
                                 .attempts = (unsigned)db_int(q, 4)};
         if (run_plan_parse(arena, db_text(q, 0), &s->plan, e) < 0) {
             found = -1;
-            db_reset(q);
             break;
         }
     }
@@ -412,37 +336,29 @@ int runs_list(struct runs *r,
               void *context,
               struct err *e)
 {
-    struct db_query *q = db_query(r->db,
-                                  "SELECT " RUN_COLUMNS " FROM run WHERE state <= $1"
-                                  " ORDER BY id DESC LIMIT $2",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(r->db, e,
+                 "SELECT " RUN_COLUMNS " FROM run WHERE state <= $1"
+                 " ORDER BY id DESC LIMIT $2",
+                 DB_INT(going_only ? RUN_GOING : RUN_STOPPED),
+                 DB_INT(limit && limit < INT64_MAX ? (int64_t)limit : INT64_MAX));
     int found;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, going_only ? RUN_GOING : RUN_STOPPED);
-    db_bind_int(q, 2, limit && limit < INT64_MAX ? (int64_t)limit : INT64_MAX);
     while ((found = db_step(q, e)) > 0) {
         struct run run;
         read_run(q, &run);
-        if (visit(context, &run, e) < 0) {
-            db_reset(q);
+        if (visit(context, &run, e) < 0)
             return -1;
-        }
     }
     return found;
 }
 
 int runs_latest(struct runs *r, const char *name, int64_t *id_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->db, "SELECT id FROM run WHERE name = $1 ORDER BY id DESC LIMIT 1", e);
-
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, name);
-    int found = db_step(q, e);
-    *id_out = found > 0 ? db_int(q, 0) : 0;
-    db_reset(q);
-    return found < 0 ? -1 : 0;
+    *id_out = 0;
+    return db_get_int(r->db, e, id_out,
+                      "SELECT id FROM run WHERE name = $1 ORDER BY id DESC LIMIT 1",
+                      DB_TEXT(name)) < 0
+               ? -1
+               : 0;
 }

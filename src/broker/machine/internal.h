@@ -15,8 +15,11 @@ struct machines {
     bool is_waiting;  /* a transaction is open */
 };
 
-/* The query of a change, in the transaction of its group if there is one. */
-struct db_query *machine_change(struct machines *m, const char *sql, struct err *e);
+/* Runs one change with its DB_VALUES, in the transaction of its group if there is one. */
+int machine_change(struct machines *m,
+                   const char *sql,
+                   const struct db_value *values,
+                   struct err *e);
 
 /* Of all queries that machine_row_read reads. */
 #define MACHINE_COLUMNS                                                                            \

@@ -7,35 +7,26 @@ int machines_each_unbilled(struct machines *m,
                            void *context,
                            struct err *e)
 {
-    struct db_query *q =
-        db_query(m->db,
+    AUTO_RESET struct db_query *q =
+        db_query(m->db, e,
                  "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.world = 0 AND m.job IN"
                  " (SELECT u.job FROM machine u WHERE u.billed = 0 AND ($1 = 0 OR u.job = $1))"
                  " ORDER BY m.job, m.attempt",
-                 e);
+                 DB_INT(job));
     int found;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, job);
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
         machine_row_read(q, &x);
-        if (visit(context, &x, e) < 0) {
-            db_reset(q);
+        if (visit(context, &x, e) < 0)
             return -1;
-        }
     }
     return found;
 }
 
 int machines_note_billed(struct machines *m, int64_t job, struct err *e)
 {
-    struct db_query *q = machine_change(
-        m, "UPDATE machine SET billed = 1 WHERE world = 0 AND job = $1 AND state = 5", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, job);
-    return db_run(q, e);
+    return machine_change(
+        m, "UPDATE machine SET billed = 1 WHERE world = 0 AND job = $1 AND state = 5",
+        DB_VALUES(DB_INT(job)), e);
 }

@@ -121,23 +121,16 @@ static void adopt(const struct sweeping *s, const struct cloud_machine *listed, 
 /* A record that said gone too early. What its job paid for it was too little. */
 static int take_up_again(struct sweeping *s, struct machine *m, struct err *e)
 {
-    struct db_query *q =
-        machine_change(s->provisioner->records,
-                       "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0,"
-                       " billed = CASE WHEN world = 0 AND job > 0 THEN 0 ELSE 1 END"
-                       " WHERE world = $1 AND token = $2",
-                       e);
-
-    if (!q)
-        return -1;
     m->state = MACHINE_DELETING;
     m->absent_ms = m->facts.ended_ms = 0;
     m->since_ms = s->provisioner->now_ms(s->provisioner->context);
-    db_bind_int(q, 1, m->world);
-    db_bind_text(q, 2, m->facts.token);
-    db_bind_int(q, 3, m->state);
-    db_bind_int(q, 4, m->since_ms);
-    return db_run(q, e);
+    return machine_change(
+        s->provisioner->records,
+        "UPDATE machine SET state = $3, since = $4, absent = 0, ended = 0,"
+        " billed = CASE WHEN world = 0 AND job > 0 THEN 0 ELSE 1 END"
+        " WHERE world = $1 AND token = $2",
+        DB_VALUES(DB_INT(m->world), DB_TEXT(m->facts.token), DB_INT(m->state), DB_INT(m->since_ms)),
+        e);
 }
 
 static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, struct err *e)

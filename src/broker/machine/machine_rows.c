@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static void take(struct db_query *q, int column, char *into, size_t room)
 {
@@ -78,50 +79,48 @@ void machine_row_read(struct db_query *q, struct machine *out)
 
 /* ---- writing ---- */
 
-static void bind_kind(struct db_query *q, int at, const struct cloud_machine *f)
-{
-    db_bind_text(q, at, f->provider);
-    db_bind_text(q, at + 1, f->region);
-    db_bind_text(q, at + 2, f->zone);
-    db_bind_text(q, at + 3, f->instance_type);
-    db_bind_int(q, at + 4, f->spot);
-    db_bind_real(q, at + 5, f->cpus);
-    db_bind_real(q, at + 6, f->memory_gb);
-    db_bind_text(q, at + 7, f->accelerator);
-    db_bind_real(q, at + 8, f->accelerators);
-    db_bind_real(q, at + 9, f->price_usd_per_hour);
-    db_bind_real(q, at + 10, f->bill_min_s);
-}
-
 /* $1 to $29: the key, and everything that can change. */
-static void bind_changing(struct db_query *q, const struct machine *x)
+#define N_CHANGING 29
+static void put_changing(struct db_value *out, const struct machine *x)
 {
     const struct cloud_machine *f = &x->facts;
+    const struct db_value values[N_CHANGING] = {
+        DB_INT(x->world),         DB_TEXT(f->token),
+        DB_INT(x->state),         DB_INT(x->since_ms),
+        DB_INT(x->absent_ms),     DB_TEXT(x->reason),
+        DB_TEXT(f->id),           DB_TEXT(f->exec_driver),
+        DB_TEXT(f->address),      DB_TEXT(f->root),
+        DB_INT(x->stage),         DB_INT(f->expires_ms),
+        DB_INT(f->launched_ms),   DB_INT(f->ready_ms),
+        DB_INT(f->ended_ms),      DB_INT(f->notice_ms),
+        DB_TEXT(f->provider),     DB_TEXT(f->region),
+        DB_TEXT(f->zone),         DB_TEXT(f->instance_type),
+        DB_INT(f->spot),          DB_REAL(f->cpus),
+        DB_REAL(f->memory_gb),    DB_TEXT(f->accelerator),
+        DB_REAL(f->accelerators), DB_REAL(f->price_usd_per_hour),
+        DB_REAL(f->bill_min_s),   DB_REAL(f->metered_usd),
+        DB_INT(f->metered_ms),
+    };
 
-    db_bind_int(q, 1, x->world);
-    db_bind_text(q, 2, f->token);
-    db_bind_int(q, 3, x->state);
-    db_bind_int(q, 4, x->since_ms);
-    db_bind_int(q, 5, x->absent_ms);
-    db_bind_text(q, 6, x->reason);
-    db_bind_text(q, 7, f->id);
-    db_bind_text(q, 8, f->exec_driver);
-    db_bind_text(q, 9, f->address);
-    db_bind_text(q, 10, f->root);
-    db_bind_int(q, 11, x->stage);
-    db_bind_int(q, 12, f->expires_ms);
-    db_bind_int(q, 13, f->launched_ms);
-    db_bind_int(q, 14, f->ready_ms);
-    db_bind_int(q, 15, f->ended_ms);
-    db_bind_int(q, 16, f->notice_ms);
-    bind_kind(q, 17, f);
-    db_bind_real(q, 28, f->metered_usd);
-    db_bind_int(q, 29, f->metered_ms);
+    memcpy(out, values, sizeof values);
 }
 
 int machine_row_insert(struct machines *m, const struct machine *x, struct err *e)
 {
-    struct db_query *q = machine_change(
+    bool has_limit = isfinite(x->max_price_usd_per_hour);
+    struct db_value values[N_CHANGING + 8] = {
+        [N_CHANGING] = DB_TEXT(x->cloud),
+        DB_INT(x->attempt),
+        DB_INT(x->asked_ms),
+        has_limit ? DB_REAL(x->max_price_usd_per_hour) : DB_NULL,
+        DB_TEXT(x->facts.owner),
+        DB_INT(x->facts.run),
+        DB_INT(x->facts.job),
+        DB_NONE,
+    };
+
+    put_changing(values, x);
+    return machine_change(
         m,
         "INSERT INTO machine (world, token, state, since, absent, reason, id, exec_driver, address,"
         " root, stage, expires, launched, ready, ended, notice, provider, region, zone,"
@@ -131,41 +130,25 @@ int machine_row_insert(struct machines *m, const struct machine *x, struct err *
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,"
         " $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35,"
         " $36, 0, CASE WHEN $1 = 0 AND $36 > 0 THEN 0 ELSE 1 END)",
-        e);
-
-    if (!q)
-        return -1;
-    bind_changing(q, x);
-    db_bind_text(q, 30, x->cloud);
-    db_bind_int(q, 31, x->attempt);
-    db_bind_int(q, 32, x->asked_ms);
-    if (isfinite(x->max_price_usd_per_hour))
-        db_bind_real(q, 33, x->max_price_usd_per_hour);
-    else
-        db_bind_null(q, 33);
-    db_bind_text(q, 34, x->facts.owner);
-    db_bind_int(q, 35, x->facts.run);
-    db_bind_int(q, 36, x->facts.job);
-    return db_run(q, e);
+        values, e);
 }
 
 int machine_row_update(struct machines *m, struct machine *x, struct err *e)
 {
-    struct db_query *q = machine_change(
-        m,
-        "UPDATE machine SET state = $3, since = $4, absent = $5, reason = $6, id = $7,"
-        " exec_driver = $8, address = $9, root = $10, stage = $11, expires = $12, launched = $13,"
-        " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"
-        " instance_type = $20, spot = $21, cpus = $22, memory_gb = $23, accelerator = $24,"
-        " accelerators = $25, price = $26, bill_min_s = $27, metered_usd = $28,"
-        " metered = $29"
-        " WHERE world = $1 AND token = $2 AND state <= $3",
-        e);
+    struct db_value values[N_CHANGING + 1] = {[N_CHANGING] = DB_NONE};
 
-    if (!q)
-        return -1;
-    bind_changing(q, x);
-    if (db_run(q, e) < 0)
+    put_changing(values, x);
+    if (machine_change(
+            m,
+            "UPDATE machine SET state = $3, since = $4, absent = $5, reason = $6, id = $7,"
+            " exec_driver = $8, address = $9, root = $10, stage = $11, expires = $12, launched = "
+            "$13,"
+            " ready = $14, ended = $15, notice = $16, provider = $17, region = $18, zone = $19,"
+            " instance_type = $20, spot = $21, cpus = $22, memory_gb = $23, accelerator = $24,"
+            " accelerators = $25, price = $26, bill_min_s = $27, metered_usd = $28,"
+            " metered = $29"
+            " WHERE world = $1 AND token = $2 AND state <= $3",
+            values, e) < 0)
         return -1;
     return db_changes(m->db) ? 0 : machines_get(m, x->world, x->facts.token, x, e);
 }

@@ -95,28 +95,22 @@ int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms)
 /* 1: read, 0: there is none, -1. */
 static int read_owner(struct machines *m, struct err *e)
 {
-    struct db_query *q = db_query(m->db, "SELECT name FROM owner", e);
-    int found = q ? db_step(q, e) : -1;
+    AUTO_RESET struct db_query *q = db_query(m->db, e, "SELECT name FROM owner", DB_NONE);
+    int found = db_step(q, e);
 
     if (found > 0)
         snprintf(m->owner, sizeof m->owner, "%s", db_text(q, 0));
-    if (q)
-        db_reset(q);
     return found;
 }
 
 static int draw_owner(struct machines *m, struct err *e)
 {
     uint64_t number;
-    struct db_query *q = db_query(m->db, "INSERT INTO owner (name) VALUES ($1)", e);
 
-    if (!q)
-        return -1;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
         return err_set(e, ERR_IO, "draw a name for this home's machines: %s", strerror(errno));
     snprintf(m->owner, sizeof m->owner, "tw-%016" PRIx64, number);
-    db_bind_text(q, 1, m->owner);
-    return db_run(q, e);
+    return db_run(m->db, e, "INSERT INTO owner (name) VALUES ($1)", DB_TEXT(m->owner));
 }
 
 static int make_owner(struct machines *m, struct err *e)
@@ -173,14 +167,17 @@ int machines_flush(struct machines *m, struct err *e)
     return db_commit(m->db, e);
 }
 
-struct db_query *machine_change(struct machines *m, const char *sql, struct err *e)
+int machine_change(struct machines *m,
+                   const char *sql,
+                   const struct db_value *values,
+                   struct err *e)
 {
     if (m->is_grouping && !m->is_waiting) {
         if (db_begin(m->db, e) < 0)
-            return NULL;
+            return -1;
         m->is_waiting = true;
     }
-    return db_query(m->db, sql, e);
+    return db_finish(db_query_bound(m->db, sql, values, e), e);
 }
 
 const char *machines_owner(const struct machines *m)
@@ -193,17 +190,13 @@ const char *machines_owner(const struct machines *m)
 int machines_get(
     struct machines *m, int64_t world, const char *token, struct machine *out, struct err *e)
 {
-    struct db_query *q = db_query(
-        m->db, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.world = $1 AND m.token = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    db_bind_text(q, 2, token);
+    AUTO_RESET struct db_query *q = db_query(
+        m->db, e, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.world = $1 AND m.token = $2",
+        DB_INT(world), DB_TEXT(token));
     int found = db_step(q, e);
+
     if (found > 0)
         machine_row_read(q, out);
-    db_reset(q);
     if (found < 0)
         return -1;
     return found ? 0 : err_set(e, ERR_NOTFOUND, "there is no record of machine %s", token);
@@ -220,13 +213,9 @@ static struct db_query *each_query(struct machines *m,
     const char *sql = f->run          ? EACH("m.run = $1 AND m.state < $2")
                       : f->world >= 0 ? EACH("m.world = $1 AND m.state < $2")
                                       : EACH("$1 <> 0 AND m.state < $2");
-    struct db_query *q = db_query(m->db, sql, e);
 
-    if (!q)
-        return NULL;
-    db_bind_int(q, 1, f->run ? f->run : f->world);
-    db_bind_int(q, 2, f->with_gone ? MACHINE_GONE + 1 : MACHINE_GONE);
-    return q;
+    return db_query(m->db, e, sql, DB_INT(f->run ? f->run : f->world),
+                    DB_INT(f->with_gone ? MACHINE_GONE + 1 : MACHINE_GONE));
 }
 
 int machines_each(
@@ -236,20 +225,16 @@ int machines_each(
     void *context,
     struct err *e)
 {
-    struct db_query *q = each_query(m, filter, e);
+    AUTO_RESET struct db_query *q = each_query(m, filter, e);
     int64_t real_ms = time_epoch_ms();
     int found;
 
-    if (!q)
-        return -1;
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
         machine_row_read(q, &x);
         int64_t now_ms = db_is_null(q, MACHINE_COLUMNS_N) ? real_ms : db_int(q, MACHINE_COLUMNS_N);
-        if (visit(context, &x, now_ms, e) < 0) {
-            db_reset(q);
+        if (visit(context, &x, now_ms, e) < 0)
             return -1;
-        }
     }
     return found;
 }
@@ -261,14 +246,11 @@ int machines_bill(struct machines *m,
                   int64_t *data_out,
                   struct err *e)
 {
-    struct db_query *q =
-        db_query(m->db, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.run = $1", e);
+    AUTO_RESET struct db_query *q = db_query(
+        m->db, e, "SELECT " MACHINE_COLUMNS " FROM machine m WHERE m.run = $1", DB_INT(run));
     int found;
 
     *compute_out = *data_out = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
     while ((found = db_step(q, e)) > 0) {
         struct machine x;
         machine_row_read(q, &x);
@@ -282,43 +264,28 @@ int machines_bill(struct machines *m,
 
 int machines_clock(struct machines *m, int64_t world, int64_t *now_ms_out, struct err *e)
 {
-    struct db_query *q = db_query(m->db, "SELECT now FROM world WHERE run = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    int found = db_step(q, e);
-    *now_ms_out = found > 0 ? db_int(q, 0) : 0;
-    db_reset(q);
-    return found < 0 ? -1 : 0;
+    *now_ms_out = 0;
+    return db_get_int(m->db, e, now_ms_out, "SELECT now FROM world WHERE run = $1", DB_INT(world)) <
+                   0
+               ? -1
+               : 0;
 }
 
 int machines_set_clock(struct machines *m, int64_t world, int64_t now_ms, struct err *e)
 {
-    struct db_query *q = machine_change(m,
-                                        "INSERT INTO world (run, now) VALUES ($1, $2)"
-                                        " ON CONFLICT (run) DO UPDATE SET now = excluded.now"
-                                        " WHERE excluded.now > world.now",
-                                        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    db_bind_int(q, 2, now_ms);
-    return db_run(q, e);
+    return machine_change(m,
+                          "INSERT INTO world (run, now) VALUES ($1, $2)"
+                          " ON CONFLICT (run) DO UPDATE SET now = excluded.now"
+                          " WHERE excluded.now > world.now",
+                          DB_VALUES(DB_INT(world), DB_INT(now_ms)), e);
 }
 
 int machines_end_world(struct machines *m, int64_t world, struct err *e)
 {
-    struct db_query *q = machine_change(m,
-                                        "DELETE FROM world WHERE run = $1 AND NOT EXISTS"
-                                        " (SELECT 1 FROM machine WHERE world = $1 AND state < 5)",
-                                        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    if (db_run(q, e) < 0)
+    if (machine_change(m,
+                       "DELETE FROM world WHERE run = $1 AND NOT EXISTS"
+                       " (SELECT 1 FROM machine WHERE world = $1 AND state < 5)",
+                       DB_VALUES(DB_INT(world)), e) < 0)
         return -1;
     if (db_changes(m->db) == 0)
         return err_set(e, ERR_USAGE, "machines of run %" PRId64 " are not gone yet", world);
@@ -331,15 +298,9 @@ int machines_each_world(struct machines *m,
                         struct err *e)
 {
     for (int64_t last = 0;;) {
-        struct db_query *q =
-            db_query(m->db, "SELECT run FROM world WHERE run > $1 ORDER BY run LIMIT 1", e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, last);
-        int found = db_step(q, e);
-        if (found > 0)
-            last = db_int(q, 0);
-        db_reset(q);
+        int found =
+            db_get_int(m->db, e, &last, "SELECT run FROM world WHERE run > $1 ORDER BY run LIMIT 1",
+                       DB_INT(last));
         if (found <= 0)
             return found;
         if (visit(context, last, e) < 0)
@@ -351,40 +312,23 @@ int machines_each_world(struct machines *m,
 
 int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e)
 {
-    struct db_query *q =
-        machine_change(m, "UPDATE machine SET expires = $2 WHERE run = $1 AND state < 4", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, run);
-    db_bind_int(q, 2, expires_ms);
-    return db_run(q, e);
+    return machine_change(m, "UPDATE machine SET expires = $2 WHERE run = $1 AND state < 4",
+                          DB_VALUES(DB_INT(run), DB_INT(expires_ms)), e);
 }
 
 int machine_renew_one(
     struct machines *m, int64_t world, const char *token, int64_t expires_ms, struct err *e)
 {
-    struct db_query *q = machine_change(
-        m, "UPDATE machine SET expires = $3 WHERE world = $1 AND token = $2 AND state < 4", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    db_bind_text(q, 2, token);
-    db_bind_int(q, 3, expires_ms);
-    return db_run(q, e);
+    return machine_change(
+        m, "UPDATE machine SET expires = $3 WHERE world = $1 AND token = $2 AND state < 4",
+        DB_VALUES(DB_INT(world), DB_TEXT(token), DB_INT(expires_ms)), e);
 }
 
 int machine_forget(struct machines *m, int64_t world, const char *token, struct err *e)
 {
-    struct db_query *q = machine_change(
-        m, "DELETE FROM machine WHERE world = $1 AND token = $2 AND state = 5 AND launched = 0", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, world);
-    db_bind_text(q, 2, token);
-    return db_run(q, e);
+    return machine_change(
+        m, "DELETE FROM machine WHERE world = $1 AND token = $2 AND state = 5 AND launched = 0",
+        DB_VALUES(DB_INT(world), DB_TEXT(token)), e);
 }
 
 int machine_hand_over(struct machine_provisioner *d,
@@ -392,15 +336,9 @@ int machine_hand_over(struct machine_provisioner *d,
                       int64_t stage,
                       struct err *e)
 {
-    struct db_query *q = machine_change(
-        d->records, "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, d->world);
-    db_bind_text(q, 2, token);
-    db_bind_int(q, 3, stage);
-    return db_run(q, e);
+    return machine_change(d->records,
+                          "UPDATE machine SET stage = $3 WHERE world = $1 AND token = $2",
+                          DB_VALUES(DB_INT(d->world), DB_TEXT(token), DB_INT(stage)), e);
 }
 
 int machine_charge(struct machine_provisioner *d,
@@ -408,15 +346,8 @@ int machine_charge(struct machine_provisioner *d,
                    int64_t microusd,
                    struct err *e)
 {
-    struct db_query *q = machine_change(d->records,
-                                        "UPDATE machine SET data_microusd = data_microusd + $3"
-                                        " WHERE world = $1 AND token = $2",
-                                        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, d->world);
-    db_bind_text(q, 2, token);
-    db_bind_int(q, 3, microusd);
-    return db_run(q, e);
+    return machine_change(d->records,
+                          "UPDATE machine SET data_microusd = data_microusd + $3"
+                          " WHERE world = $1 AND token = $2",
+                          DB_VALUES(DB_INT(d->world), DB_TEXT(token), DB_INT(microusd)), e);
 }

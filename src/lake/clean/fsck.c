@@ -11,6 +11,7 @@
 int fsck_problem(struct fsck *f, struct err *e, const char *fmt, ...)
 {
     char text[sizeof e->text];
+
     va_list ap;
 
     va_start(ap, fmt);
@@ -47,17 +48,13 @@ static int each_row(struct fsck *f,
                     int (*say)(struct fsck *f, struct db_query *q, struct err *e),
                     struct err *e)
 {
-    struct db_query *q = db_query(f->l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(f->l->db, e, sql, DB_INT(f->l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->l->project);
     while ((row = db_step(q, e)) == 1) {
         if (say(f, q, e) < 0)
             break;
     }
-    db_reset(q);
     return row == 0 ? 0 : -1;
 }
 
@@ -178,19 +175,15 @@ static int check_held(void *context, const struct lake_entry *entry, struct err 
     struct fsck *f = context;
 
     bits_add(&f->need.versions, entry->version);
-    struct db_query *q = db_query(f->l->db,
-                                  "SELECT f.path, v.number, o.size FROM version v"
-                                  " JOIN file f ON f.id = v.file JOIN object o ON o.id = v.object"
-                                  " WHERE v.id = $1 AND v.project = $2",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, entry->version);
-    db_bind_int(q, 2, f->l->project);
+    AUTO_RESET struct db_query *q =
+        db_query(f->l->db, e,
+                 "SELECT f.path, v.number, o.size FROM version v"
+                 " JOIN file f ON f.id = v.file JOIN object o ON o.id = v.object"
+                 " WHERE v.id = $1 AND v.project = $2",
+                 DB_INT(entry->version), DB_INT(f->l->project));
     int row = db_step(q, e);
     bool good = row == 1 && strcmp(db_text(q, 0), entry->path) == 0 &&
                 db_int(q, 1) == entry->number && (uint64_t)db_int(q, 2) == entry->size;
-    db_reset(q);
     if (row < 0 || good)
         return row < 0 ? -1 : 0;
     return fsck_problem(f, e, "%s#%lld: a set holds it, but there is no such version", entry->path,

@@ -42,16 +42,13 @@ static int damaged(void *context, size_t i, const struct err *why, struct err *e
 /* Every version with this content is named, or counted as good when why is NULL. */
 static int judge(struct fsck *f, const struct object *o, const struct err *why, struct err *e)
 {
-    struct db_query *q = db_query(f->l->db,
-                                  "SELECT f.path, v.number FROM version v"
-                                  " JOIN file f ON f.id = v.file WHERE v.object = $1"
-                                  " ORDER BY f.path, v.number",
-                                  e);
+    AUTO_RESET struct db_query *q = db_query(f->l->db, e,
+                                             "SELECT f.path, v.number FROM version v"
+                                             " JOIN file f ON f.id = v.file WHERE v.object = $1"
+                                             " ORDER BY f.path, v.number",
+                                             DB_INT(o->id));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, o->id);
     while ((row = db_step(q, e)) == 1) {
         if (!why) {
             f->summary->files++;
@@ -61,7 +58,6 @@ static int judge(struct fsck *f, const struct object *o, const struct err *why, 
         if (fsck_problem(f, e, "%s: %s", ref, why->text) < 0)
             break;
     }
-    db_reset(q);
     if (row != 0)
         return -1;
     if (!why)
@@ -176,20 +172,15 @@ static void clear_group(struct group *g)
 static int next_ids(
     struct fsck *f, int64_t after[2], int64_t ids[static GROUP], size_t *n, struct err *e)
 {
-    struct db_query *q = db_query(f->l->db,
-                                  "SELECT o.id, o.blob, o.at FROM object o WHERE o.project = $1"
-                                  " AND (o.blob, o.at) > ($2, $3)"
-                                  " ORDER BY o.blob, o.at LIMIT $4",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(f->l->db, e,
+                 "SELECT o.id, o.blob, o.at FROM object o WHERE o.project = $1"
+                 " AND (o.blob, o.at) > ($2, $3)"
+                 " ORDER BY o.blob, o.at LIMIT $4",
+                 DB_INT(f->l->project), DB_INT(after[0]), DB_INT(after[1]), DB_INT(GROUP));
     int row;
 
     *n = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->l->project);
-    db_bind_int(q, 2, after[0]);
-    db_bind_int(q, 3, after[1]);
-    db_bind_int(q, 4, GROUP);
     while ((row = db_step(q, e)) == 1) {
         ids[(*n)++] = db_int(q, 0);
         after[0] = db_int(q, 1);
@@ -255,18 +246,15 @@ static int check_groups(struct group *g, struct store *s, struct err *e)
 
 static int count_work(struct fsck *f, struct err *e)
 {
-    struct db_query *q = db_query(f->l->db,
-                                  "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM object"
-                                  " WHERE project = $1 AND blob IS NOT NULL",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->l->project);
+    AUTO_RESET struct db_query *q = db_query(f->l->db, e,
+                                             "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM object"
+                                             " WHERE project = $1 AND blob IS NOT NULL",
+                                             DB_INT(f->l->project));
+
     if (db_step(q, e) != 1)
         return -1;
     f->all_files = (uint64_t)db_int(q, 0);
     f->all_bytes = (uint64_t)db_int(q, 1);
-    db_reset(q);
     return 0;
 }
 

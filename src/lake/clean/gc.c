@@ -97,34 +97,28 @@ static int tell_version(struct gc *g, struct db_query *q, struct err *e)
 /* Versions whose content is there and no longer needed. */
 static int tell_versions(struct gc *g, struct err *e)
 {
-    struct db_query *q =
-        db_query(g->l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(g->l->db, e,
                  "SELECT v.object, f.path, v.number, o.size, v.id, f.latest_version, f.removed"
                  " FROM version v JOIN object o ON o.id = v.object JOIN file f ON f.id = v.file"
                  " WHERE v.project = $1 AND o.blob IS NOT NULL",
-                 e);
+                 DB_INT(g->l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, g->l->project);
     while ((row = db_step(q, e)) == 1) {
         if (goes(g, db_int(q, 0)) && tell_version(g, q, e) < 0)
             break;
     }
-    db_reset(q);
     return row == 0 ? 0 : -1;
 }
 
 static int choose_contents(struct gc *g, struct err *e)
 {
-    struct db_query *q = db_query(
-        g->l->db, "SELECT id, size FROM object WHERE project = $1 AND blob IS NOT NULL", e);
+    AUTO_RESET struct db_query *q =
+        db_query(g->l->db, e, "SELECT id, size FROM object WHERE project = $1 AND blob IS NOT NULL",
+                 DB_INT(g->l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, g->l->project);
     while ((row = db_step(q, e)) == 1) {
         if (!goes(g, db_int(q, 0)))
             continue;
@@ -137,12 +131,7 @@ static int choose_contents(struct gc *g, struct err *e)
 
 static int run_on_object(struct lake *l, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    return db_run(q, e);
+    return db_run(l->db, e, sql, DB_INT(id));
 }
 
 static int drop_content(struct gc *g, int64_t id, struct err *e)
@@ -166,26 +155,18 @@ static int drop_contents(struct gc *g, struct err *e)
 
 static int run_for_project(struct lake *l, const char *sql, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    return db_run(q, e);
+    return db_run(l->db, e, sql, DB_INT(l->project));
 }
 
 static int drop_empty_blobs(struct gc *g, struct err *e)
 {
-    struct db_query *q = db_query(g->l->db,
-                                  "DELETE FROM blob WHERE project = $1 AND NOT EXISTS"
-                                  " (SELECT 1 FROM object WHERE object.blob = blob.id)"
-                                  " RETURNING name",
-                                  e);
+    AUTO_RESET struct db_query *q = db_query(g->l->db, e,
+                                             "DELETE FROM blob WHERE project = $1 AND NOT EXISTS"
+                                             " (SELECT 1 FROM object WHERE object.blob = blob.id)"
+                                             " RETURNING name",
+                                             DB_INT(g->l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, g->l->project);
     while ((row = db_step(q, e)) == 1)
         names_add(&g->emptied, db_text(q, 0));
     if (g->emptied.n)
@@ -271,17 +252,11 @@ static int in_database(struct gc *g, struct err *e)
 
 static int session_is_pending(struct lake *l, int64_t session, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT 1 FROM session WHERE id = $1 AND state = $2 AND expires >= $3", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT 1 FROM session WHERE id = $1 AND state = $2 AND expires >= $3",
+                 DB_INT(session), DB_INT(LAKE_SESSION_PENDING), DB_INT(lake_now_ms(l)));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, session);
-    db_bind_int(q, 2, LAKE_SESSION_PENDING);
-    db_bind_int(q, 3, lake_now_ms(l));
-    int row = db_step(q, e);
-    db_reset(q);
-    return row;
+    return db_step(q, e);
 }
 
 static int consider(void *context, const struct store_blob *blob, struct err *e)

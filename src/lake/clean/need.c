@@ -19,14 +19,11 @@ static int hold(void *context, const struct lake_entry *entry, struct err *e)
 
 int need_pinned(struct lake *l, struct need *n, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT item FROM pin WHERE project = $1 AND kind = $2", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT item FROM pin WHERE project = $1 AND kind = $2",
+                 DB_INT(l->project), DB_INT(LAKE_ITEM_FILE));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_ITEM_FILE);
     while ((row = db_step(q, e)) == 1)
         bits_add(&n->versions, db_int(q, 0));
     return row;
@@ -34,13 +31,11 @@ int need_pinned(struct lake *l, struct need *n, struct err *e)
 
 static int hold_latest(struct lake *l, struct need *n, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT latest_version FROM file WHERE project = $1 AND removed = 0", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT latest_version FROM file WHERE project = $1 AND removed = 0",
+                 DB_INT(l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
     while ((row = db_step(q, e)) == 1)
         bits_add(&n->versions, db_int(q, 0));
     return row;
@@ -48,12 +43,10 @@ static int hold_latest(struct lake *l, struct need *n, struct err *e)
 
 static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT id, object FROM version WHERE project = $1", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT id, object FROM version WHERE project = $1", DB_INT(l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
     while ((row = db_step(q, e)) == 1) {
         if (bits_has(&n->versions, db_int(q, 0)))
             bits_add(&n->objects, db_int(q, 1));
@@ -63,17 +56,14 @@ static int contents_of_versions(struct lake *l, struct need *n, struct err *e)
 
 static int contents_of_sessions(struct lake *l, struct need *n, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT f.object FROM session s JOIN session_file f"
-                                  " ON f.session = s.id WHERE s.project = $1 AND s.state = $2"
-                                  " AND f.object IS NOT NULL",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT f.object FROM session s JOIN session_file f"
+                 " ON f.session = s.id WHERE s.project = $1 AND s.state = $2"
+                 " AND f.object IS NOT NULL",
+                 DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_SESSION_PENDING);
     while ((row = db_step(q, e)) == 1)
         bits_add(&n->objects, db_int(q, 0));
     return row;

@@ -28,32 +28,20 @@ static int pinned_item(const struct lake_ref *ref, struct pinned *out, struct er
 /* One statement on ($1 project, $2 kind, $3 item). */
 static int change(struct lake *l, const char *sql, const struct pinned *p, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, p->kind);
-    db_bind_int(q, 3, p->item);
-    return db_run(q, e);
+    return db_run(l->db, e, sql, DB_INT(l->project), DB_INT(p->kind), DB_INT(p->item));
 }
 
 /* Content that gc took cannot be kept any more. */
 static int check_there(struct lake *l, const struct lake_ref *ref, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
-                                  " WHERE v.id = $1 AND v.project = $2",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->version);
-    db_bind_int(q, 2, l->project);
-    int row = db_step(q, e);
-    bool there = row > 0 && !db_is_null(q, 0);
-    db_reset(q);
-    if (row < 0 || there)
-        return row < 0 ? -1 : 0;
+    int64_t blob;
+    int there = db_get_int(l->db, e, &blob,
+                           "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
+                           " WHERE v.id = $1 AND v.project = $2",
+                           DB_INT(ref->version), DB_INT(l->project));
+
+    if (there != 0)
+        return there < 0 ? -1 : 0;
     AUTO_MEM char *text = lake_ref_text(ref);
     return err_set(e, ERR_NOTFOUND, "the content of %s was removed by gc; put it again first",
                    text);
@@ -126,11 +114,8 @@ static int each_pin(const struct pin_walk *w, struct err *e)
     };
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct db_query *q = db_query(w->l->db, kinds[i].sql, e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, w->l->project);
-        db_bind_int(q, 2, kinds[i].kind);
+        AUTO_RESET struct db_query *q =
+            db_query(w->l->db, e, kinds[i].sql, DB_INT(w->l->project), DB_INT(kinds[i].kind));
         if (visit_pins(w, q, kinds[i].kind, e) < 0)
             return -1;
     }

@@ -46,18 +46,12 @@ static int check_held(void *context, size_t i, const struct lake_entry *entry, s
 
     if (g->ref.kind != LAKE_REF_TREE && !g->whole && entry->version != g->ref.version)
         return 0;
-    struct db_query *q =
-        db_query(r->l->db, "SELECT removed FROM version WHERE id = $1 AND project = $2", e);
-    if (!q)
+    int64_t removed = 1;
+    if (db_get_int(r->l->db, e, &removed,
+                   "SELECT removed FROM version WHERE id = $1 AND project = $2",
+                   DB_INT(entry->version), DB_INT(r->l->project)) < 0)
         return -1;
-    db_bind_int(q, 1, entry->version);
-    db_bind_int(q, 2, r->l->project);
-    int found = db_step(q, e);
-    bool there = found == 1 && db_int(q, 0) == 0;
-    db_reset(q);
-    if (found < 0)
-        return -1;
-    return there ? used_by_job(entry->path, entry->number, e) : 0;
+    return !removed ? used_by_job(entry->path, entry->number, e) : 0;
 }
 
 /* Nothing goes that a job needs; asked once for all. */
@@ -80,15 +74,7 @@ static int check_unneeded(struct removal *r, struct err *e)
 static int run_counted(
     struct removal *r, const char *sql, int64_t a, const int64_t *b, struct err *e)
 {
-    struct db_query *q = db_query(r->l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->l->project);
-    db_bind_int(q, 2, a);
-    if (b)
-        db_bind_int(q, 3, *b);
-    if (db_run(q, e) < 0)
+    if (db_run(r->l->db, e, sql, DB_INT(r->l->project), DB_INT(a), b ? DB_INT(*b) : DB_NULL) < 0)
         return -1;
     r->removed += (uint64_t)db_changes(r->l->db);
     return 0;
@@ -101,20 +87,13 @@ static int run_counted(
 /* After versions of a file went: what it shows now, or that it is gone. */
 static int settle_file(struct removal *r, int64_t file, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->l->db,
-                 "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
-                 " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
-                 " " NEWEST_OF_FILE "), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
-                 " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
-                 " WHERE project = $1 AND id = $2",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->l->project);
-    db_bind_int(q, 2, file);
-    return db_run(q, e);
+    return db_run(r->l->db, e,
+                  "UPDATE file SET latest_version = coalesce((SELECT v.id FROM version v"
+                  " WHERE v.file = file.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                  " " NEWEST_OF_FILE "), removed = CASE WHEN EXISTS (SELECT 1 FROM version v"
+                  " WHERE v.file = file.id AND v.removed = 0) THEN 0 ELSE 1 END"
+                  " WHERE project = $1 AND id = $2",
+                  DB_INT(r->l->project), DB_INT(file));
 }
 
 static int remove_file(struct removal *r, const struct lake_ref *ref, bool whole, struct err *e)
@@ -144,24 +123,19 @@ static int check_tree_writable(struct removal *r,
                                const char *after,
                                struct err *e)
 {
-    struct db_query *q = db_query(r->l->db,
-                                  "SELECT path, owner, team, mode FROM file WHERE project = $1"
-                                  " AND path > $2 AND path < $3 AND removed = 0",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(r->l->db, e,
+                 "SELECT path, owner, team, mode FROM file WHERE project = $1"
+                 " AND path > $2 AND path < $3 AND removed = 0",
+                 DB_INT(r->l->project), DB_TEXT(directory), DB_TEXT(after));
     char shown[PATH_SHOWN];
     int more;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->l->project);
-    db_bind_text(q, 2, directory);
-    db_bind_text(q, 3, after);
     while ((more = db_step(q, e)) == 1) {
         const char *owner = db_text(q, 1);
         if (lake_may(r->l, owner, db_text(q, 2), (unsigned)db_int(q, 3), LAKE_WRITE))
             continue;
         lake_denied(r->l, path_shown(db_text(q, 0), shown), owner, LAKE_WRITE, e);
-        db_reset(q);
         return -1;
     }
     return more;
@@ -180,13 +154,8 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
     if (!r->l->admin && check_tree_writable(r, directory, after, e) < 0)
         return -1;
     for (size_t i = 0; i < 2; i++) {
-        struct db_query *q = db_query(r->l->db, updates[i], e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, r->l->project);
-        db_bind_text(q, 2, directory);
-        db_bind_text(q, 3, after);
-        if (db_run(q, e) < 0)
+        if (db_run(r->l->db, e, updates[i], DB_INT(r->l->project), DB_TEXT(directory),
+                   DB_TEXT(after)) < 0)
             return -1;
         if (i == 0)
             r->removed += (uint64_t)db_changes(r->l->db);
@@ -199,59 +168,47 @@ static int remove_tree(struct removal *r, const char *directory, struct err *e)
 /* Refuses when anything was made from this set version. */
 static int check_leaf(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(r->l->db, e,
                  "SELECT s.name, v.number FROM edge e JOIN set_version v ON v.id = e.child"
                  " JOIN fileset s ON s.id = v.fileset"
                  " WHERE e.parent = $1 AND v.removed = 0 ORDER BY v.id LIMIT 1",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->set_version);
+                 DB_INT(ref->set_version));
     int found = db_step(q, e);
+
     if (found == 1)
         err_set(e, ERR_USAGE, "@%s:%lld was made from @%s:%lld, which therefore stays",
                 db_text(q, 0), (long long)db_int(q, 1), ref->set_name, (long long)ref->number);
-    db_reset(q);
     return found == 0 ? 0 : -1;
 }
 
 /* Refuses when a job that is not over needs this set version. */
 static int check_unused(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
-    struct db_query *q = db_query(r->l->db,
-                                  "SELECT id FROM job WHERE input_version = $1 AND state < $2"
-                                  " UNION SELECT id FROM job WHERE code_version = $1 AND state < $2"
-                                  " ORDER BY 1 LIMIT 1",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->set_version);
-    db_bind_int(q, 2, LAKE_JOB_FINISHED);
+    AUTO_RESET struct db_query *q =
+        db_query(r->l->db, e,
+                 "SELECT id FROM job WHERE input_version = $1 AND state < $2"
+                 " UNION SELECT id FROM job WHERE code_version = $1 AND state < $2"
+                 " ORDER BY 1 LIMIT 1",
+                 DB_INT(ref->set_version), DB_INT(LAKE_JOB_FINISHED));
     int found = db_step(q, e);
+
     if (found == 1)
         err_set(e, ERR_USAGE, "job:%lld needs @%s:%lld and is not over", (long long)db_int(q, 0),
                 ref->set_name, (long long)ref->number);
-    db_reset(q);
     return found == 0 ? 0 : -1;
 }
 
 static int check_unnamed(struct removal *r, const struct lake_ref *ref, struct err *e)
 {
-    struct db_query *q = db_query(
-        r->l->db, "SELECT name FROM set_alias WHERE fileset = $1 AND number = $2 LIMIT 1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->set);
-    db_bind_int(q, 2, ref->number);
+    AUTO_RESET struct db_query *q = db_query(
+        r->l->db, e, "SELECT name FROM set_alias WHERE fileset = $1 AND number = $2 LIMIT 1",
+        DB_INT(ref->set), DB_INT(ref->number));
     int found = db_step(q, e);
+
     if (found == 1)
         err_set(e, ERR_USAGE, "@%s:%lld is also named @%s:%s: move or remove that name first",
                 ref->set_name, (long long)ref->number, ref->set_name, db_text(q, 0));
-    db_reset(q);
     return found == 0 ? 0 : -1;
 }
 
@@ -268,18 +225,12 @@ static int remove_set(struct removal *r, const struct lake_ref *ref, struct err 
                     " AND removed = 0",
                     ref->set_version, NULL, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(r->l->db,
-                 "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
-                 " WHERE v.fileset = fileset.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
-                 " (SELECT v.id FROM set_version v WHERE v.fileset = fileset.id"
-                 " AND v.number = fileset.latest)) WHERE project = $1 AND id = $2",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->l->project);
-    db_bind_int(q, 2, ref->set);
-    return db_run(q, e);
+    return db_run(r->l->db, e,
+                  "UPDATE fileset SET latest_version = coalesce((SELECT v.id FROM set_version v"
+                  " WHERE v.fileset = fileset.id AND v.removed = 0 ORDER BY v.number DESC LIMIT 1),"
+                  " (SELECT v.id FROM set_version v WHERE v.fileset = fileset.id"
+                  " AND v.number = fileset.latest)) WHERE project = $1 AND id = $2",
+                  DB_INT(r->l->project), DB_INT(ref->set));
 }
 
 /* ---- all of it ---- */

@@ -13,22 +13,18 @@
 
 int repack_state(struct lake *l, const char *blob, struct repack_state *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT COUNT(o.id), COALESCE(SUM(o.size), 0),"
-                                  " COALESCE(MAX(o.part_bytes), 0) FROM blob b"
-                                  " JOIN object o ON o.blob = b.id"
-                                  " WHERE b.project = $1 AND b.name = $2",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, blob);
+    AUTO_RESET struct db_query *q = db_query(l->db, e,
+                                             "SELECT COUNT(o.id), COALESCE(SUM(o.size), 0),"
+                                             " COALESCE(MAX(o.part_bytes), 0) FROM blob b"
+                                             " JOIN object o ON o.blob = b.id"
+                                             " WHERE b.project = $1 AND b.name = $2",
+                                             DB_INT(l->project), DB_TEXT(blob));
+
     if (db_step(q, e) != 1)
         return -1;
     *out = (struct repack_state){.known = db_int(q, 0) > 0,
                                  .live_bytes = (uint64_t)db_int(q, 1),
                                  .is_pack = db_int(q, 2) == 0};
-    db_reset(q);
     return 0;
 }
 
@@ -69,16 +65,11 @@ static int begin_session(struct move *m, struct err *e)
 
 static int find_blob(struct lake *l, const char *blob, int64_t *id, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT id FROM blob WHERE project = $1 AND name = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, blob);
-    int row = db_step(q, e);
-    *id = row == 1 ? db_int(q, 0) : 0;
-    db_reset(q);
-    return row < 0 ? -1 : 0;
+    *id = 0;
+    return db_get_int(l->db, e, id, "SELECT id FROM blob WHERE project = $1 AND name = $2",
+                      DB_INT(l->project), DB_TEXT(blob)) < 0
+               ? -1
+               : 0;
 }
 
 static void read_row(struct move *m, struct db_query *q, const char *blob)
@@ -103,18 +94,14 @@ static void read_row(struct move *m, struct db_query *q, const char *blob)
  * a pack has a header. */
 static int next_group(struct move *m, const char *blob, struct err *e)
 {
-    struct db_query *q = db_query(m->l->db,
-                                  "SELECT id, sha256, size, at FROM object WHERE blob = $1"
-                                  " AND at > $2 ORDER BY at LIMIT $3",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(m->l->db, e,
+                 "SELECT id, sha256, size, at FROM object WHERE blob = $1"
+                 " AND at > $2 ORDER BY at LIMIT $3",
+                 DB_INT(m->from), DB_INT(m->after), DB_INT(GROUP));
     int row;
 
     m->n = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, m->from);
-    db_bind_int(q, 2, m->after);
-    db_bind_int(q, 3, GROUP);
     while ((row = db_step(q, e)) == 1)
         read_row(m, q, blob);
     return row;
@@ -144,16 +131,10 @@ static int record(struct move *m, size_t i, uint64_t *moved, struct err *e)
 
     if (object_blob(l, m->places[i].blob, &blob, e) < 0)
         return -1;
-    struct db_query *q = db_query(
-        l->db, "UPDATE object SET blob = $1, at = $2 WHERE id = $3 AND blob = $4 AND at = $5", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, blob);
-    db_bind_int(q, 2, (int64_t)m->places[i].offset);
-    db_bind_int(q, 3, m->ids[i]);
-    db_bind_int(q, 4, m->from);
-    db_bind_int(q, 5, (int64_t)m->contents[i].place.offset);
-    if (db_run(q, e) < 0)
+    if (db_run(l->db, e,
+               "UPDATE object SET blob = $1, at = $2 WHERE id = $3 AND blob = $4 AND at = $5",
+               DB_INT(blob), DB_INT((int64_t)m->places[i].offset), DB_INT(m->ids[i]),
+               DB_INT(m->from), DB_INT((int64_t)m->contents[i].place.offset)) < 0)
         return -1;
     *moved += m->contents[i].place.size;
     return 0;
@@ -192,17 +173,13 @@ static int move_groups(
 
 static int drop_old(struct move *m, struct store *s, const char *blob, struct err *e)
 {
-    struct db_query *q = db_query(m->l->db,
-                                  "DELETE FROM blob WHERE id = $1 AND NOT EXISTS"
-                                  " (SELECT 1 FROM object WHERE object.blob = blob.id)",
-                                  e);
     struct store_blob old = {.name = blob};
     struct err why = {0};
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, m->from);
-    if (db_run(q, e) < 0)
+    if (db_run(m->l->db, e,
+               "DELETE FROM blob WHERE id = $1 AND NOT EXISTS"
+               " (SELECT 1 FROM object WHERE object.blob = blob.id)",
+               DB_INT(m->from)) < 0)
         return -1;
     if (store_delete(s, m->l->area, &old, repack_unknown, m->l, &why) == 0 || why.kind == ERR_RETRY)
         return 0; /* someone appends to it: the next gc finds it */

@@ -35,18 +35,14 @@ static void texts_clear(struct texts *t)
 static int find_fickle(struct lake *l, struct bits *out, struct err *e)
 {
     AUTO_CLEAR(texts) struct texts recorded = {0};
-    struct db_query *q = db_query(
-        l->db,
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
         "SELECT m.item, m.value FROM meta_key k JOIN set_version v ON v.project = k.project"
         " JOIN meta m ON m.kind = $2 AND m.item = v.id AND m.key = k.id"
         " WHERE k.project = $1 AND k.name = '" LAKE_TAG_NON_DETERMINISTIC "'",
-        e);
+        DB_INT(l->project), DB_INT(LAKE_ITEM_SET));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_ITEM_SET);
     while ((row = db_step(q, e)) == 1) {
         bits_add(out, db_int(q, 0));
         recorded.items = mem_room(recorded.items, recorded.n, &recorded.cap, sizeof(char *));
@@ -84,20 +80,15 @@ static int find_spare(struct lake *l,
                       struct bits *hard,
                       struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
                  "SELECT v.id, f.name, v.number,"
                  " (SELECT MIN(j.id) FROM job j WHERE j.output_version = v.id)," COUNTED_ON
                  " FROM set_version v JOIN fileset f ON f.id = v.fileset"
                  " WHERE v.project = $1 AND v.removed = 0 ORDER BY v.id",
-                 e);
+                 DB_INT(l->project), DB_INT(LAKE_ITEM_SET), DB_INT(LAKE_JOB_FINISHED));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_ITEM_SET);
-    db_bind_int(q, 3, LAKE_JOB_FINISHED);
     while ((row = db_step(q, e)) == 1) {
         int64_t id = db_int(q, 0);
         bool made = !db_is_null(q, 3), free_to_go = !db_int(q, 4) && !bits_has(fickle, id);
@@ -112,13 +103,11 @@ static int find_spare(struct lake *l,
 /* Sets made by hand of these; parents come before their children. */
 static int add_made_of(struct lake *l, const struct bits *hard, struct bits *without, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT child, parent FROM edge WHERE kind = $1 ORDER BY child", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT child, parent FROM edge WHERE kind = $1 ORDER BY child",
+                 DB_INT(LAKE_EDGE_CREATE));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, LAKE_EDGE_CREATE);
     while ((row = db_step(q, e)) == 1)
         if (bits_has(without, db_int(q, 1)) && !bits_has(hard, db_int(q, 0)))
             bits_add(without, db_int(q, 0));
@@ -157,13 +146,11 @@ struct holding {
 static int hold_content(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct holding *h = context;
-    struct db_query *q = db_query(h->l->db, "SELECT object FROM version WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, entry->version);
+    AUTO_RESET struct db_query *q =
+        db_query(h->l->db, e, "SELECT object FROM version WHERE id = $1", DB_INT(entry->version));
     int row = db_step(q, e);
     int64_t object = row > 0 ? db_int(q, 0) : 0;
+
     db_reset(q);
     if (row <= 0)
         return row;
@@ -195,13 +182,8 @@ int spares_contents(struct lake *l, const struct spares *s, struct bits *out, st
 
 static int find_top(struct lake *l, int64_t *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT MAX(id) FROM object", e);
-
-    if (!q || db_step(q, e) < 0)
-        return -1;
-    *out = db_int(q, 0);
-    db_reset(q);
-    return 0;
+    *out = 0;
+    return db_get_int(l->db, e, out, "SELECT MAX(id) FROM object", DB_NONE) < 0 ? -1 : 0;
 }
 
 static int by_version(const void *a, const void *b)
@@ -218,13 +200,11 @@ static int add_bytes(struct lake *l,
                      struct spares *s,
                      struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT id, size FROM object WHERE project = $1 AND blob IS NOT NULL", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT id, size FROM object WHERE project = $1 AND blob IS NOT NULL",
+                 DB_INT(l->project));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
     while ((row = db_step(q, e)) == 1) {
         int64_t id = db_int(q, 0);
         struct lake_spare key = {.version = id <= h->top ? h->holder[id] : 0};

@@ -6,13 +6,9 @@
 static int find_item(
     struct lake *l, const char *sql, const char *key, struct item_row *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(l->db, e, sql, DB_INT(l->project), DB_TEXT(key));
 
     *out = (struct item_row){0};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, key);
     int found = db_step(q, e);
     if (found == 1) {
         const char *owner = db_text(q, 1), *team = db_text(q, 2);
@@ -29,7 +25,6 @@ static int find_item(
         out->removed = db_int(q, 7) != 0;
         out->object = db_int(q, 8);
     }
-    db_reset(q);
     return found;
 }
 
@@ -62,18 +57,10 @@ int item_ask(
 int directory_exists(struct lake *l, const char *directory, struct err *e)
 {
     AUTO_MEM char *after = path_after(directory);
-    struct db_query *q =
-        db_query(l->db,
-                 "SELECT id FROM file WHERE project = $1 AND path > $2 AND path < $3"
-                 " AND removed = 0 LIMIT 1",
-                 e);
+    int64_t id;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, directory);
-    db_bind_text(q, 3, after);
-    int found = db_step(q, e);
-    db_reset(q);
-    return found;
+    return db_get_int(l->db, e, &id,
+                      "SELECT id FROM file WHERE project = $1 AND path > $2 AND path < $3"
+                      " AND removed = 0 LIMIT 1",
+                      DB_INT(l->project), DB_TEXT(directory), DB_TEXT(after));
 }

@@ -76,16 +76,8 @@ static struct db *open_database(const char *home,
 /* 1: found, 0: no such project, -1 */
 static int find_project(struct lake *l, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT id FROM project WHERE name = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, l->project_name);
-    int found = db_step(q, e);
-    if (found == 1)
-        l->project = db_int(q, 0);
-    db_reset(q);
-    return found;
+    return db_get_int(l->db, e, &l->project, "SELECT id FROM project WHERE name = $1",
+                      DB_TEXT(l->project_name));
 }
 
 static int insert_project(struct lake *l, struct err *e)
@@ -98,27 +90,21 @@ static int insert_project(struct lake *l, struct err *e)
         return found < 0 ? -1 : 0;
     if (db_ids(l->db, "project", 1, &id, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db, "INSERT INTO project (id, name) VALUES ($1, $2)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_text(q, 2, l->project_name);
     l->project = id;
-    return db_run(q, e);
+    return db_run(l->db, e, "INSERT INTO project (id, name) VALUES ($1, $2)", DB_INT(id),
+                  DB_TEXT(l->project_name));
 }
 
 /* The lake's mark in *out, "" when it has none yet. */
 static int find_mark(struct db *d, char out[static OTHERS_MARK], struct err *e)
 {
-    struct db_query *q = db_query(d, "SELECT value FROM setting WHERE name = 'mark'", e);
+    AUTO_RESET struct db_query *q =
+        db_query(d, e, "SELECT value FROM setting WHERE name = 'mark'", DB_NONE);
 
     out[0] = 0;
-    if (!q)
-        return -1;
     int found = db_step(q, e);
     if (found == 1)
         snprintf(out, OTHERS_MARK, "%s", db_text(q, 0));
-    db_reset(q);
     return found < 0 ? -1 : 0;
 }
 
@@ -131,14 +117,10 @@ static int insert_mark(struct lake *l, struct err *e)
         return err_set(e, ERR_IO, "make a mark for the lake: no random numbers: %s",
                        strerror(errno));
     snprintf(text, sizeof text, "%016llx", (unsigned long long)mark);
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO setting (name, value) VALUES ('mark', $1)"
-                                  " ON CONFLICT (name) DO NOTHING",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, text);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO setting (name, value) VALUES ('mark', $1)"
+                  " ON CONFLICT (name) DO NOTHING",
+                  DB_TEXT(text));
 }
 
 static int make_project(struct lake *l, struct err *e)
@@ -189,15 +171,13 @@ static char *store_word(const char *home, const char *url)
 /* The store that content lies in, in *out (NULL: none yet); the caller frees it. */
 static int recorded_store(struct db *d, char **out, struct err *e)
 {
-    struct db_query *q = db_query(d, "SELECT value FROM setting WHERE name = 'store'", e);
+    AUTO_RESET struct db_query *q =
+        db_query(d, e, "SELECT value FROM setting WHERE name = 'store'", DB_NONE);
 
     *out = NULL;
-    if (!q)
-        return -1;
     int found = db_step(q, e);
     if (found == 1)
         *out = mem_dup(db_text(q, 0));
-    db_reset(q);
     return found < 0 ? -1 : 0;
 }
 
@@ -239,14 +219,10 @@ static int check_others(struct db *d,
 
 static int record_store(struct db *d, const char *word, struct err *e)
 {
-    struct db_query *q = db_query(d,
-                                  "INSERT INTO setting (name, value) VALUES ('store', $1)"
-                                  " ON CONFLICT (name) DO NOTHING",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_text(q, 1, word);
-    return db_run(q, e);
+    return db_run(d, e,
+                  "INSERT INTO setting (name, value) VALUES ('store', $1)"
+                  " ON CONFLICT (name) DO NOTHING",
+                  DB_TEXT(word));
 }
 
 int lake_remember_store(struct lake *l, struct err *e)
@@ -292,13 +268,9 @@ void lake_free(struct lake *l)
 /* 1: objects of any project, 0: none, -1 */
 static int has_content(struct db *d, struct err *e)
 {
-    struct db_query *q = db_query(d, "SELECT id FROM object LIMIT 1", e);
+    int64_t id;
 
-    if (!q)
-        return -1;
-    int found = db_step(q, e);
-    db_reset(q);
-    return found;
+    return db_get_int(d, e, &id, "SELECT id FROM object LIMIT 1", DB_NONE);
 }
 
 static int move_store(struct db *d, const char *home, const char *asked, struct err *e)
@@ -382,29 +354,16 @@ static int64_t after_last(int64_t now, int64_t last)
 
 int lake_made_new(struct lake *l, const char *owner, struct lake_made *out, struct err *e)
 {
-    int64_t now = lake_now_ms(l);
-    struct db_query *q = db_query(
-        l->db, "SELECT create_time FROM made WHERE project = $1 ORDER BY id DESC LIMIT 1", e);
+    int64_t last = INT64_MIN;
 
-    if (!q)
+    if (db_get_int(l->db, e, &last,
+                   "SELECT create_time FROM made WHERE project = $1 ORDER BY id DESC LIMIT 1",
+                   DB_INT(l->project)) < 0)
         return -1;
-    db_bind_int(q, 1, l->project);
-    int row = db_step(q, e);
-    if (row < 0)
-        return -1;
-    if (row > 0)
-        now = after_last(now, db_int(q, 0));
-    db_reset(q);
-    *out = (struct lake_made){.owner = owner, .time_ms = now};
+    *out = (struct lake_made){.owner = owner, .time_ms = after_last(lake_now_ms(l), last)};
     if (db_ids(l->db, "made", 1, &out->id, e) < 0)
         return -1;
-    q = db_query(l->db,
-                 "INSERT INTO made (id, project, create_time, creator) VALUES ($1, $2, $3, $4)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, out->id);
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, now);
-    db_bind_text(q, 4, owner);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO made (id, project, create_time, creator) VALUES ($1, $2, $3, $4)",
+                  DB_INT(out->id), DB_INT(l->project), DB_INT(out->time_ms), DB_TEXT(owner));
 }

@@ -74,19 +74,12 @@ static struct db_query *files_between(struct lake *l,
                                       const char *until,
                                       struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db,
-        FILE_COLUMNS " FROM file f JOIN version v ON v.id = f.latest_version" VERSION_TABLES
-                     "WHERE f.project = $1 AND f.path >= $2 AND f.path < $3 AND f.removed = 0"
-                     " ORDER BY f.path",
-        e);
-
-    if (q) {
-        db_bind_int(q, 1, l->project);
-        db_bind_text(q, 2, from);
-        db_bind_text(q, 3, until);
-    }
-    return q;
+    return db_query(l->db, e,
+                    FILE_COLUMNS
+                    " FROM file f JOIN version v ON v.id = f.latest_version" VERSION_TABLES
+                    "WHERE f.project = $1 AND f.path >= $2 AND f.path < $3 AND f.removed = 0"
+                    " ORDER BY f.path",
+                    DB_INT(l->project), DB_TEXT(from), DB_TEXT(until));
 }
 
 /* What stands directly in directory from `*from` on, up to its next directory, which is told and
@@ -94,12 +87,10 @@ static struct db_query *files_between(struct lake *l,
 static int list_run(
     const struct listing *t, const char *directory, const char *until, char **from, struct err *e)
 {
-    struct db_query *q = files_between(t->l, *from, until, e);
+    AUTO_RESET struct db_query *q = files_between(t->l, *from, until, e);
     size_t len = strlen(directory);
     int more;
 
-    if (!q)
-        return -1;
     while ((more = db_step(q, e)) == 1) {
         const char *path = db_text(q, 0), *slash = strchr(path + len, '/');
         if (slash) {
@@ -110,10 +101,8 @@ static int list_run(
             *from = path_after(below);
             return t->visit(t->context, &file, e) < 0 ? -1 : 1;
         }
-        if (tell_row(t, q, e) < 0) {
-            db_reset(q);
+        if (tell_row(t, q, e) < 0)
             return -1;
-        }
     }
     return more;
 }
@@ -133,23 +122,18 @@ static int list_directory(const struct listing *t, const char *directory, struct
 static int list_tree(const struct listing *t, const char *directory, struct err *e)
 {
     AUTO_MEM char *until = path_after(directory);
-    struct db_query *q = files_between(t->l, directory, until, e);
 
-    return q ? tell_rows(t, q, e) : -1;
+    return tell_rows(t, files_between(t->l, directory, until, e), e);
 }
 
 static int list_version(const struct listing *t, int64_t version, struct err *e)
 {
     struct db_query *q =
-        db_query(t->l->db,
+        db_query(t->l->db, e,
                  FILE_COLUMNS " FROM version v JOIN file f ON f.id = v.file" VERSION_TABLES
                               "WHERE v.id = $1 AND v.project = $2",
-                 e);
+                 DB_INT(version), DB_INT(t->l->project));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, version);
-    db_bind_int(q, 2, t->l->project);
     return tell_rows(t, q, e);
 }
 
@@ -192,13 +176,9 @@ int lake_log(struct lake *l,
         return err_set(e, ERR_USAGE, "%.200s is no file: a log is of one file, as /path", text);
     }
     struct db_query *q =
-        db_query(l->db,
+        db_query(l->db, e,
                  FILE_COLUMNS " FROM version v JOIN file f ON f.id = v.file" VERSION_TABLES
                               "WHERE v.file = $1 AND v.project = $2 ORDER BY v.number DESC",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->file);
-    db_bind_int(q, 2, l->project);
+                 DB_INT(ref->file), DB_INT(l->project));
     return tell_rows(&t, q, e);
 }

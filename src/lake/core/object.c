@@ -62,27 +62,18 @@ int object_find(struct lake *l,
                 struct object *out,
                 struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, OBJECT_COLUMNS " WHERE o.project = $1 AND o.sha256 = $2", e);
-
     *out = (struct object){0};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_bytes(q, 2, digest->bytes, sizeof digest->bytes);
-    return read_one(q, out, e);
+    return read_one(db_query(l->db, e, OBJECT_COLUMNS " WHERE o.project = $1 AND o.sha256 = $2",
+                             DB_INT(l->project), DB_BYTES(digest->bytes, sizeof digest->bytes)),
+                    out, e);
 }
 
 static int find_by_id(struct lake *l, int64_t id, struct object *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, OBJECT_COLUMNS " WHERE o.id = $1 AND o.project = $2", e);
-
     *out = (struct object){0};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, l->project);
-    return read_one(q, out, e);
+    return read_one(db_query(l->db, e, OBJECT_COLUMNS " WHERE o.id = $1 AND o.project = $2",
+                             DB_INT(id), DB_INT(l->project)),
+                    out, e);
 }
 
 int object_get(struct lake *l, int64_t id, struct object *out, struct err *e)
@@ -113,28 +104,15 @@ static int insert_blob(struct lake *l, const char *name, int64_t *id_out, struct
 {
     if (lake_remember_store(l, e) < 0 || db_ids(l->db, "blob", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db, "INSERT INTO blob (id, project, name) VALUES ($1, $2, $3)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *id_out);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, name);
-    return db_run(q, e);
+    return db_run(l->db, e, "INSERT INTO blob (id, project, name) VALUES ($1, $2, $3)",
+                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(name));
 }
 
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT id FROM blob WHERE project = $1 AND name = $2", e);
+    int found = db_get_int(l->db, e, id_out, "SELECT id FROM blob WHERE project = $1 AND name = $2",
+                           DB_INT(l->project), DB_TEXT(name));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, name);
-    int found = db_step(q, e);
-    if (found == 1)
-        *id_out = db_int(q, 0);
-    db_reset(q);
     return found == 0 ? insert_blob(l, name, id_out, e) : found < 0 ? -1 : 0;
 }
 
@@ -145,17 +123,13 @@ static int find_row(struct lake *l,
                     bool *present_out,
                     struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT id, blob FROM object WHERE project = $1 AND sha256 = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_bytes(q, 2, digest->bytes, sizeof digest->bytes);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT id, blob FROM object WHERE project = $1 AND sha256 = $2",
+                 DB_INT(l->project), DB_BYTES(digest->bytes, sizeof digest->bytes));
     int found = db_step(q, e);
+
     *id_out = found == 1 ? db_int(q, 0) : 0;
     *present_out = found == 1 && !db_is_null(q, 1);
-    db_reset(q);
     return found;
 }
 
@@ -163,25 +137,12 @@ static int find_row(struct lake *l,
 static int restore(
     struct lake *l, int64_t id, int64_t blob, const struct store_content *c, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
-                 "UPDATE object SET size = $3, blob = $4, at = $5, part_bytes = $6, parts = $7"
-                 " WHERE id = $1 AND project = $2",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, (int64_t)c->place.size);
-    db_bind_int(q, 4, blob);
-    db_bind_int(q, 5, (int64_t)c->place.offset);
-    db_bind_int(q, 6, (int64_t)c->part_bytes);
-    if (c->n_parts)
-        db_bind_bytes(q, 7, c->parts, c->n_parts * sizeof *c->parts);
-    else
-        db_bind_null(q, 7);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "UPDATE object SET size = $3, blob = $4, at = $5, part_bytes = $6, parts = $7"
+                  " WHERE id = $1 AND project = $2",
+                  DB_INT(id), DB_INT(l->project), DB_INT((int64_t)c->place.size), DB_INT(blob),
+                  DB_INT((int64_t)c->place.offset), DB_INT((int64_t)c->part_bytes),
+                  c->n_parts ? DB_BYTES(c->parts, c->n_parts * sizeof *c->parts) : DB_NULL);
 }
 
 /* A store that had the content already was not sent it again. */
@@ -268,15 +229,10 @@ static int drop_unused_blobs(struct lake *l,
                              struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        struct db_query *q = db_query(l->db,
-                                      "DELETE FROM blob WHERE project = $1 AND name = $2 AND NOT"
-                                      " EXISTS (SELECT 1 FROM object WHERE object.blob = blob.id)",
-                                      e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, l->project);
-        db_bind_text(q, 2, contents[i].place.blob);
-        if (db_run(q, e) < 0)
+        if (db_run(l->db, e,
+                   "DELETE FROM blob WHERE project = $1 AND name = $2 AND NOT"
+                   " EXISTS (SELECT 1 FROM object WHERE object.blob = blob.id)",
+                   DB_INT(l->project), DB_TEXT(contents[i].place.blob)) < 0)
             return -1;
     }
     return 0;

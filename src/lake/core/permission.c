@@ -151,27 +151,19 @@ static int collect(struct targets *t, struct db_query *q, struct err *e)
 static int collect_tree(struct targets *t, const char *directory, struct err *e)
 {
     AUTO_MEM char *after = path_after(directory);
-    struct db_query *q = db_query(t->l->db,
-                                  "SELECT id, path, owner, mode FROM file WHERE project = $1"
-                                  " AND path > $2 AND path < $3 AND removed = 0",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(t->l->db, e,
+                 "SELECT id, path, owner, mode FROM file WHERE project = $1"
+                 " AND path > $2 AND path < $3 AND removed = 0",
+                 DB_INT(t->l->project), DB_TEXT(directory), DB_TEXT(after));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, t->l->project);
-    db_bind_text(q, 2, directory);
-    db_bind_text(q, 3, after);
     return collect(t, q, e);
 }
 
 static int collect_one(struct targets *t, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(t->l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(t->l->db, e, sql, DB_INT(t->l->project), DB_INT(id));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, t->l->project);
-    db_bind_int(q, 2, id);
     return collect(t, q, e);
 }
 
@@ -210,14 +202,8 @@ static int apply(const struct targets *t, const struct target *target, struct er
 
     if (c->mode && change_mode(c->mode, target->mode, &mode, e) < 0)
         return -1;
-    struct db_query *q = db_query(t->l->db, t->sets ? UPDATE("fileset") : UPDATE("file"), e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, target->id);
-    db_bind_int(q, 2, mode);
-    db_bind_text(q, 3, c->owner);
-    db_bind_text(q, 4, c->team);
-    return db_run(q, e);
+    return db_run(t->l->db, e, t->sets ? UPDATE("fileset") : UPDATE("file"), DB_INT(target->id),
+                  DB_INT(mode), DB_TEXT(c->owner), DB_TEXT(c->team));
 }
 
 static int apply_all(

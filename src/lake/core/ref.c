@@ -88,31 +88,25 @@ static int visit_one(
     struct lake *l, const struct lake_ref *r, visit_entry *visit, void *context, struct err *e)
 {
     bool latest = r->kind == LAKE_REF_PATH;
-    struct db_query *q =
-        latest ? db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        latest ? db_query(l->db, e,
                           ENTRY_COLUMNS
                           " FROM file f JOIN version v ON v.id = f.latest_version" ENTRY_TABLES
                           "WHERE f.id = $1 AND f.project = $2 AND f.removed = 0",
-                          e)
-               : db_query(l->db,
+                          DB_INT(r->file), DB_INT(l->project))
+               : db_query(l->db, e,
                           ENTRY_COLUMNS " FROM version v JOIN file f ON f.id = v.file" ENTRY_TABLES
                                         "WHERE v.id = $1 AND v.project = $2",
-                          e);
+                          DB_INT(r->version), DB_INT(l->project));
     char shown[PATH_SHOWN];
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, latest ? r->file : r->version);
-    db_bind_int(q, 2, l->project);
     int found = db_step(q, e);
     if (found == 0)
         return err_set(e, ERR_NOTFOUND, "%s was removed", path_shown(r->path, shown));
     if (found < 0)
         return -1;
     struct lake_entry entry = read_entry(q);
-    int result = visit(context, &entry, e);
-    db_reset(q);
-    return result;
+    return visit(context, &entry, e);
 }
 
 /* A walk over the files of a reference: whom it tells, and what a file does that may not be read.
@@ -150,24 +144,17 @@ static int tell_row(const struct walk *w, struct db_query *q, struct err *e)
 static int walk_tree(const struct walk *w, const char *directory, struct err *e)
 {
     AUTO_MEM char *after = path_after(directory);
-    struct db_query *q =
-        db_query(w->l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(w->l->db, e,
                  ENTRY_COLUMNS " FROM file f JOIN version v ON v.id = f.latest_version" ENTRY_TABLES
                                "WHERE f.project = $1 AND f.path > $2 AND f.path < $3"
                                " AND f.removed = 0 ORDER BY f.path",
-                 e);
+                 DB_INT(w->l->project), DB_TEXT(directory), DB_TEXT(after));
     int more;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, w->l->project);
-    db_bind_text(q, 2, directory);
-    db_bind_text(q, 3, after);
     while ((more = db_step(q, e)) == 1)
-        if (tell_row(w, q, e) < 0) {
-            db_reset(q);
+        if (tell_row(w, q, e) < 0)
             return -1;
-        }
     return more;
 }
 
@@ -178,12 +165,9 @@ static int ask_of_entry(const struct walk *w, const struct lake_entry *entry, st
 
     if (w->l->admin)
         return 1;
-    q = db_query(w->l->db, "SELECT owner, team, mode FROM file WHERE project = $1 AND path = $2",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, w->l->project);
-    db_bind_text(q, 2, entry->path);
+    q = db_query(w->l->db, e, "SELECT owner, team, mode FROM file WHERE project = $1 AND path = $2",
+                 DB_INT(w->l->project), DB_TEXT(entry->path));
+
     int found = db_step(q, e);
     if (found == 1) {
         found =

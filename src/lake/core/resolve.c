@@ -103,14 +103,11 @@ static int take_path(struct resolve *r, const char *path, const struct item_row 
 static int take_version(
     struct resolve *r, const char *path, const struct item_row *row, int64_t number, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->l->db, "SELECT id, removed FROM version WHERE file = $1 AND number = $2", e);
+    AUTO_RESET struct db_query *q =
+        db_query(r->l->db, e, "SELECT id, removed FROM version WHERE file = $1 AND number = $2",
+                 DB_INT(row->id), DB_INT(number));
     char shown[PATH_SHOWN];
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, row->id);
-    db_bind_int(q, 2, number);
     int found = db_step(q, e);
     int64_t id = found == 1 ? db_int(q, 0) : 0;
     bool removed = found == 1 && db_int(q, 1) != 0;
@@ -205,14 +202,11 @@ static int name_sql(struct lake *l,
                     struct err *e)
 {
     AUTO_MEM char **names = mem_zero(SUGGEST_MAX, sizeof *names);
-    struct db_query *q = db_query(l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(l->db, e, sql, DB_INT(key));
     size_t n = 0;
     int more = 0;
 
     out[0] = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, key);
     while (n < SUGGEST_MAX && (more = db_step(q, e)) == 1)
         if (lake_may(l, db_text(q, 1), db_text(q, 2), (unsigned)db_int(q, 3), LAKE_READ))
             names[n++] = mem_dup(db_text(q, 0));
@@ -245,17 +239,12 @@ static int no_set(struct resolve *r, const char *name, struct err *e)
 static int find_alias(
     struct resolve *r, const char *name, const char *alias, int64_t *number_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->l->db, "SELECT number FROM set_alias WHERE fileset = $1 AND name = $2", e);
     char close[LAKE_NAME_MAX + 1];
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->set.id);
-    db_bind_text(q, 2, alias);
-    int found = db_step(q, e);
-    *number_out = found == 1 ? db_int(q, 0) : 0;
-    db_reset(q);
+    *number_out = 0;
+    int found = db_get_int(r->l->db, e, number_out,
+                           "SELECT number FROM set_alias WHERE fileset = $1 AND name = $2",
+                           DB_INT(r->set.id), DB_TEXT(alias));
     if (found != 0)
         return found;
     if (name_sql(r->l,
@@ -275,17 +264,13 @@ static int find_alias(
 static int find_set_version(
     struct resolve *r, const char *name, int64_t number, int64_t *id_out, struct err *e)
 {
-    struct db_query *q = db_query(
-        r->l->db, "SELECT id, removed FROM set_version WHERE fileset = $1 AND number = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, r->set.id);
-    db_bind_int(q, 2, number);
+    AUTO_RESET struct db_query *q = db_query(
+        r->l->db, e, "SELECT id, removed FROM set_version WHERE fileset = $1 AND number = $2",
+        DB_INT(r->set.id), DB_INT(number));
     int found = db_step(q, e);
+
     *id_out = found == 1 ? db_int(q, 0) : 0;
     bool removed = found == 1 && db_int(q, 1) != 0;
-    db_reset(q);
     if (removed)
         err_set(&r->why, ERR_NOTFOUND, "@%s:%lld was removed by rm", name, (long long)number);
     if (found == 0)
@@ -532,18 +517,14 @@ static int resolve_path(struct resolve *r, struct err *e)
 
 static int take_job(struct resolve *r, int64_t id, struct err *e)
 {
-    struct db_query *q =
-        db_query(r->l->db, "SELECT creator FROM job WHERE id = $1 AND project = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, r->l->project);
+    AUTO_RESET struct db_query *q =
+        db_query(r->l->db, e, "SELECT creator FROM job WHERE id = $1 AND project = $2", DB_INT(id),
+                 DB_INT(r->l->project));
     int found = db_step(q, e);
+
     if (found <= 0)
         return found < 0 ? -1 : err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
     bool own = r->l->admin || strcmp(db_text(q, 0), r->l->user) == 0;
-    db_reset(q);
     *r->whole = true;
     *r->out = (struct lake_ref){
         .kind = LAKE_REF_JOB,

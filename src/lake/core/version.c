@@ -180,17 +180,10 @@ static int insert_file(struct version_rows *r,
 
 static int update_file(struct lake *l, int64_t file, const struct version_done *done, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "UPDATE file SET latest = $2, latest_version = $3, removed = 0"
-                                  " WHERE id = $1",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, file);
-    db_bind_int(q, 2, done->number);
-    db_bind_int(q, 3, done->version);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "UPDATE file SET latest = $2, latest_version = $3, removed = 0"
+                  " WHERE id = $1",
+                  DB_INT(file), DB_INT(done->number), DB_INT(done->version));
 }
 
 /* Looks for the path: 1: it has versions, 0: none, and there may be one; -1. */

@@ -177,36 +177,29 @@ static void add_builtins(struct find_answer *a, enum lake_item kind, struct db_q
 static int read_builtins(
     struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
 {
-    struct db_query *q = db_query(l->db, builtin_sql(kind), e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, item);
-    db_bind_int(q, 2, l->project);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, builtin_sql(kind), DB_INT(item), DB_INT(l->project));
     int got = db_step(q, e);
+
     if (got == 1) {
         a->readable =
             lake_may(l, db_text(q, OWNER), db_text(q, TEAM), (unsigned)db_int(q, MODE), LAKE_READ);
         add_builtins(a, kind, q);
     }
-    db_reset(q);
     return got;
 }
 
 static int read_meta(
     struct lake *l, struct find_answer *a, enum lake_item kind, int64_t item, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT k.name, m.slot, m.number, m.value FROM meta m"
-                                  " CROSS JOIN meta_key k WHERE m.kind = $1 AND m.item = $2"
-                                  " AND k.id = m.key",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT k.name, m.slot, m.number, m.value FROM meta m"
+                 " CROSS JOIN meta_key k WHERE m.kind = $1 AND m.item = $2"
+                 " AND k.id = m.key",
+                 DB_INT(kind), DB_INT(item));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, kind);
-    db_bind_int(q, 2, item);
     while ((got = db_step(q, e)) == 1) {
         struct lake_value v = {.kind = meta_slot_kind(db_int(q, 1)), .number = db_real(q, 2)};
         v.text = v.kind == LAKE_VALUE_NONE ? NULL : db_text(q, 3);

@@ -317,18 +317,13 @@ static void put_limit(struct sql *s, uint64_t limit)
 static struct db_query *prepare(const struct find_question *q, const struct sql *s, struct err *e)
 {
     assert(!s->text.full);
-    struct db_query *query = db_query(q->l->db, buf_str(&s->text), e);
-
-    if (!query)
-        return NULL;
-    for (int i = 0; i < s->n; i++) {
+    struct db_query *query = db_prepare(q->l->db, buf_str(&s->text), e);
+    for (int i = 0; query && i < s->n; i++) {
         const struct parameter *p = &s->parameters[i];
-        if (p->kind == LAKE_VALUE_TEXT)
-            db_bind_text(query, i + 1, p->text);
-        else if (p->kind == LAKE_VALUE_NUMBER)
-            db_bind_real(query, i + 1, p->number);
-        else
-            db_bind_int(query, i + 1, p->whole);
+        db_bind(query, i + 1,
+                p->kind == LAKE_VALUE_TEXT     ? DB_TEXT(p->text)
+                : p->kind == LAKE_VALUE_NUMBER ? DB_REAL(p->number)
+                                               : DB_INT(p->whole));
     }
     return query;
 }

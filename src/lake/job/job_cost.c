@@ -8,16 +8,13 @@
  * several the first made it; the others made the same again. */
 static int add_maker(struct lake *l, int64_t version, struct lake_lineage_cost *sum, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
                  "SELECT cost_microusd, runtime_s FROM job WHERE output_version = $1"
                  " ORDER BY id LIMIT 1",
-                 e);
+                 DB_INT(version));
     int more;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, version);
     while ((more = db_step(q, e)) == 1) {
         sum->jobs++;
         sum->runtime_s += db_real(q, 1);
@@ -51,17 +48,12 @@ static int write_bill(
     struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e)
 {
     struct job_row row;
-    struct db_query *q;
 
-    if (job_row_own(l, id, &row, e) < 0)
+    if (job_row_own(l, id, &row, e) < 0 ||
+        db_run(l->db, e, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1",
+               DB_INT(id), DB_INT(microusd), DB_TEXT(basis)) < 0)
         return -1;
-    q = db_query(l->db, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, microusd);
-    db_bind_text(q, 3, basis);
-    return db_run(q, e) < 0 ? -1 : db_commit(l->db, e);
+    return db_commit(l->db, e);
 }
 
 int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e)
@@ -78,17 +70,11 @@ int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basi
 
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT coalesce(sum(cost_microusd), 0) FROM job"
-                                  " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
-                                  e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, since_ms);
-    int found = db_step(q, e);
-    *microusd_out = found > 0 ? db_int(q, 0) : 0;
-    db_reset(q);
-    return found < 0 ? -1 : 0;
+    *microusd_out = 0;
+    return db_get_int(l->db, e, microusd_out,
+                      "SELECT sum(cost_microusd) FROM job"
+                      " WHERE project = $1 AND finished >= $2 AND finished IS NOT NULL",
+                      DB_INT(l->project), DB_INT(since_ms)) < 0
+               ? -1
+               : 0;
 }

@@ -28,18 +28,15 @@ static int check_metric(const struct lake_job_metric *m, struct err *e)
 
 static int count_points(struct adding *a, struct err *e)
 {
-    struct db_query *q = db_query(
-        a->l->db, "SELECT COALESCE(SUM(points), 0), COUNT(*) FROM job_series WHERE job = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->job);
+    AUTO_RESET struct db_query *q = db_query(
+        a->l->db, e, "SELECT COALESCE(SUM(points), 0), COUNT(*) FROM job_series WHERE job = $1",
+        DB_INT(a->job));
     int row = db_step(q, e);
+
     if (row == 1) {
         a->points = db_int(q, 0);
         a->names = db_int(q, 1);
     }
-    db_reset(q);
     return row < 0 ? -1 : 0;
 }
 
@@ -48,44 +45,24 @@ static int new_series(struct adding *a, const char *name, struct err *e)
     if (a->names >= NAMES_MAX)
         return err_set(e, ERR_USAGE, "job %lld has %d metrics already, no room for %s",
                        (long long)a->job, NAMES_MAX, name);
-    struct db_query *q = db_query(
-        a->l->db, "INSERT INTO job_series (job, name, series, points) VALUES ($1, $2, $3, 0)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->job);
-    db_bind_text(q, 2, name);
-    db_bind_int(q, 3, ++a->names);
-    return db_run(q, e);
+    return db_run(a->l->db, e,
+                  "INSERT INTO job_series (job, name, series, points) VALUES ($1, $2, $3, 0)",
+                  DB_INT(a->job), DB_TEXT(name), DB_INT(++a->names));
 }
 
 /* The number of the series of that name, made when it is new. */
 static int find_series(struct adding *a, const char *name, int64_t *out, struct err *e)
 {
-    struct db_query *q =
-        db_query(a->l->db, "SELECT series FROM job_series WHERE job = $1 AND name = $2", e);
+    int found =
+        db_get_int(a->l->db, e, out, "SELECT series FROM job_series WHERE job = $1 AND name = $2",
+                   DB_INT(a->job), DB_TEXT(name));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->job);
-    db_bind_text(q, 2, name);
-    int row = db_step(q, e);
-    if (row == 1)
-        *out = db_int(q, 0);
-    db_reset(q);
-    if (row != 0)
-        return row < 0 ? -1 : 0;
+    if (found != 0)
+        return found < 0 ? -1 : 0;
     if (new_series(a, name, e) < 0)
         return -1;
     *out = a->names;
     return 0;
-}
-
-static void bind_value(struct db_query *q, int i, double value)
-{
-    if (isnan(value))
-        db_bind_null(q, i);
-    else
-        db_bind_real(q, i, value);
 }
 
 static int run_point(struct adding *a,
@@ -94,15 +71,9 @@ static int run_point(struct adding *a,
                      const struct lake_job_metric *m,
                      struct err *e)
 {
-    struct db_query *q = db_query(a->l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->job);
-    db_bind_int(q, 2, series);
-    db_bind_real(q, 3, m->step + 0.0); /* -0 is 0 */
-    bind_value(q, 4, m->value);
-    return db_run(q, e);
+    return db_run(a->l->db, e, sql, DB_INT(a->job), DB_INT(series),
+                  DB_REAL(m->step + 0.0), /* -0 is 0 */
+                  isnan(m->value) ? DB_NULL : DB_REAL(m->value));
 }
 
 static int count_one(struct adding *a, const char *name, struct err *e)
@@ -111,13 +82,9 @@ static int count_one(struct adding *a, const char *name, struct err *e)
         return err_set(e, ERR_USAGE, "job %lld has %d points of metrics, no room for more of %s",
                        (long long)a->job, POINTS_MAX, name);
     a->points++;
-    struct db_query *q = db_query(
-        a->l->db, "UPDATE job_series SET points = points + 1 WHERE job = $1 AND name = $2", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->job);
-    db_bind_text(q, 2, name);
-    return db_run(q, e);
+    return db_run(a->l->db, e,
+                  "UPDATE job_series SET points = points + 1 WHERE job = $1 AND name = $2",
+                  DB_INT(a->job), DB_TEXT(name));
 }
 
 static int add_point(struct adding *a, const struct lake_job_metric *m, struct err *e)
@@ -177,29 +144,22 @@ int lake_job_metrics(struct lake *l,
 
     if (job_row_get(l, id, &row, e) < 0)
         return -1;
-    struct db_query *q =
-        name ? db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        name ? db_query(l->db, e,
                         "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
                         " WHERE s.job = $1 AND s.name = $2 AND m.job = $1 AND m.series = s.series"
                         " ORDER BY m.step",
-                        e)
-             : db_query(l->db,
+                        DB_INT(id), DB_TEXT(name))
+             : db_query(l->db, e,
                         "SELECT s.name, m.step, m.value FROM job_series s CROSS JOIN job_metric m"
                         " WHERE s.job = $1 AND m.job = $1 AND m.series = s.series"
                         " ORDER BY s.name, m.step",
-                        e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    if (name)
-        db_bind_text(q, 2, name);
+                        DB_INT(id));
     while ((more = db_step(q, e)) == 1) {
         const struct lake_job_metric m = {db_text(q, 0), db_real(q, 1),
                                           db_is_null(q, 2) ? (double)NAN : db_real(q, 2)};
-        if (visit(context, &m, e) < 0) {
-            db_reset(q);
+        if (visit(context, &m, e) < 0)
             return -1;
-        }
     }
     return more;
 }

@@ -167,32 +167,24 @@ static int keep_texts(struct db_query *q, struct arena *a, struct lake_job *job,
 int lake_job_load(
     struct lake *l, int64_t id, struct arena *arena, struct lake_job *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, JOB_SELECT " AND j.id = $1 AND j.project = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, l->project);
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e, JOB_SELECT " AND j.id = $1 AND j.project = $2", DB_INT(id), DB_INT(l->project));
     int found = db_step(q, e);
+
     if (found == 0)
         return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
     if (found < 0)
         return -1;
     *out = read_job(l, q);
-    int result = keep_texts(q, arena, out, e);
-    db_reset(q);
-    return result;
+    return keep_texts(q, arena, out, e);
 }
 
 int lake_job_exists(struct lake *l, int64_t id, bool *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT 1 FROM job WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT 1 FROM job WHERE id = $1", DB_INT(id));
     int found = db_step(q, e);
-    db_reset(q);
+
     *out = found > 0;
     return found < 0 ? -1 : 0;
 }
@@ -219,22 +211,6 @@ static void write_list(struct buf *sql, const struct lake_job_filter *f)
     buf_puts(sql, " LIMIT $6");
 }
 
-static void bind_list(struct lake *l, struct db_query *q, const struct lake_job_filter *f)
-{
-    bool limited = f->limit > 0 && f->limit < INT64_MAX;
-
-    db_bind_int(q, 1, l->project);
-    if (f->after)
-        db_bind_int(q, 2, f->after);
-    if (f->user)
-        db_bind_text(q, 3, f->user);
-    if (f->name)
-        db_bind_text(q, 4, f->name);
-    if (f->run)
-        db_bind_int(q, 5, f->run);
-    db_bind_int(q, 6, limited ? (int64_t)f->limit : INT64_MAX);
-}
-
 int lake_job_list(struct lake *l,
                   const struct lake_job_filter *filter,
                   int (*visit)(void *context, const struct lake_job *job, struct err *e),
@@ -249,15 +225,15 @@ int lake_job_list(struct lake *l,
     if (filter->states && !(filter->states & ((1U << (N_STATES + 1)) - 2)))
         return 0;
     write_list(&sql, filter);
-    struct db_query *q = db_query(l->db, buf_str(&sql), e);
-    if (!q)
-        return -1;
-    bind_list(l, q, filter);
+    bool limited = filter->limit > 0 && filter->limit < INT64_MAX;
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, buf_str(&sql), DB_INT(l->project),
+                 filter->after ? DB_INT(filter->after) : DB_NULL, DB_TEXT(filter->user),
+                 DB_TEXT(filter->name), filter->run ? DB_INT(filter->run) : DB_NULL,
+                 DB_INT(limited ? (int64_t)filter->limit : INT64_MAX));
     while ((more = db_step(q, e)) == 1)
-        if (tell(l, q, visit, context, e) < 0) {
-            db_reset(q);
+        if (tell(l, q, visit, context, e) < 0)
             return -1;
-        }
     return more;
 }
 
@@ -274,18 +250,14 @@ int lake_job_transitions(struct lake *l,
 
     if (job_row_get(l, id, &row, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db, "SELECT state, at, reason FROM job_state WHERE job = $1 ORDER BY seq", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT state, at, reason FROM job_state WHERE job = $1 ORDER BY seq",
+                 DB_INT(id));
     while ((more = db_step(q, e)) == 1) {
         const struct lake_job_transition t = {(enum lake_job_state)db_int(q, 0), db_int(q, 1),
                                               db_text(q, 2)};
-        if (visit(context, &t, e) < 0) {
-            db_reset(q);
+        if (visit(context, &t, e) < 0)
             return -1;
-        }
     }
     return more;
 }

@@ -17,18 +17,14 @@ static void copy_name(char out[static LAKE_NAME_MAX + 1], const char *text)
 
 int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
                  "SELECT creator, state, stop_reason, changed, runtime_s, input_version,"
                  " code_version, output_version, output_name FROM job"
                  " WHERE id = $1 AND project = $2",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, l->project);
+                 DB_INT(id), DB_INT(l->project));
     int found = db_step(q, e);
+
     if (found == 0)
         return err_set(e, ERR_NOTFOUND, "there is no job %lld", (long long)id);
     if (found < 0)
@@ -45,7 +41,6 @@ int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
     };
     copy_name(out->creator, db_text(q, 0));
     copy_name(out->output_name, db_text(q, 8));
-    db_reset(q);
     return 0;
 }
 
@@ -66,19 +61,10 @@ int job_log(struct lake *l,
             const char *reason,
             struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db,
-                 "INSERT INTO job_state (job, seq, state, at, reason) SELECT $1,"
-                 " COALESCE((SELECT MAX(seq) FROM job_state WHERE job = $1), 0) + 1, $2, $3, $4",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, state);
-    db_bind_int(q, 3, at_ms);
-    db_bind_text(q, 4, reason);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO job_state (job, seq, state, at, reason) SELECT $1,"
+                  " COALESCE((SELECT MAX(seq) FROM job_state WHERE job = $1), 0) + 1, $2, $3, $4",
+                  DB_INT(id), DB_INT(state), DB_INT(at_ms), DB_TEXT(reason));
 }
 
 /* Clean text, cut between characters. Its lines stay: the end of a log has some. */
@@ -143,33 +129,20 @@ static int write_change(struct lake *l,
                         int64_t now,
                         struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db,
+    double runtime_s = ran_s(row, c, now);
+
+    return db_run(
+        l->db, e,
         "UPDATE job SET state = $2, reason = $3, changed = $4,"
         " started = CASE WHEN $2 = 4 AND started IS NULL THEN $4 ELSE started END,"
         " finished = CASE WHEN $2 >= 6 THEN $4 ELSE finished END,"
         " exit_code = COALESCE($5, exit_code), runtime_s = COALESCE($6, runtime_s),"
         " cost_microusd = COALESCE($7, cost_microusd), cost_basis = COALESCE($8, cost_basis),"
         " machine = COALESCE($9, machine), limits = COALESCE($10, limits) WHERE id = $1",
-        e);
-    double runtime_s = ran_s(row, c, now);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, c->id);
-    db_bind_int(q, 2, c->to);
-    db_bind_text(q, 3, reason);
-    db_bind_int(q, 4, now);
-    if (c->exited)
-        db_bind_int(q, 5, c->exit_code);
-    if (runtime_s >= 0)
-        db_bind_real(q, 6, runtime_s);
-    if (c->cost_basis)
-        db_bind_int(q, 7, c->cost_microusd);
-    db_bind_text(q, 8, c->cost_basis);
-    db_bind_text(q, 9, c->machine);
-    db_bind_text(q, 10, c->limits);
-    return db_run(q, e);
+        DB_INT(c->id), DB_INT(c->to), DB_TEXT(reason), DB_INT(now),
+        c->exited ? DB_INT(c->exit_code) : DB_NULL, runtime_s >= 0 ? DB_REAL(runtime_s) : DB_NULL,
+        c->cost_basis ? DB_INT(c->cost_microusd) : DB_NULL, DB_TEXT(c->cost_basis),
+        DB_TEXT(c->machine), DB_TEXT(c->limits));
 }
 
 _Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6, "numbers in the SQL above");
@@ -221,16 +194,11 @@ int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, str
 
 static int note_stop(struct lake *l, int64_t id, const char *reason, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL", e);
     char line[REASON_MAX + 1];
 
-    if (!q)
-        return -1;
     clean_text(reason ? reason : "", line);
-    db_bind_int(q, 1, id);
-    db_bind_text(q, 2, line);
-    return db_run(q, e);
+    return db_run(l->db, e, "UPDATE job SET stop_reason = $2 WHERE id = $1 AND stop_reason IS NULL",
+                  DB_INT(id), DB_TEXT(line));
 }
 
 static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e)

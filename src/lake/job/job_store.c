@@ -19,13 +19,8 @@ static int mark_tag(struct lake *l, int64_t job, const char *pair, struct err *e
 
     if (meta_pair_split(pair, &split, e) < 0 || meta_key_find(l, split.key, &key, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db, "INSERT INTO job_tag (job, key) VALUES ($1, $2) ON CONFLICT DO NOTHING", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, job);
-    db_bind_int(q, 2, key);
-    return db_run(q, e);
+    return db_run(l->db, e, "INSERT INTO job_tag (job, key) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+                  DB_INT(job), DB_INT(key));
 }
 
 static int write_tag(struct lake *l, const struct job_row *row, const char *pair, struct err *e)
@@ -63,23 +58,13 @@ int lake_job_tag(struct lake *l, int64_t id, const char *const *pairs, size_t n,
 /* What the job printed so far, on its output as well; and the job itself, to be found by. */
 static int copy_tags(struct lake *l, int64_t job, int64_t set_version, struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db,
-        /* A slot begins with the key and the kind of thing: see meta_slot. */
-        "INSERT INTO meta (kind, item, key, slot, number, value)"
-        " SELECT $3, $2, m.key, m.slot + ($3 - $4) * $5, m.number, m.value"
-        " FROM job_tag t CROSS JOIN meta m WHERE t.job = $1 AND m.kind = $4 AND m.item = $1"
-        " AND m.key = t.key",
-        e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, job);
-    db_bind_int(q, 2, set_version);
-    db_bind_int(q, 3, LAKE_ITEM_SET);
-    db_bind_int(q, 4, LAKE_ITEM_JOB);
-    db_bind_int(q, 5, META_SLOTS);
-    if (db_run(q, e) < 0)
+    if (db_run(l->db, e, /* A slot begins with the key and the kind of thing: see meta_slot. */
+               "INSERT INTO meta (kind, item, key, slot, number, value)"
+               " SELECT $3, $2, m.key, m.slot + ($3 - $4) * $5, m.number, m.value"
+               " FROM job_tag t CROSS JOIN meta m WHERE t.job = $1 AND m.kind = $4 AND m.item = $1"
+               " AND m.key = t.key",
+               DB_INT(job), DB_INT(set_version), DB_INT(LAKE_ITEM_SET), DB_INT(LAKE_ITEM_JOB),
+               DB_INT(META_SLOTS)) < 0)
         return -1;
     AUTO_MEM char *of_job = mem_printf("job=%lld", (long long)job);
     return meta_put(l, LAKE_ITEM_SET, set_version, of_job, e);
@@ -101,18 +86,10 @@ static int add_edge(
 {
     if (!parent)
         return 0;
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO edge (child, parent, kind, job, seq)"
-                                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, child);
-    db_bind_int(q, 2, parent);
-    db_bind_int(q, 3, LAKE_EDGE_JOB);
-    db_bind_int(q, 4, job);
-    db_bind_int(q, 5, seq);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO edge (child, parent, kind, job, seq)"
+                  " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                  DB_INT(child), DB_INT(parent), DB_INT(LAKE_EDGE_JOB), DB_INT(job), DB_INT(seq));
 }
 
 int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e)
@@ -136,17 +113,10 @@ int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e
 
 static int note_output(const struct storing *s, int64_t set_version, struct err *e)
 {
-    struct db_query *q =
-        db_query(s->l->db,
-                 "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
-                 " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
-                 e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, s->row.id);
-    db_bind_int(q, 2, set_version);
-    return db_run(q, e);
+    return db_run(s->l->db, e,
+                  "UPDATE job SET output_version = $2, output = '@' || output_name || ':' ||"
+                  " (SELECT number FROM set_version WHERE id = $2) WHERE id = $1",
+                  DB_INT(s->row.id), DB_INT(set_version));
 }
 
 static int flag_different(const struct storing *s, int64_t set_version, struct err *e)

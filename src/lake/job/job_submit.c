@@ -104,19 +104,12 @@ static int check_request(const struct lake_job_request *r, struct err *e)
 
 static int set_number(struct lake *l, int64_t set_version, int64_t *out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT number FROM set_version WHERE id = $1 AND project = $2", e);
-
     *out = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    db_bind_int(q, 2, l->project);
-    int row = db_step(q, e);
-    if (row > 0)
-        *out = db_int(q, 0);
-    db_reset(q);
-    return row < 0 ? -1 : 0;
+    return db_get_int(l->db, e, out,
+                      "SELECT number FROM set_version WHERE id = $1 AND project = $2",
+                      DB_INT(set_version), DB_INT(l->project)) < 0
+               ? -1
+               : 0;
 }
 
 /* Of a file the set it comes by is named, not the version of the file. */
@@ -176,41 +169,21 @@ static int insert_job(struct submission *s,
                       const struct lake_job_request *r,
                       struct err *e)
 {
-    struct db_query *q = db_query(
-        s->l->db,
+    char shown[PATH_SHOWN];
+    const char *name = r->name ? r->name : path_shown(r->command[0], shown);
+
+    return db_run(
+        s->l->db, e,
         "INSERT INTO job (id, project, creator, name, state, reason, input, input_version, code,"
         " code_version, output_name, output, cpus, memory_mb, time_limit_s, run, rerun_of,"
         " priority, queued, changed) VALUES ($1, $2, $3, $4, 1, '', $5, $6, $7, $8, $9,"
         " '@' || $9, $10, $11, $12, $13, $14, $15, $16, $16)",
-        e);
-    char shown[PATH_SHOWN];
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, s->l->project);
-    db_bind_text(q, 3, s->l->user);
-    db_bind_text(q, 4, r->name ? r->name : path_shown(r->command[0], shown));
-    if (r->input) {
-        db_bind_text(q, 5, s->input.text);
-        db_bind_int(q, 6, s->input.version);
-    }
-    if (r->code) {
-        db_bind_text(q, 7, s->code.text);
-        db_bind_int(q, 8, s->code.version);
-    }
-    db_bind_text(q, 9, r->output);
-    db_bind_real(q, 10, r->cpus);
-    db_bind_int(q, 11, (int64_t)r->memory_mb);
-    if (r->time_limit_s > 0)
-        db_bind_real(q, 12, r->time_limit_s);
-    if (r->run)
-        db_bind_int(q, 13, r->run);
-    if (r->rerun_of)
-        db_bind_int(q, 14, r->rerun_of);
-    db_bind_int(q, 15, r->priority);
-    db_bind_int(q, 16, s->now_ms);
-    return db_run(q, e);
+        DB_INT(id), DB_INT(s->l->project), DB_TEXT(s->l->user), DB_TEXT(name),
+        r->input ? DB_TEXT(s->input.text) : DB_NULL, r->input ? DB_INT(s->input.version) : DB_NULL,
+        r->code ? DB_TEXT(s->code.text) : DB_NULL, r->code ? DB_INT(s->code.version) : DB_NULL,
+        DB_TEXT(r->output), DB_REAL(r->cpus), DB_INT((int64_t)r->memory_mb),
+        r->time_limit_s > 0 ? DB_REAL(r->time_limit_s) : DB_NULL, r->run ? DB_INT(r->run) : DB_NULL,
+        r->rerun_of ? DB_INT(r->rerun_of) : DB_NULL, DB_INT(r->priority), DB_INT(s->now_ms));
 }
 
 _Static_assert(LAKE_JOB_QUEUED == 1, "number in the SQL above");
@@ -230,14 +203,8 @@ static int insert_texts(struct submission *s,
         memcpy(words + at, r->command[i], len);
         at += len;
     }
-    struct db_query *q =
-        db_query(s->l->db, "INSERT INTO job_text (job, command, details) VALUES ($1, $2, $3)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_bytes(q, 2, words, bytes);
-    db_bind_text(q, 3, r->details ? r->details : "{}");
-    return db_run(q, e);
+    return db_run(s->l->db, e, "INSERT INTO job_text (job, command, details) VALUES ($1, $2, $3)",
+                  DB_INT(id), DB_BYTES(words, bytes), DB_TEXT(r->details ? r->details : "{}"));
 }
 
 struct tagged {

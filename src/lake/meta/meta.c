@@ -12,18 +12,8 @@
 
 int meta_key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT id FROM meta_key WHERE project = $1 AND name = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, name);
-    int got = db_step(q, e);
-    if (got == 1)
-        *id_out = db_int(q, 0);
-    db_reset(q);
-    return got;
+    return db_get_int(l->db, e, id_out, "SELECT id FROM meta_key WHERE project = $1 AND name = $2",
+                      DB_INT(l->project), DB_TEXT(name));
 }
 
 static int key_make(struct lake *l, const char *name, int64_t *id_out, struct err *e)
@@ -34,41 +24,24 @@ static int key_make(struct lake *l, const char *name, int64_t *id_out, struct er
         return got < 0 ? -1 : 0;
     if (db_ids(l->db, "meta_key", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db, "INSERT INTO meta_key (id, project, name) VALUES ($1, $2, $3)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *id_out);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, name);
-    return db_run(q, e);
+    return db_run(l->db, e, "INSERT INTO meta_key (id, project, name) VALUES ($1, $2, $3)",
+                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(name));
 }
 
 int meta_put_pair(
     struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e)
 {
+    bool is_number = pair->kind == LAKE_VALUE_NUMBER || pair->kind == LAKE_VALUE_TIME;
     int64_t key = 0;
 
     if (key_make(l, pair->key, &key, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db,
-                 "INSERT INTO meta (kind, item, key, slot, number, value)"
-                 " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, item, key) DO UPDATE SET"
-                 " slot = excluded.slot, number = excluded.number, value = excluded.value",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, kind);
-    db_bind_int(q, 2, item);
-    db_bind_int(q, 3, key);
-    db_bind_int(q, 4, meta_slot(key, kind, pair->kind));
-    if (pair->kind == LAKE_VALUE_NUMBER || pair->kind == LAKE_VALUE_TIME)
-        db_bind_real(q, 5, pair->number);
-    else
-        db_bind_null(q, 5);
-    db_bind_text(q, 6, pair->value);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO meta (kind, item, key, slot, number, value)"
+                  " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (kind, item, key) DO UPDATE SET"
+                  " slot = excluded.slot, number = excluded.number, value = excluded.value",
+                  DB_INT(kind), DB_INT(item), DB_INT(key), DB_INT(meta_slot(key, kind, pair->kind)),
+                  is_number ? DB_REAL(pair->number) : DB_NULL, DB_TEXT(pair->value));
 }
 
 int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e)
@@ -112,19 +85,15 @@ static const char *owner_sql(enum lake_item kind)
 static int check_writable(
     struct lake *l, enum lake_item kind, int64_t item, const char *name, struct err *e)
 {
-    struct db_query *q = db_query(l->db, owner_sql(kind), e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, item);
-    db_bind_int(q, 2, l->project);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, owner_sql(kind), DB_INT(item), DB_INT(l->project));
     int got = db_step(q, e);
+
     if (got == 0)
         err_set(e, ERR_NOTFOUND, "%s is not in this project", name);
     else if (got == 1 &&
              !lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
         got = lake_denied(l, name, db_text(q, 0), LAKE_WRITE, e);
-    db_reset(q);
     return got == 1 ? 0 : -1;
 }
 
@@ -215,18 +184,11 @@ int lake_tag(
 static int remove_keys(struct each *each, enum lake_item kind, int64_t item, struct err *e)
 {
     for (size_t i = 0; i < each->n; i++) {
-        struct db_query *q =
-            db_query(each->l->db,
-                     "DELETE FROM meta WHERE kind = $1 AND item = $2"
-                     " AND key = (SELECT id FROM meta_key WHERE project = $3 AND name = $4)",
-                     e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, kind);
-        db_bind_int(q, 2, item);
-        db_bind_int(q, 3, each->l->project);
-        db_bind_text(q, 4, each->words[i]);
-        if (db_run(q, e) < 0)
+        if (db_run(each->l->db, e,
+                   "DELETE FROM meta WHERE kind = $1 AND item = $2"
+                   " AND key = (SELECT id FROM meta_key WHERE project = $3 AND name = $4)",
+                   DB_INT(kind), DB_INT(item), DB_INT(each->l->project),
+                   DB_TEXT(each->words[i])) < 0)
             return -1;
         each->removed[i] += (uint64_t)db_changes(each->l->db);
     }

@@ -5,17 +5,10 @@
 
 int commit_present(struct lake *l, int64_t object, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT blob FROM object WHERE id = $1 AND project = $2", e);
+    int64_t blob;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, object);
-    db_bind_int(q, 2, l->project);
-    int row = db_step(q, e);
-    bool there = row > 0 && !db_is_null(q, 0);
-    db_reset(q);
-    return row < 0 ? -1 : there;
+    return db_get_int(l->db, e, &blob, "SELECT blob FROM object WHERE id = $1 AND project = $2",
+                      DB_INT(object), DB_INT(l->project));
 }
 
 static int tag(struct lake *l,
@@ -128,15 +121,12 @@ static int compare(void *context, const struct lake_entry *entry, struct err *e)
         return 0;
     }
     c->list->get(c->list->context, c->list->by_path(c->list->context, c->n++), &f);
-    struct db_query *q =
-        db_query(c->l->db, "SELECT object, executable FROM version WHERE id = $1", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, entry->version);
+    AUTO_RESET struct db_query *q =
+        db_query(c->l->db, e, "SELECT object, executable FROM version WHERE id = $1",
+                 DB_INT(entry->version));
     int row = db_step(q, e);
     c->differs = row <= 0 || db_int(q, 0) != f.object || (db_int(q, 1) != 0) != f.executable ||
                  strcmp(entry->path, f.path) != 0;
-    db_reset(q);
     return row < 0 ? -1 : 0;
 }
 

@@ -69,14 +69,11 @@ int get_hash(int fd, const char *name, struct sha256_digest *out, struct err *e)
 int get_object(
     struct lake *l, int64_t version, struct object *out, bool *executable_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT object, executable FROM version WHERE id = $1 AND project = $2", e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e, "SELECT object, executable FROM version WHERE id = $1 AND project = $2",
+                 DB_INT(version), DB_INT(l->project));
 
     *out = (struct object){0};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, version);
-    db_bind_int(q, 2, l->project);
     int row = db_step(q, e);
     if (row < 0)
         return -1;
@@ -86,7 +83,6 @@ int get_object(
     int64_t object = db_int(q, 0);
     if (executable_out)
         *executable_out = db_int(q, 1) != 0;
-    db_reset(q);
     return object_get(l, object, out, e);
 }
 

@@ -46,20 +46,16 @@ static void make_room(struct present *p)
 static int look_up(
     struct present *p, int64_t object, int64_t *blob_out, uint64_t *end_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(p->l->db, "SELECT blob, at + size FROM object WHERE id = $1 AND project = $2", e);
+    AUTO_RESET struct db_query *q =
+        db_query(p->l->db, e, "SELECT blob, at + size FROM object WHERE id = $1 AND project = $2",
+                 DB_INT(object), DB_INT(p->l->project));
 
     *blob_out = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, object);
-    db_bind_int(q, 2, p->l->project);
     int row = db_step(q, e);
     if (row > 0 && !db_is_null(q, 0)) {
         *blob_out = db_int(q, 0);
         *end_out = (uint64_t)db_int(q, 1);
     }
-    db_reset(q);
     return row < 0 ? -1 : 0;
 }
 
@@ -69,16 +65,15 @@ static int ask_store(struct present *p, int64_t blob, uint64_t *size_out, struct
     char name[STORE_BLOB_NAME] = "";
     struct err why = {0};
     struct store *store = lake_store(p->l, e);
-    struct db_query *q =
-        store ? db_query(p->l->db, "SELECT name FROM blob WHERE id = $1", e) : NULL;
 
-    if (!q)
+    if (!store)
         return -1;
-    db_bind_int(q, 1, blob);
+    AUTO_RESET struct db_query *q =
+        db_query(p->l->db, e, "SELECT name FROM blob WHERE id = $1", DB_INT(blob));
     int row = db_step(q, e);
     if (row > 0)
         snprintf(name, sizeof name, "%s", db_text(q, 0));
-    db_reset(q);
+    db_reset(q); /* before the network is asked */
     if (row <= 0)
         return row;
     if (store_size(store, p->l->area, name, size_out, &why) == 0)

@@ -18,13 +18,9 @@ struct walk {
 
 static int walk_seek(struct walk *w, const char *path, struct err *e)
 {
-    w->q = db_query(w->l->db, w->sql, e);
-    if (!w->q)
-        return -1;
     snprintf(w->start, sizeof w->start, "%s", path);
-    db_bind_text(w->q, 1, w->start);
-    if (w->has_project)
-        db_bind_int(w->q, 2, w->l->project);
+    w->q = db_query(w->l->db, e, w->sql, DB_TEXT(w->start),
+                    w->has_project ? DB_INT(w->l->project) : DB_NULL);
     int row = db_step(w->q, e);
     w->at_row = row > 0;
     return row < 0 ? -1 : 0;
@@ -159,34 +155,22 @@ static int look_at_paths(struct lake *l, struct source_list *list, struct err *e
 
 int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_out, struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db, "SELECT id FROM object WHERE project = $1 AND sha256 = $2 AND blob IS NOT NULL", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_bytes(q, 2, digest->bytes, sizeof digest->bytes);
-    int found = db_step(q, e);
-    if (found > 0) {
-        *id_out = db_int(q, 0);
-        db_reset(q);
-    }
-    return found;
+    return db_get_int(
+        l->db, e, id_out,
+        "SELECT id FROM object WHERE project = $1 AND sha256 = $2 AND blob IS NOT NULL",
+        DB_INT(l->project), DB_BYTES(digest->bytes, sizeof digest->bytes));
 }
 
 int seen_file_object(struct lake *l, struct source_file *f, struct err *e)
 {
     int found = seen_object(l, &f->digest, &f->object, e);
+    int64_t object;
 
     if (found <= 0 || !f->version)
         return found;
-    struct db_query *q = db_query(l->db, "SELECT object FROM version WHERE id = $1", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->version);
-    int row = db_step(q, e);
-    f->same = row > 0 && db_int(q, 0) == f->object;
-    db_reset(q);
+    int row = db_get_int(l->db, e, &object, "SELECT object FROM version WHERE id = $1",
+                         DB_INT(f->version));
+    f->same = row > 0 && object == f->object;
     return row < 0 ? -1 : 1;
 }
 

@@ -81,24 +81,15 @@ static int add_target(
     struct lake *l, int64_t session, uint64_t seq, const struct lake_target *t, struct err *e)
 {
     char target[STORE_BLOB_NAME];
-    struct db_query *q =
-        db_query(l->db,
-                 "INSERT INTO session_file (session, seq, path, want_size, want_sha256, target,"
-                 " executable, unchanged) VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
-                 e);
 
-    if (!q)
-        return -1;
     store_target_name(session, seq, target);
-    db_bind_int(q, 1, session);
-    db_bind_int(q, 2, (int64_t)seq);
-    db_bind_text(q, 3, t->path);
-    if (t->size_known)
-        db_bind_int(q, 4, (int64_t)t->size);
-    if (t->digest)
-        db_bind_bytes(q, 5, t->digest->bytes, sizeof t->digest->bytes);
-    db_bind_text(q, 6, target);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO session_file (session, seq, path, want_size, want_sha256, target,"
+                  " executable, unchanged) VALUES ($1, $2, $3, $4, $5, $6, 0, 0)",
+                  DB_INT(session), DB_INT((int64_t)seq), DB_TEXT(t->path),
+                  t->size_known ? DB_INT((int64_t)t->size) : DB_NULL,
+                  t->digest ? DB_BYTES(t->digest->bytes, sizeof t->digest->bytes) : DB_NULL,
+                  DB_TEXT(target));
 }
 
 /* Sessions that ended and that nobody will ask about any more. */
@@ -111,14 +102,8 @@ static int forget_old(struct lake *l, struct err *e)
     };
 
     for (size_t i = 0; i < sizeof sql / sizeof sql[0]; i++) {
-        struct db_query *q = db_query(l->db, sql[i], e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, l->project);
-        db_bind_int(q, 2, LAKE_SESSION_COMMITTED);
-        db_bind_int(q, 3, LAKE_SESSION_ABORTED);
-        db_bind_int(q, 4, lake_now_ms(l));
-        if (db_run(q, e) < 0)
+        if (db_run(l->db, e, sql[i], DB_INT(l->project), DB_INT(LAKE_SESSION_COMMITTED),
+                   DB_INT(LAKE_SESSION_ABORTED), DB_INT(lake_now_ms(l))) < 0)
             return -1;
     }
     return 0;
@@ -188,16 +173,12 @@ static void announced_clear(struct announced *a)
 static int find_file(
     struct lake *l, int64_t id, const char *path, struct announced *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT target, object, want_size, want_sha256"
-                                  " FROM session_file WHERE session = $1 AND path = $2",
-                                  e);
+    AUTO_RESET struct db_query *q = db_query(l->db, e,
+                                             "SELECT target, object, want_size, want_sha256"
+                                             " FROM session_file WHERE session = $1 AND path = $2",
+                                             DB_INT(id), DB_TEXT(path));
 
     *out = (struct announced){0};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_text(q, 2, path);
     int row = db_step(q, e);
     if (row < 0)
         return -1;
@@ -212,7 +193,6 @@ static int find_file(
     out->has_digest = n == sizeof out->digest.bytes;
     if (out->has_digest)
         memcpy(out->digest.bytes, bytes, n);
-    db_reset(q);
     return 0;
 }
 
@@ -269,17 +249,10 @@ static int record_arrival(struct upload *u, const char *path, struct err *e)
 
     if (session_row_renew(u->l, u->session.id, e) < 0 || upload_record(u, false, e) < 0)
         return -1;
-    struct db_query *q = db_query(u->l->db,
-                                  "UPDATE session_file SET object = $3, executable = $4"
-                                  " WHERE session = $1 AND path = $2",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, u->session.id);
-    db_bind_text(q, 2, path);
-    db_bind_int(q, 3, f->object);
-    db_bind_int(q, 4, f->executable);
-    return db_run(q, e);
+    return db_run(u->l->db, e,
+                  "UPDATE session_file SET object = $3, executable = $4"
+                  " WHERE session = $1 AND path = $2",
+                  DB_INT(u->session.id), DB_TEXT(path), DB_INT(f->object), DB_INT(f->executable));
 }
 
 static int store_arrival(
@@ -363,8 +336,8 @@ int lake_session_list(struct lake *l,
                       void *context,
                       struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db,
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
         "SELECT s.id, s.state, s.creator, s.create_time, s.expires, s.put, s.request,"
         " COUNT(f.session), COUNT(f.object), COALESCE(SUM(o.size), 0) FROM session s"
         " LEFT JOIN session_file f ON f.session = s.id LEFT JOIN object o ON o.id = f.object"
@@ -372,23 +345,15 @@ int lake_session_list(struct lake *l,
         " AND (s.creator = $4 OR $5 = 1)"
         " GROUP BY s.id, s.state, s.creator, s.create_time, s.expires, s.put, s.request"
         " ORDER BY s.id",
-        e);
+        DB_INT(l->project), DB_INT(id), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(l->user),
+        DB_INT(l->admin));
     bool found = false;
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, id);
-    db_bind_int(q, 3, LAKE_SESSION_PENDING);
-    db_bind_text(q, 4, l->user);
-    db_bind_int(q, 5, l->admin);
     while ((row = db_step(q, e)) > 0) {
         found = true;
-        if (visit_session(l, q, visit, context, e) < 0) {
-            db_reset(q);
+        if (visit_session(l, q, visit, context, e) < 0)
             return -1;
-        }
     }
     if (row == 0 && id && !found) {
         AUTO_CLEAR(session_row) struct session_row other = {0};
@@ -431,23 +396,19 @@ int lake_session_files(struct lake *l,
 
     if (session_row_get(l, id, &session, e) < 0 || session_row_may(l, &session, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
                  "SELECT f.seq, f.path, f.want_size, f.want_sha256, f.object, o.size, o.sha256,"
                  " v.number, f.target FROM session_file f LEFT JOIN object o ON o.id = f.object"
                  " LEFT JOIN version v ON v.id = f.version WHERE f.session = $1 ORDER BY f.seq",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
+                 DB_INT(id));
     int row;
+
     while ((row = db_step(q, e)) > 0) {
         struct lake_session_file file;
         read_file(q, &file);
-        if (visit(context, &file, e) < 0) {
-            db_reset(q);
+        if (visit(context, &file, e) < 0)
             return -1;
-        }
     }
     return row;
 }

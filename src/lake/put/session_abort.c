@@ -24,15 +24,12 @@ static void abort_clear(struct abort *a)
 
 static int read_objects(struct abort *a, struct err *e)
 {
-    struct db_query *q = db_query(a->l->db,
-                                  "SELECT DISTINCT object FROM session_file"
-                                  " WHERE session = $1 AND object IS NOT NULL",
-                                  e);
+    AUTO_RESET struct db_query *q = db_query(a->l->db, e,
+                                             "SELECT DISTINCT object FROM session_file"
+                                             " WHERE session = $1 AND object IS NOT NULL",
+                                             DB_INT(a->id));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->id);
     while ((row = db_step(q, e)) > 0) {
         a->objects = mem_room(a->objects, a->n_objects, &a->cap_objects, sizeof *a->objects);
         a->objects[a->n_objects++] = db_int(q, 0);
@@ -43,24 +40,14 @@ static int read_objects(struct abort *a, struct err *e)
 /* 1: a row, 0: none, -1 */
 static int exists(struct lake *l, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(l->db, e, sql, DB_INT(id));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    int row = db_step(q, e);
-    db_reset(q);
-    return row;
+    return db_step(q, e);
 }
 
 static int run_with(struct lake *l, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    return db_run(q, e);
+    return db_run(l->db, e, sql, DB_INT(id));
 }
 
 /* A blob without contents: its row goes, and its name is kept for the store. */
@@ -70,10 +57,8 @@ static int release_blob(struct abort *a, int64_t blob, struct err *e)
 
     if (used != 0)
         return used < 0 ? -1 : 0;
-    struct db_query *q = db_query(a->l->db, "SELECT name FROM blob WHERE id = $1", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, blob);
+    AUTO_RESET struct db_query *q =
+        db_query(a->l->db, e, "SELECT name FROM blob WHERE id = $1", DB_INT(blob));
     int row = db_step(q, e);
     if (row > 0) {
         a->blobs = mem_room(a->blobs, a->n_blobs, &a->cap_blobs, sizeof *a->blobs);
@@ -92,27 +77,18 @@ static int release_object(struct abort *a, int64_t object, struct err *e)
         used = exists(a->l, "SELECT 1 FROM session_file WHERE object = $1 LIMIT 1", object, e);
     if (used != 0)
         return used < 0 ? -1 : 0;
-    struct db_query *q = db_query(a->l->db, "SELECT blob FROM object WHERE id = $1", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, object);
-    int row = db_step(q, e);
-    int64_t blob = row > 0 && !db_is_null(q, 0) ? db_int(q, 0) : 0;
-    db_reset(q);
-    if (row < 0 || run_with(a->l, "DELETE FROM object WHERE id = $1", object, e) < 0)
+    int64_t blob = 0;
+    if (db_get_int(a->l->db, e, &blob, "SELECT blob FROM object WHERE id = $1", DB_INT(object)) <
+            0 ||
+        run_with(a->l, "DELETE FROM object WHERE id = $1", object, e) < 0)
         return -1;
     return blob ? release_blob(a, blob, e) : 0;
 }
 
 static int mark_aborted(struct abort *a, struct err *e)
 {
-    struct db_query *q = db_query(a->l->db, "UPDATE session SET state = $2 WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, a->id);
-    db_bind_int(q, 2, LAKE_SESSION_ABORTED);
-    return db_run(q, e);
+    return db_run(a->l->db, e, "UPDATE session SET state = $2 WHERE id = $1", DB_INT(a->id),
+                  DB_INT(LAKE_SESSION_ABORTED));
 }
 
 static int forget(struct abort *a, struct err *e)
@@ -138,16 +114,11 @@ static bool still_unused(void *context, const char *name)
 {
     struct abort *a = context;
     struct err ignored;
-    struct db_query *q =
-        db_query(a->l->db, "SELECT 1 FROM blob WHERE project = $1 AND name = $2", &ignored);
+    AUTO_RESET struct db_query *q =
+        db_query(a->l->db, &ignored, "SELECT 1 FROM blob WHERE project = $1 AND name = $2",
+                 DB_INT(a->l->project), DB_TEXT(name));
 
-    if (!q)
-        return false;
-    db_bind_int(q, 1, a->l->project);
-    db_bind_text(q, 2, name);
-    int row = db_step(q, &ignored);
-    db_reset(q);
-    return row == 0;
+    return db_step(q, &ignored) == 0;
 }
 
 static int note_blob(void *context, const struct store_blob *blob, struct err *e)

@@ -66,18 +66,15 @@ static bool read_digest(struct db_query *q, int column, struct sha256_digest *ou
 
 static int load(struct finish *f, struct err *e)
 {
-    struct db_query *q =
-        db_query(f->l->db,
+    AUTO_RESET struct db_query *q =
+        db_query(f->l->db, e,
                  "SELECT f.seq, f.path, f.target, f.object, f.executable, f.want_size,"
                  " f.want_sha256, f.version, f.unchanged, o.size, o.sha256, v.number"
                  " FROM session_file f LEFT JOIN object o ON o.id = f.object"
                  " LEFT JOIN version v ON v.id = f.version WHERE f.session = $1 ORDER BY f.seq",
-                 e);
+                 DB_INT(f->id));
     int step;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->id);
     while ((step = db_step(q, e)) > 0) {
         f->rows = mem_room(f->rows, f->n_rows, &f->cap_rows, sizeof *f->rows);
         struct row *r = &f->rows[f->n_rows++];
@@ -112,15 +109,9 @@ static void check(struct finish *f, const struct row *r)
 
 static int set_object(struct finish *f, const struct row *r, struct err *e)
 {
-    struct db_query *q = db_query(
-        f->l->db, "UPDATE session_file SET object = $3 WHERE session = $1 AND seq = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->id);
-    db_bind_int(q, 2, r->seq);
-    db_bind_int(q, 3, r->object);
-    return db_run(q, e);
+    return db_run(f->l->db, e,
+                  "UPDATE session_file SET object = $3 WHERE session = $1 AND seq = $2",
+                  DB_INT(f->id), DB_INT(r->seq), DB_INT(r->object));
 }
 
 /* Reads one target, if it is there. Large content stays where it was sent. */
@@ -245,17 +236,11 @@ static int check_present(struct finish *f, struct err *e)
 static int note_versions(struct finish *f, struct err *e)
 {
     for (size_t i = 0; i < f->n_rows; i++) {
-        struct db_query *q = db_query(f->l->db,
-                                      "UPDATE session_file SET version = $3, unchanged = $4"
-                                      " WHERE session = $1 AND seq = $2",
-                                      e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, f->id);
-        db_bind_int(q, 2, f->rows[i].seq);
-        db_bind_int(q, 3, f->rows[i].version);
-        db_bind_int(q, 4, f->rows[i].unchanged);
-        if (db_run(q, e) < 0)
+        if (db_run(f->l->db, e,
+                   "UPDATE session_file SET version = $3, unchanged = $4"
+                   " WHERE session = $1 AND seq = $2",
+                   DB_INT(f->id), DB_INT(f->rows[i].seq), DB_INT(f->rows[i].version),
+                   DB_INT(f->rows[i].unchanged)) < 0)
             return -1;
     }
     return 0;
@@ -263,16 +248,9 @@ static int note_versions(struct finish *f, struct err *e)
 
 static int mark_committed(struct finish *f, int64_t set_version, struct err *e)
 {
-    struct db_query *q =
-        db_query(f->l->db, "UPDATE session SET state = $2, set_version = $3 WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, f->id);
-    db_bind_int(q, 2, LAKE_SESSION_COMMITTED);
-    if (set_version)
-        db_bind_int(q, 3, set_version);
-    return db_run(q, e);
+    return db_run(f->l->db, e, "UPDATE session SET state = $2, set_version = $3 WHERE id = $1",
+                  DB_INT(f->id), DB_INT(LAKE_SESSION_COMMITTED),
+                  set_version ? DB_INT(set_version) : DB_NULL);
 }
 
 static int commit_rows(struct finish *f,
@@ -335,15 +313,11 @@ static int visit_rows(const struct finish *f,
 
 static int set_number(struct lake *l, int64_t set_version, int64_t *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db, "SELECT number FROM set_version WHERE id = $1", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    int row = db_step(q, e);
-    *out = row > 0 ? db_int(q, 0) : 0;
-    db_reset(q);
-    return row < 0 ? -1 : 0;
+    *out = 0;
+    return db_get_int(l->db, e, out, "SELECT number FROM set_version WHERE id = $1",
+                      DB_INT(set_version)) < 0
+               ? -1
+               : 0;
 }
 
 /* The answer of a finish that was there before. */

@@ -68,16 +68,13 @@ void session_row_clear(struct session_row *r)
 
 int session_row_get(struct lake *l, int64_t id, struct session_row *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT state, creator, create_time, expires, put, request,"
-                                  " set_version FROM session WHERE id = $1 AND project = $2",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT state, creator, create_time, expires, put, request,"
+                 " set_version FROM session WHERE id = $1 AND project = $2",
+                 DB_INT(id), DB_INT(l->project));
 
     *out = (struct session_row){.id = id};
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    db_bind_int(q, 2, l->project);
     int found = db_step(q, e);
     if (found == 0)
         return err_set(e, ERR_NOTFOUND,
@@ -92,7 +89,6 @@ int session_row_get(struct lake *l, int64_t id, struct session_row *out, struct 
     out->put = db_is_null(q, 4) ? NULL : mem_dup(db_text(q, 4));
     out->request = mem_dup(db_text(q, 5));
     out->set_version = db_int(q, 6);
-    db_reset(q);
     if (out->state == LAKE_SESSION_PENDING && out->expires_ms < lake_now_ms(l))
         out->state = LAKE_SESSION_EXPIRED;
     return 0;
@@ -149,39 +145,22 @@ int session_row_new(struct lake *l,
 
     if (db_ids(l->db, "session", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db,
-                 "INSERT INTO session (id, project, creator, create_time, expires, lasts_ms,"
-                 " state, put, request) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-                 e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *id_out);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, owner);
-    db_bind_int(q, 4, now);
-    db_bind_int(q, 5, now + lasts_ms);
-    db_bind_int(q, 6, lasts_ms);
-    db_bind_int(q, 7, LAKE_SESSION_PENDING);
-    db_bind_text(q, 8, put);
-    db_bind_text(q, 9, request);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO session (id, project, creator, create_time, expires, lasts_ms,"
+                  " state, put, request) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+                  DB_INT(*id_out), DB_INT(l->project), DB_TEXT(owner), DB_INT(now),
+                  DB_INT(now + lasts_ms), DB_INT(lasts_ms), DB_INT(LAKE_SESSION_PENDING),
+                  DB_TEXT(put), DB_TEXT(request));
 }
 
 int session_row_renew(struct lake *l, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "UPDATE session SET expires = $1 + lasts_ms"
-                                  " WHERE id = $2 AND state = $3 RETURNING id",
-                                  e);
+    int64_t same;
+    int found = db_get_int(l->db, e, &same,
+                           "UPDATE session SET expires = $1 + lasts_ms"
+                           " WHERE id = $2 AND state = $3 RETURNING id",
+                           DB_INT(lake_now_ms(l)), DB_INT(id), DB_INT(LAKE_SESSION_PENDING));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, lake_now_ms(l));
-    db_bind_int(q, 2, id);
-    db_bind_int(q, 3, LAKE_SESSION_PENDING);
-    int found = db_step(q, e);
-    db_reset(q);
     if (found == 0)
         return err_set(e, ERR_USAGE,
                        "session %lld was ended by somebody else, and what it had stored is gone: "
@@ -192,12 +171,7 @@ int session_row_renew(struct lake *l, int64_t id, struct err *e)
 
 static int delete_for(struct lake *l, const char *sql, int64_t id, struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
-    return db_run(q, e);
+    return db_run(l->db, e, sql, DB_INT(id));
 }
 
 int session_row_remove(struct lake *l, int64_t id, struct err *e)
@@ -238,50 +212,34 @@ static struct db_query *query_left(struct lake *l,
                                    const char *put,
                                    struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id FROM session WHERE project = $1 AND state = $2"
-                                  " AND creator = $3 AND put = $4 AND expires >= $5"
-                                  " ORDER BY id DESC LIMIT $6",
-                                  e);
-
-    if (!q)
-        return NULL;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_SESSION_PENDING);
-    db_bind_text(q, 3, owner);
-    db_bind_text(q, 4, put);
-    db_bind_int(q, 5, lake_now_ms(l));
-    db_bind_int(q, 6, PENDING_MAX);
-    return q;
+    return db_query(l->db, e,
+                    "SELECT id FROM session WHERE project = $1 AND state = $2"
+                    " AND creator = $3 AND put = $4 AND expires >= $5"
+                    " ORDER BY id DESC LIMIT $6",
+                    DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING), DB_TEXT(owner), DB_TEXT(put),
+                    DB_INT(lake_now_ms(l)), DB_INT(PENDING_MAX));
 }
 
 int session_hold_left(struct lake *l, const char *owner, const char *put, struct err *e)
 {
-    struct db_query *q = query_left(l, owner, put, e);
+    AUTO_RESET struct db_query *q = query_left(l, owner, put, e);
 
-    if (!q)
-        return -1;
-    int row = db_step(q, e);
-    db_reset(q);
-    return row;
+    return db_step(q, e);
 }
 
 /* In a transaction, so that no two runs take the same one. */
 static int find_left(
     struct lake *l, const char *owner, const char *put, struct session_hold *h, struct err *e)
 {
-    struct db_query *q = query_left(l, owner, put, e);
+    AUTO_RESET struct db_query *q = query_left(l, owner, put, e);
     int row;
 
-    if (!q)
-        return -1;
     while ((row = db_step(q, e)) > 0) {
         int64_t id = db_int(q, 0);
         if (!try_lock(h->lock, id))
             continue;
         h->id = id;
         h->resumed = true;
-        db_reset(q);
         return 0;
     }
     return row;
@@ -333,35 +291,24 @@ static bool is_held(int fd, int64_t id)
     return fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* sql: $1 the project, $2 the state of pending ones, $3 now. */
-static struct db_query *query_overdue(struct lake *l, const char *sql, struct err *e)
+/* sql: $1 the project, $2 the state of pending ones, $3 now, $4 is given. */
+static struct db_query *query_overdue(struct lake *l,
+                                      const char *sql,
+                                      struct db_value fourth,
+                                      struct err *e)
 {
-    struct db_query *q = db_query(l->db, sql, e);
-
-    if (!q)
-        return NULL;
-    db_bind_int(q, 1, l->project);
-    db_bind_int(q, 2, LAKE_SESSION_PENDING);
-    db_bind_int(q, 3, lake_now_ms(l));
-    return q;
+    return db_query(l->db, e, sql, DB_INT(l->project), DB_INT(LAKE_SESSION_PENDING),
+                    DB_INT(lake_now_ms(l)), fourth);
 }
 
 /* The oldest session past its time behind id `after`: 1, 0 or -1. */
 static int next_overdue(struct lake *l, int64_t after, int64_t *id_out, struct err *e)
 {
-    struct db_query *q = query_overdue(l,
-                                       "SELECT id FROM session WHERE project = $1 AND state = $2"
-                                       " AND expires < $3 AND id > $4 ORDER BY id LIMIT 1",
-                                       e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 4, after);
-    int found = db_step(q, e);
-    if (found > 0)
-        *id_out = db_int(q, 0);
-    db_reset(q);
-    return found;
+    return db_take_int(query_overdue(l,
+                                     "SELECT id FROM session WHERE project = $1 AND state = $2"
+                                     " AND expires < $3 AND id > $4 ORDER BY id LIMIT 1",
+                                     DB_INT(after), e),
+                       id_out, e);
 }
 
 static int renew_held(struct lake *l, struct err *e)
@@ -390,14 +337,9 @@ static int forget_old(struct lake *l, struct err *e)
         "DELETE FROM session WHERE project = $1 AND state <> $2 AND expires < $3 - $4",
     };
 
-    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
-        struct db_query *q = query_overdue(l, statements[i], e);
-        if (!q)
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        if (db_finish(query_overdue(l, statements[i], DB_INT(SESSION_REMEMBERED_MS), e), e) < 0)
             return -1;
-        db_bind_int(q, 4, SESSION_REMEMBERED_MS);
-        if (db_run(q, e) < 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -406,16 +348,14 @@ int session_row_expire(struct lake *l, uint64_t *expired_out, struct err *e)
     if (renew_held(l, e) < 0 || forget_old(l, e) < 0)
         return -1;
     struct db_query *q = query_overdue(
-        l, "UPDATE session SET state = $4 WHERE project = $1 AND state = $2 AND expires < $3", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 4, LAKE_SESSION_EXPIRED);
-    if (db_run(q, e) < 0)
+        l, "UPDATE session SET state = $4 WHERE project = $1 AND state = $2 AND expires < $3",
+        DB_INT(LAKE_SESSION_EXPIRED), e);
+    if (db_finish(q, e) < 0)
         return -1;
     *expired_out = (uint64_t)db_changes(l->db);
     q = query_overdue(l,
                       "DELETE FROM session_file WHERE session IN (SELECT id FROM session"
                       " WHERE project = $1 AND state <> $2 AND expires < $3)",
-                      e);
-    return q ? db_run(q, e) : -1;
+                      DB_NULL, e);
+    return db_finish(q, e);
 }

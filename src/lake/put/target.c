@@ -103,16 +103,11 @@ static bool not_recorded(void *context, const char *name)
 {
     const struct target_copies *t = context;
     struct err ignored;
-    struct db_query *q =
-        db_query(t->l->db, "SELECT 1 FROM blob WHERE project = $1 AND name = $2", &ignored);
+    AUTO_RESET struct db_query *q =
+        db_query(t->l->db, &ignored, "SELECT 1 FROM blob WHERE project = $1 AND name = $2",
+                 DB_INT(t->l->project), DB_TEXT(name));
 
-    if (!q)
-        return false;
-    db_bind_int(q, 1, t->l->project);
-    db_bind_text(q, 2, name);
-    int row = db_step(q, &ignored);
-    db_reset(q);
-    return row == 0;
+    return db_step(q, &ignored) == 0;
 }
 
 int target_refuse(struct target_copies *t, const char *target, struct err *e)

@@ -141,21 +141,14 @@ int upload_flush(struct upload *u, struct err *e)
 static int list_file(struct upload *u, size_t i, struct err *e)
 {
     char room[SOURCE_PATH_MAX];
-    struct db_query *q =
-        db_query(u->l->db,
-                 "INSERT INTO session_file (session, seq, path, object, executable, unchanged)"
-                 " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (session, path)"
-                 " DO UPDATE SET object = $4, executable = $5",
-                 e);
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, u->session.id);
-    db_bind_int(q, 2, (int64_t)u->next_seq++);
-    db_bind_text(q, 3, source_lake_path(u->list, i, room));
-    db_bind_int(q, 4, u->list->files[i].object);
-    db_bind_int(q, 5, u->list->files[i].executable);
-    return db_run(q, e);
+    return db_run(u->l->db, e,
+                  "INSERT INTO session_file (session, seq, path, object, executable, unchanged)"
+                  " VALUES ($1, $2, $3, $4, $5, 0) ON CONFLICT (session, path)"
+                  " DO UPDATE SET object = $4, executable = $5",
+                  DB_INT(u->session.id), DB_INT((int64_t)u->next_seq++),
+                  DB_TEXT(source_lake_path(u->list, i, room)), DB_INT(u->list->files[i].object),
+                  DB_INT(u->list->files[i].executable));
 }
 
 int upload_record(struct upload *u, bool keep_list, struct err *e)
@@ -218,17 +211,14 @@ int upload_save(struct upload *u, struct err *e)
 /* The next free place in the list of a session that is gone on with. */
 static int read_next_seq(struct upload *u, struct err *e)
 {
-    struct db_query *q =
-        db_query(u->l->db, "SELECT MAX(seq) FROM session_file WHERE session = $1", e);
+    int64_t last;
+    int found =
+        db_get_int(u->l->db, e, &last, "SELECT MAX(seq) FROM session_file WHERE session = $1",
+                   DB_INT(u->session.id));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, u->session.id);
-    int row = db_step(q, e);
-    if (row > 0 && !db_is_null(q, 0))
-        u->next_seq = (uint64_t)db_int(q, 0) + 1;
-    db_reset(q);
-    return row < 0 ? -1 : 0;
+    if (found > 0)
+        u->next_seq = (uint64_t)last + 1;
+    return found < 0 ? -1 : 0;
 }
 
 static int take_session(struct upload *u, struct err *e)

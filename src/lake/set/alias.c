@@ -17,40 +17,28 @@ static int check_set(const struct lake_ref *ref, struct err *e)
 
 static int may_write(struct lake *l, int64_t set, struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db, "SELECT owner, team, mode, name FROM fileset WHERE id = $1 AND project = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set);
-    db_bind_int(q, 2, l->project);
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e, "SELECT owner, team, mode, name FROM fileset WHERE id = $1 AND project = $2",
+        DB_INT(set), DB_INT(l->project));
     int got = db_step(q, e);
+
     if (got == 0)
         return err_set(e, ERR_NOTFOUND, "the set is not in project %s", l->project_name);
     if (got < 0)
         return -1;
-    int result = 0;
-    if (!lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE)) {
-        AUTO_MEM char *what = mem_printf("@%s", db_text(q, 3));
-        result = lake_denied(l, what, db_text(q, 0), LAKE_WRITE, e);
-    }
-    db_reset(q);
-    return result;
+    if (lake_may(l, db_text(q, 0), db_text(q, 1), (unsigned)db_int(q, 2), LAKE_WRITE))
+        return 0;
+    AUTO_MEM char *what = mem_printf("@%s", db_text(q, 3));
+    return lake_denied(l, what, db_text(q, 0), LAKE_WRITE, e);
 }
 
 static int write_alias(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO set_alias (fileset, name, number)"
-                                  " VALUES ($1, $2, $3) ON CONFLICT (fileset, name)"
-                                  " DO UPDATE SET number = excluded.number",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->set);
-    db_bind_text(q, 2, alias);
-    db_bind_int(q, 3, ref->number);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO set_alias (fileset, name, number)"
+                  " VALUES ($1, $2, $3) ON CONFLICT (fileset, name)"
+                  " DO UPDATE SET number = excluded.number",
+                  DB_INT(ref->set), DB_TEXT(alias), DB_INT(ref->number));
 }
 
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
@@ -69,19 +57,8 @@ int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias
 /* 1 and its id, 0: there is no such set. */
 static int find_set(struct lake *l, const char *name, int64_t *id_out, struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT id FROM fileset WHERE project = $1 AND name = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, name);
-    int got = db_step(q, e);
-    if (got == 1) {
-        *id_out = db_int(q, 0);
-        db_reset(q);
-    }
-    return got;
+    return db_get_int(l->db, e, id_out, "SELECT id FROM fileset WHERE project = $1 AND name = $2",
+                      DB_INT(l->project), DB_TEXT(name));
 }
 
 static int delete_alias(struct lake *l, const char *name, const char *alias, struct err *e)
@@ -93,13 +70,8 @@ static int delete_alias(struct lake *l, const char *name, const char *alias, str
         return err_set(e, ERR_NOTFOUND, "@%s: no such set", name);
     if (found < 0 || may_write(l, set, e) < 0)
         return -1;
-    struct db_query *q =
-        db_query(l->db, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set);
-    db_bind_text(q, 2, alias);
-    if (db_run(q, e) < 0)
+    if (db_run(l->db, e, "DELETE FROM set_alias WHERE fileset = $1 AND name = $2", DB_INT(set),
+               DB_TEXT(alias)) < 0)
         return -1;
     if (db_changes(l->db) == 0)
         return err_set(e, ERR_NOTFOUND, "@%s has no moving name \"%s\"; tradewind alias lists them",
@@ -130,23 +102,19 @@ int lake_alias_list(
     void *context,
     struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT s.name, a.name, a.number, s.owner, s.team, s.mode"
-                                  " FROM set_alias a JOIN fileset s ON s.id = a.fileset"
-                                  " WHERE s.project = $1 ORDER BY s.name, a.name",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT s.name, a.name, a.number, s.owner, s.team, s.mode"
+                 " FROM set_alias a JOIN fileset s ON s.id = a.fileset"
+                 " WHERE s.project = $1 ORDER BY s.name, a.name",
+                 DB_INT(l->project));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
     while ((got = db_step(q, e)) == 1) {
         if (!lake_may(l, db_text(q, 3), db_text(q, 4), (unsigned)db_int(q, 5), LAKE_READ))
             continue;
-        if (visit(context, db_text(q, 0), db_text(q, 1), db_int(q, 2), e) < 0) {
-            db_reset(q);
+        if (visit(context, db_text(q, 0), db_text(q, 1), db_int(q, 2), e) < 0)
             return -1;
-        }
     }
     return got;
 }

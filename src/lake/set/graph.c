@@ -56,12 +56,10 @@ static void search_clear(struct search *s)
 
 static int find_top(struct search *s, struct err *e)
 {
-    struct db_query *q = db_query(s->l->db, "SELECT MAX(id) FROM set_version", e);
+    int64_t top = 0;
 
-    if (!q || db_step(q, e) < 0)
+    if (db_get_int(s->l->db, e, &top, "SELECT MAX(id) FROM set_version", DB_NONE) < 0)
         return -1;
-    int64_t top = db_int(q, 0);
-    db_reset(q);
     if (top < 0 || top > GRAPH_IDS_MAX)
         return err_set(e, ERR_NOFIT, "the graph is too large to be searched");
     s->top = (uint32_t)top;
@@ -147,12 +145,9 @@ static int load(struct search *s, const struct graph_range *range, struct err *e
 /* Asks for the neighbours of one set version; $1 is its id. */
 static int ask(struct search *s, const char *sql, uint32_t id, struct wave *w, struct err *e)
 {
-    struct db_query *q = db_query(s->l->db, sql, e);
+    AUTO_RESET struct db_query *q = db_query(s->l->db, e, sql, DB_INT(id));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, id);
     while ((got = db_step(q, e)) == 1) {
         int64_t next = db_int(q, 0);
         if (next >= 1 && next <= s->top)
@@ -248,13 +243,11 @@ static void add_edge(struct lake_graph *g,
 static int ask_edges(
     struct search *s, struct lake_graph *g, size_t *cap, uint32_t child, struct err *e)
 {
-    struct db_query *q = db_query(
-        s->l->db, "SELECT parent, kind, job FROM edge WHERE child = $1 ORDER BY parent", e);
+    AUTO_RESET struct db_query *q =
+        db_query(s->l->db, e, "SELECT parent, kind, job FROM edge WHERE child = $1 ORDER BY parent",
+                 DB_INT(child));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, child);
     while ((got = db_step(q, e)) == 1) {
         int64_t parent = db_int(q, 0);
         if (parent < 1 || parent >= child)
@@ -290,18 +283,15 @@ static int gather_edges(struct search *s, struct lake_graph *g, struct err *e)
 
 static int ask_name(struct search *s, struct lake_graph_node *node, struct err *e)
 {
-    struct db_query *q = db_query(s->l->db,
-                                  "SELECT s.name, v.number FROM set_version v"
-                                  " JOIN fileset s ON s.id = v.fileset WHERE v.id = $1",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, node->version);
+    AUTO_RESET struct db_query *q = db_query(s->l->db, e,
+                                             "SELECT s.name, v.number FROM set_version v"
+                                             " JOIN fileset s ON s.id = v.fileset WHERE v.id = $1",
+                                             DB_INT(node->version));
     int got = db_step(q, e);
+
     if (got == 1) {
         node->set_name = arena_dup(s->names, db_text(q, 0));
         node->number = db_int(q, 1);
-        db_reset(q);
     }
     return got < 0 ? -1 : 0;
 }

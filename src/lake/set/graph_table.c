@@ -60,14 +60,10 @@ static struct db_query *ask_piece(const struct graph_range *range,
                                   const char *sql,
                                   struct err *e)
 {
-    struct db_query *q = db_query(d, sql, e);
     uint64_t count = (uint64_t)range->high - range->low + 1;
 
-    if (q) {
-        db_bind_int(q, 1, (int64_t)(range->low + count * i / n));
-        db_bind_int(q, 2, (int64_t)(range->low + count * (i + 1) / n) - 1);
-    }
-    return q;
+    return db_query(d, e, sql, DB_INT((int64_t)(range->low + count * i / n)),
+                    DB_INT((int64_t)(range->low + count * (i + 1) / n) - 1));
 }
 
 static bool is_id(int64_t id, uint32_t top)
@@ -85,8 +81,6 @@ static int read_edges(struct loading *g, size_t piece, struct db *d, struct err 
                                    e);
     int got;
 
-    if (!q)
-        return -1;
     while ((got = db_step(q, e)) == 1) {
         int64_t child = db_int(q, 0), parent = db_int(q, 1);
         if (!is_id(parent, g->range.top) || parent >= child)
@@ -110,8 +104,6 @@ static int read_versions(struct loading *g, size_t piece, struct db *d, struct e
                                    e);
     int got;
 
-    if (!q)
-        return -1;
     while ((got = db_step(q, e)) == 1) {
         int64_t id = db_int(q, 0), set = db_int(q, 1);
         if (!is_id(set, GRAPH_IDS_MAX))
@@ -135,20 +127,17 @@ static void add_set_name(struct loading *g, uint32_t set, const char *name)
 
 static int read_sets(struct loading *g, struct db *d, struct err *e)
 {
-    struct db_query *q = db_query(d, "SELECT id, project, name FROM fileset ORDER BY id", e);
+    AUTO_RESET struct db_query *q =
+        db_query(d, e, "SELECT id, project, name FROM fileset ORDER BY id", DB_NONE);
     int got;
 
-    if (!q)
-        return -1;
     while ((got = db_step(q, e)) == 1) {
         int64_t set = db_int(q, 0);
         if (db_int(q, 1) != g->l->project || !is_id(set, GRAPH_IDS_MAX))
             continue;
         const char *name = arena_dup(g->arena, db_text(q, 2));
-        if (!name) {
-            db_reset(q);
+        if (!name)
             return err_set(e, ERR_NOFIT, "the graph is too large to be read at once");
-        }
         add_set_name(g, (uint32_t)set, name);
     }
     return got;

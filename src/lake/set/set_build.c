@@ -37,30 +37,18 @@ void set_builder_free(struct set_builder *b)
 static int find_target(struct set_builder *b, struct err *e)
 {
     struct lake *l = b->l;
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id, latest, owner, team, mode FROM fileset"
-                                  " WHERE project = $1 AND name = $2",
-                                  e);
-    int result = 0;
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, b->name);
+    AUTO_RESET struct db_query *q = db_query(l->db, e,
+                                             "SELECT id, latest, owner, team, mode FROM fileset"
+                                             " WHERE project = $1 AND name = $2",
+                                             DB_INT(l->project), DB_TEXT(b->name));
     int got = db_step(q, e);
-    if (got < 0)
-        return -1;
-    if (got == 1) {
-        b->set = db_int(q, 0);
-        b->number = db_int(q, 1);
-        if (!lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_WRITE)) {
-            AUTO_MEM char *what = mem_printf("@%s", b->name);
-            result = lake_denied(l, what, db_text(q, 2), LAKE_WRITE, e);
-        }
-        db_reset(q);
-    }
-    b->number++;
-    return result;
+
+    b->set = got == 1 ? db_int(q, 0) : 0;
+    b->number = 1 + (got == 1 ? db_int(q, 1) : 0);
+    if (got != 1 || lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_WRITE))
+        return got < 0 ? -1 : 0;
+    AUTO_MEM char *what = mem_printf("@%s", b->name);
+    return lake_denied(l, what, db_text(q, 2), LAKE_WRITE, e);
 }
 
 struct set_builder *set_builder_new(struct lake *l,
@@ -92,41 +80,22 @@ static int find_chunk(struct lake *l,
                       int64_t *id_out,
                       struct err *e)
 {
-    struct db_query *q =
-        db_query(l->db, "SELECT id FROM set_chunk WHERE project = $1 AND hash = $2", e);
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_bytes(q, 2, hash->bytes, sizeof hash->bytes);
-    int got = db_step(q, e);
-    if (got == 1) {
-        *id_out = db_int(q, 0);
-        db_reset(q);
-    }
-    return got;
+    return db_get_int(l->db, e, id_out, "SELECT id FROM set_chunk WHERE project = $1 AND hash = $2",
+                      DB_INT(l->project), DB_BYTES(hash->bytes, sizeof hash->bytes));
 }
 
 static int insert_chunk(struct lake *l, const struct set_part *part, int64_t *id_out, struct err *e)
 {
     if (db_ids(l->db, "set_chunk", 1, id_out, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO set_chunk"
-                                  " (id, project, hash, files, bytes, first, last, body)"
-                                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *id_out);
-    db_bind_int(q, 2, l->project);
-    db_bind_bytes(q, 3, part->hash.bytes, sizeof part->hash.bytes);
-    db_bind_int(q, 4, (int64_t)part->files);
-    db_bind_int(q, 5, (int64_t)part->bytes);
-    db_bind_text(q, 6, part->first);
-    db_bind_text(q, 7, part->last);
-    db_bind_bytes(q, 8, part->body, part->body_len);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO set_chunk"
+                  " (id, project, hash, files, bytes, first, last, body)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                  DB_INT(*id_out), DB_INT(l->project),
+                  DB_BYTES(part->hash.bytes, sizeof part->hash.bytes), DB_INT((int64_t)part->files),
+                  DB_INT((int64_t)part->bytes), DB_TEXT(part->first), DB_TEXT(part->last),
+                  DB_BYTES(part->body, part->body_len));
 }
 
 /* ---- files below files ---- */
@@ -183,16 +152,10 @@ static int write_part(struct set_builder *b, const struct set_part *part, struct
         if (found < 0 || (found == 0 && insert_chunk(b->l, part, &chunk, e) < 0))
             return -1;
     }
-    struct db_query *q =
-        db_query(b->l->db, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, $2, $3)", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, b->version);
-    db_bind_int(q, 2, b->n_parts++);
-    db_bind_int(q, 3, chunk);
     b->files += part->files;
     b->bytes = set_bytes_add(b->bytes, part->bytes);
-    return db_run(q, e);
+    return db_run(b->l->db, e, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, $2, $3)",
+                  DB_INT(b->version), DB_INT(b->n_parts++), DB_INT(chunk));
 }
 
 int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e)
@@ -233,66 +196,38 @@ int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struc
 static int write_set(struct set_builder *b, struct err *e)
 {
     struct lake *l = b->l;
-    struct db_query *q;
 
-    if (b->set != 0) {
-        q = db_query(l->db, "UPDATE fileset SET latest = $1, latest_version = $2 WHERE id = $3", e);
-    } else {
-        if (db_ids(l->db, "fileset", 1, &b->set, e) < 0)
-            return -1;
-        q = db_query(l->db,
-                     "INSERT INTO fileset"
-                     " (latest, latest_version, id, project, name, owner, team, mode)"
-                     " VALUES ($1, $2, $3, $4, $5, $6, '', $7)",
-                     e);
-        if (q) {
-            db_bind_int(q, 4, l->project);
-            db_bind_text(q, 5, b->name);
-            db_bind_text(q, 6, b->made.owner);
-            db_bind_int(q, 7, NEW_MODE);
-        }
-    }
-    if (!q)
+    if (b->set != 0)
+        return db_run(l->db, e, "UPDATE fileset SET latest = $1, latest_version = $2 WHERE id = $3",
+                      DB_INT(b->number), DB_INT(b->version), DB_INT(b->set));
+    if (db_ids(l->db, "fileset", 1, &b->set, e) < 0)
         return -1;
-    db_bind_int(q, 1, b->number);
-    db_bind_int(q, 2, b->version);
-    db_bind_int(q, 3, b->set);
-    return db_run(q, e);
+    return db_run(l->db, e,
+                  "INSERT INTO fileset"
+                  " (latest, latest_version, id, project, name, owner, team, mode)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, '', $7)",
+                  DB_INT(b->number), DB_INT(b->version), DB_INT(b->set), DB_INT(l->project),
+                  DB_TEXT(b->name), DB_TEXT(b->made.owner), DB_INT(NEW_MODE));
 }
 
 static int write_version(struct set_builder *b, struct err *e)
 {
-    struct db_query *q = db_query(b->l->db,
-                                  "INSERT INTO set_version"
-                                  " (id, project, fileset, number, files, bytes, made, removed)"
-                                  " VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, b->version);
-    db_bind_int(q, 2, b->l->project);
-    db_bind_int(q, 3, b->set);
-    db_bind_int(q, 4, b->number);
-    db_bind_int(q, 5, (int64_t)b->files);
-    db_bind_int(q, 6, (int64_t)b->bytes);
-    db_bind_int(q, 7, b->made.id);
-    return db_run(q, e);
+    return db_run(b->l->db, e,
+                  "INSERT INTO set_version"
+                  " (id, project, fileset, number, files, bytes, made, removed)"
+                  " VALUES ($1, $2, $3, $4, $5, $6, $7, 0)",
+                  DB_INT(b->version), DB_INT(b->l->project), DB_INT(b->set), DB_INT(b->number),
+                  DB_INT((int64_t)b->files), DB_INT((int64_t)b->bytes), DB_INT(b->made.id));
 }
 
 static int write_edges(struct set_builder *b, const int64_t *parents, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        struct db_query *q = db_query(b->l->db,
-                                      "INSERT INTO edge (child, parent, kind, job, seq)"
-                                      " VALUES ($1, $2, $3, 0, $4) ON CONFLICT DO NOTHING",
-                                      e);
-        if (!q)
-            return -1;
-        db_bind_int(q, 1, b->version);
-        db_bind_int(q, 2, parents[i]);
-        db_bind_int(q, 3, LAKE_EDGE_CREATE);
-        db_bind_int(q, 4, (int64_t)i);
-        if (db_run(q, e) < 0)
+        if (db_run(b->l->db, e,
+                   "INSERT INTO edge (child, parent, kind, job, seq)"
+                   " VALUES ($1, $2, $3, 0, $4) ON CONFLICT DO NOTHING",
+                   DB_INT(b->version), DB_INT(parents[i]), DB_INT(LAKE_EDGE_CREATE),
+                   DB_INT((int64_t)i)) < 0)
             return -1;
     }
     return 0;

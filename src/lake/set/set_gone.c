@@ -5,22 +5,14 @@
 
 int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct err *e)
 {
-    /* The first: later ones made the same again. */
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id FROM job WHERE output_version = $1 AND project = $2"
-                                  " ORDER BY id LIMIT 1",
-                                  e);
-
     *job_out = 0;
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    db_bind_int(q, 2, l->project);
-    int row = db_step(q, e);
-    if (row > 0)
-        *job_out = db_int(q, 0);
-    db_reset(q);
-    return row < 0 ? -1 : 0;
+    /* The first: later ones made the same again. */
+    return db_get_int(l->db, e, job_out,
+                      "SELECT id FROM job WHERE output_version = $1 AND project = $2"
+                      " ORDER BY id LIMIT 1",
+                      DB_INT(set_version), DB_INT(l->project)) < 0
+               ? -1
+               : 0;
 }
 
 struct counting {
@@ -31,18 +23,13 @@ struct counting {
 static int count_gone(void *context, const struct lake_entry *entry, struct err *e)
 {
     struct counting *c = context;
-    struct db_query *q = db_query(c->l->db,
-                                  "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
-                                  " WHERE v.id = $1",
-                                  e);
+    int64_t blob;
+    int there = db_get_int(c->l->db, e, &blob,
+                           "SELECT o.blob FROM version v JOIN object o ON o.id = v.object"
+                           " WHERE v.id = $1",
+                           DB_INT(entry->version));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, entry->version);
-    int row = db_step(q, e);
-    bool there = row > 0 && !db_is_null(q, 0);
-    db_reset(q);
-    if (row < 0)
+    if (there < 0)
         return -1;
     c->sum->files += !there;
     c->sum->bytes += there ? 0 : entry->size;

@@ -81,12 +81,8 @@ int lake_set_list(struct lake *l,
 {
     if (name && check_name(l, name, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db, list_sql(name, all_versions), e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    if (name)
-        db_bind_text(q, 2, name);
+    struct db_query *q =
+        db_query(l->db, e, list_sql(name, all_versions), DB_INT(l->project), DB_TEXT(name));
     return visit_rows(l, q, visit, context, e);
 }
 
@@ -102,39 +98,30 @@ int lake_set_get(struct lake *l,
     }
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
-    struct db_query *q = db_query(l->db, COLUMNS " WHERE v.id = $1 AND s.project = $2", e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, ref->set_version);
-    db_bind_int(q, 2, l->project);
+    struct db_query *q = db_query(l->db, e, COLUMNS " WHERE v.id = $1 AND s.project = $2",
+                                  DB_INT(ref->set_version), DB_INT(l->project));
     return visit_rows(l, q, visit, context, e);
 }
 
 /* Whether the caller may read the set of this version. */
 static int check_readable(struct lake *l, int64_t set_version, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT s.name, v.number, s.owner, s.team, s.mode"
-                                  " FROM set_version v JOIN fileset s ON s.id = v.fileset"
-                                  " WHERE v.id = $1 AND v.project = $2",
-                                  e);
-    int result = 0;
-
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    db_bind_int(q, 2, l->project);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT s.name, v.number, s.owner, s.team, s.mode"
+                 " FROM set_version v JOIN fileset s ON s.id = v.fileset"
+                 " WHERE v.id = $1 AND v.project = $2",
+                 DB_INT(set_version), DB_INT(l->project));
     int got = db_step(q, e);
+
     if (got != 1)
         return got < 0 ? -1
                        : err_set(e, ERR_NOTFOUND, "set version %lld is not in this project",
                                  (long long)set_version);
-    if (!lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ)) {
-        AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
-        result = lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
-    }
-    db_reset(q);
-    return result;
+    if (lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ))
+        return 0;
+    AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+    return lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
 }
 
 int lake_set_parents(struct lake *l,
@@ -146,25 +133,20 @@ int lake_set_parents(struct lake *l,
     if (check_readable(l, set_version, e) < 0)
         return -1;
     /* A parent by creation and by a job counts once. */
-    struct db_query *q = db_query(l->db,
-                                  "SELECT s.name, v.number FROM edge d"
-                                  " JOIN set_version v ON v.id = d.parent"
-                                  " JOIN fileset s ON s.id = v.fileset WHERE d.child = $1"
-                                  " AND v.project = $2"
-                                  " GROUP BY v.id, s.name, v.number ORDER BY MIN(d.seq), v.id",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT s.name, v.number FROM edge d"
+                 " JOIN set_version v ON v.id = d.parent"
+                 " JOIN fileset s ON s.id = v.fileset WHERE d.child = $1"
+                 " AND v.project = $2"
+                 " GROUP BY v.id, s.name, v.number ORDER BY MIN(d.seq), v.id",
+                 DB_INT(set_version), DB_INT(l->project));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    db_bind_int(q, 2, l->project);
     while ((got = db_step(q, e)) == 1) {
         AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
-        if (visit(context, ref, e) < 0) {
-            db_reset(q);
+        if (visit(context, ref, e) < 0)
             return -1;
-        }
     }
     return got;
 }

@@ -48,20 +48,14 @@ static bool is_below(const char *path, const char *prefix, size_t prefix_len)
 int set_damaged(struct lake *l, int64_t set_version, struct err *e)
 {
     struct err why = {0};
-    struct db_query *q = db_query(l->db,
-                                  "SELECT s.name, v.number FROM set_version v"
-                                  " JOIN fileset s ON s.id = v.fileset WHERE v.id = $1",
-                                  &why);
+    AUTO_RESET struct db_query *q = db_query(l->db, &why,
+                                             "SELECT s.name, v.number FROM set_version v"
+                                             " JOIN fileset s ON s.id = v.fileset WHERE v.id = $1",
+                                             DB_INT(set_version));
 
-    if (q) {
-        db_bind_int(q, 1, set_version);
-        if (db_step(q, &why) == 1 && db_text(q, 0)) {
-            err_set(e, ERR_IO, "@%s:%lld: its list of files is damaged in the lake's database",
-                    db_text(q, 0), (long long)db_int(q, 1));
-            db_reset(q);
-            return -1;
-        }
-    }
+    if (db_step(q, &why) == 1 && db_text(q, 0))
+        return err_set(e, ERR_IO, "@%s:%lld: its list of files is damaged in the lake's database",
+                       db_text(q, 0), (long long)db_int(q, 1));
     return err_set(e, ERR_IO,
                    "set version %lld: its list of files is damaged in the lake's database",
                    (long long)set_version);
@@ -95,28 +89,21 @@ static int take_part(struct db_query *q, struct set_parts *out)
 int set_parts_of(
     struct lake *l, int64_t set_version, const char *prefix, struct set_parts *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash"
-                                  " FROM set_part p JOIN set_chunk c ON c.id = p.chunk"
-                                  " WHERE p.set_version = $1 AND c.last >= $2 ORDER BY p.seq",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash"
+                 " FROM set_part p JOIN set_chunk c ON c.id = p.chunk"
+                 " WHERE p.set_version = $1 AND c.last >= $2 ORDER BY p.seq",
+                 DB_INT(set_version), DB_TEXT(prefix));
     size_t prefix_len = strlen(prefix);
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, set_version);
-    db_bind_text(q, 2, prefix);
     while ((got = db_step(q, e)) == 1) {
         const char *first = db_text(q, 3);
-        if (first && strcmp(first, prefix) > 0 && !is_below(first, prefix, prefix_len)) {
-            db_reset(q);
+        if (first && strcmp(first, prefix) > 0 && !is_below(first, prefix, prefix_len))
             return 0;
-        }
-        if (!follows(out, first) || take_part(q, out) < 0) {
-            db_reset(q);
+        if (!follows(out, first) || take_part(q, out) < 0)
             return set_damaged(l, set_version, e);
-        }
     }
     return got;
 }
@@ -129,29 +116,25 @@ int set_parts_of(
 int set_parts_next_held(
     struct lake *l, int64_t *chunk, struct set_parts *out, int64_t *set_version_out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash,"
-                                  " (SELECT MIN(p.set_version) FROM set_part p"
-                                  "  JOIN set_version v ON v.id = p.set_version"
-                                  "  WHERE p.chunk = c.id AND " HELD ") AS holder"
-                                  " FROM set_chunk c WHERE c.id > $1 AND c.project = $2"
-                                  " AND EXISTS (SELECT 1 FROM set_part p"
-                                  "  JOIN set_version v ON v.id = p.set_version"
-                                  "  WHERE p.chunk = c.id AND " HELD ")"
-                                  " ORDER BY c.id LIMIT 1",
-                                  e);
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, *chunk);
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, LAKE_ITEM_SET);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash,"
+                 " (SELECT MIN(p.set_version) FROM set_part p"
+                 "  JOIN set_version v ON v.id = p.set_version"
+                 "  WHERE p.chunk = c.id AND " HELD ") AS holder"
+                 " FROM set_chunk c WHERE c.id > $1 AND c.project = $2"
+                 " AND EXISTS (SELECT 1 FROM set_part p"
+                 "  JOIN set_version v ON v.id = p.set_version"
+                 "  WHERE p.chunk = c.id AND " HELD ")"
+                 " ORDER BY c.id LIMIT 1",
+                 DB_INT(*chunk), DB_INT(l->project), DB_INT(LAKE_ITEM_SET));
     int got = db_step(q, e);
+
     if (got != 1)
         return got;
     *chunk = db_int(q, 0);
     *set_version_out = db_int(q, 6);
     take_part(q, out);
-    db_reset(q);
     return 1;
 }
 
@@ -160,18 +143,14 @@ int set_parts_held_without(struct lake *l,
                            struct bits *chunks_out,
                            struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT p.chunk, v.id FROM set_version c"
-                                  " JOIN set_version v ON v.id = c.id"
-                                  " JOIN set_part p ON p.set_version = v.id"
-                                  " WHERE c.project = $2 AND " HELD,
-                                  e);
+    AUTO_RESET struct db_query *q = db_query(l->db, e,
+                                             "SELECT p.chunk, v.id FROM set_version c"
+                                             " JOIN set_version v ON v.id = c.id"
+                                             " JOIN set_part p ON p.set_version = v.id"
+                                             " WHERE c.project = $2 AND " HELD,
+                                             DB_NULL, DB_INT(l->project), DB_INT(LAKE_ITEM_SET));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 2, l->project);
-    db_bind_int(q, 3, LAKE_ITEM_SET);
     while ((got = db_step(q, e)) == 1)
         if (!bits_has(except, db_int(q, 1)))
             bits_add(chunks_out, db_int(q, 0));
@@ -196,15 +175,12 @@ static int take_alone(struct db_query *q, struct set_parts *out, struct err *e)
 
 int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
 {
-    struct db_query *q = db_query(l->db,
-                                  "SELECT id, files, bytes, first, last, hash FROM set_chunk"
-                                  " WHERE project = $1 AND first <= $2 AND last >= $2 ORDER BY id",
-                                  e);
+    AUTO_RESET struct db_query *q =
+        db_query(l->db, e,
+                 "SELECT id, files, bytes, first, last, hash FROM set_chunk"
+                 " WHERE project = $1 AND first <= $2 AND last >= $2 ORDER BY id",
+                 DB_INT(l->project), DB_TEXT(path));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, l->project);
-    db_bind_text(q, 2, path);
     return take_alone(q, out, e);
 }
 
@@ -215,8 +191,8 @@ int set_parts_used(struct lake *l,
                    struct set_parts *out,
                    struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db,
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
         "SELECT c.id, c.files, c.bytes, c.first, c.last, c.hash FROM set_chunk c"
         " WHERE c.id > $1 AND c.project = $2 AND c.first <= $4 AND c.last >= $3"
         " AND EXISTS (SELECT 1 FROM set_part p WHERE p.chunk = c.id AND"
@@ -226,17 +202,9 @@ int set_parts_used(struct lake *l,
         " AND input_version IS NOT NULL UNION SELECT code_version FROM job"
         " WHERE project = $2 AND state < $6 AND code_version IS NOT NULL)))"
         " ORDER BY c.id LIMIT $7",
-        e);
+        DB_INT(after), DB_INT(l->project), DB_TEXT(first), DB_TEXT(last), DB_INT(LAKE_EDGE_JOB),
+        DB_INT(LAKE_JOB_FINISHED), DB_INT(SET_PARTS_SOME));
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, after);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, first);
-    db_bind_text(q, 4, last);
-    db_bind_int(q, 5, LAKE_EDGE_JOB);
-    db_bind_int(q, 6, LAKE_JOB_FINISHED);
-    db_bind_int(q, 7, SET_PARTS_SOME);
     return take_alone(q, out, e);
 }
 
@@ -292,20 +260,16 @@ const struct set_part *set_cursor_whole(const struct set_cursor *c)
 /* The bytes of a stored chunk, a copy: visitors of entries may run the same query. */
 static int load_body(struct set_cursor *c, const struct set_part *part, struct err *e)
 {
-    struct db_query *q = db_query(c->l->db, "SELECT body FROM set_chunk WHERE id = $1", e);
+    AUTO_RESET struct db_query *q =
+        db_query(c->l->db, e, "SELECT body FROM set_chunk WHERE id = $1", DB_INT(part->chunk));
     size_t n;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, part->chunk);
     int got = db_step(q, e);
     if (got < 0)
         return -1;
     const void *body = got ? db_bytes(q, 0, &n) : NULL;
-    if (!body) {
-        db_reset(q);
+    if (!body)
         return cursor_damaged(c, e);
-    }
     c->open->body = mem_grow(NULL, n, 1);
     memcpy(c->open->body, body, n);
     db_reset(q);

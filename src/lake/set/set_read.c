@@ -82,14 +82,11 @@ static void ids_clear(struct ids *ids)
 
 static int add_owners(struct lake *l, int64_t chunk, struct ids *out, struct err *e)
 {
-    struct db_query *q = db_query(
-        l->db, "SELECT DISTINCT set_version FROM set_part WHERE chunk = $1 ORDER BY set_version",
-        e);
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e, "SELECT DISTINCT set_version FROM set_part WHERE chunk = $1 ORDER BY set_version",
+        DB_INT(chunk));
     int got;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, chunk);
     while ((got = db_step(q, e)) == 1) {
         out->items = mem_room(out->items, out->n, &out->cap, sizeof *out->items);
         out->items[out->n++] = db_int(q, 0);

@@ -148,14 +148,11 @@ static void add_parent(struct swapping *s, int64_t id)
 
 static int add_parents(struct swapping *s, int64_t base, const struct bits *replaced, struct err *e)
 {
-    struct db_query *q = db_query(
-        s->l->db, "SELECT parent FROM edge WHERE child = $1 AND kind = $2 ORDER BY seq", e);
+    AUTO_RESET struct db_query *q =
+        db_query(s->l->db, e, "SELECT parent FROM edge WHERE child = $1 AND kind = $2 ORDER BY seq",
+                 DB_INT(base), DB_INT(LAKE_EDGE_CREATE));
     int row;
 
-    if (!q)
-        return -1;
-    db_bind_int(q, 1, base);
-    db_bind_int(q, 2, LAKE_EDGE_CREATE);
     while ((row = db_step(q, e)) == 1)
         if (!bits_has(replaced, db_int(q, 0)))
             add_parent(s, db_int(q, 0));

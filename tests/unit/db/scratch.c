@@ -57,7 +57,7 @@ struct db *scratch_open(const char *name)
 int64_t scratch_number(struct db *d, const char *sql)
 {
     struct err e = {0};
-    struct db_query *q = db_query(d, sql, &e);
+    struct db_query *q = db_prepare(d, sql, &e);
     int64_t number = -1;
 
     if (q && db_step(q, &e) > 0) {
@@ -71,13 +71,13 @@ int64_t scratch_number(struct db *d, const char *sql)
 
 int scratch_add(struct db *d, int64_t id, const char *name, struct err *e)
 {
-    struct db_query *q = db_query(d, "INSERT INTO t (id, name) VALUES ($1, $2)", e);
+    struct db_query *q = db_prepare(d, "INSERT INTO t (id, name) VALUES ($1, $2)", e);
 
     if (!q)
         return -1;
-    db_bind_int(q, 1, id);
-    db_bind_text(q, 2, name);
-    return db_run(q, e);
+    db_bind(q, 1, DB_INT(id));
+    db_bind(q, 2, DB_TEXT(name));
+    return db_finish(q, e);
 }
 
 static void count_problem(void *context, const char *text)

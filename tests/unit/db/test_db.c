@@ -30,7 +30,7 @@ static void check_transactions(struct db *d)
           "it alone is undone, the caller decides about the rest");
     CHECK(db_exec(d, "DELETE FROM t WHERE id > 1", &e) == 0 && db_changes(d) == 2,
           "db_exec outside of a transaction");
-    CHECK(db_begin_read(d, &e) == 0 && (q = db_query(d, "SELECT name FROM t", &e)) &&
+    CHECK(db_begin_read(d, &e) == 0 && (q = db_prepare(d, "SELECT name FROM t", &e)) &&
               db_step(q, &e) == 1 && !strcmp(db_text(q, 0), "one") && db_commit(d, &e) == 0,
           "a transaction that reads %s", e.text);
 }
@@ -149,9 +149,9 @@ static void check_full_disk(struct db *d)
     CHECK(db_exec(d, "PRAGMA max_page_count=40", &e) == 0, "a disk of 40 pages");
     CHECK(db_begin(d, &e) == 0, "begin");
     for (int i = 0; i < 200 && status == 0; i++) {
-        q = db_query(d, "INSERT INTO t (id, body) VALUES ($1, zeroblob(3000))", &e);
-        db_bind_int(q, 1, 10000 + i);
-        status = db_run(q, &e);
+        q = db_prepare(d, "INSERT INTO t (id, body) VALUES ($1, zeroblob(3000))", &e);
+        db_bind(q, 1, DB_INT(10000 + i));
+        status = db_finish(q, &e);
     }
     CHECK(status < 0 && e.kind == ERR_IO && strstr(e.text, "disk is full") &&
               strstr(e.text, "db.db"),

@@ -73,7 +73,7 @@ static void any_number(struct db *d)
         bool good = db_exec(d, "DELETE FROM t", &e) == 0 && db_begin(d, &e) == 0 &&
                     add_rows(d, n, &e) == 0 && db_commit(d, &e) == 0;
         int statements = watch.statements;
-        struct db_query *q = db_query(d, "SELECT id, name, body FROM t ORDER BY id", &e);
+        struct db_query *q = db_prepare(d, "SELECT id, name, body FROM t ORDER BY id", &e);
         for (; q && db_step(q, &e) > 0; rows++)
             right += row_is_right(q, rows);
         CHECK(good && rows == n && right == n, "%d of %d rows are right %s", right, n, e.text);

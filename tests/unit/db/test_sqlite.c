@@ -96,7 +96,7 @@ static void check_old_view(void)
     struct err e = {0};
     AUTO(db) struct db *other = scratch_open("busy.db");
     AUTO(db) struct db *d = open_impatient("busy.db", &e);
-    struct db_query *q = d ? db_query(d, "SELECT id FROM t", &e) : NULL;
+    struct db_query *q = d ? db_prepare(d, "SELECT id FROM t", &e) : NULL;
 
     CHECK(other && q && db_step(q, &e) == 1 && scratch_add(other, 10, "x", &e) == 0,
           "a row is read, another process writes");

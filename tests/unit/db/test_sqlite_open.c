@@ -59,8 +59,9 @@ static void check_damage(void)
         overwrite("page.db", (off_t)page * 4096, 0xff, 4096);
     AUTO(db) struct db *d = open_it("page.db", &e);
     CHECK(d && scratch_problems(d) >= 6, "each of 6 damaged pages is found");
-    struct db_query *q = d ? db_query(d, "SELECT sum(length(name)) FROM t NOT INDEXED", &e) : NULL;
-    CHECK(q && db_run(q, &e) < 0 && e.kind == ERR_IO && strstr(e.text, "damaged"),
+    struct db_query *q =
+        d ? db_prepare(d, "SELECT sum(length(name)) FROM t NOT INDEXED", &e) : NULL;
+    CHECK(q && db_finish(q, &e) < 0 && e.kind == ERR_IO && strstr(e.text, "damaged"),
           "and reading them fails: %s", e.text);
 }
 

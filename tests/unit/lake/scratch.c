@@ -203,7 +203,7 @@ int64_t scratch_set(struct lake *l, const char *name, const char *const *paths, 
 int64_t scratch_number(struct lake *l, const char *sql)
 {
     struct err e = {0};
-    struct db_query *q = db_query(l->db, sql, &e);
+    struct db_query *q = db_prepare(l->db, sql, &e);
 
     if (!q)
         give_up(sql, &e);

@@ -55,7 +55,7 @@ static void add_plan(struct lake *l, const char *sql, struct buf *out)
 {
     AUTO_MEM char *explain = mem_printf("EXPLAIN QUERY PLAN %s", sql);
     struct err e = {0};
-    struct db_query *q = db_query(l->db, explain, &e);
+    struct db_query *q = db_prepare(l->db, explain, &e);
 
     if (!q)
         CHECK(false, "the plan of %s: %s", sql, e.text);

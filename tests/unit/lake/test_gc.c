@@ -30,8 +30,8 @@ static bool readable(struct lake *l, const char *text)
 
     if (lake_resolve(l, text, LAKE_READ, &ref, &e) < 0)
         return false;
-    struct db_query *q = db_query(l->db, "SELECT object FROM version WHERE id = $1", &e);
-    db_bind_int(q, 1, ref.version);
+    struct db_query *q = db_prepare(l->db, "SELECT object FROM version WHERE id = $1", &e);
+    db_bind(q, 1, DB_INT(ref.version));
     db_step(q, &e);
     int64_t id = db_int(q, 0);
     db_reset(q);

@@ -18,11 +18,11 @@ static uint64_t draw(uint64_t below)
 static void run(struct lake *l, const char *sql, const int64_t *values, int n)
 {
     struct err e = {0};
-    struct db_query *q = db_query(l->db, sql, &e);
+    struct db_query *q = db_prepare(l->db, sql, &e);
 
     for (int i = 0; q && i < n; i++)
-        db_bind_int(q, i + 1, values[i]);
-    if (!q || db_run(q, &e) < 0) {
+        db_bind(q, i + 1, DB_INT(values[i]));
+    if (!q || db_finish(q, &e) < 0) {
         CHECK(false, "%s: %s", sql, e.text);
         exit(1);
     }
@@ -45,18 +45,18 @@ static int64_t add_versions(struct lake *l, size_t n)
     if (db_ids(l->db, "set_version", (int64_t)n, &first, &e) < 0 ||
         db_ids(l->db, "fileset", 1, &set, &e) < 0)
         exit(1);
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO fileset (id, project, name, owner, team, mode,"
-                                  " latest, latest_version)"
-                                  " VALUES ($1, $2, $3, 'ann', '', 438, $4, $5)",
-                                  &e);
+    struct db_query *q = db_prepare(l->db,
+                                    "INSERT INTO fileset (id, project, name, owner, team, mode,"
+                                    " latest, latest_version)"
+                                    " VALUES ($1, $2, $3, 'ann', '', 438, $4, $5)",
+                                    &e);
     AUTO_MEM char *name = mem_printf("s%lld", (long long)set);
-    db_bind_int(q, 1, set);
-    db_bind_int(q, 2, l->project);
-    db_bind_text(q, 3, name);
-    db_bind_int(q, 4, (int64_t)n);
-    db_bind_int(q, 5, first + (int64_t)n - 1);
-    if (db_run(q, &e) < 0)
+    db_bind(q, 1, DB_INT(set));
+    db_bind(q, 2, DB_INT(l->project));
+    db_bind(q, 3, DB_TEXT(name));
+    db_bind(q, 4, DB_INT((int64_t)n));
+    db_bind(q, 5, DB_INT(first + (int64_t)n - 1));
+    if (db_finish(q, &e) < 0)
         exit(1);
     for (size_t i = 0; i < n; i++)
         run(l,

@@ -35,7 +35,7 @@ static void move_all(struct lake *other)
     struct err e = {0};
     uint64_t moved = 0;
     char name[STORE_BLOB_NAME] = "";
-    struct db_query *q = db_query(other->db, "SELECT name FROM blob ORDER BY id LIMIT 1", &e);
+    struct db_query *q = db_prepare(other->db, "SELECT name FROM blob ORDER BY id LIMIT 1", &e);
 
     if (q && db_step(q, &e) == 1)
         snprintf(name, sizeof name, "%s", db_text(q, 0));

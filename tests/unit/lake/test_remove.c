@@ -95,16 +95,16 @@ static void one_transaction(struct lake *l)
 static void link_sets(struct lake *l, int64_t child, int64_t parent, enum lake_edge_kind kind)
 {
     struct err e = {0};
-    struct db_query *q = db_query(l->db,
-                                  "INSERT INTO edge (child, parent, kind, job, seq)"
-                                  " VALUES ($1, $2, $3, $4, 0)",
-                                  &e);
+    struct db_query *q = db_prepare(l->db,
+                                    "INSERT INTO edge (child, parent, kind, job, seq)"
+                                    " VALUES ($1, $2, $3, $4, 0)",
+                                    &e);
 
-    db_bind_int(q, 1, child);
-    db_bind_int(q, 2, parent);
-    db_bind_int(q, 3, kind);
-    db_bind_int(q, 4, kind == LAKE_EDGE_JOB ? 7 : 0);
-    CHECK(db_run(q, &e) == 0, "an edge");
+    db_bind(q, 1, DB_INT(child));
+    db_bind(q, 2, DB_INT(parent));
+    db_bind(q, 3, DB_INT(kind));
+    db_bind(q, 4, DB_INT(kind == LAKE_EDGE_JOB ? 7 : 0));
+    CHECK(db_finish(q, &e) == 0, "an edge");
 }
 
 static void sets(struct lake *l)
