@@ -115,6 +115,26 @@ void text_put(struct buf *b, const char *s, size_t max_columns, bool utf8)
         buf_puts(b, ellipsis);
 }
 
+void text_print(FILE *out, const char *s, size_t max_columns)
+{
+    AUTO_CLEAR(buf) struct buf b;
+
+    buf_init(&b, 4 * max_columns + 16);
+    text_put(&b, s, max_columns, text_look_for(out).utf8);
+    fputs(buf_str(&b), out);
+}
+
+void text_print_lines(FILE *out, const char *s, size_t max_columns, size_t indent)
+{
+    AUTO_MEM char *lines = mem_dup(s);
+
+    for (char *rest = lines, *line; (line = strsep(&rest, "\n"));) {
+        fprintf(out, "%*s", line == lines ? 0 : (int)indent, "");
+        text_print(out, line, max_columns);
+        fputc('\n', out);
+    }
+}
+
 void text_paragraph(FILE *out, const char *s, size_t indent, const struct text_look *look)
 {
     size_t column = strspn(s, " ");

@@ -28,6 +28,12 @@ size_t text_width(const char *s);
  */
 void text_put(struct buf *b, const char *s, size_t max_columns, bool utf8);
 
+/* The same, printed. */
+void text_print(FILE *out, const char *s, size_t max_columns);
+/* Each line of s as text_print has it; lines after the first begin with `indent` spaces. Ends with
+ * a newline. */
+void text_print_lines(FILE *out, const char *s, size_t max_columns, size_t indent);
+
 /* Prints a paragraph broken at spaces within TEXT_COLUMNS: the first line begins with the spaces
  * that s begins with, all others with `indent`. A word longer than a line is cut; the same care as
  * text_put for what it holds. */

@@ -82,11 +82,25 @@ const struct config *app_config(struct app *app, struct err *e)
     return app->config;
 }
 
+/* The broker's control socket and state files are lines of text that name the home. */
+static bool has_control_character(const char *path)
+{
+    for (; *path; path++)
+        if ((unsigned char)*path < ' ' || *path == 127)
+            return true;
+    return false;
+}
+
 const char *app_home(struct app *app, struct err *e)
 {
     const struct config *c = app->home ? NULL : app_config(app, e);
 
-    if (c)
+    if (c && has_control_character(c->home))
+        err_set(e, ERR_USAGE,
+                "TRADEWIND_HOME \"%.100s\": the name has a control character: choose another "
+                "directory",
+                c->home);
+    else if (c)
         app->home = lake_open_absolute(c->home, e);
     return app->home;
 }
@@ -141,17 +155,35 @@ int app_wake_broker(struct app *app, struct err *e)
 
 /* ---- the front door ---- */
 
-void app_notice(const struct app *app, const char *fmt, ...)
+static void tell(void (*hear)(void *context, const char *text),
+                 void *context,
+                 const char *fmt,
+                 va_list args)
 {
     char text[NOTICE_BYTES];
+
+    if (!hear)
+        return;
+    vsnprintf(text, sizeof text, fmt, args);
+    hear(context, text);
+}
+
+void app_notice(const struct app *app, const char *fmt, ...)
+{
     va_list args;
 
-    if (!app->listener.notice)
-        return;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    tell(app->listener.notice, app->listener.context, fmt, args);
     va_end(args);
-    app->listener.notice(app->listener.context, text);
+}
+
+void app_status(const struct app *app, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    tell(app->listener.status, app->listener.context, fmt, args);
+    va_end(args);
 }
 
 bool app_cancelled(const struct app *app)

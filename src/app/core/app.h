@@ -31,6 +31,8 @@ struct app_listener {
                      uint64_t bytes,
                      uint64_t all_files,
                      uint64_t all_bytes);
+    /* One line on how far long work is, replaced by the next one. */
+    void (*status)(void *context, const char *text);
     /* Whether the caller wants the operation to stop where nothing is left half done. */
     bool (*cancelled)(void *context);
     void *context;
@@ -69,6 +71,7 @@ int app_wake_broker(struct app *app, struct err *e);
 /* ---- telling the front door ---- */
 
 void app_notice(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void app_status(const struct app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool app_cancelled(const struct app *app);
 /* ERR_RETRY "interrupted" once the caller wants to stop; for loops over many things. */
 int app_check_cancelled(const struct app *app, struct err *e);

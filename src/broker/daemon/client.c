@@ -273,7 +273,8 @@ int broker_client_retire(struct broker_client *c, struct err *e)
 int broker_client_wait(struct broker_client *c,
                        int64_t job,
                        double timeout_s,
-                       bool (*interrupted)(void),
+                       bool (*cancelled)(void *context),
+                       void *context,
                        struct err *e)
 {
     AUTO_MEM char *question = mem_printf("wait %" PRId64 "\n", job);
@@ -283,7 +284,7 @@ int broker_client_wait(struct broker_client *c,
 
     if (say_surely(c, question, e) < 0)
         return -1;
-    while (!(interrupted && interrupted())) {
+    while (!(cancelled && cancelled(context))) {
         double until_s = time_monotonic_s() + LOOK_S;
         if (end_s < until_s)
             until_s = end_s;

@@ -24,12 +24,13 @@ int broker_client_retire(struct broker_client *c, struct err *e);
 /* There is something new in the lake. */
 int broker_client_wake(struct broker_client *c, struct err *e);
 /* Waits until the job is in a final state. timeout_s < 0 = for ever. 1: it is; 0: time is up, or
- * `interrupted` said so (asked a few times a second; NULL = never). Broker lost: it is started
+ * `cancelled` said so (asked a few times a second; NULL = never). Broker lost: it is started
  * again. */
 int broker_client_wait(struct broker_client *c,
                        int64_t job,
                        double timeout_s,
-                       bool (*interrupted)(void),
+                       bool (*cancelled)(void *context),
+                       void *context,
                        struct err *e);
 
 #endif

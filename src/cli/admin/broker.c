@@ -1,10 +1,10 @@
 #include "broker/daemon/broker.h"
+#include "app/core/lake_open.h"
+#include "app/job/resources.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "broker/daemon/client.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
-#include "cli/job/job_parts.h"
 #include "exec/exec.h"
 #include "spec/config.h"
 
@@ -61,7 +61,7 @@ static int run(const struct command_args *args, struct err *e)
     AUTO_MEM char *agent = exec_find_agent(e);
     if (!agent)
         return -1;
-    struct job_room room = job_local_room();
+    struct app_job_room room = app_job_local_room();
     struct broker_options options = {.home = home,
                                      .open_lake = open_lake,
                                      .agent = agent,

@@ -16,7 +16,7 @@ static double most_workers(const struct cluster_order *o)
 {
     if (o->place.n_hosts)
         return (double)o->place.n_hosts - (o->server_place.on ? 0 : 1);
-    return floor(o->place.here.cpus / JOB_CPU_STEP) - 1;
+    return floor(o->place.here.cpus / APP_JOB_CPU_STEP) - 1;
 }
 
 static void take_types(struct cluster_order *o,
@@ -152,16 +152,19 @@ static int node_room(const struct cluster_order *o, struct run_room *out, struct
 
 static int find_room(const struct command_args *args, struct cluster_order *o, struct err *e)
 {
-    const struct job_room *here = &o->place.here;
+    const struct app_job_room *here = &o->place.here;
     struct run_room *room = &o->room;
     unsigned nodes = o->workers + 1;
 
     if (node_room(o, room, e) < 0)
         return -1;
-    if (command_has(args, "--cpus") && job_read_cpus(args, &room->cpus, e) < 0)
+    if (command_number(args, "--cpus", &room->cpus, e) < 0)
         return -1;
-    if (command_has(args, "--memory") && job_read_memory(args, &room->memory_mb, e) < 0)
-        return -1;
+    if (command_has(args, "--cpus") && app_job_check_cpus(room->cpus, e) < 0)
+        return err_wrap(e, "--cpus %s", command_value(args, "--cpus"));
+    const char *memory = command_value(args, "--memory");
+    if (memory && app_job_read_memory(memory, &room->memory_mb, e) < 0)
+        return err_wrap(e, "--memory");
     bool fits = room->cpus * nodes <= here->cpus && room->memory_mb * nodes <= here->memory_mb;
     if (o->place.n_hosts || fits)
         return 0;
@@ -233,7 +236,7 @@ static int compose(struct run_compose *c,
     p->place = run_compose_keep(c, o->place.n_hosts ? o->place.on : "local");
     p->instance_type = run_compose_keep(c, o->worker_type);
     p->note = "";
-    p->cpus = fmax(o->room.cpus, JOB_CPU_STEP);
+    p->cpus = fmax(o->room.cpus, APP_JOB_CPU_STEP);
     p->memory_mb = o->room.memory_mb;
     p->gpus_per_node = o->room.gpus;
     if (run_compose_stage(c, stage, p, e) < 0)

@@ -41,6 +41,13 @@ static void show_progress(void *context,
                       lake_progress_text(verb, done, all, time_monotonic_s() - d->began_s, text));
 }
 
+static void show_status(void *context, const char *text)
+{
+    struct operate_door *d = context;
+
+    progress_show(&d->line, "%s", text);
+}
+
 static bool is_interrupted(void *context)
 {
     (void)context;
@@ -59,6 +66,7 @@ struct operate_door *operate_door_new(bool is_long)
     progress_init(&d->line, stderr);
     if (is_long) {
         options.listener.progress = show_progress;
+        options.listener.status = show_status;
         interrupt_watch();
         interrupt_watch_terminal();
     }

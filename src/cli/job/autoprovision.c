@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/daemon/client.h"
 #include "catalog/catalog.h"
 #include "cli/core/commands.h"
 #include "cli/job/profile_parts.h"
@@ -73,7 +72,7 @@ static int read_limit(const struct command_args *args, struct provision_question
 
 static bool is_here(const struct search *s, double vcpus, int memory_mb)
 {
-    const struct job_room room = job_local_room();
+    const struct app_job_room room = app_job_local_room();
 
     return !s->here || (vcpus <= room.cpus && (uint64_t)memory_mb <= room.memory_mb);
 }
@@ -145,7 +144,7 @@ static int fill(struct search *s, struct err *e)
 
 /* ---- the answer ---- */
 
-struct answer {
+struct choice {
     struct provision_answer best;
     struct behind behind;
     size_t index; /* of its cell */
@@ -153,12 +152,12 @@ struct answer {
     int64_t job; /* 0 = none */
 };
 
-static void put_size(struct buf *b, const struct search *s, const struct answer *a)
+static void put_size(struct buf *b, const struct search *s, const struct choice *a)
 {
     char memory[32];
 
     buf_printf(b, "%g vCPU and %s", a->best.cell.vcpus,
-               job_memory_text((uint64_t)a->best.cell.memory_mb, memory));
+               app_job_memory_text((uint64_t)a->best.cell.memory_mb, memory));
     if (a->behind.kind) {
         const struct catalog_place *place = &catalog_places(s->catalog)[a->behind.offer->place];
         buf_printf(b, " (%s in %s/%s)", catalog_text(s->catalog, a->behind.kind->instance_type),
@@ -187,7 +186,7 @@ static const char *limit_text(const struct provision_question *q, char out[stati
     return out;
 }
 
-static int infeasible(const struct search *s, const struct answer *a, struct err *e)
+static int infeasible(const struct search *s, const struct choice *a, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf size;
     char limit[64], time[32], cost[64];
@@ -214,7 +213,7 @@ static json_t *offer_json(const struct search *s, const struct behind *behind)
                      behind->offer->price_usd);
 }
 
-static json_t *cell_json(const struct search *s, const struct answer *a)
+static json_t *cell_json(const struct search *s, const struct choice *a)
 {
     const struct provision_cell *cell = &a->best.cell;
     json_t *o = json_object();
@@ -232,7 +231,7 @@ static json_t *cell_json(const struct search *s, const struct answer *a)
 }
 
 /* Infeasible: the keys are there, null, and what comes nearest stands apart. */
-static int print_json(const struct search *s, const struct answer *a, struct err *e)
+static int print_json(const struct search *s, const struct choice *a, struct err *e)
 {
     AUTO_JSON json_t *o = json_object(), *cell = cell_json(s, a);
     const char *key;
@@ -253,7 +252,7 @@ static int print_json(const struct search *s, const struct answer *a, struct err
     return json_write(stdout, o, e);
 }
 
-static void print_text(const struct search *s, const struct answer *a)
+static void print_text(const struct search *s, const struct choice *a)
 {
     AUTO_CLEAR(buf) struct buf size;
     char time[32], low[32], high[32], cost[64];
@@ -292,7 +291,7 @@ static int draw_cell(void *context, const struct provision_cell *cell, struct er
     return 0;
 }
 
-static size_t cell_in_picture(const struct picture *p, const struct answer *a)
+static size_t cell_in_picture(const struct picture *p, const struct choice *a)
 {
     const struct provision_cell *cell = &a->best.cell;
 
@@ -303,7 +302,7 @@ static size_t cell_in_picture(const struct picture *p, const struct answer *a)
     return SIZE_MAX;
 }
 
-static int draw(const struct search *s, const struct answer *a, const char *path, struct err *e)
+static int draw(const struct search *s, const struct choice *a, const char *path, struct err *e)
 {
     AUTO_MEM struct picture *p = mem_zero(1, sizeof *p);
     AUTO_CLEAR(buf) struct buf svg;
@@ -345,7 +344,7 @@ static int note_id(void *context, const struct lake_job *job, struct err *e)
 static int submit(const struct search *s,
                   const struct job_desk *desk,
                   const struct profile_settings *settings,
-                  struct answer *a,
+                  struct choice *a,
                   struct err *e)
 {
     AUTO_MEM char *job_name = broker_profile_job_name(s->profile->name);
@@ -356,7 +355,7 @@ static int submit(const struct search *s,
     int64_t old_id = 0;
 
     if (lake_job_list(desk->lake, &newest, note_id, &old_id, e) < 0 ||
-        (old_id && job_record_load(desk->lake, old_id, &old, e) < 0))
+        (old_id && job_record_load(desk->app, old_id, &old, e) < 0))
         return -1;
     char **command = template_fill(s->profile->template, settings->items, settings->n, e);
     if (!command)
@@ -372,12 +371,12 @@ static int submit(const struct search *s,
         .tags = tags,
         .n_tags = 1,
     };
-    int result = job_check_local(&request, e);
+    int result = app_job_check_local(&request, e);
     if (result < 0)
         err_wrap(e, "the best size cannot run here (--dry-run only tells it, --here looks among "
                     "what this machine has)");
     else
-        result = job_check_month(desk->lake, e);
+        result = app_job_check_month(desk->app, e);
     if (result == 0)
         result = lake_job_submit(desk->lake, &request, 1, &a->job, e);
     template_words_free(command);
@@ -386,9 +385,7 @@ static int submit(const struct search *s,
 
 static int wake(const struct job_desk *desk, int64_t job, struct err *e)
 {
-    AUTO(broker_client) struct broker_client *c = broker_client_open(desk->home, true, e);
-
-    if (!c || broker_client_wake(c, e) < 0)
+    if (app_wake_broker(desk->app, e) < 0)
         return err_wrap(e, "job %lld is queued, but nobody runs it", (long long)job);
     return 0;
 }
@@ -416,7 +413,7 @@ static int prepare(struct search *s,
     return s->catalog ? 0 : -1;
 }
 
-static int look_for_best(struct search *s, struct answer *a, struct err *e)
+static int look_for_best(struct search *s, struct choice *a, struct err *e)
 {
     if (fill(s, e) < 0)
         return -1;
@@ -427,7 +424,7 @@ static int look_for_best(struct search *s, struct answer *a, struct err *e)
 }
 
 static int tell(const struct search *s,
-                const struct answer *a,
+                const struct choice *a,
                 const struct command_args *args,
                 struct err *e)
 {
@@ -448,7 +445,7 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
     AUTO_CLEAR(profile_settings) struct profile_settings settings = {0};
     const char *svg = command_value(args, "--svg");
-    struct answer a = {0};
+    struct choice a = {0};
 
     if (read_limit(args, &s.question, e) < 0 || profile_settings_read(args, &settings, e) < 0 ||
         job_desk_open(&desk, e) < 0)

@@ -74,7 +74,7 @@ static int load(struct comparison *c, const int64_t *ids, struct err *e)
     for (size_t i = 0; i < c->n; i++) {
         json_t *last = json_object();
         json_array_append_new(c->metrics, last);
-        if (job_record_load(l, ids[i], &c->records[i], e) < 0 ||
+        if (job_record_load(c->desk->app, ids[i], &c->records[i], e) < 0 ||
             lake_job_metrics(l, ids[i], NULL, note_metric, last, e) < 0)
             return -1;
         bill_show(&bills, &c->records[i].job);
@@ -105,7 +105,7 @@ static char *dup_if(const char *text)
 
 static char *runtime_value(const struct lake_job *job)
 {
-    double s = job_runtime_s(job);
+    double s = app_job_runtime_s(job);
     char text[32];
 
     return s < 0 ? NULL : mem_dup(time_text(s, text));
@@ -133,7 +133,7 @@ static void add_fixed(struct comparison *c)
         p[1].values[k] = runtime_value(job);
         p[2].values[k] = cost_value(job);
         p[3].values[k] = mem_printf("%g", job->asked.cpus);
-        p[4].values[k] = mem_dup(job_memory_text(job->asked.memory_mb, memory));
+        p[4].values[k] = mem_dup(app_job_memory_text(job->asked.memory_mb, memory));
         p[5].values[k] = dup_if(job->machine);
         p[6].values[k] = dup_if(job->asked.input);
         p[7].values[k] = dup_if(job->asked.code);

@@ -1,7 +1,6 @@
 /* job_control: ending jobs and waiting for their end. */
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/client.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/job/job_parts.h"
@@ -14,11 +13,11 @@
 #define EXIT_INTERRUPTED 130
 
 /* Before anything is done to one of them, all must be there. */
-static int check_all(struct lake *l, const int64_t *ids, size_t n, struct err *e)
+static int check_all(struct app *app, const int64_t *ids, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         AUTO_CLEAR(job_record) struct job_record r = {0};
-        if (job_record_load(l, ids[i], &r, e) < 0)
+        if (job_record_load(app, ids[i], &r, e) < 0)
             return -1;
     }
     return 0;
@@ -26,12 +25,13 @@ static int check_all(struct lake *l, const int64_t *ids, size_t n, struct err *e
 
 /* ---- job kill ---- */
 
-static int kill_one(struct lake *l, int64_t id, const char *reason, bool *asked, struct err *e)
+static int kill_one(struct app *app, int64_t id, const char *reason, bool *asked, struct err *e)
 {
     AUTO_CLEAR(job_record) struct job_record before = {0};
     bool over;
 
-    if (job_record_load(l, id, &before, e) < 0 || lake_job_ask_stop(l, id, reason, &over, e) < 0)
+    if (job_record_load(app, id, &before, e) < 0 ||
+        lake_job_ask_stop(app_lake(app, e), id, reason, &over, e) < 0)
         return -1;
     if (lake_job_state_final(before.job.state))
         printf("job %lld was over already: %s\n", (long long)id,
@@ -52,16 +52,15 @@ static int run_kill(const struct command_args *args, struct err *e)
     const char *reason = command_value(args, "--reason");
     bool asked = false;
 
-    if (!ids || job_desk_open(&desk, e) < 0 || check_all(desk.lake, ids, args->n_operands, e) < 0)
+    if (!ids || job_desk_open(&desk, e) < 0 || check_all(desk.app, ids, args->n_operands, e) < 0)
         return -1;
     const char *by = reason ? reason : "by its user";
     for (size_t i = 0; i < args->n_operands; i++)
-        if (kill_one(desk.lake, ids[i], by, &asked, e) < 0)
+        if (kill_one(desk.app, ids[i], by, &asked, e) < 0)
             return -1;
     if (!asked)
         return 0;
-    AUTO(broker_client) struct broker_client *c = broker_client_open(desk.home, true, e);
-    return c ? broker_client_wake(c, e) : -1;
+    return app_wake_broker(desk.app, e);
 }
 
 static const struct command_option kill_options[] = {
@@ -92,17 +91,15 @@ static int wait_for_all(struct job_desk *desk,
                         double until_s, /* < 0 = for ever */
                         struct err *e)
 {
-    AUTO(broker_client) struct broker_client *c = broker_client_open(desk->home, true, e);
     int code = 0;
 
-    if (!c || broker_client_wake(c, e) < 0)
+    if (app_wake_broker(desk->app, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++) {
         AUTO_CLEAR(job_record) struct job_record r = {0};
         double left = until_s < 0 ? -1 : until_s - time_monotonic_s();
-        int over =
-            broker_client_wait(c, ids[i], until_s >= 0 && left < 0 ? 0 : left, interrupt_seen, e);
-        if (over < 0 || job_record_load(desk->lake, ids[i], &r, e) < 0)
+        int over = app_job_wait(desk->app, ids[i], until_s >= 0 && left < 0 ? 0 : left, e);
+        if (over < 0 || job_record_load(desk->app, ids[i], &r, e) < 0)
             return -1;
         if (!over && interrupt_seen())
             return EXIT_INTERRUPTED;
@@ -112,7 +109,7 @@ static int wait_for_all(struct job_desk *desk,
             return EXIT_TIMEOUT;
         }
         job_print_end(stdout, &r.job);
-        code = code ? code : job_exit_code(&r.job);
+        code = code ? code : app_job_exit_code(&r.job);
     }
     return code;
 }
@@ -124,7 +121,7 @@ static int run_wait(const struct command_args *args, struct err *e)
     double timeout_s = -1;
 
     if (!ids || command_duration(args, "--timeout", 1, &timeout_s, e) < 0 ||
-        job_desk_open(&desk, e) < 0 || check_all(desk.lake, ids, args->n_operands, e) < 0)
+        job_desk_open(&desk, e) < 0 || check_all(desk.app, ids, args->n_operands, e) < 0)
         return -1;
     interrupt_watch();
     return wait_for_all(&desk, ids, args->n_operands,

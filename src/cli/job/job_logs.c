@@ -233,7 +233,7 @@ static void print_warnings(const char *home, int64_t id)
 
     for (size_t i = 0; i < json_array_size(all); i++) {
         fputs("warning: ", stderr);
-        job_print_safe(stderr, json_string_value(json_array_get(all, i)), 1000);
+        text_print(stderr, json_string_value(json_array_get(all, i)), 1000);
         fputc('\n', stderr);
     }
 }

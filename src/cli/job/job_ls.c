@@ -20,6 +20,7 @@
 enum job_order { ORDER_ID, ORDER_QUEUED, ORDER_RUNTIME, ORDER_COST, ORDER_STATE };
 
 struct listing {
+    struct app *app;
     struct lake *l;
     const struct open_bills *bills;
     bool json;
@@ -51,7 +52,7 @@ static const char *minute_text(int64_t ms, char out[static 32])
 static void add_row(struct table *t, const struct lake_job *job)
 {
     AUTO_CLEAR(buf) struct buf command;
-    double runtime_s = job_runtime_s(job);
+    double runtime_s = app_job_runtime_s(job);
     char text[32];
 
     buf_init(&command, COMMAND_SHOWN);
@@ -60,7 +61,7 @@ static void add_row(struct table *t, const struct lake_job *job)
     table_put(t, lake_job_state_text(job->state));
     table_put(t, job->user);
     table_printf(t, "%g", job->asked.cpus);
-    table_put(t, job_memory_text(job->asked.memory_mb, text));
+    table_put(t, app_job_memory_text(job->asked.memory_mb, text));
     table_put(t, minute_text(job->queued_ms, text));
     table_put(t, runtime_s < 0 ? "-" : time_text(runtime_s, text));
     table_put(t, job->cost_basis && *job->cost_basis ? money_text(job->cost_microusd, text) : "-");
@@ -85,7 +86,7 @@ static int show(struct listing *s, const struct lake_job *recorded, struct err *
         add_row(s->table, &job);
         return 0;
     }
-    job_read_details(&job, &details);
+    app_job_read_details(&job, &details);
     return json_list_add(&s->list, job_json(&job, &details), e);
 }
 
@@ -102,7 +103,7 @@ static double key_of(enum job_order order, const struct lake_job *job)
     case ORDER_QUEUED:
         return -(double)job->queued_ms;
     case ORDER_RUNTIME:
-        return -job_runtime_s(job);
+        return -app_job_runtime_s(job);
     case ORDER_COST:
         return -(double)job->cost_microusd;
     case ORDER_STATE:
@@ -147,7 +148,7 @@ static int show_sorted(struct listing *s, const struct lake_job_filter *filter, 
         qsort(s->places, s->n_places, sizeof *s->places, by_key);
     for (size_t i = 0; i < s->n_places && !s->more; i++) {
         AUTO_CLEAR(job_record) struct job_record r = {0};
-        if (job_record_load(s->l, s->places[i].id, &r, e) < 0 || show(s, &r.job, e) < 0)
+        if (job_record_load(s->app, s->places[i].id, &r, e) < 0 || show(s, &r.job, e) < 0)
             return -1;
     }
     return 0;
@@ -262,6 +263,7 @@ static int run_ls(const struct command_args *args, struct err *e)
         open_bills_read(desk.home, time_epoch_ms(), &bills, e) < 0)
         return -1;
     interrupt_watch();
+    s.app = desk.app;
     s.l = desk.lake;
     int result = s.order == ORDER_ID ? lake_job_list(s.l, &filter, show_listed, &s, e)
                                      : show_sorted(&s, &filter, e);

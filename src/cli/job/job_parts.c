@@ -2,23 +2,18 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "base/parallel.h"
 #include "base/shell.h"
 #include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/learn/usage.h"
 #include "cli/core/lake_found.h"
-#include "app/core/lake_open.h"
 #include "lake/meta/meta_value.h"
-#include "spec/config.h"
 #include "view/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WARNINGS_MAX 100
 #define WARNING_BYTES 1024
@@ -28,19 +23,10 @@
 
 int job_desk_open(struct job_desk *out, struct err *e)
 {
-    AUTO(config) struct config *c = config_load(NULL, e);
-
-    *out = (struct job_desk){0};
-    if (!c)
-        return -1;
-    for (const char *at = c->home; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 127)
-            return err_set(e, ERR_USAGE,
-                           "TRADEWIND_HOME \"%.100s\": the name has a control character: choose "
-                           "another directory",
-                           c->home);
-    out->home = lake_open_absolute(c->home, e);
-    out->lake = out->home ? lake_open_here(e) : NULL;
+    *out = (struct job_desk){.door = operate_door_new(false)};
+    out->app = operate_app(out->door);
+    out->home = app_home(out->app, e);
+    out->lake = out->home ? app_lake(out->app, e) : NULL;
     if (out->lake)
         return 0;
     job_desk_clear(out);
@@ -49,72 +35,20 @@ int job_desk_open(struct job_desk *out, struct err *e)
 
 void job_desk_clear(struct job_desk *d)
 {
-    lake_free(d->lake);
-    free(d->home);
+    operate_door_free(d->door);
     *d = (struct job_desk){0};
 }
 
-struct job_room job_local_room(void)
-{
-    long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGE_SIZE);
-    uint64_t all_mb = pages > 0 && bytes > 0 ? (uint64_t)pages * (uint64_t)bytes >> 20 : 1024;
-
-    return (struct job_room){.cpus = parallel_cores(), .memory_mb = all_mb / 10 * 9};
-}
-
 /* ---- ids ---- */
-
-int job_id_parse(const char *text, int64_t *out, struct err *e)
-{
-    const char *digits = strncmp(text, "job:", 4) == 0 ? text + 4 : text;
-    size_t n = strspn(digits, "0123456789");
-
-    if (n && n <= 18 && !digits[n]) {
-        *out = strtoll(digits, NULL, 10);
-        if (*out > 0)
-            return 0;
-    }
-    return err_set(e, ERR_USAGE, "\"%.60s\" is no job: write its number, as in 7 or job:7", text);
-}
 
 int64_t *job_ids_parse(const struct command_args *args, struct err *e)
 {
     AUTO_MEM int64_t *ids = mem_zero(args->n_operands + 1, sizeof *ids);
 
     for (size_t i = 0; i < args->n_operands; i++)
-        if (job_id_parse(args->operands[i], &ids[i], e) < 0)
+        if (app_job_id_parse(args->operands[i], &ids[i], e) < 0)
             return NULL;
     return TAKE(ids);
-}
-
-static int note_id(void *context, const struct lake_job *job, struct err *e)
-{
-    (void)e;
-    *(int64_t *)context = job->id;
-    return 0;
-}
-
-/* Says which jobs there are near one that is not. */
-static int say_nearby(struct lake *l, int64_t id, struct err *e)
-{
-    const struct lake_job_filter last = {.newest_first = true, .limit = 1};
-    const struct lake_job_filter above = {.after = id, .limit = 1};
-    int64_t newest = 0, next = 0;
-    struct err ignored;
-
-    if (lake_job_list(l, &last, note_id, &newest, &ignored) < 0 ||
-        lake_job_list(l, &above, note_id, &next, &ignored) < 0)
-        return -1;
-    if (!newest)
-        return err_set(e, ERR_NOTFOUND,
-                       "there is no job %lld, nor any other: tradewind job submit -- COMMAND makes "
-                       "one",
-                       (long long)id);
-    if (next)
-        return err_set(e, ERR_NOTFOUND, "there is no job %lld; the next one is job %lld",
-                       (long long)id, (long long)next);
-    return err_set(e, ERR_NOTFOUND, "there is no job %lld; the last one is job %lld", (long long)id,
-                   (long long)newest);
 }
 
 /* ---- records ---- */
@@ -126,24 +60,14 @@ void job_record_clear(struct job_record *r)
     *r = (struct job_record){0};
 }
 
-void job_read_details(const struct lake_job *job, struct job_details *out)
-{
-    struct err why = {0};
-
-    if (job_details_parse(job->asked.details ? job->asked.details : "{}", out, &why) == 0)
-        return;
-    log_warn("job", "job %lld is shown in part: %s", (long long)job->id, why.text);
-    job_details_parse("{}", out, &why);
-}
-
-int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct err *e)
+int job_record_load(struct app *app, int64_t id, struct job_record *out, struct err *e)
 {
     *out = (struct job_record){.arena = arena_new(LAKE_JOB_ARENA_MAX)};
-    if (lake_job_load(l, id, out->arena, &out->job, e) < 0) {
+    if (app_job_load(app, id, out->arena, &out->job, e) < 0) {
         job_record_clear(out);
-        return e->kind == ERR_NOTFOUND ? say_nearby(l, id, e) : -1;
+        return -1;
     }
-    job_read_details(&out->job, &out->details);
+    app_job_read_details(&out->job, &out->details);
     return 0;
 }
 
@@ -151,9 +75,9 @@ int job_open(const char *id, struct job_desk *desk, struct job_record *out, stru
 {
     int64_t number = 0;
 
-    if (job_id_parse(id, &number, e) < 0 || job_desk_open(desk, e) < 0)
+    if (app_job_id_parse(id, &number, e) < 0 || job_desk_open(desk, e) < 0)
         return -1;
-    return job_record_load(desk->lake, number, out, e);
+    return job_record_load(desk->app, number, out, e);
 }
 
 /* ---- JSON ---- */
@@ -201,7 +125,7 @@ static json_t *envs_json(const struct job_details *d)
 json_t *job_json(const struct lake_job *job, const struct job_details *details)
 {
     json_t *o = json_object();
-    double runtime_s = job_runtime_s(job);
+    double runtime_s = app_job_runtime_s(job);
 
     json_object_set_new(o, "id", json_integer(job->id));
     json_object_set_new(o, "state", json_string(lake_job_state_text(job->state)));
@@ -339,67 +263,16 @@ void job_put_command(struct buf *b, const char *const *command, size_t n)
         shell_put_word(b, command[i]);
 }
 
-const char *job_memory_text(uint64_t memory_mb, char out[static 32])
-{
-    if (memory_mb >= 1024)
-        snprintf(out, 32, "%g GB", (double)memory_mb / 1024);
-    else
-        snprintf(out, 32, "%llu MB", (unsigned long long)memory_mb);
-    return out;
-}
-
-double job_runtime_s(const struct lake_job *job)
-{
-    if (!job->started_ms)
-        return -1;
-    if (lake_job_state_final(job->state) || job->state > LAKE_JOB_RUNNING)
-        return job->runtime_s;
-    double until_now = (double)(time_epoch_ms() - job->started_ms) / 1e3;
-    return until_now > 0 ? until_now : 0;
-}
-
-void job_print_safe(FILE *out, const char *text, size_t max)
-{
-    AUTO_CLEAR(buf) struct buf b;
-
-    buf_init(&b, 4 * max + 16);
-    text_put(&b, text, max, text_look_for(out).utf8);
-    fputs(buf_str(&b), out);
-}
-
-const char *job_reason_text(const char *reason)
-{
-    static const char said[] = "stopped: ";
-
-    return strncmp(reason, said, sizeof said - 1) == 0 ? reason + sizeof said - 1 : reason;
-}
-
 void job_print_reason(FILE *out, const char *reason)
 {
-    AUTO_MEM char *lines = mem_dup(job_reason_text(reason));
-
-    for (char *line = lines, *next; line; line = next) {
-        next = strchr(line, '\n');
-        if (next)
-            *next++ = 0;
-        fprintf(out, "%*s", line == lines ? 0 : REASON_INDENT, "");
-        job_print_safe(out, line, 2000);
-        fputc('\n', out);
-    }
+    text_print_lines(out, app_job_reason_text(reason), 2000, REASON_INDENT);
 }
 
 /* ---- the end of a job ---- */
 
-int job_exit_code(const struct lake_job *job)
-{
-    if (job->state == LAKE_JOB_FINISHED)
-        return 0;
-    return job->exited && job->exit_code ? job->exit_code : 1;
-}
-
 void job_print_end(FILE *out, const struct lake_job *job)
 {
-    double runtime_s = job_runtime_s(job);
+    double runtime_s = app_job_runtime_s(job);
     char time[32];
 
     fprintf(out, "job %lld %s%s", (long long)job->id,

@@ -2,24 +2,24 @@
 #ifndef CLI_JOB_JOB_PARTS_H
 #define CLI_JOB_JOB_PARTS_H
 
+#include "app/job/job.h"
+#include "app/job/resources.h"
 #include "base/json.h"
-#include "broker/core/details.h"
-#include "cli/core/command.h"
-#include "lake/job/job.h"
+#include "cli/core/operate.h"
 
 struct arena;
 struct buf;
 
 /* The lake that jobs are in, and where their directories lie. */
 struct job_desk {
+    struct operate_door *door;
+    struct app *app;
     struct lake *lake;
-    char *home; /* absolute */
+    const char *home; /* absolute */
 };
 int job_desk_open(struct job_desk *out, struct err *e);
 void job_desk_clear(struct job_desk *d);
 
-/* "7" or "job:7"; ERR_USAGE for anything else. */
-int job_id_parse(const char *text, int64_t *out, struct err *e);
 /* All operands of a command, each an id; new array. NULL: ERR_USAGE. */
 int64_t *job_ids_parse(const struct command_args *args, struct err *e);
 
@@ -31,9 +31,7 @@ struct job_record {
 };
 void job_record_clear(struct job_record *r);
 /* ERR_NOTFOUND says which jobs there are. */
-int job_record_load(struct lake *l, int64_t id, struct job_record *out, struct err *e);
-/* What cannot be read is none, with a warning: such a job must still be seen and ended. */
-void job_read_details(const struct lake_job *job, struct job_details *out);
+int job_record_load(struct app *app, int64_t id, struct job_record *out, struct err *e);
 
 /* The one job that a command is about, and where it is. */
 int job_open(const char *id, struct job_desk *desk, struct job_record *out, struct err *e);
@@ -51,50 +49,19 @@ json_t *job_tags_json(struct lake *l, int64_t id, struct err *e);
 
 /* Words as a shell would take them; b is empty. */
 void job_put_command(struct buf *b, const char *const *command, size_t n);
-/* "1.5 GB", "512 MB"; out is returned. */
-const char *job_memory_text(uint64_t memory_mb, char out[static 32]);
-/* Time in running: measured, or up to now; < 0 = it has not run. */
-double job_runtime_s(const struct lake_job *job);
-
-/* How a command that waited for it ends: 0 when it finished, its own exit code, else 1. */
-int job_exit_code(const struct lake_job *job);
 /* One line of how it ended: "job 7 finished in 1.2 s". */
 void job_print_end(FILE *out, const struct lake_job *job);
 /* What was wrong with tags and metrics that it printed: an array of texts, the first 100. New
  * reference. */
 json_t *job_warnings_json(const char *home, int64_t id);
 
-/* A text for people, without what could steer a terminal, cut at max columns. */
-void job_print_safe(FILE *out, const char *text, size_t max);
-
 /* The reason of its last change: its first line as it stands, others, which are of its log, on
  * lines of their own. */
 void job_print_reason(FILE *out, const char *reason);
-/* Without what "killed" says already. */
-const char *job_reason_text(const char *reason);
 
-/* What jobs may take of this machine: a tenth of the memory stays for everything else. */
-struct job_room {
-    double cpus;
-    uint64_t memory_mb;
-};
-struct job_room job_local_room(void);
-/* ERR_NOFIT when it asks for more than there is. */
-int job_check_local(const struct lake_job_request *r, struct err *e);
-/* ERR_NOFIT when the month's spending cap is used up: nothing more is to begin. */
-int job_check_month(struct lake *l, struct err *e);
-
-/* Jobs take shares of a machine in these steps. */
-#define JOB_CPU_STEP 0.5
-#define JOB_MEMORY_STEP_MB 256
 /* The options --cpus and --memory; 1 and 1024 where they are not given. */
 int job_read_cpus(const struct command_args *args, double *out, struct err *e);
 int job_read_memory(const struct command_args *args, uint64_t *out, struct err *e);
-
-/* The option --input, before anything is stored. */
-int job_input_check(struct lake *l, const char *input, bool *is_set_out, struct err *e);
-/* A reference that names a set version stays; files and directories become one. New string. */
-char *job_input_make(struct lake *l, const char *input, bool is_set, struct err *e);
 
 /* Prints jobs beside one another, as `job compare` does. */
 int job_compare_print(

@@ -32,7 +32,7 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label, const 
     buf_init(&b, TEXT_MAX + 64);
     if (text_width(text) <= TEXT_COLUMNS - LABEL_COLUMNS) {
         printf("%-*s", LABEL_COLUMNS, label);
-        job_print_safe(stdout, text, TEXT_COLUMNS);
+        text_print(stdout, text, TEXT_COLUMNS);
         putchar('\n');
         return;
     }
@@ -53,7 +53,7 @@ static void print_command(const char *command)
     AUTO_MEM char *lines = mem_dup(command);
     for (char *rest = lines, *one; (one = strsep(&rest, "\n"));) {
         printf("%*s", *one ? LABEL_COLUMNS : 0, "");
-        job_print_safe(stdout, one, TEXT_MAX);
+        text_print(stdout, one, TEXT_MAX);
         putchar('\n');
     }
 }
@@ -98,7 +98,7 @@ static void print_request(const struct job_record *r)
     for (size_t i = 0; i < r->details.n_envs; i++)
         print_env(i ? "" : "env", &r->details.envs[i]);
     line("asked", "%g CPU%s, %s of memory%s%s, on %s", asked->cpus, asked->cpus == 1 ? "" : "s",
-         job_memory_text(asked->memory_mb, memory), asked->time_limit_s > 0 ? ", at most " : "",
+         app_job_memory_text(asked->memory_mb, memory), asked->time_limit_s > 0 ? ", at most " : "",
          asked->time_limit_s > 0 ? time_text(asked->time_limit_s, limit) : "", r->details.on);
     if (asked->run)
         line("run", "%lld%s%s", (long long)asked->run, *r->details.stage ? ", stage " : "",
@@ -109,7 +109,7 @@ static void print_request(const struct job_record *r)
 
 static void print_result(const struct lake_job *job)
 {
-    double runtime_s = job_runtime_s(job);
+    double runtime_s = app_job_runtime_s(job);
     char text[32];
 
     if (runtime_s >= 0)
@@ -129,7 +129,7 @@ static int print_transition(void *context, const struct lake_job_transition *t, 
 
     (void)e;
     /* The lines of the log that may follow stand on top. */
-    const char *reason = job_reason_text(t->reason);
+    const char *reason = app_job_reason_text(t->reason);
     int n = (int)strcspn(reason, "\n");
     line(*first ? "states" : "", "%s  %-*s%.*s", time_iso_ms(t->at_ms, at), n ? STATE_COLUMNS : 0,
          lake_job_state_text(t->state), n, reason);

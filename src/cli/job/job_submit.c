@@ -5,7 +5,6 @@
 #include "base/number.h"
 #include "base/shell.h"
 #include "broker/daemon/checkpoint.h"
-#include "broker/daemon/client.h"
 #include "broker/daemon/host.h"
 #include "broker/machine/cap.h"
 #include "broker/pipeline/code.h"
@@ -22,15 +21,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define MEMORY_DEFAULT_MB 1024
-/* More than any machine has. */
-#define CPUS_MAX 1e6
-#define MEMORY_MAX_MB 1e9
+#define MEMORY_DEFAULT "1GB"
 #define TIME_LIMIT_S_MOST (10 * 365 * 86400.0)
 /* Bytes of a message that lists groups. */
 #define GROUPS_SHOWN 300
-/* A file or directory as input becomes a set of this name. */
-#define INPUT_SET "job-input"
 /* The exit code of a program that Ctrl-C ended. */
 #define EXIT_INTERRUPTED 130
 
@@ -41,79 +35,18 @@ int job_read_cpus(const struct command_args *args, double *out, struct err *e)
     *out = 1;
     if (command_number(args, "--cpus", out, e) < 0)
         return -1;
-    if (*out > CPUS_MAX)
-        return err_set(e, ERR_USAGE, "--cpus %s: more than any machine has; this one has %g",
-                       command_value(args, "--cpus"), job_local_room().cpus);
-    if (*out < JOB_CPU_STEP || fmod(*out, JOB_CPU_STEP) != 0)
-        return err_set(e, ERR_USAGE, "--cpus %s: CPUs come in halves: 0.5, 1, 1.5 ...",
-                       command_value(args, "--cpus"));
+    if (app_job_check_cpus(*out, e) < 0)
+        return err_wrap(e, "--cpus %s", command_value(args, "--cpus"));
     return 0;
-}
-
-/* "2048", "2048MB", "2GB": a gigabyte is 1024 megabytes here, as everywhere with memory. */
-static bool parse_memory(const char *text, double *mb_out)
-{
-    static const struct {
-        const char *name;
-        double mb;
-    } units[] = {{"", 1},      {"m", 1},      {"mb", 1},      {"mib", 1},      {"g", 1024},
-                 {"gb", 1024}, {"gib", 1024}, {"t", 1 << 20}, {"tb", 1 << 20}, {"tib", 1 << 20}};
-    const char *unit;
-    double number;
-
-    if (!number_prefix(text, &unit, &number))
-        return false;
-    unit += *unit == ' ';
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strcasecmp(unit, units[i].name) == 0) {
-            *mb_out = number * units[i].mb;
-            return true;
-        }
-    return false;
 }
 
 int job_read_memory(const struct command_args *args, uint64_t *out, struct err *e)
 {
     const char *text = command_value(args, "--memory");
-    double mb = MEMORY_DEFAULT_MB;
 
-    if (text && !parse_memory(text, &mb))
-        return err_set(e, ERR_USAGE, "--memory: \"%.40s\" is no size: 512, 512MB, 2GB or 1TB",
-                       text);
-    if (mb > MEMORY_MAX_MB)
-        return err_set(e, ERR_USAGE, "--memory %s: more than any machine has", text);
-    if (mb < JOB_MEMORY_STEP_MB || fmod(mb, JOB_MEMORY_STEP_MB) != 0)
-        return err_set(e, ERR_USAGE,
-                       "--memory %s: memory comes in steps of %d MB: 256, 512, 768, 1GB ...", text,
-                       JOB_MEMORY_STEP_MB);
-    *out = (uint64_t)mb;
+    if (app_job_read_memory(text ? text : MEMORY_DEFAULT, out, e) < 0)
+        return err_wrap(e, "--memory");
     return 0;
-}
-
-int job_check_local(const struct lake_job_request *r, struct err *e)
-{
-    struct job_room room = job_local_room();
-    char has[32], wanted[32];
-
-    if (r->cpus > room.cpus)
-        return err_set(e, ERR_NOFIT,
-                       "%g CPUs are more than this machine has: %g; ask for less, or name a host "
-                       "group of the configuration with --on",
-                       r->cpus, room.cpus);
-    uint64_t steps_mb = room.memory_mb / JOB_MEMORY_STEP_MB * JOB_MEMORY_STEP_MB;
-    if (r->memory_mb > steps_mb)
-        return err_set(e, ERR_NOFIT,
-                       "%s of memory are more than this machine has for jobs: %s; ask for less, or "
-                       "name a host group of the configuration with --on",
-                       job_memory_text(r->memory_mb, wanted), job_memory_text(steps_mb, has));
-    return 0;
-}
-
-int job_check_month(struct lake *l, struct err *e)
-{
-    AUTO(config) struct config *c = config_load(NULL, e);
-
-    return c ? cap_check_month(c, l, e) : -1;
 }
 
 /* ---- where ---- */
@@ -208,35 +141,6 @@ static int read_environment(const struct command_args *args, struct environment 
     return 0;
 }
 
-/* ---- the input ---- */
-
-int job_input_check(struct lake *l, const char *input, bool *is_set_out, struct err *e)
-{
-    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-
-    if (lake_resolve(l, input, LAKE_READ, &ref, e) < 0)
-        return err_wrap(e, "--input");
-    if (ref.kind == LAKE_REF_JOB)
-        return err_set(e, ERR_USAGE, "--input %.60s: a job is no data; name its output set", input);
-    *is_set_out = ref.set_version != 0;
-    return 0;
-}
-
-char *job_input_make(struct lake *l, const char *input, bool is_set, struct err *e)
-{
-    const char *const refs[] = {input};
-    const struct lake_set_request request = {.name = INPUT_SET, .refs = refs, .n_refs = 1};
-    struct lake_set set;
-
-    if (is_set)
-        return mem_dup(input);
-    if (lake_set_create(l, &request, &set, e) < 0) {
-        err_wrap(e, "--input");
-        return NULL;
-    }
-    return lake_set_ref(set.name, set.number);
-}
-
 /* ---- submitting ---- */
 
 struct ending {
@@ -255,11 +159,10 @@ static int print_submitted(int64_t id, bool json, struct err *e)
     return 0;
 }
 
-static int wait_and_print(
-    struct job_desk *desk, struct broker_client *c, int64_t id, bool json, struct err *e)
+static int wait_and_print(struct job_desk *desk, int64_t id, bool json, struct err *e)
 {
     AUTO_CLEAR(job_record) struct job_record r = {0};
-    int over = broker_client_wait(c, id, -1, interrupt_seen, e);
+    int over = app_job_wait(desk->app, id, -1, e);
 
     if (over < 0)
         return -1;
@@ -270,7 +173,7 @@ static int wait_and_print(
                 (long long)id, (long long)id, (long long)id);
         return EXIT_INTERRUPTED;
     }
-    if (job_record_load(desk->lake, id, &r, e) < 0)
+    if (job_record_load(desk->app, id, &r, e) < 0)
         return -1;
     if (json) {
         AUTO_JSON json_t *o = job_json_whole(desk, &r, e);
@@ -279,7 +182,7 @@ static int wait_and_print(
     } else {
         job_print_end(stdout, &r.job);
     }
-    return job_exit_code(&r.job);
+    return app_job_exit_code(&r.job);
 }
 
 /* What is submitted stays submitted, whatever becomes of the broker. */
@@ -299,10 +202,9 @@ static int submit(struct job_desk *desk,
     if (ending->wait && !ending->json)
         printf("job %lld\n", (long long)id);
     fflush(stdout);
-    AUTO(broker_client) struct broker_client *c = broker_client_open(desk->home, true, e);
-    if (!c || broker_client_wake(c, e) < 0)
+    if (app_wake_broker(desk->app, e) < 0)
         return err_wrap(e, "job %lld is queued, but nobody runs it", (long long)id);
-    return ending->wait ? wait_and_print(desk, c, id, ending->json, e) : 0;
+    return ending->wait ? wait_and_print(desk, id, ending->json, e) : 0;
 }
 
 /* ---- job submit ---- */
@@ -342,7 +244,7 @@ static int read_request(const struct command_args *args,
     if (r->output && lake_set_name_check(r->output, e) < 0)
         return err_wrap(e, "--output");
     *on_out = on && *on ? on : "local";
-    return strcmp(*on_out, "local") == 0 ? job_check_local(r, e) : check_group(*on_out, r, e);
+    return strcmp(*on_out, "local") == 0 ? app_job_check_local(r, e) : check_group(*on_out, r, e);
 }
 
 /* Why there is nothing to begin with, or NULL. */
@@ -372,8 +274,8 @@ static int read_checkpoint(const struct command_args *args,
         return err_set(e, ERR_USAGE, "--checkpoint: no time at all");
     if (!continues)
         return 0;
-    if (job_id_parse(continues, &d->continues, e) < 0 ||
-        job_record_load(desk->lake, d->continues, &r, e) < 0)
+    if (app_job_id_parse(continues, &d->continues, e) < 0 ||
+        job_record_load(desk->app, d->continues, &r, e) < 0)
         return err_wrap(e, "--continue");
     if (!lake_job_state_final(r.job.state))
         return err_set(e, ERR_USAGE, "--continue %s: job %lld is not over yet", continues,
@@ -397,16 +299,17 @@ static int run_submit(const struct command_args *args, struct err *e)
     bool is_set = false;
 
     if (read_request(args, &r, &d.on, e) < 0 || read_environment(args, &env, e) < 0 ||
-        job_desk_open(&desk, e) < 0 || read_checkpoint(args, &desk, &d, e) < 0 ||
-        (input && job_input_check(desk.lake, input, &is_set, e) < 0))
+        job_desk_open(&desk, e) < 0 || read_checkpoint(args, &desk, &d, e) < 0)
         return -1;
-    if (job_check_month(desk.lake, e) < 0)
+    if (input && app_job_check_input(desk.app, input, &is_set, e) < 0)
+        return err_wrap(e, "--input");
+    if (app_job_check_month(desk.app, e) < 0)
         return -1;
     if (dir && code_store(desk.lake, desk.home, dir, &code, e) < 0)
         return err_wrap(e, "--code");
-    AUTO_MEM char *exact = input ? job_input_make(desk.lake, input, is_set, e) : NULL;
+    AUTO_MEM char *exact = input ? app_job_make_input(desk.app, input, is_set, e) : NULL;
     if (input && !exact)
-        return -1;
+        return err_wrap(e, "--input");
     AUTO_MEM char *pattern = job_pattern(r.command, r.n_command);
     d.envs = env.pairs;
     d.n_envs = env.n;
@@ -504,7 +407,7 @@ static int run_rerun(const struct command_args *args, struct err *e)
     if (r.details.nodes > 1)
         return err_set(e, ERR_USAGE, "job %lld ran together with others; run its pipeline again",
                        (long long)r.job.id);
-    if (job_check_month(desk.lake, e) < 0)
+    if (app_job_check_month(desk.app, e) < 0)
         return -1;
     struct lake_job_request again = r.job.asked;
     again.rerun_of = r.job.id;

@@ -1,8 +1,8 @@
 /* profile: runs a command on a grid of sizes and values, and learns how long it takes. */
+#include "app/job/batch.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/job/job_batch.h"
 #include "cli/job/profile_parts.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static int check_room(const struct asked *a, struct err *e)
                                              .memory_mb =
                                                  (uint64_t)a->mems_mb.values[a->mems_mb.n - 1]};
 
-    if (job_check_local(&largest, e) < 0)
+    if (app_job_check_local(&largest, e) < 0)
         return err_wrap(e, "--cpus and --mems");
     return 0;
 }
@@ -85,8 +85,8 @@ static int read_asked(struct asked *a,
     a->wait_for = WAIT_FOR_DEFAULT;
     if (broker_profile_name_check(a->name, e) < 0 ||
         (args->n_operands > 1 ? read_command(a, args, e) : read_known(a, home, e)) < 0 ||
-        profile_sizes_read(args, "--cpus", JOB_CPU_STEP, &a->cpus, e) < 0 ||
-        profile_sizes_read(args, "--mems", JOB_MEMORY_STEP_MB, &a->mems_mb, e) < 0 ||
+        profile_sizes_read(args, "--cpus", APP_JOB_CPU_STEP, &a->cpus, e) < 0 ||
+        profile_sizes_read(args, "--mems", APP_JOB_MEMORY_STEP_MB, &a->mems_mb, e) < 0 ||
         command_number(args, "--wait-for", &a->wait_for, e) < 0)
         return -1;
     if (!(a->wait_for > 0 && a->wait_for <= 1))
@@ -97,9 +97,9 @@ static int read_asked(struct asked *a,
 /* ---- running it ---- */
 
 static int submit(const struct asked *a,
-                  struct job_batch *batch,
+                  struct app_job_batch *batch,
                   const struct job_desk *desk,
-                  const struct job_ground *ground,
+                  const struct app_job_source *source,
                   struct err *e)
 {
     int lock = broker_profile_lock(desk->home, e);
@@ -108,25 +108,25 @@ static int submit(const struct asked *a,
         return -1;
     int result = broker_profile_extend(desk->home, a->name, a->template, &a->cpus, &a->mems_mb, e);
     if (result == 0)
-        result = job_batch_submit(batch, desk, ground, e);
+        result = app_job_batch_submit(batch, desk->app, source, e);
     close(lock);
     return result;
 }
 
-static int end_stragglers(struct job_batch *batch, const struct job_desk *desk, struct err *e)
+static int end_stragglers(struct app_job_batch *batch, const struct job_desk *desk, struct err *e)
 {
     size_t n;
 
-    if (job_batch_give_up(batch, desk, &n, e) < 0)
+    if (app_job_batch_kill(batch, desk->app, &n, e) < 0)
         return -1;
     if (n)
         fprintf(stderr, "%zu straggler%s ended\n", n, n == 1 ? " is" : "s are");
     return 0;
 }
 
-static void tell_rest(const struct asked *a, const struct job_batch *batch, bool ended)
+static void tell_rest(const struct asked *a, const struct app_job_batch *batch, bool ended)
 {
-    size_t over = job_batch_over(batch), finished = job_batch_finished(batch);
+    size_t over = app_job_batch_over(batch), finished = app_job_batch_finished(batch);
 
     if (over < batch->n && !ended)
         fprintf(stderr, "%zu still run; tradewind profile fit %s learns from them, too\n",
@@ -136,10 +136,10 @@ static void tell_rest(const struct asked *a, const struct job_batch *batch, bool
     fprintf(stderr, "%zu did not finish:", over - finished);
     size_t shown = 0;
     for (size_t i = 0; i < batch->n && shown < 5; i++) {
-        const struct job_wish *wish = &batch->wishes[i];
-        if (!wish->id || !lake_job_state_final(wish->state) || wish->state == LAKE_JOB_FINISHED)
+        const struct app_job_item *item = &batch->items[i];
+        if (!item->id || !lake_job_state_final(item->state) || item->state == LAKE_JOB_FINISHED)
             continue;
-        fprintf(stderr, " job %lld %s;", (long long)wish->id, lake_job_state_text(wish->state));
+        fprintf(stderr, " job %lld %s;", (long long)item->id, lake_job_state_text(item->state));
         shown++;
     }
     fprintf(stderr, " the same command tries them again\n");
@@ -164,17 +164,18 @@ static int run_profile(const struct command_args *args, struct err *e)
 {
     AUTO_CLEAR(asked) struct asked a = {0};
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
-    AUTO_CLEAR(job_batch) struct job_batch batch = {0};
-    AUTO_CLEAR(job_ground) struct job_ground ground = {0};
+    AUTO_CLEAR(app_job_batch) struct app_job_batch batch = {0};
+    AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
 
     if (job_desk_open(&desk, e) < 0 || read_asked(&a, args, desk.home, e) < 0 ||
-        job_batch_init(&batch, "profile", a.name, a.template, &a.cpus, &a.mems_mb, e) < 0 ||
-        job_ground_read(args, &desk, &ground, e) < 0)
+        app_job_batch_init(&batch, "profile", a.name, a.template, &a.cpus, &a.mems_mb, e) < 0 ||
+        job_read_source(args, desk.app, &source, e) < 0)
         return -1;
     interrupt_watch();
-    if (submit(&a, &batch, &desk, &ground, e) < 0)
+    if (submit(&a, &batch, &desk, &source, e) < 0)
         return -1;
-    int over = job_batch_wait(&batch, &desk, (size_t)ceil(a.wait_for * (double)batch.n - 1e-9), e);
+    int over =
+        app_job_batch_wait(&batch, desk.app, (size_t)ceil(a.wait_for * (double)batch.n - 1e-9), e);
     if (over < 0)
         return -1;
     if (!over) {

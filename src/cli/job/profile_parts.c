@@ -147,7 +147,7 @@ int profile_print(struct lake *l, const struct broker_profile *p, struct err *e)
     if (profile_count_jobs(l, p->name, &count, e) < 0)
         return -1;
     printf("profile %s: ", p->name);
-    job_print_safe(stdout, text, 2000);
+    text_print(stdout, text, 2000);
     printf("\n%zu jobs, %zu finished", count.runs, count.done);
     print_sizes("; on ", &p->cpus, "CPUs");
     print_sizes(" and ", &p->mems_mb, "MB\n");
@@ -253,6 +253,19 @@ int profile_sizes_read(const struct command_args *args,
         if (!*end)
             return 0;
     }
+}
+
+int job_read_source(const struct command_args *args,
+                    struct app *app,
+                    struct app_job_source *out,
+                    struct err *e)
+{
+    const char *wrong;
+
+    if (app_job_source_read(app, command_value(args, "--input"), command_value(args, "--code"), out,
+                            &wrong, e) < 0)
+        return err_wrap(e, "--%s", wrong);
+    return 0;
 }
 
 /* ---- predictions ---- */

@@ -2,6 +2,7 @@
 #ifndef CLI_JOB_PROFILE_PARTS_H
 #define CLI_JOB_PROFILE_PARTS_H
 
+#include "app/job/batch.h"
 #include "base/json.h"
 #include "broker/learn/profile.h"
 #include "cli/job/job_parts.h"
@@ -42,6 +43,12 @@ int profile_sizes_read(const struct command_args *args,
                        double step,
                        struct profile_sizes *out,
                        struct err *e);
+
+/* The options --input and --code. */
+int job_read_source(const struct command_args *args,
+                    struct app *app,
+                    struct app_job_source *out,
+                    struct err *e);
 
 /* A line for each feature that a prediction is outside the runs of; nothing when it is inside. */
 void profile_print_outside(FILE *out,

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "broker/pipeline/advance.h"
-#include "cli/job/job_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -78,8 +77,9 @@ static int compose_size(struct run_compose *c,
 
     if (run_place_room(&c->order->place, s->nodes, &room, e) < 0)
         return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, stage->line, stage->name);
-    out->cpus = fmax(least(cpus, room.cpus), JOB_CPU_STEP);
-    out->memory_mb = (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), JOB_MEMORY_STEP_MB);
+    out->cpus = fmax(least(cpus, room.cpus), APP_JOB_CPU_STEP);
+    out->memory_mb =
+        (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), APP_JOB_MEMORY_STEP_MB);
     out->gpus_per_node = room.gpus;
     if (c->order->place.n_hosts)
         out->price_usd_per_hour = room.price_usd_per_hour * s->nodes;

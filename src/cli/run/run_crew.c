@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "broker/core/home.h"
 #include "broker/learn/usage.h"
-#include "cli/job/job_parts.h"
+#include "view/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +125,7 @@ static void print_line(
 {
     if (!json) {
         fprintf(out, "[%u %s] ", rank, role_of(s, rank));
-        job_print_safe(out, text, LINE_COLUMNS);
+        text_print(out, text, LINE_COLUMNS);
         putc('\n', out);
         return;
     }

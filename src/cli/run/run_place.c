@@ -72,7 +72,7 @@ static int larger_first(const void *a, const void *b)
 
 int run_place_find(const struct config *c, const char *on, struct run_place *out, struct err *e)
 {
-    *out = (struct run_place){.on = "local", .asked = on, .here = job_local_room()};
+    *out = (struct run_place){.on = "local", .asked = on, .here = app_job_local_room()};
     if (!on || !strcmp(on, "local"))
         return 0;
     if (!strcmp(on, "sim")) {
@@ -99,15 +99,15 @@ static int share_here(const struct run_place *p,
     *out = (struct run_room){.cpus = p->here.cpus, .memory_mb = p->here.memory_mb};
     if (nodes <= 1)
         return 0;
-    out->cpus = floor(p->here.cpus / nodes / JOB_CPU_STEP) * JOB_CPU_STEP;
-    out->memory_mb = p->here.memory_mb / nodes / JOB_MEMORY_STEP_MB * JOB_MEMORY_STEP_MB;
-    if (out->cpus >= JOB_CPU_STEP && out->memory_mb >= JOB_MEMORY_STEP_MB)
+    out->cpus = floor(p->here.cpus / nodes / APP_JOB_CPU_STEP) * APP_JOB_CPU_STEP;
+    out->memory_mb = p->here.memory_mb / nodes / APP_JOB_MEMORY_STEP_MB * APP_JOB_MEMORY_STEP_MB;
+    if (out->cpus >= APP_JOB_CPU_STEP && out->memory_mb >= APP_JOB_MEMORY_STEP_MB)
         return 0;
     return err_set(e, ERR_NOFIT,
                    "%u nodes do not fit this machine at once: it has %g CPUs and %.1f GB, and each "
                    "needs at least %g CPU and %d MB; take fewer, or a host group (--on)",
-                   nodes, p->here.cpus, (double)p->here.memory_mb / 1024, JOB_CPU_STEP,
-                   JOB_MEMORY_STEP_MB);
+                   nodes, p->here.cpus, (double)p->here.memory_mb / 1024, APP_JOB_CPU_STEP,
+                   APP_JOB_MEMORY_STEP_MB);
 }
 
 int run_place_room(const struct run_place *p, unsigned nodes, struct run_room *out, struct err *e)

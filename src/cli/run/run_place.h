@@ -2,8 +2,8 @@
 #ifndef CLI_RUN_RUN_PLACE_H
 #define CLI_RUN_RUN_PLACE_H
 
+#include "app/job/resources.h"
 #include "base/err.h"
-#include "cli/job/job_parts.h"
 #include "spec/config.h"
 
 struct run_place {
@@ -12,7 +12,7 @@ struct run_place {
     size_t n_hosts; /* of the group; 0 = this machine */
     /* Of the group, largest first. */
     const struct config_host *hosts[1024];
-    struct job_room here; /* of this machine */
+    struct app_job_room here; /* of this machine */
 };
 
 /* on NULL = this machine; "ssh" = all hosts there are. ERR_USAGE that names those there are. */

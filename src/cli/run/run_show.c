@@ -1,3 +1,5 @@
+#include "app/core/lake_open.h"
+#include "app/job/job.h"
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
@@ -5,8 +7,6 @@
 #include "base/time.h"
 #include "broker/machine/bill.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
-#include "cli/job/job_parts.h"
 #include "cli/run/run_parts.h"
 #include "lake/job/job.h"
 #include "spec/config.h"
@@ -20,6 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the reason of a stage's end, whose further lines are of its log. */
+#define REASON_COLUMNS 2000
+#define REASON_INDENT 4
+
 /* The jobs of a stage: its own, the other nodes of a gang, and those that were lost before. */
 struct seeing {
     const struct config *config; /* NULL = only what is in the lake counts */
@@ -30,7 +34,7 @@ struct seeing {
 
 static double runtime_of(const struct seeing *see, const struct lake_job *job)
 {
-    return see->config ? fmax(job_runtime_s(job), 0) : job->runtime_s;
+    return see->config ? fmax(app_job_runtime_s(job), 0) : job->runtime_s;
 }
 
 static int64_t cost_of(const struct seeing *see, const struct lake_job *job)
@@ -157,11 +161,11 @@ static void print_notes(const struct run *r, FILE *out)
                     s->plan.continues);
         if (s->state == STAGE_FINISHED && s->reason[0] && s->plan.elastic) {
             fprintf(out, "  %s: ", s->plan.name);
-            job_print_reason(out, s->reason);
+            text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
         }
         if (s->state >= STAGE_FAILED && s->reason[0]) {
             fprintf(out, "  %s %s: ", s->plan.name, run_stage_state_text(s->state));
-            job_print_reason(out, s->reason);
+            text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
         }
     }
 }

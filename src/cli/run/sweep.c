@@ -1,8 +1,8 @@
 /* sweep: a command with many values, one job each, compared at the end. */
+#include "app/job/batch.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/job/job_batch.h"
 #include "cli/job/profile_parts.h"
 
 #include <stdint.h>
@@ -25,35 +25,35 @@ static int read_template(const struct command_args *args, struct template **out,
     return 0;
 }
 
-static int read_batch(const struct command_args *args, struct job_batch *out, struct err *e)
+static int read_batch(const struct command_args *args, struct app_job_batch *out, struct err *e)
 {
     AUTO(template) struct template *template = NULL;
     struct lake_job_request size = {0};
 
     if (broker_profile_name_check(args->operands[0], e) < 0 ||
         read_template(args, &template, e) < 0 || job_read_cpus(args, &size.cpus, e) < 0 ||
-        job_read_memory(args, &size.memory_mb, e) < 0 || job_check_local(&size, e) < 0)
+        job_read_memory(args, &size.memory_mb, e) < 0 || app_job_check_local(&size, e) < 0)
         return -1;
     double mem_mb = (double)size.memory_mb;
     const struct profile_sizes cpus = {&size.cpus, 1}, mems_mb = {&mem_mb, 1};
-    return job_batch_init(out, "sweep", args->operands[0], template, &cpus, &mems_mb, e);
+    return app_job_batch_init(out, "sweep", args->operands[0], template, &cpus, &mems_mb, e);
 }
 
-static int submit(struct job_batch *batch,
+static int submit(struct app_job_batch *batch,
                   const struct job_desk *desk,
-                  const struct job_ground *ground,
+                  const struct app_job_source *source,
                   struct err *e)
 {
     int lock = broker_profile_lock(desk->home, e);
 
     if (lock < 0)
         return -1;
-    int result = job_batch_submit(batch, desk, ground, e);
+    int result = app_job_batch_submit(batch, desk->app, source, e);
     close(lock);
     return result;
 }
 
-static int compare(const struct job_batch *batch,
+static int compare(const struct app_job_batch *batch,
                    const struct job_desk *desk,
                    bool json,
                    struct err *e)
@@ -61,7 +61,7 @@ static int compare(const struct job_batch *batch,
     AUTO_MEM int64_t *ids = mem_zero(batch->n, sizeof *ids);
 
     for (size_t i = 0; i < batch->n; i++)
-        ids[i] = batch->wishes[i].id;
+        ids[i] = batch->items[i].id;
     if (!json)
         return job_compare_print(desk, ids, batch->n, false, e);
     AUTO_JSON json_t *jobs = job_compare_json(desk, ids, batch->n, e);
@@ -69,24 +69,24 @@ static int compare(const struct job_batch *batch,
         return -1;
     AUTO_JSON json_t *o = json_object();
     json_object_set_new(o, "name", json_text(batch->name + strlen("sweep ")));
-    json_object_set_new(o, "finished", json_integer((json_int_t)job_batch_finished(batch)));
+    json_object_set_new(o, "finished", json_integer((json_int_t)app_job_batch_finished(batch)));
     json_object_set(o, "jobs", jobs);
     return json_write(stdout, o, e);
 }
 
 static int run_sweep(const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(job_batch) struct job_batch batch = {0};
+    AUTO_CLEAR(app_job_batch) struct app_job_batch batch = {0};
     AUTO_CLEAR(job_desk) struct job_desk desk = {0};
-    AUTO_CLEAR(job_ground) struct job_ground ground = {0};
+    AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
 
     if (read_batch(args, &batch, e) < 0 || job_desk_open(&desk, e) < 0 ||
-        job_ground_read(args, &desk, &ground, e) < 0)
+        job_read_source(args, desk.app, &source, e) < 0)
         return -1;
     interrupt_watch();
-    if (submit(&batch, &desk, &ground, e) < 0)
+    if (submit(&batch, &desk, &source, e) < 0)
         return -1;
-    int over = job_batch_wait(&batch, &desk, batch.n, e);
+    int over = app_job_batch_wait(&batch, desk.app, batch.n, e);
     if (over < 0)
         return -1;
     if (!over) {
@@ -95,7 +95,7 @@ static int run_sweep(const struct command_args *args, struct err *e)
     }
     if (compare(&batch, &desk, command_has(args, "--json"), e) < 0)
         return -1;
-    return job_batch_finished(&batch) < batch.n;
+    return app_job_batch_finished(&batch) < batch.n;
 }
 
 static const struct command_option options[] = {

@@ -1,0 +1,405 @@
+#include "app/job/batch.h"
+
+#include "app/job/job.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/pipeline/code.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All commands together. */
+#define COMMANDS_MAX_BYTES ((size_t)64 << 20)
+#define LOOK_EVERY_S 0.5
+#define STRAGGLER "straggler: enough others had finished"
+
+/* ---- items ---- */
+
+static int compare_commands(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+{
+    size_t i = 0;
+
+    while (i < n_a && i < n_b) {
+        int order = strcmp(a[i], b[i]);
+        if (order)
+            return order;
+        i++;
+    }
+    return n_a == n_b ? 0 : n_a < n_b ? -1 : 1;
+}
+
+static size_t count_words(char **words)
+{
+    size_t n = 0;
+
+    while (words[n])
+        n++;
+    return n;
+}
+
+static int compare_sizes(double a_cpus, uint64_t a_mb, double b_cpus, uint64_t b_mb)
+{
+    if (a_cpus < b_cpus || a_cpus > b_cpus)
+        return a_cpus < b_cpus ? -1 : 1;
+    return a_mb == b_mb ? 0 : a_mb < b_mb ? -1 : 1;
+}
+
+static int compare_items(const struct app_job_item *x, const struct app_job_item *y)
+{
+    int order = compare_sizes(x->cpus, x->memory_mb, y->cpus, y->memory_mb);
+
+    return order ? order
+                 : compare_commands((const char *const *)x->command, count_words(x->command),
+                                    (const char *const *)y->command, count_words(y->command));
+}
+
+/* Equal ones as they were asked for. */
+static int by_content(const void *a, const void *b, void *context)
+{
+    const struct app_job_item *items = context;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
+    int order = compare_items(&items[x], &items[y]);
+
+    return order ? order : (x > y) - (x < y);
+}
+
+static void sort_items(struct app_job_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        b->order[i] = i;
+    qsort_r(b->order, b->n, sizeof *b->order, by_content, b->items);
+}
+
+/* '{1,11}{1,11}' makes 111 twice: one job answers both. Items are sorted before and after. */
+static void drop_equal(struct app_job_batch *b)
+{
+    AUTO_MEM bool *again = mem_zero(b->n, sizeof *again);
+    size_t kept = 0;
+
+    for (size_t i = 1; i < b->n; i++)
+        again[b->order[i]] = compare_items(&b->items[b->order[i - 1]], &b->items[b->order[i]]) == 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if (again[i])
+            template_words_free(b->items[i].command);
+        else
+            b->items[kept++] = b->items[i];
+    }
+    b->n = kept;
+    sort_items(b);
+}
+
+static struct app_job_item *find_item(const struct app_job_batch *b,
+                                      const struct lake_job_request *r)
+{
+    size_t low = 0, high = b->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        struct app_job_item *item = &b->items[b->order[mid]];
+        int order = compare_sizes(r->cpus, r->memory_mb, item->cpus, item->memory_mb);
+        if (!order)
+            order = compare_commands(r->command, r->n_command, (const char *const *)item->command,
+                                     count_words(item->command));
+        if (!order)
+            return item;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+static int check_extent(const struct template *t, size_t n, struct err *e)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < template_n_words(t); i++)
+        bytes += strlen(template_word(t, i)) + 1;
+    if (n > TEMPLATE_COMBINATIONS_MAX)
+        return err_set(e, ERR_USAGE,
+                       "that makes %zu jobs, more than %d: leave some values or sizes out", n,
+                       TEMPLATE_COMBINATIONS_MAX);
+    if (bytes > COMMANDS_MAX_BYTES / n)
+        return err_set(e, ERR_USAGE,
+                       "%zu commands of that length are too much: put the command into a script",
+                       n);
+    return 0;
+}
+
+int app_job_batch_init(struct app_job_batch *b,
+                       const char *kind,
+                       const char *name,
+                       const struct template *template,
+                       const struct profile_sizes *cpus,
+                       const struct profile_sizes *mems_mb,
+                       struct err *e)
+{
+    size_t combinations = template_combinations(template);
+    size_t n = combinations * cpus->n * mems_mb->n, at = 0;
+
+    *b = (struct app_job_batch){.name = mem_printf("%s %s", kind, name),
+                                .tag = mem_printf("%s=%s", kind, name)};
+    if (check_extent(template, n, e) < 0)
+        return -1;
+    b->items = mem_zero(n, sizeof *b->items);
+    b->order = mem_zero(n, sizeof *b->order);
+    b->n = n;
+    for (size_t i = 0; i < combinations; i++)
+        for (size_t c = 0; c < cpus->n; c++)
+            for (size_t m = 0; m < mems_mb->n; m++)
+                b->items[at++] = (struct app_job_item){.command = template_command(template, i),
+                                                       .cpus = cpus->values[c],
+                                                       .memory_mb = (uint64_t)mems_mb->values[m]};
+    sort_items(b);
+    drop_equal(b);
+    return 0;
+}
+
+void app_job_batch_clear(struct app_job_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        template_words_free(b->items[i].command);
+    free(b->items);
+    free(b->order);
+    free(b->name);
+    free(b->tag);
+    *b = (struct app_job_batch){0};
+}
+
+/* ---- how far they are ---- */
+
+/* Of several jobs for one item the best counts. */
+static int rank(enum lake_job_state state, bool is_straggler)
+{
+    if (state == LAKE_JOB_FINISHED)
+        return 3;
+    if (!lake_job_state_final(state))
+        return 2;
+    return is_straggler;
+}
+
+static int note_job(void *context, const struct lake_job *job, struct err *e)
+{
+    struct app_job_item *item = find_item(context, &job->asked);
+    bool is_straggler = job->state == LAKE_JOB_KILLED && strcmp(job->stop_reason, STRAGGLER) == 0;
+
+    (void)e;
+    if (!item ||
+        (item->id && rank(job->state, is_straggler) < rank(item->state, item->is_straggler)))
+        return 0;
+    item->id = job->id;
+    item->state = job->state;
+    item->is_straggler = is_straggler;
+    return 0;
+}
+
+int app_job_batch_look(struct app_job_batch *b, struct lake *l, struct err *e)
+{
+    const struct lake_job_filter mine = {.name = b->name};
+
+    for (size_t i = 0; i < b->n; i++)
+        b->items[i].id = 0;
+    return lake_job_list(l, &mine, note_job, b, e);
+}
+
+size_t app_job_batch_over(const struct app_job_batch *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        n += b->items[i].id && lake_job_state_final(b->items[i].state);
+    return n;
+}
+
+size_t app_job_batch_finished(const struct app_job_batch *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        n += b->items[i].id && b->items[i].state == LAKE_JOB_FINISHED;
+    return n;
+}
+
+/* ---- input and code ---- */
+
+void app_job_source_clear(struct app_job_source *s)
+{
+    free(s->input);
+    free(s->code);
+    *s = (struct app_job_source){0};
+}
+
+int app_job_source_read(struct app *app,
+                        const char *input,
+                        const char *code,
+                        struct app_job_source *out,
+                        const char **wrong_out,
+                        struct err *e)
+{
+    AUTO_CLEAR(code) struct code stored = {0};
+    const char *home = app_home(app, e);
+    bool is_set = false;
+
+    *wrong_out = "input";
+    if (!home || (input && app_job_check_input(app, input, &is_set, e) < 0))
+        return -1;
+    *wrong_out = "code";
+    if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
+        return -1;
+    *wrong_out = "input";
+    out->input = input ? app_job_make_input(app, input, is_set, e) : NULL;
+    if (input && !out->input)
+        return -1;
+    out->code = TAKE(stored.ref);
+    out->dirty = stored.dirty;
+    memcpy(out->commit, stored.commit, sizeof stored.commit);
+    return 0;
+}
+
+_Static_assert(sizeof((struct app_job_source *)0)->commit == CODE_COMMIT, "copied whole");
+
+/* ---- submitting ---- */
+
+static char *details_of(const struct app_job_item *item,
+                        const struct app_job_source *source,
+                        struct err *e)
+{
+    AUTO_MEM char *pattern =
+        job_pattern((const char *const *)item->command, count_words(item->command));
+    const struct job_details details = {
+        .git_commit = source->commit, .git_dirty = source->dirty, .pattern = pattern};
+
+    return job_details_text(&details, e);
+}
+
+static bool is_missing(const struct app_job_item *item)
+{
+    return !item->id || rank(item->state, item->is_straggler) == 0;
+}
+
+static int submit_missing(struct app_job_batch *b,
+                          struct app *app,
+                          const struct app_job_source *source,
+                          struct lake_job_request *requests,
+                          size_t *n_out,
+                          struct err *e)
+{
+    const char *const tags[] = {b->tag};
+    size_t n = 0;
+    int64_t id;
+
+    for (size_t i = 0; i < b->n; i++) {
+        struct app_job_item *item = &b->items[i];
+        if (!is_missing(item))
+            continue;
+        requests[n] = (struct lake_job_request){.name = b->name,
+                                                .command = (const char *const *)item->command,
+                                                .n_command = count_words(item->command),
+                                                .input = source->input,
+                                                .code = source->code,
+                                                .cpus = item->cpus,
+                                                .memory_mb = item->memory_mb,
+                                                .details = details_of(item, source, e),
+                                                .tags = tags,
+                                                .n_tags = 1};
+        if (!requests[n++].details)
+            return -1;
+    }
+    *n_out = n;
+    if (n == 0)
+        return 0;
+    return app_job_check_month(app, e) < 0 ? -1
+                                           : lake_job_submit(app_lake(app, e), requests, n, &id, e);
+}
+
+int app_job_batch_submit(struct app_job_batch *b,
+                         struct app *app,
+                         const struct app_job_source *source,
+                         struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+
+    if (!l || app_job_batch_look(b, l, e) < 0)
+        return -1;
+    struct lake_job_request *requests = mem_zero(b->n, sizeof *requests);
+    size_t before = app_job_batch_finished(b), submitted = 0;
+    int result = submit_missing(b, app, source, requests, &submitted, e);
+    for (size_t i = 0; i < b->n; i++) {
+        union {
+            const char *text;
+            void *bytes;
+        } details = {requests[i].details};
+        free(details.bytes);
+    }
+    free(requests);
+    if (result < 0)
+        return -1;
+    app_notice(app, "%s: %zu jobs, %zu finished before, %zu submitted now", b->name, b->n, before,
+               submitted);
+    return app_job_batch_look(b, l, e);
+}
+
+/* ---- waiting ---- */
+
+static const struct app_job_item *first_pending(const struct app_job_batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->items[i].id && !lake_job_state_final(b->items[i].state))
+            return &b->items[i];
+    return NULL;
+}
+
+static void show_progress(
+    struct app *app, const struct app_job_batch *b, size_t before, size_t wanted, double since_s)
+{
+    size_t over = app_job_batch_over(b);
+    char left[32];
+
+    if (over > before)
+        app_status(app, "%s: %zu of %zu done, about %s left", b->name, over, b->n,
+                   time_text((time_monotonic_s() - since_s) * (double)(wanted - over) /
+                                 (double)(over - before),
+                             left));
+    else
+        app_status(app, "%s: %zu of %zu done", b->name, over, b->n);
+}
+
+int app_job_batch_wait(struct app_job_batch *b, struct app *app, size_t wanted, struct err *e)
+{
+    const struct app_job_item *next = first_pending(b);
+    size_t before = app_job_batch_over(b);
+    double since_s = time_monotonic_s();
+
+    if (before >= wanted || !next)
+        return 1;
+    if (app_wake_broker(app, e) < 0)
+        return err_wrap(e, "the jobs are queued, but no broker runs them");
+    while (next && app_job_batch_over(b) < wanted && !app_cancelled(app)) {
+        show_progress(app, b, before, wanted, since_s);
+        if (app_job_wait(app, next->id, LOOK_EVERY_S, e) < 0 ||
+            app_job_batch_look(b, app_lake(app, e), e) < 0)
+            return -1;
+        next = first_pending(b);
+    }
+    return app_job_batch_over(b) >= wanted || !next;
+}
+
+int app_job_batch_kill(struct app_job_batch *b, struct app *app, size_t *n_out, struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+    bool final;
+
+    *n_out = 0;
+    for (size_t i = 0; l && i < b->n; i++) {
+        const struct app_job_item *item = &b->items[i];
+        if (!item->id || lake_job_state_final(item->state))
+            continue;
+        if (lake_job_ask_stop(l, item->id, STRAGGLER, &final, e) < 0)
+            return -1;
+        ++*n_out;
+    }
+    return !l ? -1 : *n_out ? app_wake_broker(app, e) : 0;
+}

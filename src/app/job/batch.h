@@ -1,0 +1,72 @@
+/* batch: one job for each combination of a template and of sizes; jobs that finished before are not
+ * submitted again. */
+#ifndef APP_JOB_BATCH_H
+#define APP_JOB_BATCH_H
+
+#include "app/core/app.h"
+#include "broker/learn/profile.h"
+#include "lake/job/job.h"
+
+struct app_job_item {
+    char **command; /* as template_command makes it */
+    double cpus;
+    uint64_t memory_mb;
+    int64_t id; /* of its job; 0 = none */
+    enum lake_job_state state;
+    bool is_straggler; /* killed as one: it counts as over and is not tried again */
+};
+
+/* Equal items are one. */
+struct app_job_batch {
+    char *name; /* of its jobs: "profile mnist" */
+    char *tag;  /* of its jobs: "profile=mnist" */
+    struct app_job_item *items;
+    size_t n;
+    size_t *order; /* of items by content, to find one */
+};
+
+/* ERR_USAGE when there are more than TEMPLATE_COMBINATIONS_MAX, or they are too long together. */
+int app_job_batch_init(struct app_job_batch *b,
+                       const char *kind, /* "profile" */
+                       const char *name,
+                       const struct template *template,
+                       const struct profile_sizes *cpus,
+                       const struct profile_sizes *mems_mb,
+                       struct err *e);
+void app_job_batch_clear(struct app_job_batch *b);
+
+/* Reads from the lake how far each item is. */
+int app_job_batch_look(struct app_job_batch *b, struct lake *l, struct err *e);
+/* Items whose jobs ended, in whatever state. */
+size_t app_job_batch_over(const struct app_job_batch *b);
+size_t app_job_batch_finished(const struct app_job_batch *b);
+
+/* The input and the code of all jobs of a batch. */
+struct app_job_source {
+    char *input; /* NULL = none */
+    char *code;
+    char commit[65];
+    bool dirty;
+};
+void app_job_source_clear(struct app_job_source *s);
+/* Stores the directory `code`; input and code may be NULL. *wrong_out names the one that an error
+ * is about. */
+int app_job_source_read(struct app *app,
+                        const char *input,
+                        const char *code,
+                        struct app_job_source *out,
+                        const char **wrong_out,
+                        struct err *e);
+
+/* Submits the items that neither finished nor are pending, in one transaction, and says so; the
+ * caller holds broker_profile_lock. */
+int app_job_batch_submit(struct app_job_batch *b,
+                         struct app *app,
+                         const struct app_job_source *source,
+                         struct err *e);
+/* Waits until `wanted` items are over, with a status line. 1: they are; 0: the caller cancelled. */
+int app_job_batch_wait(struct app_job_batch *b, struct app *app, size_t wanted, struct err *e);
+/* Kills the jobs that are not over; *n_out says how many. */
+int app_job_batch_kill(struct app_job_batch *b, struct app *app, size_t *n_out, struct err *e);
+
+#endif

@@ -1,0 +1,153 @@
+#include "app/job/job.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/daemon/client.h"
+#include "broker/machine/cap.h"
+#include "lake/set/set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A file or directory as input becomes a set of this name. */
+#define INPUT_SET "job-input"
+
+/* ---- loading ---- */
+
+int app_job_id_parse(const char *text, int64_t *out, struct err *e)
+{
+    const char *digits = strncmp(text, "job:", 4) == 0 ? text + 4 : text;
+    size_t n = strspn(digits, "0123456789");
+
+    if (n && n <= 18 && !digits[n]) {
+        *out = strtoll(digits, NULL, 10);
+        if (*out > 0)
+            return 0;
+    }
+    return err_set(e, ERR_USAGE, "\"%.60s\" is no job: write its number, as in 7 or job:7", text);
+}
+
+static int note_id(void *context, const struct lake_job *job, struct err *e)
+{
+    (void)e;
+    *(int64_t *)context = job->id;
+    return 0;
+}
+
+/* Names the jobs next to one that does not exist. */
+static int say_nearby(struct lake *l, int64_t id, struct err *e)
+{
+    const struct lake_job_filter last = {.newest_first = true, .limit = 1};
+    const struct lake_job_filter above = {.after = id, .limit = 1};
+    int64_t newest = 0, next = 0;
+    struct err ignored;
+
+    if (lake_job_list(l, &last, note_id, &newest, &ignored) < 0 ||
+        lake_job_list(l, &above, note_id, &next, &ignored) < 0)
+        return -1;
+    if (!newest)
+        return err_set(e, ERR_NOTFOUND,
+                       "there is no job %lld, nor any other: tradewind job submit -- COMMAND makes "
+                       "one",
+                       (long long)id);
+    return err_set(e, ERR_NOTFOUND, "there is no job %lld; the %s one is job %lld", (long long)id,
+                   next ? "next" : "last", (long long)(next ? next : newest));
+}
+
+int app_job_load(
+    struct app *app, int64_t id, struct arena *arena, struct lake_job *out, struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+
+    if (!l)
+        return -1;
+    if (lake_job_load(l, id, arena, out, e) < 0)
+        return e->kind == ERR_NOTFOUND ? say_nearby(l, id, e) : -1;
+    return 0;
+}
+
+void app_job_read_details(const struct lake_job *job, struct job_details *out)
+{
+    struct err why = {0};
+
+    if (job_details_parse(job->asked.details ? job->asked.details : "{}", out, &why) == 0)
+        return;
+    log_warn("job", "job %lld is shown in part: %s", (long long)job->id, why.text);
+    job_details_parse("{}", out, &why);
+}
+
+/* ---- how a job stands ---- */
+
+double app_job_runtime_s(const struct lake_job *job)
+{
+    if (!job->started_ms)
+        return -1;
+    if (lake_job_state_final(job->state) || job->state > LAKE_JOB_RUNNING)
+        return job->runtime_s;
+    double until_now = (double)(time_epoch_ms() - job->started_ms) / 1e3;
+    return until_now > 0 ? until_now : 0;
+}
+
+static bool is_cancelled(void *context)
+{
+    return app_cancelled(context);
+}
+
+int app_job_wait(struct app *app, int64_t id, double timeout_s, struct err *e)
+{
+    struct broker_client *c = app_broker(app, e);
+
+    return c ? broker_client_wait(c, id, timeout_s, is_cancelled, app, e) : -1;
+}
+
+int app_job_exit_code(const struct lake_job *job)
+{
+    if (job->state == LAKE_JOB_FINISHED)
+        return 0;
+    return job->exited && job->exit_code ? job->exit_code : 1;
+}
+
+const char *app_job_reason_text(const char *reason)
+{
+    static const char said[] = "stopped: ";
+
+    return strncmp(reason, said, sizeof said - 1) == 0 ? reason + sizeof said - 1 : reason;
+}
+
+/* ---- before a job is submitted ---- */
+
+int app_job_check_month(struct app *app, struct err *e)
+{
+    const struct config *c = app_config(app, e);
+    struct lake *l = c ? app_lake(app, e) : NULL;
+
+    return l ? cap_check_month(c, l, e) : -1;
+}
+
+int app_job_check_input(struct app *app, const char *input, bool *is_set_out, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct lake *l = app_lake(app, e);
+
+    if (!l || lake_resolve(l, input, LAKE_READ, &ref, e) < 0)
+        return -1;
+    if (ref.kind == LAKE_REF_JOB)
+        return err_set(e, ERR_USAGE, "%.60s: a job is no data; name its output set", input);
+    *is_set_out = ref.set_version != 0;
+    return 0;
+}
+
+char *app_job_make_input(struct app *app, const char *input, bool is_set, struct err *e)
+{
+    const char *const refs[] = {input};
+    const struct lake_set_request request = {.name = INPUT_SET, .refs = refs, .n_refs = 1};
+    struct lake *l = app_lake(app, e);
+    struct lake_set set;
+
+    if (l && is_set)
+        return mem_dup(input);
+    if (!l || lake_set_create(l, &request, &set, e) < 0)
+        return NULL;
+    return lake_set_ref(set.name, set.number);
+}
