@@ -13,6 +13,14 @@ int answer_item(struct answer *a, const void *record, struct err *e)
     return a->item ? a->item(a->context, record, e) : 0;
 }
 
+const char *answer_spell(const struct answer *a, const char *field, char out[static 64])
+{
+    const struct field *f = record_field(a->request, field);
+
+    assert(f);
+    return a->spelling == FIELD_AS_OPTION && !f->operand ? field_option(f, out) : f->name;
+}
+
 const struct operation *operation_find(const char *name)
 {
     for (const struct operation *const *const *family = operation_families; *family; family++)
@@ -44,6 +52,8 @@ int operation_call(struct app *app,
     if (operation_allowed(app, op, e) < 0 ||
         record_decode(op->request, request, spelling, decoded, out->arena, e) < 0)
         return -1;
+    out->request = op->request;
+    out->spelling = spelling;
     return op->run(app, decoded, out, e);
 }
 

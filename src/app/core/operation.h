@@ -21,9 +21,15 @@ struct answer {
     int (*item)(void *context, const void *record, struct err *e);
     void *context;
     bool more; /* set by the operation: its limit left items out */
+    /* Set by operation_call: how errors of the operation spell the fields of its request. */
+    const struct record *request;
+    enum field_spelling spelling;
 };
 int answer_head(struct answer *a, const void *record, struct err *e);
 int answer_item(struct answer *a, const void *record, struct err *e);
+/* "max_cost" or "--max-cost": the field of the request as the caller typed it; operands as their
+ * name. For errors that decoding cannot see. */
+const char *answer_spell(const struct answer *a, const char *field, char out[static 64]);
 
 struct operation {
     const char *name;    /* "job.list" */
