@@ -6,7 +6,7 @@
 #include "base/time.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_found.h"
+#include "app/core/lake_found.h"
 #include "app/core/lake_open.h"
 #include "lake/meta/meta.h"
 #include "view/json_list.h"

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_found.h"
+#include "app/core/lake_found.h"
 #include "app/core/lake_open.h"
 #include "cli/core/progress.h"
 #include "lake/core/path.h"

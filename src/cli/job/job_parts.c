@@ -8,7 +8,7 @@
 #include "base/time.h"
 #include "broker/core/home.h"
 #include "broker/learn/usage.h"
-#include "cli/core/lake_found.h"
+#include "app/core/lake_found.h"
 #include "lake/meta/meta_value.h"
 #include "view/text.h"
 

@@ -1,4 +1,4 @@
-#include "cli/core/lake_found.h"
+#include "app/core/lake_found.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@ static bool is_whole(const char *text, long long *out)
     return errno == 0 && !*end;
 }
 
-static json_t *value_json(const struct lake_value *v)
+json_t *lake_value_json(const struct lake_value *v)
 {
     long long whole;
 
@@ -39,7 +39,7 @@ json_t *lake_found_json(const struct lake_found *found)
     json_t *item = json_object(), *meta = json_object();
 
     for (size_t i = 0; i < found->n_values; i++)
-        json_object_set_new(meta, found->values[i].key, value_json(&found->values[i]));
+        json_object_set_new(meta, found->values[i].key, lake_value_json(&found->values[i]));
     json_object_set_new(item, "ref", json_text(found->ref));
     json_object_set_new(item, "kind", json_string(found->kind));
     json_object_set_new(item, "meta", meta);
