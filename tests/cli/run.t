@@ -188,7 +188,7 @@ check "the first is heard" wait_for grep -q 'Ctrl-C again' deaf.txt
 kill -INT $watcher
 wait $watcher
 is "$?" 130 "twice stops it"
-check "at once, not after half a minute" test $((SECONDS - began)) -lt 20
+check "at once, not after its half minute" test $((SECONDS - began)) -lt 30
 
 # ---- the broker is killed on the way ----
 rm -f running go

@@ -3,7 +3,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/time.h"
 #include "plan/internal.h"
 #include "random_case.h"
 #include "tap.h"
@@ -14,6 +13,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A clock that stands still: no limit is ever over, however slow the machine is. */
+static double stopped_clock(void)
+{
+    return 0;
+}
 
 #define STAGES 7
 
@@ -127,7 +132,7 @@ int main(void)
                                .throughputs = table,
                                .max_hourly_usd = (double)INFINITY};
         AUTO(plan_problem) struct plan_problem *p = plan_problem_new(&w, &guesses, &e);
-        struct plan_query q = plan_query_default(time_monotonic_s);
+        struct plan_query q = plan_query_default(stopped_clock);
         struct plan_answer a = {0};
         if (!p || plan_solve(p, &q, &a, &e) < 0) {
             printf("# %s\n", e.text);

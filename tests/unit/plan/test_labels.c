@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "base/time.h"
 #include "plan/view.h"
 #include "random_case.h"
 #include "tap.h"
@@ -13,6 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A clock that stands still: no limit is ever over, however slow the machine is. */
+static double stopped_clock(void)
+{
+    return 0;
+}
 
 #define COMBINATIONS_MAX 60000
 
@@ -107,7 +112,7 @@ static void check_case(const struct plan_problem *p, struct tally *t)
 {
     struct goal goal = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
     struct incumbent incumbent = {.goal = &goal};
-    struct cutoff cutoff = {time_monotonic_s, time_monotonic_s() + 60};
+    struct cutoff cutoff = {stopped_clock, 60};
     struct domain all = domain_all(p);
     struct view v;
     struct pass pass = {0};

@@ -3,7 +3,6 @@
 #include "plan/presolve.h"
 
 #include "base/arena.h"
-#include "base/time.h"
 #include "plan/classes.h"
 #include "plan/symmetry.h"
 #include "random_case.h"
@@ -12,6 +11,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+/* A clock that stands still: no limit is ever over, however slow the machine is. */
+static double stopped_clock(void)
+{
+    return 0;
+}
 
 struct tally {
     size_t cases, sites, above, tight, dropped, changed, classes, places, unlike;
@@ -23,7 +28,7 @@ static struct solution solve(const struct plan_problem *p,
 {
     struct goal goal = {
         .objective = SPEC_COST, .budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct cutoff cutoff = {time_monotonic_s, time_monotonic_s() + 60};
+    struct cutoff cutoff = {stopped_clock, 60};
     struct solution s = {.picks = picks};
     struct err e = {0};
     AUTO(arena) struct arena *arena = arena_new(1 << 24);
