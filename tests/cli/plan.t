@@ -249,8 +249,8 @@ sub what_if
     like($out, qr{cloud=aws +\$2\.01 +\+\$0\.40 +35 m 28 s +-2\.0 s\n}, 'a row each');
     like($out, qr{market=spot +no plan}, 'or no plan');
     my %wrong = ('nonsense' => 'KEY=VALUE', '=x' => 'KEY=VALUE', 'clod=aws' => 'did you mean "cloud"',
-        'market=cheap' => 'on-demand, spot, any', 'budget=lots' => 'no amount', 'deadline=soon' => 'duration',
-        'b.type=g1' => 'place', 'b.place=aws' => 'CLOUD/REGION', 'budget=-1' => 'no amount');
+        'market=cheap' => 'on-demand, spot or any', 'budget=lots' => 'budget "lots": must be a number', 'deadline=soon' => 'a time such as',
+        'b.type=g1' => 'STAGE.location', 'b.place=aws' => 'CLOUD/REGION', 'budget=-1' => 'at least 0');
     fails("--what-if $_", 2, $wrong{$_}, '--what-if', $_) for sort keys %wrong;
     fails('an unknown stage', 3, 'no stage "q"', '--what-if', 'q.place=aws/r1');
     fails('an unknown place', 3, 'aws/r7', '--what-if', 'b.place=aws/r7');
@@ -336,10 +336,10 @@ sub mistakes
         ['--budget', '-1', '--budget'],
         ['--deadline', 'soon', '--deadline'],
         ['--deadline', '-1h', '--deadline'],
-        ['--market', 'sport', 'on-demand, spot, any'],
+        ['--market', 'sport', 'did you mean spot'],
         ['--max-hourly', 'x', '--max-hourly'],
         ['--risk', 'p50', 'p95'],
-        ['--solver', 'magic', 'exact, greedy, exhaustive'],
+        ['--solver', 'magic', 'exact, greedy or exhaustive'],
         ['--solve-limit', 'x', '--solve-limit'],
         ['--env', 'NOVALUE', 'KEY=VALUE'],
         ['--throughputs', 'nowhere.csv', 'nowhere.csv'],

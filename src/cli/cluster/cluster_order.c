@@ -257,7 +257,7 @@ int cluster_order_compose(const struct cluster_desk *d,
                           struct run *out,
                           struct err *e)
 {
-    struct cli_plan plan = {.spec = d->spec->pipeline, .config = d->config};
+    struct app_plan plan = {.spec = d->spec->pipeline, .config = d->config};
     struct run_order run_order = {.place = order->place};
     struct run_compose c = {
         .plan = &plan, .args = args, .order = &run_order, .lake = l, .arena = arena, .run = out};

@@ -1,20 +1,16 @@
-#include "base/buf.h"
+/* plan: the command that plans a pipeline. */
+#include "base/json.h"
 #include "base/mem.h"
-#include "base/nearest.h"
-#include "broker/learn/models.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
-#include "cli/plan/plan_options.h"
+#include "cli/core/operate.h"
+#include "cli/plan/options.h"
 #include "cli/plan/plan_parts.h"
-#include "estimate/throughput.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SOLVE_LIMIT_S 10
-#define WARNING_MAX_BYTES 65536
+#define REQUEST_MAX_BYTES (1u << 20)
 
 static const struct command_option options[] = {
     CLI_PLAN_GOAL_OPTIONS,
@@ -36,132 +32,46 @@ static const struct command_option options[] = {
     {0},
 };
 
-/* Flags that override the file's header and the defaults. */
-static int read_settings(struct cli_plan *p, const struct command_args *args, struct err *e)
+int cli_plan_request(const struct command_args *args,
+                     struct plan_request *out,
+                     struct arena *arena,
+                     struct err *e)
 {
-    static const char *const flags[] = {
-        "--objective", "--budget",     "--deadline", "--market", "--cloud",
-        "--region",    "--max-hourly", "--risk",     "--solver",
-    };
+    AUTO_JSON json_t *request = json_pack("{s:s}", "file", args->operands[0]);
+    const struct record *r = &app_plan_request_record;
 
-    p->settings = (struct cli_plan_settings){
-        .goal = p->spec->goal,
-        .market = PLAN_ON_DEMAND,
-        .max_hourly_usd = HUGE_VAL,
-        .solver = PLAN_EXACT,
-        .pinned_stage = SIZE_MAX,
-        .pinned_place = SIZE_MAX,
-    };
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const char *value = command_value(args, flags[i]);
-        if (value && cli_plan_set(&p->settings, flags[i] + 2, value, e) < 0)
-            return err_wrap(e, "%s", flags[i]);
-    }
-    p->solve_limit_s = DEFAULT_SOLVE_LIMIT_S;
-    return command_duration(args, "--solve-limit", 1, &p->solve_limit_s, e);
-}
-
-static int check_env(const struct command_args *args, struct err *e)
-{
+    if (!request)
+        return err_set(e, ERR_USAGE, "the name of the pipeline is not UTF-8");
     for (size_t i = 0; i < args->n_given; i++) {
         const struct command_given *g = &args->given[i];
-        if (!strcmp(g->option->name, "--env") && (!strchr(g->value, '=') || *g->value == '='))
-            return err_set(e, ERR_USAGE, "--env %s: write KEY=VALUE", g->value);
-    }
-    return 0;
-}
-
-static void print_warnings(const struct spec *spec)
-{
-    for (size_t i = 0; i < spec->n_findings; i++)
-        fprintf(stderr, "%s:%zu: warning: %s\n", spec->file, spec->findings[i].line,
-                spec->findings[i].text);
-}
-
-/* The region of this cloud that the name is likely a slip of; NULL when none is. */
-static const char *near_region(const struct catalog *c, const char *cloud, const char *region)
-{
-    const struct catalog_place *places = catalog_places(c);
-    size_t n = 0;
-    AUTO_MEM const char **names = mem_zero(catalog_n_places(c) + 1, sizeof *names);
-
-    for (size_t i = 0; i < catalog_n_places(c); i++)
-        if (!strcmp(catalog_text(c, places[i].cloud), cloud))
-            names[n++] = catalog_text(c, places[i].region);
-    return nearest(region, names, n);
-}
-
-static void warn_of_place(const struct cli_plan *p,
-                          const struct spec_stage *stage,
-                          const struct spec_input *input)
-{
-    const struct spec_place *at = &input->place;
-    const char *near = near_region(p->catalog, at->cloud, at->region);
-    AUTO_MEM char *advice = near ? mem_printf("did you mean %s/%s?", at->cloud, near)
-                                 : mem_dup("moving it is priced by the general rows");
-    AUTO_MEM char *line = mem_printf(
-        "%s:%zu: warning: stage %s: input \"%s\": the catalog has no offer at %s/%s: %s",
-        p->spec->file, input->line, stage->name, input->from, at->cloud, at->region, advice);
-    AUTO_CLEAR(buf) struct buf safe;
-
-    buf_init(&safe, WARNING_MAX_BYTES);
-    text_put(&safe, line, SIZE_MAX, true);
-    fprintf(stderr, "%s\n", buf_str(&safe));
-}
-
-/* Data may lie where nothing is for sale; more often the region is misspelt. */
-static void warn_of_places(const struct cli_plan *p)
-{
-    for (size_t i = 0; i < p->spec->n_stages; i++) {
-        const struct spec_stage *stage = &p->spec->stages[i];
-        for (size_t j = 0; j < stage->n_inputs; j++) {
-            const struct spec_place *at = &stage->inputs[j].place;
-            if (at->cloud && at->region && strcmp(at->cloud, "local") != 0 &&
-                catalog_find_place(p->catalog, at->cloud, at->region) == SIZE_MAX)
-                warn_of_place(p, stage, &stage->inputs[j]);
+        for (size_t j = 0; j < r->n_fields; j++) {
+            char option[64];
+            if (!strcmp(field_option(&r->fields[j], option), g->option->name) &&
+                record_put_text(r, request, r->fields[j].name, g->value, e) < 0)
+                return -1;
         }
     }
+    if (record_decode(r, request, FIELD_AS_OPTION, out, arena, e) < 0)
+        return -1;
+    return app_plan_request_keep(out, arena, e);
 }
 
-/* The lake is opened by those alone who need to know what ran. */
-static int load_models(struct cli_plan *p, struct err *e)
+int cli_plan_open(struct app_plan *p,
+                  struct app *app,
+                  const struct command_args *args,
+                  struct err *e)
 {
-    bool wanted = broker_models_wanted(p->spec);
-    AUTO(lake) struct lake *l = wanted ? lake_open_here(e) : NULL;
+    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
+    struct plan_request request;
 
-    if (wanted && !l)
+    if (cli_plan_request(args, &request, arena, e) < 0)
         return -1;
-    p->models = broker_models_load(p->config->home, l, p->spec, e);
-    return p->models ? 0 : -1;
+    return app_plan_open(p, app, &request, e);
 }
 
-int cli_plan_open(struct cli_plan *p, const struct command_args *args, struct err *e)
-{
-    const char *directory = command_value(args, "--catalog");
-    const char *table = command_value(args, "--throughputs");
-
-    if (check_env(args, e) < 0)
-        return -1;
-    p->spec = spec_load(args->operands[0], NULL, NULL, e);
-    if (!p->spec)
-        return -1;
-    print_warnings(p->spec);
-    if (read_settings(p, args, e) < 0)
-        return -1;
-    p->config = config_load(NULL, e);
-    if (!p->config)
-        return -1;
-    p->catalog = directory ? catalog_open_dir(directory, e) : catalog_open(p->config->home, e);
-    if (!p->catalog)
-        return -1;
-    warn_of_places(p);
-    p->throughputs = throughputs_load(table ? table : p->config->throughputs, e);
-    return p->throughputs ? load_models(p, e) : -1;
-}
-
-static int ask_what_if(const struct cli_plan *p,
+static int ask_what_if(const struct app_plan *p,
                        const struct command_args *args,
-                       struct cli_plan_others *out,
+                       struct app_plan_others *out,
                        struct err *e)
 {
     const char **changes = mem_zero(args->n_given + 1, sizeof *changes);
@@ -170,12 +80,12 @@ static int ask_what_if(const struct cli_plan *p,
     for (size_t i = 0; i < args->n_given; i++)
         if (!strcmp(args->given[i].option->name, "--what-if"))
             changes[n++] = args->given[i].value;
-    int result = cli_plan_what_if(p, changes, n, out, e);
+    int result = app_plan_what_if(p, changes, n, out, e);
     free(changes);
     return result;
 }
 
-static int show_infeasible(const struct cli_plan *p, bool json, struct err *e)
+static int show_infeasible(const struct app_plan *p, bool json, struct err *e)
 {
     static const struct cli_plan_extras none = {0};
 
@@ -185,19 +95,19 @@ static int show_infeasible(const struct cli_plan *p, bool json, struct err *e)
     return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
 }
 
-static int show(struct cli_plan *p, const struct command_args *args, struct err *e)
+static int show(struct app_plan *p, const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(cli_plan_others) struct cli_plan_others explain = {0};
-    AUTO_CLEAR(cli_plan_others) struct cli_plan_others what_if = {0};
+    AUTO_CLEAR(app_plan_others) struct app_plan_others explain = {0};
+    AUTO_CLEAR(app_plan_others) struct app_plan_others what_if = {0};
     struct cli_plan_extras extras = {.explained = command_value(args, "--explain"),
                                      .pareto = command_has(args, "--pareto")};
     const char *svg = command_value(args, "--svg");
 
-    if (cli_plan_ask_singles(p, e) < 0)
+    if (app_plan_ask_singles(p, e) < 0)
         return -1;
     if (extras.explained) {
-        size_t stage = cli_plan_find_stage(p->spec, extras.explained, e);
-        if (stage == SIZE_MAX || cli_plan_explain(p, stage, &explain, e) < 0)
+        size_t stage = app_plan_find_stage(p->spec, extras.explained, e);
+        if (stage == SIZE_MAX || app_plan_explain(p, stage, &explain, e) < 0)
             return err_wrap(e, "--explain %s", extras.explained);
         extras.explain = &explain;
     }
@@ -220,8 +130,10 @@ static int run(const struct command_args *args, struct err *e)
 
     if (command_has(args, "--check"))
         return cli_plan_check(args->operands[0], json, stdout, e);
-    AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
-    if (cli_plan_open(p, args, e) < 0 || cli_plan_ask(p, command_has(args, "--pareto"), e) < 0)
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
+    if (cli_plan_open(p, operate_app(door), args, e) < 0 ||
+        app_plan_ask(p, command_has(args, "--pareto"), e) < 0)
         return -1;
     if (p->answer.status == PLAN_INFEASIBLE)
         return show_infeasible(p, json, e);

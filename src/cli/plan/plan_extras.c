@@ -7,7 +7,7 @@
 #define EXPLAIN_ROWS 10
 #define PARETO_ROWS 24
 
-static void put_deltas(struct table *t, const struct cli_plan_other *other)
+static void put_deltas(struct table *t, const struct app_plan_other *other)
 {
     char text[40], time[32];
 
@@ -22,7 +22,7 @@ static void put_deltas(struct table *t, const struct cli_plan_other *other)
     table_put(t, cli_plan_delta_time(other->delta_s, text));
 }
 
-void cli_plan_print_explain(const struct cli_plan *p,
+void cli_plan_print_explain(const struct app_plan *p,
                             const struct cli_plan_extras *extras,
                             FILE *out,
                             const struct text_look *look)
@@ -36,20 +36,20 @@ void cli_plan_print_explain(const struct cli_plan *p,
         {"plan time", .right = true},
         {"added", .right = true},
     };
-    const struct cli_plan_others *others = extras->explain;
+    const struct app_plan_others *others = extras->explain;
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
     size_t shown = 0, impossible = 0;
 
     for (size_t i = 0; i < others->n; i++) {
-        const struct cli_plan_other *other = &others->items[i];
+        const struct app_plan_other *other = &others->items[i];
         impossible += other->status == PLAN_INFEASIBLE;
         if (other->status == PLAN_INFEASIBLE || shown == EXPLAIN_ROWS)
             continue;
-        AUTO_MEM char *place = cli_plan_place_text(p->catalog, other->place, other->choice.offer);
+        AUTO_MEM char *place = app_plan_place_text(p->catalog, other->place, other->choice.offer);
         AUTO_MEM char *machine = cli_plan_machine_text(p, &other->choice);
         table_put(t, place);
         table_put(t, machine);
-        table_put(t, cli_plan_market_text(other->choice.spot));
+        table_put(t, app_plan_market_text(other->choice.spot));
         put_deltas(t, other);
         shown++;
     }
@@ -63,7 +63,7 @@ void cli_plan_print_explain(const struct cli_plan *p,
         fprintf(out, "%zu more places; --json lists them all.\n", others->n - impossible - shown);
 }
 
-void cli_plan_print_what_if(const struct cli_plan_others *others,
+void cli_plan_print_what_if(const struct app_plan_others *others,
                             FILE *out,
                             const struct text_look *look)
 {
@@ -78,7 +78,7 @@ void cli_plan_print_what_if(const struct cli_plan_others *others,
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
 
     for (size_t i = 0; i < others->n; i++) {
-        const struct cli_plan_other *other = &others->items[i];
+        const struct app_plan_other *other = &others->items[i];
         table_put(t, other->change);
         put_deltas(t, other);
         table_put(t, other->status == PLAN_INFEASIBLE ? "no plan"
@@ -88,7 +88,7 @@ void cli_plan_print_what_if(const struct cli_plan_others *others,
     fputc('\n', out);
     table_print(t, out, 0, TEXT_COLUMNS, look);
     for (size_t i = 0; i < others->n; i++) {
-        const struct cli_plan_other *other = &others->items[i];
+        const struct app_plan_other *other = &others->items[i];
         if (other->status != PLAN_INFEASIBLE)
             continue;
         AUTO_MEM char *line = mem_printf("%s: %s", other->change, other->reason);
@@ -96,19 +96,19 @@ void cli_plan_print_what_if(const struct cli_plan_others *others,
     }
 }
 
-static bool is_chosen(const struct cli_plan *p, const struct plan *plan)
+static bool is_chosen(const struct app_plan *p, const struct plan *plan)
 {
     return plan->cost_microusd == p->answer.plan.cost_microusd &&
            !(plan->time_s < p->answer.plan.time_s) && !(plan->time_s > p->answer.plan.time_s);
 }
 
-static char *plan_summary(const struct cli_plan *p, const struct plan *plan)
+static char *plan_summary(const struct app_plan *p, const struct plan *plan)
 {
     char *text = mem_dup("");
 
     for (size_t i = 0; i < plan->n_stages; i++) {
         const struct plan_stage *s = &plan->stages[i];
-        AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, NULL);
+        AUTO_MEM char *place = app_plan_place_text(p->catalog, s->place, NULL);
         AUTO_MEM char *machine = cli_plan_machine_text(p, s);
         AUTO_MEM char *before = text;
         text = mem_printf("%s%s%s %s%s", before, i ? ", " : "", place, machine,
@@ -117,7 +117,7 @@ static char *plan_summary(const struct cli_plan *p, const struct plan *plan)
     return text;
 }
 
-void cli_plan_print_pareto(const struct cli_plan *p, FILE *out, const struct text_look *look)
+void cli_plan_print_pareto(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
     static const struct table_column columns[] = {
         {.title = ""},

@@ -2,13 +2,13 @@
 
 #include "base/json.h"
 
-static const char *text_at(const struct cli_plan *p, uint32_t offset)
+static const char *text_at(const struct app_plan *p, uint32_t offset)
 {
     return catalog_text(p->catalog, offset);
 }
 
 /* What a stage runs on, the part that plans and explanations share. */
-static void put_machine(json_t *out, const struct cli_plan *p, const struct plan_stage *s)
+static void put_machine(json_t *out, const struct app_plan *p, const struct plan_stage *s)
 {
     const struct catalog_place *place = &catalog_places(p->catalog)[s->place];
 
@@ -17,12 +17,12 @@ static void put_machine(json_t *out, const struct cli_plan *p, const struct plan
     json_object_set_new(out, "region", json_text(text_at(p, place->region)));
     json_object_set_new(out, "zone", json_text(text_at(p, s->offer->zone)));
     json_object_set_new(out, "instance_type", json_text(text_at(p, s->kind->instance_type)));
-    json_object_set_new(out, "market", json_string(cli_plan_market_text(s->spot)));
+    json_object_set_new(out, "market", json_string(app_plan_market_text(s->spot)));
     json_object_set_new(out, "nodes", json_integer(s->nodes));
     json_object_set_new(out, "price_usd_per_hour", json_number(s->price_usd_per_hour));
 }
 
-static json_t *stage_json(const struct cli_plan *p, const struct plan_stage *s)
+static json_t *stage_json(const struct app_plan *p, const struct plan_stage *s)
 {
     json_t *out = json_object();
 
@@ -39,7 +39,7 @@ static json_t *stage_json(const struct cli_plan *p, const struct plan_stage *s)
     return out;
 }
 
-static json_t *stages_json(const struct cli_plan *p, const struct plan *plan)
+static json_t *stages_json(const struct app_plan *p, const struct plan *plan)
 {
     json_t *out = json_array();
 
@@ -74,7 +74,7 @@ static json_t *guesses_json(const struct guess_list *guesses)
     return out;
 }
 
-static json_t *singles_json(const struct cli_plan *p)
+static json_t *singles_json(const struct app_plan *p)
 {
     json_t *out = json_array();
 
@@ -87,7 +87,7 @@ static json_t *singles_json(const struct cli_plan *p)
     return out;
 }
 
-static json_t *pareto_json(const struct cli_plan *p)
+static json_t *pareto_json(const struct app_plan *p)
 {
     json_t *out = json_array();
 
@@ -100,7 +100,7 @@ static json_t *pareto_json(const struct cli_plan *p)
     return out;
 }
 
-static json_t *other_json(const struct cli_plan *p, const struct cli_plan_other *other)
+static json_t *other_json(const struct app_plan *p, const struct app_plan_other *other)
 {
     json_t *out = json_object();
     bool exists = other->status != PLAN_INFEASIBLE;
@@ -114,7 +114,7 @@ static json_t *other_json(const struct cli_plan *p, const struct cli_plan_other 
         json_object_set_new(out, "cloud", json_text(text_at(p, place->cloud)));
         json_object_set_new(out, "region", json_text(text_at(p, place->region)));
     }
-    json_object_set_new(out, "status", json_string(cli_plan_status_text(other->status)));
+    json_object_set_new(out, "status", json_string(app_plan_status_text(other->status)));
     if (exists) {
         put_point(out, &other->point);
         json_object_set_new(out, "delta_usd", json_usd(other->delta_microusd));
@@ -128,7 +128,7 @@ static json_t *other_json(const struct cli_plan *p, const struct cli_plan_other 
     return out;
 }
 
-static json_t *others_json(const struct cli_plan *p, const struct cli_plan_others *others)
+static json_t *others_json(const struct app_plan *p, const struct app_plan_others *others)
 {
     json_t *out = json_array();
 
@@ -159,7 +159,7 @@ static void put_totals(json_t *out, const struct plan_answer *a)
     json_object_set_new(out, "gap", json_number(a->gap));
 }
 
-static void put_extras(json_t *out, const struct cli_plan *p, const struct cli_plan_extras *extras)
+static void put_extras(json_t *out, const struct app_plan *p, const struct cli_plan_extras *extras)
 {
     if (extras->pareto) {
         json_object_set_new(out, "pareto", pareto_json(p));
@@ -172,7 +172,7 @@ static void put_extras(json_t *out, const struct cli_plan *p, const struct cli_p
         json_object_set_new(out, "what_if", others_json(p, extras->what_if));
 }
 
-int cli_plan_json(const struct cli_plan *p,
+int cli_plan_json(const struct app_plan *p,
                   const struct cli_plan_extras *extras,
                   FILE *out,
                   struct err *e)
@@ -182,11 +182,11 @@ int cli_plan_json(const struct cli_plan *p,
     bool exists = a->status != PLAN_INFEASIBLE;
     char objective[40];
 
-    json_object_set_new(root, "status", json_string(cli_plan_status_text(a->status)));
+    json_object_set_new(root, "status", json_string(app_plan_status_text(a->status)));
     json_object_set_new(root, "pipeline", json_text(p->spec->name));
     json_object_set_new(root, "objective",
-                        json_string(cli_plan_objective_text(&p->settings.goal, objective)));
-    json_object_set_new(root, "solver", json_string(cli_plan_solver_text(p->settings.solver)));
+                        json_string(app_plan_objective_text(&p->settings.goal, objective)));
+    json_object_set_new(root, "solver", json_string(app_plan_solver_text(p->settings.solver)));
     if (exists)
         put_totals(root, a);
     else

@@ -24,7 +24,7 @@ static struct chart_point *points_of(const struct plan_answer *a, size_t *chosen
     return points;
 }
 
-void cli_plan_draw_frontier(const struct cli_plan *p, FILE *out, const struct text_look *look)
+void cli_plan_draw_frontier(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
     struct chart_frontier frontier = {.n = p->answer.n_pareto};
     AUTO_MEM struct chart_point *points = points_of(&p->answer, &frontier.chosen);
@@ -34,7 +34,7 @@ void cli_plan_draw_frontier(const struct cli_plan *p, FILE *out, const struct te
         chart_frontier_text(out, &frontier, look);
 }
 
-static void frontier_svg(const struct cli_plan *p, struct buf *svg)
+static void frontier_svg(const struct app_plan *p, struct buf *svg)
 {
     struct chart_frontier frontier = {.n = p->answer.n_pareto};
     AUTO_MEM struct chart_point *points = points_of(&p->answer, &frontier.chosen);
@@ -46,9 +46,9 @@ static void frontier_svg(const struct cli_plan *p, struct buf *svg)
     chart_frontier_svg(svg, &frontier);
 }
 
-static char *bar_detail(const struct cli_plan *p, const struct plan_stage *s)
+static char *bar_detail(const struct app_plan *p, const struct plan_stage *s)
 {
-    AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, NULL);
+    AUTO_MEM char *place = app_plan_place_text(p->catalog, s->place, NULL);
     char money[32], nodes[32] = "";
 
     if (s->nodes > 1)
@@ -59,7 +59,7 @@ static char *bar_detail(const struct cli_plan *p, const struct plan_stage *s)
                       money);
 }
 
-static void timeline_svg(const struct cli_plan *p, struct buf *svg)
+static void timeline_svg(const struct app_plan *p, struct buf *svg)
 {
     const struct plan *plan = &p->answer.plan;
     struct chart_bar *bars = mem_zero(plan->n_stages, sizeof *bars);
@@ -91,7 +91,7 @@ static void timeline_svg(const struct cli_plan *p, struct buf *svg)
     free(bars);
 }
 
-int cli_plan_save_svg(const struct cli_plan *p, bool pareto, const char *path, struct err *e)
+int cli_plan_save_svg(const struct app_plan *p, bool pareto, const char *path, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf svg;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_goal(const struct cli_plan *p, FILE *out, const struct text_look *look)
+static void print_goal(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
     static const char *const least[] = {
         [SPEC_COST] = "cost",
@@ -29,7 +29,7 @@ static void print_goal(const struct cli_plan *p, FILE *out, const struct text_lo
     AUTO_MEM char *line =
         mem_printf("%s: the plan of least %s%s%s%s%s%s%s%s", p->spec->name, least[goal->objective],
                    goal->objective == SPEC_WEIGHTED ? " " : "",
-                   goal->objective == SPEC_WEIGHTED ? cli_plan_objective_text(goal, objective) : "",
+                   goal->objective == SPEC_WEIGHTED ? app_plan_objective_text(goal, objective) : "",
                    has_budget || has_deadline ? ", within " : "", money,
                    has_budget && has_deadline ? " and " : "", time,
                    has_deadline && p->settings.risk_p95 ? " at the high end of the estimates" : "");
@@ -51,15 +51,15 @@ static void print_guesses(const struct guess_list *g, FILE *out, const struct te
 #define N_WHERE 4 /* columns: stage, where, machine, market */
 #define N_WHEN 5  /* columns: start, takes, compute, transfer, storage */
 
-static void put_where(struct table *t, const struct cli_plan *p, const struct plan_stage *s)
+static void put_where(struct table *t, const struct app_plan *p, const struct plan_stage *s)
 {
-    AUTO_MEM char *place = cli_plan_place_text(p->catalog, s->place, s->offer);
+    AUTO_MEM char *place = app_plan_place_text(p->catalog, s->place, s->offer);
     AUTO_MEM char *machine = cli_plan_machine_text(p, s);
 
     table_put(t, p->spec->stages[s->stage].name);
     table_put(t, place);
     table_put(t, machine);
-    table_put(t, cli_plan_market_text(s->spot));
+    table_put(t, app_plan_market_text(s->spot));
 }
 
 static void put_when(struct table *t, const struct plan_stage *s, bool with_storage)
@@ -106,7 +106,7 @@ static bool keeps_something(const struct plan *plan)
 
 /* Places and machines are there to be copied, so only names of stages are ever cut: where all
  * columns do not fit side by side, what and when become two tables. */
-static void print_stages(const struct cli_plan *p, FILE *out, const struct text_look *look)
+static void print_stages(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
     static const struct table_column columns[N_WHERE + N_WHEN] = {
         {"stage", .cut_rank = 1, .least = 12},
@@ -183,7 +183,7 @@ static const char *objective_value(const struct spec_goal *goal, double value, c
     return out;
 }
 
-static void print_proof(const struct cli_plan *p, FILE *out)
+static void print_proof(const struct app_plan *p, FILE *out)
 {
     const struct plan_answer *a = &p->answer;
     char count[32], bound[40], search[80];
@@ -200,7 +200,7 @@ static void print_proof(const struct cli_plan *p, FILE *out)
         fprintf(out, "feasible: not proven, no lower bound found over %s\n", search);
 }
 
-static bool stays_in_one_cloud(const struct cli_plan *p)
+static bool stays_in_one_cloud(const struct app_plan *p)
 {
     const struct plan *plan = &p->answer.plan;
     const struct catalog_place *places = catalog_places(p->catalog);
@@ -212,9 +212,9 @@ static bool stays_in_one_cloud(const struct cli_plan *p)
     return true;
 }
 
-static void print_saving(const struct cli_plan *p, FILE *out, const struct text_look *look)
+static void print_saving(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
-    size_t best = cli_plan_best_single(p);
+    size_t best = app_plan_best_single(p);
     const struct plan *plan = &p->answer.plan;
     char money[32], time[32];
 
@@ -226,7 +226,7 @@ static void print_saving(const struct cli_plan *p, FILE *out, const struct text_
         fputs("No single cloud has a plan for all stages.\n", out);
         return;
     }
-    const struct cli_plan_single *single = &p->singles[best];
+    const struct app_plan_single *single = &p->singles[best];
     int64_t saved = single->point.cost_microusd - plan->cost_microusd;
     double faster_s = single->point.time_s - plan->time_s;
     double share = single->point.cost_microusd > 0
@@ -242,7 +242,7 @@ static void print_saving(const struct cli_plan *p, FILE *out, const struct text_
     text_paragraph(out, line, 2, look);
 }
 
-static void print_singles(const struct cli_plan *p, FILE *out, const struct text_look *look)
+static void print_singles(const struct app_plan *p, FILE *out, const struct text_look *look)
 {
     static const struct table_column columns[] = {
         {"single cloud", .cut_rank = 1, .least = 12},
@@ -256,7 +256,7 @@ static void print_singles(const struct cli_plan *p, FILE *out, const struct text
     char text[40], time[32];
 
     for (size_t i = 0; i < p->n_singles; i++) {
-        const struct cli_plan_single *s = &p->singles[i];
+        const struct app_plan_single *s = &p->singles[i];
         table_put(t, s->cloud);
         cli_plan_put_dollars(t, s->point.cost_microusd);
         table_put(t, cli_plan_delta_money(s->point.cost_microusd - plan->cost_microusd, text));
@@ -269,7 +269,7 @@ static void print_singles(const struct cli_plan *p, FILE *out, const struct text
     print_saving(p, out, look);
 }
 
-void cli_plan_print(const struct cli_plan *p, const struct cli_plan_extras *extras, FILE *out)
+void cli_plan_print(const struct app_plan *p, const struct cli_plan_extras *extras, FILE *out)
 {
     struct text_look look = text_look_for(out);
 
@@ -287,7 +287,7 @@ void cli_plan_print(const struct cli_plan *p, const struct cli_plan_extras *extr
         cli_plan_print_pareto(p, out, &look);
 }
 
-void cli_plan_print_infeasible(const struct cli_plan *p, FILE *out)
+void cli_plan_print_infeasible(const struct app_plan *p, FILE *out)
 {
     const struct table_column columns[] = {
         {.title = p->limits_leave_nothing ? "without the limits" : "without budget and deadline"},

@@ -12,20 +12,7 @@
 /* time_text shows tenths of a second; less than half of one would read 0.0 s. */
 #define SHOWN_S 0.05
 
-char *cli_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
-{
-    const struct catalog_place *p = &catalog_places(c)[place];
-    const char *cloud = catalog_text(c, p->cloud), *region = catalog_text(c, p->region);
-    const char *zone = offer ? catalog_text(c, offer->zone) : "";
-
-    if (!*zone)
-        return mem_printf("%s/%s", cloud, region);
-    if (!strncmp(zone, region, strlen(region)))
-        return mem_printf("%s/%s", cloud, zone);
-    return mem_printf("%s/%s/%s", cloud, region, zone);
-}
-
-char *cli_plan_machine_text(const struct cli_plan *p, const struct plan_stage *s)
+char *cli_plan_machine_text(const struct app_plan *p, const struct plan_stage *s)
 {
     const char *type = catalog_text(p->catalog, s->kind->instance_type);
 

@@ -1,10 +1,11 @@
+#include "app/core/lake_open.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "broker/daemon/client.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
-#include "cli/plan/plan_options.h"
+#include "cli/core/operate.h"
+#include "cli/plan/options.h"
 #include "cli/run/run_market.h"
 #include "cli/run/run_parts.h"
 #include "cli/run/run_sim.h"
@@ -140,7 +141,7 @@ int run_start(struct runs *runs, struct run *run, const char *home, struct err *
     return c ? broker_client_wake(c, e) : -1;
 }
 
-static int start(const struct cli_plan *p,
+static int start(const struct app_plan *p,
                  const struct command_args *args,
                  const struct run_place *place,
                  struct lake *l,
@@ -175,7 +176,7 @@ void run_say_detached(int64_t id, bool json)
                id, id, id);
 }
 
-static int go(const struct cli_plan *p,
+static int go(const struct app_plan *p,
               const struct command_args *args,
               const struct run_place *place,
               struct err *e)
@@ -193,7 +194,7 @@ static int go(const struct cli_plan *p,
     return 0;
 }
 
-static int show_plan(struct cli_plan *p, bool json, const struct run_place *place, struct err *e)
+static int show_plan(struct app_plan *p, bool json, const struct run_place *place, struct err *e)
 {
     static const struct cli_plan_extras none = {0};
 
@@ -204,7 +205,7 @@ static int show_plan(struct cli_plan *p, bool json, const struct run_place *plac
     }
     if (json)
         return 0;
-    if (cli_plan_ask_singles(p, e) < 0)
+    if (app_plan_ask_singles(p, e) < 0)
         return -1;
     cli_plan_print(p, &none, stdout);
     run_place_say(place);
@@ -213,14 +214,15 @@ static int show_plan(struct cli_plan *p, bool json, const struct run_place *plac
 
 static int run(const struct command_args *args, struct err *e)
 {
-    AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
     AUTO_CLEAR(run_market) struct run_market market = {0};
     struct run_place place;
 
-    if (check_options(args, e) < 0 || cli_plan_open(p, args, e) < 0 ||
+    if (check_options(args, e) < 0 || cli_plan_open(p, operate_app(door), args, e) < 0 ||
         (command_has(args, "--start") && run_market_open(&market, p, args, e) < 0) ||
         run_place_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
-        cli_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
+        app_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
         return -1;
     fflush(stdout);
     int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);

@@ -101,7 +101,7 @@ static int compose_plan(struct run_compose *c,
                         struct err *e)
 {
     const struct catalog *catalog = c->plan->catalog;
-    AUTO_MEM char *place = cli_plan_place_text(catalog, s->place, s->offer);
+    AUTO_MEM char *place = app_plan_place_text(catalog, s->place, s->offer);
 
     out->place = run_compose_keep(c, place);
     out->instance_type = run_compose_keep(c, catalog_text(catalog, s->kind->instance_type));
@@ -266,7 +266,7 @@ int run_compose_end(struct run_compose *c, int result, struct err *e)
     return result;
 }
 
-int run_compose(const struct cli_plan *p,
+int run_compose(const struct app_plan *p,
                 const struct command_args *args,
                 const struct run_order *order,
                 struct lake *l,

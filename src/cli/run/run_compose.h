@@ -6,7 +6,7 @@
 #include "cli/run/run_parts.h"
 
 struct run_compose {
-    const struct cli_plan *plan;
+    const struct app_plan *plan;
     const struct command_args *args;
     const struct run_order *order;
     struct lake *lake;

@@ -58,11 +58,11 @@ int run_market_wanted(const struct command_args *args, bool *out, struct err *e)
 }
 
 static int open_live(struct run_market *m,
-                     const struct cli_plan *p,
+                     const struct app_plan *p,
                      const struct command_args *args,
                      struct err *e)
 {
-    const struct cli_plan_settings *set = &p->settings;
+    const struct app_plan_settings *set = &p->settings;
     struct cli_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
                                 .region = set->region ? set->region : HOME_REGION,
                                 .deadline_after_s = set->goal.deadline_s};
@@ -79,7 +79,7 @@ static int open_live(struct run_market *m,
 /* ---- what a stage says about speed ---- */
 
 /* Work per second on one GPU of this kind, in the estimate's own units; NaN = not covered. */
-static double speed_on(const struct cli_plan *p,
+static double speed_on(const struct app_plan *p,
                        const struct spec_estimate *x,
                        const char *model,
                        const char *gpu)
@@ -157,7 +157,7 @@ static bool allow(const struct spec_stage *s, const struct market_scene *scene, 
 /* ---- one stage ---- */
 
 static struct market_job *make_job(struct run_market *m,
-                                   const struct cli_plan *p,
+                                   const struct app_plan *p,
                                    const struct spec_stage *s,
                                    double *work_out,
                                    struct err *e)
@@ -210,7 +210,7 @@ static char *note_of(const struct run_market *m, const struct market_policy *pol
     return mem_dup(buf_str(&b));
 }
 
-static int open_stage(struct run_market *m, const struct cli_plan *p, size_t i, struct err *e)
+static int open_stage(struct run_market *m, const struct app_plan *p, size_t i, struct err *e)
 {
     const struct spec_stage *s = &p->spec->stages[i];
     const struct market_scene *scene = market_live_scene(m->live.live);
@@ -240,7 +240,7 @@ static int open_stage(struct run_market *m, const struct cli_plan *p, size_t i, 
 }
 
 int run_market_open(struct run_market *m,
-                    const struct cli_plan *p,
+                    const struct app_plan *p,
                     const struct command_args *args,
                     struct err *e)
 {

@@ -21,7 +21,7 @@ void run_market_clear(struct run_market *m);
 /* Whether --start was given; ERR_USAGE for what goes only with it, or not with it. */
 int run_market_wanted(const struct command_args *args, bool *out, struct err *e);
 int run_market_open(struct run_market *m,
-                    const struct cli_plan *p,
+                    const struct app_plan *p,
                     const struct command_args *args,
                     struct err *e);
 

@@ -21,7 +21,7 @@ struct run_order {
 
 /* The planned pipeline as a run: inputs and code go to the lake, variables and secrets get their
  * values, stages are cut to what there is. Everything in *out is in the arena. */
-int run_compose(const struct cli_plan *p,
+int run_compose(const struct app_plan *p,
                 const struct command_args *args,
                 const struct run_order *order,
                 struct lake *l,

@@ -32,7 +32,7 @@ struct outcome {
 };
 
 struct rehearsal {
-    struct cli_plan *plan;
+    struct app_plan *plan;
     const struct command_args *args;
     bool json;
     struct text_look look;
@@ -141,7 +141,7 @@ static int compose_stage(struct rehearsal *r, size_t i, struct err *e)
 {
     const struct spec_stage *stage = &r->plan->spec->stages[i];
     const struct plan_stage *s = &r->plan->answer.plan.stages[i];
-    AUTO_MEM char *place = cli_plan_place_text(r->plan->catalog, s->place, s->offer);
+    AUTO_MEM char *place = app_plan_place_text(r->plan->catalog, s->place, s->offer);
     struct run_stage_plan *out = &r->run.stages[i].plan;
 
     r->stages[i] = run_sim_stage(r->plan, i, s);
@@ -165,7 +165,7 @@ static int compose_stage(struct rehearsal *r, size_t i, struct err *e)
 
 static int compose(struct rehearsal *r, struct err *e)
 {
-    const struct cli_plan *p = r->plan;
+    const struct app_plan *p = r->plan;
     size_t n = p->spec->n_stages;
     const char *user = getenv("USER");
 
@@ -480,7 +480,7 @@ int run_sim_check(const struct command_args *args, struct err *e)
     return result;
 }
 
-int run_on_sim(struct cli_plan *p,
+int run_on_sim(struct app_plan *p,
                const struct command_args *args,
                const struct run_market *market,
                bool json,

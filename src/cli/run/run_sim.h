@@ -14,7 +14,7 @@ struct run_market;
  * and shows every change and, at last, the bill; json: one event a line. Options, where the command
  * declares them: --seed N, --noise F (standard deviation, 0.03 unless said), --troubles FILE
  * (cloud/faults.h), --max-cost USD, --resume. The exit code: 0 finished, 1 failed, 130 stopped. */
-int run_on_sim(struct cli_plan *p,
+int run_on_sim(struct app_plan *p,
                const struct command_args *args,
                const struct run_market *market,
                bool json,
@@ -26,10 +26,10 @@ int run_sim_check(const struct command_args *args, struct err *e);
 /* ---- run_sim_plan.c ---- */
 
 /* Stage i as a plan has it. */
-struct simulate_stage run_sim_stage(const struct cli_plan *p, size_t i, const struct plan_stage *s);
+struct simulate_stage run_sim_stage(const struct app_plan *p, size_t i, const struct plan_stage *s);
 /* The best plan for what is left: outputs lie where they were made, what is refused is left out,
  * and budget and deadline hold as long as a plan keeps to them. ERR_NOFIT. */
-int run_sim_replan(const struct cli_plan *p,
+int run_sim_replan(const struct app_plan *p,
                    const struct simulate_question *q,
                    struct simulate_stage *stages,
                    struct err *e);

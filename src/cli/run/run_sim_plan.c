@@ -10,7 +10,7 @@
 /* What a stage without an estimate is taken to need, as the estimator does. */
 #define GUESS_S 3600.0
 
-struct simulate_stage run_sim_stage(const struct cli_plan *p, size_t i, const struct plan_stage *s)
+struct simulate_stage run_sim_stage(const struct app_plan *p, size_t i, const struct plan_stage *s)
 {
     const struct catalog *c = p->catalog;
     const struct catalog_place *place = &catalog_places(c)[s->place];
@@ -42,7 +42,7 @@ struct simulate_stage run_sim_stage(const struct cli_plan *p, size_t i, const st
 /* ---- what is left of a pipeline ---- */
 
 struct rest {
-    const struct cli_plan *plan;
+    const struct app_plan *plan;
     const struct simulate_question *question;
     const struct simulate_stage *stages; /* where the others lie */
     struct arena *arena;
@@ -161,7 +161,7 @@ static bool allows(void *context,
 
 static struct plan_problem *lay_out(struct rest *r, struct err *e)
 {
-    const struct cli_plan *p = r->plan;
+    const struct app_plan *p = r->plan;
     struct guess_list guesses = {.arena = r->arena};
     struct plan_world world = {.spec = &r->spec,
                                .catalog = p->catalog,
@@ -187,7 +187,7 @@ static int solve(const struct rest *r,
                  struct plan_answer *answer,
                  struct err *e)
 {
-    struct plan_query query = cli_plan_query(r->plan, &r->plan->settings);
+    struct plan_query query = app_plan_query(r->plan, &r->plan->settings);
     double spent_usd = (double)r->question->spent_microusd / 1e6;
 
     query.goal.deadline_s = fmax(query.goal.deadline_s - r->question->elapsed_s, 0);
@@ -204,7 +204,7 @@ static int solve(const struct rest *r,
     return answer->status == PLAN_INFEASIBLE ? err_set(e, ERR_NOFIT, "%s", answer->reason) : 0;
 }
 
-int run_sim_replan(const struct cli_plan *p,
+int run_sim_replan(const struct app_plan *p,
                    const struct simulate_question *q,
                    struct simulate_stage *stages,
                    struct err *e)

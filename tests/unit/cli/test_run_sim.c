@@ -5,7 +5,8 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "cli/plan/plan_options.h"
+#include "cli/core/operate.h"
+#include "cli/plan/options.h"
 #include "tap.h"
 
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static const struct command_option *option(const char *name)
 }
 
 /* What it prints goes to a file, for standard output is the test's own. */
-static int captured(struct cli_plan *p, const struct command_args *args)
+static int captured(struct app_plan *p, const struct command_args *args)
 {
     AUTO_MEM char *path = mem_printf("%s/output", dir);
     int kept = dup(STDOUT_FILENO);
@@ -96,7 +97,8 @@ static int play(const char *troubles, const char *most, bool resume)
     struct command_given given[8] = {{option("--catalog"), catalog}, {option("--noise"), "0"}};
     struct command_args args = {
         .command = &command, .operands = operands, .n_operands = 1, .given = given, .n_given = 2};
-    AUTO(cli_plan) struct cli_plan *p = mem_zero(1, sizeof *p);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
 
     put("troubles", troubles ? troubles : "");
     if (troubles)
@@ -106,7 +108,7 @@ static int play(const char *troubles, const char *most, bool resume)
     if (resume)
         given[args.n_given++] = (struct command_given){option("--resume"), NULL};
     err = (struct err){0};
-    if (cli_plan_open(p, &args, &err) < 0 || cli_plan_ask(p, false, &err) < 0)
+    if (cli_plan_open(p, operate_app(door), &args, &err) < 0 || app_plan_ask(p, false, &err) < 0)
         return -1;
     return captured(p, &args);
 }

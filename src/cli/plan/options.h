@@ -1,6 +1,6 @@
-/* plan_options: the options of every command that plans. */
-#ifndef CLI_PLAN_PLAN_OPTIONS_H
-#define CLI_PLAN_PLAN_OPTIONS_H
+/* options: the options of every command that plans. */
+#ifndef CLI_PLAN_OPTIONS_H
+#define CLI_PLAN_OPTIONS_H
 
 #include "cli/core/command.h"
 

@@ -1,6 +1,5 @@
-#include "cli/plan/plan_parts.h"
-
-#include "base/arena.h"
+/* others: plans beside the plan: a stage elsewhere, and other goals and limits. plan.solve asks. */
+#include "app/plan/plan.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/time.h"
@@ -11,14 +10,15 @@
 #include <string.h>
 
 #define PLACE_MAX_BYTES 4096
+#define CHANGES_MAX_BYTES (1u << 20)
 
-void cli_plan_others_clear(struct cli_plan_others *others)
+void app_plan_others_clear(struct app_plan_others *others)
 {
     free(others->items);
-    *others = (struct cli_plan_others){0};
+    *others = (struct app_plan_others){0};
 }
 
-size_t cli_plan_find_stage(const struct spec *spec, const char *name, struct err *e)
+size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e)
 {
     AUTO_MEM const char **names = mem_zero(spec->n_stages, sizeof *names);
 
@@ -38,10 +38,10 @@ size_t cli_plan_find_stage(const struct spec *spec, const char *name, struct err
 }
 
 /* Asks once more and notes the difference to p's plan. */
-static int ask_other(const struct cli_plan *p,
+static int ask_other(const struct app_plan *p,
                      const struct plan_problem *problem,
                      const struct plan_query *query,
-                     struct cli_plan_other *other,
+                     struct app_plan_other *other,
                      struct err *e)
 {
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
@@ -63,7 +63,7 @@ static int ask_other(const struct cli_plan *p,
 
 static int by_added_cost(const void *a, const void *b)
 {
-    const struct cli_plan_other *x = a, *y = b;
+    const struct app_plan_other *x = a, *y = b;
     bool x_exists = x->status != PLAN_INFEASIBLE, y_exists = y->status != PLAN_INFEASIBLE;
 
     if (x_exists != y_exists)
@@ -75,25 +75,25 @@ static int by_added_cost(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-int cli_plan_explain(const struct cli_plan *p,
+int app_plan_explain(const struct app_plan *p,
                      size_t stage,
-                     struct cli_plan_others *out,
+                     struct app_plan_others *out,
                      struct err *e)
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
     double end_s = time_monotonic_s() + p->solve_limit_s;
-    struct plan_query query = cli_plan_query(p, &p->settings);
+    struct plan_query query = app_plan_query(p, &p->settings);
 
     out->items = mem_zero(n, sizeof *out->items);
     query.pinned_stage = stage;
     for (size_t i = 0; i < n; i++) {
         if (places[i] == p->answer.plan.stages[stage].place)
             continue;
-        struct cli_plan_other *other = &out->items[out->n++];
+        struct app_plan_other *other = &out->items[out->n++];
         other->place = places[i];
         query.pinned_place = places[i];
-        query.solve_limit_s = cli_plan_remaining_s(end_s);
+        query.solve_limit_s = app_plan_remaining_s(end_s);
         if (ask_other(p, p->problem, &query, other, e) < 0)
             return -1;
     }
@@ -113,9 +113,9 @@ static bool stage_may_run_at(const struct plan_problem *problem, size_t stage, s
     return false;
 }
 
-/* STAGE.place=CLOUD/REGION; the stage's name may itself hold dots. */
-static int set_pin(const struct cli_plan *p,
-                   struct cli_plan_settings *s,
+/* STAGE.location=CLOUD/REGION; the stage's name may itself hold dots. */
+static int set_pin(const struct app_plan *p,
+                   struct app_plan_settings *s,
                    const char *stage,
                    const char *value,
                    struct err *e)
@@ -123,11 +123,11 @@ static int set_pin(const struct cli_plan *p,
     AUTO(arena) struct arena *scratch = arena_new(PLACE_MAX_BYTES);
     struct spec_place place;
 
-    s->pinned_stage = cli_plan_find_stage(p->spec, stage, e);
+    s->pinned_stage = app_plan_find_stage(p->spec, stage, e);
     if (s->pinned_stage == SIZE_MAX || spec_place_parse(value, scratch, &place, e) < 0)
         return -1;
     if (!place.cloud || !place.region)
-        return err_set(e, ERR_USAGE, "\"%s\" is no place: write CLOUD/REGION", value);
+        return err_set(e, ERR_USAGE, "\"%s\" is no location: write CLOUD/REGION", value);
     s->pinned_place = catalog_find_place(p->catalog, place.cloud, place.region);
     if (s->pinned_place == SIZE_MAX)
         return err_set(e, ERR_NOTFOUND, "the catalog has no offer at %s/%s", place.cloud,
@@ -135,25 +135,31 @@ static int set_pin(const struct cli_plan *p,
     return 0;
 }
 
-static int apply(const struct cli_plan *p,
-                 struct cli_plan_settings *s,
+/* The settings of p with one change. */
+static int apply(const struct app_plan *p,
                  const char *change,
+                 struct arena *arena,
+                 struct app_plan_settings *out,
                  struct err *e)
 {
     const char *equals = strchr(change, '=');
+    struct plan_request q = p->request;
 
+    *out = p->settings;
     if (!equals || equals == change)
         return err_set(e, ERR_USAGE,
-                       "write KEY=VALUE, as in cloud=aws or STAGE.place=CLOUD/REGION");
+                       "write KEY=VALUE, as in cloud=aws or STAGE.location=CLOUD/REGION");
     AUTO_MEM char *key = mem_printf("%.*s", (int)(equals - change), change);
     char *dot = strrchr(key, '.');
     if (!dot)
-        return cli_plan_set(s, key, equals + 1, e);
-    if (strcmp(dot, ".place") != 0)
-        return err_set(e, ERR_USAGE, "of a stage only the place can be set: STAGE.place=%s",
+        return app_plan_change(&q, key, equals + 1, arena, e) < 0
+                   ? -1
+                   : app_plan_settings_read(&q, &p->spec->goal, out, e);
+    if (strcmp(dot, ".location") != 0 && strcmp(dot, ".place") != 0)
+        return err_set(e, ERR_USAGE, "of a stage only the location can change: STAGE.location=%s",
                        equals + 1);
     *dot = '\0';
-    return set_pin(p, s, key, equals + 1, e);
+    return set_pin(p, out, key, equals + 1, e);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -161,7 +167,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-static bool same_world(const struct cli_plan_settings *a, const struct cli_plan_settings *b)
+static bool same_world(const struct app_plan_settings *a, const struct app_plan_settings *b)
 {
     bool same_price =
         !(a->max_hourly_usd < b->max_hourly_usd) && !(a->max_hourly_usd > b->max_hourly_usd);
@@ -170,7 +176,7 @@ static bool same_world(const struct cli_plan_settings *a, const struct cli_plan_
            same_text(a->region, b->region) && same_price;
 }
 
-static int no_plan(struct cli_plan_other *other, const char *reason)
+static int no_plan(struct app_plan_other *other, const char *reason)
 {
     other->status = PLAN_INFEASIBLE;
     snprintf(other->reason, sizeof other->reason, "%s", reason);
@@ -178,41 +184,42 @@ static int no_plan(struct cli_plan_other *other, const char *reason)
 }
 
 /* That nothing fits is an answer to "what if", not a failure of the command. */
-static int ask_what_if(const struct cli_plan *p,
-                       const struct cli_plan_settings *s,
+static int ask_what_if(const struct app_plan *p,
+                       const struct app_plan_settings *s,
                        double end_s,
-                       struct cli_plan_other *other,
+                       struct app_plan_other *other,
                        struct err *e)
 {
     bool same = same_world(s, &p->settings);
     struct err why = {0};
-    AUTO(plan_problem) struct plan_problem *changed = same ? NULL : cli_plan_problem(p, s, &why);
+    AUTO(plan_problem) struct plan_problem *changed = same ? NULL : app_plan_problem(p, s, &why);
     const struct plan_problem *problem = same ? p->problem : changed;
-    struct plan_query query = cli_plan_query(p, s);
+    struct plan_query query = app_plan_query(p, s);
 
     if (!problem)
         return no_plan(other, why.text);
     if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
         return no_plan(other, "no offer there fits the stage");
-    query.solve_limit_s = cli_plan_remaining_s(end_s);
+    query.solve_limit_s = app_plan_remaining_s(end_s);
     query.totals_only = true;
     return ask_other(p, problem, &query, other, e);
 }
 
-int cli_plan_what_if(const struct cli_plan *p,
+int app_plan_what_if(const struct app_plan *p,
                      const char *const *changes,
                      size_t n,
-                     struct cli_plan_others *out,
+                     struct app_plan_others *out,
                      struct err *e)
 {
     double end_s = time_monotonic_s() + p->solve_limit_s;
+    AUTO(arena) struct arena *arena = arena_new(CHANGES_MAX_BYTES);
 
     out->items = mem_zero(n, sizeof *out->items);
     for (size_t i = 0; i < n; i++) {
-        struct cli_plan_settings s = p->settings;
-        struct cli_plan_other *other = &out->items[out->n++];
+        struct app_plan_settings s;
+        struct app_plan_other *other = &out->items[out->n++];
         other->change = changes[i];
-        if (apply(p, &s, changes[i], e) < 0 || ask_what_if(p, &s, end_s, other, e) < 0)
+        if (apply(p, changes[i], arena, &s, e) < 0 || ask_what_if(p, &s, end_s, other, e) < 0)
             return err_wrap(e, "--what-if %s", changes[i]);
     }
     return 0;

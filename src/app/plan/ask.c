@@ -1,5 +1,5 @@
-#include "cli/plan/plan_parts.h"
-
+/* ask: the question of a pipeline and its answer, and the best plans within single clouds. */
+#include "app/plan/plan.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/learn/models.h"
@@ -17,7 +17,7 @@
 #define SCRATCH_MAX_BYTES (16u << 20)
 #define LEAST_SHARE_S 0.1
 
-void cli_plan_free(struct cli_plan *p)
+void app_plan_free(struct app_plan *p)
 {
     if (!p)
         return;
@@ -26,14 +26,13 @@ void cli_plan_free(struct cli_plan *p)
     throughputs_free(p->throughputs);
     broker_models_free(p->models);
     catalog_free(p->catalog);
-    config_free(p->config);
     spec_free(p->spec);
     arena_free(p->arena);
     free(p->singles);
     free(p);
 }
 
-static struct plan_world world_of(const struct cli_plan *p, const struct cli_plan_settings *s)
+static struct plan_world world_of(const struct app_plan *p, const struct app_plan_settings *s)
 {
     return (struct plan_world){
         .spec = p->spec,
@@ -48,8 +47,8 @@ static struct plan_world world_of(const struct cli_plan *p, const struct cli_pla
     };
 }
 
-struct plan_problem *cli_plan_problem(const struct cli_plan *p,
-                                      const struct cli_plan_settings *s,
+struct plan_problem *app_plan_problem(const struct app_plan *p,
+                                      const struct app_plan_settings *s,
                                       struct err *e)
 {
     AUTO(arena) struct arena *scratch = arena_new(SCRATCH_MAX_BYTES);
@@ -59,7 +58,7 @@ struct plan_problem *cli_plan_problem(const struct cli_plan *p,
     return plan_problem_new(&world, &guesses, e);
 }
 
-struct plan_query cli_plan_query(const struct cli_plan *p, const struct cli_plan_settings *s)
+struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s)
 {
     struct plan_query q = plan_query_default(time_monotonic_s);
 
@@ -72,7 +71,7 @@ struct plan_query cli_plan_query(const struct cli_plan *p, const struct cli_plan
     return q;
 }
 
-double cli_plan_remaining_s(double end_s)
+double app_plan_remaining_s(double end_s)
 {
     double left_s = end_s - time_monotonic_s();
 
@@ -80,7 +79,7 @@ double cli_plan_remaining_s(double end_s)
 }
 
 /* A name that no place has is a slip of the pen, not a limit. */
-static bool names_are_known(const struct cli_plan *p)
+static bool names_are_known(const struct app_plan *p)
 {
     const struct catalog_place *places = catalog_places(p->catalog);
     const char *cloud = p->settings.cloud, *region = p->settings.region;
@@ -93,7 +92,7 @@ static bool names_are_known(const struct cli_plan *p)
     return cloud_known && region_known;
 }
 
-static int best_point(const struct cli_plan *p,
+static int best_point(const struct app_plan *p,
                       enum spec_objective objective,
                       struct plan_point *out,
                       struct err *e)
@@ -114,19 +113,19 @@ static int best_point(const struct cli_plan *p,
 
 /* A stage has no offer, as e says. Where it would have some without the limits of the command line
  * the file is right, and the answer is that no plan keeps to them. */
-static int ask_without_limits(struct cli_plan *p, struct err *e)
+static int ask_without_limits(struct app_plan *p, struct err *e)
 {
-    struct cli_plan_settings unlimited = p->settings;
+    struct app_plan_settings unlimited = p->settings;
     struct plan_answer *a = &p->answer;
 
     unlimited.cloud = unlimited.region = NULL;
     unlimited.max_hourly_usd = HUGE_VAL;
     if (e->kind != ERR_USAGE || !names_are_known(p))
         return -1;
-    p->problem = cli_plan_problem(p, &unlimited, NULL);
+    p->problem = app_plan_problem(p, &unlimited, NULL);
     if (!p->problem && unlimited.market == PLAN_SPOT) {
         unlimited.market = PLAN_ANY_MARKET;
-        p->problem = cli_plan_problem(p, &unlimited, NULL);
+        p->problem = app_plan_problem(p, &unlimited, NULL);
     }
     if (!p->problem)
         return -1;
@@ -144,9 +143,8 @@ static int ask_without_limits(struct cli_plan *p, struct err *e)
     return 0;
 }
 
-int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
+int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
 {
-    p->arena = arena_new(SCRATCH_MAX_BYTES);
     p->guesses.arena = p->arena;
     for (size_t i = 0; i < p->spec->guesses.n; i++) {
         const struct guess *g = &p->spec->guesses.items[i];
@@ -156,7 +154,7 @@ int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
     p->problem = plan_problem_new(&world, &p->guesses, e);
     if (!p->problem)
         return ask_without_limits(p, e);
-    struct plan_query query = cli_plan_query(p, &p->settings);
+    struct plan_query query = app_plan_query(p, &p->settings);
     query.pareto = pareto;
     if (plan_solve(p->problem, &query, &p->answer, e) < 0)
         return -1;
@@ -165,12 +163,12 @@ int cli_plan_ask(struct cli_plan *p, bool pareto, struct err *e)
     return 0;
 }
 
-static const char *cloud_of(const struct cli_plan *p, size_t place)
+static const char *cloud_of(const struct app_plan *p, size_t place)
 {
     return catalog_text(p->catalog, catalog_places(p->catalog)[place].cloud);
 }
 
-static bool stage_has_cloud(const struct cli_plan *p, size_t stage, const char *cloud)
+static bool stage_has_cloud(const struct app_plan *p, size_t stage, const char *cloud)
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
@@ -181,7 +179,7 @@ static bool stage_has_cloud(const struct cli_plan *p, size_t stage, const char *
     return false;
 }
 
-static bool every_stage_has_cloud(const struct cli_plan *p, const char *cloud)
+static bool every_stage_has_cloud(const struct app_plan *p, const char *cloud)
 {
     for (size_t stage = 0; stage < p->spec->n_stages; stage++)
         if (!stage_has_cloud(p, stage, cloud))
@@ -189,7 +187,7 @@ static bool every_stage_has_cloud(const struct cli_plan *p, const char *cloud)
     return true;
 }
 
-static bool plan_stays_in(const struct cli_plan *p, const struct plan *plan, const char *cloud)
+static bool plan_stays_in(const struct app_plan *p, const struct plan *plan, const char *cloud)
 {
     for (size_t i = 0; i < plan->n_stages; i++)
         if (strcmp(cloud_of(p, plan->stages[i].place), cloud) != 0)
@@ -198,13 +196,13 @@ static bool plan_stays_in(const struct cli_plan *p, const struct plan *plan, con
 }
 
 /* 1 and the point, 0 when that cloud alone has no plan. */
-static int ask_single(const struct cli_plan *p,
+static int ask_single(const struct app_plan *p,
                       const char *cloud,
                       double limit_s,
                       struct plan_point *out,
                       struct err *e)
 {
-    struct plan_query query = cli_plan_query(p, &p->settings);
+    struct plan_query query = app_plan_query(p, &p->settings);
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
 
     /* A plan that is best among all plans is best among those of its one cloud; greedy's may not
@@ -225,14 +223,14 @@ static int ask_single(const struct cli_plan *p,
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct cli_plan_single *x = a, *y = b;
+    const struct app_plan_single *x = a, *y = b;
 
     if (x->point.cost_microusd != y->point.cost_microusd)
         return x->point.cost_microusd < y->point.cost_microusd ? -1 : 1;
     return strcmp(x->cloud, y->cloud);
 }
 
-int cli_plan_ask_singles(struct cli_plan *p, struct err *e)
+int app_plan_ask_singles(struct app_plan *p, struct err *e)
 {
     size_t n, cap = 0;
     const size_t *places = plan_stage_places(p->problem, 0, &n);
@@ -248,20 +246,20 @@ int cli_plan_ask_singles(struct cli_plan *p, struct err *e)
         last = cloud;
         if (!every_stage_has_cloud(p, cloud))
             continue;
-        int found = ask_single(p, cloud, cli_plan_remaining_s(end_s), &point, e);
+        int found = ask_single(p, cloud, app_plan_remaining_s(end_s), &point, e);
         if (found < 0)
             return -1;
         if (!found)
             continue;
         p->singles = mem_room(p->singles, p->n_singles, &cap, sizeof *p->singles);
-        p->singles[p->n_singles++] = (struct cli_plan_single){cloud, point};
+        p->singles[p->n_singles++] = (struct app_plan_single){cloud, point};
     }
     if (p->n_singles > 1)
         qsort(p->singles, p->n_singles, sizeof *p->singles, by_cost);
     return 0;
 }
 
-size_t cli_plan_best_single(const struct cli_plan *p)
+size_t app_plan_best_single(const struct app_plan *p)
 {
     const struct spec_goal *goal = &p->settings.goal;
     size_t best = SIZE_MAX;
@@ -269,7 +267,7 @@ size_t cli_plan_best_single(const struct cli_plan *p)
 
     for (size_t i = 0; i < p->n_singles; i++) {
         const struct plan_point *point = &p->singles[i].point;
-        double value = cli_plan_objective(goal, point->cost_microusd, point->time_s);
+        double value = app_plan_objective(goal, point->cost_microusd, point->time_s);
         if (best == SIZE_MAX || value < best_value) {
             best = i;
             best_value = value;

@@ -1,0 +1,139 @@
+/* open: a pipeline and what it is planned with, read from a request. */
+#include "app/plan/plan.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "broker/learn/models.h"
+#include "estimate/throughput.h"
+#include "view/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define TEXTS_MAX_BYTES (16u << 20)
+#define WARNING_MAX_BYTES 65536
+
+static int check_env(const struct plan_request *q, struct err *e)
+{
+    for (size_t i = 0; i < q->env.n; i++)
+        if (!strchr(q->env.items[i], '=') || *q->env.items[i] == '=')
+            return err_set(e, ERR_USAGE, "env %s: write KEY=VALUE", q->env.items[i]);
+    return 0;
+}
+
+static void warn_of_findings(const struct app *app, const struct spec *spec)
+{
+    for (size_t i = 0; i < spec->n_findings; i++)
+        app_notice(app, "%s:%zu: warning: %s", spec->file, spec->findings[i].line,
+                   spec->findings[i].text);
+}
+
+/* The region of this cloud that the name is likely a slip of; NULL when none is. */
+static const char *near_region(const struct catalog *c, const char *cloud, const char *region)
+{
+    const struct catalog_place *places = catalog_places(c);
+    size_t n = 0;
+    AUTO_MEM const char **names = mem_zero(catalog_n_places(c) + 1, sizeof *names);
+
+    for (size_t i = 0; i < catalog_n_places(c); i++)
+        if (!strcmp(catalog_text(c, places[i].cloud), cloud))
+            names[n++] = catalog_text(c, places[i].region);
+    return nearest(region, names, n);
+}
+
+static void warn_of_place(const struct app *app,
+                          const struct app_plan *p,
+                          const struct spec_stage *stage,
+                          const struct spec_input *input)
+{
+    const struct spec_place *at = &input->place;
+    const char *near = near_region(p->catalog, at->cloud, at->region);
+    AUTO_MEM char *advice = near ? mem_printf("did you mean %s/%s?", at->cloud, near)
+                                 : mem_dup("moving it is priced by the general rows");
+    AUTO_MEM char *line = mem_printf(
+        "%s:%zu: warning: stage %s: input \"%s\": the catalog has no offer at %s/%s: %s",
+        p->spec->file, input->line, stage->name, input->from, at->cloud, at->region, advice);
+    AUTO_CLEAR(buf) struct buf safe;
+
+    buf_init(&safe, WARNING_MAX_BYTES);
+    text_put(&safe, line, SIZE_MAX, true);
+    app_notice(app, "%s", buf_str(&safe));
+}
+
+/* Data may lie where nothing is for sale; more often the region is misspelt. */
+static void warn_of_places(const struct app *app, const struct app_plan *p)
+{
+    for (size_t i = 0; i < p->spec->n_stages; i++) {
+        const struct spec_stage *stage = &p->spec->stages[i];
+        for (size_t j = 0; j < stage->n_inputs; j++) {
+            const struct spec_place *at = &stage->inputs[j].place;
+            if (at->cloud && at->region && strcmp(at->cloud, "local") != 0 &&
+                catalog_find_place(p->catalog, at->cloud, at->region) == SIZE_MAX)
+                warn_of_place(app, p, stage, &stage->inputs[j]);
+        }
+    }
+}
+
+/* The lake is opened by those alone who need to know what ran. */
+static int load_models(struct app_plan *p, struct app *app, struct err *e)
+{
+    bool wanted = broker_models_wanted(p->spec);
+    struct lake *l = wanted ? app_lake(app, e) : NULL;
+
+    if (wanted && !l)
+        return -1;
+    p->models = broker_models_load(p->config->home, l, p->spec, e);
+    return p->models ? 0 : -1;
+}
+
+int app_plan_request_keep(struct plan_request *q, struct arena *arena, struct err *e)
+{
+    const char **texts[] = {&q->file,   &q->pipeline, &q->objective,  &q->cloud,
+                            &q->region, &q->catalog,  &q->throughputs};
+    const char **env = arena_alloc(arena, q->env.n, sizeof *env);
+    bool fits = env != NULL;
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && fits; i++)
+        if (*texts[i])
+            fits = (*texts[i] = arena_dup(arena, *texts[i])) != NULL;
+    for (size_t i = 0; i < q->env.n && fits; i++)
+        fits = (env[i] = arena_dup(arena, q->env.items[i])) != NULL;
+    q->env.items = env;
+    return fits ? 0 : err_set(e, ERR_NOFIT, "the request to plan is too large");
+}
+
+static struct spec *read_spec(const struct plan_request *q, struct err *e)
+{
+    if (q->pipeline)
+        return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline), NULL,
+                          NULL, NULL, e);
+    if (q->file)
+        return spec_load(q->file, NULL, NULL, e);
+    err_set(e, ERR_USAGE, "the pipeline is missing: give its text or its file");
+    return NULL;
+}
+
+int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request *q, struct err *e)
+{
+    p->arena = arena_new(TEXTS_MAX_BYTES);
+    p->request = *q;
+    if (check_env(q, e) < 0 || app_plan_request_keep(&p->request, p->arena, e) < 0)
+        return -1;
+    q = &p->request;
+    p->solve_limit_s = q->solve_limit_s;
+    p->spec = read_spec(q, e);
+    if (!p->spec)
+        return -1;
+    warn_of_findings(app, p->spec);
+    if (app_plan_settings_read(q, &p->spec->goal, &p->settings, e) < 0)
+        return -1;
+    p->config = app_config(app, e);
+    if (!p->config)
+        return -1;
+    p->catalog = q->catalog ? catalog_open_dir(q->catalog, e) : catalog_open(p->config->home, e);
+    if (!p->catalog)
+        return -1;
+    warn_of_places(app, p);
+    p->throughputs = throughputs_load(q->throughputs ? q->throughputs : p->config->throughputs, e);
+    return p->throughputs ? load_models(p, app, e) : -1;
+}

@@ -1,0 +1,200 @@
+/* plan: operations that plan a pipeline, and the planning that runs, clusters and geo runs share.
+ */
+#ifndef APP_PLAN_PLAN_H
+#define APP_PLAN_PLAN_H
+
+#include "app/core/operation.h"
+#include "base/arena.h"
+#include "base/auto.h"
+#include "base/err.h"
+#include "plan/plan.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What every request that plans a pipeline says. A request struct that holds one as its member
+ * `plan` lists PLAN_PIPELINE_FIELDS(struct run_request, plan.) and the lists below it. */
+struct plan_request {
+    const char *file;     /* path of the pipeline file as the user named it; "-" = standard input */
+    const char *pipeline; /* its text; NULL = read file */
+    /* The goal. */
+    const char *objective;         /* NULL = as the file says */
+    double budget_usd, deadline_s; /* NAN = as the file says */
+    unsigned market;               /* enum plan_market + 1 */
+    const char *cloud, *region;    /* NULL = any */
+    double max_hourly_usd;         /* NAN = no limit */
+    unsigned risk;                 /* 1 = none, 2 = p95 */
+    unsigned solver;               /* enum plan_solver + 1 */
+    double solve_limit_s;
+    /* The world. */
+    const char *catalog;     /* directory of CSV files; NULL = the catalog in use */
+    const char *throughputs; /* file; NULL = as configured */
+    struct field_list env;   /* KEY=VALUE */
+};
+/* Makes q's texts copies in arena. */
+int app_plan_request_keep(struct plan_request *q, struct arena *arena, struct err *e);
+extern const struct record app_plan_request_record; /* of struct plan_request */
+extern const char *const app_plan_market_choices[4];
+extern const char *const app_plan_risk_choices[3];
+extern const char *const app_plan_solver_choices[4];
+
+/* clang-format off */
+#define PLAN_PIPELINE_FIELDS(type, at)                                                             \
+    {"file", FIELD(TEXT, type, at file), .operand = true, .value = "PIPELINE",                     \
+     .help = "Path of the pipeline file."},                                                        \
+    {"pipeline", FIELD(TEXT, type, at pipeline), .is_remote_only = true,                           \
+     .help = "Text of the pipeline file; file then is its name in messages."}
+
+/* The objective, its constraints, and the search. */
+#define PLAN_GOAL_FIELDS(type, at)                                                                 \
+    {"objective", FIELD(TEXT, type, at objective), .value = "cost|time|value|weighted:W",          \
+     .help = "Minimize dollars (the default), time, dollars x hours, or W x hours + (1-W) x "      \
+             "dollars."},                                                                          \
+    {"budget_usd", FIELD(REAL, type, at budget_usd), .option = "--budget", .value = "USD",         \
+     .unit = "USD", .most = HUGE_VAL, .help = "Limit the cost of the plan."},                      \
+    {"deadline_s", FIELD(DURATION, type, at deadline_s), .option = "--deadline", .unit = "s",      \
+     .value = "DURATION",                                                                          \
+     .help = "Limit the time of the plan: 90s, 10m, 3h, 2d; a bare number is seconds."},           \
+    {"market", FIELD(ENUM, type, at market), FIELD_CHOICES(app_plan_market_choices),                   \
+     .preset = "on-demand",                                                                        \
+     .help = "Market of stages that do not set use_spot; default on-demand."},                     \
+    {"cloud", FIELD(TEXT, type, at cloud), .value = "CLOUD", .least = 1, .most = 200,              \
+     .help = "Plan within this cloud only."},                                                      \
+    {"region", FIELD(TEXT, type, at region), .value = "REGION", .least = 1, .most = 200,           \
+     .help = "Plan within regions of this name only."},                                            \
+    {"max_hourly_usd", FIELD(REAL, type, at max_hourly_usd), .option = "--max-hourly",             \
+     .value = "USD", .unit = "USD", .most = HUGE_VAL,                                              \
+     .help = "Use no instance that costs more per hour."},                                         \
+    {"risk", FIELD(ENUM, type, at risk), FIELD_CHOICES(app_plan_risk_choices), .preset = "none",       \
+     .help = "p95: hold the deadline against the high end of the estimates."},\
+    {"solver", FIELD(ENUM, type, at solver), FIELD_CHOICES(app_plan_solver_choices),                   \
+     .preset = "exact",                                                                            \
+     .help = "Search algorithm; exact, the default, proves its plan."},                            \
+    {"solve_limit_s", FIELD(DURATION, type, at solve_limit_s), .option = "--solve-limit",          \
+     .unit = "s", .value = "DURATION", .preset = "10",                                             \
+     .help = "Limit the search (default 10 s); its plan then comes with a lower bound."}
+
+/* The catalog, the speeds and the variables of the pipeline. */
+#define PLAN_WORLD_FIELDS(type, at)                                                                \
+    {"catalog", FIELD(TEXT, type, at catalog), .value = "DIR",                                     \
+     .help = "Plan with the CSV files in this directory instead of the catalog in use."},          \
+    {"throughputs", FIELD(TEXT, type, at throughputs), .value = "FILE",                            \
+     .help = "Table of iterations per second that goes before the built-in one."},                 \
+    {"env", FIELD(LIST, type, at env), .value = "KEY=VALUE",                                       \
+     .help = "Value of a variable of the pipeline; planning itself needs none."}
+/* clang-format on */
+
+/* A goal and the limits that apply to all offers, as the solver takes them. */
+struct app_plan_settings {
+    struct spec_goal goal;
+    enum plan_market market;
+    const char *cloud, *region; /* NULL = any; borrowed */
+    double max_hourly_usd;
+    bool risk_p95;
+    enum plan_solver solver;
+    size_t pinned_stage, pinned_place; /* SIZE_MAX = none */
+};
+
+/* The settings that q asks for; goal: of the pipeline file. Texts are borrowed from q. */
+int app_plan_settings_read(const struct plan_request *q,
+                           const struct spec_goal *goal,
+                           struct app_plan_settings *out,
+                           struct err *e);
+/* One change to q, as the command line writes it: key "objective", "budget", "deadline", "market",
+ * "cloud", "region", "max-hourly", "risk", "solver". Texts go to arena. ERR_USAGE that quotes the
+ * value, or names the nearest key. */
+int app_plan_change(
+    struct plan_request *q, const char *key, const char *value, struct arena *arena, struct err *e);
+/* "cost", "weighted:0.3"; out is where the text stands if it is not a fixed one. */
+const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
+const char *app_plan_solver_text(enum plan_solver solver);
+const char *app_plan_status_text(enum plan_status status);
+const char *app_plan_market_text(bool spot);
+/* Dollars, seconds, dollar-hours or the weighted sum, as the goal says. */
+double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s);
+
+struct app_plan_single {
+    const char *cloud; /* borrowed from the catalog */
+    struct plan_point point;
+};
+
+/* Everything about one pipeline that has been asked and answered. */
+struct app_plan {
+    struct plan_request request; /* a copy in arena */
+    struct spec *spec;
+    const struct config *config; /* borrowed from the app */
+    struct catalog *catalog;
+    struct throughputs *throughputs;
+    struct broker_models *models;
+    struct arena *arena; /* the texts of the request and of guesses */
+    struct guess_list guesses;
+    struct app_plan_settings settings;
+    double solve_limit_s;
+    struct plan_problem *problem;
+    struct plan_answer answer;
+    bool limits_leave_nothing;       /* infeasible: its cheapest and fastest are without them */
+    struct app_plan_single *singles; /* ascending cost */
+    size_t n_singles;
+};
+
+void app_plan_free(struct app_plan *p);
+AUTO_DEFINE(app_plan)
+
+/* Reads the pipeline and what it is planned with; warnings are notices. */
+int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request *q, struct err *e);
+/* Lays out the problem and asks for the plan; spec, catalog and the rest stand ready. */
+int app_plan_ask(struct app_plan *p, bool pareto, struct err *e);
+
+/* The problem under settings whose world differs from p's; guesses are not kept. */
+struct plan_problem *app_plan_problem(const struct app_plan *p,
+                                      const struct app_plan_settings *s,
+                                      struct err *e);
+/* The question that settings ask, to be refined by the caller. */
+struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s);
+/* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
+ * further questions shares one limit, and each still gets an answer. */
+double app_plan_remaining_s(double end_s);
+
+/* Asks for the best plan within each cloud that offers something for every stage. */
+int app_plan_ask_singles(struct app_plan *p, struct err *e);
+/* Index of the best of them under the goal; SIZE_MAX when there is none. */
+size_t app_plan_best_single(const struct app_plan *p);
+
+/* A plan beside p's plan. */
+struct app_plan_other {
+    const char *change; /* what differs; borrowed */
+    size_t place;       /* --explain: where the stage is put */
+    enum plan_status status;
+    char reason[400];         /* infeasible: why */
+    struct plan_stage choice; /* --explain: the stage as that plan has it */
+    struct plan_point point;
+    int64_t delta_microusd;
+    double delta_s;
+};
+
+struct app_plan_others {
+    struct app_plan_other *items;
+    size_t n;
+};
+void app_plan_others_clear(struct app_plan_others *others);
+
+/* The stage at each other place it could run at, by added cost; infeasible ones last. */
+int app_plan_explain(const struct app_plan *p,
+                     size_t stage,
+                     struct app_plan_others *out,
+                     struct err *e);
+/* changes: KEY=VALUE each, as for app_plan_set, and STAGE.place=CLOUD/REGION. */
+int app_plan_what_if(const struct app_plan *p,
+                     const char *const *changes,
+                     size_t n,
+                     struct app_plan_others *out,
+                     struct err *e);
+/* Index of the stage of that name; ERR_NOTFOUND with the nearest one. SIZE_MAX on error. */
+size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e);
+
+/* "aws/us-east-1"; with the zone when offer is given and says one: "aws/us-east-1a", or
+ * "aws/us-east-1/zone" when its name does not begin with the region's. Caller frees. */
+char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer);
+
+#endif

@@ -1,0 +1,159 @@
+/* settings: a request's goal and limits as the solver takes them, for open.c and others.c. */
+#include "app/plan/plan.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+
+#include <string.h>
+
+const char *const app_plan_market_choices[4] = {
+    [PLAN_ON_DEMAND + 1] = "on-demand", [PLAN_SPOT + 1] = "spot", [PLAN_ANY_MARKET + 1] = "any"};
+const char *const app_plan_risk_choices[3] = {NULL, "none", "p95"};
+const char *const app_plan_solver_choices[4] = {
+    [PLAN_EXACT + 1] = "exact", [PLAN_GREEDY + 1] = "greedy", [PLAN_EXHAUSTIVE + 1] = "exhaustive"};
+
+static const struct field fields[] = {
+    PLAN_PIPELINE_FIELDS(struct plan_request, ),
+    PLAN_GOAL_FIELDS(struct plan_request, ),
+    PLAN_WORLD_FIELDS(struct plan_request, ),
+};
+const struct record app_plan_request_record = RECORD("plan_request", struct plan_request, fields);
+
+int app_plan_settings_read(const struct plan_request *q,
+                           const struct spec_goal *goal,
+                           struct app_plan_settings *out,
+                           struct err *e)
+{
+    *out = (struct app_plan_settings){
+        .goal = *goal,
+        .market = (enum plan_market)(q->market - 1),
+        .cloud = q->cloud,
+        .region = q->region,
+        .max_hourly_usd = isnan(q->max_hourly_usd) ? HUGE_VAL : q->max_hourly_usd,
+        .risk_p95 = q->risk == 2,
+        .solver = (enum plan_solver)(q->solver - 1),
+        .pinned_stage = SIZE_MAX,
+        .pinned_place = SIZE_MAX,
+    };
+    if (!isnan(q->budget_usd))
+        out->goal.budget_usd = q->budget_usd;
+    if (!isnan(q->deadline_s))
+        out->goal.deadline_s = q->deadline_s;
+    if (q->objective && spec_objective_parse(q->objective, &out->goal, e) < 0)
+        return err_wrap(e, "objective");
+    return 0;
+}
+
+/* ---- one change ---- */
+
+static const struct field goal_fields[] = {PLAN_GOAL_FIELDS(struct plan_request, )};
+#define N_GOAL                                                                                     \
+    (sizeof goal_fields / sizeof *goal_fields - 1) /* all but the limit of the search              \
+                                                    */
+
+static int unknown_key(const char *key, const char *const *keys, struct err *e)
+{
+    const char *close = nearest(key, keys, N_GOAL);
+
+    if (close)
+        return err_set(e, ERR_USAGE, "no setting \"%s\"; did you mean \"%s\"?", key, close);
+    return err_set(e, ERR_USAGE,
+                   "no setting \"%s\"; there are objective, budget, deadline, market, cloud, "
+                   "region, max-hourly, risk, solver and STAGE.location",
+                   key);
+}
+
+int app_plan_change(
+    struct plan_request *q, const char *key, const char *value, struct arena *arena, struct err *e)
+{
+    char options[N_GOAL][64];
+    const char *keys[N_GOAL];
+
+    for (size_t i = 0; i < N_GOAL; i++) {
+        struct field named = goal_fields[i], *f = &named;
+        keys[i] = field_option(f, options[i]) + strlen("--");
+        if (strcmp(keys[i], key) != 0)
+            continue;
+        named.name = key; /* as errors spell it */
+        const char *kept = arena_dup(arena, value);
+        AUTO_JSON json_t *json = kept ? field_json_from_text(f, kept) : NULL;
+        if (!json)
+            return err_set(e, ERR_USAGE, "%s: the value is too long, or not UTF-8", key);
+        if (field_read(f, json, FIELD_AS_NAME, q, arena, e) < 0)
+            return -1;
+        if (f->type == FIELD_TEXT)
+            *(const char **)((char *)q + f->offset) = kept;
+        return 0;
+    }
+    return unknown_key(key, keys, e);
+}
+
+/* ---- settings as text ---- */
+
+const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40])
+{
+    switch (goal->objective) {
+    case SPEC_COST:
+        return "cost";
+    case SPEC_TIME:
+        return "time";
+    case SPEC_VALUE:
+        return "value";
+    case SPEC_WEIGHTED:
+        break;
+    }
+    snprintf(out, 40, "weighted:%.15g", goal->weight);
+    return out;
+}
+
+double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s)
+{
+    double usd = (double)cost_microusd / 1e6, hours = time_s / 3600;
+
+    switch (goal->objective) {
+    case SPEC_COST:
+        return usd;
+    case SPEC_TIME:
+        return time_s;
+    case SPEC_VALUE:
+        return usd * hours;
+    case SPEC_WEIGHTED:
+        break;
+    }
+    return goal->weight * hours + (1 - goal->weight) * usd;
+}
+
+const char *app_plan_solver_text(enum plan_solver solver)
+{
+    return app_plan_solver_choices[solver + 1];
+}
+
+const char *app_plan_status_text(enum plan_status status)
+{
+    switch (status) {
+    case PLAN_OPTIMAL:
+        return "optimal";
+    case PLAN_FEASIBLE:
+        return "feasible";
+    case PLAN_INFEASIBLE:
+        break;
+    }
+    return "infeasible";
+}
+
+const char *app_plan_market_text(bool spot)
+{
+    return spot ? "spot" : "on-demand";
+}
+
+char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
+{
+    const struct catalog_place *p = &catalog_places(c)[place];
+    const char *cloud = catalog_text(c, p->cloud), *region = catalog_text(c, p->region);
+    const char *zone = offer ? catalog_text(c, offer->zone) : "";
+
+    if (!*zone)
+        return mem_printf("%s/%s", cloud, region);
+    if (!strncmp(zone, region, strlen(region)))
+        return mem_printf("%s/%s", cloud, zone);
+    return mem_printf("%s/%s/%s", cloud, region, zone);
+}
