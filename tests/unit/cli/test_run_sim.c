@@ -95,8 +95,12 @@ static int play(const char *troubles, const char *most, bool resume)
     AUTO_MEM char *path = mem_printf("%s/troubles", dir);
     const char *operands[] = {file};
     struct command_given given[8] = {{option("--catalog"), catalog}, {option("--noise"), "0"}};
-    struct command_args args = {
-        .command = &command, .operands = operands, .n_operands = 1, .given = given, .n_given = 2};
+    struct command_args args = {.command = &command,
+                                .options = options,
+                                .operands = operands,
+                                .n_operands = 1,
+                                .given = given,
+                                .n_given = 2};
     AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
 
