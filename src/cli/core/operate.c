@@ -135,7 +135,7 @@ json_t *operate_request(const struct command_args *args, const struct operation 
 struct printing {
     struct operate_door *door;
     const struct command_text *text; /* NULL: JSON or CSV, or nothing of its own */
-    const struct command_text *told; /* whose exit code counts */
+    const struct command_text *told; /* whose exit code and files count */
     struct operate_text shown;
     struct writer writer;
     int exit_code;
@@ -148,6 +148,8 @@ static int print_head(void *context, const void *record, struct err *e)
     operate_door_quiet(p->door);
     if (p->told && p->told->exit_code)
         p->exit_code = p->told->exit_code(record);
+    if (p->told && p->told->save && p->told->save(&p->shown, record, e) < 0)
+        return -1;
     if (p->text && p->text->head)
         return p->text->head(&p->shown, record, e);
     return writer_head(&p->writer, record, e);

@@ -20,6 +20,8 @@ struct operate_text {
 /* How people see an answer. Every member may be NULL: then the head is printed as a list of fields
  * and the items as a table, by their headings. */
 struct command_text {
+    /* Before the head is printed, with --json too: writes a chart to its file. */
+    int (*save)(struct operate_text *t, const void *head, struct err *e);
     int (*head)(struct operate_text *t, const void *record, struct err *e);
     int (*item)(struct operate_text *t, const void *record, struct err *e);
     /* After the last item, and after the table. */
