@@ -2,8 +2,10 @@
  * the front doors. */
 #include "app/core/operation.h"
 #include "app/data/data.h"
+#include "app/run/run.h"
 
 const struct operation *const *const operation_families[] = {
     data_operations,
+    run_operations,
     NULL,
 };

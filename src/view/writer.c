@@ -282,6 +282,6 @@ int writer_end(struct writer *w, struct err *e)
     if (w->format == WRITER_JSON)
         return end_json(w, e);
     if (w->format == WRITER_TABLE && w->table && w->n_items)
-        table_print(w->table, w->out, 0, TEXT_COLUMNS, &look);
+        table_print(w->table, w->out, w->indent, TEXT_COLUMNS, &look);
     return 0;
 }

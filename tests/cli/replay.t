@@ -39,7 +39,7 @@ contains "$out" "1 job to run" "but what would run is said first"
 contains "$out" "@last:1" "and what it makes"
 run replay @last --yes
 is "$code" 0 "replayed while everything is there"
-contains "$out" "@last:1 is there as it was" "it is the same"
+contains "$out" "@last:1 is restored" "it is the same"
 is "$(versions last)" "[1]" "and nothing new is made"
 is "$("$TRADEWIND" trace @last --cost --json | json 'd["cost"]["jobs"]')" 3 \
     "a replay is no part of what the set cost"
@@ -77,7 +77,7 @@ check "fsck" "$TRADEWIND" fsck >/dev/null
 check "let go of again" let_go --yes >/dev/null
 check "and a part of the way replayed" "$TRADEWIND" replay @sums --yes >sums.txt
 contains "$(<sums.txt)" "2 jobs to run" "only what it takes"
-contains "$(<sums.txt)" "@sums:1 is there as it was" "it is back"
+contains "$(<sums.txt)" "@sums:1 is restored" "it is back"
 fails 3 "replay @last:1" get @last away
 check "the rest" "$TRADEWIND" replay @last --yes >last.txt
 contains "$(<last.txt)" "1 job to run" "with what is there need not run"
@@ -140,7 +140,7 @@ is "$("$TRADEWIND" cat /last/n) $(versions last)" "500 [1, 2]" "the outputs are 
 is "$("$TRADEWIND" trace @last:2 --back --json | json '[n["ref"] for n in d["nodes"]]')" \
     "['@last:2', '@sums:2', '@squares:2', '@numbers:2']" "made from the newer input alone"
 run rerun --from @numbers --yes
-is "$code $out" "0 Nothing to run: no job worked on older versions alone." "once"
+is "$code $out" "0 Nothing to run: no job used older versions alone." "once"
 "$TRADEWIND" set create two.a @two.a >/dev/null
 check "over the set that a pipeline made of its input" "$TRADEWIND" rerun --from @two.a --yes \
     >/dev/null

@@ -40,7 +40,7 @@ contains "$out" "moves to p3.2xlarge in aws/us-east-1b at \$2.0000/h; 75.0 % is 
 run run show 1
 contains "$out" "follows prices of aws, azure from 2020-01-02T00:00:00Z on: margin" "run show tells whom it followed"
 contains "$out" "12 h 00 m  \$12.00  moved from \$3.0000/h to \$2.0000/h" "and why it moved, at which prices"
-contains "$out" "Its machines cost \$84.00 on paper" "and the sum"
+contains "$out" "Its simulated machines cost \$84.00" "and the sum"
 run run show 1 --json
 is "$(json '[(m["zone"], m["from"], m["to"], m["cost_usd"], m["data_usd"]) for m in d["machines"]]' <<<"$out")" \
     "[('us-east-1a', '2020-01-02T00:00:00.000Z', '2020-01-02T12:00:00.000Z', 12.0, 0.0), ('us-east-1b', '2020-01-02T12:00:00.000Z', '2020-01-04T00:00:00.980Z', 72.000544, 0.00098)]" \

@@ -88,7 +88,7 @@ run="$("$TRADEWIND" run ls --json | json 'd[0]["run"]')"
 job=$("$TRADEWIND" run show "$run" --json | json 'd["stages"][1]["job"]')
 "$TRADEWIND" run saves.yaml --yes --resume >resumed.txt 2>&1
 check "a stage with checkpoints goes on from those of its last job" \
-    grep -q "long: went on from the checkpoint of job $job" resumed.txt
+    grep -q "long: resumed from the checkpoint of job $job" resumed.txt
 lacks "$(<resumed.txt)" "quick: went on" "and no other does"
 
 done_testing

@@ -52,7 +52,7 @@ is "$(of_run "$run" "r['stages'][1]['state'], r['stages'][1]['runtime_s'] >= 1,
     abs(r['cost_usd'] - sum(s['cost_usd'] for s in r['stages'])) < 1e-9")" \
     "('going', True, True, True)" "its row has time and cost so far, the same as the sum"
 is "$("$TRADEWIND" run stop "$run")" \
-    "run $run is being stopped; what is finished stays. Once more: at once." "run stop"
+    "stopping run $run; finished stages keep their outputs. Repeat the command to stop it at once." "run stop"
 "$TRADEWIND" run show "$run" --follow >stopped.txt
 is "$? $(of_run "$run" "[s['state'] for s in r['stages']]")" "130 ['finished', 'stopped']" \
     "stops it"
@@ -72,11 +72,11 @@ run=$(sed -n 's/^run //p' detached.txt)
 check "a deaf stage runs" wait_for test -e running
 began=$SECONDS
 "$TRADEWIND" run stop "$run" >/dev/null
-is "$("$TRADEWIND" run stop "$run")" "run $run is being stopped at once" "stopped twice"
+is "$("$TRADEWIND" run stop "$run")" "stopping run $run at once" "stopped twice"
 "$TRADEWIND" run show "$run" --follow >/dev/null
 check "at once, not after its half minute" test $((SECONDS - began)) -lt 30
 is "$("$TRADEWIND" run stop x 2>&1; echo $?)" \
-    "tradewind: \"x\" is no run: a number, as \`tradewind run ls\` shows them
+    "tradewind: run \"x\": must be a whole number
 2" "no run"
 
 # ---- on a small terminal ----

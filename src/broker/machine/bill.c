@@ -14,14 +14,6 @@
 /* So long a broker may take to clear the host of a job that ended. */
 #define CLEARED_MS ((int64_t)120 * 1000)
 
-/* Of a home that never had a machine there is none, and none is made. */
-static bool has_records(const char *home)
-{
-    AUTO_MEM char *path = mem_printf("%s/machines.db", home);
-
-    return access(path, F_OK) == 0;
-}
-
 /* ---- reading ---- */
 
 struct adding {
@@ -46,15 +38,21 @@ static int add_machine(void *context, const struct machine *m, struct err *e)
     return 0;
 }
 
-int open_bills_read(const char *home, int64_t now_ms, struct open_bills *out, struct err *e)
+int open_bills_read_from(struct machines *m, int64_t now_ms, struct open_bills *out, struct err *e)
 {
     struct adding a = {out, now_ms};
 
     *out = (struct open_bills){0};
-    if (!has_records(home))
+    return machines_each_unbilled(m, 0, add_machine, &a, e);
+}
+
+int open_bills_read(const char *home, int64_t now_ms, struct open_bills *out, struct err *e)
+{
+    *out = (struct open_bills){0};
+    if (!machines_exist(home))
         return 0;
     AUTO(machines) struct machines *m = machines_open(home, e);
-    return m ? machines_each_unbilled(m, 0, add_machine, &a, e) : -1;
+    return m ? open_bills_read_from(m, now_ms, out, e) : -1;
 }
 
 void open_bills_clear(struct open_bills *b)

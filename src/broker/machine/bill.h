@@ -10,6 +10,8 @@
 #include "lake/job/job.h"
 #include "spec/config.h"
 
+struct machines;
+
 #define BILL_HOST "host price" /* cost_basis of such jobs */
 
 struct open_bill {
@@ -23,6 +25,7 @@ struct open_bills {
     struct open_bill *list;
     size_t n, cap;
 };
+int open_bills_read_from(struct machines *m, int64_t now_ms, struct open_bills *out, struct err *e);
 int open_bills_read(const char *home, int64_t now_ms, struct open_bills *out, struct err *e);
 void open_bills_clear(struct open_bills *b);
 /* NULL: it has none. */

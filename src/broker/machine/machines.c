@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 static const char *const tables[] = {
     /* world, state: machines.h. max_price NULL: none. Times: milliseconds, 0 = not yet. */
@@ -122,6 +123,13 @@ static int make_owner(struct machines *m, struct err *e)
         return db_commit(m->db, e);
     db_rollback(m->db);
     return -1;
+}
+
+bool machines_exist(const char *home)
+{
+    AUTO_MEM char *path = mem_printf("%s/machines.db", home);
+
+    return access(path, F_OK) == 0;
 }
 
 struct machines *machines_open(const char *home, struct err *e)

@@ -53,6 +53,8 @@ int64_t machine_cost_microusd(const struct machine *m, int64_t now_ms);
 /* The same of one whose work is over, whether or not somebody has begun to give it back. */
 int64_t machine_cost_when_over(const struct machine *m, int64_t now_ms);
 
+/* False of a home that never had a machine: reading its machines need not create the database. */
+bool machines_exist(const char *home);
 /* One connection, for one thread. */
 struct machines *machines_open(const char *home, struct err *e);
 void machines_free(struct machines *m);

@@ -1,4 +1,5 @@
 /* cluster measure: what one worker beside one server does, so that `cluster recommend` knows. */
+#include "app/core/lake_open.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/daemon/client.h"
@@ -8,7 +9,6 @@
 #include "cli/cluster/cluster_parts.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "app/core/lake_open.h"
 #include "cli/core/progress.h"
 
 #include <inttypes.h>
@@ -124,11 +124,11 @@ static int start(struct measuring *m, const struct command_args *args, struct er
     m->runs = m->lake ? runs_open(home, e) : NULL;
     if (!m->runs || cap_check_month(m->desk.config, m->lake, e) < 0 ||
         cluster_order_compose(&m->desk, args, m->order, m->lake, arena, &run, e) < 0 ||
-        run_start(m->runs, &run, home, e) < 0)
+        runs_add(m->runs, &run, e) < 0)
         return -1;
     m->run = run.id;
     m->broker = broker_client_open(home, true, e);
-    return m->broker ? 0 : -1;
+    return m->broker ? broker_client_wake(m->broker, e) : -1;
 }
 
 /* Whether the worker has been seen for long enough, or will never be. */
@@ -242,7 +242,7 @@ static int run_measure(const struct command_args *args, struct err *e)
         return show(&m, args, known(&m), 0, e);
     AUTO_MEM char *question = mem_printf("Measure %s on a server and a worker of %s?",
                                          m.desk.spec->name, m.order->place.on);
-    int agreed = run_confirm(command_has(args, "--yes"), question, e);
+    int agreed = cli_run_confirm(command_has(args, "--yes"), question, e);
     if (agreed <= 0)
         return agreed;
     return measure(&m, args, e);

@@ -3,7 +3,7 @@
 #include "broker/machine/cap.h"
 #include "cli/cluster/cluster_parts.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
+#include "cli/core/operate.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,20 +73,20 @@ static void say(const struct cluster_desk *d, const struct cluster_order *o)
 static int start(const struct cluster_desk *d,
                  const struct command_args *args,
                  const struct cluster_order *order,
-                 struct lake *l,
-                 struct runs *runs,
+                 struct app *app,
                  int64_t *id_out,
                  struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
     struct run run = {.no_cache = command_has(args, "--no-cache")};
-    const char *user = getenv("USER");
+    struct lake *l = app_lake(app, e);
 
-    run.user = user ? user : "";
-    if (run_read_cap(args, &run.max_microusd, e) < 0 || cap_check_month(d->config, l, e) < 0 ||
+    run.user = app_run_user(app);
+    if (!l || run_read_cap(args, &run.max_microusd, e) < 0 ||
+        cap_check_month(d->config, l, e) < 0 ||
         cluster_order_compose(d, args, order, l, arena, &run, e) < 0)
         return -1;
-    int result = run_start(runs, &run, d->config->home, e);
+    int result = app_run_begin(app, &run, e);
     *id_out = run.id;
     return result;
 }
@@ -105,16 +105,15 @@ static int run_cluster(const struct command_args *args, struct err *e)
     order->elastic = command_has(args, "--elastic");
     if (!json)
         say(&d, order);
-    int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
+    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
     if (agreed <= 0)
         return agreed;
-    AUTO(lake) struct lake *l = lake_open_here(e);
-    AUTO(runs) struct runs *runs = l ? runs_open(d.config->home, e) : NULL;
-    if (!runs || start(&d, args, order, l, runs, &id, e) < 0)
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    if (start(&d, args, order, operate_app(door), &id, e) < 0)
         return -1;
     if (!command_has(args, "--detach"))
-        return run_watch(runs, l, d.config->home, id, json, e);
-    run_say_detached(id, json);
+        return cli_run_watch(operate_app(door), id, json, e);
+    cli_run_say_detached(id, json);
     return 0;
 }
 

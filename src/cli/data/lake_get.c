@@ -1,8 +1,9 @@
+#include "app/core/lake_open.h"
 #include "base/json.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
-#include "cli/run/replay_parts.h"
+#include "cli/core/operate.h"
+#include "cli/run/run.h"
 #include "lake/put/put.h"
 #include "view/text.h"
 
@@ -49,8 +50,10 @@ static int run_get(const struct command_args *args, struct err *e)
     };
     int result = lake_get(l, &options, &summary, e);
     lake_progress_end(&line);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     if (result < 0 && e->kind == ERR_NOTFOUND &&
-        replay_offer(l, options.refs, options.n_refs, command_has(args, "--json"), e) > 0)
+        cli_run_offer_replay(operate_app(door), options.refs, options.n_refs,
+                             command_has(args, "--json"), e) > 0)
         result = lake_get(l, &options, &summary, e);
     return result < 0 ? -1 : show_get(&summary, command_has(args, "--json"), e);
 }

@@ -1,10 +1,11 @@
 /* geo run: a training across regions, carried out by the broker's jobs. */
+#include "app/core/lake_open.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
+#include "cli/core/operate.h"
 #include "cli/geo/geo_run_parts.h"
 #include "cli/run/run_parts.h"
 #include "spec/config.h"
@@ -115,10 +116,11 @@ static int go(struct geo_run *g, const struct command_args *args, struct err *e)
     if (!g->json)
         geo_run_show_plan(g, stdout);
     fflush(stdout);
-    int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
+    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
     if (agreed <= 0)
         return agreed;
-    if (run_start(runs, &run, home, e) < 0)
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    if (app_run_begin(operate_app(door), &run, e) < 0)
         return -1;
     if (!g->json)
         printf("Run %" PRId64 "\n", run.id);

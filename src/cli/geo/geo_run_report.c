@@ -2,7 +2,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/geo/geo_run_parts.h"
-#include "cli/run/run_parts.h"
+#include "app/run/run.h"
 #include "view/table.h"
 
 #include <inttypes.h>
@@ -41,13 +41,13 @@ void geo_run_show_plan(const struct geo_run *g, FILE *out)
 
 static int find_model(const struct run *run, struct lake *l, char out[static 256], struct err *e)
 {
-    struct run_job job;
+    struct app_run_job job;
 
     out[0] = '\0';
     for (size_t i = 0; i < run->n_stages; i++) {
         if (!run->stages[i].plan.output)
             continue;
-        if (run_job_get(l, run->id, &run->stages[i], &job, e) < 0)
+        if (app_run_job_recorded(l, run->id, &run->stages[i], &job, e) < 0)
             return -1;
         snprintf(out, 256, "%s", job.output_set);
     }

@@ -1,7 +1,6 @@
-#include "app/core/lake_open.h"
+#include "cli/run/run.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/daemon/client.h"
 #include "broker/machine/cap.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
@@ -90,7 +89,7 @@ static int check_options(const struct command_args *args, struct err *e)
     return is_on_paper(args) ? run_sim_check(args, e) : run_read_cap(args, &ignored, e);
 }
 
-int run_confirm(bool yes, const char *question, struct err *e)
+int cli_run_confirm(bool yes, const char *question, struct err *e)
 {
     char answer[16] = "";
 
@@ -133,19 +132,10 @@ static int find_resumed(const struct command_args *args,
     return 0;
 }
 
-int run_start(struct runs *runs, struct run *run, const char *home, struct err *e)
-{
-    if (runs_add(runs, run, e) < 0)
-        return -1;
-    AUTO(broker_client) struct broker_client *c = broker_client_open(home, true, e);
-    return c ? broker_client_wake(c, e) : -1;
-}
-
 static int start(const struct app_plan *p,
                  const struct command_args *args,
                  const struct run_place *place,
-                 struct lake *l,
-                 struct runs *runs,
+                 struct app *app,
                  int64_t *id_out,
                  struct err *e)
 {
@@ -153,23 +143,27 @@ static int start(const struct app_plan *p,
     AUTO_CLEAR(run) struct run last = {0};
     struct run run = {.no_cache = command_has(args, "--no-cache")};
     const char *user = getenv("USER");
+    struct lake *l = app_lake(app, e);
+    struct runs *runs = l ? app_runs(app, e) : NULL;
 
     run.user = user ? user : "";
-    if (run_read_cap(args, &run.max_microusd, e) < 0 || cap_check_month(p->config, l, e) < 0 ||
+    if (!runs || run_read_cap(args, &run.max_microusd, e) < 0 ||
+        cap_check_month(p->config, l, e) < 0 ||
         find_resumed(args, runs, p->spec->name, &last, e) < 0)
         return -1;
     struct run_order order = {.place = *place, .resumed = last.id ? &last : NULL};
     if (run_compose(p, args, &order, l, arena, &run, e) < 0)
         return -1;
-    int result = run_start(runs, &run, p->config->home, e);
+    int result = app_run_begin(app, &run, e);
     *id_out = run.id;
     return result;
 }
 
-void run_say_detached(int64_t id, bool json)
+void cli_run_say_detached(int64_t id, bool json)
 {
     if (json)
-        printf("{\"event\": \"started\", \"run\": %" PRId64 "}\n", id);
+        cli_run_print_event(&app_run_started_record,
+                            &(struct app_run_started){.event = "started", .run = id});
     else
         printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
                " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
@@ -182,15 +176,14 @@ static int go(const struct app_plan *p,
               struct err *e)
 {
     bool json = command_has(args, "--json");
-    AUTO(lake) struct lake *l = lake_open_here(e);
-    AUTO(runs) struct runs *runs = l ? runs_open(p->config->home, e) : NULL;
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     int64_t id;
 
-    if (!runs || start(p, args, place, l, runs, &id, e) < 0)
+    if (start(p, args, place, operate_app(door), &id, e) < 0)
         return -1;
     if (!command_has(args, "--detach"))
-        return run_watch(runs, l, p->config->home, id, json, e);
-    run_say_detached(id, json);
+        return cli_run_watch(operate_app(door), id, json, e);
+    cli_run_say_detached(id, json);
     return 0;
 }
 
@@ -225,7 +218,7 @@ static int run(const struct command_args *args, struct err *e)
         app_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
         return -1;
     fflush(stdout);
-    int agreed = run_confirm(command_has(args, "--yes"), "Run it?", e);
+    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
     if (agreed <= 0)
         return agreed;
     if (!is_on_paper(args))

@@ -1,12 +1,12 @@
+/* watch: the progress of a run on the terminal, as lines or as JSON events, until the run is over.
+ */
+#include "app/run/nodes.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/daemon/client.h"
 #include "cli/core/interrupt.h"
-#include "cli/run/run_crew.h"
-#include "cli/run/run_parts.h"
-#include "spec/config.h"
+#include "cli/run/run.h"
 #include "view/text.h"
 
 #include <inttypes.h>
@@ -16,60 +16,56 @@
 #include <unistd.h>
 
 #define LOOK_US 100000
-/* As often as this a broker that went away is noticed, and another started. */
+/* So many looks apart the watch wakes the broker, which starts another one if it is gone. */
 #define WAKE_LOOKS 10
-/* The exit code, as a shell has it after Ctrl-C. */
-#define INTERRUPTED 130
+#define LINE_COLUMNS 4000
+#define BILL_MAX_BYTES ((size_t)256 << 20)
 
 struct watch {
-    struct runs *runs;
-    struct lake *lake;
-    const char *home;
+    struct app *app;
     int64_t id;
     bool json, terminal;
-    bool follows; /* the run is another's: interrupts are ours alone */
-    struct config *config;
+    bool follows; /* the run continues without the command: interrupts end the watching alone */
     struct told {
         enum run_stage_state state;
         int64_t job;
-    } * told;              /* of each stage, as last shown */
-    struct run_crew *crew; /* of a training cluster; NULL = it is none */
-    size_t lines;          /* on the terminal, to be drawn over */
-    unsigned stops;        /* asked so far */
-    struct broker_client *broker;
+    } * told;                    /* of each stage, as last shown */
+    struct open_bills open;      /* read once per look */
+    struct app_run_nodes *nodes; /* of a training cluster; NULL = it is none */
+    size_t lines;                /* on the terminal, to be drawn over */
+    unsigned stops;              /* asked so far */
     unsigned looks;
 };
 
-/* ---- asking it to stop ---- */
+/* ---- stopping the run ---- */
 
 static int pass_on_interrupts(struct watch *w, struct err *e)
 {
     unsigned seen = interrupt_count();
+    struct runs *runs = app_runs(w->app, e);
 
+    if (!runs)
+        return -1;
     if (seen <= w->stops)
         return 0;
     w->stops = seen;
     if (!w->json)
-        fprintf(stderr, seen == 1 ? "\nStopping; what is finished stays. Ctrl-C again: at once.\n"
-                                  : "\nStopping at once.\n");
+        fprintf(stderr,
+                seen == 1
+                    ? "\nStopping; finished stages keep their outputs. Ctrl-C again: at once.\n"
+                    : "\nStopping at once.\n");
     w->lines = 0;
-    if (runs_ask_stop(w->runs, w->id, seen, e) < 0)
-        return -1;
-    return broker_client_wake(w->broker, e);
+    return runs_ask_stop(runs, w->id, seen, e) < 0 ? -1 : app_wake_broker(w->app, e);
 }
 
 static int keep_broker(struct watch *w, struct err *e)
 {
-    if (!w->broker)
-        w->broker = broker_client_open(w->home, true, e);
-    if (!w->broker)
-        return -1;
-    return w->looks++ % WAKE_LOOKS == 0 ? broker_client_wake(w->broker, e) : 0;
+    return w->looks++ % WAKE_LOOKS == 0 ? app_wake_broker(w->app, e) : 0;
 }
 
 /* ---- showing ---- */
 
-static void put_times(FILE *out, const struct run_stage *s, const struct run_job *job)
+static void put_times(FILE *out, const struct run_stage *s, const struct app_run_job *job)
 {
     char took[32], planned[32], cost[32], planned_cost[32];
 
@@ -82,7 +78,7 @@ static void put_times(FILE *out, const struct run_stage *s, const struct run_job
                 money_text(s->plan.planned_microusd, planned_cost));
 }
 
-static void put_stage(FILE *out, const struct run_stage *s, const struct run_job *job)
+static void put_stage(FILE *out, const struct run_stage *s, const struct app_run_job *job)
 {
     const char *state = s->state == STAGE_GOING ? job->state : run_stage_state_text(s->state);
 
@@ -122,9 +118,9 @@ static int draw_stage(struct watch *w, const struct run *r, size_t i, size_t col
 {
     AUTO_MEM char *text = NULL;
     size_t len;
-    struct run_job job;
+    struct app_run_job job;
 
-    if (run_job_so_far(w->config, w->lake, r->id, &r->stages[i], &job, e) < 0)
+    if (app_run_job_so_far(w->app, &w->open, r->id, &r->stages[i], &job, e) < 0)
         return -1;
     FILE *out = open_memstream(&text, &len);
     if (!out)
@@ -145,13 +141,29 @@ static size_t first_shown(const struct run *r, size_t shown)
     return first;
 }
 
-/* What the machines of a cluster do, as far as there is room. */
-static void draw_crew(struct watch *w, const struct run *r, size_t most, size_t columns)
+/* "    1 worker  0.90 CPU  12 MB  3.10 Mbit/s in  3.00 out". New string. */
+static char *usage_text(const struct run_stage *s, unsigned rank, const struct usage_point *p)
 {
-    for (unsigned rank = 0; w->crew && rank < r->stages[0].plan.nodes && w->lines < most; rank++) {
-        AUTO_MEM char *text = run_crew_usage(w->crew, &r->stages[0], rank);
-        if (!text || r->stages[0].state != STAGE_GOING)
+    AUTO_MEM char *gpu =
+        p->gpu_percent >= 0 ? mem_printf("  %.0f %% GPU", p->gpu_percent) : mem_dup("");
+
+    return mem_printf("    %3u %s  %5.2f CPU  %6.0f MB  %8.2f Mbit/s in  %8.2f out%s", rank,
+                      app_run_node_role(s, rank), p->cpus, p->memory_mb, p->received_mbps,
+                      p->sent_mbps, gpu);
+}
+
+/* The usage of each node of a training cluster, as far as the terminal has lines. */
+static void draw_nodes(struct watch *w, const struct run *r, size_t most, size_t columns)
+{
+    const struct run_stage *s = &r->stages[0];
+    struct usage_point p;
+
+    if (!w->nodes || s->state != STAGE_GOING)
+        return;
+    for (unsigned rank = 0; rank < s->plan.nodes && w->lines < most; rank++) {
+        if (!app_run_nodes_usage(w->nodes, s, rank, &p))
             continue;
+        AUTO_MEM char *text = usage_text(s, rank, &p);
         draw_line(text, columns);
         w->lines++;
     }
@@ -172,7 +184,7 @@ static int draw(struct watch *w, const struct run *r, struct err *e)
         if (draw_stage(w, r, i, columns, e) < 0)
             return -1;
     w->lines = shown;
-    draw_crew(w, r, most, columns);
+    draw_nodes(w, r, most, columns);
     if (shown < r->n_stages) {
         AUTO_MEM char *rest = mem_printf("  and %zu more", r->n_stages - shown);
         draw_line(rest, columns);
@@ -184,9 +196,9 @@ static int draw(struct watch *w, const struct run *r, struct err *e)
 
 static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
 {
-    struct run_job job;
+    struct app_run_job job;
 
-    if (run_job_so_far(w->config, w->lake, w->id, s, &job, e) < 0)
+    if (app_run_job_so_far(w->app, &w->open, w->id, s, &job, e) < 0)
         return -1;
     if (!w->json) {
         /* A line for each change, not for what comes in between. */
@@ -199,14 +211,15 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
         fflush(stdout);
         return 0;
     }
-    AUTO_JSON json_t *event =
-        json_pack("{s:s, s:I, s:s, s:s, s:I, s:s, s:o, s:o}", "event", "stage", "run",
-                  (json_int_t)w->id, "stage", s->plan.name, "state", run_stage_state_text(s->state),
-                  "job", (json_int_t)s->job, "reason", s->reason, "runtime_s",
-                  json_number(job.runtime_s), "cost_usd", json_usd(job.cost_microusd));
-    AUTO_MEM char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
-    printf("%s\n", text ? text : "{}");
-    fflush(stdout);
+    cli_run_print_event(&app_run_change_record,
+                        &(struct app_run_change){.event = "stage",
+                                                 .run = w->id,
+                                                 .stage = s->plan.name,
+                                                 .state = run_stage_state_text(s->state),
+                                                 .job = s->job,
+                                                 .reason = s->reason,
+                                                 .runtime_s = job.runtime_s,
+                                                 .cost_microusd = job.cost_microusd});
     return 0;
 }
 
@@ -232,30 +245,43 @@ static int tell_changes(struct watch *w, const struct run *r, struct err *e)
     return 0;
 }
 
-/* Of a cluster, what its nodes have printed since; on a terminal above what is drawn there. last:
- * they are over. */
+/* Prints new lines of the nodes of a training cluster; on a terminal above the stages. last: the
+ * nodes are over. */
 static void tell_logs(struct watch *w, const struct run *r, bool last)
 {
     const struct run_stage *s = r->n_stages ? &r->stages[0] : NULL;
+    struct app_run_log line;
 
     if (!s || !s->plan.servers)
         return;
-    if (!w->crew)
-        w->crew = run_crew_new(w->home);
-    if (!run_crew_look(w->crew, s) && !last)
+    if (!w->nodes)
+        w->nodes = app_run_nodes_new(runs_home(app_runs(w->app, NULL)));
+    if (!app_run_nodes_look(w->nodes, s) && !last)
         return;
     if (w->terminal && w->lines && isatty(STDOUT_FILENO)) {
         fprintf(stderr, "\033[%zuA\033[J", w->lines);
         fflush(stderr);
         w->lines = 0;
     }
-    run_crew_print(w->crew, s, w->json, last, stdout);
+    while (app_run_nodes_next(w->nodes, s, last, &line)) {
+        if (w->json) {
+            cli_run_print_event(&app_run_log_record, &line);
+            continue;
+        }
+        printf("[%" PRId64 " %s] ", line.rank, line.role);
+        text_print(stdout, line.text, LINE_COLUMNS);
+        putchar('\n');
+    }
+    fflush(stdout);
 }
 
 /* 1: it is over. */
 static int look(struct watch *w, struct run *r, struct err *e)
 {
-    if (runs_get(w->runs, w->id, r, e) < 0)
+    struct runs *runs = app_runs(w->app, e);
+
+    open_bills_clear(&w->open);
+    if (!runs || runs_get(runs, w->id, r, e) < 0 || app_run_open_bills(w->app, &w->open, e) < 0)
         return -1;
     if (!w->told) {
         w->told = mem_zero(r->n_stages + 1, sizeof *w->told);
@@ -263,7 +289,7 @@ static int look(struct watch *w, struct run *r, struct err *e)
             w->told[i].state = STAGE_WAITING;
     }
     bool over = r->state != RUN_GOING;
-    /* That it began stands before what it prints, that it ended behind. */
+    /* The line of its start comes before its logs, the line of its end after them. */
     if (w->terminal || over)
         tell_logs(w, r, over);
     int shown = w->terminal ? draw(w, r, e) : tell_changes(w, r, e);
@@ -274,17 +300,16 @@ static int look(struct watch *w, struct run *r, struct err *e)
 
 static int finish(const struct watch *w, const struct run *r, struct err *e)
 {
-    if (w->json) {
-        AUTO_JSON json_t *bill = run_json(r, w->lake, e);
-        AUTO_MEM char *text =
-            bill ? json_dumps(bill, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
-        if (!text)
-            return -1;
-        printf("%s\n", text);
-    } else if (run_print(r, w->lake, stdout, e) < 0) {
+    AUTO(arena) struct arena *arena = arena_new(BILL_MAX_BYTES);
+    struct app_run bill;
+
+    if (app_run_read(w->app, r, arena, &bill, e) < 0)
         return -1;
-    }
-    return r->state == RUN_FINISHED ? 0 : r->state == RUN_STOPPED ? INTERRUPTED : 1;
+    if (w->json)
+        cli_run_print_event(&app_run_record, &bill);
+    else if (cli_run_print(&bill, stdout, e) < 0)
+        return -1;
+    return cli_run_exit_code(r->state);
 }
 
 static int watch_to_the_end(struct watch *w, struct err *e)
@@ -295,7 +320,7 @@ static int watch_to_the_end(struct watch *w, struct err *e)
         if (result != 0)
             return result < 0 ? -1 : finish(w, &r, e);
         if (w->follows && interrupt_seen())
-            return INTERRUPTED;
+            return CLI_RUN_INTERRUPTED;
         if (keep_broker(w, e) < 0 || (!w->follows && pass_on_interrupts(w, e) < 0))
             return -1;
         usleep(LOOK_US);
@@ -305,29 +330,24 @@ static int watch_to_the_end(struct watch *w, struct err *e)
 static int watch(struct watch *w, struct err *e)
 {
     w->terminal = !w->json && isatty(STDERR_FILENO);
-    w->config = config_load(w->home, e);
-    int result = w->config ? watch_to_the_end(w, e) : -1;
-    config_free(w->config);
+    int result = watch_to_the_end(w, e);
     free(w->told);
-    run_crew_free(w->crew);
-    broker_client_free(w->broker);
+    open_bills_clear(&w->open);
+    app_run_nodes_free(w->nodes);
     return result;
 }
 
-int run_watch(
-    struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e)
+int cli_run_watch(struct app *app, int64_t id, bool json, struct err *e)
 {
-    struct watch w = {.runs = runs, .lake = l, .home = home, .id = id, .json = json};
+    struct watch w = {.app = app, .id = id, .json = json};
 
     interrupt_watch_two();
     return watch(&w, e);
 }
 
-int run_follow(
-    struct runs *runs, struct lake *l, const char *home, int64_t id, bool json, struct err *e)
+int cli_run_follow(struct app *app, int64_t id, bool json, struct err *e)
 {
-    struct watch w = {
-        .runs = runs, .lake = l, .home = home, .id = id, .json = json, .follows = true};
+    struct watch w = {.app = app, .id = id, .json = json, .follows = true};
 
     interrupt_watch();
     return watch(&w, e);

@@ -1,0 +1,222 @@
+/* show: the commands `run ls`, `run show` and `run stop`, and the bill of a run for people. */
+#include "app/job/job.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "cli/core/commands.h"
+#include "cli/core/operate.h"
+#include "cli/run/run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Machines that the table of a run that followed prices has; --json lists all. */
+#define MACHINES_SHOWN 60
+#define INDENT 2
+#define REASON_COLUMNS 2000
+#define REASON_INDENT 4
+
+/* ---- the bill ---- */
+
+static void print_notes(const struct app_run_stage *s, FILE *out)
+{
+    const struct run_stage_plan *plan = &s->of->plan;
+    enum run_stage_state state = s->of->state;
+
+    if (s->note[0])
+        fprintf(out, "  %s: %s\n", s->name, s->note);
+    if (s->attempts > 1)
+        fprintf(out, "  %s: %" PRId64 " attempts, since machines were lost\n", s->name,
+                s->attempts);
+    if (plan->continues)
+        fprintf(out, "  %s: resumed from the checkpoint of job %" PRId64 "\n", s->name,
+                plan->continues);
+    if (state == STAGE_FINISHED && s->reason[0] && plan->elastic) {
+        fprintf(out, "  %s: ", s->name);
+        text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
+    }
+    if (state >= STAGE_FAILED && s->reason[0]) {
+        fprintf(out, "  %s %s: ", s->name, s->state);
+        text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
+    }
+}
+
+static int print_stages(const struct app_run *r, FILE *out, struct err *e)
+{
+    const struct app_run_stage *stages = r->stages.items;
+    struct writer w;
+
+    writer_init(&w, WRITER_TABLE, NULL, &app_run_stage_record, NULL, false, out);
+    w.indent = INDENT;
+    for (size_t i = 0; i < r->stages.n; i++)
+        writer_item(&w, &stages[i], e);
+    int result = writer_end(&w, e);
+    writer_clear(&w);
+    for (size_t i = 0; i < r->stages.n; i++)
+        print_notes(&stages[i], out);
+    return result;
+}
+
+/* Where prices led the stages that followed them, a line per machine. */
+static int print_machines(const struct app_run *r, FILE *out, struct err *e)
+{
+    const struct app_run_machine *machines = r->machines.items;
+    struct writer w;
+    size_t n = 0;
+
+    writer_init(&w, WRITER_TABLE, NULL, &app_run_machine_record, NULL, false, out);
+    w.indent = INDENT;
+    for (size_t i = 0; i < r->machines.n; i++)
+        if (machines[i].followed_prices && n++ < MACHINES_SHOWN)
+            writer_item(&w, &machines[i], e);
+    if (n)
+        fputs("\nMachines by price:\n\n", out);
+    int result = writer_end(&w, e);
+    writer_clear(&w);
+    if (n > MACHINES_SHOWN)
+        fprintf(out, "  and %zu more, which --json lists\n", n - MACHINES_SHOWN);
+    return result;
+}
+
+static void print_sum(const struct app_run *r, FILE *out)
+{
+    const struct app_run_stage *first = r->stages.items;
+    const struct run_stage_plan *plan = r->stages.n ? &first->of->plan : NULL;
+    char cost[32], planned[32], took[32];
+
+    time_text(r->busy_s, took);
+    money_text(r->cost_microusd, cost);
+    money_text(r->planned_microusd, planned);
+    if (plan && plan->repeats)
+        fprintf(out, "\nIts jobs took %s and cost %s; the first time they cost %s.\n", took, cost,
+                planned);
+    else if (plan && plan->servers)
+        fprintf(out, "\nIts %u nodes took %s in all, and cost %s.\n", plan->nodes, took, cost);
+    else if (app_run_is_simulated(r->of))
+        fprintf(out, "\nIts simulated machines cost %s. The plan: %s.\n", cost, planned);
+    else if (!strcmp(r->on, "local"))
+        fprintf(out,
+                "\nIts jobs took %s here, worth %s at the prices of the planned machines.\n"
+                "The plan: %s, with boots, transfers and storage.\n",
+                took, cost, planned);
+    else
+        fprintf(out,
+                "\nIts jobs took %s on the hosts of %s, and cost %s there.\n"
+                "The plan: %s, with boots, transfers and storage.\n",
+                took, r->on, cost, planned);
+}
+
+int cli_run_print(const struct app_run *r, FILE *out, struct err *e)
+{
+    fprintf(out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name,
+            app_run_state_words(r->state), r->reason[0] ? ", " : "", r->reason);
+    if (print_stages(r, out, e) < 0 || print_machines(r, out, e) < 0)
+        return -1;
+    print_sum(r, out);
+    return 0;
+}
+
+int cli_run_exit_code(enum run_state state)
+{
+    return state == RUN_FINISHED ? 0 : state == RUN_STOPPED ? CLI_RUN_INTERRUPTED : 1;
+}
+
+void cli_run_print_event(const struct record *type, const void *record)
+{
+    AUTO_JSON json_t *event = record_encode(type, record);
+    AUTO_MEM char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+
+    printf("%s\n", text ? text : "{}");
+    fflush(stdout);
+}
+
+/* ---- run show ---- */
+
+static int print_run(struct operate_text *t, const void *record, struct err *e)
+{
+    return cli_run_print(record, t->out, e);
+}
+
+static int run_show(const struct command_args *args, struct err *e)
+{
+    AUTO_JSON json_t *request = NULL;
+    AUTO(operate_door) struct operate_door *door = NULL;
+
+    if (!command_has(args, "--follow"))
+        return operate_run(args, e);
+    request = operate_request(args, &run_get_operation, e);
+    if (!request)
+        return -1;
+    door = operate_door_new(false);
+    /* The request is checked, and the run is there, before it is watched. */
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+    struct answer none = {.arena = arena};
+    if (operation_call(operate_app(door), &run_get_operation, request, FIELD_AS_OPTION, &none, e) <
+        0)
+        return -1;
+    return cli_run_follow(operate_app(door), json_integer_value(json_object_get(request, "run")),
+                          command_has(args, "--json"), e);
+}
+
+static const struct command_option show_options[] = {
+    {.name = "--follow",
+     .help = "Show its progress until it is over. Ctrl-C ends the display; `tradewind run stop` "
+             "stops the run.",
+     .letter = 'f'},
+    {0},
+};
+
+const struct command command_run_show = {
+    .name = "run show",
+    .operands = "RUN",
+    .summary = "Show the stages of a run with their jobs, times and costs beside the plan",
+    .example = "tradewind run show 1",
+    .options = show_options,
+    .operation = &run_get_operation,
+    .text = &(const struct command_text){.head = print_run},
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run_show,
+};
+
+/* ---- run ls ---- */
+
+const struct command command_run_ls = {
+    .name = "run ls",
+    .summary = "List runs of pipelines, the newest first",
+    .example = "tradewind run ls",
+    .operation = &run_list_operation,
+};
+
+/* ---- run stop ---- */
+
+static int print_stopped(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_run_stopped *s = record;
+
+    (void)e;
+    if (s->was_over)
+        fprintf(t->out, "run %" PRId64 " was over already: %s\n", s->run, s->state);
+    else if (s->now)
+        fprintf(t->out, "stopping run %" PRId64 " at once\n", s->run);
+    else
+        fprintf(t->out,
+                "stopping run %" PRId64
+                "; finished stages keep their outputs. Repeat the command to stop it at once.\n",
+                s->run);
+    return 0;
+}
+
+const struct command command_run_stop = {
+    .name = "run stop",
+    .operands = "RUN",
+    .summary = "Stop a run; finished stages keep their outputs",
+    .details = "Running jobs get SIGTERM, and SIGKILL after 30 seconds. With --now, or when the "
+               "command is repeated, they are killed at once. `tradewind run PIPELINE --resume` "
+               "continues the pipeline from there.",
+    .example = "tradewind run stop 1",
+    .operation = &run_stop_operation,
+    .text = &(const struct command_text){.head = print_stopped},
+    .min_operands = 1,
+    .max_operands = 1,
+};
