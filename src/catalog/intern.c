@@ -2,26 +2,23 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS_FIRST 1024
-
 struct entry {
     const char *text;
-    uint32_t len;
-    uint32_t hash;
+    size_t len;
 };
 
 struct catalog_intern {
     struct arena *arena;
     struct entry *entries;
     size_t n, cap;
-    uint32_t *slots; /* entry index + 1; 0 = free. At most half full. */
-    size_t n_slots;  /* a power of two */
+    struct map *by_text;
 };
 
 struct catalog_intern *catalog_intern_new(size_t max_bytes)
@@ -29,8 +26,7 @@ struct catalog_intern *catalog_intern_new(size_t max_bytes)
     struct catalog_intern *t = mem_zero(1, sizeof *t);
 
     t->arena = arena_new(max_bytes);
-    t->n_slots = SLOTS_FIRST;
-    t->slots = mem_zero(t->n_slots, sizeof *t->slots);
+    t->by_text = map_new();
     catalog_intern(t, "", 0);
     return t;
 }
@@ -41,42 +37,32 @@ void catalog_intern_free(struct catalog_intern *t)
         return;
     arena_free(t->arena);
     free(t->entries);
-    free(t->slots);
+    map_free(t->by_text);
     free(t);
 }
 
-static void double_slots(struct catalog_intern *t)
+static bool same_text(const void *entries, uint32_t i, const void *key)
 {
-    free(t->slots);
-    t->n_slots *= 2;
-    t->slots = mem_zero(t->n_slots, sizeof *t->slots);
-    for (size_t i = 0; i < t->n; i++) {
-        size_t at = t->entries[i].hash & (t->n_slots - 1);
-        while (t->slots[at])
-            at = (at + 1) & (t->n_slots - 1);
-        t->slots[at] = (uint32_t)i + 1;
-    }
+    const struct entry *known = (const struct entry *)entries + i, *asked = key;
+
+    return known->len == asked->len && memcmp(known->text, asked->text, asked->len) == 0;
 }
 
 uint32_t catalog_intern(struct catalog_intern *t, const char *text, size_t len)
 {
-    uint32_t hash = (uint32_t)hash_xxh3(text, len);
-    size_t at = hash & (t->n_slots - 1);
+    const struct entry asked = {text, len};
+    uint64_t hash = hash_xxh3(text, len);
+    uint32_t known = map_find(t->by_text, hash, same_text, t->entries, &asked);
 
-    for (; t->slots[at]; at = (at + 1) & (t->n_slots - 1)) {
-        const struct entry *known = &t->entries[t->slots[at] - 1];
-        if (known->hash == hash && known->len == len && memcmp(known->text, text, len) == 0)
-            return t->slots[at] - 1;
-    }
-    char *copy = len < UINT32_MAX ? arena_dup_n(t->arena, text, len) : NULL;
-    if (!copy || t->n >= UINT32_MAX - 1)
+    if (known != MAP_NONE)
+        return known;
+    char *copy = arena_dup_n(t->arena, text, len);
+    if (!copy || t->n >= CATALOG_INTERN_FULL)
         return CATALOG_INTERN_FULL;
     t->entries = mem_room(t->entries, t->n, &t->cap, sizeof *t->entries);
-    t->entries[t->n] = (struct entry){copy, (uint32_t)len, hash};
-    t->slots[at] = (uint32_t)++t->n;
-    if (t->n * 2 > t->n_slots)
-        double_slots(t);
-    return (uint32_t)t->n - 1;
+    t->entries[t->n] = (struct entry){copy, len};
+    map_add(t->by_text, hash, (uint32_t)t->n);
+    return (uint32_t)t->n++;
 }
 
 const char *catalog_intern_text(const struct catalog_intern *t, uint32_t id)

@@ -1,5 +1,7 @@
 #include "catalog/rows.h"
 
+#include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "catalog/intern.h"
 #include "catalog/internal.h"
@@ -9,15 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS_FIRST 4096
-
 struct catalog_rows *catalog_rows_new(void)
 {
     struct catalog_rows *rows = mem_zero(1, sizeof *rows);
 
     rows->texts = catalog_intern_new(LIMIT_TEXT_BYTES);
-    rows->n_offer_slots = SLOTS_FIRST;
-    rows->offer_slots = mem_zero(rows->n_offer_slots, sizeof *rows->offer_slots);
+    rows->by_key = map_new();
     return rows;
 }
 
@@ -27,7 +26,7 @@ void catalog_rows_free(struct catalog_rows *rows)
         return;
     catalog_intern_free(rows->texts);
     free(rows->offers);
-    free(rows->offer_slots);
+    map_free(rows->by_key);
     free(rows->transfers);
     free(rows->storage);
     free(rows->sources);
@@ -59,41 +58,19 @@ int catalog_rows_check(const struct catalog_rows *rows, struct err *e)
     return err_set(e, ERR_USAGE, "names take more than %zu MB together", LIMIT_TEXT_BYTES >> 20);
 }
 
-static uint64_t mix(uint64_t h, uint32_t v)
+static uint64_t hash_key(const struct catalog_offer_row *o)
 {
-    return (h ^ v) * 0x9E3779B97F4A7C15u;
+    const uint32_t key[] = {o->cloud, o->region, o->zone, o->instance_type};
+
+    return hash_xxh3(key, sizeof key);
 }
 
-/* Multiplication moves entropy upwards only: the top bits pick the slot. */
-static size_t slot_of(const struct catalog_rows *rows, const struct catalog_offer_row *o)
+static bool same_key(const void *offers, uint32_t i, const void *key)
 {
-    uint64_t h = mix(mix(mix(mix(0, o->cloud), o->region), o->zone), o->instance_type);
+    const struct catalog_offer_row *a = (const struct catalog_offer_row *)offers + i, *b = key;
 
-    return (size_t)(h >> 32) & (rows->n_offer_slots - 1);
-}
-
-static bool same_key(const struct catalog_offer_row *a, const struct catalog_offer_row *b)
-{
     return a->zone == b->zone && a->instance_type == b->instance_type && a->region == b->region &&
            a->cloud == b->cloud;
-}
-
-static size_t find_slot(const struct catalog_rows *rows, const struct catalog_offer_row *o)
-{
-    size_t at = slot_of(rows, o);
-
-    while (rows->offer_slots[at] && !same_key(&rows->offers[rows->offer_slots[at] - 1], o))
-        at = (at + 1) & (rows->n_offer_slots - 1);
-    return at;
-}
-
-static void double_slots(struct catalog_rows *rows)
-{
-    free(rows->offer_slots);
-    rows->n_offer_slots *= 2;
-    rows->offer_slots = mem_zero(rows->n_offer_slots, sizeof *rows->offer_slots);
-    for (size_t i = 0; i < rows->n_offers; i++)
-        rows->offer_slots[find_slot(rows, &rows->offers[i])] = (uint32_t)i + 1;
 }
 
 /* Not for sale counts as dearest. */
@@ -107,13 +84,14 @@ int catalog_rows_put(struct catalog_rows *rows,
                      bool *duplicate_out,
                      struct err *e)
 {
-    size_t at = find_slot(rows, offer);
+    uint64_t hash = hash_key(offer);
+    uint32_t at = map_find(rows->by_key, hash, same_key, rows->offers, offer);
 
     if (catalog_rows_check(rows, e) < 0)
         return -1;
-    *duplicate_out = rows->offer_slots[at] != 0;
+    *duplicate_out = at != MAP_NONE;
     if (*duplicate_out) {
-        struct catalog_offer_row *known = &rows->offers[rows->offer_slots[at] - 1];
+        struct catalog_offer_row *known = &rows->offers[at];
         if (dearer(known->price_usd, offer->price_usd) ||
             (!dearer(offer->price_usd, known->price_usd) &&
              dearer(known->spot_usd, offer->spot_usd)))
@@ -123,19 +101,17 @@ int catalog_rows_put(struct catalog_rows *rows,
     if (rows->n_offers == LIMIT_OFFERS)
         return err_set(e, ERR_USAGE, "more than %d offers", LIMIT_OFFERS);
     rows->offers = mem_room(rows->offers, rows->n_offers, &rows->cap_offers, sizeof *rows->offers);
+    map_add(rows->by_key, hash, (uint32_t)rows->n_offers);
     rows->offers[rows->n_offers++] = *offer;
-    rows->offer_slots[at] = (uint32_t)rows->n_offers;
-    if (rows->n_offers * 2 > rows->n_offer_slots)
-        double_slots(rows);
     return 0;
 }
 
 const struct catalog_offer_row *catalog_rows_find(const struct catalog_rows *rows,
                                                   const struct catalog_offer_row *key)
 {
-    uint32_t at = rows->offer_slots[find_slot(rows, key)];
+    uint32_t at = map_find(rows->by_key, hash_key(key), same_key, rows->offers, key);
 
-    return at ? &rows->offers[at - 1] : NULL;
+    return at != MAP_NONE ? &rows->offers[at] : NULL;
 }
 
 int catalog_rows_put_transfer(struct catalog_rows *rows,

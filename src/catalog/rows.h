@@ -39,8 +39,7 @@ struct catalog_rows {
     struct catalog_intern *texts;
     struct catalog_offer_row *offers; /* no two with the same cloud, region, zone and type */
     size_t n_offers, cap_offers;
-    uint32_t *offer_slots; /* hash of that key to offer index + 1 */
-    size_t n_offer_slots;
+    struct map *by_key; /* to indices of offers */
     struct catalog_transfer_row *transfers;
     size_t n_transfers, cap_transfers;
     struct catalog_storage_row *storage;

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "cloud/sumfile.h"
@@ -20,7 +21,6 @@
 #define LOCK_WAIT_S 30.0
 #define LOCK_POLL_US 500
 #define FORGET_AT_LEAST 1024
-#define SLOTS_MIN 64
 
 struct instances {
     char *dir;
@@ -32,9 +32,8 @@ struct instances {
     size_t n, cap;
     struct instance **open; /* those that were not over when last looked at */
     size_t n_open, cap_open;
-    size_t *slots; /* hash table of items: index + 1, 0 = free; n_slots is a power of two */
-    size_t n_slots;
-    size_t forget_at; /* how many items make it worth to look for old ones */
+    struct map *by_token; /* to indices of items */
+    size_t forget_at;     /* how many items make it worth to look for old ones */
 };
 
 const char *instances_dir(const struct instances *r)
@@ -44,23 +43,25 @@ const char *instances_dir(const struct instances *r)
 
 /* ---- the table ---- */
 
-/* The slot of the token, or the free one where it belongs. */
-static size_t *slot_of(const struct instances *r, const char *token)
+static bool same_token(const void *items, uint32_t i, const void *token)
 {
-    size_t at = hash_text(token) & (r->n_slots - 1);
+    struct instance *const *all = items;
 
-    while (r->slots[at] && strcmp(r->items[r->slots[at] - 1]->machine.token, token) != 0)
-        at = (at + 1) & (r->n_slots - 1);
-    return &r->slots[at];
+    return strcmp(all[i]->machine.token, token) == 0;
 }
 
-static void rebuild_slots(struct instances *r, size_t n_slots)
+static struct instance *find_item(const struct instances *r, const char *token)
 {
-    free(r->slots);
-    r->slots = mem_zero(n_slots, sizeof *r->slots);
-    r->n_slots = n_slots;
+    uint32_t i = map_find(r->by_token, hash_text(token), same_token, r->items, token);
+
+    return i != MAP_NONE ? r->items[i] : NULL;
+}
+
+static void index_items(struct instances *r)
+{
+    map_clear(r->by_token);
     for (size_t i = 0; i < r->n; i++)
-        *slot_of(r, r->items[i]->machine.token) = i + 1;
+        map_add(r->by_token, hash_text(r->items[i]->machine.token), (uint32_t)i);
 }
 
 static void add_item(struct instances *r, const struct instance *instance)
@@ -68,11 +69,9 @@ static void add_item(struct instances *r, const struct instance *instance)
     struct instance *copy = mem_zero(1, sizeof *copy);
 
     *copy = *instance;
-    if (2 * (r->n + 1) > r->n_slots)
-        rebuild_slots(r, r->n_slots ? 2 * r->n_slots : SLOTS_MIN);
     r->items = mem_room(r->items, r->n, &r->cap, sizeof *r->items);
     r->open = mem_room(r->open, r->n_open, &r->cap_open, sizeof *r->open);
-    *slot_of(r, instance->machine.token) = r->n + 1;
+    map_add(r->by_token, hash_text(copy->machine.token), (uint32_t)r->n);
     r->items[r->n++] = copy;
     r->open[r->n_open++] = copy;
 }
@@ -82,14 +81,12 @@ static void clear_items(struct instances *r)
     for (size_t i = 0; i < r->n; i++)
         free(r->items[i]);
     r->n = r->n_open = 0;
-    rebuild_slots(r, SLOTS_MIN);
+    map_clear(r->by_token);
 }
 
 const struct instance *instances_find(const struct instances *r, const char *token)
 {
-    size_t slot = *slot_of(r, token);
-
-    return slot ? r->items[slot - 1] : NULL;
+    return find_item(r, token);
 }
 
 const struct instance *instances_next(struct instances *r, size_t *at, int64_t now_ms)
@@ -108,7 +105,7 @@ struct instances *instances_open(const char *home, const char *name, bool durabl
     r->durable = durable;
     r->dir = mem_printf("%s/clouds/%s", home, name);
     r->lock_fd = -1;
-    clear_items(r);
+    r->by_token = map_new();
     if (file_make_dirs(r->dir, DIR_MODE, e) < 0)
         return NULL;
     AUTO_MEM char *path = mem_printf("%s/lock", r->dir);
@@ -129,7 +126,7 @@ void instances_free(struct instances *r)
         close(r->lock_fd);
     free(r->items);
     free(r->open);
-    free(r->slots);
+    map_free(r->by_token);
     free(r->dir);
     free(r);
 }
@@ -261,9 +258,9 @@ int instances_put(struct instances *r, const struct instance *instance, struct e
 {
     AUTO_MEM char *path = path_of(r, instance->machine.token);
     AUTO_JSON json_t *value = instance_json(instance);
-    size_t slot = *slot_of(r, instance->machine.token);
+    struct instance *known = find_item(r, instance->machine.token);
 
-    if (!slot && r->n >= INSTANCES_MAX)
+    if (!known && r->n >= INSTANCES_MAX)
         return err_set(e, ERR_NOFIT,
                        "%s: more than %d machines; those that are gone are forgotten "
                        "after a day",
@@ -271,8 +268,8 @@ int instances_put(struct instances *r, const struct instance *instance, struct e
     /* First the counter: killed between the two, others read the folder once in vain. */
     if (instances_announce(r, e) < 0 || sumfile_write(path, value, r->durable, e) < 0)
         return -1;
-    if (slot)
-        *r->items[slot - 1] = *instance;
+    if (known)
+        *known = *instance;
     else
         add_item(r, instance);
     return r->durable ? file_sync_dir(r->dir, e) : 0;
@@ -300,6 +297,6 @@ void instances_forget(struct instances *r, int64_t now_ms)
         r->open = mem_room(r->open, r->n_open, &r->cap_open, sizeof *r->open);
         r->open[r->n_open++] = r->items[i];
     }
-    rebuild_slots(r, r->n_slots);
+    index_items(r);
     r->forget_at = 2 * kept > FORGET_AT_LEAST ? 2 * kept : FORGET_AT_LEAST;
 }

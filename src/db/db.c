@@ -1,5 +1,6 @@
 #include "db/db.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "db/driver.h"
 
@@ -38,6 +39,7 @@ struct db *db_open(const struct db_options *options, struct err *e)
     d->busy_ms = options->busy_ms ? options->busy_ms : BUSY_MS_DEFAULT;
     d->allow = options->allow;
     d->context = options->context;
+    d->by_sql = map_new();
     if (driver->open(d, options->must_exist, e) < 0 || db_migrate(d, options->migrations, e) < 0)
         return NULL;
     return TAKE(d);
@@ -50,6 +52,7 @@ void db_free(struct db *d)
     db_rollback(d);
     db_forget_queries(d);
     d->driver->close(d);
+    map_free(d->by_sql);
     free(d->url);
     free(d->name);
     free(d);

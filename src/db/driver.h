@@ -68,14 +68,13 @@ extern const struct db_driver db_sqlite;
 
 /* Queries kept prepared. Past that, the one unused for longest goes. */
 #define DB_QUERIES_MAX 256
-#define DB_QUERY_BUCKETS 512
 
 struct db_query {
     struct db *db;
     struct db_statement *statement;
     char *sql;
     uint64_t hash;
-    struct db_query *bucket_next;
+    uint32_t number;                /* in db.all */
     struct db_query *newer, *older; /* by last use */
     bool unfinished;                /* stepped, the end not reached */
     bool cut;                       /* unfinished when a transaction began or ended */
@@ -104,7 +103,8 @@ struct db {
     struct db_ids ids[DB_IDS_KINDS]; /* of this transaction */
     size_t n_ids;
 
-    struct db_query *buckets[DB_QUERY_BUCKETS];
+    struct db_query *all[DB_QUERIES_MAX]; /* NULL where there is none */
+    struct map *by_sql;                   /* to indices of all */
     struct db_query *newest, *oldest;
     size_t queries;
     size_t unfinished;

@@ -1,4 +1,5 @@
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "db/db.h"
 #include "db/driver.h"
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct db_query **bucket_of(struct db *d, uint64_t hash)
+static bool same_sql(const void *all, uint32_t i, const void *sql)
 {
-    return &d->buckets[hash % DB_QUERY_BUCKETS];
+    struct db_query *const *queries = all;
+
+    return strcmp(queries[i]->sql, sql) == 0;
 }
 
 static void use_list_remove(struct db *d, struct db_query *q)
@@ -36,11 +39,8 @@ static void mark_used(struct db *d, struct db_query *q)
 
 static void forget(struct db *d, struct db_query *q)
 {
-    struct db_query **p = bucket_of(d, q->hash);
-
-    while (*p != q)
-        p = &(*p)->bucket_next;
-    *p = q->bucket_next;
+    map_remove(d->by_sql, q->hash, q->number);
+    d->all[q->number] = NULL;
     use_list_remove(d, q);
     d->queries--;
     d->unfinished -= q->unfinished;
@@ -90,13 +90,12 @@ void db_cut_queries(struct db *d)
 struct db_query *db_prepare(struct db *d, const char *sql, struct err *e)
 {
     uint64_t hash = hash_text(sql);
-    struct db_query **bucket = bucket_of(d, hash);
-    struct db_query *q = *bucket;
+    uint32_t known = map_find(d->by_sql, hash, same_sql, d->all, sql);
+    struct db_query *q;
     struct db_statement *statement;
 
-    while (q && strcmp(q->sql, sql) != 0)
-        q = q->bucket_next;
-    if (q) {
+    if (known != MAP_NONE) {
+        q = d->all[known];
         db_reset(q);
         d->driver->unbind(q->statement);
         mark_used(d, q);
@@ -111,8 +110,10 @@ struct db_query *db_prepare(struct db *d, const char *sql, struct err *e)
     q->statement = statement;
     q->sql = mem_dup(sql);
     q->hash = hash;
-    q->bucket_next = *bucket;
-    *bucket = q;
+    while (d->all[q->number])
+        q->number++;
+    d->all[q->number] = q;
+    map_add(d->by_sql, hash, q->number);
     use_list_add(d, q);
     d->queries++;
     return q;

@@ -1,6 +1,7 @@
 #include "market/import.h"
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -60,6 +61,7 @@ struct market_import *market_import_new(const struct catalog *catalog)
 
     im->catalog = catalog;
     im->texts = catalog_intern_new(MARKET_TEXT_MAX_BYTES);
+    im->by_names = map_new();
     add_report(im, "", MARKET_FEED_CSV);
     return im;
 }
@@ -73,7 +75,7 @@ void market_import_free(struct market_import *im)
     free(im->reports);
     catalog_intern_free(im->texts);
     free(im->offers);
-    free(im->index);
+    map_free(im->by_names);
     free(im->rows);
     free(im->on_demand);
     free(im->spells);
@@ -116,31 +118,12 @@ static uint64_t hash_offer(const struct import_offer *o)
     return hash_xxh3(key, sizeof key);
 }
 
-static bool same_offer(const struct import_offer *a, const struct import_offer *b)
+static bool same_offer(const void *offers, uint32_t i, const void *key)
 {
+    const struct import_offer *a = (const struct import_offer *)offers + i, *b = key;
+
     return a->cloud == b->cloud && a->region == b->region && a->zone == b->zone &&
            a->instance_type == b->instance_type;
-}
-
-/* The slot that holds the offer or is free for it. */
-static uint32_t *slot_of(struct market_import *im, const struct import_offer *o)
-{
-    size_t at = hash_offer(o) & (im->index_size - 1);
-
-    while (im->index[at] && !same_offer(&im->offers[im->index[at] - 1], o))
-        at = (at + 1) & (im->index_size - 1);
-    return &im->index[at];
-}
-
-static void grow_index(struct market_import *im)
-{
-    if (im->index_size > 2 * im->n_offers)
-        return;
-    free(im->index);
-    im->index_size = im->index_size ? im->index_size * 2 : 1024;
-    im->index = mem_zero(im->index_size, sizeof *im->index);
-    for (size_t i = 0; i < im->n_offers; i++)
-        *slot_of(im, &im->offers[i]) = (uint32_t)i + 1;
 }
 
 static uint32_t intern(struct market_import *im, const char *text)
@@ -167,14 +150,14 @@ uint32_t import_offer(struct market_import *im,
         err_set(e, ERR_USAGE, "more than %zu offers, or too long names", MARKET_OFFERS_MAX);
         return IMPORT_NO_OFFER;
     }
-    grow_index(im);
-    uint32_t *slot = slot_of(im, &o);
-    if (!*slot) {
-        im->offers = mem_room(im->offers, im->n_offers, &im->cap_offers, sizeof *im->offers);
-        im->offers[im->n_offers++] = o;
-        *slot = (uint32_t)im->n_offers;
-    }
-    return *slot - 1;
+    uint64_t hash = hash_offer(&o);
+    uint32_t known = map_find(im->by_names, hash, same_offer, im->offers, &o);
+    if (known != MAP_NONE)
+        return known;
+    im->offers = mem_room(im->offers, im->n_offers, &im->cap_offers, sizeof *im->offers);
+    im->offers[im->n_offers] = o;
+    map_add(im->by_names, hash, (uint32_t)im->n_offers);
+    return (uint32_t)im->n_offers++;
 }
 
 static void add_row(struct market_import *im, const struct import_row *row)

@@ -40,8 +40,7 @@ struct market_import {
     struct catalog_intern *texts;
     struct import_offer *offers;
     size_t n_offers, cap_offers;
-    uint32_t *index; /* hash table of offers + 1 */
-    size_t index_size;
+    struct map *by_names; /* to indices of offers */
     struct import_row *rows, *on_demand;
     size_t n_rows, cap_rows, n_on_demand, cap_on_demand;
     struct import_spell *spells;

@@ -1,6 +1,7 @@
 /* Lays a pipeline out as a plan_problem: eligible offers by site, datasets and their transfers.
  * plan.h declares its functions. */
 #include "base/hash.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "plan/classes.h"
@@ -18,32 +19,28 @@
 
 /* ---- datasets ---- */
 
-/* Datasets by name while they are collected: a pipeline may have ten thousand inputs. */
-struct dataset_table {
-    size_t *slots; /* index + 1, 0 = free */
-    size_t n_slots;
-};
-
-static bool same_dataset(const struct dataset *d, const struct spec_input *in)
+static bool same_dataset(const void *datasets, uint32_t i, const void *input)
 {
+    const struct dataset *d = (const struct dataset *)datasets + i;
+    const struct spec_input *in = input;
     size_t producer = in->source == SPEC_FROM_STAGE ? in->stage : NONE;
 
     return d->producer == producer && !strcmp(d->from, in->from);
 }
 
-/* The dataset of an input, added when it is new. NULL when the arena is full. */
+/* The dataset of an input, added when it is new: a pipeline may have ten thousand inputs. NULL when
+ * the arena is full. */
 static struct dataset *dataset_for(struct plan_problem *p,
-                                   struct dataset_table *t,
+                                   struct map *by_name,
                                    const struct spec_input *in)
 {
-    size_t slot = hash_text(in->from) % t->n_slots;
+    uint64_t hash = hash_text(in->from);
+    uint32_t known = map_find(by_name, hash, same_dataset, p->datasets, in);
 
-    while (t->slots[slot] && !same_dataset(&p->datasets[t->slots[slot] - 1], in))
-        slot = (slot + 1) % t->n_slots;
-    if (t->slots[slot])
-        return &p->datasets[t->slots[slot] - 1];
+    if (known != MAP_NONE)
+        return &p->datasets[known];
+    map_add(by_name, hash, (uint32_t)p->n_datasets);
     struct dataset *d = &p->datasets[p->n_datasets++];
-    t->slots[slot] = p->n_datasets;
     *d = (struct dataset){
         .from = in->from,
         .producer = in->source == SPEC_FROM_STAGE ? in->stage : NONE,
@@ -64,7 +61,7 @@ static void note_parent(struct pstage *stage, size_t producer)
     stage->parents[stage->n_parents++] = producer;
 }
 
-static int collect_inputs(struct plan_problem *p, struct dataset_table *t, size_t s)
+static int collect_inputs(struct plan_problem *p, struct map *by_name, size_t s)
 {
     struct pstage *stage = &p->stages[s];
     size_t n = stage->spec->n_inputs;
@@ -74,7 +71,7 @@ static int collect_inputs(struct plan_problem *p, struct dataset_table *t, size_
     if (!stage->datasets || !stage->parents)
         return -1;
     for (size_t k = 0; k < n; k++) {
-        struct dataset *d = dataset_for(p, t, &stage->spec->inputs[k]);
+        struct dataset *d = dataset_for(p, by_name, &stage->spec->inputs[k]);
         if (!d)
             return -1;
         d->readers[d->n_readers++] = s;
@@ -87,17 +84,15 @@ static int collect_inputs(struct plan_problem *p, struct dataset_table *t, size_
 /* Readers are added in topological order: the first at a place pays (see costmodel.c). */
 static int collect_datasets(struct plan_problem *p)
 {
+    AUTO(map) struct map *by_name = map_new();
     size_t n_inputs = 0;
 
     for (size_t s = 0; s < p->n_stages; s++)
         n_inputs += p->stages[s].spec->n_inputs;
-    struct dataset_table t = {.n_slots = 2 * n_inputs + 1};
-    AUTO_MEM size_t *slots = mem_zero(t.n_slots, sizeof *slots);
-    t.slots = slots;
     if (!(p->datasets = arena_alloc(p->arena, n_inputs, sizeof *p->datasets)))
         return -1;
     for (size_t i = 0; i < p->n_stages; i++)
-        if (collect_inputs(p, &t, p->world.spec->topological[i]) < 0)
+        if (collect_inputs(p, by_name, p->world.spec->topological[i]) < 0)
             return -1;
     return 0;
 }

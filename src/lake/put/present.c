@@ -1,45 +1,27 @@
 #include "lake/put/present.h"
 
+#include "base/map.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_FIRST 64
-
 void present_init(struct present *p, struct lake *l)
 {
-    *p = (struct present){.l = l};
+    *p = (struct present){.l = l, .by_id = map_new()};
 }
 
 void present_clear(struct present *p)
 {
     free(p->blobs);
-    *p = (struct present){.l = p->l};
+    map_free(p->by_id);
+    *p = (struct present){0};
 }
 
-static struct present_blob *slot_of(const struct present *p, int64_t id)
+/* Ids are given in a row: their low bits are hash enough. */
+static bool same_id(const void *blobs, uint32_t i, const void *id)
 {
-    /* Numbers are given in a row: their low bits spread them well. */
-    size_t at = (size_t)id & (p->room - 1);
-
-    while (p->blobs[at].id && p->blobs[at].id != id)
-        at = (at + 1) & (p->room - 1);
-    return &p->blobs[at];
-}
-
-static void make_room(struct present *p)
-{
-    struct present before = *p;
-
-    if (p->n * 2 < p->room)
-        return;
-    p->room = p->room ? p->room * 2 : ROOM_FIRST;
-    p->blobs = mem_zero(p->room, sizeof *p->blobs);
-    for (size_t i = 0; i < before.room; i++)
-        if (before.blobs[i].id)
-            *slot_of(p, before.blobs[i].id) = before.blobs[i];
-    free(before.blobs);
+    return ((const struct present_blob *)blobs)[i].id == *(const int64_t *)id;
 }
 
 /* Where the database has it: *blob_out 0: nowhere. */
@@ -86,22 +68,22 @@ int present_object(struct present *p, int64_t object, struct err *e)
     int64_t blob, asked = 0;
     uint64_t end = 0, size = 0;
 
-    make_room(p);
     for (;;) {
         if (look_up(p, object, &blob, &end, e) < 0)
             return -1;
         /* Not even gc has moved it since it was asked for. */
         if (!blob || blob == asked)
             return 0;
-        struct present_blob *known = slot_of(p, blob);
-        if (known->id)
-            return end <= known->size;
+        uint32_t known = map_find(p->by_id, (uint64_t)blob, same_id, p->blobs, &blob);
+        if (known != MAP_NONE)
+            return end <= p->blobs[known].size;
         int there = ask_store(p, blob, &size, e);
         if (there < 0)
             return -1;
         if (there > 0) {
-            *known = (struct present_blob){blob, size};
-            p->n++;
+            p->blobs = mem_room(p->blobs, p->n, &p->cap, sizeof *p->blobs);
+            map_add(p->by_id, (uint64_t)blob, (uint32_t)p->n);
+            p->blobs[p->n++] = (struct present_blob){blob, size};
             return end <= size;
         }
         asked = blob;

@@ -8,10 +8,11 @@
 struct present {
     struct lake *l;
     struct present_blob {
-        int64_t id; /* 0 = empty */
+        int64_t id;
         uint64_t size;
-    } * blobs;
-    size_t n, room; /* room is a power of two */
+    } * blobs; /* those asked for */
+    size_t n, cap;
+    struct map *by_id; /* to indices of blobs */
 };
 
 void present_init(struct present *p, struct lake *l);

@@ -1,6 +1,7 @@
 #include "lake/put/upload.h"
 
 #include "base/file.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/time.h"
@@ -23,11 +24,9 @@
 #define BATCH_FILES 50000
 #define BATCH_S 10.0
 
-#define TABLE_FIRST 1024
-
 void upload_init(struct upload *u, struct lake *l, struct source_list *list)
 {
-    *u = (struct upload){.l = l, .owner = l->user, .list = list};
+    *u = (struct upload){.l = l, .owner = l->user, .list = list, .batch.by_digest = map_new()};
     present_init(&u->present, l);
     u->batch.began_s = time_monotonic_s();
     pthread_mutex_init(&u->lock, NULL);
@@ -44,8 +43,7 @@ void upload_batch_done(struct upload *u)
     b->n_contents = b->n_arrivals = 0;
     b->bytes = 0;
     b->began_s = time_monotonic_s();
-    if (b->table)
-        memset(b->table, 0xff, b->table_size * sizeof *b->table);
+    map_clear(b->by_digest);
 }
 
 void upload_clear(struct upload *u)
@@ -53,7 +51,7 @@ void upload_clear(struct upload *u)
     upload_batch_done(u);
     free(u->batch.contents);
     free(u->batch.arrivals);
-    free(u->batch.table);
+    map_free(u->batch.by_digest);
     free(u->bytes);
     free(u->spares);
     present_clear(&u->present);
@@ -78,26 +76,18 @@ static bool tell(struct upload *u, uint64_t more_files, uint64_t more_bytes)
 
 /* ---- the batch ---- */
 
-static size_t table_slot(const struct upload_batch *b, const struct sha256_digest *digest)
+/* A digest's own bytes are as good as any hash of them. */
+static uint64_t hash_digest(const struct sha256_digest *digest)
 {
     uint64_t hash;
 
     memcpy(&hash, digest->bytes, sizeof hash);
-    size_t at = hash & (b->table_size - 1);
-    while (b->table[at] != NONE && !sha256_equal(&b->contents[b->table[at]].digest, digest))
-        at = (at + 1) & (b->table_size - 1);
-    return at;
+    return hash;
 }
 
-static void table_grow(struct upload_batch *b)
+static bool same_digest(const void *contents, uint32_t i, const void *digest)
 {
-    if (b->table && b->n_contents * 2 < b->table_size)
-        return;
-    b->table_size = b->table_size ? b->table_size * 2 : TABLE_FIRST;
-    b->table = mem_grow(b->table, b->table_size, sizeof *b->table);
-    memset(b->table, 0xff, b->table_size * sizeof *b->table);
-    for (uint32_t i = 0; i < b->n_contents; i++)
-        b->table[table_slot(b, &b->contents[i].digest)] = i;
+    return sha256_equal(&((const struct store_content *)contents)[i].digest, digest);
 }
 
 /* The content's index in the batch; *new_out: it was not there. */
@@ -105,14 +95,15 @@ static uint32_t batch_content(struct upload_batch *b,
                               const struct sha256_digest *digest,
                               bool *new_out)
 {
-    table_grow(b);
-    size_t at = table_slot(b, digest);
-    *new_out = b->table[at] == NONE;
+    uint64_t hash = hash_digest(digest);
+    uint32_t known = map_find(b->by_digest, hash, same_digest, b->contents, digest);
+
+    *new_out = known == MAP_NONE;
     if (!*new_out)
-        return b->table[at];
+        return known;
     b->contents = mem_room(b->contents, b->n_contents, &b->cap_contents, sizeof *b->contents);
     b->contents[b->n_contents] = (struct store_content){.digest = *digest};
-    b->table[at] = (uint32_t)b->n_contents;
+    map_add(b->by_digest, hash, (uint32_t)b->n_contents);
     return (uint32_t)b->n_contents++;
 }
 
@@ -368,12 +359,9 @@ static void forget_group(struct upload *u, size_t contents, size_t arrivals)
 
     for (; b->n_arrivals > arrivals; b->n_arrivals--)
         u->list->files[b->arrivals[b->n_arrivals - 1].file].pending = false;
-    b->n_contents = contents;
-    if (!b->table)
-        return;
-    memset(b->table, 0xff, b->table_size * sizeof *b->table);
-    for (uint32_t i = 0; i < b->n_contents; i++)
-        b->table[table_slot(b, &b->contents[i].digest)] = i;
+    for (; b->n_contents > contents; b->n_contents--)
+        map_remove(b->by_digest, hash_digest(&b->contents[b->n_contents - 1].digest),
+                   (uint32_t)b->n_contents - 1);
 }
 
 static int take_in(struct group *g, struct err *e)

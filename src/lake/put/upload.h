@@ -23,8 +23,7 @@ struct upload_batch {
     size_t n_contents, cap_contents;
     struct upload_arrival *arrivals;
     size_t n_arrivals, cap_arrivals;
-    uint32_t *table; /* contents by digest; UINT32_MAX = empty */
-    size_t table_size;
+    struct map *by_digest; /* to indices of contents */
     uint64_t bytes;
     double began_s;
 };
