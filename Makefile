@@ -157,11 +157,11 @@ policy_lp: $(OUT)/policy_lp
 $(OUT)/policy_lp: bench/policy_lp.c tests/unit/policy/problems.c $(LIB) $(BUILTIN)
 	$(CC) $(CFLAGS_ALL) -Itests/unit $(LDFLAGS_ALL) -o $@ $(filter %.c,$^) $(LIB) $(BUILTIN) $(LIBS)
 
-# Loops over all columns of a policy's program, and over all offers of a market, are worth vectors,
-# which maxima have only where there is no NaN to look out for; ipm_ends.c does.
+# Loops over all columns of a policy's program, and over all offers of a market, are worth vectors;
+# the maxima of the latter have them only where there is no NaN to look out for.
 VECTORS := $(OUT)/src/market/offline_relax.o
-$(OUT)/src/policy/ipm%.o $(OUT)/src/policy/ipm.o $(OUT)/src/policy/dense.o $(VECTORS): OPT := $(subst -O2,-O3,$(OPT))
-$(OUT)/src/policy/ipm.o $(VECTORS): OPT += -ffinite-math-only -fno-signed-zeros
+$(OUT)/src/policy/ipm.o $(OUT)/src/policy/ipm_system.o $(VECTORS): OPT := $(subst -O2,-O3,$(OPT))
+$(VECTORS): OPT += -ffinite-math-only -fno-signed-zeros
 
 # What several tests of a room share stands beside them, without test_ in its name.
 unit_shared = $(patsubst %.c,$(OUT)/%.o,$(filter-out $(dir $(1))test_%.c,$(wildcard $(dir $(1))*.c)))

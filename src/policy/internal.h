@@ -3,6 +3,7 @@
 #define POLICY_INTERNAL_H
 
 #include "policy/grid.h"
+#include "policy/ipm.h"
 #include "policy/model.h"
 
 /* Below this a share, or the sum of all shortfalls, is rounding. */
@@ -75,5 +76,67 @@ int policy_others_short(const struct elastic_ask *ask,
                         double budget_usd,
                         struct policy_answer *out,
                         struct err *e);
+
+/* ---- the interior-point method ---- */
+
+/* Loops over whole lanes are compiled once more for processors that take four numbers at a time.
+ * Both versions give the same bits: neither adds in another order, nor fuses products and sums.
+ * Sanitizers start too late for the choice between the two. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define IPM_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define IPM_WIDE
+#endif
+/* Functions that become a part of an IPM_WIDE one. */
+#define IPM_INLINE static inline __attribute__((always_inline))
+
+/* Columns of a job after the types. */
+enum { IPM_SURPLUS, IPM_IDLE, IPM_MISSING, IPM_FILLER };
+
+/* Multipliers of the rows, or a step of them, or right sides. */
+struct ipm_duals {
+    double *work, *time; /* per job */
+    double *row;         /* per common row */
+};
+
+/* The factored equations of a Newton step. */
+struct ipm_system {
+    const struct ipm_problem *p;
+    const double *takes_time; /* per column of a job: 0 or 1; borrowed */
+    double *work_row;         /* jobs x rows: the job's work row against the common rows */
+    double *time_row;         /* the same of the job's time row */
+    double *mean;             /* per job: work at the centre of the weights */
+    double *work_root;        /* per job: root of the pivot */
+    double *time_root;        /* per job */
+    double *dense;            /* rows x rows, upper triangle: Cholesky's factor */
+    double *diagonal;         /* per row: the diagonal before elimination */
+    double *weight;           /* scratch: three numbers per column of a job */
+};
+
+void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p, const double *takes_time);
+void ipm_system_clear(struct ipm_system *s);
+/* Factors the equations at a point: values and reduced costs of all columns, then of the slacks. */
+void ipm_system_factor(struct ipm_system *s, const double *x, const double *z);
+/* Replaces right sides by the solution. */
+void ipm_system_solve(const struct ipm_system *s, struct ipm_duals *y);
+/* out[j] = sum over the common rows of their multipliers in the column of this job and type j. */
+void ipm_row_prices(const struct ipm_problem *p, size_t job, const double *row, double *out);
+/* Fills in the answer at a point, rounding settled. True: the rows hold and the gap is proved. */
+bool ipm_prove(const struct ipm_problem *p,
+               const double *x,
+               const double *row_multiplier,
+               struct ipm_answer *a);
+
+/* The sum of products of n numbers, whole lanes of them. */
+IPM_INLINE double ipm_dot(const double *a, const double *b, size_t n)
+{
+    double sum[IPM_LANES] = {0};
+
+    for (size_t i = 0; i < n; i += IPM_LANES)
+        for (size_t k = 0; k < IPM_LANES; k++)
+            sum[k] += a[i + k] * b[i + k];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
 
 #endif

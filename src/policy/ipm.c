@@ -1,15 +1,17 @@
-/* ipm: predictor, corrector and Gondzio's centrality corrector, from a start whose multipliers are
- * feasible and whose products x z are all alike. Multipliers stay feasible, so that what is left to
- * reach are the rows, which steps of length 1 do, and small products.
+/* Mehrotra's predictor-corrector method, from a start whose multipliers are feasible. Multipliers
+ * stay feasible, so that two things are left to reach: the rows, which steps of length 1 meet, and
+ * small products x z of values and reduced costs.
  *
- * A step of multipliers dy makes one of reduced costs, dz = -A'dy, and one of x,
- *     dx = -x - x dz / z - fix,
- * where fix is 0 for the predictor, and later what higher orders and centring add. That the rows
- * hold after it means A (X/Z) A' dy = b + A fix, whatever x was. */
+ * A step of multipliers dy makes one of reduced costs, dz = -A'dy, and one of values,
+ *     dx = -x - x dz / z - correction,
+ * where the correction is 0 for the predictor; the corrector's has the predictor's error of second
+ * order and the centre. The rows hold after the step if A (X/Z) A' dy = b + A correction, whatever
+ * x was. So every job may take the longest step of x that is open to it: the many jobs need not
+ * wait for the one that is closest to its boundary. */
 #include "policy/ipm.h"
 
 #include "base/mem.h"
-#include "policy/ipm_internal.h"
+#include "policy/internal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -17,370 +19,243 @@
 #include <string.h>
 
 #define ITERATIONS_MAX 100
-/* Steps end this part of the way to where something would be 0: the more so, the more the predictor
- * promises. */
+/* The part of the way to the boundary, where a value or reduced cost would be 0, that steps go: the
+ * larger, the more the predictor gains. */
 #define STEP_PART_LEAST 0.9
 #define STEP_PART_MOST 0.995
-/* Steps shorter than this lead nowhere. */
+/* Steps that all jobs can take to this part are taken alike, so that rows that hold go on to. */
+#define STEP_ALIKE 0.9
+/* Multipliers that cannot move this far lead nowhere. */
 #define STEP_LEAST 1e-4
-/* Part of the rows' violation at the start that may be left when the answer is looked at. */
-#define LEFT_AIM 1e-9
-/* The centrality corrector, of which a second or third does not pay: the step it is for; how much
- * longer a step it aims at and has to reach; and how far from the target a product may lie. */
-#define CENTRING_FROM 0.9
-#define CENTRING_AIM 0.3
-#define CENTRING_GAIN 0.03
-#define CENTRING_LOW 0.1
-#define CENTRING_HIGH 10
 
-/* Types are dropped once the gap, as part of the objective, is below this, and again when it has
- * shrunk so much: of each job so many stay at least, and those with this part of its largest x / z.
- * When the gap is small, more go. */
-#define DROP_GAP 0.2
-#define DROP_LEAST(n_types) (8 + (n_types) / 4)
-#define DROP_PART 1e-3
-#define DROP_AGAIN 0.5
-#define DROP_MORE_GAP 0.1
-#define DROP_MORE_LEAST(n_types) (4 + (n_types) / 8)
-#define DROP_MORE_PART 1e-4
-
-/* Of so many jobs on a sample of so many is solved first, until the gap is SAMPLE_AIM; with its
- * prices all of them, until it is HINT_AIM. What follows begins with the gap that such prices are
- * good for. */
-#define SAMPLE_FROM 512
-#define SAMPLE_JOBS 256
-#define SAMPLE_AIM 0.05
-#define SAMPLE_GAP 0.3
-#define HINT_AIM 3e-3
-#define HINT_GAP 0.03
-#define HINT_LEFT 0.05
-#define HINT_WORSE 1.5
-
+/* Variables lie in groups: the columns of each job, then the slacks of the common rows. */
 struct ipm {
     const struct ipm_problem *p;
-    struct ipm_columns columns;
-    size_t width, n_all; /* of a job at first; of all variables */
-    struct ipm_point at;
+    size_t width;           /* columns of a job */
+    size_t n;               /* variables */
+    double *takes_time;     /* per column of a job: 1, or 0 for surplus and shortfall */
+    double *x, *z;          /* per variable: value and reduced cost */
+    double *dx, *dz;        /* their steps */
+    double *correction;     /* per variable */
+    struct ipm_duals y, dy; /* multipliers of rows, and their step */
+    double *primal;         /* per group: length of the step of x */
+    double dual;            /* length of the step of y and z */
+    double products;        /* sum of x z */
     struct ipm_system equations;
-    struct ipm_duals dy, dy_more;
-    double *fix, *fix_more; /* of all variables */
-    double *dz;             /* scratch: of one group of variables */
-    double *takes_time;     /* of a job's columns: 0 or 1 */
-    bool may_drop;          /* types */
-    double target;          /* for every product */
-    double products;        /* sum of x z at the beginning of the step */
-    double left;            /* part of the rows' first violation that is left */
-    double looked_gap;      /* when it was last seen whether types can be dropped */
-    double part;            /* of the way to the boundary that steps go */
-    double primal, dual;    /* lengths of the step */
 };
 
-/* ---- groups of variables ---- */
+/* ---- the start ---- */
 
-/* Variables are visited a group at a time, while it is in the cache: each job's, then the slacks of
- * the rows. Sums and extremes are kept by lane, so that lanes need not wait for one another. */
-struct group {
-    const double *restrict dz;
-    double *restrict x;
-    double *restrict z;
-    double *restrict fix;
-    double *restrict fix_more;
-    size_t n; /* whole lanes */
-};
-
-/* 0 or 1 for each of a job's columns. */
-IPM_INLINE const double *takes_time(const struct ipm *w, size_t job)
+/* Mean cost of the types' columns; where they cost nothing, that of falling short. */
+static double usual_cost(const struct ipm_problem *p)
 {
-    return w->takes_time + w->p->n_types - ipm_types(&w->columns, job);
+    double sum = 0;
+
+    for (size_t m = 0; m < p->n_jobs; m++)
+        for (size_t j = 0; j < p->n_types; j++)
+            sum += p->cost[m * IPM_WIDTH(p->n_types) + j];
+    return sum > 0 ? sum / ((double)p->n_jobs * (double)p->n_types) : p->shortfall_cost;
 }
 
-/* Reduced costs of a job's columns change by this. */
-IPM_INLINE void fill_job_dz(const struct ipm *w, size_t job, size_t n, const struct ipm_duals *dy)
+/* Surplus takes work away, shortfall does work without time, idleness takes time alone, and so does
+ * the column that fills up, at a cost. */
+static void fill_in(struct ipm_problem *p, double usual)
 {
-    const double *restrict work = ipm_work(&w->columns, job);
-    const double *restrict time = takes_time(w, job);
-    double *restrict dz = w->dz;
-    double dwork = dy->work[job], dtime = dy->time[job];
-
-    ipm_columns_prices(&w->columns, job, dy->row, dz);
-    for (size_t i = 0; i < n; i++)
-        dz[i] = -(work[i] * dwork + time[i] * dtime + dz[i]);
-}
-
-IPM_INLINE struct group group_of(struct ipm *w, size_t i, const struct ipm_duals *dy)
-{
-    size_t first = w->columns.first[i], n = w->equations.stride;
-
-    if (i < w->p->n_jobs) {
-        n = w->columns.first[i + 1] - first;
-        fill_job_dz(w, i, n, dy);
-    } else {
-        for (size_t r = 0; r < n; r++)
-            w->dz[r] = -dy->row[r];
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        double *work = p->work + m * IPM_WIDTH(p->n_types) + p->n_types;
+        double *cost = p->cost + m * IPM_WIDTH(p->n_types) + p->n_types;
+        work[IPM_SURPLUS] = -1;
+        work[IPM_MISSING] = 1;
+        cost[IPM_MISSING] = p->shortfall_cost;
+        cost[IPM_FILLER] = usual;
     }
-    return (struct group){
-        .dz = w->dz,
-        .x = w->at.x + first,
-        .z = w->at.z + first,
-        .fix = w->fix + first,
-        .fix_more = w->fix_more + first,
-        .n = n,
-    };
 }
 
-/* right += A q, where q are values of a job's columns. */
-IPM_INLINE void add_job_rows(const struct ipm *w,
-                             size_t job,
-                             const double *restrict q,
-                             struct ipm_duals *right)
+/* Reduced costs of the job's columns. The multiplier of work is half of the one that would make a
+ * reduced cost 0. */
+static void start_job(struct ipm *w, size_t job)
 {
-    const double *restrict work = ipm_work(&w->columns, job);
-    const double *restrict takes = takes_time(w, job);
-    size_t n = ipm_types(&w->columns, job) + IPM_LANES;
-    double worked[IPM_LANES] = {0}, time[IPM_LANES] = {0};
+    const struct ipm_problem *p = w->p;
+    const double *work = p->work + job * w->width, *cost = p->cost + job * w->width;
+    double *z = w->z + job * w->width, most = (double)INFINITY;
 
-    for (size_t i = 0; i < n; i += IPM_LANES)
-        for (size_t k = 0; k < IPM_LANES; k++) {
-            worked[k] += work[i + k] * q[i + k];
-            time[k] += takes[i + k] * q[i + k];
-        }
-    right->work[job] += (worked[0] + worked[1]) + (worked[2] + worked[3]);
-    right->time[job] += (time[0] + time[1]) + (time[2] + time[3]);
-    ipm_columns_add(&w->columns, job, q, right->row);
+    ipm_row_prices(p, job, w->y.row, z);
+    for (size_t i = 0; i < w->width; i++) {
+        z[i] = cost[i] - w->takes_time[i] * w->y.time[job] - z[i];
+        if (work[i] > 0)
+            most = fmin(most, z[i] / work[i]);
+    }
+    w->y.work[job] = 0.5 * most;
+    for (size_t i = 0; i < w->width; i++)
+        z[i] -= work[i] * w->y.work[job];
 }
 
-IPM_INLINE void add_rows(const struct ipm *w, size_t i, const double *q, struct ipm_duals *right)
+/* Feasible multipliers, and all products x z alike. */
+static void start(struct ipm *w, double usual)
 {
-    if (i < w->p->n_jobs) {
-        add_job_rows(w, i, q, right);
+    const struct ipm_problem *p = w->p;
+    size_t slack = p->n_jobs * w->width;
+    double product = 2 * usual / (double)p->n_types;
+
+    for (size_t r = 0; r < p->n_rows; r++) {
+        w->y.row[r] = -2 * product / p->rows[r].most;
+        w->z[slack + r] = -w->y.row[r];
+    }
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        w->y.time[m] = -2 * product;
+        start_job(w, m);
+    }
+    for (size_t i = 0; i < w->n; i++)
+        w->x[i] = product / w->z[i];
+    w->products = product * (double)w->n;
+}
+
+/* ---- a direction ---- */
+
+static size_t group_size(const struct ipm *w, size_t group)
+{
+    return group < w->p->n_jobs ? w->width : w->p->n_rows;
+}
+
+/* dy = b + A correction. */
+IPM_WIDE static void set_right_sides(struct ipm *w)
+{
+    const struct ipm_problem *p = w->p;
+    double *restrict row = w->dy.row;
+
+    for (size_t r = 0; r < p->n_rows; r++)
+        row[r] = p->rows[r].most + w->correction[p->n_jobs * w->width + r];
+    for (size_t m = 0; m < p->n_jobs; m++) {
+        const double *restrict q = w->correction + m * w->width;
+        double gang = p->rows[0].weight[m];
+        w->dy.work[m] = 1 + ipm_dot(p->work + m * w->width, q, w->width);
+        w->dy.time[m] = 1 + ipm_dot(w->takes_time, q, w->width);
+        for (size_t j = 0; j < p->n_types; j++)
+            row[j] += gang * q[j];
+        for (size_t r = p->n_types; r < p->n_rows; r++)
+            if (p->rows[r].weight[m] != 0)
+                row[r] += p->rows[r].weight[m] * ipm_dot(p->rows[r].unit, q, p->n_types);
+    }
+}
+
+/* dz = -A'dy of one group. */
+IPM_INLINE void set_dz(const struct ipm *w, size_t group, double *restrict dz)
+{
+    const double *restrict takes = w->takes_time;
+
+    if (group == w->p->n_jobs) {
+        for (size_t r = 0; r < w->p->n_rows; r++)
+            dz[r] = -w->dy.row[r];
         return;
     }
-    for (size_t r = 0; r < w->p->n_rows; r++)
-        right->row[r] += q[r];
+    const double *restrict work = w->p->work + group * w->width;
+    double by_work = w->dy.work[group], by_time = w->dy.time[group];
+    ipm_row_prices(w->p, group, w->dy.row, dz);
+    memset(dz + w->p->n_types, 0, IPM_LANES * sizeof *dz);
+    for (size_t i = 0; i < w->width; i++)
+        dz[i] = -(work[i] * by_work + takes[i] * by_time + dz[i]);
 }
 
-/* ---- multipliers ---- */
-
-static void clear_duals(const struct ipm *w, struct ipm_duals *y)
-{
-    memset(y->work, 0, w->p->n_jobs * sizeof *y->work);
-    memset(y->time, 0, w->p->n_jobs * sizeof *y->time);
-    memset(y->row, 0, w->equations.stride * sizeof *y->row);
-}
-
-static void set_right_sides(const struct ipm *w, struct ipm_duals *y)
-{
-    clear_duals(w, y);
-    for (size_t m = 0; m < w->p->n_jobs; m++)
-        y->work[m] = y->time[m] = 1;
-    for (size_t r = 0; r < w->p->n_rows; r++)
-        y->row[r] = w->p->rows[r].most;
-}
-
-static void add_duals(const struct ipm *w,
-                      struct ipm_duals *to,
-                      const struct ipm_duals *from,
-                      double times)
-{
-    for (size_t m = 0; m < w->p->n_jobs; m++) {
-        to->work[m] += times * from->work[m];
-        to->time[m] += times * from->time[m];
-    }
-    for (size_t r = 0; r < w->p->n_rows; r++)
-        to->row[r] += times * from->row[r];
-}
-
-static void swap_duals(struct ipm_duals *a, struct ipm_duals *b)
-{
-    struct ipm_duals was = *a;
-
-    *a = *b;
-    *b = was;
-}
-
-static void swap_fixes(struct ipm *w)
-{
-    double *was = w->fix;
-
-    w->fix = w->fix_more;
-    w->fix_more = was;
-}
-
-/* ---- lengths of steps ---- */
-
-/* The step of x, as part of x. */
-IPM_INLINE double growth(double x, double z, double dz, double fix)
-{
-    return -1 - dz / z - fix / x;
-}
-
-static double largest(const double of[IPM_LANES])
+IPM_INLINE double largest(const double of[IPM_LANES])
 {
     return fmax(fmax(of[0], of[1]), fmax(of[2], of[3]));
 }
 
-/* How far the step dy with its fix can go. */
-IPM_WIDE static void measure(struct ipm *w,
-                             const struct ipm_duals *dy,
-                             double *primal,
-                             double *dual)
+/* dx and dz, and the lengths of steps that go this part of the way to the boundary. */
+IPM_WIDE static void measure(struct ipm *w, double part)
 {
-    double x_most[IPM_LANES] = {0}, z_most[IPM_LANES] = {0};
+    double z_most[IPM_LANES] = {0}, least = 1;
 
     for (size_t i = 0; i <= w->p->n_jobs; i++) {
-        const struct group g = group_of(w, i, dy);
-        for (size_t j = 0; j < g.n; j += IPM_LANES)
+        size_t first = i * w->width, n = group_size(w, i);
+        const double *restrict x = w->x + first, *restrict z = w->z + first;
+        const double *restrict correction = w->correction + first;
+        double *restrict dx = w->dx + first, *restrict dz = w->dz + first;
+        double x_most[IPM_LANES] = {0};
+        set_dz(w, i, dz);
+        for (size_t j = 0; j < n; j += IPM_LANES)
             for (size_t k = 0; k < IPM_LANES; k++) {
-                double over = 1 / (g.z[j + k] * g.x[j + k]);
-                double z_part = -g.dz[j + k] * g.x[j + k] * over;
-                double x_part = 1 - z_part + g.fix[j + k] * g.z[j + k] * over;
-                z_most[k] = z_part > z_most[k] ? z_part : z_most[k];
-                x_most[k] = x_part > x_most[k] ? x_part : x_most[k];
+                double z_shrinks = -dz[j + k] / z[j + k];
+                double x_shrinks = 1 - z_shrinks + correction[j + k] / x[j + k];
+                dx[j + k] = -x[j + k] * x_shrinks;
+                z_most[k] = z_shrinks > z_most[k] ? z_shrinks : z_most[k];
+                x_most[k] = x_shrinks > x_most[k] ? x_shrinks : x_most[k];
             }
+        w->primal[i] = fmin(1, part / largest(x_most));
+        least = fmin(least, w->primal[i]);
     }
-    *primal = fmin(1, w->part / largest(x_most));
-    *dual = fmin(1, w->part / largest(z_most));
+    for (size_t i = 0; least > STEP_ALIKE && i <= w->p->n_jobs; i++)
+        w->primal[i] = least;
+    w->dual = fmin(1, part / largest(z_most));
 }
 
-/* ---- the predictor ---- */
-
-/* What is found on the way of the predictor, by lane: how far it can go, and its products. */
-struct ahead {
-    double least[IPM_LANES], most[IPM_LANES]; /* of the part that z shrinks by */
-    double xz[IPM_LANES], x_dz[IPM_LANES], dx_dz[IPM_LANES];
-};
-
-IPM_WIDE static struct ahead look_ahead(struct ipm *w)
+static void find_direction(struct ipm *w, double part)
 {
-    struct ahead a = {0};
-
-    for (size_t i = 0; i <= w->p->n_jobs; i++) {
-        const struct group g = group_of(w, i, &w->dy);
-        for (size_t j = 0; j < g.n; j += IPM_LANES)
-            for (size_t k = 0; k < IPM_LANES; k++) {
-                double x = g.x[j + k], z = g.z[j + k], dz = g.dz[j + k], part = -dz / z;
-                a.most[k] = part > a.most[k] ? part : a.most[k];
-                a.least[k] = part < a.least[k] ? part : a.least[k];
-                a.xz[k] += x * z;
-                a.x_dz[k] += x * dz;
-                a.dx_dz[k] += x * (part - 1) * dz;
-            }
-    }
-    return a;
-}
-
-static double sum(const double of[IPM_LANES])
-{
-    return (of[0] + of[1]) + (of[2] + of[3]);
-}
-
-/* The target is like Mehrotra's, who takes the third power: the more the predictor gains, the less
- * is centred. x shrinks by 1 less
- * the part that z shrinks by, and dx z = -x z - x dz. */
-static void predict(struct ipm *w)
-{
-    set_right_sides(w, &w->dy);
+    set_right_sides(w);
     ipm_system_solve(&w->equations, &w->dy);
-    struct ahead a = look_ahead(w);
-    double smallest = fmin(fmin(a.least[0], a.least[1]), fmin(a.least[2], a.least[3]));
-    double primal = fmin(1, 1 / (1 - smallest)), dual = fmin(1, 1 / largest(a.most));
-    double xz = sum(a.xz), x_dz = sum(a.x_dz);
-    double gain = 1 - primal + (dual - primal) * x_dz / xz + primal * dual * sum(a.dx_dz) / xz;
-    w->products = xz;
-    w->target = gain * gain * gain * gain * xz / (double)w->n_all;
-    w->part = fmax(STEP_PART_LEAST, fmin(STEP_PART_MOST, 1 - gain));
+    measure(w, part);
 }
 
-/* ---- the correctors ---- */
+/* ---- a step ---- */
 
-/* The predictor's error of second order, and the centre. */
-IPM_WIDE static void correct(struct ipm *w)
+/* The sum of x z after the step. */
+IPM_WIDE static double products_after(const struct ipm *w)
 {
-    double target = w->target;
+    double sum[IPM_LANES] = {0}, dual = w->dual;
 
-    set_right_sides(w, &w->dy_more);
     for (size_t i = 0; i <= w->p->n_jobs; i++) {
-        const struct group g = group_of(w, i, &w->dy);
-        for (size_t k = 0; k < g.n; k++) {
-            double over = 1 / g.z[k];
-            g.fix[k] = (-g.x[k] * (1 + g.dz[k] * over) * g.dz[k] - target) * over;
-        }
-        add_rows(w, i, g.fix, &w->dy_more);
+        size_t first = i * w->width, n = group_size(w, i);
+        const double *x = w->x + first, *z = w->z + first, *dx = w->dx + first, *dz = w->dz + first;
+        double primal = w->primal[i];
+        for (size_t j = 0; j < n; j += IPM_LANES)
+            for (size_t k = 0; k < IPM_LANES; k++)
+                sum[k] += (x[j + k] + primal * dx[j + k]) * (z[j + k] + dual * dz[j + k]);
     }
-    ipm_system_solve(&w->equations, &w->dy_more);
-    swap_duals(&w->dy, &w->dy_more);
-    measure(w, &w->dy, &w->primal, &w->dual);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* By how much to change a product so that it comes near the target. */
-IPM_INLINE double off_centre(double product, double target)
+/* Mehrotra's target for the products: the more the predictor gains, the less is centred. */
+IPM_WIDE static double correct(struct ipm *w)
 {
-    double low = CENTRING_LOW * target - product, high = CENTRING_HIGH * target - product;
-    double up = low > 0 ? low : 0, down = high < 0 ? high : 0;
-    double most = -CENTRING_HIGH * target;
+    double gain = products_after(w) / w->products;
+    double target = gain * gain * gain * w->products / (double)w->n;
+    const double *restrict dx = w->dx, *restrict dz = w->dz, *restrict z = w->z;
+    double *restrict correction = w->correction;
 
-    return up + (down > most ? down : most);
+    for (size_t i = 0; i < w->n; i++)
+        correction[i] = (dx[i] * dz[i] - target) / z[i];
+    return fmax(STEP_PART_LEAST, fmin(STEP_PART_MOST, 1 - gain));
 }
-
-/* Aims at products near the target after a longer step; keeps the outcome if the step becomes
- * longer. */
-IPM_WIDE static void centre(struct ipm *w)
-{
-    double primal = fmin(1, w->primal + CENTRING_AIM), dual = fmin(1, w->dual + CENTRING_AIM);
-    double target = w->target;
-
-    clear_duals(w, &w->dy_more);
-    for (size_t i = 0; i <= w->p->n_jobs; i++) {
-        const struct group g = group_of(w, i, &w->dy);
-        for (size_t k = 0; k < g.n; k++) {
-            double over = 1 / g.z[k];
-            double dx = -g.x[k] * (1 + g.dz[k] * over) - g.fix[k];
-            double product = (g.x[k] + primal * dx) * (g.z[k] + dual * g.dz[k]);
-            g.fix_more[k] = -off_centre(product, target) * over;
-        }
-        add_rows(w, i, g.fix_more, &w->dy_more);
-        for (size_t k = 0; k < g.n; k++)
-            g.fix_more[k] += g.fix[k];
-    }
-    ipm_system_solve(&w->equations, &w->dy_more);
-    add_duals(w, &w->dy_more, &w->dy, 1);
-    swap_fixes(w);
-    measure(w, &w->dy_more, &primal, &dual);
-    if (primal + dual < w->primal + w->dual + CENTRING_GAIN) {
-        swap_fixes(w);
-        return;
-    }
-    swap_duals(&w->dy, &w->dy_more);
-    w->primal = primal;
-    w->dual = dual;
-}
-
-/* ---- the step ---- */
 
 IPM_WIDE static void move(struct ipm *w)
 {
-    double primal = w->primal, dual = w->dual;
+    const double *restrict dx = w->dx, *restrict dz = w->dz;
+    double *restrict x = w->x, *restrict z = w->z, dual = w->dual;
 
+    w->products = products_after(w);
     for (size_t i = 0; i <= w->p->n_jobs; i++) {
-        const struct group g = group_of(w, i, &w->dy);
-        for (size_t k = 0; k < g.n; k++) {
-            g.x[k] += primal * g.x[k] * growth(g.x[k], g.z[k], g.dz[k], g.fix[k]);
-            g.z[k] += dual * g.dz[k];
-        }
+        double primal = w->primal[i];
+        for (size_t k = i * w->width; k < i * w->width + group_size(w, i); k++)
+            x[k] += primal * dx[k];
     }
-    add_duals(w, &w->at.y, &w->dy, dual);
-    w->left *= 1 - primal;
+    for (size_t k = 0; k < w->n; k++)
+        z[k] += dual * dz[k];
+    for (size_t m = 0; m < w->p->n_jobs; m++) {
+        w->y.work[m] += dual * w->dy.work[m];
+        w->y.time[m] += dual * w->dy.time[m];
+    }
+    for (size_t r = 0; r < w->p->n_rows; r++)
+        w->y.row[r] += dual * w->dy.row[r];
 }
 
 /* One iteration; false when the step is too short to go on. */
 static bool advance(struct ipm *w)
 {
-    ipm_system_factor(&w->equations, &w->at);
-    predict(w);
-    correct(w);
-    if (fmin(w->primal, w->dual) < CENTRING_FROM)
-        centre(w);
-    if (!(w->primal > STEP_LEAST && w->dual > STEP_LEAST))
+    ipm_system_factor(&w->equations, w->x, w->z);
+    memset(w->correction, 0, w->n * sizeof *w->correction);
+    find_direction(w, 1);
+    find_direction(w, correct(w));
+    if (!(w->dual > STEP_LEAST))
         return false;
     move(w);
     return true;
@@ -388,170 +263,93 @@ static bool advance(struct ipm *w)
 
 /* ---- all of it ---- */
 
-static void begin(struct ipm *w, const struct ipm_problem *p, const struct ipm_hint *hint)
+static void duals_init(struct ipm_duals *y, const struct ipm_problem *p)
 {
-    size_t width = IPM_WIDTH(p->n_types), stride = p->n_rows;
-    struct ipm_columns columns;
+    *y = (struct ipm_duals){
+        .work = mem_zero(p->n_jobs, sizeof(double)),
+        .time = mem_zero(p->n_jobs, sizeof(double)),
+        .row = mem_zero(p->n_rows, sizeof(double)),
+    };
+}
 
-    ipm_columns_init(&columns, p);
-    if (hint->gap > 0)
-        ipm_columns_choose(&columns, hint->price, DROP_MORE_LEAST(p->n_types));
-    size_t n = columns.first[p->n_jobs] + stride;
+static void duals_clear(struct ipm_duals *y)
+{
+    free(y->work);
+    free(y->time);
+    free(y->row);
+}
+
+static void ipm_init(struct ipm *w, const struct ipm_problem *p)
+{
+    size_t width = IPM_WIDTH(p->n_types), n = p->n_jobs * width + p->n_rows;
+
     *w = (struct ipm){
         .p = p,
-        .columns = columns,
         .width = width,
-        .n_all = n,
-        .at = {.x = mem_zero(n, sizeof(double)), .z = mem_zero(n, sizeof(double))},
-        .fix = mem_zero(n, sizeof(double)),
-        .fix_more = mem_zero(n, sizeof(double)),
-        .dz = mem_zero(width > stride ? width : stride, sizeof(double)),
+        .n = n,
         .takes_time = mem_zero(width, sizeof(double)),
-        .left = 1,
-        .looked_gap = 1,
+        .x = mem_zero(n, sizeof(double)),
+        .z = mem_zero(n, sizeof(double)),
+        .dx = mem_zero(n, sizeof(double)),
+        .dz = mem_zero(n, sizeof(double)),
+        .correction = mem_zero(n, sizeof(double)),
+        .primal = mem_zero(p->n_jobs + 1, sizeof(double)),
     };
     for (size_t i = 0; i < width; i++)
-        w->takes_time[i] = ipm_takes_time(p, i);
-    ipm_duals_init(&w->at.y, p);
-    ipm_duals_init(&w->dy, p);
-    ipm_duals_init(&w->dy_more, p);
-    ipm_system_init(&w->equations, &w->columns);
-    if (hint->gap > 0)
-        ipm_begin_at(&w->columns, hint, &w->at);
-    else
-        ipm_begin(p, &w->at);
+        w->takes_time[i] = i != p->n_types + IPM_SURPLUS && i != p->n_types + IPM_MISSING;
+    duals_init(&w->y, p);
+    duals_init(&w->dy, p);
+    ipm_system_init(&w->equations, p, w->takes_time);
 }
 
-static void end(struct ipm *w)
+static void ipm_clear(struct ipm *w)
 {
-    free(w->at.x);
-    free(w->at.z);
-    free(w->fix);
-    free(w->fix_more);
-    free(w->dz);
     free(w->takes_time);
-    ipm_duals_clear(&w->at.y);
-    ipm_duals_clear(&w->dy);
-    ipm_duals_clear(&w->dy_more);
+    free(w->x);
+    free(w->z);
+    free(w->dx);
+    free(w->dz);
+    free(w->correction);
+    free(w->primal);
+    duals_clear(&w->y);
+    duals_clear(&w->dy);
     ipm_system_clear(&w->equations);
-    ipm_columns_clear(&w->columns);
 }
 
-/* The objective of the multipliers. The products are what that of the columns differs by from it,
- * when rows hold; they were added up before the step, so that this looks one step behind. */
-static double sum_of_duals(const struct ipm *w)
+/* The products as part of the multipliers' objective: the gap, once rows hold. */
+static double gap(const struct ipm *w)
 {
-    double sum_y = 0;
+    double sum = 0;
 
     for (size_t m = 0; m < w->p->n_jobs; m++)
-        sum_y += w->at.y.work[m] + w->at.y.time[m];
+        sum += w->y.work[m] + w->y.time[m];
     for (size_t r = 0; r < w->p->n_rows; r++)
-        sum_y += w->p->rows[r].most * w->at.y.row[r];
-    return fmax(fabs(sum_y), w->p->size);
-}
-
-/* Drops what has shown to be useless; the further it got, the better that shows. */
-static void drop(struct ipm *w, double gap)
-{
-    size_t least = gap < DROP_MORE_GAP ? DROP_MORE_LEAST(w->p->n_types) : DROP_LEAST(w->p->n_types);
-    double part = gap < DROP_MORE_GAP ? DROP_MORE_PART : DROP_PART;
-
-    if (gap > DROP_GAP || gap > DROP_AGAIN * w->looked_gap)
-        return;
-    w->looked_gap = gap;
-    w->left += ipm_drop(&w->columns, &w->at, least, part);
-    w->n_all = w->columns.first[w->p->n_jobs] + w->p->n_rows;
-}
-
-/* Goes on until the gap, as part of the objective, is below this and rows hold to `left`. */
-static void approach(struct ipm *w, double gap_aim, double left_aim, int *iterations)
-{
-    for (int i = 0; i < ITERATIONS_MAX && advance(w); i++) {
-        double gap = w->products / sum_of_duals(w);
-        ++*iterations;
-        if ((w->left < left_aim && gap < gap_aim) || !ipm_is_finite(gap))
-            break;
-        if (w->may_drop)
-            drop(w, gap);
-    }
-}
-
-/* Whether there is an answer; part_out, whether only a part of the columns was looked at. */
-static bool solve(const struct ipm_problem *p,
-                  const struct ipm_hint *hint,
-                  bool may_drop,
-                  struct ipm_answer *out,
-                  bool *part_out)
-{
-    struct ipm w;
-
-    begin(&w, p, hint);
-    w.may_drop = may_drop;
-    approach(&w, p->gap, LEFT_AIM, &out->iterations);
-    bool good = ipm_end(&w.columns, &w.at, out);
-    *part_out = w.columns.type != NULL;
-    end(&w);
-    return good;
-}
-
-/* Goes as far as prices are right to a few hundredths of the objective, or a few thousandths. */
-static void improve(const struct ipm_problem *p, double aim, struct ipm_hint *hint, int *iterations)
-{
-    struct ipm w;
-
-    begin(&w, p, hint);
-    w.may_drop = true;
-    approach(&w, aim, HINT_LEFT, iterations);
-    for (size_t r = 0; r < p->n_rows; r++)
-        hint->price[r] = -w.at.y.row[r];
-    hint->value = sum_of_duals(&w) / (double)p->n_jobs;
-    end(&w);
-}
-
-/* Prices of a sample, made better by few columns of all jobs. False: there is no use in them; where
- * the few columns are much dearer than the sample was, others are needed. */
-static bool find_hint(const struct ipm_problem *p, struct ipm_hint *hint, int *iterations)
-{
-    struct ipm_sample sample;
-
-    ipm_sample_init(&sample, p, SAMPLE_JOBS);
-    improve(&sample.problem, SAMPLE_AIM, hint, iterations);
-    ipm_sample_clear(&sample);
-    if (!ipm_hint_is_good(hint, p))
-        return false;
-    double value = hint->value;
-    hint->gap = SAMPLE_GAP;
-    improve(p, HINT_AIM, hint, iterations);
-    hint->gap = HINT_GAP;
-    return ipm_hint_is_good(hint, p) && hint->value < HINT_WORSE * value;
-}
-
-static bool solve_with_hint(const struct ipm_problem *p, struct ipm_answer *out)
-{
-    struct ipm_hint hint = {.price = mem_zero(p->n_rows, sizeof(double))};
-    bool part;
-
-    bool good = find_hint(p, &hint, &out->iterations) && solve(p, &hint, true, out, &part);
-    free(hint.price);
-    return good;
+        sum += w->p->rows[r].most * w->y.row[r];
+    return w->products / fmax(fabs(sum), w->p->size);
 }
 
 bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
 {
-    static const struct ipm_hint nothing = {0};
-    bool part;
+    double usual = usual_cost(p);
+    bool solved = false;
+    struct ipm w;
 
     assert(p->n_types % IPM_LANES == 0 && p->n_rows % IPM_LANES == 0);
     *out = (struct ipm_answer){
-        .x = mem_zero(ipm_own_columns(p), sizeof(double)),
+        .x = mem_zero(p->n_jobs * IPM_WIDTH(p->n_types), sizeof(double)),
         .shortfall = mem_zero(p->n_jobs, sizeof(double)),
         .price = mem_zero(p->n_rows, sizeof(double)),
         .work_price = mem_zero(p->n_jobs, sizeof(double)),
     };
-    ipm_fill_in(p);
-    /* Should something have been left out that is needed, the bound shows it. */
-    return (p->n_jobs >= SAMPLE_FROM && solve_with_hint(p, out)) ||
-           solve(p, &nothing, true, out, &part) || (part && solve(p, &nothing, false, out, &part));
+    fill_in(p, usual);
+    ipm_init(&w, p);
+    start(&w, usual);
+    for (int i = 0; i < ITERATIONS_MAX && !solved && advance(&w); i++)
+        solved = gap(&w) < p->gap && ipm_prove(p, w.x, w.y.row, out);
+    /* The last point may do although the gap aimed at was not reached. */
+    solved = solved || ipm_prove(p, w.x, w.y.row, out);
+    ipm_clear(&w);
+    return solved;
 }
 
 void ipm_answer_clear(struct ipm_answer *a)

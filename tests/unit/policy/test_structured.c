@@ -2,7 +2,7 @@
 
 #include "base/auto.h"
 #include "policy/clp.h"
-#include "policy/ipm_internal.h"
+#include "policy/ipm.h"
 #include "problems.h"
 #include "tap.h"
 
