@@ -1,5 +1,6 @@
 /* operations: the table of everything that can be asked of Tradewind, for app/core/operation.c and
  * the front doors. */
+#include "app/admin/admin.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
 #include "app/run/run.h"
@@ -7,5 +8,6 @@
 const struct operation *const *const operation_families[] = {
     data_operations,
     run_operations,
+    admin_operations,
     NULL,
 };

@@ -24,7 +24,7 @@ contains "$(found limits)" "cpu: " "the limits are those of a job that ran"
 contains "$(found limits)" "memory: " "both of them"
 is "$(verdict "credentials aws") $(verdict "credentials gcp") $(verdict "credentials azure")" \
     "['missing'] ['missing'] ['missing']" "credentials that are not there"
-contains "$(found broker)" "does not run" "it starts no broker"
+contains "$(found broker)" "not running" "it starts no broker"
 is "$(find "$TRADEWIND_HOME" -name 'doctor-*')" "" "nothing of its job is left"
 
 AWS_ACCESS_KEY_ID=AKIDEXAMPLE AWS_SECRET_ACCESS_KEY=hush/hush run doctor --json
@@ -35,7 +35,7 @@ lacks "$out$err" "AKIDEXAMPLE" "nor their name"
 
 "$TRADEWIND" job submit --wait -- true >/dev/null
 run doctor --json
-contains "$(found broker)" "runs, version" "a broker that runs"
+contains "$(found broker)" "running, version" "a broker that runs"
 
 # ---- hosts ----
 mkdir "$scratch/bin"

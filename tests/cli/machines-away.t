@@ -81,29 +81,29 @@ run job wait 3
 check "the broker of it lets go what nobody had" machine_is a.lab deleting
 "$TRADEWIND" broker --stop >/dev/null
 settings 2 >"$TRADEWIND_HOME/config.yaml"
-fails 5 "hosts of jobs that are over (job 1) are not given back: tradewind machines sweep" \
+fails 5 "hosts of jobs that are over (job 1) are not released: tradewind machines cleanup" \
     job submit -- true
 contains "$err" "raise it: tradewind config set limits.max_usd_per_month USD" "or it is raised"
 run doctor --json
-is "$(json '[(c["verdict"], c["way_out"]) for c in d["checks"] if c["check"] == "machines"]' <<<"$out")" \
-    "[('warning', '\`tradewind machines sweep --yes\`')]" "doctor tells of it"
+is "$(json '[(c["verdict"], c["fix"]) for c in d["checks"] if c["check"] == "machines"]' <<<"$out")" \
+    "[('warning', '\`tradewind machines cleanup --yes\`')]" "doctor tells of it"
 
 # ---- the sweep ----
-run machines sweep
+run machines cleanup
 contains "$out" "pool a.lab in lab, job 1: being deleted" "a sweep finds it"
 is "$code" 0 "and only tells"
-run machines sweep --yes
+run machines cleanup --yes
 is "$code" 6 "as long as it does not answer it is kept"
-contains "$out" "not given back yet: a.lab" "for that reason"
-contains "$err" "sweep again in a minute, or with --forget HOST" "and the way out is told"
+contains "$out" "not terminated yet: a.lab" "for that reason"
+contains "$err" "retry in a minute, or add --forget HOST" "and the way out is told"
 check "nothing else gets it" machine_is a.lab deleting
-fails 2 "--forget c.lab: no such host is rented" machines sweep --yes --forget c.lab
-run machines sweep --forget a.lab
+fails 2 "--forget c.lab: no such host is in use" machines cleanup --yes --forget c.lab
+run machines cleanup --forget a.lab
 contains "$out" "Nothing was done" "without --yes nothing is forgotten"
-run machines sweep --yes --json --forget a.lab
-is "$code $(json '[(m["state"], m["trouble"], m["forgotten"]) for m in d]' <<<"$out")" \
+run machines cleanup --yes --json --forget a.lab
+is "$code $(json '[(m["state"], m["error"], m["forgotten"]) for m in d]' <<<"$out")" \
     "0 [('gone', None, True)]" "a host that never comes back can be forgotten"
-is "$("$TRADEWIND" machines ls)" "No machine is rented." "it is given back"
+is "$("$TRADEWIND" machines ls)" "No machine is running." "it is given back"
 is "$(told)" "3000000 3000000 3000000 3000000 " "for the same price"
 is "$(change lake 'SELECT cost_microusd FROM job WHERE id = 1')" 3000000 "which its record has now"
 is "$(change machines 'SELECT billed FROM machine')" 1 "once and for all"
@@ -117,8 +117,8 @@ run job submit --on lab --cpus 2 -- true
 check "a job has a host" machine_is a.lab running
 "$TRADEWIND" broker --stop >/dev/null
 change machines "UPDATE machine SET expires = launched + 1 WHERE state < 5"
-is "$("$TRADEWIND" machines sweep --yes)" "Nothing is left over." \
+is "$("$TRADEWIND" machines cleanup --yes)" "No machine is orphaned." \
     "a job that is under way keeps its host, whatever the lease says"
-fails 2 "--forget a.lab: job 4 needs it" machines sweep --yes --forget a.lab
+fails 2 "--forget a.lab: job 4 needs it" machines cleanup --yes --forget a.lab
 check "it stays" machine_is a.lab running
 done_testing

@@ -1,22 +1,23 @@
 #!/bin/bash
-# machines ls and machines sweep: what is rented, and giving back what nobody owns.
+# machines ls and machines cleanup: what is rented, and giving back what nobody owns.
 . "$(dirname "$0")/tap.sh"
 
 # ---- nothing there ----
-is "$("$TRADEWIND" machines ls)" "No machine is rented." "a new home has no machines"
-is "$("$TRADEWIND" machines ls --all)" "No machine was ever rented." "and never had any"
+is "$("$TRADEWIND" machines ls)" "No machine is running." "a new home has no machines"
+is "$("$TRADEWIND" machines ls --all)" "No machine was ever launched." "and never had any"
 is "$("$TRADEWIND" machines ls --json | tr -d ' \n')" "[]" "an empty list"
-is "$("$TRADEWIND" machines sweep)" "Nothing is left over." "nothing to sweep"
-is "$("$TRADEWIND" machines sweep --yes --json | tr -d ' \n')" "[]" "nothing swept"
+is "$("$TRADEWIND" machines cleanup)" "No machine is orphaned." "nothing to clean up"
+is "$("$TRADEWIND" machines sweep)" "No machine is orphaned." "the former name of cleanup still works"
+is "$("$TRADEWIND" machines cleanup --yes --json | tr -d ' \n')" "[]" "nothing swept"
 "$TRADEWIND" machines ls --everything >/dev/null 2>&1
 is $? 2 "an unknown option is exit code 2"
-contains "$("$TRADEWIND" help machines sweep)" "--yes" "the help tells of --yes"
+contains "$("$TRADEWIND" help machines cleanup)" "--yes" "the help tells of --yes"
 printf 'hosts: {lab: [{host: "", cpus: 1}]}\n' >"$TRADEWIND_HOME/config.yaml"
-"$TRADEWIND" machines sweep >/dev/null 2>&1
+"$TRADEWIND" machines cleanup >/dev/null 2>&1
 is $? 2 "a host without a name is exit code 2"
 printf 'hosts: {lab: [{host: a.lab, cpus: 8, price: 1}]}\nplan: {boot_s: 0}\n' \
     >"$TRADEWIND_HOME/config.yaml"
-is "$("$TRADEWIND" machines sweep --yes)" "Nothing is left over." "a pool that nobody uses"
+is "$("$TRADEWIND" machines cleanup --yes)" "No machine is orphaned." "a pool that nobody uses"
 
 # ---- rehearsals ----
 mkdir catalog
@@ -48,17 +49,17 @@ for m in json.load(sys.stdin):
 rehearse >out || echo "# $(cat out)"
 # 3.6 dollars an hour are a tenth of a cent a second; the second stage keeps the machine.
 is "$(one --all)" "gone 1 m1 0.900000" "a rehearsal rents one machine for 900 s and returns it"
-is "$("$TRADEWIND" machines ls)" "No machine is rented." "nothing of it is left"
+is "$("$TRADEWIND" machines ls)" "No machine is running." "nothing of it is left"
 is "$(ls "$TRADEWIND_HOME/sims")" "" "nor of its world"
 
 echo terminate-fails >troubles
 rehearse --troubles troubles >out 2>err
 is $? 6 "a machine that is not given back is exit code 6"
-contains "$(cat err)" "machines sweep --yes" "and the way out is told"
+contains "$(cat err)" "machines cleanup --yes" "and the way out is told"
 contains "$(one)" "deleting 2 m1" "it is listed"
-contains "$("$TRADEWIND" machines sweep)" "Nothing was done: --yes gives them back." "a dry sweep"
+contains "$("$TRADEWIND" machines cleanup)" "Nothing was done: --yes terminates them." "a dry sweep"
 contains "$(one)" "deleting 2 m1" "changes nothing"
-contains "$("$TRADEWIND" machines sweep --yes)" "run 2: being deleted; given back" "a sweep"
+contains "$("$TRADEWIND" machines cleanup --yes)" "run 2: being deleted; terminated" "a sweep"
 is "$(one)" "" "gives it back"
 is "$(ls "$TRADEWIND_HOME/sims")" "" "and its world goes"
 
@@ -80,7 +81,7 @@ for ((n = 1; status == 99 && n < 20000; n += step)); do
     status=$?
     [ $status = 99 ] || break
     kills=$((kills + 1))
-    "$TRADEWIND" machines sweep --yes >out 2>&1 || { bad=$((bad + 1)); sed 's/^/# /' out; }
+    "$TRADEWIND" machines cleanup --yes >out 2>&1 || { bad=$((bad + 1)); sed 's/^/# /' out; }
     [ -z "$(one)" ] || { bad=$((bad + 1)); echo "# killed at $n: $(one)"; }
 done
 is $status 0 "killed at $kills places, a rehearsal then came to its end"

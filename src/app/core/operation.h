@@ -20,10 +20,11 @@ struct answer {
     int (*head)(void *context, const void *record, struct err *e);
     int (*item)(void *context, const void *record, struct err *e);
     void *context;
-    bool more; /* set by the operation: its limit left items out */
     /* Set by operation_call: how errors of the operation spell the fields of its request. */
     const struct record *request;
     enum field_spelling spelling;
+    bool more;       /* set by the operation: its limit left items out */
+    struct err late; /* set by the operation: an error to report after a whole answer */
 };
 int answer_head(struct answer *a, const void *record, struct err *e);
 int answer_item(struct answer *a, const void *record, struct err *e);

@@ -191,7 +191,7 @@ int cap_check_month(const struct config *c, struct lake *l, struct err *e)
         return err_set(e, ERR_NOFIT, "%s; %s", why, raise);
     return err_set(e, ERR_NOFIT,
                    "%s; hosts of jobs that are over (job %" PRId64
-                   "%s) are not given back: tradewind machines sweep; or %s",
+                   "%s) are not released: tradewind machines cleanup; or %s",
                    why, left.first, left.jobs > 1 ? " and others" : "", raise);
 }
 

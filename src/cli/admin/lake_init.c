@@ -1,9 +1,9 @@
 /* lake_init: where the lake keeps its content. */
+#include "app/core/lake_open.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
-#include "app/core/lake_open.h"
 #include "spec/config.h"
 
 #include <stdio.h>

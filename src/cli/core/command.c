@@ -18,9 +18,9 @@
 /* More commands, or options of one command, than anybody would read. */
 #define CANDIDATES_MAX 128
 
-static bool names_command(const struct command *c, const char *const *words, size_t n, size_t *used)
+static bool spells(const char *name, const char *const *words, size_t n, size_t *used)
 {
-    const char *rest = c->name;
+    const char *rest = name;
 
     for (size_t i = 0; i < n; i++) {
         size_t len = strlen(words[i]);
@@ -35,6 +35,11 @@ static bool names_command(const struct command *c, const char *const *words, siz
         rest += len + 1;
     }
     return false;
+}
+
+static bool names_command(const struct command *c, const char *const *words, size_t n, size_t *used)
+{
+    return spells(c->name, words, n, used) || (c->former && spells(c->former, words, n, used));
 }
 
 const struct command *command_find(const char *const *words, size_t n, size_t *used_out)

@@ -37,7 +37,8 @@ struct command_args {
 };
 
 struct command {
-    const char *name;     /* "plan", "catalog import" */
+    const char *name;   /* "plan", "catalog import" */
+    const char *former; /* an earlier name that still works, and help does not list; NULL = none */
     const char *operands; /* "PIPELINE", "DIR|FILE...", "[KEY]", NULL = none; completed as values */
     const char *summary;  /* one line, without a full stop */
     /* For help CMD and the man page. Lines are wrapped; an empty line separates paragraphs; a line

@@ -81,7 +81,7 @@ const struct command *const commands[] = {
     &command_config_set,
     &command_config_show,
     &command_machines_ls,
-    &command_machines_sweep,
+    &command_machines_cleanup,
     &command_doctor,
     &command_broker,
     &command_completion,

@@ -36,7 +36,7 @@ extern const struct command command_pin;
 extern const struct command command_gc;
 extern const struct command command_fsck;
 extern const struct command command_machines_ls;
-extern const struct command command_machines_sweep;
+extern const struct command command_machines_cleanup;
 extern const struct command command_config_get;
 extern const struct command command_config_set;
 extern const struct command command_config_show;

@@ -59,14 +59,16 @@ struct operate_door *operate_door_new(bool is_long)
     struct operate_door *d = mem_zero(1, sizeof *d);
     struct app_options options = {
         .role = APP_PLATFORM_ADMIN,
-        .listener = {.notice = print_notice, .cancelled = is_interrupted, .context = d},
+        .listener = {.notice = print_notice,
+                     .status = show_status,
+                     .cancelled = is_interrupted,
+                     .context = d},
     };
 
     d->began_s = time_monotonic_s();
     progress_init(&d->line, stderr);
     if (is_long) {
         options.listener.progress = show_progress;
-        options.listener.status = show_status;
         interrupt_watch();
         interrupt_watch_terminal();
     }
@@ -220,6 +222,8 @@ int operate_call(const struct command_args *args,
     p.shown.more = answer.more;
     result = result < 0 ? -1 : print_end(&p, e);
     writer_clear(&p.writer);
+    if (result == 0 && answer.late.kind != ERR_NONE)
+        return err_set(e, answer.late.kind, "%s", answer.late.text);
     return result < 0 ? -1 : p.exit_code;
 }
 

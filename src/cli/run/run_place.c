@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cli/admin/cloud_keys.h"
+#include "app/core/cloud_keys.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -466,7 +466,7 @@ static int rehearse(struct rehearsal *r, struct err *e)
     if (r->result.open)
         return err_set(e, ERR_RETRY,
                        "%zu machines of run %" PRId64
-                       " are not given back yet: tradewind machines sweep --yes",
+                       " are not released yet: tradewind machines cleanup --yes",
                        r->result.open, r->run.id);
     return r->result.state == RUN_FINISHED ? 0 : r->result.state == RUN_STOPPED ? 130 : 1;
 }

@@ -1,11 +1,12 @@
-/* What this machine and others can do: programs, the agent and its limits, ways to hosts. */
+/* doctor_machine: the checks of programs, of the agent and its limits, and of hosts; doctor.c calls
+ * them. */
+#include "app/admin/doctor.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/time.h"
 #include "broker/core/program.h"
-#include "cli/admin/doctor_parts.h"
 #include "exec/exec.h"
 #include "exec/jobfile.h"
 #include "exec/statefile.h"
@@ -29,7 +30,7 @@
 
 static const struct wanted {
     const char *name, *argument;
-    const char *way_out;
+    const char *fix;
 } wanted[] = {
     {"ssh", "-V", "install openssh-client to use hosts of your own"},
     {"git", "--version", "install git so that .gitignore counts and commits are recorded"},
@@ -50,10 +51,9 @@ static void look_for(struct doctor *d, const struct wanted *w)
     if (ran > 0 && run.status == 0)
         doctor_say(d, DOCTOR_OK, w->name, "", "%.*s", (int)strcspn(said, "\n"), said);
     else if (ran > 0)
-        doctor_say(d, DOCTOR_WARNING, w->name, w->way_out, "it ends with code %d", run.status);
+        doctor_say(d, DOCTOR_WARNING, w->name, w->fix, "ends with code %d", run.status);
     else
-        doctor_say(d, DOCTOR_MISSING, w->name, w->way_out, "%s",
-                   ran < 0 ? why.text : "not installed");
+        doctor_say(d, DOCTOR_MISSING, w->name, w->fix, "%s", ran < 0 ? why.text : "not installed");
 }
 
 void doctor_programs(struct doctor *d)
@@ -170,7 +170,7 @@ static void judge_limits(struct doctor *d, const struct probe *p)
         doctor_say(d, DOCTOR_WARNING, "limits",
                    "run where a cgroup is writable: as root, or below `systemd-run --user --scope "
                    "-p Delegate=yes`",
-                   "%s", p->limits[0] ? p->limits : "the agent tells of none");
+                   "%s", p->limits[0] ? p->limits : "the agent reports none");
 }
 
 static void try_limits(struct doctor *d, const char *agent, const char *home)
@@ -269,7 +269,7 @@ static void try_hosts(struct doctor *d, const struct config *c)
 void doctor_drivers(struct doctor *d, const struct config *c)
 {
     doctor_say(d, DOCTOR_OK, "driver local", "", "jobs run on this machine");
-    doctor_say(d, DOCTOR_OK, "driver sim", "", "a cloud on paper, to rehearse with");
+    doctor_say(d, DOCTOR_OK, "driver sim", "", "simulated machines, for runs in virtual time");
     if (c->n_hosts == 0)
         doctor_say(d, DOCTOR_MISSING, "driver pool", "name hosts of your own in the configuration",
                    "no hosts are configured");

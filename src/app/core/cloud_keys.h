@@ -1,6 +1,6 @@
 /* cloud_keys: where credentials of clouds lie on this machine, never what they are. */
-#ifndef CLI_ADMIN_CLOUD_KEYS_H
-#define CLI_ADMIN_CLOUD_KEYS_H
+#ifndef APP_CORE_CLOUD_KEYS_H
+#define APP_CORE_CLOUD_KEYS_H
 
 #include <stdbool.h>
 

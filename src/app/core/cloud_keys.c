@@ -1,4 +1,4 @@
-#include "cli/admin/cloud_keys.h"
+#include "app/core/cloud_keys.h"
 
 #include "base/auto.h"
 #include "base/mem.h"
