@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An offer's place in the order of a snapshot; texts are string offsets. */
+/* An offer's position in the order of a snapshot; texts are string offsets. */
 struct sorted_offer {
     uint64_t type; /* cloud, instance type */
     uint64_t zone; /* region, zone */

@@ -1,4 +1,4 @@
-/* build: from rows to a snapshot. The same rows in any order give the same bytes. */
+/* build: makes a snapshot of rows. The same rows in any order give the same bytes. */
 #ifndef CATALOG_BUILD_H
 #define CATALOG_BUILD_H
 

@@ -1,4 +1,4 @@
-/* build_moves: transfer rows to rules, their tiers, and the table of moves between places. */
+/* build_moves: transfer rows to rules, their tiers, and the table of moves between locations. */
 #ifndef CATALOG_BUILD_MOVES_H
 #define CATALOG_BUILD_MOVES_H
 

@@ -1,4 +1,4 @@
-/* catalog: every offer of every cloud with its prices, and what moving and keeping data costs.
+/* catalog: every offer of every cloud with its prices, and the prices of egress and storage.
  *
  * A catalog is one block of bytes (mapped file, built-in, or freshly built) that is checked once
  * when opened and then only read: see docs/ARCHITECTURE.md for the layout. Offers are grouped by
@@ -28,7 +28,7 @@ struct catalog_kind {
     double vcpus, memory_gib, accelerator_count, network_gbps; /* NaN = unknown */
 };
 
-/* One kind at one zone of one place. Within a kind sorted by (region, zone) as bytes. */
+/* One kind at one zone of one location. Within a kind sorted by (region, zone) as bytes. */
 struct catalog_offer {
     uint32_t place;
     uint32_t zone;    /* string offset; "" = not said */
@@ -47,7 +47,7 @@ struct catalog_move {
     uint32_t first_tier, n_tiers; /* catalog_tiers() + first_tier */
 };
 
-/* Places sorted by (cloud, region) as bytes; place ids are indices. `local` is not among them
+/* Locations sorted by (cloud, region) as bytes; location ids are indices. `local` is not among them
  * unless an offer stands there. */
 size_t catalog_n_places(const struct catalog *c);
 const struct catalog_place *catalog_places(const struct catalog *c);
@@ -65,14 +65,14 @@ static inline bool catalog_priced(double usd)
 /* SIZE_MAX when the catalog has no offer there. */
 size_t catalog_find_place(const struct catalog *c, const char *cloud, const char *region);
 
-/* The move from one place to another, or NULL when no row allows it. Ids of offers' places; the
- * answer comes from a table made at import, so this is cheap. src == dst is the caller's case
- * (moves within one place are free and use the local rate). */
+/* The move from one location to another, or NULL when no row allows it. Ids of offers' locations;
+ * the answer comes from a table made at import, so this is cheap. src == dst is the caller's case
+ * (moves within one location are free and use the local rate). */
 const struct catalog_move *catalog_move(const struct catalog *c, size_t src, size_t dst);
 /* All moves, for tables indexed by move: catalog_move() points into this array. */
 const struct catalog_move *catalog_moves(const struct catalog *c);
 size_t catalog_n_moves(const struct catalog *c);
-/* The same for a source that is no offer's place: a region nobody sells in, "local", or region
+/* The same for a source that is no offer's location: a region nobody sells in, "local", or region
  * NULL = the cloud's rows with src_region `*` only. Matches rows one by one. */
 const struct catalog_move *catalog_move_from(const struct catalog *c,
                                              const char *src_cloud,
@@ -82,8 +82,8 @@ const struct catalog_move *catalog_move_from(const struct catalog *c,
 /* USD per GB-month of class `standard`, else of the cheapest class; NaN when there is no row. */
 double catalog_storage_usd(const struct catalog *c, size_t place);
 
-/* All that keeping data costs at a place, be there offers or not; by the same choice of row. False
- * when there is none. */
+/* All that keeping data costs at a location, be there offers or not; by the same choice of row.
+ * False when there is none. */
 struct catalog_storage_tariff {
     double usd_per_gb_month;
     double usd_per_1000_read, usd_per_1000_write, usd_per_1000_list; /* NaN = unknown */

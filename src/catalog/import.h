@@ -1,4 +1,4 @@
-/* import: files of price lists into the catalog in use, all of them or none. */
+/* import: adds files of price lists to the catalog in use, all of them or none. */
 #ifndef CATALOG_IMPORT_H
 #define CATALOG_IMPORT_H
 

@@ -1,5 +1,5 @@
-/* limits: the numbers a catalog may hold. More is taken for a slip of the pen on import and for
- * damage in a snapshot, so that what computes with them cannot overflow. */
+/* limits: the numbers a catalog may hold. A larger number is an error on import and
+ * damage in a snapshot, so that no computation with prices can overflow. */
 #ifndef CATALOG_LIMITS_H
 #define CATALOG_LIMITS_H
 

@@ -210,8 +210,8 @@ struct offer_bounds {
     uint32_t greatest_zone;
 };
 
-/* Sorted by place, then zone; so the last place is the greatest, and since places are sorted by
- * cloud, the first and the last tell the cloud of all. */
+/* Sorted by location, then zone; so the last location is the greatest, and since locations are
+ * sorted by cloud, the first and the last tell the cloud of all. */
 static bool offers_of_kind_good(const struct catalog *c,
                                 const struct catalog_kind *k,
                                 struct offer_bounds *b)
@@ -333,7 +333,7 @@ int snapshot_open(
         if (!parts[i].good)
             return err_set(e, ERR_IO, "%s: damaged (%s)", name, parts[i].what);
     }
-    if (!offers_good(into)) /* reads places and kinds */
+    if (!offers_good(into)) /* reads locations and kinds */
         return err_set(e, ERR_IO, "%s: damaged (offers)", name);
     return 0;
 }

@@ -1,7 +1,7 @@
 /* snapshot: the one block of bytes a catalog is in use. Position-independent, in the byte order of
- * the machine, read in place; whatever differs in version or byte order is refused, not converted.
+ * the machine, read in place; another version or byte order is refused, not converted.
  *
- * header | strings | places | kinds | offers | moves | tiers | rules | matrix | ...
+ * header | strings | locations | kinds | offers | moves | tiers | rules | matrix | ...
  * Every section starts at a multiple of 8. Strings are NUL-terminated, sorted and unique, "" first:
  * offsets compare as the texts do. */
 #ifndef CATALOG_SNAPSHOT_H
@@ -24,8 +24,8 @@ enum snapshot_section_id {
     SNAPSHOT_MOVES,
     SNAPSHOT_TIERS,
     SNAPSHOT_RULES,         /* rule i is priced by move i */
-    SNAPSHOT_MATRIX,        /* uint32_t move of [source place][destination place] */
-    SNAPSHOT_PLACE_STORAGE, /* double per place: USD per GB-month, NaN = no row */
+    SNAPSHOT_MATRIX,        /* uint32_t move of [source location][destination location] */
+    SNAPSHOT_PLACE_STORAGE, /* double per location: USD per GB-month, NaN = no row */
     SNAPSHOT_STORAGE,
     SNAPSHOT_SOURCES,
     SNAPSHOT_META,
@@ -33,7 +33,7 @@ enum snapshot_section_id {
 };
 
 #define SNAPSHOT_NO_MOVE UINT32_MAX
-/* 2,048 places make a matrix of 16 MB; all clouds together have some 500 regions today. */
+/* 2,048 locations make a matrix of 16 MB; all clouds together have some 500 regions today. */
 #define SNAPSHOT_PLACES_MAX 2048
 
 struct snapshot_storage {

@@ -2,7 +2,7 @@
  *
  * HOME/catalog/gen-N/ holds one whole generation: our CSVs and the snapshot made of them. The
  * link HOME/catalog/current names the one in use. A new generation is written and synced before
- * the link is renamed over the old one, so that whoever is interrupted leaves one or the other. */
+ * the link is renamed over the old one, so that an interrupted import leaves one or the other. */
 #ifndef CATALOG_STORE_H
 #define CATALOG_STORE_H
 

@@ -1,11 +1,11 @@
-/* cloud: rents machines and gives them back. One table of functions a cloud (driver.h): `local`
- * (this machine, which costs nothing), `pool` (hosts of the configuration), `sim` (a cloud that
- * exists on paper, with a clock, prices and troubles of its own), later aws, gcp and azure.
+/* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `local`
+ * (this machine, which costs nothing), `pool` (hosts of the configuration), `sim` (a simulated
+ * cloud with a clock, prices and faults of its own), later aws, gcp and azure.
  *
- * Whoever rents writes the token down first. A driver keeps no state but a cloud's own: everything
- * it needs to find a machine again is in the request's tags. What local, pool and sim remember as a
- * cloud would lies below home/clouds/NAME, outlives crashes and is shared by all processes of the
- * home. A struct cloud is for one thread at a time. */
+ * The caller records the token before it launches. A driver keeps no state but the cloud's own:
+ * the request's tags are enough to find a machine again. The state of local, pool and sim is below
+ * home/clouds/NAME, survives crashes and is shared by all processes of the home. A struct cloud is
+ * for one thread at a time. */
 #ifndef CLOUD_CLOUD_H
 #define CLOUD_CLOUD_H
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What went wrong, before anybody decides what to do about it (specs of the cloud drivers). */
+/* Why a call failed; the caller decides what to do about it. */
 enum cloud_failure {
     CLOUD_FINE,
     CLOUD_AUTH, /* credentials are missing or refused: stop, say what is missing */
@@ -29,7 +29,7 @@ enum cloud_failure {
     CLOUD_CONFLICT,    /* the token stands for another request: look at what it gave */
     CLOUD_NOT_FOUND,
     CLOUD_INVALID, /* our mistake, or a state that makes no sense: stop */
-    CLOUD_UNKNOWN, /* nobody can tell whether it happened: ask again with the same token */
+    CLOUD_UNKNOWN, /* it may or may not have happened: ask again with the same token */
 };
 enum cloud_scope { CLOUD_ZONE, CLOUD_REGION, CLOUD_ACCOUNT };
 const char *cloud_failure_text(enum cloud_failure failure);
@@ -45,7 +45,7 @@ struct cloud_trouble {
 
 struct cloud_request {
     const char *token; /* makes the request idempotent: 1 .. 64 of [a-z0-9-] */
-    const char *owner; /* what a sweep goes by; NULL = the cloud's own (options) */
+    const char *owner; /* by which orphans are found; NULL = the cloud's own (options) */
     int64_t run, job;  /* tags */
     int64_t expires_ms;
     /* NULL or "" where the cloud has none. provider: for sim, whose offer this is ("aws"). region:
@@ -66,7 +66,7 @@ enum cloud_state {
     CLOUD_RUNNING,
     CLOUD_DELETING,  /* asked to go; listed, for nothing has been confirmed */
     CLOUD_GONE,      /* does not bill any more; may be forgotten */
-    CLOUD_PREEMPTED, /* the cloud took it back; does not bill any more */
+    CLOUD_PREEMPTED, /* the cloud reclaimed it; does not bill any more */
 };
 const char *cloud_state_text(enum cloud_state state);
 
@@ -92,7 +92,7 @@ struct cloud_machine {
     int64_t metered_ms;
     /* ready: jobs can start, 0 = not yet; ended: billing stopped, 0 = not yet. */
     int64_t launched_ms, ready_ms, ended_ms;
-    int64_t notice_ms; /* when it will be, or was, taken back; 0 = nothing known */
+    int64_t notice_ms; /* when it will be, or was, reclaimed; 0 = nothing known */
 };
 
 struct cloud_host { /* of a pool */
@@ -103,7 +103,7 @@ struct cloud_host { /* of a pool */
     double price_usd_per_hour;
 };
 
-/* faults: a market whose prices move, and which takes machines back at times of its own. m is as
+/* faults: a market whose prices move, and which reclaims machines at times of its own. m is as
  * launched. */
 struct cloud_market {
     void *context;
@@ -117,7 +117,7 @@ struct cloud_market {
 
 struct cloud_options {
     const char *name;               /* of the driver */
-    const char *home;               /* where local, pool and sim keep what a cloud would remember */
+    const char *home;               /* where local, pool and sim keep their state */
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
@@ -126,8 +126,8 @@ struct cloud_options {
      * matter. */
     uint64_t seed;
     double boot_s;               /* the mean; machines take from 3/4 to 5/4 of it */
-    double preemptions_per_hour; /* of spot machines: a Poisson process each, 120 s of notice */
-    const char *troubles;        /* how it fails, see cloud/faults.h; NULL = never */
+    double preemptions_per_hour; /* of spot instances: a Poisson process each, 120 s of notice */
+    const char *troubles;        /* its faults, see cloud/faults.h; NULL = none */
     /* sim: what a machine asked for now costs an hour; NULL = as the request says. */
     double (*price_usd_per_hour)(void *context, const struct cloud_request *request, int64_t at_ms);
     const struct cloud_market *market; /* sim: borrowed as long as the cloud is open; NULL = none */
@@ -142,7 +142,7 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
 void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
 const char *cloud_name(const struct cloud *c);
-/* What it does not show is not there: its memory is ours, and no answer of it can be late. */
+/* Whether a machine that the cloud does not show does not exist: its state is ours, never late. */
 bool cloud_sees_at_once(const struct cloud *c);
 
 /* In all that follows trouble is never NULL; it is CLOUD_FINE after success, and after -1 says what
@@ -164,14 +164,15 @@ int cloud_look(struct cloud *c,
                struct cloud_machine *out,
                struct cloud_trouble *trouble,
                struct err *e);
-/* Gives it back; repeatable, also for tokens nobody knows. It is gone once cloud_look says so. */
+/* Terminates the machine; repeatable, also for unknown tokens. It is gone once cloud_look says so.
+ */
 int cloud_terminate(struct cloud *c,
                     const char *token,
                     struct cloud_trouble *trouble,
                     struct err *e);
 /* pool: the addresses of hosts that a launch of this request could get now, in the order it would
- * choose, at most max of them; borrowed from c. None is kept for anybody. When there is none, -1
- * with the trouble that the launch would have. Other clouds: CLOUD_UNSUPPORTED. */
+ * choose, at most max of them; borrowed from c. None is reserved. When there is none, -1 with the
+ * failure that the launch would have. Other clouds: CLOUD_UNSUPPORTED. */
 int cloud_free_hosts(struct cloud *c,
                      const struct cloud_request *request,
                      const char **out,
@@ -179,7 +180,7 @@ int cloud_free_hosts(struct cloud *c,
                      size_t *n_out,
                      struct cloud_trouble *trouble,
                      struct err *e);
-/* All machines of this owner that may still bill, whoever of its processes rented them. visit may
+/* All machines of this owner that may still bill, whichever process launched them. visit may
  * call the cloud; -1 from it ends the list. */
 int cloud_list(struct cloud *c,
                int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
@@ -188,7 +189,7 @@ int cloud_list(struct cloud *c,
                struct err *e);
 
 /* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is
- * taken back, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.
+ * reclaimed, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.
  */
 int64_t cloud_next_ms(struct cloud *c);
 /* What a machine has cost until now_ms: every second begun from launched to ended, at least

@@ -1,7 +1,7 @@
-/* driver: what a cloud must do, and what cloud.c does for all of them. Included by src/cloud only.
- * The contracts are those of cloud.h; the wrappers there have checked tokens and requests (texts
- * are never NULL, but for accelerator, and fit into a struct cloud_machine), and *trouble is zero
- * when a driver is called. */
+/* driver: the functions of a cloud, and the helpers that cloud.c has for all drivers. Included by
+ * src/cloud only. The contracts are those of cloud.h; the wrappers there have checked tokens and
+ * requests (texts are never NULL, but for accelerator, and fit into a struct cloud_machine), and
+ * *trouble is zero when a driver is called. */
 #ifndef CLOUD_DRIVER_H
 #define CLOUD_DRIVER_H
 
@@ -51,7 +51,7 @@ struct cloud_driver {
                       size_t *n_out,
                       struct cloud_trouble *trouble,
                       struct err *e);
-    /* Optional: NULL where nobody can foresee what happens. */
+    /* Optional: NULL where events cannot be foreseen. */
     int64_t (*next_ms)(struct cloud *c);
 };
 

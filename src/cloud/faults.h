@@ -1,15 +1,12 @@
-/* faults: a cloud that exists on paper. Machines boot, bill and are taken back on the caller's
- * clock, as the seed says; nothing can run on them. And it fails as real clouds do, where its text
- * of troubles says so, one a line:
+/* faults: how the simulated cloud (sim.c) fails as real clouds do: a text with one fault per line:
  *
  *     capacity aws/us-east-1 p3.2xlarge 2x     # the next two launches of it there are refused
  *     throttle 3x
  *
  * A line is WHAT [PLACE [TYPE]] [TIME] [Nx], and a comment after '#'. PLACE is PROVIDER[/REGION
  * [/ZONE]] and, like TYPE, '*' for any; only what happens to launches takes them. TIME is a
- * duration
- * ("90s", "5m"). Nx: how often, counted by the cloud, so that it goes on after a crash of ours;
- * another text begins anew. Without it: always.
+ * duration ("90s", "5m"). Nx: how often; the cloud counts, so that the count survives a crash of
+ * ours, and another text starts anew. Without Nx: always.
  *
  *   capacity       a launch is refused: no such machine now. The scope is as exact as PLACE says: a
  *                  zone, a region or the account; a zone when there is no PLACE. A token that has
@@ -20,15 +17,15 @@
  *   auth           any call is refused: credentials are missing or expired
  *   throttle       any call: too many of them, come back after TIME (5s unless said)
  *   transient      any call fails, nothing happened
- *   timeout-before-launch   a launch gets lost: nothing happened, but nobody can tell (UNKNOWN)
+ *   timeout-before-launch   a launch gets lost: nothing happened, unknown to the caller (UNKNOWN)
  *   timeout-after-launch    the machine is there, the answer is lost (UNKNOWN)
  *   slow-visible   TIME long a new machine is not seen by look, list and terminate
  *   slow-boot      a machine boots TIME longer
  *   never-boots    a machine is never up, and bills
- *   preempt-after  a spot machine is taken back TIME after its launch
- *   no-notice      a spot machine is taken back without notice
- *   terminate-fails         a machine is not given back (TRANSIENT), it bills on
- *   timeout-after-terminate it is given back, the answer is lost (UNKNOWN)
+ *   preempt-after  a spot instance is reclaimed TIME after its launch
+ *   no-notice      a spot instance is reclaimed without notice
+ *   terminate-fails         a machine is not terminated (TRANSIENT) and bills on
+ *   timeout-after-terminate it is terminated, the answer is lost (UNKNOWN)
  *   list-fails     a list cannot be had
  *   list-empty     a list is empty, whatever is there: never to be taken for "all gone" */
 #ifndef CLOUD_FAULTS_H

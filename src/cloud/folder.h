@@ -1,5 +1,5 @@
-/* folder: what local, pool and sim have in common: clouds whose memory is a folder of ours. priv of
- * such a cloud begins with a struct cloud_folder. */
+/* folder: the functions that the drivers local, pool and sim share: clouds whose state is a folder
+ * of the home. priv of such a cloud begins with a struct cloud_folder. */
 #ifndef CLOUD_FOLDER_H
 #define CLOUD_FOLDER_H
 
@@ -8,7 +8,7 @@
 
 struct cloud_folder {
     struct instances *instances;
-    int64_t delete_ms; /* how long a machine takes to go once it is given back */
+    int64_t delete_ms; /* how long a machine takes to go once it is terminated */
     /* Finishes what instance_begin has made of a request, or refuses it. Called with the lock held,
      * for tokens that are not known yet. */
     int (*provision)(struct cloud *c,

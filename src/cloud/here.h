@@ -1,5 +1,5 @@
-/* here: how large this machine is for this process: its processors and memory, less what affinity
- * and the control groups around the process (version 1 or 2) leave of them. */
+/* here: the size of this machine for this process: its processors and memory within the limits of
+ * CPU affinity and of the control groups around the process (version 1 or 2). */
 #ifndef CLOUD_HERE_H
 #define CLOUD_HERE_H
 

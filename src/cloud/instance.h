@@ -1,6 +1,6 @@
-/* instance: one machine as the clouds that we keep ourselves (local, pool, sim) remember it. What
- * it is at some moment follows from times that were fixed when it was rented and given back:
- * nothing has to be written when a boot ends or a spot machine is taken. */
+/* instance: one machine in the state of a local, pool or simulated cloud. Its state at a moment
+ * follows from times that are fixed at launch and termination: nothing has to be written when a
+ * boot ends or a spot instance is preempted. */
 #ifndef CLOUD_INSTANCE_H
 #define CLOUD_INSTANCE_H
 

@@ -1,4 +1,4 @@
-/* sumfile: small JSON files whose damage is noticed: one line of JSON and one of its checksum. */
+/* sumfile: small JSON files with a checksum: one line of JSON and one of its checksum. */
 #ifndef CLOUD_SUMFILE_H
 #define CLOUD_SUMFILE_H
 

@@ -23,7 +23,7 @@ struct building {
     const struct catalog *catalog;
     const struct cluster_measured *measured;
     struct cluster_problem *p;
-    size_t *place_of; /* of a place of the catalog; SIZE_MAX = not wanted */
+    size_t *place_of; /* of a location of the catalog; SIZE_MAX = not wanted */
     /* The kind whose offers are being taken, with no price yet. */
     size_t kind;
     struct cluster_type of_kind;
@@ -98,7 +98,7 @@ static bool is_listed(const char *const *names, size_t n, const char *name)
     return n == 0;
 }
 
-/* ---- places ---- */
+/* ---- locations ---- */
 
 static void add_type(const struct building *b,
                      struct cluster_place *at,
@@ -114,8 +114,8 @@ static void add_type(const struct building *b,
         at->workers[at->n_workers++] = *t;
 }
 
-/* Calls add for every kind at every place, at its lowest price there. Offers of one place stand
- * together. */
+/* Calls add for every kind at every location, at its lowest price there. Offers of one location
+ * stand together. */
 static void each_offer(struct building *b,
                        void (*add)(struct building *b, size_t place, size_t kind, double usd))
 {

@@ -1,4 +1,5 @@
-/* problem: servers and workers to choose from, with prices, networks and rates, place by place. */
+/* problem: servers and workers to choose from, with prices, networks and rates, location by
+ * location. */
 #ifndef CLUSTER_PROBLEM_H
 #define CLUSTER_PROBLEM_H
 
@@ -19,7 +20,7 @@ struct cluster_type {
     double mbps, per_s;     /* of one worker, NaN = not known */
 };
 
-/* Server and workers stand at one place. */
+/* Server and workers stand at one location. */
 struct cluster_place {
     const char *cloud, *region; /* NULL = not said: all prices are the file's */
     struct cluster_type *servers, *workers;
@@ -39,7 +40,7 @@ struct cluster_problem {
 /* Prices and networks are the file's, else the catalog's (on demand). Rates are the file's for the
  * type, else what was measured (may be NULL), else the file's for its accelerators or vCPUs, as
  * often as it has them. ERR_USAGE with file and line for types nobody knows, ERR_NOFIT when a
- * place has none of them. The catalog must outlive it. */
+ * location has none of them. The catalog must outlive it. */
 struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
                                             const struct catalog *catalog,
                                             const struct cluster_measured *measured,

@@ -22,7 +22,7 @@ enum cluster_limit {
     CLUSTER_UNMEASURED, /* nothing is known of its rates: no answer for it */
 };
 
-/* Server and n workers at a place; predictions are NaN where rates or networks are not known. */
+/* Server and n workers at a location; predictions are NaN where rates or networks are not known. */
 struct cluster_choice {
     size_t place, server, worker; /* indices */
     unsigned workers;             /* 0 = none possible */
@@ -35,7 +35,7 @@ struct cluster_choice {
 
 struct cluster_answer {
     struct cluster_choice best;
-    struct cluster_choice *considered; /* the best with each type at each place */
+    struct cluster_choice *considered; /* the best with each type at each location */
     size_t n_considered;
     /* Model-opt: none of these is both dearer and slower than another cluster; cheapest first. */
     struct cluster_choice *frontier;
@@ -43,7 +43,7 @@ struct cluster_answer {
 };
 
 /* ERR_NOFIT in words when there is no such cluster; ERR_USAGE when rates are missing that the
- * algorithm needs, or, for all but model-opt, a place. */
+ * algorithm needs, or, for all but model-opt, a location. */
 int cluster_recommend(const struct cluster_problem *p,
                       enum cluster_algorithm algorithm,
                       enum cluster_objective objective,

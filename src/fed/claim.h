@@ -1,6 +1,6 @@
-/* claim: who averages a round. An object that is written by one invocation alone, under a
- * condition, and is held for a lease, which its holder renews while it works. Ages are those of the
- * store's own clock: the clocks of functions need not agree. */
+/* claim: the lease of the invocation that averages a round. An object that one invocation alone
+ * writes, under a condition, and holds for a lease, which its holder renews while it works. Ages
+ * are those of the store's own clock: the clocks of functions need not agree. */
 #ifndef FED_CLAIM_H
 #define FED_CLAIM_H
 

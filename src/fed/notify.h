@@ -1,4 +1,4 @@
-/* notify: sends the event of an object to whoever waits for it, for stores that send none. */
+/* notify: sends the event of an object to an aggregator, for stores that send none. */
 #ifndef FED_NOTIFY_H
 #define FED_NOTIFY_H
 

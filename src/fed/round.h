@@ -1,6 +1,7 @@
-/* round: one round of training across places: every worker writes its gradients (or its model) into
- * an object store, the creation of each starts an invocation of the aggregator, and the one that
- * finds them all writes their mean, which the workers wait for. Nothing but the store remembers.
+/* round: one round of a geo-distributed training: every worker writes its gradients (or its model)
+ * into an object store, the creation of each starts an invocation of the aggregator, and the one
+ * that finds them all writes their mean, which the workers wait for. Nothing but the store
+ * remembers.
  *
  * Below a prefix P of a store:
  *
@@ -28,17 +29,17 @@
  * events come twice, at once or out of order, and an invocation that dies anywhere is made up for
  * by the next delivery of its event.
  *
- * Requests of a round without trouble: n writes of workers, 2 of the aggregator (claim and mean), n
+ * Requests of a round without faults: n writes of workers, 2 of the aggregator (claim and mean), n
  * lists, n reads of the aggregator, n + l of workers, who poll for the mean and find nothing l
  * times: equation (5) and one write for the claim. After it the store holds the mean alone.
  *
  * A worker that writes its input of round r says that it needs the mean of r - 1 no more: it saves
  * its own state first.
  *
- * With a quorum below n the others may come late. Means are kept, since somebody may still need
- * them. Who has averaged lists once more, and deletes what came meanwhile; what comes after that
- * finds the mean, or "done", which whose mean goes elsewhere writes for that: a late input is
- * deleted, and nothing is averaged twice. */
+ * With a quorum below n the others may come late. Means are kept, since a worker may still need
+ * them. The invocation that averaged lists once more, and deletes what came meanwhile; what comes
+ * after that finds the mean, or "done", which whose mean goes elsewhere writes for that: a late
+ * input is deleted, and nothing is averaged twice. */
 #ifndef FED_ROUND_H
 #define FED_ROUND_H
 

@@ -1,4 +1,4 @@
-/* tensor_file: files of tensors in whatever format: which tensors are in them, and where. Only
+/* tensor_file: files of tensors in any of the formats: which tensors are in them, and where. Only
  * headers are read; every offset and size in the result lies within the file. */
 #ifndef FED_TENSOR_FILE_H
 #define FED_TENSOR_FILE_H

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* One told line becomes at most so many events; the stores that a result goes to are not more than
- * there are places. */
+ * there are locations. */
 #define EVENTS_PER_LINE 4096
 /* Seconds since 1970: until the year 2286. */
 #define TIME_MAX_S 1e10

@@ -79,8 +79,9 @@ struct geo_teller {
 };
 
 /* One line as workers and the aggregator tell it (sdk/c/tradewind_worker.h and
- * fed/function/settings.h): who told it says which places are meant. Training is what lies between
- * a worker's start or last read and its upload, so that *t moves on. Kinds that cost nothing
+ * fed/function/settings.h): who told it says which locations are meant. Training is what lies
+ * between a worker's start or last read and its upload, so that *t moves on. Kinds that cost
+ * nothing
  * ("event") are skipped. ERR_USAGE as above. */
 int geo_events_tell(
     struct geo_events *events, struct geo_teller *t, const char *line, size_t len, struct err *e);

@@ -12,7 +12,7 @@ json_t *geo_event_object(const struct geo_events *events,
                          const char *line,
                          size_t len,
                          struct err *e);
-/* Kind, round, bytes, requests and times; places and worker are left to the caller. */
+/* Kind, round, bytes, requests and times; locations and worker are left to the caller. */
 int geo_event_times(const json_t *o, struct geo_event *v, struct err *e);
 /* Missing: *out stays; NaN there: it must be told. */
 int geo_event_number(const json_t *o, const char *key, double most, double *out, struct err *e);

@@ -1,4 +1,4 @@
-/* facts: what functions charge, how stores answer and how far places are from each other: the
+/* facts: what functions charge, how stores answer and how far locations are from each other: the
  * built-in tables data/geo-*.csv, read into structs. Prices of machines, stores and moves are the
  * catalog's; only where it has none those of these tables count. */
 #ifndef GEO_FACTS_H

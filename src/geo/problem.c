@@ -197,7 +197,7 @@ static int check_place(const struct building *b,
                    near ? place->cloud : "", near ? "/" : "", near ? near : "");
 }
 
-/* Lowest price on demand of a kind at a place; INFINITY = not sold there. */
+/* Lowest price on demand of a kind at a location; INFINITY = not sold there. */
 static double price_at(const struct catalog *c, const struct catalog_kind *kind, size_t place)
 {
     double usd = (double)INFINITY;
@@ -329,7 +329,7 @@ static int allocate(struct building *b, struct err *e)
 
     for (size_t i = 0; i < b->spec->n_workers; i++)
         n_workers += b->spec->workers[i].count;
-    /* Every worker's place and that of its data may be new. */
+    /* Every worker's location and that of its data may be new. */
     b->cap_sites = b->facts->n_functions + 2 * b->spec->n_workers;
     p->sites = arena_alloc(p->arena, b->cap_sites, sizeof *p->sites);
     p->workers = arena_alloc(p->arena, n_workers, sizeof *p->workers);

@@ -109,7 +109,7 @@ struct geo_problem *geo_problem_new(const struct spec_geo *spec,
                                     const struct geo_facts *facts,
                                     const struct config *config,
                                     struct err *e);
-/* Only what does not depend on places: sizes, counts, compression, quorum and the like. */
+/* Only what does not depend on locations: sizes, counts, compression, quorum and the like. */
 void geo_problem_set(struct geo_problem *p, const struct spec_geo *spec);
 void geo_problem_free(struct geo_problem *p);
 AUTO_DEFINE(geo_problem)

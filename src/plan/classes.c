@@ -9,10 +9,10 @@ struct builder {
     const struct catalog *c;
     size_t *places; /* used ones */
     size_t n;
-    uint32_t *moves; /* [i * n + k] between used places */
-    size_t *class;   /* per used place */
-    size_t *first;   /* per class: its first place */
-    uint64_t *hash;  /* per used place */
+    uint32_t *moves; /* [i * n + k] between used locations */
+    size_t *class;   /* per used location */
+    size_t *first;   /* per class: its first location */
+    uint64_t *hash;  /* per used location */
 };
 
 static uint32_t move_between(const struct catalog *c, size_t from, size_t to)
@@ -22,7 +22,7 @@ static uint32_t move_between(const struct catalog *c, size_t from, size_t to)
     return m ? (uint32_t)(m - catalog_moves(c)) : CLASSES_NO_MOVE;
 }
 
-/* Equal for places that are alike: counts the moves out and in by the other side's cloud. */
+/* Equal for locations that are alike: counts the moves out and in by the other side's cloud. */
 static uint64_t look_of(const struct builder *b, size_t i)
 {
     uint64_t sum = catalog_places(b->c)[b->places[i]].cloud;
@@ -51,8 +51,8 @@ static bool alike(const struct builder *b, size_t i, size_t j)
     return true;
 }
 
-/* Being alike the first place of a class makes a place alike all of them: a third place's moves to
- * and from both are the same. */
+/* Being alike the first location of a class makes a location alike all of them: a third location's
+ * moves to and from both are the same. */
 static size_t classify(struct builder *b)
 {
     size_t n_classes = 0;
@@ -77,7 +77,7 @@ static void fill_moves(const struct builder *b, struct classes *x)
         for (size_t k = 0; k < x->n; k++)
             if (k != a)
                 x->move[a * x->n + k] = b->moves[b->first[a] * b->n + b->first[k]];
-    /* Within a class: any second place will do. */
+    /* Within a class: any second location will do. */
     for (size_t i = 0; i < b->n; i++) {
         size_t a = b->class[i];
         if (i != b->first[a])

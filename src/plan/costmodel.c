@@ -109,7 +109,7 @@ static size_t place_of(const struct dataset *d, const struct pick *picks)
     return d->producer == NONE ? NONE : picks[d->producer].site->place;
 }
 
-/* The first reader, in topological order, at each place pays for the transfer to it. */
+/* The first reader, in topological order, at each location pays for the transfer to it. */
 static bool pays_for(const struct dataset *d, const struct pick *picks, size_t reader)
 {
     for (size_t i = 0; i < d->n_readers; i++) {

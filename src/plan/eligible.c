@@ -181,7 +181,7 @@ bool eligible_is_asked(const struct plan_world *w, const struct spec_resources *
 
 /* ---- filters ---- */
 
-/* One alternative made ready: which places it allows is looked up once, not once an offer. */
+/* One alternative made ready: which locations it allows is looked up once, not once an offer. */
 struct filter {
     const struct spec_resources *resources;
     const bool **names; /* per accelerator asked for: by listed name, is it the same? */
@@ -268,8 +268,8 @@ struct visitor {
     void *ctx;
 };
 
-/* First offer of the kind at the place or behind it: within a kind, offers stand in the order of
- * places. */
+/* First offer of the kind at the location or behind it: within a kind, offers stand in the order of
+ * locations. */
 static uint32_t first_at(const struct catalog *c, const struct catalog_kind *k, size_t place)
 {
     const struct catalog_offer *offers = catalog_offers(c) + k->first_offer;

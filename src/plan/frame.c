@@ -23,7 +23,7 @@ static bool reads_at(const struct domain *d,
     return false;
 }
 
-/* What a reader is charged for a shared dataset. Exact where a reader is settled at the place
+/* What a reader is charged for a shared dataset. Exact where a reader is settled at the location
  * (the first such pays all). Otherwise everybody who might come pays an equal part: those who do
  * come never pay more than the transfer together, so sums stay lower bounds. */
 static int64_t share_of(const struct plan_problem *p,

@@ -1,9 +1,9 @@
 /* frame: a problem cut down to a domain, with everything a solver asks for in tables.
  *
- * Variables are stages in topological order. The place of a stage and of the stages whose outputs
- * it reads decide how long its inputs take (a level); place and level decide what each choice
- * comes to (its options). A variable's states are its sites or, where a stage must know its level
- * before its producers are settled, (site, level) pairs.
+ * Variables are stages in topological order. The location of a stage and of the stages whose
+ * outputs it reads decide how long its inputs take (a level); location and level decide what each
+ * choice comes to (its options). A variable's states are its sites or, where a stage must know its
+ * level before its producers are settled, (site, level) pairs.
  *
  * A coarse frame has sites for states throughout: a stage with several producers takes its level
  * from one of them alone, which bounds its cost and time from below. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Moving the stage's outputs from the place to the internet: to any other cloud. */
+/* Moving the stage's outputs from the location to the internet: to any other cloud. */
 static int64_t egress(const struct plan_problem *p, const struct spec_stage *s, size_t place)
 {
     const struct catalog *c = p->world.catalog;

@@ -1,4 +1,5 @@
-/* incumbent: what is still worth looking for, and when a part of the search cannot contain it. */
+/* incumbent: the best plan so far with the limits of the query, and lower bounds that prove that a
+ * part of the search contains no better plan. */
 #ifndef PLAN_INCUMBENT_H
 #define PLAN_INCUMBENT_H
 

@@ -50,7 +50,7 @@ struct outcome {
     int64_t compute_microusd;
 };
 
-/* Where a stage may run: the choices at one place that are worth considering. */
+/* Where a stage may run: the choices at one location that are worth considering. */
 struct site {
     size_t place;
     struct choice *choices;
@@ -64,21 +64,21 @@ struct site {
 /* A dataset read by at least one stage. */
 struct dataset {
     const char *from;
-    size_t producer; /* stage, or NONE: it lies at a fixed place */
+    size_t producer; /* stage, or NONE: it lies at a fixed location */
     double size_gb;
     struct spec_place place; /* of a fixed one */
     size_t *readers;         /* stages in topological order */
     size_t n_readers;
-    /* produced: by catalog move; fixed: by catalog place */
+    /* produced: by catalog move; fixed: by catalog location */
     int64_t *microusd;
     double *seconds;
 };
 
 struct pstage {
     const struct spec_stage *spec;
-    struct site *sites; /* ascending place */
+    struct site *sites; /* ascending location */
     size_t n_sites;
-    size_t *site_places; /* sites' places, for plan_stage_places */
+    size_t *site_places; /* sites' locations, for plan_stage_places */
     size_t *datasets;    /* read by this stage */
     size_t n_datasets;
     size_t *parents; /* stages whose outputs it reads, ascending */
@@ -92,12 +92,12 @@ struct plan_problem {
     struct arena *arena;
     struct plan_world world;
     struct name_index *names; /* names.h */
-    struct classes *classes;  /* classes.h: of all places that some stage has a site at */
+    struct classes *classes;  /* classes.h: of all locations that some stage has a site at */
     struct pstage *stages;
     size_t n_stages;
     struct dataset *datasets;
     size_t n_datasets;
-    double local_s_per_gb; /* reading within one place */
+    double local_s_per_gb; /* reading within one location */
 };
 
 /* ---- eligible.c: which offers a stage may use ---- */
@@ -244,7 +244,7 @@ bool exact_frontier(const struct plan_problem *p,
                     struct arena *arena,
                     struct frontier *out);
 /* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
- * totals. Choices may move into the arena. Deciding takes a solve for every place that bounds
+ * totals. Choices may move into the arena. Deciding takes a solve for every location that bounds
  * cannot exclude: at most *questions of them, counted down. When they are used up the plan found
  * so far stands: it is optimal, and still the same for the same inputs. */
 void exact_break_ties(const struct plan_problem *p,

@@ -1,6 +1,6 @@
-/* labels: every cost and time that cannot be improved upon in both, exactly.
+/* labels: the exact Pareto frontier of cost and time over a frame.
  *
- * The elimination of net.h, with sets of labels instead of single numbers: what the eliminated
+ * The elimination of costnet.h, with sets of labels instead of single numbers: what the eliminated
  * stages cost, and how long they keep the remaining ones apart (see labels.c). Sets keep only
  * labels that no other beats in everything; bounds drop those that cannot lead to a wanted plan. */
 #ifndef PLAN_LABELS_H

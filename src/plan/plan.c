@@ -139,7 +139,7 @@ static bool every_stage_has_a_site(const struct question *q)
     return true;
 }
 
-/* An input of the stage that no place at all can be reached from, or NULL. */
+/* An input of the stage that no location at all can be reached from, or NULL. */
 static const char *stuck_input(const struct plan_problem *p, const struct pstage *stage)
 {
     for (size_t i = 0; i < stage->n_datasets; i++) {

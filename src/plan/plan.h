@@ -1,4 +1,4 @@
-/* plan: where each stage runs, when, for how long and for how much, with a proof.
+/* plan: the planner: decides where and when each stage runs, with cost, time and lower bound.
  *
  * Pure: catalog, configuration, clock and limits are arguments. The model behind the numbers is
  * written out in docs/planning.md. */
@@ -38,7 +38,7 @@ struct plan_world {
     void *context;
 };
 
-/* A pipeline laid out for solving: eligible offers, places, prices of moves. */
+/* A pipeline laid out for solving: eligible offers, locations, prices of moves. */
 struct plan_problem;
 
 /* ERR_USAGE when a stage has no eligible offer: the text says which condition empties the set
@@ -51,7 +51,7 @@ AUTO_DEFINE(plan_problem)
 
 struct plan_stage {
     size_t stage; /* index in the spec */
-    size_t place; /* catalog place */
+    size_t place; /* catalog location */
     const struct catalog_kind *kind;
     const struct catalog_offer *offer;
     bool spot;
@@ -89,7 +89,7 @@ struct plan_query {
     size_t pareto_limit;   /* at most this many plans; 0 = 1000 */
     /* Restrictions of this question. SIZE_MAX / NULL = none. */
     const char *only_cloud;            /* all stages in this cloud */
-    size_t pinned_stage, pinned_place; /* this stage at this place */
+    size_t pinned_stage, pinned_place; /* this stage at this location */
     bool totals_only; /* cost and time are wanted, not which of several equal plans */
 };
 

@@ -26,7 +26,7 @@ struct node {
     size_t n;
     /* Of the edge from the parent, between classes: what moving costs and takes. */
     double *cost, *seconds;
-    double here_s;     /* reading within a place */
+    double here_s;     /* reading within a location */
     double *at_parent; /* per site of the parent: best of this stage and below */
 };
 
@@ -35,12 +35,12 @@ struct presolve {
     const struct domain *domain;
     const struct classes *classes;
     struct node *nodes;
-    size_t **site_at; /* per stage and catalog place: position in the domain, or NONE */
+    size_t **site_at; /* per stage and catalog location: position in the domain, or NONE */
 };
 
 /* ---- the forest ---- */
 
-/* A reader's part of a dataset that others may read at the same place: see frame.c. */
+/* A reader's part of a dataset that others may read at the same location: see frame.c. */
 static double part_of(const struct dataset *d, int64_t microusd)
 {
     return microusd == NEVER ? (double)INFINITY : floor((double)microusd / (double)d->n_readers);
@@ -172,7 +172,7 @@ static double reading(const struct weighed_site *site, double seconds)
     return seconds > site->free_s ? site->per_s * (seconds - site->free_s) : 0;
 }
 
-/* The two least values of a class, so that one place can be left out. */
+/* The two least values of a class, so that one location can be left out. */
 struct two_least {
     double first, second;
     size_t first_place;
@@ -196,7 +196,7 @@ static double least_but(const struct two_least *t, size_t place)
 
 static const struct two_least nothing = {(double)INFINITY, (double)INFINITY, NONE};
 
-/* What is best below, seen from a class of the parent's places: elsewhere in another class, and
+/* What is best below, seen from a class of the parent's locations: elsewhere in another class, and
  * elsewhere in the same. */
 static void look_down(const struct presolve *x,
                       const struct node *n,

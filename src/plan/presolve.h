@@ -1,7 +1,7 @@
 /* presolve: bounds for every site of every stage, cheaper than any table of pairs of sites.
  *
- * Most places of a cloud are alike to the transfer table, so moves are looked at between classes
- * of places. The relaxation is small: each stage reads only from its largest producer, and the
+ * Most locations of a cloud are alike to the transfer table, so moves are looked at between classes
+ * of locations. The relaxation is small: each stage reads only from its largest producer, and the
  * time that inputs take is charged at the site's lowest price. */
 #ifndef PLAN_PRESOLVE_H
 #define PLAN_PRESOLVE_H

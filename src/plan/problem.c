@@ -81,7 +81,7 @@ static int collect_inputs(struct plan_problem *p, struct map *by_name, size_t s)
     return 0;
 }
 
-/* Readers are added in topological order: the first at a place pays (see costmodel.c). */
+/* Readers are added in topological order: the first at a location pays (see costmodel.c). */
 static int collect_datasets(struct plan_problem *p)
 {
     AUTO(map) struct map *by_name = map_new();
@@ -121,7 +121,7 @@ static int price_produced(struct plan_problem *p, struct dataset *d)
     return 0;
 }
 
-/* How a dataset that lies at a fixed place gets to dst: NULL with *within set when it is there
+/* How a dataset that lies at a fixed location gets to dst: NULL with *within set when it is there
  * already, NULL without when it cannot. */
 static const struct catalog_move *fixed_move(const struct plan_problem *p,
                                              const struct dataset *d,
@@ -187,7 +187,7 @@ static int too_large(const struct plan_problem *p, struct err *e)
 
 /* ---- sites ---- */
 
-/* Choices of one place while they are collected: none is worse than another in price, preemption
+/* Choices of one location while they are collected: none is worse than another in price, preemption
  * rate and run time at once. Cost and finish grow with each of the three whatever the inputs
  * take, so what is dropped here can never be needed for an optimal cost or time. */
 struct skyline {
@@ -248,7 +248,7 @@ static int64_t storage_cost(const struct plan_problem *p, const struct spec_stag
     return sum;
 }
 
-/* False when an input cannot get to the place. */
+/* False when an input cannot get to the location. */
 static bool fixed_inputs(const struct plan_problem *p,
                          const struct pstage *stage,
                          struct site *site)

@@ -1,5 +1,5 @@
-/* search: what the parts of the exact solver share: what is wanted, what was found, what was left
- * open. */
+/* search: the state that the parts of the exact solver share: the query, the incumbent, and the
+ * nodes that were not explored. */
 #ifndef PLAN_SEARCH_H
 #define PLAN_SEARCH_H
 

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many places of a class are tried as stand-ins: the first ones serve for nearly all. */
+/* How many locations of a class are tried as stand-ins: the first ones serve for nearly all. */
 #define STAND_INS_MAX 8
 
 struct symmetry {
     const struct plan_problem *p;
     const struct domain *d;
     const struct classes *classes;
-    const bool *used;         /* places of the domain */
-    const struct site **site; /* [stage * n_places + place], NULL where the domain has none */
+    const bool *used;         /* locations of the domain */
+    const struct site **site; /* [stage * n_places + location], NULL where the domain has none */
     size_t n_places;
 };
 
@@ -64,7 +64,7 @@ static bool place_covers(const struct symmetry *y, size_t a, size_t b)
     return true;
 }
 
-/* Staying must be no slower than moving between two places of the class. */
+/* Staying must be no slower than moving between two locations of the class. */
 static bool staying_is_best(const struct symmetry *y, size_t class)
 {
     uint32_t move = y->classes->move[class * y->classes->n + class];

@@ -7,8 +7,8 @@
 #include "plan/incumbent.h"
 #include "plan/labels.h"
 
-/* Cells x states of one elimination: at first any pair of places; then more, as sites are thinned
- * out, up to what takes a second. */
+/* Cells x states of one elimination: at first any pair of locations; then more, as sites are
+ * thinned out, up to what takes a second. */
 #define VIEW_WORK_SMALL ((size_t)100000)
 #define VIEW_WORK_STEP 10
 #define VIEW_WORK_LARGE ((size_t)10000000)

@@ -1,5 +1,5 @@
-/* spec/cluster: the file of a training cluster, read and checked. docs/cluster.md says what each
- * field means. */
+/* spec/cluster: the file that describes a training cluster, read and checked. docs/cluster.md
+ * describes each field. */
 #ifndef SPEC_CLUSTER_H
 #define SPEC_CLUSTER_H
 

@@ -1,4 +1,4 @@
-/* config_edit: one value changed in the text of a YAML file, the rest left as it was. */
+/* config_edit: changes one value in the text of a YAML file and leaves the rest as it was. */
 #ifndef SPEC_CONFIG_EDIT_H
 #define SPEC_CONFIG_EDIT_H
 

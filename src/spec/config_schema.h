@@ -1,4 +1,4 @@
-/* config_schema: what a configuration file may say. For files of spec/ alone. */
+/* config_schema: the keys of the configuration file and their types. For files of spec/ alone. */
 #ifndef SPEC_CONFIG_SCHEMA_H
 #define SPEC_CONFIG_SCHEMA_H
 

@@ -101,7 +101,7 @@ static void read_input_item(const struct reader_value *v, struct draft *draft)
         draft->n_inputs--;
 }
 
-/* {s3://bucket/x: 100}, where the gigabytes may also be {size, place}. */
+/* {s3://bucket/x: 100}, where the gigabytes may also be {size, location}. */
 static void read_input_entry(const struct reader_value *v, const char *from, struct draft *draft)
 {
     struct draft_input *input = add_input(v->r, draft, v->line);

@@ -1,4 +1,4 @@
-/* Datasets: one size and one place each, whoever reads them; then sizes along the stages. */
+/* Datasets: one size and one location each, whoever reads them; then sizes along the stages. */
 #include "base/mem.h"
 #include "spec/reader.h"
 #include "spec/value.h"
@@ -44,7 +44,7 @@ static const char *place_text(struct reader *r, const struct spec_place *p)
     return text ? text : "a location";
 }
 
-/* The size and place that the mentions give, checked against each other. */
+/* The size and location that the mentions give, checked against each other. */
 static struct draft_input agree(struct reader *r, const struct mention *mentions, size_t n)
 {
     struct draft_input all = *mentions[0].input;
@@ -151,7 +151,7 @@ static void settle_place(struct reader *r, const struct mention *first, struct d
     }
 }
 
-/* Gives every mention of one dataset the same size and place. */
+/* Gives every mention of one dataset the same size and location. */
 static void settle_dataset(struct reader *r,
                            const struct mention *mentions,
                            size_t n,

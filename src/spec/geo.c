@@ -75,7 +75,7 @@ bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out)
     return false;
 }
 
-/* "any" is no place in particular. */
+/* "any" is no location in particular. */
 static void read_open_place(const struct reader_value *v, struct spec_place *out)
 {
     const char *text;

@@ -1,5 +1,5 @@
-/* spec/geo: the file of a training across regions, read and checked. docs/geo.md says what each
- * field means. */
+/* spec/geo: the file that describes a geo-distributed training, read and checked. docs/geo.md
+ * describes each field. */
 #ifndef SPEC_GEO_H
 #define SPEC_GEO_H
 
@@ -29,12 +29,12 @@ struct spec_geo_worker {
     double train_s;               /* per round; NaN = as the file says for all */
     const char *data;             /* where its training data lies; NULL = not said */
     double data_bytes;            /* 0 = not said */
-    struct spec_place data_place; /* cloud NULL = the worker's own place */
+    struct spec_place data_place; /* cloud NULL = the worker's own location */
     bool data_cached;             /* fetched once, not once an epoch */
     size_t line;                  /* 0 = from the command line */
 };
 
-/* What stands for a place when the training is run: hosts of the configuration and a store. */
+/* What stands for a location when the training is run: hosts of the configuration and a store. */
 struct spec_geo_site {
     struct spec_place place;
     const char *on;          /* a host group, or "local", for its workers; NULL = not said */
@@ -87,7 +87,7 @@ int spec_geo_set_workers(struct spec_geo *s, const char *list, struct err *e);
 /* Nothing that planning needs is missing. */
 int spec_geo_check(const struct spec_geo *s, struct err *e);
 
-/* What the file says of that place; NULL = nothing. */
+/* What the file says of that location; NULL = nothing. */
 const struct spec_geo_site *spec_geo_site(const struct spec_geo *s,
                                           const char *cloud,
                                           const char *region);

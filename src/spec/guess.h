@@ -1,4 +1,4 @@
-/* guess: what had to be assumed on the way from a file to a plan, for the user to see. */
+/* guess: values that a file left open and a plan assumed, listed for the user. */
 #ifndef SPEC_GUESS_H
 #define SPEC_GUESS_H
 

@@ -1,4 +1,4 @@
-/* place: (cloud, region), written aws/us-east-1 or aws:us-east-1. */
+/* place: a location, as (cloud, region), written aws/us-east-1 or aws:us-east-1. */
 #ifndef SPEC_PLACE_H
 #define SPEC_PLACE_H
 

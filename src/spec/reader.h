@@ -22,7 +22,7 @@ struct draft_input {
     double size_gb;
     bool has_place;
     struct spec_place place;
-    bool is_mount; /* from file_mounts, where nobody can write a size or place */
+    bool is_mount; /* from file_mounts, which has no field for size or location */
     bool is_known; /* what it refers to was found out: the rest holds */
     enum spec_source source;
     size_t stage, output; /* SPEC_FROM_STAGE */
@@ -206,7 +206,7 @@ void spec_graph_resolve(struct reader *r);
 /* source.c: a reference that is no stage's output. False after an error. */
 bool spec_source_classify(struct reader *r, struct draft_input *input);
 
-/* datasets.c: inputs of all stages, and every size and place. */
+/* datasets.c: inputs of all stages, and every size and location. */
 void datasets_resolve(struct reader *r);
 
 /* disk.c: bytes of a file or tree; symbolic links in it are not followed. Visits at most

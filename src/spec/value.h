@@ -1,4 +1,4 @@
-/* value: numbers, sizes and the like as people write them in a YAML scalar. */
+/* value: parsers for numbers, sizes, durations and amounts in a YAML scalar. */
 #ifndef SPEC_VALUE_H
 #define SPEC_VALUE_H
 

@@ -1,4 +1,4 @@
-/* settings: what the aggregator is told, by its environment.
+/* settings: the settings of the aggregator, from its environment.
  *
  *     TRADEWIND_STORE               s3://BUCKET[/PREFIX] or dir:/PATH: where inputs are written.
  *                                   Events of other buckets and prefixes are ignored
@@ -9,7 +9,7 @@
  *                                   all unless said
  *     TRADEWIND_WEIGHTED            1 = by samples
  *     TRADEWIND_FINITE              1 = NaN and infinite numbers are refused
- *     TRADEWIND_LEASE_S             60: after so long who claimed a round is taken for dead
+ *     TRADEWIND_LEASE_S             60: after this another invocation takes a round over
  *     TRADEWIND_UP_STORE            a region's aggregator: where its mean goes, with
  *                                   TRADEWIND_UP_ENDPOINT and TRADEWIND_UP_REGION
  *     TRADEWIND_UP_WORKER           as input of this number (the region's, from 0)
