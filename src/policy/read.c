@@ -42,7 +42,7 @@ struct reader {
     struct policy_file *file;
     struct policy_problem *p;
     bool is_trace; /* which adds fields */
-    const struct read_lines *lines;
+    const struct policy_lines *lines;
     json_t *type_index; /* name -> number */
     struct err *e;
 };
@@ -495,12 +495,12 @@ static int read_all(struct reader *r, json_t *root)
 static int read_text(
     const char *bytes, size_t n, bool is_trace, struct policy_file *out, struct err *e)
 {
-    AUTO_CLEAR(read_lines) struct read_lines lines = {0};
+    AUTO_CLEAR(policy_lines) struct policy_lines lines = {0};
 
     *out = (struct policy_file){0};
     if (n > POLICY_FILE_BYTES_MAX)
         return err_set(e, ERR_USAGE, "larger than %zu MB: split it", POLICY_FILE_BYTES_MAX >> 20);
-    AUTO_JSON json_t *root = read_json(bytes, n, is_trace ? &lines : NULL, e);
+    AUTO_JSON json_t *root = policy_json_read(bytes, n, is_trace ? &lines : NULL, e);
     AUTO_JSON json_t *type_index = json_object();
     if (!root)
         return -1;

@@ -11,12 +11,12 @@ struct text {
     size_t line;
 };
 
-void read_lines_clear(struct read_lines *l)
+void policy_lines_clear(struct policy_lines *l)
 {
     json_decref(l->prices);
     free(l->job_line);
     free(l->price_line);
-    *l = (struct read_lines){0};
+    *l = (struct policy_lines){0};
 }
 
 static void advance(struct text *t, size_t n)
@@ -53,7 +53,7 @@ static void note(size_t **lines, size_t n, size_t *cap, size_t line)
 }
 
 /* One more line, which the lists take over. */
-static int add_line(json_t *jobs, struct read_lines *l, json_t *taken, size_t line, struct err *e)
+static int add_line(json_t *jobs, struct policy_lines *l, json_t *taken, size_t line, struct err *e)
 {
     AUTO_JSON json_t *value = taken;
 
@@ -85,7 +85,7 @@ static int check_first(const json_t *root, size_t next_line, struct err *e)
     return 0;
 }
 
-json_t *read_json(const char *bytes, size_t n, struct read_lines *lines_out, struct err *e)
+json_t *policy_json_read(const char *bytes, size_t n, struct policy_lines *lines_out, struct err *e)
 {
     struct text t = {bytes, bytes + n, 1};
 

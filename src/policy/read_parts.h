@@ -9,7 +9,7 @@
 
 /* A trace that is lines: the first tells the types, each of the others a job or a step of prices.
  */
-struct read_lines {
+struct policy_lines {
     bool used;          /* false: it is one object */
     size_t *job_line;   /* of each of the root's jobs */
     json_t *prices;     /* the lines that are steps of prices; NULL = none */
@@ -19,7 +19,10 @@ struct read_lines {
 
 /* The file as one object, whatever it is; lines_out NULL: one object is all it may be. NULL with
  * ERR_USAGE and the line. Clear the lines in any case. */
-json_t *read_json(const char *bytes, size_t n, struct read_lines *lines_out, struct err *e);
-void read_lines_clear(struct read_lines *l);
+json_t *policy_json_read(const char *bytes,
+                         size_t n,
+                         struct policy_lines *lines_out,
+                         struct err *e);
+void policy_lines_clear(struct policy_lines *l);
 
 #endif

@@ -11,22 +11,22 @@
 
 /* ---- time and prices ---- */
 
-double sim_hours(int64_t ms)
+double rounds_hours(int64_t ms)
 {
     return (double)ms / ROUNDS_HOUR_MS;
 }
 
-int64_t sim_ms(double hours)
+int64_t rounds_ms(double hours)
 {
     return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
 }
 
-double sim_capacity(const struct sim *s, size_t type)
+double rounds_capacity(const struct sim *s, size_t type)
 {
     return fmax(0, s->p->types[type].quota - s->taken[type]);
 }
 
-size_t sim_interval(const struct sim *s, int64_t at_ms)
+size_t rounds_interval(const struct sim *s, int64_t at_ms)
 {
     size_t low = 0, high = s->p->n_intervals;
 
@@ -40,13 +40,13 @@ size_t sim_interval(const struct sim *s, int64_t at_ms)
     return low;
 }
 
-double sim_price(const struct sim *s, size_t interval, size_t type)
+double rounds_price(const struct sim *s, size_t interval, size_t type)
 {
     return interval < s->p->n_intervals ? s->p->intervals[interval].price_usd_per_hour[type]
                                         : s->p->types[type].price_usd_per_hour;
 }
 
-bool sim_uses_deadlines(enum policy_kind kind)
+bool rounds_uses_deadlines(enum policy_kind kind)
 {
     return kind == POLICY_MIN_COST_SLO || kind == POLICY_THROUGHPUT_PER_DOLLAR;
 }
@@ -149,18 +149,18 @@ static void init_jobs(struct sim *s)
     scope_init(&scope, p);
     for (size_t m = 0; m < p->n_jobs; m++) {
         size_t type;
-        int64_t arrival = sim_ms(s->ask->arrival_h[m]);
+        int64_t arrival = rounds_ms(s->ask->arrival_h[m]);
         bool due = isfinite(p->jobs[m].slo_h);
         s->out->jobs[m] = (struct rounds_job){
             .arrival_ms = arrival,
-            .deadline_ms = due ? arrival + sim_ms(p->jobs[m].slo_h) : ROUNDS_NEVER,
+            .deadline_ms = due ? arrival + rounds_ms(p->jobs[m].slo_h) : ROUNDS_NEVER,
             .start_ms = ROUNDS_NEVER,
             .finish_ms = ROUNDS_NEVER,
             .short_known_ms = ROUNDS_NEVER,
             .is_nowhere = !isfinite(scope_cheapest(&scope, m, &type)),
         };
         s->due_ms[m] =
-            sim_uses_deadlines(s->ask->kind) ? s->out->jobs[m].deadline_ms : ROUNDS_NEVER;
+            rounds_uses_deadlines(s->ask->kind) ? s->out->jobs[m].deadline_ms : ROUNDS_NEVER;
         s->left[m] = p->jobs[m].iterations;
         s->on[m] = s->before[m] = NO_TYPE;
     }
@@ -205,7 +205,7 @@ static void sim_init(struct sim *s, const struct rounds_ask *ask, struct rounds_
         .on_now = mem_zero(jobs, sizeof *s->on_now),
     };
     for (size_t i = 0; i < p->n_intervals; i++)
-        s->interval_ms[i] = sim_ms(p->intervals[i].end_h);
+        s->interval_ms[i] = rounds_ms(p->intervals[i].end_h);
     init_jobs(s);
     init_queue(s);
     init_edges(s);
@@ -283,7 +283,7 @@ static void look_round(struct sim *s)
         s->due_ms[m] = next_due_ms(s, m);
         s->why |= ROUNDS_DEADLINE;
     }
-    if (uses_prices(s->ask) && sim_interval(s, s->at_ms) != s->interval)
+    if (uses_prices(s->ask) && rounds_interval(s, s->at_ms) != s->interval)
         s->why |= ROUNDS_PRICE;
 }
 
@@ -315,8 +315,8 @@ static int one_round(struct sim *s, struct err *e)
         return err_set(e, ERR_USAGE,
                        "no end after %d rounds, at hour %.4g with %zu of %zu jobs done: take "
                        "longer rounds",
-                       ROUNDS_MAX, sim_hours(s->at_ms), s->out->n_done, s->p->n_jobs);
-    if (sim_run(s, e) < 0)
+                       ROUNDS_MAX, rounds_hours(s->at_ms), s->out->n_done, s->p->n_jobs);
+    if (rounds_run(s, e) < 0)
         return -1;
     s->at_ms += s->ask->round_ms;
     return 0;
@@ -330,9 +330,9 @@ static int all_rounds(struct sim *s, struct err *e)
         if (idle && !skip_idle(s))
             return 0;
         look_round(s);
-        if (s->why && s->n_active > 0 && sim_plan(s, e) < 0)
+        if (s->why && s->n_active > 0 && rounds_plan(s, e) < 0)
             return -1;
-        sim_place(s);
+        rounds_place(s);
         idle = s->n_runs == 0;
         if (!idle && one_round(s, e) < 0)
             return -1;
@@ -359,7 +359,7 @@ int rounds_simulate(const struct rounds_ask *ask, struct rounds_result *out, str
     sim_init(&s, ask, out);
     int result = all_rounds(&s, e);
     if (result == 0 && !out->stopped)
-        sim_bound(&s);
+        rounds_bound(&s);
     count_late(out);
     sim_clear(&s);
     clp_release(held);

@@ -28,9 +28,9 @@ static size_t jobs_done(const struct sim *s, struct policy_job *out)
         for (size_t j = 0; j < s->p->n_types; j++)
             fastest = fmax(fastest, s->p->jobs[m].throughput[j]);
         out[n] = s->p->jobs[m];
-        out[n].release_h = sim_hours(job->arrival_ms);
+        out[n].release_h = rounds_hours(job->arrival_ms);
         out[n].slo_h = job->finish_ms <= job->deadline_ms && job->deadline_ms != ROUNDS_NEVER
-                           ? sim_hours(job->deadline_ms)
+                           ? rounds_hours(job->deadline_ms)
                            : (double)INFINITY;
         out[n].iterations =
             fmax(out[n].iterations - fastest * ROUNDING_H, 1e-6 * out[n].iterations);
@@ -47,10 +47,10 @@ static double alone_usd(const struct sim *s, const struct scope *scope)
     for (size_t m = 0; m < scope->p->n_jobs; m++) {
         const struct policy_job *job = &scope->p->jobs[m];
         double least = (double)INFINITY;
-        for (size_t i = sim_interval(s, sim_ms(job->release_h)); i <= s->p->n_intervals; i++)
+        for (size_t i = rounds_interval(s, rounds_ms(job->release_h)); i <= s->p->n_intervals; i++)
             for (size_t j = 0; j < s->p->n_types; j++)
                 if (scope_is_usable(scope, m, j))
-                    least = fmin(least, job->gang * sim_price(s, i, j) / job->throughput[j]);
+                    least = fmin(least, job->gang * rounds_price(s, i, j) / job->throughput[j]);
         usd += least * job->iterations;
     }
     return usd;
@@ -85,10 +85,10 @@ static void together_end_h(const struct sim *s,
         jobs[m].release_h = 0;
     if (policy_solve(&p, POLICY_MIN_MAKESPAN, POLICY_WINDOWS, &answer, NULL) == 0 &&
         answer.status == POLICY_OPTIMAL)
-        *end_h = fmax(*end_h, sim_hours(s->out->first_ms) + answer.bound);
+        *end_h = fmax(*end_h, rounds_hours(s->out->first_ms) + answer.bound);
 }
 
-void sim_bound(const struct sim *s)
+void rounds_bound(const struct sim *s)
 {
     struct policy_job *jobs = mem_zero(s->p->n_jobs + 1, sizeof *jobs);
     struct policy_problem p = *s->p;

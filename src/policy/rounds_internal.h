@@ -69,22 +69,22 @@ struct sim {
     uint32_t *on_now;
 };
 
-double sim_hours(int64_t ms);
-int64_t sim_ms(double hours);
+double rounds_hours(int64_t ms);
+int64_t rounds_ms(double hours);
 /* Instances there are of a type now. */
-double sim_capacity(const struct sim *s, size_t type);
+double rounds_capacity(const struct sim *s, size_t type);
 /* The interval in force at a time, and a price in it. */
-size_t sim_interval(const struct sim *s, int64_t at_ms);
-double sim_price(const struct sim *s, size_t interval, size_t type);
-bool sim_uses_deadlines(enum policy_kind kind);
+size_t rounds_interval(const struct sim *s, int64_t at_ms);
+double rounds_price(const struct sim *s, size_t interval, size_t type);
+bool rounds_uses_deadlines(enum policy_kind kind);
 
 /* Asks the policy about the jobs that are here, and fills in the claims. */
-int sim_plan(struct sim *s, struct err *e);
+int rounds_plan(struct sim *s, struct err *e);
 /* Gives out the machines for a round: the runs, with job and type. */
-void sim_place(struct sim *s);
+void rounds_place(struct sim *s);
 /* Lets the round pass: work, preemptions, the bill. */
-int sim_run(struct sim *s, struct err *e);
+int rounds_run(struct sim *s, struct err *e);
 /* The bounds of what was done. */
-void sim_bound(const struct sim *s);
+void rounds_bound(const struct sim *s);
 
 #endif

@@ -88,7 +88,7 @@ static bool take(struct sim *s, const struct claim *c)
 {
     const struct policy_group *groups = s->p->groups;
 
-    if (s->used[c->is.type] + c->gang > sim_capacity(s, c->is.type))
+    if (s->used[c->is.type] + c->gang > rounds_capacity(s, c->is.type))
         return false;
     for (size_t i = 0; i < s->p->n_groups; i++) {
         double units = groups[i].units[c->is.type];
@@ -102,7 +102,7 @@ static bool take(struct sim *s, const struct claim *c)
     return true;
 }
 
-void sim_place(struct sim *s)
+void rounds_place(struct sim *s)
 {
     s->n_runs = 0;
     for (size_t j = 0; j < s->p->n_types; j++)

@@ -39,8 +39,8 @@ static void ask_now(struct sim *s, bool early, struct policy_problem *now)
         now->budget_usd = fmax(0, s->p->budget_usd - 1e-6 * (double)s->out->cost_microusd);
     for (size_t j = 0; j < s->p->n_types; j++) {
         s->types_now[j] = s->p->types[j];
-        s->types_now[j].quota = sim_capacity(s, j);
-        s->types_now[j].price_usd_per_hour = sim_price(s, s->interval, j);
+        s->types_now[j].quota = rounds_capacity(s, j);
+        s->types_now[j].price_usd_per_hour = rounds_price(s, s->interval, j);
     }
     for (size_t i = 0; i < s->n_active; i++) {
         uint32_t m = s->active[i];
@@ -94,7 +94,7 @@ static int solve(struct sim *s,
                  struct policy_answer *out,
                  struct err *e)
 {
-    *early = sim_uses_deadlines(s->ask->kind);
+    *early = rounds_uses_deadlines(s->ask->kind);
     ask_now(s, *early, now);
     leave_out_unfit(s, now);
     if (now->n_jobs == 0)
@@ -247,7 +247,7 @@ static double now_s(const struct sim *s)
     return watch && watch->clock_s ? watch->clock_s() : 0;
 }
 
-int sim_plan(struct sim *s, struct err *e)
+int rounds_plan(struct sim *s, struct err *e)
 {
     AUTO_CLEAR(policy_answer) struct policy_answer answer = {0};
     AUTO_MEM struct claim *old = TAKE(s->claims);
@@ -257,9 +257,9 @@ int sim_plan(struct sim *s, struct err *e)
     bool early;
 
     s->n_claims = s->cap_claims = 0;
-    s->interval = sim_interval(s, s->at_ms);
+    s->interval = rounds_interval(s, s->at_ms);
     if (solve(s, &now, &early, &answer, e) < 0)
-        return err_wrap(e, "at hour %.4g", sim_hours(s->at_ms));
+        return err_wrap(e, "at hour %.4g", rounds_hours(s->at_ms));
     if (now.n_jobs > 0) {
         add_uses(s, &answer);
         if (answer.status == POLICY_INFEASIBLE)

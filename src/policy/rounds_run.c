@@ -79,7 +79,7 @@ static void put_out(struct sim *s, const struct edge *edge)
     double used;
     struct rounds_run *run;
 
-    while ((run = first_to_go(s, edge, &used)) && used > sim_capacity(s, edge->type)) {
+    while ((run = first_to_go(s, edge, &used)) && used > rounds_capacity(s, edge->type)) {
         run->to_ms = edge->at_ms;
         run->done = false;
         run->preempted = true;
@@ -108,16 +108,16 @@ static int bill(const struct sim *s, struct rounds_run *run, struct err *e)
     double gang = s->p->jobs[run->job].gang;
     int64_t at = s->at_ms;
 
-    for (size_t i = sim_interval(s, at); at < run->to_ms; i++) {
+    for (size_t i = rounds_interval(s, at); at < run->to_ms; i++) {
         int64_t end = i < s->p->n_intervals && s->interval_ms[i] < run->to_ms ? s->interval_ms[i]
                                                                               : run->to_ms;
-        double usd = gang * sim_price(s, i, run->type) * (double)(end - at) / ROUNDS_HOUR_MS;
+        double usd = gang * rounds_price(s, i, run->type) * (double)(end - at) / ROUNDS_HOUR_MS;
         if (!(usd + money_to_usd(run->cost_microusd + s->out->cost_microusd) < BILL_MAX_USD))
             return err_set(e, ERR_USAGE,
                            "job \"%.100s\" on type \"%.100s\" takes the bill above $%.0f at hour "
                            "%.4g: check the price, the gang and the iterations",
                            s->p->jobs[run->job].name, s->p->types[run->type].name, BILL_MAX_USD,
-                           sim_hours(at));
+                           rounds_hours(at));
         run->cost_microusd += money_from_usd(usd);
         at = end;
     }
@@ -184,7 +184,7 @@ static void leave(struct sim *s)
     s->n_active = n;
 }
 
-int sim_run(struct sim *s, struct err *e)
+int rounds_run(struct sim *s, struct err *e)
 {
     const struct rounds_watch *watch = s->ask->watch;
 

@@ -149,5 +149,5 @@ char *app_job_make_input(struct app *app, const char *input, bool is_set, struct
         return mem_dup(input);
     if (!l || lake_set_create(l, &request, &set, e) < 0)
         return NULL;
-    return lake_set_ref(set.name, set.number);
+    return lake_ref_of_set(set.name, set.number);
 }

@@ -46,7 +46,7 @@ char *app_replay_find(struct app *app, const char *const *refs, size_t n)
         if (lake_resolve(l, refs[i], LAKE_READ, &ref, NULL) < 0 || ref.kind != LAKE_REF_SET ||
             lake_set_gone(l, &ref, &gone, NULL) < 0 || gone.files == 0)
             continue;
-        AUTO_MEM char *whole = lake_set_ref(ref.set_name, ref.number);
+        AUTO_MEM char *whole = lake_ref_of_set(ref.set_name, ref.number);
         if (replay_compose(l, whole, arena, &run, NULL) == 0)
             return TAKE(whole);
     }

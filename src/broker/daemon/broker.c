@@ -117,7 +117,7 @@ static int look_around(struct broker *b, struct err *e)
     struct lake_job_filter active = {.states = LAKE_JOB_UNDER_WAY};
 
     read_settings(b, NULL);
-    if (runs_advance_all(b->runs, b->lake, &new_jobs, e) < 0 ||
+    if (advance_runs(b->runs, b->lake, &new_jobs, e) < 0 ||
         lake_job_list(b->lake, &queued, see_queued, &seen, e) < 0)
         return -1;
     if (seen.has_remote)

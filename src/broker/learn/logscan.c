@@ -136,7 +136,7 @@ static void take_tag(struct logscan *s, const char *line, char *text, bool numbe
             tell_malformed(s, line, "want KEY:VALUE or SET KEY:VALUE");
             return;
         }
-        if (lake_set_name_check(set, &e) < 0) {
+        if (lake_path_check_set(set, &e) < 0) {
             tell_malformed(s, line, "%s", e.text);
             return;
         }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-char *run_set_name(const char *pipeline, const char *stage, const char *suffix)
+char *advance_set_name(const char *pipeline, const char *stage, const char *suffix)
 {
     char *name = mem_printf("%.50s.%.50s%s", pipeline, stage, suffix);
 
@@ -262,7 +262,7 @@ static int advance_one(struct runs *runs,
     return result;
 }
 
-int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e)
+int advance_run(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e)
 {
     AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
 
@@ -299,7 +299,7 @@ static int hold_to_month(struct runs *runs,
     return cap_stop_all(l, why, e);
 }
 
-int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e)
+int advance_runs(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e)
 {
     /* One that cannot be read is for the commands to complain about. */
     AUTO(config) struct config *c = config_load(runs_home(runs), NULL);

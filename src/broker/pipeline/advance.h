@@ -7,17 +7,17 @@
 #include "lake/core/lake.h"
 
 /* As far as it goes now. *jobs_out: new jobs stand in the queue. */
-int run_advance(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e);
+int advance_run(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e);
 /* Every run that is not over. */
-int runs_advance_all(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
+int advance_runs(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
 
 /* Whether jobs of stages get this variable from us, so that nobody else may set it. */
-bool run_env_is_own(const char *key);
+bool advance_env_is_own(const char *key);
 
 /* Of the sets that stages read, behind the stage's name. */
 #define RUN_INPUT_SUFFIX ".input"
 
 /* A name made fit for a set: other characters become '-'. New string. */
-char *run_set_name(const char *pipeline, const char *stage, const char *suffix);
+char *advance_set_name(const char *pipeline, const char *stage, const char *suffix);
 
 #endif

@@ -57,7 +57,8 @@ int advance_refs(struct advance *a, size_t i, struct refs *out, struct err *e)
 int advance_make_input(
     struct advance *a, size_t i, const struct refs *refs, char **ref_out, struct err *e)
 {
-    AUTO_MEM char *name = run_set_name(a->run->name, a->run->stages[i].plan.name, RUN_INPUT_SUFFIX);
+    AUTO_MEM char *name =
+        advance_set_name(a->run->name, a->run->stages[i].plan.name, RUN_INPUT_SUFFIX);
     struct lake_set set;
 
     *ref_out = NULL;
@@ -69,7 +70,7 @@ int advance_make_input(
                                                    .n_refs = refs->n},
                         &set, e) < 0)
         return -1;
-    *ref_out = lake_set_ref(name, set.number);
+    *ref_out = lake_ref_of_set(name, set.number);
     return 0;
 }
 
@@ -82,7 +83,7 @@ static int swap_input(struct advance *a,
                       char **input_out,
                       struct err *e)
 {
-    AUTO_MEM char *old = lake_set_ref(base->set_name, base->number);
+    AUTO_MEM char *old = lake_ref_of_set(base->set_name, base->number);
     struct lake_set set;
 
     /* The input is itself one of those that are replaced. */
@@ -94,7 +95,7 @@ static int swap_input(struct advance *a,
     }
     if (lake_set_swap(a->lake, base, swaps, n, &set, e) < 0)
         return -1;
-    AUTO_MEM char *ref = lake_set_ref(base->set_name, set.number);
+    AUTO_MEM char *ref = lake_ref_of_set(base->set_name, set.number);
     *input_out = mem_printf("%s%s", base->path[1] ? base->path : "", ref);
     return 0;
 }

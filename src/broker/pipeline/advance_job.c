@@ -80,7 +80,7 @@ static const char *const node_keys[NODE_ENVS] = {
     [NODE_TASK] = "SKYPILOT_TASK_ID",
 };
 
-bool run_env_is_own(const char *key)
+bool advance_env_is_own(const char *key)
 {
     for (size_t i = 0; i < NODE_ENVS; i++)
         if (!strcmp(key, node_keys[i]))

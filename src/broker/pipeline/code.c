@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "broker/core/program.h"
 #include "broker/core/staging.h"
-#include "broker/pipeline/tree_list.h"
+#include "broker/pipeline/listing.h"
 #include "lake/core/path.h"
 #include "lake/put/put.h"
 #include "lake/put/source.h"
@@ -40,7 +40,7 @@ struct storing {
     char *stage;       /* where the copy is made */
     char *prefix;      /* "/code/NAME/" */
     char *set;         /* "code-NAME" */
-    struct tree_list list;
+    struct listing list;
     struct staged *files; /* by path */
     size_t n_files;
     uint64_t bytes;
@@ -56,7 +56,7 @@ static void storing_clear(struct storing *s)
     free(s->prefix);
     free(s->set);
     free(s->files);
-    tree_list_clear(&s->list);
+    listing_clear(&s->list);
 }
 
 void code_clear(struct code *c)
@@ -486,7 +486,7 @@ static int store_staged(struct lake *l,
 
     s.stage = mem_printf("%s/code", staging->path);
     if (find_root(&s, directory, staging, &name, e) < 0 ||
-        tree_list_read(s.root, staging->path, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
+        listing_read(s.root, staging->path, &s.list, e) < 0 || stage_all(&s, e) < 0 ||
         store(&s, name, &out->ref, e) < 0)
         return -1;
     /* What was unpacked below the home is of no repository that may be around the home. */

@@ -25,7 +25,7 @@ void lineage_need_clear(struct lineage_need *n)
 
 char *lineage_ref(const struct lineage_node *n)
 {
-    return lake_set_ref(n->set, n->number);
+    return lake_ref_of_set(n->set, n->number);
 }
 
 /* ---- reading ---- */

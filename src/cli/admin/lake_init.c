@@ -125,7 +125,7 @@ static int run_init(const struct command_args *args, struct err *e)
     home = lake_open_absolute(c->home, e);
     if (!home || lake_open_settings(c, &settings, &url, e) < 0 ||
         file_make_dirs(home, HOME_MODE, e) < 0 || probe(&settings, e) < 0 ||
-        lake_set_store(home, &settings, command_has(args, "--new"), e) < 0 ||
+        lake_use_store(home, &settings, command_has(args, "--new"), e) < 0 ||
         write_choice(c, &choice, e) < 0)
         return -1;
     l = lake_open_here(e);

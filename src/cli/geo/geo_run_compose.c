@@ -341,7 +341,7 @@ static void compose_worker(struct geo_run *g,
     const struct geo_worker *w = &g->problem->workers[worker];
     size_t index;
     const char *data = entry_of(g->spec, worker, &index)->data;
-    AUTO_MEM char *set = run_set_name(g->spec->name, "model", "");
+    AUTO_MEM char *set = advance_set_name(g->spec->name, "model", "");
 
     compose_command(g, worker, out);
     compose_envs(g, worker, out);

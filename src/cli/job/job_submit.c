@@ -241,7 +241,7 @@ static int read_request(const struct command_args *args,
     if (r->time_limit_s > TIME_LIMIT_S_MOST)
         return err_set(e, ERR_USAGE, "--time-limit %s: more than ten years",
                        command_value(args, "--time-limit"));
-    if (r->output && lake_set_name_check(r->output, e) < 0)
+    if (r->output && lake_path_check_set(r->output, e) < 0)
         return err_wrap(e, "--output");
     *on_out = on && *on ? on : "local";
     return strcmp(*on_out, "local") == 0 ? app_job_check_local(r, e) : check_group(*on_out, r, e);

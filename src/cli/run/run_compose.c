@@ -118,7 +118,7 @@ static void compose_outputs(struct run_compose *c,
                             struct run_stage_plan *out)
 {
     const char **names = run_compose_room(c, stage->n_outputs, sizeof *names);
-    AUTO_MEM char *set = run_set_name(c->plan->spec->name, stage->name, "");
+    AUTO_MEM char *set = advance_set_name(c->plan->spec->name, stage->name, "");
 
     for (size_t i = 0; names && i < stage->n_outputs; i++)
         names[i] = run_compose_keep(c, stage->outputs[i].name);
@@ -149,7 +149,7 @@ static int check_outputs(const struct run_compose *c, const struct spec_stage *s
 static int check_sets(const struct run_compose *c, size_t i, struct err *e)
 {
     const struct spec_stage *stages = c->plan->spec->stages;
-    AUTO_MEM char *input = run_set_name(c->plan->spec->name, stages[i].name, RUN_INPUT_SUFFIX);
+    AUTO_MEM char *input = advance_set_name(c->plan->spec->name, stages[i].name, RUN_INPUT_SUFFIX);
     const char *output = c->run->stages[i].plan.output;
 
     for (size_t k = 0; k < c->plan->spec->n_stages; k++) {

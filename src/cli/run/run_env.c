@@ -41,7 +41,7 @@ static int check_own(const struct run_compose *c,
                      struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        if (run_env_is_own(pairs[i].key))
+        if (advance_env_is_own(pairs[i].key))
             return err_set(e, ERR_USAGE,
                            "%s:%zu: stage %s: %s is set by tradewind itself: use another name",
                            c->plan->spec->file, stage->line, stage->name, pairs[i].key);
@@ -64,7 +64,7 @@ static int add_given(struct run_compose *c,
         if (!shell_is_variable(g->value, n))
             return err_set(e, ERR_USAGE,
                            "--env %.64s: a name has letters, digits and _, no digit first", key);
-        if (run_env_is_own(key))
+        if (advance_env_is_own(key))
             return err_set(e, ERR_USAGE, "--env %.64s: tradewind sets it itself: use another name",
                            key);
         bool known = is_secret(stage, key);

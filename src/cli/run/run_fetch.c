@@ -396,7 +396,7 @@ static char *refer(struct fetch *f, struct err *e)
                         &(struct lake_set_request){.name = name, .refs = refs, .n_refs = f->n},
                         &set, e) < 0)
         return NULL;
-    return lake_set_ref(name, set.number);
+    return lake_ref_of_set(name, set.number);
 }
 
 int run_fetch(struct lake *l, const char *home, const char *uri, char **ref_out, struct err *e)

@@ -1,4 +1,5 @@
 /* What stages read, and the code they run: from this machine and from elsewhere to the lake. */
+#include "app/core/lake_open.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -6,7 +7,6 @@
 #include "broker/core/staging.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/code.h"
-#include "app/core/lake_open.h"
 #include "cli/core/lake_progress.h"
 #include "cli/run/run_compose.h"
 #include "cli/run/run_fetch.h"
@@ -21,7 +21,7 @@
  * name, so that it is the same wherever the file lies. New string, NULL on failure. */
 static char *lake_path_of(const struct run_compose *c, const char *path, struct err *e)
 {
-    AUTO_MEM char *name = run_set_name(c->plan->spec->name, "", "");
+    AUTO_MEM char *name = advance_set_name(c->plan->spec->name, "", "");
     AUTO_MEM char *below = NULL;
 
     if (path[0] == '/')

@@ -2,7 +2,7 @@
 
 #include "base/auto.h"
 #include "base/file.h"
-#include "exec/agent/record.h"
+#include "exec/agent/jobrecord.h"
 #include "exec/frames.h"
 
 #include <errno.h>
@@ -100,10 +100,10 @@ static enum followed look_after(struct follower *f, struct err *e)
     if (phase == JOB_OVER)
         return FOLLOWED_END;
     if (phase == JOB_NEW) {
-        record_recover(f->dir, NULL); /* killed between its groups and its first line */
+        jobrecord_recover(f->dir, NULL); /* killed between its groups and its first line */
         return FOLLOWED_NOTHING;
     }
-    if (record_recover(f->dir, e) < 0)
+    if (jobrecord_recover(f->dir, e) < 0)
         return FOLLOWED_FAILED;
     return FOLLOWED_GONE;
 }

@@ -8,8 +8,8 @@
 #include "exec/agent/follow.h"
 #include "exec/agent/jobdir.h"
 #include "exec/agent/jobfiles.h"
+#include "exec/agent/jobrecord.h"
 #include "exec/agent/lease.h"
-#include "exec/agent/record.h"
 #include "exec/agent/supervise.h"
 #include "exec/frames.h"
 #include "exec/jobfile.h"
@@ -170,7 +170,7 @@ static int run(struct jobdir *d, struct err *e)
     for (int i = 0; end == FOLLOWED_NOTHING && i < START_TRIES; i++) {
         if (jobdir_lock(d)) {
             if (jobdir_phase(d) == JOB_NEW &&
-                (record_recover(d, e) < 0 || start_supervisor(d, e) < 0))
+                (jobrecord_recover(d, e) < 0 || start_supervisor(d, e) < 0))
                 return fail(e);
             jobdir_unlock(d);
         }
@@ -220,7 +220,7 @@ static int command_stop(char **arguments, struct err *e)
     if (jobdir_write_stop(&d, &r, e) < 0)
         return fail(e);
     /* Without an agent nobody reads it: what is left of the job ends now. */
-    if (jobdir_lock(&d) && record_recover(&d, e) < 0)
+    if (jobdir_lock(&d) && jobrecord_recover(&d, e) < 0)
         return fail(e);
     return 0;
 }
@@ -301,7 +301,7 @@ static int empty_and_take_name(struct jobdir *d, bool keep_output, const char *g
         return jobdir_exists(d)
                    ? err_set(e, ERR_USAGE, "%s: the job is still running; stop it first", d->path)
                    : 0;
-    if (record_recover(d, e) < 0)
+    if (jobrecord_recover(d, e) < 0)
         return -1;
     if (keep_output)
         jobfiles_keep_output(d);

@@ -3,7 +3,7 @@
 #include "base/auto.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "exec/agent/record.h"
+#include "exec/agent/jobrecord.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static char **make_env(const struct jobdir *d, const struct jobfile *job)
     env_put(&v, mem_printf("TRADEWIND_JOB=%" PRId64, job->id));
     env_put(&v, mem_printf("TRADEWIND_INPUT=%s/input", d->path));
     env_put(&v, mem_printf("TRADEWIND_CHECKPOINT=%s/checkpoint", d->path));
-    env_put(&v, record_mark(d));
+    env_put(&v, jobrecord_mark(d));
     v.list = mem_room(v.list, v.n, &v.cap, sizeof *v.list);
     v.list[v.n] = NULL;
     return v.list;

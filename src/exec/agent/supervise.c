@@ -4,10 +4,10 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "exec/agent/joblog.h"
+#include "exec/agent/jobrecord.h"
 #include "exec/agent/limits.h"
 #include "exec/agent/mask.h"
 #include "exec/agent/processes.h"
-#include "exec/agent/record.h"
 #include "exec/agent/sample.h"
 #include "exec/agent/start.h"
 #include "exec/agent/stateout.h"
@@ -427,7 +427,7 @@ static int get_ready(struct supervisor *s, struct err *e)
         return -1;
     limits_plan(&s->limits, s->dir->path);
     if (start_prepare(s->dir, s->job, &s->started, e) < 0 ||
-        record_write(s->dir, &s->limits, s->started.pid, e) < 0)
+        jobrecord_write(s->dir, &s->limits, s->started.pid, e) < 0)
         return -1;
     limits_apply(&s->limits, s->job, s->started.pid);
     s->output_open = true;

@@ -75,7 +75,7 @@ static int say_lost_object(struct fsck *f, struct db_query *q, struct err *e)
 
 static int say_set_sum(struct fsck *f, struct db_query *q, struct err *e)
 {
-    AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+    AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
 
     return fsck_problem(f, e, "%s: lists %lld files (%lld bytes) where %lld (%lld) were recorded",
                         ref, (long long)db_int(q, 4), (long long)db_int(q, 5),
@@ -84,7 +84,7 @@ static int say_set_sum(struct fsck *f, struct db_query *q, struct err *e)
 
 static int say_set_order(struct fsck *f, struct db_query *q, struct err *e)
 {
-    AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+    AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
 
     return fsck_problem(f, e, "%s: its list of files is out of order", ref);
 }

@@ -89,7 +89,7 @@ static int visit_pins(const struct pin_walk *w,
             continue;
         const struct pinned p = {kind, db_int(q, 2)};
         AUTO_MEM char *ref = kind == LAKE_ITEM_FILE ? lake_file_ref(db_text(q, 0), db_int(q, 1))
-                                                    : lake_set_ref(db_text(q, 0), db_int(q, 1));
+                                                    : lake_ref_of_set(db_text(q, 0), db_int(q, 1));
         if (w->visit(w->context, ref, &p, e) < 0)
             break;
     }

@@ -67,7 +67,7 @@ static void add_spare(struct spares *s, struct db_query *q)
 {
     s->items = mem_room(s->items, s->n, &s->cap, sizeof *s->items);
     s->items[s->n++] = (struct lake_spare){.version = db_int(q, 0),
-                                           .ref = lake_set_ref(db_text(q, 1), db_int(q, 2)),
+                                           .ref = lake_ref_of_set(db_text(q, 1), db_int(q, 2)),
                                            .job = db_int(q, 3)};
     bits_add(&s->without, db_int(q, 0));
 }

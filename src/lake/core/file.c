@@ -28,7 +28,7 @@ static int find_item(
     return found;
 }
 
-int file_find(struct lake *l, const char *path, struct item_row *out, struct err *e)
+int lake_file_find(struct lake *l, const char *path, struct item_row *out, struct err *e)
 {
     return find_item(l,
                      "SELECT f.id, f.owner, f.team, f.mode, f.latest, f.latest_version, v.number,"

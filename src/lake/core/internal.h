@@ -121,7 +121,7 @@ struct item_row {
     int64_t object; /* file: of latest_version */
 };
 /* By path or name: 1 found (removed ones too), 0 none, -1. Permissions are told, not asked. */
-int file_find(struct lake *l, const char *path, struct item_row *out, struct err *e);
+int lake_file_find(struct lake *l, const char *path, struct item_row *out, struct err *e);
 int fileset_find(struct lake *l, const char *name, struct item_row *out, struct err *e);
 /* lake_denied of `shown` unless row->may has all of access. */
 int item_ask(

@@ -287,7 +287,7 @@ static int move_store(struct db *d, const char *home, const char *asked, struct 
     return db_exec(d, "DELETE FROM setting WHERE name = 'store'", e);
 }
 
-int lake_set_store(const char *home, const struct store_settings *store, bool anew, struct err *e)
+int lake_use_store(const char *home, const struct store_settings *store, bool anew, struct err *e)
 {
     AUTO_MEM char *asked = store_word(home, store->url);
     AUTO(db) struct db *d = NULL;

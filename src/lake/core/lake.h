@@ -33,7 +33,7 @@ struct lake_options {
 };
 
 /* Everything in options is copied. A lake that was made with another store is ERR_USAGE that names
- * both; so is one without content whose store has content of another lake, unless lake_set_store
+ * both; so is one without content whose store has content of another lake, unless lake_use_store
  * said that it begins anew: its database may have been lost. */
 struct lake *lake_open(const struct lake_options *options, struct err *e);
 void lake_free(struct lake *l);
@@ -41,7 +41,7 @@ AUTO_DEFINE(lake)
 
 /* Points a lake without content to another store (tradewind init); ERR_USAGE when it has some, or
  * when another lake has some there. anew: never mind that. */
-int lake_set_store(const char *home, const struct store_settings *store, bool anew, struct err *e);
+int lake_use_store(const char *home, const struct store_settings *store, bool anew, struct err *e);
 
 /* "who made it, when", of versions of files and sets alike. */
 struct lake_origin {

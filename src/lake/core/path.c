@@ -90,12 +90,12 @@ static int name_check(const char *what, const char *name, struct err *e)
         path_shown(name, shown), what);
 }
 
-int lake_set_name_check(const char *name, struct err *e)
+int lake_path_check_set(const char *name, struct err *e)
 {
     return name_check("a set", name, e);
 }
 
-int lake_alias_check(const char *name, struct err *e)
+int lake_path_check_alias(const char *name, struct err *e)
 {
     if (*name && strspn(name, "0123456789") == strlen(name))
         return err_set(e, ERR_USAGE, "\"%.40s\" is a number: a moving name needs a letter", name);

@@ -13,8 +13,8 @@
 int lake_path_check(const char *path, struct err *e);
 /* Names of sets and aliases: letters, digits, '.', '_', '-', beginning with a letter or digit; an
  * alias is no number. */
-int lake_set_name_check(const char *name, struct err *e);
-int lake_alias_check(const char *name, struct err *e);
+int lake_path_check_set(const char *name, struct err *e);
+int lake_path_check_alias(const char *name, struct err *e);
 
 /* Undoes %23 %3A %40 %25 (in either case); other '%' stay. New string. */
 char *lake_path_unescape(const char *text);

@@ -21,7 +21,7 @@ char *lake_file_ref(const char *path, int64_t number)
     return mem_printf("%s#%lld", safe, (long long)number);
 }
 
-char *lake_set_ref(const char *name, int64_t number)
+char *lake_ref_of_set(const char *name, int64_t number)
 {
     return mem_printf("@%s:%lld", name, (long long)number);
 }

@@ -39,7 +39,7 @@ int lake_resolve(
 
 /* References that lake_resolve reads back to the same thing: "/p#2", "/a%23b#1", "@S:1". */
 char *lake_file_ref(const char *path, int64_t number);
-char *lake_set_ref(const char *name, int64_t number);
+char *lake_ref_of_set(const char *name, int64_t number);
 char *lake_path_ref(const char *path); /* "/p#*" */
 /* The reference as resolved: "/p#2", "/p#*", "/dir/", "@S:1", "/dir/@S:1", "job:7". */
 char *lake_ref_text(const struct lake_ref *r);

@@ -70,7 +70,7 @@ static int try_latest(struct resolve *r, const char *path, struct err *e)
 {
     struct item_row row;
     char shown[PATH_SHOWN];
-    int found = file_find(r->l, path, &row, e);
+    int found = lake_file_find(r->l, path, &row, e);
 
     if (found != 1)
         return found;
@@ -136,7 +136,7 @@ static int try_version_of(struct resolve *r, const char *base, const char *suffi
     for (size_t i = 0; i < 2 && found == 0; i++) {
         if (i == 1 && strcmp(path, base) == 0)
             break;
-        found = file_find(r->l, readings[i], &row, e);
+        found = lake_file_find(r->l, readings[i], &row, e);
         if (found == 1 && strcmp(suffix, "*") == 0)
             return take_path(r, readings[i], &row, e);
         if (found == 1 && read_number(suffix, &number))
@@ -354,7 +354,7 @@ static int try_file_in_set(struct resolve *r, const char *path, struct lake_ref 
     int found = set_find(r->l, set->set_version, path, &entry, e);
 
     if (found == 1)
-        found = file_find(r->l, path, &row, e);
+        found = lake_file_find(r->l, path, &row, e);
     if (found != 1 || take_file(r, path, &row, entry.version, entry.number, e) < 0)
         return found == 1 ? -1 : found;
     if (!(set->may & LAKE_READ))
@@ -402,8 +402,8 @@ static int try_set(struct resolve *r, struct err *e)
     struct err no_name = {0};
     int64_t number;
     bool bad_suffix =
-        at[1 + len] && !read_number(suffix, &number) && lake_alias_check(suffix, &no_name) < 0;
-    if (bad_suffix || lake_set_name_check(name, &no_name) < 0) {
+        at[1 + len] && !read_number(suffix, &number) && lake_path_check_alias(suffix, &no_name) < 0;
+    if (bad_suffix || lake_path_check_set(name, &no_name) < 0) {
         if (r->text[0] == '@')
             r->why = no_name;
         return 0;

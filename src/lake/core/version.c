@@ -13,7 +13,7 @@ static int check_directory(struct lake *l, const char *path, const char *directo
 {
     struct item_row row;
     char shown[PATH_SHOWN], above[PATH_SHOWN];
-    int found = file_find(l, directory, &row, e);
+    int found = lake_file_find(l, directory, &row, e);
 
     if (found < 0)
         return -1;
@@ -86,7 +86,7 @@ int version_check(struct lake *l, const char *path, const char *clear, struct er
 {
     const int64_t no_act = -1;
     struct item_row row;
-    int found = file_find(l, path, &row, e);
+    int found = lake_file_find(l, path, &row, e);
 
     if (found != 0 && (found < 0 || !row.removed))
         return found < 0 ? -1 : 0;
@@ -198,7 +198,7 @@ static int find_path(struct version_rows *r,
     *row = (struct item_row){0};
     if (v->vacant)
         return lake_path_check(v->path, e) < 0 ? -1 : check_above(l, r->made.id, v->path, e);
-    int found = version_rows_flush(r, e) < 0 ? -1 : file_find(l, v->path, row, e);
+    int found = version_rows_flush(r, e) < 0 ? -1 : lake_file_find(l, v->path, row, e);
     if (found == 1 && item_ask(l, row, path_shown(v->path, shown), LAKE_WRITE, e) < 0)
         return -1;
     if (found >= 0 && (found == 0 || row->removed) && check_free(l, r->made.id, v->path, e) < 0)

@@ -125,7 +125,7 @@ static char *ref_text(enum lake_item kind, const char *name, int64_t number)
 {
     return kind == LAKE_ITEM_FILE   ? lake_file_ref(name, number)
            : kind == LAKE_ITEM_PATH ? lake_path_ref(name)
-                                    : lake_set_ref(name, number);
+                                    : lake_ref_of_set(name, number);
 }
 
 static void add_real(struct find_answer *a, const char *key, double real)

@@ -97,7 +97,7 @@ static int check_request(const struct lake_job_request *r, struct err *e)
     for (size_t i = 0; i < r->n_tags; i++)
         if (lake_tag_check(r->tags[i], e) < 0)
             return -1;
-    return r->output ? lake_set_name_check(r->output, e) : 0;
+    return r->output ? lake_path_check_set(r->output, e) : 0;
 }
 
 /* ---- references ---- */

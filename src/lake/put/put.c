@@ -340,7 +340,7 @@ static int put_files(struct put *p, struct err *e)
 
 static int check_options(const struct lake_put_options *o, struct err *e)
 {
-    if (o->set && lake_set_name_check(o->set, e) < 0)
+    if (o->set && lake_path_check_set(o->set, e) < 0)
         return -1;
     for (size_t i = 0; i < o->n_tags; i++)
         if (lake_tag_check(o->tags[i], e) < 0)

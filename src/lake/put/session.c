@@ -140,7 +140,7 @@ int lake_session_begin(struct lake *l,
 
     if (!isfinite(expires_s) || expires_s < 0 || expires_s > LASTS_MAX_S)
         return err_set(e, ERR_USAGE, "a session lasts at most a year");
-    if (like && like->set && lake_set_name_check(like->set, e) < 0)
+    if (like && like->set && lake_path_check_set(like->set, e) < 0)
         return -1;
     for (size_t i = 0; like && i < like->n_tags; i++)
         if (lake_tag_check(like->tags[i], e) < 0)

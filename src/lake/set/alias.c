@@ -44,7 +44,7 @@ static int write_alias(struct lake *l, const struct lake_ref *ref, const char *a
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e)
 {
     if (ref_ask(l, ref, LAKE_READ, e) < 0 || check_set(ref, e) < 0 ||
-        lake_alias_check(alias, e) < 0 || db_begin(l->db, e) < 0)
+        lake_path_check_alias(alias, e) < 0 || db_begin(l->db, e) < 0)
         return -1;
     if (may_write(l, ref->set, e) < 0 || write_alias(l, ref, alias, e) < 0 ||
         db_commit(l->db, e) < 0) {
@@ -84,7 +84,7 @@ int lake_alias_remove(struct lake *l, const char *text, struct err *e)
 {
     const char *colon = strchr(text, ':');
 
-    if (text[0] != '@' || !colon || lake_alias_check(colon + 1, e) < 0)
+    if (text[0] != '@' || !colon || lake_path_check_alias(colon + 1, e) < 0)
         return err_set(e, ERR_USAGE, "\"%s\" is no moving name: they are written @SET:NAME", text);
     AUTO_MEM char *name = mem_printf("%.*s", (int)(colon - text - 1), text + 1);
     if (db_begin(l->db, e) < 0)

@@ -56,7 +56,7 @@ struct set_builder *set_builder_new(struct lake *l,
                                     const struct lake_made *made,
                                     struct err *e)
 {
-    if (lake_set_name_check(name, e) < 0)
+    if (lake_path_check_set(name, e) < 0)
         return NULL;
     AUTO(set_builder) struct set_builder *b = mem_zero(1, sizeof *b);
     b->l = l;

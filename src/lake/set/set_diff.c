@@ -69,7 +69,7 @@ static int tell(const struct differ *d,
 {
     struct item_row row = {0};
 
-    if (!d->l->admin && file_find(d->l, before ? before->path : after->path, &row, e) < 0)
+    if (!d->l->admin && lake_file_find(d->l, before ? before->path : after->path, &row, e) < 0)
         return -1;
     if (!d->l->admin && !(row.may & LAKE_READ))
         return 0;

@@ -120,7 +120,7 @@ static int check_readable(struct lake *l, int64_t set_version, struct err *e)
                                  (long long)set_version);
     if (lake_may(l, db_text(q, 2), db_text(q, 3), (unsigned)db_int(q, 4), LAKE_READ))
         return 0;
-    AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+    AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
     return lake_denied(l, ref, db_text(q, 2), LAKE_READ, e);
 }
 
@@ -144,7 +144,7 @@ int lake_set_parents(struct lake *l,
     int got;
 
     while ((got = db_step(q, e)) == 1) {
-        AUTO_MEM char *ref = lake_set_ref(db_text(q, 0), db_int(q, 1));
+        AUTO_MEM char *ref = lake_ref_of_set(db_text(q, 0), db_int(q, 1));
         if (visit(context, ref, e) < 0)
             return -1;
     }

@@ -122,7 +122,7 @@ static bool advance(struct world *w)
     struct err e = {0};
     bool jobs = false;
 
-    must(run_advance(w->runs, w->lake, w->run, &jobs, &e), &e);
+    must(advance_run(w->runs, w->lake, w->run, &jobs, &e), &e);
     return jobs;
 }
 
@@ -434,8 +434,8 @@ static void test_gang_on_hosts(struct world *w)
 
     CHECK(!strcmp(env_of(&d, "SKYPILOT_NUM_NODES"), "2") && !*env_of(&d, "SKYPILOT_NODE_IPS"),
           "addresses of hosts are not known before the start");
-    CHECK(run_env_is_own("SKYPILOT_NODE_IPS") && run_env_is_own("TRADEWIND_X") &&
-              !run_env_is_own("SKYPILOT_OTHER") && !run_env_is_own("PATH"),
+    CHECK(advance_env_is_own("SKYPILOT_NODE_IPS") && advance_env_is_own("TRADEWIND_X") &&
+              !advance_env_is_own("SKYPILOT_OTHER") && !advance_env_is_own("PATH"),
           "variables that we set are known as ours");
 }
 
@@ -660,8 +660,8 @@ static void test_service(struct world *w)
 
 static void test_names(void)
 {
-    AUTO_MEM char *plain = run_set_name("fashion", "train", "");
-    AUTO_MEM char *odd = run_set_name("/my pipe", "stage#1", ".input");
+    AUTO_MEM char *plain = advance_set_name("fashion", "train", "");
+    AUTO_MEM char *odd = advance_set_name("/my pipe", "stage#1", ".input");
 
     CHECK(!strcmp(plain, "fashion.train"), "a set has the names of pipeline and stage");
     CHECK(!strcmp(odd, "xmy-pipe.stage-1.input"), "made fit where they are not: %s", odd);

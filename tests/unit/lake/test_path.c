@@ -78,18 +78,19 @@ static void names(void)
     struct err e = {0};
 
     for (size_t i = 0; i < COUNT(good); i++)
-        CHECK(lake_set_name_check(good[i], &e) == 0, "%s is a name", good[i]);
+        CHECK(lake_path_check_set(good[i], &e) == 0, "%s is a name", good[i]);
     for (size_t i = 0; i < COUNT(bad); i++)
-        CHECK(lake_set_name_check(bad[i], &e) < 0 && e.kind == ERR_USAGE, "no name %zu", i);
-    CHECK(lake_alias_check("prod", &e) == 0 && lake_alias_check("v2", &e) == 0, "moving names");
-    CHECK(lake_alias_check("12", &e) < 0 && strstr(e.text, "is a number"), "a number is none");
+        CHECK(lake_path_check_set(bad[i], &e) < 0 && e.kind == ERR_USAGE, "no name %zu", i);
+    CHECK(lake_path_check_alias("prod", &e) == 0 && lake_path_check_alias("v2", &e) == 0,
+          "moving names");
+    CHECK(lake_path_check_alias("12", &e) < 0 && strstr(e.text, "is a number"), "a number is none");
     char name[130];
     memset(name, 'a', 129);
     name[128] = 0;
-    CHECK(lake_set_name_check(name, &e) == 0, "128 characters");
+    CHECK(lake_path_check_set(name, &e) == 0, "128 characters");
     name[128] = 'a';
     name[129] = 0;
-    CHECK(lake_set_name_check(name, &e) < 0, "129 are too many");
+    CHECK(lake_path_check_set(name, &e) < 0, "129 are too many");
 }
 
 static void escapes(void)

@@ -319,7 +319,7 @@ static void compare_created(
     struct world *w, const struct lake_set *set, const struct source *sources, size_t n, int round)
 {
     struct version *v = &w->versions[w->n_versions];
-    AUTO_MEM char *text = lake_set_ref(set->name, set->number);
+    AUTO_MEM char *text = lake_ref_of_set(set->name, set->number);
     AUTO_CLEAR(buf) struct buf parents;
     struct err e = {0};
     size_t files = 0;

@@ -278,7 +278,7 @@ static void stores(struct scratch *s)
     CHECK(!l && e.kind == ERR_USAGE && strstr(e.text, "dir:objects") &&
               strstr(e.text, "dir:/somewhere/else"),
           "another store than the content's: %s", e.text);
-    CHECK(lake_set_store(s->home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
+    CHECK(lake_use_store(s->home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
           "and init does not change it");
     options.store.url = "ftp://x";
     l = lake_open(&options, &e);
@@ -304,7 +304,7 @@ static void empty_lake_changes_store(void)
     lake_free(l);
     AUTO_MEM char *url = mem_printf("dir:%s/elsewhere", s.home);
     options.store.url = url;
-    CHECK(lake_set_store(s.home, &options.store, false, &e) == 0, "an empty lake may: %s", e.text);
+    CHECK(lake_use_store(s.home, &options.store, false, &e) == 0, "an empty lake may: %s", e.text);
     l = lake_open(&options, &e);
     CHECK(l && scratch_fake(l, "/a", "1", &e) == 1, "and uses it: %s", e.text);
     lake_free(l);
@@ -335,9 +335,9 @@ static void lost_database_is_told(void)
     CHECK(!l && e.kind == ERR_USAGE && strstr(e.text, s.url) && strstr(e.text, s.home) &&
               strstr(e.text, "restore lake.db") && strstr(e.text, "init --new"),
           "an empty lake does not open: %s", e.text);
-    CHECK(lake_set_store(s.home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
+    CHECK(lake_use_store(s.home, &options.store, false, &e) < 0 && e.kind == ERR_USAGE,
           "nor is it pointed there: %s", e.text);
-    CHECK(lake_set_store(s.home, &options.store, true, &e) == 0, "unless it is said %s", e.text);
+    CHECK(lake_use_store(s.home, &options.store, true, &e) == 0, "unless it is said %s", e.text);
     l = lake_open(&options, &e);
     CHECK(l && scratch_fake(l, "/a", "1", &e) == 1, "then it works %s", e.text);
     lake_free(l);

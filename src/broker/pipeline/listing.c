@@ -1,4 +1,4 @@
-#include "broker/pipeline/tree_list.h"
+#include "broker/pipeline/listing.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -23,18 +23,18 @@
 struct reading {
     const char *directory; /* where we began */
     const char *empty;     /* a repository without anything in it */
-    struct tree_list *list;
+    struct listing *list;
 };
 
-void tree_list_clear(struct tree_list *t)
+void listing_clear(struct listing *t)
 {
     for (size_t i = 0; i < t->n; i++)
         free(t->paths[i]);
     free(t->paths);
-    *t = (struct tree_list){0};
+    *t = (struct listing){0};
 }
 
-static void add_path(struct tree_list *t, char *path)
+static void add_path(struct listing *t, char *path)
 {
     t->paths = mem_room(t->paths, t->n, &t->cap, sizeof *t->paths);
     t->paths[t->n++] = path;
@@ -109,7 +109,7 @@ static bool has_repository(const char *directory)
 }
 
 /* The commit, and whether what is there differs from it. 1: directory is in a repository. */
-static int ask_status(const char *directory, struct tree_list *list, struct err *e)
+static int ask_status(const char *directory, struct listing *list, struct err *e)
 {
     static const char branch[] = "# branch.oid ";
     const char *argv[] = {"git",
@@ -144,7 +144,7 @@ static int ask_status(const char *directory, struct tree_list *list, struct err 
 }
 
 /* Names into a list of their own, without the '/' that ends those of repositories within. */
-static void take_names(const struct buf *names, struct tree_list *out)
+static void take_names(const struct buf *names, struct listing *out)
 {
     for (const char *at = buf_str(names), *end = at + names->len; at < end;) {
         size_t n = strlen(at);
@@ -160,11 +160,8 @@ static void take_names(const struct buf *names, struct tree_list *out)
 
 /* The files that git would show with these rules. empty NULL: those of the repository too that
  * directory is in. */
-static int ask_names(const char *directory,
-                     const char *empty,
-                     const char *rules,
-                     struct tree_list *out,
-                     struct err *e)
+static int ask_names(
+    const char *directory, const char *empty, const char *rules, struct listing *out, struct err *e)
 {
     AUTO_MEM char *git_dir = mem_printf("--git-dir=%s", empty ? empty : "");
     AUTO_MEM char *work_tree = mem_printf("--work-tree=%s", directory);
@@ -210,8 +207,8 @@ static int take_path(struct reading *r, const char *path, unsigned depth, struct
 
 static int take_common(struct reading *r,
                        const char *below,
-                       const struct tree_list *one,
-                       const struct tree_list *other,
+                       const struct listing *one,
+                       const struct listing *other,
                        unsigned depth,
                        struct err *e)
 {
@@ -232,9 +229,9 @@ static int take_common(struct reading *r,
 static int read_directory(struct reading *r, const char *below, unsigned depth, struct err *e)
 {
     AUTO_MEM char *directory = mem_printf("%s%s%s", r->directory, *below ? "/" : "", below);
-    AUTO_CLEAR(tree_list) struct tree_list git = {0};
-    AUTO_CLEAR(tree_list) struct tree_list ours = {0};
-    AUTO_CLEAR(tree_list) struct tree_list status = {0};
+    AUTO_CLEAR(listing) struct listing git = {0};
+    AUTO_CLEAR(listing) struct listing ours = {0};
+    AUTO_CLEAR(listing) struct listing status = {0};
     int within = ask_status(directory, &status, e);
 
     if (within < 0 || ask_names(directory, within ? NULL : r->empty, ".gitignore", &git, e) < 0)
@@ -275,7 +272,7 @@ static int make_empty(const char *path, struct err *e)
 
 /* ---- without git ---- */
 
-static int walk(const char *directory, struct tree_list *out, struct err *e)
+static int walk(const char *directory, struct listing *out, struct err *e)
 {
     AUTO_MEM char *root = mem_dup(directory);
     char *const roots[] = {root, NULL};
@@ -302,13 +299,13 @@ static int walk(const char *directory, struct tree_list *out, struct err *e)
     return result;
 }
 
-int tree_list_read(const char *directory, const char *scratch, struct tree_list *out, struct err *e)
+int listing_read(const char *directory, const char *scratch, struct listing *out, struct err *e)
 {
     AUTO_MEM char *empty = mem_printf("%s/git", scratch);
     struct reading r = {directory, empty, out};
     int result;
 
-    *out = (struct tree_list){0};
+    *out = (struct listing){0};
     if (git_is_there()) {
         result = make_empty(empty, e) < 0 ? -1 : read_directory(&r, "", 0, e);
     } else {
@@ -319,7 +316,7 @@ int tree_list_read(const char *directory, const char *scratch, struct tree_list 
         result = walk(directory, out, e);
     }
     if (result < 0) {
-        tree_list_clear(out);
+        listing_clear(out);
         return -1;
     }
     if (out->n)

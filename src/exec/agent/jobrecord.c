@@ -1,4 +1,4 @@
-#include "exec/agent/record.h"
+#include "exec/agent/jobrecord.h"
 
 #include "base/auto.h"
 #include "base/buf.h"
@@ -19,7 +19,7 @@
 #define END_WAIT_S 5.0
 #define END_POLL_US 2000
 
-char *record_mark(const struct jobdir *d)
+char *jobrecord_mark(const struct jobdir *d)
 {
     return mem_printf("TRADEWIND_OUTPUT=%s/output", d->path);
 }
@@ -34,7 +34,7 @@ static char *boot_id(void)
     return text;
 }
 
-int record_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e)
+int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf text;
     AUTO_MEM char *boot = boot_id();
@@ -112,11 +112,11 @@ static bool end_processes(const char *mark, const struct recorded *r)
     return empty;
 }
 
-int record_recover(const struct jobdir *d, struct err *e)
+int jobrecord_recover(const struct jobdir *d, struct err *e)
 {
     AUTO_MEM char *path = jobdir_file(d, "tree");
     AUTO_MEM char *text = jobdir_read_small(path, RECORD_MAX, NULL);
-    AUTO_MEM char *mark = record_mark(d);
+    AUTO_MEM char *mark = jobrecord_mark(d);
     struct recorded r;
 
     joblog_recover(d->path);

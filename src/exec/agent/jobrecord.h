@@ -1,8 +1,8 @@
-/* record: the file `tree` of a job, written before its command runs, by which its processes are
+/* jobrecord: the file `tree` of a job, written before its command runs, by which its processes are
  * found and ended when its agent was killed. A pid that was given to somebody else is never hit:
  * what we kill is in a group of ours, has our mark in its environment, or started when ours did. */
-#ifndef EXEC_AGENT_RECORD_H
-#define EXEC_AGENT_RECORD_H
+#ifndef EXEC_AGENT_JOBRECORD_H
+#define EXEC_AGENT_JOBRECORD_H
 
 #include "base/err.h"
 #include "exec/agent/jobdir.h"
@@ -12,11 +12,11 @@
 
 /* What every process of the job has in its environment, unless it took it out; the caller frees it.
  */
-char *record_mark(const struct jobdir *d);
+char *jobrecord_mark(const struct jobdir *d);
 
-int record_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e);
+int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t pid, struct err *e);
 /* For who holds the lock: ends what a killed agent left running, and its groups, and completes the
  * log. Repeatable; nothing to do is fine. ERR_IO when something did not end. */
-int record_recover(const struct jobdir *d, struct err *e);
+int jobrecord_recover(const struct jobdir *d, struct err *e);
 
 #endif
