@@ -15,13 +15,6 @@
 #define STORE_WAIT_S 25.0
 #define SECONDS_MAX 1e9
 
-/* Each thread of the broker opens a lake of its own. */
-static struct lake *open_lake(void *context, struct err *e)
-{
-    (void)context;
-    return lake_open_here(e);
-}
-
 /* A variable of the environment; *s stays where it is not set. */
 static int take_seconds(const char *name, double *s, struct err *e)
 {
@@ -54,7 +47,7 @@ int admin_broker_serve(struct app *app, int ready_fd, struct err *e)
         return -1;
     const struct app_job_room room = app_job_local_room();
     struct broker_options options = {.home = home,
-                                     .open_lake = open_lake,
+                                     .open_lake = lake_open_here,
                                      .agent = agent,
                                      .cpus = room.cpus,
                                      .memory_mb = room.memory_mb,

@@ -31,7 +31,7 @@ static const char *keep(struct attempt *j, const char *s)
     const char *kept = s ? arena_dup(j->arena, s) : NULL;
 
     if (s && !kept)
-        err_set(&j->trouble, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
+        err_set(&j->agent_error, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
     return kept;
 }
 
@@ -121,8 +121,8 @@ struct attempt *attempt_new(
     j->directory = keep(j, directory);
     j->host =
         (struct exec_host){.driver = "local", .address = "", .root = keep(j, root), .agent = agent};
-    if (j->trouble.kind != ERR_NONE) {
-        *e = j->trouble;
+    if (j->agent_error.kind != ERR_NONE) {
+        *e = j->agent_error;
         return NULL;
     }
     j->scan = logscan_new(&(struct logscan_visitor){
@@ -182,14 +182,15 @@ void attempt_free(struct attempt *j)
 
 void attempt_try_later(struct attempt *j)
 {
-    j->retry_ms = time_monotonic_ms() + (j->broken < BROKEN_QUICK ? 250 << j->broken : 60000);
-    j->broken++;
+    j->retry_ms = time_monotonic_ms() + (j->failures < BROKEN_QUICK ? 250 << j->failures : 60000);
+    j->failures++;
 }
 
-static void cut_off(struct attempt *j)
+static int follow_later(struct attempt *j, const struct err *why)
 {
-    j->phase = ATTEMPT_CUT_OFF;
+    log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, why->text);
     attempt_try_later(j);
+    return 1;
 }
 
 int attempt_follow(struct attempt *j, bool start, struct err *e)
@@ -198,22 +199,13 @@ int attempt_follow(struct attempt *j, bool start, struct err *e)
     exec_stream_free(j->stream);
     j->stream = NULL;
     start = start && !j->state_offset && !j->log_offset;
-    if (j->remote && attempt_copy_open(j, start, e) < 0) {
-        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
-        cut_off(j);
-        return 0;
-    }
+    if (j->remote && attempt_copy_open(j, start, e) < 0)
+        return follow_later(j, e);
     j->stream = start ? exec_start(&j->host, j->job.id, e)
                       : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
-    if (!j->stream && start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE))
-        return -1;
-    if (!j->stream) {
-        log_warn("broker", "job %" PRId64 ": %s; trying again", j->job.id, e->text);
-        cut_off(j);
+    if (j->stream)
         return 0;
-    }
-    j->phase = ATTEMPT_FOLLOWED;
-    return 0;
+    return start && (e->kind == ERR_NOTFOUND || e->kind == ERR_USAGE) ? -1 : follow_later(j, e);
 }
 
 static int hear_line(struct attempt *j, struct err *e)
@@ -269,30 +261,27 @@ static int hear_frame(
     return 0;
 }
 
-enum attempt_phase attempt_hear(struct attempt *j)
+enum life_event attempt_hear(struct attempt *j)
 {
-    j->trouble = (struct err){0};
-    switch (exec_read(j->stream, hear_frame, j, &j->trouble)) {
+    j->agent_error = (struct err){0};
+    switch (exec_read(j->stream, hear_frame, j, &j->agent_error)) {
     case EXEC_MORE:
-        j->broken = 0;
-        break;
+        j->failures = 0;
+        return EVENT_NONE;
     case EXEC_OVER:
         logscan_end(j->scan);
-        j->phase = ATTEMPT_OVER;
         break;
     case EXEC_GONE:
-        j->phase = ATTEMPT_OVER;
         break;
     case EXEC_BROKEN:
-        /* Its directory is not there: it never will be. */
-        if (j->trouble.kind == ERR_NOTFOUND)
-            j->phase = ATTEMPT_OVER;
-        else
-            cut_off(j);
-        break;
+        /* Without its directory the job will never be there again. */
+        if (j->agent_error.kind == ERR_NOTFOUND)
+            break;
+        attempt_try_later(j);
+        return EVENT_DISCONNECTED;
     }
-    /* A stream that is over is freed with the job, when its process has had time to end. */
-    return j->phase;
+    /* The stream is freed with the attempt, when its process has had time to end. */
+    return EVENT_AGENT_ENDED;
 }
 
 /* ---- its end ---- */
@@ -344,8 +333,8 @@ void attempt_outcome(const struct attempt *j,
         out->to = LAKE_JOB_LOST;
         out->runtime_s = told_s(j);
         snprintf(reason, ATTEMPT_REASON, "its agent is gone and told no end: %s",
-                 j->trouble.text[0] ? j->trouble.text
-                                    : "nothing of it is left in the job's directory");
+                 j->agent_error.text[0] ? j->agent_error.text
+                                        : "nothing of it is left in the job's directory");
         return;
     }
     out->to = end_state(j);

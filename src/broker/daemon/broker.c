@@ -72,7 +72,7 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
     struct queue_job entry;
 
     (void)e;
-    seen->broker->last_seen = job->id;
+    seen->broker->last_read = job->id;
     /* Under way when an earlier broker died, it found no host, and went back to the queue. */
     if (broker_find_attempt(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
         return 0;
@@ -113,7 +113,7 @@ static int look_around(struct broker *b, struct err *e)
 {
     bool new_jobs = false;
     struct queued seen = {.broker = b};
-    struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_seen};
+    struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_read};
     struct lake_job_filter active = {.states = LAKE_JOB_UNDER_WAY};
 
     read_settings(b, NULL);
@@ -241,7 +241,7 @@ static void someone_waits(void *context, int64_t job)
 /* One that told more than the lake takes now has to wait. */
 static bool is_heard(const struct attempt *j)
 {
-    return j->phase == ATTEMPT_FOLLOWED && j->n_tags == 0 && j->n_metrics == 0;
+    return j->state == LIFE_RUNNING && j->n_tags == 0 && j->n_metrics == 0;
 }
 
 /* One look at everything that can have news. */
@@ -328,7 +328,7 @@ static int time_to_wait_ms(struct broker *b, bool lake_fine)
     if (b->n_steps || b->stage_ended || b->woken)
         return 0;
     for (size_t i = 0; i < b->n_attempts; i++)
-        if (b->attempts[i]->phase == ATTEMPT_REREADING)
+        if (b->attempts[i]->state == LIFE_REPLAYING)
             return 0;
     return (int)time_to_retry_ms(b);
 }
@@ -384,13 +384,13 @@ static int begin(struct broker *b, struct err *e)
     b->socket = control_socket_open(b->o->home, e);
     if (!b->socket)
         return -1;
-    b->lake = b->o->open_lake(b->o->context, e);
+    b->lake = b->o->open_lake(e);
     if (!b->lake)
         return -1;
     b->runs = runs_open(b->o->home, e);
     if (!b->runs)
         return -1;
-    b->workers = workers_new(WORKERS, b->o->open_lake, b->o->context, e);
+    b->workers = workers_new(WORKERS, b->o->open_lake, e);
     if (!b->workers)
         return -1;
     b->queue = queue_new(1);

@@ -1,5 +1,6 @@
-/* broker: the one process of a home that moves jobs on, from queued to their end. It keeps nothing
- * that is not in the lake or with the agents, so that it can be killed and started at any time. */
+/* broker: the process that moves the jobs of a home from queued to their end, one per home. All its
+ * state is in the lake, the records or with the agents, so that the broker can be killed and
+ * started at any time. */
 #ifndef BROKER_DAEMON_BROKER_H
 #define BROKER_DAEMON_BROKER_H
 
@@ -10,18 +11,17 @@
 
 struct broker_options {
     const char *home;
-    struct lake *(*open_lake)(void *context, struct err *e); /* as admin; from several threads */
-    void *context;
-    const char *agent; /* path of tradewind-agent */
-    double cpus;       /* of this machine, for all jobs together */
+    struct lake *(*open_lake)(struct err *e); /* as admin; called by several threads */
+    const char *agent;                        /* path of tradewind-agent */
+    double cpus;                              /* of this machine, for all jobs together */
     uint64_t memory_mb;
-    double idle_s;       /* nobody there and nothing to do for so long: the end */
-    double store_wait_s; /* the longest between tries to store an output */
-    int ready_fd;        /* gets a line when clients are let in; -1 = none */
+    double idle_s;       /* without clients and work for this long the broker exits */
+    double store_wait_s; /* longest wait between tries to store an output */
+    int ready_fd;        /* gets a line when the control socket listens; -1 = none */
 };
 
-/* Until it is idle, asked to retire, or SIGTERM or SIGINT came: what runs then goes on without it.
- * ERR_RETRY: another broker serves this home. */
+/* Returns when idle, asked to retire, or at SIGTERM or SIGINT; running jobs continue without the
+ * broker. ERR_RETRY: another broker serves this home. */
 int broker_serve(const struct broker_options *options, struct err *e);
 
 #endif

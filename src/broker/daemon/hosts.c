@@ -84,8 +84,7 @@ int hosts_ready(struct broker *b, struct err *e)
     size_t n = c->n_hosts + 2;
     if (n < THREADS_MIN)
         n = THREADS_MIN;
-    b->far = workers_new((unsigned)(n < THREADS_MAX ? n : THREADS_MAX), b->o->open_lake,
-                         b->o->context, e);
+    b->far = workers_new((unsigned)(n < THREADS_MAX ? n : THREADS_MAX), b->o->open_lake, e);
     return b->far ? 0 : -1;
 }
 
@@ -173,19 +172,19 @@ static void clear_task(struct task *t, struct lake *l)
 
     /* Given back already, it is only not on the bill yet. */
     if (c->machine.facts.token[0] && c->machine.state != MACHINE_GONE &&
-        host_release(home, c->options->agent, &c->machine, over_ms, c->reason, &c->trouble) < 0)
+        host_release(home, c->options->agent, &c->machine, over_ms, c->reason, &c->error) < 0)
         return;
     if (!l)
-        err_set(&c->trouble, ERR_RETRY, "the lake cannot be opened");
+        err_set(&c->error, ERR_RETRY, "the lake cannot be opened");
     else
-        bill_close(home, l, c->machine.facts.job, &c->trouble);
+        bill_close(home, l, c->machine.facts.job, &c->error);
 }
 
 static void give_clearing(struct broker *b, struct clearing *c)
 {
     c->is_busy = true;
     c->retry_ms = 0;
-    c->trouble = (struct err){0};
+    c->error = (struct err){0};
     c->task.work = clear_task;
     workers_do(b->far, &c->task);
 }
@@ -248,7 +247,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
     if (c->ends_job)
         queue_done(b->queue, c->machine.facts.job);
     c->ends_job = false;
-    if (c->trouble.kind == ERR_NONE) {
+    if (c->error.kind == ERR_NONE) {
         drop_clearing(b, c);
         host_is_free(b);
         return;
@@ -256,7 +255,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
     /* Told at the first time, the second, the fourth ... */
     if ((c->failed & (c->failed + 1)) == 0)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared or billed yet: %s",
-                 c->machine.facts.job, c->machine.facts.address, c->trouble.text);
+                 c->machine.facts.job, c->machine.facts.address, c->error.text);
     c->retry_ms =
         time_monotonic_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
 }
@@ -269,7 +268,7 @@ static bool is_owned(const struct broker *b, const struct machine *m)
     if (!j || !j->remote)
         return false;
     /* A worker may have come to a later attempt meanwhile. */
-    if (j->work == ATTEMPT_RENT)
+    if (j->work == ACTION_PROVISION)
         return m->attempt >= j->remote->found_attempt;
     return j->remote->machine.facts.token[0]
                ? !strcmp(j->remote->machine.facts.token, m->facts.token)
@@ -326,7 +325,7 @@ static void renew_task(struct task *t, struct lake *l)
     struct renewal *r = (struct renewal *)t;
 
     (void)l;
-    host_renew(r->options->home, r->tokens, r->n, &r->trouble);
+    host_renew(r->options->home, r->tokens, r->n, &r->error);
 }
 
 static void renew(struct broker *b)
@@ -339,14 +338,14 @@ static void renew(struct broker *b)
     for (size_t i = 0; i < b->n_attempts; i++) {
         const struct attempt *j = b->attempts[i];
         /* One that a worker rents is a new one. */
-        if (j->remote && j->work != ATTEMPT_RENT && j->remote->machine.facts.token[0])
+        if (j->remote && j->work != ACTION_PROVISION && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
     r->due_ms = time_monotonic_ms() + RENEW_MS;
     if (r->n == 0)
         return;
     r->options = b->o;
-    r->trouble = (struct err){0};
+    r->error = (struct err){0};
     r->is_busy = true;
     r->task.work = renew_task;
     workers_do(b->far, &r->task);
@@ -355,9 +354,9 @@ static void renew(struct broker *b)
 static void after_renewal(struct renewal *r)
 {
     r->is_busy = false;
-    if (r->trouble.kind == ERR_NONE)
+    if (r->error.kind == ERR_NONE)
         return;
-    log_warn("broker", "leases of hosts cannot be renewed now: %s", r->trouble.text);
+    log_warn("broker", "leases of hosts cannot be renewed now: %s", r->error.text);
     r->due_ms = time_monotonic_ms() + RENEW_RETRY_MS;
 }
 

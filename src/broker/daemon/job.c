@@ -1,3 +1,5 @@
+/* Drives attempts at jobs through the table of broker/core/job_life.c: events in, actions out.
+ * Called by the broker's loop (broker.c). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -5,16 +7,289 @@
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* How often a host's lease is renewed, and how soon again when that failed. */
+/* How often a host's lease is renewed. */
 #define REACH_MS (MACHINE_LEASE_MS / 4)
-#define ERRAND_RETRY_MS 5000
-/* An output that keeps changing while it is read is given up after these; with waits of up to 25 s
- * that is two minutes. */
-#define STORE_TRIES 10
+
+/* ---- actions: each returns the event that follows at once, or EVENT_NONE ---- */
+
+typedef enum life_event action_fn(struct broker *b, struct attempt *j);
+
+static enum life_event record_launch(struct broker *b, struct attempt *j)
+{
+    step_add(b, j, LAKE_JOB_LAUNCHING, true, "");
+    return EVENT_NONE;
+}
+
+static enum life_event record_machine(struct broker *b, struct attempt *j)
+{
+    if (j->remote)
+        host_record(b, j);
+    else
+        step_add(b, j, LAKE_JOB_FETCHING, true, "")->change.machine = "local";
+    return EVENT_NONE;
+}
+
+static enum life_event record_local(struct broker *b, struct attempt *j)
+{
+    step_add(b, j, LAKE_JOB_LAUNCHING, false, "");
+    return record_machine(b, j);
+}
+
+static enum life_event record_queued(struct broker *b, struct attempt *j)
+{
+    step_add(b, j, LAKE_JOB_QUEUED, true, j->why);
+    return EVENT_NONE;
+}
+
+static enum life_event record_running(struct broker *b, struct attempt *j)
+{
+    step_add(b, j, LAKE_JOB_RUNNING, false, "")->change.limits = j->beginning.text;
+    return EVENT_NONE;
+}
+
+/* Other jobs may use this machine from now on; a host has to be cleared first. */
+static void free_room(struct broker *b, const struct attempt *j)
+{
+    if (!j->remote)
+        queue_free_room(b->queue, j->job.id);
+}
+
+static enum life_event record_outcome(struct broker *b, struct attempt *j)
+{
+    free_room(b, j);
+    outcome_record(b, j);
+    return EVENT_NONE;
+}
+
+static enum life_event provision(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_PROVISION);
+    return EVENT_NONE;
+}
+
+static enum life_event provision_other(struct broker *b, struct attempt *j)
+{
+    host_replace(j);
+    return provision(b, j);
+}
+
+static enum life_event hold(struct broker *b, struct attempt *j)
+{
+    hosts_hold(b, j);
+    return EVENT_NONE;
+}
+
+/* A machine that a worker thread is still provisioning is released when the thread has it. */
+static enum life_event release(struct broker *b, struct attempt *j)
+{
+    if (!j->work)
+        gang_release(b, j);
+    return EVENT_NONE;
+}
+
+static enum life_event ask_gang(struct broker *b, struct attempt *j)
+{
+    gang_ask(b, j);
+    return EVENT_NONE;
+}
+
+static enum life_event gather(struct broker *b, struct attempt *j)
+{
+    if (j->stop_wanted)
+        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+    bool complete = j->state == LIFE_PREPARED ? gang_is_prepared(b, j) : gang_has_machines(b, j);
+    return complete ? EVENT_GANG_COMPLETE : EVENT_NONE;
+}
+
+static enum life_event fetch_again(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_FETCH);
+    return EVENT_NONE;
+}
+
+static enum life_event fetch(struct broker *b, struct attempt *j)
+{
+    struct err why = {0};
+
+    gang_tell_hosts(b, j);
+    if (j->remote || j->job.asked.input || j->job.asked.code || j->details.continues)
+        return fetch_again(b, j);
+    /* Nothing to fetch: done here, which takes less than waking a thread. */
+    return attempt_prepare(j, NULL, &why) < 0 ? job_because(j, EVENT_FAILED, "%s", why.text)
+                                              : EVENT_FETCHED;
+}
+
+static enum life_event follow_agent(struct attempt *j, bool start)
+{
+    struct err why = {0};
+    int result = attempt_follow(j, start, &why);
+
+    if (result < 0)
+        return job_because(j, EVENT_FAILED, "%s", why.text);
+    return result > 0 ? EVENT_DISCONNECTED : EVENT_NONE;
+}
+
+static enum life_event start(struct broker *b, struct attempt *j)
+{
+    (void)b;
+    return follow_agent(j, !j->started);
+}
+
+static enum life_event follow(struct broker *b, struct attempt *j)
+{
+    (void)b;
+    return follow_agent(j, false);
+}
+
+static enum life_event reach(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_REACH);
+    return EVENT_NONE;
+}
+
+static enum life_event renew_lease(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_RENEW_LEASE);
+    return EVENT_NONE;
+}
+
+static enum life_event save_checkpoint(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_SAVE_CHECKPOINT);
+    return EVENT_NONE;
+}
+
+static enum life_event stop_agent(struct broker *b, struct attempt *j)
+{
+    struct err why = {0};
+
+    if (j->remote) {
+        int64_t retry_ms = j->retry_ms;
+        job_give(b, j, ACTION_STOP_AGENT);
+        j->retry_ms = retry_ms; /* of the connection to the agent */
+        return EVENT_NONE;
+    }
+    j->stop_sent = exec_stop(&j->host, j->job.id, j->stop_grace_s, j->stop_reason, &why) == 0;
+    if (!j->stop_sent)
+        log_warn("broker", "job %" PRId64 " cannot be stopped yet: %s", j->job.id, why.text);
+    return EVENT_NONE;
+}
+
+static enum life_event conclude(struct broker *b, struct attempt *j)
+{
+    (void)b;
+    return outcome_of_program(j);
+}
+
+static enum life_event save(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_SAVE);
+    return EVENT_NONE;
+}
+
+static enum life_event store(struct broker *b, struct attempt *j)
+{
+    job_give(b, j, ACTION_STORE);
+    return EVENT_NONE;
+}
+
+/* Whichever is recorded first holds: this end or the worker thread's result. */
+static enum life_event note_killed(struct broker *b, struct attempt *j)
+{
+    step_add(b, j, LAKE_JOB_KILLED, false, j->why);
+    j->stop_sent = true;
+    return EVENT_NONE;
+}
+
+static enum life_event end(struct broker *b, struct attempt *j)
+{
+    static const enum lake_job_state states[LIFE_STATES] = {[LIFE_FINISHED] = LAKE_JOB_FINISHED,
+                                                            [LIFE_FAILED] = LAKE_JOB_FAILED,
+                                                            [LIFE_KILLED] = LAKE_JOB_KILLED,
+                                                            [LIFE_LOST] = LAKE_JOB_LOST};
+
+    free_room(b, j);
+    struct step *s = step_add(b, j, states[j->state], true, j->why);
+    job_bill(b, j, &s->change);
+    return EVENT_NONE;
+}
+
+static enum life_event forget(struct broker *b, struct attempt *j)
+{
+    int64_t id = j->job.id;
+
+    job_finish(b, j);
+    step_tell_end(b, id);
+    return EVENT_NONE;
+}
+
+static enum life_event nothing(struct broker *b, struct attempt *j)
+{
+    (void)b;
+    (void)j;
+    return EVENT_NONE;
+}
+
+static action_fn *const actions[LIFE_ACTIONS] = {
+    [ACTION_NONE] = nothing,
+    [ACTION_RECORD_LAUNCH] = record_launch,
+    [ACTION_RECORD_LOCAL] = record_local,
+    [ACTION_RECORD_QUEUED] = record_queued,
+    [ACTION_RECORD_MACHINE] = record_machine,
+    [ACTION_RECORD_RUNNING] = record_running,
+    [ACTION_RECORD_OUTCOME] = record_outcome,
+    [ACTION_PROVISION] = provision,
+    [ACTION_PROVISION_OTHER] = provision_other,
+    [ACTION_HOLD] = hold,
+    [ACTION_RELEASE] = release,
+    [ACTION_ASK_GANG] = ask_gang,
+    [ACTION_GATHER] = gather,
+    [ACTION_FETCH] = fetch,
+    [ACTION_FETCH_AGAIN] = fetch_again,
+    [ACTION_START] = start,
+    [ACTION_FOLLOW] = follow,
+    [ACTION_REACH] = reach,
+    [ACTION_RENEW_LEASE] = renew_lease,
+    [ACTION_SAVE_CHECKPOINT] = save_checkpoint,
+    [ACTION_STOP_AGENT] = stop_agent,
+    [ACTION_CONCLUDE] = conclude,
+    [ACTION_SAVE] = save,
+    [ACTION_STORE] = store,
+    [ACTION_NOTE_KILLED] = note_killed,
+    [ACTION_END] = end,
+    [ACTION_FORGET] = forget,
+};
+
+enum life_event job_because(struct attempt *j, enum life_event event, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(j->why, sizeof j->why, fmt, ap);
+    va_end(ap);
+    return event;
+}
+
+void job_fire(struct broker *b, struct attempt *j, enum life_event event)
+{
+    while (event != EVENT_NONE && !life_is_final(j->state)) {
+        const struct life_row *row = life_find(j->state, event);
+        assert(row);
+        log_debug("broker", "job %" PRId64 ": %s -> %s", j->job.id, life_state_text(row->from),
+                  life_state_text(row->next));
+        j->state = row->next;
+        if (!life_find(row->next, EVENT_DUE))
+            j->retry_ms = 0;
+        event = actions[row->action](b, j); /* which may have freed j: then EVENT_NONE */
+        assert(event == EVENT_NONE || life_raises(row->action, event));
+    }
+}
 
 /* ---- beginning ---- */
 
@@ -31,7 +306,7 @@ bool job_launch(struct broker *b, int64_t id)
     bool is_remote = j && strcmp(j->details.on, "local") != 0;
 
     if ((!j && broker_passes(&why)) || (is_remote && hosts_ready(b, &why) < 0)) {
-        /* Told at the first time, the second, the fourth ... */
+        /* Logged at the first time, the second, the fourth ... */
         if ((b->unlaunched & (b->unlaunched + 1)) == 0)
             log_warn("broker", "job %" PRId64 " cannot start now; trying again: %s", id, why.text);
         b->unlaunched++;
@@ -44,362 +319,98 @@ bool job_launch(struct broker *b, int64_t id)
     }
     if (is_remote && hosts_is_cleared_first(b, id))
         return false;
-    struct attempt *kept = TAKE(j);
-    job_add(b, kept);
+    enum life_event turn = EVENT_TURN_LOCAL;
     if (is_remote) {
-        attempt_set_remote(kept);
-        kept->remote->waits = hosts_is_held(b, id) && kept->job.state == LAKE_JOB_QUEUED;
+        attempt_set_remote(j);
+        j->remote->waits = hosts_is_held(b, id) && j->job.state == LAKE_JOB_QUEUED;
+        turn = j->remote->waits ? EVENT_TURN_AGAIN : EVENT_TURN;
     }
-    if (is_remote && kept->remote->waits) {
-        /* The record has that it waits; more is written when it has a host. */
-        kept->phase = ATTEMPT_RENTING;
-        job_give(b, kept, ATTEMPT_RENT);
-        return true;
-    }
-    if (is_remote) {
-        step_add(b, kept, LAKE_JOB_LAUNCHING, STEP_RENT, "");
-        return true;
-    }
-    step_add(b, kept, LAKE_JOB_LAUNCHING, STEP_NOTHING, "");
-    step_add(b, kept, LAKE_JOB_FETCHING, STEP_PREPARE, "")->change.machine = "local";
+    job_add(b, j);
+    job_fire(b, TAKE(j), turn);
     return true;
 }
 
-static void start_agent(struct broker *b, struct attempt *j)
-{
-    struct err why = {0};
-
-    j->phase = ATTEMPT_READY;
-    if (j->stop_wanted)
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    else if (gang_is_prepared(b, j) && attempt_follow(j, true, &why) < 0)
-        step_end(b, j, LAKE_JOB_FAILED, why.text);
-}
-
-void job_prepare(struct broker *b, struct attempt *j)
-{
-    if (j->remote)
-        j->remote->recorded = true;
-    if (!gang_has_machines(b, j)) {
-        j->phase = ATTEMPT_HOSTED;
-        return;
-    }
-    gang_tell_hosts(b, j);
-    /* Nothing to fetch: done here, which takes less than a thread's wake. */
-    if (!j->remote && !j->job.asked.input && !j->job.asked.code && !j->details.continues) {
-        struct err why = {0};
-        if (attempt_prepare(j, NULL, &why) < 0)
-            step_end(b, j, LAKE_JOB_FAILED, why.text);
-        else
-            start_agent(b, j);
-        return;
-    }
-    j->phase = ATTEMPT_PREPARING;
-    job_give(b, j, ATTEMPT_PREPARE);
-}
-
-void job_store(struct broker *b, struct attempt *j)
-{
-    j->phase = ATTEMPT_STORING;
-    j->broken = 0;
-    job_give(b, j, ATTEMPT_STORE);
-}
-
-/* ---- its input is there ---- */
-
-static void after_prepare(struct broker *b, struct attempt *j)
-{
-    const struct err *why = &j->task_trouble;
-
-    if (j->stop_sent) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    } else if (why->kind == ERR_RETRY && !j->host_trouble) {
-        attempt_try_later(j);
-    } else if (why->kind == ERR_RETRY) {
-        bool lost = rent_is_lost(b, j, why->text);
-        if (lost && j->details.nodes > 1)
-            rent_give_up(b, j, ""); /* the others of its gang were told this host */
-        else if (lost)
-            rent_other(b, j);
-    } else if (why->kind == ERR_NOFIT && j->host_trouble) {
-        rent_leave(b, j, why->text);
-    } else if (why->kind != ERR_NONE) {
-        AUTO_MEM char *text = mem_printf("%s%s", j->host_trouble ? "" : "input: ", why->text);
-        step_end(b, j, LAKE_JOB_FAILED, text);
-    } else {
-        rent_heard(j);
-        start_agent(b, j);
-    }
-}
-
-/* ---- its end ---- */
-
-/* Its agent told everything. */
-static void conclude(struct broker *b, struct attempt *j)
-{
-    char reason[ATTEMPT_REASON];
-    struct lake_job_change outcome;
-
-    if (j->work) {
-        j->phase = ATTEMPT_ENDED;
-        return;
-    }
-    attempt_outcome(j, reason, &outcome);
-    bool stores = outcome.to == LAKE_JOB_STORING && j->job.asked.output;
-    if (j->remote && j->ended && j->details.checkpoint_s > 0 && !j->remote->saved &&
-        outcome.to != LAKE_JOB_STORING) {
-        j->phase = ATTEMPT_SAVING;
-        job_give(b, j, ATTEMPT_SAVE);
-        return;
-    }
-    job_free_room(b, j);
-    j->phase = ATTEMPT_OVER;
-    struct step *s = step_add(b, j, outcome.to, stores ? STEP_STORE : STEP_FINISH, reason);
-    outcome.reason = s->reason;
-    job_bill(b, j, &outcome);
-    s->change = outcome;
-    if (outcome.to == LAKE_JOB_STORING && !stores) {
-        s->then = STEP_NOTHING;
-        step_add(b, j, LAKE_JOB_FINISHED, STEP_FINISH, "");
-    }
-}
-
-static void note_running(struct broker *b, struct attempt *j)
-{
-    step_add(b, j, LAKE_JOB_RUNNING, STEP_NOTHING, "")->change.limits = j->beginning.text;
-}
+/* ---- news ---- */
 
 void job_hear(struct broker *b, struct attempt *j)
 {
     bool had_started = j->started;
-    enum attempt_phase phase = attempt_hear(j);
+    enum life_event event = attempt_hear(j);
 
     if (j->started && !had_started)
-        note_running(b, j);
-    if (phase == ATTEMPT_FOLLOWED)
-        rent_heard(j);
-    else if (phase == ATTEMPT_OVER)
-        conclude(b, j);
-    else if (j->remote && rent_is_lost(b, j, j->trouble.text))
-        rent_give_up(b, j, "");
+        job_fire(b, j, EVENT_STARTED);
+    if (event == EVENT_NONE)
+        host_heard(j);
+    else if (event == EVENT_DISCONNECTED && j->remote && host_is_lost(b, j, j->agent_error.text))
+        event = host_lost(j, "");
+    job_fire(b, j, event);
 }
 
-static void fail_to_store(struct broker *b, struct attempt *j)
-{
-    AUTO_MEM char *text = mem_printf("output: %s", j->task_trouble.text);
-
-    step_end(b, j, LAKE_JOB_FAILED, text);
-}
-
-/* A lake that refuses writes is retried for ever, an output whose files keep changing STORE_TRIES
- * times. */
-static void store_later(struct broker *b, struct attempt *j)
-{
-    if (j->task_trouble.kind == ERR_CHANGED && j->broken >= STORE_TRIES) {
-        fail_to_store(b, j);
-        return;
-    }
-    /* Told at the first time, the second, the fourth ... */
-    if ((j->broken & (j->broken + 1)) == 0)
-        log_warn("broker", "job %" PRId64 ": its output is not stored yet; trying again: %s",
-                 j->job.id, j->task_trouble.text);
-    attempt_try_later(j);
-    int64_t most_ms = time_monotonic_ms() + (int64_t)(b->o->store_wait_s * 1000);
-    if (j->retry_ms > most_ms)
-        j->retry_ms = most_ms;
-}
-
-static void after_store(struct broker *b, struct attempt *j)
-{
-    const struct err *why = &j->task_trouble;
-    bool passes = why->kind == ERR_RETRY || why->kind == ERR_CHANGED;
-
-    if (passes && j->stop_sent) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    } else if (passes && !j->host_trouble) {
-        store_later(b, j);
-    } else if (passes) {
-        if (rent_is_lost(b, j, why->text))
-            rent_give_up(b, j, "it ended well, but its output could not be brought back: ");
-    } else if (why->kind != ERR_NONE) {
-        fail_to_store(b, j);
-    } else {
-        /* Written down already, with what was stored: this changes nothing. */
-        step_end(b, j, LAKE_JOB_FINISHED, "");
-    }
-}
-
-/* ---- errands while it runs on a host ---- */
-
-static void warn(const struct attempt *j, const char *what)
-{
-    if (j->task_trouble.kind != ERR_NONE)
-        log_warn("broker", "job %" PRId64 ": %s: %s", j->job.id, what, j->task_trouble.text);
-}
-
-static void after_reach(struct broker *b, struct attempt *j)
-{
-    struct remote *r = j->remote;
-    bool good = j->task_trouble.kind == ERR_NONE;
-
-    r->reach_at_ms = time_monotonic_ms() + (good ? REACH_MS : ERRAND_RETRY_MS);
-    if (j->phase != ATTEMPT_CUT_OFF || !r->must_reach) {
-        warn(j, "the lease of its host cannot be renewed");
-    } else if (good) {
-        struct err why = {0};
-        rent_heard(j);
-        r->must_reach = false;
-        if (attempt_follow(j, !j->started, &why) < 0)
-            step_end(b, j, LAKE_JOB_FAILED, why.text);
-    } else if (rent_is_lost(b, j, j->task_trouble.text)) {
-        rent_give_up(b, j, "");
-    }
-}
-
-static void after_save(struct broker *b, struct attempt *j)
-{
-    struct remote *r = j->remote;
-
-    r->save_at_ms = time_monotonic_ms() + (int64_t)(j->details.checkpoint_s * 1000);
-    warn(j, "its checkpoint is not saved");
-    if (j->phase != ATTEMPT_SAVING)
-        return;
-    if (j->task_trouble.kind == ERR_RETRY && !rent_is_lost(b, j, j->task_trouble.text))
-        return;
-    r->saved = true;
-    conclude(b, j);
-}
-
-static void after_stop(struct attempt *j)
-{
-    j->stop_sent = j->task_trouble.kind == ERR_NONE;
-    j->remote->stop_at_ms = time_monotonic_ms() + ERRAND_RETRY_MS;
-    warn(j, "cannot be stopped yet");
-}
+/* What the result of each action of a worker thread means. */
+static action_fn *const outcomes[LIFE_ACTIONS] = {
+    [ACTION_PROVISION] = outcome_of_provision, [ACTION_ASK_GANG] = gang_answer,
+    [ACTION_FETCH] = outcome_of_fetch,         [ACTION_REACH] = outcome_of_reach,
+    [ACTION_RENEW_LEASE] = outcome_of_lease,   [ACTION_SAVE_CHECKPOINT] = outcome_of_checkpoint,
+    [ACTION_STOP_AGENT] = outcome_of_stop,     [ACTION_SAVE] = outcome_of_save,
+    [ACTION_STORE] = outcome_of_store,
+};
 
 void job_continue(struct broker *b, struct attempt *j)
 {
-    enum attempt_work done = j->work;
+    enum life_action done = j->work;
 
-    j->work = ATTEMPT_NO_WORK;
-    if (j->is_done) {
+    j->work = ACTION_NONE;
+    if (j->is_done)
         job_finish(b, j);
-        return;
-    }
-    switch (done) {
-    case ATTEMPT_RENT:
-        if (!rent_done(b, j))
-            return;
-        break;
-    case ATTEMPT_ASK:
-        gang_answer(b, j);
-        break;
-    case ATTEMPT_PREPARE:
-        after_prepare(b, j);
-        break;
-    case ATTEMPT_REACH:
-        after_reach(b, j);
-        break;
-    case ATTEMPT_STOP:
-        after_stop(j);
-        break;
-    case ATTEMPT_SAVE:
-        after_save(b, j);
-        break;
-    case ATTEMPT_STORE:
-        after_store(b, j);
-        break;
-    case ATTEMPT_NO_WORK:
-        break;
-    }
-    if (j->phase == ATTEMPT_ENDED)
-        conclude(b, j);
+    else if (!life_is_final(j->state))
+        job_fire(b, j, outcomes[done](b, j));
 }
 
 /* ---- time passes ---- */
-
-static void try_again(struct broker *b, struct attempt *j)
-{
-    struct err why = {0};
-
-    j->retry_ms = 0;
-    switch (j->phase) {
-    case ATTEMPT_RENTING:
-        if (j->remote->gang_until_ms)
-            gang_ask(b, j);
-        else
-            job_give(b, j, ATTEMPT_RENT);
-        break;
-    case ATTEMPT_PREPARING:
-        job_give(b, j, ATTEMPT_PREPARE);
-        break;
-    case ATTEMPT_SAVING:
-        job_give(b, j, ATTEMPT_SAVE);
-        break;
-    case ATTEMPT_STORING:
-        job_give(b, j, ATTEMPT_STORE);
-        break;
-    case ATTEMPT_CUT_OFF:
-        if (j->remote && j->remote->must_reach)
-            job_give(b, j, ATTEMPT_REACH);
-        else if (attempt_follow(j, !j->started, &why) < 0)
-            step_end(b, j, LAKE_JOB_FAILED, why.text);
-        break;
-    case ATTEMPT_RECORDED:
-    case ATTEMPT_HOSTED:
-    case ATTEMPT_READY:
-    case ATTEMPT_REREADING:
-    case ATTEMPT_FOLLOWED:
-    case ATTEMPT_ENDED:
-    case ATTEMPT_OVER:
-        break;
-    }
-}
 
 static void reread(struct broker *b, struct attempt *j)
 {
     bool had_started = j->started;
     struct err why = {0};
 
-    /* One that told more than the lake takes now has to wait. */
+    /* Tags and metrics that the lake has not taken yet come first. */
     if (j->n_tags || j->n_metrics)
         return;
     int more = attempt_reread(j, &why);
     if (j->started && !had_started)
-        note_running(b, j);
-    if (more < 0) {
-        step_end(b, j, LAKE_JOB_LOST, why.text);
-    } else if (more == 0) {
-        j->phase = ATTEMPT_CUT_OFF;
-        j->remote->must_reach = true;
-        job_give(b, j, ATTEMPT_REACH);
-    }
+        job_fire(b, j, EVENT_STARTED);
+    if (more < 0)
+        job_fire(b, j, job_because(j, EVENT_LOST, "%s", why.text));
+    else if (more == 0)
+        job_fire(b, j, EVENT_REPLAYED);
 }
 
-void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms)
+static void renew_or_save(struct broker *b, struct attempt *j, int64_t now_ms)
 {
     struct remote *r = j->remote;
 
-    if (j->phase == ATTEMPT_REREADING)
-        reread(b, j);
-    else if (j->phase == ATTEMPT_HOSTED && r && !r->recorded)
-        rent_record(b, j);
-    else if (j->phase == ATTEMPT_HOSTED)
-        job_prepare(b, j);
-    else if (j->phase == ATTEMPT_READY)
-        start_agent(b, j);
-    if (j->retry_ms && now_ms >= j->retry_ms && !j->work)
-        try_again(b, j);
-    if (!r || j->phase != ATTEMPT_FOLLOWED || j->work || !j->started)
-        return;
     if (!r->save_at_ms)
         r->save_at_ms = now_ms + (int64_t)(j->details.checkpoint_s * 1000);
     if (!r->reach_at_ms)
         r->reach_at_ms = now_ms + REACH_MS;
     if (now_ms >= r->reach_at_ms)
-        job_give(b, j, ATTEMPT_REACH);
+        job_fire(b, j, EVENT_LEASE_DUE);
     else if (j->details.checkpoint_s > 0 && now_ms >= r->save_at_ms)
-        job_give(b, j, ATTEMPT_SAVE);
+        job_fire(b, j, EVENT_CHECKPOINT_DUE);
+}
+
+void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms)
+{
+    if (j->state == LIFE_REPLAYING)
+        reread(b, j);
+    else if (j->state == LIFE_BOOTING || j->state == LIFE_GATHERING || j->state == LIFE_PREPARED)
+        job_fire(b, j, gather(b, j));
+    if (j->retry_ms && now_ms >= j->retry_ms && !j->work) {
+        j->retry_ms = 0;
+        job_fire(b, j, EVENT_DUE);
+    }
+    if (j->remote && j->state == LIFE_RUNNING && !j->work && j->started)
+        renew_or_save(b, j, now_ms);
 }
 
 /* ---- stopping ---- */
@@ -415,58 +426,41 @@ static double grace_s(struct broker *b, const struct attempt *j)
     return how > 1 ? 0 : ATTEMPT_GRACE_S;
 }
 
-/* While a worker has it, whichever is written first, this or what the worker does, wins. */
-static void stop_without_agent(struct broker *b, struct attempt *j)
+static void stop_running(struct broker *b, struct attempt *j)
 {
-    AUTO_MEM char *why = mem_printf(
-        "%s%s", j->stop_reason, j->phase == ATTEMPT_STORING ? ", while its output was stored" : "");
+    double grace = grace_s(b, j);
 
-    if (j->work)
-        step_add(b, j, LAKE_JOB_KILLED, STEP_NOTHING, why);
-    else
-        step_end(b, j, LAKE_JOB_KILLED, why);
-    j->stop_sent = true;
-}
-
-static void stop_running(struct attempt *j, double grace)
-{
-    struct err why = {0};
-
-    j->stop_sent = exec_stop(&j->host, j->job.id, grace, j->stop_reason, &why) == 0;
+    if (j->stop_sent && grace >= j->stop_grace_s)
+        return;
+    if (j->remote && (j->work || time_monotonic_ms() < j->remote->stop_at_ms))
+        return;
     j->stop_grace_s = grace;
-    if (!j->stop_sent)
-        log_warn("broker", "job %" PRId64 " cannot be stopped yet: %s", j->job.id, why.text);
+    job_fire(b, j, EVENT_STOP);
 }
 
 void job_stop(struct broker *b, struct attempt *j)
 {
-    bool runs = j->phase == ATTEMPT_FOLLOWED || j->phase == ATTEMPT_CUT_OFF;
-    bool waits = j->phase == ATTEMPT_HOSTED || j->phase == ATTEMPT_READY;
-    bool prepares =
-        waits || (j->remote && (j->phase == ATTEMPT_RENTING || j->phase == ATTEMPT_PREPARING));
-    bool stores = j->phase == ATTEMPT_STORING;
+    bool stores = j->state == LIFE_STORING;
 
-    if (runs) {
-        double grace = grace_s(b, j);
-        if (j->stop_sent && grace >= j->stop_grace_s)
-            return;
-        if (!j->remote) {
-            stop_running(j, grace);
-        } else if (!j->work && time_monotonic_ms() >= j->remote->stop_at_ms) {
-            int64_t retry_ms = j->retry_ms;
-            j->stop_grace_s = grace;
-            job_give(b, j, ATTEMPT_STOP);
-            j->retry_ms = retry_ms; /* which is of its stream */
-        }
-    } else if ((stores || prepares) && (!j->stop_sent || !j->work)) {
-        stop_without_agent(b, j);
+    if (j->state == LIFE_RUNNING || j->state == LIFE_DISCONNECTED || j->state == LIFE_REACHING) {
+        stop_running(b, j);
+        return;
     }
+    /* What a worker thread fetches here is here soon. */
+    bool fetches = j->state == LIFE_FETCHING && j->remote;
+    bool waits = j->state == LIFE_PROVISIONING || j->state == LIFE_GANG_WAITING ||
+                 j->state == LIFE_BOOTING || j->state == LIFE_GATHERING ||
+                 j->state == LIFE_PREPARED;
+    if ((waits || fetches || stores) && (!j->stop_sent || !j->work))
+        job_fire(b, j,
+                 job_because(j, j->work ? EVENT_STOP_BUSY : EVENT_STOPPED, "%s%s", j->stop_reason,
+                             stores ? ", while its output was stored" : ""));
 }
 
-/* ---- the last of it ---- */
+/* ---- the end ---- */
 
-/* Its checkpoint stays for a job that continues it; what it continued itself is done with when it
- * finished. */
+/* The checkpoint of a job that did not finish stays for a job that continues it. A finished job no
+ * longer needs the checkpoint that it continued. */
 static void tidy(struct broker *b, const struct attempt *j)
 {
     bool finished = false, has_checkpoint = j->details.checkpoint_s > 0;
@@ -491,12 +485,6 @@ static void clear_hosts(struct broker *b, const struct attempt *j)
         hosts_clear(b, &r->machine, why, true);
     else
         hosts_close_bill(b, j->job.id);
-}
-
-void job_free_room(struct broker *b, const struct attempt *j)
-{
-    if (!j->remote)
-        queue_free_room(b->queue, j->job.id);
 }
 
 void job_forget(struct broker *b, struct attempt *j)

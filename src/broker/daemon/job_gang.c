@@ -1,6 +1,6 @@
-/* Jobs that begin together: none is prepared before all have their machines, whose addresses each
- * of them is told, and none starts before all are prepared. One that ends badly ends the others by
- * way of its pipeline (advance_job.c). */
+/* Jobs that start together. No node fetches its input before all nodes have machines, whose
+ * addresses each node is given; no node starts before all are prepared. A node that ends badly ends
+ * the others through its pipeline (advance_job.c). Called by job.c and job_host.c. */
 #include "base/buf.h"
 #include "base/time.h"
 #include "broker/daemon/internal.h"
@@ -14,19 +14,18 @@
 /* Spreads the numbers of jobs over the time that they wait. */
 #define SPREAD 7919
 
-/* The machine of one that a worker rents for is the worker's. */
+/* The machine that a worker thread provisions is the thread's. */
 static bool has_machine(const struct attempt *j)
 {
     if (!j->remote)
         return true;
-    return j->phase != ATTEMPT_RENTING && j->work != ATTEMPT_RENT &&
-           j->remote->machine.facts.address[0];
+    return j->state != LIFE_PROVISIONING && j->state != LIFE_GANG_WAITING &&
+           j->work != ACTION_PROVISION && j->remote->machine.facts.address[0];
 }
 
 static bool is_prepared(const struct attempt *j)
 {
-    return j->phase != ATTEMPT_RECORDED && j->phase != ATTEMPT_RENTING &&
-           j->phase != ATTEMPT_HOSTED && j->phase != ATTEMPT_PREPARING;
+    return j->state >= LIFE_PREPARED;
 }
 
 /* Their numbers follow one another. */
@@ -69,20 +68,24 @@ bool gang_is_prepared(struct broker *b, const struct attempt *j)
     return j->details.nodes <= 1 || all_are(b, j, is_prepared);
 }
 
-void gang_give_back(struct broker *b, struct attempt *j)
+void gang_release(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
     if (r->machine.facts.token[0])
         hosts_clear(b, &r->machine, "others of its gang have none", false);
     r->machine = (struct machine){0};
-    r->recorded = false;
-    j->phase = ATTEMPT_RENTING;
     j->retry_ms = r->gang_until_ms;
 }
 
-/* Two gangs that kept what they have, where one's place is part of the other's, would wait for each
- * other for ever, and pay for it. Nor do they ask again at the same times. */
+static bool is_before_fetch(const struct attempt *j)
+{
+    return j->state == LIFE_PROVISIONING || j->state == LIFE_GANG_WAITING ||
+           j->state == LIFE_BOOTING || j->state == LIFE_GATHERING;
+}
+
+/* Two gangs that kept their machines, where one's location is part of the other's, would wait for
+ * each other for ever, and pay for it. Nor do gangs ask again at the same times. */
 void gang_wait(struct broker *b, struct attempt *j)
 {
     unsigned times = j->remote->gang_waits;
@@ -92,48 +95,46 @@ void gang_wait(struct broker *b, struct attempt *j)
 
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         struct attempt *node = broker_find_attempt(b, node_id(j, rank));
-        bool waits = node && (node->phase == ATTEMPT_HOSTED || node->phase == ATTEMPT_RENTING);
-        if (!waits || !node->remote)
+        if (!node || !node->remote || !is_before_fetch(node))
             continue;
         node->remote->gang_until_ms = until_ms;
         node->remote->gang_waits = times + 1;
-        /* What a worker rents is given back when it has it. */
-        if (!node->work)
-            gang_give_back(b, node);
+        job_fire(b, node, EVENT_GANG_FULL);
     }
 }
 
-/* Waiting costs nothing: nobody rents before all can. */
+/* Waiting costs nothing: no node provisions before all can. */
 void gang_ask(struct broker *b, struct attempt *j)
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         const struct attempt *node = broker_find_attempt(b, node_id(j, rank));
-        if (node && node->work == ATTEMPT_ASK) {
+        if (node && node->work == ACTION_ASK_GANG) {
             j->retry_ms = time_monotonic_ms() + WAIT_MS;
             return;
         }
     }
-    job_give(b, j, ATTEMPT_ASK);
+    job_give(b, j, ACTION_ASK_GANG);
 }
 
-void gang_answer(struct broker *b, struct attempt *j)
+enum life_event gang_answer(struct broker *b, struct attempt *j)
 {
-    if (j->stop_wanted) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-        return;
-    }
-    /* What will never be there the nodes are told when they ask themselves. */
-    if (j->task_trouble.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
+    if (j->stop_wanted)
+        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+    /* A request that no host can meet fails when the nodes themselves provision. */
+    if (j->task_error.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
         gang_wait(b, j);
-        return;
+        return EVENT_NONE;
     }
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         struct attempt *node = broker_find_attempt(b, node_id(j, rank));
-        if (!node || !node->remote || node->work || node->phase != ATTEMPT_RENTING)
+        if (!node || !node->remote || node->work)
             continue;
-        node->remote->gang_until_ms = 0;
-        job_give(b, node, ATTEMPT_RENT);
+        if (node->state == LIFE_GANG_WAITING)
+            job_fire(b, node, EVENT_GANG_FREE);
+        else if (node->state == LIFE_PROVISIONING)
+            job_fire(b, node, EVENT_DUE);
     }
+    return EVENT_NONE;
 }
 
 void gang_tell_hosts(struct broker *b, struct attempt *j)

@@ -1,4 +1,5 @@
-/* The host of a job: found, lost, and changed for another. */
+/* The host of a job: provisioned, silent, lost, replaced by another. Called by job.c and
+ * job_outcome.c. */
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/daemon/internal.h"
@@ -7,14 +8,14 @@
 
 /* ---- a host that does not answer ---- */
 
-bool rent_is_lost(const struct broker *b, struct attempt *j, const char *why)
+bool host_is_lost(const struct broker *b, struct attempt *j, const char *why)
 {
     struct remote *r = j->remote;
     int64_t now_ms = time_monotonic_ms(), most_ms = (int64_t)(b->settings.host_lost_s * 1000);
 
     if (!r->silent_since_ms)
         r->silent_since_ms = now_ms;
-    snprintf(r->silence, sizeof r->silence, "%s", why);
+    snprintf(r->silent_reason, sizeof r->silent_reason, "%s", why);
     if (now_ms - r->silent_since_ms >= most_ms)
         return true;
     if (!j->retry_ms)
@@ -24,114 +25,105 @@ bool rent_is_lost(const struct broker *b, struct attempt *j, const char *why)
     return false;
 }
 
-void rent_give_up(struct broker *b, struct attempt *j, const char *what)
+enum life_event host_lost(struct attempt *j, const char *what)
 {
     const struct remote *r = j->remote;
     char silent[32];
 
     time_text((double)(time_monotonic_ms() - r->silent_since_ms) / 1000, silent);
-    if (j->stop_wanted) {
-        AUTO_MEM char *why = mem_printf("stopped: %s; its host has not answered for %s, and what "
-                                        "runs there ends when it does",
-                                        j->stop_reason, silent);
-        step_end(b, j, LAKE_JOB_KILLED, why);
-        return;
-    }
-    AUTO_MEM char *why =
-        mem_printf("%sits host has not answered for %s: %s", what, silent, r->silence);
-    step_end(b, j, LAKE_JOB_LOST, why);
+    if (j->stop_wanted)
+        return job_because(j, EVENT_STOPPED,
+                           "stopped: %s; its host has not answered for %s, and what runs there "
+                           "ends when it does",
+                           j->stop_reason, silent);
+    return job_because(j, EVENT_LOST, "%sits host has not answered for %s: %s", what, silent,
+                       r->silent_reason);
 }
 
-void rent_heard(struct attempt *j)
+void host_heard(struct attempt *j)
 {
-    j->broken = 0;
+    j->failures = 0;
     if (j->remote)
         j->remote->silent_since_ms = 0;
 }
 
-/* ---- a host for it ---- */
+/* ---- a host for the job ---- */
 
-void rent_record(struct broker *b, struct attempt *j)
+void host_record(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
-    if (!gang_has_machines(b, j))
-        return;
-    r->recorded = true;
     if (r->waits)
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "");
+        step_add(b, j, LAKE_JOB_LAUNCHING, false, "");
     r->waits = false;
     if (r->former.facts.token[0]) {
         AUTO_MEM char *why = mem_printf("%s was given up: %s; now on %s", r->former.facts.address,
-                                        r->silence, j->host.address);
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, why);
+                                        r->silent_reason, j->host.address);
+        step_add(b, j, LAKE_JOB_LAUNCHING, false, why);
         hosts_clear(b, &r->former, "it was given up", false);
         r->former = (struct machine){0};
     } else if (j->job.state > LAKE_JOB_LAUNCHING) {
-        step_add(b, j, LAKE_JOB_LAUNCHING, STEP_NOTHING, "its host was given back");
+        step_add(b, j, LAKE_JOB_LAUNCHING, false, "its host was given back");
     }
-    j->phase = ATTEMPT_RECORDED;
-    step_add(b, j, LAKE_JOB_FETCHING, STEP_PREPARE, "")->change.machine = j->host.address;
+    step_add(b, j, LAKE_JOB_FETCHING, true, "")->change.machine = j->host.address;
 }
 
-static void go_to_host(struct broker *b, struct attempt *j)
-{
-    rent_heard(j);
-    attempt_set_host(j, b->o->agent);
-    hosts_forget_held(b, j->job.id);
-    j->phase = ATTEMPT_HOSTED;
-    if (j->stop_wanted)
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    else
-        rent_record(b, j);
-}
-
-static void no_other_host(struct broker *b, struct attempt *j)
+static enum life_event no_other_host(struct attempt *j)
 {
     struct remote *r = j->remote;
-    AUTO_MEM char *why =
-        mem_printf("%s; there is no other host for it: %s", r->silence, j->task_trouble.text);
 
     r->machine = r->former;
     r->former = (struct machine){0};
-    step_end(b, j, LAKE_JOB_FAILED, why);
+    return job_because(j, EVENT_FAILED, "%s; there is no other host for it: %s", r->silent_reason,
+                       j->task_error.text);
 }
 
-bool rent_done(struct broker *b, struct attempt *j)
+static enum life_event provisioned(struct broker *b, struct attempt *j)
+{
+    host_heard(j);
+    attempt_set_host(j, b->o->agent);
+    hosts_forget_held(b, j->job.id);
+    return EVENT_PROVISIONED;
+}
+
+/* No machine is free: a gang releases those it has, any other job goes back to the queue. */
+static enum life_event no_capacity(struct broker *b, struct attempt *j)
+{
+    if (j->details.nodes > 1) {
+        gang_wait(b, j);
+        return EVENT_NONE;
+    }
+    return job_because(j, j->remote->waits ? EVENT_STILL_FULL : EVENT_FULL, "%s",
+                       j->task_error.text);
+}
+
+enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
-    const struct err *why = &j->task_trouble;
+    const struct err *why = &j->task_error;
     bool passes = r->refused == CLOUD_TRANSIENT || r->refused == CLOUD_THROTTLE ||
                   r->refused == CLOUD_UNKNOWN;
-
-    if (why->kind == ERR_NONE && !r->gang_until_ms) {
-        go_to_host(b, j);
-        return true;
-    }
     bool is_full = r->refused == CLOUD_CAPACITY || r->refused == CLOUD_QUOTA;
+    bool gang_waits = j->state == LIFE_GANG_WAITING;
+
+    if (why->kind == ERR_NONE && !gang_waits)
+        return provisioned(b, j);
     if (is_full || r->refused == CLOUD_UNSUPPORTED)
-        r->machine = (struct machine){0}; /* of which nothing was kept */
-    if (j->stop_wanted) {
-        step_end(b, j, LAKE_JOB_KILLED, j->stop_reason);
-    } else if (r->gang_until_ms) {
-        gang_give_back(b, j);
-    } else if (r->former.facts.token[0] && !passes) {
-        no_other_host(b, j);
-    } else if (is_full && j->details.nodes > 1) {
-        gang_wait(b, j);
-    } else if (is_full && r->waits) {
-        hosts_hold(b, j);
-        return false;
-    } else if (is_full) {
-        j->phase = ATTEMPT_RECORDED;
-        step_add(b, j, LAKE_JOB_QUEUED, STEP_HOLD, why->text);
-    } else if (!passes || rent_is_lost(b, j, why->text)) {
-        step_end(b, j, LAKE_JOB_FAILED, why->text);
-    }
-    return true;
+        r->machine = (struct machine){0}; /* which has no record */
+    if (j->stop_wanted)
+        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+    if (gang_waits)
+        return EVENT_GANG_FULL;
+    if (r->former.facts.token[0] && !passes)
+        return no_other_host(j);
+    if (is_full)
+        return no_capacity(b, j);
+    if (passes && !host_is_lost(b, j, why->text))
+        return EVENT_RETRY_LATER;
+    return job_because(j, EVENT_FAILED, "%s", why->text);
 }
 
-void rent_other(struct broker *b, struct attempt *j)
+void host_replace(struct attempt *j)
 {
     struct remote *r = j->remote;
 
@@ -139,16 +131,5 @@ void rent_other(struct broker *b, struct attempt *j)
     r->machine = (struct machine){0};
     r->attempt++;
     r->silent_since_ms = 0;
-    j->broken = 0;
-    j->phase = ATTEMPT_RENTING;
-    job_give(b, j, ATTEMPT_RENT);
-}
-
-void rent_leave(struct broker *b, struct attempt *j, const char *why)
-{
-    snprintf(j->remote->silence, sizeof j->remote->silence, "%.199s", why);
-    if (j->details.nodes > 1)
-        step_end(b, j, LAKE_JOB_LOST, why); /* the others of its gang were told this host */
-    else
-        rent_other(b, j);
+    j->failures = 0;
 }

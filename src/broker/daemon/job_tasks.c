@@ -1,5 +1,5 @@
-/* What workers do with a job. They touch nothing of it but task_trouble, host_trouble and, while
- * they rent, remote. */
+/* What worker threads do for a job. They touch nothing of the attempt but task_error, host_failed
+ * and, while they provision, remote. Called by job.c. */
 #include "base/mem.h"
 #include "broker/core/home.h"
 #include "broker/daemon/host.h"
@@ -23,30 +23,30 @@ static void ask_task(struct task *t, struct lake *l)
     const struct host_wish wish = wish_of(j);
 
     (void)l;
-    host_ask(&wish, j->details.nodes, &j->remote->refused, &j->task_trouble);
+    host_ask(&wish, j->details.nodes, &j->remote->refused, &j->task_error);
 }
 
-static void rent_task(struct task *t, struct lake *l)
+static void provision_task(struct task *t, struct lake *l)
 {
     struct attempt *j = (struct attempt *)t;
     const struct host_wish wish = wish_of(j);
 
     (void)l;
     host_provision(&wish, &j->remote->attempt, &j->remote->machine, &j->remote->refused,
-                   &j->task_trouble);
+                   &j->task_error);
 }
 
 static void prepare_task(struct task *t, struct lake *l)
 {
     struct attempt *j = (struct attempt *)t;
 
-    if (j->remote && attempt_is_prepared(j) ? 0 : attempt_prepare(j, l, &j->task_trouble))
+    if (j->remote && attempt_is_prepared(j) ? 0 : attempt_prepare(j, l, &j->task_error))
         return;
     if (!j->remote)
         return;
-    j->host_trouble = host_send(&j->host, j->job.id, j->directory, &j->task_trouble) < 0;
-    if (!j->host_trouble)
-        attempt_note_sent(j, &j->task_trouble);
+    j->host_failed = host_send(&j->host, j->job.id, j->directory, &j->task_error) < 0;
+    if (!j->host_failed)
+        attempt_note_sent(j, &j->task_error);
 }
 
 static void reach_task(struct task *t, struct lake *l)
@@ -54,7 +54,7 @@ static void reach_task(struct task *t, struct lake *l)
     struct attempt *j = (struct attempt *)t;
 
     (void)l;
-    j->host_trouble = host_reach(&j->host, &j->task_trouble) < 0;
+    j->host_failed = host_reach(&j->host, &j->task_error) < 0;
 }
 
 static void stop_task(struct task *t, struct lake *l)
@@ -62,8 +62,8 @@ static void stop_task(struct task *t, struct lake *l)
     struct attempt *j = (struct attempt *)t;
 
     (void)l;
-    j->host_trouble =
-        exec_stop(&j->host, j->job.id, j->stop_grace_s, j->stop_reason, &j->task_trouble) < 0;
+    j->host_failed =
+        exec_stop(&j->host, j->job.id, j->stop_grace_s, j->stop_reason, &j->task_error) < 0;
 }
 
 static void save_task(struct task *t, struct lake *l)
@@ -71,8 +71,8 @@ static void save_task(struct task *t, struct lake *l)
     struct attempt *j = (struct attempt *)t;
 
     (void)l;
-    j->host_trouble =
-        exec_collect(&j->host, j->job.id, "checkpoint", j->directory, &j->task_trouble) < 0;
+    j->host_failed =
+        exec_collect(&j->host, j->job.id, "checkpoint", j->directory, &j->task_error) < 0;
 }
 
 static void store_task(struct task *t, struct lake *l)
@@ -82,30 +82,32 @@ static void store_task(struct task *t, struct lake *l)
     struct lake_job_change change = {
         .id = j->job.id, .to = LAKE_JOB_FINISHED, .reason = "", .runtime_s = -1};
 
-    j->host_trouble = j->remote && exec_collect(&j->host, j->job.id, "output", j->directory,
-                                                &j->task_trouble) < 0;
-    if (j->host_trouble || attempt_clean_output(j, directory, &j->task_trouble) < 0)
+    j->host_failed =
+        j->remote && exec_collect(&j->host, j->job.id, "output", j->directory, &j->task_error) < 0;
+    if (j->host_failed || attempt_clean_output(j, directory, &j->task_error) < 0)
         return;
     if (!l)
-        err_set(&j->task_trouble, ERR_RETRY, "the lake cannot be opened");
+        err_set(&j->task_error, ERR_RETRY, "the lake cannot be opened");
     else if (j->details.restores[0])
-        lake_job_restore(l, &change, directory, j->details.restores, NULL, &j->task_trouble);
+        lake_job_restore(l, &change, directory, j->details.restores, NULL, &j->task_error);
     else
-        lake_job_store(l, &change, directory, NULL, &j->task_trouble);
+        lake_job_store(l, &change, directory, NULL, &j->task_error);
 }
 
-void job_give(struct broker *b, struct attempt *j, enum attempt_work work)
+void job_give(struct broker *b, struct attempt *j, enum life_action work)
 {
-    static void (*const tasks[])(struct task * t, struct lake * l) = {
-        [ATTEMPT_RENT] = rent_task,   [ATTEMPT_ASK] = ask_task,   [ATTEMPT_PREPARE] = prepare_task,
-        [ATTEMPT_REACH] = reach_task, [ATTEMPT_STOP] = stop_task, [ATTEMPT_SAVE] = save_task,
-        [ATTEMPT_STORE] = store_task,
+    static void (*const tasks[LIFE_ACTIONS])(struct task * t, struct lake * l) = {
+        [ACTION_PROVISION] = provision_task,  [ACTION_ASK_GANG] = ask_task,
+        [ACTION_FETCH] = prepare_task,        [ACTION_REACH] = reach_task,
+        [ACTION_RENEW_LEASE] = reach_task,    [ACTION_STOP_AGENT] = stop_task,
+        [ACTION_SAVE_CHECKPOINT] = save_task, [ACTION_SAVE] = save_task,
+        [ACTION_STORE] = store_task,
     };
 
     j->work = work;
     j->retry_ms = 0;
-    j->task_trouble = (struct err){0};
-    j->host_trouble = false;
+    j->task_error = (struct err){0};
+    j->host_failed = false;
     j->task.work = tasks[work];
     workers_do(j->remote ? b->far : b->workers, &j->task);
 }

@@ -1,3 +1,5 @@
+/* Changes of jobs, recorded in the lake in one transaction, and the events that follow. Called by
+ * all files of the broker that end or move a job. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -7,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* News that nothing waits for are written with what comes next, if it comes so soon: a short job's
- * beginning with its end. */
+/* Changes that nothing waits for are recorded with the next ones, if those come within this time: a
+ * short job's beginning with its end. */
 #define GATHER_S 0.01
 
-struct step *step_note(struct broker *b, int64_t id, enum lake_job_state to, const char *why)
+static struct step *add(struct broker *b, int64_t id, enum lake_job_state to, const char *why)
 {
     if (b->n_steps == 0)
         b->first_step_s = time_monotonic_s();
@@ -22,29 +24,22 @@ struct step *step_note(struct broker *b, int64_t id, enum lake_job_state to, con
     return s;
 }
 
-struct step *step_add(struct broker *b,
-                      struct attempt *j,
-                      enum lake_job_state to,
-                      enum step_then then,
-                      const char *why)
+void step_note(struct broker *b, int64_t id, enum lake_job_state to, const char *why)
 {
-    struct step *s = step_note(b, j->job.id, to, why);
+    add(b, id, to, why);
+}
+
+struct step *step_add(
+    struct broker *b, struct attempt *j, enum lake_job_state to, bool awaited, const char *why)
+{
+    struct step *s = add(b, j->job.id, to, why);
 
     s->attempt = j;
-    s->then = then;
+    s->awaited = awaited;
     return s;
 }
 
-void step_end(struct broker *b, struct attempt *j, enum lake_job_state to, const char *why)
-{
-    j->phase = ATTEMPT_OVER;
-    j->retry_ms = 0;
-    job_free_room(b, j);
-    struct step *s = step_add(b, j, to, STEP_FINISH, why);
-    job_bill(b, j, &s->change);
-}
-
-/* ---- who waits ---- */
+/* ---- clients that wait ---- */
 
 void step_tell_end(struct broker *b, int64_t id)
 {
@@ -61,27 +56,25 @@ void step_tell_end(struct broker *b, int64_t id)
 
 /* ---- writing ---- */
 
-static void act(struct broker *b, const struct step *s)
+/* The step is recorded: its attempt continues. */
+static void act(struct broker *b, struct step *s)
 {
     int64_t id = s->change.id;
 
-    if (s->then == STEP_NOTHING && s->attempt)
-        return;
-    if (s->then == STEP_PREPARE && s->change.applied) {
-        job_prepare(b, s->attempt);
-    } else if (s->then == STEP_RENT && s->change.applied) {
-        s->attempt->phase = ATTEMPT_RENTING;
-        job_give(b, s->attempt, ATTEMPT_RENT);
-    } else if (s->then == STEP_HOLD && s->change.applied) {
-        hosts_hold(b, s->attempt);
-    } else if (s->then == STEP_STORE) {
-        job_store(b, s->attempt);
-    } else {
-        /* Over, or killed while it was still queued. */
-        if (s->attempt)
-            job_finish(b, s->attempt);
+    if (!s->attempt) {
         step_tell_end(b, id);
+    } else if (s->awaited && life_is_final(s->attempt->state)) {
+        job_finish(b, s->attempt);
+        step_tell_end(b, id);
+    } else if (s->awaited) {
+        job_fire(b, s->attempt, s->change.applied ? EVENT_RECORDED : EVENT_OVERRULED);
     }
+    s->awaited = false;
+}
+
+static bool starts(const struct step *s)
+{
+    return s->awaited && s->attempt->state == LIFE_PLACED;
 }
 
 static int keep_told(struct broker *b, struct err *e)
@@ -124,15 +117,17 @@ bool steps_settle(struct broker *b)
         return false;
     }
     struct step *done = TAKE(b->steps);
-    size_t n = b->n_steps;
+    size_t n = b->n_steps, n_later = 0;
+    AUTO_MEM struct step **later = mem_zero(n + 1, sizeof *later);
     b->n_steps = b->cap_steps = 0;
-    /* Who begins goes first: clearing up after others goes on beside it. */
+    /* Starts go first: the removal of what others left continues beside them. */
     for (size_t i = 0; i < n; i++)
-        if (done[i].then == STEP_PREPARE)
+        if (starts(&done[i]))
             act(b, &done[i]);
-    for (size_t i = 0; i < n; i++)
-        if (done[i].then != STEP_PREPARE)
-            act(b, &done[i]);
+        else
+            later[n_later++] = &done[i];
+    for (size_t i = 0; i < n_later; i++)
+        act(b, later[i]);
     for (size_t i = 0; i < n; i++)
         free(done[i].reason);
     free(done);
@@ -142,7 +137,7 @@ bool steps_settle(struct broker *b)
 double steps_wait_s(const struct broker *b)
 {
     for (size_t i = 0; i < b->n_steps; i++)
-        if (b->steps[i].then != STEP_NOTHING || !b->steps[i].attempt)
+        if (b->steps[i].awaited || !b->steps[i].attempt)
             return 0;
     for (size_t i = 0; i < b->n_attempts; i++)
         if (b->attempts[i]->n_tags || b->attempts[i]->n_metrics)

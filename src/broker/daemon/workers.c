@@ -16,8 +16,7 @@ struct list {
 };
 
 struct workers {
-    struct lake *(*open)(void *context, struct err *e);
-    void *context;
+    struct lake *(*open)(struct err *e);
     pthread_t *threads;
     unsigned n_threads;
     int event;
@@ -80,7 +79,7 @@ static void *labour(void *argument)
     while ((t = next_task(w))) {
         struct err why = {0};
         if (!l)
-            l = w->open(w->context, &why);
+            l = w->open(&why);
         if (!l)
             log_warn("broker", "cannot open the lake: %s", why.text);
         t->work(t, l);
@@ -108,15 +107,11 @@ static int start_threads(struct workers *w, unsigned threads, struct err *e)
                : 0;
 }
 
-struct workers *workers_new(unsigned threads,
-                            struct lake *(*open)(void *context, struct err *e),
-                            void *context,
-                            struct err *e)
+struct workers *workers_new(unsigned threads, struct lake *(*open)(struct err *e), struct err *e)
 {
     AUTO(workers) struct workers *w = mem_zero(1, sizeof *w);
 
     w->open = open;
-    w->context = context;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->something, NULL);
     w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -24,10 +24,10 @@ static atomic_uint opened, at_once, most_at_once;
 static pthread_barrier_t both;
 
 /* A lake cannot be opened here: tasks go without. */
-static struct lake *no_lake(void *context, struct err *e)
+static struct lake *no_lake(struct err *e)
 {
     atomic_fetch_add(&opened, 1);
-    err_set(e, ERR_IO, "%s", (const char *)context);
+    err_set(e, ERR_IO, "no lake in this test");
     return NULL;
 }
 
@@ -73,8 +73,7 @@ static unsigned collect(struct workers *w, unsigned wanted)
 static void test_many(void)
 {
     struct err e = {0};
-    char why[] = "there is none";
-    AUTO(workers) struct workers *w = workers_new(2, no_lake, why, &e);
+    AUTO(workers) struct workers *w = workers_new(2, no_lake, &e);
     AUTO_MEM struct counted *all = mem_zero(TASKS, sizeof *all);
     unsigned good = 0;
 
@@ -99,8 +98,7 @@ static void test_many(void)
 static void test_beside_each_other(void)
 {
     struct err e = {0};
-    char why[] = "there is none";
-    AUTO(workers) struct workers *w = workers_new(2, no_lake, why, &e);
+    AUTO(workers) struct workers *w = workers_new(2, no_lake, &e);
     struct counted pair[2] = {{.task.work = meet}, {.task.work = meet}};
 
     pthread_barrier_init(&both, NULL, 2);
@@ -115,8 +113,7 @@ static void test_end(void)
 {
     enum { MANY = 100 };
     struct err e = {0};
-    char why[] = "there is none";
-    struct workers *w = workers_new(2, no_lake, why, &e);
+    struct workers *w = workers_new(2, no_lake, &e);
     struct counted all[MANY] = {0};
     unsigned done = 0;
 
