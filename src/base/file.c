@@ -24,9 +24,8 @@ static int copy_by_hand(int from_fd, int to_fd, uint64_t size)
 
     for (uint64_t at = 0; at < size;) {
         uint64_t left = size - at;
-        ssize_t n = pread(from_fd, bytes, left < COPY_BYTES ? (size_t)left : COPY_BYTES, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n =
+            file_pread_all(from_fd, bytes, left < COPY_BYTES ? (size_t)left : COPY_BYTES, at);
         if (n == 0)
             errno = EIO; /* shorter than it was said to be */
         if (n <= 0 || file_write_all(to_fd, bytes, (size_t)n) < 0)
@@ -80,6 +79,40 @@ int file_write_all(int fd, const void *bytes, size_t n)
         n -= (size_t)done;
     }
     return 0;
+}
+
+int file_pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset)
+{
+    const char *at = bytes;
+
+    while (n) {
+        ssize_t done = pwrite(fd, at, n, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        at += done;
+        offset += (uint64_t)done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+ssize_t file_pread_all(int fd, void *bytes, size_t n, uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < n) {
+        ssize_t got = pread(fd, (char *)bytes + done, n - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return -1;
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    return (ssize_t)done;
 }
 
 static mode_t less_umask(mode_t mode)

@@ -39,6 +39,10 @@ void file_remove_tree(const char *path);
 
 /* All n bytes to fd, whatever signals come in between. -1 with errno set. */
 int file_write_all(int fd, const void *bytes, size_t n);
+/* The same at an offset, which leaves the position of fd alone. */
+int file_pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset);
+/* n bytes from an offset on, fewer only where the file ends: how many. -1 with errno set. */
+ssize_t file_pread_all(int fd, void *bytes, size_t n, uint64_t offset);
 
 /* The first size bytes of one file to the beginning of an empty one: shared blocks where the file
  * system has that, else copied by the kernel, else by hand. -1 with errno set. */

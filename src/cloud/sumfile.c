@@ -33,7 +33,7 @@ static int write_in_place(const char *path, const char *bytes, size_t n)
         return -1;
     errno = 0;
     bool is_new = fstat(fd, &st) == 0 && st.st_size == 0;
-    bool good = errno == 0 && pwrite(fd, bytes, n, 0) == (ssize_t)n;
+    bool good = errno == 0 && file_pwrite_all(fd, bytes, n, 0) == 0;
     int why = errno ? errno : ENOSPC;
     if (!good && is_new)
         unlink(path);

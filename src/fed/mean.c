@@ -40,19 +40,8 @@ static int begin(void *context, uint64_t size_bytes, struct err *e)
 static int write_at(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
 {
     const struct fed_mean *m = context;
-    const char *from = bytes;
 
-    while (n) {
-        ssize_t done = pwrite(m->fd, from, n, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return file_error(e, "write", name);
-        from += done;
-        offset += (uint64_t)done;
-        n -= (size_t)done;
-    }
-    return 0;
+    return file_pwrite_all(m->fd, bytes, n, offset) < 0 ? file_error(e, "write", name) : 0;
 }
 
 struct fed_sink fed_mean_sink(struct fed_mean *m)
@@ -63,19 +52,9 @@ struct fed_sink fed_mean_sink(struct fed_mean *m)
 static int read_at(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     const int *fd = context;
-    char *to = bytes;
 
-    while (n) {
-        ssize_t got = pread(*fd, to, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return file_error(e, "read", name);
-        to += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return 0;
+    errno = 0;
+    return file_pread_all(*fd, bytes, n, offset) == (ssize_t)n ? 0 : file_error(e, "read", name);
 }
 
 struct fed_source fed_mean_source(struct fed_mean *m)

@@ -87,21 +87,9 @@ int dir_pwrite(const struct store *s,
                size_t n,
                struct err *e)
 {
-    const char *from = bytes;
-
     if (store_allow(s, "write", path, e) < 0)
         return -1;
-    while (n) {
-        ssize_t done = pwrite(fd, from, n, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return file_error(e, "write", path);
-        from += done;
-        offset += (uint64_t)done;
-        n -= (size_t)done;
-    }
-    return 0;
+    return file_pwrite_all(fd, bytes, n, offset) < 0 ? file_error(e, "write", path) : 0;
 }
 
 int dir_fdatasync(const struct store *s, int fd, const char *path, struct err *e)
@@ -178,7 +166,8 @@ static int probe_file(const struct store *s, int fd, const char *path, struct er
     if (dir_pwrite(s, fd, path, 0, text, sizeof text, e) < 0 || dir_fdatasync(s, fd, path, e) < 0 ||
         store_allow(s, "read", path, e) < 0)
         return -1;
-    if (pread(fd, back, sizeof back, 0) != sizeof back || memcmp(back, text, sizeof text) != 0)
+    if (file_pread_all(fd, back, sizeof back, 0) != sizeof back ||
+        memcmp(back, text, sizeof text) != 0)
         return err_set(e, ERR_IO, "%s does not give back what was written", path);
     return 0;
 }
@@ -302,21 +291,13 @@ static int dir_flush(struct store_writer *w, struct err *e)
 static int read_open(
     int fd, const char *path, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
-    char *to = bytes;
+    ssize_t got = file_pread_all(fd, bytes, n, offset);
 
-    while (n) {
-        ssize_t got = pread(fd, to, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_set(e, ERR_IO, "read %s: %s", path, strerror(errno));
-        if (got == 0)
-            return err_set(e, ERR_IO, "blob %s is damaged: it ends at %" PRIu64 ", %zu bytes early",
-                           path, offset, n);
-        to += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
+    if (got < 0)
+        return err_set(e, ERR_IO, "read %s: %s", path, strerror(errno));
+    if ((size_t)got < n)
+        return err_set(e, ERR_IO, "blob %s is damaged: it ends at %" PRIu64 ", %zu bytes early",
+                       path, offset + (uint64_t)got, n - (size_t)got);
     return 0;
 }
 

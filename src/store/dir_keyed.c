@@ -311,9 +311,7 @@ static int pour(int fd,
 
     uint64_t end = get->length ? get->offset + get->length : UINT64_MAX;
     for (uint64_t at = get->offset; at < end;) {
-        ssize_t n = pread(fd, chunk, end - at < CHUNK ? (size_t)(end - at) : CHUNK, (off_t)at);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = file_pread_all(fd, chunk, end - at < CHUNK ? (size_t)(end - at) : CHUNK, at);
         if (n < 0)
             return file_error(e, "read", path);
         if (n == 0)

@@ -60,19 +60,11 @@ static int changed(const struct store_source *source, struct err *e)
 static int read_source(
     const struct store_source *source, uint64_t offset, char *bytes, size_t n, struct err *e)
 {
-    while (n) {
-        ssize_t got = pread(source->fd, bytes, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return file_error(e, "read", source->name);
-        if (got == 0)
-            return changed(source, e);
-        bytes += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return 0;
+    ssize_t got = file_pread_all(source->fd, bytes, n, offset);
+
+    if (got < 0)
+        return file_error(e, "read", source->name);
+    return (size_t)got < n ? changed(source, e) : 0;
 }
 
 static bool tell(struct part *p, uint64_t end)

@@ -2,6 +2,7 @@
  * driver's writing and, where they are wanted, digests of the parts by themselves. Each goes
  * through the chunks in order, so the whole is as fast as its slowest stage (the digest, which
  * cannot be split), and the memory is that of the ring of chunks, whatever the size of the file. */
+#include "base/file.h"
 #include "base/mem.h"
 #include "store/driver.h"
 
@@ -233,16 +234,11 @@ static int read_chunk(struct intake *in, unsigned char *memory, struct chunk *c,
         c->zero = true;
         return 0;
     }
-    for (size_t got = 0; got < c->n;) {
-        ssize_t n = pread(in->source->fd, memory + got, c->n - got, (off_t)(c->offset + got));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_set(e, ERR_IO, "read %s: %s", in->source->name, strerror(errno));
-        if (n == 0)
-            return changed(in, e);
-        got += (size_t)n;
-    }
+    ssize_t n = file_pread_all(in->source->fd, memory, c->n, c->offset);
+    if (n < 0)
+        return err_set(e, ERR_IO, "read %s: %s", in->source->name, strerror(errno));
+    if ((size_t)n < c->n)
+        return changed(in, e);
     c->bytes = memory;
     c->zero = memory[0] == 0 && memcmp(memory, memory + 1, c->n - 1) == 0;
     return 0;

@@ -1,5 +1,6 @@
 #include "store/verify.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -115,21 +116,6 @@ static bool all_zero(const unsigned char *bytes, size_t n)
     return bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0;
 }
 
-static int write_bytes(int fd, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
-{
-    while (n) {
-        ssize_t done = pwrite(fd, bytes, n, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return err_set(e, ERR_IO, "write: %s", strerror(errno));
-        bytes += done;
-        offset += (uint64_t)done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 /* Zeros are left out: the file is long enough already, and has holes there. */
 static int put_bytes(
     const struct copying *c, uint64_t offset, const unsigned char *bytes, size_t n, struct err *e)
@@ -137,9 +123,10 @@ static int put_bytes(
     if (all_zero(bytes, n))
         return 0;
     pthread_mutex_lock(c->writing);
-    int result = write_bytes(c->fd, offset, bytes, n, e);
+    int result = file_pwrite_all(c->fd, bytes, n, offset);
+    int why = errno;
     pthread_mutex_unlock(c->writing);
-    return result;
+    return result < 0 ? err_set(e, ERR_IO, "write: %s", strerror(why)) : 0;
 }
 
 static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
@@ -158,17 +145,10 @@ static int get_bytes(
     if (c->from_fd < 0)
         return c->store->driver->read(c->store, c->project, place->blob, place->offset + offset,
                                       bytes, n, e);
-    while (n) {
-        ssize_t got = pread(c->from_fd, bytes, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return err_set(e, ERR_IO, "read from the cache: %s", got ? strerror(errno) : "cut");
-        bytes += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
-    return 0;
+    ssize_t got = file_pread_all(c->from_fd, bytes, n, offset);
+    if (got == (ssize_t)n)
+        return 0;
+    return err_set(e, ERR_IO, "read from the cache: %s", got < 0 ? strerror(errno) : "cut");
 }
 
 static int copy_piece(void *context, size_t i, struct err *e)

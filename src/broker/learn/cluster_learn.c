@@ -49,20 +49,14 @@ static char *read_table(int fd, const char *path, size_t *len_out, struct err *e
                 CLUSTER_MEASURED_MAX_BYTES >> 20);
         return NULL;
     }
-    size_t size = (size_t)st.st_size, n = 0;
-    char *text = mem_zero(size + 1, 1);
-    for (ssize_t got; n < size && (got = pread(fd, text + n, size - n, (off_t)n)) != 0;) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            file_error(e, "read", path);
-            free(text);
-            return NULL;
-        }
-        n += (size_t)got;
+    AUTO_MEM char *text = mem_zero((size_t)st.st_size + 1, 1);
+    ssize_t n = file_pread_all(fd, text, (size_t)st.st_size, 0);
+    if (n < 0) {
+        file_error(e, "read", path);
+        return NULL;
     }
-    *len_out = n;
-    return text;
+    *len_out = (size_t)n;
+    return TAKE(text);
 }
 
 static int append(int fd, const char *path, const struct cluster_measurement *m, struct err *e)

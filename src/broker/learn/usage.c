@@ -109,19 +109,12 @@ void usage_parse(const char *text, size_t len, struct usage *out)
     }
 }
 
-/* At most max bytes from a place on; fewer where the file ends. */
+/* At most max bytes from an offset on; fewer where the file ends, none where it cannot be read. */
 static size_t read_at(int fd, off_t from, char *to, size_t max)
 {
-    size_t n = 0;
+    ssize_t n = file_pread_all(fd, to, max, (uint64_t)from);
 
-    for (ssize_t got; n < max && (got = pread(fd, to + n, max - n, from + (off_t)n)) != 0;) {
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        n += (size_t)got;
-    }
-    return n;
+    return n > 0 ? (size_t)n : 0;
 }
 
 /* -1: it is not there. */

@@ -68,20 +68,12 @@ static void inputs_clear(struct inputs *in)
 static int read_input(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     const struct input *f = context;
-    char *to = bytes;
+    ssize_t got = file_pread_all(f->fd, bytes, n, offset);
 
-    while (n) {
-        ssize_t got = pread(f->fd, to, n, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return file_error(e, "read", f->path);
-        if (got == 0)
-            return err_set(e, ERR_RETRY, "%s was cut while it was read; try again", f->path);
-        to += got;
-        offset += (uint64_t)got;
-        n -= (size_t)got;
-    }
+    if (got < 0)
+        return file_error(e, "read", f->path);
+    if ((size_t)got < n)
+        return err_set(e, ERR_RETRY, "%s was cut while it was read; try again", f->path);
     return 0;
 }
 
@@ -223,20 +215,11 @@ static int begin_output(void *context, uint64_t size, struct err *e)
 static int write_output(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
 {
     struct output *o = context;
-    const char *from = bytes;
     uint64_t before = atomic_fetch_add(&o->written, n);
     bool write_out = before / WRITE_OUT_BYTES < (before + n) / WRITE_OUT_BYTES;
 
-    while (n) {
-        ssize_t put = pwrite(o->draft.fd, from, n, (off_t)offset);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return file_error(e, "write", o->path);
-        from += put;
-        offset += (uint64_t)put;
-        n -= (size_t)put;
-    }
+    if (file_pwrite_all(o->draft.fd, bytes, n, offset) < 0)
+        return file_error(e, "write", o->path);
     /* The disk writes while we add: less is left to wait for in the end. No more than a hint. */
     if (write_out)
         sync_file_range(o->draft.fd, 0, 0, SYNC_FILE_RANGE_WRITE);

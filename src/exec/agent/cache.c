@@ -73,14 +73,12 @@ static bool read_through(int fd, int to_fd, double until_s, char out[static DIGE
     ssize_t n;
 
     digest_begin(&d);
-    for (off_t at = 0; (n = pread(fd, bytes, COPY_BYTES, at)) != 0;) {
-        if (n < 0 && errno == EINTR)
-            continue;
+    for (uint64_t at = 0; (n = file_pread_all(fd, bytes, COPY_BYTES, at)) != 0;) {
         if (n < 0 || time_monotonic_s() > until_s ||
             (to_fd >= 0 && file_write_all(to_fd, bytes, (size_t)n) < 0))
             return false;
         digest_add(&d, bytes, (size_t)n);
-        at += n;
+        at += (uint64_t)n;
     }
     digest_end(&d, out);
     return true;

@@ -127,7 +127,7 @@ static int write_claim(const struct claim *c, const char *text, struct err *e)
 {
     size_t n = strlen(text);
 
-    if (ftruncate(c->fd, 0) < 0 || pwrite(c->fd, text, n, 0) != (ssize_t)n)
+    if (ftruncate(c->fd, 0) < 0 || file_pwrite_all(c->fd, text, n, 0) < 0)
         return file_error(e, "write", c->path);
     return 0;
 }

@@ -29,23 +29,6 @@ struct tail_head {
     uint64_t total; /* bytes that came so far */
 };
 
-static int write_at(int fd, const void *bytes, size_t n, uint64_t at)
-{
-    const char *p = bytes;
-
-    while (n) {
-        ssize_t done = pwrite(fd, p, n, (off_t)at);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        p += done;
-        n -= (size_t)done;
-        at += (uint64_t)done;
-    }
-    return 0;
-}
-
 int joblog_open(struct joblog *l, const char *dir, uint64_t max, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/log", dir);
@@ -65,7 +48,7 @@ int joblog_open(struct joblog *l, const char *dir, uint64_t max, struct err *e)
 
 static int add_to_log(struct joblog *l, const char *bytes, size_t n)
 {
-    if (write_at(l->fd, bytes, n, l->size) < 0)
+    if (file_pwrite_all(l->fd, bytes, n, l->size) < 0)
         return -1;
     l->size += n;
     l->unsynced += n;
@@ -76,7 +59,7 @@ static int write_head(const struct joblog *l)
 {
     struct tail_head head = {.log_size = l->size, .half = l->half, .total = l->tail_total};
 
-    return write_at(l->tail_fd, &head, sizeof head, 0);
+    return file_pwrite_all(l->tail_fd, &head, sizeof head, 0);
 }
 
 static int begin_tail(struct joblog *l)
@@ -99,7 +82,7 @@ static int add_to_tail(struct joblog *l, const char *bytes, size_t n)
     while (n) {
         uint64_t at = l->tail_total % l->half;
         size_t some = n < l->half - at ? n : (size_t)(l->half - at);
-        if (write_at(l->tail_fd, bytes, some, sizeof(struct tail_head) + at) < 0)
+        if (file_pwrite_all(l->tail_fd, bytes, some, sizeof(struct tail_head) + at) < 0)
             return -1;
         l->tail_total += some;
         bytes += some;
@@ -138,10 +121,10 @@ static int copy_tail(int tail_fd, int log_fd, uint64_t from, uint64_t n, uint64_
 
     while (n) {
         size_t some = n < COPY_BYTES ? (size_t)n : COPY_BYTES;
-        ssize_t got = pread(tail_fd, bytes, some, (off_t)(sizeof(struct tail_head) + from));
+        ssize_t got = file_pread_all(tail_fd, bytes, some, sizeof(struct tail_head) + from);
         if (got <= 0)
             return -1;
-        if (write_at(log_fd, bytes, (size_t)got, *at) < 0)
+        if (file_pwrite_all(log_fd, bytes, (size_t)got, *at) < 0)
             return -1;
         from += (uint64_t)got;
         *at += (uint64_t)got;
@@ -157,14 +140,14 @@ static int fold_tail(int tail_fd, int log_fd)
     struct tail_head head;
     char line[OWN_LINES];
 
-    if (pread(tail_fd, &head, sizeof head, 0) != (ssize_t)sizeof head || !head.half)
+    if (file_pread_all(tail_fd, &head, sizeof head, 0) != (ssize_t)sizeof head || !head.half)
         return 0; /* killed before anything was in it */
     uint64_t at = head.log_size;
     uint64_t dropped = head.total > head.half ? head.total - head.half : 0;
     if (dropped) {
         int n = snprintf(line, sizeof line, "[tradewind: %" PRIu64 " bytes were dropped here]\n",
                          dropped);
-        if (write_at(log_fd, line, (size_t)n, at) < 0)
+        if (file_pwrite_all(log_fd, line, (size_t)n, at) < 0)
             return -1;
         at += (uint64_t)n;
     }

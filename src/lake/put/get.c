@@ -50,17 +50,12 @@ int get_hash(int fd, const char *name, struct sha256_digest *out, struct err *e)
 {
     AUTO(sha256) struct sha256 *hash = sha256_new();
     AUTO_MEM char *piece = mem_zero(HASH_BYTES, 1);
+    ssize_t n;
 
-    for (off_t at = 0;;) {
-        ssize_t n = pread(fd, piece, HASH_BYTES, at);
-        if (n < 0 && errno == EINTR)
-            continue;
+    for (uint64_t at = 0; (n = file_pread_all(fd, piece, HASH_BYTES, at)) != 0; at += (uint64_t)n) {
         if (n < 0)
             return file_error(e, "read", name);
-        if (n == 0)
-            break;
         sha256_add(hash, piece, (size_t)n);
-        at += n;
     }
     *out = sha256_take(hash);
     return 0;

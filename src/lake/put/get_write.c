@@ -212,7 +212,7 @@ static bool takes_more(int fd, uint64_t size)
     const uint64_t more = (uint64_t)1 << 20;
 
     for (uint64_t at = size; at < size + more; at += sizeof piece)
-        if (pwrite(fd, piece, sizeof piece, (off_t)at) != (ssize_t)sizeof piece)
+        if (file_pwrite_all(fd, piece, sizeof piece, at) < 0)
             return false;
     return true;
 }

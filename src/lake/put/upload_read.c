@@ -25,23 +25,6 @@ const char *upload_slot_bytes(const struct upload *u, const struct upload_slot *
     return slot->own ? slot->own : u->bytes + slot->at;
 }
 
-/* What there should be, and one byte more if there is: the file grew, or never told its size.
- * Fewer only at its end. */
-static int read_wanted(int fd, char *bytes, size_t wanted, size_t *n_out)
-{
-    size_t n = 0;
-    ssize_t got;
-
-    do {
-        got = pread(fd, bytes + n, wanted + 1 - n, (off_t)n);
-        if (got < 0 && errno != EINTR)
-            return -1;
-        n += got > 0 ? (size_t)got : 0;
-    } while (n < wanted && got != 0);
-    *n_out = n;
-    return 0;
-}
-
 /* One attempt: 1 when it stayed the same while it was read, 0 when not, -1 with errno. */
 static int read_once(struct upload *u, struct upload_slot *slot, int fd)
 {
@@ -52,8 +35,11 @@ static int read_once(struct upload *u, struct upload_slot *slot, int fd)
     if (!slot->own && wanted >= slot->room)
         slot->own = mem_zero(STORE_SMALL_MAX + 1, 1);
     char *bytes = slot->own ? slot->own : u->bytes + slot->at;
-    if (read_wanted(fd, bytes, wanted, &slot->n) < 0 || fstat(fd, &st) < 0)
+    /* One byte more than there should be: the file may have grown, or never told its size. */
+    ssize_t n = file_pread_all(fd, bytes, wanted + 1, 0);
+    if (n < 0 || fstat(fd, &st) < 0)
         return -1;
+    slot->n = (size_t)n;
     struct source_stamp now = source_stamp_of(&st);
     bool same = source_stamp_equal(&now, &f->stamp) && slot->n == wanted;
     f->stamp = now;

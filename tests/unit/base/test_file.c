@@ -3,6 +3,7 @@
 #include "content.h"
 #include "tap.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -116,6 +117,22 @@ static void check_dirs(void)
     file_remove_tree(at("x"));
 }
 
+static void check_offsets(void)
+{
+    struct err e = {0};
+    char back[8] = "";
+    int fd = file_replace(at("o"), "abcdef", 6, 0666, &e) == 0 ? open(at("o"), O_RDWR) : -1;
+
+    CHECK(fd >= 0 && file_pwrite_all(fd, "XY", 2, 2) == 0 && file_pread_all(fd, back, 4, 1) == 4 &&
+              !memcmp(back, "bXYe", 4) && lseek(fd, 0, SEEK_CUR) == 0,
+          "bytes are written and read at an offset");
+    CHECK(file_pread_all(fd, back, sizeof back, 4) == 2 && file_pread_all(fd, back, 1, 6) == 0,
+          "fewer at the end of the file");
+    CHECK(file_pread_all(-1, back, 1, 0) == -1 && file_pwrite_all(-1, back, 1, 0) == -1,
+          "failures are told");
+    close(fd);
+}
+
 int main(void)
 {
     if (!mkdtemp(root))
@@ -125,6 +142,7 @@ int main(void)
     check_draft();
     check_refusals();
     check_dirs();
+    check_offsets();
     file_remove_tree(root);
     CHECK(access(root, F_OK) < 0, "nothing is left");
     return TAP_DONE();
