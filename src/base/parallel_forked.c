@@ -1,3 +1,5 @@
+/* Runs tasks in forked processes: parallel_each_forked of base/parallel.h, for work that may
+ * crash on damaged input. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -1,3 +1,5 @@
+/* Ids of rows: blocks of numbers reserved from the table `counter`. db.h declares the functions;
+ * every room that stores rows calls them. */
 #include "db/driver.h"
 
 #include <assert.h>

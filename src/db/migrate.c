@@ -1,3 +1,5 @@
+/* Numbered migrations: brings the tables of a database up to the version that the program needs.
+ * db_open calls it. */
 #include "db/driver.h"
 
 #include <assert.h>

@@ -1,3 +1,5 @@
+/* Prepared statements: prepared once per connection, bound, stepped and reset. db.h declares the
+ * functions. */
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Inserts many rows with few statements: rows are collected and written in the order of their
+ * key. db.h declares the functions. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "db/db.h"

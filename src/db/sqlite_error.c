@@ -1,3 +1,5 @@
+/* SQLite's result codes as errors, and waiting for a database that another process holds. The
+ * other sqlite files call it. */
 #include "base/time.h"
 #include "db/sqlite.h"
 

@@ -1,3 +1,5 @@
+/* Opens and closes an SQLite database with its settings (WAL, synced commits, cache). The SQLite
+ * driver lists it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"

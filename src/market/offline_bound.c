@@ -1,3 +1,5 @@
+/* Searches the multiplier that gives the highest lower bound of the offline optimum. offline.c
+ * calls it. */
 #include "market/offline_parts.h"
 
 #include <math.h>

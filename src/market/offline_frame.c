@@ -1,3 +1,5 @@
+/* The prices, speeds and preemptions of one offline problem, laid out in steps for the
+ * relaxation. offline.c makes it. */
 #include "market/offline_parts.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The relaxation of the offline problem: a dynamic program over steps and offers for one
+ * multiplier. offline_bound.c calls it. */
 #include "market/offline_parts.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* Fills the answer of a policy from the solver's variables: shares, costs, shadow prices,
+ * shortfalls. policy.c and the policies call it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"

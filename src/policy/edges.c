@@ -1,3 +1,5 @@
+/* The times at which the conditions of a policy change, and the windows between them. model.c
+ * builds one block of columns for each. */
 #include "base/mem.h"
 #include "policy/grid.h"
 

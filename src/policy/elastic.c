@@ -1,3 +1,5 @@
+/* Solves a policy whose constraints may be violated at a price, to find which jobs fall short
+ * and by how much. The policies call it. */
 #include "base/mem.h"
 #include "policy/internal.h"
 

@@ -1,3 +1,5 @@
+/* Trims a solution to its limits: removes what the solver's rounding exceeds. The policies call
+ * it. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/grid.h"

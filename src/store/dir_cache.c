@@ -1,3 +1,4 @@
+/* Keeps files of a directory store open for readers. dir.c calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/dir.h"

@@ -1,3 +1,4 @@
+/* Lists, removes and links the files of a directory store. The driver `dir` lists the functions. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/dir.h"

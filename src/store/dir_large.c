@@ -1,3 +1,5 @@
+/* Writes large contents of a directory store, each as a file of its own, and syncs them. dir.c
+ * calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -1,3 +1,4 @@
+/* Writes small contents of a directory store into packs, by a thread of its own. dir.c calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/dir.h"

@@ -1,3 +1,4 @@
+/* Names of blobs, packs and upload targets: made and checked here for all drivers. */
 #include "store/driver.h"
 
 #include <assert.h>

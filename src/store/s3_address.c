@@ -1,3 +1,5 @@
+/* Where an S3 store is: parses s3://BUCKET/PREFIX and the endpoint, and makes keys and URLs. The
+ * other s3 files call it. */
 #include "base/mem.h"
 #include "store/s3.h"
 

@@ -1,3 +1,4 @@
+/* Error answers of S3 as error kinds and messages. s3_request.c calls it. */
 #include "base/mem.h"
 #include "store/s3.h"
 #include "store/s3_xml.h"

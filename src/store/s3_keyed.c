@@ -1,3 +1,5 @@
+/* Objects of S3 under keys of the caller's choice, written under conditions. The driver `s3`
+ * lists the functions; trainings use them. */
 #include "base/mem.h"
 #include "store/keyed.h"
 #include "store/s3.h"

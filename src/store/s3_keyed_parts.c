@@ -1,3 +1,4 @@
+/* Uploads a large object under a key of the caller's choice in parts. s3_keyed.c calls it. */
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/parallel.h"

@@ -1,3 +1,5 @@
+/* Lists objects, projects and unfinished uploads of S3, page by page. The driver `s3` lists the
+ * functions. */
 #include "base/mem.h"
 #include "base/time.h"
 #include "store/objects.h"

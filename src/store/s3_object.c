@@ -1,3 +1,5 @@
+/* Single requests on an object of S3: put, head, get, delete, and the probe of a new store. The
+ * other s3 files call it. */
 #include "base/mem.h"
 #include "store/s3.h"
 

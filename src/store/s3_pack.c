@@ -1,3 +1,5 @@
+/* Writes small contents to S3: gathers them in memory until a pack is full. The driver `s3`
+ * lists the functions. */
 #include "base/mem.h"
 #include "store/s3.h"
 #include "store/s3_sender.h"

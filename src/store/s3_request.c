@@ -1,3 +1,5 @@
+/* Sends one signed request to S3, with retries, regions and expiring keys. All other s3 files
+ * send through it. */
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Uploads large contents to S3 in parts. The driver `s3` lists the functions. */
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"

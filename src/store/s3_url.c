@@ -1,3 +1,5 @@
+/* Presigned URLs of S3, for downloads and uploads without credentials. The driver `s3` lists the
+ * functions. */
 #include "base/mem.h"
 #include "store/s3.h"
 
