@@ -95,6 +95,16 @@ for my $path ('README.md', sort glob 'docs/*.md') {
     }
     system $program, 'broker', '--stop' if -e "$ENV{TRADEWIND_HOME}/broker.sock";
 }
+# The picture of README.md is the one that the program draws.
+{
+    local $/;
+    $ENV{TRADEWIND_HOME} = "$scratch/pictures";
+    system("$program plan examples/mnist.yaml --pareto --svg $scratch/frontier.svg >$scratch/out 2>&1") == 0
+        or diag('plan --pareto --svg failed');
+    my ($drawn, $kept) = map { open my $f, '<', $_ or die "$_: $!"; <$f> }
+        "$scratch/frontier.svg", 'docs/images/mnist-frontier.svg';
+    is($kept, $drawn, 'docs/images/mnist-frontier.svg: as plan --pareto --svg draws it');
+}
 cmp_ok($shown, '>=', 2, 'the documents show the program at work');
 
 for my $path (glob('*.md'), glob('docs/*.md'), glob('data/*.md')) {
