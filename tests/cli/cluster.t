@@ -161,7 +161,7 @@ fails 5 "3 nodes need as many hosts; group lab has 2" cluster run runs.yaml --wo
 fails 5 "nodes do not fit this machine at once" cluster run runs.yaml --workers 9000 --yes
 fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
     cluster run runs.yaml --workers 1 --yes --json --env TRADEWIND_RANK=1
-fails 2 "nobody is there to confirm" cluster run runs.yaml --workers 1 --json </dev/null
+fails 2 "no terminal to confirm" cluster run runs.yaml --workers 1 --json </dev/null
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml --on local --type x
 fails 2 "--seconds 1: from 3 to 3600 are wanted" cluster measure runs.yaml --on lab --seconds 1

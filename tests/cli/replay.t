@@ -33,7 +33,7 @@ check "the third" job @sums last 'tail -n 1 "$TRADEWIND_INPUT/sums/n" >"$TRADEWI
 is "$("$TRADEWIND" cat /last/n)" 14 "the chain is right"
 
 run replay @last </dev/null
-is "$code $err" "2 tradewind: nobody is there to confirm the plan: --yes runs it" \
+is "$code $err" "2 tradewind: no terminal to confirm the plan on: --yes runs it" \
     "nothing runs unasked"
 contains "$out" "1 job to run" "but what would run is said first"
 contains "$out" "@last:1" "and what it makes"

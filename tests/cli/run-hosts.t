@@ -23,17 +23,17 @@ fails 5 "p.yaml:1: stage p: 3 nodes need as many hosts; group lab has 2" \
     run p.yaml --yes --json --on lab
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 is "$("$TRADEWIND" run p.yaml --on lab </dev/null 2>/dev/null | grep Running)" \
-    "Running on the 2 hosts of lab, at \$0.5 to \$1.25 an hour." "what the hosts cost is said"
+    "Running on the 2 hosts of lab, at \$0.5 to \$1.25 per hour." "what the hosts cost is said"
 is "$("$TRADEWIND" run p.yaml --on ssh </dev/null 2>/dev/null | grep Running)" \
-    "Running on the 3 hosts of the configuration, at \$0 to \$1.25 an hour." "all there are"
+    "Running on the 3 hosts of the configuration, at \$0 to \$1.25 per hour." "all there are"
 is "$("$TRADEWIND" run p.yaml --on farm </dev/null 2>/dev/null | grep Running)" \
     "Running on the 1 host of farm, for nothing: the configuration has no price for it." \
     "or that they cost nothing"
 is "$(HOME=$scratch "$TRADEWIND" run p.yaml </dev/null 2>/dev/null | grep Running)" \
-    "Running on this machine (--on local: no cloud credentials are set up): a rehearsal with real" \
+    "Running locally (--on local: no cloud credentials are set up): real work on" \
     "without credentials this machine is the default"
 is "$(HOME=$scratch AZURE_CLIENT_ID=x "$TRADEWIND" run p.yaml </dev/null 2>/dev/null | grep Running)" \
-    "Running on this machine (--on local: machines of clouds are not rented yet): a rehearsal with real" \
+    "Running locally (--on local: cloud instances are not supported yet): real work on" \
     "with them, too, and nobody is told that there are none"
 
 done_testing

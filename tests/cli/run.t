@@ -51,11 +51,11 @@ run: |
   echo "$TRADEWIND_STAGE $TRADEWIND_RUN $SKYPILOT_NUM_NODES" >"$TRADEWIND_OUTPUT/total/who"
 EOF
 is "$("$TRADEWIND" run sum.yaml </dev/null 2>&1 >/dev/null; echo $?)" \
-    "tradewind: nobody is there to confirm the plan: --yes runs it
+    "tradewind: no terminal to confirm the plan on: --yes runs it
 2" "without --yes and a terminal nothing is run"
 check "it is run" "$TRADEWIND" run sum.yaml --yes >first.txt
 check "the plan is shown" grep -q 'the plan of least cost' first.txt
-check "and that it is a rehearsal" grep -q 'a rehearsal' first.txt
+check "and that it is a local run" grep -q '^Running locally' first.txt
 is "$(states 1)" "twice=finished plus=finished" "both stages finished"
 # 5 x 2 + 1
 is "$("$TRADEWIND" cat /sum.plus/total/n)" 11 "the result is right, and in the lake"
@@ -256,7 +256,7 @@ print([r["run"] for r in json.load(sys.stdin)][:3])')" "[13, 12, 11]" "run ls, n
 
 # ---- on paper ----
 check "a run on paper" "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 >paper.txt
-check "says so" grep -q 'in virtual time: nothing is rented, no work' paper.txt
+check "says so" grep -q 'in virtual time: nothing is launched, no work' paper.txt
 "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper1.json
 "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper2.json
 is "$(sed 's/"run": *[0-9]*//; s/"[a-z]*_at": *"[^"]*"//g' paper1.json)" \

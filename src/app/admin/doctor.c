@@ -1,6 +1,6 @@
 /* doctor: the operation that checks the home, its lake, credentials and the clock. */
 #include "app/admin/doctor.h"
-#include "app/core/cloud_keys.h"
+#include "app/core/credentials.h"
 #include "app/core/lake_open.h"
 #include "base/cachedir.h"
 #include "base/file.h"
@@ -211,10 +211,10 @@ static void check_aws(struct doctor *d)
         doctor_say(d, DOCTOR_WARNING, "credentials aws", "", "%s", why.text);
 }
 
-static void check_file(struct doctor *d, const struct cloud_keys *k)
+static void check_file(struct doctor *d, const struct app_credentials *k)
 {
     AUTO_MEM char *what = mem_printf("credentials %s", k->cloud);
-    AUTO_MEM char *found = cloud_keys_find(k);
+    AUTO_MEM char *found = app_credentials_find(k);
 
     if (found)
         doctor_say(d, DOCTOR_OK, what, "", "found: %s", found);
@@ -226,7 +226,7 @@ static void check_credentials(struct doctor *d)
 {
     check_aws(d);
     /* Of aws there are more ways to have some. */
-    for (const struct cloud_keys *k = cloud_keys + 1; k->cloud; k++)
+    for (const struct app_credentials *k = app_credentials + 1; k->cloud; k++)
         check_file(d, k);
 }
 

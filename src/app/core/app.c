@@ -16,6 +16,7 @@
 struct app {
     char *asked_home, *project, *user; /* NULL = not said */
     enum app_role role;
+    const char *(*variable)(const char *name);
     struct app_listener listener;
     struct config *config;
     char *home;
@@ -48,6 +49,7 @@ struct app *app_new(const struct app_options *options)
     app->project = copy(options->project);
     app->user = copy(options->user);
     app->role = options->role;
+    app->variable = options->variable;
     app->listener = options->listener;
     return app;
 }
@@ -108,6 +110,11 @@ const char *app_home(struct app *app, struct err *e)
 const char *app_user(const struct app *app)
 {
     return app->user;
+}
+
+const char *app_variable(const struct app *app, const char *name)
+{
+    return app->variable ? app->variable(name) : NULL;
 }
 
 struct lake *app_lake(struct app *app, struct err *e)

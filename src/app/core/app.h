@@ -43,6 +43,8 @@ struct app_options {
     const char *project; /* NULL = "default" */
     const char *user;    /* NULL = the user of this process */
     enum app_role role;
+    /* The caller's environment: values that a request leaves out. NULL = there is none. */
+    const char *(*variable)(const char *name);
     struct app_listener listener;
 };
 
@@ -56,6 +58,8 @@ AUTO_DEFINE(app)
 
 enum app_role app_role(const struct app *app);
 const char *app_user(const struct app *app);
+/* A variable of the caller's environment; NULL = it has no such variable. */
+const char *app_variable(const struct app *app, const char *name);
 
 /* Parts of the home, borrowed until app_free; NULL: e. */
 const struct config *app_config(struct app *app, struct err *e);

@@ -128,7 +128,7 @@ struct app_run_stopped {
 /* Stores a composed run, whose id is filled in, and wakes the broker. */
 int app_run_begin(struct app *app, struct run *run, struct err *e);
 
-/* The user that runs are recorded for: of the environment; "" = none. */
+/* The user that runs are recorded for: $USER of the caller; "" = none. */
 const char *app_run_user(const struct app *app);
 
 /* ---- replay.start and rerun.start ---- */

@@ -1,14 +1,13 @@
 /* cluster measure: what one worker beside one server does, so that `cluster recommend` knows. */
-#include "app/core/lake_open.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/daemon/client.h"
 #include "broker/learn/cluster_learn.h"
 #include "broker/learn/usage.h"
 #include "broker/machine/cap.h"
 #include "cli/cluster/cluster_parts.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
+#include "cli/core/operate.h"
 #include "cli/core/progress.h"
 
 #include <inttypes.h>
@@ -57,9 +56,9 @@ static const struct command_option options[] = {
 struct measuring {
     struct cluster_desk desk;
     struct cluster_order *order;
+    struct operate_door *door; /* whose app lake and runs are of */
     struct lake *lake;
     struct runs *runs;
-    struct broker_client *broker;
     double seconds; /* to look at it */
     int64_t run;
     bool stopped; /* by us */
@@ -67,9 +66,7 @@ struct measuring {
 
 static void measuring_clear(struct measuring *m)
 {
-    broker_client_free(m->broker);
-    runs_free(m->runs);
-    lake_free(m->lake);
+    operate_door_free(m->door);
     free(m->order);
     cluster_desk_clear(&m->desk);
 }
@@ -117,18 +114,17 @@ static const struct cluster_measured_row *known(const struct measuring *m)
 static int start(struct measuring *m, const struct command_args *args, struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    const char *user = getenv("USER"), *home = m->desk.config->home;
-    struct run run = {.no_cache = true, .user = user ? user : ""};
+    struct app *app = operate_app(m->door = operate_door_new(false));
+    struct run run = {.no_cache = true, .user = app_run_user(app)};
 
-    m->lake = lake_open_here(e);
-    m->runs = m->lake ? runs_open(home, e) : NULL;
+    m->lake = app_lake(app, e);
+    m->runs = m->lake ? app_runs(app, e) : NULL;
     if (!m->runs || cap_check_month(m->desk.config, m->lake, e) < 0 ||
-        cluster_order_compose(&m->desk, args, m->order, m->lake, arena, &run, e) < 0 ||
-        runs_add(m->runs, &run, e) < 0)
+        cluster_order_compose(&m->desk, args, m->order, app, arena, &run, e) < 0 ||
+        app_run_begin(app, &run, e) < 0)
         return -1;
     m->run = run.id;
-    m->broker = broker_client_open(home, true, e);
-    return m->broker ? broker_client_wake(m->broker, e) : -1;
+    return 0;
 }
 
 /* Whether the worker has been seen for long enough, or will never be. */
@@ -150,7 +146,9 @@ static bool is_enough(const struct measuring *m, const struct run_stage *s, doub
 static int stop(struct measuring *m, const char *why, struct err *e)
 {
     m->stopped = true;
-    return runs_ask_stop_for(m->runs, m->run, why, e) < 0 ? -1 : broker_client_wake(m->broker, e);
+    return runs_ask_stop_for(m->runs, m->run, why, e) < 0
+               ? -1
+               : app_wake_broker(operate_app(m->door), e);
 }
 
 /* Until it is over: by itself, by us when enough was seen, or by Ctrl-C. */
@@ -172,7 +170,7 @@ static int look(struct measuring *m, struct run *r, struct err *e)
             stop(m, enough ? "it was measured" : "interrupted", e) < 0)
             return -1;
         /* A broker that went away is started again. */
-        if (looks % 5 == 0 && broker_client_wake(m->broker, e) < 0)
+        if (looks % 5 == 0 && app_wake_broker(operate_app(m->door), e) < 0)
             return -1;
         usleep(LOOK_US);
     }

@@ -1,9 +1,10 @@
 /* cluster_order: a training cluster made into a run: a server and workers, which begin together. */
+#include "app/run/compose.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "broker/pipeline/advance.h"
 #include "cli/cluster/cluster_parts.h"
-#include "cli/run/run_compose.h"
+#include "cli/core/command.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ static int find_places(const struct cluster_desk *d,
 {
     const char *server_on = command_value(args, "--server-on");
 
-    if (run_place_find(d->config, command_value(args, "--on"), &o->place, e) < 0)
+    if (app_run_location_find(d->config, command_value(args, "--on"), &o->place, e) < 0)
         return -1;
     if (!strcmp(o->place.on, "sim"))
         return err_set(e, ERR_USAGE,
@@ -117,7 +118,7 @@ static int find_places(const struct cluster_desk *d,
                        "it would do on paper");
     if (!server_on)
         return 0;
-    if (run_place_find(d->config, server_on, &o->server_place, e) < 0)
+    if (app_run_location_find(d->config, server_on, &o->server_place, e) < 0)
         return err_wrap(e, "--server-on");
     if (!o->place.n_hosts || !o->server_place.n_hosts)
         return err_set(e, ERR_USAGE,
@@ -132,13 +133,13 @@ static int find_places(const struct cluster_desk *d,
 #define CPUS_UNSAID 1
 #define MEMORY_MB_UNSAID 1024
 
-static int node_room(const struct cluster_order *o, struct run_room *out, struct err *e)
+static int node_room(const struct cluster_order *o, struct app_run_room *out, struct err *e)
 {
-    struct run_room server = {0};
+    struct app_run_room server = {0};
     unsigned nodes = o->workers + (o->server_place.on ? 0 : 1);
 
-    if (run_place_room(&o->place, nodes, out, e) < 0 ||
-        (o->server_place.on && run_place_room(&o->server_place, 1, &server, e) < 0))
+    if (app_run_location_room(&o->place, nodes, out, e) < 0 ||
+        (o->server_place.on && app_run_location_room(&o->server_place, 1, &server, e) < 0))
         return -1;
     if (o->server_place.on) {
         out->cpus = server.cpus > 0 && server.cpus < out->cpus ? server.cpus : out->cpus;
@@ -153,7 +154,7 @@ static int node_room(const struct cluster_order *o, struct run_room *out, struct
 static int find_room(const struct command_args *args, struct cluster_order *o, struct err *e)
 {
     const struct app_job_room *here = &o->place.here;
-    struct run_room *room = &o->room;
+    struct app_run_room *room = &o->room;
     unsigned nodes = o->workers + 1;
 
     if (node_room(o, room, e) < 0)
@@ -197,12 +198,12 @@ int cluster_order_find(const struct cluster_desk *d,
 static void compose_price(const struct cluster_order *o, struct run_stage_plan *out)
 {
     double server = (double)o->server_microusd / 1e6, worker = (double)o->worker_microusd / 1e6;
-    struct run_room room;
+    struct app_run_room room;
 
     /* The broker prices hosts when it has them; this is what they may cost. */
-    if (o->place.n_hosts && run_place_room(&o->place, 1, &room, NULL) == 0)
+    if (o->place.n_hosts && app_run_location_room(&o->place, 1, &room, NULL) == 0)
         server = worker = room.price_usd_per_hour;
-    if (o->server_place.on && run_place_room(&o->server_place, 1, &room, NULL) == 0)
+    if (o->server_place.on && app_run_location_room(&o->server_place, 1, &room, NULL) == 0)
         server = room.price_usd_per_hour;
     out->server_usd_per_hour = server;
     out->price_usd_per_hour = server + worker * o->workers;
@@ -211,7 +212,7 @@ static void compose_price(const struct cluster_order *o, struct run_stage_plan *
     out->planned_microusd = usd <= MONEY_MAX_USD ? money_from_usd(usd) : 0;
 }
 
-static int compose(struct run_compose *c,
+static int compose(struct app_run_draft *c,
                    const struct cluster_desk *d,
                    const struct cluster_order *o,
                    struct err *e)
@@ -219,10 +220,10 @@ static int compose(struct run_compose *c,
     const struct spec_stage *stage = &d->spec->pipeline->stages[0];
     struct run *run = c->run;
 
-    run->name = run_compose_keep(c, d->spec->name);
-    run->file = run_compose_keep(c, d->spec->file);
+    run->name = app_run_draft_keep(c, d->spec->name);
+    run->file = app_run_draft_keep(c, d->spec->file);
     run->on = o->place.on;
-    run->stages = run_compose_room(c, 1, sizeof *run->stages);
+    run->stages = app_run_draft_alloc(c, 1, sizeof *run->stages);
     if (!run->stages)
         return 0; /* told at the end */
     struct run_stage_plan *p = &run->stages[0].plan;
@@ -233,34 +234,41 @@ static int compose(struct run_compose *c,
     p->elastic = o->elastic;
     p->batch = d->spec->batch;
     p->time_limit_s = o->limit_s;
-    p->place = run_compose_keep(c, o->place.n_hosts ? o->place.on : "local");
-    p->instance_type = run_compose_keep(c, o->worker_type);
+    p->place = app_run_draft_keep(c, o->place.n_hosts ? o->place.on : "local");
+    p->instance_type = app_run_draft_keep(c, o->worker_type);
     p->note = "";
     p->cpus = fmax(o->room.cpus, APP_JOB_CPU_STEP);
     p->memory_mb = o->room.memory_mb;
     p->gpus_per_node = o->room.gpus;
-    if (run_compose_stage(c, stage, p, e) < 0)
+    if (app_run_draft_stage(c, stage, p, e) < 0)
         return -1;
     if (o->measures)
         p->output = NULL;
     compose_price(o, p);
     run->planned_s = p->planned_s;
     run->planned_microusd = p->planned_microusd;
-    return run_compose_store(c, stage, p, e);
+    return app_run_draft_store(c, stage, p, e);
 }
 
 int cluster_order_compose(const struct cluster_desk *d,
                           const struct command_args *args,
                           const struct cluster_order *order,
-                          struct lake *l,
+                          struct app *app,
                           struct arena *arena,
                           struct run *out,
                           struct err *e)
 {
-    struct app_plan plan = {.spec = d->spec->pipeline, .config = d->config};
-    struct run_order run_order = {.place = order->place};
-    struct run_compose c = {
-        .plan = &plan, .args = args, .order = &run_order, .lake = l, .arena = arena, .run = out};
+    struct app_plan plan = {.spec = d->spec->pipeline,
+                            .config = d->config,
+                            .request = {.env = cli_run_given(args, "--env", arena)}};
+    struct app_run_order run_order = {.location = &order->place,
+                                      .secrets = cli_run_given(args, "--secret", arena)};
+    struct app_run_draft c = {.app = app,
+                              .plan = &plan,
+                              .order = &run_order,
+                              .lake = app_lake(app, e),
+                              .arena = arena,
+                              .run = out};
 
-    return run_compose_end(&c, compose(&c, d, order, e), e);
+    return c.lake ? app_run_draft_end(&c, compose(&c, d, order, e), e) : -1;
 }

@@ -2,8 +2,9 @@
 #ifndef CLI_CLUSTER_CLUSTER_PARTS_H
 #define CLI_CLUSTER_CLUSTER_PARTS_H
 
+#include "app/run/compose.h"
 #include "base/json.h"
-#include "cli/run/run_parts.h"
+#include "cli/run/run.h"
 #include "cluster/measured.h"
 #include "cluster/recommend.h"
 #include "spec/cluster.h"
@@ -59,10 +60,10 @@ struct cluster_view {
 /* ---- a cluster that is to run (cluster_order.c) ---- */
 
 struct cluster_order {
-    struct run_place place;        /* of the workers, and of the server unless said */
-    struct run_place server_place; /* on NULL = the same */
+    struct app_run_location place;        /* of the workers, and of the server unless said */
+    struct app_run_location server_place; /* on NULL = the same */
     unsigned workers;
-    struct run_room room;                     /* of each node */
+    struct app_run_room room;                 /* of each node */
     const char *server_type, *worker_type;    /* "" = not known; borrowed from the desk */
     int64_t server_microusd, worker_microusd; /* per hour, of the planned types; 0 = not known */
     double planned_s;                         /* 0 = not known */
@@ -82,7 +83,7 @@ int cluster_order_find(const struct cluster_desk *d,
 int cluster_order_compose(const struct cluster_desk *d,
                           const struct command_args *args,
                           const struct cluster_order *order,
-                          struct lake *l,
+                          struct app *app,
                           struct arena *arena,
                           struct run *out,
                           struct err *e);

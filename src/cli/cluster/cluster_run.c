@@ -66,7 +66,7 @@ static void say(const struct cluster_desk *d, const struct cluster_order *o)
            o->workers == 1 ? "" : "s", *o->worker_type ? " " : "", o->worker_type, o->room.cpus,
            o->room.cpus == 1 ? "" : "s", (double)o->room.memory_mb / 1024,
            o->elastic ? ", elastic" : "");
-    run_place_say(&o->place);
+    cli_run_say_location(&o->place);
     fflush(stdout);
 }
 
@@ -82,9 +82,9 @@ static int start(const struct cluster_desk *d,
     struct lake *l = app_lake(app, e);
 
     run.user = app_run_user(app);
-    if (!l || run_read_cap(args, &run.max_microusd, e) < 0 ||
+    if (!l || cli_run_read_cap(args, &run.max_microusd, e) < 0 ||
         cap_check_month(d->config, l, e) < 0 ||
-        cluster_order_compose(d, args, order, l, arena, &run, e) < 0)
+        cluster_order_compose(d, args, order, app, arena, &run, e) < 0)
         return -1;
     int result = app_run_begin(app, &run, e);
     *id_out = run.id;

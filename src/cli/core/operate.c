@@ -54,11 +54,17 @@ static bool is_interrupted(void *context)
     return interrupt_seen();
 }
 
+static const char *variable(const char *name)
+{
+    return getenv(name);
+}
+
 struct operate_door *operate_door_new(bool is_long)
 {
     struct operate_door *d = mem_zero(1, sizeof *d);
     struct app_options options = {
         .role = APP_PLATFORM_ADMIN,
+        .variable = variable,
         .listener = {.notice = print_notice,
                      .status = show_status,
                      .cancelled = is_interrupted,

@@ -7,7 +7,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/geo/geo_run_parts.h"
-#include "cli/run/run_parts.h"
+#include "cli/run/run.h"
 #include "spec/config.h"
 
 #include <errno.h>

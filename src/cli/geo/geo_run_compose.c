@@ -1,5 +1,6 @@
 /* A placed training as a run of the broker: a stage for each worker and for the functions of each
  * place. */
+#include "app/run/location.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -7,7 +8,6 @@
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/code.h"
 #include "cli/geo/geo_run_parts.h"
-#include "cli/run/run_place.h"
 #include "spec/config.h"
 
 #include <assert.h>
@@ -367,11 +367,11 @@ static void compose_worker(struct geo_run *g,
 /* Stages share this machine evenly; a host belongs to its stage. */
 static int compose_size(struct geo_run *g, struct run_stage_plan *p, size_t sharers, struct err *e)
 {
-    struct run_place place;
-    struct run_room room;
+    struct app_run_location place;
+    struct app_run_room room;
 
     assert(sharers > 0); /* itself */
-    if (run_place_find(g->world->config, p->on, &place, e) < 0)
+    if (app_run_location_find(g->world->config, p->on, &place, e) < 0)
         return err_wrap(e, "%s: stage %s", g->spec->file, p->name);
     if (place.n_hosts == 0) {
         p->cpus = floor(place.here.cpus / (double)sharers * 100) / 100;
@@ -382,7 +382,7 @@ static int compose_size(struct geo_run *g, struct run_stage_plan *p, size_t shar
     if (sharers > place.n_hosts)
         return err_set(e, ERR_NOFIT, "%s: group %s has %zu hosts, and %zu are needed at once",
                        g->spec->file, p->on, place.n_hosts, sharers);
-    if (run_place_room(&place, (unsigned)sharers, &room, e) < 0)
+    if (app_run_location_room(&place, (unsigned)sharers, &room, e) < 0)
         return -1;
     p->cpus = room.cpus > 0 ? room.cpus : CPUS;
     p->memory_mb = room.memory_mb > 0 ? room.memory_mb : MEMORY_MB;

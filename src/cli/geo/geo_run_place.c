@@ -1,7 +1,7 @@
 /* Which aggregators a training has, where they run and what they read and write. */
+#include "app/run/location.h"
 #include "base/mem.h"
 #include "cli/geo/geo_run_parts.h"
-#include "cli/run/run_place.h"
 #include "spec/config.h"
 
 #include <arpa/inet.h>
@@ -86,9 +86,9 @@ static int place_address(struct geo_run *g, struct geo_aggregator *a, size_t ind
     const struct spec_geo_site *said = said_of(g, a->site);
     const char *on = geo_run_on(g, a->site, true), *address = said ? said->address : NULL;
     const struct geo_site *site = &g->problem->sites[a->site];
-    struct run_place place;
+    struct app_run_location place;
 
-    if (run_place_find(g->world->config, on, &place, e) < 0)
+    if (app_run_location_find(g->world->config, on, &place, e) < 0)
         return err_wrap(e, "%s: the function at %s/%s", g->spec->file, site->cloud, site->region);
     if (place.n_hosts > 1)
         return err_set(

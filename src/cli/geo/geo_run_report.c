@@ -1,8 +1,8 @@
+#include "app/run/run.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/geo/geo_run_parts.h"
-#include "app/run/run.h"
 #include "view/table.h"
 
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 #include "cli/run/run.h"
+#include "app/run/start.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/machine/cap.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/plan/options.h"
+#include "cli/plan/plan_parts.h"
 #include "cli/run/run_market.h"
-#include "cli/run/run_parts.h"
 #include "cli/run/run_sim.h"
 
 #include <inttypes.h>
@@ -55,19 +55,6 @@ static bool is_on_paper(const struct command_args *args)
     return on && !strcmp(on, "sim");
 }
 
-int run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
-{
-    double usd = 0;
-
-    if (command_number(args, "--max-cost", &usd, e) < 0)
-        return -1;
-    if (command_has(args, "--max-cost") && !(usd > 0 && usd <= MONEY_MAX_USD))
-        return err_set(e, ERR_USAGE, "--max-cost %s: must be more than nothing, and at most %g",
-                       command_value(args, "--max-cost"), MONEY_MAX_USD);
-    *microusd_out = money_from_usd(usd);
-    return 0;
-}
-
 /* What is wrong whatever the plan will be, so that nobody plans and agrees in vain. */
 static int check_options(const struct command_args *args, struct err *e)
 {
@@ -86,108 +73,36 @@ static int check_options(const struct command_args *args, struct err *e)
                        "it out");
     if (command_has(args, "--resume") && command_has(args, "--no-cache"))
         return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
-    return is_on_paper(args) ? run_sim_check(args, e) : run_read_cap(args, &ignored, e);
+    return is_on_paper(args) ? run_sim_check(args, e) : cli_run_read_cap(args, &ignored, e);
 }
 
-int cli_run_confirm(bool yes, const char *question, struct err *e)
-{
-    char answer[16] = "";
-
-    if (yes)
-        return 1;
-    if (!isatty(STDIN_FILENO))
-        return err_set(e, ERR_USAGE, "nobody is there to confirm the plan: --yes runs it");
-    fprintf(stderr, "%s [Y/n] ", question);
-    fflush(stderr);
-    if (fgets(answer, sizeof answer, stdin) &&
-        (answer[0] == '\n' || answer[0] == 'y' || answer[0] == 'Y'))
-        return 1;
-    fputs("Nothing was started.\n", stderr);
-    return 0;
-}
-
-/* With --resume: the last run must be there and over; what it finished is then found again, and
- * what it did not may go on from a checkpoint. */
-static int find_resumed(const struct command_args *args,
-                        struct runs *runs,
-                        const char *name,
-                        struct run *last,
-                        struct err *e)
-{
-    int64_t id;
-
-    if (!command_has(args, "--resume"))
-        return 0;
-    if (runs_latest(runs, name, &id, e) < 0)
-        return -1;
-    if (id == 0)
-        return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out --resume",
-                       name);
-    if (runs_get(runs, id, last, e) < 0)
-        return -1;
-    if (last->state == RUN_GOING)
-        return err_set(e, ERR_USAGE,
-                       "run %" PRId64 " of %s is still going: tradewind run show %" PRId64, id,
-                       name, id);
-    return 0;
-}
-
-static int start(const struct app_plan *p,
-                 const struct command_args *args,
-                 const struct run_place *place,
-                 struct app *app,
-                 int64_t *id_out,
-                 struct err *e)
-{
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    AUTO_CLEAR(run) struct run last = {0};
-    struct run run = {.no_cache = command_has(args, "--no-cache")};
-    const char *user = getenv("USER");
-    struct lake *l = app_lake(app, e);
-    struct runs *runs = l ? app_runs(app, e) : NULL;
-
-    run.user = user ? user : "";
-    if (!runs || run_read_cap(args, &run.max_microusd, e) < 0 ||
-        cap_check_month(p->config, l, e) < 0 ||
-        find_resumed(args, runs, p->spec->name, &last, e) < 0)
-        return -1;
-    struct run_order order = {.place = *place, .resumed = last.id ? &last : NULL};
-    if (run_compose(p, args, &order, l, arena, &run, e) < 0)
-        return -1;
-    int result = app_run_begin(app, &run, e);
-    *id_out = run.id;
-    return result;
-}
-
-void cli_run_say_detached(int64_t id, bool json)
-{
-    if (json)
-        cli_run_print_event(&app_run_started_record,
-                            &(struct app_run_started){.event = "started", .run = id});
-    else
-        printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
-               " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
-               id, id, id);
-}
-
-static int go(const struct app_plan *p,
+static int go(struct app *app,
+              const struct app_plan *p,
               const struct command_args *args,
-              const struct run_place *place,
+              const struct app_run_location *location,
               struct err *e)
 {
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    struct app_run_wish wish = {.location = location,
+                                .secrets = cli_run_given(args, "--secret", arena),
+                                .resume = command_has(args, "--resume"),
+                                .no_cache = command_has(args, "--no-cache")};
     bool json = command_has(args, "--json");
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     int64_t id;
 
-    if (start(p, args, place, operate_app(door), &id, e) < 0)
+    if (cli_run_read_cap(args, &wish.max_microusd, e) < 0 ||
+        app_run_start(app, p, &wish, &id, e) < 0)
         return -1;
     if (!command_has(args, "--detach"))
-        return cli_run_watch(operate_app(door), id, json, e);
+        return cli_run_watch(app, id, json, e);
     cli_run_say_detached(id, json);
     return 0;
 }
 
-static int show_plan(struct app_plan *p, bool json, const struct run_place *place, struct err *e)
+static int show_plan(struct app_plan *p,
+                     bool json,
+                     const struct app_run_location *place,
+                     struct err *e)
 {
     static const struct cli_plan_extras none = {0};
 
@@ -201,7 +116,7 @@ static int show_plan(struct app_plan *p, bool json, const struct run_place *plac
     if (app_plan_ask_singles(p, e) < 0)
         return -1;
     cli_plan_print(p, &none, stdout);
-    run_place_say(place);
+    cli_run_say_location(place);
     return 0;
 }
 
@@ -210,11 +125,11 @@ static int run(const struct command_args *args, struct err *e)
     AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
     AUTO_CLEAR(run_market) struct run_market market = {0};
-    struct run_place place;
+    struct app_run_location place;
 
     if (check_options(args, e) < 0 || cli_plan_open(p, operate_app(door), args, e) < 0 ||
         (command_has(args, "--start") && run_market_open(&market, p, args, e) < 0) ||
-        run_place_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
+        app_run_location_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
         app_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
         return -1;
     fflush(stdout);
@@ -222,7 +137,7 @@ static int run(const struct command_args *args, struct err *e)
     if (agreed <= 0)
         return agreed;
     if (!is_on_paper(args))
-        return go(p, args, &place, e);
+        return go(operate_app(door), p, args, &place, e);
     return run_on_sim(p, args, command_has(args, "--start") ? &market : NULL,
                       command_has(args, "--json"), e);
 }

@@ -1,4 +1,4 @@
-#include "cli/run/run_compose.h"
+#include "app/run/compose.h"
 
 #include "base/mem.h"
 #include "base/money.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *run_compose_keep(struct run_compose *c, const char *s)
+const char *app_run_draft_keep(struct app_run_draft *c, const char *s)
 {
     const char *kept = s ? arena_dup(c->arena, s) : NULL;
 
@@ -17,7 +17,7 @@ const char *run_compose_keep(struct run_compose *c, const char *s)
     return kept;
 }
 
-void *run_compose_room(struct run_compose *c, size_t n, size_t size)
+void *app_run_draft_alloc(struct app_run_draft *c, size_t n, size_t size)
 {
     void *room = arena_alloc(c->arena, n + 1, size);
 
@@ -25,7 +25,7 @@ void *run_compose_room(struct run_compose *c, size_t n, size_t size)
     return room;
 }
 
-char *run_compose_path(const struct run_compose *c, const char *path)
+char *app_run_draft_path(const struct app_run_draft *c, const char *path)
 {
     const char *file = c->plan->spec->file, *slash = strrchr(file, '/');
 
@@ -35,11 +35,11 @@ char *run_compose_path(const struct run_compose *c, const char *path)
 }
 
 /* setup first, and the stage only if it went well; both as shell text, as they stand. */
-static void compose_command(struct run_compose *c,
+static void compose_command(struct app_run_draft *c,
                             const struct spec_stage *stage,
                             struct run_stage_plan *out)
 {
-    const char **words = run_compose_room(c, 6, sizeof *words);
+    const char **words = app_run_draft_alloc(c, 6, sizeof *words);
     size_t n = 0;
 
     if (!words)
@@ -48,10 +48,10 @@ static void compose_command(struct run_compose *c,
     words[n++] = "-c";
     if (stage->setup) {
         words[n++] = "bash -e -c \"$1\" && exec bash -c \"$2\"";
-        words[n++] = run_compose_keep(c, stage->name);
-        words[n++] = run_compose_keep(c, stage->setup);
+        words[n++] = app_run_draft_keep(c, stage->name);
+        words[n++] = app_run_draft_keep(c, stage->setup);
     }
-    words[n++] = run_compose_keep(c, stage->run ? stage->run : "true");
+    words[n++] = app_run_draft_keep(c, stage->run ? stage->run : "true");
     out->command = words;
     out->n_command = n;
 }
@@ -66,22 +66,22 @@ static double least(double planned, double there)
     return !is_planned ? there : there > 0 && there < planned ? there : planned;
 }
 
-static int compose_size(struct run_compose *c,
+static int compose_size(struct app_run_draft *c,
                         const struct spec_stage *stage,
                         const struct plan_stage *s,
                         struct run_stage_plan *out,
                         struct err *e)
 {
     double cpus = s->kind->vcpus, memory_mb = floor(s->kind->memory_gib * 1024);
-    struct run_room room;
+    struct app_run_room room;
 
-    if (run_place_room(&c->order->place, s->nodes, &room, e) < 0)
+    if (app_run_location_room(c->order->location, s->nodes, &room, e) < 0)
         return err_wrap(e, "%s:%zu: stage %s", c->plan->spec->file, stage->line, stage->name);
     out->cpus = fmax(least(cpus, room.cpus), APP_JOB_CPU_STEP);
     out->memory_mb =
         (uint64_t)fmax(least(memory_mb, (double)room.memory_mb), APP_JOB_MEMORY_STEP_MB);
     out->gpus_per_node = room.gpus;
-    if (c->order->place.n_hosts)
+    if (c->order->location->n_hosts)
         out->price_usd_per_hour = room.price_usd_per_hour * s->nodes;
     AUTO_MEM char *note = mem_dup("");
     if (cpus > out->cpus || memory_mb > (double)out->memory_mb) {
@@ -90,11 +90,11 @@ static int compose_size(struct run_compose *c,
                           s->nodes, cpus, s->kind->memory_gib, s->nodes, out->cpus,
                           (double)out->memory_mb / 1024);
     }
-    out->note = run_compose_keep(c, note);
+    out->note = app_run_draft_keep(c, note);
     return 0;
 }
 
-static int compose_plan(struct run_compose *c,
+static int compose_plan(struct app_run_draft *c,
                         const struct spec_stage *stage,
                         const struct plan_stage *s,
                         struct run_stage_plan *out,
@@ -103,8 +103,8 @@ static int compose_plan(struct run_compose *c,
     const struct catalog *catalog = c->plan->catalog;
     AUTO_MEM char *place = app_plan_place_text(catalog, s->place, s->offer);
 
-    out->place = run_compose_keep(c, place);
-    out->instance_type = run_compose_keep(c, catalog_text(catalog, s->kind->instance_type));
+    out->place = app_run_draft_keep(c, place);
+    out->instance_type = app_run_draft_keep(c, catalog_text(catalog, s->kind->instance_type));
     out->spot = s->spot;
     out->nodes = s->nodes;
     out->price_usd_per_hour = s->price_usd_per_hour * s->nodes;
@@ -113,21 +113,23 @@ static int compose_plan(struct run_compose *c,
     return compose_size(c, stage, s, out, e);
 }
 
-static void compose_outputs(struct run_compose *c,
+static void compose_outputs(struct app_run_draft *c,
                             const struct spec_stage *stage,
                             struct run_stage_plan *out)
 {
-    const char **names = run_compose_room(c, stage->n_outputs, sizeof *names);
+    const char **names = app_run_draft_alloc(c, stage->n_outputs, sizeof *names);
     AUTO_MEM char *set = advance_set_name(c->plan->spec->name, stage->name, "");
 
     for (size_t i = 0; names && i < stage->n_outputs; i++)
-        names[i] = run_compose_keep(c, stage->outputs[i].name);
+        names[i] = app_run_draft_keep(c, stage->outputs[i].name);
     out->outputs = names;
     out->n_outputs = stage->n_outputs;
-    out->output = stage->n_outputs ? run_compose_keep(c, set) : NULL;
+    out->output = stage->n_outputs ? app_run_draft_keep(c, set) : NULL;
 }
 
-static int check_outputs(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
+static int check_outputs(const struct app_run_draft *c,
+                         const struct spec_stage *stage,
+                         struct err *e)
 {
     for (size_t i = 0; i < stage->n_outputs; i++) {
         const struct spec_output *o = &stage->outputs[i];
@@ -146,7 +148,7 @@ static int check_outputs(const struct run_compose *c, const struct spec_stage *s
 }
 
 /* Stages whose names differ only in what a set's name cannot have would overwrite each other. */
-static int check_sets(const struct run_compose *c, size_t i, struct err *e)
+static int check_sets(const struct app_run_draft *c, size_t i, struct err *e)
 {
     const struct spec_stage *stages = c->plan->spec->stages;
     AUTO_MEM char *input = advance_set_name(c->plan->spec->name, stages[i].name, RUN_INPUT_SUFFIX);
@@ -171,7 +173,7 @@ static int check_sets(const struct run_compose *c, size_t i, struct err *e)
 
 /* The last job of this stage in the run that is resumed: one that did not finish may have saved how
  * far it was. A gang of another size shares its work out in another way. */
-static int64_t job_to_continue(const struct run_compose *c, const struct run_stage_plan *p)
+static int64_t job_to_continue(const struct app_run_draft *c, const struct run_stage_plan *p)
 {
     const struct run *last = c->order->resumed;
 
@@ -187,57 +189,60 @@ static int64_t job_to_continue(const struct run_compose *c, const struct run_sta
 
 /* ---- all ---- */
 
-int run_compose_stage(struct run_compose *c,
-                      const struct spec_stage *stage,
-                      struct run_stage_plan *out,
-                      struct err *e)
+int app_run_draft_stage(struct app_run_draft *c,
+                        const struct spec_stage *stage,
+                        struct run_stage_plan *out,
+                        struct err *e)
 {
-    size_t *needs = run_compose_room(c, stage->n_needs, sizeof *needs);
+    size_t *needs = app_run_draft_alloc(c, stage->n_needs, sizeof *needs);
 
-    out->name = run_compose_keep(c, stage->name);
+    out->name = app_run_draft_keep(c, stage->name);
     if (needs && stage->n_needs)
         memcpy(needs, stage->needs, stage->n_needs * sizeof *needs);
     out->needs = needs;
     out->n_needs = stage->n_needs;
     out->checkpoint_s = stage->checkpoint_s;
-    if (!out->name || check_outputs(c, stage, e) < 0 || run_compose_check_inputs(c, stage, e) < 0)
+    if (!out->name || check_outputs(c, stage, e) < 0 || app_run_draft_check_inputs(c, stage, e) < 0)
         return -1;
     compose_command(c, stage, out);
     compose_outputs(c, stage, out);
-    return run_compose_envs(c, stage, out, e) < 0 ? -1 : run_compose_secrets(c, stage, out, e);
+    return app_run_draft_envs(c, stage, out, e) < 0 ? -1 : app_run_draft_secrets(c, stage, out, e);
 }
 
-int run_compose_store(struct run_compose *c,
-                      const struct spec_stage *stage,
-                      struct run_stage_plan *out,
-                      struct err *e)
+int app_run_draft_store(struct app_run_draft *c,
+                        const struct spec_stage *stage,
+                        struct run_stage_plan *out,
+                        struct err *e)
 {
-    return run_compose_inputs(c, stage, out, e) < 0 ? -1 : run_compose_code(c, stage, out, e);
+    return app_run_draft_inputs(c, stage, out, e) < 0 ? -1 : app_run_draft_code(c, stage, out, e);
 }
 
 /* Everything that costs nothing to find out, for all stages before the first byte is stored. */
-static int compose_stage(struct run_compose *c, size_t i, struct run_stage_plan *out, struct err *e)
+static int compose_stage(struct app_run_draft *c,
+                         size_t i,
+                         struct run_stage_plan *out,
+                         struct err *e)
 {
     const struct spec_stage *stage = &c->plan->spec->stages[i];
 
-    if (run_compose_stage(c, stage, out, e) < 0 ||
+    if (app_run_draft_stage(c, stage, out, e) < 0 ||
         compose_plan(c, stage, &c->plan->answer.plan.stages[i], out, e) < 0)
         return -1;
     out->continues = job_to_continue(c, out);
     return 0;
 }
 
-static int compose_all(struct run_compose *c, struct err *e)
+static int compose_all(struct app_run_draft *c, struct err *e)
 {
     size_t n = c->plan->spec->n_stages;
     struct run *out = c->run;
 
-    out->name = run_compose_keep(c, c->plan->spec->name);
-    out->file = run_compose_keep(c, c->plan->spec->file);
-    out->on = c->order->place.on;
+    out->name = app_run_draft_keep(c, c->plan->spec->name);
+    out->file = app_run_draft_keep(c, c->plan->spec->file);
+    out->on = c->order->location->on;
     out->planned_s = c->plan->answer.plan.time_s;
     out->planned_microusd = c->plan->answer.plan.cost_microusd;
-    out->stages = run_compose_room(c, n, sizeof *out->stages);
+    out->stages = app_run_draft_alloc(c, n, sizeof *out->stages);
     for (size_t i = 0; out->stages && i < n; i++)
         if (compose_stage(c, i, &out->stages[i].plan, e) < 0)
             return -1;
@@ -245,15 +250,15 @@ static int compose_all(struct run_compose *c, struct err *e)
         if (check_sets(c, i, e) < 0)
             return -1;
     for (size_t i = 0; out->stages && i < n; i++)
-        if (run_compose_store(c, &c->plan->spec->stages[i], &out->stages[i].plan, e) < 0)
+        if (app_run_draft_store(c, &c->plan->spec->stages[i], &out->stages[i].plan, e) < 0)
             return -1;
     out->n_stages = n;
     return 0;
 }
 
-int run_compose_end(struct run_compose *c, int result, struct err *e)
+int app_run_draft_end(struct app_run_draft *c, int result, struct err *e)
 {
-    struct run_secret *secrets = run_compose_room(c, c->n_secrets, sizeof *secrets);
+    struct run_secret *secrets = app_run_draft_alloc(c, c->n_secrets, sizeof *secrets);
 
     if (secrets && c->n_secrets)
         memcpy(secrets, c->secrets, c->n_secrets * sizeof *secrets);
@@ -266,16 +271,19 @@ int run_compose_end(struct run_compose *c, int result, struct err *e)
     return result;
 }
 
-int run_compose(const struct app_plan *p,
-                const struct command_args *args,
-                const struct run_order *order,
-                struct lake *l,
-                struct arena *arena,
-                struct run *out,
-                struct err *e)
+int app_run_compose(struct app *app,
+                    const struct app_plan *p,
+                    const struct app_run_order *order,
+                    struct arena *arena,
+                    struct run *out,
+                    struct err *e)
 {
-    struct run_compose c = {
-        .plan = p, .args = args, .order = order, .lake = l, .arena = arena, .run = out};
+    struct app_run_draft c = {.app = app,
+                              .plan = p,
+                              .order = order,
+                              .lake = app_lake(app, e),
+                              .arena = arena,
+                              .run = out};
 
-    return run_compose_end(&c, compose_all(&c, e), e);
+    return c.lake ? app_run_draft_end(&c, compose_all(&c, e), e) : -1;
 }

@@ -1,4 +1,4 @@
-#include "app/core/cloud_keys.h"
+#include "app/core/credentials.h"
 
 #include "base/auto.h"
 #include "base/mem.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-const struct cloud_keys cloud_keys[] = {
+const struct app_credentials app_credentials[] = {
     {"aws", "AWS_ACCESS_KEY_ID", ".aws/credentials"},
     {"gcp", "GOOGLE_APPLICATION_CREDENTIALS",
      ".config/gcloud/application_default_credentials.json"},
@@ -14,7 +14,7 @@ const struct cloud_keys cloud_keys[] = {
     {0},
 };
 
-char *cloud_keys_find(const struct cloud_keys *k)
+char *app_credentials_find(const struct app_credentials *k)
 {
     const char *home = getenv("HOME");
     AUTO_MEM char *file = mem_printf("%s/%s", home ? home : "", k->path);
@@ -24,10 +24,10 @@ char *cloud_keys_find(const struct cloud_keys *k)
     return home && access(file, R_OK) == 0 ? mem_printf("~/%s", k->path) : NULL;
 }
 
-bool cloud_keys_any(void)
+bool app_credentials_any(void)
 {
-    for (const struct cloud_keys *k = cloud_keys; k->cloud; k++) {
-        AUTO_MEM char *found = cloud_keys_find(k);
+    for (const struct app_credentials *k = app_credentials; k->cloud; k++) {
+        AUTO_MEM char *found = app_credentials_find(k);
         if (found)
             return true;
     }

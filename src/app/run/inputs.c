@@ -1,5 +1,8 @@
-/* What stages read, and the code they run: from this machine and from elsewhere to the lake. */
+/* inputs: stores the data and the code of stages in the lake, from this machine and from elsewhere.
+ * compose.c calls it. */
 #include "app/core/lake_open.h"
+#include "app/run/compose.h"
+#include "app/run/fetch.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -7,9 +10,6 @@
 #include "broker/core/staging.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/code.h"
-#include "cli/core/lake_progress.h"
-#include "cli/run/run_compose.h"
-#include "cli/run/run_fetch.h"
 #include "lake/core/path.h"
 #include "lake/put/put.h"
 
@@ -19,7 +19,7 @@
 
 /* Where a local input lies in the lake: an absolute path as it is, any other below the pipeline's
  * name, so that it is the same wherever the file lies. New string, NULL on failure. */
-static char *lake_path_of(const struct run_compose *c, const char *path, struct err *e)
+static char *lake_path_of(const struct app_run_draft *c, const char *path, struct err *e)
 {
     AUTO_MEM char *name = advance_set_name(c->plan->spec->name, "", "");
     AUTO_MEM char *below = NULL;
@@ -31,11 +31,14 @@ static char *lake_path_of(const struct run_compose *c, const char *path, struct 
     return lake_open_absolute(below, e);
 }
 
-static int store_local(struct run_compose *c, const char *path, const char **ref_out, struct err *e)
+static int store_local(struct app_run_draft *c,
+                       const char *path,
+                       const char **ref_out,
+                       struct err *e)
 {
-    AUTO_MEM char *source = run_compose_path(c, path);
+    AUTO_MEM char *source = app_run_draft_path(c, path);
     AUTO_MEM char *destination = lake_path_of(c, path, e);
-    struct lake_progress_line line;
+    struct app_progress progress = {c->app, "storing"};
     struct lake_put_summary summary;
     struct stat st;
 
@@ -47,14 +50,12 @@ static int store_local(struct run_compose *c, const char *path, const char **ref
     struct lake_put_options options = {.sources = sources,
                                        .n_sources = 1,
                                        .destination = destination,
-                                       .progress = lake_progress_begin(&line, "storing")};
-    int result = lake_put(c->lake, &options, NULL, NULL, &summary, e);
-    lake_progress_end(&line);
-    if (result < 0)
+                                       .progress = app_lake_progress(&progress)};
+    if (lake_put(c->lake, &options, NULL, NULL, &summary, e) < 0)
         return -1;
     AUTO_MEM char *escaped = lake_path_escape(destination);
     AUTO_MEM char *ref = mem_printf("%s%s", escaped, S_ISDIR(st.st_mode) ? "/" : "");
-    *ref_out = run_compose_keep(c, ref);
+    *ref_out = app_run_draft_keep(c, ref);
     return 0;
 }
 
@@ -65,7 +66,7 @@ static bool is_repository(const char *workdir)
     return strstr(workdir, "://") || !strncmp(workdir, "git@", 4);
 }
 
-static int check_repository(const struct run_compose *c,
+static int check_repository(const struct app_run_draft *c,
                             const struct spec_stage *stage,
                             struct err *e)
 {
@@ -86,9 +87,11 @@ static int check_repository(const struct run_compose *c,
                    c->plan->spec->file, stage->line, stage->name, stage->workdir);
 }
 
-static int check_workdir(const struct run_compose *c, const struct spec_stage *stage, struct err *e)
+static int check_workdir(const struct app_run_draft *c,
+                         const struct spec_stage *stage,
+                         struct err *e)
 {
-    AUTO_MEM char *path = run_compose_path(c, stage->workdir);
+    AUTO_MEM char *path = app_run_draft_path(c, stage->workdir);
     struct stat found;
 
     if (stat(path, &found) == 0 && S_ISDIR(found.st_mode))
@@ -97,13 +100,13 @@ static int check_workdir(const struct run_compose *c, const struct spec_stage *s
                    c->plan->spec->file, stage->line, stage->name, path);
 }
 
-int run_compose_check_inputs(const struct run_compose *c,
-                             const struct spec_stage *stage,
-                             struct err *e)
+int app_run_draft_check_inputs(const struct app_run_draft *c,
+                               const struct spec_stage *stage,
+                               struct err *e)
 {
     for (size_t i = 0; i < stage->n_inputs; i++) {
         const struct spec_input *in = &stage->inputs[i];
-        if (in->source == SPEC_FROM_URI && !run_fetch_can(in->from))
+        if (in->source == SPEC_FROM_URI && !app_run_fetch_can(in->from))
             return err_set(e, ERR_USAGE,
                            "%s:%zu: stage %s: %s cannot be fetched, only s3://, https:// and "
                            "http:// can: put a copy into the lake and name it as lake:/path",
@@ -116,17 +119,20 @@ int run_compose_check_inputs(const struct run_compose *c,
 
 /* ---- inputs ---- */
 
-static int fetch_input(struct run_compose *c, const char *uri, const char **ref_out, struct err *e)
+static int fetch_input(struct app_run_draft *c,
+                       const char *uri,
+                       const char **ref_out,
+                       struct err *e)
 {
     AUTO_MEM char *ref = NULL;
 
-    if (run_fetch(c->lake, c->plan->config->home, uri, &ref, e) < 0)
+    if (app_run_fetch(c->app, uri, &ref, e) < 0)
         return -1;
-    *ref_out = run_compose_keep(c, ref);
+    *ref_out = app_run_draft_keep(c, ref);
     return 0;
 }
 
-static int compose_input(struct run_compose *c,
+static int compose_input(struct app_run_draft *c,
                          const struct spec_stage *stage,
                          const struct spec_input *in,
                          struct run_input *out,
@@ -138,11 +144,11 @@ static int compose_input(struct run_compose *c,
     case SPEC_FROM_STAGE:
         *out = (struct run_input){
             .stage = in->stage,
-            .output = run_compose_keep(c, spec->stages[in->stage].outputs[in->output].name)};
+            .output = app_run_draft_keep(c, spec->stages[in->stage].outputs[in->output].name)};
         return 0;
     case SPEC_FROM_LAKE:
         out->ref =
-            run_compose_keep(c, strncmp(in->from, "lake:", 5) == 0 ? in->from + 5 : in->from);
+            app_run_draft_keep(c, strncmp(in->from, "lake:", 5) == 0 ? in->from + 5 : in->from);
         return 0;
     case SPEC_FROM_LOCAL:
         return store_local(c, in->from, &out->ref, e) < 0 ? err_wrap(e, "stage %s", stage->name)
@@ -154,12 +160,12 @@ static int compose_input(struct run_compose *c,
     return 0;
 }
 
-int run_compose_inputs(struct run_compose *c,
-                       const struct spec_stage *stage,
-                       struct run_stage_plan *out,
-                       struct err *e)
+int app_run_draft_inputs(struct app_run_draft *c,
+                         const struct spec_stage *stage,
+                         struct run_stage_plan *out,
+                         struct err *e)
 {
-    struct run_input *inputs = run_compose_room(c, stage->n_inputs, sizeof *inputs);
+    struct run_input *inputs = app_run_draft_alloc(c, stage->n_inputs, sizeof *inputs);
 
     for (size_t i = 0; inputs && i < stage->n_inputs; i++)
         if (compose_input(c, stage, &stage->inputs[i], &inputs[i], e) < 0)
@@ -196,7 +202,7 @@ static int clone_into(const char *url, const char *ref, const char *dir, struct 
     return run_git(init, url, e) < 0 || run_git(fetch, url, e) < 0 ? -1 : run_git(checkout, url, e);
 }
 
-static int store_clone(struct run_compose *c,
+static int store_clone(struct app_run_draft *c,
                        const struct spec_stage *stage,
                        struct code *out,
                        struct err *e)
@@ -220,22 +226,22 @@ static int store_clone(struct run_compose *c,
     return code_store(c->lake, home, dir, out, e);
 }
 
-int run_compose_code(struct run_compose *c,
-                     const struct spec_stage *stage,
-                     struct run_stage_plan *out,
-                     struct err *e)
+int app_run_draft_code(struct app_run_draft *c,
+                       const struct spec_stage *stage,
+                       struct run_stage_plan *out,
+                       struct err *e)
 {
     AUTO_CLEAR(code) struct code code = {0};
 
     if (!stage->workdir)
         return 0;
-    AUTO_MEM char *path = run_compose_path(c, stage->workdir);
+    AUTO_MEM char *path = app_run_draft_path(c, stage->workdir);
     bool far = stage->workdir_ref || is_repository(stage->workdir);
     if ((far ? store_clone(c, stage, &code, e)
              : code_store(c->lake, c->plan->config->home, path, &code, e)) < 0)
         return err_wrap(e, "stage %s: workdir", stage->name);
-    out->code = run_compose_keep(c, code.ref);
-    out->commit = run_compose_keep(c, code.commit);
+    out->code = app_run_draft_keep(c, code.ref);
+    out->commit = app_run_draft_keep(c, code.commit);
     out->dirty = code.dirty;
     return 0;
 }

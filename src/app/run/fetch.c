@@ -1,4 +1,4 @@
-#include "cli/run/run_fetch.h"
+#include "app/run/fetch.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -6,7 +6,6 @@
 #include "base/sha256.h"
 #include "base/time.h"
 #include "broker/core/staging.h"
-#include "cli/core/lake_progress.h"
 #include "lake/core/path.h"
 #include "lake/meta/meta.h"
 #include "lake/put/put.h"
@@ -28,7 +27,7 @@
 #define OBJECTS_MAX 1000000
 #define PIECE ((size_t)8 << 20)
 #define REDIRECTS_MAX 5
-#define PATIENCE_S 60.0
+#define HEAD_TIMEOUT_S 60.0
 #define ATTEMPTS 4
 /* A day: what takes longer is put into the lake by other means. */
 #define DOWNLOAD_S 86400.0
@@ -46,6 +45,7 @@ struct item {
 };
 
 struct fetch {
+    struct app *app;
     struct lake *lake;
     const char *home, *uri;
     struct item *items;
@@ -53,8 +53,7 @@ struct fetch {
     struct store *bucket;
     struct http *http;
     struct staging staging;
-    struct progress line;
-    uint64_t done_bytes, all_bytes;
+    uint64_t done_files, done_bytes, all_files, all_bytes;
 };
 
 static void fetch_clear(struct fetch *f)
@@ -69,7 +68,6 @@ static void fetch_clear(struct fetch *f)
     store_free(f->bucket);
     http_free(f->http);
     staging_clear(&f->staging);
-    progress_clear(&f->line);
 }
 
 static struct item *add_item(struct fetch *f)
@@ -84,7 +82,7 @@ static bool begins(const char *text, const char *with)
     return !strncasecmp(text, with, strlen(with));
 }
 
-bool run_fetch_can(const char *uri)
+bool app_run_fetch_can(const char *uri)
 {
     return begins(uri, "s3://") || begins(uri, "https://") || begins(uri, "http://");
 }
@@ -199,7 +197,7 @@ static int ask_head(struct fetch *f, struct item *item, struct err *e)
 
     for (int i = 0; i <= REDIRECTS_MAX; i++) {
         const struct http_request head = {
-            .method = "HEAD", .url = url, .max_answer_bytes = 65536, .timeout_s = PATIENCE_S};
+            .method = "HEAD", .url = url, .max_answer_bytes = 65536, .timeout_s = HEAD_TIMEOUT_S};
         AUTO_CLEAR(http_answer) struct http_answer a = {0};
         if (http_send(f->http, &head, &a, e) < 0)
             return -1;
@@ -208,7 +206,7 @@ static int ask_head(struct fetch *f, struct item *item, struct err *e)
             note_headers(item, &a);
         if (a.status == 404 || a.status == 410)
             return err_set(e, ERR_NOTFOUND, "the server has nothing there (%d)", a.status);
-        if (a.status / 100 != 3 || !next || !run_fetch_can(next))
+        if (a.status / 100 != 3 || !next || !app_run_fetch_can(next))
             return 0;
         free(url);
         url = mem_dup(next);
@@ -260,6 +258,7 @@ static int check_room(struct fetch *f, struct err *e)
         const struct item *item = &f->items[i];
         if (item->known)
             continue;
+        f->all_files++;
         f->all_bytes += item->size;
         largest = item->size > largest ? item->size : largest;
     }
@@ -278,11 +277,12 @@ static int check_room(struct fetch *f, struct err *e)
 
 static void show(void *context, uint64_t got, uint64_t total)
 {
-    struct fetch *f = context;
+    const struct fetch *f = context;
+    struct app_progress progress = {f->app, "fetching"};
 
     (void)total;
-    progress_show(&f->line, "fetching %s: %.1f of %.1f MB", f->items[0].source,
-                  (double)(f->done_bytes + got) / 1e6, (double)f->all_bytes / 1e6);
+    app_lake_progress(&progress).tell(&progress, f->done_files, f->done_bytes + got, f->all_files,
+                                      f->all_bytes);
 }
 
 static int download(struct fetch *f, const struct item *item, const char *to, struct err *e)
@@ -361,9 +361,12 @@ static int fetch_all(struct fetch *f, struct err *e)
         const struct item *item = &f->items[i];
         if (item->known)
             continue;
+        if (app_check_cancelled(f->app, e) < 0)
+            return -1;
         int result = item->key ? copy_object(f, item, to, e) : download(f, item, to, e);
         if (result < 0 || store_item(f, item, to, e) < 0)
             return -1;
+        f->done_files++;
         f->done_bytes += item->size;
         unlink(to);
     }
@@ -399,19 +402,20 @@ static char *refer(struct fetch *f, struct err *e)
     return lake_ref_of_set(name, set.number);
 }
 
-int run_fetch(struct lake *l, const char *home, const char *uri, char **ref_out, struct err *e)
+int app_run_fetch(struct app *app, const char *uri, char **ref_out, struct err *e)
 {
-    AUTO_CLEAR(fetch)
-    struct fetch f = {.lake = l, .home = home, .uri = uri, .staging = {.lock = -1}};
+    AUTO_CLEAR(fetch) struct fetch f = {.app = app, .uri = uri, .staging = {.lock = -1}};
 
-    progress_init(&f.line, stderr);
+    f.lake = app_lake(app, e);
+    f.home = f.lake ? app_home(app, e) : NULL;
+    if (!f.home)
+        return -1;
     if ((begins(uri, "s3://") ? look_at_bucket(&f, e) : look_at_web(&f, e)) < 0)
         return err_wrap(e, "fetch %s", f.n ? f.items[0].source : uri);
     for (size_t i = 0; i < f.n; i++)
         look_here(&f, &f.items[i]);
     if (check_room(&f, e) < 0 || fetch_all(&f, e) < 0)
         return err_wrap(e, "fetch %s", f.items[0].source);
-    progress_clear(&f.line);
     *ref_out = refer(&f, e);
     return *ref_out ? 0 : -1;
 }

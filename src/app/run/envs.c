@@ -1,26 +1,29 @@
-/* Variables and secrets of stages: from the file, the command line, the environment. */
+/* envs: the values of stages' variables and secrets: from the file, the request and the caller's
+ * environment. compose.c calls it. */
+#include "app/run/compose.h"
 #include "base/mem.h"
 #include "base/shell.h"
 #include "broker/pipeline/advance.h"
-#include "cli/run/run_compose.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* What the last OPTION KEY=VALUE says; of secrets KEY alone means the environment. NULL = none. */
-static const char *value_given(const struct command_args *args, const char *option, const char *key)
+/* The value in the last KEY=VALUE of list; KEY alone means the caller's environment. NULL = none.
+ */
+static const char *value_given(const struct app *app,
+                               const struct field_list *list,
+                               const char *key)
 {
     const char *value = NULL;
     size_t n = strlen(key);
 
-    for (size_t i = 0; i < args->n_given; i++) {
-        const struct command_given *g = &args->given[i];
-        if (strcmp(g->option->name, option) != 0 || strncmp(g->value, key, n) != 0)
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
+        if (strncmp(text, key, n) != 0)
             continue;
-        if (g->value[n] == '=')
-            value = g->value + n + 1;
-        else if (!g->value[n])
-            value = getenv(key);
+        if (text[n] == '=')
+            value = text + n + 1;
+        else if (!text[n])
+            value = app_variable(app, key);
     }
     return value;
 }
@@ -33,8 +36,8 @@ static bool is_secret(const struct spec_stage *stage, const char *key)
     return false;
 }
 
-/* A name that a stage's job gets from us. */
-static int check_own(const struct run_compose *c,
+/* Refuses names of variables that the broker sets. */
+static int check_own(const struct app_run_draft *c,
                      const struct spec_stage *stage,
                      const struct spec_pair *pairs,
                      size_t n,
@@ -48,20 +51,20 @@ static int check_own(const struct run_compose *c,
     return 0;
 }
 
-/* Of --env beyond what the file has: every stage gets them. */
-static int add_given(struct run_compose *c,
+/* Variables of the request that the file does not name: every stage gets them. */
+static int add_given(struct app_run_draft *c,
                      const struct spec_stage *stage,
                      struct run_pair *envs,
                      struct run_stage_plan *out,
                      struct err *e)
 {
-    for (size_t i = 0; i < c->args->n_given; i++) {
-        const struct command_given *g = &c->args->given[i];
-        if (strcmp(g->option->name, "--env") != 0)
-            continue;
-        size_t n = strcspn(g->value, "=");
-        AUTO_MEM char *key = mem_printf("%.*s", (int)n, g->value);
-        if (!shell_is_variable(g->value, n))
+    const struct field_list *list = &c->plan->request.env;
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
+        size_t n = strcspn(text, "=");
+        AUTO_MEM char *key = mem_printf("%.*s", (int)n, text);
+        if (!shell_is_variable(text, n))
             return err_set(e, ERR_USAGE,
                            "--env %.64s: a name has letters, digits and _, no digit first", key);
         if (advance_env_is_own(key))
@@ -72,34 +75,35 @@ static int add_given(struct run_compose *c,
             known = known || !envs[k].key || !strcmp(envs[k].key, key);
         if (!known)
             envs[out->n_envs++] = (struct run_pair){
-                run_compose_keep(c, key), run_compose_keep(c, value_given(c->args, "--env", key))};
+                app_run_draft_keep(c, key), app_run_draft_keep(c, value_given(c->app, list, key))};
     }
     return 0;
 }
 
-/* A variable of the file may be replaced by --env, and must be given where the file has none. */
-int run_compose_envs(struct run_compose *c,
-                     const struct spec_stage *stage,
-                     struct run_stage_plan *out,
-                     struct err *e)
+/* A value of the request replaces the file's; a variable without a value needs one. */
+int app_run_draft_envs(struct app_run_draft *c,
+                       const struct spec_stage *stage,
+                       struct run_stage_plan *out,
+                       struct err *e)
 {
-    struct run_pair *envs = run_compose_room(c, stage->n_envs + c->args->n_given, sizeof *envs);
+    const struct field_list *list = &c->plan->request.env;
+    struct run_pair *envs = app_run_draft_alloc(c, stage->n_envs + list->n, sizeof *envs);
 
     if (check_own(c, stage, stage->envs, stage->n_envs, e) < 0 ||
         check_own(c, stage, stage->secrets, stage->n_secrets, e) < 0)
         return -1;
     for (size_t i = 0; envs && i < stage->n_envs; i++) {
         const struct spec_pair *pair = &stage->envs[i];
-        const char *value = value_given(c->args, "--env", pair->key);
+        const char *value = value_given(c->app, list, pair->key);
         if (is_secret(stage, pair->key))
-            continue; /* which goes before it */
+            continue;
         if (!value)
-            value = pair->value ? pair->value : getenv(pair->key);
+            value = pair->value ? pair->value : app_variable(c->app, pair->key);
         if (!value)
             return err_set(e, ERR_USAGE, "%s:%zu: stage %s: %s has no value: --env %s=VALUE",
                            c->plan->spec->file, stage->line, stage->name, pair->key, pair->key);
         envs[out->n_envs++] =
-            (struct run_pair){run_compose_keep(c, pair->key), run_compose_keep(c, value)};
+            (struct run_pair){app_run_draft_keep(c, pair->key), app_run_draft_keep(c, value)};
     }
     out->envs = envs;
     return envs ? add_given(c, stage, envs, out, e) : 0;
@@ -107,13 +111,13 @@ int run_compose_envs(struct run_compose *c,
 
 /* ---- secrets ---- */
 
-/* No message shows what stands behind the '='. */
-static int check_given(const struct command_args *args, struct err *e)
+/* No message shows the text after the '='. */
+static int check_given(const struct app_run_draft *c, struct err *e)
 {
-    for (size_t i = 0; i < args->n_given; i++) {
-        const char *text = args->given[i].value;
-        if (strcmp(args->given[i].option->name, "--secret") != 0)
-            continue;
+    const struct field_list *list = &c->order->secrets;
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
         size_t n = strcspn(text, "=");
         if (!shell_is_variable(text, n))
             return err_set(
@@ -121,14 +125,14 @@ static int check_given(const struct command_args *args, struct err *e)
                 "--secret: write NAME, whose value is in the environment, or NAME=VALUE; "
                 "a name has letters, digits and _");
         AUTO_MEM char *name = mem_printf("%.*s", (int)n, text);
-        if (!text[n] && !getenv(name))
+        if (!text[n] && !app_variable(c->app, name))
             return err_set(e, ERR_USAGE, "--secret %.64s: the environment has no such variable",
                            name);
     }
     return 0;
 }
 
-static void add_secret(struct run_compose *c,
+static void add_secret(struct app_run_draft *c,
                        const char *stage,
                        const char *name,
                        const char *value,
@@ -137,42 +141,43 @@ static void add_secret(struct run_compose *c,
 {
     c->secrets = mem_room(c->secrets, c->n_secrets, &c->cap_secrets, sizeof *c->secrets);
     c->secrets[c->n_secrets++] =
-        (struct run_secret){stage, run_compose_keep(c, name), run_compose_keep(c, value)};
+        (struct run_secret){stage, app_run_draft_keep(c, name), app_run_draft_keep(c, value)};
     names[out->n_secrets++] = c->secrets[c->n_secrets - 1].name;
 }
 
-/* Of --secret beyond what the file has: every stage gets them. */
-static void add_others(struct run_compose *c, const char **names, struct run_stage_plan *out)
+/* Secrets of the request that the file does not name: every stage gets them. */
+static void add_others(struct app_run_draft *c, const char **names, struct run_stage_plan *out)
 {
-    for (size_t i = 0; i < c->args->n_given; i++) {
-        const struct command_given *g = &c->args->given[i];
-        if (strcmp(g->option->name, "--secret") != 0)
-            continue;
-        AUTO_MEM char *name = mem_printf("%.*s", (int)strcspn(g->value, "="), g->value);
+    const struct field_list *list = &c->order->secrets;
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *text = list->items[i];
+        AUTO_MEM char *name = mem_printf("%.*s", (int)strcspn(text, "="), text);
         bool known = false;
         for (size_t k = 0; k < out->n_secrets; k++)
             known = known || !names[k] || !strcmp(names[k], name);
         if (!known)
-            add_secret(c, out->name, name, value_given(c->args, "--secret", name), names, out);
+            add_secret(c, out->name, name, value_given(c->app, list, name), names, out);
     }
 }
 
-int run_compose_secrets(struct run_compose *c,
-                        const struct spec_stage *stage,
-                        struct run_stage_plan *out,
-                        struct err *e)
+int app_run_draft_secrets(struct app_run_draft *c,
+                          const struct spec_stage *stage,
+                          struct run_stage_plan *out,
+                          struct err *e)
 {
-    const char **names = run_compose_room(c, stage->n_secrets + c->args->n_given, sizeof *names);
+    const struct field_list *list = &c->order->secrets;
+    const char **names = app_run_draft_alloc(c, stage->n_secrets + list->n, sizeof *names);
 
-    if (check_given(c->args, e) < 0)
+    if (check_given(c, e) < 0)
         return -1;
     for (size_t i = 0; names && i < stage->n_secrets; i++) {
         const struct spec_pair *pair = &stage->secrets[i];
-        const char *value = value_given(c->args, "--secret", pair->key);
+        const char *value = value_given(c->app, list, pair->key);
         if (!value)
-            value = value_given(c->args, "--env", pair->key);
+            value = value_given(c->app, &c->plan->request.env, pair->key);
         if (!value)
-            value = pair->value ? pair->value : getenv(pair->key);
+            value = pair->value ? pair->value : app_variable(c->app, pair->key);
         if (!value)
             return err_set(e, ERR_USAGE,
                            "%s:%zu: stage %s: secret %s has no value: set it in the environment",

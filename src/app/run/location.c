@@ -1,18 +1,14 @@
-#include "cli/run/run_place.h"
+#include "app/run/location.h"
 
 #include "base/buf.h"
-#include "base/mem.h"
-#include "app/core/cloud_keys.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HOSTS_MAX (sizeof((struct run_place *)0)->hosts / sizeof(const struct config_host *))
+#define HOSTS_MAX (sizeof((struct app_run_location *)0)->hosts / sizeof(const struct config_host *))
 
-/* What jobs say that may run on any host of the configuration. */
-static const char any[] = "ssh";
+const char app_run_any_host[] = "ssh";
 
 /* ---- which ---- */
 
@@ -43,16 +39,16 @@ static int no_such_group(const struct config *c, const char *on, struct err *e)
                    on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
 }
 
-/* "ssh" that is no group's name means every host there is. */
+/* "ssh" means every host, unless a group has that name. */
 static const char *group_meant(const struct config *c, const char *on)
 {
     for (size_t i = 0; i < c->n_hosts; i++)
         if (!strcmp(c->hosts[i].pool, on))
             return c->hosts[i].pool;
-    return c->n_hosts && !strcmp(on, any) ? any : NULL;
+    return c->n_hosts && !strcmp(on, app_run_any_host) ? app_run_any_host : NULL;
 }
 
-/* What is not said counts as more than anything that is. */
+/* A size that the configuration leaves out counts as the largest. */
 static double size_of(double said)
 {
     return said > 0 ? said : HUGE_VAL;
@@ -70,9 +66,12 @@ static int larger_first(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-int run_place_find(const struct config *c, const char *on, struct run_place *out, struct err *e)
+int app_run_location_find(const struct config *c,
+                          const char *on,
+                          struct app_run_location *out,
+                          struct err *e)
 {
-    *out = (struct run_place){.on = "local", .asked = on, .here = app_job_local_room()};
+    *out = (struct app_run_location){.on = "local", .asked = on, .here = app_job_local_room()};
     if (!on || !strcmp(on, "local"))
         return 0;
     if (!strcmp(on, "sim")) {
@@ -83,7 +82,7 @@ int run_place_find(const struct config *c, const char *on, struct run_place *out
     if (!out->on)
         return no_such_group(c, on, e);
     for (size_t i = 0; i < c->n_hosts && out->n_hosts < HOSTS_MAX; i++)
-        if (!strcmp(c->hosts[i].pool, out->on) || out->on == any)
+        if (!strcmp(c->hosts[i].pool, out->on) || out->on == app_run_any_host)
             out->hosts[out->n_hosts++] = &c->hosts[i];
     qsort(out->hosts, out->n_hosts, sizeof *out->hosts, larger_first);
     return 0;
@@ -91,12 +90,12 @@ int run_place_find(const struct config *c, const char *on, struct run_place *out
 
 /* ---- how large ---- */
 
-static int share_here(const struct run_place *p,
+static int share_here(const struct app_run_location *p,
                       unsigned nodes,
-                      struct run_room *out,
+                      struct app_run_room *out,
                       struct err *e)
 {
-    *out = (struct run_room){.cpus = p->here.cpus, .memory_mb = p->here.memory_mb};
+    *out = (struct app_run_room){.cpus = p->here.cpus, .memory_mb = p->here.memory_mb};
     if (nodes <= 1)
         return 0;
     out->cpus = floor(p->here.cpus / nodes / APP_JOB_CPU_STEP) * APP_JOB_CPU_STEP;
@@ -110,61 +109,22 @@ static int share_here(const struct run_place *p,
                    APP_JOB_MEMORY_STEP_MB);
 }
 
-int run_place_room(const struct run_place *p, unsigned nodes, struct run_room *out, struct err *e)
+int app_run_location_room(const struct app_run_location *p,
+                          unsigned nodes,
+                          struct app_run_room *out,
+                          struct err *e)
 {
     if (p->n_hosts == 0)
         return share_here(p, nodes, out, e);
     if (nodes > p->n_hosts)
         return err_set(e, ERR_NOFIT, "%u nodes need as many hosts; group %s has %zu", nodes, p->on,
                        p->n_hosts);
-    /* Of the largest hosts, one for each: what the least of them has. */
+    /* One of the largest hosts for each node: the resources of the smallest of them. */
     const struct config_host *least = p->hosts[nodes > 1 ? nodes - 1 : 0];
-    *out = (struct run_room){.cpus = least->cpus,
-                             .memory_mb = (uint64_t)floor(least->memory_gb * 1024),
-                             .gpus = least->accelerators};
+    *out = (struct app_run_room){.cpus = least->cpus,
+                                 .memory_mb = (uint64_t)floor(least->memory_gb * 1024),
+                                 .gpus = least->accelerators};
     for (size_t i = 0; i < p->n_hosts; i++)
         out->price_usd_per_hour = fmax(out->price_usd_per_hour, p->hosts[i]->price_usd_per_hour);
     return 0;
-}
-
-/* ---- in words ---- */
-
-static void say_hosts(const struct run_place *p)
-{
-    double low = HUGE_VAL, high = 0;
-
-    for (size_t i = 0; i < p->n_hosts; i++) {
-        low = fmin(low, p->hosts[i]->price_usd_per_hour);
-        high = fmax(high, p->hosts[i]->price_usd_per_hour);
-    }
-    printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
-           p->on == any ? "the configuration" : p->on);
-    if (high <= 0)
-        printf(", for nothing: the configuration has no price%s.\n",
-               p->n_hosts == 1 ? " for it" : "s for them");
-    else if (low < high)
-        printf(", at $%g to $%g an hour.\n", low, high);
-    else
-        printf(", at $%g an hour%s.\n", high, p->n_hosts == 1 ? "" : " each");
-}
-
-/* Why this machine, where nobody asked for it. */
-static const char *why_here(const struct run_place *p)
-{
-    if (p->asked)
-        return "";
-    return cloud_keys_any() ? ": machines of clouds are not rented yet"
-                            : ": no cloud credentials are set up";
-}
-
-void run_place_say(const struct run_place *p)
-{
-    if (!strcmp(p->on, "sim"))
-        puts("\nRunning on paper (--on sim), in virtual time: nothing is rented, no work is done.");
-    else if (p->n_hosts)
-        say_hosts(p);
-    else
-        printf("\nRunning on this machine (--on local%s): a rehearsal with real\nwork on %g CPUs "
-               "and %.0f GB, priced as the planned machines.\n",
-               why_here(p), p->here.cpus, (double)p->here.memory_mb / 1024);
 }

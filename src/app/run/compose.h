@@ -1,0 +1,88 @@
+/* compose: a planned pipeline made into a run: its inputs and code stored in the lake, its
+ * variables and secrets given their values. */
+#ifndef APP_RUN_COMPOSE_H
+#define APP_RUN_COMPOSE_H
+
+#include "app/plan/plan.h"
+#include "app/run/location.h"
+#include "app/run/run.h"
+
+/* What is wanted of a run besides its plan. */
+struct app_run_order {
+    const struct app_run_location *location;
+    struct field_list secrets; /* NAME=VALUE, or NAME for a variable of the caller's environment */
+    const struct run *resumed; /* its stages may continue from their checkpoints; NULL = none */
+};
+
+/* The planned pipeline as a run. Stages get the planned resources as far as the location has them.
+ * Everything in *out is in the arena. */
+int app_run_compose(struct app *app,
+                    const struct app_plan *p,
+                    const struct app_run_order *order,
+                    struct arena *arena,
+                    struct run *out,
+                    struct err *e);
+
+/* ---- for runs that are not of a planned pipeline ---- */
+
+/* A run while it is composed. */
+struct app_run_draft {
+    struct app *app;
+    const struct app_plan *plan; /* spec, config and the request's env are used */
+    const struct app_run_order *order;
+    struct lake *lake;
+    struct arena *arena;
+    struct run *run;
+    struct run_secret *secrets; /* of all stages; moved to the run at the end */
+    size_t n_secrets, cap_secrets;
+    bool too_large; /* the arena is full */
+};
+
+/* A copy in the arena; NULL stays NULL. */
+const char *app_run_draft_keep(struct app_run_draft *c, const char *s);
+/* Zeroed, one more than asked for; NULL when the arena is full, which app_run_draft_end reports. */
+void *app_run_draft_alloc(struct app_run_draft *c, size_t n, size_t size);
+/* A path of the pipeline file, which is relative to the file's directory. New string. */
+char *app_run_draft_path(const struct app_run_draft *c, const char *path);
+
+/* Fills in name, needs, command, outputs, variables and secrets of a stage. Stores nothing. */
+int app_run_draft_stage(struct app_run_draft *c,
+                        const struct spec_stage *stage,
+                        struct run_stage_plan *out,
+                        struct err *e);
+/* Stores the stage's inputs and code in the lake. */
+int app_run_draft_store(struct app_run_draft *c,
+                        const struct spec_stage *stage,
+                        struct run_stage_plan *out,
+                        struct err *e);
+/* The last call: the secrets of all stages become the run's. Returns result, the outcome of the
+ * calls before, unless the arena was full. */
+int app_run_draft_end(struct app_run_draft *c, int result, struct err *e);
+
+/* ---- parts of app_run_draft_stage and app_run_draft_store ---- */
+
+/* envs.c */
+int app_run_draft_envs(struct app_run_draft *c,
+                       const struct spec_stage *stage,
+                       struct run_stage_plan *out,
+                       struct err *e);
+int app_run_draft_secrets(struct app_run_draft *c,
+                          const struct spec_stage *stage,
+                          struct run_stage_plan *out,
+                          struct err *e);
+
+/* inputs.c: refuses inputs that can never be fetched, before anything is stored. */
+int app_run_draft_check_inputs(const struct app_run_draft *c,
+                               const struct spec_stage *stage,
+                               struct err *e);
+int app_run_draft_inputs(struct app_run_draft *c,
+                         const struct spec_stage *stage,
+                         struct run_stage_plan *out,
+                         struct err *e);
+/* Stores the working directory. */
+int app_run_draft_code(struct app_run_draft *c,
+                       const struct spec_stage *stage,
+                       struct run_stage_plan *out,
+                       struct err *e);
+
+#endif
