@@ -1,5 +1,5 @@
-/* Fills the answer of a policy from the solver's variables: shares, costs, shadow prices,
- * shortfalls. policy.c and the policies call it. */
+/* Answers of policies: uses, shadow prices, shortfalls and the reason in words. The files of the
+ * policies call it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* cost: the fewest dollars for all work, by deadlines or without any. */
+/* min-cost and min-cost-slo: the least cost of all work, with or without deadlines. policy.c calls
+ * it, and rounds_bound.c for its lower bound. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"

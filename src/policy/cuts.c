@@ -1,4 +1,5 @@
-#include "policy/cuts.h"
+/* Cuts: limits of gangs beyond those of their instances (model.h). model.c calls it. */
+#include "policy/model.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
-/* The times at which the conditions of a policy change, and the windows between them. model.c
- * builds one block of columns for each. */
+/* Windows of time between releases, deadlines and price steps (grid.h). The files of the policies
+ * call it. */
 #include "base/mem.h"
 #include "policy/grid.h"
 

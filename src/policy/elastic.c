@@ -1,5 +1,5 @@
-/* Solves a policy whose constraints may be violated at a price, to find which jobs fall short
- * and by how much. The policies call it. */
+/* Elastic programs, in which every job may fall short at a price. cost.c, makespan.c and stretch.c
+ * call it. */
 #include "base/mem.h"
 #include "policy/internal.h"
 

@@ -1,11 +1,11 @@
-/* grid: jobs by windows of time: what each could do in each window on each type, and for how much.
- * For files of policy/ alone. */
+/* grid: the decision variables of a policy: work and cost of each job in each window of time on
+ * each type. For files of policy/ alone. */
 #ifndef POLICY_GRID_H
 #define POLICY_GRID_H
 
 #include "policy/policy.h"
 
-/* A problem and what follows from it at once. */
+/* A problem with figures derived from it. */
 struct scope {
     const struct policy_problem *p;
     double *deadline_h; /* per job, as the policy sees it; INFINITY = none */
@@ -14,13 +14,13 @@ struct scope {
 
 void scope_init(struct scope *s, const struct policy_problem *p);
 void scope_clear(struct scope *s);
-/* Whether the job can run on the type at all: throughput there, and quotas that hold its gang. */
+/* True when the job has a throughput on the type and the quotas hold its gang. */
 bool scope_is_usable(const struct scope *s, size_t job, size_t type);
 /* Dollars of a whole job on its cheapest usable type at the prices after all intervals, and that
  * type; INFINITY when no type is usable. */
 double scope_cheapest(const struct scope *s, size_t job, size_t *type_out);
 
-/* Whether the job can work between the two times, its release and deadline regarded. */
+/* True when the job's release and deadline let it work between the two times. */
 bool scope_is_present(const struct scope *s, size_t job, double from_h, double to_h);
 
 /* The price in force at hour 0. */
@@ -76,8 +76,8 @@ struct grid_ask {
 
 void grid_init(struct grid *g, const struct scope *scope, const struct grid_ask *ask);
 void grid_clear(struct grid *g);
-/* Takes off what x, columns of the grid, go beyond the time of jobs and the quotas of types and
- * groups by rounding; windows from first_scaled on hold `scale` times as much. */
+/* Trims x, columns of the grid, where rounding exceeds the time of jobs or the quotas of types and
+ * groups. The limits of windows from first_scaled on are multiplied by the scale. */
 void grid_trim(const struct grid *g, size_t first_scaled, double scale, double *x);
 
 #endif

@@ -1,16 +1,35 @@
-/* internal: what the policies share. For files of policy/ alone. */
+/* internal: declarations that the files of policy/ share, and no other room sees. */
 #ifndef POLICY_INTERNAL_H
 #define POLICY_INTERNAL_H
 
+#include "base/json.h"
 #include "policy/grid.h"
 #include "policy/ipm.h"
 #include "policy/model.h"
+#include "policy/read.h"
+#include "policy/rounds.h"
 
-/* Below this a share, or the sum of all shortfalls, is rounding. */
+/* ---- the policies ---- */
+
+/* A share, or the sum of all shortfalls, below these is rounding. */
 #define SHARE_LEAST 1e-9
 #define SHORTFALL_LEAST 1e-7
 
-/* A policy's question: the least cost at which the jobs that must finish do. */
+int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e);
+int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e);
+int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e);
+/* True when the amount is within the budget, rounding allowed. */
+bool policy_is_within(const struct policy_problem *p, double usd);
+/* The lower bound of the cost of every schedule that does all work between releases and deadlines;
+ * NAN when no schedule does. */
+int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e);
+/* True when a job (of those that must finish; NULL = all) has no usable type: the answer then says
+ * so. policy_others_short adds the shortfalls of the other jobs within the budget. */
+bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out);
+
+/* ---- programs in which jobs may fall short ---- */
+
+/* A policy's program: the least cost at which the jobs that must finish do. */
 struct elastic_ask {
     const struct grid *grid;
     const double *cost; /* per column of the grid */
@@ -19,63 +38,184 @@ struct elastic_ask {
     struct model_start *start; /* likewise */
 };
 
-/* Solves the form in which every job may fall short at a price, so that there always is an answer.
- * Returns 1 when nothing falls short; 0 when something must: *out then has the least sum of
- * shortfalls, whatever that costs, or where the problem goes on that of the priced form; -1 with e.
- */
+/* Solves the elastic form, in which every job may fall short at a price and which is always
+ * feasible. Returns 1 when nothing falls short; 0 when something must: *out then has the least sum
+ * of shortfalls at any cost, or, where the problem goes on, that of the priced form; -1 with e. */
 int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struct err *e);
 /* The least sum of shortfalls within the budget: 1 when it is 0, 0, or -1 with e. */
 int elastic_within(const struct elastic_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
                    struct err *e);
-/* How many times later all deadlines would have to be for all to finish within the budget, at
- * prices that stay; some time must be enough. */
+/* The least factor for all deadlines with which all jobs finish within the budget, at constant
+ * prices; there must be such a factor. */
 int elastic_stretch(const struct elastic_ask *ask,
                     double budget_usd,
                     double *stretch_out,
                     struct err *e);
-/* What would do for an answer that falls short of the deadlines: fills in stretch and, when the
- * budget does not do however late it is, the budget that does with it. */
+/* The first price of a whole job's shortfall in the priced form. */
+double elastic_price(const struct elastic_ask *ask);
+/* Fills in the fix for an answer that falls short of the deadlines: the stretch and, when the
+ * budget is too small at any stretch, the budget that is enough with it. */
 int stretch_find(const struct elastic_ask *ask,
                  enum policy_form form,
                  struct policy_answer *out,
                  struct err *e);
-
-/* What a whole job that falls short costs in the priced form at first, and where it goes on. */
-double elastic_price(const struct elastic_ask *ask);
-
-/* Starts an answer with these windows. */
-void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges);
-/* Copies what x uses, in windows whose hours are multiplied by scale from first_scaled on. */
-void answer_uses(struct policy_answer *a,
-                 const struct grid *g,
-                 const struct model_answer *found,
-                 size_t first_scaled);
-/* Copies what more quota is worth, in units of the answer's objective. */
-void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit);
-/* Infeasible: takes the uses and shortfalls of the answer nearest to what was asked. */
-void answer_falls_short(struct policy_answer *a,
-                        const struct grid *g,
-                        const struct model_answer *nearest);
-/* Writes the reason: which jobs fall short, and the way out. */
-void answer_reason(struct policy_answer *a, const struct scope *s);
-
-/* The policies. */
-int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e);
-int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e);
-int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e);
-/* Whether so many dollars are within the budget, but for rounding. */
-bool policy_is_within(const struct policy_problem *p, double usd);
-/* No schedule that does all work between releases and deadlines costs less; NAN when none does. */
-int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e);
-/* Whether some job (of those that must finish; NULL = all) has no usable type; then the answer says
- * so. What others fall short by beside them, within the budget, is the rest of it. */
-bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out);
 int policy_others_short(const struct elastic_ask *ask,
                         double budget_usd,
                         struct policy_answer *out,
                         struct err *e);
+
+/* ---- answers ---- */
+
+/* Starts an answer with these windows. */
+void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges);
+/* Copies the uses of x, in windows whose hours are multiplied by the scale from first_scaled on. */
+void answer_uses(struct policy_answer *a,
+                 const struct grid *g,
+                 const struct model_answer *found,
+                 size_t first_scaled);
+/* Copies the shadow prices of quotas, in units of the answer's objective. */
+void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit);
+/* Marks the answer infeasible, with uses and shortfalls of the nearest one. */
+void answer_falls_short(struct policy_answer *a,
+                        const struct grid *g,
+                        const struct model_answer *nearest);
+/* Writes the reason: the jobs that fall short, and the fix. */
+void answer_reason(struct policy_answer *a, const struct scope *s);
+
+/* ---- programs of one window and many columns ---- */
+
+/* True when the program has the structure of ipm.h and is large enough for the method to pay. */
+bool structured_fits(const struct model_ask *ask, const struct cuts *cuts);
+/* True when the program is solved and proved; otherwise the caller needs another solver. */
+bool structured_solve(const struct model_ask *ask,
+                      const struct cuts *cuts,
+                      struct model_answer *out);
+
+/* ---- slopes: shadow prices that hold for a small increase of a quota ---- */
+
+/* A solved program, and the rows of its quotas: that of the first type in the first window is
+ * quota_row, those of the next window lie `stride` rows later. */
+struct slopes_ask {
+    struct clp *solver;
+    const struct lp *lp;
+    const struct lp_point *at;
+    const struct policy_type *types;
+    size_t n_types, n_windows;
+    int quota_row, stride;
+    size_t first_scaled; /* window; as in model.h */
+};
+
+/* The decrease of the objective per further instance of each type, by the multipliers y. */
+void slopes_of(const struct slopes_ask *ask, const double *y, double *worth_out);
+/* The same for a small part of an instance. In a degenerate answer multipliers are some of many,
+ * and promise too much as a rule: so the program is solved again with slightly more quota. */
+void slopes_find(const struct slopes_ask *ask, double *worth_out);
+
+/* ---- reading ---- */
+
+/* A trace in JSON lines: the first line has the types, each other line a job or a price step. */
+struct policy_lines {
+    bool used;          /* false: the file is one object */
+    size_t *job_line;   /* line number of each of the root's jobs */
+    json_t *prices;     /* the lines that are price steps; NULL = none */
+    size_t *price_line; /* line number of each of them */
+    size_t cap_jobs, cap_prices;
+};
+
+/* The file as one object, in either form; lines_out NULL: JSON lines are refused. NULL with
+ * ERR_USAGE and the line. Clear the lines in any case. */
+json_t *policy_json_read(const char *bytes,
+                         size_t n,
+                         struct policy_lines *lines_out,
+                         struct err *e);
+void policy_lines_clear(struct policy_lines *l);
+
+/* ---- simulated rounds ---- */
+
+#define NO_TYPE POLICY_NO_TYPE
+
+/* A claim and the figures that order the queue. */
+struct claim {
+    struct rounds_claim is;
+    double owed_ms,
+        received_ms; /* of its share, since it was solved; at most a round from before */
+    double ratio;    /* owed / received, this round counted as owed */
+    double gang;
+    int64_t arrival_ms, due_ms;
+    bool is_running;     /* the job ran there in the round before */
+    bool is_leased;      /* and its lease has not ended */
+    double usd_per_work; /* of fills: at the price when it was solved */
+};
+
+/* Instances of a type that are preempted (above 0) or come back. */
+struct edge {
+    int64_t at_ms;
+    uint32_t type;
+    uint32_t preemption; /* its number */
+    double instances;
+};
+
+struct sim {
+    const struct rounds_ask *ask;
+    const struct policy_problem *p;
+    struct rounds_result *out;
+    int64_t at_ms; /* the beginning of the round */
+    unsigned why;  /* reasons to solve shares again; 0 = none */
+
+    /* Per job of the trace. */
+    double *left;      /* iterations */
+    uint32_t *on;      /* the type the job runs on, or NO_TYPE */
+    uint32_t *before;  /* the type the job ran on last, or NO_TYPE */
+    int64_t *lease_ms; /* end of the lease */
+    bool *is_placed;   /* in this round */
+    bool *is_overdue;  /* the deadline has passed */
+    int64_t *due_ms;   /* the deadline, or the one the policy assumed after that */
+
+    uint32_t *queue; /* jobs by arrival; those before next_arrival are active or done */
+    size_t next_arrival;
+    uint32_t *active; /* jobs that have arrived and are not done, by arrival */
+    size_t n_active;
+
+    int64_t *interval_ms; /* ends of the price intervals */
+    size_t interval;      /* in force when shares were solved */
+    struct edge *edges;   /* by time */
+    size_t n_edges, next_edge;
+    double *taken; /* per type */
+
+    struct claim *claims; /* by job, type */
+    size_t n_claims, cap_claims;
+    struct claim **order;
+    size_t cap_order;
+    double *used, *used_group;
+    struct rounds_run *runs;
+    size_t n_runs;
+
+    /* The policy's problem: the active jobs. */
+    struct policy_type *types_now;
+    struct policy_job *jobs_now;
+    uint32_t *number_now; /* in the trace */
+    uint32_t *on_now;
+};
+
+double rounds_hours(int64_t ms);
+int64_t rounds_ms(double hours);
+/* Instances of a type that are available now. */
+double rounds_capacity(const struct sim *s, size_t type);
+/* The interval in force at a time, and a price in it. */
+size_t rounds_interval(const struct sim *s, int64_t at_ms);
+double rounds_price(const struct sim *s, size_t interval, size_t type);
+bool rounds_uses_deadlines(enum policy_kind kind);
+
+/* Solves the policy for the active jobs and fills in the claims. */
+int rounds_plan(struct sim *s, struct err *e);
+/* Assigns machines for a round: the runs, with job and type. */
+void rounds_place(struct sim *s);
+/* Simulates the round: work, preemptions, the bill. */
+int rounds_run(struct sim *s, struct err *e);
+/* Fills in the lower bounds of cost and time. */
+void rounds_bound(const struct sim *s);
 
 /* ---- the interior-point method ---- */
 

@@ -1,4 +1,4 @@
-/* lp: a linear program in columns, and what an answer to it proves. For files of policy/ alone. */
+/* lp: a linear program by columns, and the proof of an answer. For files of policy/ alone. */
 #ifndef POLICY_LP_H
 #define POLICY_LP_H
 
@@ -24,13 +24,13 @@ struct lp {
     int n_cells, cap_cells, cap_columns, cap_rows;
 };
 
-/* Room for so many rows and columns, which are then added; cells grow as needed. */
+/* Allocates room for rows and columns, which the caller adds; cells grow as needed. */
 void lp_init(struct lp *l, size_t rows, size_t columns);
 void lp_clear(struct lp *l);
-/* Returns its number. */
+/* Both return the number of the new row or column. */
 int lp_add_row(struct lp *l, double lower, double upper);
 int lp_add_column(struct lp *l, double cost, bool scaled);
-/* To the column added last; 0 is left out. */
+/* Adds a cell to the last column, unless the value is 0. */
 void lp_add_cell(struct lp *l, int row, double value);
 
 /* A point x >= 0 and multipliers y of the rows. */
@@ -43,11 +43,11 @@ struct lp_point {
 
 void lp_point_init(struct lp_point *at, const struct lp *l);
 void lp_point_clear(struct lp_point *at);
-/* Makes x and y admissible in sign and fills in the rest, from the program itself: what the solver
- * says about its answer counts for nothing. */
+/* Corrects the signs of x and y and computes objective, bound and violation from the program alone;
+ * the solver's own figures are not used. */
 void lp_prove(const struct lp *l, struct lp_point *at);
-/* Objective and bound agree and no row is violated. `size` is the least the objective is compared
- * with: what an answer near 0 would be a sum of. */
+/* True when objective and bound agree and no row is violated. The gap is relative to the objective,
+ * or to `size` if that is larger: the size of the terms when the objective is near 0. */
 bool lp_is_proved(const struct lp_point *at, double size);
 
 #endif

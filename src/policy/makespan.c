@@ -1,6 +1,6 @@
-/* makespan: the least time in which all work can be done within the budget. With the hours h = Z X
- * in place of the shares X it is one linear program; with prices that change, one for each question
- * in which interval it ends, and one more. */
+/* min-makespan: the least time in which all work is done within the budget. With hours h = Z X in
+ * place of the shares X this is one linear program; with prices that change, one per interval that
+ * may be the last, and one more. policy.c calls it. */
 #include "base/mem.h"
 #include "policy/internal.h"
 

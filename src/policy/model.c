@@ -2,8 +2,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
-#include "policy/slopes.h"
-#include "policy/structured.h"
+#include "policy/internal.h"
 
 #include <assert.h>
 #include <math.h>
@@ -11,7 +10,7 @@
 #include <string.h>
 
 /* Each round adds every cut that is violated, so that few rounds are many. */
-#define ROUNDS_MAX 50
+#define CUT_ROUNDS_MAX 50
 /* Least size of a scaled objective its proof is relative to: an answer of 0 is 0 within 1e-9. */
 #define SIZE_LEAST 1e-3
 
@@ -412,7 +411,7 @@ static int solve_rounds(const struct model_ask *ask,
     if (!cuts->start)
         cuts_init(cuts, ask->grid);
     start->basis.has_new_costs = true;
-    for (int round = 0; round < ROUNDS_MAX; round++) {
+    for (int round = 0; round < CUT_ROUNDS_MAX; round++) {
         AUTO_CLEAR(attempt) struct attempt a = {0};
         model_answer_clear(out);
         if (solve_with(ask, start, &a, out, e) < 0)
@@ -430,7 +429,7 @@ static int solve_rounds(const struct model_ask *ask,
         has_tight = true;
     }
     model_answer_clear(out);
-    return err_set(e, ERR_IO, "gangs: more than %d rounds of cuts", ROUNDS_MAX);
+    return err_set(e, ERR_IO, "gangs: more than %d rounds of cuts", CUT_ROUNDS_MAX);
 }
 
 int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e)
@@ -450,7 +449,7 @@ int model_solve_large(const struct model_ask *ask, struct model_answer *out)
     *out = (struct model_answer){0};
     if (!structured_fits(ask, &cuts))
         return -1;
-    for (int round = 0; round < ROUNDS_MAX; round++) {
+    for (int round = 0; round < CUT_ROUNDS_MAX; round++) {
         model_answer_clear(out);
         if (!structured_fits(ask, &cuts) || !structured_solve(ask, &cuts, out))
             return 0;

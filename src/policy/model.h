@@ -1,18 +1,46 @@
-/* model: one question about a grid as a linear program, solved and proved. For files of policy/
+/* model: a linear program over a grid of jobs and windows, solved and proved. For files of policy/
  * alone. */
 #ifndef POLICY_MODEL_H
 #define POLICY_MODEL_H
 
 #include "policy/clp.h"
-#include "policy/cuts.h"
 #include "policy/grid.h"
 
-/* What questions about one grid share, {0} at first: rows for gangs that were found, and where the
- * last answer was. */
+/* Cuts: limits of gangs beyond those of their instances. With a quota of 5, two gangs of 3 cannot
+ * run at once. */
+
+/* sum of x over jobs of a gang of at least `size` on the type in the window <= most. */
+struct cut {
+    uint32_t window, type;
+    double size, most;
+    size_t nth; /* cuts found before this one */
+};
+
+struct cuts {
+    struct cut *list; /* by window, type, size */
+    size_t n, cap;
+    size_t *start; /* of window * n_types + type; one more for the end */
+};
+
+void cuts_init(struct cuts *c, const struct grid *g);
+void cuts_clear(struct cuts *c);
+/* The *n_out cuts of this type in this window. */
+const struct cut *cuts_of(
+    const struct cuts *c, const struct grid *g, size_t window, size_t type, size_t *n_out);
+/* Adds the cuts that x, columns of the grid, violates, and returns their number. The limits of
+ * windows from first_scaled on are multiplied by the scale. */
+size_t cuts_find(
+    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
+/* The same for cuts that x meets exactly: with slightly more quota they may be the binding ones. */
+size_t cuts_find_tight(
+    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
+
+/* State that programs over one grid share, {0} at first: the cuts found so far, and the basis of
+ * the last answer. */
 struct model_start {
     struct cuts cuts;
     struct clp_basis basis;
-    int cut_row; /* of the program with that answer: the first row for gangs */
+    int cut_row; /* of the program with that basis: the row of the first cut */
 };
 
 void model_start_clear(struct model_start *s);
@@ -32,27 +60,27 @@ struct model_ask {
     double shortfall_cost;     /* INFINITY = there is none */
     double budget_usd;         /* INFINITY = none */
     size_t first_scaled;       /* SIZE_MAX = none, and no scale */
-    bool wants_slopes;         /* shadow prices that hold of a little more quota */
-    struct model_start *start; /* shared with other questions; NULL = none */
+    bool wants_slopes;         /* shadow prices that hold for a small increase of quota */
+    struct model_start *start; /* shared with other programs; NULL = none */
 };
 
 struct model_answer {
-    double objective, bound; /* without the cost of shortfalls there are none of */
+    double objective, bound; /* without the cost of shortfalls when there are none */
     double scale;
     double total_shortfall;
     double *x;            /* per column of the grid */
     double *shortfall;    /* per job */
     double *shadow_price; /* per type, over all windows */
-    bool is_slope;        /* which is what a little more is worth; false: that or less is */
+    bool is_slope;        /* the worth of a small increase; false: an upper limit of the worth */
 };
 
-/* The program itself, without rows for gangs, for those who want to solve it another way. */
+/* The program itself, without cuts, for other solvers. */
 void model_program(const struct model_ask *ask, struct lp *out);
 
 /* ERR_IO when there is no solver or no proof. */
 int model_solve(const struct model_ask *ask, struct model_answer *out, struct err *e);
-/* By the method for large questions of one window alone: 1 when solved, 0 when it did not get
- * there, -1 when it is no such question. */
+/* Solves by the interior-point method alone: 1 when solved, 0 when the method fails, -1 when the
+ * program lacks the structure. */
 int model_solve_large(const struct model_ask *ask, struct model_answer *out);
 void model_answer_clear(struct model_answer *a);
 

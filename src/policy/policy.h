@@ -1,6 +1,6 @@
-/* policy: how many jobs share types of machines that have prices and quotas, as linear programs.
- * Pure: no I/O, no clock; the solver behind it (CLP) is loaded at the first call that needs it.
- * docs/policies.md has the formulas. Amounts are double here: they are what a program found. */
+/* policy: the allocation of many jobs to instance types with prices and quotas, as linear programs.
+ * Pure: no I/O, no clock; CLP is loaded by the first call that needs it. docs/policies.md has the
+ * formulas. Amounts of money are double here, since they are values of a linear program. */
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
 
@@ -19,12 +19,12 @@
 /* Every number of a problem is 0 or within these, so that no product overflows. */
 #define POLICY_NUMBER_MAX 1e15
 #define POLICY_NUMBER_MIN 1e-15
-/* Windows are merged until the program has no more columns than this, unless told otherwise. */
+/* Windows are merged until the program has at most this number of columns, by default. */
 #define POLICY_COLUMNS_DEFAULT 200000
 #define POLICY_NO_TYPE UINT32_MAX
 #define POLICY_MOVES 0.01
 #define POLICY_WAITS 0.001
-/* Objective and bound of an optimal answer differ by no more than this part of the objective. */
+/* The gap between objective and bound of an optimal answer, at most, as part of the objective. */
 #define POLICY_GAP 1e-6
 
 enum policy_kind {
@@ -36,7 +36,7 @@ enum policy_kind {
     POLICY_KINDS,
 };
 
-/* Of min-cost-slo: shares anew in every window between two deadlines or price steps, or one share
+/* Forms of min-cost-slo: shares for every window between two deadlines or price steps, or one share
  * for the whole time to a job's deadline. */
 enum policy_form { POLICY_WINDOWS, POLICY_RATE };
 
@@ -48,14 +48,14 @@ struct policy_type {
 
 struct policy_job {
     const char *name;
-    double gang;              /* instances it takes at once, whole, at least 1 */
+    double gang;              /* instances the job takes at once, whole, at least 1 */
     double iterations;        /* left to do; 0 = not known */
     double slo_h;             /* hours to the deadline; INFINITY = none */
-    double release_h;         /* hours until it may begin; min-cost and min-cost-slo know it */
-    const double *throughput; /* per type, iterations an hour of the whole gang; 0 = cannot run */
+    double release_h;         /* hours until the job may begin; for min-cost and min-cost-slo */
+    const double *throughput; /* per type, iterations per hour of the whole gang; 0 = cannot run */
 };
 
-/* sum over types of units x instances <= quota, as of vCPUs that several types draw on. */
+/* A common quota: sum over types of units x instances <= quota, as for vCPUs of several types. */
 struct policy_group {
     const char *name;
     const double *units; /* per type */
@@ -80,13 +80,13 @@ struct policy_problem {
     size_t n_intervals;
     double budget_usd;  /* INFINITY = none */
     size_t columns_max; /* 0 = POLICY_COLUMNS_DEFAULT */
-    /* For those who act on an answer even when deadlines cannot be kept: what falls short does so
-     * at shortfall_price, and apart from that the objective counts. Neither a stretch nor, of
-     * merged windows, a bound of the unmerged is looked for. */
+    /* True when the caller acts on an answer even if deadlines cannot be kept: shortfalls then cost
+     * shortfall_price in the objective. Neither a stretch nor, for merged windows, a bound of the
+     * unmerged program is computed. */
     bool goes_on;
-    /* Where it goes on: the type each job is on, or POLICY_NO_TYPE; NULL = none is on any. A dollar
-     * elsewhere counts as POLICY_MOVES more, one in the last window as POLICY_WAITS more: answers
-     * that cost about the same keep jobs where they are and do not wait. */
+    /* With goes_on: the type each job runs on, or POLICY_NO_TYPE; NULL = no job runs. A dollar on
+     * another type counts as POLICY_MOVES more, one in the last window as POLICY_WAITS more: among
+     * answers of about the same cost, jobs stay on their type and do not wait. */
     const uint32_t *on_type;
 };
 
@@ -100,29 +100,29 @@ struct policy_window {
     double from_h, to_h; /* INFINITY: as long as it takes */
 };
 
-/* What one job does on one type in one window. */
+/* The use of one type by one job in one window. */
 struct policy_use {
     uint32_t window, job, type;
     double share; /* of the time from the beginning of the window to its end or the deadline */
     double hours;
 };
 
-/* Why a job has no share where none needs to have one: max-throughput, and of
- * throughput-per-dollar the jobs without deadlines. */
+/* Why a job has no share, in policies that need not give it one: max-throughput, and
+ * throughput-per-dollar for jobs without deadlines. */
 enum policy_idle {
     POLICY_HAS_SHARE,
-    POLICY_NOWHERE, /* no type on which it has a throughput has room for its gang */
-    POLICY_OUTBID,  /* others do more with the machines there are */
+    POLICY_NOWHERE, /* no type with a throughput of the job has room for its gang */
+    POLICY_OUTBID,  /* other jobs make better use of the machines */
 };
 
 struct policy_answer {
     enum policy_status status;
     double objective;           /* NAN when infeasible */
-    double bound;               /* no solution is better than this */
-    bool has_shares, has_hours; /* what of the uses counts in this form */
+    double bound;               /* no feasible answer is better */
+    bool has_shares, has_hours; /* the fields of uses that this form fills in */
     struct policy_window *windows;
     size_t n_windows;
-    size_t windows_exact;    /* there would be without merging */
+    size_t windows_exact;    /* number without merging */
     struct policy_use *uses; /* by window, job, type; of the least shortfall when infeasible */
     size_t n_uses;
     size_t n_jobs, n_types;
@@ -133,8 +133,8 @@ struct policy_answer {
      * slope of the first part of it; shadow_at_most: by no more than that. */
     double *shadow_price;
     bool shadow_at_most;
-    /* What would do: all deadlines this many times later; the smallest budget (NAN: that is not the
-     * matter). Where both are there, both together. */
+    /* The fix: all deadlines this many times later; the smallest budget (NAN: not needed). With
+     * both figures, both together. */
     double stretch, budget_needed_usd;
     char reason[400]; /* "" unless infeasible */
 };
@@ -144,8 +144,9 @@ const char *policy_kind_name(enum policy_kind kind);
 /* Unit of the objective: "iterations/h", "$", ... */
 const char *policy_unit(enum policy_kind kind);
 
-/* ERR_USAGE when a job or type lacks what the policy needs; ERR_IO when the solver is missing or
- * its answer does not prove right. An infeasible problem is an answer, not an error. */
+/* Solves a problem. ERR_USAGE when a job or type lacks a field that the policy needs; ERR_IO when
+ * the solver is missing or its answer is not proved. An infeasible problem is an answer, not an
+ * error. */
 int policy_solve(const struct policy_problem *p,
                  enum policy_kind kind,
                  enum policy_form form,

@@ -1,7 +1,7 @@
 #include "policy/read.h"
 
 #include "base/nearest.h"
-#include "policy/read_parts.h"
+#include "policy/internal.h"
 
 #include <math.h>
 #include <stdarg.h>

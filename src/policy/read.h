@@ -1,5 +1,5 @@
-/* read: a policy problem, or a trace of one, as JSON text, checked. A trace may be lines: the first
- * tells the types, and each of the others a job or prices from some time on. */
+/* read: policy problems and traces as JSON text, checked. A trace may be JSON lines: the first has
+ * the types, each other line a job or the prices from a time on. */
 #ifndef POLICY_READ_H
 #define POLICY_READ_H
 
@@ -9,7 +9,7 @@
 /* 8,192 jobs on 100 types take 20 MB. */
 #define POLICY_FILE_BYTES_MAX ((size_t)64 << 20)
 
-/* What was odd about steps of prices. */
+/* Counts of price steps that were sorted or skipped. */
 struct policy_price_notes {
     size_t rows;
     size_t disordered, disordered_line; /* earlier than one before it: sorted in; the first */
@@ -26,13 +26,13 @@ struct policy_file {
     struct policy_price_notes price_notes; /* rows = 0 where there are no steps */
 };
 
-/* ERR_USAGE names the place, as "line 3" or "jobs[2].gang". */
+/* Reads a problem. ERR_USAGE names the line or field: "line 3", "jobs[2].gang". */
 int policy_read(const char *bytes, size_t n, struct policy_file *out, struct err *e);
-/* The same with arrival_h of jobs, whose iterations must be known, and with preemptions; hours are
- * within ROUNDS_HOURS_MAX. */
+/* Reads a trace: a problem with arrival_h of jobs, whose iterations are required, and with
+ * preemptions; hours are within ROUNDS_HOURS_MAX. */
 int policy_read_trace(const char *bytes, size_t n, struct policy_file *out, struct err *e);
 
-/* What a type costs from some time on. */
+/* The price of a type from a time on. */
 struct policy_step {
     double at_h, usd_per_hour;
     size_t type;
@@ -44,10 +44,9 @@ struct policy_steps {
 };
 int policy_steps_add(struct policy_steps *s, const struct policy_step *step, struct err *e);
 void policy_steps_clear(struct policy_steps *s);
-/* In place of the prices that the trace has. Steps may be in any order, and get in order here;
- * price_notes has what was odd. */
+/* Replaces the trace's prices by the steps, which are sorted here; fills in price_notes. */
 int policy_steps_use(struct policy_steps *s, struct policy_file *file, struct err *e);
-/* The same of CSV with at_h, type and price_usd_per_hour, each of which holds until the next of its
+/* The same for CSV with at_h, type and price_usd_per_hour; a price holds until the next of its
  * type. name: of the file, for errors. */
 int policy_read_prices(
     const char *name, const char *bytes, size_t n, struct policy_file *file, struct err *e);

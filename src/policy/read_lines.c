@@ -1,6 +1,6 @@
-/* read_lines: traces as JSON lines. */
+/* Traces as JSON lines, joined to one object. read.c calls it. */
 #include "base/mem.h"
-#include "policy/read_parts.h"
+#include "policy/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

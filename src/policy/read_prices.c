@@ -1,4 +1,5 @@
-/* read_prices: steps of prices, type by type, as intervals in which all prices stay. */
+/* Price steps per type, turned into intervals of constant prices. read.c and the commands of
+ * policies call it (read.h). */
 #include "base/auto.h"
 #include "base/csv.h"
 #include "base/mem.h"

@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "policy/clp.h"
 #include "policy/internal.h"
-#include "policy/rounds_internal.h"
 
 #include <assert.h>
 #include <math.h>

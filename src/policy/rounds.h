@@ -1,7 +1,7 @@
-/* rounds: a policy at work: jobs come and go, prices move, machines are taken away, and every round
- * the machines are given out by the shares that the policy wants now. Pure: times, prices and seed
- * are arguments, and the same ones give the same schedule and bill. docs/policies.md has the rules;
- * tests/referee/policy_rounds.py is a second writing of them. */
+/* rounds: the simulation of a policy: jobs arrive and end, prices change, machines are preempted,
+ * and in every round machines are assigned by the policy's current shares. Pure: times, prices and
+ * seed are arguments, and the same arguments give the same schedule and bill. docs/policies.md has
+ * the rules; tests/referee/policy_rounds.py implements them a second time. */
 #ifndef POLICY_ROUNDS_H
 #define POLICY_ROUNDS_H
 
@@ -9,38 +9,38 @@
 
 /* Times of a simulation are milliseconds from its beginning. */
 #define ROUNDS_HOUR_MS 3600000.0
-/* Of arrivals, deadlines, price steps and preemptions; a century. */
+/* Limit of arrivals, deadlines, price steps and preemptions: a century. */
 #define ROUNDS_HOURS_MAX 1e6
 #define ROUNDS_PREEMPTIONS_MAX 100000
 /* A simulation of more rounds has too short ones, or never ends. */
 #define ROUNDS_MAX 1000000
 #define ROUNDS_ROUND_MS_MAX ((int64_t)604800000)
-/* Windows of min-cost-slo are merged above it, unless told otherwise: a program of this size takes
- * some ten milliseconds. */
+/* Windows of min-cost-slo are merged above this number of columns, by default: a program of this
+ * size takes about ten milliseconds. */
 #define ROUNDS_COLUMNS_DEFAULT 4000
 #define ROUNDS_NEVER INT64_MAX
-/* A job that begins on a type keeps its place as long as so many restarts take, unless the policy
- * takes the type from it: so restarts cost a twentieth of the time at most. */
+/* The lease of a job that begins on a type, in restart times, unless the policy takes the type
+ * away: restarts then cost at most a twentieth of the time. */
 #define ROUNDS_LEASE 20
 
-/* From at_ms until until_ms there are so many instances less; those who use them are put out. */
+/* Instances that are preempted from at_ms until until_ms; the jobs on them stop. */
 struct rounds_preemption {
     int64_t at_ms, until_ms; /* ROUNDS_NEVER = for good */
     uint32_t type;
     double instances;
 };
 
-/* Why shares were solved anew; bits. */
+/* Reasons to solve shares again; bits. */
 enum rounds_why {
     ROUNDS_ARRIVAL = 1,
     ROUNDS_DEPARTURE = 2,
     ROUNDS_PRICE = 4,
-    ROUNDS_QUOTA = 8,     /* instances taken away or given back */
-    ROUNDS_DEADLINE = 16, /* one has passed before its job was done */
+    ROUNDS_QUOTA = 8,     /* instances preempted, or back */
+    ROUNDS_DEADLINE = 16, /* a deadline passed before its job was done */
     ROUNDS_WHYS = 5,
 };
 
-/* What a job may claim: a share of its time on a type; or, where fill is true, idle instances. */
+/* A job's claim: a share of its time on a type; or, if fill is true, idle instances. */
 struct rounds_claim {
     uint32_t job, type;
     bool fill;
@@ -61,19 +61,19 @@ struct rounds_solved {
 /* A job on its type from the beginning of a round. */
 struct rounds_run {
     uint32_t job, type;
-    int64_t to_ms;   /* the round's end, or when the job was done or put out */
+    int64_t to_ms;   /* the round's end, or the time the job ended or was preempted */
     int64_t lost_ms; /* of it: until the job worked again */
     int64_t cost_microusd;
     bool done, preempted;
 };
 
-/* Somebody who looks on; members may be NULL. */
+/* An observer of the simulation; members may be NULL. */
 struct rounds_watch {
     void *context;
     void (*solved)(void *context, const struct rounds_solved *s);
     void (*ran)(
         void *context, int64_t from_ms, int64_t to_ms, const struct rounds_run *runs, size_t n);
-    /* Asked before every round, with how many jobs are done; true ends the simulation. */
+    /* Called before every round with the number of finished jobs; true ends the simulation. */
     bool (*stop)(void *context, size_t done);
     double (*clock_s)(void);
 };
@@ -86,9 +86,9 @@ struct rounds_ask {
     size_t n_preemptions;
     enum policy_kind kind;
     int64_t round_ms;
-    int64_t restart_ms; /* below round_ms: what a job loses that begins again or elsewhere */
-    uint64_t seed;      /* of who is put out */
-    const struct rounds_watch *watch; /* NULL = nobody */
+    int64_t restart_ms; /* below round_ms: time lost by a job that restarts or moves */
+    uint64_t seed;      /* chooses the jobs that are preempted */
+    const struct rounds_watch *watch; /* NULL = none */
 };
 
 struct rounds_job {
@@ -97,12 +97,12 @@ struct rounds_job {
     int64_t start_ms, finish_ms; /* ROUNDS_NEVER = not yet */
     int64_t run_ms, lost_ms;     /* on machines; of it, restarting */
     int64_t cost_microusd;
-    unsigned switches;      /* to another type than before */
-    unsigned restarts;      /* those, and after a pause */
-    unsigned preemptions;   /* how often it was put out */
-    int64_t short_known_ms; /* when it was first known that the deadline cannot be kept, or NEVER */
-    double short_part;      /* of its iterations that would be missing then */
-    bool is_nowhere;        /* no type holds its gang, whatever else runs */
+    unsigned switches; /* to another type than before */
+    unsigned restarts; /* those, and after a pause */
+    unsigned preemptions;
+    int64_t short_known_ms; /* first time a missed deadline was foreseen, or NEVER */
+    double short_part;      /* part of the iterations missing then */
+    bool is_nowhere;        /* no type holds the gang, even if idle */
 };
 
 struct rounds_result {
@@ -114,18 +114,18 @@ struct rounds_result {
     int64_t first_ms, last_ms; /* first arrival; last finish, or end of the last round with work */
     size_t n_done;
     size_t rounds, solves;
-    size_t failed_solves;   /* in which somebody fell short */
+    size_t failed_solves;   /* in which a job fell short */
     size_t late;            /* done after the deadline, or not at all */
     double solve_s;         /* by the watch's clock */
-    int64_t broke_known_ms; /* when the budget was first known not to do, or NEVER */
+    int64_t broke_known_ms; /* first time the budget was known to be too small, or NEVER */
     bool stopped;
-    /* No schedule of the work that was done, deadlines that were kept regarded, costs less or ends
-     * sooner, whatever it knows of the future. */
+    /* Lower bounds of cost and end of any schedule of the finished work that keeps the deadlines
+     * kept here, even with knowledge of the future. */
     double bound_usd, bound_end_h;
 };
 
-/* ERR_USAGE when the trace lacks what the policy needs, or ends in no number of rounds; ERR_IO when
- * a solver is missing or does not prove its answer. */
+/* Simulates a trace. ERR_USAGE when the trace lacks a field that the policy needs, or does not end
+ * within ROUNDS_MAX rounds; ERR_IO when a solver is missing or does not prove its answer. */
 int rounds_simulate(const struct rounds_ask *ask, struct rounds_result *out, struct err *e);
 void rounds_result_clear(struct rounds_result *r);
 

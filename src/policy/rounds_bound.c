@@ -1,9 +1,8 @@
-/* rounds_bound: what the work that was done would have cost at least, and how soon it could have
- * been over, had everything been known and machines been as good as cut into shares. */
+/* Lower bounds of a simulation: cost and end of the same work, had everything been known beforehand
+ * and machines been divisible. rounds.c calls it. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
-#include "policy/rounds_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

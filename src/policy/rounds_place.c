@@ -1,6 +1,6 @@
-/* rounds_place: who gets which machines in a round. */
+/* The assignment of machines to jobs in one round. rounds.c calls it. */
 #include "base/mem.h"
-#include "policy/rounds_internal.h"
+#include "policy/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

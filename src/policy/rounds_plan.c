@@ -1,9 +1,7 @@
-/* rounds_plan: what the jobs that are here may claim, by the policy's shares at the prices of now.
- */
+/* The claims of active jobs: the shares of the policy at current prices. rounds.c calls it. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
-#include "policy/rounds_internal.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-/* rounds_run: a round passes: work is done, machines are taken away, the bill grows. */
+/* One simulated round: work, preemptions, the bill. rounds.c calls it. */
 #include "base/money.h"
-#include "policy/rounds_internal.h"
+#include "policy/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

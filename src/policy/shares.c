@@ -1,4 +1,4 @@
-/* shares: max-throughput and throughput-per-dollar, which look at rates alone. */
+/* max-throughput and throughput-per-dollar, which depend on rates alone. policy.c calls it. */
 #include "base/mem.h"
 #include "policy/internal.h"
 

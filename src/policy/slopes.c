@@ -1,4 +1,5 @@
-#include "policy/slopes.h"
+/* Shadow prices that hold for a small increase of a quota. model.c calls it. */
+#include "policy/internal.h"
 
 #include "base/auto.h"
 #include "base/mem.h"

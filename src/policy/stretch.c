@@ -1,6 +1,6 @@
-/* stretch: how late deadlines would have to be for all work to be done by them within the budget.
- * Without a budget, or with prices that stay, that is one linear program. With a budget and prices
- * that change it is where the fewest dollars come down to the budget, and that is searched for. */
+/* The stretch: the least factor for all deadlines with which all work is done within the budget.
+ * Without a budget, or at constant prices, this is one linear program. With a budget and prices
+ * that change, a search finds where the least cost comes down to the budget. cost.c calls it. */
 #include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"

@@ -1,14 +1,14 @@
-#include "policy/structured.h"
-
+/* Programs of one window and many columns, translated for the interior-point method of ipm.h. The
+ * least cost and the least shortfalls are one such program; the least scale (makespan, stretch) is
+ * a search over several. model.c calls it. */
 #include "base/mem.h"
 #include "policy/internal.h"
-#include "policy/ipm.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Below this CLP takes no noticeable time, and gives a vertex. */
+/* CLP solves smaller programs in no noticeable time, and answers with a vertex. */
 #define COLUMNS_LEAST 20000
 /* Gaps that are aimed at, well below POLICY_GAP; the search for a scale needs more digits, since
  * the scale may change much where dollars hardly do. */
@@ -18,7 +18,7 @@
 #define SCALE_AIM 4e-7
 #define STEPS_MAX 30
 #define BUDGET_ROUNDING 1e-8
-/* Of falling short, at first in costs of the dearest job, and how much it is raised. */
+/* The penalty of a shortfall, at first in costs of the most expensive job, and its increase. */
 #define PENALTY_FIRST 10
 #define PENALTY_FACTOR 1000
 /* Of sums of shortfalls, in jobs: gaps are parts of one job when less than that is missing, and so
@@ -104,7 +104,7 @@ static double *own(struct table *t, size_t n)
 
 static void add_row(struct table *t, const double *unit, const double *weight, double most)
 {
-    /* A quota of 0 holds nobody who could use it. */
+    /* No job can use a type with a quota of 0. */
     t->rows[t->problem.n_rows++] =
         (struct ipm_row){.unit = unit, .weight = weight, .most = most > 0 ? most : 1};
 }
@@ -156,21 +156,21 @@ static void fill_rows(struct table *t, const struct model_ask *ask, const struct
 
 /* ---- columns ---- */
 
-/* Types a job cannot use do no work and cost as much as its dearest: nothing is gained there. */
+/* Types that the job cannot use do no work and cost as much as its most expensive type. */
 static void fill_job(struct table *t, const struct grid *g, const double *costs, size_t m)
 {
     const struct grid_slot *s = &g->slots[m];
     size_t n = t->problem.n_types;
     double *work = t->work + m * IPM_WIDTH(n), *cost = t->cost + m * IPM_WIDTH(n);
-    double dearest = 0;
+    double most_expensive = 0;
 
     t->gang[m] = g->scope->p->jobs[s->job].gang * s->room;
     for (size_t q = s->first; q < s[1].first; q++) {
         work[g->type[q]] = g->work[q];
-        dearest = costs ? fmax(dearest, costs[q] / t->cost_unit) : 0;
+        most_expensive = costs ? fmax(most_expensive, costs[q] / t->cost_unit) : 0;
     }
     for (size_t j = 0; j < n; j++)
-        cost[j] = dearest > 0 ? dearest : costs ? 1 : 0;
+        cost[j] = most_expensive > 0 ? most_expensive : costs ? 1 : 0;
     for (size_t q = s->first; q < s[1].first; q++)
         cost[g->type[q]] = costs ? costs[q] / t->cost_unit : 0;
 }
@@ -379,8 +379,8 @@ static int step(struct search *s, struct ipm_answer *found)
     return 0;
 }
 
-/* Dollars of a job's work in its dearest way, over all jobs. */
-static double dearest(const struct search *s)
+/* The largest cost of a job's work on its most expensive type, over all jobs. */
+static double most_expensive(const struct search *s)
 {
     double most = 0;
 
@@ -417,7 +417,7 @@ static void set_goal(struct search *s, const struct model_ask *ask)
         return;
     }
     s->budget = ask->budget_usd / s->t.cost_unit;
-    s->t.problem.shortfall_cost = PENALTY_FIRST * dearest(s);
+    s->t.problem.shortfall_cost = PENALTY_FIRST * most_expensive(s);
     s->t.problem.gap = SEARCH_GAP_AIM;
     set_scale(s, guess(s) * (1 + SCALE_AIM));
 }

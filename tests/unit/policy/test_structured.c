@@ -1,8 +1,7 @@
-#include "policy/structured.h"
+#include "policy/internal.h"
 
 #include "base/auto.h"
 #include "policy/clp.h"
-#include "policy/ipm.h"
 #include "problems.h"
 #include "tap.h"
 
