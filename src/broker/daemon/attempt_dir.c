@@ -1,3 +1,5 @@
+/* The directory of a job's attempt: what is in it, how far its preparation is, and its removal.
+ * The broker's thread calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"

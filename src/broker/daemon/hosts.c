@@ -1,3 +1,5 @@
+/* The hosts of jobs that run on a group: which are in use, which jobs wait for one, and when
+ * they ask again. The broker's thread calls it. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"

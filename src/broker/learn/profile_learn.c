@@ -1,3 +1,5 @@
+/* Learns the model of a profile from the recorded jobs of its template. `profile`,
+ * `autoprovision` and the planner call it. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"

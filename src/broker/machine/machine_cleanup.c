@@ -1,3 +1,5 @@
+/* Reconciles the recorded machines with the clouds, and terminates orphaned ones. `machines
+ * cleanup` and the broker call it. */
 #include "base/mem.h"
 #include "broker/machine/internal.h"
 

@@ -1,3 +1,5 @@
+/* The life of one machine: launched, looked at, released, with every step recorded before it is
+ * taken. Broker and simulator call it. */
 #include "broker/machine/internal.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Rows of the table of machines: read, inserted, updated. machines.c and machine_life.c call it. */
 #include "broker/machine/internal.h"
 
 #include <math.h>

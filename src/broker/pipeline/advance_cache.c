@@ -1,3 +1,5 @@
+/* Finds the finished job whose output a stage can reuse, by a digest of everything that decides
+ * the output. advance.c calls it. */
 #include "base/mem.h"
 #include "broker/pipeline/internal.h"
 #include "lake/meta/meta.h"

@@ -1,3 +1,5 @@
+/* Makes the input set of a stage from references and the outputs of earlier stages. advance.c
+ * calls it. */
 #include "base/mem.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/internal.h"

@@ -1,3 +1,4 @@
+/* Starts, watches and stops the job of a stage. advance.c calls it. */
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/number.h"

@@ -1,3 +1,5 @@
+/* The machines of one stage in a simulation: all are launched, or none is used. simulate_stage.c
+ * calls it. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "broker/sim/internal.h"

@@ -1,3 +1,5 @@
+/* Plans a simulated run again without the locations that refused machines. simulate_stage.c
+ * calls it. */
 #include "base/mem.h"
 #include "broker/sim/internal.h"
 

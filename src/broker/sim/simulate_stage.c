@@ -1,3 +1,4 @@
+/* One stage of a simulated run, from its order to its end. simulate.c calls it. */
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"

@@ -1,3 +1,4 @@
+/* Checks a lake: the database against itself and against the store. `fsck` calls it. */
 #include "lake/clean/clean.h"
 
 #include "base/mem.h"

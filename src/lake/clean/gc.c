@@ -1,3 +1,5 @@
+/* Garbage collection: removes objects that no version and no set needs, and rewrites packs that
+ * are mostly unused. `gc` calls it. */
 #include "lake/clean/clean.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* Pins files and sets, which then are neither removed nor collected. `pin` and `unpin` call it. */
 #include "lake/clean/clean.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* Removes files, sets and versions of them. `rm` calls it. */
 #include "base/mem.h"
 #include "lake/core/files.h"
 #include "lake/core/internal.h"

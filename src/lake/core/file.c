@@ -1,3 +1,4 @@
+/* Lookups of files and sets by name. All of the lake's rooms call it. */
 #include "lake/core/internal.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Lists files of a directory, and versions of a file. `ls` and `log` call it. */
 #include "base/mem.h"
 #include "lake/core/files.h"
 #include "lake/core/internal.h"

@@ -1,3 +1,4 @@
+/* Objects: contents by digest, and where each is in the store. put, get and gc call it. */
 #include "base/mem.h"
 #include "lake/core/internal.h"
 

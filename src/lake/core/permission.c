@@ -1,3 +1,4 @@
+/* Changes owners and modes of files and sets. `chmod` and `chown` call it. */
 #include "base/mem.h"
 #include "lake/core/files.h"
 #include "lake/core/internal.h"

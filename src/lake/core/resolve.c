@@ -1,3 +1,5 @@
+/* Resolves a reference as users write it to a version of a file or of a set, or says what is
+ * nearest. Every command on the lake calls it. */
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "lake/core/files.h"

@@ -1,3 +1,4 @@
+/* Writes versions of files, many in one transaction. put and sessions call it. */
 #include "base/mem.h"
 #include "lake/core/internal.h"
 

@@ -1,3 +1,5 @@
+/* Metrics of jobs: series of points, added and read. The broker adds them; `job metrics` reads
+ * them. */
 #include "base/utf8.h"
 #include "lake/job/job_row.h"
 #include "lake/meta/meta.h"

@@ -1,3 +1,4 @@
+/* Reads jobs and their transitions. `job`, broker and planner call it. */
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"

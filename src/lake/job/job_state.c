@@ -1,3 +1,4 @@
+/* The states of a job and their names. Everything that shows or stores a job uses them. */
 #include "lake/job/job.h"
 
 #include "base/nearest.h"

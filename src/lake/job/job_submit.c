@@ -1,3 +1,5 @@
+/* Records jobs that are submitted, many in one transaction. `job submit`, sweeps and runs call
+ * it. */
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "lake/core/path.h"

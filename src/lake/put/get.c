@@ -1,3 +1,5 @@
+/* Gets files of the lake: what is wanted, what is there already, what is written. `get` and the
+ * broker call it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "lake/put/get_parts.h"

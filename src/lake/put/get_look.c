@@ -1,3 +1,5 @@
+/* Compares local files with the wanted versions, so that equal ones are not written again. get.c
+ * calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"

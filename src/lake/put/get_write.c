@@ -1,3 +1,4 @@
+/* Writes the files of a get, small ones in groups. get.c calls it. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "lake/put/get_parts.h"

@@ -1,3 +1,4 @@
+/* Ends an upload session without its files. `session abort` and clean-up call it. */
 #include "base/mem.h"
 #include "lake/put/session.h"
 #include "lake/put/session_row.h"

@@ -1,3 +1,4 @@
+/* Commits the files of an upload session. `session finish` calls it. */
 #include "base/mem.h"
 #include "lake/put/commit.h"
 #include "lake/put/session.h"

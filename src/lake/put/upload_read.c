@@ -1,3 +1,5 @@
+/* Reads one file of an upload, and notices when it changes meanwhile. put calls it from its
+ * threads. */
 #include "lake/put/upload.h"
 
 #include "base/file.h"

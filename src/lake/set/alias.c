@@ -1,3 +1,4 @@
+/* Aliases of set versions: set, removed, listed. `set alias` calls it. */
 #include "base/mem.h"
 #include "lake/core/internal.h"
 #include "lake/core/path.h"

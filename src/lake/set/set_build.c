@@ -1,3 +1,5 @@
+/* Builds a set version from entries in order, sharing chunks with other sets. set_create.c,
+ * sessions and jobs call it. */
 #include "base/mem.h"
 #include "lake/core/path.h"
 #include "lake/set/graph.h"

@@ -1,3 +1,4 @@
+/* Creates a set version from references. `set create` calls it. */
 #include "base/mem.h"
 #include "lake/set/set.h"
 #include "lake/set/set_parts.h"

@@ -1,3 +1,4 @@
+/* Compares two set versions. `set diff` calls it. */
 #include "base/mem.h"
 #include "lake/set/set.h"
 #include "lake/set/set_parts.h"

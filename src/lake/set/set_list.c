@@ -1,3 +1,4 @@
+/* Lists sets, their versions and the sets they were made from. `set ls` and `set show` call it. */
 #include "base/mem.h"
 #include "lake/core/internal.h"
 #include "lake/set/set.h"

@@ -1,3 +1,5 @@
+/* Reads the entries of a set version, of a part of it, or of the sets that contain a file. The
+ * lake's rooms call it. */
 #include "base/mem.h"
 #include "lake/set/set_parts.h"
 
