@@ -1,10 +1,10 @@
-/* measured: what one worker of a type was seen to do, by command and batch size.
+/* measured: measured rates of one worker of a type, by command and batch size.
  *
  * A CSV of rows command,batch,type,mbps,per_s,workers: Mbit/s through the worker's network
- * interface, both ways together, and its iterations per second, beside one server and so many
- * workers (one where it does not say). Whoever measures appends a row; of several for the same the
- * one with the fewest workers counts, of these the last: many workers share the server's network.
- * The caller opens the file. */
+ * interface, both ways together, and its iterations per second, beside one server and this number
+ * of workers (one by default). Each measurement appends a row; of several for the same key the one
+ * with the fewest workers counts, of these the last: many workers share the server's network. The
+ * caller opens the file. */
 #ifndef CLUSTER_MEASURED_H
 #define CLUSTER_MEASURED_H
 

@@ -1,4 +1,5 @@
-/* recommend: how many workers of which type, beside which server. docs/cluster.md has the rules. */
+/* recommend: the number and type of workers, and the type of the server. docs/cluster.md has the
+ * rules. */
 #ifndef CLUSTER_RECOMMEND_H
 #define CLUSTER_RECOMMEND_H
 

@@ -1,4 +1,4 @@
-/* estimate: how long a stage runs on a kind of machine, and how sure that is. Pure. */
+/* estimate: the run time of a stage on an instance type, with its uncertainty. Pure. */
 #ifndef ESTIMATE_ESTIMATE_H
 #define ESTIMATE_ESTIMATE_H
 

@@ -1,5 +1,5 @@
-/* fit: how long a command runs on which resources and with which options, learned from its runs.
- * Log-linear, or a little more where leaving runs out shows that it predicts them better. Pure. */
+/* fit: the run time of a command by resources and options, learned from past runs. Log-linear, or a
+ * richer form where leave-one-out errors show better predictions. Pure. */
 #ifndef ESTIMATE_FIT_H
 #define ESTIMATE_FIT_H
 

@@ -1,4 +1,4 @@
-/* lsq: least squares by orthogonal columns, with what leave-one-out and intervals need. */
+/* lsq: least squares by orthogonal columns, with leave-one-out errors and intervals. */
 #ifndef ESTIMATE_LSQ_H
 #define ESTIMATE_LSQ_H
 

@@ -1,4 +1,4 @@
-/* provision: the smallest bill or the shortest run among all sizes of a machine. Pure. */
+/* provision: the lowest cost or the shortest run time over all sizes of a machine. Pure. */
 #ifndef ESTIMATE_PROVISION_H
 #define ESTIMATE_PROVISION_H
 

@@ -1,5 +1,5 @@
-/* bill: what a training that ran has cost, event by event, and what the model says of the same
- * training when it is given the times that were measured. */
+/* bill: the cost of a finished training, event by event, beside the model's cost of the same
+ * training with the measured times. */
 #ifndef GEO_BILL_H
 #define GEO_BILL_H
 

@@ -1,5 +1,5 @@
-/* events: what workers and functions of a training across regions did, one JSON object a line, as
- * they told it. docs/geo.md has the fields. */
+/* events: the actions of workers and functions of a training across regions, one JSON object per
+ * line, as they log them. docs/geo.md has the fields. */
 #ifndef GEO_EVENTS_H
 #define GEO_EVENTS_H
 

@@ -1,6 +1,6 @@
-/* facts: what functions charge, how stores answer and how far locations are from each other: the
- * built-in tables data/geo-*.csv, read into structs. Prices of machines, stores and moves are the
- * catalog's; only where it has none those of these tables count. */
+/* facts: prices of functions, latencies of stores and distances between locations: the built-in
+ * tables data/geo-*.csv, read into structs. Prices of machines, stores and transfers come from the
+ * catalog, and from these tables only where the catalog has none. */
 #ifndef GEO_FACTS_H
 #define GEO_FACTS_H
 

@@ -1,4 +1,4 @@
-/* link: how long bytes take from one site to another over TCP and TLS. */
+/* link: the time of a transfer between two sites over TCP and TLS. */
 #ifndef GEO_LINK_H
 #define GEO_LINK_H
 

@@ -1,5 +1,5 @@
-/* model: what one round costs and takes for one placement of function and store, and the whole
- * training with it. docs/geo.md has the equations. */
+/* model: cost and time of one round for one placement of function and store, and of the whole
+ * training. docs/geo.md has the equations. */
 #ifndef GEO_MODEL_H
 #define GEO_MODEL_H
 

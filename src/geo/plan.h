@@ -1,4 +1,4 @@
-/* plan: every placement of function and store, and which of them is best. */
+/* plan: all placements of function and store, and the best of them. */
 #ifndef GEO_PLAN_H
 #define GEO_PLAN_H
 

@@ -1,6 +1,6 @@
-/* problem: a training across regions in plain figures: where its workers are, what machines,
- * functions, stores and links charge and how fast they are. The model computes with nothing else,
- * so that a test can write one down by hand. */
+/* problem: a training across regions in plain figures: locations of workers, prices and speeds of
+ * machines, functions, stores and links. The model uses no other input, so that a test can write
+ * one down by hand. */
 #ifndef GEO_PROBLEM_H
 #define GEO_PROBLEM_H
 

@@ -1,6 +1,6 @@
-/* import: price histories as their sources write them, into one market. Bytes in, bytes out:
- * whoever has the files reads and writes them. Rows that cannot be used are dropped and counted,
- * oddities of rows that are used are counted, too; what is no history at all is an error. */
+/* import: price histories in the formats of their sources, merged into one market. Bytes in, bytes
+ * out; the caller reads and writes files. Unusable rows are dropped and counted, oddities of used
+ * rows are counted; a file without any history is an error. */
 #ifndef MARKET_IMPORT_H
 #define MARKET_IMPORT_H
 

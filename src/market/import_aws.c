@@ -1,4 +1,4 @@
-/* The answers of `aws ec2 describe-spot-price-history`. */
+/* The reader of `aws ec2 describe-spot-price-history`. import.c calls it. */
 #include "base/json.h"
 #include "market/import_parts.h"
 

@@ -1,4 +1,5 @@
-/* Histories that are tables: our own CSV, Azure's days, the daily history of a catalog. */
+/* The readers of tables: our own CSV, Azure's days, the daily history of a catalog. import.c calls
+ * them. */
 #include "base/csv.h"
 #include "market/import_parts.h"
 

@@ -1,4 +1,5 @@
-/* Histories that are logs: launch probes, one file a sweep, and machines kept alive. */
+/* The readers of logs: launch probes, one file per probe run, and keep-alive logs of instances.
+ * import.c calls them. */
 #include "base/mem.h"
 #include "base/number.h"
 #include "catalog/accelerator.h"

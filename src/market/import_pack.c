@@ -1,4 +1,5 @@
-/* Rows of all files into one market: sorted, each record once, sums beside the prices. */
+/* The rows of all files packed into one market: sorted, each record once, with running sums.
+ * import.c calls it. */
 #include "base/mem.h"
 #include "market/import_parts.h"
 

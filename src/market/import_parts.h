@@ -1,4 +1,4 @@
-/* import_parts: what the readers of the formats share. */
+/* import_parts: declarations shared by the readers of the formats. */
 #ifndef MARKET_IMPORT_PARTS_H
 #define MARKET_IMPORT_PARTS_H
 

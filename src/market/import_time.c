@@ -1,4 +1,4 @@
-/* Times as histories write them. */
+/* Times in the notations of histories. The readers of the formats call it. */
 #include "market/import_parts.h"
 
 #include <ctype.h>

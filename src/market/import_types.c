@@ -1,4 +1,4 @@
-/* What is known of machines and places by their names. */
+/* Instance types and regions known by their names. The readers of the formats call it. */
 #include "base/number.h"
 #include "catalog/catalog.h"
 #include "market/import_parts.h"

@@ -369,7 +369,7 @@ struct market_policy market_live_policy(const struct market_live *l,
 struct replay {
     struct market_live *live;
     const struct market_live_question *q;
-    struct market_trip trip;
+    struct market_replay replay;
     double upper_usd;               /* for the optimum */
     const double *lowest_usd_per_s; /* of each offer, from the start on */
 };
@@ -380,16 +380,16 @@ static struct replay replay_of(struct market_live *l,
 {
     return (struct replay){.live = l,
                            .q = q,
-                           .trip = {.job = q->job,
-                                    .start = market_scene_event(l->scene, start_s),
-                                    .work = q->work,
-                                    .deadline_s = start_s + q->deadline_after_s},
+                           .replay = {.job = q->job,
+                                      .start = market_scene_event(l->scene, start_s),
+                                      .work = q->work,
+                                      .deadline_s = start_s + q->deadline_after_s},
                            .upper_usd = (double)INFINITY};
 }
 
 static bool in_time(const struct replay *r, const struct market_bill *b)
 {
-    return b->finished && b->finish_s <= r->trip.deadline_s;
+    return b->finished && b->finish_s <= r->replay.deadline_s;
 }
 
 static void note_upper(struct replay *r, const struct market_bill *b)
@@ -403,8 +403,8 @@ static void note_upper(struct replay *r, const struct market_bill *b)
 static void run_strategies(struct replay *r, struct market_live_start *s)
 {
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++) {
-        const struct market_policy p = policy_of(r->live, r->q, i, r->trip.start);
-        s->bills[i] = market_travel_policy(r->trip, &p);
+        const struct market_policy p = policy_of(r->live, r->q, i, r->replay.start);
+        s->bills[i] = market_replay_policy(r->replay, &p);
         note_upper(r, &s->bills[i]);
         if (!s->bills[i].finished)
             s->state = MARKET_START_CUT;
@@ -434,7 +434,7 @@ static double static_least_usd(const struct replay *r, size_t offer)
 static void try_static(struct replay *r, struct market_live_start *s, size_t offer)
 {
     struct market_bill *best = &s->bills[MARKET_ROW_BEST_STATIC];
-    const struct market_bill bill = market_travel_fixed(&r->trip, offer);
+    const struct market_bill bill = market_replay_fixed(&r->replay, offer);
 
     note_upper(r, &bill);
     if (s->static_offer == MARKET_NO_OFFER || better(r, &bill, best) ||
@@ -466,11 +466,11 @@ static void run_statics(struct replay *r, struct market_live_start *s)
 
 static struct market_offline_question offline_question(const struct replay *r)
 {
-    return (struct market_offline_question){.job = r->trip.job,
-                                            .ground = r->q->ground,
-                                            .start = r->trip.start,
-                                            .work = r->trip.work,
-                                            .deadline_s = r->trip.deadline_s,
+    return (struct market_offline_question){.job = r->replay.job,
+                                            .reduced = r->q->reduced,
+                                            .start = r->replay.start,
+                                            .work = r->replay.work,
+                                            .deadline_s = r->replay.deadline_s,
                                             .upper_usd = r->upper_usd,
                                             .effort = r->q->effort,
                                             .gap = r->q->gap};
@@ -558,12 +558,13 @@ void market_live_replay(struct market_live *l,
                         const struct market_live_question *q,
                         struct market_live_answer *out)
 {
-    struct market_live_question with_ground = *q;
-    AUTO(market_ground) struct market_ground *ground = q->ground ? NULL : market_ground_new(q->job);
+    struct market_live_question with_reduced = *q;
+    AUTO(market_reduced)
+    struct market_reduced *reduced = q->reduced ? NULL : market_reduced_new(q->job);
 
-    if (ground)
-        with_ground.ground = ground;
-    replay_all(l, &with_ground, out);
+    if (reduced)
+        with_reduced.reduced = reduced;
+    replay_all(l, &with_reduced, out);
 }
 
 void market_live_answer_clear(struct market_live_answer *a)
@@ -580,14 +581,14 @@ void market_live_follow(struct market_live *l,
 {
     struct replay r = replay_of(l, q, start->at_s);
 
-    r.trip.log = log;
+    r.replay.log = log;
     if (row == MARKET_ROW_OFFLINE)
         row = start->offline_row;
     if (row < MARKET_N_STRATEGIES) {
-        const struct market_policy p = policy_of(l, q, row, r.trip.start);
-        market_travel_policy(r.trip, &p);
+        const struct market_policy p = policy_of(l, q, row, r.replay.start);
+        market_replay_policy(r.replay, &p);
     } else if (row == MARKET_ROW_BEST_STATIC) {
-        market_travel_fixed(&r.trip, start->static_offer);
+        market_replay_fixed(&r.replay, start->static_offer);
     } else {
         struct market_offline_question asked = offline_question(&r);
         asked.upper_usd = money_to_usd(start->bills[MARKET_ROW_OFFLINE].cost_microusd);

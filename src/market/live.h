@@ -1,6 +1,6 @@
-/* live: strategies sent through a market as it was, second by second, without hindsight, beside the
- * best machine and the best way in hindsight. Days that a cloud's history does not cover, at the
- * beginning or until the job would end, are named and left out of the means. */
+/* live: strategies replayed through a historical market, second by second, without hindsight,
+ * beside the best instance and the best schedule in hindsight. Start days that a cloud's history
+ * does not cover, at the start or until the job would end, are named and left out of the means. */
 #ifndef MARKET_LIVE_H
 #define MARKET_LIVE_H
 
@@ -53,11 +53,11 @@ double *market_live_moves(const struct market_live *l,
 
 struct market_live_question {
     const struct market_job *job;
-    const struct market_ground *ground; /* of the job; NULL = made where it is needed */
-    double work;                        /* reference GPU seconds */
-    double deadline_after_s;            /* of the start; INFINITY = none */
-    size_t effort;                      /* for each optimum; 0 = all it takes */
-    double gap;                         /* of the optimum, in parts; 0 = exact */
+    const struct market_reduced *reduced; /* of the job; NULL = made where it is needed */
+    double work;                          /* reference GPU seconds */
+    double deadline_after_s;              /* of the start; INFINITY = none */
+    size_t effort;                        /* for each optimum; 0 = all it takes */
+    double gap;                           /* of the optimum, in parts; 0 = exact */
     struct market_policy
         policy; /* of dynamic; usd_per_work NaN = what was usual in the week before */
 };

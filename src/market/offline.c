@@ -54,7 +54,7 @@ struct market_offline {
     struct market_action *plan;  /* of the best way */
     struct market_action *trial; /* of what is being tried */
     size_t cap_plan;
-    struct market_ground *ground; /* of a question that brought none */
+    struct market_reduced *reduced; /* of a question that brought none */
 };
 
 struct market_offline *market_offline_new(void)
@@ -67,7 +67,7 @@ void market_offline_free(struct market_offline *o)
     if (!o)
         return;
     offline_frame_clear(&o->frame);
-    market_ground_free(o->ground);
+    market_reduced_free(o->reduced);
     for (size_t i = 0; i < o->n_at; i++)
         free(o->at[i].nodes);
     free(o->at);
@@ -97,7 +97,7 @@ static double usd_at(const struct market_offline *o, const struct node *n, size_
 
     if (!on_machine(n))
         return n->usd;
-    offer = o->frame.ground->offers[n->offer];
+    offer = o->frame.reduced->offers[n->offer];
     return n->usd + s->paid_usd[(first + step) * s->n_offers + offer] -
            s->paid_usd[(first + n->step) * s->n_offers + offer];
 }
@@ -108,10 +108,10 @@ static double work_at(const struct market_offline *o, const struct node *n, doub
 
     if (!on_machine(n))
         return n->work;
-    if (!isfinite(f->scene->lease_max_s[f->ground->offers[n->offer]]))
-        return n->work + f->ground->speed[n->offer] * fmax(0, now_s - n->ready_s);
+    if (!isfinite(f->scene->lease_max_s[f->reduced->offers[n->offer]]))
+        return n->work + f->reduced->speed[n->offer] * fmax(0, now_s - n->ready_s);
     return n->work +
-           market_lease_work(f->job, f->ground->offers[n->offer], n->begin_s, n->ready_s, now_s);
+           market_lease_work(f->job, f->reduced->offers[n->offer], n->begin_s, n->ready_s, now_s);
 }
 
 /* When the machine of now was rented and works: a lease that ends by itself is renewed. */
@@ -122,7 +122,7 @@ struct tenure {
 static struct tenure tenure_at(const struct market_offline *o, const struct node *n, double now_s)
 {
     const struct offline_frame *f = &o->frame;
-    double life_s = f->scene->lease_max_s[f->ground->offers[n->offer]];
+    double life_s = f->scene->lease_max_s[f->reduced->offers[n->offer]];
     double renewals = isfinite(life_s) ? floor((now_s - n->begin_s) / life_s) : 0;
 
     if (!(renewals > 0))
@@ -148,10 +148,10 @@ static bool as_good(const struct market_offline *o,
     if (!on_machine(a))
         return a->place == b->place && a->left <= b->left;
     struct tenure ta = tenure_at(o, a, now_s), tb = tenure_at(o, b, now_s);
-    if (ahead < f->ground->speed[a->offer] * (fmax(ta.ready_s, now_s) - fmax(tb.ready_s, now_s)))
+    if (ahead < f->reduced->speed[a->offer] * (fmax(ta.ready_s, now_s) - fmax(tb.ready_s, now_s)))
         return false;
     return ta.begin_s >= tb.begin_s ||
-           !isfinite(f->scene->lease_max_s[f->ground->offers[a->offer]]);
+           !isfinite(f->scene->lease_max_s[f->reduced->offers[a->offer]]);
 }
 
 /* Keeps a node alive unless one is as good; drops those that are not better. */
@@ -192,16 +192,16 @@ static void begin_lease(struct market_offline *o, uint32_t from, size_t step, ui
     double now_s = at_s(o, step);
     bool leaves = on_machine(n) || n->left;
     struct node next = {.usd = usd_at(o, n, step) +
-                               f->ground->move_usd[n->place * f->n_places + f->ground->place[b]],
+                               f->reduced->move_usd[n->place * f->n_places + f->reduced->place[b]],
                         .work = work_at(o, n, now_s),
                         .begin_s = now_s,
                         .step = (uint32_t)step,
                         .parent = from,
                         .offer = b,
-                        .place = f->ground->place[b]};
+                        .place = f->reduced->place[b]};
 
-    next.ready_s = now_s + market_start_s(&f->job->switching, place, f->ground->place[b], leaves);
-    next.finish_s = market_lease_until(f->job, f->ground->offers[b], next.begin_s, next.ready_s,
+    next.ready_s = now_s + market_start_s(&f->job->switching, place, f->reduced->place[b], leaves);
+    next.finish_s = market_lease_until(f->job, f->reduced->offers[b], next.begin_s, next.ready_s,
                                        f->q->work - next.work);
     enter(o, add_node(o, &next), step);
 }
@@ -215,10 +215,10 @@ static void begin_leases(struct market_offline *o, uint32_t from, size_t step)
     double so_far = usd_at(o, &n, step) + worth_left;
 
     for (size_t p = 0; p + 1 < f->n_places; p++) {
-        double moved = so_far + f->ground->move_usd[n.place * f->n_places + p];
+        double moved = so_far + f->reduced->move_usd[n.place * f->n_places + p];
         if (moved + f->v.begin[step * f->n_places + p] > o->cut_usd)
             continue;
-        for (size_t b = f->ground->first[p]; b < f->ground->first[p + 1]; b++)
+        for (size_t b = f->reduced->first[p]; b < f->reduced->first[p + 1]; b++)
             if (b != n.offer && offline_can_start(f, step, b) &&
                 moved + offline_begin_usd(f, step, b) <= o->cut_usd)
                 begin_lease(o, from, step, (uint32_t)b);
@@ -299,7 +299,7 @@ static bool ends(struct market_offline *o, uint32_t id, size_t step)
     if (!on_machine(n) || n->finish_s > now_s + f->length_s[step])
         return false;
     double rest_s = fmax(0, n->finish_s - now_s);
-    double usd_per_s = market_scene_usd(f->scene, f->q->start + step, f->ground->offers[n->offer]);
+    double usd_per_s = market_scene_usd(f->scene, f->q->start + step, f->reduced->offers[n->offer]);
     double usd = usd_at(o, n, step) + rest_s * usd_per_s;
     if (usd <= o->cut_usd && usd < o->best_usd) {
         o->best_usd = usd;
@@ -390,7 +390,7 @@ static void plan_of_best(struct market_offline *o)
     for (uint32_t id = o->best; id != NO_NODE; id = o->nodes[id].parent) {
         const struct node *n = &o->nodes[id];
         if (on_machine(n))
-            o->plan[n->step] = (struct market_action){MARKET_TAKE, f->ground->offers[n->offer]};
+            o->plan[n->step] = (struct market_action){MARKET_TAKE, f->reduced->offers[n->offer]};
         else if (n->left)
             o->plan[n->step] = (struct market_action){MARKET_PAUSE, MARKET_NO_OFFER};
     }
@@ -407,15 +407,15 @@ static struct market_action relaxed_action(const struct offline_frame *f,
         size_t p = v->checkpoint == MARKET_NOWHERE ? f->n_places - 1 : v->checkpoint;
         act = offline_act_off(f, k, p);
     } else if (k < f->n_steps) {
-        while (a < f->n_offers && f->ground->offers[a] != v->offer)
+        while (a < f->n_offers && f->reduced->offers[a] != v->offer)
             a++;
         act = offline_act_on(f, k, a);
     }
     if (act == OFFLINE_LEAVE)
         return (struct market_action){MARKET_PAUSE, MARKET_NO_OFFER};
-    if (act == OFFLINE_STAY || !v->may_start[f->ground->offers[act]])
+    if (act == OFFLINE_STAY || !v->may_start[f->reduced->offers[act]])
         return (struct market_action){MARKET_STAY, v->offer};
-    return (struct market_action){MARKET_TAKE, f->ground->offers[act]};
+    return (struct market_action){MARKET_TAKE, f->reduced->offers[act]};
 }
 
 static struct market_action decide_relaxed(const void *policy, const struct market_view *v)
@@ -428,19 +428,19 @@ static struct market_action decide_relaxed(const void *policy, const struct mark
     return act;
 }
 
-static struct market_bill travel(const struct market_offline_question *q,
+static struct market_bill replay(const struct market_offline_question *q,
                                  market_decider decide,
                                  const void *policy,
                                  struct market_log *log)
 {
-    return market_travel(&(struct market_trip){.job = q->job,
-                                               .start = q->start,
-                                               .work = q->work,
-                                               .deadline_s = q->deadline_s,
-                                               .decide = decide,
-                                               .policy = policy,
-                                               .foresees = true,
-                                               .log = log});
+    return market_replay_run(&(struct market_replay){.job = q->job,
+                                                     .start = q->start,
+                                                     .work = q->work,
+                                                     .deadline_s = q->deadline_s,
+                                                     .decide = decide,
+                                                     .policy = policy,
+                                                     .foresees = true,
+                                                     .log = log});
 }
 
 /* ---- answers ---- */
@@ -452,7 +452,7 @@ static void try_relaxed(struct market_offline *o)
 
     for (size_t k = 0; k < o->frame.all_steps; k++)
         o->trial[k] = (struct market_action){MARKET_STAY, MARKET_NO_OFFER};
-    struct market_bill b = travel(q, decide_relaxed, o, NULL);
+    struct market_bill b = replay(q, decide_relaxed, o, NULL);
     double usd = money_to_usd(b.cost_microusd);
     if (!b.finished || b.finish_s > q->deadline_s || usd > o->cut_usd || usd > o->best_usd)
         return;
@@ -506,15 +506,15 @@ static double solve_part(struct market_offline *o, size_t from, size_t to, doubl
 static void begin_question(struct market_offline *o, const struct market_offline_question *q)
 {
     double upper_usd = q->upper_usd + SLACK_USD;
-    const struct market_ground *ground = q->ground;
+    const struct market_reduced *reduced = q->reduced;
 
-    if (!ground) {
-        market_ground_free(o->ground);
-        ground = o->ground = market_ground_new(q->job);
+    if (!reduced) {
+        market_reduced_free(o->reduced);
+        reduced = o->reduced = market_reduced_new(q->job);
     }
-    assert(ground->job == q->job);
+    assert(reduced->job == q->job);
     o->cut_usd = upper_usd * (1 - q->gap);
-    offline_frame_set(&o->frame, q, ground, o->cut_usd);
+    offline_frame_set(&o->frame, q, reduced, o->cut_usd);
     if (o->frame.all_steps > o->cap_plan) {
         o->cap_plan = o->frame.all_steps;
         o->plan = mem_grow(o->plan, o->cap_plan, sizeof *o->plan);
@@ -544,7 +544,7 @@ struct market_offline_answer market_offline_solve(struct market_offline *o,
     out.proved = !isfinite(left_usd);
     out.effort = o->effort;
     if (o->found)
-        out.bill = travel(q, decide_planned, o, q->log);
+        out.bill = replay(q, decide_planned, o, q->log);
     out.upper_stands = !o->found && isfinite(q->upper_usd);
     double usd = o->found ? money_to_usd(out.bill.cost_microusd) : q->upper_usd;
     out.bound_usd = fmin(usd * (1 - q->gap), left_usd);

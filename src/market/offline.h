@@ -1,13 +1,13 @@
-/* offline: the least a job could have cost for somebody who knew all prices and preemptions
- * beforehand, deciding at the events of the scene as policies do. It has its checkpoint ready
- * whenever a machine is taken back; without a deadline it does not wait unless something cannot be
- * had. Exact: dynamic programming over (event, offer) with the undominated pairs of cost and work,
- * cut off by bounds from a Lagrangian relaxation (docs/market.md). */
+/* offline: the least cost of a job with all prices and preemptions known beforehand, with decisions
+ * at the events of the scene, as for policies. A checkpoint is ready at every preemption; without a
+ * deadline the job waits only while an offer cannot be launched. Exact: dynamic programming over
+ * (event, offer) with the undominated pairs of cost and work, cut off by bounds from a Lagrangian
+ * relaxation (docs/market.md). */
 #ifndef MARKET_OFFLINE_H
 #define MARKET_OFFLINE_H
 
 #include "base/auto.h"
-#include "market/trip.h"
+#include "market/replay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,18 +19,18 @@ void market_offline_free(struct market_offline *o);
 AUTO_DEFINE(market_offline)
 
 /* What all questions about a job share: made once for many of them. The job must outlive it. */
-struct market_ground;
-struct market_ground *market_ground_new(const struct market_job *job);
-void market_ground_free(struct market_ground *g);
-AUTO_DEFINE(market_ground)
+struct market_reduced;
+struct market_reduced *market_reduced_new(const struct market_job *job);
+void market_reduced_free(struct market_reduced *g);
+AUTO_DEFINE(market_reduced)
 
 /* Seconds, for the hardest question. */
 #define MARKET_EFFORT ((size_t)4 << 20)
 
 struct market_offline_question {
     const struct market_job *job;
-    const struct market_ground *ground; /* of the job; NULL = made for this question alone */
-    size_t start;                       /* event */
+    const struct market_reduced *reduced; /* of the job; NULL = made for this question alone */
+    size_t start;                         /* event */
     double work, deadline_s;
     double upper_usd; /* what somebody needed; INFINITY = nobody is known to have finished */
     double likely_s;  /* it hardly takes longer than until then; 0 = no idea */

@@ -29,7 +29,7 @@ static void copy_steps(struct offline_frame *f)
     }
     double part = f->length_s[n - 1] / (s->at_s[last + 1] - s->at_s[last]);
     for (size_t a = 0; a < f->n_offers; a++) {
-        double usd = f->ground->step_usd[last * f->n_offers + a];
+        double usd = f->reduced->step_usd[last * f->n_offers + a];
         f->cut_usd[a] = usd < OFFLINE_NEVER ? part * usd : usd;
     }
 }
@@ -137,7 +137,7 @@ static size_t mark_ends(struct offline_frame *f, size_t n, double upper_usd)
 
 void offline_frame_set(struct offline_frame *f,
                        const struct market_offline_question *q,
-                       const struct market_ground *ground,
+                       const struct market_reduced *reduced,
                        double upper_usd)
 {
     const struct market_scene *s = q->job->scene;
@@ -147,9 +147,9 @@ void offline_frame_set(struct offline_frame *f,
     f->q = q;
     f->job = q->job;
     f->scene = s;
-    f->ground = ground;
-    f->n_offers = ground->n_offers;
-    f->n_places = ground->n_places;
+    f->reduced = reduced;
+    f->n_offers = reduced->n_offers;
+    f->n_places = reduced->n_places;
     f->may_pause = isfinite(q->deadline_s);
     if (s->at_s[end] < end_s)
         end++; /* it ends within a step */

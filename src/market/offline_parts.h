@@ -1,7 +1,7 @@
-/* offline_parts: what the parts of the offline optimum share. offline_ground.c keeps what all
- * questions about a job have in common; offline_frame.c sees which steps a question is about;
- * offline_relax.c prices every (event, offer) by a Lagrangian relaxation, for which offline_bound.c
- * finds the best worth of work; offline.c searches under these bounds. */
+/* offline_parts: declarations shared by the files of the offline optimum. offline_reduce.c reduces
+ * the market to the offers that matter, for all questions about a job; offline_frame.c sets the
+ * steps of one question; offline_relax.c prices every (event, offer) by a Lagrangian relaxation,
+ * for which offline_bound.c finds the best worth of work; offline.c searches under these bounds. */
 #ifndef MARKET_OFFLINE_PARTS_H
 #define MARKET_OFFLINE_PARTS_H
 
@@ -13,12 +13,11 @@
 #define OFFLINE_STAY UINT32_MAX
 #define OFFLINE_LEAVE (UINT32_MAX - 1)
 
-/* The price of what cannot be: no infinity, so that loops over offers may take minima by vectors.
+/* The price of an impossible choice: no infinity, so that loops over offers take minima by vectors.
  */
 #define OFFLINE_NEVER 1e30
 
-/* Offers of a place fill whole lanes of this many, the last of them with some that nobody can have.
- */
+/* Offers of a location fill whole lanes; offers that cannot be launched fill up the last one. */
 #define OFFLINE_LANES 4
 
 /* Offers at some events: list[first[event]] until first[event + 1]. */
@@ -28,8 +27,8 @@ struct offline_list {
     size_t n, cap;
 };
 
-/* Events and offers of the scene; of the offers only those that can matter, by place. */
-struct market_ground {
+/* The scene reduced to the offers that no other offer dominates, by location. */
+struct market_reduced {
     const struct market_job *job;
     size_t n_offers, n_places; /* the last place is nowhere, where jobs begin */
     size_t *offers;            /* of the scene; MARKET_NO_OFFER fills up */
@@ -42,7 +41,7 @@ struct market_ground {
     struct offline_list refused; /* for sale, but none to be had */
 };
 
-/* What is still to come costs at least, by the relaxation: cost - worth * work. */
+/* Lower bounds of the remaining cost - worth * work, by the relaxation. */
 struct offline_values {
     double *on;    /* [step * n_offers + offer], n_steps + 1 rows: on a machine */
     double *off;   /* [step * n_places + place], the same: without one */
@@ -51,13 +50,13 @@ struct offline_values {
 };
 
 /* A question over the events from start to horizon. Events count from 0 = start; offers and places
- * are those of the ground. */
+ * are those of the reduced scene. */
 struct offline_frame {
     const struct market_offline_question *q;
     const struct market_job *job;
     const struct market_scene *scene;
-    const struct market_ground *ground;
-    size_t n_steps, n_offers, n_places; /* the last two as in the ground */
+    const struct market_reduced *reduced;
+    size_t n_steps, n_offers, n_places; /* the last two as in the reduced scene */
     bool may_pause;
     double *class_speed; /* of the scene's classes */
     double *length_s;    /* [step] */
@@ -84,7 +83,7 @@ enum offline_way { OFFLINE_FROM_NONE, OFFLINE_FROM_HERE, OFFLINE_FROM_ELSEWHERE,
  * upper_usd may be under way. */
 void offline_frame_set(struct offline_frame *f,
                        const struct market_offline_question *q,
-                       const struct market_ground *ground,
+                       const struct market_reduced *reduced,
                        double upper_usd);
 void offline_frame_clear(struct offline_frame *f);
 
@@ -95,12 +94,12 @@ void offline_frame_part(struct offline_frame *f, size_t from, size_t to);
 static inline const double *offline_step_usd(const struct offline_frame *f, size_t step)
 {
     return step + 1 == f->all_steps ? f->cut_usd
-                                    : f->ground->step_usd + (f->q->start + step) * f->n_offers;
+                                    : f->reduced->step_usd + (f->q->start + step) * f->n_offers;
 }
 
 static inline bool offline_can_start(const struct offline_frame *f, size_t step, size_t offer)
 {
-    size_t i = f->ground->offers[offer];
+    size_t i = f->reduced->offers[offer];
 
     return i != MARKET_NO_OFFER &&
            f->scene->can_start[(f->q->start + step) * f->scene->n_offers + i];
@@ -108,14 +107,13 @@ static inline bool offline_can_start(const struct offline_frame *f, size_t step,
 
 static inline bool offline_taken_back(const struct offline_frame *f, size_t step, size_t offer)
 {
-    size_t i = f->ground->offers[offer];
+    size_t i = f->reduced->offers[offer];
 
     return i != MARKET_NO_OFFER &&
            f->scene->taken_back[(f->q->start + step) * f->scene->n_offers + i];
 }
 
-/* Relaxes at the worth that gives the best bound, starting near first_worth; the bound, or one that
- * is above enough. */
+/* The best bound over all worths, starting near first_worth, or the first bound above enough. */
 double offline_bound(struct offline_frame *f, double first_worth, double enough);
 
 /* One relaxation: its bound, and the work of its way. */
@@ -123,7 +121,7 @@ double offline_relax(struct offline_frame *f, double worth, double *work_out);
 
 /* By the last relaxation: beginning with a machine, without start-up. */
 double offline_begin_usd(const struct offline_frame *f, size_t step, size_t offer);
-/* What it does who is on a machine, or without one: begins with an offer, OFFLINE_STAY or
+/* The relaxation's choice with an instance, or without one: the offer to launch, OFFLINE_STAY or
  * OFFLINE_LEAVE. */
 uint32_t offline_act_on(const struct offline_frame *f, size_t step, size_t offer);
 uint32_t offline_act_off(const struct offline_frame *f, size_t step, size_t place);

@@ -72,7 +72,7 @@ static void relax_ends(const struct offline_frame *f, size_t k)
 
     for (size_t p = 0; p + 1 < f->n_places; p++) {
         double low = OFFLINE_NEVER;
-        for (size_t a = f->ground->first[p]; a < f->ground->first[p + 1]; a++)
+        for (size_t a = f->reduced->first[p]; a < f->reduced->first[p + 1]; a++)
             if (f->later[a] < OFFLINE_NEVER / 2)
                 low = least(low, usd[a]);
         for (size_t w = 0; w < OFFLINE_N_WAYS && low < OFFLINE_NEVER; w++) {
@@ -92,7 +92,7 @@ static void relax_begin(struct offline_frame *f, size_t k)
         rest_s[w] = left_s > 0 ? left_s : 0;
     }
     for (size_t p = 0; p + 1 < f->n_places; p++) {
-        relax_place(f, rest_s, f->ground->first[p], f->ground->first[p + 1], of);
+        relax_place(f, rest_s, f->reduced->first[p], f->reduced->first[p + 1], of);
         for (size_t w = 0; w < OFFLINE_N_WAYS; w++)
             f->best[w * f->n_places + p] = of[w];
     }
@@ -104,7 +104,7 @@ static void relax_begin(struct offline_frame *f, size_t k)
 /* The best of all places for a job whose checkpoint is at `from`. */
 static double relax_go(const struct offline_frame *f, size_t from, bool on)
 {
-    const double *move_usd = f->ground->move_usd + from * f->n_places;
+    const double *move_usd = f->reduced->move_usd + from * f->n_places;
     double low = OFFLINE_NEVER;
 
     for (size_t to = 0; to + 1 < f->n_places; to++)
@@ -137,24 +137,24 @@ static void relax_on(struct offline_frame *f, size_t k)
 {
     const double *restrict later = f->later, *restrict worth = f->worth_per_s;
     const double *off = f->v.off + k * f->n_places, *go = f->v.go + k * f->n_places;
-    const struct offline_list *taken = &f->ground->taken;
+    const struct offline_list *taken = &f->reduced->taken;
     double *restrict on = f->v.on + k * f->n_offers;
     double length_s = f->length_s[k], done = may_be_done(f, k) ? 0 : OFFLINE_NEVER;
     size_t event = f->q->start + k;
 
     for (size_t p = 0; p + 1 < f->n_places; p++) {
         double leave = least(go[p], done);
-        for (size_t a = f->ground->first[p]; a < f->ground->first[p + 1]; a += OFFLINE_LANES)
+        for (size_t a = f->reduced->first[p]; a < f->reduced->first[p + 1]; a += OFFLINE_LANES)
             for (size_t i = 0; i < OFFLINE_LANES; i++)
                 on[a + i] = least(later[a + i] - length_s * worth[a + i], leave);
     }
     for (size_t i = taken->first[event]; i < taken->first[event + 1]; i++)
-        on[taken->list[i]] = least(off[f->ground->place[taken->list[i]]], done);
+        on[taken->list[i]] = least(off[f->reduced->place[taken->list[i]]], done);
 }
 
 static void relax_step(struct offline_frame *f, size_t k)
 {
-    const struct offline_list *refused = &f->ground->refused;
+    const struct offline_list *refused = &f->reduced->refused;
     const double *restrict usd = offline_step_usd(f, k);
     const double *restrict next = f->v.on + (k + 1) * f->n_offers;
     double *restrict later = f->later;
@@ -211,9 +211,9 @@ static uint32_t begins_with(const struct offline_frame *f, size_t k, size_t from
     uint32_t found = OFFLINE_STAY;
 
     for (size_t a = 0; a < f->n_offers; a++) {
-        size_t p = f->ground->place[a];
+        size_t p = f->reduced->place[a];
         double usd =
-            begin_usd(f, k, a, way_of(from, p, on)) + f->ground->move_usd[from * f->n_places + p];
+            begin_usd(f, k, a, way_of(from, p, on)) + f->reduced->move_usd[from * f->n_places + p];
         if (usd < low) {
             low = usd;
             found = (uint32_t)a;
@@ -234,7 +234,7 @@ uint32_t offline_act_off(const struct offline_frame *f, size_t k, size_t p)
 
 uint32_t offline_act_on(const struct offline_frame *f, size_t k, size_t a)
 {
-    size_t p = f->ground->place[a];
+    size_t p = f->reduced->place[a];
     double stay = offline_step_usd(f, k)[a] + f->v.on[(k + 1) * f->n_offers + a] -
                   f->length_s[k] * f->worth_per_s[a];
     double go = f->v.go[k * f->n_places + p];
@@ -268,14 +268,14 @@ static double relaxed_work(const struct offline_frame *f)
             continue;
         }
         if (act != OFFLINE_STAY) {
-            enum offline_way way = way_of(place, f->ground->place[act], on);
+            enum offline_way way = way_of(place, f->reduced->place[act], on);
             a = act;
-            place = f->ground->place[a];
+            place = f->reduced->place[a];
             rest_s -= start_s(f, way);
             if (begin_end(f, k, a, way) < begin_later(f, k, a, way))
                 return work;
         }
-        work += rest_s > 0 ? rest_s * f->ground->speed[a] : 0;
+        work += rest_s > 0 ? rest_s * f->reduced->speed[a] : 0;
     }
     return work;
 }
@@ -285,7 +285,7 @@ double offline_relax(struct offline_frame *f, double worth, double *work_out)
     f->worth = worth;
     f->n_passes++;
     for (size_t a = 0; a < f->n_offers; a++)
-        f->worth_per_s[a] = worth * f->ground->speed[a];
+        f->worth_per_s[a] = worth * f->reduced->speed[a];
     relax_end(f);
     for (size_t k = f->n_steps; k-- > 0;)
         relax_step(f, k);

@@ -1,8 +1,8 @@
-/* policy: where a job should be next. A policy takes the clock, the prices of now and the state of
- * the job, and returns an action. It does no I/O, keeps nothing between calls and draws nothing: a
- * replay of history and a live scheduler get the same answers from the same questions.
+/* policy: a job's next offer. A policy takes the clock, current prices and the state of the job,
+ * and returns an action. A policy does no I/O, keeps no state between calls and draws no random
+ * numbers: a replay of history and a live scheduler get the same actions from the same arguments.
  *
- * Work is counted in seconds of one reference GPU. Prices are what this job pays a second. */
+ * Work is counted in seconds of one reference GPU. Prices are this job's per second. */
 #ifndef MARKET_POLICY_H
 #define MARKET_POLICY_H
 

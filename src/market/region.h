@@ -1,4 +1,4 @@
-/* region: one name for each region, however a history or a user spells it. */
+/* region: one name per region, for all spellings of histories and users. */
 #ifndef MARKET_REGION_H
 #define MARKET_REGION_H
 

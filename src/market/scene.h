@@ -1,9 +1,9 @@
-/* scene: a market as one kind of job meets it: the offers it may use and everything that happens to
- * them, event after event. An event is a moment at which a price changes, an offer comes or goes, a
- * machine is preempted, a job begins, or a look is due. Between two events nothing happens.
+/* scene: a market for one kind of job: the offers the job may use and their events in order. An
+ * event is a time at which a price changes, an offer comes or goes, an instance is preempted, a job
+ * begins, or a check is due. Between two events nothing changes.
  *
- * Preemptions are drawn once for every offer, by the seed and the offer's name alone: whoever rents
- * that offer then loses it, so that strategies are compared in the same weather. */
+ * Preemptions are drawn once per offer, by the seed and the offer's name alone: every strategy that
+ * uses the offer then is preempted, so that strategies are compared under the same conditions. */
 #ifndef MARKET_SCENE_H
 #define MARKET_SCENE_H
 

@@ -1,7 +1,7 @@
-/* series: what spot machines cost over time. A history is a step function per offer: each record
+/* series: spot prices over time. A history is a step function per offer: each record
  * holds until the offer's next one. Times are seconds since 1970, UTC; prices USD per hour for the
- * whole machine. Sums from an offer's beginning stand at every record, so that the cost of any
- * interval is found by two searches.
+ * whole instance. Every record has the sum from the offer's beginning, so that two searches find
+ * the cost of any interval.
  *
  * A market is read-only once it is open, and may be used from several threads at once. */
 #ifndef MARKET_SERIES_H

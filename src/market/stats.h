@@ -1,4 +1,4 @@
-/* stats: what a history amounts to. */
+/* stats: summary figures of a price history. */
 #ifndef MARKET_STATS_H
 #define MARKET_STATS_H
 

@@ -1,5 +1,5 @@
-/* stay: how far a job comes on one offer: start-up, work with a checkpoint now and then, and leases
- * that end by themselves. Replays and schedulers count with the same. */
+/* stay: the progress of a job on one offer: start-up, work with checkpoints, and leases of limited
+ * length. Replays and schedulers share this arithmetic. */
 #ifndef MARKET_STAY_H
 #define MARKET_STAY_H
 

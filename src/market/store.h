@@ -1,6 +1,6 @@
-/* store: the one block of bytes that all histories are kept in. Position-independent, in the byte
- * order of the machine, read in place, sealed with a checksum; what differs in version or byte
- * order is refused. Whoever has the file maps it; this room does no I/O.
+/* store: the block of bytes that holds all histories. Position-independent, in the byte order of
+ * the machine, read in place, with a checksum; another version or byte order is refused. The caller
+ * maps the file; this room does no I/O.
  *
  * header | strings | offers | points | on-demand prices | spells | sweeps */
 #ifndef MARKET_STORE_H

@@ -1,6 +1,6 @@
-/* tables: on-demand prices, sizes of what moves with a job and prices of moving it, and the
- * published tables that follow from them and from the histories. Nothing of the answers is kept:
- * another price gives another table. */
+/* tables: on-demand prices, sizes of checkpoints and data sets, prices of moving them, and the
+ * published tables that follow from these figures and the histories. Tables are computed on demand:
+ * other prices give other tables. */
 #ifndef MARKET_TABLES_H
 #define MARKET_TABLES_H
 

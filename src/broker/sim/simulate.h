@@ -11,7 +11,7 @@
 
 #include "broker/core/runs.h"
 #include "broker/machine/machines.h"
-#include "market/trip.h"
+#include "market/replay.h"
 
 /* Where and how long one stage runs, as planned. Texts are borrowed. */
 struct simulate_stage {

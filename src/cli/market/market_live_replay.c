@@ -195,9 +195,9 @@ int cli_market_live_sweep(const struct command_args *args, struct err *e)
         AUTO(market_job) struct market_job *job = cli_live_job(&c, range.models[i], e);
         if (!job)
             return -1;
-        AUTO(market_ground) struct market_ground *ground = market_ground_new(job);
+        AUTO(market_reduced) struct market_reduced *reduced = market_reduced_new(job);
         c.question.job = job;
-        c.question.ground = ground;
+        c.question.reduced = reduced;
         for (size_t d = 0; d < range.n_durations; d++) {
             const struct sweep_cell cell = replay_cell(&c, range.durations[d]);
             put_cell(t, range.models[i], &cell);

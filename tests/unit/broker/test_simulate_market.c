@@ -106,8 +106,8 @@ static struct market_bill replay(const struct town *t)
 {
     const struct simulate_trade *x = &t->trades[0];
 
-    return market_travel_policy(
-        (struct market_trip){.job = t->job,
+    return market_replay_policy(
+        (struct market_replay){.job = t->job,
                              .start = market_scene_event(t->scene, ORIGIN_S),
                              .work = x->work,
                              .deadline_s = x->deadline_s},

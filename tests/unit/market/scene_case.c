@@ -74,9 +74,9 @@ void case_clear(struct scene_case *c)
     memset(c, 0, sizeof *c);
 }
 
-struct market_trip case_trip(const struct scene_case *c)
+struct market_replay case_replay(const struct scene_case *c)
 {
-    return (struct market_trip){.job = c->job, .work = c->work, .deadline_s = c->deadline_s};
+    return (struct market_replay){.job = c->job, .work = c->work, .deadline_s = c->deadline_s};
 }
 
 static void random_offer(struct scene_case *c, enum case_kind kind)

@@ -2,7 +2,7 @@
 #ifndef SCENE_CASE_H
 #define SCENE_CASE_H
 
-#include "market/trip.h"
+#include "market/replay.h"
 
 #include <stdint.h>
 
@@ -39,6 +39,6 @@ void case_random(struct scene_case *c, uint64_t seed, enum case_kind kind);
 /* 0 .. n-1 */
 unsigned case_below(struct scene_case *c, unsigned n);
 
-struct market_trip case_trip(const struct scene_case *c);
+struct market_replay case_replay(const struct scene_case *c);
 
 #endif

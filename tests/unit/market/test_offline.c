@@ -224,7 +224,7 @@ static void check_online(struct market_offline *o, enum case_kind kind, const ch
             if (p == MARKET_THRESHOLD && !isfinite(c.deadline_s))
                 continue;
             const struct market_policy policy = {.kind = p, .margin = 1, .usd_per_work = 0.0004};
-            struct market_bill b = market_travel_policy(case_trip(&c), &policy);
+            struct market_bill b = market_replay_policy(case_replay(&c), &policy);
             if (!b.finished || b.finish_s > c.deadline_s)
                 continue;
             runs++;
@@ -235,8 +235,8 @@ static void check_online(struct market_offline *o, enum case_kind kind, const ch
                        money_to_usd(a.bill.cost_microusd));
         }
         for (size_t i = 0; i < c.n_offers; i++) {
-            const struct market_trip trip = case_trip(&c);
-            struct market_bill b = market_travel_fixed(&trip, i);
+            const struct market_replay replay = case_replay(&c);
+            struct market_bill b = market_replay_fixed(&replay, i);
             better += b.finished && b.finish_s <= c.deadline_s && b.cost_microusd < least - 30;
         }
         case_clear(&c);

@@ -52,7 +52,7 @@ static size_t pick_offers(const struct market_job *j, size_t *offers)
 }
 
 /* Sorts them by place, whole lanes of each. */
-static void place_offers(struct market_ground *g, const size_t *picked, size_t n_picked)
+static void place_offers(struct market_reduced *g, const size_t *picked, size_t n_picked)
 {
     const struct market_scene *s = g->job->scene;
     size_t most = n_picked + g->n_places * (OFFLINE_LANES - 1), n = 0;
@@ -76,7 +76,7 @@ static void place_offers(struct market_ground *g, const size_t *picked, size_t n
     g->first[g->n_places - 1] = g->n_offers = n;
 }
 
-static void fill_moves(struct market_ground *g)
+static void fill_moves(struct market_reduced *g)
 {
     size_t n = g->n_places;
 
@@ -93,7 +93,7 @@ static void list_add(struct offline_list *l, size_t a)
     l->list[l->n++] = (uint32_t)a;
 }
 
-static void fill_event(struct market_ground *g, size_t event)
+static void fill_event(struct market_reduced *g, size_t event)
 {
     const struct market_scene *s = g->job->scene;
     double length_s = s->at_s[event + 1] - s->at_s[event];
@@ -114,7 +114,7 @@ static void fill_event(struct market_ground *g, size_t event)
     }
 }
 
-static void fill_events(struct market_ground *g)
+static void fill_events(struct market_reduced *g)
 {
     size_t n = g->job->scene->n_events;
 
@@ -128,9 +128,9 @@ static void fill_events(struct market_ground *g)
     }
 }
 
-struct market_ground *market_ground_new(const struct market_job *job)
+struct market_reduced *market_reduced_new(const struct market_job *job)
 {
-    struct market_ground *g = mem_zero(1, sizeof *g);
+    struct market_reduced *g = mem_zero(1, sizeof *g);
     AUTO_MEM size_t *picked = mem_zero(job->scene->n_offers + 1, sizeof *picked);
 
     g->job = job;
@@ -141,7 +141,7 @@ struct market_ground *market_ground_new(const struct market_job *job)
     return g;
 }
 
-void market_ground_free(struct market_ground *g)
+void market_reduced_free(struct market_reduced *g)
 {
     if (!g)
         return;

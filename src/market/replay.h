@@ -1,9 +1,8 @@
-/* trip: one job's way through a scene, to the second, under a policy that sees no more than the
- * present. Machines are paid from when they are rented until they are given back or taken back, to
- * the millisecond; every machine and every move of a checkpoint is a line of the bill, in
- * micro-dollars. */
-#ifndef MARKET_TRIP_H
-#define MARKET_TRIP_H
+/* replay: one job replayed through a scene, to the second, under a policy that sees the present
+ * only. An instance is paid from its launch until it is released or preempted, to the millisecond;
+ * every lease and every move of a checkpoint is a line of the bill, in micro-dollars. */
+#ifndef MARKET_REPLAY_H
+#define MARKET_REPLAY_H
 
 #include "base/auto.h"
 #include "market/policy.h"
@@ -14,15 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What running somewhere, and moving, takes for one kind of job, whatever its work. */
+/* Speeds, overheads and moving costs of one kind of job, for any amount of work. */
 struct market_job {
     const struct market_scene *scene;
-    double *speed;        /* an entry an offer: work per second; 0 = cannot run there */
-    double *checkpoint_s; /* works so long between two checkpoints; INFINITY = writes none */
-    double *work_per_s;   /* what policies expect */
+    double *speed;        /* per offer: work per second; 0 = cannot run there */
+    double *checkpoint_s; /* per offer: time between checkpoints; INFINITY = none */
+    double *work_per_s;   /* per offer: the policies' expectation */
     struct market_switching switching;
-    double *move_usd;     /* what switching.move_usd points to */
-    double *lowest_later; /* an entry an event: the lowest USD for a unit of work from then on */
+    double *move_usd;     /* switching.move_usd points here */
+    double *lowest_later; /* per event: the lowest USD per unit of work from then on */
 };
 
 struct market_job_wish {
@@ -51,17 +50,17 @@ void market_log_clear(struct market_log *log);
 
 typedef struct market_action (*market_decider)(const void *policy, const struct market_view *v);
 
-struct market_trip {
+struct market_replay {
     const struct market_job *job;
     size_t start; /* event */
     double work;
     double deadline_s; /* INFINITY = none */
     market_decider decide;
     const void *policy;
-    /* Has its checkpoint ready whenever a machine is taken back: nothing is lost and none is
-     * written in vain. The optimum in hindsight does that. */
+    /* True: a checkpoint is ready at every preemption, so that no work is lost and no checkpoint is
+     * written in vain, as in the optimum in hindsight. */
     bool foresees;
-    struct market_log *log; /* NULL = not kept */
+    struct market_log *log; /* NULL = none */
 };
 
 struct market_bill {
@@ -74,24 +73,24 @@ struct market_bill {
     size_t first; /* offer */
 };
 
-struct market_bill market_travel(const struct market_trip *trip);
+struct market_bill market_replay_run(const struct market_replay *replay);
 
-/* market_travel under a market_policy. */
-struct market_bill market_travel_policy(struct market_trip trip, const struct market_policy *p);
+/* market_replay_run under a market_policy. */
+struct market_bill market_replay_policy(struct market_replay replay, const struct market_policy *p);
 
-/* Stays on one offer, begun at once and again whenever it is taken back. Faster than
- * market_travel: it looks at no other offer. */
-struct market_bill market_travel_fixed(const struct market_trip *trip, size_t offer);
+/* The replay on one offer, launched at once and again after every preemption. Faster than
+ * market_replay_run, which looks at all offers. */
+struct market_bill market_replay_fixed(const struct market_replay *replay, size_t offer);
 
-/* A stay on an offer, rented at begin_s, working from ready_s on. */
+/* A stay on an offer, launched at begin_s, working from ready_s on. */
 struct market_stay market_stay_of(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, bool foresees);
 
-/* Work of a lease on an offer between these times of the clock, rented at begin_s, working from
- * ready_s on; without checkpoints, over renewals of leases that end by themselves. */
+/* Work of a lease on an offer until now_s, launched at begin_s, working from ready_s on; without
+ * checkpoints, with renewals of leases of limited length. */
 double market_lease_work(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, double now_s);
-/* When the lease has done so much. */
+/* The time at which the lease has done this amount of work. */
 double market_lease_until(
     const struct market_job *j, size_t offer, double begin_s, double ready_s, double work);
 

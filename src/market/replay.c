@@ -1,4 +1,4 @@
-#include "market/trip.h"
+#include "market/replay.h"
 
 #include "base/mem.h"
 #include "base/money.h"
@@ -119,8 +119,8 @@ double market_lease_until(
 
 /* ---- the way ---- */
 
-struct travel {
-    const struct market_trip *trip;
+struct progress {
+    const struct market_replay *replay;
     const struct market_job *job;
     const struct market_scene *scene;
     struct market_view view;
@@ -133,7 +133,7 @@ struct travel {
 
 /* Every machine is a line of the bill: one that was rented again when its lease ended by itself is
  * another one. */
-static int64_t paid_microusd(const struct travel *t, size_t to_event, double end_s)
+static int64_t paid_microusd(const struct progress *t, size_t to_event, double end_s)
 {
     const struct market_scene *s = t->scene;
     size_t i = t->view.offer, n = (size_t)market_stay_renewals(&t->stay, end_s);
@@ -149,14 +149,14 @@ static int64_t paid_microusd(const struct travel *t, size_t to_event, double end
 }
 
 /* Gives the machine back, or loses it; to_event: the last one not later than end_s. */
-static void end_lease(struct travel *t, size_t to_event, double end_s, double work_done)
+static void end_lease(struct progress *t, size_t to_event, double end_s, double work_done)
 {
     int64_t microusd = paid_microusd(t, to_event, end_s);
 
     t->bill.cost_microusd += microusd;
     t->bill.preemptions += (size_t)market_stay_renewals(&t->stay, end_s);
-    if (t->trip->log) {
-        struct market_log *log = t->trip->log;
+    if (t->replay->log) {
+        struct market_log *log = t->replay->log;
         log->leases = mem_room(log->leases, log->n, &log->cap, sizeof *log->leases);
         log->leases[log->n++] = (struct market_lease){t->view.offer, t->stay.begin_s, end_s,
                                                       work_done, microusd + t->move_microusd};
@@ -167,11 +167,11 @@ static void end_lease(struct travel *t, size_t to_event, double end_s, double wo
     t->done_before = work_done;
 }
 
-static void lose_machine(struct travel *t, size_t event)
+static void lose_machine(struct progress *t, size_t event)
 {
     double now_s = t->scene->at_s[event];
     double work = market_stay_work(&t->stay, now_s);
-    double kept = t->trip->foresees ? work : market_stay_saved(&t->stay, now_s);
+    double kept = t->replay->foresees ? work : market_stay_saved(&t->stay, now_s);
 
     t->bill.preemptions++;
     t->bill.work_lost += work - kept;
@@ -179,7 +179,7 @@ static void lose_machine(struct travel *t, size_t event)
     t->view.left = false;
 }
 
-static void leave(struct travel *t, size_t event)
+static void leave(struct progress *t, size_t event)
 {
     double now_s = t->scene->at_s[event];
 
@@ -187,7 +187,7 @@ static void leave(struct travel *t, size_t event)
     t->view.left = true;
 }
 
-static void take(struct travel *t, size_t event, size_t offer)
+static void take(struct progress *t, size_t event, size_t offer)
 {
     struct market_view *v = &t->view;
     const struct market_switching *sw = &t->job->switching;
@@ -204,14 +204,14 @@ static void take(struct travel *t, size_t event, size_t offer)
         t->bill.first = offer;
     else
         t->bill.switches += offer != v->offer_before;
-    t->stay = market_stay_of(t->job, offer, now_s, ready_s, t->trip->foresees);
+    t->stay = market_stay_of(t->job, offer, now_s, ready_s, t->replay->foresees);
     t->lease_event = event;
     v->offer = offer;
     v->ready_s = ready_s;
     v->left = false;
 }
 
-static void look(struct travel *t, size_t event)
+static void look(struct progress *t, size_t event)
 {
     const struct market_scene *s = t->scene;
     struct market_view *v = &t->view;
@@ -223,10 +223,10 @@ static void look(struct travel *t, size_t event)
     v->may_start = s->can_start + row;
     if (v->offer != MARKET_NO_OFFER && s->taken_back[row + v->offer])
         lose_machine(t, event);
-    v->work_left = t->trip->work - t->done_before;
+    v->work_left = t->replay->work - t->done_before;
     if (v->offer != MARKET_NO_OFFER)
         v->work_left -= market_stay_work(&t->stay, v->now_s);
-    struct market_action a = t->trip->decide(t->trip->policy, v);
+    struct market_action a = t->replay->decide(t->replay->policy, v);
     v->decisions_made++;
     if (a.act == MARKET_TAKE && a.offer != v->offer)
         take(t, event, a.offer);
@@ -235,45 +235,45 @@ static void look(struct travel *t, size_t event)
 }
 
 /* Whether the job is done before the next event. */
-static bool arrive(struct travel *t, size_t event)
+static bool arrive(struct progress *t, size_t event)
 {
     if (t->view.offer == MARKET_NO_OFFER)
         return false;
-    double end_s = market_stay_until(&t->stay, t->trip->work - t->done_before);
+    double end_s = market_stay_until(&t->stay, t->replay->work - t->done_before);
     if (end_s > t->scene->at_s[event + 1])
         return false;
     /* Rounding may put the end a hair before the event at which it was decided. */
     end_s = fmax(market_to_ms(end_s), t->scene->at_s[event]);
     t->bill.finished = true;
     t->bill.finish_s = end_s;
-    end_lease(t, event + (end_s >= t->scene->at_s[event + 1]), end_s, t->trip->work);
+    end_lease(t, event + (end_s >= t->scene->at_s[event + 1]), end_s, t->replay->work);
     return true;
 }
 
-static struct travel begin(const struct market_trip *trip)
+static struct progress begin(const struct market_replay *replay)
 {
-    const struct market_job *j = trip->job;
+    const struct market_job *j = replay->job;
 
-    return (struct travel){.trip = trip,
-                           .job = j,
-                           .scene = j->scene,
-                           .bill.first = MARKET_NO_OFFER,
-                           .view = {.n_offers = j->scene->n_offers,
-                                    .work_per_s = j->work_per_s,
-                                    .place = j->scene->place,
-                                    .switching = &j->switching,
-                                    .offer = MARKET_NO_OFFER,
-                                    .offer_before = MARKET_NO_OFFER,
-                                    .checkpoint = MARKET_NOWHERE,
-                                    .deadline_s = trip->deadline_s}};
+    return (struct progress){.replay = replay,
+                             .job = j,
+                             .scene = j->scene,
+                             .bill.first = MARKET_NO_OFFER,
+                             .view = {.n_offers = j->scene->n_offers,
+                                      .work_per_s = j->work_per_s,
+                                      .place = j->scene->place,
+                                      .switching = &j->switching,
+                                      .offer = MARKET_NO_OFFER,
+                                      .offer_before = MARKET_NO_OFFER,
+                                      .checkpoint = MARKET_NOWHERE,
+                                      .deadline_s = replay->deadline_s}};
 }
 
-struct market_bill market_travel(const struct market_trip *trip)
+struct market_bill market_replay_run(const struct market_replay *replay)
 {
-    struct travel t = begin(trip);
+    struct progress t = begin(replay);
     size_t last = t.scene->n_events - 1;
 
-    for (size_t k = trip->start; k < last; k++) {
+    for (size_t k = replay->start; k < last; k++) {
         look(&t, k);
         if (arrive(&t, k))
             return t.bill;
@@ -289,20 +289,20 @@ static struct market_action decide_by_policy(const void *policy, const struct ma
     return market_decide(policy, v);
 }
 
-struct market_bill market_travel_policy(struct market_trip trip, const struct market_policy *p)
+struct market_bill market_replay_policy(struct market_replay replay, const struct market_policy *p)
 {
-    trip.decide = decide_by_policy;
-    trip.policy = p;
-    return market_travel(&trip);
+    replay.decide = decide_by_policy;
+    replay.policy = p;
+    return market_replay_run(&replay);
 }
 
 /* ---- one offer for all the way ---- */
 
-struct market_bill market_travel_fixed(const struct market_trip *trip, size_t offer)
+struct market_bill market_replay_fixed(const struct market_replay *replay, size_t offer)
 {
-    const struct market_scene *s = trip->job->scene;
-    struct travel t = begin(trip);
-    size_t last = s->n_events - 1, k = trip->start;
+    const struct market_scene *s = replay->job->scene;
+    struct progress t = begin(replay);
+    size_t last = s->n_events - 1, k = replay->start;
 
     for (;;) {
         while (k < last && !s->can_start[k * s->n_offers + offer])
@@ -311,7 +311,7 @@ struct market_bill market_travel_fixed(const struct market_trip *trip, size_t of
         if (k == last)
             return t.bill;
         take(&t, k, offer);
-        double end_s = market_stay_until(&t.stay, trip->work - t.done_before);
+        double end_s = market_stay_until(&t.stay, replay->work - t.done_before);
         size_t lost = market_scene_next_taken(s, offer, k);
         if (lost < last && end_s > s->at_s[lost]) {
             lose_machine(&t, k = lost);
@@ -319,7 +319,7 @@ struct market_bill market_travel_fixed(const struct market_trip *trip, size_t of
         }
         t.bill.finished = end_s <= s->at_s[last];
         t.bill.finish_s = fmin(market_to_ms(end_s), s->at_s[last]);
-        end_lease(&t, market_scene_event(s, t.bill.finish_s), t.bill.finish_s, trip->work);
+        end_lease(&t, market_scene_event(s, t.bill.finish_s), t.bill.finish_s, replay->work);
         return t.bill;
     }
 }

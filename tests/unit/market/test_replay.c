@@ -1,4 +1,4 @@
-#include "market/trip.h"
+#include "market/replay.h"
 
 #include "market/store.h"
 
@@ -27,7 +27,7 @@ static struct market_bill run(const struct scene_case *c, enum market_policy_kin
 {
     const struct market_policy p = {.kind = kind, .margin = 1};
 
-    return market_travel_policy(case_trip(c), &p);
+    return market_replay_policy(case_replay(c), &p);
 }
 
 static void check_part_hours(void)
@@ -40,8 +40,8 @@ static void check_part_hours(void)
     struct market_bill b = run(&c, MARKET_STATIC);
     CHECK(b.cost_microusd == 2500000 && b.finish_s <= 2.5 * H && b.finish_s >= 2.5 * H,
           "two and a half hours at $1 are $2.50, not $3");
-    struct market_trip trip = case_trip(&c);
-    struct market_bill fixed = market_travel_fixed(&trip, 1);
+    struct market_replay replay = case_replay(&c);
+    struct market_bill fixed = market_replay_fixed(&replay, 1);
     CHECK(fixed.cost_microusd == 5 * USD, "the other one costs twice as much");
     case_clear(&c);
 }
@@ -138,9 +138,9 @@ static void check_lease(void)
     c.job_wish.write_s = H;
     c.work = 30 * H;
     case_build(&c, 100 * H);
-    const struct market_trip trip = case_trip(&c);
+    const struct market_replay replay = case_replay(&c);
     /* 1 + 23 h, then 2 + 7 h. */
-    struct market_bill b = market_travel_fixed(&trip, 0);
+    struct market_bill b = market_replay_fixed(&replay, 0);
     CHECK(b.cost_microusd == 33 * USD && b.preemptions == 1 && b.switches == 0 &&
               !(b.work_lost > 0),
           "a lease that ends is renewed, at the cost of a start and a checkpoint");
@@ -169,7 +169,7 @@ static void check_threshold(void)
         c.deadline_s = cases[i].deadline_h * H;
         c.job_wish.checkpoint_s = (double)NAN;
         case_build(&c, 100 * H);
-        struct market_bill b = market_travel_policy(case_trip(&c), &p);
+        struct market_bill b = market_replay_policy(case_replay(&c), &p);
         CHECK(b.finished && fabs((double)b.cost_microusd - cases[i].want_usd * USD) < 1 &&
                   fabs(b.finish_s - cases[i].want_h * H) < 1e-6,
               "threshold: %s", cases[i].name);
@@ -188,7 +188,7 @@ static void check_surplus(void)
     c.points[1][0].usd_per_hour = 1.5;
     c.deadline_s = 100 * H;
     case_build(&c, 200 * H);
-    struct market_bill b = market_travel_policy(case_trip(&c), &p);
+    struct market_bill b = market_replay_policy(case_replay(&c), &p);
     CHECK(b.first == 1 && b.cost_microusd == 7500000, "threshold: the larger surplus wins");
     case_clear(&c);
 }
@@ -211,8 +211,8 @@ static void check_gpu_use(void)
         c.offers[0].gpus = 4;
         c.scene_wish.use = cases[i].use;
         case_build(&c, 100 * H);
-        const struct market_trip trip = case_trip(&c);
-        struct market_bill b = market_travel_fixed(&trip, 0);
+        const struct market_replay replay = case_replay(&c);
+        struct market_bill b = market_replay_fixed(&replay, 0);
         CHECK(b.cost_microusd == cases[i].want_microusd &&
                   fabs(b.finish_s - cases[i].want_h * H) < 1e-6,
               "a machine with 4 GPUs, way %zu to use it", i);
