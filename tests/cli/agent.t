@@ -293,12 +293,13 @@ fi
 
 # --- the lease
 job 14 'true' 'lease_s 1' "power_off echo off >>$scratch/off"
-job 15 'sleep 2.5' 'lease_s 1' "power_off echo off >>$scratch/off"
+job 15 "until [ -e '$scratch/go15' ]; do sleep 0.05; done" 'lease_s 1' "power_off echo off >>$scratch/off"
 "$agent" run "$jobs/15" >frames15 &
 go 14
 sleep 1.5
 check "no power-off while another job runs" test ! -e "$scratch/off"
 "$agent" renew "$jobs" 600
+touch "$scratch/go15"
 wait $!
 sleep 2
 check "nor while the lease lasts" test ! -e "$scratch/off"

@@ -74,9 +74,8 @@ is "$code" "7" "stdout closed: exit 7"
 check "a reader that leaves is no reason to complain" test ! -s stderr
 check "but it may be noticed" grep -qx '[07]' code
 mkfifo pipe
-{ sleep 0.2; } <pipe &
-{ sleep 0.5; code=0; "$TRADEWIND" help 2>stderr || code=$?; echo $code >code; } >pipe
-wait
+true <pipe &
+{ wait $!; code=0; "$TRADEWIND" help 2>stderr || code=$?; echo $code >code; } >pipe
 is "$(<code):$(<stderr)" "7:" "a reader that left before: exit 7, quietly"
 
 fails 2 'no command "plan kitchen"; did you mean "plan"?' help plan kitchen
