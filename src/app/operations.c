@@ -3,10 +3,12 @@
 #include "app/admin/admin.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
+#include "app/plan/plan.h"
 #include "app/run/run.h"
 
 const struct operation *const *const operation_families[] = {
     data_operations,
+    plan_operations,
     run_operations,
     admin_operations,
     NULL,

@@ -285,7 +285,7 @@ sub pictures
     like($out, qr{\xe2\x97\x86}, 'and a mark');
     like($out, qr{> +\$1\.61 +0:35:30 +gcp/z1 n1, aws/r1 g1\n +\$2\.01 +0:35:28 +aws/r1 m1, aws/r1 g1},
          'the frontier as a table, the chosen plan marked');
-    like($out, qr{2 plans of which none is both cheaper and faster}, 'their number');
+    like($out, qr{2 plans on the Pareto frontier}, 'their number');
     (undef, my $p) = answer('--pareto');
     is(join(' ', map { "$_->{cost_usd}:$_->{time_s}" } @{$p->{pareto}}), '1.61:2130 2.008:2128', 'in JSON');
     is(scalar(@{$p->{pareto}[0]{stages}}), 2, 'with stages');

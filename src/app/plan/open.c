@@ -1,5 +1,5 @@
 /* open: a pipeline and what it is planned with, read from a request. */
-#include "app/plan/plan.h"
+#include "app/plan/internal.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
@@ -102,13 +102,16 @@ int app_plan_request_keep(struct plan_request *q, struct arena *arena, struct er
     return fits ? 0 : err_set(e, ERR_NOFIT, "the request to plan is too large");
 }
 
-static struct spec *read_spec(const struct plan_request *q, struct err *e)
+struct spec *app_plan_read_spec(const struct plan_request *q,
+                                struct spec_finding **findings_out,
+                                size_t *n_out,
+                                struct err *e)
 {
     if (q->pipeline)
         return spec_parse(q->file ? q->file : "pipeline", q->pipeline, strlen(q->pipeline), NULL,
-                          NULL, NULL, e);
+                          findings_out, n_out, e);
     if (q->file)
-        return spec_load(q->file, NULL, NULL, e);
+        return spec_load(q->file, findings_out, n_out, e);
     err_set(e, ERR_USAGE, "the pipeline is missing: give its text or its file");
     return NULL;
 }
@@ -121,7 +124,7 @@ int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;
-    p->spec = read_spec(q, e);
+    p->spec = app_plan_read_spec(q, NULL, NULL, e);
     if (!p->spec)
         return -1;
     warn_of_findings(app, p->spec);

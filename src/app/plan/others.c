@@ -10,13 +10,6 @@
 #include <string.h>
 
 #define PLACE_MAX_BYTES 4096
-#define CHANGES_MAX_BYTES (1u << 20)
-
-void app_plan_others_clear(struct app_plan_others *others)
-{
-    free(others->items);
-    *others = (struct app_plan_others){0};
-}
 
 size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e)
 {
@@ -37,37 +30,49 @@ size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err
     return SIZE_MAX;
 }
 
+/* A plan that does not exist; reason goes to arena. */
+static int no_plan(struct app_plan_other *other,
+                   const char *reason,
+                   struct arena *arena,
+                   struct err *e)
+{
+    other->status = app_plan_status_text(PLAN_INFEASIBLE);
+    other->point = (struct plan_point){FIELD_NONE, (double)NAN};
+    other->delta_microusd = FIELD_NONE;
+    other->delta_s = (double)NAN;
+    other->reason = arena_dup(arena, reason);
+    return other->reason ? 0 : err_set(e, ERR_NOFIT, "the answer is too large");
+}
+
 /* Asks once more and notes the difference to p's plan. */
 static int ask_other(const struct app_plan *p,
                      const struct plan_problem *problem,
                      const struct plan_query *query,
                      struct app_plan_other *other,
+                     struct arena *arena,
                      struct err *e)
 {
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
 
     if (plan_solve(problem, query, &answer, e) < 0)
         return -1;
-    other->status = answer.status;
-    if (answer.status == PLAN_INFEASIBLE) {
-        snprintf(other->reason, sizeof other->reason, "%s", answer.reason);
-        return 0;
-    }
+    if (answer.status == PLAN_INFEASIBLE)
+        return no_plan(other, answer.reason, arena, e);
+    other->status = app_plan_status_text(answer.status);
     other->point = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
     other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
     other->delta_s = answer.plan.time_s - p->answer.plan.time_s;
-    if (query->pinned_stage != SIZE_MAX)
-        other->choice = answer.plan.stages[query->pinned_stage];
+    if (!other->change)
+        other->machine = app_plan_machine(p, &answer.plan.stages[query->pinned_stage]);
     return 0;
 }
 
 static int by_added_cost(const void *a, const void *b)
 {
     const struct app_plan_other *x = a, *y = b;
-    bool x_exists = x->status != PLAN_INFEASIBLE, y_exists = y->status != PLAN_INFEASIBLE;
 
-    if (x_exists != y_exists)
-        return x_exists ? -1 : 1;
+    if (!x->reason != !y->reason)
+        return x->reason ? 1 : -1;
     if (x->delta_microusd != y->delta_microusd)
         return x->delta_microusd < y->delta_microusd ? -1 : 1;
     if (x->delta_s < y->delta_s || x->delta_s > y->delta_s)
@@ -77,28 +82,39 @@ static int by_added_cost(const void *a, const void *b)
 
 int app_plan_explain(const struct app_plan *p,
                      size_t stage,
-                     struct app_plan_others *out,
+                     struct arena *arena,
+                     struct field_records *out,
                      struct err *e)
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
     double end_s = time_monotonic_s() + p->solve_limit_s;
     struct plan_query query = app_plan_query(p, &p->settings);
+    struct app_plan_other *others = arena_alloc(arena, n, sizeof *others);
 
-    out->items = mem_zero(n, sizeof *out->items);
+    if (!others)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    *out = (struct field_records){.items = others};
     query.pinned_stage = stage;
     for (size_t i = 0; i < n; i++) {
+        const struct catalog_place *place = &catalog_places(p->catalog)[places[i]];
         if (places[i] == p->answer.plan.stages[stage].place)
             continue;
-        struct app_plan_other *other = &out->items[out->n++];
-        other->place = places[i];
+        struct app_plan_other *other = &others[out->n++];
+        *other = (struct app_plan_other){
+            .place = places[i],
+            .machine = {.cloud = catalog_text(p->catalog, place->cloud),
+                        .region = catalog_text(p->catalog, place->region),
+                        .nodes = FIELD_NONE,
+                        .price_usd_per_hour = (double)NAN},
+        };
         query.pinned_place = places[i];
         query.solve_limit_s = app_plan_remaining_s(end_s);
-        if (ask_other(p, p->problem, &query, other, e) < 0)
+        if (ask_other(p, p->problem, &query, other, arena, e) < 0)
             return -1;
     }
     if (out->n > 1)
-        qsort(out->items, out->n, sizeof *out->items, by_added_cost);
+        qsort(others, out->n, sizeof *others, by_added_cost);
     return 0;
 }
 
@@ -176,18 +192,12 @@ static bool same_world(const struct app_plan_settings *a, const struct app_plan_
            same_text(a->region, b->region) && same_price;
 }
 
-static int no_plan(struct app_plan_other *other, const char *reason)
-{
-    other->status = PLAN_INFEASIBLE;
-    snprintf(other->reason, sizeof other->reason, "%s", reason);
-    return 0;
-}
-
-/* That nothing fits is an answer to "what if", not a failure of the command. */
+/* That nothing fits is an answer to "what if", not a failure of the operation. */
 static int ask_what_if(const struct app_plan *p,
                        const struct app_plan_settings *s,
                        double end_s,
                        struct app_plan_other *other,
+                       struct arena *arena,
                        struct err *e)
 {
     bool same = same_world(s, &p->settings);
@@ -197,30 +207,32 @@ static int ask_what_if(const struct app_plan *p,
     struct plan_query query = app_plan_query(p, s);
 
     if (!problem)
-        return no_plan(other, why.text);
+        return no_plan(other, why.text, arena, e);
     if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
-        return no_plan(other, "no offer there fits the stage");
+        return no_plan(other, "no offer there fits the stage", arena, e);
     query.solve_limit_s = app_plan_remaining_s(end_s);
     query.totals_only = true;
-    return ask_other(p, problem, &query, other, e);
+    return ask_other(p, problem, &query, other, arena, e);
 }
 
 int app_plan_what_if(const struct app_plan *p,
-                     const char *const *changes,
-                     size_t n,
-                     struct app_plan_others *out,
+                     const struct field_list *changes,
+                     struct arena *arena,
+                     struct field_records *out,
                      struct err *e)
 {
     double end_s = time_monotonic_s() + p->solve_limit_s;
-    AUTO(arena) struct arena *arena = arena_new(CHANGES_MAX_BYTES);
+    struct app_plan_other *others = arena_alloc(arena, changes->n, sizeof *others);
 
-    out->items = mem_zero(n, sizeof *out->items);
-    for (size_t i = 0; i < n; i++) {
+    if (!others)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    *out = (struct field_records){others, changes->n};
+    for (size_t i = 0; i < changes->n; i++) {
         struct app_plan_settings s;
-        struct app_plan_other *other = &out->items[out->n++];
-        other->change = changes[i];
-        if (apply(p, changes[i], arena, &s, e) < 0 || ask_what_if(p, &s, end_s, other, e) < 0)
-            return err_wrap(e, "--what-if %s", changes[i]);
+        others[i].change = changes->items[i];
+        if (apply(p, changes->items[i], arena, &s, e) < 0 ||
+            ask_what_if(p, &s, end_s, &others[i], arena, e) < 0)
+            return err_wrap(e, "%s", changes->items[i]);
     }
     return 0;
 }

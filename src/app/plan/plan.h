@@ -13,6 +13,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+extern const struct operation *const plan_operations[]; /* ends with NULL */
+
+extern const struct operation plan_solve_operation; /* answers with struct app_plan_report */
+extern const struct operation plan_check_operation; /* answers with struct app_plan_checked */
+
+/* A pipeline file and its findings. */
+struct app_plan_finding {
+    int64_t line; /* 0 = the file as a whole */
+    const char *severity, *text;
+};
+struct app_plan_checked {
+    bool valid;
+    struct field_records findings; /* struct app_plan_finding, in file order */
+    /* For printers, and not in JSON. */
+    const char *file;
+    size_t n_stages;
+};
+
 /* What every request that plans a pipeline says. A request struct that holds one as its member
  * `plan` lists PLAN_PIPELINE_FIELDS(struct run_request, plan.) and the lists below it. */
 struct plan_request {
@@ -161,40 +179,96 @@ int app_plan_ask_singles(struct app_plan *p, struct err *e);
 /* Index of the best of them under the goal; SIZE_MAX when there is none. */
 size_t app_plan_best_single(const struct app_plan *p);
 
-/* A plan beside p's plan. */
+/* ---- answers: texts are borrowed from the plan or live in the arena of the answer ---- */
+
+/* What a stage runs on. */
+struct app_plan_machine {
+    const char *name; /* of the stage; NULL = there is no plan with the stage there */
+    const char *cloud, *region;
+    const char *zone; /* "" = not said */
+    const char *instance_type, *market;
+    int64_t nodes;
+    double price_usd_per_hour; /* of one node */
+};
+
+struct app_plan_stage {
+    struct app_plan_machine machine;
+    double start_s, finish_s, boot_s, setup_s, input_s, run_s;
+    int64_t compute_microusd, transfer_microusd, storage_microusd;
+};
+
+/* A plan beside the plan: the stage elsewhere (explain), or one setting changed (what_if). */
 struct app_plan_other {
-    const char *change; /* what differs; borrowed */
-    size_t place;       /* --explain: where the stage is put */
-    enum plan_status status;
-    char reason[400];         /* infeasible: why */
-    struct plan_stage choice; /* --explain: the stage as that plan has it */
-    struct plan_point point;
-    int64_t delta_microusd;
+    const char *change;              /* what_if: KEY=VALUE */
+    struct app_plan_machine machine; /* explain */
+    const char *status;
+    const char *reason;      /* why there is no plan; NULL = there is one */
+    struct plan_point point; /* FIELD_NONE and NAN without a plan, as the differences below */
+    int64_t delta_microusd;  /* to the plan */
     double delta_s;
+    size_t place; /* explain: of the catalog */
 };
 
-struct app_plan_others {
-    struct app_plan_other *items;
-    size_t n;
+/* A plan of the Pareto frontier. */
+struct app_plan_pareto {
+    struct plan_point point;
+    struct field_records stages; /* struct app_plan_stage */
 };
-void app_plan_others_clear(struct app_plan_others *others);
 
-/* The stage at each other place it could run at, by added cost; infeasible ones last. */
+struct app_plan_report {
+    const char *status, *pipeline, *objective, *solver;
+    /* Of the plan. */
+    struct plan_point point;
+    int64_t cost_low_microusd, cost_high_microusd; /* high: FIELD_NONE past all bounds */
+    double time_low_s, time_high_s, bound, gap;
+    struct field_records stages;       /* struct app_plan_stage, in the order of the file */
+    struct field_records single_cloud; /* struct app_plan_single */
+    /* Where there is no plan. */
+    const char *reason;
+    const void *cheapest, *fastest; /* struct plan_point; NULL = no plan at all */
+    /* Of the search. */
+    double elapsed_ms;
+    uint64_t offers_considered;
+    struct field_records guessed; /* struct guess */
+    /* What else was asked for. */
+    bool has_pareto, pareto_complete, pareto_thinned, has_explain, has_what_if;
+    struct field_records pareto;           /* struct app_plan_pareto, ascending cost */
+    struct field_records explain, what_if; /* struct app_plan_other */
+    /* For printers, and not in JSON. */
+    struct spec_goal goal;
+    bool risk_p95, is_greedy;
+    bool limits_leave_nothing; /* cheapest and fastest are without the limits of all offers */
+    size_t best_single;        /* index in single_cloud; SIZE_MAX = none */
+    const char *explained;     /* name of the stage */
+};
+
+/* The answer of p, without what else may be asked for. */
+int app_plan_report(const struct app_plan *p,
+                    struct arena *arena,
+                    struct app_plan_report *out,
+                    struct err *e);
+struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s);
+
+/* Every other place at which the stage could run, by added cost; those without a plan last. out:
+ * struct app_plan_other. */
 int app_plan_explain(const struct app_plan *p,
                      size_t stage,
-                     struct app_plan_others *out,
+                     struct arena *arena,
+                     struct field_records *out,
                      struct err *e);
-/* changes: KEY=VALUE each, as for app_plan_set, and STAGE.place=CLOUD/REGION. */
+/* changes: KEY=VALUE each, as for app_plan_change, and STAGE.location=CLOUD/REGION. */
 int app_plan_what_if(const struct app_plan *p,
-                     const char *const *changes,
-                     size_t n,
-                     struct app_plan_others *out,
+                     const struct field_list *changes,
+                     struct arena *arena,
+                     struct field_records *out,
                      struct err *e);
 /* Index of the stage of that name; ERR_NOTFOUND with the nearest one. SIZE_MAX on error. */
 size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e);
 
-/* "aws/us-east-1"; with the zone when offer is given and says one: "aws/us-east-1a", or
- * "aws/us-east-1/zone" when its name does not begin with the region's. Caller frees. */
+/* "aws/us-east-1"; with a zone that is not "": "aws/us-east-1a", or "aws/us-east-1/zone" when its
+ * name does not begin with the region's. Caller frees. */
+char *app_plan_location_text(const char *cloud, const char *region, const char *zone);
+/* The same of a place of the catalog, with the zone of an offer; NULL = without. */
 char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer);
 
 #endif

@@ -145,15 +145,19 @@ const char *app_plan_market_text(bool spot)
     return spot ? "spot" : "on-demand";
 }
 
-char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
+char *app_plan_location_text(const char *cloud, const char *region, const char *zone)
 {
-    const struct catalog_place *p = &catalog_places(c)[place];
-    const char *cloud = catalog_text(c, p->cloud), *region = catalog_text(c, p->region);
-    const char *zone = offer ? catalog_text(c, offer->zone) : "";
-
     if (!*zone)
         return mem_printf("%s/%s", cloud, region);
     if (!strncmp(zone, region, strlen(region)))
         return mem_printf("%s/%s", cloud, zone);
     return mem_printf("%s/%s/%s", cloud, region, zone);
+}
+
+char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
+{
+    const struct catalog_place *p = &catalog_places(c)[place];
+
+    return app_plan_location_text(catalog_text(c, p->cloud), catalog_text(c, p->region),
+                                  offer ? catalog_text(c, offer->zone) : "");
 }

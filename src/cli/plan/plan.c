@@ -1,36 +1,14 @@
 /* plan: the command that plans a pipeline. */
+#include "cli/plan/plan.h"
 #include "base/json.h"
-#include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/plan/options.h"
-#include "cli/plan/plan_parts.h"
 
-#include <stdint.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define REQUEST_MAX_BYTES (1u << 20)
-
-static const struct command_option options[] = {
-    CLI_PLAN_GOAL_OPTIONS,
-    {.name = "--pareto", .help = "Also show every plan of which none is both cheaper and faster."},
-    {.name = "--svg",
-     .value = "FILE",
-     .help = "Draw the timeline, or with --pareto the frontier, into this file."},
-    {.name = "--explain",
-     .value = "STAGE",
-     .help = "Show what putting this stage elsewhere would add."},
-    {.name = "--what-if",
-     .value = "KEY=VALUE",
-     .help = "Show the difference that a change makes: cloud=aws, region=eu-west-1, market=spot, "
-             "objective=time, deadline=2h, budget=5, max-hourly=1, STAGE.place=aws/us-east-1.",
-     .repeatable = true},
-    CLI_PLAN_WORLD_OPTIONS,
-    {.name = "--check", .help = "Only check the file: every warning and error with its line."},
-    {.name = "--json", .help = "Print one JSON object."},
-    {0},
-};
 
 int cli_plan_request(const struct command_args *args,
                      struct plan_request *out,
@@ -69,91 +47,97 @@ int cli_plan_open(struct app_plan *p,
     return app_plan_open(p, app, &request, e);
 }
 
-static int ask_what_if(const struct app_plan *p,
-                       const struct command_args *args,
-                       struct app_plan_others *out,
-                       struct err *e)
-{
-    const char **changes = mem_zero(args->n_given + 1, sizeof *changes);
-    size_t n = 0;
+/* ---- plan ---- */
 
-    for (size_t i = 0; i < args->n_given; i++)
-        if (!strcmp(args->given[i].option->name, "--what-if"))
-            changes[n++] = args->given[i].value;
-    int result = app_plan_what_if(p, changes, n, out, e);
-    free(changes);
-    return result;
+static int save_chart(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_plan_report *r = record;
+    const char *svg = command_value(t->args, "--svg");
+
+    return svg && !r->reason ? cli_plan_save_svg(r, svg, e) : 0;
 }
 
-static int show_infeasible(const struct app_plan *p, bool json, struct err *e)
+static int print_plan(struct operate_text *t, const void *record, struct err *e)
 {
-    static const struct cli_plan_extras none = {0};
-
-    if (json)
-        return cli_plan_json(p, &none, stdout, e) < 0 ? -1 : err_exit_code(ERR_NOFIT);
-    cli_plan_print_infeasible(p, stdout);
-    return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
+    return cli_plan_print(record, t->out, e);
 }
 
-static int show(struct app_plan *p, const struct command_args *args, struct err *e)
+static int plan_exit_code(const void *record)
 {
-    AUTO_CLEAR(app_plan_others) struct app_plan_others explain = {0};
-    AUTO_CLEAR(app_plan_others) struct app_plan_others what_if = {0};
-    struct cli_plan_extras extras = {.explained = command_value(args, "--explain"),
-                                     .pareto = command_has(args, "--pareto")};
-    const char *svg = command_value(args, "--svg");
+    return ((const struct app_plan_report *)record)->reason ? err_exit_code(ERR_NOFIT) : 0;
+}
 
-    if (app_plan_ask_singles(p, e) < 0)
-        return -1;
-    if (extras.explained) {
-        size_t stage = app_plan_find_stage(p->spec, extras.explained, e);
-        if (stage == SIZE_MAX || app_plan_explain(p, stage, &explain, e) < 0)
-            return err_wrap(e, "--explain %s", extras.explained);
-        extras.explain = &explain;
+static const struct command_text plan_text = {
+    .save = save_chart,
+    .head = print_plan,
+    .exit_code = plan_exit_code,
+};
+
+/* ---- plan --check ---- */
+
+static int print_checked(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_plan_checked *c = record;
+    const struct app_plan_finding *f = c->findings.items;
+    size_t n = c->findings.n;
+
+    (void)e;
+    for (size_t i = 0; i < n; i++) {
+        if (f[i].line)
+            fprintf(t->out, "%s:%" PRId64 ": %s: %s\n", c->file, f[i].line, f[i].severity,
+                    f[i].text);
+        else
+            fprintf(t->out, "%s: %s: %s\n", c->file, f[i].severity, f[i].text);
     }
-    if (command_has(args, "--what-if")) {
-        if (ask_what_if(p, args, &what_if, e) < 0)
-            return -1;
-        extras.what_if = &what_if;
-    }
-    if (svg && cli_plan_save_svg(p, extras.pareto, svg, e) < 0)
-        return -1;
-    if (command_has(args, "--json"))
-        return cli_plan_json(p, &extras, stdout, e);
-    cli_plan_print(p, &extras, stdout);
+    if (c->valid)
+        fprintf(t->out, "%s: valid, %zu stage%s, %zu warning%s\n", c->file, c->n_stages,
+                c->n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
     return 0;
 }
 
+static int check_exit_code(const void *record)
+{
+    return ((const struct app_plan_checked *)record)->valid ? 0 : err_exit_code(ERR_USAGE);
+}
+
+static const struct command_text check_text = {
+    .head = print_checked,
+    .exit_code = check_exit_code,
+};
+
 static int run(const struct command_args *args, struct err *e)
 {
-    bool json = command_has(args, "--json");
-
-    if (command_has(args, "--check"))
-        return cli_plan_check(args->operands[0], json, stdout, e);
+    if (!command_has(args, "--check"))
+        return operate_run(args, e);
+    AUTO_JSON json_t *request = operate_request(args, &plan_check_operation, e);
     AUTO(operate_door) struct operate_door *door = operate_door_new(false);
-    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
-    if (cli_plan_open(p, operate_app(door), args, e) < 0 ||
-        app_plan_ask(p, command_has(args, "--pareto"), e) < 0)
-        return -1;
-    if (p->answer.status == PLAN_INFEASIBLE)
-        return show_infeasible(p, json, e);
-    return show(p, args, e);
+    return request ? operate_call(args, door, &plan_check_operation, request, &check_text, e) : -1;
 }
+
+static const struct command_option options[] = {
+    {.name = "--svg",
+     .value = "FILE",
+     .help = "Draw the timeline, or with --pareto the Pareto frontier, into this file."},
+    {.name = "--check", .help = "Only check the file: list each warning and error with its line."},
+    {0},
+};
 
 const struct command command_plan = {
     .name = "plan",
     .operands = "PIPELINE",
-    .summary = "Where each stage of a pipeline should run, when, and for how much, with a proof",
+    .summary = "Plan a pipeline: where and when each stage runs, at what cost, with a proof",
     .details =
-        "Reads a pipeline file (a SkyPilot task is one) and answers with the plan that is best of "
-        "all over every offer of the catalog, data transfer included: what had to be guessed, the "
-        "stages with their places, machines, times and dollars, the proof, and the best plans "
+        "Reads a pipeline file (a SkyPilot task is one) and computes the best plan over every "
+        "offer of the catalog, data transfer included. Prints the assumptions, the stages with "
+        "their locations, instance types, times and dollars, the proof, and the best plans "
         "within a single cloud.\n\n"
-        "Where no plan keeps to the budget, the deadline and the other limits, the exit code is 5 "
-        "and the cheapest and the fastest plan without them are named.",
+        "Where no plan satisfies the budget, the deadline and the other limits, the exit code is "
+        "5, and the answer names the cheapest and the fastest plan without them.",
     .example = "tradewind plan examples/mnist.yaml --deadline 2h --explain train",
     .options = options,
     .min_operands = 1,
     .max_operands = 1,
+    .operation = &plan_solve_operation,
+    .text = &plan_text,
     .run = run,
 };

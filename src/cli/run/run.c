@@ -5,7 +5,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/plan/options.h"
-#include "cli/plan/plan_parts.h"
+#include "cli/plan/plan.h"
 #include "cli/run/run_market.h"
 #include "cli/run/run_sim.h"
 
@@ -104,18 +104,15 @@ static int show_plan(struct app_plan *p,
                      const struct app_run_location *place,
                      struct err *e)
 {
-    static const struct cli_plan_extras none = {0};
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    bool exists = p->answer.status != PLAN_INFEASIBLE;
+    struct app_plan_report report;
 
-    if (p->answer.status == PLAN_INFEASIBLE) {
-        if (!json)
-            cli_plan_print_infeasible(p, stdout);
-        return err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
-    }
     if (json)
-        return 0;
-    if (app_plan_ask_singles(p, e) < 0)
+        return exists ? 0 : err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
+    if ((exists && app_plan_ask_singles(p, e) < 0) || app_plan_report(p, arena, &report, e) < 0 ||
+        cli_plan_print(&report, stdout, e) < 0)
         return -1;
-    cli_plan_print(p, &none, stdout);
     cli_run_say_location(place);
     return 0;
 }

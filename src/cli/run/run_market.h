@@ -5,7 +5,7 @@
 
 #include "broker/sim/simulate.h"
 #include "cli/market/market_live.h"
-#include "cli/plan/plan_parts.h"
+#include "cli/plan/plan.h"
 
 struct run_market {
     struct cli_live live;

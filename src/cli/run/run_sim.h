@@ -3,7 +3,7 @@
 #define CLI_RUN_RUN_SIM_H
 
 #include "broker/sim/simulate.h"
-#include "cli/plan/plan_parts.h"
+#include "cli/plan/plan.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "cli/plan/plan_parts.h"
+#include "cli/plan/plan.h"
 #include "tap.h"
 
 #include <string.h>

@@ -1,22 +1,20 @@
-#include "cli/plan/plan_parts.h"
-
+/* text: instances, times and differences as the tables of a plan show them. */
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
+#include "cli/plan/plan.h"
 #include "view/table.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 /* time_text shows tenths of a second; less than half of one would read 0.0 s. */
 #define SHOWN_S 0.05
 
-char *cli_plan_machine_text(const struct app_plan *p, const struct plan_stage *s)
+char *cli_plan_machine_text(const struct app_plan_machine *m)
 {
-    const char *type = catalog_text(p->catalog, s->kind->instance_type);
-
-    return s->nodes == 1 ? mem_dup(type) : mem_printf("%u x %s", s->nodes, type);
+    return m->nodes == 1 ? mem_dup(m->instance_type)
+                         : mem_printf("%" PRId64 " x %s", m->nodes, m->instance_type);
 }
 
 const char *cli_plan_clock_text(double seconds, char out[static 32])

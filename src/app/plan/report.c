@@ -1,0 +1,302 @@
+/* report: the answer of plan.solve, its records and how a plan fills them. */
+#include "app/plan/internal.h"
+
+#include <stdint.h>
+
+/* ---- records ---- */
+
+/* clang-format off */
+#define POINT_FIELDS(type, at)                                                                     \
+    {"cost_usd", FIELD(MONEY, type, at cost_microusd), .unit = "USD", .help = "Cost of the plan."}, \
+    {"time_s", FIELD(DURATION, type, at time_s), .unit = "s",                                      \
+     .help = "Time until the last stage has finished."}
+
+#define MACHINE_FIELDS(type, at)                                                                   \
+    {"name", FIELD(TEXT, type, at name), .omit_none = true, .help = "Name of the stage."},         \
+    {"cloud", FIELD(TEXT, type, at cloud), .help = "Cloud where the stage runs."},                 \
+    {"region", FIELD(TEXT, type, at region), .help = "Region where the stage runs."},              \
+    {"zone", FIELD(TEXT, type, at zone), .omit_none = true, .help = "Zone; empty when not said."}, \
+    {"instance_type", FIELD(TEXT, type, at instance_type), .omit_none = true,                      \
+     .help = "Instance type."},                                                                    \
+    {"market", FIELD(TEXT, type, at market), .omit_none = true, .help = "on-demand or spot."},     \
+    {"nodes", FIELD(INT, type, at nodes), .omit_none = true, .help = "Number of instances."},      \
+    {"price_usd_per_hour", FIELD(REAL, type, at price_usd_per_hour), .omit_none = true,            \
+     .unit = "USD", .help = "Price of one instance per hour."}
+
+static const struct field stage_fields[] = {
+    MACHINE_FIELDS(struct app_plan_stage, machine.),
+    {"start_s", FIELD(DURATION, struct app_plan_stage, start_s), .unit = "s",
+     .help = "Start of the stage, from the start of the plan."},
+    {"finish_s", FIELD(DURATION, struct app_plan_stage, finish_s), .unit = "s",
+     .help = "End of the stage, from the start of the plan."},
+    {"boot_s", FIELD(DURATION, struct app_plan_stage, boot_s), .unit = "s",
+     .help = "Time until the instance has booted."},
+    {"setup_s", FIELD(DURATION, struct app_plan_stage, setup_s), .unit = "s",
+     .help = "Time of the stage's setup."},
+    {"input_s", FIELD(DURATION, struct app_plan_stage, input_s), .unit = "s",
+     .help = "Time to read the inputs."},
+    {"run_s", FIELD(DURATION, struct app_plan_stage, run_s), .unit = "s",
+     .help = "Expected run time, with preemptions."},
+    {"compute_usd", FIELD(MONEY, struct app_plan_stage, compute_microusd), .unit = "USD",
+     .help = "Cost of the instances."},
+    {"transfer_usd", FIELD(MONEY, struct app_plan_stage, transfer_microusd), .unit = "USD",
+     .help = "Cost of moving the inputs."},
+    {"storage_usd", FIELD(MONEY, struct app_plan_stage, storage_microusd), .unit = "USD",
+     .help = "Cost of keeping the outputs."},
+};
+static const struct record stage_record =
+    RECORD("plan_stage", struct app_plan_stage, stage_fields);
+
+static const struct field point_fields[] = {POINT_FIELDS(struct plan_point, )};
+static const struct record point_record = RECORD("plan_point", struct plan_point, point_fields);
+
+static const struct field guess_fields[] = {
+    {"what", FIELD(TEXT, struct guess, what), .help = "What was assumed."},
+    {"value", FIELD(TEXT, struct guess, value), .help = "Its value."},
+    {"why", FIELD(TEXT, struct guess, why), .help = "Why it had to be assumed."},
+};
+static const struct record guess_record = RECORD("guess", struct guess, guess_fields);
+
+static const struct field single_fields[] = {
+    {"cloud", FIELD(TEXT, struct app_plan_single, cloud), .help = "Cloud of all stages."},
+    POINT_FIELDS(struct app_plan_single, point.),
+};
+static const struct record single_record =
+    RECORD("plan_single_cloud", struct app_plan_single, single_fields);
+
+static const struct field pareto_fields[] = {
+    POINT_FIELDS(struct app_plan_pareto, point.),
+    {"stages", FIELD(RECORDS, struct app_plan_pareto, stages), .record = &stage_record,
+     .help = "Stages of the plan."},
+};
+static const struct record pareto_record =
+    RECORD("plan_pareto", struct app_plan_pareto, pareto_fields);
+
+#define OTHER_FIELDS                                                                               \
+    {"status", FIELD(TEXT, struct app_plan_other, status),                                         \
+     .help = "optimal, feasible or infeasible."},                                                  \
+    POINT_FIELDS(struct app_plan_other, point.),                                                   \
+    {"delta_usd", FIELD(MONEY, struct app_plan_other, delta_microusd), .unit = "USD",              \
+     .help = "Added cost."},                                                                       \
+    {"delta_s", FIELD(DURATION, struct app_plan_other, delta_s), .unit = "s",                      \
+     .help = "Added time."},                                                                       \
+    {"reason", FIELD(TEXT, struct app_plan_other, reason), .omit_none = true,                      \
+     .help = "Why there is no plan."}
+
+static const struct field explain_fields[] = {
+    MACHINE_FIELDS(struct app_plan_other, machine.),
+    OTHER_FIELDS,
+};
+static const struct record explain_record =
+    RECORD("plan_explain", struct app_plan_other, explain_fields);
+
+static const struct field what_if_fields[] = {
+    {"change", FIELD(TEXT, struct app_plan_other, change), .help = "The changed setting."},
+    OTHER_FIELDS,
+};
+static const struct record what_if_record =
+    RECORD("plan_what_if", struct app_plan_other, what_if_fields);
+/* clang-format on */
+
+/* An answer has the members of a plan, or those of a search that found none. */
+static bool has_no_plan(const void *record)
+{
+    return ((const struct app_plan_report *)record)->reason;
+}
+
+static bool has_plan(const void *record)
+{
+    return !has_no_plan(record);
+}
+
+static bool lacks_pareto(const void *record)
+{
+    return !((const struct app_plan_report *)record)->has_pareto;
+}
+
+static bool lacks_explain(const void *record)
+{
+    return !((const struct app_plan_report *)record)->has_explain;
+}
+
+static bool lacks_what_if(const void *record)
+{
+    return !((const struct app_plan_report *)record)->has_what_if;
+}
+
+/* clang-format off */
+static const struct field report_fields[] = {
+    {"status", FIELD(TEXT, struct app_plan_report, status),
+     .help = "optimal (gap 0), feasible or infeasible."},
+    {"pipeline", FIELD(TEXT, struct app_plan_report, pipeline), .help = "Name of the pipeline."},
+    {"objective", FIELD(TEXT, struct app_plan_report, objective), .help = "Objective."},
+    {"solver", FIELD(TEXT, struct app_plan_report, solver), .help = "Search algorithm."},
+    {"cost_usd", FIELD(MONEY, struct app_plan_report, point.cost_microusd), .unit = "USD",
+     .is_absent = has_no_plan, .help = "Cost of the plan."},
+    {"time_s", FIELD(DURATION, struct app_plan_report, point.time_s), .unit = "s",
+     .is_absent = has_no_plan, .help = "Time until the last stage has finished."},
+    {"cost_low_usd", FIELD(MONEY, struct app_plan_report, cost_low_microusd), .unit = "USD",
+     .is_absent = has_no_plan, .help = "Cost at the low end of the estimates."},
+    {"cost_high_usd", FIELD(MONEY, struct app_plan_report, cost_high_microusd), .unit = "USD",
+     .is_absent = has_no_plan, .help = "Cost at the high end of the estimates."},
+    {"time_low_s", FIELD(DURATION, struct app_plan_report, time_low_s), .unit = "s",
+     .is_absent = has_no_plan, .help = "Time at the low end of the estimates."},
+    {"time_high_s", FIELD(DURATION, struct app_plan_report, time_high_s), .unit = "s",
+     .is_absent = has_no_plan, .help = "Time at the high end of the estimates."},
+    {"bound", FIELD(REAL, struct app_plan_report, bound), .is_absent = has_no_plan,
+     .help = "Lower bound on the objective, in its unit."},
+    {"gap", FIELD(REAL, struct app_plan_report, gap), .is_absent = has_no_plan,
+     .help = "(objective - bound) / objective."},
+    {"reason", FIELD(TEXT, struct app_plan_report, reason), .is_absent = has_plan,
+     .help = "Why there is no plan."},
+    {"cheapest", FIELD(RECORD, struct app_plan_report, cheapest), .record = &point_record,
+     .is_absent = has_plan, .help = "Cheapest plan without the constraints."},
+    {"fastest", FIELD(RECORD, struct app_plan_report, fastest), .record = &point_record,
+     .is_absent = has_plan, .help = "Fastest plan without the constraints."},
+    {"elapsed_ms", FIELD(REAL, struct app_plan_report, elapsed_ms), .unit = "ms",
+     .help = "Duration of the search."},
+    {"offers_considered", FIELD(COUNT, struct app_plan_report, offers_considered),
+     .help = "Number of priced offers that were considered."},
+    {"guessed", FIELD(RECORDS, struct app_plan_report, guessed), .record = &guess_record,
+     .help = "Assumptions behind the plan."},
+    {"stages", FIELD(RECORDS, struct app_plan_report, stages), .record = &stage_record,
+     .is_absent = has_no_plan, .help = "Stages, in the order of the file."},
+    {"single_cloud", FIELD(RECORDS, struct app_plan_report, single_cloud),
+     .record = &single_record, .is_absent = has_no_plan,
+     .help = "Best plan within each cloud, cheapest first."},
+    {"pareto", FIELD(RECORDS, struct app_plan_report, pareto), .record = &pareto_record,
+     .is_absent = lacks_pareto, .help = "Plans of the Pareto frontier, cheapest first."},
+    {"pareto_complete", FIELD(BOOL, struct app_plan_report, pareto_complete),
+     .is_absent = lacks_pareto, .help = "Whether the search of the frontier finished in time."},
+    {"pareto_thinned", FIELD(BOOL, struct app_plan_report, pareto_thinned),
+     .is_absent = lacks_pareto, .help = "Whether plans were left out of a long frontier."},
+    {"explain", FIELD(RECORDS, struct app_plan_report, explain), .record = &explain_record,
+     .is_absent = lacks_explain, .help = "Plans with the stage at each other location."},
+    {"what_if", FIELD(RECORDS, struct app_plan_report, what_if), .record = &what_if_record,
+     .is_absent = lacks_what_if, .help = "Plans with one setting changed."},
+};
+/* clang-format on */
+const struct record app_plan_report_record = RECORD("plan", struct app_plan_report, report_fields);
+
+/* ---- a plan as a report ---- */
+
+struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s)
+{
+    const struct catalog *c = p->catalog;
+    const struct catalog_place *place = &catalog_places(c)[s->place];
+
+    return (struct app_plan_machine){
+        .name = p->spec->stages[s->stage].name,
+        .cloud = catalog_text(c, place->cloud),
+        .region = catalog_text(c, place->region),
+        .zone = catalog_text(c, s->offer->zone),
+        .instance_type = catalog_text(c, s->kind->instance_type),
+        .market = app_plan_market_text(s->spot),
+        .nodes = s->nodes,
+        .price_usd_per_hour = s->price_usd_per_hour,
+    };
+}
+
+static int put_stages(const struct app_plan *p,
+                      const struct plan *plan,
+                      struct arena *arena,
+                      struct field_records *out,
+                      struct err *e)
+{
+    struct app_plan_stage *stages = arena_alloc(arena, plan->n_stages, sizeof *stages);
+
+    if (!stages)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < plan->n_stages; i++) {
+        const struct plan_stage *s = &plan->stages[i];
+        stages[i] = (struct app_plan_stage){
+            .machine = app_plan_machine(p, s),
+            .start_s = s->start_s,
+            .finish_s = s->finish_s,
+            .boot_s = s->boot_s,
+            .setup_s = s->setup_s,
+            .input_s = s->input_s,
+            .run_s = s->run_s,
+            .compute_microusd = s->compute_microusd,
+            .transfer_microusd = s->transfer_microusd,
+            .storage_microusd = s->storage_microusd,
+        };
+    }
+    *out = (struct field_records){stages, plan->n_stages};
+    return 0;
+}
+
+int app_plan_report_pareto(const struct app_plan *p,
+                           struct arena *arena,
+                           struct app_plan_report *out,
+                           struct err *e)
+{
+    const struct plan_answer *a = &p->answer;
+    struct app_plan_pareto *items = arena_alloc(arena, a->n_pareto, sizeof *items);
+
+    if (!items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < a->n_pareto; i++) {
+        items[i].point = (struct plan_point){a->pareto[i].cost_microusd, a->pareto[i].time_s};
+        if (put_stages(p, &a->pareto[i], arena, &items[i].stages, e) < 0)
+            return -1;
+    }
+    out->has_pareto = true;
+    out->pareto = (struct field_records){items, a->n_pareto};
+    out->pareto_complete = a->pareto_complete;
+    out->pareto_thinned = a->pareto_thinned;
+    return 0;
+}
+
+static int report_plan(const struct app_plan *p,
+                       struct arena *arena,
+                       struct app_plan_report *out,
+                       struct err *e)
+{
+    const struct plan *plan = &p->answer.plan;
+
+    out->point = (struct plan_point){plan->cost_microusd, plan->time_s};
+    out->cost_low_microusd = plan->cost_low_microusd;
+    out->cost_high_microusd =
+        plan->cost_high_microusd == INT64_MAX ? FIELD_NONE : plan->cost_high_microusd;
+    out->time_low_s = plan->time_low_s;
+    out->time_high_s = plan->time_high_s;
+    out->bound = p->answer.bound;
+    out->gap = p->answer.gap;
+    out->single_cloud = (struct field_records){p->singles, p->n_singles};
+    out->best_single = app_plan_best_single(p);
+    return put_stages(p, plan, arena, &out->stages, e);
+}
+
+int app_plan_report(const struct app_plan *p,
+                    struct arena *arena,
+                    struct app_plan_report *out,
+                    struct err *e)
+{
+    const struct plan_answer *a = &p->answer;
+    const struct app_plan_settings *s = &p->settings;
+    char objective[40];
+
+    *out = (struct app_plan_report){
+        .status = app_plan_status_text(a->status),
+        .pipeline = p->spec->name,
+        .objective = arena_dup(arena, app_plan_objective_text(&s->goal, objective)),
+        .solver = app_plan_solver_text(s->solver),
+        .elapsed_ms = a->elapsed_s * 1e3,
+        .offers_considered = a->offers_considered,
+        .guessed = {p->guesses.items, p->guesses.n},
+        .goal = s->goal,
+        .risk_p95 = s->risk_p95,
+        .is_greedy = s->solver == PLAN_GREEDY,
+        .limits_leave_nothing = p->limits_leave_nothing,
+        .best_single = SIZE_MAX,
+    };
+    if (!out->objective)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    if (a->status != PLAN_INFEASIBLE)
+        return report_plan(p, arena, out, e);
+    out->reason = a->reason;
+    out->cheapest = a->has_points ? &a->cheapest : NULL;
+    out->fastest = a->has_points ? &a->fastest : NULL;
+    return 0;
+}

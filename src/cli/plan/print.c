@@ -1,0 +1,320 @@
+/* print: a plan for people: assumptions, stages, totals, proof, and single clouds. */
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "cli/plan/plan.h"
+#include "view/table.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_goal(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    static const char *const least[] = {
+        [SPEC_COST] = "cost",
+        [SPEC_TIME] = "time",
+        [SPEC_VALUE] = "dollars x hours",
+        [SPEC_WEIGHTED] = "weighted sum",
+    };
+    const struct spec_goal *goal = &r->goal;
+    char money[32] = "", time[32] = "";
+    bool has_budget = isfinite(goal->budget_usd), has_deadline = isfinite(goal->deadline_s);
+
+    if (has_budget)
+        snprintf(money, sizeof money, "$%.2f", goal->budget_usd);
+    if (has_deadline)
+        time_text(goal->deadline_s, time);
+    AUTO_MEM char *line =
+        mem_printf("%s: the plan of least %s%s%s%s%s%s%s%s", r->pipeline, least[goal->objective],
+                   goal->objective == SPEC_WEIGHTED ? " " : "",
+                   goal->objective == SPEC_WEIGHTED ? r->objective : "",
+                   has_budget || has_deadline ? ", within " : "", money,
+                   has_budget && has_deadline ? " and " : "", time,
+                   has_deadline && r->risk_p95 ? " at the high end of the estimates" : "");
+    text_paragraph(out, line, 2, look);
+}
+
+static void print_guesses(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    const struct guess *guesses = r->guessed.items;
+
+    if (r->guessed.n == 0)
+        return;
+    fputs("\nGuessed\n", out);
+    for (size_t i = 0; i < r->guessed.n; i++) {
+        AUTO_MEM char *line =
+            mem_printf("  - %s: %s (%s)", guesses[i].what, guesses[i].value, guesses[i].why);
+        text_paragraph(out, line, 4, look);
+    }
+}
+
+#define N_WHERE 4 /* columns: stage, where, machine, market */
+#define N_WHEN 5  /* columns: start, takes, compute, transfer, storage */
+
+static void put_where(struct table *t, const struct app_plan_machine *m)
+{
+    AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
+    AUTO_MEM char *machine = cli_plan_machine_text(m);
+
+    table_put(t, m->name);
+    table_put(t, location);
+    table_put(t, machine);
+    table_put(t, m->market);
+}
+
+static void put_when(struct table *t, const struct app_plan_stage *s, bool with_storage)
+{
+    char text[32];
+
+    table_put(t, cli_plan_clock_text(s->start_s, text));
+    table_put(t, cli_plan_clock_text(s->finish_s - s->start_s, text));
+    cli_plan_put_dollars(t, s->compute_microusd);
+    cli_plan_put_dollars(t, s->transfer_microusd);
+    if (with_storage)
+        cli_plan_put_dollars(t, s->storage_microusd);
+}
+
+/* The last row; n_before columns stand before start. */
+static void put_sums(struct table *t,
+                     const struct app_plan_report *r,
+                     size_t n_before,
+                     bool with_storage)
+{
+    const struct app_plan_stage *stages = r->stages.items;
+    int64_t compute = 0, transfer = 0, storage = 0;
+    char text[32];
+
+    for (size_t i = 0; i < r->stages.n; i++) {
+        compute += stages[i].compute_microusd;
+        transfer += stages[i].transfer_microusd;
+        storage += stages[i].storage_microusd;
+    }
+    table_rule(t);
+    table_put(t, "total");
+    for (size_t i = 1; i <= n_before; i++)
+        table_put(t, "");
+    table_put(t, cli_plan_clock_text(r->point.time_s, text));
+    cli_plan_put_dollars(t, compute);
+    cli_plan_put_dollars(t, transfer);
+    if (with_storage)
+        cli_plan_put_dollars(t, storage);
+}
+
+static bool keeps_something(const struct app_plan_report *r)
+{
+    const struct app_plan_stage *stages = r->stages.items;
+
+    for (size_t i = 0; i < r->stages.n; i++)
+        if (stages[i].storage_microusd > 0)
+            return true;
+    return false;
+}
+
+/* Users copy locations and instance types, so only names of stages are ever cut: where the columns
+ * do not fit side by side, where and when become two tables. */
+static void print_stages(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    static const struct table_column columns[N_WHERE + N_WHEN] = {
+        {"stage", .cut_rank = 1, .least = 12},
+        {.title = "where"},
+        {.title = "machine"},
+        {.title = "market"},
+        {"start", .right = true},
+        {"takes", .right = true},
+        {"compute", .right = true},
+        {"transfer", .right = true},
+        {"storage", .right = true},
+    };
+    const struct app_plan_stage *stages = r->stages.items;
+    bool with_storage = keeps_something(r);
+    size_t n_when = N_WHEN - !with_storage;
+    AUTO(table) struct table *all = table_new(columns, N_WHERE + n_when);
+    AUTO(table) struct table *where = table_new(columns, N_WHERE);
+    struct table_column when_columns[1 + N_WHEN] = {columns[0]};
+
+    memcpy(when_columns + 1, columns + N_WHERE, N_WHEN * sizeof *columns);
+    AUTO(table) struct table *when = table_new(when_columns, 1 + n_when);
+    for (size_t i = 0; i < r->stages.n; i++) {
+        const struct app_plan_stage *s = &stages[i];
+        put_where(all, &s->machine);
+        put_when(all, s, with_storage);
+        put_where(where, &s->machine);
+        table_put(when, s->machine.name);
+        put_when(when, s, with_storage);
+    }
+    put_sums(all, r, N_WHERE, with_storage);
+    put_sums(when, r, 1, with_storage);
+    fputc('\n', out);
+    if (table_least_width(all) <= TEXT_COLUMNS) {
+        table_print(all, out, 0, TEXT_COLUMNS, look);
+        return;
+    }
+    table_print(where, out, 0, TEXT_COLUMNS, look);
+    fputc('\n', out);
+    table_print(when, out, 0, TEXT_COLUMNS, look);
+}
+
+static void print_totals(const struct app_plan_report *r, FILE *out)
+{
+    char text[32], low[32], high[32];
+
+    fprintf(out, "\ncost  %s (%s to %s)\n", money_text(r->point.cost_microusd, text),
+            money_text(r->cost_low_microusd, low),
+            r->cost_high_microusd == FIELD_NONE ? "no end"
+                                                : money_text(r->cost_high_microusd, high));
+    fprintf(out, "time  %s (%s to %s)\n", time_text(r->point.time_s, text),
+            time_text(r->time_low_s, low),
+            isfinite(r->time_high_s) ? time_text(r->time_high_s, high) : "no end");
+}
+
+/* A value of the objective, in its unit. */
+static const char *objective_value(const struct spec_goal *goal, double value, char out[static 40])
+{
+    char time[32];
+
+    switch (goal->objective) {
+    case SPEC_COST:
+        snprintf(out, 40, "$%.6g", value);
+        break;
+    case SPEC_TIME:
+        snprintf(out, 40, "%s", time_text(value, time));
+        break;
+    case SPEC_VALUE:
+        snprintf(out, 40, "%.6g dollar-hours", value);
+        break;
+    case SPEC_WEIGHTED:
+        snprintf(out, 40, "%.6g", value);
+        break;
+    }
+    return out;
+}
+
+static void print_proof(const struct app_plan_report *r, FILE *out)
+{
+    char count[32], bound[40], search[80];
+
+    snprintf(search, sizeof search, "%s offer%s in %.1f ms",
+             text_count((size_t)r->offers_considered, count), r->offers_considered == 1 ? "" : "s",
+             r->elapsed_ms);
+    if (!strcmp(r->status, "optimal"))
+        fprintf(out, "optimal: proven, gap 0 over %s\n", search);
+    else if (r->bound > 0)
+        fprintf(out, "feasible: not proven, gap %.2g %% over %s: no plan is below %s\n",
+                r->gap * 100, search, objective_value(&r->goal, r->bound, bound));
+    else
+        fprintf(out, "feasible: not proven, no lower bound found over %s\n", search);
+}
+
+static bool stays_in_one_cloud(const struct app_plan_report *r)
+{
+    const struct app_plan_stage *stages = r->stages.items;
+
+    for (size_t i = 1; i < r->stages.n; i++)
+        if (strcmp(stages[0].machine.cloud, stages[i].machine.cloud) != 0)
+            return false;
+    return true;
+}
+
+static void print_saving(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    const struct app_plan_single *singles = r->single_cloud.items;
+    char money[32], time[32];
+
+    if (stays_in_one_cloud(r) && !r->is_greedy) {
+        fputs("This plan is single-cloud already.\n", out);
+        return;
+    }
+    if (r->best_single == SIZE_MAX) {
+        fputs("No single cloud has a plan for all stages.\n", out);
+        return;
+    }
+    const struct app_plan_single *single = &singles[r->best_single];
+    int64_t saved = single->point.cost_microusd - r->point.cost_microusd;
+    double faster_s = single->point.time_s - r->point.time_s;
+    double share = single->point.cost_microusd > 0
+                       ? (double)llabs(saved) / (double)single->point.cost_microusd * 100
+                       : 0;
+    AUTO_MEM char *pace = fabs(faster_s) < 0.5
+                              ? mem_dup("takes as long")
+                              : mem_printf("takes %s %s", time_text(fabs(faster_s), time),
+                                           faster_s < 0 ? "longer" : "less");
+    AUTO_MEM char *line = mem_printf(
+        "Against the best single cloud (%s) this plan %s %s (%.1f %%) and %s.", single->cloud,
+        saved < 0 ? "costs more by" : "saves", money_text(llabs(saved), money), share, pace);
+    text_paragraph(out, line, 2, look);
+}
+
+static void print_singles(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {"single cloud", .cut_rank = 1, .least = 12},
+        {"cost", .right = true},
+        {"", .right = true},
+        {"time", .right = true},
+        {"", .right = true},
+    };
+    const struct app_plan_single *singles = r->single_cloud.items;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    char text[40], time[32];
+
+    for (size_t i = 0; i < r->single_cloud.n; i++) {
+        const struct app_plan_single *s = &singles[i];
+        table_put(t, s->cloud);
+        cli_plan_put_dollars(t, s->point.cost_microusd);
+        table_put(t, cli_plan_delta_money(s->point.cost_microusd - r->point.cost_microusd, text));
+        table_put(t, time_text(s->point.time_s, time));
+        table_put(t, cli_plan_delta_time(s->point.time_s - r->point.time_s, text));
+    }
+    fputc('\n', out);
+    if (r->single_cloud.n > 0)
+        table_print(t, out, 0, TEXT_COLUMNS, look);
+    print_saving(r, out, look);
+}
+
+/* The cheapest and the fastest plan without the constraints. */
+static void print_without(const struct app_plan_report *r, FILE *out)
+{
+    const struct table_column columns[] = {
+        {.title = r->limits_leave_nothing ? "without the limits" : "without budget and deadline"},
+        {"cost", .right = true},
+        {"time", .right = true},
+    };
+    const struct plan_point *points[] = {r->cheapest, r->fastest};
+    struct text_look look = text_look_for(out);
+    char text[32];
+
+    if (!r->cheapest)
+        return;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < 2; i++) {
+        table_put(t, i == 0 ? "cheapest plan" : "fastest plan");
+        cli_plan_put_dollars(t, points[i]->cost_microusd);
+        table_put(t, time_text(points[i]->time_s, text));
+    }
+    table_print(t, out, 0, TEXT_COLUMNS, &look);
+}
+
+int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e)
+{
+    struct text_look look = text_look_for(out);
+
+    if (r->reason) {
+        print_without(r, out);
+        return err_set(e, ERR_NOFIT, "no plan: %s", r->reason);
+    }
+    print_goal(r, out, &look);
+    print_guesses(r, out, &look);
+    print_stages(r, out, &look);
+    print_totals(r, out);
+    print_proof(r, out);
+    print_singles(r, out, &look);
+    if (r->has_explain)
+        cli_plan_print_explain(r, out, &look);
+    if (r->has_what_if)
+        cli_plan_print_what_if(r, out, &look);
+    if (r->has_pareto)
+        cli_plan_print_pareto(r, out, &look);
+    return 0;
+}

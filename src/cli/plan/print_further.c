@@ -1,0 +1,153 @@
+/* print_further: the parts of a printed plan that --explain, --what-if and --pareto ask for. */
+#include "base/mem.h"
+#include "base/time.h"
+#include "cli/plan/plan.h"
+#include "view/table.h"
+
+#include <string.h>
+
+#define EXPLAIN_ROWS 10
+#define PARETO_ROWS 24
+
+static void put_deltas(struct table *t, const struct app_plan_other *other)
+{
+    char text[40], time[32];
+
+    if (other->reason) {
+        for (size_t i = 0; i < 4; i++)
+            table_put(t, "");
+        return;
+    }
+    cli_plan_put_dollars(t, other->point.cost_microusd);
+    table_put(t, cli_plan_delta_money(other->delta_microusd, text));
+    table_put(t, time_text(other->point.time_s, time));
+    table_put(t, cli_plan_delta_time(other->delta_s, text));
+}
+
+void cli_plan_print_explain(const struct app_plan_report *r,
+                            FILE *out,
+                            const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {"instead at", .cut_rank = 1, .least = 12},
+        {"on", .cut_rank = 1, .least = 12},
+        {.title = "market"},
+        {"plan cost", .right = true},
+        {"added", .right = true},
+        {"plan time", .right = true},
+        {"added", .right = true},
+    };
+    const struct app_plan_other *others = r->explain.items;
+    size_t n = r->explain.n, shown = 0, impossible = 0;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct app_plan_machine *m = &others[i].machine;
+        impossible += others[i].reason != NULL;
+        if (others[i].reason || shown == EXPLAIN_ROWS)
+            continue;
+        AUTO_MEM char *location = app_plan_location_text(m->cloud, m->region, m->zone);
+        AUTO_MEM char *machine = cli_plan_machine_text(m);
+        table_put(t, location);
+        table_put(t, machine);
+        table_put(t, m->market);
+        put_deltas(t, &others[i]);
+        shown++;
+    }
+    AUTO_MEM char *title = mem_printf("%s elsewhere: %zu other locations, %zu without a plan",
+                                      r->explained, n, impossible);
+    fputc('\n', out);
+    text_paragraph(out, title, 2, look);
+    if (shown > 0)
+        table_print(t, out, 0, TEXT_COLUMNS, look);
+    if (n - impossible > shown)
+        fprintf(out, "%zu more locations; --json lists all.\n", n - impossible - shown);
+}
+
+void cli_plan_print_what_if(const struct app_plan_report *r,
+                            FILE *out,
+                            const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {"what if", .cut_rank = 1, .least = 20},
+        {"cost", .right = true},
+        {"", .right = true},
+        {"time", .right = true},
+        {"", .right = true},
+        {.title = ""},
+    };
+    const struct app_plan_other *others = r->what_if.items;
+    size_t n = r->what_if.n;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+
+    for (size_t i = 0; i < n; i++) {
+        table_put(t, others[i].change);
+        put_deltas(t, &others[i]);
+        table_put(t, others[i].reason                        ? "no plan"
+                     : !strcmp(others[i].status, "feasible") ? "not proven"
+                                                             : "");
+    }
+    fputc('\n', out);
+    table_print(t, out, 0, TEXT_COLUMNS, look);
+    for (size_t i = 0; i < n; i++) {
+        if (!others[i].reason)
+            continue;
+        AUTO_MEM char *line = mem_printf("%s: %s", others[i].change, others[i].reason);
+        text_paragraph(out, line, 2, look);
+    }
+}
+
+static bool is_chosen(const struct app_plan_report *r, const struct plan_point *point)
+{
+    return point->cost_microusd == r->point.cost_microusd && !(point->time_s < r->point.time_s) &&
+           !(point->time_s > r->point.time_s);
+}
+
+static char *plan_summary(const struct app_plan_pareto *plan)
+{
+    const struct app_plan_stage *stages = plan->stages.items;
+    char *text = mem_dup("");
+
+    for (size_t i = 0; i < plan->stages.n; i++) {
+        const struct app_plan_machine *m = &stages[i].machine;
+        AUTO_MEM char *machine = cli_plan_machine_text(m);
+        AUTO_MEM char *before = text;
+        text = mem_printf("%s%s%s/%s %s%s", before, i ? ", " : "", m->cloud, m->region, machine,
+                          !strcmp(m->market, "spot") ? " spot" : "");
+    }
+    return text;
+}
+
+void cli_plan_print_pareto(const struct app_plan_report *r, FILE *out, const struct text_look *look)
+{
+    static const struct table_column columns[] = {
+        {.title = ""},
+        {"cost", .right = true},
+        {"time", .right = true},
+        {"stage by stage", .cut_rank = 1, .least = 20},
+    };
+    const struct app_plan_pareto *plans = r->pareto.items;
+    size_t n = r->pareto.n, rows = n < PARETO_ROWS ? n : PARETO_ROWS, row = 0;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof columns[0]);
+    char text[32];
+
+    fputc('\n', out);
+    cli_plan_draw_frontier(r, out, look);
+    for (size_t i = 0; i < n; i++) {
+        bool due = rows > 0 && i * (rows - 1) >= row * (n - 1);
+        row += due;
+        if (!due && !is_chosen(r, &plans[i].point))
+            continue;
+        AUTO_MEM char *summary = plan_summary(&plans[i]);
+        table_put(t, is_chosen(r, &plans[i].point) ? ">" : "");
+        cli_plan_put_dollars(t, plans[i].point.cost_microusd);
+        table_put(t, cli_plan_clock_text(plans[i].point.time_s, text));
+        table_put(t, summary);
+    }
+    fputc('\n', out);
+    table_print(t, out, 0, TEXT_COLUMNS, look);
+    fprintf(out, "%zu plan%s on the Pareto frontier%s%s%s.\n", n, n == 1 ? "" : "s",
+            r->pareto_thinned ? ", thinned from more" : "",
+            r->pareto_complete ? "" : ", as far as the time limit allowed",
+            n > PARETO_ROWS ? "; --json lists all" : "");
+}
