@@ -12,8 +12,8 @@ says() {
 # ---- an empty lake
 says "" ls
 says "There are no sets; tradewind set create makes one." set ls
-says "There are no moving names; tradewind alias @SET:3 NAME makes one." alias
-says "Nothing is pinned; tradewind pin REF does it." pin
+says "There are no aliases; tradewind alias @SET:3 NAME makes one." alias
+says "Nothing is pinned; tradewind pin REF pins something." pin
 says "Nothing found." find
 says "0 set versions, 0 edges" trace
 says "Nothing to remove." gc

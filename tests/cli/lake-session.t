@@ -97,7 +97,7 @@ is "$("$TRADEWIND" session finish "$id" --json | json '[(f["path"], f["version"]
 
 # ---- refusals ----
 
-fails 2 "no session number" session finish x
+fails 2 "must be a whole number" session finish x
 fails 3 "no session 99" session finish 99
 fails 3 "no session 99" session status 99
 fails 2 "named twice" session begin /x /x
@@ -108,7 +108,7 @@ fails 2 "" session begin x
 fails 2 "name the paths" session begin
 fails 2 "for one path" session begin /x /y --size 3
 fails 2 "stands alone" session begin /x --from list.json
-fails 2 "no number of bytes" session begin /x --size 1.5
+fails 2 "--size 1.5: must be a whole number" session begin /x --size 1.5
 fails 2 "sha256" session begin /x --sha256 abc
 fails 3 "no-list" session begin --from no-list
 echo '{}' >wrong.json

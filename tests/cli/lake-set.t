@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets: create, ls, show, diff, moving names (lake.md 7, 17 to 20).
+# Sets: create, ls, show, diff, aliases (lake.md 7, 17 to 20).
 . "$(dirname "$0")/tap.sh"
 
 # put TEXT PATH: makes a version of one path
@@ -142,11 +142,11 @@ is "$("$TRADEWIND" set diff @A @A --json)" "[]" "nothing"
 contains "$("$TRADEWIND" set diff @A @A)" "same files" "in words"
 fails 2 "is no set" set diff @A /data/
 
-# ---- 7: moving names
+# ---- 7: aliases
 run alias
-contains "$out" "no moving names" "none yet"
+contains "$out" "no aliases" "none yet"
 run alias @A:1 prod
-is "$out" "@A:prod means @A:1" "alias"
+is "$out" "@A:prod stands for @A:1" "alias"
 is "$(files @A:prod)" "$(files @A:1)" "@A:prod"
 is "$("$TRADEWIND" cat /data/train.json@A:prod)" one "/p@A:prod"
 run alias @A:2 prod --json

@@ -1,19 +1,14 @@
-/* set: operations that create and list file sets. `tradewind set create` and `set ls` call them. */
+/* set: operations that create, show and compare file sets, and name their versions by aliases.
+ * `tradewind set ...` and `tradewind alias` call them. */
 #include "lake/set/set.h"
 #include "app/data/data.h"
+#include "app/data/internal.h"
 #include "base/buf.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* An answer lists this many conflicts, and counts all of them. */
 #define CONFLICTS_MAX 1000
-
-/* The name may be written as a reference is. */
-static const char *bare_name(const char *name)
-{
-    return name && name[0] == '@' ? name + 1 : name;
-}
 
 struct parents {
     struct arena *arena;
@@ -51,9 +46,8 @@ static int read_parents(
     return 0;
 }
 
-static struct data_set set_of(const struct lake_set *set, char mode[static 8])
+static struct data_set set_of(const struct lake_set *set, char mode[static 4])
 {
-    snprintf(mode, 8, "%03o", set->mode & 0777U);
     return (struct data_set){
         .name = set->name,
         .version = set->number,
@@ -63,7 +57,7 @@ static struct data_set set_of(const struct lake_set *set, char mode[static 8])
         .creator = set->origin.creator,
         .owner = set->owner,
         .group = set->group && *set->group ? set->group : NULL,
-        .mode = mode,
+        .mode = data_mode_text(set->mode, mode),
     };
 }
 
@@ -148,7 +142,7 @@ struct listing {
 static int list_set(void *context, const struct lake_set *set, struct err *e)
 {
     struct listing *s = context;
-    char mode[8];
+    char mode[4];
     const struct data_set item = set_of(set, mode);
 
     return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
@@ -160,7 +154,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
     struct listing s = {app, out};
     struct lake *l = app_lake(app, e);
 
-    return l ? lake_set_list(l, bare_name(q->name), q->all, list_set, &s, e) : -1;
+    return l ? lake_set_list(l, data_set_name(q->name), q->all, list_set, &s, e) : -1;
 }
 
 const struct operation set_list_operation = {
@@ -243,7 +237,7 @@ static int run_create(struct app *app, const void *request, struct answer *out, 
     };
     struct app_progress progress = {app, "collecting"};
     struct lake_set_request asked = {
-        .name = bare_name(q->name),
+        .name = data_set_name(q->name),
         .refs = q->refs.items,
         .n_refs = q->refs.n,
         .conflict = add_conflict,
@@ -253,7 +247,7 @@ static int run_create(struct app *app, const void *request, struct answer *out, 
     struct data_set_created made = {0};
     struct lake *l = app_lake(app, e);
     struct lake_set set;
-    char mode[8];
+    char mode[4];
 
     if (!l || lake_set_create(l, &asked, &set, e) < 0 ||
         read_parents(l, set.version, out->arena, &made.parents, e) < 0)
@@ -272,4 +266,158 @@ const struct operation set_create_operation = {
     .request = &create_record,
     .answer = &created_record,
     .run = run_create,
+};
+
+/* ---- set.get ---- */
+
+/* clang-format off */
+static const struct field shown_fields[] = {
+    SET_FIELDS(struct data_set_shown, set.),
+    {"owner", FIELD(TEXT, struct data_set_shown, set.owner), .help = "User who owns the set."},
+    {"group", FIELD(TEXT, struct data_set_shown, set.group), .help = "Group that shares the set."},
+    {"mode", FIELD(TEXT, struct data_set_shown, set.mode), .help = "Permissions, as in \"640\"."},
+    {"parents", FIELD(LIST, struct data_set_shown, parents), .help = "Sets it was made from."},
+};
+static const struct record shown_record = RECORD("set_shown", struct data_set_shown, shown_fields);
+
+static const struct field entry_fields[] = {
+    {"path", FIELD(TEXT, struct data_set_file, path), .help = "Path of the file."},
+    {"version", FIELD(INT, struct data_set_file, version), .help = "Version that the set holds."},
+    {"size_bytes", FIELD(BYTES, struct data_set_file, bytes), .unit = "bytes", .help = "Its size."},
+};
+static const struct record entry_record = RECORD("set_file", struct data_set_file, entry_fields);
+
+struct get_request {
+    const char *ref;
+};
+
+static const struct field get_fields[] = {
+    {"ref", FIELD(TEXT, struct get_request, ref), .required = true, .operand = true,
+     .help = "The set version, @S or @S:2, or a part of one, /dir/@S."},
+};
+/* clang-format on */
+static const struct record get_record = RECORD("set_get", struct get_request, get_fields);
+
+struct showing {
+    struct app *app;
+    struct lake *l;
+    struct answer *out;
+};
+
+static int show_set(void *context, const struct lake_set *set, struct err *e)
+{
+    struct showing *s = context;
+    char mode[4];
+    struct data_set_shown shown = {.set = set_of(set, mode)};
+
+    if (read_parents(s->l, set->version, s->out->arena, &shown.parents, e) < 0)
+        return -1;
+    return answer_head(s->out, &shown, e);
+}
+
+static int show_entry(void *context, const struct lake_entry *entry, struct err *e)
+{
+    struct showing *s = context;
+    const struct data_set_file item = {entry->path, entry->number, entry->size};
+
+    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+}
+
+static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct get_request *q = request;
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct showing s = {app, app_lake(app, e), out};
+
+    if (!s.l || lake_resolve(s.l, q->ref, LAKE_READ, &ref, e) < 0 ||
+        lake_set_get(s.l, &ref, show_set, &s, e) < 0)
+        return -1;
+    return lake_each_file(s.l, &ref, show_entry, &s, e);
+}
+
+const struct operation set_get_operation = {
+    .name = "set.get",
+    .summary = "Show the files of a set version and the sets it was made from.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &get_record,
+    .answer = &shown_record,
+    .item = &entry_record,
+    .items_name = "files",
+    .run = run_get,
+};
+
+/* ---- set.diff ---- */
+
+static const char *const changes[] = {
+    [DATA_ADDED] = "added", [DATA_REMOVED] = "removed", [DATA_CHANGED] = "changed"};
+
+/* clang-format off */
+static const struct field change_fields[] = {
+    {"path", FIELD(TEXT, struct data_set_change, path), .help = "Path of the file."},
+    {"change", FIELD(ENUM, struct data_set_change, change), FIELD_CHOICES(changes),
+     .help = "How the second set version differs from the first."},
+    {"before", FIELD(INT, struct data_set_change, before),
+     .help = "Version that the first set version holds; null = none."},
+    {"after", FIELD(INT, struct data_set_change, after),
+     .help = "Version that the second set version holds; null = none."},
+};
+static const struct record change_record =
+    RECORD("set_change", struct data_set_change, change_fields);
+
+struct diff_request {
+    const char *a, *b;
+};
+
+static const struct field diff_fields[] = {
+    {"a", FIELD(TEXT, struct diff_request, a), .required = true, .operand = true,
+     .help = "The first set version."},
+    {"b", FIELD(TEXT, struct diff_request, b), .required = true, .operand = true,
+     .help = "The second set version."},
+};
+/* clang-format on */
+static const struct record diff_record = RECORD("set_diff", struct diff_request, diff_fields);
+
+static int show_change(void *context,
+                       enum lake_set_change change,
+                       const struct lake_entry *before,
+                       const struct lake_entry *after,
+                       struct err *e)
+{
+    static const enum data_change of[] = {[LAKE_SET_ADDED] = DATA_ADDED,
+                                          [LAKE_SET_REMOVED] = DATA_REMOVED,
+                                          [LAKE_SET_CHANGED] = DATA_CHANGED};
+    struct listing *s = context;
+    const struct data_set_change item = {
+        .path = before ? before->path : after->path,
+        .change = of[change],
+        .before = before ? before->number : FIELD_NONE,
+        .after = after ? after->number : FIELD_NONE,
+    };
+
+    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+}
+
+static int run_diff(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct diff_request *q = request;
+    AUTO_CLEAR(lake_ref) struct lake_ref a = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref b = {0};
+    struct listing s = {app, out};
+    struct lake *l = app_lake(app, e);
+
+    if (!l || lake_resolve(l, q->a, LAKE_READ, &a, e) < 0 ||
+        lake_resolve(l, q->b, LAKE_READ, &b, e) < 0)
+        return -1;
+    return lake_set_diff(l, &a, &b, show_change, &s, e);
+}
+
+const struct operation set_diff_operation = {
+    .name = "set.diff",
+    .summary = "List the files in which two set versions differ.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &diff_record,
+    .item = &change_record,
+    .run = run_diff,
 };

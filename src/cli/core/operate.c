@@ -218,7 +218,7 @@ int operate_call(const struct command_args *args,
         .door = door,
         .text = format == WRITER_TABLE ? text : NULL,
         .told = text,
-        .shown = {.out = stdout, .args = args, .arena = arena},
+        .shown = {.out = stdout, .look = text_look_for(stdout), .args = args, .arena = arena},
     };
     struct answer answer = {.arena = arena, .head = print_head, .item = print_item, .context = &p};
 
@@ -228,6 +228,8 @@ int operate_call(const struct command_args *args,
     p.shown.more = answer.more;
     result = result < 0 ? -1 : print_end(&p, e);
     writer_clear(&p.writer);
+    if (p.text && p.text->clear)
+        p.text->clear(&p.shown);
     if (result == 0 && answer.late.kind != ERR_NONE)
         return err_set(e, answer.late.kind, "%s", answer.late.text);
     return result < 0 ? -1 : p.exit_code;

@@ -10,6 +10,7 @@
 /* What the printers of an answer know. */
 struct operate_text {
     FILE *out;
+    struct text_look look; /* of out */
     const struct command_args *args;
     size_t n_items; /* printed so far */
     bool more;      /* at the end: the limit left items out */
@@ -26,6 +27,8 @@ struct command_text {
     int (*item)(struct operate_text *t, const void *record, struct err *e);
     /* After the last item, and after the table. */
     int (*end)(struct operate_text *t, struct err *e);
+    /* Last of all, after errors too: frees what the state holds outside the arena. */
+    void (*clear)(struct operate_text *t);
     const char *empty; /* printed instead of a table without rows; NULL = nothing */
     /* The exit code, with --json too. */
     int (*exit_code)(const void *head);

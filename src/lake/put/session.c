@@ -379,6 +379,7 @@ static void read_file(struct db_query *q, struct lake_session_file *out)
         .size = (uint64_t)db_int(q, arrived ? 5 : 2),
         .digest_known = n == sizeof out->digest.bytes,
         .object = db_text(q, 8),
+        .unchanged = db_int(q, 9) != 0,
     };
     if (out->digest_known)
         memcpy(out->digest.bytes, digest, n);
@@ -399,7 +400,7 @@ int lake_session_files(struct lake *l,
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
                  "SELECT f.seq, f.path, f.want_size, f.want_sha256, f.object, o.size, o.sha256,"
-                 " v.number, f.target FROM session_file f LEFT JOIN object o ON o.id = f.object"
+                 " v.number, f.target, f.unchanged FROM session_file f LEFT JOIN object o ON o.id = f.object"
                  " LEFT JOIN version v ON v.id = f.version WHERE f.session = $1 ORDER BY f.seq",
                  DB_INT(id));
     int row;

@@ -41,6 +41,7 @@ struct lake_session_file {
     bool digest_known;
     struct sha256_digest digest;
     const char *object; /* name of the upload target in the store */
+    bool unchanged;     /* once committed: the latest version had this content already */
 };
 
 /* expires_s 0 = one day from the last sign of life. set and tags as in put; may be NULL. */

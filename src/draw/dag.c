@@ -1,7 +1,8 @@
+#include "draw/dag.h"
+
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cli/data/lake_trace.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define MARGIN 20.0
 #define ARROW 6.0
 #define SVG_MAX_BYTES ((size_t)64 << 20)
-/* Boxes and lines beside them, beyond which nobody could follow the lines. */
+/* Boxes and lines beside them, beyond which the lines cannot be followed. */
 #define CELLS_MAX 2000
 /* Times that the cells of each column are put in order of their neighbours. */
 #define SWEEPS 6
@@ -35,8 +36,8 @@ struct link {
 };
 
 struct drawing {
-    const struct lake_graph *g;
-    struct cell *cells; /* those of g->nodes first */
+    const struct dag *g;
+    struct cell *cells; /* those of the boxes first */
     size_t n_cells, cap_cells;
     struct link *links;
     size_t n_links, cap_links;
@@ -66,16 +67,10 @@ static void add_link(struct drawing *d, size_t left, size_t right)
     d->links[d->n_links++] = (struct link){left, right};
 }
 
-/* Names have only letters of one byte. */
-static int ref_text(const struct lake_graph_node *node, char *out, size_t n)
-{
-    return snprintf(out, n, "@%s:%lld", node->set_name, (long long)node->number);
-}
-
 /* Each right of all it was made from; as many rounds as the longest way has edges. */
 static void place_columns(struct drawing *d)
 {
-    const struct lake_graph *g = d->g;
+    const struct dag *g = d->g;
     bool moved = true;
 
     assert(d->cells || g->n_edges == 0);
@@ -90,7 +85,7 @@ static void place_columns(struct drawing *d)
             moved = true;
         }
     }
-    for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t i = 0; i < g->n; i++)
         if (d->cells[i].column >= d->n_columns)
             d->n_columns = d->cells[i].column + 1;
 }
@@ -98,7 +93,7 @@ static void place_columns(struct drawing *d)
 /* Edges over several columns get a cell in each, so that they do not run behind boxes. */
 static void add_bends(struct drawing *d)
 {
-    const struct lake_graph *g = d->g;
+    const struct dag *g = d->g;
 
     d->links_of = mem_zero(g->n_edges + 1, sizeof *d->links_of);
     for (size_t i = 0; i < g->n_edges && d->n_cells <= CELLS_MAX; i++) {
@@ -204,7 +199,7 @@ static void place(struct drawing *d)
             if (d->cells[i].column != column)
                 continue;
             d->cells[i].x = x;
-            if (i >= d->g->n_nodes) /* straight through */
+            if (i >= d->g->n) /* straight through */
                 d->cells[i].width = widest;
         }
         d->width = x + widest + MARGIN;
@@ -225,7 +220,7 @@ static void put_curve(struct buf *svg, double x1, double y1, double x2, double y
 
 static void put_edge(struct buf *svg, const struct drawing *d, size_t i)
 {
-    const struct lake_graph_edge *edge = &d->g->edges[i];
+    const struct dag_edge *edge = &d->g->edges[i];
     const struct cell *right = &d->cells[edge->from];
     double x = right->x, y = right->y;
 
@@ -240,27 +235,24 @@ static void put_edge(struct buf *svg, const struct drawing *d, size_t i)
         y = left->y;
     }
     buf_printf(svg, "\" fill=\"none\" stroke=\"%s\" marker-end=\"url(#arrow)\"/>\n",
-               edge->kind == LAKE_EDGE_JOB ? "#D55E00" : "#999999");
-    if (edge->kind == LAKE_EDGE_JOB) {
+               edge->label ? "#D55E00" : "#999999");
+    if (edge->label) {
         const struct cell *left = &d->cells[d->links[d->links_of[i + 1] - 1].left];
         buf_printf(svg,
                    "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"11\">"
-                   "job %lld</text>\n",
-                   right->x - COLUMN_GAP / 2, (left->y + right->y) / 2 - 4, (long long)edge->job);
+                   "%s</text>\n",
+                   right->x - COLUMN_GAP / 2, (left->y + right->y) / 2 - 4, edge->label);
     }
 }
 
-static void put_box(struct buf *svg, const struct cell *cell, const struct lake_graph_node *node)
+static void put_box(struct buf *svg, const struct cell *cell, const char *label)
 {
-    char text[256];
-
-    ref_text(node, text, sizeof text);
     buf_printf(svg,
                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"4\" "
                "fill=\"#FFFFFF\" stroke=\"#0072B2\"/>\n"
                "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\" font-size=\"13\">%s</text>\n",
                cell->x, cell->y - BOX_HEIGHT / 2, cell->width, BOX_HEIGHT,
-               cell->x + cell->width / 2, cell->y + 4.5, text);
+               cell->x + cell->width / 2, cell->y + 4.5, label);
 }
 
 static void put_picture(struct buf *svg, const struct drawing *d)
@@ -269,43 +261,43 @@ static void put_picture(struct buf *svg, const struct drawing *d)
                "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
                "viewBox=\"0 0 %.0f %.0f\" font-family=\"Helvetica, Arial, sans-serif\" "
-               "fill=\"#222222\">\n<title>Provenance</title>\n"
+               "fill=\"#222222\">\n<title>%s</title>\n"
                "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"2\" refY=\"4\" "
                "markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">"
                "<path d=\"M0 0 L8 4 L0 8 z\" fill=\"#555555\"/></marker></defs>\n"
                "<rect width=\"100%%\" height=\"100%%\" fill=\"#FFFFFF\"/>\n",
-               d->width, d->height, d->width, d->height);
+               d->width, d->height, d->width, d->height, d->g->title);
     for (size_t i = 0; i < d->g->n_edges; i++)
         put_edge(svg, d, i);
-    for (size_t i = 0; i < d->g->n_nodes; i++)
-        put_box(svg, &d->cells[i], &d->g->nodes[i]);
+    for (size_t i = 0; i < d->g->n; i++)
+        put_box(svg, &d->cells[i], d->g->labels[i]);
     buf_puts(svg, "</svg>\n");
 }
 
-static int too_large(const struct lake_graph *g, struct err *e)
+static int too_large(const struct dag *g, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "a picture of %zu set versions and %zu edges cannot be read: limit it by "
-                   "--hops, or let Graphviz draw what --dot prints",
-                   g->n_nodes, g->n_edges);
+                   "a picture of %zu boxes and %zu arrows cannot be read: limit it by --hops, or "
+                   "let Graphviz draw the output of --dot",
+                   g->n, g->n_edges);
 }
 
-int lake_trace_svg(FILE *out, const struct lake_graph *g, struct err *e)
+int dag_svg(FILE *out, const struct dag *g, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf svg;
     AUTO_CLEAR(drawing) struct drawing d = {.g = g, .width = 2 * MARGIN};
 
     buf_init(&svg, SVG_MAX_BYTES);
-    if (g->n_nodes > LAKE_TRACE_SVG_MAX)
+    if (g->n > DAG_BOXES_MAX)
         return too_large(g, e);
-    for (size_t i = 0; i < g->n_nodes; i++)
+    for (size_t i = 0; i < g->n; i++)
         add_cell(&d, (struct cell){.height = ROW_HEIGHT,
-                                   .width = ref_text(&g->nodes[i], NULL, 0) * LETTER_WIDTH + 16});
+                                   .width = (double)strlen(g->labels[i]) * LETTER_WIDTH + 16});
     place_columns(&d);
     add_bends(&d);
     if (d.n_cells > CELLS_MAX)
         return too_large(g, e);
-    if (g->n_nodes > 0)
+    if (g->n > 0)
         order_columns(&d);
     place(&d);
     put_picture(&svg, &d);

@@ -1,0 +1,162 @@
+/* init: the operation that creates the lake, or chooses the store of its content. `tradewind init`
+ * calls it. */
+#include "app/core/lake_open.h"
+#include "app/data/data.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "spec/config.h"
+
+#include <string.h>
+
+/* For its owner alone, whichever of its parts is made first. */
+#define HOME_MODE 0700
+
+struct init_request {
+    const char *store, *endpoint, *region;
+    bool path_style, is_new;
+};
+
+/* clang-format off */
+static const struct field request_fields[] = {
+    {"store", FIELD(TEXT, struct init_request, store), .value = "dir:PATH|s3://BUCKET/PREFIX",
+     .help = "Where content goes (default dir:objects, below the home)."},
+    {"endpoint", FIELD(TEXT, struct init_request, endpoint), .value = "URL",
+     .help = "S3: the server, if it is not Amazon's."},
+    {"region", FIELD(TEXT, struct init_request, region), .value = "NAME", .help = "S3: the region."},
+    {"path_style", FIELD(BOOL, struct init_request, path_style),
+     .help = "S3: put the bucket into the path of requests (default with --endpoint)."},
+    {"new", FIELD(BOOL, struct init_request, is_new),
+     .help = "Begin a new lake although the store has content of another one."},
+};
+static const struct record request_record = RECORD("init", struct init_request, request_fields);
+
+static const struct field init_fields[] = {
+    {"home", FIELD(TEXT, struct data_init, home), .help = "Directory of the lake's database."},
+    {"store", FIELD(TEXT, struct data_init, store), .help = "Store of the lake's content."},
+};
+/* clang-format on */
+static const struct record init_record = RECORD("lake", struct data_init, init_fields);
+
+/* The store as the configuration will name it; a relative directory is taken from the current
+ * directory of the process. */
+static char *store_text(const char *typed, const char *field, struct err *e)
+{
+    AUTO_MEM char *text = NULL;
+
+    if (strcmp(typed, "dir:") == 0) {
+        err_set(e, ERR_USAGE, "%s dir: names no directory: dir:PATH", field);
+        return NULL;
+    }
+    if (strncmp(typed, "dir:", 4) == 0) {
+        AUTO_MEM char *path = lake_open_absolute(typed + 4, e);
+        text = path ? mem_printf("dir:%s", path) : NULL;
+    } else {
+        text = mem_dup(typed);
+    }
+    if (!text)
+        return NULL;
+    if (store_check_url(text, e) < 0) {
+        err_wrap(e, "%s", field);
+        return NULL;
+    }
+    return TAKE(text);
+}
+
+static int check_request(const struct init_request *q, const struct answer *out, struct err *e)
+{
+    const char *only_s3 = q->endpoint     ? "endpoint"
+                          : q->region     ? "region"
+                          : q->path_style ? "path_style"
+                                          : NULL;
+    char name[64], store[64];
+
+    if (!only_s3 || (q->store && strncmp(q->store, "s3://", 5) == 0))
+        return 0;
+    return err_set(e, ERR_USAGE, "%s is for a store on S3: %s s3://BUCKET/PREFIX",
+                   answer_spell(out, only_s3, name), answer_spell(out, "store", store));
+}
+
+/* Makes sure that the store works before anything is written down. */
+static int probe(const struct store_settings *settings, struct err *e)
+{
+    AUTO(store) struct store *s = store_open(settings, e);
+
+    if (!s || store_probe(s, e) < 0)
+        return err_wrap(e, "%s", settings->url);
+    return 0;
+}
+
+static int write_choice(const struct config *c,
+                        const struct init_request *q,
+                        const char *store,
+                        struct err *e)
+{
+    const struct {
+        const char *key, *value;
+    } settings[] = {
+        {"endpoint", q->endpoint},
+        {"region", q->region},
+        {"path_style", q->path_style ? "true" : NULL},
+        /* Last: until it is there the lake is as it was. */
+        {"store", store},
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (settings[i].value && config_set(c, settings[i].key, settings[i].value, e) < 0)
+            return -1;
+    return 0;
+}
+
+/* Lays the request over the configuration. */
+static int choose(struct config *c,
+                  const struct init_request *q,
+                  const struct answer *out,
+                  char **store_out,
+                  struct err *e)
+{
+    char name[64];
+
+    if (!q->store)
+        return 0;
+    *store_out = store_text(q->store, answer_spell(out, "store", name), e);
+    if (!*store_out)
+        return -1;
+    c->store = *store_out;
+    c->endpoint = q->endpoint ? q->endpoint : c->endpoint;
+    c->region = q->region ? q->region : c->region;
+    c->path_style = q->path_style ? 1 : c->path_style;
+    return 0;
+}
+
+static int run_init(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct init_request *q = request;
+    AUTO(config) struct config *c = NULL;
+    AUTO(config) struct config *written = NULL;
+    AUTO_MEM char *store = NULL;
+    AUTO_MEM char *url = NULL;
+    AUTO(lake) struct lake *l = NULL;
+    struct store_settings settings;
+
+    if (check_request(q, out, e) < 0)
+        return -1;
+    const char *home = app_home(app, e);
+    c = home ? config_load(home, e) : NULL;
+    if (!c || choose(c, q, out, &store, e) < 0 || lake_open_settings(c, &settings, &url, e) < 0 ||
+        file_make_dirs(home, HOME_MODE, e) < 0 || probe(&settings, e) < 0 ||
+        lake_use_store(home, &settings, q->is_new, e) < 0 || write_choice(c, q, store, e) < 0)
+        return -1;
+    written = config_load(home, e);
+    l = written ? lake_open_as(written, NULL, app_user(app), true, e) : NULL;
+    return l ? answer_head(out, &(struct data_init){home, url}, e) : -1;
+}
+
+const struct operation lake_init_operation = {
+    .name = "lake.init",
+    .summary = "Create the lake, or choose the store of its content.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &request_record,
+    .answer = &init_record,
+    .run = run_init,
+};

@@ -1,0 +1,301 @@
+/* meta: operations on metadata: tags on files, sets and jobs, and searches. `tradewind tag`,
+ * `untag` and `find` call them. */
+#include "lake/meta/meta.h"
+#include "app/core/lake_found.h"
+#include "app/data/data.h"
+#include "base/log.h"
+#include "base/time.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- what is known about a thing ---- */
+
+static json_t *meta_json(const void *record)
+{
+    const struct data_found *f = record;
+
+    if (f->meta)
+        return json_incref(f->meta);
+    json_t *meta = json_object();
+    for (size_t i = 0; i < f->n_values; i++)
+        json_object_set_new(meta, f->values[i].key, lake_value_json(&f->values[i]));
+    return meta;
+}
+
+const char *data_found_text(const struct data_found *f, const char *key)
+{
+    for (size_t i = 0; i < f->n_values; i++)
+        if (strcmp(f->values[i].key, key) == 0)
+            return f->values[i].text ? f->values[i].text : "";
+    return NULL;
+}
+
+const char *data_found_at(const struct data_found *f, size_t i, const char **text_out)
+{
+    *text_out = f->values[i].text ? f->values[i].text : "";
+    return f->values[i].key;
+}
+
+/* clang-format off */
+static const struct field found_fields[] = {
+    {"ref", FIELD(TEXT, struct data_found, ref), .help = "Reference: /p#2, /p#*, @S:1 or job:7."},
+    {"kind", FIELD(TEXT, struct data_found, kind), .help = "One of file, path, set and job."},
+    {"meta", FIELD(JSON, struct data_found, meta), .json = meta_json,
+     .help = "All keys with their values; a tag without a value is true."},
+};
+/* clang-format on */
+static const struct record found_record = RECORD("found", struct data_found, found_fields);
+
+struct telling {
+    struct app *app;
+    struct answer *out;
+};
+
+static int tell(void *context, const struct lake_found *found, struct err *e)
+{
+    struct telling *t = context;
+    const struct data_found item = {
+        .ref = found->ref,
+        .kind = found->kind,
+        .values = found->values,
+        .n_values = found->n_values,
+    };
+
+    return app_check_cancelled(t->app, e) < 0 ? -1 : answer_item(t->out, &item, e);
+}
+
+/* ---- tag.get, tag.set, tag.remove ---- */
+
+struct tag_request {
+    const char *ref;
+    struct field_list tags;
+};
+
+/* clang-format off */
+#define TAGGED_REF                                                                                 \
+    {"ref", FIELD(TEXT, struct tag_request, ref), .required = true, .operand = true,               \
+     .help = "A file (/p, /p#2, /p#* for all versions), a set version, or each file below a "      \
+             "directory (/dir/, /dir/@S)."}
+
+static const struct field get_fields[] = {TAGGED_REF};
+static const struct field set_fields[] = {
+    TAGGED_REF,
+    {"tags", FIELD(LIST, struct tag_request, tags), .required = true, .operand = true,
+     .help = "KEY=VALUE, or KEY for a tag without a value."},
+};
+static const struct field remove_fields[] = {
+    TAGGED_REF,
+    {"tags", FIELD(LIST, struct tag_request, tags), .required = true, .operand = true,
+     .help = "The keys to remove."},
+};
+/* clang-format on */
+static const struct record get_record = RECORD("tag_get", struct tag_request, get_fields);
+static const struct record set_record = RECORD("tag_set", struct tag_request, set_fields);
+static const struct record remove_record = RECORD("tag_remove", struct tag_request, remove_fields);
+
+/* Changes the tags by `change` (NULL = not at all) and answers with what is known then. */
+static int change_tags(struct app *app,
+                       const struct tag_request *q,
+                       int (*change)(struct lake *l,
+                                     const struct lake_ref *ref,
+                                     const char *const *tags,
+                                     size_t n,
+                                     struct err *e),
+                       struct answer *out,
+                       struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    struct telling t = {app, out};
+    struct lake *l = app_lake(app, e);
+
+    if (!l || lake_resolve(l, q->ref, change ? LAKE_WRITE : LAKE_READ, &ref, e) < 0 ||
+        (change && change(l, &ref, q->tags.items, q->tags.n, e) < 0))
+        return -1;
+    return out->item ? lake_describe(l, &ref, tell, &t, e) : 0;
+}
+
+static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    return change_tags(app, request, NULL, out, e);
+}
+
+static int run_set(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    return change_tags(app, request, lake_tag, out, e);
+}
+
+static int run_remove(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    return change_tags(app, request, lake_untag, out, e);
+}
+
+const struct operation tag_get_operation = {
+    .name = "tag.get",
+    .summary = "Show the metadata of files and sets.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &get_record,
+    .item = &found_record,
+    .run = run_get,
+};
+
+const struct operation tag_set_operation = {
+    .name = "tag.set",
+    .summary = "Set tags on files and sets.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &set_record,
+    .item = &found_record,
+    .run = run_set,
+};
+
+const struct operation tag_remove_operation = {
+    .name = "tag.remove",
+    .summary = "Remove tags from files and sets.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &remove_record,
+    .item = &found_record,
+    .run = run_remove,
+};
+
+/* ---- many tags at once ---- */
+
+static const struct field tagged_fields[] = {
+    {"tagged", FIELD(COUNT, struct data_tagged, lines), .help = "How many lines were carried out."},
+};
+const struct record data_tagged_record = RECORD("tagged", struct data_tagged, tagged_fields);
+
+int data_tag_lines(struct app *app,
+                   const char *(*next_line)(void *context),
+                   void *context,
+                   struct data_tagged *out,
+                   struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+
+    return l ? lake_tag_lines(l, next_line, context, &out->lines, e) : -1;
+}
+
+/* ---- find ---- */
+
+struct find_request {
+    const char *expression;
+    const char *max, *min, *sort;
+    bool reverse;
+    uint64_t limit;
+};
+
+/* clang-format off */
+static const struct field find_fields[] = {
+    {"q", FIELD(TEXT, struct find_request, expression), .operand = true, .preset = "",
+     .help = "Conditions on keys, all of which must hold."},
+    {"max", FIELD(TEXT, struct find_request, max), .value = "KEY",
+     .help = "Only the answer with the greatest KEY, or the first --limit answers."},
+    {"min", FIELD(TEXT, struct find_request, min), .value = "KEY",
+     .help = "Only the answer with the least KEY, or the first --limit answers."},
+    {"sort", FIELD(TEXT, struct find_request, sort), .value = "KEY",
+     .help = "Sort by KEY: numbers, times, texts, tags without a value, things without KEY."},
+    {"reverse", FIELD(BOOL, struct find_request, reverse),
+     .help = "With --sort: the greatest first."},
+    {"limit", FIELD(COUNT, struct find_request, limit), .value = "N", .least = 1,
+     .most = (double)INFINITY, .help = "At most N answers."},
+};
+static const struct record find_record = RECORD("find", struct find_request, find_fields);
+
+static const struct field keys_fields[] = {
+    {"columns", FIELD(LIST, struct data_found_keys, keys), .help = "Keys to show in a table."},
+};
+/* clang-format on */
+static const struct record keys_record = RECORD("found_keys", struct data_found_keys, keys_fields);
+
+struct choosing {
+    const char *keys[DATA_FOUND_KEYS_MAX];
+    size_t n;
+    struct arena *arena;
+};
+
+/* The reference says these already. */
+static bool is_in_ref(const char *key)
+{
+    return strcmp(key, "kind") == 0 || strcmp(key, "path") == 0 || strcmp(key, "name") == 0 ||
+           strcmp(key, "version") == 0;
+}
+
+static int add_key(void *context, const char *key, struct err *e)
+{
+    struct choosing *c = context;
+
+    (void)e;
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->keys[i], key) == 0)
+            return 0;
+    if (c->n < DATA_FOUND_KEYS_MAX && !is_in_ref(key))
+        c->keys[c->n++] = arena_dup(c->arena, key);
+    return 0;
+}
+
+/* The keys that the expression and the order ask about; time and creator if there are none. */
+static int answer_keys(const struct find_request *q, struct answer *out, struct err *e)
+{
+    struct choosing c = {.arena = out->arena};
+    const char *order = q->max ? q->max : q->min ? q->min : q->sort;
+
+    if (order)
+        add_key(&c, order, e);
+    if (lake_find_keys(q->expression, add_key, &c, e) < 0)
+        return -1;
+    if (c.n == 0) {
+        add_key(&c, "create_time", e);
+        add_key(&c, "creator", e);
+    }
+    return answer_head(out, &(struct data_found_keys){{c.keys, c.n}}, e);
+}
+
+static int check_order(const struct find_request *q, const struct answer *out, struct err *e)
+{
+    char max[64], min[64], sort[64];
+    const char *sort_name = answer_spell(out, "sort", sort);
+
+    if (!!q->max + !!q->min + !!q->sort > 1)
+        return err_set(e, ERR_USAGE, "only one of %s, %s and %s can order the answers",
+                       answer_spell(out, "max", max), answer_spell(out, "min", min), sort_name);
+    if (q->reverse && !q->sort)
+        return err_set(e, ERR_USAGE, "%s goes with %s", answer_spell(out, "reverse", max),
+                       sort_name);
+    return 0;
+}
+
+static int run_find(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct find_request *q = request;
+    const struct lake_find_options options = {
+        .max = q->max,
+        .min = q->min,
+        .sort = q->sort,
+        .reverse = q->reverse,
+        .limit = q->limit == UINT64_MAX ? 0 : q->limit,
+    };
+    struct telling t = {app, out};
+
+    if (check_order(q, out, e) < 0 || answer_keys(q, out, e) < 0)
+        return -1;
+    struct lake *l = app_lake(app, e);
+    double began_s = time_monotonic_s();
+    if (!l || lake_find(l, q->expression, &options, tell, &t, e) < 0)
+        return -1;
+    log_debug("lake", "find took %.3f ms after opening", (time_monotonic_s() - began_s) * 1e3);
+    return 0;
+}
+
+const struct operation find_operation = {
+    .name = "lake.find",
+    .summary = "Find files, sets and jobs by their metadata.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &find_record,
+    .answer = &keys_record,
+    .item = &found_record,
+    .run = run_find,
+};

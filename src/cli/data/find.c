@@ -1,0 +1,125 @@
+/* find: the command `find`. */
+#include "base/buf.h"
+#include "cli/data/data.h"
+#include "view/table.h"
+
+/* Rows whose widths are measured together; the titles come again after as many rows. */
+#define PAGE_ROWS 1000
+#define EXPRESSION_MAX ((size_t)1 << 20)
+
+struct page {
+    struct table_column columns[DATA_FOUND_KEYS_MAX + 1];
+    struct field_list keys;
+    struct table *table; /* NULL = no rows */
+    size_t rows;
+};
+
+static int begin(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_found_keys *head = record;
+    struct page *page = arena_alloc(t->arena, 1, sizeof *page);
+    const char **keys = arena_alloc(t->arena, DATA_FOUND_KEYS_MAX, sizeof *keys);
+
+    if (!page || !keys)
+        return err_set(e, ERR_NOFIT, "find: out of memory");
+    page->columns[0] = (struct table_column){.title = "ref", .cut_rank = 2, .least = 24};
+    for (; page->keys.n < head->keys.n && page->keys.n < DATA_FOUND_KEYS_MAX; page->keys.n++) {
+        const char *key = arena_dup(t->arena, head->keys.items[page->keys.n]);
+        keys[page->keys.n] = key;
+        page->columns[page->keys.n + 1] =
+            (struct table_column){.title = key, .cut_rank = 1, .least = 6};
+    }
+    page->keys.items = keys;
+    t->state = page;
+    return 0;
+}
+
+static void print_page(struct operate_text *t, struct page *page)
+{
+    if (page->table)
+        table_print(page->table, t->out, 0, TEXT_COLUMNS, &t->look);
+    table_free(TAKE(page->table));
+    page->rows = 0;
+}
+
+static int add_row(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_found *found = record;
+    struct page *page = t->state;
+
+    (void)e;
+    if (!page->table)
+        page->table = table_new(page->columns, page->keys.n + 1);
+    table_put(page->table, found->ref);
+    for (size_t i = 0; i < page->keys.n; i++) {
+        const char *text = data_found_text(found, page->keys.items[i]);
+        table_put(page->table, text ? text : "-");
+    }
+    if (++page->rows == PAGE_ROWS)
+        print_page(t, page);
+    return 0;
+}
+
+static int end(struct operate_text *t, struct err *e)
+{
+    (void)e;
+    print_page(t, t->state);
+    return 0;
+}
+
+static void clear(struct operate_text *t)
+{
+    struct page *page = t->state;
+
+    if (page)
+        table_free(page->table);
+}
+
+static const struct command_text find_text = {
+    .head = begin, .item = add_row, .end = end, .clear = clear, .empty = "Nothing found."};
+
+static int run_find(const struct command_args *args, struct err *e)
+{
+    AUTO_CLEAR(buf) struct buf expression;
+    struct command_args joined = *args;
+
+    buf_init(&expression, EXPRESSION_MAX);
+    for (size_t i = 0; i < args->n_operands; i++)
+        buf_printf(&expression, "%s%s", i ? " " : "", args->operands[i]);
+    if (expression.full)
+        return err_set(e, ERR_USAGE, "the expression is too long");
+    joined.operands = (const char *const[]){buf_str(&expression)};
+    joined.n_operands = 1;
+    return data_call(&joined, &find_operation, &find_text, e);
+}
+
+const struct command command_lake_find = {
+    .name = "find",
+    .operands = "[EXPRESSION...]",
+    .summary = "Find files, sets and jobs by their metadata",
+    .details =
+        "All conditions of the expression must hold; blanks or AND join them:\n\n"
+        "    key          has that key\n"
+        "    !key         does not have it\n"
+        "    key=value    equal\n"
+        "    key!=value   has the key, with another value\n"
+        "    key<value    also <=, > and >=\n"
+        "    key=a..b     from a to b, both included\n"
+        "    key~regex    matches (POSIX extended)\n\n"
+        "A value with blanks is quoted, \"so\" or 'so'. Bare values are numbers, times "
+        "(2026-11-15, 2026-11-15T10:30Z; UTC without a zone) or else text; quoted ones are text. "
+        "Numbers compare with numbers, times with times, text with text. A date or minute stands "
+        "for all of it: create_time=2026-11-15 is any time that day, > means after it.\n\n"
+        "Built-in keys: create_time, creator, kind (file, path, set, job), "
+        "size (takes units: 10MB, 4KiB), version, path of files, name of sets and jobs; of jobs "
+        "also state, cpus, memory_mb, time_limit_s, runtime_s, cost_usd, exit_code, machine, run, "
+        "input, output, and every argument of the command. Each version of a "
+        "file or set is an answer of its own; whole files (/p#*, kind path) answer when the "
+        "expression asks for a kind or for a key of theirs. Without --sort answers come by kind "
+        "and then by creation.",
+    .example = "tradewind find 'kind=set model=BERT precision>0.5' --max precision",
+    .operation = &find_operation,
+    .is_long = true,
+    .max_operands = SIZE_MAX,
+    .run = run_find,
+};

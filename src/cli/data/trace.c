@@ -1,0 +1,236 @@
+/* trace: the command `trace`: provenance as lines, as JSON, for Graphviz and as a picture. */
+#include "base/auto.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "base/time.h"
+#include "cli/data/data.h"
+#include "draw/dag.h"
+#include "view/text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The graph as it is printed. The nodes live in the answer's arena. */
+struct graph {
+    const struct data_node *nodes;
+    size_t n_nodes, n_printed;
+    bool has_cost;
+    struct data_trace_cost cost;
+    struct dag_edge *edges; /* of a picture */
+    size_t n_edges, cap_edges;
+};
+
+static int begin(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_trace *head = record;
+    struct graph *g = arena_alloc(t->arena, 1, sizeof *g);
+
+    if (!g)
+        return err_set(e, ERR_NOFIT, "trace: out of memory");
+    *g = (struct graph){
+        .nodes = head->nodes.items, .n_nodes = head->nodes.n, .has_cost = head->cost != NULL};
+    if (head->cost)
+        g->cost = *(const struct data_trace_cost *)head->cost;
+    t->state = g;
+    return 0;
+}
+
+/* ---- lines: each set version, and below it those it was made from ---- */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || strcmp(a, b) == 0;
+}
+
+static void print_node(struct operate_text *t, struct graph *g)
+{
+    fputs(g->nodes[g->n_printed++].ref, t->out);
+    putc('\n', t->out);
+}
+
+static int print_edge(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_edge *edge = record;
+    struct graph *g = t->state;
+
+    (void)e;
+    while (g->n_printed < g->n_nodes &&
+           (g->n_printed == 0 || !is_same(g->nodes[g->n_printed - 1].ref, edge->from)))
+        print_node(t, g);
+    fputs("    from ", t->out);
+    fputs(edge->to, t->out);
+    if (edge->kind == DATA_EDGE_JOB)
+        fprintf(t->out, " by job %" PRId64, edge->job);
+    putc('\n', t->out);
+    return 0;
+}
+
+static int end_lines(struct operate_text *t, struct err *e)
+{
+    struct graph *g = t->state;
+    char nodes[32], edges[32], jobs[32], money[32], runtime[32];
+
+    (void)e;
+    while (g->n_printed < g->n_nodes)
+        print_node(t, g);
+    fprintf(t->out, "%s set version%s, %s edge%s\n", text_count(g->n_nodes, nodes),
+            g->n_nodes == 1 ? "" : "s", text_count(t->n_items, edges), t->n_items == 1 ? "" : "s");
+    if (g->has_cost)
+        fprintf(t->out, "made by %s job%s that cost %s and ran for %s\n",
+                text_count((size_t)g->cost.jobs, jobs), g->cost.jobs == 1 ? "" : "s",
+                money_text(g->cost.cost_microusd, money), time_text(g->cost.runtime_s, runtime));
+    return 0;
+}
+
+/* ---- for Graphviz. Names of sets need no quoting: they have only letters, digits, '.', '_', '-'.
+ */
+
+/* Edges lead from the newer to the older one, which RL puts to the left. */
+static int begin_dot(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_trace *head = record;
+    const struct data_node *nodes = head->nodes.items;
+
+    (void)e;
+    fputs("digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n", t->out);
+    for (size_t i = 0; i < head->nodes.n; i++)
+        fprintf(t->out, "  \"%s\";\n", nodes[i].ref);
+    return 0;
+}
+
+static int print_dot_edge(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_edge *edge = record;
+
+    (void)e;
+    fprintf(t->out, "  \"%s\" -> \"%s\"", edge->from, edge->to);
+    if (edge->kind == DATA_EDGE_JOB)
+        fprintf(t->out, " [label=\"job %" PRId64 "\"]", edge->job);
+    fputs(";\n", t->out);
+    return 0;
+}
+
+static int end_dot(struct operate_text *t, struct err *e)
+{
+    (void)e;
+    fputs("}\n", t->out);
+    return 0;
+}
+
+/* ---- a picture, older set versions to the left ---- */
+
+static size_t node_index(const struct graph *g, const char *ref)
+{
+    size_t i = 0;
+
+    while (i < g->n_nodes && !is_same(g->nodes[i].ref, ref))
+        i++;
+    return i;
+}
+
+static int add_edge(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct data_edge *edge = record;
+    struct graph *g = t->state;
+    size_t i = g->n_edges++;
+
+    (void)e;
+    if (g->n_nodes > DAG_BOXES_MAX)
+        return 0; /* which dag_svg refuses */
+    g->edges = mem_room(g->edges, i, &g->cap_edges, sizeof *g->edges);
+    g->edges[i] =
+        (struct dag_edge){.from = node_index(g, edge->from), .to = node_index(g, edge->to)};
+    if (edge->kind == DATA_EDGE_JOB)
+        g->edges[i].label = arena_printf(t->arena, "job %" PRId64, edge->job);
+    return 0;
+}
+
+static int end_picture(struct operate_text *t, struct err *e)
+{
+    const struct graph *g = t->state;
+    AUTO_MEM const char **labels = mem_zero(g->n_nodes + 1, sizeof *labels);
+    const struct dag dag = {.title = "Provenance",
+                            .labels = labels,
+                            .n = g->n_nodes,
+                            .edges = g->edges,
+                            .n_edges = g->n_edges};
+
+    for (size_t i = 0; i < g->n_nodes; i++)
+        labels[i] = g->nodes[i].ref;
+    return dag_svg(t->out, &dag, e);
+}
+
+static void clear_picture(struct operate_text *t)
+{
+    struct graph *g = t->state;
+
+    if (g)
+        free(g->edges);
+}
+
+/* ---- the command ---- */
+
+static int check_options(const struct command_args *args, struct err *e)
+{
+    bool is_picture = command_has(args, "--dot") || command_has(args, "--svg");
+    int forms = command_has(args, "--json") + command_has(args, "--csv") +
+                command_has(args, "--dot") + command_has(args, "--svg");
+
+    if (forms > 1)
+        return err_set(e, ERR_USAGE, "--json, --csv, --dot and --svg: choose one of them");
+    if (command_has(args, "--cost") && is_picture)
+        return err_set(e, ERR_USAGE, "--cost goes with text and --json, not with pictures");
+    if (args->n_operands == 0 && (command_has(args, "--back") || command_has(args, "--forward") ||
+                                  command_has(args, "--hops") || command_has(args, "--cost")))
+        return err_set(e, ERR_USAGE,
+                       "--back, --forward, --hops and --cost need a set version to start from, as "
+                       "in tradewind trace @NAME:1");
+    return 0;
+}
+
+static int run_trace(const struct command_args *args, struct err *e)
+{
+    static const struct command_text lines = {.head = begin, .item = print_edge, .end = end_lines};
+    static const struct command_text dot = {
+        .head = begin_dot, .item = print_dot_edge, .end = end_dot};
+    static const struct command_text picture = {
+        .head = begin, .item = add_edge, .end = end_picture, .clear = clear_picture};
+    bool back = command_has(args, "--back"), forward = command_has(args, "--forward");
+    AUTO_JSON json_t *request = operate_request(args, &trace_operation, e);
+
+    if (!request || check_options(args, e) < 0)
+        return -1;
+    if (back != forward)
+        json_object_set_new(request, "direction", json_string(back ? "back" : "forward"));
+    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    return operate_call(args, door, &trace_operation, request,
+                        command_has(args, "--svg")   ? &picture
+                        : command_has(args, "--dot") ? &dot
+                                                     : &lines,
+                        e);
+}
+
+static const struct command_option trace_options[] = {
+    {.name = "--back", .help = "Follow only what REF was made from."},
+    {.name = "--forward", .help = "Follow only what was made from REF."},
+    {.name = "--dot", .help = "Print the graph for Graphviz."},
+    {.name = "--svg", .help = "Print a picture, older set versions to the left."},
+    {0},
+};
+
+const struct command command_trace = {
+    .name = "trace",
+    .operands = "[REF]",
+    .summary = "Show the provenance of a set, and what was made from it",
+    .details = "Follows provenance from a set version (@S is its latest) in both directions unless "
+               "told otherwise: each set version, and below it the ones it was made from. A file "
+               "(/p#2) stands for every set version that contains that version of it. Without REF "
+               "the command shows the whole graph.",
+    .example = "tradewind trace @model --back --dot",
+    .options = trace_options,
+    .operation = &trace_operation,
+    .is_long = true,
+    .max_operands = 1,
+    .run = run_trace,
+};
