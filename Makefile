@@ -240,7 +240,7 @@ warn_of = printf '%s\n' $(1) | xargs -P "$$(nproc)" -n 16 \
 	$(CC) $(CPPFLAGS_ALL) $(WARN) -Werror -fsyntax-only
 warnings:
 	@$(call warn_of,$(filter src/% sdk/%,$(TIDY_SRC))) -include base/banned.h
-	@$(call warn_of,$(wildcard bench/*.c tools/*.c tests/unit/*/*.c tests/tools/*.c)) -Itests/unit -Isdk/c
+	@$(call warn_of,$(wildcard bench/*.c tools/*.c tests/unit/*/*.c tests/tools/*.c tests/fuzz/*.c)) -Itests/unit -Isdk/c
 lint:
 	@tools/deps lint
 	@$(MAKE) --no-print-directory -s -k lint-quick $(TIDY_SRC:%=tidy/%) $(TIDY_SRC:%=analyze/%)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "lake/core/internal.h"
+#include "lake/set/set.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -24,10 +25,10 @@ static void close_lake(void)
 static void put(const char *path, int versions)
 {
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
 
-    assert(db_begin(lake->db, &e) == 0 && lake_made(lake, &made, &e) == 0);
-    AUTO(version_rows) struct version_rows *rows = version_rows_new(lake, made);
+    assert(db_begin(lake->db, &e) == 0 && lake_made_new(lake, lake->user, &made, &e) == 0);
+    AUTO(version_rows) struct version_rows *rows = version_rows_new(lake, &made);
     for (int i = 0; i < versions; i++) {
         struct store_content content = {
             .digest = sha256_of(&i, sizeof i),
@@ -51,12 +52,12 @@ static void make_set(void)
     struct lake_ref all = {.kind = LAKE_REF_TREE, .project = lake->project, .may = LAKE_READ};
     struct lake_set done;
     struct err e = {0};
-    int64_t made;
+    struct lake_made made;
     char root[] = "/";
 
     all.path = root;
-    assert(db_begin(lake->db, &e) == 0 && lake_made(lake, &made, &e) == 0);
-    AUTO(set_builder) struct set_builder *b = set_builder_new(lake, "S", made, &e);
+    assert(db_begin(lake->db, &e) == 0 && lake_made_new(lake, lake->user, &made, &e) == 0);
+    AUTO(set_builder) struct set_builder *b = set_builder_new(lake, "S", &made, &e);
     assert(b && lake_each_file(lake, &all, add, b, &e) == 0 &&
            set_builder_finish(b, NULL, 0, &done, &e) == 0 && db_commit(lake->db, &e) == 0);
 }
