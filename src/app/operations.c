@@ -3,13 +3,15 @@
 #include "app/admin/admin.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
+#include "app/job/job.h"
 #include "app/plan/plan.h"
 #include "app/run/run.h"
 
 const struct operation *const *const operation_families[] = {
+    run_operations,
+    job_operations,
     data_operations,
     plan_operations,
-    run_operations,
     admin_operations,
     NULL,
 };

@@ -75,21 +75,21 @@ fails 2 'CPUs come in halves' job submit --cpus 0.3 -- true
 fails 2 'CPUs come in halves' job submit --cpus 0 -- true
 fails 2 'more than any machine has' job submit --cpus 1e9 -- true
 fails 5 '819200 GB of memory are more than' job submit --memory 800TB -- true
-fails 2 '--time-limit 1e30h: more than ten years' job submit --time-limit 1e30h -- true
+fails 2 '--time-limit: must be more than 0 and at most ten years' job submit --time-limit 1e30h -- true
 fails 2 'word 2 of the command is no UTF-8 text' job submit -- echo $'a\xff'
 fails 2 'job submit: no option --bogus; `tradewind help' job submit --bogus -- true
 TRADEWIND_HOME=$scratch/$'a\nb' fails 2 'control character: choose another directory' job submit -- true
-fails 2 '--cpus: "two" is no number' job submit --cpus two -- true
+fails 2 '--cpus "two": must be a number' job submit --cpus two -- true
 fails 2 'steps of 256 MB' job submit --memory 300 -- true
 fails 2 'steps of 256 MB' job submit --memory 0.1GB -- true
 fails 2 '"lots" is no size' job submit --memory lots -- true
 fails 5 "more than this machine has: $(nproc)" job submit --cpus 4096 -- true
 fails 5 'of memory are more than this machine has for jobs' job submit --memory 900000GB -- true
 fails 2 '--time-limit' job submit --time-limit soon -- true
-fails 2 'no job ends in no time' job submit --time-limit 0 -- true
+fails 2 '--time-limit: must be more than 0' job submit --time-limit 0 -- true
 fails 2 '"A" is not NAME=VALUE' job submit --env A -- true
 fails 2 '"1A=x" is not NAME=VALUE' job submit --env 1A=x -- true
-fails 2 'are our own' job submit --env TRADEWIND_JOB=1 -- true
+fails 2 'are reserved' job submit --env TRADEWIND_JOB=1 -- true
 fails 2 'did you mean local?' job submit --on loca -- true
 fails 2 'there are no hosts but this machine (local)' job submit --on elsewhere-quite -- true
 mkdir -p "$TRADEWIND_HOME"
@@ -312,7 +312,7 @@ check 'and runs' reaches "$patient" running
 kill -INT $waiter
 wait $waiter
 is "$?" 130 'interrupted, the waiting ends'
-contains "$(<waited)" "job $patient goes on" 'says that the job does not'
+contains "$(<waited)" "job $patient continues" 'says that the job does not'
 is "$(of "$patient" "d['state']")" running 'and it does not'
 free patient
 run job wait "$patient"
@@ -360,7 +360,7 @@ submit --output Upper -- sh -c 'echo half >"$TRADEWIND_OUTPUT/1"; sh -c "sleep 1
 check 'a job with a grandchild runs' appears "$TRADEWIND_HOME/jobs/$job/log" grandchild
 grandchild=$(sed -n 's/^grandchild //p' "$TRADEWIND_HOME/jobs/$job/log")
 run job kill "$job"
-contains "$out" "job $job is being ended" 'one that runs is asked to end'
+contains "$out" "job $job is being killed" 'one that runs is asked to stop'
 run job wait "$job"
 check 'its end is no success' test "$code" -ne 0
 is "$(of "$job" "d['state'], d['output']")" 'killed None' 'it is killed, without an output'
@@ -430,7 +430,7 @@ again=$((again + 5))
 run job ls --name first --json
 is "$(json "[j['id'] for j in d]" <<<"$out")" "[$first]" 'by name'
 run job ls --user nobody-else
-is "$out" 'No job is like that.' 'by user'
+is "$out" 'No job matches.' 'by user'
 run job ls --limit 2
 is "$(grep -c finished <<<"$out") $(tail -n 1 <<<"$out")" '1 These are the first 2; --all shows all of them.' \
     'the newest, as many as asked for'

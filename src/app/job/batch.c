@@ -1,10 +1,8 @@
 #include "app/job/batch.h"
 
-#include "app/job/job.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/pipeline/code.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -222,44 +220,6 @@ size_t app_job_batch_finished(const struct app_job_batch *b)
         n += b->items[i].id && b->items[i].state == LAKE_JOB_FINISHED;
     return n;
 }
-
-/* ---- input and code ---- */
-
-void app_job_source_clear(struct app_job_source *s)
-{
-    free(s->input);
-    free(s->code);
-    *s = (struct app_job_source){0};
-}
-
-int app_job_source_read(struct app *app,
-                        const char *input,
-                        const char *code,
-                        struct app_job_source *out,
-                        const char **wrong_out,
-                        struct err *e)
-{
-    AUTO_CLEAR(code) struct code stored = {0};
-    const char *home = app_home(app, e);
-    bool is_set = false;
-
-    *wrong_out = "input";
-    if (!home || (input && app_job_check_input(app, input, &is_set, e) < 0))
-        return -1;
-    *wrong_out = "code";
-    if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
-        return -1;
-    *wrong_out = "input";
-    out->input = input ? app_job_make_input(app, input, is_set, e) : NULL;
-    if (input && !out->input)
-        return -1;
-    out->code = TAKE(stored.ref);
-    out->dirty = stored.dirty;
-    memcpy(out->commit, stored.commit, sizeof stored.commit);
-    return 0;
-}
-
-_Static_assert(sizeof((struct app_job_source *)0)->commit == CODE_COMMIT, "copied whole");
 
 /* ---- submitting ---- */
 

@@ -3,9 +3,8 @@
 #ifndef APP_JOB_BATCH_H
 #define APP_JOB_BATCH_H
 
-#include "app/core/app.h"
+#include "app/job/job.h"
 #include "broker/learn/profile.h"
-#include "lake/job/job.h"
 
 struct app_job_item {
     char **command; /* as template_command makes it */
@@ -40,23 +39,6 @@ int app_job_batch_look(struct app_job_batch *b, struct lake *l, struct err *e);
 /* Items whose jobs ended, in whatever state. */
 size_t app_job_batch_over(const struct app_job_batch *b);
 size_t app_job_batch_finished(const struct app_job_batch *b);
-
-/* The input and the code of all jobs of a batch. */
-struct app_job_source {
-    char *input; /* NULL = none */
-    char *code;
-    char commit[65];
-    bool dirty;
-};
-void app_job_source_clear(struct app_job_source *s);
-/* Stores the directory `code`; input and code may be NULL. *wrong_out names the one that an error
- * is about. */
-int app_job_source_read(struct app *app,
-                        const char *input,
-                        const char *code,
-                        struct app_job_source *out,
-                        const char **wrong_out,
-                        struct err *e);
 
 /* Submits the items that neither finished nor are pending, in one transaction, and says so; the
  * caller holds broker_profile_lock. */

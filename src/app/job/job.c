@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "broker/daemon/client.h"
 #include "broker/machine/cap.h"
+#include "broker/pipeline/code.h"
 #include "lake/set/set.h"
 
 #include <stdlib.h>
@@ -67,6 +68,28 @@ int app_job_load(
     return 0;
 }
 
+const int64_t *app_job_ids_load(struct app *app,
+                                const struct field_list *ids,
+                                struct arena *a,
+                                struct err *e)
+{
+    int64_t *out = arena_alloc(a, ids->n + 1, sizeof *out);
+    struct lake_job job;
+
+    if (!out || !app_home(app, e)) {
+        if (!out)
+            err_set(e, ERR_NOFIT, "%zu jobs are too many", ids->n);
+        return NULL;
+    }
+    for (size_t i = 0; i < ids->n; i++)
+        if (app_job_id_parse(ids->items[i], &out[i], e) < 0)
+            return NULL;
+    for (size_t i = 0; i < ids->n; i++)
+        if (app_job_load(app, out[i], NULL, &job, e) < 0)
+            return NULL;
+    return out;
+}
+
 void app_job_read_details(const struct lake_job *job, struct job_details *out)
 {
     struct err why = {0};
@@ -125,7 +148,8 @@ int app_job_check_month(struct app *app, struct err *e)
     return l ? cap_check_month(c, l, e) : -1;
 }
 
-int app_job_check_input(struct app *app, const char *input, bool *is_set_out, struct err *e)
+/* Before anything is stored. */
+static int check_input(struct app *app, const char *input, bool *is_set_out, struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     struct lake *l = app_lake(app, e);
@@ -138,7 +162,8 @@ int app_job_check_input(struct app *app, const char *input, bool *is_set_out, st
     return 0;
 }
 
-char *app_job_make_input(struct app *app, const char *input, bool is_set, struct err *e)
+/* A reference that names a set version stays; files and directories become one. New string. */
+static char *make_input(struct app *app, const char *input, bool is_set, struct err *e)
 {
     const char *const refs[] = {input};
     const struct lake_set_request request = {.name = INPUT_SET, .refs = refs, .n_refs = 1};
@@ -151,3 +176,39 @@ char *app_job_make_input(struct app *app, const char *input, bool is_set, struct
         return NULL;
     return lake_ref_of_set(set.name, set.number);
 }
+
+void app_job_source_clear(struct app_job_source *s)
+{
+    free(s->input);
+    free(s->code);
+    *s = (struct app_job_source){0};
+}
+
+int app_job_source_read(struct app *app,
+                        const char *input,
+                        const char *code,
+                        struct app_job_source *out,
+                        const char **wrong_out,
+                        struct err *e)
+{
+    AUTO_CLEAR(code) struct code stored = {0};
+    const char *home = app_home(app, e);
+    bool is_set = false;
+
+    *wrong_out = "input";
+    if (!home || (input && check_input(app, input, &is_set, e) < 0))
+        return -1;
+    *wrong_out = "code";
+    if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
+        return -1;
+    *wrong_out = "input";
+    out->input = input ? make_input(app, input, is_set, e) : NULL;
+    if (input && !out->input)
+        return -1;
+    out->code = TAKE(stored.ref);
+    out->dirty = stored.dirty;
+    memcpy(out->commit, stored.commit, sizeof stored.commit);
+    return 0;
+}
+
+_Static_assert(sizeof((struct app_job_source *)0)->commit == CODE_COMMIT, "copied whole");

@@ -1,4 +1,4 @@
-/* job: jobs of the lake, one at a time: found by their number, their state, input and end. */
+/* job: operations on jobs, and the records that they answer with. */
 #ifndef APP_JOB_JOB_H
 #define APP_JOB_JOB_H
 
@@ -6,11 +6,122 @@
 #include "broker/core/details.h"
 #include "lake/job/job.h"
 
+extern const struct operation *const job_operations[]; /* ends with NULL */
+
+extern const struct operation job_list_operation, job_get_operation, job_metrics_operation,
+    job_compare_operation, job_kill_operation, job_wait_operation, job_submit_operation,
+    job_rerun_operation, sweep_start_operation;
+
+/* ---- records ---- */
+
+/* One job. What the job has not, or not yet, is none. */
+struct app_job {
+    int64_t id;
+    enum lake_job_state state;
+    int64_t exit_code;
+    const char *user, *project, *name;
+    const char *input, *output; /* set versions */
+    const char *output_set;
+    const char *code, *commit;
+    struct field_list command;
+    const char *on;
+    double cpus;
+    int64_t memory_mb;
+    double time_limit_s;
+    int64_t queued_ms, started_ms, finished_ms;
+    double runtime_s;
+    int64_t cost_microusd;
+    const char *cost_basis, *machine, *limits, *reason;
+    int64_t run;
+    const char *stage;
+    int64_t rerun_of;
+    /* In no field: */
+    bool is_stop_asked;
+    struct job_details details;
+};
+/* Texts are borrowed from job. */
+void app_job_fill(struct app_job *out, const struct lake_job *job);
+void app_job_clear(struct app_job *job);
+extern const struct record app_job_record; /* items of job.list */
+
+struct app_job_transition {
+    enum lake_job_state state;
+    int64_t at_ms;
+    const char *reason;
+};
+
+struct app_job_usage {
+    double cpus, peak_memory_mb, received_mb, sent_mb, received_mbps, sent_mbps, gpu_percent;
+    int64_t samples;
+};
+
+/* Answer of job.get. */
+struct app_job_whole {
+    struct app_job job;
+    struct field_records transitions; /* struct app_job_transition */
+    json_t *tags;
+    const void *usage; /* struct app_job_usage; NULL = not known */
+    struct field_list warnings;
+};
+extern const struct record app_job_whole_record;
+
+/* Item of job.compare. */
+struct app_job_compared {
+    struct app_job job;
+    json_t *tags, *metrics;
+};
+extern const struct record app_job_compared_record;
+
+/* Answers with an item per job, tags and last metrics included. */
+int app_job_compare(
+    struct app *app, const int64_t *ids, size_t n, struct answer *out, struct err *e);
+
+/* Item of job.kill. */
+struct app_job_killed {
+    int64_t id;
+    enum lake_job_state state;
+    bool was_over;
+};
+
+/* Answer of job.wait, after the jobs. */
+struct app_job_waited {
+    enum app_job_outcome { APP_JOB_OVER = 1, APP_JOB_TIMEOUT, APP_JOB_CANCELLED } outcome;
+    int64_t exit_code;
+    int64_t pending_id; /* the first job that is not over; none unless there is one */
+    enum lake_job_state pending_state;
+};
+
+/* Answer of sweep.start, before the jobs. */
+struct app_sweep {
+    const char *name;
+    int64_t finished; /* jobs */
+    size_t jobs;      /* in no field: the length of the list */
+};
+
+/* Answer of job.submit and job.rerun. */
+struct app_job_submitted {
+    int64_t id;
+    enum lake_job_state state;
+};
+
+/* Tags of a job but for those that its fields tell already. New reference; NULL: e. */
+json_t *app_job_tags(struct app *app, int64_t id, struct err *e);
+/* Lines of the log with tags and metrics that could not be read, the first 100, in a. */
+int app_job_warnings(
+    struct app *app, int64_t id, struct arena *a, struct field_list *out, struct err *e);
+
+/* ---- jobs of the lake ---- */
+
 /* "7" or "job:7"; ERR_USAGE for anything else. */
 int app_job_id_parse(const char *text, int64_t *out, struct err *e);
 /* As lake_job_load; ERR_NOTFOUND says which jobs there are. */
 int app_job_load(
     struct app *app, int64_t id, struct arena *arena, struct lake_job *out, struct err *e);
+/* Numbers of jobs, in a. Every one of them must exist: NULL otherwise. */
+const int64_t *app_job_ids_load(struct app *app,
+                                const struct field_list *ids,
+                                struct arena *a,
+                                struct err *e);
 /* Details that cannot be read are none, with a warning: users must still see and kill the job. */
 void app_job_read_details(const struct lake_job *job, struct job_details *out);
 
@@ -27,9 +138,21 @@ const char *app_job_reason_text(const char *reason);
 /* ERR_NOFIT when the month's spending cap is used up: no job may begin. */
 int app_job_check_month(struct app *app, struct err *e);
 
-/* The input of a job, before anything is stored. */
-int app_job_check_input(struct app *app, const char *input, bool *is_set_out, struct err *e);
-/* A reference that names a set version stays; files and directories become one. New string. */
-char *app_job_make_input(struct app *app, const char *input, bool is_set, struct err *e);
+/* The input and the code of jobs, as set versions. */
+struct app_job_source {
+    char *input; /* NULL = none */
+    char *code;
+    char commit[65];
+    bool dirty;
+};
+void app_job_source_clear(struct app_job_source *s);
+/* Stores the directory `code`; input and code may be NULL. *wrong_out names the one that an error
+ * is about. */
+int app_job_source_read(struct app *app,
+                        const char *input,
+                        const char *code,
+                        struct app_job_source *out,
+                        const char **wrong_out,
+                        struct err *e);
 
 #endif

@@ -351,11 +351,12 @@ static int submit(const struct search *s,
     AUTO_MEM char *tag = mem_printf("autoprovision=%s", s->profile->name);
     const char *const tags[] = {tag};
     const struct lake_job_filter newest = {.name = job_name, .newest_first = true, .limit = 1};
-    AUTO_CLEAR(job_record) struct job_record old = {0};
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
+    struct lake_job old = {0};
     int64_t old_id = 0;
 
     if (lake_job_list(desk->lake, &newest, note_id, &old_id, e) < 0 ||
-        (old_id && job_record_load(desk->app, old_id, &old, e) < 0))
+        (old_id && app_job_load(desk->app, old_id, arena, &old, e) < 0))
         return -1;
     char **command = template_fill(s->profile->template, settings->items, settings->n, e);
     if (!command)
@@ -363,9 +364,9 @@ static int submit(const struct search *s,
     const struct lake_job_request request = {
         .command = (const char *const *)command,
         .n_command = template_n_words(s->profile->template),
-        .input = old.job.asked.input,
-        .code = old.job.asked.code,
-        .details = old.job.asked.details,
+        .input = old.asked.input,
+        .code = old.asked.code,
+        .details = old.asked.details,
         .cpus = a->best.cell.vcpus,
         .memory_mb = (uint64_t)a->best.cell.memory_mb,
         .tags = tags,

@@ -1,158 +1,170 @@
-/* job_compare: jobs beside one another. */
-#include "base/buf.h"
+/* job_compare: the command `job compare`, and the table of jobs side by side that `sweep` prints
+ * too. */
+#include "app/job/resources.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
-#include "broker/machine/bill.h"
 #include "cli/core/commands.h"
-#include "cli/core/interrupt.h"
-#include "cli/job/job_parts.h"
+#include "cli/core/operate.h"
+#include "cli/job/job.h"
 #include "view/table.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define JOBS_MAX 1000
 #define PROPERTIES_MAX 500
-/* Up to so many stand beside one another; more below one another. */
-#define BESIDE_MAX 3
+/* Up to this many jobs are columns; more are rows. */
+#define COLUMNS_MAX 3
+
+/* Properties that every job has, in the order of the table. The first ALWAYS_SHOWN are shown even
+ * when all jobs have the same. */
+enum {
+    PROPERTY_STATE,
+    PROPERTY_RUNTIME,
+    PROPERTY_COST,
+    ALWAYS_SHOWN,
+    PROPERTY_CPUS = ALWAYS_SHOWN,
+    PROPERTY_MEMORY,
+    PROPERTY_MACHINE,
+    PROPERTY_INPUT,
+    PROPERTY_CODE,
+    PROPERTY_OUTPUT,
+    N_FIXED
+};
 
 /* One property of all jobs. */
 struct property {
-    char *name;
-    char **values;       /* NULL = this job has none */
-    bool only_differing; /* not worth a line when all have the same */
+    const char *name;
+    const char **values; /* in the order of the jobs; NULL = this job has none */
+    bool only_differing; /* not shown when all jobs have the same */
+};
+
+/* One job. */
+struct row {
+    int64_t id;
+    const char *fixed[N_FIXED]; /* NULL = none */
+    /* Metrics, then tags: */
+    const char **keys, **values;
+    size_t n_metrics, n;
+    struct row *next;
 };
 
 struct comparison {
-    const struct job_desk *desk;
-    size_t n; /* jobs */
-    struct job_record *records;
-    json_t *tags;    /* an object each */
-    json_t *metrics; /* the same: last values */
+    struct row *first, *last;
+    size_t n;
     struct property *properties;
-    size_t n_properties, cap_properties;
+    size_t n_properties;
 };
-
-static void comparison_clear(struct comparison *c)
-{
-    for (size_t i = 0; i < c->n_properties; i++) {
-        for (size_t k = 0; k < c->n; k++)
-            free(c->properties[i].values[k]);
-        free(c->properties[i].values);
-        free(c->properties[i].name);
-    }
-    free(c->properties);
-    for (size_t i = 0; c->records && i < c->n; i++)
-        job_record_clear(&c->records[i]);
-    free(c->records);
-    json_decref(c->tags);
-    json_decref(c->metrics);
-}
 
 /* ---- collecting ---- */
 
-/* Points come by step, so the last one stays. */
-static int note_metric(void *context, const struct lake_job_metric *m, struct err *e)
+static const char *value_text(struct arena *a, const json_t *value)
 {
-    if (interrupt_seen())
-        return err_set(e, ERR_RETRY, "interrupted");
-    return json_object_set_new(context, m->name, json_number(m->value));
+    if (!value || json_is_null(value))
+        return NULL;
+    if (json_is_true(value))
+        return "yes";
+    if (json_is_string(value))
+        return arena_dup(a, json_string_value(value));
+    return arena_printf(a, "%.6g", json_number_value(value));
 }
 
-static int load(struct comparison *c, const int64_t *ids, struct err *e)
+static const char *copy(struct arena *a, const char *text)
 {
-    AUTO_CLEAR(open_bills) struct open_bills bills = {0};
-    struct lake *l = c->desk->lake;
+    return text ? arena_dup(a, text) : NULL;
+}
 
-    if (open_bills_read(c->desk->home, time_epoch_ms(), &bills, e) < 0)
-        return -1;
-    c->records = mem_zero(c->n + 1, sizeof *c->records);
-    c->tags = json_array();
-    c->metrics = json_array();
-    for (size_t i = 0; i < c->n; i++) {
-        json_t *last = json_object();
-        json_array_append_new(c->metrics, last);
-        if (job_record_load(c->desk->app, ids[i], &c->records[i], e) < 0 ||
-            lake_job_metrics(l, ids[i], NULL, note_metric, last, e) < 0)
-            return -1;
-        bill_show(&bills, &c->records[i].job);
-        json_t *tags = job_tags_json(l, ids[i], e);
-        if (!tags)
-            return -1;
-        json_array_append_new(c->tags, tags);
+static void take_fixed(struct row *row, const struct app_job *job, struct arena *a)
+{
+    char text[32];
+
+    row->fixed[PROPERTY_STATE] = lake_job_state_texts[job->state];
+    if (!isnan(job->runtime_s))
+        row->fixed[PROPERTY_RUNTIME] = arena_dup(a, time_text(job->runtime_s, text));
+    if (job->cost_basis)
+        row->fixed[PROPERTY_COST] = arena_dup(a, money_text(job->cost_microusd, text));
+    row->fixed[PROPERTY_CPUS] = arena_printf(a, "%g", job->cpus);
+    row->fixed[PROPERTY_MEMORY] = arena_dup(a, app_job_memory_text((uint64_t)job->memory_mb, text));
+    row->fixed[PROPERTY_MACHINE] = copy(a, job->machine);
+    row->fixed[PROPERTY_INPUT] = copy(a, job->input);
+    row->fixed[PROPERTY_CODE] = copy(a, job->code);
+    row->fixed[PROPERTY_OUTPUT] = copy(a, job->output);
+}
+
+static void take_keys(struct row *row, const json_t *object, struct arena *a)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, key, value)
+    {
+        row->keys[row->n] = arena_dup(a, key);
+        row->values[row->n++] = value_text(a, value);
     }
+}
+
+int cli_job_compare_add(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_job_compared *item = record;
+    struct comparison *c = t->state;
+    struct row *row = arena_alloc(t->arena, 1, sizeof *row);
+    size_t n = json_object_size(item->metrics) + json_object_size(item->tags);
+
+    if (!c)
+        c = t->state = arena_alloc(t->arena, 1, sizeof *c);
+    if (!c || !row || !(row->keys = arena_alloc(t->arena, n + 1, sizeof *row->keys)) ||
+        !(row->values = arena_alloc(t->arena, n + 1, sizeof *row->values)))
+        return err_set(e, ERR_NOFIT, "the jobs are too many to compare; --json prints them");
+    row->id = item->job.id;
+    take_fixed(row, &item->job, t->arena);
+    take_keys(row, item->metrics, t->arena);
+    row->n_metrics = row->n;
+    take_keys(row, item->tags, t->arena);
+    *(c->last ? &c->last->next : &c->first) = row;
+    c->last = row;
+    c->n++;
     return 0;
 }
 
 /* ---- properties ---- */
 
-static struct property *add_property(struct comparison *c, const char *name, bool only_differing)
+static const char *row_value(const struct row *row, const char *key, bool metrics)
 {
-    c->properties =
-        mem_room(c->properties, c->n_properties, &c->cap_properties, sizeof *c->properties);
+    for (size_t i = metrics ? 0 : row->n_metrics; i < (metrics ? row->n_metrics : row->n); i++)
+        if (strcmp(row->keys[i], key) == 0)
+            return row->values[i];
+    return NULL;
+}
+
+static struct property *add_property(struct comparison *c,
+                                     const char *name,
+                                     bool only_differing,
+                                     struct arena *a)
+{
     struct property *p = &c->properties[c->n_properties++];
-    *p = (struct property){.name = mem_dup(name), .only_differing = only_differing};
-    p->values = mem_zero(c->n, sizeof *p->values);
+
+    *p = (struct property){.name = name, .only_differing = only_differing};
+    p->values = arena_alloc(a, c->n, sizeof *p->values);
     return p;
 }
 
-static char *dup_if(const char *text)
+static void add_fixed(struct comparison *c, struct arena *a)
 {
-    return text && *text ? mem_dup(text) : NULL;
-}
+    static const char *const names[N_FIXED] = {"state",   "runtime", "cost", "cpus",  "memory",
+                                               "machine", "input",   "code", "output"};
 
-static char *runtime_value(const struct lake_job *job)
-{
-    double s = app_job_runtime_s(job);
-    char text[32];
-
-    return s < 0 ? NULL : mem_dup(time_text(s, text));
-}
-
-static char *cost_value(const struct lake_job *job)
-{
-    char text[32];
-
-    return *job->cost_basis ? mem_dup(money_text(job->cost_microusd, text)) : NULL;
-}
-
-static void add_fixed(struct comparison *c)
-{
-    struct property p[9];
-    static const char *const names[9] = {"state",   "runtime", "cost", "cpus",  "memory",
-                                         "machine", "input",   "code", "output"};
-
-    for (size_t i = 0; i < 9; i++)
-        p[i] = *add_property(c, names[i], i >= 3);
-    for (size_t k = 0; k < c->n; k++) {
-        const struct lake_job *job = &c->records[k].job;
-        char memory[32];
-        p[0].values[k] = mem_dup(lake_job_state_text(job->state));
-        p[1].values[k] = runtime_value(job);
-        p[2].values[k] = cost_value(job);
-        p[3].values[k] = mem_printf("%g", job->asked.cpus);
-        p[4].values[k] = mem_dup(app_job_memory_text(job->asked.memory_mb, memory));
-        p[5].values[k] = dup_if(job->machine);
-        p[6].values[k] = dup_if(job->asked.input);
-        p[7].values[k] = dup_if(job->asked.code);
-        p[8].values[k] = dup_if(job->output_set);
+    for (size_t i = 0; i < N_FIXED; i++) {
+        struct property *p = add_property(c, names[i], i >= ALWAYS_SHOWN, a);
+        size_t k = 0;
+        for (const struct row *row = c->first; row && p->values; row = row->next)
+            p->values[k++] = row->fixed[i];
     }
 }
 
-static char *value_text(const json_t *value)
-{
-    if (!value || json_is_null(value))
-        return NULL;
-    if (json_is_true(value))
-        return mem_dup("yes");
-    if (json_is_string(value))
-        return mem_dup(json_string_value(value));
-    return mem_printf("%.6g", json_number_value(value));
-}
-
-/* A tag that has the name of a metric is told by the metric. */
+/* A metric that has the name of a tag stands for both. */
 static bool has_property(const struct comparison *c, const char *name)
 {
     for (size_t i = 0; i < c->n_properties; i++)
@@ -161,28 +173,26 @@ static bool has_property(const struct comparison *c, const char *name)
     return false;
 }
 
-/* A property for each key that one of the objects has. */
-static void add_keys(struct comparison *c, const json_t *objects, bool only_differing)
+/* A property for each metric, or tag, that one of the jobs has. */
+static void add_keys(struct comparison *c, bool metrics, struct arena *a)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        const char *key;
-        json_t *value;
-        json_object_foreach(json_array_get(objects, i), key, value)
-        {
-            if (has_property(c, key) || c->n_properties >= PROPERTIES_MAX)
+    for (const struct row *row = c->first; row; row = row->next)
+        for (size_t i = metrics ? 0 : row->n_metrics; i < (metrics ? row->n_metrics : row->n);
+             i++) {
+            if (has_property(c, row->keys[i]) || c->n_properties >= PROPERTIES_MAX)
                 continue;
-            struct property *p = add_property(c, key, only_differing);
-            for (size_t k = 0; k < c->n; k++)
-                p->values[k] = value_text(json_object_get(json_array_get(objects, k), key));
+            struct property *p = add_property(c, row->keys[i], !metrics, a);
+            size_t k = 0;
+            for (const struct row *other = c->first; other && p->values; other = other->next)
+                p->values[k++] = row_value(other, row->keys[i], metrics);
         }
-    }
 }
 
 static bool is_shown(const struct comparison *c, const struct property *p)
 {
     bool any = false, differs = false;
 
-    for (size_t k = 0; k < c->n; k++) {
+    for (size_t k = 0; k < c->n && p->values; k++) {
         any = any || p->values[k];
         differs = differs || !p->values[k] != !p->values[0] ||
                   (p->values[k] && strcmp(p->values[k], p->values[0]) != 0);
@@ -190,17 +200,18 @@ static bool is_shown(const struct comparison *c, const struct property *p)
     return p->only_differing ? differs : any;
 }
 
-/* ---- for people ---- */
+/* ---- the table ---- */
 
-static void print_beside(const struct comparison *c)
+static void print_as_columns(FILE *out, const struct comparison *c)
 {
-    struct table_column columns[BESIDE_MAX + 1] = {{.title = "", .cut_rank = 2, .least = 10}};
-    const struct text_look look = text_look_for(stdout);
-    char titles[BESIDE_MAX][32];
+    struct table_column columns[COLUMNS_MAX + 1] = {{.title = "", .cut_rank = 2, .least = 10}};
+    const struct text_look look = text_look_for(out);
+    char titles[COLUMNS_MAX][32];
+    size_t n = 0;
 
-    for (size_t k = 0; k < c->n; k++) {
-        snprintf(titles[k], sizeof titles[k], "job %lld", (long long)c->records[k].job.id);
-        columns[k + 1] = (struct table_column){.title = titles[k], .cut_rank = 1, .least = 12};
+    for (const struct row *row = c->first; row; row = row->next, n++) {
+        snprintf(titles[n], sizeof titles[n], "job %lld", (long long)row->id);
+        columns[n + 1] = (struct table_column){.title = titles[n], .cut_rank = 1, .least = 12};
     }
     AUTO(table) struct table *table = table_new(columns, c->n + 1);
     for (size_t i = 0; i < c->n_properties; i++) {
@@ -211,100 +222,64 @@ static void print_beside(const struct comparison *c)
         for (size_t k = 0; k < c->n; k++)
             table_put(table, p->values[k] ? p->values[k] : "-");
     }
-    table_print(table, stdout, 0, TEXT_COLUMNS, &look);
+    table_print(table, out, 0, TEXT_COLUMNS, &look);
 }
 
-static void print_below(const struct comparison *c)
+static void print_as_rows(FILE *out, const struct comparison *c)
 {
     AUTO_MEM struct table_column *columns = mem_zero(c->n_properties + 1, sizeof *columns);
-    const struct text_look look = text_look_for(stdout);
-    size_t n = 0;
+    AUTO_MEM const struct property **shown = mem_zero(c->n_properties + 1, sizeof *shown);
+    const struct text_look look = text_look_for(out);
+    size_t n = 0, k = 0;
 
-    columns[n++] = (struct table_column){.title = "job", .right = true};
+    columns[0] = (struct table_column){.title = "job", .right = true};
     for (size_t i = 0; i < c->n_properties; i++)
-        if (is_shown(c, &c->properties[i]))
-            columns[n++] =
+        if (is_shown(c, &c->properties[i])) {
+            shown[n++] = &c->properties[i];
+            columns[n] =
                 (struct table_column){.title = c->properties[i].name, .cut_rank = 1, .least = 6};
-    AUTO(table) struct table *table = table_new(columns, n);
-    for (size_t k = 0; k < c->n; k++) {
-        table_printf(table, "%lld", (long long)c->records[k].job.id);
-        for (size_t i = 0; i < c->n_properties; i++)
-            if (is_shown(c, &c->properties[i]))
-                table_put(table, c->properties[i].values[k] ? c->properties[i].values[k] : "-");
+        }
+    AUTO(table) struct table *table = table_new(columns, n + 1);
+    for (const struct row *row = c->first; row; row = row->next, k++) {
+        table_printf(table, "%lld", (long long)row->id);
+        for (size_t i = 0; i < n; i++)
+            table_put(table, shown[i]->values[k] ? shown[i]->values[k] : "-");
     }
-    table_print(table, stdout, 0, TEXT_COLUMNS, &look);
+    table_print(table, out, 0, TEXT_COLUMNS, &look);
 }
 
-/* ---- the command ---- */
-
-static json_t *as_json(const struct comparison *c)
+int cli_job_compare_print(struct operate_text *t, struct err *e)
 {
-    json_t *all = json_array();
+    struct comparison *c = t->state;
 
-    for (size_t k = 0; k < c->n; k++) {
-        json_t *o = job_json(&c->records[k].job, &c->records[k].details);
-        json_object_set(o, "tags", json_array_get(c->tags, k));
-        json_object_set(o, "metrics", json_array_get(c->metrics, k));
-        json_array_append_new(all, o);
-    }
-    return all;
-}
-
-json_t *job_compare_json(const struct job_desk *desk, const int64_t *ids, size_t n, struct err *e)
-{
-    AUTO_CLEAR(comparison) struct comparison c = {.desk = desk, .n = n};
-
-    return load(&c, ids, e) < 0 ? NULL : as_json(&c);
-}
-
-int job_compare_print(
-    const struct job_desk *desk, const int64_t *ids, size_t n, bool json, struct err *e)
-{
-    AUTO_CLEAR(comparison) struct comparison c = {.desk = desk, .n = n};
-
-    if (load(&c, ids, e) < 0)
-        return -1;
-    if (json) {
-        AUTO_JSON json_t *all = as_json(&c);
-        return json_write(stdout, all, e);
-    }
-    add_fixed(&c);
-    add_keys(&c, c.metrics, false);
-    add_keys(&c, c.tags, true);
-    if (c.n <= BESIDE_MAX)
-        print_beside(&c);
+    if (!c)
+        return 0;
+    c->properties = arena_alloc(t->arena, PROPERTIES_MAX, sizeof *c->properties);
+    if (!c->properties)
+        return err_set(e, ERR_NOFIT, "the jobs are too many to compare; --json prints them");
+    add_fixed(c, t->arena);
+    add_keys(c, true, t->arena);
+    add_keys(c, false, t->arena);
+    if (c->n <= COLUMNS_MAX)
+        print_as_columns(t->out, c);
     else
-        print_below(&c);
+        print_as_rows(t->out, c);
     return 0;
 }
 
-static int run_compare(const struct command_args *args, struct err *e)
-{
-    AUTO_MEM int64_t *ids = job_ids_parse(args, e);
-    AUTO_CLEAR(job_desk) struct job_desk desk = {0};
-
-    if (!ids || job_desk_open(&desk, e) < 0)
-        return -1;
-    interrupt_watch();
-    return job_compare_print(&desk, ids, args->n_operands, command_has(args, "--json"), e);
-}
-
-static const struct command_option options[] = {
-    {.name = "--json",
-     .help = "Print an array of what job show prints, without transitions and with metrics (the "
-             "last value of each)."},
-    {0},
-};
+/* ---- the command ---- */
 
 const struct command command_job_compare = {
     .name = "job compare",
     .operands = "ID ID...",
     .summary = "Show jobs side by side: time, cost, differing arguments, metrics, tags",
-    .details = "Of each metric the last value is shown; of arguments, tags, input, code and "
-               "resources only what is not the same for all.",
+    .details =
+        "Metrics are shown with their last value. Arguments, tags, input, code and resources "
+        "are shown where the jobs differ.",
     .example = "tradewind job compare 7 8 9",
-    .options = options,
+    .operation = &job_compare_operation,
+    .text = &(const struct command_text){.item = cli_job_compare_add, .end = cli_job_compare_print},
+    .is_long = true,
     .min_operands = 2,
     .max_operands = JOBS_MAX,
-    .run = run_compare,
 };

@@ -1,27 +1,58 @@
-/* job_show: everything that is known about one job. */
+/* job_show: the command `job show`, one job for people. */
+#include "app/job/resources.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "base/shell.h"
 #include "base/time.h"
-#include "broker/learn/usage.h"
-#include "broker/machine/bill.h"
 #include "cli/core/commands.h"
-#include "cli/job/job_parts.h"
+#include "cli/core/operate.h"
+#include "cli/job/job.h"
 #include "view/text.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
 #define LABEL_COLUMNS 10
 #define STATE_COLUMNS 11
 #define TEXT_MAX 4000
+#define REASON_COLUMNS 2000
+#define REASON_INDENT 4
+
+void cli_job_print_reason(FILE *out, const char *reason)
+{
+    text_print_lines(out, app_job_reason_text(reason), REASON_COLUMNS, REASON_INDENT);
+}
+
+void cli_job_print_end(FILE *out, const struct app_job *job)
+{
+    char time[32];
+
+    fprintf(out, "job %lld %s%s", (long long)job->id, job->state > LAKE_JOB_FAILED ? "was " : "",
+            lake_job_state_texts[job->state]);
+    if (!isnan(job->runtime_s))
+        fprintf(out, " %s %s", job->state == LAKE_JOB_RUNNING ? "since" : "after",
+                time_text(job->runtime_s, time));
+    if (job->output)
+        fprintf(out, "; output %s", job->output);
+    if (job->state != LAKE_JOB_FINISHED && job->reason) {
+        fputs(": ", out);
+        cli_job_print_reason(out, job->reason);
+    } else {
+        fputc('\n', out);
+    }
+}
 
 /* ---- lines ---- */
 
-/* "label     text"; a text that is too long for it stands below, in as many lines as it takes. */
-__attribute__((format(printf, 2, 3))) static void line(const char *label, const char *fmt, ...)
+/* "label     text"; a text too long for the line stands below, in several lines. */
+__attribute__((format(printf, 3, 4))) static void line(FILE *out,
+                                                       const char *label,
+                                                       const char *fmt,
+                                                       ...)
 {
-    const struct text_look look = text_look_for(stdout);
+    const struct text_look look = text_look_for(out);
     AUTO_CLEAR(buf) struct buf b;
     char text[TEXT_MAX];
     va_list ap;
@@ -31,41 +62,46 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label, const 
     va_end(ap);
     buf_init(&b, TEXT_MAX + 64);
     if (text_width(text) <= TEXT_COLUMNS - LABEL_COLUMNS) {
-        printf("%-*s", LABEL_COLUMNS, label);
-        text_print(stdout, text, TEXT_COLUMNS);
-        putchar('\n');
+        fprintf(out, "%-*s", LABEL_COLUMNS, label);
+        text_print(out, text, TEXT_COLUMNS);
+        fputc('\n', out);
         return;
     }
     if (*label)
-        puts(label);
+        fprintf(out, "%s\n", label);
     buf_printf(&b, "%*s%s", LABEL_COLUMNS, "", text);
-    text_paragraph(stdout, buf_str(&b), LABEL_COLUMNS, &look);
+    text_paragraph(out, buf_str(&b), LABEL_COLUMNS, &look);
 }
 
-/* In its own lines, so that it can be copied. */
-static void print_command(const char *command)
-{
-    if (!strchr(command, '\n')) {
-        line("command", "%s", command);
-        return;
-    }
-    puts("command");
-    AUTO_MEM char *lines = mem_dup(command);
-    for (char *rest = lines, *one; (one = strsep(&rest, "\n"));) {
-        printf("%*s", *one ? LABEL_COLUMNS : 0, "");
-        text_print(stdout, one, TEXT_MAX);
-        putchar('\n');
-    }
-}
-
-static void line_unless_empty(const char *label, const char *text)
+static void line_if(FILE *out, const char *label, const char *text)
 {
     if (text && *text)
-        line(label, "%s", text);
+        line(out, label, "%s", text);
 }
 
-/* A value of several lines is one here, too: they are parted by \n. */
-static void print_env(const char *label, const struct spec_pair *env)
+/* A command of several lines keeps them, so that people can copy it. */
+static void print_command(FILE *out, const struct field_list *words)
+{
+    AUTO_CLEAR(buf) struct buf command;
+
+    buf_init(&command, TEXT_MAX);
+    for (size_t i = 0; i < words->n; i++)
+        shell_put_word(&command, words->items[i]);
+    if (!strchr(buf_str(&command), '\n')) {
+        line(out, "command", "%s", buf_str(&command));
+        return;
+    }
+    fputs("command\n", out);
+    AUTO_MEM char *lines = mem_dup(buf_str(&command));
+    for (char *rest = lines, *one; (one = strsep(&rest, "\n"));) {
+        fprintf(out, "%*s", *one ? LABEL_COLUMNS : 0, "");
+        text_print(out, one, TEXT_MAX);
+        fputc('\n', out);
+    }
+}
+
+/* A value of several lines is one line: \n separates them. */
+static void print_env(FILE *out, const char *label, const struct spec_pair *env)
 {
     AUTO_CLEAR(buf) struct buf value;
 
@@ -75,69 +111,59 @@ static void print_env(const char *label, const struct spec_pair *env)
             buf_puts(&value, "\\n");
         else
             buf_add(&value, c, 1);
-    line(label, "%s=%s", env->key, buf_str(&value));
+    line(out, label, "%s=%s", env->key, buf_str(&value));
 }
 
-static void print_request(const struct job_record *r)
+static void print_request(FILE *out, const struct app_job *job)
 {
-    const struct lake_job_request *asked = &r->job.asked;
-    AUTO_CLEAR(buf) struct buf command;
+    bool limited = !isnan(job->time_limit_s);
     char memory[32], limit[32];
 
-    buf_init(&command, TEXT_MAX);
-    job_put_command(&command, asked->command, asked->n_command);
-    line_unless_empty("name", asked->name);
-    print_command(buf_str(&command));
-    line_unless_empty("input", asked->input);
-    if (asked->output)
-        line("output", "%s%s", *r->job.output_set ? r->job.output_set : asked->output,
-             *r->job.output_set ? "" : " (no version)");
-    if (asked->code)
-        line("code", "%s%s%.12s%s", asked->code, *r->details.git_commit ? ", commit " : "",
-             r->details.git_commit, r->details.git_dirty ? " with changes" : "");
-    for (size_t i = 0; i < r->details.n_envs; i++)
-        print_env(i ? "" : "env", &r->details.envs[i]);
-    line("asked", "%g CPU%s, %s of memory%s%s, on %s", asked->cpus, asked->cpus == 1 ? "" : "s",
-         app_job_memory_text(asked->memory_mb, memory), asked->time_limit_s > 0 ? ", at most " : "",
-         asked->time_limit_s > 0 ? time_text(asked->time_limit_s, limit) : "", r->details.on);
-    if (asked->run)
-        line("run", "%lld%s%s", (long long)asked->run, *r->details.stage ? ", stage " : "",
-             r->details.stage);
-    if (asked->rerun_of)
-        line("rerun of", "job %lld", (long long)asked->rerun_of);
+    line_if(out, "name", job->name);
+    print_command(out, &job->command);
+    line_if(out, "input", job->input);
+    if (job->output_set)
+        line(out, "output", "%s%s", job->output ? job->output : job->output_set,
+             job->output ? "" : " (no version)");
+    if (job->code)
+        line(out, "code", "%s%s%.12s%s", job->code, job->commit ? ", commit " : "",
+             job->commit ? job->commit : "", job->details.git_dirty ? " with changes" : "");
+    for (size_t i = 0; i < job->details.n_envs; i++)
+        print_env(out, i ? "" : "env", &job->details.envs[i]);
+    line(out, "asked", "%g CPU%s, %s of memory%s%s, on %s", job->cpus, job->cpus == 1 ? "" : "s",
+         app_job_memory_text((uint64_t)job->memory_mb, memory), limited ? ", at most " : "",
+         limited ? time_text(job->time_limit_s, limit) : "", job->on);
+    if (job->run != FIELD_NONE)
+        line(out, "run", "%lld%s%s", (long long)job->run, job->stage ? ", stage " : "",
+             job->stage ? job->stage : "");
+    if (job->rerun_of != FIELD_NONE)
+        line(out, "rerun of", "job %lld", (long long)job->rerun_of);
 }
 
-static void print_result(const struct lake_job *job)
+static void print_result(FILE *out, const struct app_job *job)
 {
-    double runtime_s = app_job_runtime_s(job);
     char text[32];
 
-    if (runtime_s >= 0)
-        line("runtime", "%s", time_text(runtime_s, text));
-    if (*job->cost_basis)
-        line("cost", "%s, %s", money_text(job->cost_microusd, text), job->cost_basis);
-    line_unless_empty("machine", job->machine);
-    line_unless_empty("limits", job->limits);
-    if (job->exited)
-        line("exit code", "%d", job->exit_code);
+    if (!isnan(job->runtime_s))
+        line(out, "runtime", "%s", time_text(job->runtime_s, text));
+    if (job->cost_basis)
+        line(out, "cost", "%s, %s", money_text(job->cost_microusd, text), job->cost_basis);
+    line_if(out, "machine", job->machine);
+    line_if(out, "limits", job->limits);
+    if (job->exit_code != FIELD_NONE)
+        line(out, "exit code", "%lld", (long long)job->exit_code);
 }
 
-static int print_transition(void *context, const struct lake_job_transition *t, struct err *e)
+static void print_usage(FILE *out, const struct app_job_usage *u)
 {
-    bool *first = context;
-    char at[32];
-
-    (void)e;
-    /* The lines of the log that may follow stand on top. */
-    const char *reason = app_job_reason_text(t->reason);
-    int n = (int)strcspn(reason, "\n");
-    line(*first ? "states" : "", "%s  %-*s%.*s", time_iso_ms(t->at_ms, at), n ? STATE_COLUMNS : 0,
-         lake_job_state_text(t->state), n, reason);
-    *first = false;
-    return 0;
+    if (u && u->samples)
+        line(out, "used",
+             "%.2f CPUs, %.0f MB at most; network %.4g MB in, %.4g MB out (%.3g and %.3g Mbit/s)",
+             u->cpus, u->peak_memory_mb, u->received_mb, u->sent_mb, u->received_mbps,
+             u->sent_mbps);
 }
 
-static void print_tags(json_t *tags)
+static void print_tags(FILE *out, json_t *tags)
 {
     AUTO_CLEAR(buf) struct buf b;
     const char *key;
@@ -151,108 +177,57 @@ static void print_tags(json_t *tags)
         if (!json_is_true(value))
             buf_printf(&b, "=%s", json_is_string(value) ? json_string_value(value) : text);
     }
-    line_unless_empty("tags", buf_str(&b));
+    line_if(out, "tags", buf_str(&b));
 }
 
-static void print_warnings(const struct job_desk *desk, int64_t id)
+static void print_transitions(FILE *out, const struct field_records *transitions)
 {
-    AUTO_JSON json_t *all = job_warnings_json(desk->home, id);
+    const struct app_job_transition *all = transitions->items;
+    char at[32];
 
-    for (size_t i = 0; i < json_array_size(all); i++)
-        line(i ? "" : "warnings", "%s", json_string_value(json_array_get(all, i)));
-}
-
-/* Of jobs that ran for a second or more. */
-static int print_usage(const struct job_desk *desk, int64_t id, struct err *e)
-{
-    AUTO_CLEAR(usage) struct usage u = {0};
-
-    if (usage_read(desk->home, id, &u, e) < 0)
-        return -1;
-    if (!u.n || u.seconds <= 0)
-        return 0;
-    line("used",
-         "%.2f CPUs, %.0f MB at most; network %.4g MB in, %.4g MB out (%.3g and %.3g Mbit/s)",
-         u.cpu_s / u.seconds, u.peak_mb, (double)u.received / 1e6, (double)u.sent / 1e6,
-         (double)u.received * 8e-6 / u.seconds, (double)u.sent * 8e-6 / u.seconds);
-    return 0;
+    for (size_t i = 0; i < transitions->n; i++) {
+        /* The lines of the log that may follow stand on top. */
+        const char *reason = all[i].reason ? app_job_reason_text(all[i].reason) : "";
+        int n = (int)strcspn(reason, "\n");
+        line(out, i ? "" : "states", "%s  %-*s%.*s", time_iso_ms(all[i].at_ms, at),
+             n ? STATE_COLUMNS : 0, lake_job_state_texts[all[i].state], n, reason);
+    }
 }
 
 /* ---- the command ---- */
 
-static int print_job(struct job_desk *desk, const struct job_record *r, struct err *e)
+static int print_job(struct operate_text *t, const void *record, struct err *e)
 {
-    bool first = true;
-    AUTO_JSON json_t *tags = job_tags_json(desk->lake, r->job.id, e);
+    const struct app_job_whole *whole = record;
+    const struct app_job *job = &whole->job;
 
-    if (!tags)
-        return -1;
-    printf("job %lld: %s%s", (long long)r->job.id, lake_job_state_text(r->job.state),
-           r->job.stop_asked && !lake_job_state_final(r->job.state) ? ", asked to end" : "");
-    if (*r->job.reason) {
-        fputs(": ", stdout);
-        job_print_reason(stdout, r->job.reason);
+    (void)e;
+    fprintf(t->out, "job %lld: %s%s", (long long)job->id, lake_job_state_texts[job->state],
+            job->is_stop_asked && !lake_job_state_final(job->state) ? ", asked to end" : "");
+    if (job->reason) {
+        fputs(": ", t->out);
+        cli_job_print_reason(t->out, job->reason);
     } else {
-        putchar('\n');
+        fputc('\n', t->out);
     }
-    line("user", "%s, project %s", r->job.user, r->job.project);
-    print_request(r);
-    print_result(&r->job);
-    if (print_usage(desk, r->job.id, e) < 0)
-        return -1;
-    print_tags(tags);
-    if (lake_job_transitions(desk->lake, r->job.id, print_transition, &first, e) < 0)
-        return -1;
-    print_warnings(desk, r->job.id);
+    line(t->out, "user", "%s, project %s", job->user, job->project);
+    print_request(t->out, job);
+    print_result(t->out, job);
+    print_usage(t->out, whole->usage);
+    print_tags(t->out, whole->tags);
+    print_transitions(t->out, &whole->transitions);
+    for (size_t i = 0; i < whole->warnings.n; i++)
+        line(t->out, i ? "" : "warnings", "%s", whole->warnings.items[i]);
     return 0;
 }
-
-/* As long as it has a host its record does not have all of it. */
-static int bill_so_far(const struct job_desk *desk, struct job_record *r, struct err *e)
-{
-    AUTO_CLEAR(open_bills) struct open_bills open = {0};
-
-    if (!strcmp(r->details.on, "local"))
-        return 0;
-    if (open_bills_read(desk->home, time_epoch_ms(), &open, e) < 0)
-        return -1;
-    bill_show(&open, &r->job);
-    return 0;
-}
-
-static int run_show(const struct command_args *args, struct err *e)
-{
-    AUTO_CLEAR(job_desk) struct job_desk desk = {0};
-    AUTO_CLEAR(job_record) struct job_record r = {0};
-
-    if (job_open(args->operands[0], &desk, &r, e) < 0 || bill_so_far(&desk, &r, e) < 0)
-        return -1;
-    if (!command_has(args, "--json"))
-        return print_job(&desk, &r, e);
-    AUTO_JSON json_t *o = job_json_whole(&desk, &r, e);
-    return o ? json_write(stdout, o, e) : -1;
-}
-
-static const struct command_option options[] = {
-    {.name = "--json",
-     .help =
-         "Print id, state, exit_code, user, project, name, input, output, output_set, code, "
-         "commit, dirty, command, env, on, cpus, memory_mb, time_limit_s, queued_at, "
-         "started_at, finished_at, runtime_s, cost_usd, cost_basis, machine, limits, reason, "
-         "run, stage, rerun_of, transitions (state, at, reason), tags, usage (cpus, "
-         "peak_memory_mb, received_mb, sent_mb, received_mbps, sent_mbps, gpu_percent, samples) "
-         "and warnings; null is not "
-         "known."},
-    {0},
-};
 
 const struct command command_job_show = {
     .name = "job show",
     .operands = "ID",
-    .summary = "Show what a job was asked to do, and what came of it",
+    .summary = "Show a job: request, states, result, cost and usage",
     .example = "tradewind job show 7",
-    .options = options,
+    .operation = &job_get_operation,
+    .text = &(const struct command_text){.head = print_job},
     .min_operands = 1,
     .max_operands = 1,
-    .run = run_show,
 };

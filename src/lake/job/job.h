@@ -12,7 +12,9 @@ struct arena;
 #define LAKE_JOB_UNDER_WAY                                                                         \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
-const char *lake_job_state_text(enum lake_job_state state); /* "queued" ... */
+/* "queued" ..., by state; [0] is NULL. */
+extern const char *const lake_job_state_texts[LAKE_JOB_LOST + 1];
+const char *lake_job_state_text(enum lake_job_state state);
 /* ERR_USAGE with the nearest. */
 int lake_job_state_parse(const char *text, enum lake_job_state *out, struct err *e);
 bool lake_job_state_final(enum lake_job_state state);

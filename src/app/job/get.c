@@ -1,0 +1,194 @@
+/* get: the operation job.get, one job with its states, tags, usage and warnings. `tradewind job
+ * show` calls it. */
+#include "app/core/lake_found.h"
+#include "app/job/job.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "broker/core/home.h"
+#include "broker/learn/usage.h"
+#include "broker/machine/bill.h"
+#include "lake/meta/meta_value.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WARNINGS_MAX 100
+#define WARNING_BYTES 1024
+
+/* ---- parts ---- */
+
+struct transitions {
+    struct arena *arena;
+    struct app_job_transition *items;
+    size_t n, cap;
+};
+
+static int add_transition(void *context, const struct lake_job_transition *t, struct err *e)
+{
+    struct transitions *s = context;
+
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 16;
+        struct app_job_transition *more = arena_alloc(s->arena, cap, sizeof *more);
+        if (!more)
+            return err_set(e, ERR_NOFIT, "the answer is too large");
+        if (s->n)
+            memcpy(more, s->items, s->n * sizeof *more);
+        s->items = more;
+        s->cap = cap;
+    }
+    s->items[s->n++] = (struct app_job_transition){
+        .state = t->state,
+        .at_ms = t->at_ms,
+        .reason = t->reason && *t->reason ? arena_dup(s->arena, t->reason) : NULL,
+    };
+    return 0;
+}
+
+static int take_tags(void *context, const struct lake_found *found, struct err *e)
+{
+    (void)e;
+    for (size_t i = 0; i < found->n_values; i++)
+        if (meta_job_builtin(found->values[i].key) == META_NONE)
+            json_object_set_new(context, found->values[i].key, lake_value_json(&found->values[i]));
+    return 0;
+}
+
+json_t *app_job_tags(struct app *app, int64_t id, struct err *e)
+{
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
+    AUTO_JSON json_t *tags = json_object();
+    AUTO_MEM char *text = mem_printf("job:%lld", (long long)id);
+    struct lake *l = app_lake(app, e);
+
+    if (!l || lake_resolve(l, text, LAKE_READ, &ref, e) < 0 ||
+        lake_describe(l, &ref, take_tags, tags, e) < 0)
+        return NULL;
+    return TAKE(tags);
+}
+
+int app_job_warnings(
+    struct app *app, int64_t id, struct arena *a, struct field_list *out, struct err *e)
+{
+    const char *home = app_home(app, e);
+    const char **lines = arena_alloc(a, WARNINGS_MAX, sizeof *lines);
+    char line[WARNING_BYTES];
+    size_t n = 0;
+
+    if (!home || !lines)
+        return home ? err_set(e, ERR_NOFIT, "the answer is too large") : -1;
+    AUTO_MEM char *path = broker_job_path(home, id, "warnings");
+    FILE *in = fopen(path, "re");
+    while (in && n < WARNINGS_MAX && fgets(line, sizeof line, in)) {
+        line[strcspn(line, "\n")] = 0;
+        lines[n++] = arena_dup(a, line);
+    }
+    if (in)
+        fclose(in);
+    *out = (struct field_list){lines, n};
+    return 0;
+}
+
+static int read_usage(
+    const char *home, int64_t id, struct arena *a, const void **out, struct err *e)
+{
+    AUTO_CLEAR(usage) struct usage u = {0};
+    struct app_job_usage *used = arena_alloc(a, 1, sizeof *used);
+
+    if (!used)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    if (usage_read(home, id, &u, e) < 0)
+        return -1;
+    if (u.seconds <= 0)
+        return 0;
+    double gpu = u.n ? u.points[u.n - 1].gpu_percent : -1;
+    *used = (struct app_job_usage){
+        .cpus = u.cpu_s / u.seconds,
+        .peak_memory_mb = u.peak_mb,
+        .received_mb = (double)u.received / 1e6,
+        .sent_mb = (double)u.sent / 1e6,
+        .received_mbps = (double)u.received * 8e-6 / u.seconds,
+        .sent_mbps = (double)u.sent * 8e-6 / u.seconds,
+        .gpu_percent = gpu >= 0 ? gpu : (double)NAN,
+        .samples = (int64_t)u.n,
+    };
+    *out = used;
+    return 0;
+}
+
+/* While a job has hosts its record lacks part of the cost. */
+static int bill_so_far(const char *home,
+                       const struct job_details *details,
+                       struct lake_job *job,
+                       struct err *e)
+{
+    AUTO_CLEAR(open_bills) struct open_bills open = {0};
+
+    if (!strcmp(details->on, "local"))
+        return 0;
+    if (open_bills_read(home, time_epoch_ms(), &open, e) < 0)
+        return -1;
+    bill_show(&open, job);
+    return 0;
+}
+
+/* ---- job.get ---- */
+
+struct get_request {
+    const char *id;
+};
+
+static int answer_whole(struct app *app,
+                        struct app_job_whole *whole,
+                        struct answer *out,
+                        struct err *e)
+{
+    struct transitions states = {.arena = out->arena};
+    AUTO_JSON json_t *tags = app_job_tags(app, whole->job.id, e);
+
+    if (!tags ||
+        lake_job_transitions(app_lake(app, e), whole->job.id, add_transition, &states, e) < 0 ||
+        read_usage(app_home(app, e), whole->job.id, out->arena, &whole->usage, e) < 0 ||
+        app_job_warnings(app, whole->job.id, out->arena, &whole->warnings, e) < 0)
+        return -1;
+    whole->transitions = (struct field_records){states.items, states.n};
+    whole->tags = tags;
+    return answer_head(out, whole, e);
+}
+
+static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct get_request *q = request;
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct app_job_whole whole = {0};
+    struct lake_job job;
+    int64_t id;
+
+    if (app_job_id_parse(q->id, &id, e) < 0 || !app_home(app, e) ||
+        app_job_load(app, id, out->arena, &job, e) < 0)
+        return -1;
+    app_job_read_details(&job, &details);
+    if (bill_so_far(app_home(app, e), &details, &job, e) < 0)
+        return -1;
+    app_job_fill(&whole.job, &job);
+    int result = answer_whole(app, &whole, out, e);
+    app_job_clear(&whole.job);
+    return result;
+}
+
+static const struct field get_fields[] = {
+    {"id", FIELD(TEXT, struct get_request, id), .help = "Number of the job, as in 7 or job:7.",
+     .required = true, .operand = true, .value = "ID"},
+};
+static const struct record get_record = RECORD("job_get", struct get_request, get_fields);
+
+const struct operation job_get_operation = {
+    .name = "job.get",
+    .summary = "Get a job with its states, tags, usage and warnings.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &get_record,
+    .answer = &app_job_whole_record,
+    .run = run_get,
+};

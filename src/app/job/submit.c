@@ -1,0 +1,387 @@
+/* submit: the operations job.submit and job.rerun. Their commands call them. */
+#include "app/job/job.h"
+#include "app/job/resources.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/nearest.h"
+#include "base/shell.h"
+#include "base/time.h"
+#include "base/utf8.h"
+#include "broker/daemon/checkpoint.h"
+#include "broker/daemon/host.h"
+#include "broker/pipeline/code.h"
+#include "lake/core/path.h"
+#include "spec/config.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIME_LIMIT_S_MOST (10 * 365 * 86400.0)
+/* Bytes of a message that lists groups. */
+#define GROUPS_SHOWN 300
+
+struct submit_request {
+    struct field_list command;
+    const char *name, *input, *output, *code;
+    double cpus;
+    const char *memory;
+    double time_limit_s;
+    struct field_list env;
+    const char *on;
+    double checkpoint_s;
+    const char *continues;
+};
+
+/* clang-format off */
+#define SUBMIT(TYPE, member) FIELD(TYPE, struct submit_request, member)
+static const struct field submit_fields[] = {
+    {"command", SUBMIT(LIST, command), .required = true, .operand = true, .is_local = true,
+     .help = "Words of the command."},
+    {"name", SUBMIT(TEXT, name), .value = "NAME",
+     .help = "Name for people; the command unless given."},
+    {"input", SUBMIT(TEXT, input), .value = "REF",
+     .help = "Set, or file or directory of the lake, which becomes a set: its files are in "
+             "$TRADEWIND_INPUT."},
+    {"output", SUBMIT(TEXT, output), .value = "SET",
+     .help = "Set whose next version takes the files of $TRADEWIND_OUTPUT at the end."},
+    {"code", SUBMIT(TEXT, code), .value = "DIR", .is_local = true,
+     .help = "Directory or archive to run in, as it is now; without the files that .gitignore and "
+             ".tradewindignore leave out."},
+    {"cpus", SUBMIT(REAL, cpus), .value = "N", .preset = "1",
+     .help = "CPUs, in halves; 1 unless given."},
+    {"memory", SUBMIT(TEXT, memory), .value = "SIZE", .preset = "1GB",
+     .help = "Memory in steps of 256 MB, as in 512 or 2GB; 1GB unless given."},
+    {"time_limit", SUBMIT(DURATION, time_limit_s), .value = "TIME", .unit = "s",
+     .help = "Longest run time, as in 90s or 2h; none unless given."},
+    {"env", SUBMIT(LIST, env), .value = "NAME=VALUE", .help = "Environment variable."},
+    {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP", .preset = "local",
+     .help = "This machine, any host of the configuration, or a group of hosts; local unless "
+             "given."},
+    {"checkpoint", SUBMIT(DURATION, checkpoint_s), .value = "TIME", .unit = "s",
+     .help = "How often $TRADEWIND_CHECKPOINT is saved, as in 10m; it is kept when the job does "
+             "not finish."},
+    {"continue", SUBMIT(TEXT, continues), .value = "ID",
+     .help = "Start from the checkpoint that this job left."},
+};
+/* clang-format on */
+static const struct record submit_record =
+    RECORD("job_submit", struct submit_request, submit_fields);
+
+static const struct field submitted_fields[] = {
+    {"id", FIELD(INT, struct app_job_submitted, id), .help = "Number of the job."},
+    {"state", FIELD(ENUM, struct app_job_submitted, state), FIELD_CHOICES(lake_job_state_texts),
+     .help = "State of the job: queued."},
+};
+static const struct record submitted_record =
+    RECORD("job_submitted", struct app_job_submitted, submitted_fields);
+
+/* A submitted job stays submitted, whatever becomes of the broker. */
+static int submit(struct app *app,
+                  const struct lake_job_request *request,
+                  struct answer *out,
+                  struct err *e)
+{
+    struct app_job_submitted made = {.state = LAKE_JOB_QUEUED};
+
+    if (lake_job_submit(app_lake(app, e), request, 1, &made.id, e) < 0 ||
+        answer_head(out, &made, e) < 0)
+        return -1;
+    if (app_wake_broker(app, e) < 0)
+        return err_wrap(e, "job %lld is queued, but no broker runs it", (long long)made.id);
+    return 0;
+}
+
+/* ---- where ---- */
+
+static void add_group(const char **names, size_t *n, const char *name)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (!strcmp(names[i], name))
+            return;
+    names[(*n)++] = name;
+}
+
+static int unknown_group(const struct config *c, const char *on, struct err *e)
+{
+    AUTO_MEM const char **names = mem_zero(c->n_hosts + 2, sizeof *names);
+    AUTO_CLEAR(buf) struct buf all;
+    size_t n = 0;
+
+    buf_init(&all, GROUPS_SHOWN);
+    add_group(names, &n, "local");
+    if (c->n_hosts)
+        add_group(names, &n, HOST_ANY);
+    for (size_t i = 0; i < c->n_hosts; i++)
+        add_group(names, &n, c->hosts[i].pool);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    const char *close = nearest(on, names, n);
+    if (close)
+        return err_set(e, ERR_USAGE, "no such host group; did you mean %s?", close);
+    if (c->n_hosts)
+        return err_set(e, ERR_USAGE, "no such host group; there are %s", buf_str(&all));
+    return err_set(e, ERR_USAGE,
+                   "there are no hosts but this machine (local); list others under hosts: in %s",
+                   c->file);
+}
+
+static int check_group(struct app *app,
+                       const char *on,
+                       const struct lake_job_request *r,
+                       const struct answer *out,
+                       struct err *e)
+{
+    const struct config *c = app_config(app, e);
+    char option[64];
+
+    if (!c)
+        return -1;
+    if (host_count(c, on) == 0) {
+        unknown_group(c, on, e);
+        return err_wrap(e, "%s %.60s", answer_spell(out, "on", option), on);
+    }
+    for (size_t i = 0; i < c->n_hosts; i++) {
+        const struct config_host *h = &c->hosts[i];
+        bool is_in = !strcmp(on, HOST_ANY) || !strcmp(h->pool, on);
+        if (is_in && (h->cpus <= 0 || r->cpus <= h->cpus) &&
+            (h->memory_gb <= 0 || (double)r->memory_mb <= h->memory_gb * 1024))
+            return 0;
+    }
+    return err_set(e, ERR_NOFIT, "no host of %.60s has %g CPUs and %llu MB of memory", on, r->cpus,
+                   (unsigned long long)r->memory_mb);
+}
+
+/* ---- the request ---- */
+
+static int read_environment(const struct submit_request *q,
+                            struct job_details *d,
+                            struct answer *out,
+                            struct err *e)
+{
+    struct spec_pair *pairs = arena_alloc(out->arena, q->env.n + 1, sizeof *pairs);
+    char option[64];
+
+    const char *spelled = answer_spell(out, "env", option);
+    for (size_t i = 0; i < q->env.n && pairs; i++) {
+        const char *text = q->env.items[i];
+        size_t n = strcspn(text, "=");
+        if (!text[n] || !shell_is_variable(text, n))
+            return err_set(e, ERR_USAGE, "%s: \"%.60s\" is not NAME=VALUE", spelled, text);
+        if (strncmp(text, "TRADEWIND_", 10) == 0)
+            return err_set(e, ERR_USAGE, "%s: names that begin with TRADEWIND_ are reserved",
+                           spelled);
+        pairs[i] =
+            (struct spec_pair){.key = arena_dup_n(out->arena, text, n), .value = text + n + 1};
+    }
+    if (!pairs)
+        return err_set(e, ERR_NOFIT, "%s: too many variables", spelled);
+    d->envs = pairs;
+    d->n_envs = q->env.n;
+    return 0;
+}
+
+static bool is_utf8(const char *text)
+{
+    size_t len = strlen(text);
+    uint32_t c;
+
+    for (size_t n; len; text += n, len -= n)
+        if (!(n = utf8_decode(text, len, &c)))
+            return false;
+    return true;
+}
+
+/* Records are JSON, which holds no other text. */
+static int check_words(const struct field_list *command, struct err *e)
+{
+    for (size_t i = 0; i < command->n; i++)
+        if (!is_utf8(command->items[i]))
+            return err_set(e, ERR_USAGE,
+                           "word %zu of the command is no UTF-8 text; pass it in a file", i + 1);
+    return 0;
+}
+
+static int read_sizes(const struct submit_request *q,
+                      const struct answer *out,
+                      struct lake_job_request *r,
+                      struct err *e)
+{
+    char option[64];
+
+    r->cpus = q->cpus;
+    if (app_job_check_cpus(q->cpus, e) < 0)
+        return err_wrap(e, "%s %g", answer_spell(out, "cpus", option), q->cpus);
+    if (app_job_read_memory(q->memory, &r->memory_mb, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, "memory", option));
+    r->time_limit_s = isnan(q->time_limit_s) ? 0 : q->time_limit_s;
+    if (q->time_limit_s <= 0 || q->time_limit_s > TIME_LIMIT_S_MOST)
+        return err_set(e, ERR_USAGE, "%s: must be more than 0 and at most ten years",
+                       answer_spell(out, "time_limit", option));
+    return 0;
+}
+
+static int read_request(struct app *app,
+                        const struct submit_request *q,
+                        struct answer *out,
+                        struct lake_job_request *r,
+                        struct err *e)
+{
+    char option[64];
+
+    r->name = q->name;
+    r->command = q->command.items;
+    r->n_command = q->command.n;
+    r->output = q->output && q->output[0] == '@' ? q->output + 1 : q->output;
+    if (check_words(&q->command, e) < 0 || read_sizes(q, out, r, e) < 0)
+        return -1;
+    if (r->output && lake_path_check_set(r->output, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, "output", option));
+    return strcmp(q->on, "local") == 0 ? app_job_check_local(r, e)
+                                       : check_group(app, q->on, r, out, e);
+}
+
+/* Why a job left no checkpoint, or NULL. */
+static const char *no_checkpoint(const char *home,
+                                 const struct lake_job *job,
+                                 const struct job_details *d)
+{
+    if (!lake_job_state_final(job->state))
+        return "is not over yet";
+    if (job->state == LAKE_JOB_FINISHED)
+        return "finished, and a job that finishes leaves no checkpoint";
+    if (!(d->checkpoint_s > 0))
+        return "never had a checkpoint: it was submitted without --checkpoint";
+    if (checkpoint_is_there(home, job->id))
+        return NULL;
+    return "has no checkpoint: it saved nothing, or a job that continued it finished, or it ended "
+           "more than a week ago";
+}
+
+static int read_checkpoint(struct app *app,
+                           const struct submit_request *q,
+                           struct answer *out,
+                           struct job_details *d,
+                           struct err *e)
+{
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct lake_job job;
+    char option[64];
+
+    if (q->checkpoint_s <= 0)
+        return err_set(e, ERR_USAGE, "%s: must be more than 0 s",
+                       answer_spell(out, "checkpoint", option));
+    d->checkpoint_s = isnan(q->checkpoint_s) ? 0 : q->checkpoint_s;
+    if (!q->continues)
+        return 0;
+    const char *spelled = answer_spell(out, "continue", option);
+    if (app_job_id_parse(q->continues, &d->continues, e) < 0 ||
+        app_job_load(app, d->continues, out->arena, &job, e) < 0)
+        return err_wrap(e, "%s", spelled);
+    app_job_read_details(&job, &details);
+    const char *why = no_checkpoint(app_home(app, e), &job, &details);
+    return why ? err_set(e, ERR_USAGE, "%s %s: job %lld %s", spelled, q->continues,
+                         (long long)d->continues, why)
+               : 0;
+}
+
+/* ---- job.submit ---- */
+
+static int submit_with(struct app *app,
+                       struct lake_job_request *r,
+                       struct job_details *d,
+                       const struct app_job_source *source,
+                       struct answer *out,
+                       struct err *e)
+{
+    AUTO_MEM char *pattern = job_pattern(r->command, r->n_command);
+
+    d->git_commit = source->commit;
+    d->git_dirty = source->dirty;
+    d->pattern = pattern;
+    AUTO_MEM char *details = job_details_text(d, e);
+    if (!details)
+        return -1;
+    r->details = details;
+    r->input = source->input;
+    r->code = source->code;
+    return submit(app, r, out, e);
+}
+
+static int run_submit(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct submit_request *q = request;
+    AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
+    struct lake_job_request r = {0};
+    struct job_details d = {.on = q->on};
+    const char *wrong;
+    char option[64];
+
+    if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
+        !app_home(app, e) || read_checkpoint(app, q, out, &d, e) < 0)
+        return -1;
+    if (app_job_check_month(app, e) < 0)
+        return -1;
+    if (app_job_source_read(app, q->input, q->code, &source, &wrong, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, wrong, option));
+    return submit_with(app, &r, &d, &source, out, e);
+}
+
+const struct operation job_submit_operation = {
+    .name = "job.submit",
+    .summary = "Submit a command as a job.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &submit_record,
+    .answer = &submitted_record,
+    .run = run_submit,
+};
+
+/* ---- job.rerun ---- */
+
+struct rerun_request {
+    const char *id;
+};
+
+static const struct field rerun_fields[] = {
+    {"id", FIELD(TEXT, struct rerun_request, id), .help = "Number of the job, as in 7 or job:7.",
+     .required = true, .operand = true, .value = "ID"},
+};
+static const struct record rerun_record = RECORD("job_rerun", struct rerun_request, rerun_fields);
+
+static int run_rerun(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct rerun_request *q = request;
+    AUTO_CLEAR(job_details) struct job_details details = {0};
+    struct lake_job job;
+    int64_t id;
+
+    if (app_job_id_parse(q->id, &id, e) < 0 || !app_home(app, e) ||
+        app_job_load(app, id, out->arena, &job, e) < 0)
+        return -1;
+    app_job_read_details(&job, &details);
+    if (details.n_secrets)
+        return err_set(e, ERR_USAGE,
+                       "job %lld was given secrets, which are not kept; submit it again",
+                       (long long)id);
+    if (details.nodes > 1)
+        return err_set(e, ERR_USAGE, "job %lld ran together with others; run its pipeline again",
+                       (long long)id);
+    if (app_job_check_month(app, e) < 0)
+        return -1;
+    struct lake_job_request again = job.asked;
+    again.rerun_of = id;
+    again.run = 0;
+    return submit(app, &again, out, e);
+}
+
+const struct operation job_rerun_operation = {
+    .name = "job.rerun",
+    .summary = "Submit a job again, as a new job.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &rerun_record,
+    .answer = &submitted_record,
+    .run = run_rerun,
+};

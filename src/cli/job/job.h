@@ -1,0 +1,25 @@
+/* job: how commands print jobs. */
+#ifndef CLI_JOB_JOB_H
+#define CLI_JOB_JOB_H
+
+#include "app/job/job.h"
+
+#include <stdio.h>
+
+struct operate_text;
+
+/* The exit code of a program that Ctrl-C ended. */
+#define CLI_JOB_EXIT_INTERRUPTED 130
+
+/* The reason of a job's last change of state: its first line, then lines of the log, each on a line
+ * of its own. */
+void cli_job_print_reason(FILE *out, const char *reason);
+/* One line on how the job stands: "job 7 finished after 1.2 s". */
+void cli_job_print_end(FILE *out, const struct app_job *job);
+/* The table of `job compare`, for items of job.compare and for the end of the answer. */
+int cli_job_compare_add(struct operate_text *t, const void *compared, struct err *e);
+int cli_job_compare_print(struct operate_text *t, struct err *e);
+/* Of the answer of job.wait. */
+int cli_job_exit_code(const void *waited);
+
+#endif

@@ -1,0 +1,66 @@
+/* sweep: the command `sweep`, a hyper-parameter search whose jobs are compared at the end. */
+#include "cli/core/commands.h"
+#include "cli/core/interrupt.h"
+#include "cli/core/operate.h"
+#include "cli/job/job.h"
+
+#include <stdint.h>
+
+/* The table of the jobs tells what the head has. */
+static int print_nothing(struct operate_text *t, const void *record, struct err *e)
+{
+    (void)t;
+    (void)record;
+    (void)e;
+    return 0;
+}
+
+static int exit_code(const void *head)
+{
+    const struct app_sweep *sweep = head;
+
+    return (size_t)sweep->finished < sweep->jobs;
+}
+
+static int run_sweep(const struct command_args *args, struct err *e)
+{
+    const struct command *c = args->command;
+    AUTO_JSON json_t *request = operate_request(args, c->operation, e);
+
+    if (!request)
+        return -1;
+    json_object_set_new(request, "wait", json_true());
+    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    int result = operate_call(args, door, c->operation, request, c->text, e);
+    if (result >= 0 || !interrupt_seen())
+        return result;
+    operate_door_quiet(door);
+    fprintf(stderr, "the jobs continue; the same command resumes\n");
+    return CLI_JOB_EXIT_INTERRUPTED;
+}
+
+const struct command command_sweep = {
+    .name = "sweep",
+    .operands = "NAME -- CMD...",
+    .summary = "Run a command with every combination of values, and compare the jobs",
+    .details =
+        "A list in braces, anywhere within a word of the command, stands for each of its texts: "
+        "--rate '{0.1,0.2}' is two jobs, and another list multiplies them, up to 10,000. Most "
+        "shells expand braces themselves: write lists in quotes. Lists are read as in tradewind "
+        "profile.\n"
+        "\n"
+        "The same command resumes a sweep, and more texts extend it: finished jobs are not run "
+        "again, failed jobs are retried. After Ctrl-C the jobs continue. At the end a table shows "
+        "the arguments that differ, state, time, cost, the last value of each metric, and tags. "
+        "The exit code is 1 when a job did not finish.",
+    .example =
+        "tradewind sweep rates --code . -- python train.py --rate '{0.1,0.2}' --epoch '{1,5}'",
+    .operation = &sweep_start_operation,
+    .text = &(const struct command_text){.head = print_nothing,
+                                         .item = cli_job_compare_add,
+                                         .end = cli_job_compare_print,
+                                         .exit_code = exit_code},
+    .min_operands = 2,
+    .max_operands = SIZE_MAX,
+    .run = run_sweep,
+};
