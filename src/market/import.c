@@ -36,7 +36,7 @@ const char *market_note_text(enum market_note note)
         [MARKET_NOTE_NO_ZONE] = "without a time zone (taken as UTC)",
         [MARKET_NOTE_GAP] = "more than two days after the record before",
         [MARKET_NOTE_WITHDRAWN] = "not for sale from then on",
-        [MARKET_NOTE_SPIKE] = "three times the price on both sides of it (a slip of the pen?)",
+        [MARKET_NOTE_SPIKE] = "three times the price on both sides of it (a typing error?)",
         [MARKET_NOTE_GPU] = "of a machine whose accelerators are not known",
         [MARKET_NOTE_FAILED] = "machine that could not be started",
         [MARKET_NOTE_CUT] = "life cut off by the end of the log",

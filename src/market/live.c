@@ -225,7 +225,7 @@ struct market_live *market_live_new(const struct market_live_wish *w, struct err
     struct span covered;
 
     if (!w->n_starts) {
-        err_set(e, ERR_USAGE, "there is no day to begin on");
+        err_set(e, ERR_USAGE, "no start day");
         return NULL;
     }
     choose_clouds(l, w);
@@ -315,7 +315,7 @@ const char *market_start_text(enum market_start_state state)
         [MARKET_START_TOO_EARLY] = "before the histories of all clouds begin",
         [MARKET_START_TOO_LATE] = "after a history ends",
         [MARKET_START_CUT] = "a history ends before the job does",
-        [MARKET_START_IMPOSSIBLE] = "nobody could keep the deadline",
+        [MARKET_START_IMPOSSIBLE] = "no strategy could keep the deadline",
     };
 
     return texts[state];

@@ -123,9 +123,9 @@ bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct po
     out->status = POLICY_INFEASIBLE;
     snprintf(
         out->reason, sizeof out->reason,
-        "%zu of %zu jobs can run nowhere, job \"%.100s\" for one: no type on which it has a "
-        "throughput has room for %.0f, its gang, by its own quota and those of its groups; raise "
-        "a quota or make the gang smaller",
+        "%zu of %zu jobs cannot run, for example \"%.100s\": no type on which the job has a "
+        "throughput has room for its gang of %.0f within the quotas of the type and its groups; "
+        "raise a quota or make the gang smaller",
         n, s->p->n_jobs, s->p->jobs[first].name, s->p->jobs[first].gang);
     return true;
 }
@@ -204,8 +204,8 @@ void answer_reason(struct policy_answer *a, const struct scope *s)
     if (late && dear)
         buf_printf(&text, " with a budget of $%.2f", usd);
     if (late)
-        buf_puts(&text, " would do");
+        buf_puts(&text, " would be enough");
     else if (dear)
-        buf_printf(&text, "; the smallest budget that would do is $%.2f", usd);
+        buf_printf(&text, "; the smallest sufficient budget is $%.2f", usd);
     snprintf(a->reason, sizeof a->reason, "%s", buf_str(&text));
 }

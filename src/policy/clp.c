@@ -232,7 +232,7 @@ struct clp *clp_open(const struct lp *l,
             return TAKE(c);
     }
     err_set(e, ERR_IO,
-            "the linear program has no proved answer: objective %.9g, bound %.9g, rows violated by "
+            "the linear program has no proven answer: objective %.9g, bound %.9g, rows violated by "
             "%.2g; check the file for numbers far apart in size",
             at->objective, at->bound, at->violation);
     return NULL;

@@ -16,7 +16,7 @@ bool policy_is_within(const struct policy_problem *p, double usd)
     return usd <= p->budget_usd * (1 + BUDGET_ROUNDING);
 }
 
-/* What falls short of the deadlines, within the budget, and what would do. */
+/* The shortfalls within the budget, and the fix. */
 static int too_late(const struct elastic_ask *ask,
                     enum policy_form form,
                     const struct model_answer *nearest,

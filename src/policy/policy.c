@@ -60,8 +60,7 @@ static int check(const struct policy_problem *p,
 {
     assert(kind < POLICY_KINDS && p->n_jobs <= POLICY_JOBS_MAX && p->n_types <= POLICY_TYPES_MAX);
     if (p->n_jobs == 0 || p->n_types == 0)
-        return err_set(e, ERR_USAGE, "there are no %s: add at least one",
-                       p->n_jobs == 0 ? "jobs" : "types");
+        return err_set(e, ERR_USAGE, "no %s: add at least one", p->n_jobs == 0 ? "jobs" : "types");
     for (size_t j = 0; kind == POLICY_THROUGHPUT_PER_DOLLAR && j < p->n_types; j++)
         if (scope_price_now(p, j) <= 0)
             return err_set(e, ERR_USAGE,

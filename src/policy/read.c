@@ -65,7 +65,7 @@ static int check_fields(const struct reader *r,
     size_t n = 0;
 
     if (!json_is_object(object))
-        return err_set(r->e, ERR_USAGE, "%s: an object is wanted", place->text);
+        return err_set(r->e, ERR_USAGE, "%s: expected an object", place->text);
     while (known[n])
         n++;
     json_object_foreach(object, key, value)
@@ -76,8 +76,8 @@ static int check_fields(const struct reader *r,
         if (i < n)
             continue;
         const char *near = nearest(key, known, n);
-        return err_set(r->e, ERR_USAGE, "%s: no such field%s%s%s", in(place, key).text,
-                       near ? "; \"" : "", near ? near : "", near ? "\" is meant?" : "");
+        return err_set(r->e, ERR_USAGE, "%s: unknown field%s%s%s", in(place, key).text,
+                       near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     return 0;
 }
@@ -90,7 +90,7 @@ static int take_number(
 
     if (!json_is_number(value))
         return err_set(r->e, ERR_USAGE, "%s: %s", place,
-                       value ? "a number is wanted" : "it is missing; a number is wanted");
+                       value ? "expected a number" : "missing; expected a number");
     if (!(v >= least) || v > POLICY_NUMBER_MAX || (v != 0 && v < POLICY_NUMBER_MIN))
         return err_set(r->e, ERR_USAGE, "%s: %g is not a number from %g to %g", place, v,
                        fmax(least, 0), POLICY_NUMBER_MAX);
@@ -126,7 +126,7 @@ static const char *take_name(const struct reader *r, json_t *object, const struc
     const char *name = json_string_value(json_object_get(object, "name"));
 
     if (!name || !*name || strlen(name) > NAME_BYTES_MAX) {
-        err_set(r->e, ERR_USAGE, "%s: a text of 1 to %d bytes is wanted", in(place, "name").text,
+        err_set(r->e, ERR_USAGE, "%s: expected a string of 1 to %d bytes", in(place, "name").text,
                 NAME_BYTES_MAX);
         return NULL;
     }
@@ -171,7 +171,7 @@ static const double *take_by_type(const struct reader *r,
     for (size_t j = 0; otherwise && j < r->p->n_types; j++)
         table[j] = otherwise[j].price_usd_per_hour;
     if (!json_is_object(object)) {
-        err_set(r->e, ERR_USAGE, "%s: an object of type names and numbers is wanted", place->text);
+        err_set(r->e, ERR_USAGE, "%s: expected an object of type names and numbers", place->text);
         return NULL;
     }
     json_object_foreach(object, key, value)
@@ -192,8 +192,8 @@ static int check_hours(const struct reader *r,
 {
     if (hours <= ROUNDS_HOURS_MAX)
         return 0;
-    return err_set(r->e, ERR_USAGE, "%s: %g hours, and at most %g are allowed", in(place, key).text,
-                   hours, ROUNDS_HOURS_MAX);
+    return err_set(r->e, ERR_USAGE, "%s: %g hours; the limit is %g", in(place, key).text, hours,
+                   ROUNDS_HOURS_MAX);
 }
 
 /* ---- the lists ---- */
@@ -206,9 +206,9 @@ static int take_list(
 
     *n_out = json_array_size(list);
     if (list && !json_is_array(list) && !json_is_null(list))
-        return err_set(r->e, ERR_USAGE, "%s: an array is wanted", key);
+        return err_set(r->e, ERR_USAGE, "%s: expected an array", key);
     if (*n_out > max)
-        return err_set(r->e, ERR_USAGE, "%s: %zu, and at most %zu are allowed", key, *n_out, max);
+        return err_set(r->e, ERR_USAGE, "%s: %zu; the limit is %zu", key, *n_out, max);
     return 0;
 }
 
@@ -227,7 +227,7 @@ static int note_name(
     struct place place = item(r, list, i);
 
     if (before)
-        return err_set(r->e, ERR_USAGE, "%s: \"%.100s\" is the name of %s, too",
+        return err_set(r->e, ERR_USAGE, "%s: \"%.100s\" is already the name of %s",
                        in(&place, "name").text, name,
                        item(r, list, (size_t)json_integer_value(before)).text);
     return json_object_set_new(names, name, json_integer((json_int_t)i)) < 0 ? no_room(r) : 0;
@@ -307,8 +307,8 @@ static int read_jobs(struct reader *r, json_t *root)
     if (take_list(r, root, "jobs", POLICY_JOBS_MAX, &n) < 0)
         return -1;
     if (n * r->p->n_types > POLICY_PAIRS_MAX)
-        return err_set(r->e, ERR_USAGE, "jobs times types: %zu, and at most %d are allowed",
-                       n * r->p->n_types, POLICY_PAIRS_MAX);
+        return err_set(r->e, ERR_USAGE, "jobs times types: %zu; the limit is %d", n * r->p->n_types,
+                       POLICY_PAIRS_MAX);
     struct policy_job *jobs = arena_alloc(r->arena, n + 1, sizeof *jobs);
     double *arrival_h = arena_alloc(r->arena, n + 1, sizeof *arrival_h);
     for (size_t i = 0; jobs && arrival_h && i < n; i++) {
@@ -398,8 +398,8 @@ static int read_preemption(const struct reader *r,
         (isfinite(until_h) && check_hours(r, place, "until_h", until_h) < 0))
         return -1;
     if (!index)
-        return err_set(r->e, ERR_USAGE, "%s.type: the name of one of the types is wanted%s%.100s%s",
-                       place->text, type ? ", and there is no \"" : "", type ? type : "",
+        return err_set(r->e, ERR_USAGE, "%s.type: expected the name of a type%s%.100s%s",
+                       place->text, type ? "; there is no \"" : "", type ? type : "",
                        type ? "\"" : "");
     if (until_h <= at_h)
         return err_set(r->e, ERR_USAGE, "%s.until_h: %g is not after %g, its at_h", place->text,
@@ -424,7 +424,7 @@ static int read_preemptions(struct reader *r, json_t *root)
             return -1;
         if (i > 0 && list[i].at_ms < list[i - 1].at_ms)
             return err_set(r->e, ERR_USAGE,
-                           "%s.at_h: it is before that of the preemption before; put them in order",
+                           "%s.at_h: earlier than the preemption before; sort preemptions by at_h",
                            place.text);
     }
     r->file->preemptions = list;
@@ -445,7 +445,7 @@ static int read_price_line(struct reader *r, json_t *o, size_t line, struct poli
         check_hours(r, &place, "at_h", step.at_h) < 0)
         return -1;
     if (!json_is_object(json_object_get(o, "prices")))
-        return err_set(r->e, ERR_USAGE, "%s: an object of type names and numbers is wanted",
+        return err_set(r->e, ERR_USAGE, "%s: expected an object of type names and numbers",
                        prices.text);
     json_object_foreach(json_object_get(o, "prices"), key, value)
     {
@@ -483,7 +483,7 @@ static int read_all(struct reader *r, json_t *root)
     const struct place top = {""};
 
     if (!json_is_object(root))
-        return err_set(r->e, ERR_USAGE, "an object {types, jobs, ...} is wanted");
+        return err_set(r->e, ERR_USAGE, "expected an object {types, jobs, ...}");
     r->p->budget_usd = (double)INFINITY;
     if (check_fields(r, root, known, &top) < 0 || read_types(r, root) < 0 ||
         read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0 ||

@@ -58,9 +58,9 @@ static int add_line(json_t *jobs, struct policy_lines *l, json_t *taken, size_t 
     AUTO_JSON json_t *value = taken;
 
     if (!json_is_object(value))
-        return err_set(e, ERR_USAGE, "line %zu: an object is wanted, a job or prices", line);
+        return err_set(e, ERR_USAGE, "line %zu: expected an object: a job or prices", line);
     if (json_object_get(value, "types"))
-        return err_set(e, ERR_USAGE, "line %zu: the first line alone tells the types", line);
+        return err_set(e, ERR_USAGE, "line %zu: only the first line may have types", line);
     bool is_job = !json_object_get(value, "prices");
     if (!is_job && !l->prices)
         l->prices = json_array();
@@ -79,9 +79,10 @@ static int check_first(const json_t *root, size_t next_line, struct err *e)
     if (!json_is_object(root) || json_object_get(root, "jobs"))
         return err_set(e, ERR_USAGE, "line %zu: end of file expected", next_line);
     if (!json_object_get(root, "types"))
-        return err_set(e, ERR_USAGE,
-                       "line 1: the first line tells the types: {\"types\": [{\"name\": \"V100\", "
-                       "\"price_usd_per_hour\": 0.8, \"quota\": 4}]}");
+        return err_set(
+            e, ERR_USAGE,
+            "line 1: the first line must have the types: {\"types\": [{\"name\": \"V100\", "
+            "\"price_usd_per_hour\": 0.8, \"quota\": 4}]}");
     return 0;
 }
 

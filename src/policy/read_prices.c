@@ -44,7 +44,7 @@ static int read_step(const struct csv *c,
 {
     *out = (struct policy_step){.type = type_named(p, text[1]), .line = csv_line(c)};
     if (!csv_number(text[0], &out->at_h) || !(out->at_h >= 0 && out->at_h <= ROUNDS_HOURS_MAX))
-        return err_set(e, ERR_USAGE, "%s:%zu: at_h \"%.60s\": a number from 0 to %g is wanted",
+        return err_set(e, ERR_USAGE, "%s:%zu: at_h \"%.60s\": expected a number from 0 to %g",
                        csv_name(c), csv_line(c), text[0], ROUNDS_HOURS_MAX);
     if (out->type == p->n_types)
         return err_set(e, ERR_USAGE, "%s:%zu: type \"%.60s\": the trace has no such type",
@@ -53,7 +53,7 @@ static int read_step(const struct csv *c,
     if (!csv_number(text[2], &usd) || !(usd >= 0 && usd <= POLICY_NUMBER_MAX) ||
         (usd != 0 && usd < POLICY_NUMBER_MIN))
         return err_set(e, ERR_USAGE,
-                       "%s:%zu: price_usd_per_hour \"%.60s\": a number from 0 to %g is wanted",
+                       "%s:%zu: price_usd_per_hour \"%.60s\": expected a number from 0 to %g",
                        csv_name(c), csv_line(c), text[2], POLICY_NUMBER_MAX);
     out->usd_per_hour = usd;
     return 0;
@@ -73,7 +73,7 @@ static int read_steps(struct csv *c,
         return -1;
     for (size_t i = 0; i < 3; i++)
         if (at[i] == SIZE_MAX)
-            return err_set(e, ERR_USAGE, "%s: there is no column %s", csv_name(c), names[i]);
+            return err_set(e, ERR_USAGE, "%s: missing column %s", csv_name(c), names[i]);
     while ((more = csv_next(c, &fields, &n, e)) == 1) {
         const char *text[3];
         for (size_t i = 0; i < 3; i++)
@@ -139,19 +139,19 @@ static int fill(const struct policy_steps *s, struct policy_file *file, struct e
     for (size_t i = 0; i < s->n; i++)
         moments += s->list[i].at_h > (i ? s->list[i - 1].at_h : 0);
     if (moments > POLICY_INTERVALS_MAX)
-        return err_set(e, ERR_USAGE, "prices change at %zu times, and at most %d are allowed",
-                       moments, POLICY_INTERVALS_MAX);
+        return err_set(e, ERR_USAGE, "prices change at %zu times; the limit is %d", moments,
+                       POLICY_INTERVALS_MAX);
     struct policy_interval *list = arena_alloc(file->arena, moments + 1, sizeof *list);
     struct policy_type *types = arena_alloc(file->arena, p->n_types + 1, sizeof *types);
     if (!list || !types)
-        return err_set(e, ERR_USAGE, "there is no room for so many prices");
+        return err_set(e, ERR_USAGE, "too many prices");
     memcpy(types, p->types, p->n_types * sizeof *types);
     for (size_t i = 0; i < s->n; i++) {
         const struct policy_step *step = &s->list[i];
         if (step->at_h > (i ? s->list[i - 1].at_h : 0)) {
             double *prices = arena_alloc(file->arena, p->n_types + 1, sizeof *prices);
             if (!prices)
-                return err_set(e, ERR_USAGE, "there is no room for so many prices");
+                return err_set(e, ERR_USAGE, "too many prices");
             for (size_t j = 0; j < p->n_types; j++)
                 prices[j] = types[j].price_usd_per_hour;
             list[k++] = (struct policy_interval){step->at_h, prices};
@@ -182,6 +182,6 @@ int policy_read_prices(
     if (read_steps(c, &file->problem, &steps, e) < 0)
         return -1;
     if (steps.n == 0)
-        return err_set(e, ERR_USAGE, "%s: there are no prices", name);
+        return err_set(e, ERR_USAGE, "%s: no prices", name);
     return policy_steps_use(&steps, file, e) < 0 ? err_wrap(e, "%s", name) : 0;
 }

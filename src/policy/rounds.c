@@ -66,8 +66,7 @@ static int check(const struct rounds_ask *ask, struct err *e)
 
     assert(ask->round_ms > 0 && ask->round_ms <= ROUNDS_ROUND_MS_MAX && ask->restart_ms >= 0);
     if (p->n_jobs == 0 || p->n_types == 0)
-        return err_set(e, ERR_USAGE, "there are no %s: add at least one",
-                       p->n_jobs == 0 ? "jobs" : "types");
+        return err_set(e, ERR_USAGE, "no %s: add at least one", p->n_jobs == 0 ? "jobs" : "types");
     if (ask->restart_ms >= ask->round_ms)
         return err_set(e, ERR_USAGE,
                        "a restart of %.4g s takes a whole round of %.4g s: no job would get on; "

@@ -109,16 +109,16 @@ refuses_line() { # PART LINE
 }
 refuses_line 'line 2: gang: 1.5 is not a whole number' \
     '{"at_h": 0, "name": "a", "gang": 1.5, "throughput": {"V": 1}, "iterations": 1}'
-refuses_line 'line 2: arrival_h: no such field' '{"arrival_h": 0, "name": "a", "throughput": {"V": 1}, "iterations": 1}'
+refuses_line 'line 2: arrival_h: unknown field' '{"arrival_h": 0, "name": "a", "throughput": {"V": 1}, "iterations": 1}'
 refuses_line 'line 2: throughput: types has no "W"' '{"at_h": 0, "name": "a", "throughput": {"W": 1}, "iterations": 1}'
 refuses_line 'line 2: prices.V: -1 is not a number' '{"at_h": 0, "prices": {"V": -1}}'
-refuses_line 'line 2: at_h: it is missing' '{"prices": {"V": 1}}'
-refuses_line 'line 2: the first line alone tells the types' '{"types": []}'
+refuses_line 'line 2: at_h: missing' '{"prices": {"V": 1}}'
+refuses_line 'line 2: only the first line may have types' '{"types": []}'
 refuses_line 'line 4: ' $'\n{"at_h": 0'
-refuses_line 'line 3: name: "a" is the name of line 2, too' \
+refuses_line 'line 3: name: "a" is already the name of line 2' \
     $'{"name": "a", "throughput": {"V": 1}, "iterations": 1}\n{"name": "a", "throughput": {"V": 1}, "iterations": 1}'
 printf '{"at_h": 0, "name": "a"}\n{"at_h": 1, "name": "b"}\n' >bad.json
-fails 2 "bad.json: line 1: the first line tells the types" policy simulate bad.json --policy min-cost
+fails 2 "bad.json: line 1: the first line must have the types" policy simulate bad.json --policy min-cost
 cat trace.json trace.json >bad.json
 fails 2 "bad.json: line 2: end of file expected" policy simulate bad.json --policy min-cost
 
@@ -258,18 +258,18 @@ refuses() { # PART JOBS MORE
 }
 refuses 'trace.json: jobs[0].iterations: job "a" needs them, or it never ends' '{"name": "a", "throughput": {}}'
 refuses 'trace.json: jobs[0].arrival_h: -1 is not a number from 0' "$(job a 1 '"arrival_h": -1')"
-refuses 'trace.json: jobs[0].arrival_h: 1e+07 hours, and at most 1e+06' "$(job a 1 '"arrival_h": 1e7')"
+refuses 'trace.json: jobs[0].arrival_h: 1e+07 hours; the limit is 1e+06' "$(job a 1 '"arrival_h": 1e7')"
 refuses 'trace.json: jobs[0].slo_h: 1e+07 hours' "$(job a 1 '"slo_h": 1e7')"
-refuses 'trace.json: jobs[0].arrives: no such field' "$(job a 1 '"arrives": 1')"
-refuses 'trace.json: preemptions: an array is wanted' "$(job a 1)" '"preemptions": {}'
-refuses 'trace.json: preemptions[0].type: the name of one of the types is wanted, and there is no "K80"' \
+refuses 'trace.json: jobs[0].arrives: unknown field' "$(job a 1 '"arrives": 1')"
+refuses 'trace.json: preemptions: expected an array' "$(job a 1)" '"preemptions": {}'
+refuses 'trace.json: preemptions[0].type: expected the name of a type; there is no "K80"' \
     "$(job a 1)" '"preemptions": [{"at_h": 1, "type": "K80", "instances": 1}]'
 refuses 'trace.json: preemptions[0].until_h: 1 is not after 2' \
     "$(job a 1)" '"preemptions": [{"at_h": 2, "until_h": 1, "type": "V100", "instances": 1}]'
-refuses 'trace.json: preemptions[1].at_h: it is before that of the preemption before' "$(job a 1)" \
+refuses 'trace.json: preemptions[1].at_h: earlier than the preemption before' "$(job a 1)" \
     '"preemptions": [{"at_h": 2, "type": "V100", "instances": 1}, {"at_h": 1, "type": "V100", "instances": 1}]'
-refuses 'trace.json: preemptions[0].instances: it is missing' "$(job a 1)" '"preemptions": [{"at_h": 2, "type": "V100"}]'
-refuses 'trace.json: there are no jobs: add at least one' ''
+refuses 'trace.json: preemptions[0].instances: missing' "$(job a 1)" '"preemptions": [{"at_h": 2, "type": "V100"}]'
+refuses 'trace.json: no jobs: add at least one' ''
 refuses 'trace.json: job "a" on type "V100" takes the bill above $1000000000' "$(job a 1e14 '"gang": 1')" \
     '"price_intervals": [{"end_h": 1e6, "prices": {"V100": 1e12}}]'
 trace "$(job a 1)"
@@ -284,11 +284,11 @@ prices() { # PART CSV
     printf '%b' "$2" >bad.csv
     fails 2 "$1" policy simulate trace.json --policy min-cost --prices bad.csv
 }
-prices 'bad.csv: there is no column type' 'at_h,price_usd_per_hour\n1,2\n'
+prices 'bad.csv: missing column type' 'at_h,price_usd_per_hour\n1,2\n'
 prices 'bad.csv:2: type "K80": the trace has no such type' 'at_h,type,price_usd_per_hour\n1,K80,2\n'
-prices 'bad.csv:3: at_h "-1": a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,2\n-1,V100,2\n'
-prices 'bad.csv:2: price_usd_per_hour "x": a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,x\n'
-prices 'bad.csv: there are no prices' 'at_h,type,price_usd_per_hour\n'
+prices 'bad.csv:3: at_h "-1": expected a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,2\n-1,V100,2\n'
+prices 'bad.csv:2: price_usd_per_hour "x": expected a number from 0' 'at_h,type,price_usd_per_hour\n1,V100,x\n'
+prices 'bad.csv: no prices' 'at_h,type,price_usd_per_hour\n'
 [[ -n ${TRADEWIND_SLOW:-} ]] || # sanitizers take long over a million rounds
     fails 2 "no end after 1000000 rounds" policy simulate - --policy max-throughput --round 1s --restart 0 \
     <<<'{"types": [{"name": "V100", "price_usd_per_hour": 0, "quota": 1}], "jobs": [{"name": "a", "throughput": {"V100": 1}, "iterations": 1000000}]}'

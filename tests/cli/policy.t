@@ -34,22 +34,22 @@ run policy solve - --policy min-makespan --json <two.json
 is "$code:$(json 'd["objective"], d["shares"]' <<<"$out")" \
     "0:2.0 {'a': {'V100': 0.5}, 'b': {'V100': 0.5}}" "makespan of standard input"
 
-# At rates that stay the same both do not fit; 1.5 times the time would do.
+# At rates that stay the same both do not fit; 1.5 times the time is enough.
 run policy solve two.json --policy min-cost-slo --form rate --json
 is "$code:$err" "5:" "infeasible exits 5"
 is "$(json 'd["status"], d["objective"], sum(d["shortfall"].values()), d["stretch"]' <<<"$out")" \
-    "infeasible None 0.5 1.5" "half of one job is missing, and 1.5 times as late would do"
-is "$(json 'd["budget_needed_usd"]' <<<"$out")" None "no budget would do"
+    "infeasible None 0.5 1.5" "half of one job is missing, and 1.5 times as late is enough"
+is "$(json 'd["budget_needed_usd"]' <<<"$out")" None "no budget is enough"
 run policy solve two.json --policy min-cost-slo --form rate
 is "$code" 5 "and for people"
 contains "$err" "1 of 2 jobs falls short" "which says how many"
-contains "$err" "lacks 50 % of its iterations; deadlines 1.5 times as late would do" "and the way out"
+contains "$err" "lacks 50 % of its iterations; deadlines 1.5 times as late would be enough" "and the way out"
 contains "$out" "50.00 %" "a table has all of them"
 
 two '"budget_usd": 4.5'
 run policy solve two.json --policy min-cost-slo --json
 is "$code:$(json 'd["budget_needed_usd"], d["stretch"], sum(d["shortfall"].values())' <<<"$out")" \
-    "5:6.0 None 0.5" "the smallest budget that would do"
+    "5:6.0 None 0.5" "the smallest sufficient budget"
 
 # An hour and a half of work for each: with deadlines 1.5 times as late it costs $9, and $7 are too
 # little however late it is. By the deadlines they are enough for 2 h of the 3.
@@ -57,7 +57,7 @@ sed -i 's/"iterations": 10/"iterations": 15/g; s/4.5/7/' two.json
 run policy solve two.json --policy min-cost-slo --json
 is "$code:$(json 'd["stretch"], d["budget_needed_usd"], round(sum(d["shortfall"].values()), 6)' <<<"$out")" \
     "5:1.5 9.0 0.666667" "both are needed: later deadlines and more money"
-contains "$(json 'd["reason"]' <<<"$out")" 'deadlines 1.5 times as late with a budget of $9.00 would do' \
+contains "$(json 'd["reason"]' <<<"$out")" 'deadlines 1.5 times as late with a budget of $9.00 would be enough' \
     "and it says so"
 
 # ---- what rounding leaves ----
@@ -86,28 +86,28 @@ refuses() { # PART TEXT
 type='{"name": "t", "price_usd_per_hour": 1, "quota": 1}'
 job='{"name": "a", "throughput": {"t": 1}}'
 refuses 'bad.json: line 2: ' $'{"types": [],\n"jobs": [}'
-refuses 'bad.json: an object {types, jobs, ...} is wanted' '[]'
-refuses 'bad.json: there are no jobs: add at least one' "{\"types\": [$type]}"
-refuses 'bad.json: types: an array is wanted' '{"types": {}}'
-refuses 'bad.json: types[0].name: a text of 1 to 200 bytes is wanted' '{"types": [{"quota": 1}]}'
-refuses 'bad.json: types[0].quota: it is missing; a number is wanted' \
+refuses 'bad.json: expected an object {types, jobs, ...}' '[]'
+refuses 'bad.json: no jobs: add at least one' "{\"types\": [$type]}"
+refuses 'bad.json: types: expected an array' '{"types": {}}'
+refuses 'bad.json: types[0].name: expected a string of 1 to 200 bytes' '{"types": [{"quota": 1}]}'
+refuses 'bad.json: types[0].quota: missing; expected a number' \
     '{"types": [{"name": "t", "price_usd_per_hour": 1}]}'
 refuses 'bad.json: types[0].quota: -1 is not a number from 0' \
     '{"types": [{"name": "t", "price_usd_per_hour": 1, "quota": -1}]}'
 refuses 'bad.json: types[0].price_usd_per_hour: 1e+300 is not a number' \
     '{"types": [{"name": "t", "price_usd_per_hour": 1e300, "quota": 1}]}'
-refuses 'bad.json: types[1].name: "t" is the name of types[0], too' "{\"types\": [$type, $type]}"
-refuses 'bad.json: jobs[1].name: "a" is the name of jobs[0], too' \
+refuses 'bad.json: types[1].name: "t" is already the name of types[0]' "{\"types\": [$type, $type]}"
+refuses 'bad.json: jobs[1].name: "a" is already the name of jobs[0]' \
     "{\"types\": [$type], \"jobs\": [$job, $job]}"
 refuses 'bad.json: jobs[0].throughput: types has no "u"' \
     "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"throughput\": {\"u\": 1}}]}"
-refuses 'bad.json: jobs[0].throughput.t: a number is wanted' \
+refuses 'bad.json: jobs[0].throughput.t: expected a number' \
     "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"throughput\": {\"t\": \"x\"}}]}"
 refuses 'bad.json: jobs[0].gang: 1.5 is not a whole number' \
     "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"gang\": 1.5, \"throughput\": {\"t\": 1}}]}"
 refuses 'bad.json: jobs[0].iterations: 0 is not a number from' \
     "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"iterations\": 0, \"throughput\": {}}]}"
-refuses 'bad.json: jobs[0].thruput: no such field; "throughput" is meant?' \
+refuses 'bad.json: jobs[0].thruput: unknown field; did you mean "throughput"?' \
     "{\"types\": [$type], \"jobs\": [{\"name\": \"a\", \"thruput\": {}}]}"
 refuses 'bad.json: price_intervals[1].end_h: 1 is not after 2' \
     "{\"types\": [$type], \"jobs\": [$job], \"price_intervals\": [{\"end_h\": 2, \"prices\": {}}, {\"end_h\": 1, \"prices\": {}}]}"
@@ -129,15 +129,15 @@ cat >nowhere.json <<END
 END
 run policy solve nowhere.json --policy min-makespan --json
 is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out")" \
-    "5:{'wide': 1.0, 'zero': 1.0} None None" "who can run nowhere"
-contains "$(json 'd["reason"]' <<<"$out")" '2 of 3 jobs can run nowhere, job "wide" for one' "and why"
+    "5:{'wide': 1.0, 'zero': 1.0} None None" "jobs that cannot run"
+contains "$(json 'd["reason"]' <<<"$out")" '2 of 3 jobs cannot run, for example "wide"' "and why"
 # Beside it, two hours of work for one hour of the only machine: half is not done, and that is told, too.
 sed 's/"t": 0}, "iterations": 1}/"t": 1}, "iterations": 2, "slo_h": 1}/; s/{"t": 2}, "iterations": 1/{"t": 2}, "iterations": 0.5/' nowhere.json >beside.json
 for policy in min-cost-slo throughput-per-dollar; do
     [[ $policy = min-cost-slo ]] || sed -i 's/"gang": 2,/"gang": 2, "slo_h": 1,/' beside.json
     run policy solve beside.json --policy $policy --json
     is "$code:$(json 'd["shortfall"], d["stretch"], d["budget_needed_usd"]' <<<"$out")" \
-        "5:{'wide': 1.0, 'zero': 0.5} None None" "$policy: who falls short beside a job that can run nowhere"
+        "5:{'wide': 1.0, 'zero': 0.5} None None" "$policy: shortfalls beside a job that cannot run"
     contains "$(json 'd["reason"]' <<<"$out")" "make the gang smaller; 1 other falls short, too" "and it says so"
 done
 run policy solve nowhere.json --policy max-throughput --json
