@@ -63,7 +63,8 @@ const char *catalog_text(const struct catalog *c, uint32_t offset)
     return c->strings + offset;
 }
 
-uint32_t catalog_find_text(const struct catalog *c, const char *text)
+/* The offset of a text that is in the string table, else CATALOG_NO_TEXT. */
+static uint32_t catalog_find_text(const struct catalog *c, const char *text)
 {
     size_t low = 0, high = c->strings_size;
 

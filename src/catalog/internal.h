@@ -42,7 +42,4 @@ struct catalog *catalog_open_file(const char *path, struct err *e);
 
 struct catalog *catalog_open_builtin(struct err *e);
 
-/* The offset of a text that is in the string table, else CATALOG_NO_TEXT. */
-uint32_t catalog_find_text(const struct catalog *c, const char *text);
-
 #endif

@@ -21,49 +21,18 @@
 
 static const struct cloud_driver *const drivers[] = {&cloud_local, &cloud_pool, &cloud_sim};
 
-static const struct failure {
-    const char *text;
-    enum err_kind kind;
-} failures[] = {
-    [CLOUD_FINE] = {"fine", ERR_NONE},
-    [CLOUD_AUTH] = {"credentials", ERR_DENIED},
-    [CLOUD_PERMISSION] = {"permission", ERR_DENIED},
-    [CLOUD_QUOTA] = {"quota", ERR_NOFIT},
-    [CLOUD_CAPACITY] = {"capacity", ERR_NOFIT},
-    [CLOUD_UNSUPPORTED] = {"unsupported", ERR_NOFIT},
-    [CLOUD_THROTTLE] = {"throttled", ERR_RETRY},
-    [CLOUD_TRANSIENT] = {"transient", ERR_RETRY},
-    [CLOUD_CONFLICT] = {"conflict", ERR_USAGE},
-    [CLOUD_NOT_FOUND] = {"not found", ERR_NOTFOUND},
-    [CLOUD_INVALID] = {"invalid", ERR_USAGE},
-    [CLOUD_UNKNOWN] = {"unknown outcome", ERR_RETRY},
+static const enum err_kind kinds[] = {
+    [CLOUD_FINE] = ERR_NONE,         [CLOUD_AUTH] = ERR_DENIED,
+    [CLOUD_PERMISSION] = ERR_DENIED, [CLOUD_QUOTA] = ERR_NOFIT,
+    [CLOUD_CAPACITY] = ERR_NOFIT,    [CLOUD_UNSUPPORTED] = ERR_NOFIT,
+    [CLOUD_THROTTLE] = ERR_RETRY,    [CLOUD_TRANSIENT] = ERR_RETRY,
+    [CLOUD_CONFLICT] = ERR_USAGE,    [CLOUD_NOT_FOUND] = ERR_NOTFOUND,
+    [CLOUD_INVALID] = ERR_USAGE,     [CLOUD_UNKNOWN] = ERR_RETRY,
 };
-
-const char *cloud_failure_text(enum cloud_failure failure)
-{
-    return failures[failure].text;
-}
 
 enum err_kind cloud_failure_kind(enum cloud_failure failure)
 {
-    return failures[failure].kind;
-}
-
-const char *cloud_state_text(enum cloud_state state)
-{
-    switch (state) {
-    case CLOUD_REQUESTED:
-        return "requested";
-    case CLOUD_RUNNING:
-        return "running";
-    case CLOUD_DELETING:
-        return "deleting";
-    case CLOUD_GONE:
-        return "gone";
-    case CLOUD_PREEMPTED:
-        return "preempted";
-    }
-    return "";
+    return kinds[failure];
 }
 
 int64_t cloud_now_ms(const struct cloud *c)

@@ -32,7 +32,6 @@ enum cloud_failure {
     CLOUD_UNKNOWN, /* it may or may not have happened: ask again with the same token */
 };
 enum cloud_scope { CLOUD_ZONE, CLOUD_REGION, CLOUD_ACCOUNT };
-const char *cloud_failure_text(enum cloud_failure failure);
 
 /* What kind of error goes with it. */
 enum err_kind cloud_failure_kind(enum cloud_failure failure);
@@ -68,7 +67,6 @@ enum cloud_state {
     CLOUD_GONE,      /* does not bill any more; may be forgotten */
     CLOUD_PREEMPTED, /* the cloud reclaimed it; does not bill any more */
 };
-const char *cloud_state_text(enum cloud_state state);
 
 struct cloud_machine {
     char id[256]; /* the cloud's own */

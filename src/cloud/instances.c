@@ -244,7 +244,8 @@ void instances_unlock(struct instances *r)
     flock(r->lock_fd, LOCK_UN);
 }
 
-int instances_announce(struct instances *r, struct err *e)
+/* Others learn that something in the folder changes now. instances_put calls it itself. */
+static int instances_announce(struct instances *r, struct err *e)
 {
     uint64_t counter = r->counter + 1;
 

@@ -33,8 +33,6 @@ const struct instance *instances_find(const struct instances *r, const char *tok
 int instances_put(struct instances *r, const struct instance *instance, struct err *e);
 /* What was over for INSTANCES_REMEMBER_MS goes, once in a while: cheap to call often. */
 void instances_forget(struct instances *r, int64_t now_ms);
-/* Others learn that something in the folder changes now. instances_put calls it itself. */
-int instances_announce(struct instances *r, struct err *e);
 
 /* Those not over at now_ms: begin with *at = 0; NULL = no more. now_ms must not go back. */
 const struct instance *instances_next(struct instances *r, size_t *at, int64_t now_ms);

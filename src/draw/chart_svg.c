@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 /* Characters that XML 1.0 forbids even escaped become '?'. */
-void svg_escaped(struct buf *svg, const char *s)
+/* Text with what XML needs escaped; characters it forbids even escaped become '?'. */
+static void svg_escaped(struct buf *svg, const char *s)
 {
     AUTO_CLEAR(buf) struct buf safe;
 

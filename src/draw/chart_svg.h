@@ -22,8 +22,6 @@ struct svg_label {
     const char *extra; /* further attributes, "" = none */
 };
 
-/* Text with what XML needs escaped; characters it forbids even escaped become '?'. */
-void svg_escaped(struct buf *svg, const char *s);
 void svg_text(struct buf *svg, struct svg_label at, const char *s);
 /* The same of a text that may be longer than there is room: cut, with all of it as its tooltip. */
 void svg_text_within(struct buf *svg, struct svg_label at, double width, const char *s);

@@ -123,33 +123,6 @@ struct provision_answer provision_pick(const struct provision_question *question
     return (struct provision_answer){.feasible = feasible, .cell = cells[best], .considered = n};
 }
 
-struct grid {
-    struct provision_cell
-        cells[PROVISION_VCPU_SIZES * PROVISION_MEMORY_SIZES]; /* from small to large */
-    size_t n;
-};
-
-static int collect(void *arg, const struct provision_cell *cell, struct err *e)
-{
-    struct grid *g = arg;
-
-    (void)e;
-    g->cells[g->n++] = *cell;
-    return 0;
-}
-
-int provision_search(const struct provision_question *question,
-                     struct provision_answer *out,
-                     struct err *e)
-{
-    struct grid g = {.n = 0};
-
-    if (provision_each(question, collect, &g, e) < 0)
-        return -1;
-    *out = provision_pick(question, g.cells, g.n, NULL);
-    return 0;
-}
-
 int provision_predict_fit(
     const void *arg, double vcpus, double memory_mb, double *seconds_out, struct err *e)
 {

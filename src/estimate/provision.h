@@ -86,11 +86,6 @@ struct provision_answer provision_pick(const struct provision_question *question
                                        size_t n,
                                        size_t *index_out);
 
-/* Among all cells of the grid. */
-int provision_search(const struct provision_question *question,
-                     struct provision_answer *out,
-                     struct err *e);
-
 /* Calls visit with every cell of the grid: vCPUs ascending, memory ascending within. -1 from
  * visit ends it. */
 int provision_each(const struct provision_question *question,

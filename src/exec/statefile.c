@@ -19,11 +19,6 @@ static const char *const kinds[] = {
     [STATE_ENDED] = "ended",
 };
 
-const char *state_cause_text(enum state_cause cause)
-{
-    return causes[cause];
-}
-
 const char *state_line_text(const struct state_line *s, char out[static STATE_LINE_MAX])
 {
     size_t room = STATE_LINE_MAX - 1; /* the newline */

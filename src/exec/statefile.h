@@ -26,7 +26,6 @@ enum state_cause {
     STATE_NO_START, /* the command could not be started: text says why */
     STATE_DISK,     /* the disk was full: its log could not be kept */
 };
-const char *state_cause_text(enum state_cause cause);
 
 struct state_line {
     enum state_kind kind;

@@ -22,11 +22,6 @@ static const char *const kinds[GEO_EVENT_KINDS] = {
     [GEO_EVENT_TRANSFER] = "transfer",
 };
 
-const char *geo_event_kind_text(enum geo_event_kind kind)
-{
-    return kinds[kind];
-}
-
 void geo_events_clear(struct geo_events *e)
 {
     free(e->all);

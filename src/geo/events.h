@@ -22,8 +22,6 @@ enum geo_event_kind {
     GEO_EVENT_TRANSFER,  /* of training data: bytes and no request */
     GEO_EVENT_KINDS,
 };
-/* As in the log: "put". */
-const char *geo_event_kind_text(enum geo_event_kind kind);
 
 /* Not a worker's, but a function's. */
 #define GEO_EVENT_NO_WORKER ((size_t)-1)

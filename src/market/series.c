@@ -36,23 +36,6 @@ int market_compare_offers(const struct market_offer *a, const struct market_offe
     return by ? by : strcmp(a->zone, b->zone);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return market_compare_offers(a, b);
-}
-
-const struct market_offer *market_find(const struct market *m,
-                                       const char *cloud,
-                                       const char *region,
-                                       const char *instance_type,
-                                       const char *zone)
-{
-    const struct market_offer key = {
-        .cloud = cloud, .region = region, .zone = zone, .instance_type = instance_type};
-
-    return m->n_offers ? bsearch(&key, m->offers, m->n_offers, sizeof key, compare) : NULL;
-}
-
 /* How many points are not later than at_s. */
 static size_t points_until(const struct market_offer *o, double at_s)
 {
@@ -68,7 +51,9 @@ static size_t points_until(const struct market_offer *o, double at_s)
     return low;
 }
 
-const struct market_point *market_point_at(const struct market_offer *o, double at_s)
+/* The point in force at a time: the last that is not later. NULL before the first one. It says
+ * nothing of coverage. */
+static const struct market_point *market_point_at(const struct market_offer *o, double at_s)
 {
     size_t n = points_until(o, at_s);
 

@@ -68,16 +68,6 @@ AUTO_DEFINE(market)
 /* Sorted by cloud, region, instance type and zone, as bytes. */
 size_t market_n_offers(const struct market *m);
 const struct market_offer *market_offers(const struct market *m);
-/* NULL when there is none; zone may be "" only where the history has no zones. */
-const struct market_offer *market_find(const struct market *m,
-                                       const char *cloud,
-                                       const char *region,
-                                       const char *instance_type,
-                                       const char *zone);
-
-/* The point in force at a time: the last that is not later. NULL before the first one. It says
- * nothing of coverage. */
-const struct market_point *market_point_at(const struct market_offer *o, double at_s);
 
 /* USD per hour; NaN where withdrawn and outside [begin_s, end_s). */
 double market_price(const struct market_offer *o, double at_s);

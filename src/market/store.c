@@ -225,15 +225,6 @@ struct market *market_open_bytes(const char *name,
     return TAKE(m);
 }
 
-struct market *market_empty(void)
-{
-    struct market *m = mem_zero(1, sizeof *m);
-
-    m->offers = mem_zero(1, sizeof *m->offers);
-    m->strings = "";
-    return m;
-}
-
 void market_free(struct market *m)
 {
     if (!m)

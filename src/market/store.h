@@ -68,8 +68,6 @@ struct market *market_open_bytes(const char *name,
                                  size_t len,
                                  void (*release)(void *bytes, size_t len),
                                  struct err *e);
-/* A market without histories. */
-struct market *market_empty(void);
 
 /* What is to be packed; all sorted as the file has them. */
 struct market_pack {

@@ -245,23 +245,3 @@ int sigv4_presign(const struct sigv4_request *request,
         sigv4_signature_clear(out);
     return result;
 }
-
-int sigv4_chunk(const struct sigv4_scope *scope,
-                const char *previous,
-                const void *bytes,
-                size_t n,
-                char signature_out[static SHA256_HEX],
-                struct err *e)
-{
-    char date[24], empty[SHA256_HEX], digest[SHA256_HEX];
-    struct sha256_digest of_nothing = sha256_of("", 0), of_chunk = sha256_of(bytes, n);
-
-    if (put_date(scope->epoch_s, date, e) < 0)
-        return -1;
-    AUTO_MEM char *place = scope_text(scope, date);
-    AUTO_MEM char *text =
-        mem_printf("%s-PAYLOAD\n%s\n%s\n%s\n%s\n%s", algorithm, date, place, previous,
-                   sha256_text(&of_nothing, empty), sha256_text(&of_chunk, digest));
-    sign_text(scope, date, text, signature_out);
-    return 0;
-}

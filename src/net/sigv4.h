@@ -61,15 +61,6 @@ int sigv4_presign(const struct sigv4_request *request,
                   struct sigv4_signature *out,
                   struct err *e);
 
-/* One chunk of a body sent as STREAMING-AWS4-HMAC-SHA256-PAYLOAD: its signature from the one
- * before (the seed signature for the first). */
-int sigv4_chunk(const struct sigv4_scope *scope,
-                const char *previous,
-                const void *bytes,
-                size_t n,
-                char signature_out[static SHA256_HEX],
-                struct err *e);
-
 /* Percent-encodes all but A-Z a-z 0-9 - _ . ~ (and '/' when keep_slash). New string. */
 char *sigv4_encode(const char *text, bool keep_slash);
 

@@ -370,6 +370,17 @@ static int fill_edges(struct frame *f, const struct domain *d, struct frame_kind
     return result;
 }
 
+/* The edge from a to b, or NULL. */
+static const struct frame_edge *frame_edge_between(const struct frame *f, size_t from, size_t to)
+{
+    const struct frame_var *v = &f->vars[to];
+
+    for (size_t e = v->first_edge; e < v->first_edge + v->stage->n_parents; e++)
+        if (f->edges[e].from == from)
+            return &f->edges[e];
+    return NULL;
+}
+
 static int add_pairs(struct frame *f)
 {
     size_t most = f->n_edges;
@@ -472,16 +483,6 @@ void frame_free(struct frame *f)
 }
 
 /* ---- looking things up ---- */
-
-const struct frame_edge *frame_edge_between(const struct frame *f, size_t from, size_t to)
-{
-    const struct frame_var *v = &f->vars[to];
-
-    for (size_t e = v->first_edge; e < v->first_edge + v->stage->n_parents; e++)
-        if (f->edges[e].from == from)
-            return &f->edges[e];
-    return NULL;
-}
 
 int64_t frame_edge_cost(const struct frame *f,
                         const struct frame_edge *edge,

@@ -84,8 +84,6 @@ struct frame *frame_new(const struct plan_problem *p,
 void frame_free(struct frame *f);
 AUTO_DEFINE(frame)
 
-/* The edge from a to b, or NULL. */
-const struct frame_edge *frame_edge_between(const struct frame *f, size_t from, size_t to);
 /* The site and the level of a state; level 0 where the producers decide it. */
 static inline const struct frame_site *frame_state_site(const struct frame_var *v, uint32_t state)
 {

@@ -16,21 +16,6 @@
 #define ARENA_MAX_BYTES ((size_t)32 << 20)
 #define MAX_SETTINGS 10000
 
-const char *config_origin_text(enum config_origin origin)
-{
-    switch (origin) {
-    case CONFIG_DEFAULT:
-        return "default";
-    case CONFIG_FILE:
-        return "file";
-    case CONFIG_ENVIRONMENT:
-        return "environment";
-    case CONFIG_FLAG:
-        return "flag";
-    }
-    return "";
-}
-
 static int by_key(const void *a, const void *b)
 {
     return strcmp(((const struct config_setting *)a)->key, ((const struct config_setting *)b)->key);

@@ -89,7 +89,6 @@ AUTO_DEFINE(config)
 
 /* The setting of that name, or NULL. */
 const struct config_setting *config_find(const struct config *c, const char *key);
-const char *config_origin_text(enum config_origin origin);
 /* ERR_USAGE with the nearest known one when no configuration file may hold that key. */
 int config_check_key(const char *key, struct err *e);
 /* Gives key a value in c->file: a scalar, or a list or map as YAML writes them on one line

@@ -62,7 +62,7 @@ static bool read_seconds(const struct reader_value *v, double most, double *out)
     return reader_duration(v, 1, most, out);
 }
 
-bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out)
+static bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out)
 {
     const char *text;
     struct err e;

@@ -5,7 +5,6 @@
 #include "spec/geo.h"
 #include "spec/reader.h"
 
-bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out);
 /* sites: into is a struct spec_geo. */
 void spec_geo_read_sites(const struct reader_value *v, void *into);
 

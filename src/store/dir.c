@@ -364,6 +364,5 @@ const struct store_driver store_dir_driver = {
     .keyed_list = dir_keyed_list,
     .keyed_put = dir_keyed_put,
     .keyed_get = dir_keyed_get,
-    .keyed_exists = dir_keyed_exists,
     .keyed_delete = dir_keyed_delete,
 };

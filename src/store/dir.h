@@ -135,7 +135,6 @@ int dir_keyed_get(struct store *s,
                   const struct store_keyed_get *get,
                   struct store_tally *tally,
                   struct err *e);
-int dir_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 int dir_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 
 #endif

@@ -351,19 +351,6 @@ int dir_keyed_get(struct store *s,
     return result;
 }
 
-int dir_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e)
-{
-    AUTO_MEM char *path = key_path(s, key);
-    struct stat st;
-
-    tally->reads++;
-    if (store_allow(s, "read", path, e) < 0)
-        return -1;
-    if (lstat(path, &st) == 0)
-        return 1;
-    return errno == ENOENT || errno == ENOTDIR ? 0 : file_error(e, "look at", path);
-}
-
 int dir_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e)
 {
     AUTO_MEM char *path = key_path(s, key);

@@ -154,7 +154,6 @@ struct store_driver {
                      const struct store_keyed_get *get,
                      struct store_tally *tally,
                      struct err *e);
-    int (*keyed_exists)(struct store *s, const char *key, struct store_tally *tally, struct err *e);
     int (*keyed_delete)(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 };
 
@@ -205,8 +204,6 @@ int store_take_in(const struct store_source *source,
                   const struct store_taker *taker,
                   struct store_content *out,
                   struct err *e);
-/* The part size for content of this size. */
-uint64_t store_part_bytes(uint64_t size);
 
 extern const struct store_driver store_dir_driver;
 extern const struct store_driver store_s3_driver;

@@ -99,15 +99,6 @@ int store_keyed_get(struct store *s,
     return s->driver->keyed_get(s, key, get, tally ? tally : &ignored, e);
 }
 
-int store_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e)
-{
-    struct store_tally ignored = {0};
-
-    if (store_keyed_check(key, e) < 0)
-        return -1;
-    return s->driver->keyed_exists(s, key, tally ? tally : &ignored, e);
-}
-
 int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e)
 {
     struct store_tally ignored = {0};

@@ -92,9 +92,6 @@ int store_keyed_get(struct store *s,
                     struct store_tally *tally,
                     struct err *e);
 
-/* Whether it is there: 1, 0, or -1. */
-int store_keyed_exists(struct store *s, const char *key, struct store_tally *tally, struct err *e);
-
 /* One that is gone is fine. */
 int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
 

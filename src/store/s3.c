@@ -100,6 +100,5 @@ const struct store_driver store_s3_driver = {
     .keyed_list = s3_keyed_list,
     .keyed_put = s3_keyed_put,
     .keyed_get = s3_keyed_get,
-    .keyed_exists = s3_keyed_exists,
     .keyed_delete = s3_keyed_delete,
 };

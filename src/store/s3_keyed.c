@@ -193,20 +193,6 @@ int s3_keyed_get(struct store *store,
     return result;
 }
 
-int s3_keyed_exists(struct store *store, const char *key, struct store_tally *tally, struct err *e)
-{
-    struct s3 *s = store->priv;
-    AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
-    char full[S3_KEY];
-    struct s3_call call = {.operation = "read", .method = "HEAD", .key = full_key(s, key, full)};
-
-    int result = s3_send(s, &call, &answer, e);
-    tally->reads += answer.tries;
-    if (result == 0)
-        return 1;
-    return answer.http.status == 404 ? 0 : -1;
-}
-
 int s3_keyed_delete(struct store *store, const char *key, struct store_tally *tally, struct err *e)
 {
     struct s3 *s = store->priv;

@@ -65,7 +65,8 @@ struct intake {
     struct err why;
 };
 
-uint64_t store_part_bytes(uint64_t size)
+/* The part size for content of this size. */
+static uint64_t store_part_bytes(uint64_t size)
 {
     uint64_t part = STORE_PART_BYTES;
 

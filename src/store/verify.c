@@ -18,12 +18,17 @@
 #define BATCH_BYTES ((uint64_t)64 << 20)
 #define BATCH_MAX 4
 
-size_t verify_pieces(const struct store_content *c)
+/* How content falls into pieces that have a digest: its parts, or itself. */
+static size_t verify_pieces(const struct store_content *c)
 {
     return c->part_bytes ? c->n_parts : 1;
 }
 
-void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out, uint64_t *n_out)
+/* Piece i covers n bytes from offset of the content. */
+static void verify_bounds(const struct store_content *c,
+                          size_t i,
+                          uint64_t *offset_out,
+                          uint64_t *n_out)
 {
     uint64_t offset = i * c->part_bytes, left = c->place.size - offset;
 
@@ -31,7 +36,8 @@ void verify_bounds(const struct store_content *c, size_t i, uint64_t *offset_out
     *n_out = c->part_bytes && left > c->part_bytes ? c->part_bytes : left;
 }
 
-struct sha256 *verify_begin(const struct store_content *c, size_t i)
+/* Takes in the bytes of piece i, with sha256_add. */
+static struct sha256 *verify_begin(const struct store_content *c, size_t i)
 {
     struct sha256 *sha = sha256_new();
 
@@ -40,7 +46,8 @@ struct sha256 *verify_begin(const struct store_content *c, size_t i)
     return sha;
 }
 
-int verify_end(
+/* ERR_IO "damaged" that names the blob and the offset when they are not what was stored. */
+static int verify_end(
     const char *project, const struct store_content *c, size_t i, struct sha256 *sha, struct err *e)
 {
     bool last = i + 1 == verify_pieces(c);

@@ -16,7 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int cluster_learn_rates(
+/* The workers of a stage that is over, on average: Mbit/s and iterations per second of one.
+ * ERR_NOTFOUND when none of them told enough. */
+static int cluster_learn_rates(
     const char *home, const struct run_stage *s, double *mbps_out, double *per_s_out, struct err *e)
 {
     double mbps = 0, per_s = 0;
@@ -92,7 +94,8 @@ int cluster_learn_add(const char *home, const struct cluster_measurement *m, str
 
 /* ---- of a run ---- */
 
-const char *cluster_learn_command(const struct run_stage_plan *p)
+/* The text by which what a stage runs is known: that of `run` in its file. */
+static const char *cluster_learn_command(const struct run_stage_plan *p)
 {
     return p->n_command ? p->command[p->n_command - 1] : "";
 }

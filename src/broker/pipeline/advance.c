@@ -262,13 +262,6 @@ static int advance_one(struct runs *runs,
     return result;
 }
 
-int advance_run(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e)
-{
-    AUTO(config) struct config *c = config_load(runs_home(runs), NULL);
-
-    return advance_one(runs, l, c, id, jobs_out, e);
-}
-
 static int note_id(void *context, const struct run *run, struct err *e)
 {
     struct ids *list = context;

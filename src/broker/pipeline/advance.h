@@ -6,9 +6,7 @@
 #include "broker/core/runs.h"
 #include "lake/core/lake.h"
 
-/* As far as it goes now. *jobs_out: new jobs stand in the queue. */
-int advance_run(struct runs *runs, struct lake *l, int64_t id, bool *jobs_out, struct err *e);
-/* Every run that is not over. */
+/* Every run that is not over, as far as it goes now. *jobs_out: new jobs stand in the queue. */
 int advance_runs(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
 
 /* Whether jobs of stages get this variable from us, so that nobody else may set it. */

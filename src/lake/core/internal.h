@@ -82,11 +82,6 @@ struct object {
     struct store_content content;
 };
 void object_clear(struct object *o);
-/* 1: found, 0: no such content, -1 */
-int object_find(struct lake *l,
-                const struct sha256_digest *digest,
-                struct object *out,
-                struct err *e);
 int object_get(struct lake *l, int64_t id, struct object *out, struct err *e);
 /* After content could not be read where it was: gc may have moved or removed it meanwhile. 1: it
  * has, and o says where it is now, if present; 0: it should still be there; -1. */

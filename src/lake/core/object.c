@@ -58,17 +58,6 @@ static int read_one(struct db_query *q, struct object *out, struct err *e)
     return found == 1 ? read_row(q, out, e) : found;
 }
 
-int object_find(struct lake *l,
-                const struct sha256_digest *digest,
-                struct object *out,
-                struct err *e)
-{
-    *out = (struct object){0};
-    return read_one(db_query(l->db, e, OBJECT_COLUMNS " WHERE o.project = $1 AND o.sha256 = $2",
-                             DB_INT(l->project), DB_BYTES(digest->bytes, sizeof digest->bytes)),
-                    out, e);
-}
-
 static int find_by_id(struct lake *l, int64_t id, struct object *out, struct err *e)
 {
     *out = (struct object){0};

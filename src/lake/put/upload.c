@@ -32,7 +32,8 @@ void upload_init(struct upload *u, struct lake *l, struct source_list *list)
     pthread_mutex_init(&u->lock, NULL);
 }
 
-void upload_batch_done(struct upload *u)
+/* Forgets the batch, after the transaction. */
+static void upload_batch_done(struct upload *u)
 {
     struct upload_batch *b = &u->batch;
 

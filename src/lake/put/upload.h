@@ -71,8 +71,6 @@ int upload_record(struct upload *u, bool keep_list, struct err *e);
 void upload_unrecord(struct upload *u);
 /* Arrivals whose object was there and is not any more: object is 0 again. */
 void upload_forget_gone(struct upload *u);
-/* Forgets the batch, after the transaction. */
-void upload_batch_done(struct upload *u);
 /* Flush, then upload_record in a transaction of its own. */
 int upload_save(struct upload *u, struct err *e);
 /* What was stored and not recorded is not wanted: blobs of its own go. */

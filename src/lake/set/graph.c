@@ -12,11 +12,6 @@
 #define ASKED_MAX 4000
 #define NAMES_MAX_BYTES ((size_t)1 << 30)
 
-const char *lake_edge_kind_text(enum lake_edge_kind kind)
-{
-    return kind == LAKE_EDGE_JOB ? "job" : "create";
-}
-
 void lake_graph_clear(struct lake_graph *g)
 {
     free(g->nodes);

@@ -122,7 +122,7 @@ static bool advance(struct world *w)
     struct err e = {0};
     bool jobs = false;
 
-    must(advance_run(w->runs, w->lake, w->run, &jobs, &e), &e);
+    must(advance_runs(w->runs, w->lake, &jobs, &e), &e);
     return jobs;
 }
 

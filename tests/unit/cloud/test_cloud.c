@@ -110,12 +110,8 @@ static void texts(void)
     };
 
     for (size_t i = 0; i < COUNT(cases); i++)
-        CHECK(cloud_failure_kind(cases[i].failure) == cases[i].kind &&
-                  *cloud_failure_text(cases[i].failure),
-              "kind of %s", cloud_failure_text(cases[i].failure));
-    CHECK(strcmp(cloud_state_text(CLOUD_PREEMPTED), "preempted") == 0 &&
-              strcmp(cloud_state_text(CLOUD_REQUESTED), "requested") == 0,
-          "texts of states");
+        CHECK(cloud_failure_kind(cases[i].failure) == cases[i].kind, "kind of failure %d",
+              (int)cases[i].failure);
 }
 
 /* ---- the life of a machine, on every driver ---- */

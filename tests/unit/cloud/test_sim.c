@@ -242,6 +242,11 @@ static void prices(void)
     world_clear(&w);
 }
 
+static const char *state_name(enum cloud_state state)
+{
+    return state == CLOUD_PREEMPTED ? "preempted" : state == CLOUD_RUNNING ? "running" : "other";
+}
+
 /* Everything that happens to ten machines of a seed, launched in this order. */
 static void story(uint64_t seed, bool backwards, char *out, size_t room)
 {
@@ -267,9 +272,8 @@ static void story(uint64_t seed, bool backwards, char *out, size_t room)
             char token[16];
             snprintf(token, sizeof token, "t-%d", i);
             look(c, token, &m);
-            at +=
-                (size_t)snprintf(out + at, room - at, "%lld %s %s\n",
-                                 (long long)(next_ms - BEGIN_MS), token, cloud_state_text(m.state));
+            at += (size_t)snprintf(out + at, room - at, "%lld %s %s\n",
+                                   (long long)(next_ms - BEGIN_MS), token, state_name(m.state));
         }
     }
     world_clear(&w);

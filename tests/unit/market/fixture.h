@@ -49,4 +49,20 @@ static inline struct market *fixture_market(const struct fixture_file *files, si
     return fixture_finish(im);
 }
 
+/* The offer of these names, or NULL. */
+static inline const struct market_offer *fixture_offer(const struct market *m,
+                                                       const char *cloud,
+                                                       const char *region,
+                                                       const char *instance_type,
+                                                       const char *zone)
+{
+    const struct market_offer *o = market_offers(m);
+
+    for (size_t i = 0; i < market_n_offers(m); i++)
+        if (!strcmp(o[i].cloud, cloud) && !strcmp(o[i].region, region) &&
+            !strcmp(o[i].instance_type, instance_type) && !strcmp(o[i].zone, zone))
+            return &o[i];
+    return NULL;
+}
+
 #endif

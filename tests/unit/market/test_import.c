@@ -281,7 +281,7 @@ static void test_probes(void)
         {"2020-03-01T10-00-00.out", PROBE("us-west1-a") PROBE("us-west1-b")}};
     AUTO(market) struct market *m = fixture_market(files, 3);
     const struct market_offer *o =
-        m ? market_find(m, "gcp", "us-west1", "1xV100", "us-west1-a") : NULL;
+        m ? fixture_offer(m, "gcp", "us-west1", "1xV100", "us-west1-a") : NULL;
     double begin_s = 1583020800; /* 2020-03-01 */
 
     CHECK(o && o->n_points == 3 && strcmp(o->gpu, "V100") == 0, "three points of one offer");
@@ -306,7 +306,7 @@ static void test_lives(void)
                  "[2020-03-15T12:30:00.000Z] Instance i-2 running in zone us-east-1b\n"};
     AUTO(market) struct market *m = fixture_market(&file, 1);
     const struct market_offer *o =
-        m ? market_find(m, "aws", "us-east-1", "p3.16xlarge", "us-east-1b") : NULL;
+        m ? fixture_offer(m, "aws", "us-east-1", "p3.16xlarge", "us-east-1b") : NULL;
 
     CHECK(o && o->n_spells == 2 && o->n_points == 0, "two lives, no price");
     if (!o)

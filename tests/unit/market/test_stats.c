@@ -28,9 +28,9 @@ int main(void)
 {
     AUTO(market) struct market *m = fixture_market(files, 1);
     const struct market_offer *one =
-        m ? market_find(m, "aws", "us-east-1", "p3.2xlarge", "us-east-1a") : NULL;
+        m ? fixture_offer(m, "aws", "us-east-1", "p3.2xlarge", "us-east-1a") : NULL;
     const struct market_offer *four =
-        m ? market_find(m, "aws", "us-east-1", "p3.8xlarge", "us-east-1a") : NULL;
+        m ? fixture_offer(m, "aws", "us-east-1", "p3.8xlarge", "us-east-1a") : NULL;
 
     CHECK(one && four, "two offers");
     if (!one || !four)

@@ -122,30 +122,6 @@ static void check_documented_url(void)
     sigv4_signature_clear(&s);
 }
 
-/* "Transferring Payload in Multiple Chunks", Amazon S3 API reference: 66560 times 'a'. */
-static void check_documented_chunks(void)
-{
-    static const struct {
-        size_t n;
-        const char *signature;
-    } chunks[] = {
-        {65536, "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648"},
-        {1024, "0055627c9e194cb4542bae2aa5492e3c1575bbb81b612b7d234b86a503ef5497"},
-        {0, "b6c6ea8a5354eaf15b3cb7646744f4275b71ea724fed81ceb9323e279d449df9"},
-    };
-    const char *previous = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
-    static char bytes[65536];
-    char signature[SHA256_HEX];
-
-    memset(bytes, 'a', sizeof bytes);
-    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        CHECK(sigv4_chunk(&s3, previous, bytes, chunks[i].n, signature, NULL) == 0 &&
-                  strcmp(signature, chunks[i].signature) == 0,
-              "S3 documentation, chunk of %zu bytes", chunks[i].n);
-        previous = chunks[i].signature;
-    }
-}
-
 /* Canonical requests worked out by hand from the rules. */
 static void check_forms(void)
 {
@@ -275,7 +251,6 @@ int main(void)
     check_documented_headers();
     check_documented_service();
     check_documented_url();
-    check_documented_chunks();
     check_forms();
     check_token();
     check_errors();

@@ -266,11 +266,6 @@ static void where(void)
     CHECK(d && same(d->home, "/nowhere/.tradewind") &&
               setting(d, "home", "/nowhere/.tradewind", CONFIG_DEFAULT, 0),
           "otherwise it is in the user's home");
-    CHECK(same(config_origin_text(CONFIG_DEFAULT), "default") &&
-              same(config_origin_text(CONFIG_FILE), "file") &&
-              same(config_origin_text(CONFIG_ENVIRONMENT), "environment") &&
-              same(config_origin_text(CONFIG_FLAG), "flag"),
-          "origins in words");
 }
 
 int main(void)
