@@ -96,14 +96,14 @@ is "$(value "(d['cloud'], d['region'], d['clouds'], d['starts'] >= 1, sorted(d['
     "('aws', 'us-east-1', ['aws', 'azure'], True, True)" "with all that it went by"
 
 # Mistakes.
-fails 2 "needs --mode market" market replay --model A3C --seed 3
+fails 2 "goes with --mode market" market replay --model A3C --seed 3
 fails 2 "neither paper nor market" market replay --model A3C --mode moon
-fails 2 "none of greedy" market replay --mode market --model A3C --policy lazy
-fails 2 "say until when" market replay --mode market --model A3C --policy threshold
+fails 2 "must be greedy, margin or threshold" market replay --mode market --model A3C --policy lazy
+fails 2 "give it a deadline" market replay --mode market --model A3C --policy threshold
 fails 2 "between 0 and 3600" market replay --mode market --model A3C --preemptions -1
 printf 'cloud,per_hour\naws,x\n' >bad.csv
 fails 2 "bad.csv:2: per_hour is no number" market replay --mode market --model A3C --preemptions bad.csv
-fails 2 "none of share" market replay --mode market --model A3C --gpu-use half
+fails 2 "must be share, whole or alone" market replay --mode market --model A3C --gpu-use half
 fails 5 "no history of GPU machines of mars" market replay --mode market --model A3C --clouds mars
 
 done_testing

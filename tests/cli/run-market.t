@@ -147,9 +147,9 @@ is "$code" 0 "and it goes on $err"
 before=$("$TRADEWIND" run ls --json --limit 1)
 fails 2 "--start goes with --on sim" run train.yaml --yes --start 2020-01-02
 fails 2 "say from when on" run train.yaml --on sim --yes --policy greedy
-fails 2 "is no time" run train.yaml --on sim --yes --start yesterday
-fails 2 "none of greedy" run train.yaml --on sim --yes --start 2020-01-02 --policy lazy
-fails 2 "say until when" run train.yaml --on sim --yes --start 2020-01-02 --policy threshold
+fails 2 "is not a time" run train.yaml --on sim --yes --start yesterday
+fails 2 "must be greedy, margin or threshold" run train.yaml --on sim --yes --start 2020-01-02 --policy lazy
+fails 2 "give it a deadline" run train.yaml --on sim --yes --start 2020-01-02 --policy threshold
 fails 5 "is covered by the histories" run train.yaml --on sim --yes --start 2021-01-02
 fails 2 "leave out one of them" run train.yaml --on sim --yes --start 2020-01-02 --troubles /dev/null
 fails 2 "say in which region" run train.yaml --on sim --yes --start 2020-01-02 --cloud azure

@@ -170,8 +170,8 @@ static double time_x(const struct frame *f, const struct span *s, double at_s)
 static const char *date_label(double day, double step, char out[static 32])
 {
     if (step >= 1)
-        return cli_market_day(day * DAY_S, out);
-    cli_market_time(day * DAY_S, out);
+        return app_market_day(day * DAY_S, out);
+    app_market_time(day * DAY_S, out);
     out[strlen("2020-03-01")] = ' ';
     out[strlen("2020-03-01T06:00")] = 0;
     return out + strlen("2020-");

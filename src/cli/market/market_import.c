@@ -124,7 +124,7 @@ static int keep(struct import *im, const char *home, struct cli_market_done *don
     size_t len;
     AUTO_MEM void *bytes = market_import_finish(im->rows, &len, e);
 
-    if (!bytes || cli_market_save(home, bytes, len, &done->changed, e) < 0)
+    if (!bytes || app_market_save(home, bytes, len, &done->changed, e) < 0)
         return -1;
     done->files = market_import_reports(im->rows, &done->n_files);
     done->unrecognised = im->unrecognised;
@@ -135,7 +135,7 @@ static int keep(struct import *im, const char *home, struct cli_market_done *don
 static int add_old(struct import *im, const char *home, struct err *e)
 {
     struct err why = {0};
-    AUTO(market) struct market *old = cli_market_load(home, &why);
+    AUTO(market) struct market *old = app_market_load(home, &why);
 
     if (old)
         return market_import_market(im->rows, old, e);
@@ -147,7 +147,7 @@ static int import_all(struct import *im,
                       const char *home,
                       struct err *e)
 {
-    __attribute__((cleanup(close_lock))) int lock = cli_market_lock(home, e);
+    __attribute__((cleanup(close_lock))) int lock = app_market_lock(home, e);
     struct cli_market_done done = {0};
 
     if (lock < 0 || (!command_has(args, "--replace") && add_old(im, home, e) < 0))
@@ -158,7 +158,7 @@ static int import_all(struct import *im,
     if (keep(im, home, &done, e) < 0)
         return -1;
     progress_clear(&im->progress);
-    AUTO(market) struct market *now = cli_market_load(home, e);
+    AUTO(market) struct market *now = app_market_load(home, e);
     if (!now)
         return -1;
     done.market = now;

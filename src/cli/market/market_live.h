@@ -3,10 +3,9 @@
 #ifndef CLI_MARKET_MARKET_LIVE_H
 #define CLI_MARKET_MARKET_LIVE_H
 
+#include "app/market/live.h"
 #include "base/json.h"
 #include "cli/core/command.h"
-#include "estimate/throughput.h"
-#include "market/live.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,47 +68,22 @@ int cli_market_is_live(const struct command_args *args, bool *out, struct err *e
 int cli_market_live_replay(const struct command_args *args, struct err *e);
 int cli_market_live_sweep(const struct command_args *args, struct err *e);
 
-/* ---- what the two share ---- */
-
-struct cli_live {
-    struct market *market;
-    struct throughputs *speeds;
-    struct market_tables *tables;
-    char *cloud, *region; /* where it is at home */
-    char *clouds;         /* --clouds, which live borrows */
-    struct market_live *live;
-    enum market_gpu_use use;
-    struct market_live_question question;          /* all but job and work */
-    double restart_s, checkpoint_s, checkpoint_gb; /* NaN = not given */
-    double *starts_s;
-    size_t n_starts;
-};
-void cli_live_clear(struct cli_live *c);
-/* Everything but the job. */
-int cli_live_open(struct cli_live *c, const struct command_args *args, struct err *e);
-/* The same for one start of a run, which has its speeds elsewhere. */
-struct cli_live_start {
-    const char *cloud, *region;
-    double at_s, deadline_after_s; /* INFINITY = none */
-};
-int cli_live_open_at(struct cli_live *c,
-                     const struct command_args *args,
-                     const struct cli_live_start *start,
-                     struct err *e);
-/* A job with these speeds, an entry a kind of GPU of the scene; model: whose checkpoint, "" = one
- * that nobody knows. */
-struct market_job *cli_live_job_of(const struct cli_live *c,
-                                   const char *model,
-                                   const double *speed_of_gpu,
-                                   double checkpoint_s);
-/* The job of a model; what it takes to run somewhere. ERR_NOFIT without a speed on the reference.
- */
-struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e);
+/* The options of this mode as a request; *out borrows from the result and from the arena. New
+ * reference; NULL: e. */
+json_t *cli_market_replay_request(const struct command_args *args,
+                                  struct arena *arena,
+                                  struct market_replay_request *out,
+                                  struct err *e);
+/* The same of how a job follows prices alone. */
+json_t *cli_market_follow(const struct command_args *args,
+                          struct arena *arena,
+                          struct market_follow *out,
+                          struct err *e);
 
 /* ---- showing ---- */
 
 struct cli_live_shown {
-    const struct cli_live *c;
+    const struct app_live *c;
     const char *model, *work_text;
     double work_days; /* of the reference */
     const struct market_live_answer *answer;
@@ -117,11 +91,11 @@ struct cli_live_shown {
 };
 int cli_live_print_json(const struct cli_live_shown *s, struct err *e);
 /* Which clouds take part, and which do not. */
-void cli_live_put_clouds(const struct cli_live *c, json_t *root);
+void cli_live_put_clouds(const struct app_live *c, json_t *root);
 void cli_live_print(const struct cli_live_shown *s);
 /* The ladder of costs; with trace, how the costs of one start grow beside the optimum's. */
 int cli_live_save_chart(const struct cli_live_shown *s, const char *path, struct err *e);
-int cli_live_save_trace(struct cli_live *c,
+int cli_live_save_trace(struct app_live *c,
                         const struct cli_live_shown *s,
                         const char *path,
                         struct err *e);

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "base/number.h"
+#include "cli/core/operate.h"
 #include "cli/market/market_job.h"
 #include "cli/market/market_live.h"
 #include "cli/market/market_parts.h"
@@ -13,10 +14,11 @@
 #include <string.h>
 
 #define DAY_S 86400.0
+#define REQUEST_MAX_BYTES ((size_t)1 << 20)
 
 /* ---- market replay ---- */
 
-static int show(struct cli_live *c,
+static int show(struct app_live *c,
                 const struct command_args *args,
                 const struct cli_live_shown *shown,
                 struct err *e)
@@ -35,13 +37,18 @@ static int show(struct cli_live *c,
 
 int cli_market_live_replay(const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(cli_live) struct cli_live c = {0};
+    AUTO_CLEAR(app_live) struct app_live c = {0};
     AUTO_CLEAR(cli_market_asked) struct cli_market_asked asked = {0};
     AUTO_CLEAR(market_live_answer) struct market_live_answer answer = {0};
+    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    struct market_replay_request q;
+    AUTO_JSON json_t *request = cli_market_replay_request(args, arena, &q, e);
 
-    if (cli_live_open(&c, args, e) < 0 || cli_market_asked_read(&asked, args, c.speeds, e) < 0)
+    if (!request || app_live_open(operate_app(door), &c, &q, e) < 0 ||
+        cli_market_asked_read(&asked, args, c.speeds, e) < 0)
         return -1;
-    AUTO(market_job) struct market_job *job = cli_live_job(&c, asked.model, e);
+    AUTO(market_job) struct market_job *job = app_live_job(&c, asked.model, e);
     if (!job)
         return -1;
     c.question.job = job;
@@ -159,7 +166,7 @@ static json_t *cell_json(const char *model, const struct sweep_cell *cell)
                      json_number(regret_share(cell)));
 }
 
-static struct sweep_cell replay_cell(struct cli_live *c, double days)
+static struct sweep_cell replay_cell(struct app_live *c, double days)
 {
     AUTO_CLEAR(market_live_answer) struct market_live_answer a = {0};
     struct sweep_cell cell = {.days = days};
@@ -181,7 +188,7 @@ static struct sweep_cell replay_cell(struct cli_live *c, double days)
 
 int cli_market_live_sweep(const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(cli_live) struct cli_live c = {0};
+    AUTO_CLEAR(app_live) struct app_live c = {0};
     AUTO_CLEAR(cli_market_range) struct cli_market_range range = {0};
     const struct text_look look = text_look_for(stdout);
     AUTO(table) struct table *t = new_table();
@@ -189,10 +196,15 @@ int cli_market_live_sweep(const struct command_args *args, struct err *e)
     size_t n_doubts = 0;
     AUTO_JSON json_t *cells = json_array();
 
-    if (cli_live_open(&c, args, e) < 0 || cli_market_range_read(&range, args, c.speeds, e) < 0)
+    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    struct market_replay_request q;
+    AUTO_JSON json_t *request = cli_market_replay_request(args, arena, &q, e);
+    if (!request || app_live_open(operate_app(door), &c, &q, e) < 0 ||
+        cli_market_range_read(&range, args, c.speeds, e) < 0)
         return -1;
     for (size_t i = 0; i < range.n_models; i++) {
-        AUTO(market_job) struct market_job *job = cli_live_job(&c, range.models[i], e);
+        AUTO(market_job) struct market_job *job = app_live_job(&c, range.models[i], e);
         if (!job)
             return -1;
         AUTO(market_reduced) struct market_reduced *reduced = market_reduced_new(job);

@@ -68,7 +68,7 @@ static void put_starts(const struct cli_live_shown *s, json_t *root)
     char day[32];
 
     for (size_t i = 0; i < a->n_starts; i++) {
-        cli_market_day(a->starts[i].at_s, day);
+        app_market_day(a->starts[i].at_s, day);
         if (a->starts[i].state == MARKET_START_COVERED)
             json_array_append_new(covered, json_string(day));
         else
@@ -81,7 +81,7 @@ static void put_starts(const struct cli_live_shown *s, json_t *root)
     json_object_set_new(root, "left_out_days", left_out);
 }
 
-void cli_live_put_clouds(const struct cli_live *c, json_t *root)
+void cli_live_put_clouds(const struct app_live *c, json_t *root)
 {
     size_t n;
     const char *const *names = market_live_clouds(c->live, &n);
@@ -156,9 +156,9 @@ static void print_left_out(const struct market_live_answer *a)
             ;
         if (a->starts[i].state == MARKET_START_COVERED)
             continue;
-        printf("Left out: %s", cli_market_day(a->starts[i].at_s, first));
+        printf("Left out: %s", app_market_day(a->starts[i].at_s, first));
         if (n > 1)
-            printf(" to %s", cli_market_day(a->starts[i + n - 1].at_s, last));
+            printf(" to %s", app_market_day(a->starts[i + n - 1].at_s, last));
         printf(", %s.\n", market_start_text(a->starts[i].state));
     }
 }
@@ -295,7 +295,7 @@ static double or_zero(double usd)
 }
 
 static void follow(struct trace *t,
-                   struct cli_live *c,
+                   struct app_live *c,
                    const struct market_live_start *start,
                    const struct market_scene *scene)
 {
@@ -331,7 +331,7 @@ static size_t regrets(const struct market_live_answer *a, struct chart_step *out
     return n;
 }
 
-int cli_live_save_trace(struct cli_live *c,
+int cli_live_save_trace(struct app_live *c,
                         const struct cli_live_shown *s,
                         const char *path,
                         struct err *e)
@@ -349,7 +349,7 @@ int cli_live_save_trace(struct cli_live *c,
     AUTO_MEM char *title =
         mem_printf("What dynamic pays and regrets: %s of %s", s->work_text, s->model);
     AUTO_MEM char *paid =
-        mem_printf("Paid since the start on %s, USD", cli_market_day(start->at_s, day));
+        mem_printf("Paid since the start on %s, USD", app_market_day(start->at_s, day));
     const struct chart_price_panel panels[] = {
         {.title = paid,
          .lines = {{"dynamic", t->paid[0], TRACE_POINTS, t->end_s},

@@ -64,7 +64,7 @@ static int print_json(const struct row *rows, size_t n, struct err *e)
                       "gpus", o->gpus > 0 ? json_number(o->gpus) : json_null(), "format",
                       market_feed_text(o->feed), "zones", (json_int_t)r->zones, "records",
                       (json_int_t)r->records, "lives", (json_int_t)r->spells, "begin",
-                      cli_market_time(r->begin_s, begin), "end", cli_market_time(r->end_s, end));
+                      app_market_time(r->begin_s, begin), "end", app_market_time(r->end_s, end));
         if (json_list_add(&list, item, e) < 0)
             return -1;
     }
@@ -100,8 +100,8 @@ static void print_table(const struct row *rows, size_t n)
         table_put(t, text_count(r->zones, text));
         table_put(t, text_count(r->records, text));
         table_put(t, r->spells ? text_count(r->spells, text) : "-");
-        table_put(t, cli_market_day(r->begin_s, text));
-        table_put(t, cli_market_day(r->end_s, text));
+        table_put(t, app_market_day(r->begin_s, text));
+        table_put(t, app_market_day(r->end_s, text));
         table_put(t, market_feed_text(o->feed));
     }
     table_print(t, stdout, 0, TEXT_COLUMNS, &look);

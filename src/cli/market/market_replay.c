@@ -38,12 +38,12 @@ static int read_job(struct replay *r, const struct command_args *args, struct er
 {
     const char *region = command_value(args, "--region");
 
-    r->region = cli_market_region(region ? region : "us-east-1", e);
+    r->region = app_market_region(region ? region : "us-east-1", e);
     r->speeds = r->region ? throughputs_load(command_value(args, "--throughputs"), e) : NULL;
     return r->speeds ? cli_market_asked_read(&r->asked, args, r->speeds, e) : -1;
 }
 
-size_t cli_market_covered(const struct market_paper *p)
+size_t app_market_covered(const struct market_paper *p)
 {
     size_t n = 0;
 
@@ -84,13 +84,13 @@ static int print_json(const struct replay *r, struct err *e)
             json_array_append_new(strategies, strategy_json(r, s));
     for (size_t i = 0; i < market_paper_n_starts(r->paper); i++)
         json_array_append_new(days,
-                              json_string(cli_market_day(market_paper_start_s(r->paper, i), day)));
+                              json_string(app_market_day(market_paper_start_s(r->paper, i), day)));
     AUTO_JSON json_t *root =
         json_pack("{s:s, s:o, s:o, s:f, s:o, s:I, s:I, s:o, s:o, s:n, s:n, s:n}", "mode", "paper",
                   "model", json_text(r->asked.model), "work", json_text(r->asked.work_text),
                   "work_v100_days", r->asked.reference_days, "region", json_text(r->region),
                   "starts", (json_int_t)market_paper_n_starts(r->paper), "covered_starts",
-                  (json_int_t)cli_market_covered(r->paper), "start_days", days, "strategies",
+                  (json_int_t)app_market_covered(r->paper), "start_days", days, "strategies",
                   strategies, "offline", "best_static", "regret");
     return json_write(stdout, root, e);
 }
@@ -108,12 +108,12 @@ static void print_table(const struct replay *r)
     const struct text_look look = text_look_for(stdout);
     AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
     char text[32], from[32], to[32];
-    size_t n = market_paper_n_starts(r->paper), covered = cli_market_covered(r->paper);
+    size_t n = market_paper_n_starts(r->paper), covered = app_market_covered(r->paper);
 
     printf("%s, %s, begun in aws:%s on each of %zu days from %s to %s\n\n", r->asked.model,
            r->asked.work_text, r->region, n,
-           cli_market_day(market_paper_start_s(r->paper, 0), from),
-           cli_market_day(market_paper_start_s(r->paper, n - 1), to));
+           app_market_day(market_paper_start_s(r->paper, 0), from),
+           app_market_day(market_paper_start_s(r->paper, n - 1), to));
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++) {
         if (!r->asked.wanted[s])
             continue;
@@ -158,12 +158,12 @@ static int run_replay(const struct command_args *args, struct err *e)
         return cli_market_live_replay(args, e);
     if (command_has(args, "--trace"))
         return err_set(e, ERR_USAGE, "--trace needs --mode market");
-    if (cli_market_starts(command_value(args, "--starts"), &starts, e) < 0 ||
+    if (app_market_starts(command_value(args, "--starts"), &starts, e) < 0 ||
         read_job(&r, args, e) < 0)
         return -1;
     r.market = cli_market_open(e);
     r.paper = r.market ? market_paper_new(r.market, r.region, &starts, e) : NULL;
-    r.choices = r.paper ? cli_market_paper_model(r.paper, r.speeds, r.asked.model, e) : NULL;
+    r.choices = r.paper ? app_market_paper_model(r.paper, r.speeds, r.asked.model, e) : NULL;
     if (!r.choices)
         return -1;
     for (size_t s = 0; s < MARKET_N_STRATEGIES; s++) {

@@ -61,7 +61,7 @@ static int choose(struct stats *s, const char *gpu, const char *place, struct er
     s->items = mem_zero(market_n_offers(s->market) + 1, sizeof *s->items);
     for (size_t i = 0; i < market_n_offers(s->market); i++) {
         const struct market_offer *o = &market_offers(s->market)[i];
-        if ((gpu && !catalog_same_accelerator(gpu, o->gpu)) || !cli_market_at_place(o, place))
+        if ((gpu && !catalog_same_accelerator(gpu, o->gpu)) || !app_market_is_at(o, place))
             continue;
         struct item *item = &s->items[s->n_items++];
         item->offer = o;
@@ -136,8 +136,8 @@ static json_t *offer_json(const struct item *item)
                   (json_int_t)o->n_points, "changes", (json_int_t)s->changes);
 
     if (o->n_points) {
-        json_object_set_new(j, "begin", json_string(cli_market_time(o->begin_s, begin)));
-        json_object_set_new(j, "end", json_string(cli_market_time(o->end_s, end)));
+        json_object_set_new(j, "begin", json_string(app_market_time(o->begin_s, begin)));
+        json_object_set_new(j, "end", json_string(app_market_time(o->end_s, end)));
     }
     json_object_set_new(j, "min_usd_per_hour", json_number(s->min_usd));
     json_object_set_new(j, "mean_usd_per_hour", json_number(s->mean_usd));
@@ -168,8 +168,8 @@ static json_t *cheapest_json(const struct group *g)
 
     for (size_t i = 0; i < g->n_cheapest; i++) {
         const struct market_cheapest *c = &g->cheapest[i];
-        json_t *j = json_pack("{s:s, s:s, s:o}", "from", cli_market_time(c->from_s, from), "to",
-                              cli_market_time(c->to_s, to), "usd_per_gpu_hour",
+        json_t *j = json_pack("{s:s, s:s, s:o}", "from", app_market_time(c->from_s, from), "to",
+                              app_market_time(c->to_s, to), "usd_per_gpu_hour",
                               json_number(c->usd_per_gpu_hour));
         if (c->offer) {
             json_object_set_new(j, "cloud", json_text(c->offer->cloud));

@@ -43,7 +43,7 @@ static void sweep_clear(struct sweep *s)
 static int replay_model(const struct sweep *s, struct row *row, struct err *e)
 {
     AUTO(market_paper_model)
-    struct market_paper_model *m = cli_market_paper_model(s->paper, s->speeds, row->model, e);
+    struct market_paper_model *m = app_market_paper_model(s->paper, s->speeds, row->model, e);
 
     if (!m)
         return -1;
@@ -86,7 +86,7 @@ static int print_json(const struct sweep *s, struct err *e)
     AUTO_JSON json_t *root = json_pack(
         "{s:s, s:o, s:I, s:I, s:{s:f, s:o}, s:{s:o, s:o}}", "mode", "paper", "region",
         json_text(s->region), "starts", (json_int_t)market_paper_n_starts(s->paper),
-        "covered_starts", (json_int_t)cli_market_covered(s->paper), "figure5", "v100_days", s->days,
+        "covered_starts", (json_int_t)app_market_covered(s->paper), "figure5", "v100_days", s->days,
         "models", five, "figure6", "v100_days", durations, "models", six);
     return json_write(stdout, root, e);
 }
@@ -154,11 +154,11 @@ static int read_question(struct sweep *s, const struct command_args *args, struc
 
     s->days = 4;
     if (command_number(args, "--days", &s->days, e) < 0 ||
-        cli_market_starts(command_value(args, "--starts"), &starts, e) < 0)
+        app_market_starts(command_value(args, "--starts"), &starts, e) < 0)
         return -1;
     if (!(s->days > 0) || s->days > 1e6)
         return err_set(e, ERR_USAGE, "--days must be above 0");
-    s->region = cli_market_region(region ? region : "us-east-1", e);
+    s->region = app_market_region(region ? region : "us-east-1", e);
     s->speeds = s->region ? throughputs_load(command_value(args, "--throughputs"), e) : NULL;
     if (!s->speeds || cli_market_range_read(&s->range, args, s->speeds, e) < 0)
         return -1;

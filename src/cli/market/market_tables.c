@@ -72,7 +72,7 @@ static int add_model(struct tables *t, const char *asked, struct err *e)
 {
     if (t->n_models == MODELS_MAX)
         return err_set(e, ERR_USAGE, "--model: more than %d", MODELS_MAX);
-    t->models[t->n_models] = cli_market_model(t->speeds, asked, e);
+    t->models[t->n_models] = app_market_model(t->speeds, asked, e);
     return t->models[t->n_models] ? (t->n_models++, 0) : -1;
 }
 

@@ -37,7 +37,7 @@ static size_t offers_of(const struct history *h,
         const struct market_offer *o = &market_offers(h->market)[i];
         bool is_it = by_machine ? strcmp(o->instance_type, type) == 0
                                 : *o->gpu && catalog_same_accelerator(type, o->gpu);
-        if (is_it && o->n_points && o->gpus > 0 && cli_market_at_place(o, h->place))
+        if (is_it && o->n_points && o->gpus > 0 && app_market_is_at(o, h->place))
             out[n++] = o;
     }
     return n;
@@ -93,7 +93,7 @@ static int add_type(struct history *h, const char *name, size_t type, struct err
                                : err_set(e, ERR_NOFIT,
                                          "type \"%.60s\" has no price in the histories at %s; "
                                          "take another --start",
-                                         name, cli_market_time(h->start_s, then));
+                                         name, app_market_time(h->start_s, then));
 }
 
 static int by_time(const void *a, const void *b)

@@ -111,7 +111,7 @@ static int take_prices(const struct command_args *args,
         return err_set(e, ERR_USAGE,
                        "--region is of the imported histories: say from when on, as in --start "
                        "2020-03-01");
-    if (from_histories && (cli_market_start(args, &ask.start_s, e) < 0 ||
+    if (from_histories && (app_market_start(command_value(args, "--start"), &ask.start_s, e) < 0 ||
                            policy_take_history(&ask, file, &out->end_h, e) < 0))
         return -1;
     if (path && read_prices(path, file, e) < 0)
@@ -133,7 +133,7 @@ static int check_end(const struct prices *p, const struct rounds_result *r, stru
     return err_set(e, ERR_NOFIT,
                    "the histories tell all prices up to %s, hour %.2f, and the jobs take %.2f h: "
                    "take an earlier --start, or import more",
-                   cli_market_time(p->start_s + p->end_h * 3600, end), p->end_h, done_h);
+                   app_market_time(p->start_s + p->end_h * 3600, end), p->end_h, done_h);
 }
 
 /* ---- looking on ---- */

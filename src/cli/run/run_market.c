@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
+#include "cli/core/operate.h"
 #include "cli/market/market_job.h"
 #include "cli/market/market_parts.h"
 #include "market/import.h"
@@ -15,6 +16,7 @@
 #define HOME_CLOUD "aws"
 #define HOME_REGION "us-east-1"
 #define NOTE_MAX_BYTES 400
+#define REQUEST_MAX_BYTES ((size_t)1 << 20)
 
 void run_market_clear(struct run_market *m)
 {
@@ -32,7 +34,7 @@ void run_market_clear(struct run_market *m)
     free(m->trades);
     free(m->may_use);
     free(m->notes);
-    cli_live_clear(&m->live);
+    app_live_clear(&m->live);
 }
 
 /* ---- options ---- */
@@ -63,17 +65,24 @@ static int open_live(struct run_market *m,
                      struct err *e)
 {
     const struct app_plan_settings *set = &p->settings;
-    struct cli_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
+    struct app_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
                                 .region = set->region ? set->region : HOME_REGION,
                                 .deadline_after_s = set->goal.deadline_s};
 
     if (strcmp(at.cloud, HOME_CLOUD) != 0 && !set->region)
         return err_set(e, ERR_USAGE, "--cloud %s: say in which region it begins: --region",
                        at.cloud);
-    if (cli_market_start(args, &at.at_s, e) < 0)
+    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    struct market_follow follow;
+    AUTO_JSON json_t *request = cli_market_follow(args, arena, &follow, e);
+    double seed = 1;
+    if (!request || command_number(args, "--seed", &seed, e) < 0 ||
+        app_market_start(command_value(args, "--start"), &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
-    return cli_live_open_at(&m->live, args, &at, e);
+    at.seed = (int64_t)seed;
+    return app_live_open_at(operate_app(door), &m->live, &follow, &at, e);
 }
 
 /* ---- what a stage says about speed ---- */
@@ -165,7 +174,7 @@ static struct market_job *make_job(struct run_market *m,
     const struct spec_estimate *x = &s->estimate;
     const struct market_scene *scene = market_live_scene(m->live.live);
     AUTO_MEM double *speeds = mem_zero(scene->n_gpus, sizeof *speeds);
-    AUTO_MEM char *model = x->model ? cli_market_model(p->throughputs, x->model, e) : mem_dup("");
+    AUTO_MEM char *model = x->model ? app_market_model(p->throughputs, x->model, e) : mem_dup("");
 
     if (!model)
         return NULL;
@@ -182,7 +191,7 @@ static struct market_job *make_job(struct run_market *m,
     *work_out = work_of(x) / reference / 86400 * 86400;
     double every_s =
         isnan(m->live.checkpoint_s) && s->checkpoint_s > 0 ? s->checkpoint_s : m->live.checkpoint_s;
-    return cli_live_job_of(&m->live, model, speeds, every_s);
+    return app_live_job_of(&m->live, model, speeds, every_s);
 }
 
 static void put_names(struct buf *b, const char *before, const char *const *names, size_t n)
@@ -201,7 +210,7 @@ static char *note_of(const struct run_market *m, const struct market_policy *pol
 
     buf_init(&b, NOTE_MAX_BYTES);
     put_names(&b, "follows prices of ", names, n);
-    buf_printf(&b, " from %s on: %s", cli_market_time(m->start_s, from),
+    buf_printf(&b, " from %s on: %s", app_market_time(m->start_s, from),
                market_policy_text(policy->kind));
     names = market_live_left_out(m->live.live, &n);
     put_names(&b, "; histories do not cover that time of ", names, n);

@@ -8,7 +8,7 @@
 #include "cli/plan/plan.h"
 
 struct run_market {
-    struct cli_live live;
+    struct app_live live;
     double start_s;
     struct simulate_trade *trades; /* one for each stage of the pipeline */
     bool **may_use;

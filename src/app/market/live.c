@@ -1,10 +1,10 @@
-#include "cli/market/market_live.h"
+#include "app/market/live.h"
 
+#include "app/market/home.h"
+#include "app/market/job.h"
 #include "base/csv.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "cli/market/market_job.h"
-#include "cli/market/market_parts.h"
 #include "market/region.h"
 
 #include <math.h>
@@ -25,108 +25,61 @@
 /* Some ten milliseconds a start; who wants no gap at all waits for as long as it takes. */
 #define REPLAY_EFFORT 10000
 #define RATES_MAX_BYTES ((size_t)16 << 20)
-#define SEED_MAX 9007199254740992.0 /* what a double counts up to */
 
-/* ---- which mode ---- */
+const char *const market_follow_policies[4] = {[MARKET_FOLLOW_GREEDY] = "greedy",
+                                               [MARKET_FOLLOW_MARGIN] = "margin",
+                                               [MARKET_FOLLOW_THRESHOLD] = "threshold"};
+const char *const market_follow_uses[4] = {[MARKET_FOLLOW_SHARE] = "share",
+                                           [MARKET_FOLLOW_WHOLE] = "whole",
+                                           [MARKET_FOLLOW_ALONE] = "alone"};
 
-static const char *const live_only[] = {
-    "--policy",        "--margin",      "--worth",  "--deadline", "--restart", "--checkpoint",
-    "--checkpoint-gb", "--preemptions", "--clouds", "--gpu-use",  "--gap",     "--seed",
-};
+/* ---- the request ---- */
 
-int cli_market_is_live(const struct command_args *args, bool *out, struct err *e)
+static int read_policy(struct app_live *c, const struct market_follow *f, struct err *e)
 {
-    const char *mode = command_value(args, "--mode");
-
-    *out = mode && strcmp(mode, "market") == 0;
-    if (mode && !*out && strcmp(mode, "paper") != 0)
-        return err_set(e, ERR_USAGE, "--mode \"%s\" is neither paper nor market", mode);
-    for (size_t i = 0; !*out && i < sizeof live_only / sizeof *live_only; i++)
-        if (command_has(args, live_only[i]))
-            return err_set(e, ERR_USAGE,
-                           "%s needs --mode market: the published evaluation knows no such thing",
-                           live_only[i]);
-    return 0;
-}
-
-/* ---- options ---- */
-
-static int above_zero(const struct command_args *args, const char *option, double *v, struct err *e)
-{
-    if (command_number(args, option, v, e) < 0)
-        return -1;
-    if (command_has(args, option) && !(*v > 0 && *v <= 1e6))
-        return err_set(e, ERR_USAGE, "%s must be above 0", option);
-    return 0;
-}
-
-static int read_policy(struct cli_live *c, const struct command_args *args, struct err *e)
-{
+    static const enum market_policy_kind kinds[] = {[0] = MARKET_MARGIN,
+                                                    [MARKET_FOLLOW_GREEDY] = MARKET_GREEDY,
+                                                    [MARKET_FOLLOW_MARGIN] = MARKET_MARGIN,
+                                                    [MARKET_FOLLOW_THRESHOLD] = MARKET_THRESHOLD};
     struct market_policy *p = &c->question.policy;
-    const char *text = command_value(args, "--policy");
-    double worth_per_h = (double)NAN;
 
-    *p = (struct market_policy){.kind = MARKET_MARGIN, .margin = 1};
-    if (text && !market_policy_parse(text, &p->kind))
-        return err_set(e, ERR_USAGE, "--policy \"%s\" is none of greedy, margin and threshold",
-                       text);
-    if (above_zero(args, "--margin", &p->margin, e) < 0 ||
-        above_zero(args, "--worth", &worth_per_h, e) < 0)
-        return -1;
-    p->usd_per_work = worth_per_h / 3600;
-    if (command_has(args, "--worth") && p->kind != MARKET_THRESHOLD)
+    *p = (struct market_policy){.kind = kinds[f->policy],
+                                .margin = isnan(f->margin) ? 1 : f->margin,
+                                .usd_per_work = f->worth_usd_per_hour / 3600};
+    if (!isnan(f->worth_usd_per_hour) && p->kind != MARKET_THRESHOLD)
         return err_set(e, ERR_USAGE, "--worth is for --policy threshold");
     if (p->kind == MARKET_THRESHOLD && !isfinite(c->question.deadline_after_s))
-        return err_set(
-            e, ERR_USAGE,
-            "--policy threshold waits for better prices: say until when, --deadline 10d");
+        return err_set(e, ERR_USAGE,
+                       "--policy threshold waits for better prices: give it a deadline, as in "
+                       "--deadline 10d");
     return 0;
 }
 
-static int read_costs(struct cli_live *c, const struct command_args *args, struct err *e)
+static void read_costs(struct app_live *c, const struct market_follow *f)
 {
-    c->restart_s = RESTART_S;
-    c->checkpoint_s = c->checkpoint_gb = (double)NAN;
-    if (command_duration(args, "--restart", 1, &c->restart_s, e) < 0 ||
-        command_duration(args, "--checkpoint", 1, &c->checkpoint_s, e) < 0 ||
-        above_zero(args, "--checkpoint-gb", &c->checkpoint_gb, e) < 0)
-        return -1;
-    if (c->restart_s > DAY_S)
-        return err_set(e, ERR_USAGE, "--restart must be at most a day");
-    if (c->checkpoint_s <= 0)
-        return err_set(e, ERR_USAGE, "--checkpoint must be above 0");
-    return 0;
+    c->restart_s = isnan(f->restart_s) ? RESTART_S : f->restart_s;
+    c->checkpoint_s = f->checkpoint_s;
+    c->checkpoint_gb = f->checkpoint_gb;
 }
 
-/* What a replay is asked besides. */
-static int read_question(struct cli_live *c, const struct command_args *args, struct err *e)
+static void read_question(struct app_live *c, const struct market_replay_request *r)
 {
     struct market_live_question *q = &c->question;
-    double gap = GAP_PERCENT;
+    double gap = isnan(r->gap_percent) ? GAP_PERCENT : r->gap_percent;
 
-    q->deadline_after_s = (double)INFINITY;
-    if (command_duration(args, "--deadline", DAY_S, &q->deadline_after_s, e) < 0 ||
-        command_number(args, "--gap", &gap, e) < 0)
-        return -1;
-    if (!(q->deadline_after_s > 0))
-        return err_set(e, ERR_USAGE, "--deadline must be above 0");
-    if (!(gap >= 0 && gap <= 50))
-        return err_set(e, ERR_USAGE, "--gap must be between 0 and 50 percent");
+    q->deadline_after_s = isnan(r->deadline_s) ? (double)INFINITY : r->deadline_s;
     q->gap = gap / 100;
     q->effort = gap > 0 ? REPLAY_EFFORT : 0;
-    return 0;
 }
 
-static int read_use(const char *text, enum market_gpu_use *out, struct err *e)
+static enum market_gpu_use use_of(const struct market_follow *f)
 {
-    static const char *const names[] = {"share", "whole", "alone"};
+    static const enum market_gpu_use uses[] = {[0] = MARKET_GPU_SHARE,
+                                               [MARKET_FOLLOW_SHARE] = MARKET_GPU_SHARE,
+                                               [MARKET_FOLLOW_WHOLE] = MARKET_GPU_WHOLE,
+                                               [MARKET_FOLLOW_ALONE] = MARKET_GPU_ALONE};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!text || strcmp(text, names[i]) == 0) {
-            *out = (enum market_gpu_use)i;
-            return 0;
-        }
-    return err_set(e, ERR_USAGE, "--gpu-use \"%s\" is none of share, whole and alone", text);
+    return uses[f->gpu_use];
 }
 
 /* ---- preemptions from a file ---- */
@@ -230,12 +183,12 @@ static int read_preemptions(struct market_live_wish *w,
 /* ---- starts ---- */
 
 /* Midnights on which the region has prices of the reference. */
-static int read_starts(struct cli_live *c, const struct command_args *args, struct err *e)
+static int read_starts(struct app_live *c, const char *text, struct err *e)
 {
     double begin_s = (double)INFINITY, end_s = -(double)INFINITY;
     struct market_starts starts;
 
-    if (cli_market_starts(command_value(args, "--starts"), &starts, e) < 0)
+    if (app_market_starts(text, &starts, e) < 0)
         return -1;
     for (size_t i = 0; i < market_n_offers(c->market); i++) {
         const struct market_offer *o = &market_offers(c->market)[i];
@@ -267,7 +220,7 @@ static int read_starts(struct cli_live *c, const struct command_args *args, stru
 
 /* ---- all of it ---- */
 
-void cli_live_clear(struct cli_live *c)
+void app_live_clear(struct app_live *c)
 {
     market_live_free(c->live);
     market_tables_free(c->tables);
@@ -292,68 +245,68 @@ static int read_clouds(char *list, const char **clouds, struct market_live_wish 
     return 0;
 }
 
-static int open_live(struct cli_live *c, const struct command_args *args, struct err *e)
+static int open_live(struct app_live *c, const struct market_follow *f, int64_t seed, struct err *e)
 {
-    const char *list = command_value(args, "--clouds"), *clouds[16];
+    const char *clouds[16];
     AUTO_CLEAR(rates) struct rates rates = {0};
-    double seed = 1;
     struct market_live_wish w = {.market = c->market,
                                  .cloud = c->cloud,
                                  .region = c->region,
                                  .starts_s = c->starts_s,
                                  .n_starts = c->n_starts,
-                                 .looks = isfinite(c->question.deadline_after_s)};
+                                 .looks = isfinite(c->question.deadline_after_s),
+                                 .use = use_of(f),
+                                 .seed = seed == FIELD_NONE ? 1 : (uint64_t)seed};
 
     /* The names of its clouds are kept as they are given. */
-    c->clouds = list ? mem_dup(list) : NULL;
+    c->clouds = f->clouds ? mem_dup(f->clouds) : NULL;
     if (read_clouds(c->clouds, clouds, &w, e) < 0 ||
-        read_use(command_value(args, "--gpu-use"), &w.use, e) < 0 ||
-        read_preemptions(&w, &rates, command_value(args, "--preemptions"), e) < 0 ||
-        command_number(args, "--seed", &seed, e) < 0)
+        read_preemptions(&w, &rates, f->preemptions, e) < 0)
         return -1;
-    if (!(seed >= 0 && seed <= SEED_MAX) || floor(seed) < seed)
-        return err_set(e, ERR_USAGE, "--seed must be a whole number from 0 on");
-    w.seed = (uint64_t)seed;
     c->use = w.use;
     c->live = market_live_new(&w, e);
     return c->live ? 0 : -1;
 }
 
-int cli_live_open(struct cli_live *c, const struct command_args *args, struct err *e)
+int app_live_open(struct app *app,
+                  struct app_live *c,
+                  const struct market_replay_request *q,
+                  struct err *e)
 {
-    const char *region = command_value(args, "--region");
-
-    if (read_question(c, args, e) < 0 || read_policy(c, args, e) < 0 ||
-        read_costs(c, args, e) < 0 ||
-        cli_market_place(region ? region : "us-east-1", &c->cloud, &c->region, e) < 0)
+    read_question(c, q);
+    read_costs(c, &q->follow);
+    if (read_policy(c, &q->follow, e) < 0 ||
+        app_market_location(q->region ? q->region : "us-east-1", &c->cloud, &c->region, e) < 0)
         return -1;
-    c->speeds = throughputs_load(command_value(args, "--throughputs"), e);
+    c->speeds = throughputs_load(q->throughputs, e);
     c->tables = c->speeds ? market_tables_new(NULL, e) : NULL;
-    c->market = c->tables ? cli_market_open(e) : NULL;
-    if (!c->market || read_starts(c, args, e) < 0)
+    c->market = c->tables ? app_market_open(app, e) : NULL;
+    if (!c->market || read_starts(c, q->starts, e) < 0)
         return -1;
-    return open_live(c, args, e);
+    return open_live(c, &q->follow, q->seed, e);
 }
 
-int cli_live_open_at(struct cli_live *c,
-                     const struct command_args *args,
-                     const struct cli_live_start *start,
+int app_live_open_at(struct app *app,
+                     struct app_live *c,
+                     const struct market_follow *follow,
+                     const struct app_live_start *start,
                      struct err *e)
 {
     c->question.deadline_after_s = start->deadline_after_s;
-    if (read_policy(c, args, e) < 0 || read_costs(c, args, e) < 0)
+    read_costs(c, follow);
+    if (read_policy(c, follow, e) < 0)
         return -1;
     c->cloud = mem_dup(start->cloud);
     c->region = mem_dup(market_region(start->cloud, start->region));
     c->starts_s = mem_zero(1, sizeof *c->starts_s);
     c->starts_s[c->n_starts++] = start->at_s;
     c->tables = market_tables_new(NULL, e);
-    c->market = c->tables ? cli_market_open(e) : NULL;
-    return c->market ? open_live(c, args, e) : -1;
+    c->market = c->tables ? app_market_open(app, e) : NULL;
+    return c->market ? open_live(c, follow, start->seed, e) : -1;
 }
 
 /* The size on record of the model's checkpoint; its batch size does not matter. */
-static double checkpoint_gb(const struct cli_live *c, const char *model)
+static double checkpoint_gb(const struct app_live *c, const char *model)
 {
     size_t n;
     const struct market_size *sizes = market_tables_sizes(c->tables, &n);
@@ -367,7 +320,7 @@ static double checkpoint_gb(const struct cli_live *c, const char *model)
     return CHECKPOINT_GB;
 }
 
-struct market_job *cli_live_job_of(const struct cli_live *c,
+struct market_job *app_live_job_of(const struct app_live *c,
                                    const char *model,
                                    const double *speed_of_gpu,
                                    double checkpoint_s)
@@ -384,7 +337,7 @@ struct market_job *cli_live_job_of(const struct cli_live *c,
                                                     .move_usd_of = moves});
 }
 
-struct market_job *cli_live_job(const struct cli_live *c, const char *model, struct err *e)
+struct market_job *app_live_job(const struct app_live *c, const char *model, struct err *e)
 {
     const struct market_scene *s = market_live_scene(c->live);
     double reference = throughputs_get(c->speeds, model, MARKET_REFERENCE_GPU);
@@ -396,5 +349,5 @@ struct market_job *cli_live_job(const struct cli_live *c, const char *model, str
     }
     for (size_t g = 0; g < s->n_gpus; g++)
         speeds[g] = throughputs_get(c->speeds, model, s->gpus[g]) / reference;
-    return cli_live_job_of(c, model, speeds, c->checkpoint_s);
+    return app_live_job_of(c, model, speeds, c->checkpoint_s);
 }

@@ -1,7 +1,8 @@
+#include "app/market/home.h"
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "cli/market/market_parts.h"
 #include "market/region.h"
 #include "market/store.h"
 #include "spec/config.h"
@@ -51,7 +52,7 @@ static void *map_file(int fd, const char *path, size_t *len_out, struct err *e)
     return bytes;
 }
 
-struct market *cli_market_load(const char *home, struct err *e)
+struct market *app_market_load(const char *home, struct err *e)
 {
     AUTO_MEM char *path = path_of(home);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -78,22 +79,22 @@ struct market *cli_market_load(const char *home, struct err *e)
     return m;
 }
 
-struct market *cli_market_open(struct err *e)
+struct market *app_market_open(struct app *app, struct err *e)
 {
-    AUTO(config) struct config *config = config_load(NULL, e);
+    const struct config *config = app_config(app, e);
 
-    return config ? cli_market_load(config->home, e) : NULL;
+    return config ? app_market_load(config->home, e) : NULL;
 }
 
-bool cli_market_at_place(const struct market_offer *o, const char *place)
+bool app_market_is_at(const struct market_offer *o, const char *location)
 {
-    size_t n = place ? strcspn(place, ":/") : 0;
+    size_t n = location ? strcspn(location, ":/") : 0;
 
-    if (!place)
+    if (!location)
         return true;
-    if (strlen(o->cloud) != n || strncmp(o->cloud, place, n) != 0)
+    if (strlen(o->cloud) != n || strncmp(o->cloud, location, n) != 0)
         return false;
-    return !place[n] || strcmp(market_region(o->cloud, place + n + 1), o->region) == 0;
+    return !location[n] || strcmp(market_region(o->cloud, location + n + 1), o->region) == 0;
 }
 
 static bool holds(const char *path, const void *bytes, size_t len)
@@ -110,7 +111,7 @@ static bool holds(const char *path, const void *bytes, size_t len)
     return same;
 }
 
-int cli_market_save(
+int app_market_save(
     const char *home, const void *bytes, size_t len, bool *changed_out, struct err *e)
 {
     AUTO_MEM char *path = path_of(home);
@@ -119,8 +120,8 @@ int cli_market_save(
     return *changed_out ? file_replace(path, bytes, len, 0644, e) : 0;
 }
 
-/* Drafts of imports that were killed, which nobody is going to finish: only who holds the lock
- * writes any. One that cannot be removed is in nobody's way. */
+/* Removes drafts of imports that were killed: only the holder of the lock writes drafts. A draft
+ * that cannot be removed does no harm. */
 static void remove_drafts(const char *dir)
 {
     static const char draft[] = "histories.XXXXXX"; /* as file_replace names them */
@@ -134,7 +135,7 @@ static void remove_drafts(const char *dir)
         closedir(d);
 }
 
-int cli_market_lock(const char *home, struct err *e)
+int app_market_lock(const char *home, struct err *e)
 {
     AUTO_MEM char *dir = mem_printf("%s/market", home);
     AUTO_MEM char *path = mem_printf("%s/lock", dir);
@@ -154,14 +155,14 @@ int cli_market_lock(const char *home, struct err *e)
     return fd;
 }
 
-const char *cli_market_time(double at_s, char out[static 32])
+const char *app_market_time(double at_s, char out[static 32])
 {
     return time_iso((int64_t)(at_s * 1000), out);
 }
 
-const char *cli_market_day(double at_s, char out[static 32])
+const char *app_market_day(double at_s, char out[static 32])
 {
-    cli_market_time(at_s, out);
+    app_market_time(at_s, out);
     out[strlen("2020-03-23")] = 0;
     return out;
 }

@@ -1,4 +1,4 @@
-#include "cli/market/market_job.h"
+#include "app/market/job.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -23,11 +23,11 @@ static int bad_work(const char *text, struct err *e)
         "\"%s\" is no work: write \"4 V100-days\", \"96 V100-hours\" or \"1e6 iterations\"", text);
 }
 
-int cli_market_work_parse(const char *text, struct cli_market_work *out, struct err *e)
+int app_market_work_parse(const char *text, struct app_market_work *out, struct err *e)
 {
     const char *p;
 
-    *out = (struct cli_market_work){0};
+    *out = (struct app_market_work){0};
     if (!number_prefix(text, &p, &out->amount) || !(out->amount > 0) || out->amount > 1e15)
         return bad_work(text, e);
     p += strspn(p, " ");
@@ -49,7 +49,7 @@ int cli_market_work_parse(const char *text, struct cli_market_work *out, struct 
     return 0;
 }
 
-int cli_market_work_iterations(const struct cli_market_work *work,
+int app_market_work_iterations(const struct app_market_work *work,
                                const struct throughputs *speeds,
                                const char *model,
                                double *out,
@@ -66,7 +66,7 @@ int cli_market_work_iterations(const struct cli_market_work *work,
     return 0;
 }
 
-char *cli_market_model(const struct throughputs *speeds, const char *asked, struct err *e)
+char *app_market_model(const struct throughputs *speeds, const char *asked, struct err *e)
 {
     struct throughput_model found;
     const char *batch = strstr(asked, "(batch ");
@@ -88,7 +88,7 @@ char *cli_market_model(const struct throughputs *speeds, const char *asked, stru
     return mem_dup(found.name);
 }
 
-int cli_market_place(const char *text, char **cloud_out, char **region_out, struct err *e)
+int app_market_location(const char *text, char **cloud_out, char **region_out, struct err *e)
 {
     AUTO(arena) struct arena *a = arena_new(1 << 16);
     struct spec_place place = {"aws", text};
@@ -106,11 +106,11 @@ int cli_market_place(const char *text, char **cloud_out, char **region_out, stru
     return 0;
 }
 
-char *cli_market_region(const char *text, struct err *e)
+char *app_market_region(const char *text, struct err *e)
 {
     AUTO_MEM char *cloud = NULL, *region = NULL;
 
-    if (cli_market_place(text, &cloud, &region, e) < 0)
+    if (app_market_location(text, &cloud, &region, e) < 0)
         return NULL;
     if (strcmp(cloud, "aws") != 0) {
         err_set(e, ERR_USAGE,
@@ -130,17 +130,15 @@ static int bad_starts(const char *text, struct err *e)
                    text);
 }
 
-int cli_market_start(const struct command_args *args, double *out, struct err *e)
+int app_market_start(const char *text, double *out, struct err *e)
 {
-    const char *text = command_value(args, "--start");
-
     if (market_parse_time(text, out) && *out > 0)
         return 0;
-    return err_set(e, ERR_USAGE, "--start \"%s\" is no time: write 2020-03-01 or %s", text,
+    return err_set(e, ERR_USAGE, "--start \"%s\" is not a time: write 2020-03-01 or %s", text,
                    "2020-03-01T06:00:00Z");
 }
 
-int cli_market_starts(const char *text, struct market_starts *out, struct err *e)
+int app_market_starts(const char *text, struct market_starts *out, struct err *e)
 {
     double n;
 
@@ -161,7 +159,7 @@ int cli_market_starts(const char *text, struct market_starts *out, struct err *e
     return 0;
 }
 
-struct market_paper_model *cli_market_paper_model(const struct market_paper *p,
+struct market_paper_model *app_market_paper_model(const struct market_paper *p,
                                                   const struct throughputs *speeds,
                                                   const char *model,
                                                   struct err *e)

@@ -1,0 +1,111 @@
+/* live: replays in mode market: to the second, with the cost of every move and preemption. Requests
+ * that follow prices share the fields below. */
+#ifndef APP_MARKET_LIVE_H
+#define APP_MARKET_LIVE_H
+
+#include "app/core/app.h"
+#include "estimate/throughput.h"
+#include "market/live.h"
+#include "view/field.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How a job follows prices: of replays, and of simulated runs. None values mean the default. */
+struct market_follow {
+    enum market_follow_policy {
+        MARKET_FOLLOW_GREEDY = 1,
+        MARKET_FOLLOW_MARGIN,
+        MARKET_FOLLOW_THRESHOLD
+    } policy;
+    double margin;
+    double worth_usd_per_hour;
+    double restart_s, checkpoint_s, checkpoint_gb;
+    const char *preemptions; /* "measured", a rate per hour, or a file */
+    const char *clouds;      /* joined by commas */
+    enum market_follow_use {
+        MARKET_FOLLOW_SHARE = 1,
+        MARKET_FOLLOW_WHOLE,
+        MARKET_FOLLOW_ALONE
+    } gpu_use;
+};
+extern const char *const market_follow_policies[4], *const market_follow_uses[4];
+
+/* Fields of a request that holds a struct market_follow; `at` leads to it: "follow.". */
+/* clang-format off */
+#define MARKET_FOLLOW_FIELDS(type, at)                                                             \
+    {"policy", FIELD(ENUM, type, at policy), .choices = market_follow_policies, .n_choices = 4,    \
+     .help = "When a job moves: to the cheapest always; when it saves more than it costs "         \
+             "(default); or it works only while work is worth its price."},                        \
+    {"margin", FIELD(REAL, type, at margin), .value = "N", .least = 1e-9, .most = 1e6,             \
+     .help = "Savings must be this many times the cost of moving (default: 1)."},                  \
+    {"worth", FIELD(REAL, type, at worth_usd_per_hour), .value = "USD", .least = 1e-9,             \
+     .most = 1e6,                                                                                  \
+     .help = "Value of a V100-hour of work to threshold (default: the usual price of the week "    \
+             "before)."},                                                                          \
+    {"restart", FIELD(DURATION, type, at restart_s), .most = 86400,                                \
+     .help = "Time from the launch of a machine until the job works (default: 5m)."},              \
+    {"checkpoint", FIELD(DURATION, type, at checkpoint_s), .least = 1e-3, .most = 1e9,             \
+     .help = "Time between two checkpoints (default: by how often machines are preempted)."},      \
+    {"checkpoint_gb", FIELD(REAL, type, at checkpoint_gb), .value = "GB", .least = 1e-9,           \
+     .most = 1e6, .help = "Size of a checkpoint (default: the model's, else 0.4)."},               \
+    {"preemptions", FIELD(TEXT, type, at preemptions), .value = "measured|RATE|FILE",              \
+     .help = "Preemptions per machine and hour: by the lives on record (default), a number, or "   \
+             "CSV: cloud,region,zone,instance_type,per_hour."},                                    \
+    {"clouds", FIELD(TEXT, type, at clouds), .value = "LIST",                                      \
+     .help = "Clouds that a job may use (default: all whose histories cover half of the starts)."}, \
+    {"gpu_use", FIELD(ENUM, type, at gpu_use), .choices = market_follow_uses, .n_choices = 4,      \
+     .help = "Of machines with several GPUs a job takes and pays one (default), takes all and is " \
+             "as much faster, or takes one and pays all."}
+/* clang-format on */
+
+/* What `market replay` and `market sweep` ask in mode market besides the job. */
+struct market_replay_request {
+    struct market_follow follow;
+    double deadline_s;  /* after the start; NAN = none */
+    double gap_percent; /* NAN = the default */
+    int64_t seed;       /* FIELD_NONE = the default */
+    const char *region, *throughputs, *starts;
+};
+
+struct app_live {
+    struct market *market;
+    struct throughputs *speeds;
+    struct market_tables *tables;
+    char *cloud, *region; /* where it is at home */
+    char *clouds;         /* of the request, which live borrows */
+    struct market_live *live;
+    enum market_gpu_use use;
+    struct market_live_question question;          /* all but job and work */
+    double restart_s, checkpoint_s, checkpoint_gb; /* NaN = not given */
+    double *starts_s;
+    size_t n_starts;
+};
+void app_live_clear(struct app_live *c);
+/* Everything but the job. */
+int app_live_open(struct app *app,
+                  struct app_live *c,
+                  const struct market_replay_request *q,
+                  struct err *e);
+/* The same for one start of a run, which has its speeds elsewhere. */
+struct app_live_start {
+    const char *cloud, *region;
+    double at_s, deadline_after_s; /* INFINITY = none */
+    int64_t seed;                  /* FIELD_NONE = the default */
+};
+int app_live_open_at(struct app *app,
+                     struct app_live *c,
+                     const struct market_follow *follow,
+                     const struct app_live_start *start,
+                     struct err *e);
+/* A job with these speeds, an entry a kind of GPU of the scene; model: whose checkpoint, "" = one
+ * that nobody knows. */
+struct market_job *app_live_job_of(const struct app_live *c,
+                                   const char *model,
+                                   const double *speed_of_gpu,
+                                   double checkpoint_s);
+/* The job of a model; what it takes to run somewhere. ERR_NOFIT without a speed on the reference.
+ */
+struct market_job *app_live_job(const struct app_live *c, const char *model, struct err *e);
+
+#endif
