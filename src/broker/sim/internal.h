@@ -3,6 +3,7 @@
 #define BROKER_SIM_INTERNAL_H
 
 #include "base/arena.h"
+#include "broker/core/job_life.h"
 #include "broker/sim/simulate.h"
 #include "broker/sim/simulate_world.h"
 
@@ -14,31 +15,26 @@ struct gang {
     struct gang *next;     /* of those that are free */
 };
 
-enum step {
-    STEP_WAITING,
-    STEP_RENTING,
-    STEP_BOOTING,
-    STEP_WORKING,
-    STEP_TRADING, /* follows a market, on a machine or on none */
-    STEP_OVER
-};
-
 struct trade;
 
-struct going {
-    enum step step;
+/* A stage, and its present attempt. */
+struct stage_life {
+    enum life_state state; /* of the attempt */
     size_t needs_left;
-    struct gang *gang; /* RENTING, BOOTING, WORKING */
+    struct gang *gang; /* its machines; NULL = none */
     unsigned attempt, losses;
     unsigned duds;   /* boots that failed */
     unsigned tries;  /* of the call that is being repeated */
     int64_t wake_ms; /* due at the latest */
     int64_t begun_ms, asked_ms;
-    int64_t work_ms, finish_ms; /* WORKING */
+    int64_t work_ms, finish_ms; /* running: when the work begins and ends */
     double left;                /* share of the work that is not saved yet */
-    double work_s;              /* WORKING: all of the work on these machines, noise included */
+    double work_s;              /* running: all of the work on these machines, noise included */
     int64_t spent_microusd;
-    struct trade *trade; /* TRADING */
+    struct trade *trade; /* of a stage that follows a market; NULL = it does not */
+    enum run_stage_state
+        end;         /* of the stage, when its attempt ends; STAGE_GOING: another follows */
+    const char *why; /* reason of that end; borrowed during the call */
 };
 
 /* A machine on its way back to the cloud. */
@@ -55,7 +51,7 @@ struct sim {
     struct arena *arena;
     int64_t begin_ms;
     size_t n;
-    struct going *going;
+    struct stage_life *lives;
     size_t *dependents, *first_dependent; /* of stage i: from first[i] to first[i + 1] */
     size_t *active, n_active;
     size_t *ready, n_ready;
@@ -94,32 +90,34 @@ void sim_stop(struct sim *s, enum run_state state, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- simulate_stage.c ---- */
-int stage_start(struct sim *s, size_t i, struct err *e);
-/* When it is due, or something happened in the cloud. */
+/* Something happened to the stage's attempt: looks up the row of broker/core/job_life.c, enters its
+ * state, and carries out its action in virtual time. */
+int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e);
+/* The attempt ends with the event, and the next one provisions at once. */
+int stage_next_attempt(struct sim *s, size_t i, enum life_event event, struct err *e);
+/* Does what is due, or looks at what happened in the cloud. */
 int stage_step(struct sim *s, size_t i, struct err *e);
 bool stage_is_due(const struct sim *s, size_t i);
-/* Whether what happens in the cloud concerns it. */
+/* Whether what happens in the cloud concerns the stage. */
 bool stage_watches(const struct sim *s, size_t i);
-/* It ends here, unfinished. */
+/* The stage ends unfinished. */
 int stage_give_up(
     struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
 
 /* What its machines cost since somebody was told last goes to the stage. */
-void stage_settle_cost(struct sim *s, struct going *g);
+void stage_settle_cost(struct sim *s, struct stage_life *g);
 /* The stage gives its machines back, if it has any. */
-int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e);
+int stage_drop_gang(struct sim *s, struct stage_life *g, const char *reason, struct err *e);
 /* The order of one machine of the stage, as its place is now. */
 void stage_order(
     const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out);
 /* Stops the run and says false when this much more would be too much. */
 bool stage_can_spend(struct sim *s, int64_t microusd);
-int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e);
-/* All is done; its machines, if it has any, are free for others. */
-int stage_finish(struct sim *s, size_t i, struct err *e);
+int stage_charge(struct sim *s, struct stage_life *g, int64_t microusd, struct err *e);
 
 /* ---- simulate_market.c ---- */
 bool trade_wanted(const struct sim *s, size_t i);
-int trade_start(struct sim *s, size_t i, struct err *e);
+void trade_start(struct sim *s, size_t i);
 int trade_step(struct sim *s, size_t i, struct err *e);
 void trade_free(struct trade *t);
 /* The run's market as a cloud sees it; NULL when it has none. */

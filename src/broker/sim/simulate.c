@@ -24,7 +24,7 @@ static double seconds_since(const struct sim *s, int64_t from_ms)
 int sim_tell_stage(
     struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e)
 {
-    const struct going *g = &s->going[i];
+    const struct stage_life *g = &s->lives[i];
     struct simulate_event event = {.kind = SIMULATE_STAGE,
                                    .at_s = seconds_since(s, s->begin_ms),
                                    .stage = i,
@@ -88,7 +88,8 @@ static int start_ready(struct sim *s, struct err *e)
         qsort(s->ready, n, sizeof *s->ready, by_index);
     s->n_ready = 0;
     for (size_t k = 0; k < n; k++)
-        if (s->going[s->ready[k]].step == STEP_WAITING && stage_start(s, s->ready[k], e) < 0)
+        if (s->lives[s->ready[k]].state == LIFE_WAITING &&
+            stage_fire(s, s->ready[k], EVENT_TURN, e) < 0)
             return -1;
     return 0;
 }
@@ -101,14 +102,14 @@ static int step_active(struct sim *s, struct err *e)
 
     for (size_t k = 0; k < s->n_active && !s->is_stopping; k++) {
         size_t i = s->active[k];
-        if (s->going[i].step != STEP_OVER && stage_is_due(s, i)) {
+        if (!life_is_final(s->lives[i].state) && stage_is_due(s, i)) {
             was_due = true;
             if (stage_step(s, i, e) < 0)
                 return -1;
         }
     }
     for (size_t k = 0; k < s->n_active; k++)
-        if (s->going[s->active[k]].step != STEP_OVER)
+        if (!life_is_final(s->lives[s->active[k]].state))
             s->active[kept++] = s->active[k];
     s->n_active = kept;
     return was_due;
@@ -150,7 +151,7 @@ static int64_t next_ms(struct sim *s, bool *from_cloud)
 
     for (size_t k = 0; k < s->n_active; k++) {
         size_t i = s->active[k];
-        next = s->going[i].wake_ms < next ? s->going[i].wake_ms : next;
+        next = s->lives[i].wake_ms < next ? s->lives[i].wake_ms : next;
         watching = watching || stage_watches(s, i);
     }
     int64_t cloud_ms = watching ? cloud_next_ms(s->world->cloud) : INT64_MAX;
@@ -210,9 +211,9 @@ static int stop_all(struct sim *s, struct err *e)
     enum run_stage_state idle = s->end_state == RUN_FAILED ? STAGE_SKIPPED : STAGE_STOPPED;
 
     for (size_t i = 0; i < s->n; i++) {
-        enum step step = s->going[i].step;
-        if (step != STEP_OVER &&
-            stage_give_up(s, i, step == STEP_WAITING ? idle : STAGE_STOPPED, s->reason, e) < 0)
+        enum life_state state = s->lives[i].state;
+        if (!life_is_final(state) &&
+            stage_give_up(s, i, state == LIFE_WAITING ? idle : STAGE_STOPPED, s->reason, e) < 0)
             return -1;
     }
     s->n_active = 0;
@@ -290,14 +291,14 @@ static void set_out(struct sim *s)
 {
     const struct run *run = s->o->run;
 
-    s->going = mem_zero(s->n + 1, sizeof *s->going);
+    s->lives = mem_zero(s->n + 1, sizeof *s->lives);
     s->active = mem_zero(s->n + 1, sizeof *s->active);
     s->ready = mem_zero(s->n + 1, sizeof *s->ready);
     link_dependents(s);
     for (size_t i = 0; i < s->n; i++) {
-        struct going *g = &s->going[i];
+        struct stage_life *g = &s->lives[i];
         bool finished = is_finished(&run->stages[i]);
-        g->step = finished ? STEP_OVER : STEP_WAITING;
+        g->state = finished ? LIFE_FINISHED : LIFE_WAITING;
         g->left = finished ? 0 : 1;
         for (size_t k = 0; k < run->stages[i].plan.n_needs; k++)
             g->needs_left += !is_finished(&run->stages[run->stages[i].plan.needs[k]]);
@@ -334,10 +335,10 @@ static int remember(void *context, const struct machine *m, int64_t now_ms, stru
     }
     if (m->stage < 0 || (size_t)m->stage >= s->n)
         return 0;
-    struct going *g = &s->going[m->stage];
+    struct stage_life *g = &s->lives[m->stage];
     if (m->attempt >= g->attempt)
         g->attempt = m->attempt + 1;
-    if (g->step != STEP_OVER || !m->facts.launched_ms)
+    if (!life_is_final(g->state) || !m->facts.launched_ms)
         return 0;
     /* Its output lies where it ran last. */
     struct simulate_stage *where = &s->o->stages[m->stage];
@@ -385,16 +386,16 @@ static int take_up(struct sim *s, struct err *e)
 
 static void sim_clear(struct sim *s)
 {
-    for (size_t i = 0; s->going && i < s->n; i++) {
-        gang_free(s->going[i].gang);
-        trade_free(s->going[i].trade);
+    for (size_t i = 0; s->lives && i < s->n; i++) {
+        gang_free(s->lives[i].gang);
+        trade_free(s->lives[i].trade);
     }
     while (s->free) {
         struct gang *g = s->free;
         s->free = g->next;
         gang_free(g);
     }
-    free(s->going);
+    free(s->lives);
     free(s->dependents);
     free(s->first_dependent);
     free(s->active);

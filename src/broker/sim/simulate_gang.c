@@ -92,7 +92,7 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms)
     int64_t sum = s->ended_microusd;
 
     for (size_t i = 0; i < s->n_active; i++) {
-        const struct gang *g = s->going[s->active[i]].gang;
+        const struct gang *g = s->lives[s->active[i]].gang;
         sum += g ? gang_cost(g, at_ms) : 0;
     }
     for (const struct gang *g = s->free; g; g = g->next)

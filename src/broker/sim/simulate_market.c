@@ -117,14 +117,12 @@ void trade_free(struct trade *t)
     free(t);
 }
 
-int trade_start(struct sim *s, size_t i, struct err *e)
+void trade_start(struct sim *s, size_t i)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     const struct simulate_trade *asked = &s->o->market->stages[i];
     const struct market_scene *scene = s->o->market->scene;
 
-    (void)e;
-    g->step = STEP_TRADING;
     g->trade = mem_zero(1, sizeof *g->trade);
     *g->trade = (struct trade){.asked = asked,
                                .event = SIZE_MAX,
@@ -136,7 +134,6 @@ int trade_start(struct sim *s, size_t i, struct err *e)
                                         .offer_before = MARKET_NO_OFFER,
                                         .checkpoint = MARKET_NOWHERE,
                                         .deadline_s = asked->deadline_s}};
-    return 0;
 }
 
 static const struct market_offer *offer_of(const struct sim *s, size_t offer)
@@ -196,7 +193,7 @@ static void set_place(struct sim *s, size_t i, size_t event, size_t offer)
 /* 1: it is there; 0: the stage is given up. */
 static int rent_machine(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     struct machine_order order;
     struct cloud_trouble trouble;
     struct err why = {0};
@@ -207,7 +204,7 @@ static int rent_machine(struct sim *s, size_t i, struct err *e)
     g->attempt++;
     if (machine_launch(&s->world->provisioner, &order, &g->gang->nodes[0], &trouble, &why) == 0) {
         s->machines++;
-        return 1;
+        return stage_fire(s, i, EVENT_PROVISIONED, e) < 0 ? -1 : 1;
     }
     if (why.kind == ERR_IO || why.kind == ERR_RETRY)
         return err_set(e, why.kind, "%s", why.text);
@@ -217,7 +214,7 @@ static int rent_machine(struct sim *s, size_t i, struct err *e)
 /* How its machine is; *lost: the cloud took it back, and when. -1 when the records failed. */
 static int look_at_machine(struct sim *s, size_t i, int64_t *lost_ms, struct err *e)
 {
-    struct machine *m = &s->going[i].gang->nodes[0];
+    struct machine *m = &s->lives[i].gang->nodes[0];
     struct cloud_trouble trouble = {0};
     struct err why = {0};
 
@@ -245,15 +242,17 @@ static void end_stay(struct trade *t, double work, bool left)
 /* The machine is given back of the stage's own accord: its checkpoint is written first. */
 static int leave_offer(struct sim *s, size_t i, const char *reason, struct err *e)
 {
-    struct trade *t = s->going[i].trade;
+    struct trade *t = s->lives[i].trade;
 
     end_stay(t, market_stay_work(&t->stay, now_s(s)), true);
-    return stage_drop_gang(s, &s->going[i], reason, e);
+    if (stage_drop_gang(s, &s->lives[i], reason, e) < 0)
+        return -1;
+    return stage_next_attempt(s, i, EVENT_STOPPED, e);
 }
 
 static int lose_offer(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     struct trade *t = g->trade;
     const struct market_offer *o = offer_of(s, t->view.offer);
 
@@ -263,19 +262,22 @@ static int lose_offer(struct sim *s, size_t i, struct err *e)
     if (sim_note(s, i, e, "%s in %s/%s is taken back; %.1f %% is left", o->instance_type, o->cloud,
                  *o->zone ? o->zone : o->region, percent_left(s, t)) < 0)
         return -1;
-    return stage_drop_gang(s, g, "taken back by the cloud", e);
+    if (stage_drop_gang(s, g, "taken back by the cloud", e) < 0)
+        return -1;
+    return stage_next_attempt(s, i, EVENT_LOST, e);
 }
 
 /* A lease that ends by itself is no loss: the same again, at once. */
 static int renew_offer(struct sim *s, size_t i, struct err *e)
 {
-    struct trade *t = s->going[i].trade;
+    struct trade *t = s->lives[i].trade;
     size_t event = market_scene_event(s->o->market->scene, now_s(s));
     AUTO_MEM char *what = offer_text(s, event, t->view.offer);
 
     s->preemptions++;
     if (sim_note(s, i, e, "the longest lease of its cloud is over; again %s", what) < 0 ||
-        stage_drop_gang(s, &s->going[i], "its longest lease is over", e) < 0)
+        stage_drop_gang(s, &s->lives[i], "its longest lease is over", e) < 0 ||
+        stage_next_attempt(s, i, EVENT_LOST, e) < 0)
         return -1;
     set_place(s, i, event, t->view.offer);
     return rent_machine(s, i, e) < 0 ? -1 : 0;
@@ -283,7 +285,7 @@ static int renew_offer(struct sim *s, size_t i, struct err *e)
 
 static int take_offer(struct sim *s, size_t i, size_t event, size_t offer, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     struct trade *t = g->trade;
     struct market_view *v = &t->view;
     const struct market_switching *sw = v->switching;
@@ -319,7 +321,7 @@ static int take_offer(struct sim *s, size_t i, size_t event, size_t offer, struc
 
 static int pause_stage(struct sim *s, size_t i, size_t event, struct err *e)
 {
-    struct trade *t = s->going[i].trade;
+    struct trade *t = s->lives[i].trade;
     AUTO_MEM char *price = price_text(s, event, t->view.offer);
     AUTO_MEM char *why = mem_printf("waits for better prices than %s", price);
 
@@ -333,7 +335,7 @@ static int pause_stage(struct sim *s, size_t i, size_t event, struct err *e)
 /* The policy is asked once at each event, and where the stage begins. */
 static int ask(struct sim *s, size_t i, size_t event, struct err *e)
 {
-    struct trade *t = s->going[i].trade;
+    struct trade *t = s->lives[i].trade;
     const struct market_scene *scene = s->o->market->scene;
     struct market_view *v = &t->view;
 
@@ -355,11 +357,11 @@ static int ask(struct sim *s, size_t i, size_t event, struct err *e)
 /* The machine goes back right after it is written down that the stage is finished. */
 static int arrive(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
 
     stage_settle_cost(s, g);
     struct gang *gang = TAKE(g->gang);
-    int result = stage_finish(s, i, e);
+    int result = stage_fire(s, i, EVENT_AGENT_ENDED, e);
     if (result < 0) {
         gang_free(gang);
         return -1;
@@ -370,7 +372,7 @@ static int arrive(struct sim *s, size_t i, struct err *e)
 /* 1: the stage is over. */
 static int watch_machine(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     struct trade *t = g->trade;
     const struct market_scene *scene = s->o->market->scene;
     int64_t lost_ms;
@@ -392,13 +394,13 @@ static int watch_machine(struct sim *s, size_t i, struct err *e)
 
 int trade_step(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     struct trade *t = g->trade;
     const struct market_scene *scene = s->o->market->scene;
     size_t event = market_scene_event(scene, now_s(s));
     int over = watch_machine(s, i, e);
 
-    if (over || g->step == STEP_OVER)
+    if (over || life_is_final(g->state))
         return over < 0 ? -1 : 0;
     if (event + 1 >= scene->n_events)
         return stage_give_up(s, i, STAGE_FAILED,
@@ -407,7 +409,7 @@ int trade_step(struct sim *s, size_t i, struct err *e)
                              e);
     if (event != t->event && ask(s, i, event, e) < 0)
         return -1;
-    if (s->is_stopping || g->step == STEP_OVER)
+    if (s->is_stopping || life_is_final(g->state))
         return 0;
     /* Of an end within the millisecond of the event at which it was decided. */
     if (g->gang && to_ms(t->end_s) <= sim_now(s))

@@ -80,7 +80,7 @@ int plan_ask(struct sim *s, size_t i, struct err *e)
 
     forget_old(s);
     for (size_t k = 0; k < s->n; k++)
-        left[k] = s->going[k].step == STEP_WAITING || k == i ? s->going[k].left : 0;
+        left[k] = s->lives[k].state == LIFE_WAITING || k == i ? s->lives[k].left : 0;
     /* All of it is saved, but somebody has to finish. */
     if (i != SIZE_MAX && !(left[i] > 0))
         left[i] = 1e-9;
@@ -97,7 +97,7 @@ int plan_ask(struct sim *s, size_t i, struct err *e)
 int plan_again(struct sim *s, size_t i, const char *why, struct err *e)
 {
     struct err none = {0};
-    struct going *g = &s->going[i];
+    struct stage_life *g = &s->lives[i];
     const struct simulate_stage *p = &s->o->stages[i];
 
     if (plan_ask(s, i, &none) < 0) {
@@ -106,10 +106,12 @@ int plan_again(struct sim *s, size_t i, const char *why, struct err *e)
             return err_set(e, none.kind, "%s", none.text);
         return stage_give_up(s, i, STAGE_FAILED, reason, e);
     }
-    g->step = STEP_RENTING;
     g->attempt++;
     g->tries = 0;
-    g->wake_ms = sim_now(s);
+    /* A program that ran is lost with its machines; one that did not gets others. */
+    if (g->state == LIFE_RUNNING ? stage_next_attempt(s, i, EVENT_LOST, e)
+                                 : stage_fire(s, i, EVENT_REPLACED, e))
+        return -1;
     return sim_note(s, i, e, "%s; next best: %s%s in %s/%s", why, p->instance_type,
                     p->spot ? " (spot)" : "", p->provider, p->region);
 }

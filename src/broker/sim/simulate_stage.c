@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "broker/sim/internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +21,12 @@
 #define BILL_MIN_S 60.0
 #define TAU 6.283185307179586
 
-static struct going *going_of(struct sim *s, size_t i)
+static struct stage_life *life_of(struct sim *s, size_t i)
 {
-    return &s->going[i];
+    return &s->lives[i];
 }
 
-void stage_settle_cost(struct sim *s, struct going *g)
+void stage_settle_cost(struct sim *s, struct stage_life *g)
 {
     int64_t cost = g->gang ? gang_cost(g->gang, sim_now(s)) : 0;
 
@@ -35,7 +36,7 @@ void stage_settle_cost(struct sim *s, struct going *g)
     g->gang->told_microusd = cost;
 }
 
-int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct err *e)
+int stage_drop_gang(struct sim *s, struct stage_life *g, const char *reason, struct err *e)
 {
     stage_settle_cost(s, g);
     return g->gang ? gang_return(s, TAKE(g->gang), reason, e) : 0;
@@ -44,23 +45,22 @@ int stage_drop_gang(struct sim *s, struct going *g, const char *reason, struct e
 int stage_give_up(
     struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
 
-    if (stage_drop_gang(s, g, reason, e) < 0)
+    g->end = state;
+    g->why = reason;
+    return stage_fire(s, i, state == STAGE_FAILED ? EVENT_FAILED : EVENT_STOPPED, e);
+}
+
+int stage_next_attempt(struct sim *s, size_t i, enum life_event event, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    g->end = STAGE_GOING;
+    if (stage_fire(s, i, event, e) < 0)
         return -1;
-    g->step = STEP_OVER;
-    s->unfinished--;
-    s->has_failed |= state == STAGE_FAILED;
-    if (sim_set_stage(s, i, state, reason, e) < 0 || sim_tell_stage(s, i, state, reason, e) < 0)
-        return -1;
-    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++) {
-        size_t d = s->dependents[k];
-        AUTO_MEM char *why = mem_printf("stage %s did not finish", s->o->run->stages[i].plan.name);
-        if (state == STAGE_FAILED || state == STAGE_SKIPPED)
-            if (s->going[d].step == STEP_WAITING && stage_give_up(s, d, STAGE_SKIPPED, why, e) < 0)
-                return -1;
-    }
-    return 0;
+    g->state = LIFE_WAITING;
+    return stage_fire(s, i, EVENT_TURN_AGAIN, e);
 }
 
 /* ---- money ---- */
@@ -77,7 +77,7 @@ bool stage_can_spend(struct sim *s, int64_t microusd)
     return false;
 }
 
-int stage_charge(struct sim *s, struct going *g, int64_t microusd, struct err *e)
+int stage_charge(struct sim *s, struct stage_life *g, int64_t microusd, struct err *e)
 {
     if (!microusd)
         return 0;
@@ -98,54 +98,16 @@ static double noise_of(const struct sim *s, size_t i)
     return exp(sigma * normal - sigma * sigma / 2);
 }
 
-static int begin_work(struct sim *s, size_t i, struct err *e)
-{
-    struct going *g = going_of(s, i);
-    const struct simulate_stage *p = &s->o->stages[i];
-
-    if (!stage_can_spend(s, p->transfer_microusd + p->storage_microusd))
-        return 0;
-    g->step = STEP_WORKING;
-    g->tries = 0;
-    g->work_s = p->work_s * noise_of(s, i);
-    g->work_ms = sim_now(s) + llround((p->setup_s + p->input_s) * 1000);
-    g->finish_ms = g->work_ms + llround(g->left * g->work_s * 1000);
-    g->wake_ms = g->finish_ms;
-    return stage_charge(s, g, p->transfer_microusd, e);
-}
-
-int stage_finish(struct sim *s, size_t i, struct err *e)
-{
-    struct going *g = going_of(s, i);
-
-    if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
-        return -1;
-    stage_settle_cost(s, g);
-    g->step = STEP_OVER;
-    g->left = 0;
-    s->unfinished--;
-    if (sim_set_stage(s, i, STAGE_FINISHED, "", e) < 0)
-        return -1;
-    if (g->gang) {
-        g->gang->next = s->free;
-        s->free = TAKE(g->gang);
-    }
-    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++)
-        if (--s->going[s->dependents[k]].needs_left == 0)
-            s->ready[s->n_ready++] = s->dependents[k];
-    return sim_tell_stage(s, i, STAGE_FINISHED, "", e);
-}
-
 /* ---- losing machines ---- */
 
 /* What was saved of the work when the machines went away. */
 static void keep_checkpoint(struct sim *s, size_t i, int64_t lost_ms)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     double each_s = s->o->run->stages[i].plan.checkpoint_s;
     double worked_s = (double)(lost_ms - g->work_ms) / 1000;
 
-    if (g->step != STEP_WORKING || !(each_s > 0) || !(worked_s > 0) || !(g->work_s > 0))
+    if (g->state != LIFE_RUNNING || !(each_s > 0) || !(worked_s > 0) || !(g->work_s > 0))
         return;
     double saved_s = floor(worked_s / each_s) * each_s;
     g->left = fmax(g->left - saved_s / g->work_s, 0);
@@ -153,7 +115,7 @@ static void keep_checkpoint(struct sim *s, size_t i, int64_t lost_ms)
 
 static int lose(struct sim *s, size_t i, const struct machine *gone, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     int64_t lost_ms = gone->facts.ended_ms ? gone->facts.ended_ms : sim_now(s);
     char after[32];
 
@@ -176,10 +138,10 @@ void stage_order(
 {
     const struct simulate_stage *p = &s->o->stages[i];
 
-    snprintf(token, 65, "s%zu-a%u-n%u", i, s->going[i].attempt, node);
+    snprintf(token, 65, "s%zu-a%u-n%u", i, s->lives[i].attempt, node);
     *out = (struct machine_order){
         .stage = (int64_t)i,
-        .attempt = s->going[i].attempt,
+        .attempt = s->lives[i].attempt,
         .request = {.token = token,
                     .run = s->o->run->id,
                     .provider = p->provider,
@@ -200,7 +162,7 @@ void stage_order(
 static int refuse(
     struct sim *s, size_t i, const struct cloud_trouble *trouble, const char *why, struct err *e)
 {
-    if (stage_drop_gang(s, going_of(s, i), why, e) < 0 ||
+    if (stage_drop_gang(s, life_of(s, i), why, e) < 0 ||
         plan_block(s, &s->o->stages[i], trouble, e) < 0)
         return -1;
     return plan_again(s, i, why, e);
@@ -213,12 +175,12 @@ static int wait_longer(struct sim *s,
                        const struct err *why,
                        struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
 
     if (sim_now(s) - g->asked_ms >= ASK_LIMIT_MS)
         return stage_give_up(s, i, STAGE_FAILED, why->text, e);
     g->wake_ms = sim_now(s) + backoff_ms(s, token, g->tries++, trouble);
-    return 0;
+    return stage_fire(s, i, EVENT_RETRY_LATER, e);
 }
 
 /* What happened, without who called whom about which token. */
@@ -264,7 +226,7 @@ static int rent_failed(struct sim *s,
 
 static int rent_nodes(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
 
     for (unsigned node = 0; node < g->gang->n; node++) {
         struct machine *m = &g->gang->nodes[node];
@@ -280,15 +242,12 @@ static int rent_nodes(struct sim *s, size_t i, struct err *e)
         s->machines++;
         g->tries = 0;
     }
-    g->step = STEP_BOOTING;
-    g->asked_ms = sim_now(s);
-    g->wake_ms = sim_now(s);
-    return 0;
+    return stage_fire(s, i, EVENT_PROVISIONED, e);
 }
 
 static int rent(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     const struct simulate_stage *p = &s->o->stages[i];
 
     if (!g->gang) {
@@ -308,7 +267,7 @@ static int rent(struct sim *s, size_t i, struct err *e)
 static int look_at_gang(
     struct sim *s, size_t i, const struct machine **lost, bool *up, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
 
     *lost = NULL;
     *up = true;
@@ -338,7 +297,7 @@ static int boot_failed(struct sim *s, size_t i, struct err *e)
 {
     static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
     const struct simulate_stage *p = &s->o->stages[i];
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     char limit[32];
     AUTO_MEM char *why = mem_printf("%s in %s/%s is not up after %s", p->instance_type, p->provider,
                                     p->region, time_text((double)BOOT_LIMIT_MS / 1000, limit));
@@ -354,7 +313,7 @@ static int boot_failed(struct sim *s, size_t i, struct err *e)
 
 static int boot(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     const struct machine *lost;
     bool up;
 
@@ -364,7 +323,7 @@ static int boot(struct sim *s, size_t i, struct err *e)
     if (lost)
         return lose(s, i, lost, e);
     if (up)
-        return begin_work(s, i, e);
+        return stage_fire(s, i, EVENT_GANG_COMPLETE, e);
     if (sim_now(s) < g->asked_ms + BOOT_LIMIT_MS)
         return 0;
     return boot_failed(s, i, e);
@@ -373,7 +332,7 @@ static int boot(struct sim *s, size_t i, struct err *e)
 /* On-demand machines are not taken back: there is nothing to look for. */
 static int work(struct sim *s, size_t i, struct err *e)
 {
-    struct going *g = going_of(s, i);
+    struct stage_life *g = life_of(s, i);
     const struct machine *lost = NULL;
     bool up = true;
 
@@ -389,38 +348,30 @@ static int work(struct sim *s, size_t i, struct err *e)
     }
     if (sim_now(s) < g->finish_ms || !up)
         return 0;
-    return stage_finish(s, i, e);
+    return stage_fire(s, i, EVENT_AGENT_ENDED, e);
 }
 
 int stage_step(struct sim *s, size_t i, struct err *e)
 {
-    switch (going_of(s, i)->step) {
-    case STEP_RENTING:
-        return rent(s, i, e);
-    case STEP_BOOTING:
-        return boot(s, i, e);
-    case STEP_WORKING:
-        return work(s, i, e);
-    case STEP_TRADING:
+    const struct stage_life *g = life_of(s, i);
+
+    if (g->trade)
         return trade_step(s, i, e);
-    case STEP_WAITING:
-    case STEP_OVER:
-        break;
-    }
-    return 0;
+    if (g->state == LIFE_PROVISIONING)
+        return rent(s, i, e);
+    return g->state == LIFE_BOOTING ? boot(s, i, e) : g->state == LIFE_RUNNING ? work(s, i, e) : 0;
 }
 
 bool stage_watches(const struct sim *s, size_t i)
 {
-    const struct going *g = &s->going[i];
+    const struct stage_life *g = &s->lives[i];
 
-    return g->step == STEP_BOOTING || (g->step == STEP_TRADING && g->gang) ||
-           (g->step == STEP_WORKING && g->gang->nodes[0].facts.spot);
+    return g->state == LIFE_BOOTING || (g->state == LIFE_RUNNING && g->gang->nodes[0].facts.spot);
 }
 
 bool stage_is_due(const struct sim *s, size_t i)
 {
-    const struct going *g = &s->going[i];
+    const struct stage_life *g = &s->lives[i];
 
     return g->wake_ms <= sim_now(s) || (s->cloud_event && stage_watches(s, i));
 }
@@ -449,23 +400,196 @@ static struct gang *take_free(struct sim *s, size_t i)
     return NULL;
 }
 
-int stage_start(struct sim *s, size_t i, struct err *e)
-{
-    struct going *g = going_of(s, i);
+/* ---- actions in virtual time: each sets the event that follows at once ---- */
 
-    g->begun_ms = sim_now(s);
+typedef int action_fn(struct sim *s, size_t i, enum life_event *next, struct err *e);
+
+static int record_launch(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    g->begun_ms = g->asked_ms = sim_now(s);
     s->active[s->n_active++] = i;
     if (sim_set_stage(s, i, STAGE_GOING, "", e) < 0 || sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
         return -1;
-    g->wake_ms = sim_now(s);
-    g->asked_ms = sim_now(s);
-    if (trade_wanted(s, i))
-        return trade_start(s, i, e);
+    *next = EVENT_RECORDED;
+    if (trade_wanted(s, i)) {
+        trade_start(s, i);
+        return 0;
+    }
     g->gang = take_free(s, i);
-    g->step = g->gang ? STEP_BOOTING : STEP_RENTING;
+    if (g->gang)
+        *next = EVENT_REUSED;
     for (unsigned node = 0; g->gang && node < g->gang->n; node++)
         if (machine_hand_over(&s->world->provisioner, g->gang->nodes[node].facts.token, (int64_t)i,
                               e) < 0)
             return -1;
+    return 0;
+}
+
+/* Provisioning and booting happen when the stage is due (stage_step). */
+static int provision(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    (void)next;
+    (void)e;
+    life_of(s, i)->wake_ms = sim_now(s);
+    return 0;
+}
+
+/* The nodes of a simulated gang are one stage: complete as soon as all machines are up. A market's
+ * time to start counts as part of the stay there. */
+static int gather(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    (void)e;
+    if (g->state != LIFE_BOOTING || g->trade)
+        *next = EVENT_GANG_COMPLETE;
+    else
+        g->asked_ms = g->wake_ms = sim_now(s);
+    return 0;
+}
+
+static int record(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    (void)s;
+    (void)i;
+    (void)e;
+    *next = EVENT_RECORDED;
+    return 0;
+}
+
+static int fetch(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+    const struct simulate_stage *p = &s->o->stages[i];
+
+    if (!g->trade && !stage_can_spend(s, p->transfer_microusd + p->storage_microusd))
+        return 0; /* the run is stopping */
+    *next = EVENT_FETCHED;
+    return g->trade ? 0 : stage_charge(s, g, p->transfer_microusd, e);
+}
+
+static int start(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+    const struct simulate_stage *p = &s->o->stages[i];
+
+    (void)next;
+    (void)e;
+    if (g->trade)
+        return 0;
+    g->tries = 0;
+    g->work_s = p->work_s * noise_of(s, i);
+    g->work_ms = sim_now(s) + llround((p->setup_s + p->input_s) * 1000);
+    g->finish_ms = g->work_ms + llround(g->left * g->work_s * 1000);
+    g->wake_ms = g->finish_ms;
+    return 0;
+}
+
+static int conclude(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    (void)s;
+    (void)i;
+    (void)e;
+    *next = EVENT_EXIT_OUTPUT;
+    return 0;
+}
+
+static int store(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
+        return -1;
+    g->end = STAGE_FINISHED;
+    *next = EVENT_STORED;
+    return 0;
+}
+
+/* The machines of a finished stage are free for others. */
+static int finish(struct sim *s, size_t i, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    stage_settle_cost(s, g);
+    g->left = 0;
+    s->unfinished--;
+    if (sim_set_stage(s, i, STAGE_FINISHED, "", e) < 0)
+        return -1;
+    if (g->gang) {
+        g->gang->next = s->free;
+        s->free = TAKE(g->gang);
+    }
+    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++)
+        if (--s->lives[s->dependents[k]].needs_left == 0)
+            s->ready[s->n_ready++] = s->dependents[k];
+    return sim_tell_stage(s, i, STAGE_FINISHED, "", e);
+}
+
+static int skip_dependents(struct sim *s, size_t i, struct err *e)
+{
+    AUTO_MEM char *why = mem_printf("stage %s did not finish", s->o->run->stages[i].plan.name);
+
+    for (size_t k = s->first_dependent[i]; k < s->first_dependent[i + 1]; k++) {
+        size_t d = s->dependents[k];
+        if (s->lives[d].state == LIFE_WAITING && stage_give_up(s, d, STAGE_SKIPPED, why, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int end(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+    const char *why = TAKE(g->why);
+
+    (void)next;
+    if (g->end == STAGE_GOING)
+        return 0;
+    if (g->end == STAGE_FINISHED)
+        return finish(s, i, e);
+    if (stage_drop_gang(s, g, why, e) < 0)
+        return -1;
+    s->unfinished--;
+    s->has_failed |= g->end == STAGE_FAILED;
+    if (sim_set_stage(s, i, g->end, why, e) < 0 || sim_tell_stage(s, i, g->end, why, e) < 0)
+        return -1;
+    return g->end == STAGE_FAILED || g->end == STAGE_SKIPPED ? skip_dependents(s, i, e) : 0;
+}
+
+static int nothing(struct sim *s, size_t i, enum life_event *next, struct err *e)
+{
+    (void)s;
+    (void)i;
+    (void)next;
+    (void)e;
+    return 0;
+}
+
+/* Actions that are missing belong to events that no simulation has: lost connections, new brokers,
+ * hosts that are taken. */
+static action_fn *const actions[LIFE_ACTIONS] = {
+    [ACTION_NONE] = nothing,          [ACTION_RECORD_LAUNCH] = record_launch,
+    [ACTION_RECORD_MACHINE] = record, [ACTION_RECORD_OUTCOME] = record,
+    [ACTION_PROVISION] = provision,   [ACTION_PROVISION_OTHER] = provision,
+    [ACTION_GATHER] = gather,         [ACTION_FETCH] = fetch,
+    [ACTION_START] = start,           [ACTION_CONCLUDE] = conclude,
+    [ACTION_STORE] = store,           [ACTION_END] = end,
+};
+
+int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e)
+{
+    struct stage_life *g = life_of(s, i);
+
+    while (event != EVENT_NONE) {
+        const struct life_row *row = life_find(g->state, event);
+        assert(row && actions[row->action]);
+        g->state = row->next;
+        event = EVENT_NONE;
+        if (actions[row->action](s, i, &event, e) < 0)
+            return -1;
+        assert(event == EVENT_NONE || life_raises(row->action, event));
+    }
     return 0;
 }
