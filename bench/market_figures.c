@@ -1,7 +1,7 @@
 /* market_figures HISTORIES: replays the published figures 5 and 6 for six models in the histories
  * of a home (HOME/market/histories), 3,420 simulations; prints the CPU seconds that took, once the
  * histories were open. */
-#include "base/gzip.h"
+#include "base/csv.h"
 #include "base/mem.h"
 #include "estimate/throughput.h"
 #include "market/paper.h"

@@ -49,4 +49,9 @@ int csv_put(struct buf *b, const char *text, bool last_in_row);
 /* Shortest decimal text that reads back as the same double; "" when it is not finite. */
 int csv_put_number(struct buf *b, double value, bool last_in_row);
 
+/* The content of a plain or gzip-ed file, unpacked and with a NUL behind it; the caller frees it.
+ * More than max_bytes is ERR_USAGE that names the limit, and so are damaged packing and a file that
+ * is not there. */
+char *gzip_read(const char *path, size_t max_bytes, size_t *len_out, struct err *e);
+
 #endif

@@ -1,10 +1,21 @@
+/* OpenSSL's newer interface hides the state between blocks, which is what sha256_state is for. */
+#define OPENSSL_SUPPRESS_DEPRECATED
 #include "base/hash.h"
+
+#include "base/mem.h"
+#include "base/number.h"
 
 /* Inlined, so that the program does not load one more library at every start. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <assert.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- XXH3 ---- */
 
 uint64_t hash_xxh3(const void *bytes, size_t len)
 {
@@ -14,4 +25,107 @@ uint64_t hash_xxh3(const void *bytes, size_t len)
 uint64_t hash_text(const char *s)
 {
     return XXH3_64bits(s, strlen(s));
+}
+
+/* ---- SHA-256, OpenSSL's: it uses the processor's own instructions ---- */
+
+#define STATE_WORDS 8
+
+struct sha256 {
+    SHA256_CTX context;
+};
+
+struct sha256_digest sha256_of(const void *bytes, size_t len)
+{
+    struct sha256_digest d;
+    int good = EVP_Digest(bytes, len, d.bytes, NULL, EVP_sha256(), NULL);
+
+    assert(good == 1);
+    return d;
+}
+
+bool sha256_equal(const struct sha256_digest *a, const struct sha256_digest *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
+const char *sha256_text(const struct sha256_digest *d, char out[static SHA256_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        out[2 * i] = digits[d->bytes[i] >> 4];
+        out[2 * i + 1] = digits[d->bytes[i] & 15];
+    }
+    out[SHA256_HEX - 1] = '\0';
+    return out;
+}
+
+int sha256_parse(const char *text, struct sha256_digest *out, struct err *e)
+{
+    if (strlen(text) != SHA256_HEX - 1)
+        return err_set(e, ERR_USAGE, "\"%s\": a SHA-256 has 64 hexadecimal digits", text);
+    for (size_t i = 0; i < SHA256_BYTES; i++) {
+        int high = number_hex(text[2 * i]), low = number_hex(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return err_set(e, ERR_USAGE, "\"%s\": a SHA-256 has 64 hexadecimal digits", text);
+        out->bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return 0;
+}
+
+struct sha256 *sha256_new(void)
+{
+    struct sha256 *s = mem_zero(1, sizeof *s);
+
+    SHA256_Init(&s->context);
+    return s;
+}
+
+void sha256_free(struct sha256 *s)
+{
+    free(s);
+}
+
+void sha256_add(struct sha256 *s, const void *bytes, size_t len)
+{
+    SHA256_Update(&s->context, bytes, len);
+}
+
+struct sha256_digest sha256_take(struct sha256 *s)
+{
+    struct sha256_digest d;
+
+    SHA256_Final(d.bytes, &s->context);
+    SHA256_Init(&s->context);
+    return d;
+}
+
+struct sha256_digest sha256_state(const struct sha256 *s)
+{
+    struct sha256_digest d;
+
+    assert(s->context.num == 0);
+    for (size_t i = 0; i < STATE_WORDS; i++) {
+        d.bytes[4 * i] = (unsigned char)(s->context.h[i] >> 24);
+        d.bytes[4 * i + 1] = (unsigned char)(s->context.h[i] >> 16);
+        d.bytes[4 * i + 2] = (unsigned char)(s->context.h[i] >> 8);
+        d.bytes[4 * i + 3] = (unsigned char)s->context.h[i];
+    }
+    return d;
+}
+
+void sha256_resume(struct sha256 *s, const struct sha256_digest *state, uint64_t bytes_before)
+{
+    uint64_t bits = bytes_before * 8;
+
+    assert(bytes_before % SHA256_BLOCK == 0);
+    SHA256_Init(&s->context);
+    for (size_t i = 0; i < STATE_WORDS; i++) {
+        const unsigned char *word = state->bytes + 4 * i;
+        s->context.h[i] = (SHA_LONG)word[0] << 24 | (SHA_LONG)word[1] << 16 |
+                          (SHA_LONG)word[2] << 8 | (SHA_LONG)word[3];
+    }
+    s->context.Nl = (SHA_LONG)bits;
+    s->context.Nh = (SHA_LONG)(bits >> 32);
 }

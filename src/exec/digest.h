@@ -1,4 +1,4 @@
-/* digest: SHA-256 for the agent, which runs where OpenSSL is not. Everybody else takes base/sha256.
+/* digest: SHA-256 for the agent, which runs where OpenSSL is not. Everybody else takes base/hash.
  */
 #ifndef EXEC_DIGEST_H
 #define EXEC_DIGEST_H

@@ -4,7 +4,7 @@
 #define EXEC_REUSE_H
 
 #include "base/err.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>

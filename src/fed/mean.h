@@ -3,7 +3,7 @@
 #ifndef FED_MEAN_H
 #define FED_MEAN_H
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "fed/average.h"
 #include "store/keyed.h"
 

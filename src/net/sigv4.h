@@ -4,7 +4,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "net/credentials.h"
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "net/credentials.h"
 #include "net/http.h"
 #include "net/sigv4.h"

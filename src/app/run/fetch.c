@@ -2,8 +2,8 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "base/time.h"
 #include "broker/core/staging.h"
 #include "lake/core/path.h"

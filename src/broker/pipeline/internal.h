@@ -2,7 +2,7 @@
 #ifndef BROKER_PIPELINE_INTERNAL_H
 #define BROKER_PIPELINE_INTERNAL_H
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "broker/core/runs.h"
 #include "lake/core/path.h"
 #include "lake/job/job.h"

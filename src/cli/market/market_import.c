@@ -1,4 +1,4 @@
-#include "base/gzip.h"
+#include "base/csv.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "cli/core/commands.h"

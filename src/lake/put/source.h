@@ -5,7 +5,7 @@
 
 #include "base/auto.h"
 #include "base/err.h"
-#include "base/sha256.h"
+#include "base/hash.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef LAKE_SET_SET_PARTS_H
 #define LAKE_SET_SET_PARTS_H
 
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "lake/core/bits.h"
 #include "lake/core/internal.h"
 #include "lake/set/set_chunk.h"

@@ -1,6 +1,6 @@
 /* The agent's SHA-256: the examples of FIPS 180-4, and OpenSSL's answer for every way to fill a
  * block. */
-#include "base/sha256.h"
+#include "base/hash.h"
 #include "exec/digest.h"
 #include "tap.h"
 
