@@ -86,7 +86,7 @@ fails 2 'of another command' profile spin -- ./spin --n '{5,20}' --seed 2
 fails 2 'of another command' profile spin -- ./spin --n 5 --seed '{1,2}'
 is "$(jobs_of 'profile spin')" 7 "which submits nothing"
 
-# Interrupted, the jobs go on; the same command resumes.
+# Interrupted, the jobs continue; the same command resumes.
 mkfifo go1 go2 go9
 cat >wait.sh <<END
 read -r line <"$scratch/go\$2"
@@ -110,7 +110,7 @@ submitted interrupted
 kill -TERM $pid
 wait $pid
 is $? 130 "Ctrl-C ends the command"
-contains "$(<interrupted)" "the jobs go on" "and says that the jobs go on"
+contains "$(<interrupted)" "the jobs continue" "and says that the jobs continue"
 is "$(jobs_of 'profile slow')" 2 "they are there"
 "${slow[@]}" >text 2>again &
 resumed=$!
@@ -124,7 +124,7 @@ contains "$(<again)" "profile slow: 2 finished runs" "two runs are too few: that
 is "$("$TRADEWIND" profile show slow --json | json "d['done'], d['model'], d['box']")" "2 None None" \
     "a profile without a model"
 
-# A failure is told and tried again; stragglers are ended on request.
+# A failure is told and retried; stragglers are killed on request.
 "$TRADEWIND" profile fails --cpus 1 --mems 256 -- false --n '{1,2}' 2>progress
 is $? 5 "nothing to learn from failures"
 contains "$(<progress)" "2 did not finish: job" "they are named"
@@ -136,7 +136,7 @@ exec true
 END
 "$TRADEWIND" profile some --cpus 0.5,1 --mems 256 --wait-for 0.7 --kill-stragglers \
     -- sh "$scratch/some.sh" --n '{1,2,3,9}' >text 2>progress
-contains "$(<progress)" "2 stragglers are ended" "stragglers are ended"
+contains "$(<progress)" "2 stragglers are killed" "stragglers are killed"
 "$TRADEWIND" profile some --cpus 0.5,1 --mems 256 -- sh "$scratch/some.sh" --n '{1,2,3,9}' >text 2>progress
 contains "$(<progress)" "6 finished before, 0 submitted now" "and not tried again"
 
@@ -198,7 +198,7 @@ is "$code" 2 "one limit at a time"
 fails 2 'either --max-cost' autoprovision spin --values n=80
 before=$("$TRADEWIND" job ls --json | json 'len(d)')
 limit=$(python3 -c "print($fast / 2)")
-fails 5 'no size does it within' autoprovision spin --values n=80 --max-time "$limit"
+fails 5 'no size is within' autoprovision spin --values n=80 --max-time "$limit"
 contains "$err" "the fastest of 496" "and what comes nearest"
 # At a price at which even a millisecond costs more than a micro-dollar.
 "$TRADEWIND" config set prices.vcpu_hour 100 >/dev/null

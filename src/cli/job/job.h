@@ -1,4 +1,4 @@
-/* job: how commands print jobs. */
+/* job: how commands print jobs and predictions. */
 #ifndef CLI_JOB_JOB_H
 #define CLI_JOB_JOB_H
 
@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+struct app_prediction;
 struct operate_text;
 
 /* The exit code of a program that Ctrl-C ended. */
@@ -19,6 +20,8 @@ void cli_job_print_end(FILE *out, const struct app_job *job);
 /* The table of `job compare`, for items of job.compare and for the end of the answer. */
 int cli_job_compare_add(struct operate_text *t, const void *compared, struct err *e);
 int cli_job_compare_print(struct operate_text *t, struct err *e);
+/* A line for each feature that a prediction is outside the runs of; nothing when it is inside. */
+void cli_job_print_outside(FILE *out, const struct app_prediction *prediction);
 /* Of the answer of job.wait. */
 int cli_job_exit_code(const void *waited);
 

@@ -1,0 +1,97 @@
+/* profile: operations on profiles, which learn how long a command takes from its jobs, and the
+ * records that they answer with. */
+#ifndef APP_JOB_PROFILE_H
+#define APP_JOB_PROFILE_H
+
+#include "app/core/operation.h"
+#include "broker/learn/profile.h"
+
+extern const struct operation profile_list_operation, profile_get_operation, profile_fit_operation,
+    profile_run_operation, profile_predict_operation, autoprovision_plan_operation,
+    autoprovision_submit_operation;
+
+/* One profile. */
+struct app_profile {
+    const char *name;
+    const char *template;
+    int64_t runs, done;         /* jobs that the profile asked for; those that finished */
+    json_t *model, *box;        /* what was learned, and from which values; NULL = nothing yet */
+    json_t *cpus, *memories_mb; /* arrays of numbers */
+    double loo_error;           /* of the model */
+};
+extern const struct record app_profile_record;
+
+/* Answers with a profile. */
+int app_profile_answer(struct app *app,
+                       const struct broker_profile *p,
+                       int (*answer)(struct answer *out, const void *record, struct err *e),
+                       struct answer *out,
+                       struct err *e);
+
+/* The profile of this name, with a model that knows all finished jobs: it learns again where there
+ * are new ones. ERR_NOTFOUND, ERR_NOFIT when nothing can be learned. */
+struct broker_profile *app_profile_open(struct app *app, const char *name, struct err *e);
+
+/* "k=v" texts, several of them in one text with commas between. Texts live in the arena. */
+struct app_profile_settings {
+    struct template_setting *items;
+    size_t n, cap;
+};
+int app_profile_settings_read(struct app_profile_settings *out,
+                              const struct field_list *texts,
+                              struct arena *a,
+                              struct err *e);
+
+/* Prediction of one run; answer of profile.predict, and part of that of autoprovision. */
+struct app_prediction {
+    double predicted_s;
+    double low_s, high_s; /* 95 of 100 runs lie between */
+    double outside;     /* the largest factor beyond the runs that were learned from; 1 = within */
+    json_t *outside_by; /* factor of each feature beyond them */
+};
+/* outside_by is a new reference. */
+int app_profile_predict(const struct broker_profile *p,
+                        const struct profile_values *values,
+                        double cpus,
+                        double memory_mb,
+                        struct app_prediction *out,
+                        struct err *e);
+
+/* A size of a machine with its prediction and cost. */
+struct app_size {
+    double vcpus;
+    int64_t memory_mb;
+    struct app_prediction prediction;
+    int64_t cost_microusd;
+    const void *offer; /* struct app_size_offer; NULL = a size of the grid, at unit prices */
+};
+
+struct app_size_offer {
+    const char *cloud, *region, *instance_type;
+    double price_usd_per_hour;
+};
+
+/* One size of the grid. */
+struct app_size_cell {
+    double vcpus;
+    int64_t memory_mb;
+    double predicted_s;
+    bool feasible;
+};
+
+/* Answer of autoprovision.plan and autoprovision.submit. */
+struct app_autoprovision {
+    bool feasible;
+    struct app_size size; /* none unless feasible */
+    int64_t considered;   /* sizes */
+    int64_t job;
+    const void *nearest;       /* struct app_size; NULL = feasible */
+    struct field_records grid; /* struct app_size_cell: for each number of vCPUs each memory */
+    /* In no field: */
+    bool has_grid;
+    const char *profile;
+    int64_t max_cost_microusd; /* FIELD_NONE = the limit is max_time_s */
+    double max_time_s;
+};
+
+#endif
