@@ -1,6 +1,7 @@
 /* operations: the table of everything that can be asked of Tradewind, for app/core/operation.c and
  * the front doors. */
 #include "app/admin/admin.h"
+#include "app/catalog/catalog.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
 #include "app/job/job.h"
@@ -10,6 +11,7 @@
 const struct operation *const *const operation_families[] = {
     run_operations,
     job_operations,
+    catalog_operations,
     data_operations,
     plan_operations,
     admin_operations,

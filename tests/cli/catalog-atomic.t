@@ -16,8 +16,8 @@ offers() {
 
 # state: offers of cloud x in the catalog in use, and anything said on stderr
 state() {
-    "$TRADEWIND" catalog info --json 2>&1 | awk '/"cloud": "x"/ { x = 1 } x && /"offers"/ { print; exit }
-        /warn|tradewind:/ { print }' | tr -dc '[:alnum:]:/. \n' | sed 's/ *offers: *//'
+    "$TRADEWIND" catalog info --json 2>said | json '*(c["offers"] for c in d["clouds"] if c["cloud"] == "x")'
+    cat said
 }
 
 offers x 20000 >old.csv
@@ -72,13 +72,13 @@ is "$("$TRADEWIND" catalog info | grep -c '^c[1-4] .* 500 ')" 4 "and all four cl
 # While somebody imports, somebody else reads.
 (for _ in 1 2 3 4 5 6; do "$TRADEWIND" catalog import c1.csv >/dev/null || echo failed; done) >imports &
 writer=$!
-trouble=0
+errors=0
 while kill -0 $writer 2>/dev/null; do
     run catalog info
-    [[ $code == 0 && -z $err ]] || trouble=$((trouble + 1))
+    [[ $code == 0 && -z $err ]] || errors=$((errors + 1))
 done
 wait $writer
-is "$trouble $(cat imports)" "0 " "readers see no trouble meanwhile"
+is "$errors $(cat imports)" "0 " "readers see no error meanwhile"
 
 # A disk that is full, or a directory that cannot be written.
 if [[ $(id -u) != 0 ]]; then

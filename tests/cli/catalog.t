@@ -27,7 +27,7 @@ CSV
 
 # types ARGUMENTS...: the instance types that catalog list prints, one a word
 types() {
-    "$TRADEWIND" catalog list --json "$@" | sed -n 's/.*"instance_type": "\(.*\)".*/\1/p' | xargs
+    "$TRADEWIND" catalog list --json "$@" | json '" ".join(o["instance_type"] for o in d)'
 }
 
 # field EXPRESSION ARGUMENTS...: of the JSON document d that tradewind prints
@@ -55,10 +55,12 @@ is "$(types --cloud west --market spot)" "x4 x4s" "list: spot prices of another 
 is "$(types --cloud east --sort memory)" "m.small m.small g.one m.big" "list: by memory"
 is "$(types --cloud east --sort cpus)" "m.small m.small g.one m.big" "list: by vCPUs"
 is "$(types --cloud east --sort accelerators)" "m.small m.small m.big g.one" \
-    "list: by accelerators, none first; equal ones by place"
+    "list: by accelerators, none first; equal ones by location"
 is "$(types --cloud east --sort spot)" "m.small m.small g.one m.big" \
     "list: by spot price, what has none last"
-is "$(types --cloud east --sort place)" "g.one m.small m.small m.big" "list: by place"
+is "$(types --cloud east --sort location)" "g.one m.small m.small m.big" "list: by location"
+is "$(types --cloud east --sort place)" "g.one m.small m.small m.big" \
+    "list: by location, in its older word"
 is "$(types --cloud East --region e2)" "m.big" "list: clouds without regard to case"
 is "$(types --cloud east --region e2)" "m.big" "list: one region"
 is "$(types --cloud east --cpus 2)" "m.small m.small" "list: exactly 2 vCPUs"
@@ -83,7 +85,7 @@ is "$(field 'd[0]["vcpus"], d[0]["zone"], d[0]["spot_usd_per_hour"], d[0]["accel
 
 run catalog list --cloud east --limit 3
 contains "$out" "1 more" "list: says that there is more"
-is "$(head -n 2 <<<"$out")" "place         type     vcpus  GiB  accelerator  per hour     spot
+is "$(head -n 2 <<<"$out")" "location      type     vcpus  GiB  accelerator  per hour     spot
 east/e1/e1-b  m.small      2    8  -             \$0.1000  \$0.0200" "list: the table"
 is "$("$TRADEWIND" catalog list | awk 'length > 100' | wc -l)" 0 "list: within 100 columns"
 is "$("$TRADEWIND" catalog list | grep -c /)" 50 "list: 50 offers for people"
@@ -96,18 +98,18 @@ fails 3 'did you mean "e1"?' catalog list --cloud east --region e11
 fails 3 'no offer has the accelerator "Gaudi77"' catalog list --accelerator Gaudi77
 fails 2 '--cpus "many" is none of 4, 4+ and 4-8' catalog list --cpus many
 fails 2 '--market "sport"' catalog list --market sport
-fails 2 '--sort "prize" is no order; did you mean "price"' catalog list --sort prize
-fails 2 '--limit takes a whole number' catalog list --limit 1.5
-fails 2 '--limit takes a whole number' catalog list --limit=-1
-fails 2 '--max-price is negative' catalog list --max-price=-1
+fails 2 '--sort "prize": did you mean price?' catalog list --sort prize
+fails 2 '--limit 1.5: must be a whole number' catalog list --limit 1.5
+fails 2 '--limit -1: must be at least 0' catalog list --limit=-1
+fails 2 '--max-price -1: must be at least 0' catalog list --max-price=-1
 fails 2 '--accelerator ":8"' catalog list --accelerator :8
 
 run catalog show m.small
 is "$out" "east m.small: 2 vCPUs, 8 GiB, 10 Gbit/s
 
-place         per hour     spot
+location      per hour     spot
 east/e1/e1-b   \$0.1000  \$0.0200
-east/e1/e1-a   \$0.1000  \$0.0300" "show: one type in all its places"
+east/e1/e1-a   \$0.1000  \$0.0300" "show: one type at all its locations"
 is "$(field '[o["zone"] for o in d]' catalog show --json m.small)" "['e1-b', 'e1-a']" \
     "show: as JSON"
 fails 3 'no instance type "m.smal"; did you mean "m.small"?' catalog show m.smal

@@ -1,139 +1,177 @@
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/time.h"
-#include "catalog/import.h"
-#include "catalog/store.h"
-#include "catalog/write.h"
-#include "cli/catalog/catalog_parts.h"
+/* catalog: the commands on the price catalog: import, update, export, reset and info. */
+#include "app/catalog/catalog.h"
+#include "base/buf.h"
 #include "cli/core/commands.h"
-#include "cli/core/progress.h"
-#include "spec/config.h"
+#include "cli/core/operate.h"
+#include "view/table.h"
 #include "view/text.h"
 
+#include <assert.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const char *today(char out[static 32])
+#define LINE_MAX_BYTES 8192
+
+static const char *count_text(uint64_t n, char out[static 32])
 {
-    time_iso(time_epoch_ms(), out);
-    out[strlen("2026-08-22")] = 0;
-    return out;
+    return text_count((size_t)n, out);
 }
 
-static void show_file(void *context, const char *file)
+/* ---- catalog import, catalog update ---- */
+
+static const char *base_name(const char *path)
 {
-    progress_show(context, "reading %s", file);
+    const char *slash = path ? strrchr(path, '/') : NULL;
+
+    return slash && slash[1] ? slash + 1 : path ? path : "";
 }
 
-int cli_catalog_import(const struct catalog_import *from,
-                       const struct catalog_import_path *paths,
-                       size_t n,
-                       bool json,
-                       struct err *e)
+static void print_files(const struct app_catalog_imported *r,
+                        FILE *out,
+                        const struct text_look *look)
 {
-    AUTO_CLEAR(catalog_report) struct catalog_report report = {0};
-    AUTO_CLEAR(progress) struct progress progress;
-    char date[32];
+    static const struct table_column columns[] = {
+        {.title = "file", .cut_rank = 1, .least = 16},
+        {.title = "table"},
+        {.title = "rows", .right = true},
+        {.title = "kept", .right = true},
+        {.title = "dropped", .right = true},
+        {.title = "offers", .right = true},
+    };
+    const struct app_catalog_file *files = r->files.items;
+    AUTO(table) struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+    char text[32];
 
-    progress_init(&progress, stderr);
-    struct catalog_import how = *from;
-    how.date = today(date);
-    how.progress = show_file;
-    how.context = &progress;
-    if (catalog_import(&how, paths, n, &report, e) < 0)
-        return -1;
-    progress_clear(&progress);
-    AUTO(catalog) struct catalog *c = catalog_open(how.home, e);
-    if (!c)
-        return -1;
-    if (json)
-        return cli_catalog_print_report_json(&report, c, e);
-    cli_catalog_print_report(&report, c, stdout);
+    for (size_t i = 0; i < r->files.n; i++) {
+        const struct app_catalog_file *f = &files[i];
+        table_put(t, base_name(f->path));
+        table_put(t, strcmp(f->format, "skypilot") == 0 ? f->cloud : f->table);
+        table_put(t, count_text(f->rows_read, text));
+        table_put(t, count_text(f->rows_kept, text));
+        table_put(t, count_text(f->rows_dropped, text));
+        table_put(t, f->offers ? count_text(f->offers, text) : "-");
+    }
+    table_print(t, out, 0, TEXT_COLUMNS, look);
+}
+
+static void print_reason(
+    const char *file, uint64_t n, const char *why, FILE *out, const struct text_look *look)
+{
+    char count[32], line[400];
+
+    snprintf(line, sizeof line, "%s: %s %s, %s", file, count_text(n, count),
+             n == 1 ? "row" : "rows", why);
+    fputs("  ", out);
+    text_paragraph(out, line, 4, look);
+}
+
+static void print_reasons(const struct app_catalog_imported *r,
+                          FILE *out,
+                          const struct text_look *look)
+{
+    const struct app_catalog_file *files = r->files.items;
+    bool any = false;
+
+    for (size_t i = 0; i < r->files.n; i++) {
+        const struct app_catalog_drop *drops = files[i].dropped.items;
+        for (size_t d = 0; d < files[i].dropped.n; d++) {
+            fputs(any ? "" : "\nDropped:\n", out);
+            any = true;
+            print_reason(base_name(files[i].path), drops[d].count, drops[d].reason, out, look);
+        }
+    }
+    any = false;
+    for (size_t i = 0; i < r->files.n; i++) {
+        if (!files[i].spot_above_on_demand)
+            continue;
+        fputs(any ? "" : "\nKept as listed:\n", out);
+        any = true;
+        print_reason(base_name(files[i].path), files[i].spot_above_on_demand,
+                     "spot price above the on-demand price", out, look);
+    }
+}
+
+static void print_without_transfers(const struct field_list *clouds,
+                                    FILE *out,
+                                    const struct text_look *look)
+{
+    AUTO_CLEAR(buf) struct buf line;
+
+    buf_init(&line, LINE_MAX_BYTES);
+    for (size_t i = 0; i < clouds->n; i++)
+        buf_printf(&line, "%s%s",
+                   i ? ", " : "No row of transfers.csv lets data leave: ", clouds->items[i]);
+    if (!line.len)
+        return;
+    fputs("\n", out);
+    text_paragraph(out, line.data, 2, look);
+}
+
+static int print_imported(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_catalog_imported *r = record;
+    const struct app_catalog_size *size = r->catalog;
+    const struct text_look look = text_look_for(t->out);
+    char offers[32], places[32];
+
+    (void)e;
+    print_files(r, t->out, &look);
+    print_reasons(r, t->out, &look);
+    for (size_t i = 0; i < r->not_recognised.n; i++) {
+        fputs(i ? "" : "\nNot recognised, left alone:\n", t->out);
+        fputs("  ", t->out);
+        text_paragraph(t->out, base_name(r->not_recognised.items[i]), 4, &look);
+    }
+    print_without_transfers(&r->without_transfers, t->out, &look);
+    fprintf(t->out, "\nIn use now: %s offers in %s regions.\n", count_text(size->offers, offers),
+            count_text(size->places, places));
     return 0;
 }
 
-static int parse_format(const char *text, enum catalog_format *out, struct err *e)
-{
-    *out = CATALOG_FORMAT_ANY;
-    if (!text)
-        return 0;
-    if (strcmp(text, "tradewind") == 0)
-        *out = CATALOG_FORMAT_TRADEWIND;
-    else if (strcmp(text, "skypilot") == 0)
-        *out = CATALOG_FORMAT_SKYPILOT;
-    else
-        return err_set(e, ERR_USAGE, "--format \"%s\" is neither tradewind nor skypilot", text);
-    return 0;
-}
-
-static int run_import(const struct command_args *args, struct err *e)
-{
-    enum catalog_format format = CATALOG_FORMAT_ANY;
-    const char *cloud = command_value(args, "--cloud");
-
-    if (parse_format(command_value(args, "--format"), &format, e) < 0)
-        return -1;
-    if (cloud && format == CATALOG_FORMAT_TRADEWIND)
-        return err_set(e, ERR_USAGE,
-                       "--cloud is for SkyPilot files: rows of our layout name theirs");
-    AUTO(config) struct config *config = config_load(NULL, e);
-    if (!config)
-        return -1;
-    AUTO_MEM struct catalog_import_path *paths = mem_zero(args->n_operands, sizeof *paths);
-    for (size_t i = 0; i < args->n_operands; i++)
-        paths[i].path = args->operands[i];
-    const struct catalog_import how = {.home = config->home, .format = format, .cloud = cloud};
-    return cli_catalog_import(&how, paths, args->n_operands, command_has(args, "--json"), e);
-}
-
-static const struct command_option import_options[] = {
-    {.name = "--format",
-     .value = "tradewind|skypilot",
-     .help = "What the files are (default: what their headers say)."},
-    {.name = "--cloud",
-     .value = "NAME",
-     .help = "Whose prices a SkyPilot file holds (default: aws for aws-vms.csv and aws/vms.csv)."},
-    {.name = "--json", .help = "Print the report as one object."},
-    {0},
-};
+static const struct command_text imported_text = {.head = print_imported};
 
 const struct command command_catalog_import = {
     .name = "catalog import",
     .operands = "DIR|FILE...",
-    .summary = "Replace prices by those of CSV files",
+    .summary = "Replace prices with those of CSV files",
     .details =
         "Reads offers.csv, transfers.csv and storage.csv in Tradewind's own layout, and the "
-        "vms.csv "
-        "files of a SkyPilot catalog, plain or gzip; of a directory, every such file in it and in "
-        "its subdirectories. The offers of the clouds that are read replace those in use, other "
-        "clouds stay; transfers.csv and storage.csv replace the whole table.\n"
+        "vms.csv files of a SkyPilot catalog, plain or gzip; of a directory, every such file in "
+        "the directory and its subdirectories. The offers of the imported clouds replace those in "
+        "use, other clouds stay; transfers.csv and storage.csv replace the whole table.\n"
         "\n"
-        "All files are put in use at once or not at all. A bad row in our own layout is an error "
-        "with file and line; bad rows of a SkyPilot file are dropped. The report says how many "
-        "rows "
-        "were read, kept and dropped, and why.",
+        "All files come into use at once or not at all. A bad row in Tradewind's layout is an "
+        "error with file and line; bad rows of a SkyPilot file are dropped. The report counts the "
+        "rows read, kept and dropped, with reasons.",
     .example = "tradewind catalog import skypilot-catalog/catalogs/v8",
-    .options = import_options,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
-    .run = run_import,
+    .operation = &catalog_import_operation,
+    .text = &imported_text,
 };
 
-static int run_export(const struct command_args *args, struct err *e)
+const struct command command_catalog_update = {
+    .name = "catalog update",
+    .summary = "Download and import the price lists named in the configuration",
+    .details = "Downloads every URL under catalog.update of the configuration file (https, http "
+               "or file), checks all files, and then imports them as `tradewind catalog import` "
+               "does. If one fails, nothing changes.",
+    .example = "tradewind catalog update",
+    .operation = &catalog_update_operation,
+    .text = &imported_text,
+};
+
+/* ---- catalog export ---- */
+
+static int print_exported(struct operate_text *t, const void *record, struct err *e)
 {
-    AUTO_CLEAR(cli_catalog) struct cli_catalog c = {0};
-    const char *dir = args->operands[0];
+    const struct app_catalog_exported *x = record;
     char offers[32], transfers[32], storage[32];
 
-    if (cli_catalog_open(&c, e) < 0 || file_make_dirs(dir, 0777, e) < 0 ||
-        catalog_write_tables(c.catalog, dir, e) < 0)
-        return -1;
-    printf("%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n", dir,
-           text_count(catalog_n_offers(c.catalog), offers),
-           text_count(catalog_n_transfers(c.catalog), transfers),
-           text_count(catalog_n_storage(c.catalog), storage));
+    (void)e;
+    fprintf(t->out, "%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n",
+            x->directory, count_text(x->offers, offers), count_text(x->transfers, transfers),
+            count_text(x->storage, storage));
     return 0;
 }
 
@@ -143,37 +181,63 @@ const struct command command_catalog_export = {
     .summary = "Write the catalog in use as CSV files",
     .details = "Writes offers.csv, transfers.csv and storage.csv into DIR, which is created where "
                "missing; files of these names are replaced. Importing them gives the same catalog, "
-               "and `tradewind plan --catalog DIR` plans on them directly.",
+               "and `tradewind plan --catalog DIR` plans with them directly.",
     .example = "tradewind catalog export my-prices",
     .min_operands = 1,
     .max_operands = 1,
-    .run = run_export,
+    .operation = &catalog_export_operation,
+    .text = &(const struct command_text){.head = print_exported},
 };
 
-static int run_reset(const struct command_args *args, struct err *e)
-{
-    bool was_imported;
+/* ---- catalog reset ---- */
 
-    (void)args;
-    AUTO(config) struct config *config = config_load(NULL, e);
-    if (!config)
-        return -1;
-    AUTO(catalog_store) struct catalog_store *store = catalog_store_lock(config->home, e);
-    if (!store || catalog_store_reset(store, &was_imported, e) < 0)
-        return -1;
-    AUTO(catalog) struct catalog *c = catalog_open(config->home, e);
-    if (!c)
-        return -1;
-    printf("%s: %s\n",
-           was_imported ? "The imported catalog is gone, in use now"
-                        : "Nothing was imported, in use",
-           catalog_origin(c));
+static int print_reset(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_catalog_reset *r = record;
+
+    (void)e;
+    fprintf(t->out, "%s: %s\n",
+            r->was_imported ? "Removed the imported catalog; in use now"
+                            : "There is no imported catalog; in use",
+            r->origin);
     return 0;
 }
 
 const struct command command_catalog_reset = {
     .name = "catalog reset",
-    .summary = "Forget what was imported and use the built-in catalog",
+    .summary = "Remove the imported prices and use the built-in catalog",
     .example = "tradewind catalog reset",
-    .run = run_reset,
+    .operation = &catalog_reset_operation,
+    .text = &(const struct command_text){.head = print_reset},
+};
+
+/* ---- catalog info ---- */
+
+static int print_info(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_catalog_info *info = record;
+    char a[32], b[32], d[32];
+
+    (void)e;
+    fprintf(t->out, "Catalog: %s\n\n", info->origin);
+    t->state = arena_printf(t->arena, "\n%s offers, %s transfer prices, %s storage prices.\n",
+                            count_text(info->offers, a), count_text(info->transfers, b),
+                            count_text(info->storage, d));
+    assert(t->state);
+    return 0;
+}
+
+static int print_totals(struct operate_text *t, struct err *e)
+{
+    (void)e;
+    fputs(t->state, t->out);
+    return 0;
+}
+
+const struct command command_catalog_info = {
+    .name = "catalog info",
+    .summary = "Show which catalog is in use, the date of its prices, and its size",
+    .example = "tradewind catalog info",
+    .operation = &catalog_info_operation,
+    .text = &(const struct command_text){.head = print_info, .end = print_totals},
 };

@@ -1,0 +1,467 @@
+/* change: the operations that import, update, export and reset the catalog. */
+#include "app/catalog/internal.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "catalog/import.h"
+#include "catalog/store.h"
+#include "catalog/write.h"
+#include "net/http.h"
+#include "spec/config.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The largest price list known to us is 30 MB unpacked. */
+#define DOWNLOAD_MAX_BYTES ((uint64_t)512 << 20)
+#define DOWNLOAD_TIMEOUT_S 600
+#define DOWNLOAD_ATTEMPTS 4
+#define DOWNLOAD_FIRST_WAIT_S 0.5
+
+/* ---- the report of an import ---- */
+
+/* clang-format off */
+static const struct field drop_fields[] = {
+    {"reason", FIELD(TEXT, struct app_catalog_drop, reason), .help = "Why rows were dropped."},
+    {"count", FIELD(COUNT, struct app_catalog_drop, count), .help = "Number of rows."},
+};
+static const struct record drop_record = RECORD("drop", struct app_catalog_drop, drop_fields);
+
+static const struct field file_fields[] = {
+    {"file", FIELD(TEXT, struct app_catalog_file, path), .help = "Path or URL."},
+    {"format", FIELD(TEXT, struct app_catalog_file, format), .help = "tradewind or skypilot."},
+    {"table", FIELD(TEXT, struct app_catalog_file, table),
+     .help = "offers, transfers or storage."},
+    {"cloud", FIELD(TEXT, struct app_catalog_file, cloud), .help = "Cloud of a SkyPilot file."},
+    {"rows_read", FIELD(COUNT, struct app_catalog_file, rows_read), .help = "Rows read."},
+    {"rows_kept", FIELD(COUNT, struct app_catalog_file, rows_kept), .help = "Rows kept."},
+    {"rows_dropped", FIELD(COUNT, struct app_catalog_file, rows_dropped),
+     .help = "Rows dropped."},
+    {"offers", FIELD(COUNT, struct app_catalog_file, offers), .help = "Offers made of the rows."},
+    {"dropped", FIELD(RECORDS, struct app_catalog_file, dropped), .record = &drop_record,
+     .help = "Dropped rows by reason."},
+    {"spot_above_on_demand", FIELD(COUNT, struct app_catalog_file, spot_above_on_demand),
+     .help = "Rows kept although their spot price is above the on-demand price."},
+};
+static const struct record file_record =
+    RECORD("catalog_file", struct app_catalog_file, file_fields);
+
+static const struct field size_fields[] = {
+    {"origin", FIELD(TEXT, struct app_catalog_size, origin), .help = "Source of the catalog."},
+    {"offers", FIELD(COUNT, struct app_catalog_size, offers), .help = "Number of offers."},
+    {"places", FIELD(COUNT, struct app_catalog_size, places), .help = "Number of regions."},
+};
+static const struct record size_record =
+    RECORD("catalog_size", struct app_catalog_size, size_fields);
+
+static const struct field imported_fields[] = {
+    {"rows_read", FIELD(COUNT, struct app_catalog_imported, rows_read),
+     .help = "Rows read from all files."},
+    {"rows_kept", FIELD(COUNT, struct app_catalog_imported, rows_kept), .help = "Rows kept."},
+    {"rows_dropped", FIELD(COUNT, struct app_catalog_imported, rows_dropped),
+     .help = "Rows dropped."},
+    {"offers", FIELD(COUNT, struct app_catalog_imported, offers),
+     .help = "Offers made of the rows."},
+    {"files", FIELD(RECORDS, struct app_catalog_imported, files), .record = &file_record,
+     .help = "The files."},
+    {"not_recognised", FIELD(LIST, struct app_catalog_imported, not_recognised),
+     .help = "Files of a directory that are no price list."},
+    {"without_transfers", FIELD(LIST, struct app_catalog_imported, without_transfers),
+     .help = "Clouds with a region that data cannot leave: transfers.csv has no row."},
+    {"catalog", FIELD(RECORD, struct app_catalog_imported, catalog), .record = &size_record,
+     .help = "The catalog in use afterwards."},
+};
+/* clang-format on */
+static const struct record imported_record =
+    RECORD("catalog_imported", struct app_catalog_imported, imported_fields);
+
+static struct field_records drops_of(const struct catalog_file_report *f, struct arena *arena)
+{
+    struct app_catalog_drop *drops = arena_alloc(arena, CATALOG_N_DROPS, sizeof *drops);
+    size_t n = 0;
+
+    for (size_t d = 0; drops && d < CATALOG_N_DROPS; d++)
+        if (f->dropped[d])
+            drops[n++] =
+                (struct app_catalog_drop){catalog_drop_text((enum catalog_drop)d), f->dropped[d]};
+    return (struct field_records){drops, n};
+}
+
+static struct app_catalog_file file_of(const struct catalog_file_report *f, struct arena *arena)
+{
+    bool skypilot = f->table == CATALOG_TABLE_SKYPILOT;
+
+    return (struct app_catalog_file){
+        .path = app_catalog_known(f->path),
+        .format = skypilot ? "skypilot" : "tradewind",
+        .table = skypilot ? "offers" : catalog_table_text(f->table),
+        .cloud = f->cloud,
+        .rows_read = f->rows_read,
+        .rows_kept = f->rows_kept,
+        .rows_dropped = catalog_report_dropped(f),
+        .offers = f->offers,
+        .dropped = drops_of(f, arena),
+        .spot_above_on_demand = f->spot_above_on_demand,
+    };
+}
+
+static bool sends_anything(const struct catalog *c, size_t place)
+{
+    for (size_t to = 0; to < catalog_n_places(c); to++)
+        if (to != place && catalog_move(c, place, to))
+            return true;
+    return catalog_n_places(c) == 1;
+}
+
+/* Clouds with a region that data cannot leave, for want of rows in transfers.csv: plans keep all
+ * stages that share data within the region, which is seldom what an importer has in mind. */
+static struct field_list clouds_without_transfers(const struct catalog *c, struct arena *arena)
+{
+    const char **clouds = arena_alloc(arena, catalog_n_places(c), sizeof *clouds);
+    uint32_t last = UINT32_MAX;
+    size_t n = 0;
+
+    for (size_t i = 0; clouds && i < catalog_n_places(c); i++) {
+        uint32_t cloud = catalog_places(c)[i].cloud;
+        if (cloud == last || sends_anything(c, i))
+            continue;
+        last = cloud;
+        clouds[n++] = catalog_text(c, cloud);
+    }
+    return (struct field_list){clouds, n};
+}
+
+static int answer_report(struct answer *out,
+                         const struct catalog_report *r,
+                         const struct catalog *c,
+                         struct err *e)
+{
+    struct app_catalog_file *files = arena_alloc(out->arena, r->n_files, sizeof *files);
+    const struct app_catalog_size size = {catalog_origin(c), catalog_n_offers(c),
+                                          catalog_n_places(c)};
+    struct app_catalog_imported done = {
+        .files = {files, r->n_files},
+        .not_recognised = {(const char *const *)r->unrecognised, r->n_unrecognised},
+        .without_transfers = clouds_without_transfers(c, out->arena),
+        .catalog = &size,
+    };
+
+    if (!files)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < r->n_files; i++) {
+        files[i] = file_of(&r->files[i], out->arena);
+        done.rows_read += files[i].rows_read;
+        done.rows_kept += files[i].rows_kept;
+        done.offers += files[i].offers;
+    }
+    done.rows_dropped = done.rows_read - done.rows_kept;
+    return answer_head(out, &done, e);
+}
+
+static void show_file(void *context, const char *file)
+{
+    app_status(context, "reading %s", file);
+}
+
+/* Imports the files, dated today, and answers with the report. */
+static int import(struct app *app,
+                  struct catalog_import how,
+                  const struct catalog_import_path *paths,
+                  size_t n,
+                  struct answer *out,
+                  struct err *e)
+{
+    AUTO_CLEAR(catalog_report) struct catalog_report report = {0};
+    char date[32];
+
+    time_iso(time_epoch_ms(), date);
+    date[strlen("2026-08-22")] = 0;
+    how.date = date;
+    how.progress = show_file;
+    how.context = app;
+    if (catalog_import(&how, paths, n, &report, e) < 0)
+        return -1;
+    AUTO(catalog) struct catalog *c = catalog_open(how.home, e);
+    return c ? answer_report(out, &report, c, e) : -1;
+}
+
+/* ---- catalog.import ---- */
+
+struct import_request {
+    struct field_list paths;
+    enum catalog_format format; /* CATALOG_FORMAT_ANY = none */
+    const char *cloud;
+};
+static const char *const formats[] = {
+    [CATALOG_FORMAT_TRADEWIND] = "tradewind", [CATALOG_FORMAT_SKYPILOT] = "skypilot"};
+
+/* clang-format off */
+static const struct field import_fields[] = {
+    {"paths", FIELD(LIST, struct import_request, paths), .required = true, .operand = true,
+     .value = "DIR|FILE", .help = "Directories and CSV files."},
+    {"format", FIELD(ENUM, struct import_request, format), FIELD_CHOICES(formats),
+     .help = "Format of the files (default: by their headers)."},
+    {"cloud", FIELD(TEXT, struct import_request, cloud), .value = "NAME",
+     .help = "Cloud of a SkyPilot file (default: aws for aws-vms.csv and aws/vms.csv)."},
+};
+/* clang-format on */
+static const struct record import_record =
+    RECORD("catalog_import", struct import_request, import_fields);
+
+static int run_import(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct import_request *q = request;
+    const struct config *config = app_config(app, e);
+    struct catalog_import_path *paths = arena_alloc(out->arena, q->paths.n, sizeof *paths);
+    char option[64];
+
+    if (q->cloud && q->format == CATALOG_FORMAT_TRADEWIND)
+        return err_set(e, ERR_USAGE, "%s is for SkyPilot files: rows of our layout name theirs",
+                       answer_spell(out, "cloud", option));
+    if (!config)
+        return -1;
+    if (!paths)
+        return err_set(e, ERR_NOFIT, "the request is too large");
+    for (size_t i = 0; i < q->paths.n; i++)
+        paths[i].path = q->paths.items[i];
+    const struct catalog_import how = {
+        .home = config->home, .format = q->format, .cloud = q->cloud};
+    return import(app, how, paths, q->paths.n, out, e);
+}
+
+const struct operation catalog_import_operation = {
+    .name = "catalog.import",
+    .summary = "Replace prices with those of CSV files.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &import_record,
+    .answer = &imported_record,
+    .run = run_import,
+};
+
+/* ---- catalog.update ---- */
+
+struct update {
+    struct app *app;
+    const struct config *config;
+    char *dir;       /* temporary, removed with the struct */
+    char **paths;    /* of the downloaded files, by URL */
+    const char *url; /* being downloaded */
+};
+
+static void update_clear(struct update *u)
+{
+    if (u->dir)
+        file_remove_tree(u->dir);
+    free(u->dir);
+    for (size_t i = 0; i < u->config->n_catalog_urls; i++)
+        free(u->paths[i]);
+    free(u->paths);
+}
+
+static void show_download(void *context, uint64_t got_bytes, uint64_t total_bytes)
+{
+    struct update *u = context;
+
+    if (total_bytes)
+        app_status(u->app, "%s: %.1f of %.1f MB", u->url, (double)got_bytes / 1e6,
+                   (double)total_bytes / 1e6);
+    else
+        app_status(u->app, "%s: %.1f MB", u->url, (double)got_bytes / 1e6);
+}
+
+static int make_dir(struct update *u, struct err *e)
+{
+    const char *tmp = app_variable(u->app, "TMPDIR");
+
+    u->dir = mem_printf("%s/tradewind-update-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    if (mkdtemp(u->dir))
+        return 0;
+    file_error(e, "create directory", u->dir);
+    free(u->dir);
+    u->dir = NULL;
+    return -1;
+}
+
+/* A part of a URL as a file name: characters with a meaning to a file system are replaced. */
+static void put_safe(char *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!isalnum((unsigned char)at[i]) && !strchr("-_", at[i]) && (at[i] != '.' || i == 0))
+            at[i] = '_';
+    }
+}
+
+/* The last two parts of the URL's path name the file, since aws/vms.csv tells the cloud by both:
+ * DIR/0/aws/vms.csv. */
+static char *local_path(struct update *u, size_t i, struct err *e)
+{
+    AUTO_MEM char *url = mem_dup(u->config->catalog_urls[i]);
+    char *host = strstr(url, "://");
+
+    url[strcspn(url, "?#")] = 0;
+    host = host ? host + 3 : url;
+    char *name = strrchr(host, '/');
+    char *file = name && name[1] ? name + 1 : NULL, *parent = NULL;
+    if (name) {
+        *name = 0;
+        parent = strrchr(host, '/');
+        parent = parent && parent[1] ? parent + 1 : NULL;
+    }
+    if (file)
+        put_safe(file, strlen(file));
+    if (parent)
+        put_safe(parent, strlen(parent));
+    AUTO_MEM char *dir = mem_printf("%s/%zu/%s", u->dir, i, parent ? parent : "_");
+    if (file_make_dirs(dir, 0700, e) < 0)
+        return NULL;
+    return mem_printf("%s/%s", dir, file ? file : "_");
+}
+
+static int download_all(struct update *u, struct err *e)
+{
+    const struct http_options options = {
+        .max_bytes = DOWNLOAD_MAX_BYTES,
+        .timeout_s = DOWNLOAD_TIMEOUT_S,
+        .attempts = DOWNLOAD_ATTEMPTS,
+        .first_wait_s = DOWNLOAD_FIRST_WAIT_S,
+        .progress = show_download,
+        .context = u,
+    };
+    AUTO(http) struct http *http = http_new((uint64_t)time_epoch_ms() ^ (uint64_t)getpid(), e);
+
+    if (!http)
+        return -1;
+    for (size_t i = 0; i < u->config->n_catalog_urls; i++) {
+        u->url = u->config->catalog_urls[i];
+        u->paths[i] = local_path(u, i, e);
+        if (!u->paths[i] || app_check_cancelled(u->app, e) < 0 ||
+            http_download(http, u->url, u->paths[i], &options, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run_update(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct config *config = app_config(app, e);
+
+    (void)request;
+    if (!config)
+        return -1;
+    size_t n = config->n_catalog_urls;
+    if (!n)
+        return err_set(e, ERR_USAGE, "%s has no URLs under catalog.update", config->file);
+    AUTO_CLEAR(update) struct update u = {.app = app, .config = config};
+    u.paths = mem_zero(n, sizeof *u.paths);
+    if (make_dir(&u, e) < 0 || download_all(&u, e) < 0)
+        return -1;
+    AUTO_MEM struct catalog_import_path *files = mem_zero(n, sizeof *files);
+    for (size_t i = 0; i < n; i++)
+        files[i] = (struct catalog_import_path){u.paths[i], config->catalog_urls[i]};
+    const struct catalog_import how = {.home = config->home, .format = CATALOG_FORMAT_ANY};
+    return import(app, how, files, n, out, e);
+}
+
+const struct operation catalog_update_operation = {
+    .name = "catalog.update",
+    .summary = "Download and import the price lists that the configuration names.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &record_none,
+    .answer = &imported_record,
+    .run = run_update,
+};
+
+/* ---- catalog.export ---- */
+
+struct export_request {
+    const char *directory;
+};
+
+/* clang-format off */
+static const struct field export_fields[] = {
+    {"directory", FIELD(TEXT, struct export_request, directory), .required = true,
+     .operand = true, .value = "DIR", .help = "Directory of the CSV files."},
+};
+
+static const struct field exported_fields[] = {
+    {"directory", FIELD(TEXT, struct app_catalog_exported, directory),
+     .help = "Directory of the CSV files."},
+    {"offers", FIELD(COUNT, struct app_catalog_exported, offers), .help = "Rows of offers.csv."},
+    {"transfers", FIELD(COUNT, struct app_catalog_exported, transfers),
+     .help = "Rows of transfers.csv."},
+    {"storage", FIELD(COUNT, struct app_catalog_exported, storage),
+     .help = "Rows of storage.csv."},
+};
+/* clang-format on */
+static const struct record export_record =
+    RECORD("catalog_export", struct export_request, export_fields);
+static const struct record exported_record =
+    RECORD("catalog_exported", struct app_catalog_exported, exported_fields);
+
+static int run_export(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct export_request *q = request;
+    AUTO(catalog) struct catalog *c = app_catalog_open(app, e);
+
+    if (!c || file_make_dirs(q->directory, 0777, e) < 0 ||
+        catalog_write_tables(c, q->directory, e) < 0)
+        return -1;
+    const struct app_catalog_exported done = {q->directory, catalog_n_offers(c),
+                                              catalog_n_transfers(c), catalog_n_storage(c)};
+    return answer_head(out, &done, e);
+}
+
+const struct operation catalog_export_operation = {
+    .name = "catalog.export",
+    .summary = "Write the catalog in use as CSV files.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &export_record,
+    .answer = &exported_record,
+    .run = run_export,
+};
+
+/* ---- catalog.reset ---- */
+
+/* clang-format off */
+static const struct field reset_fields[] = {
+    {"was_imported", FIELD(BOOL, struct app_catalog_reset, was_imported),
+     .help = "Whether there was an imported catalog."},
+    {"origin", FIELD(TEXT, struct app_catalog_reset, origin),
+     .help = "Source of the catalog in use afterwards."},
+};
+/* clang-format on */
+static const struct record reset_record =
+    RECORD("catalog_reset", struct app_catalog_reset, reset_fields);
+
+static int run_reset(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct config *config = app_config(app, e);
+    struct app_catalog_reset done = {0};
+
+    (void)request;
+    if (!config)
+        return -1;
+    AUTO(catalog_store) struct catalog_store *store = catalog_store_lock(config->home, e);
+    if (!store || catalog_store_reset(store, &done.was_imported, e) < 0)
+        return -1;
+    AUTO(catalog) struct catalog *c = catalog_open(config->home, e);
+    if (!c)
+        return -1;
+    done.origin = catalog_origin(c);
+    return answer_head(out, &done, e);
+}
+
+const struct operation catalog_reset_operation = {
+    .name = "catalog.reset",
+    .summary = "Remove the imported prices and use the built-in catalog.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &record_none,
+    .answer = &reset_record,
+    .run = run_reset,
+};
