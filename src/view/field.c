@@ -58,6 +58,8 @@ static json_t *number_from_text(const struct field *f, const char *text)
 {
     double v;
 
+    if (f->unit && strcmp(f->unit, "USD") == 0 && text[0] == '$')
+        text++;
     if (f->type == FIELD_DURATION &&
         time_parse_duration(text, f->bare_unit_s > 0 ? f->bare_unit_s : 1, &v, NULL) == 0)
         return json_real(v);

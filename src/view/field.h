@@ -78,6 +78,7 @@ struct field {
     const char *preset;  /* what a request without the field gets, as text; NULL = none */
     const char *value;   /* in help: "USD", "FILE", "a|b"; NULL = by the type */
     const char *option;  /* on the command line, where it differs from the name: "--on" */
+    const char *former;  /* an earlier option that still works, and help does not list: "--place" */
     char letter;         /* on the command line: 'r' for -r; 0 = none */
     bool operand;        /* on the command line: an operand, in the order of the fields */
     bool is_remote_only; /* the command line has no option for it, such as a cursor */

@@ -118,6 +118,7 @@ static struct command_option option_of(const struct field *f, struct arena *a)
         .help = f->help,
         .repeatable = f->type == FIELD_LIST,
         .letter = f->letter,
+        .former = f->former,
         .field = f,
     };
 }
@@ -144,12 +145,17 @@ const struct command_option *command_options(const struct command *c, struct are
     return all;
 }
 
+static bool is_option(const char *option, const char *name, size_t len)
+{
+    return option && strlen(option) == len && strncmp(option, name, len) == 0;
+}
+
 static const struct command_option *find_option(const struct command_option *options,
                                                 const char *name,
                                                 size_t len)
 {
     for (const struct command_option *o = options; o->name; o++)
-        if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
+        if (is_option(o->name, name, len) || is_option(o->former, name, len))
             return o;
     return NULL;
 }

@@ -19,7 +19,8 @@ struct command_option {
     const char *value;
     const char *help; /* one sentence */
     bool repeatable;
-    char letter; /* 'r': -r means the same; letters of switches may be joined. 0 = none */
+    char letter;        /* 'r': -r means the same; letters of switches may be joined. 0 = none */
+    const char *former; /* an earlier spelling that still works, and help does not list */
     const struct field *field; /* of the operation's request; NULL = the command's own option */
 };
 

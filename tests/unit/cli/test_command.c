@@ -43,7 +43,7 @@ static int five(const struct command_args *args, struct err *e)
 
 static const struct command_option options[] = {
     {.name = "--budget", .value = "USD", .help = "dollars"},
-    {.name = "--wait", .value = "TIME", .help = "time"},
+    {.name = "--wait", .value = "TIME", .help = "time", .former = "--patience"},
     {.name = "--env", .value = "KEY=VALUE", .help = "variable", .repeatable = true},
     {.name = "--json", .help = "JSON", .letter = 'j'},
     {.name = "--recursive", .help = "all", .letter = 'r'},
@@ -94,6 +94,7 @@ static void accepted(void)
         {"plan --budget= a", "plan --budget= | a"},
         {"plan --budget -5 a", "plan --budget=-5 | a"},
         {"plan --env A=1 --env=B=2 a", "plan --env=A=1 --env=B=2 | a"},
+        {"plan --patience 5 a", "plan --wait=5 | a"},
         {"plan --json a", "plan --json=on | a"},
         {"plan -", "plan | -"},
         {"plan -r a", "plan --recursive=on | a"},

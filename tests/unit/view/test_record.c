@@ -42,7 +42,8 @@ static const struct field fields[] = {
     {"n", FIELD(INT, struct thing, n), .least = 1, .most = 10, .preset = "3", .heading = "n"},
     {"count", FIELD(COUNT, struct thing, count), .heading = "count"},
     {"real", FIELD(REAL, struct thing, real), .heading = "real"},
-    {"cost_usd", FIELD(MONEY, struct thing, cost_microusd), .heading = "cost"},
+    {"cost_usd", FIELD(MONEY, struct thing, cost_microusd), .heading = "cost",
+     .unit = "USD"},
     {"size_bytes", FIELD(BYTES, struct thing, bytes), .heading = "size"},
     {"at", FIELD(TIME, struct thing, at_ms), .heading = "at"},
     {"wait_s", FIELD(DURATION, struct thing, wait_s), .heading = "wait", .option = "--wait"},
@@ -137,7 +138,7 @@ static void test_text(void)
     char option[64];
 
     record_put_text(&record, request, "wait_s", "1h30m", &e);
-    record_put_text(&record, request, "cost_usd", "2.5", &e);
+    record_put_text(&record, request, "cost_usd", "$2.5", &e);
     record_put_text(&record, request, "tags", "x", &e);
     record_put_text(&record, request, "tags", "y,z", &e);
     record_put_text(&record, request, "on", "true", &e);
