@@ -19,7 +19,7 @@ printf 'hosts: {lab: [{host: a.lab, cpus: 8, price: 1}]}\nplan: {boot_s: 0}\n' \
     >"$TRADEWIND_HOME/config.yaml"
 is "$("$TRADEWIND" machines cleanup --yes)" "No machine is orphaned." "a pool that nobody uses"
 
-# ---- rehearsals ----
+# ---- simulated runs ----
 mkdir catalog
 cat >catalog/offers.csv <<'CSV'
 cloud,region,zone,instance_type,vcpus,memory_gib,accelerator,accelerator_count,network_gbps,price_usd_per_hour,spot_usd_per_hour,preemptions_per_hour
@@ -37,7 +37,7 @@ needs: [a]
 estimate: {seconds: 300}
 run: b
 YAML
-rehearse() {
+simulate() {
     "$TRADEWIND" run p.yaml --catalog catalog --on sim --yes --noise 0 "$@"
 }
 one() {
@@ -46,14 +46,15 @@ for m in json.load(sys.stdin):
     print(m["state"], m["run"], m["instance_type"], "%.6f" % m["cost_usd"])'
 }
 
-rehearse >out || echo "# $(cat out)"
+simulate >out || echo "# $(cat out)"
 # 3.6 dollars an hour are a tenth of a cent a second; the second stage keeps the machine.
-is "$(one --all)" "gone 1 m1 0.900000" "a rehearsal rents one machine for 900 s and returns it"
+is "$(one --all)" "gone 1 m1 0.900000" "a simulated run rents one machine for 900 s and returns it"
 is "$("$TRADEWIND" machines ls)" "No machine is running." "nothing of it is left"
 is "$(ls "$TRADEWIND_HOME/sims")" "" "nor of its world"
 
+# --troubles is the old name of --faults.
 echo terminate-fails >troubles
-rehearse --troubles troubles >out 2>err
+simulate --troubles troubles >out 2>err
 is $? 6 "a machine that is not given back is exit code 6"
 contains "$(cat err)" "machines cleanup --yes" "and the way out is told"
 contains "$(one)" "deleting 2 m1" "it is listed"
@@ -84,21 +85,21 @@ for ((n = 1; status == 99 && n < 20000; n += step)); do
     "$TRADEWIND" machines cleanup --yes >out 2>&1 || { bad=$((bad + 1)); sed 's/^/# /' out; }
     [ -z "$(one)" ] || { bad=$((bad + 1)); echo "# killed at $n: $(one)"; }
 done
-is $status 0 "killed at $kills places, a rehearsal then came to its end"
+is $status 0 "killed at $kills places, a simulated run then came to its end"
 is $bad 0 "and each time a sweep left nothing that bills"
 
 # What was refused is offered again after an hour, so that three places never run out.
 sed '2s/.*/&\naws,r2,,m1,4,16,,,,3.6,,\naws,r3,,m1,4,16,,,,3.6,,/' catalog/offers.csv >more.csv
 mv more.csv catalog/offers.csv
-echo never-boots >troubles
-rehearse --troubles troubles >out 2>err
+echo never-boots >faults
+simulate --faults faults >out 2>err
 is "$? $(grep -c '10 boots that failed, and no more are tried' out)" "1 1" "boots that fail come to an end"
-contains "$(cat out)" "10 rented" "after so many machines"
+contains "$(cat out)" "10 launched" "after so many machines"
 contains "$(tail -n 3 out)" '$18.00' "of 30 minutes each"
-echo 'throttle 5s -1x' >troubles
-is "$(rehearse --troubles troubles 2>&1 >/dev/null; echo $?)" \
-    'tradewind: --troubles troubles: line 1: "-1x": a count is 1x or more, with at most 9 digits
+echo 'throttle 5s -1x' >faults
+is "$(simulate --faults faults 2>&1 >/dev/null; echo $?)" \
+    'tradewind: --faults faults: line 1: "-1x": a count is 1x or more, with at most 9 digits
 2' "a count below 1"
-rehearse --troubles absent >out 2>err
+simulate --faults absent >out 2>err
 is $? 2 "no such file"
 done_testing

@@ -323,11 +323,11 @@ exit 2" "$what"
 }
 before_plan "a cap of nothing" "--max-cost 0: must be more than nothing, and at most 1e+09" \
     --max-cost 0
-before_plan "a seed that is none" "--seed x: must be a whole number from 0 on" --on sim --seed x
-before_plan "a run on paper in the background" \
-    "--detach: a run on paper is over in milliseconds, in this command: leave it out" \
+before_plan "a seed that is none" "--seed \"x\": must be a whole number" --on sim --seed x
+before_plan "a simulated run in the background" \
+    "--detach: a simulated run is over in milliseconds, in this command: leave it out" \
     --on sim --detach
-before_plan "both --resume and --no-cache" "--resume keeps what was finished, --no-cache does not" \
+before_plan "both --resume and --no-cache" "--resume keeps finished stages, --no-cache does not" \
     --resume --no-cache
 is "$("$TRADEWIND" run show 99 2>&1; echo $?)" \
     "tradewind: there is no run 99; \`tradewind run ls\` lists them

@@ -128,8 +128,10 @@ const struct command_option *command_options(const struct command *c, struct are
     const struct operation *op = c->operation;
     size_t n_own = 0, n = 0;
 
-    while (c->options && c->options[n_own].name)
-        n_own++;
+    bool has_json = false;
+
+    for (; c->options && c->options[n_own].name; n_own++)
+        has_json = has_json || strcmp(c->options[n_own].name, "--json") == 0;
     struct command_option *all =
         arena_alloc(a, n_own + (op ? op->request->n_fields : 0) + 3, sizeof *all);
     assert(all);
@@ -138,7 +140,7 @@ const struct command_option *command_options(const struct command *c, struct are
             all[n++] = option_of(&op->request->fields[i], a);
     for (size_t i = 0; i < n_own; i++)
         all[n++] = c->options[i];
-    if (op && (op->answer || op->item))
+    if (op && (op->answer || op->item) && !has_json)
         all[n++] = (struct command_option){.name = "--json", .help = operate_json_help(op, a)};
     if (op && op->item)
         all[n++] = (struct command_option){.name = "--csv", .help = "Print the rows as CSV."};

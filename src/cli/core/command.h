@@ -53,7 +53,7 @@ struct command {
      * calls several operations, or none. */
     const struct operation *operation;
     const struct command_text *text; /* cli/core/operate.h: the answer for people; NULL = a table */
-    bool is_long; /* Ctrl-C asks the operation to stop and a line on a terminal shows progress */
+    bool is_long;                    /* Ctrl-C asks the operation to stop */
     /* Exit code >= 0, or -1 with e; NULL: operate_run. */
     int (*run)(const struct command_args *args, struct err *e);
 };

@@ -67,6 +67,7 @@ struct operate_door *operate_door_new(bool is_long)
         .variable = variable,
         .listener = {.notice = print_notice,
                      .status = show_status,
+                     .progress = show_progress,
                      .cancelled = is_interrupted,
                      .context = d},
     };
@@ -74,7 +75,6 @@ struct operate_door *operate_door_new(bool is_long)
     d->began_s = time_monotonic_s();
     progress_init(&d->line, stderr);
     if (is_long) {
-        options.listener.progress = show_progress;
         interrupt_watch();
         interrupt_watch_terminal();
     }

@@ -40,7 +40,8 @@ static const char *why_here(const struct app_run_location *p)
 void cli_run_say_location(const struct app_run_location *p)
 {
     if (!strcmp(p->on, "sim"))
-        puts("\nRunning in simulation (--on sim), in virtual time: nothing is launched, no work is done.");
+        puts("\nRunning in simulation (--on sim), in virtual time: nothing is launched, no work is "
+             "done.");
     else if (p->n_hosts)
         say_hosts(p);
     else

@@ -1,110 +1,120 @@
+/* run: the command that plans a pipeline, asks, starts it and watches it, or simulates it. */
 #include "cli/run/run.h"
 #include "app/run/start.h"
-#include "base/mem.h"
 #include "base/money.h"
+#include "base/time.h"
 #include "cli/core/commands.h"
+#include "cli/core/interrupt.h"
 #include "cli/core/operate.h"
-#include "cli/plan/options.h"
 #include "cli/plan/plan.h"
-#include "cli/run/run_market.h"
-#include "cli/run/run_sim.h"
+#include "view/table.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
+#define NAME_COLUMNS 20
 
-static const struct command_option options[] = {
-    CLI_PLAN_GOAL_OPTIONS,
-    CLI_PLAN_WORLD_OPTIONS,
-    {.name = "--on",
-     .value = "local|sim|ssh|GROUP",
-     .help = "Where to run: on this machine, a rehearsal with real work (the default), on paper in "
-             "virtual time, on all hosts of the configuration, or on those of a group of it."},
-    {.name = "--seed", .value = "N", .help = "sim: what chance goes by; the same gives the same."},
-    {.name = "--noise",
-     .value = "F",
-     .help = "sim: how far run times lie from the plan (standard deviation of their logarithm)."},
-    {.name = "--troubles",
-     .value = "FILE",
-     .help = "sim: what the cloud refuses or loses, as docs/machines.md writes it."},
-    {.name = "--start",
-     .value = "TIME",
-     .help = "sim: begin then in the imported price histories and follow their prices: 2020-03-01, "
-             "or 2020-03-01T06:00:00Z."},
-    CLI_MARKET_POLICY_OPTIONS,
-    {.name = "--max-cost",
-     .value = "USD",
-     .help = "Stop when more than this is spent; on paper, before."},
-    CLI_RUN_SECRET_OPTION,
-    CLI_RUN_YES_OPTION,
-    {.name = "--resume", .help = "Go on with the last run of this pipeline that did not finish."},
-    {.name = "--no-cache", .help = "Run every stage, even if nothing about it has changed."},
-    CLI_RUN_DETACH_OPTION,
-    {.name = "--json", .help = "Print one JSON object a line: every change, the bill at last."},
-    {0},
-};
+/* ---- simulated runs ---- */
 
-static bool is_on_paper(const struct command_args *args)
+static void print_stage(const struct app_simulated_event *x)
 {
-    const char *on = command_value(args, "--on");
+    char took[32], planned[32], cost[32], planned_cost[32];
 
-    return on && !strcmp(on, "sim");
+    printf(" %-9s", app_run_state_words(x->state));
+    if (x->stage_state == STAGE_GOING && x->follows_prices)
+        printf(" and follows prices");
+    else if (x->stage_state == STAGE_GOING)
+        printf(" on %s%s in %s/%s", x->on->instance_type, x->on->spot ? " (spot)" : "",
+               x->on->provider, x->on->region);
+    else if (x->stage_state == STAGE_FINISHED)
+        printf(" %s of %s, %s of %s", time_text(x->runtime_s, took),
+               time_text(x->plan->planned_s, planned), money_text(x->cost_microusd, cost),
+               money_text(x->plan->planned_microusd, planned_cost));
+    else
+        printf(" %s", x->reason);
 }
 
-/* What is wrong whatever the plan will be, so that nobody plans and agrees in vain. */
-static int check_options(const struct command_args *args, struct err *e)
+static int print_event(void *context, const struct app_simulated_event *x, struct err *e)
 {
-    static const char *const of_sim[] = {"--seed", "--noise", "--troubles", "--start"};
-    bool follows;
-    int64_t ignored;
+    const struct text_look *look = context;
+    AUTO_CLEAR(buf) struct buf name;
+    char clock[32];
 
-    for (size_t i = 0; i < sizeof of_sim / sizeof of_sim[0]; i++)
-        if (!is_on_paper(args) && command_has(args, of_sim[i]))
-            return err_set(e, ERR_USAGE, "%s goes with --on sim", of_sim[i]);
-    if (run_market_wanted(args, &follows, e) < 0)
-        return -1;
-    if (is_on_paper(args) && command_has(args, "--detach"))
-        return err_set(e, ERR_USAGE,
-                       "--detach: a run on paper is over in milliseconds, in this command: leave "
-                       "it out");
-    if (command_has(args, "--resume") && command_has(args, "--no-cache"))
-        return err_set(e, ERR_USAGE, "--resume keeps what was finished, --no-cache does not");
-    return is_on_paper(args) ? run_sim_check(args, e) : cli_run_read_cap(args, &ignored, e);
-}
-
-static int go(struct app *app,
-              const struct app_plan *p,
-              const struct command_args *args,
-              const struct app_run_location *location,
-              struct err *e)
-{
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct app_run_wish wish = {.location = location,
-                                .secrets = cli_run_given(args, "--secret", arena),
-                                .resume = command_has(args, "--resume"),
-                                .no_cache = command_has(args, "--no-cache")};
-    bool json = command_has(args, "--json");
-    int64_t id;
-
-    if (cli_run_read_cap(args, &wish.max_microusd, e) < 0 ||
-        app_run_start(app, p, &wish, &id, e) < 0)
-        return -1;
-    if (!command_has(args, "--detach"))
-        return cli_run_watch(app, id, json, e);
-    cli_run_say_detached(id, json);
+    (void)e;
+    buf_init(&name, 4096);
+    text_put(&name, x->stage ? x->stage : "", NAME_COLUMNS, look->utf8);
+    printf("  %9s  %-*s", cli_plan_clock_text(x->at_s, clock), NAME_COLUMNS, buf_str(&name));
+    if (x->state)
+        print_stage(x);
+    else
+        printf(" %s", x->text);
+    putchar('\n');
     return 0;
 }
 
-static int show_plan(struct app_plan *p,
-                     bool json,
-                     const struct app_run_location *place,
-                     struct err *e)
+static int print_event_json(void *context, const struct app_simulated_event *x, struct err *e)
+{
+    (void)context;
+    (void)e;
+    cli_run_print_event(&app_simulated_event_record, x);
+    return 0;
+}
+
+static int print_bill(const struct app_simulated *b, struct err *e)
+{
+    const struct app_simulated_stage *stages = b->stages.items;
+    char launched[32];
+    struct writer w;
+
+    snprintf(launched, sizeof launched, "%" PRId64 " launched", b->machines);
+    const struct app_simulated_stage total = {.name = "total",
+                                              .state = b->state,
+                                              .instance_type = launched,
+                                              .planned_s = b->planned_s,
+                                              .took_s = b->time_s,
+                                              .planned_microusd = b->planned_microusd,
+                                              .cost_microusd = b->cost_microusd};
+    writer_init(&w, WRITER_TABLE, NULL, &app_simulated_stage_record, NULL, false, stdout);
+    for (size_t i = 0; i < b->stages.n; i++)
+        writer_item(&w, &stages[i], e);
+    table_rule(w.table);
+    writer_item(&w, &total, e);
+    printf("\nsimulated run %" PRId64 ", seed %" PRId64 "\n", b->run, b->seed);
+    int result = writer_end(&w, e);
+    writer_clear(&w);
+    if (b->switches != FIELD_NONE)
+        printf("switches: %" PRId64 ", preemptions: %" PRId64 "\n", b->switches, b->preemptions);
+    if (*b->reason)
+        printf("%s: %s\n", b->state, b->reason);
+    return result;
+}
+
+static int simulate(struct app *app, const struct app_run_prepared *r, bool json, struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    struct text_look look = text_look_for(stdout);
+    struct app_simulation s = app_run_simulation(r);
+    struct app_simulated bill;
+
+    s.tell = json ? print_event_json : print_event;
+    s.context = &look;
+    interrupt_watch();
+    if (app_run_simulate(app, r->plan, &s, arena, &bill, e) < 0)
+        return -1;
+    if (json)
+        cli_run_print_event(&app_simulated_record, &bill);
+    else if (print_bill(&bill, e) < 0)
+        return -1;
+    return app_simulated_check(&bill, e) < 0 ? -1 : cli_run_exit_code(bill.run_state);
+}
+
+/* ---- the command ---- */
+
+static int show_plan(const struct app_run_prepared *r, bool json, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    struct app_plan *p = r->plan;
     bool exists = p->answer.status != PLAN_INFEASIBLE;
     struct app_plan_report report;
 
@@ -113,54 +123,84 @@ static int show_plan(struct app_plan *p,
     if ((exists && app_plan_ask_singles(p, e) < 0) || app_plan_report(p, arena, &report, e) < 0 ||
         cli_plan_print(&report, stdout, e) < 0)
         return -1;
-    cli_run_say_location(place);
+    cli_run_say_location(&r->location);
+    fflush(stdout);
     return 0;
 }
 
-static int run(const struct command_args *args, struct err *e)
+static int run_prepared(struct operate_door *door,
+                        const struct command_args *args,
+                        const struct app_run_prepared *r,
+                        struct err *e)
 {
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
-    AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
-    AUTO_CLEAR(run_market) struct run_market market = {0};
-    struct app_run_location place;
+    struct app *app = operate_app(door);
+    bool json = command_has(args, "--json");
+    int64_t id;
 
-    if (check_options(args, e) < 0 || cli_plan_open(p, operate_app(door), args, e) < 0 ||
-        (command_has(args, "--start") && run_market_open(&market, p, args, e) < 0) ||
-        app_run_location_find(p->config, command_value(args, "--on"), &place, e) < 0 ||
-        app_plan_ask(p, false, e) < 0 || show_plan(p, command_has(args, "--json"), &place, e) < 0)
-        return -1;
-    fflush(stdout);
     int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
     if (agreed <= 0)
         return agreed;
-    if (!is_on_paper(args))
-        return go(operate_app(door), p, args, &place, e);
-    return run_on_sim(p, args, command_has(args, "--start") ? &market : NULL,
-                      command_has(args, "--json"), e);
+    if (app_run_wants_simulation(&r->request))
+        return simulate(app, r, json, e);
+    if (app_run_start(app, r, &id, e) < 0)
+        return -1;
+    operate_door_quiet(door);
+    if (!command_has(args, "--detach"))
+        return cli_run_watch(app, id, json, e);
+    cli_run_say_detached(id, json);
+    return 0;
 }
+
+static int run_pipeline(const struct command_args *args, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    AUTO_JSON json_t *json = operate_request(args, &run_start_operation, e);
+    AUTO_CLEAR(app_run_prepared) struct app_run_prepared r = {0};
+    struct app_run_request q;
+
+    if (!json ||
+        record_decode(run_start_operation.request, json, FIELD_AS_OPTION, &q, arena, e) < 0)
+        return -1;
+    if (app_run_wants_simulation(&q) && command_has(args, "--detach"))
+        return err_set(e, ERR_USAGE,
+                       "--detach: a simulated run is over in milliseconds, in this command: leave "
+                       "it out");
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    if (app_run_prepare(operate_app(door), &q, &r, e) < 0 ||
+        show_plan(&r, command_has(args, "--json"), e) < 0)
+        return -1;
+    return run_prepared(door, args, &r, e);
+}
+
+static const struct command_option options[] = {
+    CLI_RUN_YES_OPTION,
+    CLI_RUN_DETACH_OPTION,
+    {.name = "--json", .help = "Print one JSON object per line: every change, last the bill."},
+    {0},
+};
 
 const struct command command_run = {
     .name = "run",
     .operands = "PIPELINE",
-    .summary = "Plans a pipeline, asks, runs it, and shows what it made and what it cost",
+    .summary = "Plan a pipeline, run it, and show its outputs and costs",
     .details =
-        "Plans as `tradewind plan` does, asks, and runs the stages in order of their needs. Each "
-        "stage is a job: its input and code come out of the lake, its output goes there, with the "
-        "provenance. Stages whose code, command and input have not changed are taken over from an "
-        "earlier run.\n\n"
-        "On this machine (--on local) a run is a rehearsal: real work, under the planned limits of "
-        "CPU and memory as far as the machine has that much, priced as the planned machines. On "
-        "hosts (--on ssh, --on GROUP) a stage gets what it was planned for as far as a host has "
-        "that "
-        "much, and costs what the host costs. On paper "
-        "(--on sim) machines boot, are preempted and refused as chance and --troubles say, and the "
-        "run is over in milliseconds.\n\n"
-        "Ctrl-C stops the run: what is finished stays, and --resume goes on from there; twice "
-        "stops it at once. One started with --detach is stopped by `tradewind run stop`. The exit "
-        "code is 0 when everything finished, 1 when a stage failed.",
+        "Plans as `tradewind plan` does, asks, and runs the stages in the order of their needs. "
+        "Each stage is a job: its input and code come from the lake, its output goes to the lake, "
+        "with its provenance. A stage whose code, command and input have not changed is reused "
+        "from an earlier run.\n\n"
+        "A local run (--on local) does real work on this machine, within the planned CPUs and "
+        "memory as far as the machine has them, and is priced as the planned machines. On hosts "
+        "(--on ssh, --on GROUP) a stage gets its planned resources as far as a host has them, and "
+        "costs the price of the host. A simulated run (--on sim) takes milliseconds: machines "
+        "boot, are preempted and refused as the seed and --faults decide.\n\n"
+        "Ctrl-C stops the run; finished stages keep their outputs, and --resume continues from "
+        "there. A second Ctrl-C stops it at once. `tradewind run stop` stops a run that was "
+        "started with --detach. The exit code is 0 when all stages finished, 1 when a stage "
+        "failed, 130 when the run was stopped.",
     .example = "tradewind run examples/fashion.yaml --yes",
     .options = options,
+    .operation = &run_start_operation,
     .min_operands = 1,
     .max_operands = 1,
-    .run = run,
+    .run = run_pipeline,
 };

@@ -127,7 +127,6 @@ void cli_run_print_event(const struct record *type, const void *record)
     AUTO_MEM char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
 
     printf("%s\n", text ? text : "{}");
-    fflush(stdout);
 }
 
 /* ---- run show ---- */

@@ -220,6 +220,7 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
                                                  .reason = s->reason,
                                                  .runtime_s = job.runtime_s,
                                                  .cost_microusd = job.cost_microusd});
+    fflush(stdout);
     return 0;
 }
 

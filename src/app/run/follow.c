@@ -1,11 +1,10 @@
-#include "cli/run/run_market.h"
+#include "app/run/follow.h"
 
+#include "app/market/home.h"
+#include "app/market/job.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
-#include "cli/core/operate.h"
-#include "cli/market/market_job.h"
-#include "cli/market/market_parts.h"
 #include "market/import.h"
 #include "market/region.h"
 
@@ -16,9 +15,8 @@
 #define HOME_CLOUD "aws"
 #define HOME_REGION "us-east-1"
 #define NOTE_MAX_BYTES 400
-#define REQUEST_MAX_BYTES ((size_t)1 << 20)
 
-void run_market_clear(struct run_market *m)
+void app_run_follow_clear(struct app_run_follow *m)
 {
     union {
         const struct market_job *from;
@@ -37,55 +35,28 @@ void run_market_clear(struct run_market *m)
     app_live_clear(&m->live);
 }
 
-/* ---- options ---- */
-
-int run_market_wanted(const struct command_args *args, bool *out, struct err *e)
-{
-    static const char *const with_start[] = {"--policy",      "--margin",     "--worth",
-                                             "--restart",     "--checkpoint", "--checkpoint-gb",
-                                             "--preemptions", "--clouds",     "--gpu-use"};
-
-    *out = command_has(args, "--start");
-    for (size_t i = 0; !*out && i < sizeof with_start / sizeof *with_start; i++)
-        if (command_has(args, with_start[i]))
-            return err_set(e, ERR_USAGE,
-                           "%s is about following imported prices: say from when on, as in "
-                           "--start 2020-03-01",
-                           with_start[i]);
-    if (*out && command_has(args, "--troubles"))
-        return err_set(e, ERR_USAGE,
-                       "--troubles: with --start nothing happens but what prices and "
-                       "--preemptions say: leave out one of them");
-    return 0;
-}
-
-static int open_live(struct run_market *m,
+static int open_live(struct app *app,
+                     struct app_run_follow *m,
                      const struct app_plan *p,
-                     const struct command_args *args,
+                     const struct app_run_follow_request *q,
                      struct err *e)
 {
     const struct app_plan_settings *set = &p->settings;
     struct app_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
                                 .region = set->region ? set->region : HOME_REGION,
-                                .deadline_after_s = set->goal.deadline_s};
+                                .deadline_after_s = set->goal.deadline_s,
+                                .seed = q->seed};
 
     if (strcmp(at.cloud, HOME_CLOUD) != 0 && !set->region)
         return err_set(e, ERR_USAGE, "--cloud %s: say in which region it begins: --region",
                        at.cloud);
-    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
-    struct market_follow follow;
-    AUTO_JSON json_t *request = cli_market_follow(args, arena, &follow, e);
-    double seed = 1;
-    if (!request || command_number(args, "--seed", &seed, e) < 0 ||
-        app_market_start(command_value(args, "--start"), &at.at_s, e) < 0)
+    if (app_market_start(q->start, &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
-    at.seed = (int64_t)seed;
-    return app_live_open_at(operate_app(door), &m->live, &follow, &at, e);
+    return app_live_open_at(app, &m->live, &q->follow, &at, e);
 }
 
-/* ---- what a stage says about speed ---- */
+/* ---- the speed of a stage ---- */
 
 /* Work per second on one GPU of this kind, in the estimate's own units; NaN = not covered. */
 static double speed_on(const struct app_plan *p,
@@ -165,7 +136,7 @@ static bool allow(const struct spec_stage *s, const struct market_scene *scene, 
 
 /* ---- one stage ---- */
 
-static struct market_job *make_job(struct run_market *m,
+static struct market_job *make_job(struct app_run_follow *m,
                                    const struct app_plan *p,
                                    const struct spec_stage *s,
                                    double *work_out,
@@ -201,7 +172,7 @@ static void put_names(struct buf *b, const char *before, const char *const *name
 }
 
 /* Whose prices it follows, and whose not; yours to free. */
-static char *note_of(const struct run_market *m, const struct market_policy *policy)
+static char *note_of(const struct app_run_follow *m, const struct market_policy *policy)
 {
     AUTO_CLEAR(buf) struct buf b;
     char from[32];
@@ -215,11 +186,11 @@ static char *note_of(const struct run_market *m, const struct market_policy *pol
     names = market_live_left_out(m->live.live, &n);
     put_names(&b, "; histories do not cover that time of ", names, n);
     names = market_live_unmeasured(m->live.live, &n);
-    put_names(&b, "; nobody recorded preemptions of ", names, n);
+    put_names(&b, "; preemptions are not recorded of ", names, n);
     return mem_dup(buf_str(&b));
 }
 
-static int open_stage(struct run_market *m, const struct app_plan *p, size_t i, struct err *e)
+static int open_stage(struct app_run_follow *m, const struct app_plan *p, size_t i, struct err *e)
 {
     const struct spec_stage *s = &p->spec->stages[i];
     const struct market_scene *scene = market_live_scene(m->live.live);
@@ -248,14 +219,15 @@ static int open_stage(struct run_market *m, const struct app_plan *p, size_t i, 
     return 0;
 }
 
-int run_market_open(struct run_market *m,
-                    const struct app_plan *p,
-                    const struct command_args *args,
-                    struct err *e)
+int app_run_follow_open(struct app *app,
+                        struct app_run_follow *m,
+                        const struct app_plan *p,
+                        const struct app_run_follow_request *q,
+                        struct err *e)
 {
     size_t n = p->spec->n_stages, following = 0;
 
-    if (open_live(m, p, args, e) < 0)
+    if (open_live(app, m, p, q, e) < 0)
         return -1;
     m->trades = mem_zero(n + 1, sizeof *m->trades);
     m->may_use = mem_zero(n + 1, sizeof *m->may_use);

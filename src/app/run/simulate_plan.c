@@ -1,4 +1,4 @@
-#include "cli/run/run_sim.h"
+#include "app/run/simulate.h"
 
 #include "base/mem.h"
 #include "broker/learn/models.h"
@@ -10,7 +10,9 @@
 /* What a stage without an estimate is taken to need, as the estimator does. */
 #define GUESS_S 3600.0
 
-struct simulate_stage run_sim_stage(const struct app_plan *p, size_t i, const struct plan_stage *s)
+struct simulate_stage app_simulation_stage(const struct app_plan *p,
+                                           size_t i,
+                                           const struct plan_stage *s)
 {
     const struct catalog *c = p->catalog;
     const struct catalog_place *place = &catalog_places(c)[s->place];
@@ -204,10 +206,10 @@ static int solve(const struct rest *r,
     return answer->status == PLAN_INFEASIBLE ? err_set(e, ERR_NOFIT, "%s", answer->reason) : 0;
 }
 
-int run_sim_replan(const struct app_plan *p,
-                   const struct simulate_question *q,
-                   struct simulate_stage *stages,
-                   struct err *e)
+int app_simulation_replan(const struct app_plan *p,
+                          const struct simulate_question *q,
+                          struct simulate_stage *stages,
+                          struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
     struct rest r = {.plan = p, .question = q, .stages = stages, .arena = arena};
@@ -219,6 +221,6 @@ int run_sim_replan(const struct app_plan *p,
     if (!problem || solve(&r, problem, &answer, e) < 0)
         return -1;
     for (size_t k = 0; k < r.spec.n_stages; k++)
-        stages[r.stage[k]] = run_sim_stage(p, r.stage[k], &answer.plan.stages[k]);
+        stages[r.stage[k]] = app_simulation_stage(p, r.stage[k], &answer.plan.stages[k]);
     return 0;
 }
