@@ -3,49 +3,9 @@
 #include "base/json.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
-#include "cli/plan/options.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define REQUEST_MAX_BYTES (1u << 20)
-
-int cli_plan_request(const struct command_args *args,
-                     struct plan_request *out,
-                     struct arena *arena,
-                     struct err *e)
-{
-    AUTO_JSON json_t *request = json_pack("{s:s}", "file", args->operands[0]);
-    const struct record *r = &app_plan_request_record;
-
-    if (!request)
-        return err_set(e, ERR_USAGE, "the name of the pipeline is not UTF-8");
-    for (size_t i = 0; i < args->n_given; i++) {
-        const struct command_given *g = &args->given[i];
-        for (size_t j = 0; j < r->n_fields; j++) {
-            char option[64];
-            if (!strcmp(field_option(&r->fields[j], option), g->option->name) &&
-                record_put_text(r, request, r->fields[j].name, g->value, e) < 0)
-                return -1;
-        }
-    }
-    if (record_decode(r, request, FIELD_AS_OPTION, out, arena, e) < 0)
-        return -1;
-    return app_plan_request_keep(out, arena, e);
-}
-
-int cli_plan_open(struct app_plan *p,
-                  struct app *app,
-                  const struct command_args *args,
-                  struct err *e)
-{
-    AUTO(arena) struct arena *arena = arena_new(REQUEST_MAX_BYTES);
-    struct plan_request request;
-
-    if (cli_plan_request(args, &request, arena, e) < 0)
-        return -1;
-    return app_plan_open(p, app, &request, e);
-}
 
 /* ---- plan ---- */
 

@@ -7,20 +7,7 @@
 
 #include <stdio.h>
 
-struct command_args;
 struct table;
-
-/* The request that the options of cli/plan/options.h and the first operand make; its texts live in
- * arena. */
-int cli_plan_request(const struct command_args *args,
-                     struct plan_request *out,
-                     struct arena *arena,
-                     struct err *e);
-/* The same, opened. */
-int cli_plan_open(struct app_plan *p,
-                  struct app *app,
-                  const struct command_args *args,
-                  struct err *e);
 
 /* The plan with everything else that was asked for. Where there is none: the cheapest and the
  * fastest plan without the constraints, and ERR_NOFIT. */
