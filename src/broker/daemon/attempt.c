@@ -261,7 +261,7 @@ static int hear_frame(
     return 0;
 }
 
-enum life_event attempt_hear(struct attempt *j)
+enum life_event attempt_read(struct attempt *j)
 {
     j->agent_error = (struct err){0};
     switch (exec_read(j->stream, hear_frame, j, &j->agent_error)) {

@@ -104,7 +104,7 @@ void attempt_try_later(struct attempt *j);
 /* Reads the agent's reports. EVENT_NONE: more will come. EVENT_DISCONNECTED: retry_ms is set.
  * EVENT_AGENT_ENDED: j->ended says whether the agent reported an end; if not, the job is lost and
  * j->agent_error says why. */
-enum life_event attempt_hear(struct attempt *j);
+enum life_event attempt_read(struct attempt *j);
 
 /* What the end means for the record: state, exit code, time and a reason in plain words, which
  * out->reason points to. */

@@ -156,7 +156,7 @@ static int resume_all(struct broker *b, struct err *e)
         struct queue_job entry;
         hosts_queue_job(&j->job, &j->details, &entry);
         queue_adopt(b->queue, &entry);
-        if (job_resume(b, j, e) < 0) {
+        if (attempt_resume(b, j, e) < 0) {
             attempt_free(j);
             return -1;
         }
@@ -203,7 +203,7 @@ static void begin_what_may(struct broker *b)
     size_t n = 0;
 
     while (n < NOT_NOW_MAX && (id = queue_next(b->queue)) > 0)
-        if (!job_launch(b, id))
+        if (!attempt_launch(b, id))
             not_now[n++] = id;
     if (n == 0)
         b->unlaunched = 0;
@@ -215,13 +215,13 @@ static void stop_what_should(struct broker *b)
 {
     for (size_t i = 0; i < b->n_attempts; i++)
         if (b->attempts[i]->stop_wanted)
-            job_stop(b, b->attempts[i]);
+            attempt_stop(b, b->attempts[i]);
 }
 
 static void look_after_all(struct broker *b, int64_t now_ms)
 {
     for (size_t i = 0; i < b->n_attempts; i++)
-        job_look_after(b, b->attempts[i], now_ms);
+        attempt_look_after(b, b->attempts[i], now_ms);
     hosts_look_after(b, now_ms);
     if (now_ms - b->expired_ms >= EXPIRE_EVERY_MS) {
         b->expired_ms = now_ms;
@@ -266,9 +266,9 @@ static void listen_to_all(struct broker *b, int timeout_ms)
         return;
     for (size_t i = 0; i < n_heard; i++)
         if (fds[2 + i].revents)
-            job_hear(b, heard[i]);
+            attempt_hear(b, heard[i]);
     for (struct task *t; (t = workers_done(b->workers));)
-        job_continue(b, (struct attempt *)t);
+        attempt_continue(b, (struct attempt *)t);
     for (struct task *t; b->far && (t = workers_done(b->far));)
         hosts_continue(b, t);
     struct control_socket_news news = control_socket_hear(b->socket, someone_waits, b);

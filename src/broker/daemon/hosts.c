@@ -127,7 +127,7 @@ void hosts_hold(struct broker *b, struct attempt *j)
     }
     h->retry_ms = time_monotonic_ms() + hosts_later(HOLD_MS, h->times++, HOLD_MAX_MS);
     queue_done(b->queue, j->job.id);
-    job_forget(b, j);
+    attempt_forget(b, j);
 }
 
 void hosts_forget_held(struct broker *b, int64_t id)
@@ -385,7 +385,7 @@ void hosts_continue(struct broker *b, struct task *t)
     else if (t->work == renew_task)
         after_renewal((struct renewal *)t);
     else
-        job_continue(b, (struct attempt *)t);
+        attempt_continue(b, (struct attempt *)t);
 }
 
 bool hosts_busy(const struct broker *b, int64_t now_ms)

@@ -1,14 +1,14 @@
 /* internal: the state of the broker process, and what its files offer each other. Included by
  * src/broker/daemon only.
- *   broker.c        the main loop: polls, starts jobs, stops jobs
- *   job.c           drives attempts through the table of broker/core/job_life.c
- *   job_outcome.c   results of worker threads and agents as events of that table
- *   job_host.c      the host of a job: provisioned, lost, replaced
- *   job_gang.c      jobs that start together
- *   job_tasks.c     what worker threads do for a job
- *   job_resume.c    jobs that an earlier broker left running
- *   hosts.c         hosts: slots in the queue, jobs that wait for a host, releases, leases
- *   steps.c         changes of jobs, committed to the lake together, and the events that follow */
+ *   broker.c           the main loop: polls, starts jobs, stops jobs
+ *   attempt_life.c     drives attempts through the table of broker/core/job_life.c
+ *   attempt_outcome.c  results of worker threads and agents as events of that table
+ *   attempt_host.c     the host of a job: provisioned, lost, replaced
+ *   attempt_gang.c     jobs that start together
+ *   attempt_tasks.c    what worker threads do for a job
+ *   attempt_resume.c   jobs that an earlier broker left running
+ *   hosts.c            hosts: slots in the queue, jobs that wait for a host, releases, leases
+ *   steps.c            changes of jobs, recorded in the lake together, and their events */
 #ifndef BROKER_DAEMON_INTERNAL_H
 #define BROKER_DAEMON_INTERNAL_H
 
@@ -115,30 +115,30 @@ void step_tell_end(struct broker *b, int64_t id);
 /* Logs the first refusal, the second, the fourth ...: a disk may stay full for days. */
 void step_note_refused(struct broker *b, const char *what, const struct err *why);
 
-/* ---- job.c ---- */
+/* ---- attempt_life.c ---- */
 
 /* Something happened: looks up the row, enters its state, carries out its action. Afterwards the
  * attempt may be freed. EVENT_NONE: nothing happened. */
-void job_fire(struct broker *b, struct attempt *j, enum life_event event);
+void attempt_fire(struct broker *b, struct attempt *j, enum life_event event);
 /* Sets the reason of the event, and returns the event. */
-enum life_event job_because(struct attempt *j, enum life_event event, const char *fmt, ...)
+enum life_event attempt_because(struct attempt *j, enum life_event event, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* The first job of the queue. False: not now, the job goes back to the queue. */
-bool job_launch(struct broker *b, int64_t id);
-void job_add(struct broker *b, struct attempt *j);
+bool attempt_launch(struct broker *b, int64_t id);
+void attempt_add(struct broker *b, struct attempt *j);
 /* A worker thread has done its task. */
-void job_continue(struct broker *b, struct attempt *j);
+void attempt_continue(struct broker *b, struct attempt *j);
 /* The agent has news. */
-void job_hear(struct broker *b, struct attempt *j);
+void attempt_hear(struct broker *b, struct attempt *j);
 /* Raises the events of time: retries, leases, checkpoints, gangs that are complete. */
-void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms);
-void job_stop(struct broker *b, struct attempt *j);
+void attempt_look_after(struct broker *b, struct attempt *j, int64_t now_ms);
+void attempt_stop(struct broker *b, struct attempt *j);
 /* The final state is recorded: removes what is left of the job. */
-void job_finish(struct broker *b, struct attempt *j);
+void attempt_finish(struct broker *b, struct attempt *j);
 /* Removes the attempt from memory. */
-void job_forget(struct broker *b, struct attempt *j);
+void attempt_forget(struct broker *b, struct attempt *j);
 
-/* ---- job_outcome.c ---- */
+/* ---- attempt_outcome.c ---- */
 
 /* What the result of the last task means. */
 enum life_event outcome_of_fetch(struct broker *b, struct attempt *j);
@@ -153,9 +153,9 @@ enum life_event outcome_of_program(struct attempt *j);
 /* Records the end of the program, in the state that follows from it. */
 void outcome_record(struct broker *b, struct attempt *j);
 /* What the job has cost, by its hosts or change->runtime_s, with this change. */
-void job_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change);
+void attempt_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change);
 
-/* ---- job_host.c ---- */
+/* ---- attempt_host.c ---- */
 
 /* The host did not answer, for the reason why. True: for too long; else retry_ms is set. */
 bool host_is_lost(const struct broker *b, struct attempt *j, const char *why);
@@ -168,29 +168,29 @@ void host_record(struct broker *b, struct attempt *j);
 /* Another host is to be provisioned; the job never started on the present one. */
 void host_replace(struct attempt *j);
 
-/* ---- job_gang.c ---- */
+/* ---- attempt_gang.c ---- */
 
 /* Every node of the gang has a machine; true of a job without a gang. */
-bool gang_has_machines(struct broker *b, const struct attempt *j);
+bool attempt_gang_has_machines(struct broker *b, const struct attempt *j);
 /* Every node of the gang can start, or has. */
-bool gang_is_prepared(struct broker *b, const struct attempt *j);
+bool attempt_gang_is_prepared(struct broker *b, const struct attempt *j);
 /* The gang lacks a machine: EVENT_GANG_FULL for every node that has not started. */
-void gang_wait(struct broker *b, struct attempt *j);
+void attempt_gang_wait(struct broker *b, struct attempt *j);
 /* Releases the node's machine until the gang asks again. */
-void gang_release(struct broker *b, struct attempt *j);
+void attempt_gang_release(struct broker *b, struct attempt *j);
 /* One node asks for all whether there are machines now. */
-void gang_ask(struct broker *b, struct attempt *j);
+void attempt_gang_ask(struct broker *b, struct attempt *j);
 /* The answer, of which the events go to all nodes. */
-enum life_event gang_answer(struct broker *b, struct attempt *j);
+enum life_event attempt_gang_answer(struct broker *b, struct attempt *j);
 /* A stage on hosts gets the addresses of its nodes. */
-void gang_tell_hosts(struct broker *b, struct attempt *j);
+void attempt_gang_tell_hosts(struct broker *b, struct attempt *j);
 
-/* ---- job_tasks.c, job_resume.c ---- */
+/* ---- attempt_tasks.c, attempt_resume.c ---- */
 
 /* Hands the attempt to a worker thread, which carries out the action. */
-void job_give(struct broker *b, struct attempt *j, enum life_action work);
+void attempt_give(struct broker *b, struct attempt *j, enum life_action work);
 /* A job that an earlier broker left running. -1: the records cannot be read now. */
-int job_resume(struct broker *b, struct attempt *j, struct err *e);
+int attempt_resume(struct broker *b, struct attempt *j, struct err *e);
 
 /* ---- hosts.c ---- */
 

@@ -64,10 +64,10 @@ static void act(struct broker *b, struct step *s)
     if (!s->attempt) {
         step_tell_end(b, id);
     } else if (s->awaited && life_is_final(s->attempt->state)) {
-        job_finish(b, s->attempt);
+        attempt_finish(b, s->attempt);
         step_tell_end(b, id);
     } else if (s->awaited) {
-        job_fire(b, s->attempt, s->change.applied ? EVENT_RECORDED : EVENT_OVERRULED);
+        attempt_fire(b, s->attempt, s->change.applied ? EVENT_RECORDED : EVENT_OVERRULED);
     }
     s->awaited = false;
 }

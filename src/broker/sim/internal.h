@@ -124,11 +124,11 @@ void trade_free(struct trade *t);
 const struct cloud_market *trade_cloud(struct sim *s);
 
 /* ---- simulate_gang.c ---- */
-struct gang *gang_new(unsigned n);
-void gang_free(struct gang *g);
-int64_t gang_cost(const struct gang *g, int64_t now_ms);
+struct gang *sim_gang_new(unsigned n);
+void sim_gang_free(struct gang *g);
+int64_t sim_gang_cost(const struct gang *g, int64_t now_ms);
 /* All its machines are on their way back. Frees it. */
-int gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e);
+int sim_gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e);
 int leave(struct sim *s, const struct machine *m, struct err *e);
 int leave_due(struct sim *s, struct err *e);
 int64_t leave_next_ms(const struct sim *s);
@@ -144,13 +144,13 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms);
 
 /* ---- simulate_plan.c ---- */
 /* Blocks what was refused there; failure decides how much of it. */
-int plan_block(struct sim *s,
-               const struct simulate_stage *where,
-               const struct cloud_trouble *trouble,
-               struct err *e);
+int sim_plan_block(struct sim *s,
+                   const struct simulate_stage *where,
+                   const struct cloud_trouble *trouble,
+                   struct err *e);
 /* The stage is planned anew with all that are not begun; why: one line. The stage fails when
  * there is no plan. */
-int plan_again(struct sim *s, size_t i, const char *why, struct err *e);
-int plan_ask(struct sim *s, size_t i, struct err *e);
+int sim_plan_again(struct sim *s, size_t i, const char *why, struct err *e);
+int sim_plan_ask(struct sim *s, size_t i, struct err *e);
 
 #endif

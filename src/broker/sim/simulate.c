@@ -120,7 +120,7 @@ static int return_free(struct sim *s, struct err *e)
     while (s->free) {
         struct gang *g = s->free;
         s->free = g->next;
-        if (gang_return(s, g, "its stage is over", e) < 0)
+        if (sim_gang_return(s, g, "its stage is over", e) < 0)
             return -1;
     }
     return 0;
@@ -379,7 +379,7 @@ static int take_up(struct sim *s, struct err *e)
     free(past.open);
     if (result < 0 || !past.any || !s->unfinished)
         return result;
-    if (plan_ask(s, SIZE_MAX, &none) < 0 && none.kind != ERR_NOFIT)
+    if (sim_plan_ask(s, SIZE_MAX, &none) < 0 && none.kind != ERR_NOFIT)
         return err_set(e, none.kind, "%s", none.text);
     return 0;
 }
@@ -387,13 +387,13 @@ static int take_up(struct sim *s, struct err *e)
 static void sim_clear(struct sim *s)
 {
     for (size_t i = 0; s->lives && i < s->n; i++) {
-        gang_free(s->lives[i].gang);
+        sim_gang_free(s->lives[i].gang);
         trade_free(s->lives[i].trade);
     }
     while (s->free) {
         struct gang *g = s->free;
         s->free = g->next;
-        gang_free(g);
+        sim_gang_free(g);
     }
     free(s->lives);
     free(s->dependents);

@@ -46,7 +46,7 @@ int64_t backoff_ms(const struct sim *s,
 
 /* ---- gangs ---- */
 
-struct gang *gang_new(unsigned n)
+struct gang *sim_gang_new(unsigned n)
 {
     struct gang *g = mem_zero(1, sizeof *g);
 
@@ -55,7 +55,7 @@ struct gang *gang_new(unsigned n)
     return g;
 }
 
-void gang_free(struct gang *g)
+void sim_gang_free(struct gang *g)
 {
     if (!g)
         return;
@@ -63,7 +63,7 @@ void gang_free(struct gang *g)
     free(g);
 }
 
-int64_t gang_cost(const struct gang *g, int64_t now_ms)
+int64_t sim_gang_cost(const struct gang *g, int64_t now_ms)
 {
     int64_t sum = 0;
 
@@ -72,7 +72,7 @@ int64_t gang_cost(const struct gang *g, int64_t now_ms)
     return sum;
 }
 
-int gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e)
+int sim_gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e)
 {
     int result = 0;
 
@@ -83,7 +83,7 @@ int gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e
         snprintf(m->reason, sizeof m->reason, "%s", reason);
         result = leave(s, m, e);
     }
-    gang_free(g);
+    sim_gang_free(g);
     return result;
 }
 
@@ -93,10 +93,10 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms)
 
     for (size_t i = 0; i < s->n_active; i++) {
         const struct gang *g = s->lives[s->active[i]].gang;
-        sum += g ? gang_cost(g, at_ms) : 0;
+        sum += g ? sim_gang_cost(g, at_ms) : 0;
     }
     for (const struct gang *g = s->free; g; g = g->next)
-        sum += gang_cost(g, at_ms);
+        sum += sim_gang_cost(g, at_ms);
     for (size_t i = 0; i < s->n_leaving; i++)
         sum += machine_cost_microusd(&s->leaving[i].machine, at_ms);
     return sum;

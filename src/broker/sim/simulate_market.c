@@ -200,7 +200,7 @@ static int rent_machine(struct sim *s, size_t i, struct err *e)
     char token[65];
 
     stage_order(s, i, 0, token, &order);
-    g->gang = gang_new(1);
+    g->gang = sim_gang_new(1);
     g->attempt++;
     if (machine_launch(&s->world->provisioner, &order, &g->gang->nodes[0], &trouble, &why) == 0) {
         s->machines++;
@@ -363,10 +363,10 @@ static int arrive(struct sim *s, size_t i, struct err *e)
     struct gang *gang = TAKE(g->gang);
     int result = stage_fire(s, i, EVENT_AGENT_ENDED, e);
     if (result < 0) {
-        gang_free(gang);
+        sim_gang_free(gang);
         return -1;
     }
-    return gang_return(s, gang, "its stage is over", e);
+    return sim_gang_return(s, gang, "its stage is over", e);
 }
 
 /* 1: the stage is over. */

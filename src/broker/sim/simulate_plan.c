@@ -47,10 +47,10 @@ static void forget_old(struct sim *s)
     s->n_blocks = kept;
 }
 
-int plan_block(struct sim *s,
-               const struct simulate_stage *where,
-               const struct cloud_trouble *trouble,
-               struct err *e)
+int sim_plan_block(struct sim *s,
+                   const struct simulate_stage *where,
+                   const struct cloud_trouble *trouble,
+                   struct err *e)
 {
     bool is_quota = trouble->failure == CLOUD_QUOTA;
     struct simulate_block b = {.failure = trouble->failure,
@@ -74,7 +74,7 @@ int plan_block(struct sim *s,
 }
 
 /* SIZE_MAX: for all that wait. */
-int plan_ask(struct sim *s, size_t i, struct err *e)
+int sim_plan_ask(struct sim *s, size_t i, struct err *e)
 {
     AUTO_MEM double *left = mem_zero(s->n + 1, sizeof *left);
 
@@ -94,13 +94,13 @@ int plan_ask(struct sim *s, size_t i, struct err *e)
     return s->o->replan(s->o->context, &q, s->o->stages, e);
 }
 
-int plan_again(struct sim *s, size_t i, const char *why, struct err *e)
+int sim_plan_again(struct sim *s, size_t i, const char *why, struct err *e)
 {
     struct err none = {0};
     struct stage_life *g = &s->lives[i];
     const struct simulate_stage *p = &s->o->stages[i];
 
-    if (plan_ask(s, i, &none) < 0) {
+    if (sim_plan_ask(s, i, &none) < 0) {
         AUTO_MEM char *reason = mem_printf("%s; and no other plan: %s", why, none.text);
         if (none.kind != ERR_NOFIT)
             return err_set(e, none.kind, "%s", none.text);

@@ -28,7 +28,7 @@ static struct stage_life *life_of(struct sim *s, size_t i)
 
 void stage_settle_cost(struct sim *s, struct stage_life *g)
 {
-    int64_t cost = g->gang ? gang_cost(g->gang, sim_now(s)) : 0;
+    int64_t cost = g->gang ? sim_gang_cost(g->gang, sim_now(s)) : 0;
 
     if (!g->gang)
         return;
@@ -39,7 +39,7 @@ void stage_settle_cost(struct sim *s, struct stage_life *g)
 int stage_drop_gang(struct sim *s, struct stage_life *g, const char *reason, struct err *e)
 {
     stage_settle_cost(s, g);
-    return g->gang ? gang_return(s, TAKE(g->gang), reason, e) : 0;
+    return g->gang ? sim_gang_return(s, TAKE(g->gang), reason, e) : 0;
 }
 
 int stage_give_up(
@@ -128,7 +128,7 @@ static int lose(struct sim *s, size_t i, const struct machine *gone, struct err 
         return -1;
     if (++g->losses >= LOSSES_MAX)
         return stage_give_up(s, i, STAGE_FAILED, why, e);
-    return plan_again(s, i, why, e);
+    return sim_plan_again(s, i, why, e);
 }
 
 /* ---- renting ---- */
@@ -163,9 +163,9 @@ static int refuse(
     struct sim *s, size_t i, const struct cloud_trouble *trouble, const char *why, struct err *e)
 {
     if (stage_drop_gang(s, life_of(s, i), why, e) < 0 ||
-        plan_block(s, &s->o->stages[i], trouble, e) < 0)
+        sim_plan_block(s, &s->o->stages[i], trouble, e) < 0)
         return -1;
-    return plan_again(s, i, why, e);
+    return sim_plan_again(s, i, why, e);
 }
 
 static int wait_longer(struct sim *s,
@@ -254,7 +254,7 @@ static int rent(struct sim *s, size_t i, struct err *e)
         double usd = p->nodes * p->price_usd_per_hour * BILL_MIN_S / 3600;
         if (!stage_can_spend(s, money_from_usd(fmin(usd, MONEY_MAX_USD))))
             return 0;
-        g->gang = gang_new(p->nodes);
+        g->gang = sim_gang_new(p->nodes);
         g->asked_ms = sim_now(s);
     }
     return rent_nodes(s, i, e);

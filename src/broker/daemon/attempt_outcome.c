@@ -1,5 +1,5 @@
 /* Results of worker threads and of the program itself, as events of the table in
- * broker/core/job_life.c; and the cost of a job at its end. Called by job.c. */
+ * broker/core/job_life.c; and the cost of a job at its end. Called by attempt_life.c. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/money.h"
@@ -27,7 +27,7 @@ enum life_event outcome_of_fetch(struct broker *b, struct attempt *j)
     bool is_bound = j->details.nodes > 1;
 
     if (j->stop_sent)
-        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+        return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
     if (why->kind == ERR_RETRY && !j->host_failed) {
         attempt_try_later(j);
         return EVENT_RETRY_LATER;
@@ -40,10 +40,10 @@ enum life_event outcome_of_fetch(struct broker *b, struct attempt *j)
     if (why->kind == ERR_NOFIT && j->host_failed) {
         /* Another home took the host before the job was there. */
         snprintf(j->remote->silent_reason, sizeof j->remote->silent_reason, "%.199s", why->text);
-        return job_because(j, is_bound ? EVENT_LOST : EVENT_REPLACED, "%s", why->text);
+        return attempt_because(j, is_bound ? EVENT_LOST : EVENT_REPLACED, "%s", why->text);
     }
     if (why->kind != ERR_NONE)
-        return job_because(j, EVENT_FAILED, "%s%s", j->host_failed ? "" : "input: ", why->text);
+        return attempt_because(j, EVENT_FAILED, "%s%s", j->host_failed ? "" : "input: ", why->text);
     host_heard(j);
     return EVENT_FETCHED;
 }
@@ -115,7 +115,7 @@ enum life_event outcome_of_save(struct broker *b, struct attempt *j)
 
 static enum life_event fail_to_store(struct attempt *j)
 {
-    return job_because(j, EVENT_FAILED, "output: %s", j->task_error.text);
+    return attempt_because(j, EVENT_FAILED, "output: %s", j->task_error.text);
 }
 
 /* A lake that refuses writes is retried for ever, an output whose files keep changing STORE_TRIES
@@ -141,11 +141,11 @@ enum life_event outcome_of_store(struct broker *b, struct attempt *j)
 
     /* Recorded already, together with the output. */
     if (why->kind == ERR_NONE)
-        return job_because(j, EVENT_STORED, "%s", "");
+        return attempt_because(j, EVENT_STORED, "%s", "");
     if (why->kind != ERR_RETRY && why->kind != ERR_CHANGED)
         return fail_to_store(j);
     if (j->stop_sent)
-        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+        return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
     if (!j->host_failed)
         return store_later(b, j);
     return host_is_lost(b, j, why->text)
@@ -180,7 +180,7 @@ void outcome_record(struct broker *b, struct attempt *j)
     j->failures = 0;
     struct step *s = step_add(b, j, outcome.to, !has_no_output, reason);
     outcome.reason = s->reason;
-    job_bill(b, j, &outcome);
+    attempt_bill(b, j, &outcome);
     s->change = outcome;
     if (has_no_output)
         step_add(b, j, LAKE_JOB_FINISHED, true, "");
@@ -215,7 +215,7 @@ static void price_runtime(const struct broker *b,
     change->cost_basis = planned > 0 ? "planned machine" : "unit prices";
 }
 
-void job_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change)
+void attempt_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change)
 {
     /* The machine of one that a worker rents for is the worker's. */
     if (j->remote && j->work != ACTION_PROVISION)

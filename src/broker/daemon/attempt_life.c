@@ -69,7 +69,7 @@ static enum life_event record_outcome(struct broker *b, struct attempt *j)
 
 static enum life_event provision(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_PROVISION);
+    attempt_give(b, j, ACTION_PROVISION);
     return EVENT_NONE;
 }
 
@@ -89,27 +89,28 @@ static enum life_event hold(struct broker *b, struct attempt *j)
 static enum life_event release(struct broker *b, struct attempt *j)
 {
     if (!j->work)
-        gang_release(b, j);
+        attempt_gang_release(b, j);
     return EVENT_NONE;
 }
 
 static enum life_event ask_gang(struct broker *b, struct attempt *j)
 {
-    gang_ask(b, j);
+    attempt_gang_ask(b, j);
     return EVENT_NONE;
 }
 
 static enum life_event gather(struct broker *b, struct attempt *j)
 {
     if (j->stop_wanted)
-        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
-    bool complete = j->state == LIFE_PREPARED ? gang_is_prepared(b, j) : gang_has_machines(b, j);
+        return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+    bool complete = j->state == LIFE_PREPARED ? attempt_gang_is_prepared(b, j)
+                                              : attempt_gang_has_machines(b, j);
     return complete ? EVENT_GANG_COMPLETE : EVENT_NONE;
 }
 
 static enum life_event fetch_again(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_FETCH);
+    attempt_give(b, j, ACTION_FETCH);
     return EVENT_NONE;
 }
 
@@ -117,11 +118,11 @@ static enum life_event fetch(struct broker *b, struct attempt *j)
 {
     struct err why = {0};
 
-    gang_tell_hosts(b, j);
+    attempt_gang_tell_hosts(b, j);
     if (j->remote || j->job.asked.input || j->job.asked.code || j->details.continues)
         return fetch_again(b, j);
     /* Nothing to fetch: done here, which takes less than waking a thread. */
-    return attempt_prepare(j, NULL, &why) < 0 ? job_because(j, EVENT_FAILED, "%s", why.text)
+    return attempt_prepare(j, NULL, &why) < 0 ? attempt_because(j, EVENT_FAILED, "%s", why.text)
                                               : EVENT_FETCHED;
 }
 
@@ -131,7 +132,7 @@ static enum life_event follow_agent(struct attempt *j, bool start)
     int result = attempt_follow(j, start, &why);
 
     if (result < 0)
-        return job_because(j, EVENT_FAILED, "%s", why.text);
+        return attempt_because(j, EVENT_FAILED, "%s", why.text);
     return result > 0 ? EVENT_DISCONNECTED : EVENT_NONE;
 }
 
@@ -149,19 +150,19 @@ static enum life_event follow(struct broker *b, struct attempt *j)
 
 static enum life_event reach(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_REACH);
+    attempt_give(b, j, ACTION_REACH);
     return EVENT_NONE;
 }
 
 static enum life_event renew_lease(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_RENEW_LEASE);
+    attempt_give(b, j, ACTION_RENEW_LEASE);
     return EVENT_NONE;
 }
 
 static enum life_event save_checkpoint(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_SAVE_CHECKPOINT);
+    attempt_give(b, j, ACTION_SAVE_CHECKPOINT);
     return EVENT_NONE;
 }
 
@@ -171,7 +172,7 @@ static enum life_event stop_agent(struct broker *b, struct attempt *j)
 
     if (j->remote) {
         int64_t retry_ms = j->retry_ms;
-        job_give(b, j, ACTION_STOP_AGENT);
+        attempt_give(b, j, ACTION_STOP_AGENT);
         j->retry_ms = retry_ms; /* of the connection to the agent */
         return EVENT_NONE;
     }
@@ -189,13 +190,13 @@ static enum life_event conclude(struct broker *b, struct attempt *j)
 
 static enum life_event save(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_SAVE);
+    attempt_give(b, j, ACTION_SAVE);
     return EVENT_NONE;
 }
 
 static enum life_event store(struct broker *b, struct attempt *j)
 {
-    job_give(b, j, ACTION_STORE);
+    attempt_give(b, j, ACTION_STORE);
     return EVENT_NONE;
 }
 
@@ -216,7 +217,7 @@ static enum life_event end(struct broker *b, struct attempt *j)
 
     free_room(b, j);
     struct step *s = step_add(b, j, states[j->state], true, j->why);
-    job_bill(b, j, &s->change);
+    attempt_bill(b, j, &s->change);
     return EVENT_NONE;
 }
 
@@ -224,7 +225,7 @@ static enum life_event forget(struct broker *b, struct attempt *j)
 {
     int64_t id = j->job.id;
 
-    job_finish(b, j);
+    attempt_finish(b, j);
     step_tell_end(b, id);
     return EVENT_NONE;
 }
@@ -266,7 +267,7 @@ static action_fn *const actions[LIFE_ACTIONS] = {
     [ACTION_FORGET] = forget,
 };
 
-enum life_event job_because(struct attempt *j, enum life_event event, const char *fmt, ...)
+enum life_event attempt_because(struct attempt *j, enum life_event event, const char *fmt, ...)
 {
     va_list ap;
 
@@ -276,7 +277,7 @@ enum life_event job_because(struct attempt *j, enum life_event event, const char
     return event;
 }
 
-void job_fire(struct broker *b, struct attempt *j, enum life_event event)
+void attempt_fire(struct broker *b, struct attempt *j, enum life_event event)
 {
     while (event != EVENT_NONE && !life_is_final(j->state)) {
         const struct life_row *row = life_find(j->state, event);
@@ -293,13 +294,13 @@ void job_fire(struct broker *b, struct attempt *j, enum life_event event)
 
 /* ---- beginning ---- */
 
-void job_add(struct broker *b, struct attempt *j)
+void attempt_add(struct broker *b, struct attempt *j)
 {
     b->attempts = mem_room(b->attempts, b->n_attempts, &b->cap_attempts, sizeof *b->attempts);
     b->attempts[b->n_attempts++] = j;
 }
 
-bool job_launch(struct broker *b, int64_t id)
+bool attempt_launch(struct broker *b, int64_t id)
 {
     struct err why = {0};
     AUTO(attempt) struct attempt *j = attempt_new(b->lake, id, b->o->home, b->o->agent, &why);
@@ -325,45 +326,45 @@ bool job_launch(struct broker *b, int64_t id)
         j->remote->waits = hosts_is_held(b, id) && j->job.state == LAKE_JOB_QUEUED;
         turn = j->remote->waits ? EVENT_TURN_AGAIN : EVENT_TURN;
     }
-    job_add(b, j);
-    job_fire(b, TAKE(j), turn);
+    attempt_add(b, j);
+    attempt_fire(b, TAKE(j), turn);
     return true;
 }
 
 /* ---- news ---- */
 
-void job_hear(struct broker *b, struct attempt *j)
+void attempt_hear(struct broker *b, struct attempt *j)
 {
     bool had_started = j->started;
-    enum life_event event = attempt_hear(j);
+    enum life_event event = attempt_read(j);
 
     if (j->started && !had_started)
-        job_fire(b, j, EVENT_STARTED);
+        attempt_fire(b, j, EVENT_STARTED);
     if (event == EVENT_NONE)
         host_heard(j);
     else if (event == EVENT_DISCONNECTED && j->remote && host_is_lost(b, j, j->agent_error.text))
         event = host_lost(j, "");
-    job_fire(b, j, event);
+    attempt_fire(b, j, event);
 }
 
 /* What the result of each action of a worker thread means. */
 static action_fn *const outcomes[LIFE_ACTIONS] = {
-    [ACTION_PROVISION] = outcome_of_provision, [ACTION_ASK_GANG] = gang_answer,
+    [ACTION_PROVISION] = outcome_of_provision, [ACTION_ASK_GANG] = attempt_gang_answer,
     [ACTION_FETCH] = outcome_of_fetch,         [ACTION_REACH] = outcome_of_reach,
     [ACTION_RENEW_LEASE] = outcome_of_lease,   [ACTION_SAVE_CHECKPOINT] = outcome_of_checkpoint,
     [ACTION_STOP_AGENT] = outcome_of_stop,     [ACTION_SAVE] = outcome_of_save,
     [ACTION_STORE] = outcome_of_store,
 };
 
-void job_continue(struct broker *b, struct attempt *j)
+void attempt_continue(struct broker *b, struct attempt *j)
 {
     enum life_action done = j->work;
 
     j->work = ACTION_NONE;
     if (j->is_done)
-        job_finish(b, j);
+        attempt_finish(b, j);
     else if (!life_is_final(j->state))
-        job_fire(b, j, outcomes[done](b, j));
+        attempt_fire(b, j, outcomes[done](b, j));
 }
 
 /* ---- time passes ---- */
@@ -378,11 +379,11 @@ static void reread(struct broker *b, struct attempt *j)
         return;
     int more = attempt_reread(j, &why);
     if (j->started && !had_started)
-        job_fire(b, j, EVENT_STARTED);
+        attempt_fire(b, j, EVENT_STARTED);
     if (more < 0)
-        job_fire(b, j, job_because(j, EVENT_LOST, "%s", why.text));
+        attempt_fire(b, j, attempt_because(j, EVENT_LOST, "%s", why.text));
     else if (more == 0)
-        job_fire(b, j, EVENT_REPLAYED);
+        attempt_fire(b, j, EVENT_REPLAYED);
 }
 
 static void renew_or_save(struct broker *b, struct attempt *j, int64_t now_ms)
@@ -394,20 +395,20 @@ static void renew_or_save(struct broker *b, struct attempt *j, int64_t now_ms)
     if (!r->reach_at_ms)
         r->reach_at_ms = now_ms + REACH_MS;
     if (now_ms >= r->reach_at_ms)
-        job_fire(b, j, EVENT_LEASE_DUE);
+        attempt_fire(b, j, EVENT_LEASE_DUE);
     else if (j->details.checkpoint_s > 0 && now_ms >= r->save_at_ms)
-        job_fire(b, j, EVENT_CHECKPOINT_DUE);
+        attempt_fire(b, j, EVENT_CHECKPOINT_DUE);
 }
 
-void job_look_after(struct broker *b, struct attempt *j, int64_t now_ms)
+void attempt_look_after(struct broker *b, struct attempt *j, int64_t now_ms)
 {
     if (j->state == LIFE_REPLAYING)
         reread(b, j);
     else if (j->state == LIFE_BOOTING || j->state == LIFE_GATHERING || j->state == LIFE_PREPARED)
-        job_fire(b, j, gather(b, j));
+        attempt_fire(b, j, gather(b, j));
     if (j->retry_ms && now_ms >= j->retry_ms && !j->work) {
         j->retry_ms = 0;
-        job_fire(b, j, EVENT_DUE);
+        attempt_fire(b, j, EVENT_DUE);
     }
     if (j->remote && j->state == LIFE_RUNNING && !j->work && j->started)
         renew_or_save(b, j, now_ms);
@@ -435,10 +436,10 @@ static void stop_running(struct broker *b, struct attempt *j)
     if (j->remote && (j->work || time_monotonic_ms() < j->remote->stop_at_ms))
         return;
     j->stop_grace_s = grace;
-    job_fire(b, j, EVENT_STOP);
+    attempt_fire(b, j, EVENT_STOP);
 }
 
-void job_stop(struct broker *b, struct attempt *j)
+void attempt_stop(struct broker *b, struct attempt *j)
 {
     bool stores = j->state == LIFE_STORING;
 
@@ -452,9 +453,10 @@ void job_stop(struct broker *b, struct attempt *j)
                  j->state == LIFE_BOOTING || j->state == LIFE_GATHERING ||
                  j->state == LIFE_PREPARED;
     if ((waits || fetches || stores) && (!j->stop_sent || !j->work))
-        job_fire(b, j,
-                 job_because(j, j->work ? EVENT_STOP_BUSY : EVENT_STOPPED, "%s%s", j->stop_reason,
-                             stores ? ", while its output was stored" : ""));
+        attempt_fire(b, j,
+                     attempt_because(j, j->work ? EVENT_STOP_BUSY : EVENT_STOPPED, "%s%s",
+                                     j->stop_reason,
+                                     stores ? ", while its output was stored" : ""));
 }
 
 /* ---- the end ---- */
@@ -487,7 +489,7 @@ static void clear_hosts(struct broker *b, const struct attempt *j)
         hosts_close_bill(b, j->job.id);
 }
 
-void job_forget(struct broker *b, struct attempt *j)
+void attempt_forget(struct broker *b, struct attempt *j)
 {
     for (size_t i = 0; i < b->n_attempts; i++)
         if (b->attempts[i] == j) {
@@ -497,7 +499,7 @@ void job_forget(struct broker *b, struct attempt *j)
     attempt_free(j);
 }
 
-void job_finish(struct broker *b, struct attempt *j)
+void attempt_finish(struct broker *b, struct attempt *j)
 {
     if (j->work) {
         j->is_done = true;
@@ -511,5 +513,5 @@ void job_finish(struct broker *b, struct attempt *j)
     } else {
         queue_done(b->queue, j->job.id);
     }
-    job_forget(b, j);
+    attempt_forget(b, j);
 }

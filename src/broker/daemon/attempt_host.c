@@ -1,5 +1,5 @@
-/* The host of a job: provisioned, silent, lost, replaced by another. Called by job.c and
- * job_outcome.c. */
+/* The host of a job: provisioned, silent, lost, replaced by another. Called by attempt_life.c and
+ * attempt_outcome.c. */
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/daemon/internal.h"
@@ -32,12 +32,12 @@ enum life_event host_lost(struct attempt *j, const char *what)
 
     time_text((double)(time_monotonic_ms() - r->silent_since_ms) / 1000, silent);
     if (j->stop_wanted)
-        return job_because(j, EVENT_STOPPED,
-                           "stopped: %s; its host has not answered for %s, and what runs there "
-                           "ends when it does",
-                           j->stop_reason, silent);
-    return job_because(j, EVENT_LOST, "%sits host has not answered for %s: %s", what, silent,
-                       r->silent_reason);
+        return attempt_because(j, EVENT_STOPPED,
+                               "stopped: %s; its host has not answered for %s, and what runs there "
+                               "ends when it does",
+                               j->stop_reason, silent);
+    return attempt_because(j, EVENT_LOST, "%sits host has not answered for %s: %s", what, silent,
+                           r->silent_reason);
 }
 
 void host_heard(struct attempt *j)
@@ -74,8 +74,8 @@ static enum life_event no_other_host(struct attempt *j)
 
     r->machine = r->former;
     r->former = (struct machine){0};
-    return job_because(j, EVENT_FAILED, "%s; there is no other host for it: %s", r->silent_reason,
-                       j->task_error.text);
+    return attempt_because(j, EVENT_FAILED, "%s; there is no other host for it: %s",
+                           r->silent_reason, j->task_error.text);
 }
 
 static enum life_event provisioned(struct broker *b, struct attempt *j)
@@ -90,11 +90,11 @@ static enum life_event provisioned(struct broker *b, struct attempt *j)
 static enum life_event no_capacity(struct broker *b, struct attempt *j)
 {
     if (j->details.nodes > 1) {
-        gang_wait(b, j);
+        attempt_gang_wait(b, j);
         return EVENT_NONE;
     }
-    return job_because(j, j->remote->waits ? EVENT_STILL_FULL : EVENT_FULL, "%s",
-                       j->task_error.text);
+    return attempt_because(j, j->remote->waits ? EVENT_STILL_FULL : EVENT_FULL, "%s",
+                           j->task_error.text);
 }
 
 enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
@@ -111,7 +111,7 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
     if (is_full || r->refused == CLOUD_UNSUPPORTED)
         r->machine = (struct machine){0}; /* which has no record */
     if (j->stop_wanted)
-        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+        return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
     if (gang_waits)
         return EVENT_GANG_FULL;
     if (r->former.facts.token[0] && !passes)
@@ -120,7 +120,7 @@ enum life_event outcome_of_provision(struct broker *b, struct attempt *j)
         return no_capacity(b, j);
     if (passes && !host_is_lost(b, j, why->text))
         return EVENT_RETRY_LATER;
-    return job_because(j, EVENT_FAILED, "%s", why->text);
+    return attempt_because(j, EVENT_FAILED, "%s", why->text);
 }
 
 void host_replace(struct attempt *j)

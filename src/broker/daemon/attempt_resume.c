@@ -63,19 +63,19 @@ static enum life_event resume_point(struct attempt *j)
     bool lacks_host = j->remote && !j->remote->machine.facts.token[0];
 
     if (lacks_host && j->job.state >= LAKE_JOB_RUNNING)
-        return job_because(j, EVENT_LOST, "there is no record of its host");
+        return attempt_because(j, EVENT_LOST, "there is no record of its host");
     if (j->job.state == LAKE_JOB_STORING)
         return j->job.asked.output ? EVENT_FOUND_EXITED : EVENT_STORED;
     return j->remote ? resume_there(j) : resume_here(j);
 }
 
-int job_resume(struct broker *b, struct attempt *j, struct err *e)
+int attempt_resume(struct broker *b, struct attempt *j, struct err *e)
 {
     if (strcmp(j->details.on, "local") != 0 && find_host(b, j, e) < 0)
         return -1;
-    job_add(b, j);
+    attempt_add(b, j);
     attempt_forget_warnings(j);
     j->state = LIFE_RESUMED;
-    job_fire(b, j, resume_point(j));
+    attempt_fire(b, j, resume_point(j));
     return 0;
 }

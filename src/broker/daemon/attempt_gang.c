@@ -1,6 +1,6 @@
 /* Jobs that start together. No node fetches its input before all nodes have machines, whose
  * addresses each node is given; no node starts before all are prepared. A node that ends badly ends
- * the others through its pipeline (advance_job.c). Called by job.c and job_host.c. */
+ * the others through its pipeline (advance_job.c). Called by attempt_life.c and attempt_host.c. */
 #include "base/buf.h"
 #include "base/time.h"
 #include "broker/daemon/internal.h"
@@ -58,17 +58,17 @@ static bool all_are(struct broker *b,
     return true;
 }
 
-bool gang_has_machines(struct broker *b, const struct attempt *j)
+bool attempt_gang_has_machines(struct broker *b, const struct attempt *j)
 {
     return j->details.nodes <= 1 || all_are(b, j, has_machine);
 }
 
-bool gang_is_prepared(struct broker *b, const struct attempt *j)
+bool attempt_gang_is_prepared(struct broker *b, const struct attempt *j)
 {
     return j->details.nodes <= 1 || all_are(b, j, is_prepared);
 }
 
-void gang_release(struct broker *b, struct attempt *j)
+void attempt_gang_release(struct broker *b, struct attempt *j)
 {
     struct remote *r = j->remote;
 
@@ -86,7 +86,7 @@ static bool is_before_fetch(const struct attempt *j)
 
 /* Two gangs that kept their machines, where one's location is part of the other's, would wait for
  * each other for ever, and pay for it. Nor do gangs ask again at the same times. */
-void gang_wait(struct broker *b, struct attempt *j)
+void attempt_gang_wait(struct broker *b, struct attempt *j)
 {
     unsigned times = j->remote->gang_waits;
     int64_t wait_ms = hosts_later(WAIT_MS, times, WAIT_MAX_MS);
@@ -99,12 +99,12 @@ void gang_wait(struct broker *b, struct attempt *j)
             continue;
         node->remote->gang_until_ms = until_ms;
         node->remote->gang_waits = times + 1;
-        job_fire(b, node, EVENT_GANG_FULL);
+        attempt_fire(b, node, EVENT_GANG_FULL);
     }
 }
 
 /* Waiting costs nothing: no node provisions before all can. */
-void gang_ask(struct broker *b, struct attempt *j)
+void attempt_gang_ask(struct broker *b, struct attempt *j)
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         const struct attempt *node = broker_find_attempt(b, node_id(j, rank));
@@ -113,16 +113,16 @@ void gang_ask(struct broker *b, struct attempt *j)
             return;
         }
     }
-    job_give(b, j, ACTION_ASK_GANG);
+    attempt_give(b, j, ACTION_ASK_GANG);
 }
 
-enum life_event gang_answer(struct broker *b, struct attempt *j)
+enum life_event attempt_gang_answer(struct broker *b, struct attempt *j)
 {
     if (j->stop_wanted)
-        return job_because(j, EVENT_STOPPED, "%s", j->stop_reason);
+        return attempt_because(j, EVENT_STOPPED, "%s", j->stop_reason);
     /* A request that no host can meet fails when the nodes themselves provision. */
     if (j->task_error.kind != ERR_NONE && j->remote->refused != CLOUD_UNSUPPORTED) {
-        gang_wait(b, j);
+        attempt_gang_wait(b, j);
         return EVENT_NONE;
     }
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
@@ -130,14 +130,14 @@ enum life_event gang_answer(struct broker *b, struct attempt *j)
         if (!node || !node->remote || node->work)
             continue;
         if (node->state == LIFE_GANG_WAITING)
-            job_fire(b, node, EVENT_GANG_FREE);
+            attempt_fire(b, node, EVENT_GANG_FREE);
         else if (node->state == LIFE_PROVISIONING)
-            job_fire(b, node, EVENT_DUE);
+            attempt_fire(b, node, EVENT_DUE);
     }
     return EVENT_NONE;
 }
 
-void gang_tell_hosts(struct broker *b, struct attempt *j)
+void attempt_gang_tell_hosts(struct broker *b, struct attempt *j)
 {
     AUTO_CLEAR(buf) struct buf hosts;
     unsigned nodes = j->details.nodes > 1 ? j->details.nodes : 1;

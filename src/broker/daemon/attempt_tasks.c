@@ -1,5 +1,5 @@
 /* What worker threads do for a job. They touch nothing of the attempt but task_error, host_failed
- * and, while they provision, remote. Called by job.c. */
+ * and, while they provision, remote. Called by attempt_life.c. */
 #include "base/mem.h"
 #include "broker/core/home.h"
 #include "broker/daemon/host.h"
@@ -94,7 +94,7 @@ static void store_task(struct task *t, struct lake *l)
         lake_job_store(l, &change, directory, NULL, &j->task_error);
 }
 
-void job_give(struct broker *b, struct attempt *j, enum life_action work)
+void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
 {
     static void (*const tasks[LIFE_ACTIONS])(struct task * t, struct lake * l) = {
         [ACTION_PROVISION] = provision_task,  [ACTION_ASK_GANG] = ask_task,
