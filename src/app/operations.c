@@ -5,6 +5,7 @@
 #include "app/core/operation.h"
 #include "app/data/data.h"
 #include "app/job/job.h"
+#include "app/market/market.h"
 #include "app/plan/plan.h"
 #include "app/run/run.h"
 
@@ -14,6 +15,7 @@ const struct operation *const *const operation_families[] = {
     catalog_operations,
     data_operations,
     plan_operations,
+    market_operations,
     admin_operations,
     NULL,
 };

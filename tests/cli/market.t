@@ -42,7 +42,7 @@ fails 2 "cut.json:" market import cut.json
 echo hello >hello.txt
 fails 2 "hello.txt:1: no price history" market import hello.txt
 fails 2 "nowhere: No such file" market import nowhere
-fails 2 "none of aws, azure" market import --format xml prices.csv
+fails 2 "must be csv, aws" market import --format xml prices.csv
 mkdir nothing && cp hello.txt nothing
 fails 2 "no price history in this directory" market import nothing
 is "$(cksum <"$TRADEWIND_HOME/market/histories")" "$sum" "failed imports change nothing"

@@ -5,7 +5,6 @@
 #include "app/market/home.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "market/import.h"
 #include "market/series.h"
 #include "market/tables.h"
 
@@ -18,17 +17,5 @@ struct command_args;
 /* The built-in figures, and those of --on-demand, --sizes and --egress where the command has them.
  */
 struct market_tables *cli_market_tables(const struct command_args *args, struct err *e);
-
-/* What an import did. */
-struct cli_market_done {
-    const struct market_file_report *files;
-    size_t n_files;
-    char *const *unrecognised;
-    size_t n_unrecognised;
-    const struct market *market; /* in use now */
-    bool changed;
-};
-void cli_market_print_import(const struct cli_market_done *d);
-int cli_market_print_import_json(const struct cli_market_done *d, struct err *e);
 
 #endif

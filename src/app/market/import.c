@@ -1,0 +1,349 @@
+/* import: the operation market.import, which `tradewind market import` calls. */
+#include "market/import.h"
+#include "app/market/home.h"
+#include "app/market/market.h"
+#include "base/csv.h"
+#include "base/mem.h"
+#include "catalog/catalog.h"
+#include "market/store.h"
+#include "spec/config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_MAX_BYTES ((size_t)1 << 30)
+#define FILES_MAX 100000
+#define DEPTH_MAX 6
+
+struct import_request {
+    struct field_list paths;
+    unsigned format; /* enum market_feed + 1; 0 = by the content */
+    const char *cloud, *region;
+    bool replace;
+};
+
+static const char *const formats[] = {
+    NULL, "csv", "aws", "azure", "gcp", "daily", "keepalive",
+};
+
+/* clang-format off */
+static const struct field import_fields[] = {
+    {"paths", FIELD(LIST, struct import_request, paths), .required = true, .operand = true,
+     .is_local = true, .help = "Files and directories on the machine that imports."},
+    {"format", FIELD(ENUM, struct import_request, format), FIELD_CHOICES(formats),
+     .help = "Format of the files (default: by their content)."},
+    {"cloud", FIELD(TEXT, struct import_request, cloud), .value = "NAME",
+     .help = "Cloud of the prices (default: as the files say)."},
+    {"region", FIELD(TEXT, struct import_request, region), .value = "NAME",
+     .help = "Region of the prices (default: as the files say; of Azure's tables, the name of the "
+             "file)."},
+    {"replace", FIELD(BOOL, struct import_request, replace),
+     .help = "Delete the histories imported before."},
+};
+static const struct record import_record =
+    RECORD("market_import", struct import_request, import_fields);
+
+static const struct field count_fields[] = {
+    {"reason", FIELD(TEXT, struct app_market_count, reason), .help = "Reason."},
+    {"count", FIELD(COUNT, struct app_market_count, count), .help = "Rows."},
+};
+static const struct record count_record =
+    RECORD("market_count", struct app_market_count, count_fields);
+
+#define ROW_FIELDS(type, at)                                                                       \
+    {"rows_read", FIELD(COUNT, type, at rows_read), .help = "Rows read."},                         \
+    {"rows_kept", FIELD(COUNT, type, at rows_kept), .help = "Rows that joined the histories."},    \
+    {"rows_dropped", FIELD(COUNT, type, at rows_dropped), .help = "Rows that were dropped."},      \
+    {"lives", FIELD(COUNT, type, at lives), .help = "Lives of instances that were watched."},      \
+    {"dropped", FIELD(RECORDS, type, at dropped), .record = &count_record,                         \
+     .help = "Dropped rows by reason."},                                                           \
+    {"notes", FIELD(RECORDS, type, at notes), .record = &count_record,                             \
+     .help = "Rows that were kept and are odd, by reason."}
+
+static const struct field first_fields[] = {
+    {"line", FIELD(COUNT, struct app_market_dropped, line), .help = "Line of the file."},
+    {"why", FIELD(TEXT, struct app_market_dropped, why), .help = "The fault."},
+};
+static const struct record first_record =
+    RECORD("market_dropped", struct app_market_dropped, first_fields);
+
+static const struct field file_fields[] = {
+    {"file", FIELD(TEXT, struct app_market_file, path), .help = "Path."},
+    {"format", FIELD(TEXT, struct app_market_file, format), .help = "Format."},
+    ROW_FIELDS(struct app_market_file, rows.),
+    {"first_dropped", FIELD(RECORD, struct app_market_file, first), .record = &first_record,
+     .omit_none = true, .help = "First row that was dropped for its content."},
+};
+static const struct record file_record =
+    RECORD("market_file", struct app_market_file, file_fields);
+
+static const struct field imported_fields[] = {
+    ROW_FIELDS(struct app_market_imported, rows.),
+    {"files", FIELD(RECORDS, struct app_market_imported, files), .record = &file_record,
+     .help = "Files that were read."},
+    {"not_recognised", FIELD(LIST, struct app_market_imported, unrecognised),
+     .help = "Files of directories that hold no price history."},
+    {"changed", FIELD(BOOL, struct app_market_imported, changed),
+     .help = "Whether the histories changed."},
+    {"offers", FIELD(COUNT, struct app_market_imported, offers), .help = "Offers of all histories."},
+    {"records", FIELD(COUNT, struct app_market_imported, records),
+     .help = "Price records of all histories."},
+};
+/* clang-format on */
+static const struct record imported_record =
+    RECORD("market_imported", struct app_market_imported, imported_fields);
+
+/* ---- reading ---- */
+
+struct import {
+    struct app *app;
+    struct market_import *rows;
+    struct market_source like; /* feed, cloud and region of the request */
+    char **unrecognised;
+    size_t n_unrecognised, cap_unrecognised, n_files;
+};
+
+static void import_clear(struct import *im)
+{
+    for (size_t i = 0; i < im->n_unrecognised; i++)
+        free(im->unrecognised[i]);
+    free(im->unrecognised);
+    market_import_free(im->rows);
+}
+
+/* Files of a directory that hold no history are left out. */
+static int add_file(struct import *im, const char *path, bool of_directory, struct err *e)
+{
+    struct market_source from = im->like;
+
+    if (++im->n_files > FILES_MAX)
+        return err_set(e, ERR_USAGE, "%s: more than %d files", path, FILES_MAX);
+    app_status(im->app, "reading %s", path);
+    AUTO_MEM char *text = gzip_read(path, FILE_MAX_BYTES, &from.len, e);
+    if (!text)
+        return -1;
+    enum market_feed feed = market_import_guess(text, from.len);
+    if (of_directory &&
+        (feed == MARKET_N_FEEDS || (from.feed != MARKET_N_FEEDS && from.feed != feed))) {
+        im->unrecognised = mem_room(im->unrecognised, im->n_unrecognised, &im->cap_unrecognised,
+                                    sizeof *im->unrecognised);
+        im->unrecognised[im->n_unrecognised++] = mem_dup(path);
+        return 0;
+    }
+    from.name = path;
+    from.text = text;
+    return market_import_file(im->rows, &from, e);
+}
+
+static int add_dir(struct import *im, const char *dir, int depth, struct err *e)
+{
+    struct dirent **entries;
+    int n = scandir(dir, &entries, NULL, alphasort), result = 0;
+
+    if (n < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        AUTO_MEM char *path = mem_printf("%s/%s", dir, entries[i]->d_name);
+        struct stat st;
+        bool known = result == 0 && entries[i]->d_name[0] != '.' && stat(path, &st) == 0;
+        if (known && S_ISDIR(st.st_mode) && depth < DEPTH_MAX)
+            result = add_dir(im, path, depth + 1, e);
+        else if (known && S_ISREG(st.st_mode))
+            result = add_file(im, path, true, e);
+        free(entries[i]);
+    }
+    free(entries);
+    return result;
+}
+
+static int add_path(struct import *im, const char *path, struct err *e)
+{
+    struct stat st;
+    size_t before, after;
+
+    if (stat(path, &st) < 0)
+        return err_set(e, ERR_USAGE, "%s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return add_file(im, path, false, e);
+    market_import_reports(im->rows, &before);
+    if (add_dir(im, path, 0, e) < 0)
+        return -1;
+    market_import_reports(im->rows, &after);
+    return after > before ? 0
+                          : err_set(e, ERR_USAGE, "%s: no price history in this directory", path);
+}
+
+static int add_old(struct import *im, const char *home, struct err *e)
+{
+    struct err why = {0};
+    AUTO(market) struct market *old = app_market_load(home, &why);
+
+    if (old)
+        return market_import_market(im->rows, old, e);
+    return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+}
+
+/* ---- reporting ---- */
+
+/* The counts above 0 with their reasons. */
+static int put_counts(struct arena *arena,
+                      const size_t *counts,
+                      size_t n,
+                      const char *(*text)(size_t),
+                      struct field_records *out,
+                      struct err *e)
+{
+    struct app_market_count *list = arena_alloc(arena, n, sizeof *list);
+
+    if (!list)
+        return err_set(e, ERR_NOFIT, "the report is too long");
+    *out = (struct field_records){.items = list};
+    for (size_t i = 0; i < n; i++)
+        if (counts[i])
+            list[out->n++] = (struct app_market_count){text(i), counts[i]};
+    return 0;
+}
+
+static const char *drop_text(size_t i)
+{
+    return market_drop_text((enum market_drop)i);
+}
+
+static const char *note_text(size_t i)
+{
+    return market_note_text((enum market_note)i);
+}
+
+static int put_rows(struct arena *arena,
+                    const struct market_file_report *f,
+                    struct app_market_rows *out,
+                    struct err *e)
+{
+    *out = (struct app_market_rows){.rows_read = f->rows_read,
+                                    .rows_kept = f->rows_kept,
+                                    .rows_dropped = f->rows_read - f->rows_kept,
+                                    .lives = f->n_spells};
+    return put_counts(arena, f->dropped, MARKET_N_DROPS, drop_text, &out->dropped, e) < 0 ||
+                   put_counts(arena, f->notes, MARKET_N_NOTES, note_text, &out->notes, e) < 0
+               ? -1
+               : 0;
+}
+
+static void add_up(struct market_file_report *all, const struct market_file_report *f)
+{
+    all->rows_read += f->rows_read;
+    all->rows_kept += f->rows_kept;
+    all->n_spells += f->n_spells;
+    for (size_t k = 0; k < MARKET_N_DROPS; k++)
+        all->dropped[k] += f->dropped[k];
+    for (size_t k = 0; k < MARKET_N_NOTES; k++)
+        all->notes[k] += f->notes[k];
+}
+
+static int put_files(const struct import *im,
+                     struct arena *arena,
+                     struct app_market_imported *out,
+                     struct err *e)
+{
+    size_t n;
+    const struct market_file_report *reports = market_import_reports(im->rows, &n);
+    struct app_market_file *files = arena_alloc(arena, n, sizeof *files);
+    struct market_file_report all = {0};
+
+    if (!files)
+        return err_set(e, ERR_NOFIT, "the report is too long");
+    for (size_t i = 0; i < n; i++) {
+        const struct market_file_report *f = &reports[i];
+        struct app_market_file *file = &files[i];
+        *file = (struct app_market_file){
+            .path = f->path,
+            .format = market_feed_text(f->feed),
+            .dropped = {f->bad_line, f->bad_text},
+        };
+        file->first = f->bad_line ? &file->dropped : NULL;
+        add_up(&all, f);
+        if (put_rows(arena, f, &file->rows, e) < 0)
+            return -1;
+    }
+    out->files = (struct field_records){files, n};
+    return put_rows(arena, &all, &out->rows, e);
+}
+
+static int answer_import(const struct import *im,
+                         const struct market *now,
+                         bool changed,
+                         struct answer *out,
+                         struct err *e)
+{
+    struct app_market_imported done = {
+        .unrecognised = {(const char *const *)im->unrecognised, im->n_unrecognised},
+        .changed = changed,
+        .offers = market_n_offers(now),
+    };
+
+    for (size_t i = 0; i < market_n_offers(now); i++)
+        done.records += market_offers(now)[i].n_points;
+    return put_files(im, out->arena, &done, e) < 0 ? -1 : answer_head(out, &done, e);
+}
+
+/* ---- all of it ---- */
+
+static void close_lock(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+static int import_all(struct import *im,
+                      const struct import_request *q,
+                      const char *home,
+                      struct answer *out,
+                      struct err *e)
+{
+    __attribute__((cleanup(close_lock))) int lock = app_market_lock(home, e);
+    bool changed;
+    size_t len;
+
+    if (lock < 0 || (!q->replace && add_old(im, home, e) < 0))
+        return -1;
+    for (size_t i = 0; i < q->paths.n; i++)
+        if (add_path(im, q->paths.items[i], e) < 0)
+            return -1;
+    AUTO_MEM void *bytes = market_import_finish(im->rows, &len, e);
+    if (!bytes || app_market_save(home, bytes, len, &changed, e) < 0)
+        return -1;
+    AUTO(market) struct market *now = app_market_load(home, e);
+    return now ? answer_import(im, now, changed, out, e) : -1;
+}
+
+static int run_import(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct import_request *q = request;
+    AUTO_CLEAR(import)
+    struct import im = {
+        .app = app,
+        .like = {.cloud = q->cloud,
+                 .region = q->region,
+                 .feed = q->format ? (enum market_feed)(q->format - 1) : MARKET_N_FEEDS}};
+    const struct config *config = app_config(app, e);
+    AUTO(catalog) struct catalog *catalog = config ? catalog_open(config->home, e) : NULL;
+
+    if (!catalog)
+        return -1;
+    im.rows = market_import_new(catalog);
+    return import_all(&im, q, config->home, out, e);
+}
+
+const struct operation market_import_operation = {
+    .name = "market.import",
+    .summary = "Import price histories of spot instances.",
+    .role = APP_ADMIN,
+    .effect = OPERATION_WRITES,
+    .request = &import_record,
+    .answer = &imported_record,
+    .run = run_import,
+};
