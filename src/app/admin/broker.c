@@ -32,7 +32,7 @@ int admin_broker_stop(struct app *app, struct err *e)
 
     if (!home)
         return -1;
-    AUTO(broker_client) struct broker_client *c = broker_client_open(home, false, &why);
+    AUTO(broker_client) struct broker_client *c = broker_client_open(home, NULL, &why);
     if (c)
         return broker_client_retire(c, e) < 0 ? -1 : 1;
     return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);

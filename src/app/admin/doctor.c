@@ -153,7 +153,7 @@ static void check_lake(struct doctor *d, const struct config *c)
 static void check_broker(struct doctor *d, const char *home)
 {
     struct err why = {0};
-    AUTO(broker_client) struct broker_client *b = broker_client_open(home, false, &why);
+    AUTO(broker_client) struct broker_client *b = broker_client_open(home, NULL, &why);
 
     if (b)
         doctor_say(d, DOCTOR_OK, "broker", "", "running, version " TRADEWIND_VERSION);

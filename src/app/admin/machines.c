@@ -250,7 +250,7 @@ static int tell(void *context,
 static bool broker_runs(const char *home)
 {
     struct err none = {0};
-    AUTO(broker_client) struct broker_client *c = broker_client_open(home, false, &none);
+    AUTO(broker_client) struct broker_client *c = broker_client_open(home, NULL, &none);
 
     return c != NULL;
 }

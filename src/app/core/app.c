@@ -1,6 +1,7 @@
 #include "app/core/app.h"
 
 #include "app/core/lake_open.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/runs.h"
 #include "broker/daemon/client.h"
@@ -14,7 +15,7 @@
 #define NOTICE_BYTES 1024
 
 struct app {
-    char *asked_home, *project, *user; /* NULL = not said */
+    char *asked_home, *project, *user, *program; /* NULL = not said */
     enum app_role role;
     const char *(*variable)(const char *name);
     struct app_listener listener;
@@ -48,6 +49,7 @@ struct app *app_new(const struct app_options *options)
     app->asked_home = copy(options->home);
     app->project = copy(options->project);
     app->user = copy(options->user);
+    app->program = copy(options->program);
     app->role = options->role;
     app->variable = options->variable;
     app->listener = options->listener;
@@ -64,6 +66,7 @@ void app_free(struct app *app)
     lake_free(app->lake);
     config_free(app->config);
     free(app->home);
+    free(app->program);
     free(app->user);
     free(app->project);
     free(app->asked_home);
@@ -130,7 +133,7 @@ struct runs *app_runs(struct app *app, struct err *e)
 {
     const char *home = app->runs ? NULL : app_home(app, e);
 
-    if (home)
+    if (home && file_make_dirs(home, 0700, e) == 0)
         app->runs = runs_open(home, e);
     return app->runs;
 }
@@ -139,7 +142,7 @@ struct machines *app_machines(struct app *app, struct err *e)
 {
     const char *home = app->machines ? NULL : app_home(app, e);
 
-    if (home)
+    if (home && file_make_dirs(home, 0700, e) == 0)
         app->machines = machines_open(home, e);
     return app->machines;
 }
@@ -149,7 +152,7 @@ struct broker_client *app_broker(struct app *app, struct err *e)
     const char *home = app->broker ? NULL : app_home(app, e);
 
     if (home)
-        app->broker = broker_client_open(home, true, e);
+        app->broker = broker_client_open(home, app->program ? app->program : BROKER_CLIENT_SELF, e);
     return app->broker;
 }
 

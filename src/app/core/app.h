@@ -42,6 +42,7 @@ struct app_options {
     const char *home;    /* NULL = $TRADEWIND_HOME or ~/.tradewind */
     const char *project; /* NULL = "default" */
     const char *user;    /* NULL = the user of this process */
+    const char *program; /* started as `PROGRAM broker`; NULL = the running executable */
     enum app_role role;
     /* The caller's environment: values that a request leaves out. NULL = there is none. */
     const char *(*variable)(const char *name);

@@ -25,7 +25,8 @@
 
 struct broker_client {
     char *home;
-    int fd; /* -1: not connected */
+    char *program; /* NULL = starts no broker */
+    int fd;        /* -1: not connected */
     char line[CONTROL_SOCKET_LINE_MAX];
     size_t len;
 };
@@ -44,6 +45,7 @@ void broker_client_free(struct broker_client *c)
         return;
     hang_up(c);
     free(c->home);
+    free(c->program);
     free(c);
 }
 
@@ -130,20 +132,20 @@ static int greet(struct broker_client *c, struct err *e)
 
 /* ---- starting ---- */
 
-static void become_broker(const char *home, int ready, int log)
+static void become_broker(const struct broker_client *c, int ready, int log)
 {
     int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     setsid();
     if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(ready, STDOUT_FILENO) < 0 ||
-        dup2(log, STDERR_FILENO) < 0 || setenv("TRADEWIND_HOME", home, 1) < 0)
+        dup2(log, STDERR_FILENO) < 0 || setenv("TRADEWIND_HOME", c->home, 1) < 0)
         _exit(127);
-    execl("/proc/self/exe", "tradewind", "broker", (char *)NULL);
+    execl(c->program, "tradewind", "broker", (char *)NULL);
     _exit(127);
 }
 
 /* Twice: the broker is nobody's child, so that nobody has to wait for it. */
-static int spawn(const char *home, int ready, int log, struct err *e)
+static int spawn(const struct broker_client *c, int ready, int log, struct err *e)
 {
     pid_t child = fork();
     int status;
@@ -152,7 +154,7 @@ static int spawn(const char *home, int ready, int log, struct err *e)
         return err_set(e, ERR_RETRY, "cannot start a broker: %s", strerror(errno));
     if (child == 0) {
         if (fork() == 0)
-            become_broker(home, ready, log);
+            become_broker(c, ready, log);
         _exit(0);
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -172,22 +174,22 @@ static void await_ready(int fd)
     }
 }
 
-static int start_broker(const char *home, struct err *e)
+static int start_broker(const struct broker_client *c, struct err *e)
 {
-    AUTO_MEM char *path = broker_log_path(home);
+    AUTO_MEM char *path = broker_log_path(c->home);
     int ready[2];
 
-    if (file_make_dirs(home, 0700, e) < 0)
+    if (file_make_dirs(c->home, 0700, e) < 0)
         return -1;
     int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0)
         return file_error(e, "open", path);
-    broker_log_bound(home, log);
+    broker_log_bound(c->home, log);
     if (pipe2(ready, O_CLOEXEC) < 0) {
         close(log);
         return err_set(e, ERR_RETRY, "cannot make a pipe: %s", strerror(errno));
     }
-    int result = spawn(home, ready[1], log, e);
+    int result = spawn(c, ready[1], log, e);
     close(log);
     close(ready[1]);
     if (result == 0)
@@ -205,7 +207,7 @@ static bool is_inside_job(const char *home)
     return output && !strncmp(output, jobs, strlen(jobs)) && output[strlen(jobs)] == '/';
 }
 
-static int open_line(struct broker_client *c, bool start, struct err *e)
+static int open_line(struct broker_client *c, struct err *e)
 {
     double until_s = time_monotonic_s() + START_S;
 
@@ -216,26 +218,27 @@ static int open_line(struct broker_client *c, bool start, struct err *e)
             there = greet(c, e);
         if (there != 0)
             return there > 0 ? 0 : -1;
-        if (!start)
+        if (!c->program)
             return err_set(e, ERR_NOTFOUND, "no broker runs for %s", c->home);
         if (is_inside_job(c->home))
             return err_set(e, ERR_RETRY,
                            "no broker runs, and a job cannot start one that outlives it: the next "
                            "command outside of jobs does, and carries out what was asked");
-        if (start_broker(c->home, e) < 0)
+        if (start_broker(c, e) < 0)
             return -1;
     } while (time_monotonic_s() < until_s);
     AUTO_MEM char *log = broker_log_path(c->home);
     return err_set(e, ERR_RETRY, "the broker does not start; %s says why", log);
 }
 
-struct broker_client *broker_client_open(const char *home, bool start, struct err *e)
+struct broker_client *broker_client_open(const char *home, const char *program, struct err *e)
 {
     AUTO(broker_client) struct broker_client *c = mem_zero(1, sizeof *c);
 
     c->fd = -1;
     c->home = mem_dup(home);
-    if (open_line(c, start, e) < 0)
+    c->program = program ? mem_dup(program) : NULL;
+    if (open_line(c, e) < 0)
         return NULL;
     return TAKE(c);
 }
@@ -245,7 +248,7 @@ static int say_surely(struct broker_client *c, const char *text, struct err *e)
 {
     if (say(c, text) == 0)
         return 0;
-    if (open_line(c, true, e) < 0)
+    if (open_line(c, e) < 0)
         return -1;
     return say(c, text) == 0 ? 0 : err_set(e, ERR_RETRY, "the broker of %s is gone", c->home);
 }
@@ -291,7 +294,7 @@ int broker_client_wait(struct broker_client *c,
         int heard = hear(c, until_s, line);
         if (heard > 0 && !strncmp(line, answer, strlen(answer)))
             return 1;
-        if (heard < 0 && (open_line(c, true, e) < 0 || say_surely(c, question, e) < 0))
+        if (heard < 0 && (open_line(c, e) < 0 || say_surely(c, question, e) < 0))
             return -1;
         if (heard == 0 && time_monotonic_s() >= end_s)
             return 0;

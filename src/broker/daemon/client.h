@@ -11,10 +11,13 @@
 
 struct broker_client;
 
-/* Connects to the broker of home; starts one (this program, `tradewind broker`) when there is none,
- * or when the one there is of another version, which then retires: its jobs go on. start false:
- * ERR_NOTFOUND when there is none. */
-struct broker_client *broker_client_open(const char *home, bool start, struct err *e);
+/* The running executable, as a program for broker_client_open. */
+#define BROKER_CLIENT_SELF "/proc/self/exe"
+
+/* Connects to the broker of home. Starts one, as `PROGRAM broker`, when there is none, or when the
+ * broker there has another version and retires: its jobs continue. program NULL: ERR_NOTFOUND when
+ * there is none. */
+struct broker_client *broker_client_open(const char *home, const char *program, struct err *e);
 void broker_client_free(struct broker_client *c);
 AUTO_DEFINE(broker_client)
 

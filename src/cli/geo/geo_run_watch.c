@@ -223,7 +223,7 @@ static int pass_on_interrupts(struct watch *w, struct err *e)
 static int keep_broker(struct watch *w, struct err *e)
 {
     if (!w->broker)
-        w->broker = broker_client_open(w->g->world->config->home, true, e);
+        w->broker = broker_client_open(w->g->world->config->home, BROKER_CLIENT_SELF, e);
     if (!w->broker)
         return -1;
     return w->looks++ % WAKE_LOOKS == 0 ? broker_client_wake(w->broker, e) : 0;
