@@ -34,7 +34,7 @@ static int reserve(struct buf *b, size_t n)
     return 0;
 }
 
-int buf_add(struct buf *b, const void *bytes, size_t n)
+int buf_add_growing(struct buf *b, const void *bytes, size_t n)
 {
     if (reserve(b, n) < 0)
         return -1;

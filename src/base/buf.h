@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct buf {
     char *data; /* never NULL after the first write; borrowed until the next write */
@@ -17,7 +18,16 @@ void buf_init(struct buf *b, size_t max_bytes);
 void buf_clear(struct buf *b);
 
 /* -1 (and full) when the maximum is reached; callers may check `full` once at the end. */
-int buf_add(struct buf *b, const void *bytes, size_t n);
+int buf_add_growing(struct buf *b, const void *bytes, size_t n);
+static inline int buf_add(struct buf *b, const void *bytes, size_t n)
+{
+    if (b->full || n >= b->cap - b->len || n > b->max - b->len)
+        return buf_add_growing(b, bytes, n);
+    memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    b->data[b->len] = 0;
+    return 0;
+}
 int buf_puts(struct buf *b, const char *s);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The text, "" when nothing was written. */

@@ -82,3 +82,17 @@ int number_hex(char c)
         return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
+
+const char *number_text(int64_t v, char out[static 24])
+{
+    uint64_t rest = v < 0 ? -(uint64_t)v : (uint64_t)v;
+    char *at = out + 23;
+
+    *at = 0;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0)
+        *--at = '-';
+    return at;
+}

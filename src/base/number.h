@@ -13,4 +13,8 @@ bool number_parse(const char *text, double *out);
 /* The value of a hexadecimal digit in either case, 0 .. 15, or -1. */
 int number_hex(char c);
 
+/* The digits of v, written at the end of out; returns where they begin. Some ten times as fast as
+ * snprintf, for lists of a million numbers. */
+const char *number_text(int64_t v, char out[static 24]);
+
 #endif

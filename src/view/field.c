@@ -539,30 +539,55 @@ static void put_text(const char *text, struct buf *out)
 
 static void put_int(int64_t v, struct buf *out)
 {
-    uint64_t rest = v < 0 ? -(uint64_t)v : (uint64_t)v;
     char digits[24];
-    size_t at = sizeof digits;
 
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    if (v < 0)
-        digits[--at] = '-';
-    buf_add(out, digits + at, sizeof digits - at);
+    buf_puts(out, number_text(v, digits));
+}
+
+/* Integers, texts and enums, which most members of long lists are; false: anything else. */
+static bool put_common(const struct field *f, const void *at, struct buf *out)
+{
+    char time[32];
+
+    switch (f->type) {
+    case FIELD_TEXT:
+        put_text(*(const char *const *)at, out);
+        return true;
+    case FIELD_ENUM:
+        put_text(f->choices[*(const unsigned *)at], out);
+        return true;
+    case FIELD_TIME:
+        put_text(time_iso_ms(*(const int64_t *)at, time), out);
+        return true;
+    case FIELD_INT:
+        put_int(*(const int64_t *)at, out);
+        return true;
+    case FIELD_COUNT:
+    case FIELD_BYTES:
+        put_int((int64_t) * (const uint64_t *)at, out);
+        return true;
+    case FIELD_BOOL:
+        buf_puts(out, *(const bool *)at ? "true" : "false");
+        return true;
+    case FIELD_REAL:
+    case FIELD_MONEY:
+    case FIELD_DURATION:
+    case FIELD_LIST:
+    case FIELD_RECORD:
+    case FIELD_RECORDS:
+    case FIELD_JSON:
+        break;
+    }
+    return false;
 }
 
 void field_put_json(const struct field *f, const void *record, struct buf *out)
 {
-    const void *at = field_at(f, record);
+    bool is_list = f->type == FIELD_LIST || f->type == FIELD_RECORDS;
 
-    if (!f->json && field_is_none(f, record) && f->type != FIELD_LIST && f->type != FIELD_RECORDS) {
-        buf_puts(out, "null");
-    } else if (!f->json && f->type == FIELD_TEXT) {
-        put_text(*(const char *const *)at, out);
-    } else if (!f->json && (f->type == FIELD_INT || f->type == FIELD_COUNT ||
-                            f->type == FIELD_BYTES)) { /* at most INT64_MAX */
-        put_int(*(const int64_t *)at, out);
-    } else {
+    if (!f->json && !is_list && field_is_none(f, record))
+        buf_add(out, "null", 4);
+    else if (f->json || !put_common(f, field_at(f, record), out)) {
         AUTO_JSON json_t *value = field_json(f, record);
         put_value(value, out);
     }

@@ -47,23 +47,20 @@ static int write_item(FILE *out, json_t *item)
     return fwrite(text, 1, n, out) == n ? 0 : -1;
 }
 
-static void begin_item(struct json_list *list)
+const char *json_list_next(struct json_list *list)
 {
-    errno = 0;
-    fputs(list->begun ? ",\n  " : "[\n  ", list->out);
-    fputs(list->within ? "  " : "", list->out);
-    list->begun = true;
-}
+    const char *first = list->within ? "[\n    " : "[\n  ";
+    const char *other = list->within ? ",\n    " : ",\n  ";
+    bool is_first = !list->begun;
 
-int json_list_add_text(struct json_list *list, const char *text, size_t n, struct err *e)
-{
-    begin_item(list);
-    return fwrite(text, 1, n, list->out) == n ? 0 : failed(e);
+    list->begun = true;
+    return is_first ? first : other;
 }
 
 int json_list_add(struct json_list *list, json_t *item, struct err *e)
 {
-    begin_item(list);
+    errno = 0;
+    fputs(json_list_next(list), list->out);
     int result = write_item(list->out, item);
     json_decref(item);
     return result < 0 ? failed(e) : 0;

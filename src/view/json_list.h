@@ -20,8 +20,8 @@ int json_list_begin_within(
     struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e);
 /* One item, on a line of its own, with all digits of its numbers; takes the reference. */
 int json_list_add(struct json_list *list, json_t *item, struct err *e);
-/* One item that is JSON already, without line breaks. */
-int json_list_add_text(struct json_list *list, const char *text, size_t n, struct err *e);
+/* What stands before the next item, for callers that write the item themselves. */
+const char *json_list_next(struct json_list *list);
 /* Ends the array alone; json_list_end also ends its object and the line. */
 int json_list_close(struct json_list *list, struct err *e);
 int json_list_end(struct json_list *list, struct err *e);

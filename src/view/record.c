@@ -95,7 +95,7 @@ json_t *record_encode(const struct record *r, const void *record)
 
 void record_put_json(const struct record *r, const void *record, struct buf *out)
 {
-    const char *before = "{\"";
+    bool is_first = true;
 
     if (r->is_bare) {
         field_put_json(r->fields, record, out);
@@ -105,13 +105,13 @@ void record_put_json(const struct record *r, const void *record, struct buf *out
         const struct field *f = &r->fields[i];
         if (!field_is_shown(f, record))
             continue;
-        buf_puts(out, before);
-        buf_puts(out, f->name);
-        buf_puts(out, "\": ");
+        buf_add(out, is_first ? "{\"" : ", \"", is_first ? 2 : 3);
+        buf_add(out, f->name, strlen(f->name));
+        buf_add(out, "\": ", 3);
         field_put_json(f, record, out);
-        before = ", \"";
+        is_first = false;
     }
-    buf_puts(out, before[0] == '{' ? "{}" : "}");
+    buf_puts(out, is_first ? "{}" : "}");
 }
 
 static json_t *choices_json(const struct field *f)

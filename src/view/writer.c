@@ -153,10 +153,13 @@ static int print_csv(struct writer *w, const struct record *r, const void *recor
 static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
 {
     w->line.len = 0;
+    buf_puts(&w->line, json_list_next(&w->list));
     record_put_json(r, record, &w->line);
     if (w->line.full)
         return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
-    return json_list_add_text(&w->list, w->line.data, w->line.len, e);
+    if (fwrite(w->line.data, 1, w->line.len, w->out) != w->line.len)
+        return err_set(e, ERR_IO, "write JSON: output failed");
+    return 0;
 }
 
 /* A list as the next member of the head's object. */

@@ -23,7 +23,7 @@ struct writer {
     size_t n_items;
     bool has_head, with_details;
     bool in_object, list_ended; /* JSON: of the head */
-    size_t indent; /* of a table; 0 unless set after writer_init */
+    size_t indent;              /* of a table; 0 unless set after writer_init */
     struct json_list list;
     struct buf line; /* JSON of an item */
     struct table *table;

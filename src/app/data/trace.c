@@ -1,13 +1,14 @@
 /* trace: the operation that follows provenance between set versions. `tradewind trace` calls it. */
 #include "app/data/data.h"
+#include "base/number.h"
 #include "base/time.h"
 #include "broker/pipeline/lineage.h"
 #include "lake/core/path.h"
 #include "lake/job/job.h"
 #include "lake/set/graph.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <assert.h>
+#include <string.h>
 
 /* "@name:number": a name, a number of at most 20 digits, and the signs around them. */
 #define REF_MAX (LAKE_NAME_MAX + 24)
@@ -95,12 +96,17 @@ static int name_nodes(const struct lake_graph *g,
                       struct err *e)
 {
     struct data_node *nodes = arena_alloc(arena, g->n_nodes, sizeof *nodes);
-    char text[REF_MAX];
+    char text[REF_MAX], digits[24];
 
     for (size_t i = 0; nodes && i < g->n_nodes; i++) {
-        int n =
-            snprintf(text, sizeof text, "@%s:%" PRId64, g->nodes[i].set_name, g->nodes[i].number);
-        nodes[i].ref = arena_dup_n(arena, text, (size_t)n);
+        const char *number = number_text(g->nodes[i].number, digits);
+        size_t n = strlen(g->nodes[i].set_name), n_digits = strlen(number);
+        assert(n <= LAKE_NAME_MAX);
+        text[0] = '@';
+        memcpy(text + 1, g->nodes[i].set_name, n);
+        text[n + 1] = ':';
+        memcpy(text + n + 2, number, n_digits);
+        nodes[i].ref = arena_dup_n(arena, text, n + 2 + n_digits);
         if (!nodes[i].ref)
             nodes = NULL;
     }

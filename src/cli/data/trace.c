@@ -1,7 +1,9 @@
 /* trace: the command `trace`: provenance as lines, as JSON, for Graphviz and as a picture. */
 #include "base/auto.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "base/number.h"
 #include "base/time.h"
 #include "cli/data/data.h"
 #include "draw/dag.h"
@@ -11,15 +13,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nodes without edges are printed together. */
+#define LINE_MAX_BYTES ((size_t)1 << 30)
+
 /* The graph as it is printed. The nodes live in the answer's arena. */
 struct graph {
     const struct data_node *nodes;
     size_t n_nodes, n_printed;
     bool has_cost;
     struct data_trace_cost cost;
+    struct buf line;
     struct dag_edge *edges; /* of a picture */
     size_t n_edges, cap_edges;
 };
+
+static void clear(struct operate_text *t)
+{
+    struct graph *g = t->state;
+
+    if (!g)
+        return;
+    buf_clear(&g->line);
+    free(g->edges);
+}
 
 static int begin(struct operate_text *t, const void *record, struct err *e)
 {
@@ -32,6 +48,7 @@ static int begin(struct operate_text *t, const void *record, struct err *e)
         .nodes = head->nodes.items, .n_nodes = head->nodes.n, .has_cost = head->cost != NULL};
     if (head->cost)
         g->cost = *(const struct data_trace_cost *)head->cost;
+    buf_init(&g->line, LINE_MAX_BYTES);
     t->state = g;
     return 0;
 }
@@ -43,10 +60,26 @@ static bool is_same(const char *a, const char *b)
     return a == b || strcmp(a, b) == 0;
 }
 
-static void print_node(struct operate_text *t, struct graph *g)
+static void put_node(struct graph *g)
 {
-    fputs(g->nodes[g->n_printed++].ref, t->out);
-    putc('\n', t->out);
+    buf_puts(&g->line, g->nodes[g->n_printed++].ref);
+    buf_add(&g->line, "\n", 1);
+}
+
+/* A line in one go: a million of them spend their time here. */
+static void print_line(struct operate_text *t, struct graph *g)
+{
+    fwrite(buf_str(&g->line), 1, g->line.len, t->out);
+    g->line.len = 0;
+}
+
+static void put_job(struct graph *g, const char *before, int64_t job, const char *after)
+{
+    char digits[24];
+
+    buf_puts(&g->line, before);
+    buf_puts(&g->line, number_text(job, digits));
+    buf_puts(&g->line, after);
 }
 
 static int print_edge(struct operate_text *t, const void *record, struct err *e)
@@ -57,12 +90,13 @@ static int print_edge(struct operate_text *t, const void *record, struct err *e)
     (void)e;
     while (g->n_printed < g->n_nodes &&
            (g->n_printed == 0 || !is_same(g->nodes[g->n_printed - 1].ref, edge->from)))
-        print_node(t, g);
-    fputs("    from ", t->out);
-    fputs(edge->to, t->out);
+        put_node(g);
+    buf_puts(&g->line, "    from ");
+    buf_puts(&g->line, edge->to);
     if (edge->kind == DATA_EDGE_JOB)
-        fprintf(t->out, " by job %" PRId64, edge->job);
-    putc('\n', t->out);
+        put_job(g, " by job ", edge->job, "");
+    buf_add(&g->line, "\n", 1);
+    print_line(t, g);
     return 0;
 }
 
@@ -72,8 +106,10 @@ static int end_lines(struct operate_text *t, struct err *e)
     char nodes[32], edges[32], jobs[32], money[32], runtime[32];
 
     (void)e;
-    while (g->n_printed < g->n_nodes)
-        print_node(t, g);
+    while (g->n_printed < g->n_nodes) {
+        put_node(g);
+        print_line(t, g);
+    }
     fprintf(t->out, "%s set version%s, %s edge%s\n", text_count(g->n_nodes, nodes),
             g->n_nodes == 1 ? "" : "s", text_count(t->n_items, edges), t->n_items == 1 ? "" : "s");
     if (g->has_cost)
@@ -86,28 +122,39 @@ static int end_lines(struct operate_text *t, struct err *e)
 /* ---- for Graphviz. Names of sets need no quoting: they have only letters, digits, '.', '_', '-'.
  */
 
+static void put_dot(struct graph *g, const char *before, const char *ref, const char *after)
+{
+    buf_puts(&g->line, before);
+    buf_puts(&g->line, ref);
+    buf_puts(&g->line, after);
+}
+
 /* Edges lead from the newer to the older one, which RL puts to the left. */
 static int begin_dot(struct operate_text *t, const void *record, struct err *e)
 {
-    const struct data_trace *head = record;
-    const struct data_node *nodes = head->nodes.items;
-
-    (void)e;
-    fputs("digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n", t->out);
-    for (size_t i = 0; i < head->nodes.n; i++)
-        fprintf(t->out, "  \"%s\";\n", nodes[i].ref);
+    if (begin(t, record, e) < 0)
+        return -1;
+    struct graph *g = t->state;
+    buf_puts(&g->line, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        put_dot(g, "  \"", g->nodes[i].ref, "\";\n");
+        print_line(t, g);
+    }
     return 0;
 }
 
 static int print_dot_edge(struct operate_text *t, const void *record, struct err *e)
 {
     const struct data_edge *edge = record;
+    struct graph *g = t->state;
 
     (void)e;
-    fprintf(t->out, "  \"%s\" -> \"%s\"", edge->from, edge->to);
+    put_dot(g, "  \"", edge->from, "\" -> \"");
+    put_dot(g, "", edge->to, "\"");
     if (edge->kind == DATA_EDGE_JOB)
-        fprintf(t->out, " [label=\"job %" PRId64 "\"]", edge->job);
-    fputs(";\n", t->out);
+        put_job(g, " [label=\"job ", edge->job, "\"]");
+    buf_puts(&g->line, ";\n");
+    print_line(t, g);
     return 0;
 }
 
@@ -161,14 +208,6 @@ static int end_picture(struct operate_text *t, struct err *e)
     return dag_svg(t->out, &dag, e);
 }
 
-static void clear_picture(struct operate_text *t)
-{
-    struct graph *g = t->state;
-
-    if (g)
-        free(g->edges);
-}
-
 /* ---- the command ---- */
 
 static int check_options(const struct command_args *args, struct err *e)
@@ -191,11 +230,12 @@ static int check_options(const struct command_args *args, struct err *e)
 
 static int run_trace(const struct command_args *args, struct err *e)
 {
-    static const struct command_text lines = {.head = begin, .item = print_edge, .end = end_lines};
+    static const struct command_text lines = {
+        .head = begin, .item = print_edge, .end = end_lines, .clear = clear};
     static const struct command_text dot = {
-        .head = begin_dot, .item = print_dot_edge, .end = end_dot};
+        .head = begin_dot, .item = print_dot_edge, .end = end_dot, .clear = clear};
     static const struct command_text picture = {
-        .head = begin, .item = add_edge, .end = end_picture, .clear = clear_picture};
+        .head = begin, .item = add_edge, .end = end_picture, .clear = clear};
     bool back = command_has(args, "--back"), forward = command_has(args, "--forward");
     AUTO_JSON json_t *request = operate_request(args, &trace_operation, e);
 
