@@ -10,6 +10,7 @@
 #include "spec/config.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -200,7 +201,7 @@ static const char *const formats[] = {
 /* clang-format off */
 static const struct field import_fields[] = {
     {"paths", FIELD(LIST, struct import_request, paths), .required = true, .operand = true,
-     .value = "DIR|FILE", .help = "Directories and CSV files."},
+     .least = 1, .most = HUGE_VAL, .value = "DIR|FILE", .help = "Directories and CSV files."},
     {"format", FIELD(ENUM, struct import_request, format), FIELD_CHOICES(formats),
      .help = "Format of the files (default: by their headers)."},
     {"cloud", FIELD(TEXT, struct import_request, cloud), .value = "NAME",
