@@ -34,7 +34,7 @@ char *app_run_draft_path(const struct app_run_draft *c, const char *path)
     return mem_printf("%.*s/%s", (int)(slash - file), file, path);
 }
 
-/* setup first, and the stage only if it went well; both as shell text, as they stand. */
+/* setup runs first, and the stage only if setup succeeded; both are shell text. */
 static void compose_command(struct app_run_draft *c,
                             const struct spec_stage *stage,
                             struct run_stage_plan *out)
@@ -56,9 +56,9 @@ static void compose_command(struct app_run_draft *c,
     out->n_command = n;
 }
 
-/* ---- what was planned, what there is ---- */
+/* ---- planned resources and those of the location ---- */
 
-/* Known sizes: the smaller one; what is not known bounds nothing. */
+/* The smaller of two sizes; an unknown size is no bound. */
 static double least(double planned, double there)
 {
     bool is_planned = planned > 0 && isfinite(planned);
@@ -147,7 +147,8 @@ static int check_outputs(const struct app_run_draft *c,
     return 0;
 }
 
-/* Stages whose names differ only in what a set's name cannot have would overwrite each other. */
+/* Refuses stages whose sets would have the same name: a set's name has fewer characters to choose
+ * from than a stage's. */
 static int check_sets(const struct app_run_draft *c, size_t i, struct err *e)
 {
     const struct spec_stage *stages = c->plan->spec->stages;
@@ -169,10 +170,10 @@ static int check_sets(const struct app_run_draft *c, size_t i, struct err *e)
     return 0;
 }
 
-/* ---- going on with an earlier run ---- */
+/* ---- resuming ---- */
 
-/* The last job of this stage in the run that is resumed: one that did not finish may have saved how
- * far it was. A gang of another size shares its work out in another way. */
+/* The last job of this stage in the resumed run: an unfinished job may have saved a checkpoint. A
+ * gang of another size divides its work differently. */
 static int64_t job_to_continue(const struct app_run_draft *c, const struct run_stage_plan *p)
 {
     const struct run *last = c->order->resumed;
@@ -187,7 +188,7 @@ static int64_t job_to_continue(const struct app_run_draft *c, const struct run_s
     return 0;
 }
 
-/* ---- all ---- */
+/* ---- stages ---- */
 
 int app_run_draft_stage(struct app_run_draft *c,
                         const struct spec_stage *stage,
@@ -217,7 +218,7 @@ int app_run_draft_store(struct app_run_draft *c,
     return app_run_draft_inputs(c, stage, out, e) < 0 ? -1 : app_run_draft_code(c, stage, out, e);
 }
 
-/* Everything that costs nothing to find out, for all stages before the first byte is stored. */
+/* The checks of a stage; those of all stages come before the first byte is stored. */
 static int compose_stage(struct app_run_draft *c,
                          size_t i,
                          struct run_stage_plan *out,

@@ -29,19 +29,19 @@
 #define REDIRECTS_MAX 5
 #define HEAD_TIMEOUT_S 60.0
 #define ATTEMPTS 4
-/* A day: what takes longer is put into the lake by other means. */
+/* A day. */
 #define DOWNLOAD_S 86400.0
 #define ETAG_MAX 256
 
-/* One file over there, and here. */
+/* One file at the source, and in the lake. */
 struct item {
     char *key;           /* of its bucket; NULL of a web address */
     char *source;        /* for people and the tag: no password, no query */
     char *path;          /* in the lake */
     char *ref;           /* the same, as references are written */
-    char etag[ETAG_MAX]; /* "" = not told */
-    uint64_t size;       /* 0 also when not told */
-    bool known;          /* the lake has it as it is */
+    char etag[ETAG_MAX]; /* "" = the server sends none */
+    uint64_t size;       /* 0 = empty, or the server does not say */
+    bool known;          /* the lake has this version */
 };
 
 struct fetch {
@@ -87,15 +87,15 @@ bool app_run_fetch_can(const char *uri)
     return begins(uri, "s3://") || begins(uri, "https://") || begins(uri, "http://");
 }
 
-/* ---- what is there ---- */
+/* ---- the source ---- */
 
 struct listing {
     struct fetch *fetch;
     const char *bucket, *wanted; /* the key, or the directory of keys */
 };
 
-/* The object itself, or what lies below it; not those whose names merely begin alike, nor empty
- * marks of directories. */
+/* The object itself and objects below it; not keys that merely begin with the same text, nor empty
+ * objects that mark directories. */
 static int note_object(void *context, const struct store_object *o, struct err *e)
 {
     struct listing *list = context;
@@ -115,7 +115,7 @@ static int note_object(void *context, const struct store_object *o, struct err *
     return 0;
 }
 
-/* Servers beside Amazon's are named as its tools name them. */
+/* S3 servers besides AWS: the variables of the AWS tools. */
 static const char *endpoint(void)
 {
     const char *own = getenv("AWS_ENDPOINT_URL_S3");
@@ -154,7 +154,7 @@ static char *plain_address(const char *url)
     return mem_printf("%.*s%.*s", (int)(host - url), url, (int)len, from);
 }
 
-/* "/sources/https/HOST/PATH"; of another query, another file. New string. */
+/* "/sources/https/HOST/PATH"; each query has a file of its own. New string. */
 static char *lake_path(const char *url, const char *plain)
 {
     const char *rest = strstr(plain, "://") + 3, *query = strchr(url, '?');
@@ -174,8 +174,7 @@ static char *lake_path(const char *url, const char *plain)
                       hex);
 }
 
-/* What the server says about it, in the item; a server that does not answer to that says nothing.
- */
+/* Etag and size from the headers; servers may leave them out. */
 static void note_headers(struct item *item, const struct http_answer *a)
 {
     const char *etag = http_answer_header(a, "etag"), *at = http_answer_header(a, "last-modified");
@@ -225,7 +224,7 @@ static int look_at_web(struct fetch *f, struct err *e)
     return ask_head(f, item, e);
 }
 
-/* ---- what is here ---- */
+/* ---- the lake ---- */
 
 static int compare_tags(void *context, const struct lake_found *found, struct err *e)
 {
@@ -238,7 +237,7 @@ static int compare_tags(void *context, const struct lake_found *found, struct er
     return 0;
 }
 
-/* The latest version has that etag, and its content is there. */
+/* Sets item->known when the latest version has the same etag, and its content. */
 static void look_here(struct fetch *f, struct item *item)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
@@ -248,7 +247,7 @@ static void look_here(struct fetch *f, struct item *item)
         lake_describe(f->lake, &ref, compare_tags, item, NULL);
 }
 
-/* Each goes through a file of its own first, so that the largest is there twice for a while. */
+/* Files are downloaded beside the lake first: the disk holds the largest one twice for a while. */
 static int check_room(struct fetch *f, struct err *e)
 {
     struct statvfs disk;
@@ -295,7 +294,7 @@ static int download(struct fetch *f, const struct item *item, const char *to, st
                                    .progress = show,
                                    .context = f};
 
-    /* One whose size nobody told may fill half of what is left. */
+    /* A download of unknown size may fill half of the free disk. */
     if (!item->size && statvfs(f->home, &disk) == 0)
         options.max_bytes = (uint64_t)disk.f_bavail * disk.f_frsize / 2;
     return http_download(f->http, f->uri, to, &options, e);
@@ -345,7 +344,7 @@ static int store_item(struct fetch *f, const struct item *item, const char *from
         return -1;
     if (!summary.unchanged)
         return 0;
-    /* The same bytes under another etag: the version there is known by it from now on. */
+    /* The same bytes under another etag: tag the version that the lake has. */
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     return lake_resolve(f->lake, item->ref, LAKE_READ, &ref, e) < 0
                ? -1

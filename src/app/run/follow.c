@@ -58,7 +58,7 @@ static int open_live(struct app *app,
 
 /* ---- the speed of a stage ---- */
 
-/* Work per second on one GPU of this kind, in the estimate's own units; NaN = not covered. */
+/* Work per second on one GPU of this type, in the units of the estimate; NaN = not covered. */
 static double speed_on(const struct app_plan *p,
                        const struct spec_estimate *x,
                        const char *model,
@@ -103,7 +103,7 @@ static const char *why_not(const struct spec_stage *s, enum market_gpu_use use)
     return NULL;
 }
 
-/* ---- where it may go ---- */
+/* ---- offers that a stage may use ---- */
 
 static bool same_or_any(const char *wanted, const char *name)
 {
@@ -121,7 +121,7 @@ static bool allows(const struct spec_resources *r, const struct market_offer *o)
            (!r->region || strcasecmp(market_region(o->cloud, r->region), o->region) == 0);
 }
 
-/* False when there is none. */
+/* Marks the offers that a stage may use; false when there is none. */
 static bool allow(const struct spec_stage *s, const struct market_scene *scene, bool *may_use)
 {
     bool any = false;
@@ -158,7 +158,7 @@ static struct market_job *make_job(struct app_run_follow *m,
     }
     for (size_t g = 0; g < scene->n_gpus; g++)
         speeds[g] = speed_on(p, x, model, scene->gpus[g]) / reference;
-    /* In days and back, as replays count it. */
+    /* Through days, as replays count: the same rounding gives the same costs. */
     *work_out = work_of(x) / reference / 86400 * 86400;
     double every_s =
         isnan(m->live.checkpoint_s) && s->checkpoint_s > 0 ? s->checkpoint_s : m->live.checkpoint_s;
@@ -171,7 +171,7 @@ static void put_names(struct buf *b, const char *before, const char *const *name
         buf_printf(b, "%s%s", i ? ", " : before, names[i]);
 }
 
-/* Whose prices it follows, and whose not; yours to free. */
+/* The clouds whose prices the stage follows, and those it leaves out; yours to free. */
 static char *note_of(const struct app_run_follow *m, const struct market_policy *policy)
 {
     AUTO_CLEAR(buf) struct buf b;

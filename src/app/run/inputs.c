@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Where a local input lies in the lake: an absolute path as it is, any other below the pipeline's
- * name, so that it is the same wherever the file lies. New string, NULL on failure. */
+/* The path of a local input in the lake: an absolute path stays, others go below the pipeline's
+ * name, whatever the directory of the file. New string, NULL on failure. */
 static char *lake_path_of(const struct app_run_draft *c, const char *path, struct err *e)
 {
     AUTO_MEM char *name = advance_set_name(c->plan->spec->name, "", "");
@@ -26,7 +26,7 @@ static char *lake_path_of(const struct app_run_draft *c, const char *path, struc
 
     if (path[0] == '/')
         return lake_open_absolute(path, e);
-    name[strlen(name) - 1] = '\0'; /* its dot */
+    name[strlen(name) - 1] = '\0'; /* the dot before the stage */
     below = mem_printf("/%s/%s", name, path);
     return lake_open_absolute(below, e);
 }
@@ -191,7 +191,7 @@ static int run_git(const char *const *argv, const char *url, struct err *e)
                : err_set(e, ERR_USAGE, "%s cannot be fetched: git: %s", url, run.complaint);
 }
 
-/* One commit of it, without its history. Options end before what the file says. */
+/* Fetches one commit without its history. Options of git end before values of the file. */
 static int clone_into(const char *url, const char *ref, const char *dir, struct err *e)
 {
     const char *const init[] = {"git", "init", "-q", "--", dir, NULL};

@@ -10,7 +10,7 @@
 
 const char app_run_any_host[] = "ssh";
 
-/* ---- which ---- */
+/* ---- choosing ---- */
 
 /* "lab, farm"; each group once. */
 static void put_groups(const struct config *c, struct buf *out)
@@ -88,7 +88,7 @@ int app_run_location_find(const struct config *c,
     return 0;
 }
 
-/* ---- how large ---- */
+/* ---- resources ---- */
 
 static int share_here(const struct app_run_location *p,
                       unsigned nodes,

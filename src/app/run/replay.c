@@ -111,11 +111,10 @@ const struct record app_replayed_record = RECORD("replayed", struct app_replayed
 int app_replay_compare(
     struct app *app, int64_t run, struct arena *a, struct app_replayed *out, struct err *e)
 {
-    struct runs *runs = app_runs(app, e);
-    struct lake *l = runs ? app_lake(app, e) : NULL;
+    struct lake *l = app_lake(app, e);
     AUTO_CLEAR(run) struct run r = {0};
 
-    if (!l || runs_get(runs, run, &r, e) < 0)
+    if (!l || app_run_load(app, run, &r, e) < 0)
         return -1;
     struct app_replayed_set *sets = arena_alloc(a, r.n_stages + 1, sizeof *sets);
     size_t n = 0;

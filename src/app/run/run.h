@@ -63,6 +63,11 @@ bool app_run_is_simulated(const struct run *r);
 int app_run_read(
     struct app *app, const struct run *r, struct arena *a, struct app_run *out, struct err *e);
 
+/* The run as it is stored; the caller clears *out. ERR_NOTFOUND. */
+int app_run_load(struct app *app, int64_t id, struct run *out, struct err *e);
+/* Asks a run to stop: running jobs get SIGTERM, or are killed at once. */
+int app_run_stop(struct app *app, int64_t id, bool at_once, struct err *e);
+
 /* ---- jobs of one stage ---- */
 
 /* Zeros where the stage has no job. */

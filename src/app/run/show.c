@@ -24,6 +24,13 @@ const char *app_run_state_words(const char *state)
     return strcmp(state, "going") == 0 ? "running" : state;
 }
 
+int app_run_load(struct app *app, int64_t id, struct run *out, struct err *e)
+{
+    struct runs *runs = app_runs(app, e);
+
+    return runs ? runs_get(runs, id, out, e) : -1;
+}
+
 /* ---- jobs of a stage ---- */
 
 struct adding {
@@ -430,12 +437,10 @@ static const struct record get_record = RECORD("run_get", struct get_request, ge
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct get_request *q = request;
-    struct runs *runs = app_runs(app, e);
     AUTO_CLEAR(run) struct run r = {0};
     struct app_run shown;
 
-    if (!runs || runs_get(runs, q->run, &r, e) < 0 ||
-        app_run_read(app, &r, out->arena, &shown, e) < 0)
+    if (app_run_load(app, q->run, &r, e) < 0 || app_run_read(app, &r, out->arena, &shown, e) < 0)
         return -1;
     return answer_head(out, &shown, e);
 }

@@ -1,3 +1,5 @@
+/* simulate_plan: plans the rest of a simulated run again, when the cloud refused an offer.
+ * simulate.c calls it. */
 #include "app/run/simulate.h"
 
 #include "base/mem.h"
@@ -7,7 +9,7 @@
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
-/* What a stage without an estimate is taken to need, as the estimator does. */
+/* Run time of a stage without an estimate, as in estimate/. */
 #define GUESS_S 3600.0
 
 struct simulate_stage app_simulation_stage(const struct app_plan *p,
@@ -18,7 +20,7 @@ struct simulate_stage app_simulation_stage(const struct app_plan *p,
     const struct catalog_place *place = &catalog_places(c)[s->place];
     struct estimate estimate = {.run_s = s->run_s};
 
-    /* run_s of a plan has the losses in it that a spot machine suffers on average. */
+    /* run_s of a plan includes the mean loss by preemptions of spot instances. */
     estimate_run(&p->spec->stages[i], c, s->kind, p->throughputs, broker_models_get(p->models),
                  &estimate);
     return (struct simulate_stage){
@@ -41,19 +43,19 @@ struct simulate_stage app_simulation_stage(const struct app_plan *p,
     };
 }
 
-/* ---- what is left of a pipeline ---- */
+/* ---- the rest of a pipeline ---- */
 
 struct rest {
     const struct app_plan *plan;
     const struct simulate_question *question;
-    const struct simulate_stage *stages; /* where the others lie */
+    const struct simulate_stage *stages; /* with the locations of the other stages */
     struct arena *arena;
-    size_t *number; /* in the rest, of each stage; SIZE_MAX = not in it */
-    size_t *stage;  /* of each in the rest */
+    size_t *number; /* of each stage within the rest; SIZE_MAX = not in the rest */
+    size_t *stage;  /* in the pipeline, of each stage of the rest */
     struct spec spec;
 };
 
-/* The same work, as far as it is not done. */
+/* Scales an estimate to the work that is left. */
 static int scale_estimate(struct rest *r, struct spec_estimate *x, double left)
 {
     struct spec_rate *rates = arena_alloc(r->arena, x->n_rates + 1, sizeof *rates);
@@ -75,7 +77,7 @@ static int scale_estimate(struct rest *r, struct spec_estimate *x, double left)
     return 0;
 }
 
-/* What a stage outside the rest made is a dataset that lies there. */
+/* An output of a stage outside the rest becomes a dataset at that stage's location. */
 static void place_input(const struct rest *r, struct spec_input *in)
 {
     if (in->source != SPEC_FROM_STAGE)
@@ -142,7 +144,7 @@ static int copy_rest(struct rest *r, struct err *e)
     return result < 0 ? err_set(e, ERR_NOFIT, "%s is too large to plan again", whole->file) : 0;
 }
 
-/* ---- the plan for it ---- */
+/* ---- planning the rest ---- */
 
 static bool allows(void *context,
                    const struct catalog_kind *kind,
@@ -183,7 +185,7 @@ static struct plan_problem *lay_out(struct rest *r, struct err *e)
     return problem;
 }
 
-/* Within what remains of budget and deadline, else without them. */
+/* Within the rest of budget and deadline, else without them. */
 static int solve(const struct rest *r,
                  const struct plan_problem *problem,
                  struct plan_answer *answer,

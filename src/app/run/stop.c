@@ -31,13 +31,19 @@ static const struct field stopped_fields[] = {
 static const struct record stopped_record =
     RECORD("run_stopped", struct app_run_stopped, stopped_fields);
 
+int app_run_stop(struct app *app, int64_t id, bool at_once, struct err *e)
+{
+    struct runs *runs = app_runs(app, e);
+
+    return runs && runs_ask_stop(runs, id, at_once ? 2 : 1, e) == 0 ? app_wake_broker(app, e) : -1;
+}
+
 static int run_stop(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct stop_request *q = request;
-    struct runs *runs = app_runs(app, e);
     AUTO_CLEAR(run) struct run r = {0};
 
-    if (!runs || runs_get(runs, q->run, &r, e) < 0)
+    if (app_run_load(app, q->run, &r, e) < 0)
         return -1;
     struct app_run_stopped done = {
         .run = r.id, .state = run_state_text(r.state), .was_over = r.state != RUN_GOING};
@@ -49,9 +55,7 @@ static int run_stop(struct app *app, const void *request, struct answer *out, st
                        r.id);
     /* A second request does not wait for jobs that ignored the first. */
     done.now = q->now || r.stop_asked;
-    if (runs_ask_stop(runs, r.id, done.now ? 2 : 1, e) < 0 || app_wake_broker(app, e) < 0)
-        return -1;
-    return answer_head(out, &done, e);
+    return app_run_stop(app, r.id, done.now, e) < 0 ? -1 : answer_head(out, &done, e);
 }
 
 const struct operation run_stop_operation = {

@@ -5,7 +5,6 @@
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "cli/run/run.h"
-#include "lake/set/set.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,8 +47,7 @@ static void print_set(const struct app_replayed_set *s)
         printf("%s is restored: the same files with the same content.\n", s->recorded);
     else if (s->output)
         printf("%s differs from %s: job %" PRId64
-               " is not deterministic. The new version has the tag " LAKE_TAG_NON_DETERMINISTIC
-               ".\n",
+               " is not deterministic. The new version has the tag non_deterministic.\n",
                s->output, s->recorded, s->job);
     else
         printf("Job %" PRId64 " left no output this time: %s is not restored.\n", s->job,

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Machines that the table of a run that followed prices has; --json lists all. */
+/* Rows of the table of machines; --json lists all. */
 #define MACHINES_SHOWN 60
 #define INDENT 2
 #define REASON_COLUMNS 2000
@@ -57,7 +57,7 @@ static int print_stages(const struct app_run *r, FILE *out, struct err *e)
     return result;
 }
 
-/* Where prices led the stages that followed them, a line per machine. */
+/* The machines of stages that followed prices, a line each. */
 static int print_machines(const struct app_run *r, FILE *out, struct err *e)
 {
     const struct app_run_machine *machines = r->machines.items;
@@ -147,7 +147,7 @@ static int run_show(const struct command_args *args, struct err *e)
     if (!request)
         return -1;
     door = operate_door_new(false);
-    /* The request is checked, and the run is there, before it is watched. */
+    /* Refuses a wrong number before the watch begins. */
     AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
     struct answer none = {.arena = arena};
     if (operation_call(operate_app(door), &run_get_operation, request, FIELD_AS_OPTION, &none, e) <

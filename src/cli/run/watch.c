@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define LOOK_US 100000
-/* So many looks apart the watch wakes the broker, which starts another one if it is gone. */
+/* Every tenth look wakes the broker, or starts another one. */
 #define WAKE_LOOKS 10
 #define LINE_COLUMNS 4000
 #define BILL_MAX_BYTES ((size_t)256 << 20)
@@ -29,7 +29,7 @@ struct watch {
     struct told {
         enum run_stage_state state;
         int64_t job;
-    } * told;                    /* of each stage, as last shown */
+    } * told;                    /* of each stage, as shown last */
     struct open_bills open;      /* read once per look */
     struct app_run_nodes *nodes; /* of a training cluster; NULL = it is none */
     size_t lines;                /* on the terminal, to be drawn over */
@@ -42,10 +42,7 @@ struct watch {
 static int pass_on_interrupts(struct watch *w, struct err *e)
 {
     unsigned seen = interrupt_count();
-    struct runs *runs = app_runs(w->app, e);
 
-    if (!runs)
-        return -1;
     if (seen <= w->stops)
         return 0;
     w->stops = seen;
@@ -55,7 +52,7 @@ static int pass_on_interrupts(struct watch *w, struct err *e)
                     ? "\nStopping; finished stages keep their outputs. Ctrl-C again: at once.\n"
                     : "\nStopping at once.\n");
     w->lines = 0;
-    return runs_ask_stop(runs, w->id, seen, e) < 0 ? -1 : app_wake_broker(w->app, e);
+    return app_run_stop(w->app, w->id, seen > 1, e);
 }
 
 static int keep_broker(struct watch *w, struct err *e)
@@ -96,7 +93,7 @@ static void put_stage(FILE *out, const struct run_stage *s, const struct app_run
     case STAGE_FAILED:
     case STAGE_SKIPPED:
     case STAGE_STOPPED:
-        /* What the log says stands below the table at the end. */
+        /* The lines of the log come below the table at the end. */
         fprintf(out, "%.*s", (int)strcspn(s->reason, ";\n"), s->reason);
         break;
     case STAGE_WAITING:
@@ -104,7 +101,7 @@ static void put_stage(FILE *out, const struct run_stage *s, const struct app_run
     }
 }
 
-/* A line that is wider than the terminal would take two, and the way back up would be wrong. */
+/* Cuts the line to the width of the terminal: a wrapped line would move the cursor. */
 static void draw_line(const char *text, size_t columns)
 {
     AUTO_CLEAR(buf) struct buf cut;
@@ -131,7 +128,7 @@ static int draw_stage(struct watch *w, const struct run *r, size_t i, size_t col
     return 0;
 }
 
-/* Where not all stages fit: from the first that is not over. */
+/* The first stage to show when not all fit: the first that is not over. */
 static size_t first_shown(const struct run *r, size_t shown)
 {
     size_t first = 0;
@@ -190,7 +187,7 @@ static int draw(struct watch *w, const struct run *r, struct err *e)
         draw_line(rest, columns);
         w->lines++;
     }
-    fprintf(stderr, "\033[J"); /* what a larger terminal had below */
+    fprintf(stderr, "\033[J"); /* clears lines below, left by a larger terminal */
     return 0;
 }
 
@@ -201,7 +198,7 @@ static int tell_stage(struct watch *w, const struct run_stage *s, struct err *e)
     if (app_run_job_so_far(w->app, &w->open, w->id, s, &job, e) < 0)
         return -1;
     if (!w->json) {
-        /* A line for each change, not for what comes in between. */
+        /* One line per change. */
         if (s->state == STAGE_GOING)
             printf("  %-20.40s started    job %" PRId64 "%s%.300s", s->plan.name, s->job,
                    s->reason[0] ? ", " : "", s->reason);
@@ -229,11 +226,11 @@ static int tell_changes(struct watch *w, const struct run *r, struct err *e)
     for (size_t i = 0; i < r->n_stages; i++) {
         struct run_stage s = r->stages[i];
         struct told before = w->told[i];
-        /* One that waits to be tried again is told when it is. */
+        /* A stage that waits for its next attempt is shown when the attempt starts. */
         if ((s.state == before.state && s.job == before.job) || s.state == STAGE_WAITING)
             continue;
         w->told[i] = (struct told){s.state, s.job};
-        /* It may have begun and ended between two looks. */
+        /* A stage may start and end between two looks. */
         bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
         struct run_stage began = s;
         began.state = STAGE_GOING;
@@ -256,7 +253,7 @@ static void tell_logs(struct watch *w, const struct run *r, bool last)
     if (!s || !s->plan.servers)
         return;
     if (!w->nodes)
-        w->nodes = app_run_nodes_new(runs_home(app_runs(w->app, NULL)));
+        w->nodes = app_run_nodes_new(app_home(w->app, NULL));
     if (!app_run_nodes_look(w->nodes, s) && !last)
         return;
     if (w->terminal && w->lines && isatty(STDOUT_FILENO)) {
@@ -279,10 +276,8 @@ static void tell_logs(struct watch *w, const struct run *r, bool last)
 /* 1: it is over. */
 static int look(struct watch *w, struct run *r, struct err *e)
 {
-    struct runs *runs = app_runs(w->app, e);
-
     open_bills_clear(&w->open);
-    if (!runs || runs_get(runs, w->id, r, e) < 0 || app_run_open_bills(w->app, &w->open, e) < 0)
+    if (app_run_load(w->app, w->id, r, e) < 0 || app_run_open_bills(w->app, &w->open, e) < 0)
         return -1;
     if (!w->told) {
         w->told = mem_zero(r->n_stages + 1, sizeof *w->told);
