@@ -264,7 +264,7 @@ def test_killed_elastic(c):
     check(until(lambda: kill_worker([p.split()[0] for p in c.hosts.processes()], 3)),
           "one of which is killed")
     got = c.home.run("run", "show", run, "--follow")
-    check(got.returncode == 0 and "went on without 1 of its workers; rank 3: ended by signal 9"
+    check(got.returncode == 0 and "continued without 1 of its workers; rank 3: ended by signal 9"
           in got.stdout, "goes on without it", got.stdout, got.stderr)
     check("worker 2 is gone, 2 left" in c.log(job), "and says so", c.log(job))
     off = farthest(c.model(), c.alone(flags))

@@ -261,7 +261,7 @@ is "$(json '[(m["name"], m["value"]) for m in d if m["step"] == 2], len({m["name
     "[('n1', 5.0), ('n1000', 7.0)] 1000" 'and those that came with it are kept'
 is "$(of "$first" "len(d['warnings'])")" 2 'what could not be read is told'
 run job logs "$first"
-contains "$err" 'the step "one" is no number' 'beside the log'
+contains "$err" 'the step "one" is not a number' 'beside the log'
 contains "$out" '[TRADEWIND_TAG] nonsense' 'in which it stands as it was printed'
 run job compare "$first" "$second"
 contains "$(grep '^loss' <<<"$out")" '0.1' 'compare shows the last value of a metric'

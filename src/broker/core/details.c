@@ -15,7 +15,7 @@ static int add_text(json_t *root, const char *key, const char *text, struct err 
     if (!text || !*text)
         return 0;
     if (json_object_set_new(root, key, json_string(text)) < 0)
-        return err_set(e, ERR_USAGE, "%s is no UTF-8 text",
+        return err_set(e, ERR_USAGE, "%s is not UTF-8 text",
                        strcmp(key, "pattern") == 0 ? "the command" : key);
     return 0;
 }
@@ -29,7 +29,7 @@ static int add_envs(json_t *root, const struct job_details *d, struct err *e)
         const struct spec_pair *env = &d->envs[i];
         if (json_object_set_new(envs, env->key, json_string(env->value ? env->value : "")) < 0)
             return err_set(e, ERR_USAGE,
-                           "the environment variable %.64s is no UTF-8 text; pass it in a file",
+                           "the environment variable %.64s is not UTF-8 text; pass it in a file",
                            env->key);
     }
     return 0;
@@ -42,7 +42,7 @@ static int add_secrets(json_t *root, const struct job_details *d, struct err *e)
     json_object_set_new(root, "secrets", names);
     for (size_t i = 0; i < d->n_secrets; i++)
         if (json_array_append_new(names, json_string(d->secrets[i].key)) < 0)
-            return err_set(e, ERR_USAGE, "the name of a secret is no UTF-8 text");
+            return err_set(e, ERR_USAGE, "the name of a secret is not UTF-8 text");
     return 0;
 }
 
@@ -53,7 +53,7 @@ static int add_outputs(json_t *root, const struct job_details *d, struct err *e)
     json_object_set_new(root, "outputs", names);
     for (size_t i = 0; i < d->n_outputs; i++)
         if (json_array_append_new(names, json_string(d->outputs[i])) < 0)
-            return err_set(e, ERR_USAGE, "the name of an output is no UTF-8 text");
+            return err_set(e, ERR_USAGE, "the name of an output is not UTF-8 text");
     return 0;
 }
 
@@ -111,12 +111,12 @@ static int read_envs(struct job_details *d, struct err *e)
     if (!envs)
         return 0;
     if (!json_is_object(envs))
-        return err_set(e, ERR_IO, "details of a job: \"env\" is no object");
+        return err_set(e, ERR_IO, "details of a job: \"env\" is not an object");
     d->envs = mem_zero(json_object_size(envs) + 1, sizeof *d->envs);
     json_object_foreach(envs, key, value)
     {
         if (!json_is_string(value))
-            return err_set(e, ERR_IO, "details of a job: \"env\": %.64s is no string", key);
+            return err_set(e, ERR_IO, "details of a job: \"env\": %.64s is not a string", key);
         d->envs[d->n_envs++] = (struct spec_pair){.key = key, .value = json_string_value(value)};
     }
     return 0;
@@ -130,12 +130,12 @@ static int read_secrets(struct job_details *d, struct err *e)
     if (!names)
         return 0;
     if (!json_is_array(names))
-        return err_set(e, ERR_IO, "details of a job: \"secrets\" is no list");
+        return err_set(e, ERR_IO, "details of a job: \"secrets\" is not a list");
     d->secrets = mem_zero(json_array_size(names) + 1, sizeof *d->secrets);
     json_array_foreach(names, i, name)
     {
         if (!json_is_string(name))
-            return err_set(e, ERR_IO, "details of a job: \"secrets\": a name is no string");
+            return err_set(e, ERR_IO, "details of a job: \"secrets\": a name is not a string");
         d->secrets[d->n_secrets++] = (struct spec_pair){.key = json_string_value(name)};
     }
     return 0;
@@ -151,7 +151,7 @@ static int read_outputs(struct job_details *d, struct err *e)
     {
         const char *text = json_string_value(name);
         if (!text || !*text || strchr(text, '/') || text[0] == '.')
-            return err_set(e, ERR_IO, "details of a job: \"outputs\": a name is no plain one");
+            return err_set(e, ERR_IO, "details of a job: \"outputs\": a name is not a plain one");
         d->outputs[d->n_outputs++] = text;
     }
     return 0;
@@ -167,7 +167,7 @@ int job_details_parse(const char *text, struct job_details *out, struct err *e)
     out->root = json_loads(text, 0, &wrong);
     if (!json_is_object(out->root)) {
         job_details_clear(out);
-        return err_set(e, ERR_IO, "details of a job: no JSON object");
+        return err_set(e, ERR_IO, "details of a job: not a JSON object");
     }
     if (read_envs(out, e) < 0 || read_secrets(out, e) < 0 || read_outputs(out, e) < 0) {
         job_details_clear(out);

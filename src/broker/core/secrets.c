@@ -39,7 +39,7 @@ int secrets_write(
     for (size_t i = 0; i < n && size <= SECRETS_BYTES_MAX; i++)
         size += strlen(all[i].stage) + strlen(all[i].name) + strlen(all[i].value) + 3;
     if (size > SECRETS_BYTES_MAX)
-        return err_set(e, ERR_USAGE, "the secrets of a run may have %zu MiB together, no more",
+        return err_set(e, ERR_USAGE, "the secrets of a run take more than %zu MiB together",
                        SECRETS_BYTES_MAX >> 20);
     struct secrets s = {.bytes = mem_zero(size, 1), .n = size};
     char *at = s.bytes;
@@ -66,7 +66,7 @@ static int read_all(int fd, const char *path, struct secrets *out, struct err *e
     if (fstat(fd, &st) < 0)
         return file_error(e, "read", path);
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SECRETS_BYTES_MAX)
-        return err_set(e, ERR_IO, "%s is no file of secrets", path);
+        return err_set(e, ERR_IO, "%s is not a file of secrets", path);
     out->bytes = mem_zero((size_t)st.st_size + 3, 1);
     while (out->n < (size_t)st.st_size) {
         ssize_t got = read(fd, out->bytes + out->n, (size_t)st.st_size - out->n);
@@ -89,7 +89,7 @@ int secrets_read(const char *home, int64_t run, struct secrets *out, struct err 
     *out = (struct secrets){0};
     if (fd < 0 && errno == ENOENT)
         return err_set(e, ERR_NOTFOUND,
-                       "the secrets of run %" PRId64 " are not there any more: run it again with "
+                       "the secrets of run %" PRId64 " no longer exist: run it again with "
                        "--resume, which asks for them",
                        run);
     if (fd < 0)

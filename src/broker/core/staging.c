@@ -70,7 +70,8 @@ int staging_open(const char *home, struct staging *out, struct err *e)
     }
     if (out->lock < 0) {
         free(TAKE(out->path));
-        return err_set(e, ERR_RETRY, "%s: others keep removing what is made there; try again", all);
+        return err_set(e, ERR_RETRY, "%s: other processes keep removing new directories; try again",
+                       all);
     }
     return 0;
 }

@@ -396,8 +396,7 @@ static int keep_metrics(
                        keep_metrics(j, l, from + n / 2, n - n / 2, refused, e) < 0
                    ? -1
                    : 0;
-    attempt_note_warning(j, ++*refused > REFUSED_MAX ? "and more metrics that cannot be kept"
-                                                     : why.text);
+    attempt_note_warning(j, ++*refused > REFUSED_MAX ? "further metrics are dropped" : why.text);
     return 0;
 }
 

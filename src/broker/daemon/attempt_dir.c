@@ -153,7 +153,8 @@ static int unwrap_code(const struct attempt *j, struct err *e)
     AUTO_MEM char *code = part(j, "code");
 
     if (!root)
-        return err_set(e, ERR_USAGE, "%s is no code: it lies not below /code/", j->job.asked.code);
+        return err_set(e, ERR_USAGE, "%s is not code: its path is not below /code/",
+                       j->job.asked.code);
     AUTO_MEM char *inner = mem_printf("%s%s", code, root);
     inner[strlen(inner) - 1] = '\0'; /* its slash */
     if (rename(inner, work) < 0)

@@ -57,13 +57,13 @@ void host_record(struct broker *b, struct attempt *j)
         step_add(b, j, LAKE_JOB_LAUNCHING, false, "");
     r->waits = false;
     if (r->former.facts.token[0]) {
-        AUTO_MEM char *why = mem_printf("%s was given up: %s; now on %s", r->former.facts.address,
+        AUTO_MEM char *why = mem_printf("host %s is lost: %s; now on %s", r->former.facts.address,
                                         r->silent_reason, j->host.address);
         step_add(b, j, LAKE_JOB_LAUNCHING, false, why);
-        hosts_clear(b, &r->former, "it was given up", false);
+        hosts_clear(b, &r->former, "replaced by another host", false);
         r->former = (struct machine){0};
     } else if (j->job.state > LAKE_JOB_LAUNCHING) {
-        step_add(b, j, LAKE_JOB_LAUNCHING, false, "its host was given back");
+        step_add(b, j, LAKE_JOB_LAUNCHING, false, "its host was released");
     }
     step_add(b, j, LAKE_JOB_FETCHING, true, "")->change.machine = j->host.address;
 }

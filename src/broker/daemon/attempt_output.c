@@ -78,8 +78,8 @@ int attempt_clean_output(const struct attempt *j, const char *directory, struct 
         return errno == ENOENT ? 0 : file_error(e, "read", directory);
     if (!S_ISDIR(st.st_mode))
         return err_set(e, ERR_USAGE,
-                       "the job put something else in the place of its directory "
-                       "$TRADEWIND_OUTPUT: nothing is stored");
+                       "the job replaced its directory "
+                       "$TRADEWIND_OUTPUT by something else: nothing is stored");
     AUTO_MEM char *top = realpath(directory, NULL);
     return top ? drop_links(j, directory, top, e) : file_error(e, "read", directory);
 }

@@ -415,7 +415,7 @@ int broker_serve(const struct broker_options *options, struct err *e)
     if (begin(&b, e) < 0)
         return -1;
     if (options->ready_fd >= 0 && file_write_all(options->ready_fd, "ready\n", 6) < 0)
-        log_info("broker", "nobody waits for the start");
+        log_info("broker", "no client waits for the start");
     serve(&b);
     return 0;
 }

@@ -189,7 +189,7 @@ static void put_label(char out[static 200])
     getpwuid_r(getuid(), &account, room, sizeof room, &found);
     if (gethostname(name, sizeof name - 1) < 0)
         name[0] = 0;
-    snprintf(out, 200, "%.90s@%s", found ? found->pw_name : "somebody", name);
+    snprintf(out, 200, "%.90s@%s", found ? found->pw_name : "unknown", name);
 }
 
 static int claim(const struct exec_host *h, const char *token, double seconds, struct err *e)
@@ -253,7 +253,7 @@ static size_t claim_some(const struct pool *d,
 static int all_are_used(const struct err *why, enum cloud_failure *failure, struct err *e)
 {
     *failure = CLOUD_CAPACITY;
-    return err_set(e, ERR_NOFIT, "every host that fits is taken, %s", why->text);
+    return err_set(e, ERR_NOFIT, "every suitable host is taken, %s", why->text);
 }
 
 /* NULL when the pool is to choose: what it gave for this token before. */
@@ -461,5 +461,5 @@ int host_release(const char *home,
         return -1;
     return m->state == MACHINE_GONE
                ? 0
-               : err_set(e, ERR_RETRY, "%s is not confirmed to be given back", m->facts.address);
+               : err_set(e, ERR_RETRY, "the release of %s is not confirmed yet", m->facts.address);
 }

@@ -24,7 +24,7 @@
 #define RENEW_RETRY_MS 60000
 
 /* Why a host is given back that no job has. */
-#define ORPHANED "no job has it any more"
+#define ORPHANED "no job uses it any more"
 
 int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms)
 {

@@ -116,6 +116,6 @@ void cluster_learn(const char *home, const struct run *run, const struct run_sta
         p->batch,
         {.type = p->instance_type, .mbps = mbps, .per_s = per_s, .workers = p->nodes - p->servers}};
     if (cluster_learn_add(home, &m, &why) < 0)
-        log_warn("broker", "run %" PRId64 ": what it was seen to do is not written down: %s",
-                 run->id, why.text);
+        log_warn("broker", "run %" PRId64 ": its measured rates are not recorded: %s", run->id,
+                 why.text);
 }

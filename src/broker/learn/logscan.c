@@ -155,7 +155,7 @@ static void take_tag(struct logscan *s, const char *line, char *text, bool numbe
         return;
     }
     if (number && !number_parse(colon + 1, &value)) {
-        tell_malformed(s, line, "\"%.40s\" is no number", colon + 1);
+        tell_malformed(s, line, "\"%.40s\" is not a number", colon + 1);
         return;
     }
     if (lake_tag_check(text, &e) < 0) {
@@ -177,9 +177,9 @@ static void take_metric(struct logscan *s, const char *line, char *name)
     else if (len > LAKE_KEY_MAX || utf8_first_bad(name, len, &at_line) < len)
         tell_malformed(s, line, "a name is clean UTF-8 of at most %d bytes", LAKE_KEY_MAX);
     else if (!number_parse(step_text, &step))
-        tell_malformed(s, line, "the step \"%.40s\" is no number", step_text);
+        tell_malformed(s, line, "the step \"%.40s\" is not a number", step_text);
     else if (!number_parse(value_text, &value))
-        tell_malformed(s, line, "the value \"%.40s\" is no number", value_text);
+        tell_malformed(s, line, "the value \"%.40s\" is not a number", value_text);
     else
         s->visitor.metric(s->visitor.context, name, step, value);
 }

@@ -305,7 +305,7 @@ static int save(const char *home, const struct broker_profile *p, struct err *e)
     json_object_set_new(root, "template", words);
     for (size_t i = 0; i < template_n_words(p->template); i++)
         if (json_array_append_new(words, json_string(template_word(p->template, i))) < 0)
-            return err_set(e, ERR_USAGE, "word %zu of the command is no UTF-8 text", i + 1);
+            return err_set(e, ERR_USAGE, "word %zu of the command is not UTF-8 text", i + 1);
     json_object_set_new(root, "cpus", sizes_json(&p->cpus));
     json_object_set_new(root, "mems_mb", sizes_json(&p->mems_mb));
     json_object_set_new(root, "model", p->fit ? fit_to_json(p->fit) : json_null());

@@ -181,7 +181,7 @@ static int sweep_listed(struct sweeping *s, const struct cloud_machine *listed, 
 /* ---- the records' side ---- */
 
 /* Whoever wrote the intent may be about to ask. Where a first look is certain, the record would say
- * that it never came to be, and the machine would be there without one. */
+ * that it was never launched, and the machine would be there without one. */
 static bool is_being_asked(const struct sweeping *s, const struct machine *m)
 {
     return m->state == MACHINE_INTENDED && cloud_sees_at_once(s->provisioner->cloud) &&

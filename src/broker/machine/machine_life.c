@@ -91,7 +91,7 @@ static int note(struct machine_provisioner *d,
     /* A tag is as old as the machine; a lease is renewed in the record. */
     m->facts.expires_ms = before.expires_ms;
     if (told->state == CLOUD_PREEMPTED)
-        give_reason(m, "taken back by the cloud");
+        give_reason(m, "reclaimed by the cloud");
     enter(m, state_told(m, told->state), now_of(d));
     return news ? machine_row_update(d->records, m, e) : 0;
 }
@@ -111,7 +111,7 @@ static int note_absent(struct machine_provisioner *d, struct machine *m, struct 
         (now_ms - m->absent_ms < ABSENT_AGAIN_MS || now_ms - m->asked_ms < ABSENT_AGE_MS))
         return 0;
     give_reason(m, m->facts.launched_ms ? "lost: the cloud does not know it any more"
-                                        : "never came to be");
+                                        : "was never launched");
     if (m->facts.launched_ms && !m->facts.ended_ms)
         m->facts.ended_ms = end_of(m, m->absent_ms);
     enter(m, MACHINE_GONE, now_ms);

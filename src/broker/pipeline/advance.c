@@ -221,7 +221,7 @@ static int end_services(struct advance *a, struct err *e)
     for (size_t i = 0; i < a->run->n_stages; i++) {
         const struct run_stage *s = &a->run->stages[i];
         if (s->plan.serves && s->state == STAGE_GOING &&
-            advance_stop(a, i, "what it served is over", e) < 0)
+            advance_stop(a, i, "the stages it served are over", e) < 0)
             return -1;
     }
     return 0;

@@ -406,7 +406,7 @@ static int view_gang(struct advance *a, size_t i, struct gang_view *v, struct er
 static char *blame(const struct gang_view *v)
 {
     if (v->state == LAKE_JOB_FINISHED && v->done_without)
-        return mem_printf("went on without %u of its workers; rank %u: %s", v->done_without,
+        return mem_printf("continued without %u of its workers; rank %u: %s", v->done_without,
                           v->rank, v->reason);
     if (v->nodes == 1 || v->state == LAKE_JOB_FINISHED)
         return mem_dup(v->reason);
@@ -461,7 +461,7 @@ static int end_service(
     if (!advance_is_served(a))
         return advance_set_stage(
             a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FAILED, s->job,
-            v->state == LAKE_JOB_FINISHED ? "it ended before the others did" : why, e);
+            v->state == LAKE_JOB_FINISHED ? "it ended before the other nodes" : why, e);
     return advance_set_stage(a, i, a->run->stop_asked ? STAGE_STOPPED : STAGE_FINISHED, s->job, "",
                              e);
 }

@@ -95,10 +95,11 @@ static int too_large(const char *path, struct err *e)
 {
     AUTO_MEM char *shown = source_printable(path);
 
-    return err_set(e, ERR_USAGE,
-                   "%s is larger than %llu GiB, which is no code: put data into the lake, or leave "
-                   "it out by .tradewindignore",
-                   shown, (unsigned long long)(CODE_BYTES_MAX >> 30));
+    return err_set(
+        e, ERR_USAGE,
+        "%s is larger than %llu GiB, which is not code: put data into the lake, or leave "
+        "it out by .tradewindignore",
+        shown, (unsigned long long)(CODE_BYTES_MAX >> 30));
 }
 
 static int copy_file(struct storing *s, int from, const char *path, struct err *e)

@@ -28,7 +28,7 @@ static void weigh(struct lineage *g, const struct economics_terms *terms, struct
     if (s->only_bytes == 0)
         stay(s, "nothing is its alone");
     else if (!need.priced)
-        stay(s, "nobody knows what its jobs cost");
+        stay(s, "the cost of its jobs is unknown");
     else
         s->goes = s->replay_microusd < s->keep_microusd;
 }

@@ -193,7 +193,7 @@ static int go_on(struct sim *s, struct err *e)
     int64_t wanted_ms = next_ms(s, &from_cloud);
 
     if (wanted_ms == INT64_MAX)
-        return err_set(e, ERR_IO, "run %" PRId64 ": nothing will ever happen again", s->o->run->id);
+        return err_set(e, ERR_IO, "run %" PRId64 ": no further event is due", s->o->run->id);
     int64_t to_ms = affordable_ms(s, wanted_ms);
     if (jump(s, to_ms, e) < 0)
         return -1;

@@ -125,7 +125,7 @@ static int try_leaving(struct sim *s, struct leaving *l, struct err *e)
                                    ? ABSENT_MS
                                    : backoff_ms(s, m->facts.token, l->tries, &trouble));
     if (++l->tries == TRIES_TOLD)
-        return sim_note(s, (size_t)m->stage, e, "%s is not given back yet and bills on: %s",
+        return sim_note(s, (size_t)m->stage, e, "%s is not terminated yet and bills on: %s",
                         m->facts.instance_type, why.text);
     return 0;
 }

@@ -259,10 +259,10 @@ static int lose_offer(struct sim *s, size_t i, struct err *e)
     end_stay(t, market_stay_saved(&t->stay, now_s(s)), false);
     g->losses++;
     s->preemptions++;
-    if (sim_note(s, i, e, "%s in %s/%s is taken back; %.1f %% is left", o->instance_type, o->cloud,
+    if (sim_note(s, i, e, "%s in %s/%s is reclaimed; %.1f %% is left", o->instance_type, o->cloud,
                  *o->zone ? o->zone : o->region, percent_left(s, t)) < 0)
         return -1;
-    if (stage_drop_gang(s, g, "taken back by the cloud", e) < 0)
+    if (stage_drop_gang(s, g, "reclaimed by the cloud", e) < 0)
         return -1;
     return stage_next_attempt(s, i, EVENT_LOST, e);
 }
@@ -313,8 +313,8 @@ static int take_offer(struct sim *s, size_t i, size_t event, size_t offer, struc
     t->end_s = market_stay_until(&t->stay, t->asked->work - t->done);
     if (stage_charge(s, g, move, e) < 0)
         return -1;
-    const char *how = v->offer_before == MARKET_NO_OFFER ? "begins on"
-                      : v->offer_before == offer         ? "goes on with"
+    const char *how = v->offer_before == MARKET_NO_OFFER ? "starts on"
+                      : v->offer_before == offer         ? "continues on"
                                                          : "moves to";
     return sim_note(s, i, e, "%s %s; %.1f %% is left", how, what, percent_left(s, t));
 }
@@ -404,8 +404,8 @@ int trade_step(struct sim *s, size_t i, struct err *e)
         return over < 0 ? -1 : 0;
     if (event + 1 >= scene->n_events)
         return stage_give_up(s, i, STAGE_FAILED,
-                             "the price histories end before the work is done: begin earlier, or "
-                             "import what followed",
+                             "the price histories end before the work is done: start earlier, or "
+                             "import later prices",
                              e);
     if (event != t->event && ask(s, i, event, e) < 0)
         return -1;

@@ -64,7 +64,7 @@ int sim_plan_block(struct sim *s,
                                .spot = where->spot};
 
     if (!b.provider || !b.region || !b.zone || !b.instance_type || !b.accelerator)
-        return err_set(e, ERR_IO, "too much was refused to remember it all");
+        return err_set(e, ERR_IO, "too many refusals to remember");
     s->blocks = mem_room(s->blocks, s->n_blocks, &s->cap_blocks, sizeof *s->blocks);
     s->block_until_ms =
         mem_room(s->block_until_ms, s->n_blocks, &s->cap_until, sizeof *s->block_until_ms);

@@ -162,8 +162,7 @@ static int sweep_world(void *context, int64_t run, struct err *e)
     all->open += all->how->open;
     if (all->how->open || all->how->dry_run)
         return 0;
-    if (runs_end(all->runs, run, RUN_STOPPED, "the process that rehearsed it came to its end", e) <
-        0)
+    if (runs_end(all->runs, run, RUN_STOPPED, "the process that simulated it ended", e) < 0)
         return -1;
     return simulate_world_end(w, e);
 }

@@ -517,7 +517,7 @@ static void test_cluster(struct world *w)
     play_job(w, first, LAKE_JOB_FINISHED, "of the server");
     advance(w);
     CHECK(gang_state(w, why) == STAGE_FINISHED &&
-              !strcmp(why, "1: went on without 2 of its workers; rank 2: it broke"),
+              !strcmp(why, "1: continued without 2 of its workers; rank 2: it broke"),
           "and it finishes: %s", why);
 
     first = begin_cluster(w, 2, true);

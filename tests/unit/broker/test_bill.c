@@ -211,7 +211,7 @@ static void test_one_host(void)
     now_ms = begin_ms;
 }
 
-/* The first host was given up after 5 s, the second was there for 20 s. */
+/* The first host was lost after 5 s, the second was there for 20 s. */
 static void test_two_hosts(void)
 {
     int64_t job = submit(8, "lab");
@@ -320,7 +320,9 @@ static void test_left_host(void)
     step(job, LAKE_JOB_LAUNCHING, 0);
     now_ms = begin_ms + 10000;
     rent(job, 2, &hosts[1]);
-    must(machine_start_release(provisioner.records, &hosts[0], "it was given up", now_ms, &e), &e);
+    must(machine_start_release(provisioner.records, &hosts[0], "replaced by another host", now_ms,
+                               &e),
+         &e);
     now_ms += 3 * HOUR_MS;
     CHECK(told(11, job, hosts, 2) == 36000000 + 3 * 36000000, "an hour of one, three of the other");
     give_back(&hosts[0]);

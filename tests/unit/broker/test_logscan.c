@@ -158,7 +158,7 @@ static void messages(void)
 
     logscan_take(s, "[TRADEWIND_TAG_NUM] acc:\x1b[1mhigh\n", 33);
     CHECK(strstr(f.malformed, "[TRADEWIND_TAG_NUM] acc:?[1mhigh: ") == f.malformed &&
-              strstr(f.malformed, "is no number") && !strchr(f.malformed, '\x1b'),
+              strstr(f.malformed, "is not a number") && !strchr(f.malformed, '\x1b'),
           "what is told is printable and begins with the line: %s", f.malformed);
     AUTO_MEM char *many = mem_zero(8001, 1);
     memset(many, 'y', 8000);

@@ -110,13 +110,13 @@ static const struct {
      1, "is not up after 30 m"},
     /* 200 s are saved, 400 are left. */
     {"preempted", "preempt-after 250s", RUN_FINISHED, true, 250 * CHEAP + 400 * DEAR, 650, 650, 1,
-     "taken back by the cloud after 4 m 10 s; 67 % of the work is left"},
+     "reclaimed by the cloud after 4 m 10 s; 67 % of the work is left"},
     {"preempted without notice", "preempt-after 250s\nno-notice", RUN_FINISHED, true,
-     250 * CHEAP + 400 * DEAR, 650, 650, 1, "taken back"},
+     250 * CHEAP + 400 * DEAR, 650, 650, 1, "reclaimed"},
     {"preempted while it boots", "slow-boot 80s\npreempt-after 70s", RUN_FINISHED, true,
      70 * CHEAP + 680 * DEAR, 750, 750, 1, "100 % of the work is left"},
     {"terminate fails", "terminate-fails 4x", RUN_FINISHED, false, -1, 600, 600, 0,
-     "is not given back yet"},
+     "is not terminated yet"},
     {"timeout after terminate", "timeout-after-terminate 2x", RUN_FINISHED, false, 600 * CHEAP, 600,
      600, 0, "finished"},
     {"list fails", "list-fails 1x", RUN_FINISHED, false, 600 * CHEAP, 600, 600, 0, "finished"},
@@ -260,7 +260,7 @@ static void seeds(void)
     char *first = play(7), *second = play(7), *other = play(8);
     CHECK(first && second && !strcmp(first, second), "the same seed is the same run");
     CHECK(other && strcmp(first, other) != 0, "another seed is another");
-    CHECK(strstr(first, "taken back"), "and it has its losses");
+    CHECK(strstr(first, "reclaimed"), "and it has its losses");
     free(first);
     free(second);
     free(other);

@@ -108,9 +108,9 @@ static struct market_bill replay(const struct town *t)
 
     return market_replay_policy(
         (struct market_replay){.job = t->job,
-                             .start = market_scene_event(t->scene, ORIGIN_S),
-                             .work = x->work,
-                             .deadline_s = x->deadline_s},
+                               .start = market_scene_event(t->scene, ORIGIN_S),
+                               .work = x->work,
+                               .deadline_s = x->deadline_s},
         &x->policy);
 }
 
@@ -186,7 +186,7 @@ static void check_loss(void)
               p.result.data_microusd == USD / 4 && p.result.time_s == 27.5 * H,
           "a lost machine: %lld + %lld in %.3f h", (long long)p.result.compute_microusd,
           (long long)p.result.data_microusd, p.result.time_s / H);
-    CHECK(strstr(buf_str(&p.log), "is taken back; 80.0 % is left"), "which is told");
+    CHECK(strstr(buf_str(&p.log), "is reclaimed; 80.0 % is left"), "which is told");
     clear(&t);
 }
 
