@@ -2,6 +2,7 @@
  * the front doors. */
 #include "app/admin/admin.h"
 #include "app/catalog/catalog.h"
+#include "app/cluster/cluster.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
 #include "app/job/job.h"
@@ -17,5 +18,6 @@ const struct operation *const *const operation_families[] = {
     plan_operations,
     market_operations,
     admin_operations,
+    cluster_operations,
     NULL,
 };

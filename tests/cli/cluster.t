@@ -100,9 +100,9 @@ is "$code:$(json "d['workers'] >= 1 and d['usd_per_hour'] <= 2" <<<"$out")" 0:Tr
 # Mistakes.
 fails 2 "none.yaml" cluster recommend none.yaml
 fails 2 "scala-opt-m is for a type of your choice" cluster recommend paper.yaml --algorithm scala-opt-m
-fails 2 "is none: use model-opt" cluster recommend paper.yaml --algorithm best
-fails 2 "neither cost nor time" cluster recommend paper.yaml --objective money
-fails 2 "--budget: budget: \"x\" is not an amount" cluster recommend paper.yaml --budget x
+fails 2 "--algorithm \"best\": must be model-opt, cost-opt, time-opt, scala-opt or scala-opt-m" cluster recommend paper.yaml --algorithm best
+fails 2 "--objective \"money\": must be cost or time" cluster recommend paper.yaml --objective money
+fails 2 "--budget \"x\": must be a number" cluster recommend paper.yaml --budget x
 fails 2 "cost-opt looks at one location" cluster recommend all.yaml --algorithm cost-opt
 sed 's/c4.xlarge,/c4.xlrage,/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:3: workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
@@ -110,7 +110,7 @@ sed 's/  c4.xlarge:/  c4.xlrage:/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:9: types: c4.xlrage is in no catalog: did you mean c4.xlarge?" cluster recommend bad.yaml
 sed 's/southeast-1/southeast-9/' paper.yaml >bad.yaml
 fails 2 "bad.yaml:4: location: the catalog has no offer at aws/ap-southeast-9" cluster recommend bad.yaml
-fails 2 "location: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --place aws/mars-1
+fails 2 "location: the catalog has no offer at aws/mars-1" cluster recommend paper.yaml --location aws/mars-1
 is "${err%%location:*}" "tradewind: " "an option is no line of the file"
 sed 's/, max: 6//' paper.yaml >bad.yaml
 fails 2 "nothing says how large the cluster may be" cluster recommend bad.yaml
@@ -144,14 +144,14 @@ name: runs
 run: exit 3
 YAML
 fails 2 "paper.yaml: names no command to run: add run:" cluster run paper.yaml --workers 1
-fails 2 "runs.yaml: how many workers there should be is not known: give --workers N" cluster run runs.yaml
+fails 2 "runs.yaml: the number of workers is not known: give --workers N" cluster run runs.yaml
 fails 2 "workers: c4.xlrage is in no catalog: did you mean c4.xlarge?" \
     cluster run runs.yaml --workers 1 --type c4.xlrage --yes
 fails 2 "server: no-such is in no catalog" cluster run runs.yaml --workers 1 --server no-such --yes
 fails 2 "location: the catalog has no offer at aws/mars-1" \
     cluster run runs.yaml --workers 1 --place aws/mars-1 --yes
-fails 2 "--workers 0: a whole number from 1 to 10000 is wanted" cluster run runs.yaml --workers 0
-fails 2 "--workers 1.5: a whole number" cluster run runs.yaml --workers 1.5
+fails 2 "--workers 0: must be from 1 to 10000" cluster run runs.yaml --workers 0
+fails 2 "--workers 1.5: must be a whole number" cluster run runs.yaml --workers 1.5
 fails 2 "--on moon: neither local nor sim nor a host group; there are lab, big" \
     cluster run runs.yaml --workers 1 --on moon
 fails 2 "--on sim: a cluster runs for real" cluster run runs.yaml --workers 1 --on sim
@@ -164,7 +164,7 @@ fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
 fails 2 "no terminal to confirm" cluster run runs.yaml --workers 1 --json </dev/null
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml --on local --type x
-fails 2 "--seconds 1: from 3 to 3600 are wanted" cluster measure runs.yaml --on lab --seconds 1
+fails 2 "--seconds 1: must be from 3 to 3600" cluster measure runs.yaml --on lab --seconds 1
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 
 "$TRADEWIND" cluster run runs.yaml --workers 1 --yes --cpus 0.5 --memory 256 >ran.txt 2>&1

@@ -1,0 +1,270 @@
+/* recommend: the operation cluster.recommend, which `tradewind cluster recommend` calls. */
+#include "app/cluster/cluster.h"
+
+#include <math.h>
+
+/* ---- the request ---- */
+
+struct recommend_request {
+    struct app_cluster_request cluster;
+    unsigned algorithm, objective; /* enum cluster_algorithm, enum cluster_objective, each + 1 */
+};
+
+static const char *const algorithm_choices[] = {NULL,       "model-opt", "cost-opt",
+                                                "time-opt", "scala-opt", "scala-opt-m"};
+static const char *const objective_choices[] = {NULL, "cost", "time"};
+
+/* clang-format off */
+static const struct field request_fields[] = {
+    CLUSTER_FILE_FIELDS(struct recommend_request, cluster.),
+    {"budget_usd", FIELD(REAL, struct recommend_request, cluster.budget_usd), .unit = "USD",
+     .option = "--budget", .value = "USD", .help = "Limit the price of the cluster per hour."},
+    {"max_workers", FIELD(INT, struct recommend_request, cluster.max_workers), .value = "N",
+     .help = "Limit the number of workers."},
+    {"algorithm", FIELD(ENUM, struct recommend_request, algorithm),
+     FIELD_CHOICES(algorithm_choices), .preset = "model-opt",
+     .help = "Algorithm; default model-opt."},
+    {"objective", FIELD(ENUM, struct recommend_request, objective),
+     FIELD_CHOICES(objective_choices), .preset = "cost",
+     .help = "Objective of model-opt: minimize the dollars (the default) or the time of the "
+             "work."},
+    CLUSTER_TYPE_FIELDS(struct recommend_request, cluster.),
+    {"share", FIELD(REAL, struct recommend_request, cluster.share), .value = "SHARE",
+     .help = "Share of the server's network that workers may use; default 0.95."},
+    {"catalog", FIELD(TEXT, struct recommend_request, cluster.catalog), .value = "DIR",
+     .help = "Use the CSV files in this directory instead of the catalog in use."},
+};
+/* clang-format on */
+static const struct record request_record =
+    RECORD("cluster_recommend", struct recommend_request, request_fields);
+
+/* ---- the answer ---- */
+
+static bool has_no_answer(const void *record)
+{
+    return !((const struct app_cluster_algorithm *)record)->has_answer;
+}
+
+/* clang-format off */
+static const struct field predicted_fields[] = {
+    {"throughput", FIELD(REAL, struct app_cluster_predicted, throughput),
+     .help = "Iterations per second."},
+    {"time_s", FIELD(DURATION, struct app_cluster_predicted, time_s), .unit = "s",
+     .help = "Time of the work."},
+    {"cost_usd", FIELD(REAL, struct app_cluster_predicted, cost_usd), .unit = "USD",
+     .help = "Cost of the work."},
+};
+static const struct record predicted_record =
+    RECORD("cluster_predicted", struct app_cluster_predicted, predicted_fields);
+
+#define CHOICE_FIELDS(type, at, absent)                                                            \
+    {"server_type", FIELD(TEXT, type, at server_type), .is_absent = (absent),                      \
+     .help = "Instance type of the server."},                                                      \
+    {"worker_type", FIELD(TEXT, type, at worker_type), .is_absent = (absent),                      \
+     .help = "Instance type of the workers."},                                                     \
+    {"workers", FIELD(INT, type, at workers), .is_absent = (absent),                               \
+     .help = "Number of workers."},                                                                \
+    {"place", FIELD(TEXT, type, at location), .is_absent = (absent),                               \
+     .help = "Location of the cluster."},                                                          \
+    {"usd_per_hour", FIELD(MONEY, type, at microusd_per_hour), .is_absent = (absent),              \
+     .unit = "USD", .help = "Price of the cluster per hour."},                                     \
+    {"predicted", FIELD(RECORD, type, at predicted), .is_absent = (absent),                        \
+     .record = &predicted_record, .help = "Predicted throughput, time and cost."},                 \
+    {"limited_by", FIELD(TEXT, type, at limited_by), .is_absent = (absent),                        \
+     .help = "Why the cluster has no more workers: network, budget or max_workers."}
+
+static const struct field choice_fields[] = {CHOICE_FIELDS(struct app_cluster_choice, , NULL)};
+static const struct record choice_record =
+    RECORD("cluster_choice", struct app_cluster_choice, choice_fields);
+
+static const struct field algorithm_fields[] = {
+    CHOICE_FIELDS(struct app_cluster_algorithm, choice., has_no_answer),
+    {"algorithm", FIELD(TEXT, struct app_cluster_algorithm, algorithm), .help = "Algorithm."},
+};
+static const struct record algorithm_record =
+    RECORD("cluster_algorithm", struct app_cluster_algorithm, algorithm_fields);
+
+static const struct field recommended_fields[] = {
+    {"algorithm", FIELD(TEXT, struct app_cluster_recommended, algorithm), .help = "Algorithm."},
+    CHOICE_FIELDS(struct app_cluster_recommended, best., NULL),
+    {"frontier", FIELD(RECORDS, struct app_cluster_recommended, frontier),
+     .record = &choice_record, .help = "Clusters of the Pareto frontier, cheapest first."},
+    {"algorithms", FIELD(RECORDS, struct app_cluster_recommended, algorithms),
+     .record = &algorithm_record, .help = "Answers of the other algorithms at one location."},
+};
+static const struct record recommended_record =
+    RECORD("cluster_recommendation", struct app_cluster_recommended, recommended_fields);
+
+static const struct field considered_fields[] = {
+    {"type", FIELD(TEXT, struct app_cluster_choice, worker_type),
+     .help = "Instance type of the workers."},
+    {"place", FIELD(TEXT, struct app_cluster_choice, location), .help = "Location."},
+    {"workers", FIELD(INT, struct app_cluster_choice, workers),
+     .help = "Number of workers of the best cluster; 0 = none is possible."},
+    {"limited_by", FIELD(TEXT, struct app_cluster_choice, limited_by),
+     .help = "Why there are no more workers; unmeasured: the rates of the type are not known."},
+};
+/* clang-format on */
+static const struct record considered_record =
+    RECORD("cluster_considered", struct app_cluster_choice, considered_fields);
+
+/* ---- the operation ---- */
+
+/* A search, and where its answer goes. */
+struct search {
+    const struct cluster_problem *problem;
+    const char **locations; /* of the problem's places; NULL = not said */
+    enum cluster_objective objective;
+    struct arena *arena;
+};
+
+static int name_locations(struct search *s, struct err *e)
+{
+    const struct cluster_problem *p = s->problem;
+
+    s->locations = arena_alloc(s->arena, p->n_places, sizeof *s->locations);
+    for (size_t i = 0; s->locations && i < p->n_places; i++)
+        if (p->places[i].cloud &&
+            !(s->locations[i] =
+                  arena_printf(s->arena, "%s/%s", p->places[i].cloud, p->places[i].region)))
+            return err_set(e, ERR_NOFIT, "the answer is too large");
+    return s->locations ? 0 : err_set(e, ERR_NOFIT, "the answer is too large");
+}
+
+/* Without its prediction. */
+static struct app_cluster_choice plain_choice(const struct search *s,
+                                              const struct cluster_choice *c)
+{
+    const struct cluster_place *at = &s->problem->places[c->place];
+
+    return (struct app_cluster_choice){
+        .server_type = at->servers[c->server].name,
+        .worker_type = at->workers[c->worker].name,
+        .location = s->locations[c->place],
+        .workers = c->workers,
+        .microusd_per_hour = c->usd_per_hour_micro,
+        .limited_by = cluster_limit_text(c->limited_by),
+        .throughput = c->throughput,
+        .time_s = c->time_s,
+        .cost_usd = c->cost_usd,
+        .limit = c->limited_by,
+    };
+}
+
+static int put_choice(const struct search *s,
+                      const struct cluster_choice *c,
+                      struct app_cluster_choice *out,
+                      struct err *e)
+{
+    struct app_cluster_predicted *p = arena_alloc(s->arena, 1, sizeof *p);
+    bool known = !isnan(s->problem->work);
+
+    if (!p)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    *p = (struct app_cluster_predicted){.throughput = c->throughput,
+                                        .time_s = known ? c->time_s : (double)NAN,
+                                        .cost_usd = known ? c->cost_usd : (double)NAN};
+    *out = plain_choice(s, c);
+    out->predicted = p;
+    return 0;
+}
+
+static int put_frontier(const struct search *s,
+                        const struct cluster_answer *answer,
+                        struct field_records *out,
+                        struct err *e)
+{
+    struct app_cluster_choice *items = arena_alloc(s->arena, answer->n_frontier, sizeof *items);
+
+    if (!items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < answer->n_frontier; i++)
+        if (put_choice(s, &answer->frontier[i], &items[i], e) < 0)
+            return -1;
+    *out = (struct field_records){items, answer->n_frontier};
+    return 0;
+}
+
+/* The answers of all algorithms that need no type of the user's, where there is one location. */
+static int put_algorithms(const struct search *s, struct field_records *out, struct err *e)
+{
+    struct app_cluster_algorithm *items = arena_alloc(s->arena, CLUSTER_SCALA_OPT_M, sizeof *items);
+
+    if (!items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    out->items = items;
+    for (int i = CLUSTER_MODEL_OPT; i < CLUSTER_SCALA_OPT_M && s->problem->n_places == 1; i++) {
+        AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
+        struct app_cluster_algorithm *a = &items[out->n++];
+        enum cluster_algorithm algorithm = (enum cluster_algorithm)i;
+        a->algorithm = cluster_algorithm_text(algorithm);
+        a->has_answer = cluster_recommend(s->problem, algorithm, s->objective, &answer, NULL) == 0;
+        if (a->has_answer && put_choice(s, &answer.best, &a->choice, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int answer_all(struct search *s,
+                      const struct spec_cluster *spec,
+                      enum cluster_algorithm algorithm,
+                      const struct cluster_answer *answer,
+                      struct answer *out,
+                      struct err *e)
+{
+    struct app_cluster_recommended r = {
+        .algorithm = cluster_algorithm_text(algorithm),
+        .name = spec->name,
+        .is_model_opt = algorithm == CLUSTER_MODEL_OPT,
+        .is_least_time = s->objective == CLUSTER_TIME,
+        .work = s->problem->work,
+        .n_locations = s->problem->n_places,
+        .n_considered = answer->n_considered,
+    };
+
+    if (name_locations(s, e) < 0 || put_choice(s, &answer->best, &r.best, e) < 0 ||
+        put_frontier(s, answer, &r.frontier, e) < 0 || put_algorithms(s, &r.algorithms, e) < 0 ||
+        answer_head(out, &r, e) < 0)
+        return -1;
+    for (size_t i = 0; i < answer->n_considered; i++) {
+        const struct app_cluster_choice c = plain_choice(s, &answer->considered[i]);
+        if (answer_item(out, &c, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int run_recommend(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct recommend_request *q = request;
+    enum cluster_algorithm algorithm = (enum cluster_algorithm)(q->algorithm - 1);
+    AUTO_CLEAR(app_cluster) struct app_cluster c = {0};
+    AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
+    struct search s = {.objective = (enum cluster_objective)(q->objective - 1),
+                       .arena = out->arena};
+    char option[64];
+
+    if (algorithm == CLUSTER_SCALA_OPT_M && !q->cluster.type)
+        return err_set(e, ERR_USAGE, "scala-opt-m is for a type of your choice: give %s",
+                       answer_spell(out, "type", option));
+    if (app_cluster_open(&c, app, &q->cluster, e) < 0)
+        return -1;
+    AUTO(cluster_problem)
+    struct cluster_problem *p = cluster_problem_new(c.spec, c.catalog, c.measured, e);
+    s.problem = p;
+    if (!p || cluster_recommend(p, algorithm, s.objective, &answer, e) < 0)
+        return -1;
+    return answer_all(&s, c.spec, algorithm, &answer, out, e);
+}
+
+const struct operation cluster_recommend_operation = {
+    .name = "cluster.recommend",
+    .summary = "Recommend the number and type of workers of a training cluster.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &request_record,
+    .answer = &recommended_record,
+    .item = &considered_record,
+    .items_name = "considered",
+    .run = run_recommend,
+};

@@ -1,0 +1,350 @@
+/* run: the operation cluster.run: a training cluster made into a run of one stage, whose server and
+ * workers begin together. `tradewind cluster run` uses the parts, for it asks between preparing and
+ * starting; cluster.measure runs one worker the same way. */
+#include "app/cluster/cluster.h"
+#include "base/mem.h"
+#include "base/money.h"
+#include "broker/machine/cap.h"
+#include "spec/config.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)256 << 20)
+
+void app_cluster_prepared_clear(struct app_cluster_prepared *p)
+{
+    app_cluster_clear(&p->cluster);
+}
+
+/* ---- number and types of nodes ---- */
+
+/* Workers that fit beside the server at once. */
+static double most_workers(const struct app_cluster_prepared *p)
+{
+    if (p->location.n_hosts)
+        return (double)p->location.n_hosts - (p->server_location.on ? 0 : 1);
+    return floor(p->location.here.cpus / APP_JOB_CPU_STEP) - 1;
+}
+
+static void take_types(struct app_cluster_prepared *p,
+                       const struct cluster_type *server,
+                       const struct cluster_type *worker)
+{
+    p->server_type = server->name;
+    p->worker_type = worker->name;
+    p->server_microusd = server->price_microusd;
+    p->worker_microusd = worker->price_microusd;
+}
+
+/* A file that says too little for a recommendation may still name the types. */
+static void take_only_types(struct app_cluster_prepared *p, const struct cluster_problem *problem)
+{
+    const struct cluster_place *at = problem->places;
+
+    if (problem->n_places == 1 && at->n_servers == 1 && at->n_workers == 1)
+        take_types(p, &at->servers[0], &at->workers[0]);
+}
+
+static void take_choice(struct app_cluster_prepared *p,
+                        const struct cluster_problem *problem,
+                        const struct cluster_choice *best)
+{
+    const struct cluster_place *at = &problem->places[best->place];
+    const struct cluster_type *server = &at->servers[best->server];
+    const struct cluster_type *worker = &at->workers[best->worker];
+
+    take_types(p, server, worker);
+    if (!p->workers)
+        p->workers = best->workers;
+    double per_s = cluster_throughput(problem, server, worker, p->workers);
+    if (isfinite(problem->work) && per_s > 0)
+        p->planned_s = problem->work / per_s;
+}
+
+/* A copy that outlives the problem; "" when there is no room for it. */
+static const char *keep(const struct app_cluster_prepared *p, const char *text)
+{
+    const char *kept = arena_dup(p->cluster.spec->arena, text);
+
+    return kept ? kept : "";
+}
+
+static int find_size(struct app_cluster_prepared *p, struct err *e)
+{
+    const struct app_cluster *c = &p->cluster;
+    AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
+    struct err why = {0};
+
+    if (isnan(c->spec->budget_usd) && isnan(c->spec->max_workers)) {
+        if (!p->workers)
+            return err_set(e, ERR_USAGE,
+                           "%s: the number of workers is not known: give --workers N, or write "
+                           "budget: 2.0 (USD per hour) or workers: {max: 6}",
+                           c->spec->file);
+        c->spec->max_workers = p->workers;
+    }
+    AUTO(cluster_problem)
+    struct cluster_problem *problem = cluster_problem_new(c->spec, c->catalog, c->measured, &why);
+    double most = most_workers(p);
+
+    if (!problem && c->chooses && !p->location.n_hosts)
+        return err_set(e, why.kind, "%s", why.text);
+    if (problem && most >= 1 && problem->max_workers > most)
+        problem->max_workers = (unsigned)most;
+    if (problem && cluster_recommend(problem, CLUSTER_MODEL_OPT, CLUSTER_COST, &answer, &why) == 0)
+        take_choice(p, problem, &answer.best);
+    else if (problem)
+        take_only_types(p, problem);
+    p->server_type = keep(p, p->server_type);
+    p->worker_type = keep(p, p->worker_type);
+    if (p->workers)
+        return 0;
+    return err_set(e, why.kind, "the number of workers is not known: %.280s; give --workers N",
+                   why.text);
+}
+
+/* Rates are measured per type. Hosts of a group count as one type, unless the file names it. */
+static const char *type_of_hosts(const struct app_cluster_prepared *p)
+{
+    const struct spec_cluster *s = p->cluster.spec;
+
+    return s->n_workers == 1 ? s->workers[0] : p->location.on;
+}
+
+static int find_locations(struct app_cluster_prepared *p, struct err *e)
+{
+    const struct config *config = p->cluster.config;
+    const char *server_on = p->request.server_on;
+
+    if (app_run_location_find(config, p->request.on, &p->location, e) < 0)
+        return -1;
+    if (!strcmp(p->location.on, "sim"))
+        return err_set(e, ERR_USAGE,
+                       "--on sim: a cluster runs for real; tradewind cluster recommend predicts "
+                       "its time and cost");
+    if (!server_on)
+        return 0;
+    if (app_run_location_find(config, server_on, &p->server_location, e) < 0)
+        return err_wrap(e, "--server-on");
+    if (!p->location.n_hosts || !p->server_location.n_hosts)
+        return err_set(e, ERR_USAGE,
+                       "--server-on %.60s: names a host group, beside the workers' (--on GROUP)",
+                       server_on);
+    return 0;
+}
+
+/* ---- resources of a node ---- */
+
+/* Where the configuration does not say: as `job submit` has them. */
+#define CPUS_UNSAID 1
+#define MEMORY_MB_UNSAID 1024
+
+static int node_room(const struct app_cluster_prepared *p, struct app_run_room *out, struct err *e)
+{
+    struct app_run_room server = {0};
+    bool is_apart = p->server_location.on;
+
+    if (app_run_location_room(&p->location, p->workers + (is_apart ? 0 : 1), out, e) < 0 ||
+        (is_apart && app_run_location_room(&p->server_location, 1, &server, e) < 0))
+        return -1;
+    if (is_apart) {
+        out->cpus = server.cpus > 0 && server.cpus < out->cpus ? server.cpus : out->cpus;
+        if (server.memory_mb && server.memory_mb < out->memory_mb)
+            out->memory_mb = server.memory_mb;
+    }
+    out->cpus = out->cpus > 0 ? out->cpus : CPUS_UNSAID;
+    out->memory_mb = out->memory_mb ? out->memory_mb : MEMORY_MB_UNSAID;
+    return 0;
+}
+
+static int find_room(struct app_cluster_prepared *p, struct err *e)
+{
+    const struct app_cluster_run_request *q = &p->request;
+    const struct app_job_room *here = &p->location.here;
+    struct app_run_room *room = &p->room;
+    unsigned nodes = p->workers + 1;
+
+    if (node_room(p, room, e) < 0)
+        return -1;
+    if (!isnan(q->cpus))
+        room->cpus = q->cpus;
+    if (!isnan(q->cpus) && app_job_check_cpus(q->cpus, e) < 0)
+        return err_wrap(e, "--cpus %g", q->cpus);
+    if (q->memory && app_job_read_memory(q->memory, &room->memory_mb, e) < 0)
+        return err_wrap(e, "--memory");
+    bool fits = room->cpus * nodes <= here->cpus && room->memory_mb * nodes <= here->memory_mb;
+    if (p->location.n_hosts || fits)
+        return 0;
+    return err_set(e, ERR_NOFIT,
+                   "%u nodes with %g CPUs and %.1f GB each do not fit this machine at once: it has "
+                   "%g CPUs and %.1f GB",
+                   nodes, room->cpus, (double)room->memory_mb / 1024, here->cpus,
+                   (double)here->memory_mb / 1024);
+}
+
+int app_cluster_prepare(struct app *app,
+                        const struct app_cluster_run_request *q,
+                        struct app_cluster_prepared *out,
+                        struct err *e)
+{
+    *out = (struct app_cluster_prepared){.request = *q, .server_type = "", .worker_type = ""};
+    out->workers = q->workers == FIELD_NONE ? 0 : (unsigned)q->workers;
+    /* Of the file alone. */
+    struct app_cluster_request *cluster = &out->request.cluster;
+    cluster->budget_usd = cluster->share = (double)NAN;
+    cluster->max_workers = FIELD_NONE;
+    if (q->max_microusd == 0)
+        return err_set(e, ERR_USAGE, "--max-cost 0: must be more than nothing, and at most %g",
+                       MONEY_MAX_USD);
+    if (app_cluster_open(&out->cluster, app, cluster, e) < 0)
+        return -1;
+    if (!out->cluster.spec->run)
+        return err_set(e, ERR_USAGE, "%s: names no command to run: add run: ./train ...",
+                       out->cluster.spec->file);
+    if (find_locations(out, e) < 0 || find_size(out, e) < 0)
+        return -1;
+    if (out->location.n_hosts)
+        out->worker_type = keep(out, type_of_hosts(out));
+    return find_room(out, e);
+}
+
+/* ---- the run ---- */
+
+static void compose_price(const struct app_cluster_prepared *p, struct run_stage_plan *out)
+{
+    double server = (double)p->server_microusd / 1e6, worker = (double)p->worker_microusd / 1e6;
+    struct app_run_room room;
+
+    /* The broker prices hosts when jobs have them; this is the most they may cost. */
+    if (p->location.n_hosts && app_run_location_room(&p->location, 1, &room, NULL) == 0)
+        server = worker = room.price_usd_per_hour;
+    if (p->server_location.on && app_run_location_room(&p->server_location, 1, &room, NULL) == 0)
+        server = room.price_usd_per_hour;
+    out->server_usd_per_hour = server;
+    out->price_usd_per_hour = server + worker * p->workers;
+    out->planned_s = p->planned_s;
+    double usd = out->price_usd_per_hour * p->planned_s / 3600;
+    out->planned_microusd = usd <= MONEY_MAX_USD ? money_from_usd(usd) : 0;
+}
+
+static int compose_stage(struct app_run_draft *c,
+                         const struct app_cluster_prepared *p,
+                         struct run_stage_plan *out,
+                         struct err *e)
+{
+    const struct spec_cluster *spec = p->cluster.spec;
+    const struct spec_stage *stage = &spec->pipeline->stages[0];
+
+    out->nodes = 1 + p->workers;
+    out->servers = 1;
+    out->server_on = p->server_location.on;
+    out->elastic = p->request.elastic;
+    out->batch = spec->batch;
+    out->time_limit_s = p->limit_s;
+    out->place = app_run_draft_keep(c, p->location.n_hosts ? p->location.on : "local");
+    out->instance_type = app_run_draft_keep(c, p->worker_type);
+    out->note = "";
+    out->cpus = fmax(p->room.cpus, APP_JOB_CPU_STEP);
+    out->memory_mb = p->room.memory_mb;
+    out->gpus_per_node = p->room.gpus;
+    if (app_run_draft_stage(c, stage, out, e) < 0)
+        return -1;
+    if (p->measures)
+        out->output = NULL;
+    compose_price(p, out);
+    return app_run_draft_store(c, stage, out, e);
+}
+
+static int compose(struct app_run_draft *c, const struct app_cluster_prepared *p, struct err *e)
+{
+    struct run *run = c->run;
+
+    run->name = app_run_draft_keep(c, p->cluster.spec->name);
+    run->file = app_run_draft_keep(c, p->cluster.spec->file);
+    run->on = p->location.on;
+    run->stages = app_run_draft_alloc(c, 1, sizeof *run->stages);
+    if (!run->stages)
+        return 0; /* app_run_draft_end reports it */
+    run->n_stages = 1;
+    struct run_stage_plan *stage = &run->stages[0].plan;
+    if (compose_stage(c, p, stage, e) < 0)
+        return -1;
+    run->planned_s = stage->planned_s;
+    run->planned_microusd = stage->planned_microusd;
+    return 0;
+}
+
+int app_cluster_start(struct app *app,
+                      const struct app_cluster_prepared *p,
+                      int64_t *id_out,
+                      struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    const struct app_cluster_run_request *q = &p->request;
+    struct run run = {.no_cache = q->no_cache || p->measures,
+                      .max_microusd = q->max_microusd == FIELD_NONE ? 0 : q->max_microusd,
+                      .user = app_run_user(app)};
+    const struct app_plan plan = {
+        .spec = p->cluster.spec->pipeline, .config = p->cluster.config, .request = {.env = q->env}};
+    const struct app_run_order order = {.location = &p->location, .secrets = q->secrets};
+    struct app_run_draft c = {.app = app,
+                              .plan = &plan,
+                              .order = &order,
+                              .lake = app_lake(app, e),
+                              .arena = arena,
+                              .run = &run};
+
+    if (!c.lake || cap_check_month(p->cluster.config, c.lake, e) < 0 ||
+        app_run_draft_end(&c, compose(&c, p, e), e) < 0 || app_run_begin(app, &run, e) < 0)
+        return -1;
+    *id_out = run.id;
+    return 0;
+}
+
+/* ---- the operation ---- */
+
+/* clang-format off */
+#define RUN(TYPE, member) FIELD(TYPE, struct app_cluster_run_request, member)
+static const struct field request_fields[] = {
+    CLUSTER_FILE_FIELDS(struct app_cluster_run_request, cluster.),
+    {"on", RUN(TEXT, on), .value = "local|ssh|GROUP",
+     .help = "Where to run: all nodes on this machine (the default), on all hosts of the "
+             "configuration, or on those of a group."},
+    {"server_on", RUN(TEXT, server_on), .value = "GROUP",
+     .help = "Run the server on a host of this group, and the workers on those of --on."},
+    {"workers", RUN(INT, workers), .value = "N", .least = 1, .most = SPEC_CLUSTER_MAX_WORKERS,
+     .help = "Number of workers; default: as `cluster recommend` says."},
+    {"elastic", RUN(BOOL, elastic),
+     .help = "Let the other nodes continue when a worker fails; default: stop all."},
+    CLUSTER_TYPE_FIELDS(struct app_cluster_run_request, cluster.),
+    CLUSTER_NODE_FIELDS,
+    {"max_cost_usd", RUN(MONEY, max_microusd), .option = "--max-cost", .value = "USD",
+     .unit = "USD", .most = MONEY_MAX_USD, .help = "Stop the run when it has cost more."},
+    {"no_cache", RUN(BOOL, no_cache),
+     .help = "Run even when nothing has changed since an earlier run."},
+};
+/* clang-format on */
+static const struct record request_record =
+    RECORD("cluster_run", struct app_cluster_run_request, request_fields);
+
+static int run_cluster(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
+    struct app_run_started started = {.event = "started"};
+
+    if (app_cluster_prepare(app, request, &p, e) < 0 ||
+        app_cluster_start(app, &p, &started.run, e) < 0)
+        return -1;
+    return answer_head(out, &started, e);
+}
+
+const struct operation cluster_run_operation = {
+    .name = "cluster.run",
+    .summary = "Start a training cluster: a parameter server and workers, as one run.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &request_record,
+    .answer = &app_run_started_record,
+    .run = run_cluster,
+};
