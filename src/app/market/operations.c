@@ -4,5 +4,7 @@
 const struct operation *const market_operations[] = {
     &market_import_operation,
     &market_list_operation,
+    &market_stats_operation,
+    &market_tables_operation,
     NULL,
 };

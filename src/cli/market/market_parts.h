@@ -13,9 +13,4 @@
 /* The histories of the configured home. */
 struct market *cli_market_open(struct err *e);
 
-struct command_args;
-/* The built-in figures, and those of --on-demand, --sizes and --egress where the command has them.
- */
-struct market_tables *cli_market_tables(const struct command_args *args, struct err *e);
-
 #endif

@@ -1,0 +1,140 @@
+/* tables: the command `market tables`. */
+#include "app/market/market.h"
+#include "cli/core/commands.h"
+#include "cli/core/operate.h"
+#include "view/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GPUS_MAX 16
+
+/* "2.5 x", or "-" for null. */
+static void put_times(struct table *table, const json_t *multiple)
+{
+    if (json_is_number(multiple))
+        table_printf(table, "%.1f x", json_number_value(multiple));
+    else
+        table_put(table, "-");
+}
+
+/* ---- table 1 ---- */
+
+static void print_speedups(const struct operate_text *t, const struct app_market_speedups *s)
+{
+    struct table_column columns[2 * GPUS_MAX] = {{.title = "model", .cut_rank = 1, .least = 12}};
+    const struct app_market_speedup *models = s->models.items;
+    char titles[GPUS_MAX][64];
+    const char *gpu;
+    json_t *value;
+    size_t n = 0;
+
+    json_object_foreach(s->on_demand_usd, gpu,
+                        value) if (strcmp(gpu, s->compared_with) != 0 && n + 1 < GPUS_MAX)
+        columns[++n] = (struct table_column){.title = gpu, .right = true};
+    for (size_t k = 1; k <= n; k++) {
+        snprintf(titles[k], sizeof titles[k], "%.40s per $", columns[k].title);
+        columns[n + k] = (struct table_column){.title = titles[k], .right = true};
+    }
+    AUTO(table) struct table *table = table_new(columns, 2 * n + 1);
+    for (size_t i = 0; i < s->models.n; i++) {
+        table_put(table, models[i].model);
+        for (size_t k = 1; k <= n; k++)
+            put_times(table, json_object_get(models[i].throughput, columns[k].title));
+        for (size_t k = 1; k <= n; k++)
+            put_times(table, json_object_get(models[i].per_dollar, columns[k].title));
+    }
+    fprintf(t->out,
+            "1. Throughput as a multiple of a %s's, and the same per dollar on demand at %s\n\n",
+            s->compared_with, s->cloud);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+/* ---- table 2 ---- */
+
+static void put_share(struct table *table, double share, int digits)
+{
+    if (isfinite(share))
+        table_printf(table, "%.*f%%", digits, 100 * share);
+    else
+        table_put(table, "-");
+}
+
+static void print_moves(const struct operate_text *t, const struct app_market_moves *m)
+{
+    static const struct table_column columns[] = {
+        {.title = "model"},
+        {.title = "dataset GB", .right = true},
+        {.title = "checkpoint GB", .right = true},
+        {.title = "compute", .right = true},
+        {.title = "dataset", .right = true},
+        {.title = "checkpoint", .right = true},
+    };
+    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+    const struct app_market_move *models = m->models.items;
+
+    for (size_t i = 0; i < m->models.n; i++) {
+        table_put(table, models[i].model);
+        table_printf(table, "%g", models[i].dataset_gb);
+        table_printf(table, "%g", models[i].checkpoint_gb);
+        if (isfinite(models[i].compute_usd))
+            table_printf(table, "$%.2f", models[i].compute_usd);
+        else
+            table_put(table, "-");
+        put_share(table, models[i].dataset_share, 2);
+        put_share(table, models[i].checkpoint_share, 3);
+    }
+    fprintf(t->out,
+            "\n2. Egress cost of one transfer out of %s, as a share of %d hours on the cheapest %s "
+            "of %s\n\n",
+            m->cloud, (int)m->compute_hours, m->gpu, m->region);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+/* ---- table 3 ---- */
+
+static void print_best(const struct operate_text *t, const struct field_records *best)
+{
+    struct table_column columns[GPUS_MAX + 1] = {{.title = "region"}};
+    const struct app_market_best *rows = best->items;
+    const char *gpu;
+    json_t *value;
+    size_t n = 0;
+
+    if (best->n)
+        json_object_foreach(rows[0].reduction, gpu, value) if (n < GPUS_MAX) columns[++n] =
+            (struct table_column){.title = gpu, .right = true};
+    AUTO(table) struct table *table = table_new(columns, n + 1);
+    for (size_t i = 0; i < best->n; i++) {
+        table_printf(table, "%s/%s", rows[i].cloud, rows[i].region);
+        for (size_t k = 1; k <= n; k++)
+            put_times(table, json_object_get(rows[i].reduction, columns[k].title));
+    }
+    fputs("\n3. Best case: on-demand price / lowest spot price, instances with one GPU\n\n",
+          t->out);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+static int print_tables(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_market_tables *tables = record;
+
+    (void)e;
+    print_speedups(t, tables->speedups);
+    print_moves(t, tables->moves);
+    print_best(t, &tables->best);
+    return 0;
+}
+
+const struct command command_market_tables = {
+    .name = "market tables",
+    .summary = "Compute throughput per dollar, egress costs and the best case of spot prices",
+    .details =
+        "Prints three tables of the published evaluation, computed from the imported histories "
+        "and from tables of throughputs, on-demand prices, sizes and egress prices: throughput "
+        "per dollar, the cost of moving data sets and checkpoints, and the best case of spot "
+        "prices.",
+    .example = "tradewind market tables",
+    .operation = &market_tables_operation,
+    .text = &(const struct command_text){.head = print_tables},
+};
