@@ -95,6 +95,12 @@ static int submit(struct app *app,
 
 /* ---- where ---- */
 
+/* An empty text, as of a variable that is not set, means this machine. */
+static const char *host_group(const struct submit_request *q)
+{
+    return *q->on ? q->on : "local";
+}
+
 static void add_group(const char **names, size_t *n, const char *name)
 {
     for (size_t i = 0; i < *n; i++)
@@ -238,8 +244,8 @@ static int read_request(struct app *app,
         return -1;
     if (r->output && lake_path_check_set(r->output, e) < 0)
         return err_wrap(e, "%s", answer_spell(out, "output", option));
-    return strcmp(q->on, "local") == 0 ? app_job_check_local(r, e)
-                                       : check_group(app, q->on, r, out, e);
+    const char *on = host_group(q);
+    return strcmp(on, "local") == 0 ? app_job_check_local(r, e) : check_group(app, on, r, out, e);
 }
 
 /* Why a job left no checkpoint, or NULL. */
@@ -314,7 +320,7 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
     const struct submit_request *q = request;
     AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
     struct lake_job_request r = {0};
-    struct job_details d = {.on = q->on};
+    struct job_details d = {.on = host_group(q)};
     const char *wrong;
     char option[64];
 
