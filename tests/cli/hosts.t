@@ -230,8 +230,8 @@ def test_swept(t):
     """A sweep leaves what a job needs."""
     job = t.submit(f"GO={t.go('swept')}; echo begun; {WAIT}")
     check(until(lambda: t.home.log(job) == "begun\n"), "a job runs there")
-    said = t.home.good("machines", "sweep", "--yes")
-    check("Nothing is left over" in said, "a sweep finds nothing to do", said)
+    said = t.home.good("machines", "cleanup", "--yes")
+    check("No machine is orphaned" in said, "a sweep finds nothing to do", said)
     check(len(t.home.json("machines", "ls")) == 1, "its host stays")
     t.release("swept")
     check(t.wait(job) == 0, "it finishes")
@@ -244,7 +244,7 @@ def test_swept_all_along(t):
 
     def sweep():
         while not over.is_set():
-            got = t.home.run("machines", "sweep", "--yes")
+            got = t.home.run("machines", "cleanup", "--yes")
             said.append((got.returncode, got.stdout, got.stderr))
 
     sweeper = threading.Thread(target=sweep)
@@ -261,7 +261,7 @@ def test_swept_all_along(t):
     check([t.home.times_run(f"along-{i}") for i in range(4)] == [1] * 4, "each ran once")
     check(not left, "and their hosts are given back", left)
     # Either may give back what the other has begun to.
-    odd = [s for s in said if "being deleted" not in s[1] and s[:2] != (0, "Nothing is left over.\n")]
+    odd = [s for s in said if "being deleted" not in s[1] and s[:2] != (0, "No machine is orphaned.\n")]
     check(not odd, "the sweeps took nothing away", *odd[:3])
     gone = [m for m in t.home.json("machines", "ls", "--all") if m["job"] in jobs]
     reasons = {m["reason"] for m in gone}
@@ -279,13 +279,13 @@ def test_swept_dead(t):
     t.wait(job)
     check(t.show(job)["state"] == "lost", "its host falls dead", t.show(job)["state"])
     t.home.stop_broker()
-    got = t.home.run("machines", "sweep", "--yes")
-    check(got.returncode == 6 and "not given back yet" in got.stdout and "--forget" in got.stderr,
+    got = t.home.run("machines", "cleanup", "--yes")
+    check(got.returncode == 6 and "not terminated yet" in got.stdout and "--forget" in got.stderr,
           "a sweep does not reach it", got)
     rented = t.home.json("machines", "ls")
     check([m["job"] for m in rented] == [job] and t.hosts.processes(), "and forgets nothing", rented)
     t.hosts.put_back(where)
-    check(until(lambda: t.home.run("machines", "sweep", "--yes").returncode == 0),
+    check(until(lambda: t.home.run("machines", "cleanup", "--yes").returncode == 0),
           "when it answers again a sweep gives it back")
     left = t.nothing_left()
     check(not left, "and has ended what ran there", left)
