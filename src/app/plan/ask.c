@@ -1,5 +1,5 @@
 /* ask: the question of a pipeline and its answer, and the best plans within single clouds. */
-#include "app/plan/plan.h"
+#include "app/plan/internal.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "broker/learn/models.h"

@@ -4,17 +4,72 @@
 
 #include "app/plan/plan.h"
 
-extern const struct record app_plan_report_record; /* of struct app_plan_report */
-/* Adds the Pareto frontier to a report. */
-int app_plan_report_pareto(const struct app_plan *p,
-                           struct arena *arena,
-                           struct app_plan_report *out,
-                           struct err *e);
+/* ---- open.c ---- */
 
 /* The pipeline that q names; findings as in spec_load. */
 struct spec *app_plan_read_spec(const struct plan_request *q,
                                 struct spec_finding **findings_out,
                                 size_t *n_out,
                                 struct err *e);
+
+/* ---- settings.c ---- */
+
+/* The settings that q asks for; goal: of the pipeline file. Texts are borrowed from q. */
+int app_plan_settings_read(const struct plan_request *q,
+                           const struct spec_goal *goal,
+                           struct app_plan_settings *out,
+                           struct err *e);
+/* One change to q, as the command line writes it: key "objective", "budget", "deadline", "market",
+ * "cloud", "region", "max-hourly", "risk", "solver". Texts go to arena. ERR_USAGE that quotes the
+ * value, or names the nearest key. */
+int app_plan_change(
+    struct plan_request *q, const char *key, const char *value, struct arena *arena, struct err *e);
+/* "cost", "weighted:0.3"; out is where the text stands if it is not a fixed one. */
+const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
+const char *app_plan_solver_text(enum plan_solver solver);
+const char *app_plan_status_text(enum plan_status status);
+const char *app_plan_market_text(bool spot);
+/* Dollars, seconds, dollar-hours or the weighted sum, as the goal says. */
+double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s);
+
+/* ---- ask.c ---- */
+
+/* The problem under settings whose world differs from p's; guesses are not kept. */
+struct plan_problem *app_plan_problem(const struct app_plan *p,
+                                      const struct app_plan_settings *s,
+                                      struct err *e);
+/* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
+ * further questions shares one limit, and each still gets an answer. */
+double app_plan_remaining_s(double end_s);
+/* Index of the best single-cloud plan under the goal; SIZE_MAX when there is none. */
+size_t app_plan_best_single(const struct app_plan *p);
+
+/* ---- others.c ---- */
+
+/* Every other location at which the stage could run, by added cost; those without a plan last. out:
+ * struct app_plan_other. */
+int app_plan_explain(const struct app_plan *p,
+                     size_t stage,
+                     struct arena *arena,
+                     struct field_records *out,
+                     struct err *e);
+/* changes: KEY=VALUE each, as for app_plan_change, and STAGE.location=CLOUD/REGION. */
+int app_plan_what_if(const struct app_plan *p,
+                     const struct field_list *changes,
+                     struct arena *arena,
+                     struct field_records *out,
+                     struct err *e);
+/* Index of the stage of that name; ERR_NOTFOUND with the nearest one. SIZE_MAX on error. */
+size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e);
+
+/* ---- report.c ---- */
+
+extern const struct record app_plan_report_record; /* of struct app_plan_report */
+/* Adds the Pareto frontier to a report. */
+int app_plan_report_pareto(const struct app_plan *p,
+                           struct arena *arena,
+                           struct app_plan_report *out,
+                           struct err *e);
+struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s);
 
 #endif

@@ -86,7 +86,8 @@ static int load_models(struct app_plan *p, struct app *app, struct err *e)
     return p->models ? 0 : -1;
 }
 
-int app_plan_request_keep(struct plan_request *q, struct arena *arena, struct err *e)
+/* Makes the texts of q copies in arena. */
+static int keep_request(struct plan_request *q, struct arena *arena, struct err *e)
 {
     const char **texts[] = {&q->file,   &q->pipeline, &q->objective,  &q->cloud,
                             &q->region, &q->catalog,  &q->throughputs};
@@ -120,7 +121,7 @@ int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request
 {
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
-    if (check_env(q, e) < 0 || app_plan_request_keep(&p->request, p->arena, e) < 0)
+    if (check_env(q, e) < 0 || keep_request(&p->request, p->arena, e) < 0)
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;

@@ -1,5 +1,5 @@
 /* others: plans beside the plan: a stage elsewhere, and other goals and limits. plan.solve asks. */
-#include "app/plan/plan.h"
+#include "app/plan/internal.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/time.h"

@@ -50,9 +50,6 @@ struct plan_request {
     const char *throughputs; /* file; NULL = as configured */
     struct field_list env;   /* KEY=VALUE */
 };
-/* Makes q's texts copies in arena. */
-int app_plan_request_keep(struct plan_request *q, struct arena *arena, struct err *e);
-extern const struct record app_plan_request_record; /* of struct plan_request */
 extern const char *const app_plan_market_choices[4];
 extern const char *const app_plan_risk_choices[3];
 extern const char *const app_plan_solver_choices[4];
@@ -114,24 +111,6 @@ struct app_plan_settings {
     size_t pinned_stage, pinned_place; /* SIZE_MAX = none */
 };
 
-/* The settings that q asks for; goal: of the pipeline file. Texts are borrowed from q. */
-int app_plan_settings_read(const struct plan_request *q,
-                           const struct spec_goal *goal,
-                           struct app_plan_settings *out,
-                           struct err *e);
-/* One change to q, as the command line writes it: key "objective", "budget", "deadline", "market",
- * "cloud", "region", "max-hourly", "risk", "solver". Texts go to arena. ERR_USAGE that quotes the
- * value, or names the nearest key. */
-int app_plan_change(
-    struct plan_request *q, const char *key, const char *value, struct arena *arena, struct err *e);
-/* "cost", "weighted:0.3"; out is where the text stands if it is not a fixed one. */
-const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
-const char *app_plan_solver_text(enum plan_solver solver);
-const char *app_plan_status_text(enum plan_status status);
-const char *app_plan_market_text(bool spot);
-/* Dollars, seconds, dollar-hours or the weighted sum, as the goal says. */
-double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s);
-
 struct app_plan_single {
     const char *cloud; /* borrowed from the catalog */
     struct plan_point point;
@@ -164,21 +143,10 @@ int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request
 /* Lays out the problem and asks for the plan; spec, catalog and the rest stand ready. */
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e);
 
-/* The problem under settings whose world differs from p's; guesses are not kept. */
-struct plan_problem *app_plan_problem(const struct app_plan *p,
-                                      const struct app_plan_settings *s,
-                                      struct err *e);
 /* The question that settings ask, to be refined by the caller. */
 struct plan_query app_plan_query(const struct app_plan *p, const struct app_plan_settings *s);
-/* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
- * further questions shares one limit, and each still gets an answer. */
-double app_plan_remaining_s(double end_s);
-
 /* Asks for the best plan within each cloud that offers something for every stage. */
 int app_plan_ask_singles(struct app_plan *p, struct err *e);
-/* Index of the best of them under the goal; SIZE_MAX when there is none. */
-size_t app_plan_best_single(const struct app_plan *p);
-
 /* ---- answers: texts are borrowed from the plan or live in the arena of the answer ---- */
 
 /* What a stage runs on. */
@@ -247,24 +215,6 @@ int app_plan_report(const struct app_plan *p,
                     struct arena *arena,
                     struct app_plan_report *out,
                     struct err *e);
-struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s);
-
-/* Every other place at which the stage could run, by added cost; those without a plan last. out:
- * struct app_plan_other. */
-int app_plan_explain(const struct app_plan *p,
-                     size_t stage,
-                     struct arena *arena,
-                     struct field_records *out,
-                     struct err *e);
-/* changes: KEY=VALUE each, as for app_plan_change, and STAGE.location=CLOUD/REGION. */
-int app_plan_what_if(const struct app_plan *p,
-                     const struct field_list *changes,
-                     struct arena *arena,
-                     struct field_records *out,
-                     struct err *e);
-/* Index of the stage of that name; ERR_NOTFOUND with the nearest one. SIZE_MAX on error. */
-size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e);
-
 /* "aws/us-east-1"; with a zone that is not "": "aws/us-east-1a", or "aws/us-east-1/zone" when its
  * name does not begin with the region's. Caller frees. */
 char *app_plan_location_text(const char *cloud, const char *region, const char *zone);

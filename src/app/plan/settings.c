@@ -1,5 +1,5 @@
 /* settings: a request's goal and limits as the solver takes them, for open.c and others.c. */
-#include "app/plan/plan.h"
+#include "app/plan/internal.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 
@@ -10,13 +10,6 @@ const char *const app_plan_market_choices[4] = {
 const char *const app_plan_risk_choices[3] = {NULL, "none", "p95"};
 const char *const app_plan_solver_choices[4] = {
     [PLAN_EXACT + 1] = "exact", [PLAN_GREEDY + 1] = "greedy", [PLAN_EXHAUSTIVE + 1] = "exhaustive"};
-
-static const struct field fields[] = {
-    PLAN_PIPELINE_FIELDS(struct plan_request, ),
-    PLAN_GOAL_FIELDS(struct plan_request, ),
-    PLAN_WORLD_FIELDS(struct plan_request, ),
-};
-const struct record app_plan_request_record = RECORD("plan_request", struct plan_request, fields);
 
 int app_plan_settings_read(const struct plan_request *q,
                            const struct spec_goal *goal,

@@ -1,11 +1,14 @@
 /* Goals and limits of a request: what --what-if changes, and what the solver gets. */
-#include "app/plan/plan.h"
+#include "app/plan/internal.h"
 #include "tap.h"
 
 #include <math.h>
 #include <string.h>
 
 static const struct spec_goal none = {.budget_usd = HUGE_VAL, .deadline_s = HUGE_VAL};
+
+static const struct field fields[] = {PLAN_GOAL_FIELDS(struct plan_request, )};
+static const struct record record = RECORD("goal", struct plan_request, fields);
 
 /* The settings of a request that makes one change to a file's goal. */
 static int change(struct spec_goal goal,
@@ -18,7 +21,7 @@ static int change(struct spec_goal goal,
     AUTO_JSON json_t *request = json_object();
     struct plan_request q;
 
-    if (record_decode(&app_plan_request_record, request, FIELD_AS_NAME, &q, arena, e) < 0 ||
+    if (record_decode(&record, request, FIELD_AS_NAME, &q, arena, e) < 0 ||
         app_plan_change(&q, key, value, arena, e) < 0)
         return -1;
     return app_plan_settings_read(&q, &goal, out, e);
