@@ -1,4 +1,4 @@
-/* details: what the lake keeps of a job without looking into it: JSON of these. */
+/* details: the part of a job's request that the lake stores as JSON without reading it. */
 #ifndef BROKER_CORE_DETAILS_H
 #define BROKER_CORE_DETAILS_H
 
@@ -39,7 +39,7 @@ struct job_details {
 /* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE
  * when a text is no UTF-8, which JSON cannot hold, or all is longer than JOB_DETAILS_MAX. */
 char *job_details_text(const struct job_details *d, struct err *e);
-/* Keys that nobody knows are skipped, missing ones are none. What is no such text: ERR_IO. */
+/* Skips unknown keys; missing ones are empty. ERR_IO: the text is not JSON of these. */
 int job_details_parse(const char *text, struct job_details *out, struct err *e);
 /* Of parsed ones. */
 void job_details_clear(struct job_details *d);

@@ -170,7 +170,7 @@ int runs_reopen(struct runs *r, int64_t run, struct err *e);
 int runs_ask_stop(struct runs *r, int64_t run, unsigned how, struct err *e);
 /* The same, gently, for a reason that its stages are to have. */
 int runs_ask_stop_for(struct runs *r, int64_t run, const char *reason, struct err *e);
-/* 0, 1 or 2; 0 for runs nobody knows. */
+/* How often a stop was requested: 0, 1 or 2; 0 for unknown runs. */
 int runs_stop_asked(struct runs *r, int64_t run, unsigned *how_out, struct err *e);
 
 #endif

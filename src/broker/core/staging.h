@@ -10,7 +10,7 @@ struct staging {
     int lock; /* held as long as it lives */
 };
 
-/* home/staging/XXXXXX, mode 700. Others there that nobody holds any more are removed. */
+/* Makes home/staging/XXXXXX, mode 700, and removes directories there that no process locks. */
 int staging_open(const char *home, struct staging *out, struct err *e);
 /* Removes it with all it holds. */
 void staging_clear(struct staging *s);

@@ -1,5 +1,5 @@
-/* checkpoint: what a job that did not finish left in $TRADEWIND_CHECKPOINT, kept in
- * home/jobs/ID/checkpoint for a job that continues it. */
+/* checkpoint: the content of $TRADEWIND_CHECKPOINT of an unfinished job, in
+ * home/jobs/ID/checkpoint, for a job that continues it. */
 #ifndef BROKER_DAEMON_CHECKPOINT_H
 #define BROKER_DAEMON_CHECKPOINT_H
 
@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So long a checkpoint is kept after its job ended. */
+/* Days that a checkpoint stays after its job ended. */
 #define CHECKPOINT_DAYS 7
 
-/* Job id ended: its checkpoint stays from now on. An empty one goes. */
+/* Keeps the checkpoint of job id, which ended; removes an empty one. */
 void checkpoint_keep(const char *home, int64_t id);
-/* It is not needed any more. Repeatable. */
+/* Removes the checkpoint. Repeatable. */
 void checkpoint_drop(const char *home, int64_t id);
-/* Those that were kept long enough go. */
+/* Removes checkpoints older than CHECKPOINT_DAYS. */
 void checkpoint_expire(const char *home, int64_t now_ms);
-/* Whether job id, which is over, left anything. */
+/* Whether job id, which is over, left a checkpoint. */
 bool checkpoint_is_there(const char *home, int64_t id);
-/* A copy of what job id left becomes directory; nothing, when it left nothing. What is neither
- * file, directory nor link is left out. */
+/* Copies the checkpoint of job id to directory; without a checkpoint does nothing. Leaves out all
+ * but files, directories and links. */
 int checkpoint_fill(const char *home, int64_t id, const char *directory, struct err *e);
 
 #endif

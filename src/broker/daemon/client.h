@@ -1,7 +1,7 @@
-/* client: how commands reach the one background broker of a home, and start it.
+/* client: the connection of commands to the background broker of a home, which it starts.
  *
- * What is to be done stands in the lake (queued jobs, asked stops); the socket only wakes the
- * broker and tells when jobs end. Nothing is lost when a message is. */
+ * All work is in the lake (queued jobs, requested stops); the control socket only wakes the broker
+ * and reports ends of jobs. A lost message loses no work. */
 #ifndef BROKER_DAEMON_CLIENT_H
 #define BROKER_DAEMON_CLIENT_H
 
@@ -21,13 +21,14 @@ struct broker_client *broker_client_open(const char *home, const char *program, 
 void broker_client_free(struct broker_client *c);
 AUTO_DEFINE(broker_client)
 
-/* Makes it end, and waits until it has; what runs goes on, and the next command starts another. */
+/* Stops the broker and waits for its end. Running jobs continue; the next command starts another
+ * broker. */
 int broker_client_retire(struct broker_client *c, struct err *e);
 
-/* There is something new in the lake. */
+/* Tells the broker that the lake has new work. */
 int broker_client_wake(struct broker_client *c, struct err *e);
-/* Waits until the job is in a final state. timeout_s < 0 = for ever. 1: it is; 0: time is up, or
- * `cancelled` said so (asked a few times a second; NULL = never). Broker lost: it is started
+/* Waits until the job is in a final state. timeout_s < 0 = for ever. 1: it is; 0: time-out, or
+ * `cancelled` returned true (called a few times a second; NULL = never). Starts a broker that died
  * again. */
 int broker_client_wait(struct broker_client *c,
                        int64_t job,

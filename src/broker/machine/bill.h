@@ -1,8 +1,8 @@
-/* bill: what a job has cost until now. On this machine that is its price for as long as its command
- * ran. A host costs from renting to giving back, whatever it does meanwhile: as long as a job has
- * one, its bill is open, and the record of machines says how much it is. Once all its hosts are
- * given back the sum goes to the job's own record. A host that cannot be given back after its job
- * is over, because it does not answer, costs no longer than its lease lasts. */
+/* bill: the cost of a job. On this machine a job costs its price for the time its command ran. A
+ * host costs from its provisioning to its release, whether it works or not: while a job has a host,
+ * the job's bill is open, and the record of machines has the amount. After the release of all hosts
+ * the sum goes to the job's record. A host that does not answer after the end of its job costs at
+ * most until its lease expires. */
 #ifndef BROKER_MACHINE_BILL_H
 #define BROKER_MACHINE_BILL_H
 
@@ -16,11 +16,11 @@ struct machines;
 
 struct open_bill {
     int64_t job;
-    int64_t microusd;      /* until now, should the job need its hosts */
-    int64_t over_microusd; /* the same, should it be over */
-    unsigned hosts;        /* not given back yet */
+    int64_t microusd;      /* until now, if the job still needs its hosts */
+    int64_t over_microusd; /* until now, if the job is over */
+    unsigned hosts;        /* not released yet */
 };
-/* All of a home, by job. */
+/* All open bills of a home, by job. */
 struct open_bills {
     struct open_bill *list;
     size_t n, cap;
@@ -28,22 +28,21 @@ struct open_bills {
 int open_bills_read_from(struct machines *m, int64_t now_ms, struct open_bills *out, struct err *e);
 int open_bills_read(const char *home, int64_t now_ms, struct open_bills *out, struct err *e);
 void open_bills_clear(struct open_bills *b);
-/* NULL: it has none. */
+/* NULL: the job has none. */
 const struct open_bill *open_bill_of(const struct open_bills *b, int64_t job);
 
-/* What a job has cost until now_ms: by its open bill, its record, or the time that it runs. */
+/* Cost of a job until now_ms: by its open bill, its record, or its run time. */
 int64_t bill_microusd(const struct config *c,
                       const struct open_bills *open,
                       const struct lake_job *job,
                       int64_t now_ms);
 
-/* While its bill is open, job tells what that is instead of what its record has. */
+/* Puts the amount of the job's open bill, if there is one, in the place of its recorded cost. */
 void bill_show(const struct open_bills *open, struct lake_job *job);
-/* When a job came to its end; now_ms when it has not, or cannot be asked for (l NULL, too). */
+/* When a job ended; now_ms when it has not, or when its record cannot be read (l NULL, too). */
 int64_t bill_over_ms(struct lake *l, int64_t job, int64_t now_ms);
 
-/* Jobs that have been over for two minutes and more, and still have hosts: nobody could clear
- * those, or nobody has. */
+/* Jobs that ended at least two minutes ago and still have hosts. */
 struct bills_left {
     size_t jobs;
     int64_t first; /* one of them */
@@ -54,10 +53,10 @@ int bill_left_over(const struct open_bills *open,
                    struct bills_left *out,
                    struct err *e);
 
-/* If the job is over and its hosts are given back, its record gets the sum, and the bill is closed;
- * so is that of a job that no lake has. Repeatable. */
+/* If the job is over and its hosts are released: writes the sum to its record and closes the bill.
+ * Also closes the bill of a job that the lake does not know. Repeatable. */
 int bill_close(const char *home, struct lake *l, int64_t job, struct err *e);
-/* Every bill that can be, after somebody was killed in between. */
+/* Closes every bill that can be closed, after a crash. */
 int bill_close_all(const char *home, struct lake *l, struct err *e);
 
 #endif

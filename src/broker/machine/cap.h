@@ -1,6 +1,6 @@
-/* cap: what may be spent: by a run (--max-cost), and by a project in a month of UTC
- * (limits.max_usd_per_month). What jobs have cost is in the lake; what runs, or has a host, costs
- * as much as it has taken so far (bill.h). */
+/* cap: spending caps of a run (--max-cost) and of a project in a month of UTC
+ * (limits.max_usd_per_month). The lake has the cost of ended jobs; running jobs and hosts count
+ * with their cost so far (bill.h). */
 #ifndef BROKER_MACHINE_CAP_H
 #define BROKER_MACHINE_CAP_H
 
@@ -11,14 +11,14 @@
 
 #define CAP_REASON 200
 
-/* All that the jobs of a run have cost so far. */
+/* Cost of all jobs of a run so far. */
 int cap_run_spent(const struct config *c,
                   struct lake *l,
                   int64_t run,
                   int64_t now_ms,
                   int64_t *microusd_out,
                   struct err *e);
-/* All jobs of the project in the month of now_ms. */
+/* Cost of all jobs of the project in the month of now_ms. */
 int cap_month_spent(
     const struct config *c, struct lake *l, int64_t now_ms, int64_t *microusd_out, struct err *e);
 
@@ -35,10 +35,10 @@ int cap_month_over(const struct config *c,
                    char out[static CAP_REASON],
                    struct err *e);
 
-/* Asks every job of the project that is not over to end. */
+/* Asks every unfinished job of the project to stop. */
 int cap_stop_all(struct lake *l, const char *why, struct err *e);
 
-/* ERR_NOFIT that says so when nothing may be begun this month any more. */
+/* ERR_NOFIT when the month's cap is used up. */
 int cap_check_month(const struct config *c, struct lake *l, struct err *e);
 
 /* When the month of now_ms began. */

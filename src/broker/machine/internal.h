@@ -1,5 +1,4 @@
-/* machine_rows: machines as rows of the database, for the files that keep the record of machines.
- */
+/* internal: machines as rows of the database, for the files of src/broker/machine. */
 #ifndef BROKER_MACHINE_INTERNAL_H
 #define BROKER_MACHINE_INTERNAL_H
 
@@ -21,7 +20,7 @@ int machine_change(struct machines *m,
                    const struct db_value *values,
                    struct err *e);
 
-/* Of all queries that machine_row_read reads. */
+/* The columns of all queries that machine_row_read reads. */
 #define MACHINE_COLUMNS                                                                            \
     "m.world, m.token, m.cloud, m.stage, m.attempt, m.state, m.asked, m.since, m.absent,"          \
     " m.data_microusd, m.max_price, m.reason, m.id, m.owner, m.run, m.job, m.expires, m.provider," \
@@ -32,15 +31,15 @@ int machine_change(struct machines *m,
 
 void machine_row_read(struct db_query *q, struct machine *out);
 int machine_row_insert(struct machines *m, const struct machine *x, struct err *e);
-/* Everything that can change. A record never goes back to an earlier state: where another process
- * brought it further, *x becomes what that one wrote. */
+/* Writes every column that can change. A record never returns to an earlier state: where another
+ * process wrote a later one, *x becomes that record. */
 int machine_row_update(struct machines *m, struct machine *x, struct err *e);
 
-/* When it ends to cost anything, whoever has it then. INT64_MAX: when its cloud has it back. */
+/* When the machine stops to cost anything. INT64_MAX: when its cloud has terminated it. */
 int64_t machine_paid_until_ms(const struct machine *m);
 
-/* machine_look, which tells whether another process was giving the machine back meanwhile: then *m
- * becomes what that one wrote. */
+/* machine_look that also tells whether another process was releasing the machine meanwhile: then *m
+ * becomes that process's record. */
 int machine_look_beside(struct machine_provisioner *d,
                         struct machine *m,
                         bool *given_back,

@@ -9,7 +9,7 @@
 /* Every run that is not over, as far as it goes now. *jobs_out: new jobs stand in the queue. */
 int advance_runs(struct runs *runs, struct lake *l, bool *jobs_out, struct err *e);
 
-/* Whether jobs of stages get this variable from us, so that nobody else may set it. */
+/* Whether Tradewind sets this variable for jobs of stages, so that users may not. */
 bool advance_env_is_own(const char *key);
 
 /* Of the sets that stages read, behind the stage's name. */

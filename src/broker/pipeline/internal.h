@@ -1,4 +1,4 @@
-/* advance_parts: what the files that move a pipeline on share. Not for others. */
+/* internal: what the files that advance a pipeline offer each other (advance*.c). */
 #ifndef BROKER_PIPELINE_INTERNAL_H
 #define BROKER_PIPELINE_INTERNAL_H
 
@@ -9,15 +9,15 @@
 #include "spec/config.h"
 
 #define STAGE_CACHE_KEY "cache_key"
-/* Jobs that a stage is given, one after another, when machines get lost. */
+/* Most jobs of a stage, one after another, when its machines get lost. */
 #define STAGE_ATTEMPTS_MAX 3
 
 struct advance {
     struct runs *runs;
     struct lake *lake;
-    const struct config *config; /* for prices; NULL = it cannot be read now */
+    const struct config *config; /* for prices; NULL = unreadable now */
     struct run *run;
-    bool changed; /* something was done: another look is worth it */
+    bool changed; /* something was done: look at all stages again */
     bool new_jobs;
 };
 
@@ -32,14 +32,14 @@ struct job_outcome {
     enum lake_job_state state;
     char reason[2048];
     char output_set[2 * LAKE_NAME_MAX];
-    bool ran; /* its command was started */
+    bool ran; /* the command was started */
 };
-/* Every stage that is no service is over. */
+/* Whether every stage that is not a service is over. */
 bool advance_is_served(const struct advance *a);
 
 int advance_read_job(struct advance *a, int64_t job, struct job_outcome *out, struct err *e);
 
-/* ---- its input (advance_input.c) ---- */
+/* ---- input of a stage (advance_input.c) ---- */
 
 struct refs {
     char **texts; /* owned */
@@ -47,41 +47,41 @@ struct refs {
 };
 void refs_clear(struct refs *r);
 
-/* All that the stage reads, as references; what it needs has finished. */
+/* All inputs of the stage, as references; the stages that it needs have finished. */
 int advance_refs(struct advance *a, size_t i, struct refs *out, struct err *e);
-/* A set version of them; NULL when there are none. */
+/* A set version of the references; NULL when there are none. */
 int advance_make_input(
     struct advance *a, size_t i, const struct refs *refs, char **ref_out, struct err *e);
-/* Of a stage that repeats a job: the recorded input where that is right, else the same with what
- * was made since. */
+/* The input of a stage that repeats a job: the recorded one where that is right, else the same with
+ * the versions made since. */
 int advance_repeat_input(struct advance *a, size_t i, char **input_out, struct err *e);
 
-/* ---- whether it was done before (advance_cache.c) ---- */
+/* ---- reuse of earlier results (advance_cache.c) ---- */
 
-/* Of everything that decides what a stage makes: input by its versions, code, command, variables.
- * Of secrets the names alone: a digest of a short value would give it away. */
+/* The digest of everything that decides the output of a stage: versions of its input, code,
+ * command, variables. Of secrets the names alone: a digest of a short value would reveal it. */
 int advance_cache_key(struct advance *a,
                       size_t i,
                       const struct refs *refs,
                       char out[static SHA256_HEX],
                       struct err *e);
-/* A finished job with this key, whose output is still there; 0 = none. */
+/* A finished job with this key whose output still exists; 0 = none. */
 int advance_find_done(
     struct advance *a, const char *key, bool has_output, int64_t *job_out, struct err *e);
-/* What its job makes can be found by the key from now on. */
+/* The output of the job can be found by the key from now on. */
 int advance_tag_key(struct advance *a, int64_t job, const char *key, struct err *e);
-/* Whether a set version (or a part of it) is there with all its content: 1, 0, -1. */
+/* Whether a set version (or a part of it) exists with all its content: 1, 0, -1. */
 int advance_is_there(struct lake *l, const char *text, struct err *e);
 
-/* ---- its jobs (advance_job.c) ---- */
+/* ---- jobs of a stage (advance_job.c) ---- */
 
-/* A stage whose needs are met gets its job, or those of a gang: one that was submitted before a
- * crash and not written down, one of an earlier run that made the same, or a new one. */
+/* Gives a stage whose needs are met its job, or the jobs of its gang: one that was submitted before
+ * a crash and not recorded, one of an earlier run with the same result, or a new one. */
 int advance_start(struct advance *a, size_t i, struct err *e);
-/* Of a stage that is under way: what became of its job. One that was lost with its machine is
- * followed by another, STAGE_ATTEMPTS_MAX in all. */
+/* Looks at the job of a running stage. A job that was lost with its machine is followed by another,
+ * STAGE_ATTEMPTS_MAX in all. */
 int advance_look(struct advance *a, size_t i, struct err *e);
-/* Asks all its jobs to end. */
+/* Asks all jobs of the stage to stop. */
 int advance_stop(struct advance *a, size_t i, const char *why, struct err *e);
 
 #endif

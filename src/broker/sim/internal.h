@@ -1,4 +1,4 @@
-/* simulate_parts: the state of a simulated run, for the files that make it go on. */
+/* internal: the state of a simulated run, and what the files of src/broker/sim offer each other. */
 #ifndef BROKER_SIM_INTERNAL_H
 #define BROKER_SIM_INTERNAL_H
 
@@ -7,12 +7,12 @@
 #include "broker/sim/simulate.h"
 #include "broker/sim/simulate_world.h"
 
-/* The machines of one stage: all or none. */
+/* The machines of one stage, launched all or none. */
 struct gang {
     struct machine *nodes;
     unsigned n;
-    int64_t told_microusd; /* what stages were told that it cost so far */
-    struct gang *next;     /* of those that are free */
+    int64_t told_microusd; /* cost that stages were charged so far */
+    struct gang *next;     /* in the list of free gangs */
 };
 
 struct trade;
@@ -37,7 +37,7 @@ struct stage_life {
     const char *why; /* reason of that end; borrowed during the call */
 };
 
-/* A machine on its way back to the cloud. */
+/* A machine that is being terminated. */
 struct leaving {
     struct machine machine;
     int64_t wake_ms;
@@ -52,7 +52,7 @@ struct sim {
     int64_t begin_ms;
     size_t n;
     struct stage_life *lives;
-    size_t *dependents, *first_dependent; /* of stage i: from first[i] to first[i + 1] */
+    size_t *dependents, *first_dependent; /* stage i has first[i] up to first[i + 1] */
     size_t *active, n_active;
     size_t *ready, n_ready;
     size_t unfinished;
@@ -62,9 +62,9 @@ struct sim {
     struct simulate_block *blocks;
     int64_t *block_until_ms;
     size_t n_blocks, cap_blocks, cap_until;
-    bool cloud_event; /* something happened in the cloud by itself just now */
+    bool cloud_event; /* the clock stands at an event of the cloud */
     int64_t renewed_ms;
-    int64_t ended_microusd; /* of machines that are gone, and of data */
+    int64_t ended_microusd; /* cost of terminated machines, and of data */
     unsigned replans;
     size_t machines, switches, preemptions;
     bool is_stopping, has_failed;
@@ -82,10 +82,10 @@ int sim_tell_stage(
     struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
 int sim_note(struct sim *s, size_t stage, struct err *e, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* The stage's state in the record of runs, after all that led to it is in that of machines. */
+/* Records the stage's state, after all pending records of machines. */
 int sim_set_stage(
     struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
-/* The run ends as soon as everything is put away. */
+/* The run ends once all its machines are terminated. */
 void sim_stop(struct sim *s, enum run_state state, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -104,14 +104,14 @@ bool stage_watches(const struct sim *s, size_t i);
 int stage_give_up(
     struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
 
-/* What its machines cost since somebody was told last goes to the stage. */
+/* Charges the stage for its machines, up to now. */
 void stage_settle_cost(struct sim *s, struct stage_life *g);
-/* The stage gives its machines back, if it has any. */
+/* Terminates the stage's machines, if it has any. */
 int stage_drop_gang(struct sim *s, struct stage_life *g, const char *reason, struct err *e);
-/* The order of one machine of the stage, as its place is now. */
+/* The order of one machine of the stage, in its present location. */
 void stage_order(
     const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out);
-/* Stops the run and says false when this much more would be too much. */
+/* False, and the run stops, when this much more would exceed the spending limit. */
 bool stage_can_spend(struct sim *s, int64_t microusd);
 int stage_charge(struct sim *s, struct stage_life *g, int64_t microusd, struct err *e);
 
@@ -120,36 +120,36 @@ bool trade_wanted(const struct sim *s, size_t i);
 void trade_start(struct sim *s, size_t i);
 int trade_step(struct sim *s, size_t i, struct err *e);
 void trade_free(struct trade *t);
-/* The run's market as a cloud sees it; NULL when it has none. */
+/* The run's market for the sim cloud; NULL when it has none. */
 const struct cloud_market *trade_cloud(struct sim *s);
 
 /* ---- simulate_gang.c ---- */
 struct gang *sim_gang_new(unsigned n);
 void sim_gang_free(struct gang *g);
 int64_t sim_gang_cost(const struct gang *g, int64_t now_ms);
-/* All its machines are on their way back. Frees it. */
+/* Terminates all machines of the gang, and frees it. */
 int sim_gang_return(struct sim *s, struct gang *g, const char *reason, struct err *e);
 int leave(struct sim *s, const struct machine *m, struct err *e);
 int leave_due(struct sim *s, struct err *e);
 int64_t leave_next_ms(const struct sim *s);
-/* How long to wait before the call is repeated: full jitter, by the seed. */
+/* Time before the call is repeated: exponential back-off with full jitter, by the seed. */
 int64_t backoff_ms(const struct sim *s,
                    const char *token,
                    unsigned tries,
                    const struct cloud_trouble *trouble);
-/* From 0 to below 1, by seed, purpose and name alone. */
+/* A random number from 0 to below 1, by seed, purpose, name and number alone. */
 double sim_draw(const struct sim *s, const char *purpose, const char *name, unsigned number);
-/* All that was spent until then, as far as is known now. */
+/* Cost of the run until at_ms, as far as known now. */
 int64_t sim_spent(const struct sim *s, int64_t at_ms);
 
 /* ---- simulate_plan.c ---- */
-/* Blocks what was refused there; failure decides how much of it. */
+/* Blocks the refused request; the fault's scope decides how much of it. */
 int sim_plan_block(struct sim *s,
                    const struct simulate_stage *where,
                    const struct cloud_trouble *trouble,
                    struct err *e);
-/* The stage is planned anew with all that are not begun; why: one line. The stage fails when
- * there is no plan. */
+/* Plans the stage again, with all stages that have not started; why: one line. Without a plan the
+ * stage fails. */
 int sim_plan_again(struct sim *s, size_t i, const char *why, struct err *e);
 int sim_plan_ask(struct sim *s, size_t i, struct err *e);
 

@@ -1,11 +1,11 @@
-/* simulate: a planned pipeline carried out on the sim cloud, in virtual time and within the calling
- * process: machines are rented just before their stage and returned right after it, troubles are
- * met as a real run would meet them, and the records of runs and machines are those of any run. The
- * same seed gives the same run.
+/* simulate: the execution of a planned pipeline on the sim cloud, in virtual time and within the
+ * calling process. Stages go through the transition table of broker/core/job_life.h. Machines are
+ * launched just before their stage and terminated right after it, faults are handled as in a real
+ * run, and the records of runs and machines are those of any run. The same seed gives the same run.
  *
  * Each run has a cloud and a clock of its own (home/sims/RUN, removed once all its machines are
- * gone). Killed at any point, simulate_run goes on from the first stage that has not finished, and
- * simulate_cleanup gives back what was left. */
+ * gone). After a kill at any point simulate_run continues from the first unfinished stage, and
+ * simulate_cleanup terminates what was left. */
 #ifndef BROKER_SIM_SIMULATE_H
 #define BROKER_SIM_SIMULATE_H
 
@@ -13,7 +13,7 @@
 #include "broker/machine/machines.h"
 #include "market/replay.h"
 
-/* Where and how long one stage runs, as planned. Texts are borrowed. */
+/* Location and time of one stage, as planned. Texts are borrowed. */
 struct simulate_stage {
     const char *provider, *region, *zone, *instance_type, *accelerator; /* "" = none */
     bool spot;
@@ -21,11 +21,11 @@ struct simulate_stage {
     double price_usd_per_hour; /* of one node */
     double cpus, memory_gb, accelerators;
     double setup_s, input_s;
-    double work_s; /* without preemptions, all of it */
+    double work_s; /* all of the work, without preemptions */
     int64_t transfer_microusd, storage_microusd;
 };
 
-/* What was refused: not to be planned with while the block lasts. */
+/* A refused request: plans leave it out while the block lasts. */
 struct simulate_block {
     enum cloud_failure failure;
     enum cloud_scope scope;
@@ -45,15 +45,15 @@ bool simulate_block_meets(const struct simulate_block *b,
 struct simulate_question {
     const struct simulate_block *blocks;
     size_t n_blocks;
-    /* Share of each stage's work that has to be done: 0 for what is finished or runs where it is,
-     * and lies, or will lie, where its struct simulate_stage says. */
+    /* Share of each stage's work that is left to plan; 0: the stage is finished or running, and its
+     * output lies, or will lie, in the location of its struct simulate_stage. */
     const double *left;
     double elapsed_s;
     int64_t spent_microusd;
 };
 
-/* A stage that goes where a policy sends it, at every step of prices and whenever it loses its
- * machine. Everything is borrowed. */
+/* A stage that a policy moves, at every change of prices and at every loss of its machine.
+ * Everything is borrowed. */
 struct simulate_trade {
     const struct market_job *job; /* of the market's scene; NULL = the stage runs as planned */
     struct market_policy policy;
@@ -83,7 +83,7 @@ struct simulate_options {
     const char *home;
     struct runs *runs;
     struct machines *machines;
-    const struct run *run;         /* recorded, and going; stages that are finished are left out */
+    const struct run *run;         /* recorded and running; finished stages are left out */
     struct simulate_stage *stages; /* one for each of the run; changed by replan */
     uint64_t seed;
     double noise;  /* standard deviation of log(run time / planned); 0 = exactly as planned */
@@ -91,16 +91,16 @@ struct simulate_options {
     double preemptions_per_hour;
     const char *troubles;                 /* cloud/faults.h; NULL = none */
     const struct simulate_market *market; /* NULL = prices stay as planned */
-    int64_t begin_ms;     /* where the clock of a new world starts; 0 = when the run was recorded */
+    int64_t begin_ms;     /* start of a new world's clock; 0 = when the run was recorded */
     int64_t max_microusd; /* spending stops before it goes beyond; < 0 = no limit */
-    /* The best plan for what is left: changes the stages whose left is above 0. ERR_NOFIT: there is
-     * none. NULL: as if there were none. */
+    /* Plans what is left: changes the stages whose left is above 0. ERR_NOFIT: there is no plan.
+     * NULL: there never is one. */
     int (*replan)(void *context,
                   const struct simulate_question *q,
                   struct simulate_stage *stages,
                   struct err *e);
     int (*tell)(void *context, const struct simulate_event *event, struct err *e); /* NULL */
-    bool (*stop)(void *context); /* the user wants to stop; NULL = never */
+    bool (*stop)(void *context); /* whether the user wants to stop; NULL = never */
     void *context;
 };
 
@@ -109,18 +109,17 @@ struct simulate_result {
     char reason[MACHINE_REASON_BYTES];
     double time_s; /* until the last stage was over */
     int64_t compute_microusd, data_microusd;
-    size_t machines;              /* how many were rented, over all its attempts */
+    size_t machines;              /* launched, over all attempts */
     size_t switches, preemptions; /* of stages that follow a market, in this process */
-    size_t open; /* of these not confirmed to be gone: simulate_cleanup has to be tried again */
+    size_t open;                  /* machines not confirmed to be gone, for simulate_cleanup */
 };
 
-/* 0 whenever the run came to an end, whichever; -1 when the records or the cloud's memory failed:
- * then it can be called again. ERR_RETRY: another process simulates this run. */
+/* 0 when the run ended, in whatever state. -1 when the records or the cloud's memory failed: call
+ * again. ERR_RETRY: another process simulates this run. */
 int simulate_run(const struct simulate_options *o, struct simulate_result *out, struct err *e);
 
-/* The simulated worlds that no process drives: as machine_reconcile with each of them, as long as
- * that helps, their runs taken for over, and stopped if they were going. how->is_over is not
- * used. */
+/* Terminates the machines of simulated worlds that no process drives, with machine_reconcile, and
+ * stops their runs. how->is_over is not used. */
 int simulate_cleanup(const char *home,
                      struct runs *runs,
                      struct machines *machines,

@@ -1,4 +1,5 @@
-/* simulate_world: the cloud and the clock of one simulated run, held by one process at a time. */
+/* simulate_world: the sim cloud and the virtual clock of one simulated run, locked by one process
+ * at a time. */
 #ifndef BROKER_SIM_SIMULATE_WORLD_H
 #define BROKER_SIM_SIMULATE_WORLD_H
 
@@ -25,12 +26,12 @@ struct simulate_world *simulate_world_open(const char *home,
 void simulate_world_free(struct simulate_world *w);
 AUTO_DEFINE(simulate_world)
 
-/* Written down before anything happens at that time, so that no crash sets the clock back. */
+/* Sets the clock. Recorded before anything happens at that time: no crash sets the clock back. */
 int simulate_world_set(struct simulate_world *w, int64_t now_ms, struct err *e);
-/* machine_reconcile, the run taken for over, as often as it helps and each time a little later, so
- * that what is going has gone. Only the first time is told of. */
+/* Repeats machine_reconcile, with the run as over and the clock a little later each time, as long
+ * as machines disappear. how->tell gets the first round only. */
 int simulate_world_cleanup(struct simulate_world *w, struct machine_cleanup *how, struct err *e);
-/* Forgets the world where all its machines are gone; else does nothing. */
+/* Removes the world when all its machines are gone; else does nothing. */
 int simulate_world_end(struct simulate_world *w, struct err *e);
 
 #endif
