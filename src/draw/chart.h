@@ -15,7 +15,7 @@ struct chart_point {
     double time_s, cost_usd;
 };
 
-/* The plans of which none is both cheaper and faster. */
+/* The Pareto frontier of cost and time. */
 struct chart_frontier {
     const char *title;
     const struct chart_point *points; /* ascending cost, descending time; at least one */

@@ -230,13 +230,13 @@ sub what_if
 {
     two_clouds();
     my @changes = qw(cloud=aws cloud=gcp objective=time deadline=1s market=spot budget=3 max-hourly=4
-        region=r1 a.place=aws/r1 b.place=gcp:z1 solver=greedy risk=p95);
+        region=r1 a.location=aws/r1 b.place=gcp:z1 solver=greedy risk=p95);
     (undef, my $p) = answer(map { ('--what-if', $_) } @changes);
     my %got = map { $_->{change} => $_ } @{$p->{what_if}};
     is(join(' ', map { $_->{change} } @{$p->{what_if}}), "@changes", 'in the order given');
     my %want = ('cloud=aws' => [0.398, -2], 'cloud=gcp' => [2.922, -2], 'objective=time' => [0.398, -2],
         'budget=3' => [0, 0], 'max-hourly=4' => [0, 0], 'region=r1' => [0.398, -2],
-        'a.place=aws/r1' => [0.398, -2], 'b.place=gcp:z1' => [2.922, -2], 'risk=p95' => [0, 0]);
+        'a.location=aws/r1' => [0.398, -2], 'b.place=gcp:z1' => [2.922, -2], 'risk=p95' => [0, 0]);
     for my $change (sort keys %want) {
         is_usd($got{$change}{delta_usd}, $want{$change}[0], "$change: dollars");
         is_s($got{$change}{delta_s}, $want{$change}[1], "$change: seconds");
@@ -252,8 +252,8 @@ sub what_if
         'market=cheap' => 'on-demand, spot or any', 'budget=lots' => 'budget "lots": must be a number', 'deadline=soon' => 'a time such as',
         'b.type=g1' => 'STAGE.location', 'b.place=aws' => 'CLOUD/REGION', 'budget=-1' => 'at least 0');
     fails("--what-if $_", 2, $wrong{$_}, '--what-if', $_) for sort keys %wrong;
-    fails('an unknown stage', 3, 'no stage "q"', '--what-if', 'q.place=aws/r1');
-    fails('an unknown place', 3, 'aws/r7', '--what-if', 'b.place=aws/r7');
+    fails('an unknown stage', 3, 'no stage "q"', '--what-if', 'q.location=aws/r1');
+    fails('an unknown location', 3, 'aws/r7', '--what-if', 'b.location=aws/r7');
     (undef, $p) = answer('--max-hourly', '4', '--what-if', 'b.place=gcp/z1');
     is($p->{what_if}[0]{reason}, 'no offer there fits the stage', 'a place without an offer for it');
 }

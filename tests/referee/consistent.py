@@ -95,7 +95,7 @@ def check_clouds(questions, unlimited):
 def check_forced(questions, unlimited):
     """A stage told to run where it runs changes nothing."""
     stages = unlimited.json["stages"]
-    changes = [f"{s['name']}.place={s['cloud']}/{s['region']}" for s in stages]
+    changes = [f"{s['name']}.location={s['cloud']}/{s['region']}" for s in stages]
     extra = [word for change in changes for word in ("--what-if", change)]
     answer = questions.ask(Goal("cost"), *extra)
     for change, other in zip(changes, answer.json["what_if"], strict=True):
