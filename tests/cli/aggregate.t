@@ -65,7 +65,7 @@ nothing_left "too many files"
 
 # ---- what is refused: exit 2, the file named, nothing written ----
 
-fails 2 "--out says where" aggregate a.f32
+fails 2 "--out names the file" aggregate a.f32
 fails 2 "--out mean.npy" aggregate --out mean.npy a.f32
 fails 2 "a.f32 and a.f16 are of different formats" aggregate --out mean.f32 a.f32 a.f16
 cp a.f32 a.bin
