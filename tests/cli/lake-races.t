@@ -178,7 +178,7 @@ repeat &
 wait $one $two $!
 touch stop
 wait
-check "gc wrote packs anew" grep -q "Packs rewritten" gc.log
+check "gc rewrote packs" grep -q "Packs rewritten" gc.log
 calm "writers, readers and gc"
 for w in 1 2; do
     for ((i = 1; i <= rounds; i++)); do

@@ -98,7 +98,7 @@ int lake_path_check_set(const char *name, struct err *e)
 int lake_path_check_alias(const char *name, struct err *e)
 {
     if (*name && strspn(name, "0123456789") == strlen(name))
-        return err_set(e, ERR_USAGE, "\"%.40s\" is a number: a moving name needs a letter", name);
+        return err_set(e, ERR_USAGE, "\"%.40s\" is a number: an alias needs a letter", name);
     return name_check("a version", name, e);
 }
 

@@ -1,4 +1,4 @@
-/* path: rules for the names of files, sets and moving names. */
+/* path: rules for the names of files, sets and aliases. */
 #ifndef LAKE_CORE_PATH_H
 #define LAKE_CORE_PATH_H
 

@@ -12,7 +12,7 @@ static int check_set(const struct lake_ref *ref, struct err *e)
 
     if (ref->kind != LAKE_REF_SET || strcmp(ref->path, "/") != 0)
         return err_set(e, ERR_USAGE,
-                       "%s is no set version: moving names are for those, as in @NAME:3", text);
+                       "%s is no set version: an alias stands for one, as in @NAME:3", text);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static int delete_alias(struct lake *l, const char *name, const char *alias, str
                DB_TEXT(alias)) < 0)
         return -1;
     if (db_changes(l->db) == 0)
-        return err_set(e, ERR_NOTFOUND, "@%s has no moving name \"%s\"; tradewind alias lists them",
+        return err_set(e, ERR_NOTFOUND, "@%s has no alias \"%s\"; tradewind alias lists them",
                        name, alias);
     return 0;
 }
@@ -86,7 +86,7 @@ int lake_alias_remove(struct lake *l, const char *text, struct err *e)
     const char *colon = strchr(text, ':');
 
     if (text[0] != '@' || !colon || lake_path_check_alias(colon + 1, e) < 0)
-        return err_set(e, ERR_USAGE, "\"%s\" is no moving name: they are written @SET:NAME", text);
+        return err_set(e, ERR_USAGE, "\"%s\" is no alias: write @SET:NAME", text);
     AUTO_MEM char *name = mem_printf("%.*s", (int)(colon - text - 1), text + 1);
     if (db_begin(l->db, e) < 0)
         return -1;

@@ -78,7 +78,7 @@ int lake_set_diff(struct lake *l,
                   void *context,
                   struct err *e);
 
-/* The moving name `alias` of the set now means ref's version (SET, whole). Needs LAKE_WRITE. */
+/* `alias` of the set now stands for ref's version (SET, whole). Needs LAKE_WRITE. */
 int lake_alias_set(struct lake *l, const struct lake_ref *ref, const char *alias, struct err *e);
 /* "@S:prod". ERR_NOTFOUND when there is none. Needs LAKE_WRITE. */
 int lake_alias_remove(struct lake *l, const char *text, struct err *e);

@@ -82,7 +82,7 @@ static void names(void)
     for (size_t i = 0; i < COUNT(bad); i++)
         CHECK(lake_path_check_set(bad[i], &e) < 0 && e.kind == ERR_USAGE, "no name %zu", i);
     CHECK(lake_path_check_alias("prod", &e) == 0 && lake_path_check_alias("v2", &e) == 0,
-          "moving names");
+          "aliases");
     CHECK(lake_path_check_alias("12", &e) < 0 && strstr(e.text, "is a number"), "a number is none");
     char name[130];
     memset(name, 'a', 129);

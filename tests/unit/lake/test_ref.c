@@ -123,7 +123,7 @@ static void sets(struct lake *l)
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     CHECK(lake_resolve(l, "@Hot:1", LAKE_READ, &ref, &e) == 0 &&
               lake_alias_set(l, &ref, "prod", &e) == 0,
-          "a moving name");
+          "an alias");
     resolves(l, cases, COUNT(cases));
 }
 

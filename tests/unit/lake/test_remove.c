@@ -124,7 +124,7 @@ static void sets(struct lake *l)
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     CHECK(lake_resolve(l, "@B", LAKE_READ, &ref, &e) == 0 &&
               lake_alias_set(l, &ref, "prod", &e) == 0,
-          "a moving name");
+          "an alias");
     CHECK(rm(l, "@B:1", &plain, &e) < 0 && strstr(e.text, "@B:prod"), "is in the way: %s", e.text);
     CHECK(lake_alias_remove(l, "@B:prod", &e) == 0 && rm(l, "@B:1", &plain, &e) == 1, "no more: %s",
           e.text);
