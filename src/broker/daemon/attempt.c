@@ -316,7 +316,7 @@ static void failure_reason(const struct attempt *j, char out[static ATTEMPT_REAS
         snprintf(out, ATTEMPT_REASON, "exit code %d%s%s", j->end.code, last[0] ? joint : "", last);
 }
 
-/* Of one whose agent told no end: as long as it told anything; < 0 = nobody knows. */
+/* Run time of a job whose agent reported no end: until its last report; < 0 = unknown. */
 static double told_s(const struct attempt *j)
 {
     double seconds = (double)(j->told_ms - j->beginning.at_ms) / 1000;

@@ -103,8 +103,7 @@ static bool is_free(unsigned port)
     return free;
 }
 
-/* On this machine, ports that nobody has: all nodes look before any of them starts, and find the
- * same. */
+/* Free ports of this machine: all nodes look before any of them starts, and find the same. */
 static unsigned free_ports(const struct attempt *j)
 {
     unsigned nodes = j->details.nodes, port = 0;

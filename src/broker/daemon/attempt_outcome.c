@@ -199,7 +199,7 @@ static void price_hosts(const struct remote *r, struct lake_job_change *change)
     change->cost_basis = BILL_HOST;
 }
 
-/* A rehearsed stage at the price of the machine it was planned for, any other job by its size. */
+/* A stage of a local run costs the price of its planned machine, any other job goes by its size. */
 static void price_runtime(const struct broker *b,
                           const struct attempt *j,
                           struct lake_job_change *change)
@@ -217,7 +217,7 @@ static void price_runtime(const struct broker *b,
 
 void attempt_bill(const struct broker *b, const struct attempt *j, struct lake_job_change *change)
 {
-    /* The machine of one that a worker rents for is the worker's. */
+    /* A worker thread that provisions owns the machine. */
     if (j->remote && j->work != ACTION_PROVISION)
         price_hosts(j->remote, change);
     else if (!j->remote && change->runtime_s >= 0)

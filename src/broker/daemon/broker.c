@@ -23,20 +23,20 @@
 
 #define WORKERS 2
 #define TICK_MS 1000
-/* After the lake refused a write: it is tried again, and nothing is begun meanwhile. */
+/* Retries of a write that the lake refused; no job starts meanwhile. */
 #define LAKE_RETRY_MS 200
 #define LAKE_RETRY_MAX_MS 10000
-/* Whoever submits wakes us; one who was killed between the two did not. */
+/* Clients wake the broker after submitting. Poll as well: a client may die between the two. */
 #define LOOK_EVERY_MS 10000
-/* What runs costs money: whether it is too much. */
+/* Running jobs cost money: check the spending caps. */
 #define LOOK_LIVE_MS 2000
-/* Old checkpoints go. */
+/* Removal of old checkpoints. */
 #define EXPIRE_EVERY_MS ((int64_t)3600 * 1000)
 #define BOUND_LOG_EVERY_MS 10000
-/* So many that cannot begin now, and no more is begun until the next round. */
+/* After this many jobs that cannot start now, no further one starts until the next round. */
 #define NOT_NOW_MAX 64
 
-/* A signal handler has no other way to leave word. */
+/* A signal handler can set nothing else. */
 static volatile sig_atomic_t told_to_end;
 
 static void note_end(int number)
@@ -73,10 +73,10 @@ static int see_queued(void *context, const struct lake_job *job, struct err *e)
 
     (void)e;
     seen->broker->last_read = job->id;
-    /* Under way when an earlier broker died, it found no host, and went back to the queue. */
+    /* A job that an earlier broker left, which found no host and went back to the queue. */
     if (broker_find_attempt(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
         return 0;
-    /* Details that cannot be read: whoever launches it tells. */
+    /* The launch of a job with unreadable details fails and says so. */
     if (job_details_parse(job->asked.details, &details, NULL) < 0)
         details = (struct job_details){.on = "local"};
     hosts_queue_job(job, &details, &entry);
@@ -95,7 +95,7 @@ static int see_under_way(void *context, const struct lake_job *job, struct err *
     return 0;
 }
 
-/* Settings hold from the next look on; with a configuration that cannot be read, as they were. */
+/* New settings hold from the next look on; an unreadable configuration changes nothing. */
 static int read_settings(struct broker *b, struct err *e)
 {
     AUTO(config) struct config *c = config_load(b->o->home, e);
@@ -195,8 +195,8 @@ static bool is_idle(const struct broker *b)
            !hosts_busy(b, time_monotonic_ms());
 }
 
-/* One that cannot begin now keeps its room until the others had their turn: it does not stand in
- * their way. */
+/* A job that cannot start now keeps its capacity until the others had their turn, so that others
+ * may overtake it. */
 static void begin_what_may(struct broker *b)
 {
     int64_t not_now[NOT_NOW_MAX], id;
@@ -238,13 +238,13 @@ static void someone_waits(void *context, int64_t job)
     step_tell_end(context, job);
 }
 
-/* One that told more than the lake takes now has to wait. */
+/* An attempt whose tags and metrics the lake has not taken yet has to wait. */
 static bool is_heard(const struct attempt *j)
 {
     return j->state == LIFE_RUNNING && j->n_tags == 0 && j->n_metrics == 0;
 }
 
-/* One look at everything that can have news. */
+/* Polls everything that can have news once. */
 static void listen_to_all(struct broker *b, int timeout_ms)
 {
     size_t n = 0;
@@ -293,17 +293,17 @@ static int look_if_woken(struct broker *b, int64_t now_ms)
     return 0;
 }
 
-/* A last look, for who could not wake us. */
+/* A last look, for clients that could not wake the broker. */
 static bool is_over(struct broker *b, int64_t now_ms)
 {
     b->woken = true;
     if (look_if_woken(b, now_ms) < 0)
         return false;
-    b->woken = !is_idle(b); /* it found something: goes on at once */
+    b->woken = !is_idle(b); /* there is work: continue at once */
     return !b->woken;
 }
 
-/* The next of what is to be tried again soon. */
+/* Time until the next retry. */
 static int64_t time_to_retry_ms(const struct broker *b)
 {
     int64_t now_ms = time_monotonic_ms(), wait_ms = TICK_MS;

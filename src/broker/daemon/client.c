@@ -87,7 +87,7 @@ static int hear(struct broker_client *c, double until_s, char out[static CONTROL
 
 /* ---- connecting ---- */
 
-/* 1: connected; 0: nobody is there; -1. */
+/* 1: connected; 0: no broker listens; -1. */
 static int dial(struct broker_client *c, struct err *e)
 {
     AUTO_MEM char *path = broker_socket_path(c->home);
@@ -144,7 +144,7 @@ static void become_broker(const struct broker_client *c, int ready, int log)
     _exit(127);
 }
 
-/* Twice: the broker is nobody's child, so that nobody has to wait for it. */
+/* Forks twice: init adopts the broker, and no process has to wait for it. */
 static int spawn(const struct broker_client *c, int ready, int log, struct err *e)
 {
     pid_t child = fork();

@@ -100,7 +100,7 @@ static int pool_open(struct pool *d, const char *home, struct err *e)
     return d->cloud ? 0 : -1;
 }
 
-/* ---- renting ---- */
+/* ---- provisioning ---- */
 
 static void make_token(int64_t job, unsigned attempt, char out[static 65])
 {
@@ -223,7 +223,7 @@ static int find_free(struct pool *d,
 }
 
 /* Which of these free hosts no other home uses, at most `wanted` of them; they are ours for a
- * while. One that cannot be asked counts: whoever sends the job there tells what is wrong. */
+ * while. A host that does not answer counts: sending the job there tells what is wrong. */
 static size_t claim_some(const struct pool *d,
                          const struct host_wish *w,
                          const char *token,
@@ -348,7 +348,7 @@ int host_provision(const struct host_wish *w,
             continue;
         if (provision_chosen(&d, w, *attempt, out, failure, e) < 0)
             return -1;
-        /* Somebody else may have given it back behind us. */
+        /* Another process may have released the host meanwhile. */
         if (out->state < MACHINE_DELETING)
             return 0;
     }
@@ -432,7 +432,7 @@ int host_empty(const char *agent, const struct machine *m, const char *reason, s
 {
     struct exec_host h = host_of(m, agent);
 
-    /* Without an address nobody ever got there. */
+    /* Without an address no job was ever sent there. */
     if (!m->facts.address[0])
         return 0;
     if (m->facts.job && clear_job(&h, m->facts.job, reason, e) < 0)

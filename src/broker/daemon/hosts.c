@@ -23,7 +23,7 @@
 #define RENEW_MS (MACHINE_LEASE_MS / 4)
 #define RENEW_RETRY_MS 60000
 
-/* Why a host is given back that no job has. */
+/* Reason of the release of a host without a job. */
 #define ORPHANED "no job uses it any more"
 
 int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms)
@@ -156,7 +156,7 @@ static void release_held(struct broker *b, int64_t now_ms)
     }
 }
 
-/* A host is free: whoever waits for one may try. */
+/* A host is free: jobs that wait for a host may try. */
 static void host_is_free(struct broker *b)
 {
     for (size_t i = 0; i < b->n_held; i++)
@@ -164,7 +164,7 @@ static void host_is_free(struct broker *b)
             b->held[i].retry_ms = 1;
 }
 
-/* ---- hosts that are given back ---- */
+/* ---- release of hosts ---- */
 
 static void clear_task(struct task *t, struct lake *l)
 {
@@ -172,7 +172,7 @@ static void clear_task(struct task *t, struct lake *l)
     const char *home = c->options->home;
     int64_t over_ms = bill_over_ms(l, c->machine.facts.job, time_epoch_ms());
 
-    /* Given back already, it is only not on the bill yet. */
+    /* A host that is released already is only not billed yet. */
     if (c->machine.facts.token[0] && c->machine.state != MACHINE_GONE &&
         host_release(home, c->options->agent, &c->machine, over_ms, c->reason, &c->error) < 0)
         return;
@@ -245,7 +245,7 @@ static void drop_clearing(struct broker *b, struct clearing *c)
 static void after_clearing(struct broker *b, struct clearing *c)
 {
     c->is_busy = false;
-    /* One that cannot be reached holds up none of its user's other jobs. */
+    /* A host that does not answer delays no other job of its user. */
     if (c->ends_job)
         queue_done(b->queue, c->machine.facts.job);
     c->ends_job = false;
@@ -254,7 +254,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
         host_is_free(b);
         return;
     }
-    /* Told at the first time, the second, the fourth ... */
+    /* Logged at the first time, the second, the fourth ... */
     if ((c->failed & (c->failed + 1)) == 0)
         log_warn("broker", "what job %" PRId64 " left on %s is not cleared or billed yet: %s",
                  c->machine.facts.job, c->machine.facts.address, c->error.text);
@@ -262,7 +262,7 @@ static void after_clearing(struct broker *b, struct clearing *c)
         time_monotonic_ms() + hosts_later(CLEAR_RETRY_MS, c->failed++, CLEAR_RETRY_MAX_MS);
 }
 
-/* Whether a job under way has this machine, or will ask for it by its token. */
+/* Whether a running job has this machine, or will ask for it by its token. */
 static bool is_owned(const struct broker *b, const struct machine *m)
 {
     const struct attempt *j = broker_find_attempt(b, m->facts.job);
@@ -313,7 +313,7 @@ int hosts_clear_unowned(struct broker *b, struct err *e)
          * the token that a broker rented it with which died before it could write that down. */
         int64_t over_ms = bill_over_ms(b->lake, list[i].facts.job, time_epoch_ms());
         if (machine_start_release(records, &list[i], ORPHANED, over_ms, e) < 0)
-            result = -1; /* those behind it are given back all the same */
+            result = -1; /* the following ones are released all the same */
         else
             hosts_clear(b, &list[i], ORPHANED, false);
     }
@@ -339,7 +339,7 @@ static void renew(struct broker *b)
     r->n = 0;
     for (size_t i = 0; i < b->n_attempts; i++) {
         const struct attempt *j = b->attempts[i];
-        /* One that a worker rents is a new one. */
+        /* A worker thread that provisions has a new lease. */
         if (j->remote && j->work != ACTION_PROVISION && j->remote->machine.facts.token[0])
             memcpy(r->tokens[r->n++], j->remote->machine.facts.token, sizeof *r->tokens);
     }
@@ -393,7 +393,7 @@ bool hosts_busy(const struct broker *b, int64_t now_ms)
     for (size_t i = 0; i < b->n_held; i++)
         if (b->held[i].retry_ms)
             return true;
-    /* A host that stays away is for a later broker: its record says what is to be done. */
+    /* A later broker releases a host that does not answer, by its record. */
     for (size_t i = 0; i < b->n_clearings; i++)
         if (b->clearings[i]->is_busy ||
             (double)(now_ms - b->clearings[i]->since_ms) < b->settings.host_lost_s * 1000)

@@ -276,7 +276,8 @@ void queue_add(struct queue *q, const struct queue_job *job)
     if (!is_gang(job)) {
         stand_in_line(q, line, &w);
     } else if (is_under_way(q, job->gang)) {
-        /* Room or not: the others wait for it, and nobody gets theirs before. */
+        /* With or without capacity: the other nodes wait for this one, and no job overtakes them.
+         */
         w.gang = mem_dup(job->gang);
         activate(q, line, &w, job->id);
         make_due(q, job->id);
@@ -439,7 +440,7 @@ void queue_put_back(struct queue *q, int64_t id)
         memmove(l->jobs + 1, l->jobs, l->n++ * sizeof *l->jobs);
         l->head = 1;
     }
-    /* As urgent as whoever is behind it: nobody of its line goes before it. */
+    /* As urgent as the next job: no job of its line goes before it. */
     if (l->head < l->n)
         w.priority = l->jobs[l->head].priority;
     l->jobs[--l->head] = w;

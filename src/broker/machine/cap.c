@@ -164,7 +164,7 @@ int cap_month_over(const struct config *c,
     return 1;
 }
 
-/* Hosts that nobody gave back may be what it was used up for. */
+/* Hosts of ended jobs may have used up the cap. */
 static int read_left_over(
     const struct config *c, struct lake *l, int64_t now_ms, struct bills_left *out, struct err *e)
 {

@@ -87,7 +87,7 @@ static int give_back(struct sweeping *s,
     return tell(s, m, finding, why.kind ? why.text : NULL, e);
 }
 
-/* 1 and why nobody needs it, 0 when somebody may, -1. */
+/* 1: the machine is orphaned, and why; 0: a process may need it; -1. */
 static int is_done(const struct sweeping *s,
                    const struct cloud_machine *m,
                    enum machine_finding *finding,
@@ -149,7 +149,7 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
     return give_back(s, &m, MACHINE_ORPHAN, e);
 }
 
-/* The list is older than the record: whoever had the machine may have given it back since. */
+/* The list is older than the record: the machine may have been released since. */
 static bool is_there_still(const struct sweeping *s, const char *token)
 {
     struct cloud_machine told;
@@ -188,7 +188,7 @@ static bool is_being_asked(const struct sweeping *s, const struct machine *m)
            s->provisioner->now_ms(s->provisioner->context) - m->asked_ms < ASKING_MS;
 }
 
-/* A machine that somebody needs: how it is. */
+/* The state of a machine that a process needs. */
 static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 {
     struct cloud_trouble trouble;
@@ -211,7 +211,7 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
     enum machine_finding finding = MACHINE_LEAVING;
     struct err why = {0};
 
-    /* Read again: others renew and give back while this looks at one after the other. */
+    /* Read again: other processes renew and release machines meanwhile. */
     if (machines_get(s->provisioner->records, m->world, m->facts.token, m, &why) < 0)
         return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
     if (m->state == MACHINE_GONE)

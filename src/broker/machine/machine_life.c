@@ -60,7 +60,7 @@ static bool is_news(const struct machine *m, const struct cloud_machine *told)
            fabs(f->price_usd_per_hour - told->price_usd_per_hour) > 0;
 }
 
-/* A host that was given back late was paid for until its lease ran out. */
+/* A host that was released late was paid for until its lease expired. */
 static int64_t end_of(const struct machine *m, int64_t ended_ms)
 {
     int64_t paid_ms = m->state == MACHINE_DELETING ? machine_paid_until_ms(m) : INT64_MAX;
@@ -182,7 +182,7 @@ int machine_look(struct machine_provisioner *d,
     return machine_look_beside(d, m, &given_back, trouble, e);
 }
 
-/* ---- renting ---- */
+/* ---- launching ---- */
 
 #define COPY(into, from) snprintf((into), sizeof(into), "%s", (from) ? (from) : "")
 

@@ -59,7 +59,7 @@ int advance_read_job(struct advance *a, int64_t job, struct job_outcome *out, st
     return 0;
 }
 
-/* What cannot be had or may not be read fails the stage; trouble that passes is for the caller. */
+/* A missing or unreadable input fails the stage; the caller retries passing errors. */
 static int try_stage(struct advance *a, size_t i, struct err *e)
 {
     struct err why = {0};
@@ -170,7 +170,7 @@ static int end_if_over(struct advance *a, struct err *e)
                     why, e);
 }
 
-/* Whoever spent too much is asked to stop, with a reason that its stages will have. */
+/* Asks a run that spent too much to stop, with a reason for its stages. */
 static int hold_to_cap(struct advance *a, struct err *e)
 {
     char why[CAP_REASON];

@@ -228,7 +228,7 @@ int lineage_need(struct lineage *g, size_t node, struct lineage_need *out, struc
     return 0;
 }
 
-/* ---- hosts that are not given back ---- */
+/* ---- hosts that are not released ---- */
 
 static int add_open_bill(
     struct lake *l, int64_t id, const struct open_bills *open, int64_t *sum, struct err *e)

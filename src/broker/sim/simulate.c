@@ -363,8 +363,8 @@ static int open_world(struct sim *s, int64_t begin_ms, struct err *e)
     return 0;
 }
 
-/* Goes on where an earlier process ended, with its machines given back: nobody can tell what runs
- * on them. */
+/* Continues where an earlier process ended, after terminating its machines: what runs on them is
+ * unknown. */
 static int take_up(struct sim *s, struct err *e)
 {
     struct past past = {.sim = s, .last_ms = s->begin_ms};

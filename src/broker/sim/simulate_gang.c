@@ -104,7 +104,7 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms)
 
 /* ---- on the way back ---- */
 
-/* -1 when the records failed; the cloud's troubles are for the next try. */
+/* -1 when the records failed; the next try deals with the cloud's faults. */
 static int try_leaving(struct sim *s, struct leaving *l, struct err *e)
 {
     struct machine *m = &l->machine;

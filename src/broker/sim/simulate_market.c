@@ -1,5 +1,5 @@
 /* Stages that follow a market: the run's clock stops at every step of prices, the policy is asked
- * where the stage should be, and machines are rented, given back and lost like any others. The
+ * where the stage should be, and machines are launched, terminated and lost like any others. The
  * market itself is the sim cloud's: this file hears of a loss from the cloud's answers. */
 #include "base/mem.h"
 #include "base/money.h"
@@ -239,7 +239,7 @@ static void end_stay(struct trade *t, double work, bool left)
     v->left = left;
 }
 
-/* The machine is given back of the stage's own accord: its checkpoint is written first. */
+/* The stage releases the machine by its own choice: its checkpoint is written first. */
 static int leave_offer(struct sim *s, size_t i, const char *reason, struct err *e)
 {
     struct trade *t = s->lives[i].trade;

@@ -81,7 +81,7 @@ int sim_plan_ask(struct sim *s, size_t i, struct err *e)
     forget_old(s);
     for (size_t k = 0; k < s->n; k++)
         left[k] = s->lives[k].state == LIFE_WAITING || k == i ? s->lives[k].left : 0;
-    /* All of it is saved, but somebody has to finish. */
+    /* All of the work is saved, but the stage has to end somewhere. */
     if (i != SIZE_MAX && !(left[i] > 0))
         left[i] = 1e-9;
     struct simulate_question q = {.blocks = s->blocks,

@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A cloud that answers nothing useful for so long is given up. */
+/* After this long without a useful answer of the cloud the stage fails. */
 #define ASK_LIMIT_MS ((int64_t)30 * 60 * 1000)
-/* A machine that is not up after so long never will be. */
+/* A machine that is not up after this long never will be. */
 #define BOOT_LIMIT_MS ((int64_t)30 * 60 * 1000)
-/* So often a stage may lose its machines before it is given up. */
+/* Losses of machines after which a stage fails. */
 #define LOSSES_MAX 1000
-/* And so often its machines may not come up. */
+/* Failed boots after which a stage fails. */
 #define DUDS_MAX 10
-/* The shortest time that is billed, as in plans. */
+/* The shortest billed time, as in plans. */
 #define BILL_MIN_S 60.0
 #define TAU 6.283185307179586
 
@@ -131,7 +131,7 @@ static int lose(struct sim *s, size_t i, const struct machine *gone, struct err 
     return sim_plan_again(s, i, why, e);
 }
 
-/* ---- renting ---- */
+/* ---- provisioning ---- */
 
 void stage_order(
     const struct sim *s, size_t i, unsigned node, char token[static 65], struct machine_order *out)
@@ -280,7 +280,7 @@ static int look_at_gang(
                 return err_set(e, why.kind, "%s", why.text);
             if (trouble.failure == CLOUD_AUTH || trouble.failure == CLOUD_PERMISSION)
                 sim_stop(s, RUN_FAILED, "%s", why.text);
-            /* What is not shown yet will be an event; other troubles pass. */
+            /* A machine that is not visible yet will be an event; other faults pass. */
             if (trouble.failure != CLOUD_NOT_FOUND)
                 g->wake_ms = sim_now(s) + backoff_ms(s, m->facts.token, g->tries++, &trouble);
             *up = false;
@@ -292,7 +292,7 @@ static int look_at_gang(
     return 0;
 }
 
-/* Each costs half an hour of waiting and of rent: a stage tries only so many. */
+/* Each failed boot costs half an hour of time and of the machine's price: the tries are limited. */
 static int boot_failed(struct sim *s, size_t i, struct err *e)
 {
     static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
