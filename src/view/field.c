@@ -86,6 +86,15 @@ json_t *field_json_from_text(const struct field *f, const char *text)
 
 /* ---- JSON -> member ---- */
 
+/* A number as an error shows it: durations as people write them. */
+static const char *value_text(const struct field *f, double v, char out[static 32])
+{
+    if (f->type == FIELD_DURATION)
+        return time_text(v, out);
+    snprintf(out, 32, "%.10g", v);
+    return out;
+}
+
 /* What a value that does not fit should be, in words; the error quotes the value. */
 static int refuse(const struct field *f,
                   const json_t *value,
@@ -93,14 +102,14 @@ static int refuse(const struct field *f,
                   const char *wanted,
                   struct err *e)
 {
-    char option[64], shown[SHOWN + 8] = "";
+    char option[64], shown[SHOWN + 8] = "", text[32];
     const char *name =
         spelling == FIELD_AS_OPTION && !f->operand ? field_option(f, option) : f->name;
 
     if (json_is_string(value))
         snprintf(shown, sizeof shown, " \"%.*s\"", SHOWN, json_string_value(value));
     else if (json_is_number(value))
-        snprintf(shown, sizeof shown, " %g", json_number_value(value));
+        snprintf(shown, sizeof shown, " %s", value_text(f, json_number_value(value), text));
     return err_set(e, ERR_USAGE, "%s%s: %s", name, shown, wanted);
 }
 
@@ -110,15 +119,17 @@ static int check_bounds(const struct field *f,
                         enum field_spelling spelling,
                         struct err *e)
 {
-    char wanted[120];
+    char wanted[120], least[32], most[32];
     const char *of = f->type == FIELD_TEXT ? " characters" : f->type == FIELD_LIST ? " items" : "";
 
     if ((f->least == 0 && f->most == 0) || (v >= f->least && v <= f->most)) /* exact on purpose */
         return 0;
+    value_text(f, f->least, least);
     if (isinf(f->most))
-        snprintf(wanted, sizeof wanted, "must be at least %.10g%s", f->least, of);
+        snprintf(wanted, sizeof wanted, "must be at least %s%s", least, of);
     else
-        snprintf(wanted, sizeof wanted, "must be from %.10g to %.10g%s", f->least, f->most, of);
+        snprintf(wanted, sizeof wanted, "must be from %s to %s%s", least,
+                 value_text(f, f->most, most), of);
     return refuse(f, value, spelling, wanted, e);
 }
 

@@ -173,7 +173,7 @@ url=$(json 'd["url"]' <<<"$out")
 is "$(curl -s -H "$(json 'd["header"]' <<<"$out")" "$url")" b "a small file: its range of the pack"
 is "$(curl -s -o answer -w '%{http_code}' "$url")" 403 "and nothing else of it"
 is "$(curl -s -o answer -w '%{http_code}' -H 'Range: bytes=0-9' "$url")" 403 "nor another range"
-fails 2 "from 1 second to 7 days" url /in/data/large --expires 8d
+fails 2 "must be from 1.0 s to 7 d" url /in/data/large --expires 8d
 fails 2 "is not one file" url /in/data/
 : >empty
 "$TRADEWIND" put empty /in/ >/dev/null
