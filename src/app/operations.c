@@ -5,6 +5,7 @@
 #include "app/cluster/cluster.h"
 #include "app/core/operation.h"
 #include "app/data/data.h"
+#include "app/geo/geo.h"
 #include "app/job/job.h"
 #include "app/market/market.h"
 #include "app/plan/plan.h"
@@ -19,5 +20,6 @@ const struct operation *const *const operation_families[] = {
     market_operations,
     admin_operations,
     cluster_operations,
+    geo_operations,
     NULL,
 };

@@ -57,7 +57,7 @@ is "[($(json "d['best']['cost_usd_per_round'], d['best']['time_s_per_round']" <<
     "so it is in the file"
 run geo plan --workers aws:us-west-2,gcp:europe-west2 --size 17MB --train-s 9
 is "$code:$err" "0:" "no file at all"
-contains "$out" "training: 2 workers, 17 MB each a round; 432 placements" "the headline"
+contains "$out" "training: 2 workers, each sends 17 MB per round; 432 placements" "the headline"
 contains "$out" "cheapest" "the cheapest is marked"
 check "within 100 columns" test "$(LC_ALL=C.UTF-8 awk 'length > 100' <<<"$out" | wc -l)" = 0
 run geo plan four.yaml --pareto
@@ -125,7 +125,7 @@ fails 2 "none.yaml" geo plan none.yaml
 fails 2 "there are no workers" geo plan
 fails 2 "--workers: workers: \"aws\" names no region" geo plan --workers aws --size 1MB --train-s 1
 fails 2 "--quorum: quorum: \"2\" is out of range" geo plan four.yaml --quorum 2
-fails 2 "neither cost nor time" geo plan four.yaml --objective money
+fails 2 "--objective \"money\": must be cost or time" geo plan four.yaml --objective money
 fails 2 "--paper plans the paper's own" geo plan four.yaml --paper
 sed 's/eu-west-2/eu-west-9/' four.yaml >bad.yaml
 fails 2 "bad.yaml:7: location: nothing is known about aws/eu-west-9: did you mean aws/eu-west-" geo plan bad.yaml

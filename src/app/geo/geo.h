@@ -4,6 +4,138 @@
 #define APP_GEO_GEO_H
 
 #include "app/core/operation.h"
+#include "geo/plan.h"
+
+extern const struct operation *const geo_operations[]; /* ends with NULL */
+
+extern const struct operation geo_plan_operation;  /* answers with struct app_geo_planned */
+extern const struct operation geo_paper_operation; /* answers with struct app_geo_paper */
+
+/* ---- the training file, settings over it, prices and links ---- */
+
+struct app_geo_request {
+    const char *file;            /* path; a name when there is a text; NULL = no file */
+    const char *text;            /* of the file; NULL = read it */
+    const char *workers, *size;  /* NULL = as the file says, as for all below */
+    int64_t rounds, connections; /* FIELD_NONE */
+    double train_s, quorum;      /* NAN */
+    unsigned topology;           /* enum spec_geo_topology + 1; 0 */
+    const char *function, *store, *compression;
+    unsigned objective;  /* enum geo_objective + 1 */
+    const char *catalog; /* directory of CSV files; NULL = the catalog in use */
+};
+extern const char *const app_geo_topology_choices[5], *const app_geo_objective_choices[3];
+
+struct app_geo {
+    const struct config *config; /* borrowed from the app */
+    struct catalog *catalog;
+    struct geo_facts *facts;
+    struct spec_geo *spec;       /* NULL after app_geo_open_prices alone */
+    struct geo_problem *problem; /* likewise */
+};
+/* must_run: the file has to name a command. */
+int app_geo_open(struct app_geo *g,
+                 struct app *app,
+                 const struct app_geo_request *q,
+                 bool must_run,
+                 struct err *e);
+int app_geo_open_prices(struct app_geo *g, struct app *app, const char *catalog, struct err *e);
+void app_geo_clear(struct app_geo *g);
+/* Where the file and the request leave the placement open, all are considered. */
+struct geo_question app_geo_question(const struct app_geo *g, const struct app_geo_request *q);
+
+/* clang-format off */
+#define GEO_FILE_FIELDS(type, at)                                                                  \
+    {"file", FIELD(TEXT, type, at file), .operand = true, .value = "FILE",                         \
+     .help = "Path of the training file."},                                                        \
+    {"training", FIELD(TEXT, type, at text), .is_remote_only = true,                               \
+     .help = "Text of the training file; file then is its name in messages."}
+/* What may be changed in a training that runs. */
+#define GEO_PLACEMENT_FIELDS(type, at)                                                             \
+    {"rounds", FIELD(INT, type, at rounds), .value = "N", .help = "Number of rounds."},            \
+    {"topology", FIELD(ENUM, type, at topology), FIELD_CHOICES(app_geo_topology_choices),          \
+     .help = "How gradients are aggregated; any, the default, compares all three."},               \
+    {"function", FIELD(TEXT, type, at function), .value = "LOCATION",                              \
+     .help = "Region of the function, or its cloud: aws/us-west-2, aws."},                         \
+    {"store", FIELD(TEXT, type, at store), .value = "LOCATION",                                    \
+     .help = "Region of the store, or its cloud."},                                                \
+    {"compression", FIELD(TEXT, type, at compression), .value = "none|int8|topk:SHARE",            \
+     .help = "Compress gradients: not at all, to one byte per value, or to the largest values."},  \
+    {"objective", FIELD(ENUM, type, at objective), FIELD_CHOICES(app_geo_objective_choices),       \
+     .preset = "cost",                                                                             \
+     .help = "Minimize dollars per round (the default) or time per round."},                       \
+    {"catalog", FIELD(TEXT, type, at catalog), .value = "DIR",                                     \
+     .help = "Plan with the CSV files in this directory instead of the catalog in use."}
+/* clang-format on */
+
+/* ---- geo.plan ---- */
+
+struct app_geo_placement {
+    const char *topology, *function, *store; /* "aws/us-west-2" */
+    double cost_usd, time_s;                 /* per round */
+    const void *phases, *bill, *counts;      /* struct geo_phases, geo_bill, geo_counts */
+    const struct geo_placement *of;
+};
+
+struct app_geo_total {
+    double rounds, time_s;
+    int64_t total_microusd;
+    const void *parts; /* struct geo_total */
+};
+
+/* The best placement after one setting is changed. */
+struct app_geo_option {
+    const char *setting, *value; /* "compression", "int8" */
+    const char *meaning;
+    const void *best; /* struct app_geo_placement */
+};
+
+struct app_geo_planned {
+    const char *name;
+    uint64_t workers, considered;
+    const void *best, *cheapest, *fastest; /* struct app_geo_placement */
+    const void *total;                     /* struct app_geo_total, of the best */
+    struct field_records options;          /* struct app_geo_option */
+    struct field_records frontier;         /* struct app_geo_placement, cheapest first */
+    struct field_records placements;       /* struct app_geo_placement, the best first */
+    /* For printers, and not in JSON. */
+    double size_bytes;
+    bool is_least_time;
+};
+/* "aws/us-west-2" */
+const char *app_geo_site_text(const struct geo_site *site, char out[static 128]);
+
+extern const struct record app_geo_phases_record, app_geo_counts_record;
+
+/* ---- geo.paper ---- */
+
+/* The cost and time of one mini-batch in one cell of the paper's tables. */
+struct app_geo_paper_cell {
+    const char *training, *workers, *aggregator, *city;
+    double cost_usd, time_s;
+};
+
+/* Rate of an upload from a cloud's machine in a city to a store in a city. */
+struct app_geo_paper_upload {
+    const char *workers, *from, *store, *to;
+    double mbps;
+};
+
+struct app_geo_paper_statement {
+    const char *paper;
+    bool agrees;
+    const char *here;
+};
+
+/* In the order in which tables show them: cells by training, workers, aggregator and city; uploads
+ * by workers, from, store and to. */
+struct app_geo_paper {
+    struct field_records cells, uploads, statements;
+    /* For printers, and not in JSON. */
+    const char *const *sizes; /* of a gradient in each training */
+    const char *train_s;
+    size_t n_trainings, n_clouds, n_aggregators, n_stores, n_cities;
+};
 
 /* ---- averaging files ---- */
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,31 +21,6 @@
 #define INTERRUPTED 130
 
 /* ---- what is wanted ---- */
-
-static int take_settings(struct spec_geo *spec, const struct command_args *args, struct err *e)
-{
-    static const struct {
-        const char *option, *setting;
-    } settings[] = {
-        {"--rounds", "rounds"},
-        {"--topology", "topology"},
-        {"--function", "aggregator.function"},
-        {"--store", "aggregator.store"},
-        {"--compression", "compression"},
-    };
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        const char *value = command_value(args, settings[i].option);
-        if (value && spec_geo_set(spec, settings[i].setting, value, e) < 0)
-            return err_wrap(e, "%s", settings[i].option);
-    }
-    if (!spec->run)
-        return err_set(e, ERR_USAGE, "%s: nothing to run: write train: {run: COMMAND}", spec->file);
-    if (spec->rounds > GEO_EVENT_ROUNDS_MAX)
-        return err_set(e, ERR_USAGE, "%s: more than %d rounds cannot be run", spec->file,
-                       GEO_EVENT_ROUNDS_MAX);
-    return spec_geo_check(spec, e);
-}
 
 static int plan(struct geo_run *g, enum geo_objective objective, struct err *e)
 {
@@ -133,26 +109,45 @@ static int go(struct geo_run *g, const struct command_args *args, struct err *e)
 
 static int run_geo_run(const struct command_args *args, struct err *e)
 {
-    AUTO_CLEAR(geo_world) struct geo_world w = {0};
-    AUTO(spec_geo) struct spec_geo *spec = spec_geo_load(args->operands[0], e);
+    AUTO_CLEAR(app_geo) struct app_geo w = {0};
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
     const char *on = command_value(args, "--on"), *objective = command_value(args, "--objective");
+    const char *topology = command_value(args, "--topology");
+    double rounds = 0;
+    struct app_geo_request q = {.file = args->operands[0],
+                                .rounds = FIELD_NONE,
+                                .connections = FIELD_NONE,
+                                .train_s = (double)NAN,
+                                .quorum = (double)NAN,
+                                .function = command_value(args, "--function"),
+                                .store = command_value(args, "--store"),
+                                .compression = command_value(args, "--compression"),
+                                .catalog = command_value(args, "--catalog")};
 
-    if (!spec || take_settings(spec, args, e) < 0 ||
-        geo_world_open(&w, command_value(args, "--catalog"), e) < 0)
+    if (command_number(args, "--rounds", &rounds, e) < 0)
         return -1;
-    AUTO(geo_problem)
-    struct geo_problem *problem = geo_problem_new(spec, w.catalog, w.facts, w.config, e);
+    if (command_has(args, "--rounds"))
+        q.rounds = (int64_t)rounds;
+    for (unsigned i = 1; topology && i < 5; i++)
+        if (!strcmp(topology, app_geo_topology_choices[i]))
+            q.topology = i;
+    if (topology && !q.topology)
+        return err_set(e, ERR_USAGE, "--topology %.40s: must be central, regional, fanout or any",
+                       topology);
+    if (rounds != floor(rounds))
+        return err_set(e, ERR_USAGE, "--rounds %g: must be a whole number", rounds);
+    if (app_geo_open(&w, operate_app(door), &q, true, e) < 0)
+        return -1;
     struct geo_run g = {.world = &w,
-                        .spec = spec,
-                        .problem = problem,
+                        .spec = w.spec,
+                        .problem = w.problem,
                         .on = on ? on : "local",
                         .json = command_has(args, "--json"),
                         .arena = arena};
     if (objective && strcmp(objective, "time") != 0 && strcmp(objective, "cost") != 0)
         return err_set(e, ERR_USAGE, "--objective: \"%.40s\" is neither cost nor time", objective);
-    if (!problem ||
-        plan(&g, objective && strcmp(objective, "time") == 0 ? GEO_TIME : GEO_COST, e) < 0)
+    if (plan(&g, objective && strcmp(objective, "time") == 0 ? GEO_TIME : GEO_COST, e) < 0)
         return -1;
     snprintf(g.token, sizeof g.token, "%" PRIx64 "-%x", (uint64_t)time_epoch_ms(),
              (unsigned)getpid());

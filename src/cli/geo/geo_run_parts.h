@@ -3,9 +3,9 @@
 #ifndef CLI_GEO_GEO_RUN_PARTS_H
 #define CLI_GEO_GEO_RUN_PARTS_H
 
+#include "app/geo/geo.h"
 #include "base/arena.h"
 #include "broker/core/runs.h"
-#include "cli/geo/geo_parts.h"
 #include "geo/bill.h"
 #include "lake/core/lake.h"
 
@@ -39,7 +39,7 @@ struct geo_party {
 };
 
 struct geo_run {
-    const struct geo_world *world;
+    const struct app_geo *world;
     const struct spec_geo *spec;
     const struct geo_problem *problem;
     struct geo_placement at;

@@ -23,8 +23,9 @@ void geo_run_show_plan(const struct geo_run *g, FILE *out)
 
     fprintf(out, "%s: %zu workers, %.0f round%s, %s; function at %s, store at %s\n", g->spec->name,
             g->problem->n_workers, g->spec->rounds, g->spec->rounds > 1 ? "s" : "",
-            spec_geo_topology_text(g->at.topology), geo_site_text(&sites[g->at.function], function),
-            geo_site_text(&sites[g->at.store], store));
+            spec_geo_topology_text(g->at.topology),
+            app_geo_site_text(&sites[g->at.function], function),
+            app_geo_site_text(&sites[g->at.store], store));
     fprintf(out, "In the clouds it would cost %s and take %s; a round $%.6f and %.2f s.\n",
             money_text(g->total.total_microusd, cost), time_text(g->total.time_s, time),
             geo_bill_usd(&g->at.bill), g->at.round_s);
@@ -33,7 +34,8 @@ void geo_run_show_plan(const struct geo_run *g, FILE *out)
         bool is_function = party->worker == GEO_EVENT_NO_WORKER;
         char place[128];
         fprintf(out, "  %-28s %-20s on %s\n", party->stage,
-                geo_site_text(&sites[party->site], place), geo_run_on(g, party->site, is_function));
+                app_geo_site_text(&sites[party->site], place),
+                geo_run_on(g, party->site, is_function));
     }
 }
 
@@ -191,8 +193,8 @@ static int write_json(const struct geo_run *g,
         json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:s, s:s}", "event", "run", "run",
                   (json_int_t)run->id, "name", run->name, "state", run_state_text(run->state),
                   "reason", run->reason, "topology", spec_geo_topology_text(g->at.topology),
-                  "function", geo_site_text(&g->problem->sites[g->at.function], function), "store",
-                  geo_site_text(&g->problem->sites[g->at.store], store));
+                  "function", app_geo_site_text(&g->problem->sites[g->at.function], function),
+                  "store", app_geo_site_text(&g->problem->sites[g->at.store], store));
 
     if (o) {
         json_object_set_new(all, "model", json_text(o->model));

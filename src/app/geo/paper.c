@@ -1,13 +1,12 @@
-/* geo_paper: the two trainings of "Towards Geo-Distributed Training of ML Models in a Multi-Cloud
- * Environment" (ICPE 2024 Companion) in its 48 cells each, and what the paper says of them beside
- * what comes out here. Its figures have no numbers, so its statements are what can be held against
- * ours. */
+/* paper: the operation geo.paper, which `tradewind geo plan --paper` calls: the two trainings of
+ * "Towards Geo-Distributed Training of ML Models in a Multi-Cloud Environment" (ICPE 2024
+ * Companion) in its 48 cells each, and its statements beside the results of the model. The paper's
+ * figures have no numbers, so that only statements can be compared. */
+#include "app/geo/geo.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "cli/geo/geo_parts.h"
 #include "geo/facts.h"
 #include "geo/link.h"
-#include "view/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -38,10 +37,12 @@ static const struct {
     const char *name;
     int cloud;
 } stores[STORES] = {[S3] = {"S3", AWS}, [GCS] = {"GCS", GCP}};
+#define NISER_SIZE "17MB"
+#define SENTIMENT_SIZE "49MB"
 /* The paper gives the gradients' sizes; the time of a mini-batch only as about 14 s in all. */
 static const struct {
     const char *name, *size;
-} cases[CASES] = {{"NISER", "17MB"}, {"sentiment analysis", "49MB"}};
+} cases[CASES] = {{"NISER", NISER_SIZE}, {"sentiment analysis", SENTIMENT_SIZE}};
 #define TRAIN_S "9"
 
 struct statement {
@@ -51,7 +52,7 @@ struct statement {
 };
 
 struct paper {
-    const struct geo_world *w;
+    const struct app_geo *prices;
     struct geo_placement cells[CASES][WORKER_CLOUDS][COMBOS][CITIES];
     /* Of an upload of NISER's gradient: from a cloud's machine in a city to a store in a city. */
     double mbps[WORKER_CLOUDS][CITIES][STORES][CITIES];
@@ -61,7 +62,7 @@ struct paper {
 
 /* ---- the cells ---- */
 
-/* Workers of one cloud, so many in each city. */
+/* Workers of one cloud, per_city in each city. */
 static struct geo_problem *problem_of(
     const struct paper *p, int use, int cloud, unsigned per_city, struct err *e)
 {
@@ -75,7 +76,7 @@ static struct geo_problem *problem_of(
         spec_geo_set(spec, "model.size", cases[use].size, e) < 0 ||
         spec_geo_set(spec, "train.seconds", TRAIN_S, e) < 0)
         return NULL;
-    return geo_problem_new(spec, p->w->catalog, p->w->facts, p->w->config, e);
+    return geo_problem_new(spec, p->prices->catalog, p->prices->facts, p->prices->config, e);
 }
 
 static size_t site_at(const struct geo_problem *problem, int cloud, int city)
@@ -335,120 +336,98 @@ static int state_hierarchy(struct paper *p, struct err *e)
     return 0;
 }
 
-/* ---- the tables ---- */
+/* ---- the answer ---- */
 
-static void print_case(const struct paper *p, int use, const struct text_look *look)
+/* clang-format off */
+#define CELL(TYPE, member) FIELD(TYPE, struct app_geo_paper_cell, member)
+static const struct field cell_fields[] = {
+    {"training", CELL(TEXT, training), .help = "Training of the paper."},
+    {"workers", CELL(TEXT, workers), .help = "Cloud of the workers."},
+    {"aggregator", CELL(TEXT, aggregator), .help = "Function and store."},
+    {"city", CELL(TEXT, city), .help = "City of the aggregator."},
+    {"cost_usd_per_round", CELL(REAL, cost_usd), .unit = "USD", .help = "Cost of a mini-batch."},
+    {"time_s_per_round", CELL(DURATION, time_s), .unit = "s", .help = "Time of a mini-batch."},
+};
+static const struct record cell_record =
+    RECORD("geo_paper_cell", struct app_geo_paper_cell, cell_fields);
+
+#define UPLOAD(TYPE, member) FIELD(TYPE, struct app_geo_paper_upload, member)
+static const struct field upload_fields[] = {
+    {"workers", UPLOAD(TEXT, workers), .help = "Cloud of the worker."},
+    {"from", UPLOAD(TEXT, from), .help = "City of the worker."},
+    {"store", UPLOAD(TEXT, store), .help = "Store."},
+    {"to", UPLOAD(TEXT, to), .help = "City of the store."},
+    {"mbps", UPLOAD(REAL, mbps), .unit = "Mbit/s", .help = "Rate of an upload."},
+};
+static const struct record upload_record =
+    RECORD("geo_paper_upload", struct app_geo_paper_upload, upload_fields);
+
+#define STATEMENT(TYPE, member) FIELD(TYPE, struct app_geo_paper_statement, member)
+static const struct field statement_fields[] = {
+    {"paper", STATEMENT(TEXT, paper), .help = "Statement of the paper."},
+    {"agrees", STATEMENT(BOOL, agrees), .help = "Whether the model agrees."},
+    {"here", STATEMENT(TEXT, here), .help = "Result of the model."},
+};
+static const struct record statement_record =
+    RECORD("geo_paper_statement", struct app_geo_paper_statement, statement_fields);
+
+#define PAPER(member) FIELD(RECORDS, struct app_geo_paper, member)
+static const struct field paper_fields[] = {
+    {"cells", PAPER(cells), .record = &cell_record, .help = "Cells of the paper's tables."},
+    {"bandwidths", PAPER(uploads), .record = &upload_record, .help = "Rates of uploads."},
+    {"statements", PAPER(statements), .record = &statement_record,
+     .help = "Statements of the paper."},
+};
+/* clang-format on */
+static const struct record paper_record = RECORD("geo_paper", struct app_geo_paper, paper_fields);
+
+static int put_cells(const struct paper *p, struct arena *arena, struct field_records *out)
 {
-    struct table_column columns[2 + CITIES] = {{.title = "workers"}, {.title = "aggregator"}};
+    size_t n = CASES * WORKER_CLOUDS * COMBOS * CITIES;
+    struct app_geo_paper_cell *items = arena_alloc(arena, n, sizeof *items);
 
-    for (int city = 0; city < CITIES; city++)
-        columns[2 + city] = (struct table_column){.title = cities[city], .right = true};
-    AUTO(table) struct table *t = table_new(columns, 2 + CITIES);
-    for (int cloud = 0; cloud < WORKER_CLOUDS; cloud++) {
-        if (cloud)
-            table_rule(t);
-        for (int combo = 0; combo < COMBOS; combo++) {
-            table_put(t, combo ? "" : clouds[cloud]);
-            table_put(t, combos[combo].name);
-            for (int city = 0; city < CITIES; city++) {
-                const struct geo_placement *c = &p->cells[use][cloud][combo][city];
-                table_printf(t, "$%.6f %5.2f s", usd_of(c), s_of(c));
-            }
-        }
+    for (size_t i = 0; items && i < n; i++) {
+        size_t use = i / (WORKER_CLOUDS * COMBOS * CITIES);
+        size_t cloud = i / (COMBOS * CITIES) % WORKER_CLOUDS;
+        size_t combo = i / CITIES % COMBOS, city = i % CITIES;
+        const struct geo_placement *c = &p->cells[use][cloud][combo][city];
+        items[i] = (struct app_geo_paper_cell){cases[use].name, clouds[cloud], combos[combo].name,
+                                               cities[city],    usd_of(c),     s_of(c)};
     }
-    printf("%s: %s a gradient, %s s of training, one worker in each city; per mini-batch\n",
-           cases[use].name, cases[use].size, TRAIN_S);
-    table_print(t, stdout, 0, TEXT_COLUMNS, look);
-    printf("\n");
+    *out = (struct field_records){items, n};
+    return items ? 0 : -1;
 }
 
-static void print_bandwidths(const struct paper *p, const struct text_look *look)
+static int put_uploads(const struct paper *p, struct arena *arena, struct field_records *out)
 {
-    struct table_column columns[2 + STORES * CITIES] = {{.title = "from"}, {.title = ""}};
-    char titles[STORES * CITIES][32];
+    size_t n = WORKER_CLOUDS * CITIES * STORES * CITIES;
+    struct app_geo_paper_upload *items = arena_alloc(arena, n, sizeof *items);
 
-    for (int i = 0; i < STORES * CITIES; i++) {
-        snprintf(titles[i], sizeof *titles, "%s%s%s", i % CITIES ? "" : stores[i / CITIES].name,
-                 i % CITIES ? "" : " ", cities[i % CITIES]);
-        columns[2 + i] = (struct table_column){.title = titles[i], .right = true};
+    for (size_t i = 0; items && i < n; i++) {
+        size_t cloud = i / (CITIES * STORES * CITIES), from = i / (STORES * CITIES) % CITIES;
+        size_t store = i / CITIES % STORES, to = i % CITIES;
+        items[i] = (struct app_geo_paper_upload){clouds[cloud], cities[from], stores[store].name,
+                                                 cities[to], p->mbps[cloud][from][store][to]};
     }
-    AUTO(table) struct table *t = table_new(columns, 2 + STORES * CITIES);
-    for (int i = 0; i < WORKER_CLOUDS * CITIES; i++) {
-        int cloud = i / CITIES, from = i % CITIES;
-        if (cloud && !from)
-            table_rule(t);
-        table_put(t, from ? "" : clouds[cloud]);
-        table_put(t, cities[from]);
-        for (int k = 0; k < STORES * CITIES; k++)
-            table_printf(t, "%.1f", p->mbps[cloud][from][k / CITIES][k % CITIES]);
-    }
-    printf("Mbit/s of an upload of %s, from the first byte of its connection on (Fig. 4)\n",
-           cases[0].size);
-    table_print(t, stdout, 0, TEXT_COLUMNS, look);
-    printf("\n");
+    *out = (struct field_records){items, n};
+    return items ? 0 : -1;
 }
 
-static void print_all(const struct paper *p)
+static int put_statements(const struct paper *p, struct arena *arena, struct field_records *out)
 {
-    const struct text_look look = text_look_for(stdout);
+    struct app_geo_paper_statement *items = arena_alloc(arena, p->n_statements, sizeof *items);
 
-    for (int use = 0; use < CASES; use++)
-        print_case(p, use, &look);
-    print_bandwidths(p, &look);
-    printf("What the paper says, and what comes out here\n");
-    for (size_t i = 0; i < p->n_statements; i++)
-        printf("%-9s  %s\n           here: %s\n", p->statements[i].agrees ? "agrees" : "differs",
-               p->statements[i].paper, p->statements[i].here);
+    for (size_t i = 0; items && i < p->n_statements; i++)
+        items[i] = (struct app_geo_paper_statement){p->statements[i].paper, p->statements[i].agrees,
+                                                    p->statements[i].here};
+    *out = (struct field_records){items, p->n_statements};
+    return items ? 0 : -1;
 }
 
-static json_t *cell_json(const struct paper *p, int use, struct cell_name at)
+/* ---- the operation ---- */
+
+static int state_all(struct paper *p, struct err *e)
 {
-    const struct geo_placement *c = &p->cells[use][at.cloud][at.combo][at.city];
-
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "training", cases[use].name, "workers",
-                     clouds[at.cloud], "aggregator", combos[at.combo].name, "city", cities[at.city],
-                     "cost_usd_per_round", json_number(usd_of(c)), "time_s_per_round",
-                     json_number(s_of(c)));
-}
-
-static json_t *bandwidths_json(const struct paper *p)
-{
-    json_t *all = json_array();
-
-    for (int i = 0; i < WORKER_CLOUDS * CITIES * STORES * CITIES; i++) {
-        int cloud = i / (CITIES * STORES * CITIES), from = i / (STORES * CITIES) % CITIES;
-        int kind = i / CITIES % STORES, to = i % CITIES;
-        json_array_append_new(all, json_pack("{s:s, s:s, s:s, s:s, s:o}", "workers", clouds[cloud],
-                                             "from", cities[from], "store", stores[kind].name, "to",
-                                             cities[to], "mbps",
-                                             json_number(p->mbps[cloud][from][kind][to])));
-    }
-    return all;
-}
-
-static int write_all(const struct paper *p, struct err *e)
-{
-    json_t *cells = json_array(), *statements = json_array();
-    AUTO_JSON json_t *o = json_pack("{s:o, s:o, s:o}", "cells", cells, "bandwidths",
-                                    bandwidths_json(p), "statements", statements);
-
-    for (int use = 0; use < CASES; use++)
-        for (int i = 0; i < WORKER_CLOUDS * COMBOS * CITIES; i++) {
-            struct cell_name at = {i / (COMBOS * CITIES), i / CITIES % COMBOS, i % CITIES};
-            json_array_append_new(cells, cell_json(p, use, at));
-        }
-    for (size_t i = 0; i < p->n_statements; i++)
-        json_array_append_new(
-            statements, json_pack("{s:s, s:b, s:s}", "paper", p->statements[i].paper, "agrees",
-                                  p->statements[i].agrees, "here", p->statements[i].here));
-    return json_write(stdout, o, e);
-}
-
-int geo_paper(const struct geo_world *w, bool json, struct err *e)
-{
-    AUTO_MEM struct paper *p = mem_zero(1, sizeof *p);
-
-    p->w = w;
     if (fill_cells(p, e) < 0 || fill_bandwidths(p, e) < 0)
         return -1;
     state_bandwidths(p);
@@ -457,10 +436,50 @@ int geo_paper(const struct geo_world *w, bool json, struct err *e)
     state_wait(p);
     state_gcp_slower(p);
     state_same_cloud(p);
-    if (state_hierarchy(p, e) < 0)
-        return -1;
-    if (json)
-        return write_all(p, e);
-    print_all(p);
-    return 0;
+    return state_hierarchy(p, e);
 }
+
+struct paper_request {
+    const char *catalog;
+};
+
+static int run_paper(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    static const char *const sizes[CASES] = {NISER_SIZE, SENTIMENT_SIZE};
+    const struct paper_request *q = request;
+    AUTO_CLEAR(app_geo) struct app_geo g = {0};
+    AUTO_MEM struct paper *p = mem_zero(1, sizeof *p);
+    struct app_geo_paper answer = {.sizes = sizes,
+                                   .train_s = TRAIN_S,
+                                   .n_trainings = CASES,
+                                   .n_clouds = WORKER_CLOUDS,
+                                   .n_aggregators = COMBOS,
+                                   .n_stores = STORES,
+                                   .n_cities = CITIES};
+
+    p->prices = &g;
+    if (app_geo_open_prices(&g, app, q->catalog, e) < 0 || state_all(p, e) < 0)
+        return -1;
+    if (put_cells(p, out->arena, &answer.cells) < 0 ||
+        put_uploads(p, out->arena, &answer.uploads) < 0 ||
+        put_statements(p, out->arena, &answer.statements) < 0)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    return answer_head(out, &answer, e);
+}
+
+static const struct field request_fields[] = {
+    {"catalog", FIELD(TEXT, struct paper_request, catalog), .value = "DIR",
+     .help = "Plan with the CSV files in this directory instead of the catalog in use."},
+};
+static const struct record request_record =
+    RECORD("geo_paper_request", struct paper_request, request_fields);
+
+const struct operation geo_paper_operation = {
+    .name = "geo.paper",
+    .summary = "Plan the trainings of the paper that the model comes from, and compare statements.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &request_record,
+    .answer = &paper_record,
+    .run = run_paper,
+};

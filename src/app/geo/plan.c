@@ -1,0 +1,295 @@
+/* plan: the operation geo.plan, which `tradewind geo plan` calls. */
+#include "app/geo/geo.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* ---- the request ---- */
+
+/* clang-format off */
+#define REQUEST(TYPE, member) FIELD(TYPE, struct app_geo_request, member)
+static const struct field request_fields[] = {
+    GEO_FILE_FIELDS(struct app_geo_request, ),
+    {"workers", REQUEST(TEXT, workers), .value = "REGIONS",
+     .help = "One worker in each of these regions instead of the file's: "
+             "aws:ap-south-1,gcp:europe-west2."},
+    {"size", REQUEST(TEXT, size), .value = "SIZE",
+     .help = "Bytes that each worker sends per round, as in 17MB."},
+    {"train_s", REQUEST(DURATION, train_s), .value = "SECONDS", .unit = "s",
+     .help = "Training time of a worker per round."},
+    {"connections", REQUEST(INT, connections), .value = "N",
+     .help = "Number of connections of one upload or download."},
+    {"quorum", REQUEST(REAL, quorum), .value = "SHARE",
+     .help = "Share of the workers that a round waits for; default 1."},
+    GEO_PLACEMENT_FIELDS(struct app_geo_request, ),
+};
+static const struct record request_record =
+    RECORD("geo_plan", struct app_geo_request, request_fields);
+
+/* ---- the answer ---- */
+
+#define PHASE(member) FIELD(DURATION, struct geo_phases, member), .unit = "s"
+static const struct field phases_fields[] = {
+    {"train_s", PHASE(train_s), .help = "Training."},
+    {"upload_s", PHASE(upload_s), .help = "Sending the gradient to the store."},
+    {"wait_s", PHASE(wait_s), .help = "Waiting for other workers."},
+    {"aggregate_s", PHASE(aggregate_s), .help = "From the last event to the result."},
+    {"download_s", PHASE(download_s), .help = "Reading the result."},
+};
+const struct record app_geo_phases_record =
+    RECORD("geo_phases", struct geo_phases, phases_fields);
+
+#define COUNT(member) FIELD(REAL, struct geo_counts, member)
+static const struct field counts_fields[] = {
+    {"reads", COUNT(reads), .help = "Read requests."},
+    {"failed_polls", COUNT(failed_polls), .help = "Reads of a result that was not there yet."},
+    {"writes", COUNT(writes), .help = "Write requests."},
+    {"lists", COUNT(lists), .help = "List requests."},
+    {"invocations", COUNT(invocations), .help = "Invocations of functions."},
+    {"wan_bytes", COUNT(wan_bytes), .unit = "bytes", .help = "Bytes between regions."},
+};
+const struct record app_geo_counts_record =
+    RECORD("geo_counts", struct geo_counts, counts_fields);
+
+#define PART(member) FIELD(REAL, struct geo_bill, member), .unit = "USD"
+static const struct field bill_fields[] = {
+    {"vm", PART(vm_usd), .help = "Machines of the workers."},
+    {"faas", PART(faas_usd), .help = "Functions."},
+    {"requests", PART(requests_usd), .help = "Requests to stores."},
+    {"storage", PART(storage_usd), .help = "Storage."},
+    {"transfer", PART(transfer_usd), .help = "Data transfer."},
+};
+static const struct record bill_record = RECORD("geo_bill", struct geo_bill, bill_fields);
+
+#define PLACEMENT(TYPE, member) FIELD(TYPE, struct app_geo_placement, member)
+static const struct field placement_fields[] = {
+    {"topology", PLACEMENT(TEXT, topology), .help = "central, regional or fanout."},
+    {"function", PLACEMENT(TEXT, function), .help = "Region of the function."},
+    {"store", PLACEMENT(TEXT, store), .help = "Region of the store."},
+    {"cost_usd_per_round", PLACEMENT(REAL, cost_usd), .unit = "USD", .help = "Cost of a round."},
+    {"time_s_per_round", PLACEMENT(DURATION, time_s), .unit = "s", .help = "Time of a round."},
+    {"phases", PLACEMENT(RECORD, phases), .record = &app_geo_phases_record,
+     .help = "Parts of the time, as means over the workers."},
+    {"cost", PLACEMENT(RECORD, bill), .record = &bill_record, .help = "Parts of the cost."},
+    {"counts", PLACEMENT(RECORD, counts), .record = &app_geo_counts_record,
+     .help = "Requests and bytes per round."},
+};
+static const struct record placement_record =
+    RECORD("geo_placement", struct app_geo_placement, placement_fields);
+
+#define SUM(member) FIELD(MONEY, struct geo_total, member), .unit = "USD"
+static const struct field parts_fields[] = {
+    {"vm", SUM(vm_microusd), .help = "Machines of the workers."},
+    {"faas", SUM(faas_microusd), .help = "Functions."},
+    {"requests", SUM(requests_microusd), .help = "Requests to stores."},
+    {"storage", SUM(storage_microusd), .help = "Storage."},
+    {"transfer", SUM(transfer_microusd), .help = "Data transfer."},
+};
+static const struct record parts_record =
+    RECORD("geo_total_cost", struct geo_total, parts_fields);
+
+static const struct field total_fields[] = {
+    {"rounds", FIELD(REAL, struct app_geo_total, rounds), .help = "Number of rounds."},
+    {"time_s", FIELD(DURATION, struct app_geo_total, time_s), .unit = "s",
+     .help = "Time of the training."},
+    {"cost_usd", FIELD(MONEY, struct app_geo_total, total_microusd), .unit = "USD",
+     .help = "Cost of the training."},
+    {"cost", FIELD(RECORD, struct app_geo_total, parts), .record = &parts_record,
+     .help = "Parts of the cost."},
+};
+static const struct record total_record =
+    RECORD("geo_total", struct app_geo_total, total_fields);
+
+static const struct field option_fields[] = {
+    {"setting", FIELD(TEXT, struct app_geo_option, setting), .help = "Setting that is changed."},
+    {"value", FIELD(TEXT, struct app_geo_option, value), .help = "Its new value."},
+    {"best", FIELD(RECORD, struct app_geo_option, best), .record = &placement_record,
+     .help = "Best placement with it."},
+};
+static const struct record option_record =
+    RECORD("geo_option", struct app_geo_option, option_fields);
+
+#define PLANNED(TYPE, member) FIELD(TYPE, struct app_geo_planned, member)
+static const struct field planned_fields[] = {
+    {"name", PLANNED(TEXT, name), .help = "Name of the training."},
+    {"workers", PLANNED(COUNT, workers), .help = "Number of workers."},
+    {"considered", PLANNED(COUNT, considered),
+     .help = "Number of placements considered, impossible ones included."},
+    {"best", PLANNED(RECORD, best), .record = &placement_record,
+     .help = "Best placement by the objective."},
+    {"cheapest", PLANNED(RECORD, cheapest), .record = &placement_record,
+     .help = "Cheapest placement."},
+    {"fastest", PLANNED(RECORD, fastest), .record = &placement_record,
+     .help = "Fastest placement."},
+    {"total", PLANNED(RECORD, total), .record = &total_record,
+     .help = "The whole training with the best placement."},
+    {"options", PLANNED(RECORDS, options), .record = &option_record,
+     .help = "Best placements with one setting changed."},
+    {"frontier", PLANNED(RECORDS, frontier), .record = &placement_record,
+     .help = "Placements of the Pareto frontier, cheapest first."},
+    {"placements", PLANNED(RECORDS, placements), .record = &placement_record,
+     .help = "All placements, the best first."},
+};
+/* clang-format on */
+static const struct record planned_record =
+    RECORD("geo_planned", struct app_geo_planned, planned_fields);
+
+/* ---- the operation ---- */
+
+/* A plan while it becomes an answer. */
+struct planning {
+    const struct app_geo *geo;
+    const struct geo_question question;
+    const struct geo_plan *plan;
+    const char **sites; /* "aws/us-west-2" each */
+    struct arena *arena;
+};
+
+static int too_large(struct err *e)
+{
+    return err_set(e, ERR_NOFIT, "the answer is too large");
+}
+
+static int name_sites(struct planning *p, struct err *e)
+{
+    const struct geo_problem *problem = p->geo->problem;
+    char text[128];
+
+    p->sites = arena_alloc(p->arena, problem->n_sites, sizeof *p->sites);
+    for (size_t i = 0; p->sites && i < problem->n_sites; i++)
+        if (!(p->sites[i] = arena_dup(p->arena, app_geo_site_text(&problem->sites[i], text))))
+            return too_large(e);
+    return p->sites ? 0 : too_large(e);
+}
+
+static struct app_geo_placement placement_of(const struct planning *p,
+                                             const struct geo_placement *of)
+{
+    return (struct app_geo_placement){
+        .topology = spec_geo_topology_text(of->topology),
+        .function = p->sites[of->function],
+        .store = p->sites[of->store],
+        .cost_usd = geo_bill_usd(&of->bill),
+        .time_s = of->round_s,
+        .phases = &of->phases,
+        .bill = &of->bill,
+        .counts = &of->counts,
+        .of = of,
+    };
+}
+
+static bool is_chosen(const struct spec_geo *s, const char *setting)
+{
+    if (strcmp(setting, "compression") == 0)
+        return s->compression != SPEC_GEO_PLAIN;
+    if (strcmp(setting, "connections") == 0)
+        return s->connections > 1;
+    return s->quorum < 1;
+}
+
+/* The best placement with one setting changed, in the arena. */
+static int plan_option(const struct planning *p, struct app_geo_option *o, struct err *e)
+{
+    AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
+    struct spec_geo changed = *p->geo->spec;
+    struct geo_problem problem = *p->geo->problem;
+    struct geo_placement *of = arena_alloc(p->arena, 1, sizeof *of);
+    struct app_geo_placement *best = arena_alloc(p->arena, 1, sizeof *best);
+
+    if (!of || !best)
+        return too_large(e);
+    if (spec_geo_set(&changed, o->setting, o->value, e) < 0)
+        return -1;
+    geo_problem_set(&problem, &changed);
+    if (geo_plan(&problem, &p->question, &plan, e) < 0)
+        return err_wrap(e, "with %s %s", o->setting, o->value);
+    *of = plan.placements[0];
+    *best = placement_of(p, of);
+    o->best = best;
+    return 0;
+}
+
+static int put_options(const struct planning *p, struct field_records *out, struct err *e)
+{
+    static const struct app_geo_option all[] = {
+        {"compression", "int8", "one byte per value instead of four", NULL},
+        {"compression", "topk:0.01", "the largest 1 %, the rest in later rounds", NULL},
+        {"connections", "8", "eight at a time, both ways", NULL},
+        {"quorum", "0.75", "three quarters of the workers are enough", NULL},
+    };
+    struct app_geo_option *items = arena_alloc(p->arena, sizeof all / sizeof *all, sizeof *items);
+
+    if (!items)
+        return too_large(e);
+    out->items = items;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (is_chosen(p->geo->spec, all[i].setting))
+            continue;
+        items[out->n] = all[i];
+        if (plan_option(p, &items[out->n++], e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int put_placements(const struct planning *p, struct app_geo_planned *out, struct err *e)
+{
+    const struct geo_plan *plan = p->plan;
+    struct app_geo_placement *all = arena_alloc(p->arena, plan->n, sizeof *all);
+    struct app_geo_placement *frontier = arena_alloc(p->arena, plan->n_frontier, sizeof *frontier);
+
+    if (!all || !frontier)
+        return too_large(e);
+    for (size_t i = 0; i < plan->n; i++)
+        all[i] = placement_of(p, &plan->placements[i]);
+    for (size_t i = 0; i < plan->n_frontier; i++)
+        frontier[i] = all[plan->frontier[i]];
+    out->best = all;
+    out->cheapest = &all[plan->cheapest];
+    out->fastest = &all[plan->fastest];
+    out->placements = (struct field_records){all, plan->n};
+    out->frontier = (struct field_records){frontier, plan->n_frontier};
+    return 0;
+}
+
+static int answer_plan(struct planning *p, struct answer *out, struct err *e)
+{
+    const struct spec_geo *spec = p->geo->spec;
+    struct geo_total parts;
+    struct app_geo_planned r = {
+        .name = spec->name,
+        .workers = p->geo->problem->n_workers,
+        .considered = p->plan->considered,
+        .size_bytes = spec->size_bytes,
+        .is_least_time = p->question.objective == GEO_TIME,
+    };
+
+    if (geo_total(p->geo->problem, &p->plan->placements[0], &parts, e) < 0 ||
+        name_sites(p, e) < 0 || put_placements(p, &r, e) < 0 || put_options(p, &r.options, e) < 0)
+        return -1;
+    const struct app_geo_total total = {spec->rounds, parts.time_s, parts.total_microusd, &parts};
+    r.total = &total;
+    return answer_head(out, &r, e);
+}
+
+static int run_plan(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    AUTO_CLEAR(app_geo) struct app_geo g = {0};
+    AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
+
+    if (app_geo_open(&g, app, request, false, e) < 0)
+        return -1;
+    struct planning p = {
+        .geo = &g, .question = app_geo_question(&g, request), .plan = &plan, .arena = out->arena};
+    return geo_plan(g.problem, &p.question, &plan, e) < 0 ? -1 : answer_plan(&p, out, e);
+}
+
+const struct operation geo_plan_operation = {
+    .name = "geo.plan",
+    .summary = "Plan where the function and the store of a geo-distributed training go.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &request_record,
+    .answer = &planned_record,
+    .run = run_plan,
+};
