@@ -78,12 +78,12 @@ wait $watcher
 is "$?" 130 "a cap that comes while a run is going stops it"
 check "with the reason" grep -q 'long stopped: spending cap limits.max_usd_per_month: 0.' month.txt
 
-# ---- on paper ----
+# ---- simulated ----
 "$TRADEWIND" config set limits.max_usd_per_month 1000 >/dev/null
 "$TRADEWIND" run cap.yaml --yes --on sim --seed 1 --json >paper.json
 paid=$(tail -n 1 paper.json | json 'd["cost_usd"]')
 is "$("$TRADEWIND" run ls --json | json 'd[0]["on"], d[0]["cost_usd"] == '"$paid")" "sim True" \
-    "run ls has what a run on paper cost"
+    "run ls has the cost of a simulated run"
 run=$("$TRADEWIND" run ls --json | json 'd[0]["run"]')
 is "$("$TRADEWIND" run show "$run" --json | json 'd["cost_usd"] == '"$paid")" True "and run show"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs on paper that follow imported prices: by hand, and beside `market replay` of the same work, start, policy and
+# Simulated runs that follow imported prices: by hand, and beside `market replay` of the same work, start, policy and
 # seed, whose bill they must have to the micro-dollar and whose end to the millisecond.
 . "$(dirname "$0")/tap.sh"
 

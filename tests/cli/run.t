@@ -254,9 +254,9 @@ is "$(grep -c '[0-9]\.[0-9]\{16\}' events.json)" 0 "with numbers as short as the
 is "$("$TRADEWIND" run ls --json | python3 -c 'import json, sys
 print([r["run"] for r in json.load(sys.stdin)][:3])')" "[13, 12, 11]" "run ls, newest first"
 
-# ---- on paper ----
-check "a run on paper" "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 >paper.txt
-check "says so" grep -q 'in virtual time: nothing is launched, no work' paper.txt
+# ---- simulated ----
+check "a simulated run" "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 >simulated.txt
+check "says so" grep -q 'in virtual time: nothing is launched, no work' simulated.txt
 "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper1.json
 "$TRADEWIND" run sum.yaml --yes --on sim --seed 3 --json >paper2.json
 is "$(sed 's/"run": *[0-9]*//; s/"[a-z]*_at": *"[^"]*"//g' paper1.json)" \

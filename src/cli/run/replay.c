@@ -69,6 +69,16 @@ static int compare(struct app *app, int64_t run, bool json, struct err *e)
     return 0;
 }
 
+static int say_nothing(bool json)
+{
+    if (json)
+        cli_run_print_event(&app_run_started_record,
+                            &(struct app_run_started){.event = "nothing", .run = FIELD_NONE});
+    else
+        puts("Nothing to run: no job used older versions alone.");
+    return 0;
+}
+
 /* The exit code: 0, 1 failed, 130 stopped, or -1. */
 static int replay(struct app *app, const struct order *order, struct err *e)
 {
@@ -77,11 +87,8 @@ static int replay(struct app *app, const struct order *order, struct err *e)
 
     if (app_replay_compose(app, order->kind, order->ref, arena, &run, e) < 0)
         return -1;
-    if (run.n_stages == 0) {
-        puts(order->json ? "{\"event\": \"nothing\"}"
-                         : "Nothing to run: no job used older versions alone.");
-        return 0;
-    }
+    if (run.n_stages == 0)
+        return say_nothing(order->json);
     if (!order->json && show(&run, order->kind, arena, e) < 0)
         return -1;
     int agreed = cli_run_confirm(order->yes, "Run it?", e);
@@ -154,6 +161,7 @@ const struct command command_replay = {
         "becomes a new version with the tag non_deterministic=@S:3, which names the recorded one.",
     .example = "tradewind replay @model:3 --yes",
     .options = replay_options,
+    .operation = &replay_start_operation,
     .min_operands = 1,
     .max_operands = 1,
     .run = run_replay,
@@ -171,7 +179,6 @@ static int run_rerun(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option rerun_options[] = {
-    {.name = "--from", .value = "SET", .help = "The newer version: @S:2, or @S for the latest."},
     CLI_RUN_YES_OPTION,
     {.name = "--json", .help = "Print one JSON object per line: every change, last the bill."},
     {0},
@@ -188,5 +195,6 @@ const struct command command_rerun = {
         "new version of code works the same way.",
     .example = "tradewind rerun --from @train:2 --yes",
     .options = rerun_options,
+    .operation = &rerun_start_operation,
     .run = run_rerun,
 };
