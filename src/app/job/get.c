@@ -135,10 +135,6 @@ static int bill_so_far(const char *home,
 
 /* ---- job.get ---- */
 
-struct get_request {
-    const char *id;
-};
-
 static int answer_whole(struct app *app,
                         struct app_job_whole *whole,
                         struct answer *out,
@@ -159,7 +155,7 @@ static int answer_whole(struct app *app,
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct get_request *q = request;
+    const struct app_job_id *q = request;
     AUTO_CLEAR(job_details) struct job_details details = {0};
     struct app_job_whole whole = {0};
     struct lake_job job;
@@ -177,18 +173,12 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
     return result;
 }
 
-static const struct field get_fields[] = {
-    {"id", FIELD(TEXT, struct get_request, id), .help = "Number of the job, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
-};
-static const struct record get_record = RECORD("job_get", struct get_request, get_fields);
-
 const struct operation job_get_operation = {
     .name = "job.get",
     .summary = "Get a job with its states, tags, usage and warnings.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    .request = &app_job_id_record,
     .answer = &app_job_whole_record,
     .run = run_get,
 };

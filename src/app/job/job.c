@@ -1,5 +1,6 @@
 #include "app/job/job.h"
 
+#include "app/job/resources.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -139,6 +140,22 @@ const char *app_job_reason_text(const char *reason)
 }
 
 /* ---- before a job is submitted ---- */
+
+int app_job_read_size(double cpus,
+                      const char *memory,
+                      const struct answer *out,
+                      struct lake_job_request *r,
+                      struct err *e)
+{
+    char option[64];
+
+    r->cpus = cpus;
+    if (app_job_check_cpus(cpus, e) < 0)
+        return err_wrap(e, "%s %g", answer_spell(out, "cpus", option), cpus);
+    if (app_job_read_memory(memory, &r->memory_mb, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, "memory", option));
+    return 0;
+}
 
 int app_job_check_month(struct app *app, struct err *e)
 {

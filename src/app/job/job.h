@@ -14,6 +14,12 @@ extern const struct operation job_list_operation, job_get_operation, job_metrics
 
 /* ---- records ---- */
 
+/* Request of operations on one job. */
+struct app_job_id {
+    const char *id; /* "7" or "job:7" */
+};
+extern const struct record app_job_id_record;
+
 /* One job. What the job has not, or not yet, is none. */
 struct app_job {
     int64_t id;
@@ -135,6 +141,12 @@ int app_job_exit_code(const struct lake_job *job);
 /* Without "stopped: ", which the state says already. Borrowed from reason. */
 const char *app_job_reason_text(const char *reason);
 
+/* The fields cpus and memory of a request as those of a job. */
+int app_job_read_size(double cpus,
+                      const char *memory,
+                      const struct answer *out,
+                      struct lake_job_request *r,
+                      struct err *e);
 /* ERR_NOFIT when the month's spending cap is used up: no job may begin. */
 int app_job_check_month(struct app *app, struct err *e);
 
@@ -154,5 +166,20 @@ int app_job_source_read(struct app *app,
                         struct app_job_source *out,
                         const char **wrong_out,
                         struct err *e);
+
+/* ---- logs ---- */
+
+/* The bytes that a job printed, also while it runs. */
+struct app_job_logs {
+    const char *id; /* "7" or "job:7" */
+    bool follow;    /* until the job is over */
+    bool has_tail;
+    uint64_t tail; /* begin with the last lines */
+    /* Gets the bytes as they come; after the last ones n = 0. < 0 ends the call. */
+    int (*take)(void *context, const char *bytes, size_t n, struct err *e);
+    void *context;
+};
+/* 1: all bytes; 0: the caller cancelled; -1. */
+int app_job_logs(struct app *app, const struct app_job_logs *request, struct err *e);
 
 #endif

@@ -1,5 +1,4 @@
-#include "app/job/logs.h"
-
+/* logs: the log of a job, followed while the job runs. `tradewind job logs` calls it. */
 #include "app/job/job.h"
 #include "base/file.h"
 #include "base/mem.h"

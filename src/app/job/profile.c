@@ -1,6 +1,6 @@
 #include "app/job/profile.h"
 
-#include "app/job/resources.h"
+#include "app/job/job.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "lake/job/job.h"
@@ -351,39 +351,27 @@ static double within(const struct profile_sizes *sizes, double value)
     return fmin(fmax(value, sizes->values[0]), sizes->values[sizes->n - 1]);
 }
 
-static int read_size(const struct predict_request *q,
-                     const struct answer *out,
-                     uint64_t *memory_mb,
-                     struct err *e)
-{
-    char option[64];
-
-    if (!isnan(q->cpus) && app_job_check_cpus(q->cpus, e) < 0)
-        return err_wrap(e, "%s %g", answer_spell(out, "cpus", option), q->cpus);
-    if (app_job_read_memory(q->memory ? q->memory : "1GB", memory_mb, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, "memory", option));
-    return 0;
-}
-
 static int run_predict(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct predict_request *q = request;
     AUTO_CLEAR(profile_values) struct profile_values values = {0};
     struct app_profile_settings settings = {0};
+    struct lake_job_request size;
     struct app_prediction got;
-    uint64_t memory_mb;
     char option[64];
 
     if (app_profile_settings_read(&settings, &q->values, out->arena, e) < 0)
         return err_wrap(e, "%s", answer_spell(out, "values", option));
     if (app_profile_settings_read(&settings, &q->settings, out->arena, e) < 0 ||
-        read_size(q, out, &memory_mb, e) < 0)
+        app_job_read_size(isnan(q->cpus) ? 1 : q->cpus, q->memory ? q->memory : "1GB", out, &size,
+                          e) < 0)
         return -1;
     AUTO(broker_profile) struct broker_profile *p = app_profile_open(app, q->name, e);
     if (!p || broker_profile_values(p, settings.items, settings.n, &values, e) < 0)
         return -1;
-    double cpus = isnan(q->cpus) ? within(&p->cpus, 1) : q->cpus;
-    double mb = q->memory ? (double)memory_mb : within(&p->mems_mb, (double)memory_mb);
+    double cpus = isnan(q->cpus) ? within(&p->cpus, size.cpus) : size.cpus;
+    double mb = (double)size.memory_mb;
+    mb = q->memory ? mb : within(&p->mems_mb, mb);
     if (app_profile_predict(p, &values, cpus, mb, &got, e) < 0)
         return -1;
     int result = answer_head(out, &got, e);

@@ -183,6 +183,12 @@ static void command_cell(const void *record, struct buf *out)
     {"stage", JOB(TEXT, stage), .help = "Stage of that pipeline."},                                \
     {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."}
 
+static const struct field id_fields[] = {
+    {"id", FIELD(TEXT, struct app_job_id, id), .help = "Number of the job, as in 7 or job:7.",
+     .required = true, .operand = true, .value = "ID"},
+};
+const struct record app_job_id_record = RECORD("job_id", struct app_job_id, id_fields);
+
 static const struct field job_fields[] = {
     JOB_FIELDS,
     {"name_column", JOB(TEXT, name), .help = "Name, beside the command.", .heading = "name",

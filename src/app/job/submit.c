@@ -216,11 +216,8 @@ static int read_sizes(const struct submit_request *q,
 {
     char option[64];
 
-    r->cpus = q->cpus;
-    if (app_job_check_cpus(q->cpus, e) < 0)
-        return err_wrap(e, "%s %g", answer_spell(out, "cpus", option), q->cpus);
-    if (app_job_read_memory(q->memory, &r->memory_mb, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, "memory", option));
+    if (app_job_read_size(q->cpus, q->memory, out, r, e) < 0)
+        return -1;
     r->time_limit_s = isnan(q->time_limit_s) ? 0 : q->time_limit_s;
     if (q->time_limit_s <= 0 || q->time_limit_s > TIME_LIMIT_S_MOST)
         return err_set(e, ERR_USAGE, "%s: must be more than 0 and at most ten years",
@@ -346,19 +343,9 @@ const struct operation job_submit_operation = {
 
 /* ---- job.rerun ---- */
 
-struct rerun_request {
-    const char *id;
-};
-
-static const struct field rerun_fields[] = {
-    {"id", FIELD(TEXT, struct rerun_request, id), .help = "Number of the job, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
-};
-static const struct record rerun_record = RECORD("job_rerun", struct rerun_request, rerun_fields);
-
 static int run_rerun(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct rerun_request *q = request;
+    const struct app_job_id *q = request;
     AUTO_CLEAR(job_details) struct job_details details = {0};
     struct lake_job job;
     int64_t id;
@@ -387,7 +374,7 @@ const struct operation job_rerun_operation = {
     .summary = "Submit a job again, as a new job.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
-    .request = &rerun_record,
+    .request = &app_job_id_record,
     .answer = &submitted_record,
     .run = run_rerun,
 };

@@ -61,16 +61,11 @@ static int read_batch(const struct sweep_request *q,
                       struct err *e)
 {
     AUTO(template) struct template *template = NULL;
-    struct lake_job_request size = {.cpus = q->cpus};
-    char option[64];
+    struct lake_job_request size = {0};
 
-    if (broker_profile_name_check(q->name, e) < 0 || read_template(q, &template, e) < 0)
-        return -1;
-    if (app_job_check_cpus(q->cpus, e) < 0)
-        return err_wrap(e, "%s %g", answer_spell(out, "cpus", option), q->cpus);
-    if (app_job_read_memory(q->memory, &size.memory_mb, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, "memory", option));
-    if (app_job_check_local(&size, e) < 0)
+    if (broker_profile_name_check(q->name, e) < 0 || read_template(q, &template, e) < 0 ||
+        app_job_read_size(q->cpus, q->memory, out, &size, e) < 0 ||
+        app_job_check_local(&size, e) < 0)
         return -1;
     double mem_mb = (double)size.memory_mb;
     const struct profile_sizes cpus = {&size.cpus, 1}, mems_mb = {&mem_mb, 1};

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 struct app_prediction;
+struct command_args;
 struct operate_text;
 
 /* The exit code of a program that Ctrl-C ended. */
@@ -22,6 +23,9 @@ int cli_job_compare_add(struct operate_text *t, const void *compared, struct err
 int cli_job_compare_print(struct operate_text *t, struct err *e);
 /* A line for each feature that a prediction is outside the runs of; nothing when it is inside. */
 void cli_job_print_outside(FILE *out, const struct app_prediction *prediction);
+/* Runs an operation that submits a batch of jobs and waits for them. After Ctrl-C the jobs
+ * continue. */
+int cli_job_run_batch(const struct command_args *args, struct err *e);
 /* Of the answer of job.wait. */
 int cli_job_exit_code(const void *waited);
 

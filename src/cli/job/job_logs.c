@@ -1,5 +1,4 @@
 /* job_logs: the command `job logs`, the bytes of a log made safe for a terminal. */
-#include "app/job/logs.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "cli/core/commands.h"

@@ -1,4 +1,4 @@
-/* job_show: the command `job show`, one job for people. */
+/* job_show: the commands `job ls` and `job show`. */
 #include "app/job/resources.h"
 #include "base/buf.h"
 #include "base/mem.h"
@@ -194,7 +194,7 @@ static void print_transitions(FILE *out, const struct field_records *transitions
     }
 }
 
-/* ---- the command ---- */
+/* ---- job show ---- */
 
 static int print_job(struct operate_text *t, const void *record, struct err *e)
 {
@@ -230,4 +230,34 @@ const struct command command_job_show = {
     .text = &(const struct command_text){.head = print_job},
     .min_operands = 1,
     .max_operands = 1,
+};
+
+/* ---- job ls ---- */
+
+static bool is_filtered(const struct command_args *args)
+{
+    return command_has(args, "--state") || command_has(args, "--user") ||
+           command_has(args, "--name") || command_has(args, "--run");
+}
+
+static int print_list_end(struct operate_text *t, struct err *e)
+{
+    (void)e;
+    if (!t->n_items)
+        fprintf(t->out, "%s\n",
+                is_filtered(t->args)
+                    ? "No job matches."
+                    : "There are no jobs; tradewind job submit -- COMMAND makes one.");
+    else if (t->more)
+        fprintf(t->out, "These are the first %zu; --all shows all of them.\n", t->n_items);
+    return 0;
+}
+
+const struct command command_job_ls = {
+    .name = "job ls",
+    .summary = "List jobs, the newest first",
+    .example = "tradewind job ls --state failed,lost --sort cost",
+    .operation = &job_list_operation,
+    .text = &(const struct command_text){.end = print_list_end},
+    .is_long = true,
 };

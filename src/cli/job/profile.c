@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/interrupt.h"
 #include "cli/core/operate.h"
 #include "cli/job/job.h"
 #include "view/table.h"
@@ -96,24 +95,6 @@ static const struct command_text profile_text = {.head = print_profile};
 
 /* ---- profile ---- */
 
-static int run_profile(const struct command_args *args, struct err *e)
-{
-    const struct command *c = args->command;
-    AUTO_JSON json_t *request = operate_request(args, c->operation, e);
-
-    if (!request)
-        return -1;
-    json_object_set_new(request, "wait", json_true());
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
-    int result = operate_call(args, door, c->operation, request, c->text, e);
-    if (result >= 0 || !interrupt_seen())
-        return result;
-    operate_door_quiet(door);
-    fprintf(stderr, "the jobs continue; the same command, or tradewind profile %s, resumes\n",
-            args->operands[0]);
-    return CLI_JOB_EXIT_INTERRUPTED;
-}
-
 const struct command command_profile = {
     .name = "profile",
     .operands = "NAME [-- CMD...]",
@@ -136,7 +117,7 @@ const struct command command_profile = {
     .text = &profile_text,
     .min_operands = 1,
     .max_operands = SIZE_MAX,
-    .run = run_profile,
+    .run = cli_job_run_batch,
 };
 
 /* ---- profile show, profile fit, profile ls ---- */

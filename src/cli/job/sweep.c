@@ -22,7 +22,7 @@ static int exit_code(const void *head)
     return (size_t)sweep->finished < sweep->jobs;
 }
 
-static int run_sweep(const struct command_args *args, struct err *e)
+int cli_job_run_batch(const struct command_args *args, struct err *e)
 {
     const struct command *c = args->command;
     AUTO_JSON json_t *request = operate_request(args, c->operation, e);
@@ -62,5 +62,5 @@ const struct command command_sweep = {
                                          .exit_code = exit_code},
     .min_operands = 2,
     .max_operands = SIZE_MAX,
-    .run = run_sweep,
+    .run = cli_job_run_batch,
 };

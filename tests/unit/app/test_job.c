@@ -2,7 +2,6 @@
  * broker: jobs are made in the lake, and stay queued until they are killed. */
 #include "app/job/batch.h"
 #include "app/job/job.h"
-#include "app/job/logs.h"
 #include "app/job/profile.h"
 #include "app/job/resources.h"
 #include "base/buf.h"
