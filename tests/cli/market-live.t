@@ -83,11 +83,11 @@ is "$code" 0 "for people $err"
 contains "$out" "Left out: " "days are named"
 check "pictures are drawn" grep -q "best-static" l.svg
 check "and how the bill grows" grep -q "regret" t.svg
-check "by starts, too" grep -q "by the day it began" t.svg
+check "by starts, too" grep -q "by the day of its start" t.svg
 check "from nothing on, not from below" bash -c "! grep -q -e '-\\$' t.svg"
 contains "$out" "in hindsight, which is known to 0.1 %." "how well the optimum is known is told"
 run market replay --mode market --model ResNet-50 --preemptions 0 --work "1 V100-days" --gap 0
-contains "$out" "above the best way in hindsight." "and that it is exact when asked for"
+contains "$out" "above the best schedule in hindsight." "and that it is exact when asked for"
 fails 2 "--svg needs --mode paper" market sweep --mode market --svg x.svg
 run market sweep --mode market --preemptions 0 --model ResNet-50 --durations 0.5,1 --json
 is "$(value "[(c['v100_days'], c['covered_starts'] > 0, c['regret'] > -1e-6) for c in d['cells']]")" \
@@ -97,7 +97,7 @@ is "$(value "(d['cloud'], d['region'], d['clouds'], d['starts'] >= 1, sorted(d['
 
 # Mistakes.
 fails 2 "goes with --mode market" market replay --model A3C --seed 3
-fails 2 "neither paper nor market" market replay --model A3C --mode moon
+fails 2 "must be paper or market" market replay --model A3C --mode moon
 fails 2 "must be greedy, margin or threshold" market replay --mode market --model A3C --policy lazy
 fails 2 "give it a deadline" market replay --mode market --model A3C --policy threshold
 fails 2 "between 0 and 3600" market replay --mode market --model A3C --preemptions -1

@@ -184,7 +184,7 @@ fails 3 "did you mean" market replay --model A3D
 fails 5 "too few" market replay --model A3C --starts 2021-01-01
 fails 5 "too few" market replay --model A3C --region aws:eu-west-9
 fails 2 "begins in a region of aws" market replay --model A3C --region gcp:us-west1
-fails 2 "is neither paper nor market" market replay --model A3C --mode guess
+fails 2 "must be paper or market" market replay --model A3C --mode guess
 
 run market sweep --throughputs speeds.csv --model toy --days 2 --durations 1,2 --starts 2020-01-04 --json
 is "$(json '([round(v, 6) for v in d["figure5"]["models"][0]["reduction"].values()], d["figure6"]["models"][0]["reduction"])' <<<"$out")" \

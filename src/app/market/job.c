@@ -159,6 +159,15 @@ int app_market_starts(const char *text, struct market_starts *out, struct err *e
     return 0;
 }
 
+size_t app_market_covered(const struct market_paper *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < market_paper_n_starts(p); i++)
+        n += market_paper_covered(p, i);
+    return n;
+}
+
 struct market_paper_model *app_market_paper_model(const struct market_paper *p,
                                                   const struct throughputs *speeds,
                                                   const char *model,

@@ -33,6 +33,9 @@ const char *const market_follow_uses[4] = {[MARKET_FOLLOW_SHARE] = "share",
                                            [MARKET_FOLLOW_WHOLE] = "whole",
                                            [MARKET_FOLLOW_ALONE] = "alone"};
 
+const char *const market_replay_modes[3] = {
+    [MARKET_REPLAY_PAPER] = "paper", [MARKET_REPLAY_MARKET] = "market"};
+
 /* ---- the request ---- */
 
 static int read_policy(struct app_live *c, const struct market_follow *f, struct err *e)

@@ -59,14 +59,38 @@ extern const char *const market_follow_policies[4], *const market_follow_uses[4]
              "as much faster, or takes one and pays all."}
 /* clang-format on */
 
-/* What `market replay` and `market sweep` ask in mode market besides the job. */
+/* Besides the job, requests of replays say by which rules and in which market. */
 struct market_replay_request {
+    enum market_replay_mode { MARKET_REPLAY_PAPER = 1, MARKET_REPLAY_MARKET } mode;
     struct market_follow follow;
     double deadline_s;  /* after the start; NAN = none */
     double gap_percent; /* NAN = the default */
     int64_t seed;       /* FIELD_NONE = the default */
     const char *region, *throughputs, *starts;
 };
+extern const char *const market_replay_modes[3];
+
+/* clang-format off */
+#define MARKET_REPLAY_FIELDS(type, at)                                                             \
+    {"mode", FIELD(ENUM, type, at mode), .choices = market_replay_modes, .n_choices = 3,           \
+     .preset = "paper",                                                                            \
+     .help = "Rules: paper, those of the published evaluation (default); market, those of real "   \
+             "spot markets: to the second, no hindsight, all costs."},                             \
+    MARKET_FOLLOW_FIELDS(type, at follow.),                                                        \
+    {"deadline", FIELD(DURATION, type, at deadline_s), .bare_unit_s = 86400, .least = 1e-3,        \
+     .most = 1e12, .help = "Time from the start of the job to its deadline, e.g. 10d."},           \
+    {"gap", FIELD(REAL, type, at gap_percent), .value = "PERCENT", .least = 0, .most = 50,         \
+     .help = "Greatest distance of the optimum in hindsight from its bound (default: 0.1)."},      \
+    {"seed", FIELD(INT, type, at seed), .least = 0, .most = 9007199254740992, .value = "N",        \
+     .help = "Seed of the preemptions (default: 1)."},                                             \
+    {"throughputs", FIELD(TEXT, type, at throughputs), .value = "FILE", .is_local = true,          \
+     .help = "Iterations per second (CSV: model,batch_size,GPU...), before the built-in ones."},   \
+    {"region", FIELD(TEXT, type, at region), .value = "LOCATION",                                  \
+     .help = "Region of the strategies that use one region (default: aws:us-east-1; mode paper: "  \
+             "of aws)."},                                                                          \
+    {"starts", FIELD(TEXT, type, at starts), .value = "STARTS",                                    \
+     .help = "Days on which the job starts: how many (default: 30), a day, or DAY..DAY."}
+/* clang-format on */
 
 struct app_live {
     struct market *market;

@@ -126,4 +126,101 @@ struct app_market_tables {
     struct field_records best;    /* struct app_market_best */
 };
 
+/* ---- market.replay and market.sweep ---- */
+
+extern const struct operation market_replay_operation; /* answers with struct app_market_replayed */
+extern const struct operation market_sweep_operation;  /* answers with struct app_market_swept */
+
+/* Clouds of a replay in mode market. */
+struct app_market_clouds {
+    struct field_list used, left_out;
+    struct field_list unmeasured; /* used, without a life on record */
+};
+/* clang-format off */
+#define MARKET_CLOUDS_FIELDS(type, at, absent)                                                     \
+    {"clouds", FIELD(LIST, type, at used), .is_absent = absent, .help = "Clouds used."},           \
+    {"left_out_clouds", FIELD(LIST, type, at left_out), .is_absent = absent,                       \
+     .help = "Clouds whose histories cover too few of the starts."},                               \
+    {"clouds_without_measured_preemptions", FIELD(LIST, type, at unmeasured),                      \
+     .is_absent = absent, .help = "Clouds without a recorded life of an instance."}
+/* clang-format on */
+
+/* A strategy, or an optimum in hindsight. */
+struct app_market_row {
+    const char *name;
+    double mean_cost_usd, reduction, mean_hours, switches_mean, preemptions_mean;
+    uint64_t switches_max;
+    json_t *costs_usd; /* of each covered start */
+    uint64_t late;
+    bool has_deadline; /* late counts */
+};
+struct app_market_offline {
+    struct app_market_row row;
+    double bound_usd, gap;
+    uint64_t proved_starts;
+};
+struct app_market_left_out {
+    const char *day, *why;
+    size_t start; /* its number among all starts; not in JSON */
+};
+struct app_market_trace_point {
+    double hours, dynamic_usd, offline_usd;
+    double at_s; /* for charts */
+};
+struct app_market_regret {
+    const char *day;
+    double usd;  /* NaN = not covered */
+    double at_s; /* for charts */
+};
+/* Costs over time of the start with the most regret. */
+struct app_market_trace {
+    const char *day;
+    struct field_records points;  /* struct app_market_trace_point, at even distances */
+    struct field_records regrets; /* struct app_market_regret, of each start */
+};
+struct app_market_replayed {
+    const char *mode, *model, *work, *region;
+    bool is_live;               /* mode market */
+    const char *cloud, *policy; /* in mode market */
+    double work_v100_days;
+    uint64_t starts, covered_starts;
+    struct field_list start_days;
+    struct field_records left_out; /* struct app_market_left_out */
+    struct app_market_clouds clouds;
+    struct field_records strategies; /* struct app_market_row */
+    const void *offline;             /* struct app_market_offline; NULL in mode paper */
+    const void *best_static;         /* struct app_market_row; NULL in mode paper */
+    double regret, regret_usd;       /* of dynamic; NaN in mode paper */
+    const void *trace;               /* struct app_market_trace; NULL = not requested */
+};
+
+#define APP_MARKET_DURATIONS_MAX 16
+struct app_market_sweep_row {
+    const char *model;
+    json_t *reduction, *cost_usd; /* by strategy */
+    json_t *gains;                /* one per duration */
+};
+struct app_market_cell {
+    const char *model;
+    double days;
+    uint64_t covered_starts, proved_starts;
+    json_t *cost_usd, *hours, *switches, *preemptions; /* by strategy and optimum */
+    double bound_usd, regret;
+};
+struct app_market_swept {
+    const char *mode, *region;
+    bool is_live;               /* mode market */
+    const char *cloud, *policy; /* in mode market */
+    uint64_t starts, covered_starts;
+    /* In mode paper. */
+    double days;               /* V100-days of figure 5 */
+    json_t *durations;         /* V100-days of figure 6 */
+    struct field_records rows; /* struct app_market_sweep_row, of both figures */
+    const void *figure;        /* the struct itself: both figures are parts of it */
+    /* In mode market. */
+    struct field_records cells; /* struct app_market_cell */
+    struct app_market_clouds clouds;
+    double gap; /* for printers */
+};
+
 #endif

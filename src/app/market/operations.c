@@ -6,5 +6,7 @@ const struct operation *const market_operations[] = {
     &market_list_operation,
     &market_stats_operation,
     &market_tables_operation,
+    &market_replay_operation,
+    &market_sweep_operation,
     NULL,
 };

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
-#include "cli/market/market_chart.h"
+#include "draw/chart_market.h"
 #include "market/series.h"
 #include "view/table.h"
 

@@ -1,8 +1,9 @@
 /* policy_history: prices of types out of the imported histories. */
+#include "app/market/home.h"
 #include "base/auto.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
-#include "cli/market/market_parts.h"
+#include "cli/core/operate.h"
 #include "cli/policy/policy_parts.h"
 #include "market/stats.h"
 
@@ -125,7 +126,8 @@ int policy_take_history(const struct policy_history_ask *ask,
                         double *end_h_out,
                         struct err *e)
 {
-    AUTO(market) struct market *market = cli_market_open(e);
+    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(market) struct market *market = app_market_open(operate_app(door), e);
     AUTO_CLEAR(history)
     struct history h = {
         .market = market, .place = ask->place, .start_s = ask->start_s, .end_h = (double)INFINITY};

@@ -1,3 +1,5 @@
+#include "app/market/home.h"
+#include "app/market/job.h"
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"
@@ -7,8 +9,6 @@
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
 #include "cli/core/progress.h"
-#include "cli/market/market_job.h"
-#include "cli/market/market_parts.h"
 #include "cli/policy/policy_parts.h"
 #include "policy/read.h"
 

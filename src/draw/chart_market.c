@@ -1,7 +1,7 @@
-#include "cli/market/market_chart.h"
+#include "draw/chart_market.h"
 
 #include "base/buf.h"
-#include "cli/market/market_parts.h"
+#include "base/time.h"
 #include "draw/chart.h"
 #include "draw/chart_scale.h"
 #include "draw/chart_svg.h"
@@ -169,9 +169,11 @@ static double time_x(const struct frame *f, const struct span *s, double at_s)
 /* "2020-03-01", or "03-01 06:00" where marks are hours. */
 static const char *date_label(double day, double step, char out[static 32])
 {
-    if (step >= 1)
-        return app_market_day(day * DAY_S, out);
-    app_market_time(day * DAY_S, out);
+    time_iso((int64_t)(day * DAY_S * 1000), out);
+    if (step >= 1) {
+        out[strlen("2020-03-01")] = 0;
+        return out;
+    }
     out[strlen("2020-03-01")] = ' ';
     out[strlen("2020-03-01T06:00")] = 0;
     return out + strlen("2020-");

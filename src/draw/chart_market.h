@@ -1,13 +1,11 @@
-/* market_chart: pictures of markets. */
-#ifndef CLI_MARKET_MARKET_CHART_H
-#define CLI_MARKET_MARKET_CHART_H
+/* chart_market: charts of spot markets: costs of strategies, and prices over time. */
+#ifndef DRAW_CHART_MARKET_H
+#define DRAW_CHART_MARKET_H
 
 #include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-struct market_offer;
 
 /* Costs beside one another, the first the one that others are compared with. */
 struct chart_ladder_bar {

@@ -1,0 +1,205 @@
+/* sweep: the command `market sweep`, with its chart. */
+#include "app/market/market.h"
+#include "base/mem.h"
+#include "cli/core/commands.h"
+#include "cli/core/operate.h"
+#include "draw/chart_market.h"
+#include "view/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_MAX 16
+#define FEW_DIGITS 32
+
+/* The value of a map or list of numbers; NaN for null. */
+static double number_of(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* The keys of a map, in their order: how many. */
+static size_t names_of(json_t *map, const char *names[static NAMES_MAX])
+{
+    const char *key;
+    json_t *value;
+    size_t n = 0;
+
+    json_object_foreach(map, key, value) if (n < NAMES_MAX) names[n++] = key;
+    return n;
+}
+
+/* ---- mode paper ---- */
+
+static void print_reductions(const struct operate_text *t, const struct app_market_swept *s)
+{
+    struct table_column columns[NAMES_MAX + 1] = {{.title = "model", .cut_rank = 1, .least = 12}};
+    const struct app_market_sweep_row *rows = s->rows.items;
+    const char *names[NAMES_MAX];
+    size_t n = s->rows.n ? names_of(rows[0].reduction, names) : 0;
+
+    for (size_t k = 0; k < n; k++)
+        columns[k + 1] = (struct table_column){.title = names[k], .right = true};
+    AUTO(table) struct table *table = table_new(columns, n + 1);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        table_put(table, rows[i].model);
+        for (size_t k = 0; k < n; k++)
+            table_printf(table, "%.2f", number_of(json_object_get(rows[i].reduction, names[k])));
+    }
+    fprintf(t->out,
+            "Cost of the cheapest V100 of aws:%s / cost of the strategy, %g V100-days of work\n\n",
+            s->region, s->days);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+static void print_gains(const struct operate_text *t, const struct app_market_swept *s)
+{
+    struct table_column columns[APP_MARKET_DURATIONS_MAX + 1] = {
+        {.title = "model", .cut_rank = 1, .least = 12}};
+    char titles[APP_MARKET_DURATIONS_MAX][FEW_DIGITS];
+    const struct app_market_sweep_row *rows = s->rows.items;
+    size_t n = json_array_size(s->durations);
+
+    for (size_t k = 0; k < n; k++) {
+        snprintf(titles[k], sizeof titles[k], "%g d", number_of(json_array_get(s->durations, k)));
+        columns[k + 1] = (struct table_column){.title = titles[k], .right = true};
+    }
+    AUTO(table) struct table *table = table_new(columns, n + 1);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        table_put(table, rows[i].model);
+        for (size_t k = 0; k < n; k++)
+            table_printf(table, "%.2f", number_of(json_array_get(rows[i].gains, k)));
+    }
+    fputs("\nCost of choosing once / cost of choosing every day, by V100-days of work\n\n", t->out);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+/* Reductions as bars, one group per model. */
+static int save_chart(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_market_swept *s = record;
+    const struct app_market_sweep_row *rows = s->rows.items;
+    const char *path = command_value(t->args, "--svg"), *names[NAMES_MAX];
+
+    if (!path)
+        return 0;
+    if (s->is_live)
+        return err_set(e, ERR_USAGE, "--svg needs --mode paper");
+    size_t n = s->rows.n ? names_of(rows[0].reduction, names) : 0;
+    AUTO_MEM struct chart_group *groups = mem_zero(s->rows.n, sizeof *groups);
+    AUTO_MEM double *values = mem_zero(s->rows.n * NAMES_MAX + 1, sizeof *values);
+    AUTO_MEM char *title = mem_printf(
+        "Cost reduction over the cheapest V100 of aws:%s, %g V100-days", s->region, s->days);
+    for (size_t i = 0; i < s->rows.n; i++) {
+        groups[i] = (struct chart_group){rows[i].model, &values[i * NAMES_MAX]};
+        for (size_t k = 0; k < n; k++)
+            values[i * NAMES_MAX + k] = number_of(json_object_get(rows[i].reduction, names[k]));
+    }
+    const struct chart_groups chart = {title, names, n, groups, s->rows.n};
+    return chart_groups_save(path, &chart, e);
+}
+
+/* ---- mode market ---- */
+
+static void print_costs(const struct operate_text *t, const struct field_records *cells)
+{
+    struct table_column columns[NAMES_MAX + 4] = {
+        {.title = "model", .cut_rank = 1, .least = 10},
+        {.title = "days", .right = true},
+        {.title = "starts", .right = true},
+    };
+    const struct app_market_cell *list = cells->items;
+    const char *names[NAMES_MAX];
+    size_t n = cells->n ? names_of(list[0].cost_usd, names) : 0;
+
+    for (size_t k = 0; k < n; k++)
+        columns[3 + k] = (struct table_column){.title = names[k], .right = true};
+    columns[3 + n] = (struct table_column){.title = "regret", .right = true};
+    AUTO(table) struct table *table = table_new(columns, n + 4);
+    for (size_t i = 0; i < cells->n; i++) {
+        table_put(table, list[i].model);
+        table_printf(table, "%g", list[i].days);
+        table_printf(table, "%zu", (size_t)list[i].covered_starts);
+        for (size_t k = 0; k < n; k++)
+            if (list[i].covered_starts)
+                table_printf(table, "%.2f", number_of(json_object_get(list[i].cost_usd, names[k])));
+            else
+                table_put(table, "-");
+        if (list[i].covered_starts)
+            table_printf(table, "%.1f %%", 100 * list[i].regret);
+        else
+            table_put(table, "-");
+    }
+    fputs("Mean cost over the covered starts, USD, to the second\n\n", t->out);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+/* Cells with optima that are not proved, and their lower bounds. */
+static void print_unproved(const struct operate_text *t, const struct app_market_swept *s)
+{
+    static const struct table_column columns[] = {
+        {.title = "model", .cut_rank = 1, .least = 10},
+        {.title = "days", .right = true},
+        {.title = "starts", .right = true},
+        {.title = "not proved", .right = true},
+        {.title = "offline", .right = true},
+        {.title = "at least", .right = true},
+    };
+    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+    const struct app_market_cell *list = s->cells.items;
+    bool any = false;
+
+    for (size_t i = 0; i < s->cells.n; i++) {
+        const struct app_market_cell *c = &list[i];
+        if (c->proved_starts == c->covered_starts)
+            continue;
+        any = true;
+        table_put(table, c->model);
+        table_printf(table, "%g", c->days);
+        table_printf(table, "%zu", (size_t)c->covered_starts);
+        table_printf(table, "%zu", (size_t)(c->covered_starts - c->proved_starts));
+        table_printf(table, "%.2f", number_of(json_object_get(c->cost_usd, "offline")));
+        table_printf(table, "%.2f", floor(c->bound_usd * 100) / 100);
+    }
+    if (!any)
+        return;
+    fprintf(t->out, "\nOptima not proved within %g %%, and their lower bounds\n\n", 100 * s->gap);
+    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+}
+
+static int print_sweep(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_market_swept *s = record;
+
+    (void)e;
+    if (s->is_live) {
+        print_costs(t, &s->cells);
+        print_unproved(t, s);
+    } else {
+        print_reductions(t, s);
+        print_gains(t, s);
+    }
+    return 0;
+}
+
+static const struct command_option options[] = {
+    {.name = "--svg", .value = "FILE", .help = "Draw the first table (mode paper)."},
+    {0},
+};
+
+const struct command command_market_sweep = {
+    .name = "market sweep",
+    .summary = "Replay training jobs over models and durations",
+    .details =
+        "Replays every model by the rules of `market replay --mode paper` and prints figures 5 "
+        "and 6 of the published evaluation: first all strategies beside the cheapest V100, then "
+        "the savings of choosing again every day as jobs get longer.\n"
+        "\n"
+        "In mode market it prints one table: the cost of every model and duration by every "
+        "strategy, beside the best single offer and the best schedule in hindsight.",
+    .example = "tradewind market sweep",
+    .options = options,
+    .operation = &market_sweep_operation,
+    .text = &(const struct command_text){.save = save_chart, .head = print_sweep},
+};
