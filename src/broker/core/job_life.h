@@ -1,7 +1,7 @@
 /* job_life: the life of a job's attempt as one transition table, for the broker and the simulator.
  * Pure.
  *
- * An engine (src/broker/daemon/attempt_life.c, src/broker/sim/simulate_stage.c) keeps the state of
+ * An engine (src/broker/daemon/attempt_life.c, src/broker/sim/simulate_life.c) keeps the state of
  * each attempt, turns what happens into an event, looks up the row, enters the next state and
  * carries out the action in its own way. An action may answer with the next event. */
 #ifndef BROKER_CORE_JOB_LIFE_H

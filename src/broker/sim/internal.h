@@ -89,20 +89,22 @@ int sim_set_stage(
 void sim_stop(struct sim *s, enum run_state state, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- simulate_stage.c ---- */
+/* ---- simulate_life.c ---- */
 /* Something happened to the stage's attempt: looks up the row of broker/core/job_life.c, enters its
  * state, and carries out its action in virtual time. */
 int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e);
 /* The attempt ends with the event, and the next one provisions at once. */
 int stage_next_attempt(struct sim *s, size_t i, enum life_event event, struct err *e);
+/* The stage ends unfinished. */
+int stage_give_up(
+    struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
+
+/* ---- simulate_stage.c ---- */
 /* Does what is due, or looks at what happened in the cloud. */
 int stage_step(struct sim *s, size_t i, struct err *e);
 bool stage_is_due(const struct sim *s, size_t i);
 /* Whether what happens in the cloud concerns the stage. */
 bool stage_watches(const struct sim *s, size_t i);
-/* The stage ends unfinished. */
-int stage_give_up(
-    struct sim *s, size_t i, enum run_stage_state state, const char *reason, struct err *e);
 
 /* Charges the stage for its machines, up to now. */
 void stage_settle_cost(struct sim *s, struct stage_life *g);
