@@ -472,6 +472,7 @@ static const struct record list_record = RECORD("run_list", struct list_request,
 struct listing {
     struct app *app;
     struct answer *out;
+    struct open_bills open; /* read once for all runs */
 };
 
 static int list_run(void *context, const struct run *r, struct err *e)
@@ -484,19 +485,24 @@ static int list_run(void *context, const struct run *r, struct err *e)
 
     if (!l || app_check_cancelled(app, e) < 0)
         return -1;
-    int result = app_run_is_simulated(r)
-                     ? simulated_cost(app, r->id, &shown.cost_microusd, e)
-                     : cap_run_spent(c, l, r->id, time_epoch_ms(), &shown.cost_microusd, e);
+    int result =
+        app_run_is_simulated(r)
+            ? simulated_cost(app, r->id, &shown.cost_microusd, e)
+            : cap_run_spent_by(c, &list->open, l, r->id, time_epoch_ms(), &shown.cost_microusd, e);
     return result < 0 ? -1 : answer_item(list->out, &shown, e);
 }
 
 static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct list_request *q = request;
-    struct listing list = {app, out};
+    struct listing list = {.app = app, .out = out};
     struct runs *runs = app_runs(app, e);
 
-    return runs ? runs_list(runs, false, (uint64_t)q->limit, list_run, &list, e) : -1;
+    if (!runs || app_run_open_bills(app, &list.open, e) < 0)
+        return -1;
+    int result = runs_list(runs, false, (uint64_t)q->limit, list_run, &list, e);
+    open_bills_clear(&list.open);
+    return result;
 }
 
 const struct operation run_list_operation = {

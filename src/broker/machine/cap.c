@@ -36,6 +36,23 @@ static int add_job(void *context, const struct lake_job *job, struct err *e)
     return 0;
 }
 
+int cap_run_spent_by(const struct config *c,
+                     const struct open_bills *open,
+                     struct lake *l,
+                     int64_t run,
+                     int64_t now_ms,
+                     int64_t *microusd_out,
+                     struct err *e)
+{
+    const struct lake_job_filter all = {.run = run};
+    struct sum s = {.config = c, .open = open, .now_ms = now_ms};
+
+    if (lake_job_list(l, &all, add_job, &s, e) < 0)
+        return -1;
+    *microusd_out = s.microusd;
+    return 0;
+}
+
 int cap_run_spent(const struct config *c,
                   struct lake *l,
                   int64_t run,
@@ -44,14 +61,10 @@ int cap_run_spent(const struct config *c,
                   struct err *e)
 {
     AUTO_CLEAR(open_bills) struct open_bills open = {0};
-    const struct lake_job_filter all = {.run = run};
-    struct sum s = {.config = c, .open = &open, .now_ms = now_ms};
 
-    if (open_bills_read(c->home, now_ms, &open, e) < 0 ||
-        lake_job_list(l, &all, add_job, &s, e) < 0)
+    if (open_bills_read(c->home, now_ms, &open, e) < 0)
         return -1;
-    *microusd_out = s.microusd;
-    return 0;
+    return cap_run_spent_by(c, &open, l, run, now_ms, microusd_out, e);
 }
 
 int64_t cap_month_begin_ms(int64_t now_ms)

@@ -1,7 +1,5 @@
 /* ask: what commands that start runs say and ask on the terminal before and after the start. */
 #include "app/core/credentials.h"
-#include "base/money.h"
-#include "cli/core/command.h"
 #include "cli/run/run.h"
 
 #include <inttypes.h>
@@ -76,30 +74,4 @@ void cli_run_say_detached(int64_t id, bool json)
         printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
                " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
                id, id, id);
-}
-
-int cli_run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e)
-{
-    double usd = 0;
-
-    if (command_number(args, "--max-cost", &usd, e) < 0)
-        return -1;
-    if (command_has(args, "--max-cost") && !(usd > 0 && usd <= MONEY_MAX_USD))
-        return err_set(e, ERR_USAGE, "--max-cost %s: must be more than nothing, and at most %g",
-                       command_value(args, "--max-cost"), MONEY_MAX_USD);
-    *microusd_out = money_from_usd(usd);
-    return 0;
-}
-
-struct field_list cli_run_given(const struct command_args *args,
-                                const char *option,
-                                struct arena *arena)
-{
-    const char **items = arena_alloc(arena, args->n_given + 1, sizeof *items);
-    size_t n = 0;
-
-    for (size_t i = 0; items && i < args->n_given; i++)
-        if (strcmp(args->given[i].option->name, option) == 0)
-            items[n++] = args->given[i].value;
-    return (struct field_list){items, n};
 }

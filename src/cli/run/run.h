@@ -8,19 +8,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-struct command_args;
-
 /* The exit code of a run that was stopped, as a shell has it after Ctrl-C. */
 #define CLI_RUN_INTERRUPTED 130
 
 /* Options of the commands that start runs. */
-#define CLI_RUN_SECRET_OPTION                                                                      \
-    {                                                                                              \
-        .name = "--secret", .value = "NAME[=VALUE]",                                               \
-        .help = "A variable that no record and no log shows; NAME alone takes it from the "        \
-                "environment.",                                                                    \
-        .repeatable = true                                                                         \
-    }
 #define CLI_RUN_YES_OPTION                                                                         \
     {                                                                                              \
         .name = "--yes", .help = "Do not ask.", .letter = 'y'                                      \
@@ -36,12 +27,6 @@ struct command_args;
 int cli_run_confirm(bool yes, const char *question, struct err *e);
 /* Where the run is going to run, in a line. */
 void cli_run_say_location(const struct app_run_location *p);
-/* The option --max-cost; 0 where it is not given. */
-int cli_run_read_cap(const struct command_args *args, int64_t *microusd_out, struct err *e);
-/* The values of an option that may be given several times, in the arena. */
-struct field_list cli_run_given(const struct command_args *args,
-                                const char *option,
-                                struct arena *arena);
 /* How to follow and to stop a run that continues without the command. */
 void cli_run_say_detached(int64_t id, bool json);
 
