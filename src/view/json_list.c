@@ -1,8 +1,5 @@
 #include "view/json_list.h"
 
-#include "base/auto.h"
-
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,21 +14,6 @@ static int failed(struct err *e)
 void json_list_begin(struct json_list *list, FILE *out)
 {
     *list = (struct json_list){.out = out};
-}
-
-int json_list_begin_within(
-    struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e)
-{
-    static const char end[] = "\n}";
-    AUTO_MEM char *text = json_dumps(head, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-
-    assert(json_object_size(head) > 0);
-    *list = (struct json_list){.out = out, .within = true};
-    errno = 0;
-    if (!text)
-        return failed(e);
-    text[strlen(text) - strlen(end)] = 0;
-    return fprintf(out, "%s,\n  \"%s\": ", text, key) < 0 ? failed(e) : 0;
 }
 
 /* In one piece where that is possible: Jansson writes a file word by word, which takes longer than

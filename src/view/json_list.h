@@ -1,6 +1,5 @@
 /* json_list: a JSON array written item by item, so that a million of them need no memory. All long
- * answers have this look: one item a line, in an array of their own or as the last member of an
- * object. */
+ * answers have this look: one item a line, in an array of their own or as a member of an object. */
 #ifndef VIEW_JSON_LIST_H
 #define VIEW_JSON_LIST_H
 
@@ -15,9 +14,6 @@ struct json_list {
 };
 
 void json_list_begin(struct json_list *list, FILE *out);
-/* Writes the members of head, then the array as one more; json_list_end closes the object, too. */
-int json_list_begin_within(
-    struct json_list *list, FILE *out, const json_t *head, const char *key, struct err *e);
 /* One item, on a line of its own, with all digits of its numbers; takes the reference. */
 int json_list_add(struct json_list *list, json_t *item, struct err *e);
 /* What stands before the next item, for callers that write the item themselves. */

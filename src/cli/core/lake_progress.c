@@ -1,8 +1,8 @@
 #include "cli/core/lake_progress.h"
 
+#include "base/auto.h"
 #include "base/buf.h"
 #include "base/time.h"
-#include "cli/core/interrupt.h"
 #include "view/text.h"
 
 #include <stdio.h>
@@ -57,33 +57,4 @@ const char *lake_progress_text(const char *verb,
     put_rate(&b, done, all, elapsed_s);
     snprintf(out, 160, "%s", buf_str(&b));
     return out;
-}
-
-static bool tell(
-    void *context, uint64_t files, uint64_t bytes, uint64_t all_files, uint64_t all_bytes)
-{
-    struct lake_progress_line *p = context;
-    const uint64_t done[] = {files, bytes}, all[] = {all_files, all_bytes};
-    char text[160];
-
-    if (p->line.terminal)
-        progress_show(
-            &p->line, "%s",
-            lake_progress_text(p->verb, done, all, time_monotonic_s() - p->began_s, text));
-    return !interrupt_seen();
-}
-
-struct lake_progress lake_progress_begin(struct lake_progress_line *p, const char *verb)
-{
-    p->verb = verb;
-    p->began_s = time_monotonic_s();
-    progress_init(&p->line, stderr);
-    interrupt_watch();
-    interrupt_watch_terminal();
-    return (struct lake_progress){tell, p};
-}
-
-void lake_progress_end(struct lake_progress_line *p)
-{
-    progress_clear(&p->line);
 }

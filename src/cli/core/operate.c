@@ -4,6 +4,7 @@
 #include "base/time.h"
 #include "cli/core/interrupt.h"
 #include "cli/core/lake_progress.h"
+#include "cli/core/progress.h"
 
 #include <assert.h>
 #include <stdlib.h>
