@@ -14,7 +14,7 @@ struct catalog_import {
     enum catalog_format format;
     const char *cloud; /* of SkyPilot files; NULL = by their names */
     const char *date;  /* today, "2026-08-22" */
-    /* Called before each file is read; NULL = nobody wants to know. */
+    /* Called before each file is read; NULL = no progress is shown. */
     void (*progress)(void *context, const char *file);
     void *context;
 };

@@ -58,7 +58,7 @@ static enum catalog_table table_of_header(const struct csv_field *fields, size_t
     return CATALOG_TABLE_UNKNOWN;
 }
 
-/* A header nobody recognises in a file of that name is a header to complain about. */
+/* An unknown header in a file of a table's name is an error, not another kind of file. */
 static enum catalog_table table_of_name(const char *path)
 {
     static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,

@@ -73,8 +73,8 @@ static bool same_key(const void *offers, uint32_t i, const void *key)
            a->cloud == b->cloud;
 }
 
-/* Not for sale counts as dearest. */
-static bool dearer(double a, double b)
+/* Not for sale counts as most expensive. */
+static bool costs_more(double a, double b)
 {
     return a > b || (isnan(a) && !isnan(b));
 }
@@ -92,9 +92,9 @@ int catalog_rows_put(struct catalog_rows *rows,
     *duplicate_out = at != MAP_NONE;
     if (*duplicate_out) {
         struct catalog_offer_row *known = &rows->offers[at];
-        if (dearer(known->price_usd, offer->price_usd) ||
-            (!dearer(offer->price_usd, known->price_usd) &&
-             dearer(known->spot_usd, offer->spot_usd)))
+        if (costs_more(known->price_usd, offer->price_usd) ||
+            (!costs_more(offer->price_usd, known->price_usd) &&
+             costs_more(known->spot_usd, offer->spot_usd)))
             *known = *offer;
         return 0;
     }

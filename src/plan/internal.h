@@ -58,7 +58,7 @@ struct site {
     double boot_s;
     int64_t storage_microusd;
     double fixed_input_s;   /* slowest of the inputs that do not come from a stage */
-    int64_t fixed_microusd; /* moving those of them that nobody else reads */
+    int64_t fixed_microusd; /* transfers of those inputs that no other stage reads */
 };
 
 /* A dataset read by at least one stage. */

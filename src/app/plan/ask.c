@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The single-cloud plans stand beside the answer: they must not make anybody wait for it. */
+/* The single-cloud plans stand beside the answer, and must not delay it by more. */
 #define SINGLES_LIMIT_S 2.0
 
 #define SCRATCH_MAX_BYTES (16u << 20)
