@@ -9,7 +9,9 @@
 #include "base/number.h"
 #include "lake/core/internal.h"
 #include "lake/job/job.h"
+#include "lake/meta/internal.h"
 #include "lake/set/graph.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
 
 #include <stdio.h>

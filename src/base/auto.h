@@ -3,7 +3,7 @@
 #define BASE_AUTO_H
 
 /* AUTO(x) struct x *p = ...; calls x_free(p) when p leaves its scope; AUTO_DEFINE(x) stands
- * in x's header. TAKE(p) hands p over to somebody else and leaves NULL behind. */
+ * in x's header. TAKE(p) hands p over and leaves NULL behind. */
 #define AUTO(type) __attribute__((cleanup(type##_auto_free)))
 #define AUTO_DEFINE(type)                                                                          \
     static inline void type##_auto_free(struct type **p)                                           \

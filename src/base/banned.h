@@ -3,7 +3,7 @@
 #ifndef BASE_BANNED_H
 #define BASE_BANNED_H
 
-/* Whoever declares them comes first: a poisoned name may not even be declared. */
+/* Headers that declare these names come first: a poisoned name may not even be declared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -146,7 +146,7 @@ static bool must_stay(const struct cachedir *c, const char *path)
     return !before(&st.st_atim, &c->since) && !before(&now, &st.st_atim);
 }
 
-/* Removes entries until there are at most so many bytes, if nobody else holds the lock. */
+/* Removes entries until at most this number of bytes is left, if the lock is free. */
 static void shrink(struct cachedir *c, uint64_t bytes)
 {
     bool alone = c->lock_fd < 0 || flock(c->lock_fd, LOCK_EX | LOCK_NB) == 0;

@@ -1,7 +1,7 @@
-/* cachedir: files named by the SHA-256 of what they hold, DIR/xx/SHA256, in bounds: so many bytes
- * at most, and a quarter of what the disk would have free without them; the least recently used go
- * first. It may be removed at any time, and several processes may use it at once. Not for several
- * threads. */
+/* cachedir: a bounded directory of files named by the SHA-256 of their content, DIR/xx/SHA256. The
+ * cache holds at most max_bytes and a quarter of the disk's free space; the least recently used
+ * files go first. It may be removed at any time, and several processes may use it at once. Not for
+ * several threads. */
 #ifndef BASE_CACHEDIR_H
 #define BASE_CACHEDIR_H
 
@@ -37,7 +37,7 @@ char *cachedir_path(const struct cachedir *c, const char *name);
 /* Whether it is there; then it was used now. */
 bool cachedir_touch(const struct cachedir *c, const char *name);
 
-/* Makes room for so many bytes; false when there is none. */
+/* Makes room for this number of bytes; false when there is none. */
 bool cachedir_room(struct cachedir *c, uint64_t size);
 /* An empty file to write and to read, which is given up when it is not finished within the hour; -1
  * without one. The caller frees *path_out. */

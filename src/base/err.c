@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Formats into text and marks a cut, so that nobody takes half a message for the whole. */
+/* Formats into text and marks a cut, so that half a message is not taken for the whole. */
 static void write_text(char *text, size_t size, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
 static void write_text(char *text, size_t size, const char *fmt, va_list ap)

@@ -1,4 +1,5 @@
-/* err: how a failure travels from the place it happens to the one place that prints it. */
+/* err: a failure on its way from the function where it happens to the one function that prints it.
+ */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -9,7 +10,7 @@ enum err_kind {
     ERR_NOTFOUND, /* exit 3: the named thing does not exist */
     ERR_DENIED,   /* exit 4: credentials or permissions are missing */
     ERR_NOFIT,    /* exit 5: nothing that exists satisfies what was asked (quota, no plan) */
-    ERR_RETRY,    /* exit 6: passing trouble; the same call may work later */
+    ERR_RETRY,    /* exit 6: a transient error; the same call may work later */
     ERR_IO,       /* exit 7: disk, network or database */
     ERR_CHANGED,  /* exit 6, as ERR_RETRY: a file changed while it was read */
 };

@@ -1,4 +1,4 @@
-/* json: the few things we do with Jansson in more than one place. */
+/* json: helpers for Jansson that several rooms use. */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 

@@ -1,4 +1,5 @@
-/* log: what the program is doing, for stderr. Results go to stdout, errors travel in struct err. */
+/* log: messages about the program's progress, for stderr. Results go to stdout, errors travel in
+ * struct err. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

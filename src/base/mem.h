@@ -1,5 +1,5 @@
-/* mem: allocation for sizes we choose ourselves; running out of memory ends the program.
- * Sizes that come from outside belong in an arena or a buf, which have caps. */
+/* mem: allocation for sizes that the program chooses; running out of memory ends the program. Sizes
+ * that come from outside belong in an arena or a buf, which have caps. */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* Longer words are nobody's slip of the finger, and the table stays on the stack. */
+/* Longer words are no typing errors, and the table stays on the stack. */
 #define WORD_MAX 63
-/* So many letters of a candidate say which one is meant. */
+/* This number of letters of a candidate says which one is meant. */
 #define PREFIX_MIN 3
 
 static int lower(char c)

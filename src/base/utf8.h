@@ -1,4 +1,4 @@
-/* utf8: texts from outside, and whether they are clean UTF-8. */
+/* utf8: decoding and checking of texts that come from outside. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 

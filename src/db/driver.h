@@ -1,4 +1,4 @@
-/* driver: what a kind of database has to do for db.h, and what the files of this room share. */
+/* driver: the functions of a database driver for db.h, and the structures that src/db shares. */
 #ifndef DB_DRIVER_H
 #define DB_DRIVER_H
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Reserving costs as much as the row an id is for. A transaction that asks again and again gets
- * more at a time, up to this; what is left at its end is given back, so that no id is lost. */
+ * more at a time, up to this; unused ids return to the counter at its end, so that no id is lost.
+ */
 #define AHEAD_MAX 1024
 
 /* Moves the counter on by n; *end_out is one past the last id reserved. */
@@ -57,7 +58,7 @@ int db_ids(struct db *d, const char *kind, int64_t n, int64_t *first_out, struct
         *first_out = end - n;
         return 0;
     }
-    /* Nobody else moves the counter meanwhile: these ids follow those that are left. */
+    /* No other transaction moves the counter meanwhile: these ids follow those that are left. */
     if (ids->end == 0)
         ids->next = end - more;
     ids->end = end;

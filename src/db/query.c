@@ -65,7 +65,7 @@ static void make_room(struct db *d)
         return;
     while (q && q->unfinished)
         q = q->newer;
-    /* Nobody reads hundreds of queries at once; they were not ended. */
+    /* No caller reads hundreds of queries at once: some were never reset. */
     assert(q);
     forget(d, q);
 }

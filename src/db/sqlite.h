@@ -1,4 +1,4 @@
-/* sqlite: what the files of the SQLite driver share. */
+/* sqlite: the connection and its helpers, for the files of the SQLite driver. */
 #ifndef DB_SQLITE_H
 #define DB_SQLITE_H
 

@@ -107,7 +107,7 @@ static void put_uri(struct buf *uri, const char *path)
     buf_puts(uri, "?mode=ro&immutable=1");
 }
 
-/* Without permission to make the log's files, SQLite reads a database only as one that nobody
+/* Without permission to make the log's files, SQLite reads a database only as one that no process
  * changes. That is true to the last commit when there is no log. */
 static int open_immutable(struct db *d, struct err *e)
 {

@@ -1,6 +1,4 @@
-/* child: programs that are run for us: their output bounded, their time too, their signals their
- * own.
- */
+/* child: child processes with bounded output, bounded time and default signals. */
 #ifndef EXEC_CHILD_H
 #define EXEC_CHILD_H
 
@@ -29,7 +27,7 @@ int child_wait(struct child *c, double seconds);
 void child_clear(struct child *c);
 
 /* All of the above at once. out gets stdout (NULL: dropped), said stderr; ERR_RETRY when it takes
- * longer than so many seconds. */
+ * longer than this number of seconds. */
 int child_run(char *const *argv,
               int in_fd,
               double seconds,

@@ -1,5 +1,5 @@
-/* digest: SHA-256 for the agent, which runs where OpenSSL is not. Everybody else takes base/hash.
- */
+/* digest: SHA-256 for the agent, which runs on machines without OpenSSL. All other code uses
+ * base/hash. */
 #ifndef EXEC_DIGEST_H
 #define EXEC_DIGEST_H
 

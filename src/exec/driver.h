@@ -1,5 +1,5 @@
-/* driver: what differs between machines: how directories get there and how the agent is called.
- * Included by src/exec only. */
+/* driver: the functions of an execution driver: how directories get to a machine and how the agent
+ * is called there. Included by src/exec only. */
 #ifndef EXEC_DRIVER_H
 #define EXEC_DRIVER_H
 

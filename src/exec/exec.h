@@ -1,5 +1,5 @@
-/* exec: runs a job on a machine through the agent there. What differs between machines is how a
- * command and a directory get there (driver.h): here, or by ssh. */
+/* exec: execution of a job on a machine through the agent there. The drivers (driver.h) differ in
+ * how a command and a directory get to the machine: local, or by ssh. */
 #ifndef EXEC_EXEC_H
 #define EXEC_EXEC_H
 
@@ -17,8 +17,8 @@ struct exec_host {
      * front, is below the home directory there. */
     const char *root;
     const char *agent; /* local: path of tradewind-agent here, which is also what ssh copies over */
-    /* ssh: of the renting for which jobs are sent and removed. What was sent with it is refused, or
-     * goes, once a job was removed with it. NULL = nothing is rented. */
+    /* ssh: the instance for which jobs are sent and removed. What was sent with it is refused, or
+     * goes, once a job was removed with it. NULL = no instance. */
     const char *token;
 };
 
@@ -36,7 +36,7 @@ int exec_prepare(const struct exec_host *h, struct err *e);
 
 /* Each job's directory over there is root/ID.
  * local_dir (work, input, checkpoint, job ...) becomes root/ID: all of it or nothing. ERR_USAGE
- * when a job was started there already; ERR_NOFIT when the machine was given back. local: it is
+ * when a job was started there already; ERR_NOFIT when the machine was released. local: it is
  * already. */
 int exec_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
 /* output, checkpoint or another part of root/ID becomes local_dir/PART, replacing what was there;

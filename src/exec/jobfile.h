@@ -18,7 +18,7 @@
  *   log          what the command printed, stdout and stderr as they came
  *   log.tail     while it is longer than log_max: its last bytes, which move to log at the end
  *   state        what happened, a line each (exec/statefile.h)
- *   stop         there once somebody asked for an end: seconds of grace, and the reason
+ *   stop         there once an end was asked for: seconds of grace, and the reason
  *   tree         how to find the job's processes when its agent was killed
  *   agent.lock   held by the agent until the job is over
  *   agent.reserve  room on a full disk for the last line of state */

@@ -32,7 +32,7 @@
 #define COMMAND_MAX (4 * SCRIPT_MAX) /* with every quote of the script quoted */
 #define HASH_DIGITS 16
 
-/* A gone host is noticed after 3 x 10 s; a master that nobody uses goes after two minutes. */
+/* A gone host is noticed after 3 x 10 s; an unused master connection ends after two minutes. */
 static const char *const options[] = {
     "BatchMode=yes",           "ConnectTimeout=10",  "ServerAliveInterval=10",
     "ServerAliveCountMax=3",   "ControlPersist=120", "EscapeChar=none",
@@ -113,7 +113,8 @@ static const struct {
     const char *means; /* %s: the host */
 } troubles[] = {
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", ERR_DENIED,
-     "%s: its host key is not the one we know: somebody may be in between. If it was set up anew, "
+     "%s: its host key has changed: another host may answer in its name. If the host was set up "
+     "anew, "
      "remove the old key with ssh-keygen -R"},
     {"Host key verification failed", ERR_DENIED,
      "%s: its host key is not known here, or not the one we know: connect once by hand with ssh"},
@@ -129,7 +130,7 @@ static const struct {
     {"tar: not found", ERR_IO, "%s: has no tar; install it there"},
     {"tar: command not found", ERR_IO, "%s: has no tar; install it there"},
     {"already started", ERR_USAGE, "%s: this job was already started there"},
-    {"given back already", ERR_NOFIT, "%s: was given back before the job was there"},
+    {"given back already", ERR_NOFIT, "%s: the machine was released before the job was sent"},
 };
 
 /* The last line that says something. */
@@ -166,7 +167,7 @@ static int ssh_explain(const struct exec_host *h, int code, const char *said, st
                    *words ? ": " : "", words);
 }
 
-/* Runs a script over there, within so many seconds. */
+/* Runs a script on the host, within this number of seconds. */
 static int run_script(const struct exec_host *h,
                       const char *script,
                       int in_fd,
@@ -269,7 +270,7 @@ static int ssh_prepare(const struct exec_host *h, struct err *e)
 }
 
 /* What is sent lies in a directory of its own until all of it is there: the calls of a broker that
- * was killed may still be under way beside those of the next. */
+ * was killed may still be running beside those of the next. */
 struct fresh {
     int64_t id;
     char dir[64]; /* ".ID.NUMBER.new" */
@@ -286,7 +287,7 @@ static int draw_fresh(struct fresh *f, int64_t id, struct err *e)
     return 0;
 }
 
-/* The mark of a renting that is over. */
+/* The mark of an instance that was released. */
 static void put_mark(struct buf *script, const char *token)
 {
     AUTO_MEM char *name = mem_printf(".%s.over", token);
@@ -294,7 +295,7 @@ static void put_mark(struct buf *script, const char *token)
     quote_word(script, name);
 }
 
-/* Whoever gives the machine back makes the mark first, and then removes what was sent. A call of a
+/* Releasing the machine makes the mark first, then removes what was sent. A call of a
  * broker that was killed may come later than that, or be in the middle of it: it looks for the mark
  * when it is done. */
 static void leave_nothing(struct buf *script, const struct exec_host *h, const struct fresh *f)

@@ -19,7 +19,7 @@ enum state_kind { STATE_STARTED, STATE_SAMPLE, STATE_ENDED };
 /* Why it ended. */
 enum state_cause {
     STATE_EXIT,     /* by itself: code */
-    STATE_SIGNAL,   /* by a signal nobody of us sent: code = 128 + signal */
+    STATE_SIGNAL,   /* by a signal that tradewind did not send: code = 128 + signal */
     STATE_STOPPED,  /* because it was asked to */
     STATE_TIME,     /* over its time limit */
     STATE_MEMORY,   /* over its memory limit */

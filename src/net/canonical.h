@@ -1,4 +1,4 @@
-/* canonical: the one form of a request that both sides of a signature compute alike. */
+/* canonical: the canonical form of a request, which both sides of a signature compute alike. */
 #ifndef NET_CANONICAL_H
 #define NET_CANONICAL_H
 

@@ -208,7 +208,7 @@ static int from_instance(struct search *s, struct http *h, struct err *e)
     return metadata_instance(h, endpoint, s->out, &s->no_metadata, e);
 }
 
-/* 1 = found, 0 = nobody has any, -1. */
+/* 1 = found, 0 = no source has any, -1. */
 static int from_network(struct search *s, struct err *e)
 {
     AUTO(http) struct http *h = http_new(SEED, e);

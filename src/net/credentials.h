@@ -1,4 +1,4 @@
-/* credentials: keys for AWS and what speaks its protocols, found where its tools look for them. */
+/* credentials: keys for AWS and S3-compatible services, from the sources that AWS's tools use. */
 #ifndef NET_CREDENTIALS_H
 #define NET_CREDENTIALS_H
 

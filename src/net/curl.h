@@ -1,4 +1,4 @@
-/* curl: the few functions of libcurl we call, found at run time. */
+/* curl: the functions of libcurl that the client calls, found at run time. */
 #ifndef NET_CURL_H
 #define NET_CURL_H
 

@@ -1,4 +1,4 @@
-/* internal: what the parts of the HTTP client share. */
+/* internal: the HTTP client's connections and requests, for the files of src/net. */
 #ifndef NET_INTERNAL_H
 #define NET_INTERNAL_H
 
@@ -21,7 +21,7 @@ struct http {
     size_t n_idle;
 };
 
-/* A handle without options, to be given back; NULL when libcurl has none. */
+/* A handle without options, to be released; NULL when libcurl has none. */
 CURL *net_handle_get(struct http *h);
 void net_handle_put(struct http *h, CURL *curl);
 

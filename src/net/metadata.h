@@ -1,4 +1,4 @@
-/* metadata: keys that a machine or container gets from the cloud it runs in. */
+/* metadata: keys of a machine or container from the metadata service of its cloud. */
 #ifndef NET_METADATA_H
 #define NET_METADATA_H
 

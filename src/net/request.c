@@ -15,7 +15,7 @@
 #define HEADER_BYTES_MAX ((size_t)64 << 10)
 #define BUFFER_BYTES (256L << 10)
 
-/* One request under way. */
+/* One running request. */
 struct exchange {
     const struct curl_api *api;
     CURL *curl;
@@ -258,7 +258,7 @@ static int perform(struct exchange *x, struct err *e)
     return 0;
 }
 
-/* libcurl would send a line break on, and with it a header or request of somebody else's making. */
+/* libcurl would send a line break on, and with it a forged header or request. */
 static int check(const struct http_request *r, const char *shown, struct err *e)
 {
     if (strncasecmp(r->url, "https://", 8) != 0 && strncasecmp(r->url, "http://", 7) != 0)

@@ -42,7 +42,7 @@ char *dir_blob_path(const struct store *s, const char *project, const char *name
 /* The two digits a large blob's directory is called by; "xx" for names without a digest. */
 void dir_fan(const char *name, char out[static 3]);
 
-/* 1: locked and still at path. 0: another holds it, or it was removed meanwhile. -1: trouble. */
+/* 1: locked and still at path. 0: another holds it, or it was removed meanwhile. -1: error. */
 int dir_lock(int fd, const char *path, struct err *e);
 /* All n bytes at offset. */
 int dir_pwrite(const struct store *s,

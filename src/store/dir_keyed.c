@@ -1,6 +1,7 @@
-/* Objects under keys as files below the root: ROOT/<key>. A new one is written as ROOT/.tmp/<name>,
- * locked as long as somebody writes it, synced, and then linked or renamed into its place; who
- * replaces or deletes under a condition holds the lock of ROOT/.lock. */
+/* Objects under keys as files below the root of a directory store: ROOT/<key>. A writer writes a
+ * new object as ROOT/.tmp/<name>, holds its lock until the file is synced, then links or renames it
+ * to its key. Replacing and deleting under a condition hold the lock of ROOT/.lock. The driver
+ * `dir` lists the functions. */
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -23,8 +24,8 @@
 #define DEPTH_MAX 64
 #define OBJECTS_MAX 1000000
 #define CHUNK ((size_t)256 << 10)
-/* Directories that are empty are removed by whoever emptied them, perhaps just before a file goes
- * into them. */
+/* Directories that are empty are removed by the process that emptied them, perhaps just before a
+ * file goes into them. */
 #define MKDIR_TRIES 100
 
 static char *key_path(const struct store *s, const char *key)
@@ -130,8 +131,8 @@ static void draft_clear(struct draft *d)
         close(d->fd);
 }
 
-/* What writers that died left behind: nobody holds its lock. */
-static void sweep(const char *tmp)
+/* Removes files that dead writers left behind: their locks are free. */
+static void remove_left(const char *tmp)
 {
     DIR *d = opendir(tmp);
 
@@ -155,7 +156,7 @@ static int draft_open(const struct store *s, struct draft *out, struct err *e)
 
     if (store_allow(s, "create", tmp, e) < 0 || file_make_dirs(tmp, 0777, e) < 0)
         return -1;
-    sweep(tmp);
+    remove_left(tmp);
     for (int i = 0; i < MKDIR_TRIES; i++) {
         AUTO_MEM char *path = mem_printf("%s/%016" PRIx64, tmp, store_random(s));
         int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -18,8 +18,8 @@
 /* One write to a pack. */
 #define BUFFER_BYTES ((size_t)4 << 20)
 #define BUFFERS_MAX 4
-/* Full packs stay locked until the writer ends, so that nobody removes what is not yet recorded in
- * the database; of so many that they hold 64 GiB, the oldest are long recorded. */
+/* Full packs stay locked until the writer ends, so that gc removes no content before it is recorded
+ * in the database. Of packs that hold 64 GiB together the oldest are long recorded. */
 #define FULL_MAX 256
 #define NAME_TRIES 100
 

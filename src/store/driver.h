@@ -1,7 +1,6 @@
-/* driver: what a kind of store must do, and what store.c and its neighbours do for every kind.
- * Included by src/store only. Every call to the file system or to a server is announced with
- * store_allow, so each driver can be made to fail at any point: there is no fake driver beside
- * them. */
+/* driver: the functions of a store driver, and the helpers of store.c and its neighbours for all
+ * drivers. Included by src/store only. Drivers announce every call to the file system or to a
+ * server with store_allow, so that tests can make each call fail: there is no fake driver. */
 #ifndef STORE_DRIVER_H
 #define STORE_DRIVER_H
 
@@ -48,7 +47,7 @@ struct store_driver {
     const char *scheme; /* what its URLs begin with: "dir:" */
     const char *form;   /* how to write them, for messages: "dir:PATH" */
     /* How the shared reading code is best served: contents nearer than gap_bytes are read in one go
-     * of at most read_bytes, by up to in_flight threads (0 = as many as there are cores). Memory
+     * of at most read_bytes, by up to in_flight threads (0 = one per core). Memory
      * is about in_flight * read_bytes. */
     size_t gap_bytes, read_bytes;
     /* What a copy of large content reads, verifies and writes in one go: for local files little
@@ -101,7 +100,7 @@ struct store_driver {
                  const char *path,
                  bool hard);
 
-    /* See store_projects, store_list, store_delete, store_size; a project nobody wrote to is empty.
+    /* See store_projects, store_list, store_delete, store_size; a project without blobs is empty.
      * still is never NULL here. */
     int (*projects)(struct store *s,
                     int (*visit)(void *context, const char *project, struct err *e),

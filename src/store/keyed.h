@@ -9,7 +9,7 @@
 #define STORE_ETAG 160
 
 /* What was asked of the store, tries that failed included: what a provider bills. Deletes are free.
- * All functions add to it; NULL = nobody counts. Not for several threads at once. */
+ * All functions add to it; NULL = not counted. Not for several threads at once. */
 struct store_tally {
     uint64_t lists, reads, writes, deletes;
     uint64_t read_bytes, written_bytes; /* of contents that arrived */
@@ -52,14 +52,15 @@ struct store_keyed_put {
     int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
     void *context;
     const struct sha256_digest *digest;
-    /* Bytes without condition: sent in parts over so many connections at a time, where a store
-     * takes parts (store_keyed_parts), with two requests more than parts. 0 and 1 = in one. */
+    /* Bytes without condition: sent in parts over this number of connections at a time, where a
+     * store takes parts (store_keyed_parts), with two requests more than parts. 0 and 1 = in one.
+     */
     unsigned connections;
 };
 
 /* Stores take no smaller parts, but for the last. */
 #define STORE_PART_LEAST ((uint64_t)5 << 20)
-/* In how many parts, none smaller than that, n bytes go over so many connections. */
+/* The number of parts of n bytes over this number of connections; none is smaller than least. */
 size_t store_keyed_parts(uint64_t n, unsigned connections);
 
 /* 0: written, whole or not at all, and *etag_out (if not NULL) is its etag. 1: the condition does

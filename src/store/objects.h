@@ -1,4 +1,4 @@
-/* objects: what others keep in a bucket, as it lies there; for reading alone. The store is one that
+/* objects: objects of a bucket that other programs wrote, for reading only. The store is one that
  * store_open made of "s3://BUCKET". */
 #ifndef STORE_OBJECTS_H
 #define STORE_OBJECTS_H

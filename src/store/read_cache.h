@@ -1,6 +1,6 @@
-/* read_cache: contents that were read from a far store, or written by a job here, kept in a local
- * directory (base/cachedir.h) for the next one who reads them. Everything is verified as if it came
- * from the store. Internal to src/store; for several threads. */
+/* read_cache: contents read from a remote store or written by a local job, cached in a local
+ * directory (base/cachedir.h) for later reads. Every read is verified as if it came from the store.
+ * Internal to src/store; for several threads. */
 #ifndef STORE_READ_CACHE_H
 #define STORE_READ_CACHE_H
 

@@ -1,4 +1,5 @@
-/* Many small contents: sorted by where they lie, neighbours read in one go, hashed on all cores. */
+/* Reads of many small contents: sorted by location, neighbours read with one request, hashed on all
+ * cores. store.c calls it. */
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "store/driver.h"

@@ -1,5 +1,5 @@
-/* s3: what the files of the S3 driver share: a bucket, and requests to it that are signed, judged
- * and tried again. */
+/* s3: a bucket and signed requests to it, with error kinds and retries, for the files of the S3
+ * driver. */
 #ifndef STORE_S3_H
 #define STORE_S3_H
 
@@ -80,8 +80,8 @@ struct s3_call {
     /* A good answer's body goes here; one of another length is ERR_IO. NULL = to the answer. */
     void *into;
     size_t into_bytes;
-    /* Or it goes here as it comes, with the call's context; about so many bytes. Once it got some,
-     * what breaks off is not tried again. */
+    /* Or it goes here as it comes, with the call's context; about this number of bytes. Once it got
+     * some, what breaks off is not tried again. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     uint64_t sink_bytes;
     double patience_s; /* for a server that works before it answers; 0 = the usual */
@@ -94,9 +94,9 @@ struct s3_answer {
 };
 void s3_answer_clear(struct s3_answer *a);
 
-/* Sends it until it is answered for good: passing trouble (too busy, time-outs, cut connections) is
+/* Sends it until it is answered for good: a transient error (too busy, time-out, cut connection) is
  * tried again a few times with growing waits. 0 for a 2xx answer. Else ERR_NOTFOUND: no such
- * object or bucket; ERR_DENIED: keys or clock are refused; ERR_RETRY: still trouble after the last
+ * object or bucket; ERR_DENIED: keys or clock are refused; ERR_RETRY: still failing after the last
  * try; ERR_IO: the rest. *out must be cleared either way. */
 int s3_send(struct s3 *s, const struct s3_call *c, struct s3_answer *out, struct err *e);
 
@@ -110,7 +110,7 @@ int s3_region(struct s3 *s, char **out, struct err *e);
 
 enum s3_verdict {
     S3_GOOD,
-    S3_WAIT,   /* passing trouble */
+    S3_WAIT,   /* transient error */
     S3_REGION, /* the bucket lies in another region, *region_out */
     S3_KEYS,   /* the credentials ran out */
     S3_BAD,
@@ -202,7 +202,7 @@ int s3_presign_put(struct store *store,
 
 /* ---- s3_keyed.c, list in s3_list.c: objects under keys ---- */
 
-/* In so many parts at once (s3_keyed_parts.c); key is below the bucket, put has bytes and no
+/* In this number of parts at once (s3_keyed_parts.c); key is below the bucket, put has bytes and no
  * condition. */
 int s3_keyed_put_parts(struct s3 *s,
                        const char *key,

@@ -9,7 +9,7 @@
 #define MESSAGE 200
 #define REGION 64
 
-struct trouble {
+struct failure {
     bool is_error;
     char code[S3_CODE];
     char message[MESSAGE];
@@ -19,7 +19,7 @@ struct trouble {
 static int read_trouble(
     void *context, const char *parent, const char *name, const char *text, struct err *e)
 {
-    struct trouble *t = context;
+    struct failure *t = context;
 
     (void)e;
     if (strcmp(parent, "") == 0)
@@ -52,7 +52,7 @@ static bool will_pass(int status, const char *code)
         "InternalError",
         "ServiceUnavailable",
         "OperationAborted",
-        /* somebody else writes the same key at this moment */
+        /* another client writes the same key at this moment */
         "ConditionalRequestConflict",
         /* the bytes were damaged on the way */
         "XAmzContentSHA256Mismatch",
@@ -64,7 +64,7 @@ static bool will_pass(int status, const char *code)
 }
 
 /* Where the bucket really lies, when that is what the answer says and it is news. */
-static const char *other_region(const struct s3_answer *a, const struct trouble *t)
+static const char *other_region(const struct s3_answer *a, const struct failure *t)
 {
     const char *named = http_answer_header(&a->http, "x-amz-bucket-region");
     bool wrong = a->http.status == 301 || a->http.status == 307 ||
@@ -78,7 +78,7 @@ static const char *other_region(const struct s3_answer *a, const struct trouble 
     return named && *named ? named : *t->region ? t->region : NULL;
 }
 
-static int say_denied(const struct s3 *s, const struct trouble *t, int status, struct err *e)
+static int say_denied(const struct s3 *s, const struct failure *t, int status, struct err *e)
 {
     const char *hint = "";
 
@@ -104,7 +104,7 @@ static int say_skew(const struct s3 *s, const struct s3_answer *a, struct err *e
 static int say_answer(const struct s3 *s,
                       const struct s3_call *c,
                       int status,
-                      const struct trouble *t,
+                      const struct failure *t,
                       enum err_kind kind,
                       struct err *e)
 {
@@ -117,7 +117,7 @@ static int say_answer(const struct s3 *s,
 static int say_final(const struct s3 *s,
                      const struct s3_call *c,
                      const struct s3_answer *a,
-                     const struct trouble *t,
+                     const struct failure *t,
                      struct err *e)
 {
     static const char *const denied[] = {
@@ -147,7 +147,7 @@ enum s3_verdict s3_judge(const struct s3 *s,
                          char **region_out,
                          struct err *e)
 {
-    struct trouble t = {0};
+    struct failure t = {0};
     int status = a->http.status;
     bool good = status >= 200 && status < 300;
 
@@ -157,7 +157,7 @@ enum s3_verdict s3_judge(const struct s3 *s,
     /* What is no XML has no code: proxies answer in HTML. */
     if (a->http.body_bytes &&
         s3_xml_read(a->http.body, a->http.body_bytes, read_trouble, &t, NULL) < 0 && !t.is_error)
-        t = (struct trouble){0};
+        t = (struct failure){0};
     if (good && !t.is_error)
         return S3_GOOD;
     memcpy(a->code, t.code, sizeof a->code);

@@ -77,7 +77,7 @@ int s3_keyed_put_parts(struct s3 *s,
     struct sending w = {.s3 = s, .key = key, .put = put, .n_parts = n_parts, .etags = etags};
     unsigned tries;
 
-    *etag_out = 0; /* that of parts is nobody's condition */
+    *etag_out = 0; /* the etag of parts is no condition */
     int result = s3_upload_begin(s, key, w.id, &tries, e);
     atomic_fetch_add(&w.tries, tries);
     if (result == 0 &&

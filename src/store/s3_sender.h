@@ -1,5 +1,5 @@
-/* s3_sender: objects on their way from memory to a bucket, several at once, behind the back of
- * whoever wrote them. */
+/* s3_sender: uploads of objects from memory to a bucket, several at once, by threads of their own
+ * while the writer goes on. */
 #ifndef STORE_S3_SENDER_H
 #define STORE_S3_SENDER_H
 

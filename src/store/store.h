@@ -1,6 +1,6 @@
 /* store: content in a directory (dir:PATH) or an S3 bucket (s3://BUCKET/PREFIX). Small contents
- * share packs, each large one is a blob of its own. Which content lies where is the caller's to
- * remember: the store gives out places. Blobs of different projects never mix. */
+ * share packs, each large one is a blob of its own. The caller records the
+ * location of each content, which the store returns. Blobs of different projects never mix. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 

@@ -281,7 +281,7 @@ static int note_arg(void *context, const struct meta_pair *pair, struct err *e)
 static int read_args(struct template *t, struct err *e)
 {
     struct args_reader r = {.t = t, .command = template_command(t, 0)};
-    int result = job_args_each((const char *const *)r.command, t->n, note_arg, &r, e);
+    int result = lake_job_args_each((const char *const *)r.command, t->n, note_arg, &r, e);
 
     template_words_free(r.command);
     return result;

@@ -4,7 +4,7 @@
  *
  * Bounded: by the bytes ROOT/cache/limit says (CACHE_BYTES_MAX without it, 0 = keep nothing), and
  * by a quarter of what the disk would have free without it; the least recently used go first.
- * Whoever uses it holds its lock shared, whoever removes something holds it alone. */
+ * A user of the cache holds its lock shared, a process that removes something holds it alone. */
 #ifndef EXEC_AGENT_CACHE_H
 #define EXEC_AGENT_CACHE_H
 
@@ -34,7 +34,7 @@ bool cache_has(const struct cache *c, const char *name);
 /* Keeps a copy of the file, if it has this content and there is room. */
 void cache_keep_copy(struct cache *c, const char *name, uint64_t size, const char *path);
 /* Moves the file here, whatever it holds, if that is read before the clock (time_monotonic_s) shows
- * until_s and there is room. Nobody may have it open. */
+ * until_s and there is room. No process may have the file open. */
 void cache_keep_move(struct cache *c, const char *path, uint64_t size, double until_s);
 
 #endif

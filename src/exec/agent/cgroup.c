@@ -265,7 +265,7 @@ bool cgroup_end(const char *path, double wait_s)
     double until_s = time_monotonic_s() + wait_s;
     const char *name = strrchr(path, '/');
 
-    /* Whoever wrote the path down: no other group is ever emptied. */
+    /* Whatever path the record has: no other group is ever emptied. */
     if (!name || strncmp(name + 1, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0)
         return true;
     for (;;) {

@@ -22,7 +22,7 @@
 #define WORD_MAX 255
 #define FILE_MAX 2048
 
-/* The file, locked: whoever reads it may write it before anybody else reads. It is emptied, never
+/* The file, locked: its reader may write it before any other process reads. It is emptied, never
  * removed, so that all lock the same one. */
 struct claim {
     int fd;

@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* For so many seconds at most, unless it is taken again. */
+/* For at most this number of seconds, unless it is taken again. */
 #define CLAIM_MAX_S 3600.0
 
 /* The home whose directory of jobs is root has the machine for token from now on; label says to

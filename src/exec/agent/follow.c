@@ -36,7 +36,7 @@ static int open_part(const struct follower *f, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Tells one frame of the file. 0 when there is nothing new, -1 when nobody listens. */
+/* Tells one frame of the file. 0 when there is nothing new, -1 when the connection is closed. */
 static int tell_some(struct follower *f, int fd, uint64_t *at, enum frame_kind kind)
 {
     ssize_t n = fd < 0 ? 0 : pread(fd, f->bytes, sizeof f->bytes, (off_t)*at);
@@ -49,7 +49,7 @@ static int tell_some(struct follower *f, int fd, uint64_t *at, enum frame_kind k
     return 1;
 }
 
-/* Everything that is there, the log first: whoever reads that the job ended has its whole log.
+/* Everything that is there, the log first: a reader of the end has the whole log.
  * over: the files do not grow any more. */
 static int tell(struct follower *f, bool over)
 {
@@ -77,7 +77,7 @@ static void drain(int fd)
 
 enum change { CHANGE_SOME, CHANGE_NONE, CHANGE_UNHEARD };
 
-/* Until something changes, or for a while. UNHEARD: nobody listens any more. */
+/* Until something changes, or for a while. UNHEARD: the connection is closed. */
 static enum change wait_for_change(struct follower *f)
 {
     struct pollfd fds[] = {
@@ -110,7 +110,7 @@ static enum followed look_after(struct follower *f, struct err *e)
 
 static enum followed unheard(struct err *e)
 {
-    err_set(e, ERR_IO, "nobody listens any more");
+    err_set(e, ERR_IO, "the connection is closed");
     return FOLLOWED_FAILED;
 }
 
@@ -119,7 +119,7 @@ static enum followed loop(struct follower *f, struct err *e)
     enum change change = CHANGE_NONE;
 
     for (;;) {
-        /* While something changes, somebody is alive who changes it. */
+        /* While something changes, the agent is alive. */
         bool alone = change == CHANGE_NONE && jobdir_lock(f->dir);
         if (change == CHANGE_NONE && !alone && !jobdir_exists(f->dir))
             return FOLLOWED_REMOVED;

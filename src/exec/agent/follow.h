@@ -12,8 +12,8 @@ enum followed {
     FOLLOWED_END,     /* the job is over and everything was told */
     FOLLOWED_NOTHING, /* no agent lives there, and none ever started the command */
     FOLLOWED_GONE,    /* the agent was killed; what was left of the job is ended */
-    FOLLOWED_REMOVED, /* somebody took its directory away */
-    FOLLOWED_FAILED,  /* nobody listens any more, or a file cannot be read: e says */
+    FOLLOWED_REMOVED, /* its directory was removed */
+    FOLLOWED_FAILED,  /* the connection is closed, or a file cannot be read: e says */
 };
 enum followed follow(
     struct jobdir *d, uint64_t state_offset, uint64_t log_offset, int out_fd, struct err *e);

@@ -38,7 +38,7 @@ struct stop_request {
     double grace_s;
     char reason[STOP_REASON_MAX];
 };
-/* false when nobody asked for an end. A file that cannot be understood asks for one, too. */
+/* false when no end was asked for. A file that cannot be understood asks for one, too. */
 bool jobdir_read_stop(const struct jobdir *d, struct stop_request *out);
 /* On disk when this returns. A shorter grace that was asked for before stays. */
 int jobdir_write_stop(const struct jobdir *d, const struct stop_request *r, struct err *e);

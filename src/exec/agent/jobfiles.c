@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Whoever has a directory removed waits for it half a minute. */
+/* The client that removes a directory waits half a minute. */
 #define KEEP_OUTPUT_S 15.0
 
 struct wanted {

@@ -103,7 +103,7 @@ static bool end_processes(const char *mark, const struct recorded *r)
         empty = processes_count(&t) == 0;
         if (empty || time_monotonic_s() > until_s)
             break;
-        processes_signal(&t, SIGSTOP); /* whoever stands still starts no others meanwhile */
+        processes_signal(&t, SIGSTOP); /* a stopped process starts no others meanwhile */
         processes_scan_marked(&t, mark, r->pid, r->start_ticks);
         processes_signal(&t, SIGKILL);
         usleep(END_POLL_US);

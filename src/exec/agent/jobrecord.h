@@ -1,6 +1,7 @@
 /* jobrecord: the file `tree` of a job, written before its command runs, by which its processes are
- * found and ended when its agent was killed. A pid that was given to somebody else is never hit:
- * what we kill is in a group of ours, has our mark in its environment, or started when ours did. */
+ * found and ended when its agent was killed. A pid that belongs to another process by now is never
+ * hit: what we kill is in a group of ours, has our mark in its environment, or started when ours
+ * did. */
 #ifndef EXEC_AGENT_JOBRECORD_H
 #define EXEC_AGENT_JOBRECORD_H
 

@@ -100,7 +100,7 @@ void lease_wait_and_run(const char *root, double lease_s, const char *command)
     AUTO_MEM char *lease_path = mem_printf("%s/lease", root);
     struct lease l = {.path = lease_path};
 
-    /* Whoever waits already sees that this job was here, too. */
+    /* An agent that waits already sees that this job was here, too. */
     look(&l);
     if (l.lapses_s < boot_time_s() + lease_s)
         lease_renew(root, lease_s, NULL);

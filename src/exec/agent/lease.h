@@ -1,4 +1,5 @@
-/* lease: a machine that nobody renews is powered off by the last agent on it whose job said how. */
+/* lease: the last agent on a machine powers the machine off when its lease is not renewed, if the
+ * job says how. */
 #ifndef EXEC_AGENT_LEASE_H
 #define EXEC_AGENT_LEASE_H
 
@@ -6,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* root/lease: agents wait so many seconds from now on. */
+/* root/lease: agents wait this number of seconds from now on. */
 int lease_renew(const char *root, double seconds, struct err *e);
 /* Whether an agent holds the lock of a job below root. */
 bool lease_somebody_works(const char *root);

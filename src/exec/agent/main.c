@@ -121,7 +121,7 @@ static char *root_of(const struct jobdir *d)
     return root;
 }
 
-/* The supervisor: nobody's child, in a session of its own, without standard streams. */
+/* The supervisor: a child of init, in a session of its own, without standard streams. */
 static void be_supervisor(struct jobdir *d)
 {
     AUTO_CLEAR(jobfile) struct jobfile job = {0};
@@ -219,7 +219,7 @@ static int command_stop(char **arguments, struct err *e)
         return 0;
     if (jobdir_write_stop(&d, &r, e) < 0)
         return fail(e);
-    /* Without an agent nobody reads it: what is left of the job ends now. */
+    /* Without an agent there is no reader: the rest of the job ends now. */
     if (jobdir_lock(&d) && jobrecord_recover(&d, e) < 0)
         return fail(e);
     return 0;
@@ -282,7 +282,7 @@ static char *gone_path(const char *path)
     return mem_printf("%.*s.%s.gone", (int)(name - path), path, name);
 }
 
-/* Nobody ever finds half of it: a part without its state would be taken for a job that was never
+/* No reader ever finds half of it: a part without its state would be taken for a job that was never
  * started. What an earlier removal left goes first. */
 static int take_name(const struct jobdir *d, const char *gone, struct err *e)
 {

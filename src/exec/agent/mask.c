@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many lines of values are looked for: each costs a search of all that is printed. */
+/* This number of lines of values is looked for: each costs a search of all that is printed. */
 #define LINES_MAX 1000
 #define COVER "***"
 

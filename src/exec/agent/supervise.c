@@ -144,7 +144,7 @@ static bool kill_all(struct supervisor *s)
     sampler_end(&s->sampler);
     while (reap(s)) {
         scan(s);
-        processes_signal(&s->tree, SIGSTOP); /* whoever stands still starts no others meanwhile */
+        processes_signal(&s->tree, SIGSTOP); /* a stopped process starts no others meanwhile */
         scan(s);
         processes_signal(&s->tree, SIGKILL);
         if (time_monotonic_s() > until_s)
@@ -228,7 +228,7 @@ static void read_signals(struct supervisor *s)
 
     while (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD)
-            continue; /* reaped below, whoever it was */
+            continue; /* reaped below, whichever child it was */
         because(s, STATE_STOPPED, "stopped: the machine told its programs to end (%s)",
                 strsignal((int)info.ssi_signo));
         stop_within(s, s->job->grace_s);
@@ -264,7 +264,7 @@ static void look_at_memory(struct supervisor *s, const struct processes *now)
     s->kill_at_s = 0;
 }
 
-/* A job whose directory somebody took away could never be followed or stopped again. */
+/* A job whose directory was removed could never be followed or stopped again. */
 static void look_for_directory(struct supervisor *s)
 {
     struct stat st;

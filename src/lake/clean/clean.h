@@ -1,4 +1,4 @@
-/* clean: what may go, and whether everything that should be there is there. */
+/* clean: removal, garbage collection, pins, and checks of a lake's integrity. */
 #ifndef LAKE_CLEAN_CLEAN_H
 #define LAKE_CLEAN_CLEAN_H
 
@@ -16,9 +16,9 @@ int lake_pin_list(struct lake *l,
 struct lake_gc_options {
     bool remove;      /* else only look */
     bool keep_latest; /* the newest version of every listed file counts as needed */
-    /* Set versions (ids, of lake_spare_list) that need their content no longer: then only theirs
-     * goes, as far as nothing else holds it; those that are no longer spare are left alone. n 0:
-     * what nothing needs goes. */
+    /* Ids of set versions from lake_spare_list: only their content is removed, unless something
+     * else needs it; set versions that are no longer spare keep theirs. n 0: all content that
+     * nothing needs is removed. */
     const int64_t *release;
     size_t n_release;
     struct lake_progress progress;
@@ -32,11 +32,12 @@ struct lake_gc_summary {
     uint64_t rewritten_bytes;           /* packs with little left in them are written anew */
     uint64_t leftovers, leftover_bytes; /* of interrupted writers */
     uint64_t sessions_expired;
-    uint64_t busy; /* packs left alone since someone writes to them */
+    uint64_t busy; /* packs left alone: a writer appends to them */
 };
 
-/* Content that no set, job, pin or live session needs. visit (may be NULL) sees every file version
- * whose content goes, "/p#2" and its size. Safe beside any other command and after any kill. */
+/* Removes content that no set, job, pin or pending session needs. visit (may be NULL) gets every
+ * file version whose content goes, "/p#2", and its size. Safe beside any other command and after
+ * any kill. */
 int lake_gc(struct lake *l,
             const struct lake_gc_options *options,
             int (*visit)(void *context, const char *ref, uint64_t size, struct err *e),
@@ -51,7 +52,7 @@ struct lake_fsck_summary {
         leftover_bytes; /* unfinished or unreferenced: gc removes them; no problem */
 };
 
-/* Reads everything. problem is told each trouble in words that name the file or set version. */
+/* Reads everything. problem gets each fault in words that name the file or set version. */
 int lake_fsck(struct lake *l,
               const struct lake_progress *progress,
               int (*problem)(void *context, const char *text, struct err *e),
@@ -59,7 +60,7 @@ int lake_fsck(struct lake *l,
               struct lake_fsck_summary *summary,
               struct err *e);
 
-/* A set version that could be let go: a job made it, nobody pinned it or gave it an alias, no job
+/* A set version whose content gc may remove: a job made it, it has no pin and no alias, no job
  * that is not over works on it, and no replay of it gave something else. */
 struct lake_spare {
     int64_t version; /* id in table set_version */

@@ -2,8 +2,8 @@
 #include "lake/clean/clean.h"
 
 #include "base/mem.h"
-#include "lake/clean/fsck_content.h"
-#include "lake/clean/need.h"
+#include "lake/clean/internal.h"
+#include "lake/set/internal.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-#include "lake/clean/fsck_content.h"
 
 #include "base/mem.h"
-#include "lake/clean/repack.h"
+#include "lake/clean/internal.h"
 #include "lake/put/session.h"
 
 #include <pthread.h>

@@ -4,10 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "lake/clean/need.h"
-#include "lake/clean/repack.h"
-#include "lake/clean/spare.h"
-#include "lake/put/session_row.h"
+#include "lake/clean/internal.h"
+#include "lake/put/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

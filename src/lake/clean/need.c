@@ -1,6 +1,7 @@
-#include "lake/clean/need.h"
+#include "lake/clean/internal.h"
 
 #include "lake/put/session.h"
+#include "lake/set/internal.h"
 
 void need_clear(struct need *n)
 {

@@ -4,6 +4,7 @@
 #include "lake/core/internal.h"
 #include "lake/job/job.h"
 #include "lake/set/graph.h"
+#include "lake/set/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-#include "lake/clean/repack.h"
+#include "lake/clean/internal.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "lake/put/session_row.h"
+#include "lake/put/internal.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-#include "lake/clean/spare.h"
 
 #include "base/mem.h"
-#include "lake/clean/need.h"
+#include "lake/clean/internal.h"
 #include "lake/set/graph.h"
 #include "lake/set/set.h"
 
@@ -56,7 +55,7 @@ static int find_fickle(struct lake *l, struct bits *out, struct err *e)
     return row;
 }
 
-/* Whether somebody counts on its content: pinned, an alias, a job that is not over. */
+/* Whether the content is in use: a pin, an alias, or a job that is not over. */
 #define COUNTED_ON                                                                                 \
     " EXISTS (SELECT 1 FROM pin WHERE pin.project = $1 AND pin.kind = $2 AND pin.item = v.id)"     \
     " OR EXISTS (SELECT 1 FROM set_alias a WHERE a.fileset = v.fileset AND a.number = v.number)"   \

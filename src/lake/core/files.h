@@ -18,9 +18,10 @@ struct lake_file {
     bool gone;    /* its content was removed by gc */
 };
 
-/* ref NULL = "/". Not recursive: what stands directly in a directory, its directories included;
- * sets list all their files either way. Files that may not be read are left out. Here and below
- * visit neither lists, resolves nor begins a transaction: it stands in the middle of a query. */
+/* Lists the files of ref, NULL = "/". Without recursive: the files and directories directly in a
+ * directory; a set lists all its files in both cases. Files that the caller may not read are left
+ * out. Here and below visit runs inside a query: visit must not list, resolve or begin a
+ * transaction. */
 int lake_list(struct lake *l,
               const struct lake_ref *ref,
               bool recursive,
@@ -34,11 +35,10 @@ int lake_log(struct lake *l,
              void *context,
              struct err *e);
 
-/* Takes versions out of listings; numbers, digests and provenance stay, and content stays as long
- * as a set, job, pin or session needs it. FILE typed with a number: that version; FILE without,
- * PATH: the whole file; TREE: only when recursive; SET: that set version, which nothing may be
- * derived from. A version that a job used is ERR_USAGE unless replayable (33). In one transaction.
- */
+/* Removes versions from listings. Numbers, digests and provenance stay; content stays as long as a
+ * set, job, pin or session needs it. FILE with a number: that version; FILE without a number, PATH:
+ * the whole file; TREE: only with recursive; SET: that set version, unless others were made from
+ * it. A version that a job used is ERR_USAGE, unless replayable. In one transaction. */
 struct lake_remove_options {
     bool recursive, replayable;
 };
@@ -52,9 +52,8 @@ int lake_remove(struct lake *l,
 /* mode as chmod takes it: "640", "o-w", "g=r,o="; read and write only. Refs: files (any version
  * stands for the file), trees, sets. Only the owner or an admin may. In one transaction. */
 int lake_chmod(struct lake *l, const char *mode, const char *const *refs, size_t n, struct err *e);
-/* owner "ann", ":team" or "ann:team"; nothing behind the colon: no group. Giving away is for
- * admins; the owner may set a group of his.
- */
+/* owner "ann", ":team" or "ann:team"; an empty team: no group. Admins may set any owner; an owner
+ * may set one of the caller's own groups. */
 int lake_chown(struct lake *l, const char *owner, const char *const *refs, size_t n, struct err *e);
 
 #endif

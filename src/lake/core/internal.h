@@ -1,4 +1,5 @@
-/* internal: what the parts of the lake share. */
+/* internal: the lake's handle, rows of files, objects and versions, for all sub-rooms of the lake.
+ */
 #ifndef LAKE_CORE_INTERNAL_H
 #define LAKE_CORE_INTERNAL_H
 
@@ -28,8 +29,8 @@ struct lake {
     bool admin;
     int64_t (*now_ms)(void *context);
     void *context;
-    /* version.c: a directory no ancestor of which is a file, as act `clear_made` found it. Whoever
-     * adds files gets a new row of made, so nobody has added one since. */
+    /* version.c: a directory no ancestor of which is a file, as of row `clear_made` of table made.
+     * Adding files makes a new row, so that no file was added since. */
     char clear_directory[LAKE_PATH_MAX + 1];
     int64_t clear_made;
 };
@@ -41,14 +42,14 @@ int64_t lake_now_ms(const struct lake *l);
 /* Opened at first use; borrowed. */
 struct store *lake_store(struct lake *l, struct err *e);
 
-/* Writes down where the first content lies; ERR_USAGE when it lies elsewhere already. In a
- * transaction. */
+/* Records the store of the lake with its first content; ERR_USAGE when the lake has another store
+ * already. In a transaction. */
 int lake_remember_store(struct lake *l, struct err *e);
 
-/* Whether the caller may; for new things owner is the caller. */
+/* Whether the caller has this access; the owner of a new file or set is the caller. */
 bool lake_may(
     const struct lake *l, const char *owner, const char *group, unsigned mode, unsigned access);
-/* ERR_DENIED that names the thing and its owner. */
+/* ERR_DENIED that names the file or set and its owner. */
 int lake_denied(
     struct lake *l, const char *what, const char *owner, unsigned access, struct err *e);
 
@@ -58,9 +59,9 @@ struct lake_made {
     const char *owner; /* borrowed */
     int64_t time_ms;
 };
-/* A new row of made, for now and the owner. A clock that goes back by up to a minute, as clocks
- * that are kept right do, gives the last time again; one that goes back further was wrong before,
- * and is believed with a warning. In a transaction. */
+/* A new row of made, for now and the owner. A clock that goes back by up to a minute, as
+ * corrected clocks do, gives the last time again; a clock that goes back further was wrong before,
+ * and its time is taken with a warning. In a transaction. */
 int lake_made_new(struct lake *l, const char *owner, struct lake_made *out, struct err *e);
 
 /* ---- path.c: words and ranges ---- */
@@ -78,33 +79,32 @@ char *path_after(const char *directory);
 /* ---- object.c: content ---- */
 struct object {
     int64_t id;
-    bool present; /* false: gc took it; content.place is empty */
+    bool present; /* false: gc removed it; content.place is empty */
     struct store_content content;
 };
 void object_clear(struct object *o);
 int object_get(struct lake *l, int64_t id, struct object *out, struct err *e);
-/* After content could not be read where it was: gc may have moved or removed it meanwhile. 1: it
- * has, and o says where it is now, if present; 0: it should still be there; -1. */
+/* Looks up content again that could not be read: gc may have moved or removed it. 1: its location
+ * changed, and o has the new one, if present; 0: the location is the same; -1. */
 int object_moved(struct lake *l, struct object *o, struct err *e);
-/* Remembers stored content; content that is present already keeps its old place. In a transaction.
- */
+/* Records stored content; content that is present already keeps its location. In a transaction. */
 int object_keep(struct lake *l, const struct store_content *c, int64_t *id_out, struct err *e);
-/* The same of n; replace: content that is there already is the one just stored from now on, as it
- * was damaged. */
+/* The same of n contents; replace: the location of present content, which was damaged, becomes the
+ * new one. */
 int object_keep_all(struct lake *l,
                     const struct store_content *contents,
                     size_t n,
                     bool replace,
                     int64_t *ids_out,
                     struct err *e);
-/* Reads it: 1: whole and right, 0: damaged or gone, -1: nobody can tell. */
+/* Reads the content: 1: whole and right, 0: damaged or gone, -1: not known. */
 int object_readable(struct lake *l, int64_t id, struct err *e);
 
 /* The id of the row of table blob for this name, made when it is new. In a transaction. */
 int object_blob(struct lake *l, const char *name, int64_t *id_out, struct err *e);
 
 /* ---- file.c: rows of files and sets ---- */
-/* Of a file or a set: what permissions are asked of. */
+/* The row of a file or a set, with its permissions. */
 struct item_row {
     int64_t id;
     char owner[LAKE_NAME_MAX + 1];
@@ -115,7 +115,8 @@ struct item_row {
     bool removed;   /* file: by rm; set: all its versions */
     int64_t object; /* file: of latest_version */
 };
-/* By path or name: 1 found (removed ones too), 0 none, -1. Permissions are told, not asked. */
+/* By path or name: 1 found (removed ones too), 0 none, -1. Fills in the permissions without a
+ * check. */
 int lake_file_find(struct lake *l, const char *path, struct item_row *out, struct err *e);
 int fileset_find(struct lake *l, const char *name, struct item_row *out, struct err *e);
 /* lake_denied of `shown` unless row->may has all of access. */
@@ -134,8 +135,8 @@ int ref_resolve(struct lake *l,
                 struct err *e);
 
 /* ---- ref.c ---- */
-/* Of every function that takes a resolved reference: ERR_NOTFOUND when it is of another project,
- * ERR_DENIED when the caller may not do all of access. */
+/* The check of every function that takes a resolved reference: ERR_NOTFOUND for another project,
+ * ERR_DENIED when the caller lacks some of access. */
 int ref_ask(struct lake *l, const struct lake_ref *r, unsigned access, struct err *e);
 
 /* ---- version.c: numbering ---- */
@@ -151,14 +152,14 @@ struct version_done {
     int64_t number;
     bool unchanged;
 };
-/* Whether a path can become a file: ERR_USAGE names the file above it, or says that it is a
- * directory of others. A listed file can. clear: a path that can, too, so that the directories
- * they share are not asked again; NULL = none. In a transaction. */
+/* Whether a path can become a file: ERR_USAGE names the file above the path, or says that the path
+ * is a directory. A listed file can. clear: another path that can, so that the directories of both
+ * are not checked again; NULL = none. In a transaction. */
 int version_check(struct lake *l, const char *path, const char *clear, struct err *e);
-/* The next version of each path, or its latest when the content is the same and not force. Refuses
- * (ERR_USAGE) a path that is a directory of others or lies below a file; needs LAKE_WRITE on files
- * that exist. In a transaction, where they are all there after version_rows_flush; the objects must
- * be present. */
+/* Makes the next version of each path; without force, the latest version stays when the content is
+ * the same. ERR_USAGE for a path that is a directory or lies below a file; needs LAKE_WRITE on
+ * files that exist. In a transaction; all rows are written after version_rows_flush; the objects
+ * must be present. */
 struct version_rows;
 struct version_rows *version_rows_new(struct lake *l, const struct lake_made *made);
 void version_rows_free(struct version_rows *r);
@@ -169,23 +170,7 @@ int version_rows_add(struct version_rows *r,
                      struct err *e);
 int version_rows_flush(struct version_rows *r, struct err *e);
 
-/* ---- set_*.c ---- */
-/* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each
- * once; one that lies below another is ERR_USAGE. Needs LAKE_WRITE on a set that exists. */
-struct set_builder;
-struct set_builder *set_builder_new(struct lake *l,
-                                    const char *name,
-                                    const struct lake_made *made,
-                                    struct err *e);
-void set_builder_free(struct set_builder *b);
-AUTO_DEFINE(set_builder)
-int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e);
-/* parents: ids of set versions, in order of the request; repeated ones count once. */
-int set_builder_finish(struct set_builder *b,
-                       const int64_t *parents,
-                       size_t n_parents,
-                       struct lake_set *out,
-                       struct err *e);
+/* ---- lake/set, of which references into sets have need ---- */
 /* Files of a set version below prefix ("/" = all), in order. No permissions are asked. */
 int set_each(struct lake *l,
              int64_t set_version,
@@ -196,54 +181,5 @@ int set_each(struct lake *l,
 /* The entry of one path: 1 (path in *out is the argument), 0 or -1. */
 int set_find(
     struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e);
-/* Every distinct chunk of set versions that are not removed or are pinned, once: calls visit for
- * all its entries (paths included). damaged: told of a chunk that cannot be read, in words that
- * name a set version with it, and the others follow; NULL = that ends it with ERR_IO. For gc and
- * fsck. */
-int set_each_held(struct lake *l,
-                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                  int (*damaged)(void *context, const char *why, struct err *e),
-                  void *context,
-                  struct err *e);
-
-/* The same as if the set versions of `except` (ids) were not there; damage ends it. */
-struct bits;
-int set_each_held_without(struct lake *l,
-                          const struct bits *except,
-                          int (*visit)(void *context,
-                                       const struct lake_entry *entry,
-                                       struct err *e),
-                          void *context,
-                          struct err *e);
-/* Entries that set versions hold which jobs read or made or will read: of files with these paths,
- * and of all below those that end with '/'; NULL among them is none. visit is told which of the n.
- */
-int set_each_used(
-    struct lake *l,
-    const char *const *paths,
-    size_t n,
-    int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e),
-    void *context,
-    struct err *e);
-/* Set versions that hold this version of this path, removed ones included, each once. */
-int set_each_holder(struct lake *l,
-                    const char *path,
-                    int64_t version,
-                    int (*visit)(void *context, int64_t set_version, struct err *e),
-                    void *context,
-                    struct err *e);
-
-/* ---- meta.c ---- */
-/* One pair on one item, replacing an older value. In a transaction. */
-int meta_put(struct lake *l, enum lake_item kind, int64_t item, const char *pair, struct err *e);
-/* The same of a pair that was taken apart (lake/meta_value.h). */
-struct meta_pair;
-int meta_put_pair(
-    struct lake *l, enum lake_item kind, int64_t item, const struct meta_pair *pair, struct err *e);
-/* The key's id in this project: 1: found, 0: nobody ever used it, -1. */
-int meta_key_find(struct lake *l, const char *name, int64_t *id_out, struct err *e);
-/* lake_tag inside a transaction of the caller. */
-int meta_tag_ref(
-    struct lake *l, const struct lake_ref *ref, const char *const *pairs, size_t n, struct err *e);
 
 #endif

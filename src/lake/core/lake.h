@@ -1,5 +1,5 @@
-/* lake: files with versions, sets of them, what is known about them and where they came from. A
- * lake lies in a database (home/lake.db) and an object store. */
+/* lake: versioned files, file sets, their metadata and provenance. A lake has a database
+ * (home/lake.db) and an object store. */
 #ifndef LAKE_CORE_LAKE_H
 #define LAKE_CORE_LAKE_H
 

@@ -1,5 +1,5 @@
-/* others: content of other lakes in a store. Lakes may share one, but a lake without content that
- * finds some is most likely one whose database was lost. */
+/* others: content of other lakes in the same store. Lakes may share a store; but a lake without
+ * content that finds some has most likely lost its database. */
 #ifndef LAKE_CORE_OTHERS_H
 #define LAKE_CORE_OTHERS_H
 

@@ -112,7 +112,7 @@ static const char *const tables[] = {
 static const char *const jobs[] = {
     /* state: enum lake_job_state. input, code: exact references ("/dir/@S:3") and the ids of their
      * set versions. output_name: as asked for; output: "@S", and "@S:4" with its set version once
-     * stored. queued, changed (last), started, finished: times. stop_reason: somebody asked for an
+     * stored. queued, changed (last), started, finished: times. stop_reason: a user asked for an
      * end. */
     "CREATE TABLE job (id INTEGER PRIMARY KEY, project INTEGER NOT NULL, creator TEXT NOT NULL,"
     " name TEXT NOT NULL, state INTEGER NOT NULL, reason TEXT NOT NULL, stop_reason TEXT,"

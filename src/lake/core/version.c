@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files are the whole project's to read and write until somebody says otherwise. */
+/* New files may be read and written by the whole project, until chmod says otherwise. */
 #define MODE_NEW 0666
 
 /* Refuses when `directory` (without '/' at the end) is a file. */
@@ -229,6 +229,6 @@ int version_rows_add(struct version_rows *r,
         found == 1 ? update_file(r->l, file, out, e) : insert_file(r, v->path, out, &file, e);
     if (result < 0 || insert_version(r, file, v, out, e) < 0)
         return -1;
-    /* Only what is vacant is in nobody's way, and need not be seen by those who look. */
+    /* Only vacant paths are written late: no other query of this transaction looks for them. */
     return v->vacant ? 0 : version_rows_flush(r, e);
 }

@@ -1,9 +1,10 @@
-/* Questions about metadata. Answers come in order of their kind (file, path, set, job) and, within
- * one, of creation; sorted ones by the value and then so. */
+/* Queries of metadata. Answers are ordered by kind (file, path, set, job), then by creation; with
+ * --sort by value first. `find` calls it. */
 #include "lake/core/internal.h"
 #include "lake/find/find_answer.h"
 #include "lake/find/find_plan.h"
 #include "lake/job/job.h"
+#include "lake/meta/internal.h"
 #include "lake/meta/meta.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* find_answer: everything known about one thing. */
+/* find_answer: the built-in keys and the metadata of one file, set or job. */
 #ifndef LAKE_FIND_FIND_ANSWER_H
 #define LAKE_FIND_FIND_ANSWER_H
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* The library copies what is repeated, once for every time, and copies of copies for nested
- * repeats: (((a{99}){99}){99}) would take all memory. So many pieces are plenty. */
+ * repeats: (((a{99}){99}){99}) would take all memory. This number of pieces is plenty. */
 #define PIECES_MAX 2000
 #define REPEAT_WEIGHT 4
 

@@ -9,7 +9,7 @@
 #define ROUND_FACTOR 4
 /* A thing tried costs about as much as four rows counted. */
 #define TRY_SHARE 4
-/* Beyond so many answers trying again costs more than it can save. */
+/* Beyond this number of answers trying again costs more than it can save. */
 #define TRY_LIMIT_MAX 10000
 
 struct race {

@@ -1,4 +1,4 @@
-/* find_plan: where to begin, so that few things need to be looked at. */
+/* find_plan: the choice of the index that a query starts from, so that few rows are read. */
 #ifndef LAKE_FIND_FIND_PLAN_H
 #define LAKE_FIND_FIND_PLAN_H
 

@@ -387,7 +387,7 @@ int find_count(const struct find_question *q,
     int more = 0;
 
     *out = most;
-    /* Many rows of an index may lead to few things: somebody's million puts and one set. */
+    /* Many rows of an index may lead to few things: a user's million puts and one set. */
     if (!is_meta_source(source) && find_scope_table(s, source->term)->link)
         more = has_rows(q, s, source, true, most, e);
     if (more == 0)

@@ -1,5 +1,5 @@
-/* find_sql: SQL for one question about one kind of thing, begun from a chosen place. Its text is
- * made of fixed pieces; everything that users wrote is bound. */
+/* find_sql: the SQL of one query about one kind of item, from a chosen index. The text is made of
+ * fixed pieces; everything that users wrote is bound. */
 #ifndef LAKE_FIND_FIND_SQL_H
 #define LAKE_FIND_FIND_SQL_H
 
@@ -20,8 +20,8 @@ int find_count(const struct find_question *q,
 
 /* Columns of an answer; FIND_TEXTS on: what each MATCHES condition looks at. */
 enum { FIND_ITEM, FIND_SORT, FIND_OWNER, FIND_TEAM, FIND_MODE, FIND_TEXTS };
-/* Answers in order. candidates > 0: among the first so many of the source, which is in order, and
- * the answers are then the first ones; 0 = all. The query is ready to be stepped. */
+/* Answers in order. candidates > 0: among the first `candidates` of the source, which is in order,
+ * and the answers are then the first ones; 0 = all. The query is ready to be stepped. */
 struct db_query *find_query(const struct find_question *q,
                             const struct find_scope *s,
                             const struct find_source *source,

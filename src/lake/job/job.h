@@ -1,6 +1,6 @@
-/* job: what was run, on which input, with what result. A job is one row that never changes what it
- * asked for, a log of its states, metadata, and the edge from its output to its input. Who decides
- * when a job moves on is the broker; the lake keeps the record. */
+/* job: the record of a job: its command, input, output, states, metrics and cost. The request never
+ * changes once submitted; the states form a log; an edge leads from the output to the input. The
+ * broker decides when a job moves on. */
 #ifndef LAKE_JOB_JOB_H
 #define LAKE_JOB_JOB_H
 
@@ -8,7 +8,7 @@
 
 struct arena;
 
-/* For lake_job_filter: those that have begun and not ended. */
+/* For lake_job_filter: jobs that have begun and not ended. */
 #define LAKE_JOB_UNDER_WAY                                                                         \
     (1U << LAKE_JOB_LAUNCHING | 1U << LAKE_JOB_FETCHING | 1U << LAKE_JOB_RUNNING |                 \
      1U << LAKE_JOB_STORING)
@@ -45,9 +45,9 @@ struct lake_job_request {
 };
 #define LAKE_JOB_TEXT_MAX ((size_t)1 << 20)
 
-/* In one transaction, ids one after another, all queued. What is wrong with a request is ERR_USAGE
- * that names its place, and none is submitted. References are resolved now, to exact
- * versions, and need LAKE_READ; the output set LAKE_WRITE where it exists. The command's options
+/* Submits all jobs in one transaction, with consecutive ids, all queued. A wrong request is
+ * ERR_USAGE that names its index, and no job is submitted. References are resolved now, to exact
+ * versions, and need LAKE_READ; an existing output set needs LAKE_WRITE. The command's options
  * become metadata of the job (LAKE_JOB keys in docs/lake.md). */
 int lake_job_submit(struct lake *l,
                     const struct lake_job_request *requests,
@@ -139,24 +139,25 @@ struct lake_job_change {
  * (ERR_DENIED), as with everything below that changes a job. */
 int lake_job_step(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e);
 
-/* Asks for an end; the broker carries it out. A queued job is killed here and now. Repeatable: the
- * first reason stays. *final_out: it was over already, or is now. */
+/* Asks the broker to stop the job. A queued job is killed at once. Repeatable: the first reason
+ * stays. *final_out: the job has ended. */
 int lake_job_ask_stop(
     struct lake *l, int64_t id, const char *reason, bool *final_out, struct err *e);
 
-/* Stores what the job wrote as the next version of its output set, with the job's tags, and in the
- * same transaction makes the edge to its input and takes `change` (LAKE_JOB_FINISHED). A job that
- * came to its end meanwhile leaves no version behind. Files of directory go below "/SET/". An empty
- * directory makes no set version (a warning by log), and the job finishes all the same. What was
- * stored before a crash is found again: calling it once more gives the same answer. */
+/* Stores the job's output directory as the next version of its output set, with the job's tags. The
+ * same transaction makes the edge to the input and takes `change` (LAKE_JOB_FINISHED). A job that
+ * ended meanwhile leaves no version behind. Files of directory go below "/SET/". An empty directory
+ * makes no set version (a warning in the log), and the job finishes. Content stored before a crash
+ * is found again: the next call gives the same answer. */
 int lake_job_store(struct lake *l,
                    struct lake_job_change *change,
                    const char *directory,
                    const struct lake_progress *progress,
                    struct err *e);
 
-/* What `job` stored was made together with `other`: edges lead from it to that one's input, and
- * to its code where that is another. Repeatable; a job that stored nothing is fine. */
+/* Records that job `other` took part in making the output of `job`: edges lead from that output to
+ * the input of `other`, and to its code if that differs. Repeatable; nothing happens without an
+ * output. */
 int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e);
 
 /* Tags of the running job ("k=v", built-in keys are ERR_USAGE), in one transaction; its output set
@@ -180,9 +181,9 @@ int lake_job_metrics(struct lake *l,
                      void *context,
                      struct err *e);
 
-/* What the job cost turned out later than its end: its host was given back. */
+/* The cost of a job that ended before its machine was terminated. */
 int lake_job_bill(struct lake *l, int64_t id, int64_t microusd, const char *basis, struct err *e);
-/* What all jobs of the project that ended since then have cost. */
+/* The cost of all jobs of the project that ended since since_ms. */
 int lake_job_spent(struct lake *l, int64_t since_ms, int64_t *microusd_out, struct err *e);
 
 /* Dollars and hours of all jobs upstream of a set version (or a file: of all sets that hold it),
@@ -197,9 +198,9 @@ int lake_lineage_cost(struct lake *l,
                       struct lake_lineage_cost *out,
                       struct err *e);
 
-/* As lake_job_store, for a job that is to make `set` ("@S:3") again. Where it wrote just the files
- * that this one holds, no version is made: their content is there again, and that is the job's
- * output. Where not, the new version is tagged LAKE_TAG_NON_DETERMINISTIC. */
+/* As lake_job_store, for a replay that makes `set` ("@S:3") again. If the output has exactly the
+ * files of `set`, no version is made: their content is restored, and `set` is the job's output. If
+ * not, the new version is tagged LAKE_TAG_NON_DETERMINISTIC. */
 int lake_job_restore(struct lake *l,
                      struct lake_job_change *change,
                      const char *directory,

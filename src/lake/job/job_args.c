@@ -65,11 +65,11 @@ static bool read_option(
     return make_key(name, len, out->key) && (!value || make_value(value, out));
 }
 
-int job_args_each(const char *const *command,
-                  size_t n,
-                  int (*visit)(void *context, const struct meta_pair *pair, struct err *e),
-                  void *context,
-                  struct err *e)
+int lake_job_args_each(const char *const *command,
+                       size_t n,
+                       int (*visit)(void *context, const struct meta_pair *pair, struct err *e),
+                       void *context,
+                       struct err *e)
 {
     size_t place = 0, taken;
     bool options = true;

@@ -11,10 +11,10 @@
 
 /* In order; a key may come again. The first word, the program, is none. Pairs are borrowed for the
  * call. */
-int job_args_each(const char *const *command,
-                  size_t n,
-                  int (*visit)(void *context, const struct meta_pair *pair, struct err *e),
-                  void *context,
-                  struct err *e);
+int lake_job_args_each(const char *const *command,
+                       size_t n,
+                       int (*visit)(void *context, const struct meta_pair *pair, struct err *e),
+                       void *context,
+                       struct err *e);
 
 #endif

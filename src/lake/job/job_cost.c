@@ -1,7 +1,8 @@
-/* What a job cost, a set with all the jobs upstream of it, and all jobs of a while. */
+/* Costs: of one job, of all jobs upstream of a set version, of all jobs since a time. The broker,
+ * `job` and `lineage` call it. */
 #include "lake/core/internal.h"
+#include "lake/job/internal.h"
 #include "lake/job/job.h"
-#include "lake/job/job_row.h"
 #include "lake/set/graph.h"
 
 /* A job makes one set version, so that no job is met twice. One without an input has no edge. Of
@@ -49,7 +50,7 @@ static int write_bill(
 {
     struct job_row row;
 
-    if (job_row_own(l, id, &row, e) < 0 ||
+    if (lake_job_row_own(l, id, &row, e) < 0 ||
         db_run(l->db, e, "UPDATE job SET cost_microusd = $2, cost_basis = $3 WHERE id = $1",
                DB_INT(id), DB_INT(microusd), DB_TEXT(basis)) < 0)
         return -1;

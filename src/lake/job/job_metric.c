@@ -1,7 +1,7 @@
 /* Metrics of jobs: series of points, added and read. The broker adds them; `job metrics` reads
  * them. */
 #include "base/utf8.h"
-#include "lake/job/job_row.h"
+#include "lake/job/internal.h"
 #include "lake/meta/meta.h"
 
 #include <math.h>
@@ -113,7 +113,7 @@ static int add_points(struct adding *a,
 {
     struct job_row row;
 
-    if (job_row_own(a->l, a->job, &row, e) < 0 || count_points(a, e) < 0)
+    if (lake_job_row_own(a->l, a->job, &row, e) < 0 || count_points(a, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (add_point(a, &metrics[i], e) < 0)
@@ -144,7 +144,7 @@ int lake_job_metrics(struct lake *l,
     struct job_row row;
     int more;
 
-    if (job_row_get(l, id, &row, e) < 0)
+    if (lake_job_row_get(l, id, &row, e) < 0)
         return -1;
     AUTO_RESET struct db_query *q =
         name ? db_query(l->db, e,

@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "lake/job/job_row.h"
+#include "lake/job/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +249,7 @@ int lake_job_transitions(struct lake *l,
     struct job_row row;
     int more;
 
-    if (job_row_get(l, id, &row, e) < 0)
+    if (lake_job_row_get(l, id, &row, e) < 0)
         return -1;
     AUTO_RESET struct db_query *q =
         db_query(l->db, e, "SELECT state, at, reason FROM job_state WHERE job = $1 ORDER BY seq",

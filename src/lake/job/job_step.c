@@ -1,5 +1,5 @@
-/* A job moves from state to state. */
-#include "lake/job/job_row.h"
+/* Steps of a job from state to state, with its log of states. The broker and `job stop` call it. */
+#include "lake/job/internal.h"
 
 #include "base/utf8.h"
 
@@ -15,7 +15,7 @@ static void copy_name(char out[static LAKE_NAME_MAX + 1], const char *text)
     snprintf(out, LAKE_NAME_MAX + 1, "%s", text ? text : "");
 }
 
-int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
+int lake_job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
@@ -44,9 +44,9 @@ int job_row_get(struct lake *l, int64_t id, struct job_row *out, struct err *e)
     return 0;
 }
 
-int job_row_own(struct lake *l, int64_t id, struct job_row *out, struct err *e)
+int lake_job_row_own(struct lake *l, int64_t id, struct job_row *out, struct err *e)
 {
-    if (job_row_get(l, id, out, e) < 0)
+    if (lake_job_row_get(l, id, out, e) < 0)
         return -1;
     if (!l->admin && strcmp(out->creator, l->user) != 0)
         return err_set(e, ERR_DENIED, "job %lld belongs to %s: only they or an admin may do that",
@@ -54,12 +54,12 @@ int job_row_own(struct lake *l, int64_t id, struct job_row *out, struct err *e)
     return 0;
 }
 
-int job_log(struct lake *l,
-            int64_t id,
-            enum lake_job_state state,
-            int64_t at_ms,
-            const char *reason,
-            struct err *e)
+int lake_job_log(struct lake *l,
+                 int64_t id,
+                 enum lake_job_state state,
+                 int64_t at_ms,
+                 const char *reason,
+                 struct err *e)
 {
     return db_run(l->db, e,
                   "INSERT INTO job_state (job, seq, state, at, reason) SELECT $1,"
@@ -147,13 +147,13 @@ static int write_change(struct lake *l,
 
 _Static_assert(LAKE_JOB_RUNNING == 4 && LAKE_JOB_FINISHED == 6, "numbers in the SQL above");
 
-int job_change(struct lake *l, struct lake_job_change *change, struct err *e)
+int lake_job_apply(struct lake *l, struct lake_job_change *change, struct err *e)
 {
     char reason[REASON_MAX + 1];
     struct job_row row;
 
     change->applied = false;
-    if (check_change(change, e) < 0 || job_row_own(l, change->id, &row, e) < 0)
+    if (check_change(change, e) < 0 || lake_job_row_own(l, change->id, &row, e) < 0)
         return -1;
     if (!leads_on(row.state, change->to))
         return 0;
@@ -162,7 +162,7 @@ int job_change(struct lake *l, struct lake_job_change *change, struct err *e)
     now = now < row.changed_ms ? row.changed_ms : now;
     clean_text(change->reason ? change->reason : "", reason);
     if (write_change(l, &row, change, reason, now, e) < 0 ||
-        job_log(l, change->id, change->to, now, reason, e) < 0)
+        lake_job_log(l, change->id, change->to, now, reason, e) < 0)
         return -1;
     change->applied = true;
     return 0;
@@ -171,7 +171,7 @@ int job_change(struct lake *l, struct lake_job_change *change, struct err *e)
 static int change_all(struct lake *l, struct lake_job_change *changes, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        if (job_change(l, &changes[i], e) < 0)
+        if (lake_job_apply(l, &changes[i], e) < 0)
             return -1;
     return db_commit(l->db, e);
 }
@@ -205,7 +205,7 @@ static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_
 {
     struct job_row row;
 
-    if (job_row_own(l, id, &row, e) < 0)
+    if (lake_job_row_own(l, id, &row, e) < 0)
         return -1;
     *final_out = lake_job_state_final(row.state);
     if (*final_out)
@@ -215,7 +215,7 @@ static int ask_stop(struct lake *l, int64_t id, const char *reason, bool *final_
     if (row.state == LAKE_JOB_QUEUED) {
         struct lake_job_change killed = {
             .id = id, .to = LAKE_JOB_KILLED, .reason = reason, .runtime_s = -1};
-        if (job_change(l, &killed, e) < 0)
+        if (lake_job_apply(l, &killed, e) < 0)
             return -1;
         *final_out = true;
     }

@@ -1,10 +1,12 @@
-/* What a job leaves behind: its output, and what it printed about it. */
+/* Output of a job: stored as a set version with edges to its input, and the tags the job printed.
+ * The broker calls it. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "lake/job/internal.h"
 #include "lake/job/job.h"
-#include "lake/job/job_row.h"
+#include "lake/meta/internal.h"
 #include "lake/meta/meta_value.h"
-#include "lake/put/commit.h"
+#include "lake/put/internal.h"
 #include "lake/set/graph.h"
 #include "lake/set/set.h"
 
@@ -34,7 +36,7 @@ static int write_tags(struct lake *l, int64_t id, const char *const *pairs, size
 {
     struct job_row row;
 
-    if (job_row_own(l, id, &row, e) < 0)
+    if (lake_job_row_own(l, id, &row, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (write_tag(l, &row, pairs[i], e) < 0)
@@ -96,7 +98,7 @@ int lake_job_made_with(struct lake *l, int64_t job, int64_t other, struct err *e
 {
     struct job_row row, with;
 
-    if (job_row_own(l, job, &row, e) < 0 || job_row_own(l, other, &with, e) < 0)
+    if (lake_job_row_own(l, job, &row, e) < 0 || lake_job_row_own(l, other, &with, e) < 0)
         return -1;
     if (!row.output_version)
         return 0;
@@ -131,7 +133,7 @@ static int take_output(void *context, int64_t set_version, struct err *e)
 {
     struct storing *s = context;
 
-    if (job_change(s->l, s->change, e) < 0)
+    if (lake_job_apply(s->l, s->change, e) < 0)
         return -1;
     if (!s->change->applied) {
         s->late = true;
@@ -151,7 +153,7 @@ static int take_output(void *context, int64_t set_version, struct err *e)
 /* A job that is over: finished is what was asked for, be it by an earlier call. */
 static int answer_again(struct storing *s, struct err *e)
 {
-    if (job_row_get(s->l, s->row.id, &s->row, e) < 0)
+    if (lake_job_row_get(s->l, s->row.id, &s->row, e) < 0)
         return -1;
     s->change->applied = s->row.state == LAKE_JOB_FINISHED;
     return 0;
@@ -201,7 +203,7 @@ static int store_job(struct storing *s,
     if (s->change->to != LAKE_JOB_FINISHED)
         return err_set(e, ERR_USAGE, "job %lld: only what is finished has an output",
                        (long long)s->change->id);
-    if (job_row_own(l, s->change->id, &s->row, e) < 0)
+    if (lake_job_row_own(l, s->change->id, &s->row, e) < 0)
         return -1;
     if (lake_job_state_final(s->row.state))
         return answer_again(s, e);

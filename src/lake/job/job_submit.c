@@ -3,8 +3,9 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "lake/core/path.h"
+#include "lake/job/internal.h"
 #include "lake/job/job_args.h"
-#include "lake/job/job_row.h"
+#include "lake/meta/internal.h"
 #include "lake/meta/meta.h"
 
 #include <math.h>
@@ -234,12 +235,12 @@ static int submit_one(struct submission *s,
     if (make_exact(s->l, r->code, &s->code, e) < 0)
         return err_wrap(e, "code");
     if ((r->output && check_output(s, r->output, e) < 0) ||
-        (r->rerun_of && job_row_get(s->l, r->rerun_of, &old, e) < 0))
+        (r->rerun_of && lake_job_row_get(s->l, r->rerun_of, &old, e) < 0))
         return -1;
     if (insert_job(s, id, r, e) < 0 || insert_texts(s, id, r, e) < 0 ||
-        job_log(s->l, id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
+        lake_job_log(s->l, id, LAKE_JOB_QUEUED, s->now_ms, "", e) < 0)
         return -1;
-    if (job_args_each(r->command, r->n_command, tag_argument, &tagged, e) < 0)
+    if (lake_job_args_each(r->command, r->n_command, tag_argument, &tagged, e) < 0)
         return -1;
     for (size_t i = 0; i < r->n_tags; i++)
         if (meta_put(s->l, LAKE_ITEM_JOB, id, r->tags[i], e) < 0)

@@ -1,9 +1,10 @@
-/* Keys and values on things: written, changed, removed. */
+/* Metadata of files, sets and jobs: written, changed, removed. `tag` and put call it. */
 #include "lake/meta/meta.h"
 
 #include "base/mem.h"
 #include "lake/core/internal.h"
 #include "lake/core/schema.h"
+#include "lake/meta/internal.h"
 #include "lake/meta/meta_value.h"
 
 #include <stddef.h>

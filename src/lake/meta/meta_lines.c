@@ -1,12 +1,13 @@
-/* Tags by the line, for many things at once. */
+/* Metadata from lines of text, for many items at once. `tag --from` calls it. */
 #include "base/mem.h"
 #include "lake/core/internal.h"
+#include "lake/meta/internal.h"
 #include "lake/meta/meta.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A reference and so many pairs at most on one line. */
+/* Most pairs on one line, behind the reference. */
 #define WORDS_MAX 1024
 
 struct words {

@@ -1,4 +1,6 @@
-#include "lake/put/commit.h"
+#include "lake/meta/internal.h"
+#include "lake/put/internal.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * broker call it. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "lake/put/get_parts.h"
+#include "lake/put/internal.h"
 #include "lake/put/source.h"
 #include "lake/set/set_nesting.h"
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "lake/put/get_parts.h"
+#include "lake/put/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Writes the files of a get, small ones in groups. get.c calls it. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "lake/put/get_parts.h"
+#include "lake/put/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>

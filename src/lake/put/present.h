@@ -1,5 +1,5 @@
-/* present: whether content that the database knows is still in the store, where somebody may have
- * deleted it by hand. Each blob is asked for once. */
+/* present: whether content in the database is still in the store: users delete blobs by hand. The
+ * store is asked once per blob. */
 #ifndef LAKE_PUT_PRESENT_H
 #define LAKE_PUT_PRESENT_H
 

@@ -6,13 +6,13 @@
 #include "base/shell.h"
 #include "lake/core/path.h"
 #include "lake/meta/meta.h"
-#include "lake/put/commit.h"
+#include "lake/put/internal.h"
 #include "lake/put/upload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How often content that a cleaning took meanwhile is stored again. */
+/* How often content that gc removed meanwhile is stored again. */
 #define ROUNDS 5
 
 /* A list that long takes 15 MB and more: the database must do with less. */
@@ -150,7 +150,7 @@ static size_t nth_by_path(void *context, size_t n)
     return source_nth(p->list, n);
 }
 
-/* Content found in the lake is not ours until now: a cleaning may have taken it. Forgets the
+/* Content found in the lake is not held until now: gc may have removed it. Forgets the
  * objects that are gone. */
 static int check_present(struct put *p, struct upload *u, size_t *gone_out, struct err *e)
 {
@@ -207,7 +207,7 @@ static int commit_once(struct put *p, struct upload *u, struct err *e)
         return -1;
     if (gone)
         return 0;
-    if (upload_record(u, false, e) < 0 || seen_vacant(p->l, p->list, e) < 0 ||
+    if (upload_record(u, false, e) < 0 || known_vacant(p->l, p->list, e) < 0 ||
         make_versions(p, &list, &set_version, e) < 0 ||
         (p->also && p->also->run(p->also->context, set_version, e) < 0))
         return -1;
@@ -227,7 +227,7 @@ static int commit(struct put *p, struct upload *u, struct err *e)
         if (done != 0 || upload_all(u, e) < 0)
             return -1;
     }
-    return err_set(e, ERR_RETRY, "a cleaning keeps taking the content away; try again");
+    return err_set(e, ERR_RETRY, "gc keeps removing the content; try again");
 }
 
 /* ---- all ---- */
@@ -303,7 +303,7 @@ static int store_and_commit(struct put *p, struct upload *u, struct err *e)
     return 0;
 }
 
-/* No version is made of content whose blob somebody deleted; with force, of none that cannot be
+/* No version is made of content whose blob was deleted; with force, of none that cannot be
  * read. It is stored again. */
 static int forget_damaged(struct put *p, struct upload *u, struct err *e)
 {
@@ -379,7 +379,7 @@ static int put_all(struct put *p,
         return 0;
     if (list->n_files >= MANY_FILES)
         db_spare_memory(p->l->db);
-    if (seen_look(p->l, list, e) < 0)
+    if (known_look(p->l, list, e) < 0)
         return -1;
     if (all_unchanged(p))
         count_unchanged(p);

@@ -1,4 +1,4 @@
-/* put: local files into the lake, and back. */
+/* put: puts local files into the lake and gets them back. */
 #ifndef LAKE_PUT_PUT_H
 #define LAKE_PUT_PUT_H
 
@@ -11,8 +11,8 @@ struct lake_put_options {
     const char *set;         /* also make a version of this set of them; NULL = no */
     const char *const *tags; /* "k=v", put on every new version, and on the set version */
     size_t n_tags;
-    /* A new version even of unchanged content, which is stored again where it cannot be read: a put
-     * with force mends what was damaged, for all versions with that content. */
+    /* Makes a new version even of unchanged content. Content that cannot be read is stored again,
+     * which repairs all versions with that content. */
     bool force;
     struct lake_progress progress;
 };
@@ -30,12 +30,12 @@ struct lake_put_summary {
     int64_t set_number; /* of options->set */
     int64_t session;    /* 0 = nothing had to be stored */
     bool resumed;       /* went on with a session that was interrupted */
-    uint64_t skipped;   /* links to directories, sockets and such: told by the log */
+    uint64_t skipped;   /* links to directories, sockets and the like: in the log */
 };
 
-/* All or nothing: data first, made durable, then one transaction numbers the versions, in the order
- * of the request, which is also the order visit sees. Stopped by progress, a signal or kill -9, it
- * leaves a session; the same call goes on where it was. */
+/* Puts all files or none. Content is stored and synced first; then one transaction numbers the
+ * versions in the order of the request, which is also the order of visit. A put that progress, a
+ * signal or kill -9 stops leaves a session; the same call resumes it. */
 int lake_put(struct lake *l,
              const struct lake_put_options *options,
              int (*visit)(void *context, const struct lake_put_file *file, struct err *e),
@@ -56,9 +56,10 @@ struct lake_get_summary {
     uint64_t files, bytes, unchanged, linked;
 };
 
-/* Looks first, writes then: differing files without force are ERR_USAGE that names some, and
- * nothing is written. Each file appears whole and verified, or not at all. When content is damaged
- * or gone the rest is still written, and the error names the files. */
+/* Compares local files first, then writes. Without force, local files that differ are ERR_USAGE
+ * that names some, and no file is written. Each file appears whole and verified, or not at all.
+ * Damaged or missing content leaves out its files: the others are written, and the error names
+ * those. */
 int lake_get(struct lake *l,
              const struct lake_get_options *options,
              struct lake_get_summary *summary,

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "lake/core/path.h"
 #include "lake/meta/meta.h"
-#include "lake/put/session_row.h"
+#include "lake/put/internal.h"
 #include "lake/put/upload.h"
 
 #include <math.h>
@@ -92,7 +92,7 @@ static int add_target(
                   DB_TEXT(target));
 }
 
-/* Sessions that ended and that nobody will ask about any more. */
+/* Sessions that ended long ago. */
 static int forget_old(struct lake *l, struct err *e)
 {
     static const char *const sql[] = {
@@ -220,7 +220,7 @@ int lake_session_url(struct lake *l,
         return -1;
     if (a.arrived)
         return err_set(e, ERR_USAGE, "%s has arrived already", path);
-    /* No longer than the session: what comes later would be nobody's. */
+    /* No longer than the session: later content would belong to no session. */
     int64_t left_s = (row.expires_ms - lake_now_ms(l)) / 1000;
     if (left_s < expires_s)
         expires_s = left_s > 0 ? (unsigned)left_s : 1;
@@ -397,12 +397,12 @@ int lake_session_files(struct lake *l,
 
     if (session_row_get(l, id, &session, e) < 0 || session_row_may(l, &session, e) < 0)
         return -1;
-    AUTO_RESET struct db_query *q =
-        db_query(l->db, e,
-                 "SELECT f.seq, f.path, f.want_size, f.want_sha256, f.object, o.size, o.sha256,"
-                 " v.number, f.target, f.unchanged FROM session_file f LEFT JOIN object o ON o.id = f.object"
-                 " LEFT JOIN version v ON v.id = f.version WHERE f.session = $1 ORDER BY f.seq",
-                 DB_INT(id));
+    AUTO_RESET struct db_query *q = db_query(
+        l->db, e,
+        "SELECT f.seq, f.path, f.want_size, f.want_sha256, f.object, o.size, o.sha256,"
+        " v.number, f.target, f.unchanged FROM session_file f LEFT JOIN object o ON o.id = f.object"
+        " LEFT JOIN version v ON v.id = f.version WHERE f.session = $1 ORDER BY f.seq",
+        DB_INT(id));
     int row;
 
     while ((row = db_step(q, e)) > 0) {

@@ -1,5 +1,5 @@
-/* session: an upload in steps: begin names, let the content arrive, finish. It outlives every
- * process that takes part. */
+/* session: an upload in steps: begin with the paths, upload the content, finish. A session outlives
+ * every process that takes part. */
 #ifndef LAKE_PUT_SESSION_H
 #define LAKE_PUT_SESSION_H
 
@@ -66,9 +66,9 @@ int lake_session_put(struct lake *l,
                      const char *local_file,
                      const struct lake_progress *progress,
                      struct err *e);
-/* What arrived by URL is read and checked here. Not everything there, or another length or digest
- * than announced: ERR_USAGE names the files, and the session stays pending; what was refused is
- * removed, so that its URL takes the right content. Repeating it gives the same answer. */
+/* Reads and checks content uploaded by URL, then commits. Missing content, or another length or
+ * digest than announced: ERR_USAGE names the files, and the session stays pending; refused content
+ * is removed, so that its URL takes the right content. Repeatable, with the same answer. */
 int lake_session_finish(struct lake *l,
                         int64_t id,
                         int (*visit)(void *context,
@@ -80,8 +80,8 @@ int lake_session_finish(struct lake *l,
 /* Removes what arrived and the state; repeatable. A committed session: ERR_USAGE. */
 int lake_session_abort(struct lake *l, int64_t id, struct err *e);
 
-/* The caller's own sessions, or anybody's for admins. id 0 = all that are pending; somebody else's
- * is ERR_DENIED, here and in lake_session_files. */
+/* The caller's own sessions, or every user's for admins. id 0 = all that are pending; another
+ * user's session is ERR_DENIED, here and in lake_session_files. */
 int lake_session_list(struct lake *l,
                       int64_t id,
                       int (*visit)(void *context, const struct lake_session *s, struct err *e),

@@ -1,7 +1,7 @@
 /* Ends an upload session without its files. `session abort` and clean-up call it. */
 #include "base/mem.h"
+#include "lake/put/internal.h"
 #include "lake/put/session.h"
-#include "lake/put/session_row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static int forget(struct abort *a, struct err *e)
     return mark_aborted(a, e);
 }
 
-/* Under the blob's lock: nobody may have put anything there meanwhile. */
+/* Under the blob's lock: another put may have stored content there meanwhile. */
 static bool still_unused(void *context, const char *name)
 {
     struct abort *a = context;

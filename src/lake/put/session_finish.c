@@ -1,9 +1,7 @@
 /* Commits the files of an upload session. `session finish` calls it. */
 #include "base/mem.h"
-#include "lake/put/commit.h"
+#include "lake/put/internal.h"
 #include "lake/put/session.h"
-#include "lake/put/session_row.h"
-#include "lake/put/target.h"
 
 #include <stdlib.h>
 #include <string.h>

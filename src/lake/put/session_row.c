@@ -1,4 +1,4 @@
-#include "lake/put/session_row.h"
+#include "lake/put/internal.h"
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -163,7 +163,7 @@ int session_row_renew(struct lake *l, int64_t id, struct err *e)
 
     if (found == 0)
         return err_set(e, ERR_USAGE,
-                       "session %lld was ended by somebody else, and what it had stored is gone: "
+                       "session %lld was ended by another process, and its stored content is gone: "
                        "run the put again, or begin another session",
                        (long long)id);
     return found < 0 ? -1 : 0;
@@ -328,7 +328,7 @@ static int renew_held(struct lake *l, struct err *e)
     return found;
 }
 
-/* Long enough for whoever asks what became of one. */
+/* Ended sessions stay for a while: clients ask what became of them. */
 static int forget_old(struct lake *l, struct err *e)
 {
     static const char *const statements[] = {

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "lake/core/path.h"
-#include "lake/put/spool.h"
+#include "lake/put/internal.h"
 #include "lake/put/tree.h"
 
 #include <dirent.h>
@@ -522,7 +522,7 @@ static bool in_order(struct source_list *s)
     return true;
 }
 
-/* Two files for one path would be two versions, the first of which nobody asked for. */
+/* Two files for one path would make two versions, the first of them unwanted. */
 static int check_twice(const struct source_list *s, struct err *e)
 {
     char left[SOURCE_PATH_MAX], right[SOURCE_PATH_MAX];

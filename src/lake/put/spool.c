@@ -1,4 +1,4 @@
-#include "lake/put/spool.h"
+#include "lake/put/internal.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "lake/put/target.h"
+#include "lake/put/internal.h"
 
 #include "base/mem.h"
 

@@ -54,7 +54,7 @@ int tree_file_place(struct tree_file *f, const char *name, bool replace, struct 
 void tree_file_clear(struct tree_file *f);
 /* Only a name that no file has. */
 void tree_file_name(struct tree_file *f, int dir);
-/* Whether a name is one of those above: a file that somebody who was killed left. */
+/* Whether a name is one of those above: a file that a killed process left. */
 bool tree_is_leftover(const char *name);
 
 #endif

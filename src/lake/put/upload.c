@@ -150,13 +150,13 @@ int upload_record(struct upload *u, bool keep_list, struct err *e)
 
     if (object_keep_all(u->l, b->contents, b->n_contents, u->verify || u->replace, ids, e) < 0)
         return -1;
-    AUTO(db_rows) struct db_rows *seen = seen_rows_new(u->l);
+    AUTO(db_rows) struct db_rows *seen = known_rows_new(u->l);
     for (size_t i = 0; i < b->n_arrivals; i++) {
         const struct upload_arrival *a = &b->arrivals[i];
         if (a->content != NONE)
             u->list->files[a->file].object = ids[a->content];
         if ((keep_list && list_file(u, a->file, e) < 0) ||
-            seen_remember(seen, u->list, a->file, e) < 0)
+            known_remember(seen, u->list, a->file, e) < 0)
             return -1;
     }
     return db_rows_flush(seen, e);
@@ -229,7 +229,7 @@ int upload_resume(struct upload *u, struct err *e)
     return left > 0 ? take_session(u, e) : left;
 }
 
-/* Intent first: whoever cleans up must know whose the content is before it is there. */
+/* Intent first: gc must know the session of content before the content is there. */
 static int begin_storing(struct upload *u, struct err *e)
 {
     if (u->writer)
@@ -282,7 +282,7 @@ int upload_check(struct upload *u, struct source_file *f, struct err *e)
 /* 1: the lake has the content of a file that was read, as object and same tell; 0, -1 */
 static int find_stored(struct upload *u, struct source_file *f, struct err *e)
 {
-    int found = seen_file_object(u->l, f, e);
+    int found = known_file_object(u->l, f, e);
 
     if (found <= 0)
         return found;
@@ -405,7 +405,7 @@ static bool is_known(void *context, const struct sha256_digest *digest)
     struct upload *u = context;
     int64_t id;
 
-    return !u->verify && seen_object(u->l, digest, &id, NULL) > 0 &&
+    return !u->verify && known_object(u->l, digest, &id, NULL) > 0 &&
            present_object(&u->present, id, NULL) > 0;
 }
 

@@ -1,12 +1,12 @@
-/* upload: brings the content of local files into the store: read and hashed on all cores, stored
- * once, recorded in batches. What a batch recorded survives whatever happens next. */
+/* upload: moves the content of local files into the store: read and hashed on all cores, stored
+ * once, recorded in batches. A recorded batch survives any crash. */
 #ifndef LAKE_PUT_UPLOAD_H
 #define LAKE_PUT_UPLOAD_H
 
 #include "lake/core/internal.h"
+#include "lake/put/internal.h"
+#include "lake/put/known_files.h"
 #include "lake/put/present.h"
-#include "lake/put/seen.h"
-#include "lake/put/session_row.h"
 #include "lake/put/source.h"
 
 #include <pthread.h>

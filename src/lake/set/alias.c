@@ -75,8 +75,8 @@ static int delete_alias(struct lake *l, const char *name, const char *alias, str
                DB_TEXT(alias)) < 0)
         return -1;
     if (db_changes(l->db) == 0)
-        return err_set(e, ERR_NOTFOUND, "@%s has no alias \"%s\"; tradewind alias lists them",
-                       name, alias);
+        return err_set(e, ERR_NOTFOUND, "@%s has no alias \"%s\"; tradewind alias lists them", name,
+                       alias);
     return 0;
 }
 

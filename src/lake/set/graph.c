@@ -3,12 +3,13 @@
 #include "base/mem.h"
 #include "lake/core/internal.h"
 #include "lake/set/graph_table.h"
+#include "lake/set/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to so many set versions each is asked for its neighbours; then all edges are read at once. At
- * some 5 us a question this is well below the time a million edges take. */
+/* Up to this number of set versions, each is asked for its neighbours; then all edges are read at
+ * once. At some 5 us a question this is well below the time a million edges take. */
 #define ASKED_MAX 4000
 #define NAMES_MAX_BYTES ((size_t)1 << 30)
 

@@ -1,5 +1,5 @@
-/* graph: which set version came from which. An edge leads from a set version to one it was made
- * from. That one was there before and so has the lower id: there are no cycles. */
+/* graph: provenance of set versions. An edge leads from a set version to one it was made from,
+ * which is older and has the lower id: there are no cycles. */
 #ifndef LAKE_SET_GRAPH_H
 #define LAKE_SET_GRAPH_H
 

@@ -1,4 +1,4 @@
-/* set: named, versioned lists of file versions. */
+/* set: file sets: named, versioned lists of file versions. */
 #ifndef LAKE_SET_SET_H
 #define LAKE_SET_SET_H
 
@@ -16,7 +16,7 @@ struct lake_set {
     unsigned mode;             /* 0666 style */
 };
 
-/* Where two references brought different versions of one path: the later won. */
+/* A path of which two references have different versions: the later reference wins. */
 struct lake_set_conflict {
     const char *path;
     int64_t kept, dropped;
@@ -27,15 +27,15 @@ struct lake_set_request {
     const char *name;
     const char *const *refs; /* of any kind but jobs */
     size_t n_refs;
-    void (*conflict)(void *context, const struct lake_set_conflict *c); /* NULL = nobody asks */
+    void (*conflict)(void *context, const struct lake_set_conflict *c); /* NULL = not told */
     void *context;
     struct lake_progress progress;
 };
 
-/* The next version of a set. Nothing happens when one of the references cannot be had, a file of
- * theirs may not be read (ERR_DENIED) or lost its content to gc (ERR_NOTFOUND), or when they hold
- * no file or one below another (ERR_USAGE). Every set version they come by becomes a parent. In one
- * transaction. Strings of *out (may be NULL) are borrowed from the request and the lake. */
+/* Creates the next version of a set, in one transaction. Errors: a reference that does not resolve;
+ * a file that the caller may not read (ERR_DENIED) or whose content gc removed (ERR_NOTFOUND); no
+ * file at all, or one file below another (ERR_USAGE). Every set version among the references
+ * becomes a parent. Strings of *out (may be NULL) are borrowed from the request and the lake. */
 int lake_set_create(struct lake *l,
                     const struct lake_set_request *request,
                     struct lake_set *out,
@@ -65,8 +65,8 @@ int lake_set_parents(struct lake *l,
                      struct err *e);
 
 enum lake_set_change { LAKE_SET_ADDED, LAKE_SET_REMOVED, LAKE_SET_CHANGED };
-/* What it takes from a to b (SET references), in order of the paths; before or after is NULL where
- * it is missing. Files that may not be read are left out. */
+/* The changes from a to b (SET references), in order of the paths; before is NULL for an added
+ * file, after for a removed one. Files that the caller may not read are left out. */
 int lake_set_diff(struct lake *l,
                   const struct lake_ref *a,
                   const struct lake_ref *b,
@@ -89,7 +89,7 @@ int lake_alias_list(
     void *context,
     struct err *e);
 
-/* ---- set versions whose content was let go, and how it comes back ---- */
+/* ---- set versions whose content gc removed, and replays that restore it ---- */
 
 /* On a set version that a replay made because it differs from what was recorded; its value is the
  * recorded one: "@S:3". */
@@ -101,12 +101,13 @@ int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct
 struct lake_gone {
     uint64_t files, bytes;
 };
-/* How much of the content of a set version (or of the part that ref names) is not there. */
+/* The missing content of a set version, or of the part that ref names. */
 int lake_set_gone(struct lake *l, const struct lake_ref *ref, struct lake_gone *out, struct err *e);
 
-/* The next version of the set that base is a version of, made from base: what it holds of each old
- * set version is taken out, and what new_set has in the same directories comes in. Where it held
- * all of a directory, it gets all of it; where a single file, that one. */
+/* Creates the next version of base's set from base: files that base has from old_set are replaced
+ * by the files that new_set has in the same directories. Where base has a whole directory of
+ * old_set, the new version has the whole directory of new_set; where base has a single file, that
+ * file. */
 struct lake_swap {
     const char *old_set, *new_set; /* "@S:1", "@S:2" */
 };

@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "lake/core/path.h"
 #include "lake/set/graph.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
 #include "lake/set/set_nesting.h"
-#include "lake/set/set_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

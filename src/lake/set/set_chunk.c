@@ -13,7 +13,7 @@
 /* 10 bytes hold 64 bits, 7 at a time. */
 #define VARINT_MAX 10
 
-/* One path in so many ends a chunk. */
+/* One path in this number ends a chunk. */
 #define ENDS_ONE_IN 1024
 
 #define BODY_MAX ((size_t)SET_CHUNK_MOST * (LAKE_PATH_MAX + 5 * VARINT_MAX) + 1)

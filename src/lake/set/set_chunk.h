@@ -27,7 +27,7 @@ void set_chunk_clear(struct set_chunk *c);
 bool set_chunk_takes(const struct set_chunk *c, const struct lake_entry *entry);
 /* Adds an entry that set_chunk_takes. */
 void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry);
-/* Whether a chunk of so many files ends behind this path, whatever comes after it. */
+/* Whether a chunk of this number of files ends behind this path, whatever path follows. */
 bool set_chunk_ends(const char *path, size_t files);
 
 /* Adds file sizes, never past what the database holds. */

@@ -1,7 +1,7 @@
 /* Creates a set version from references. `set create` calls it. */
 #include "base/mem.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
-#include "lake/set/set_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

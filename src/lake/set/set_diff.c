@@ -1,7 +1,7 @@
 /* Compares two set versions. `set diff` calls it. */
 #include "base/mem.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
-#include "lake/set/set_parts.h"
 
 #include <string.h>
 

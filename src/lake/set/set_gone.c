@@ -1,5 +1,5 @@
-/* Which job made a set version, and set versions whose content was let go of. `replay` and `gc
- * --economic` call it. */
+/* The job that made a set version, and the content of a set version that gc removed. `replay` and
+ * `gc --economic` call it. */
 #include "lake/set/set.h"
 
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* set_nesting: no file of a set lies below another, for the two could not be written to one
- * directory. Watches the paths of a set that is being built, or of several that are to be written
+/* set_nesting: the rule that no file of a set lies below another: the two could not be written to
+ * one directory. Checks the paths of a set that is being built, or of several that are written
  * together. Private to the set_*.c files and get.c. */
 #ifndef LAKE_SET_SET_NESTING_H
 #define LAKE_SET_SET_NESTING_H

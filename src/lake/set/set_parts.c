@@ -1,4 +1,4 @@
-#include "lake/set/set_parts.h"
+#include "lake/set/internal.h"
 
 #include "base/mem.h"
 #include "lake/set/graph.h"

@@ -1,7 +1,7 @@
 /* Reads the entries of a set version, of a part of it, or of the sets that contain a file. The
  * lake's rooms call it. */
 #include "base/mem.h"
-#include "lake/set/set_parts.h"
+#include "lake/set/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,10 @@
-/* A set once more, with newer versions of what it was made from. */
+/* A new version of a set from newer versions of the sets it was made from. `replay` calls it. */
 #include "base/arena.h"
 #include "base/mem.h"
 #include "lake/core/bits.h"
 #include "lake/core/internal.h"
 #include "lake/set/graph.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
 
 #include <stdlib.h>

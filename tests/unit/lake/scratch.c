@@ -1,6 +1,7 @@
 #include "scratch.h"
 
 #include "base/file.h"
+#include "lake/set/internal.h"
 #include "tap.h"
 
 #include <string.h>

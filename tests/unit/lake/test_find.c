@@ -1,5 +1,6 @@
 /* Answers of find, held against a plain loop over all things with conditions built beside their
  * text. */
+#include "lake/meta/internal.h"
 #include "scratch.h"
 #include "tap.h"
 

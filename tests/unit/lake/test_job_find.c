@@ -55,7 +55,7 @@ static void arguments(void)
         struct err e = {0};
         while (n < 8 && cases[i].words[n])
             n++;
-        CHECK(job_args_each(cases[i].words, n, note_pair, out, &e) == 0 &&
+        CHECK(lake_job_args_each(cases[i].words, n, note_pair, out, &e) == 0 &&
                   strcmp(out, cases[i].expected) == 0,
               "%zu: %s", i, out);
     }

@@ -1,7 +1,7 @@
 /* Content that gc moves or removes between the look at the database and the reading of the store.
  */
 #include "lake/clean/clean.h"
-#include "lake/clean/repack.h"
+#include "lake/clean/internal.h"
 #include "local.h"
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* Sets: what they hold and share, their parents, permissions, damage, failures and names. */
-#include "lake/set/set_parts.h"
+#include "lake/set/internal.h"
 
 #include "lake/clean/clean.h"
 #include "lake/core/files.h"

@@ -1,6 +1,6 @@
 /* Sets made at random, against a model of plain arrays. */
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
-#include "lake/set/set_parts.h"
 
 #include "scratch.h"
 #include "set_checks.h"

@@ -1,4 +1,4 @@
-#include "lake/put/seen.h"
+#include "lake/put/known_files.h"
 
 #include <string.h>
 
@@ -153,7 +153,7 @@ static int look_at_paths(struct lake *l, struct source_list *list, struct err *e
     return 0;
 }
 
-int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_out, struct err *e)
+int known_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_out, struct err *e)
 {
     return db_get_int(
         l->db, e, id_out,
@@ -161,9 +161,9 @@ int seen_object(struct lake *l, const struct sha256_digest *digest, int64_t *id_
         DB_INT(l->project), DB_BYTES(digest->bytes, sizeof digest->bytes));
 }
 
-int seen_file_object(struct lake *l, struct source_file *f, struct err *e)
+int known_file_object(struct lake *l, struct source_file *f, struct err *e)
 {
-    int found = seen_object(l, &f->digest, &f->object, e);
+    int found = known_object(l, &f->digest, &f->object, e);
     int64_t object;
 
     if (found <= 0 || !f->version)
@@ -178,13 +178,13 @@ static int look_at_objects(struct lake *l, struct source_list *list, struct err 
 {
     for (size_t i = 0; i < list->n_files; i++) {
         struct source_file *f = &list->files[i];
-        if (f->known && !f->object && seen_object(l, &f->digest, &f->object, e) < 0)
+        if (f->known && !f->object && known_object(l, &f->digest, &f->object, e) < 0)
             return -1;
     }
     return 0;
 }
 
-int seen_look(struct lake *l, struct source_list *list, struct err *e)
+int known_look(struct lake *l, struct source_list *list, struct err *e)
 {
     if (db_begin_read(l->db, e) < 0)
         return -1;
@@ -196,7 +196,7 @@ int seen_look(struct lake *l, struct source_list *list, struct err *e)
     return result;
 }
 
-struct db_rows *seen_rows_new(struct lake *l)
+struct db_rows *known_rows_new(struct lake *l)
 {
     return db_rows_new(
         l->db, "INSERT INTO source (path, device, inode, size, mtime_ns, ctime_ns, sha256)", 7,
@@ -205,7 +205,7 @@ struct db_rows *seen_rows_new(struct lake *l)
         " sha256 = excluded.sha256");
 }
 
-int seen_remember(struct db_rows *rows, const struct source_list *list, size_t i, struct err *e)
+int known_remember(struct db_rows *rows, const struct source_list *list, size_t i, struct err *e)
 {
     const struct source_file *f = &list->files[i];
     char room[SOURCE_PATH_MAX];
@@ -238,7 +238,7 @@ static int is_vacant(struct walk *w, const char *path, struct err *e)
     return !w->at_row || !begins_with(db_text(w->q, 0), path);
 }
 
-int seen_vacant(struct lake *l, struct source_list *list, struct err *e)
+int known_vacant(struct lake *l, struct source_list *list, struct err *e)
 {
     struct walk w = {
         .l = l,

@@ -1,12 +1,69 @@
-/* set_parts: the chunks a set version is made of, walked along from path to path. Private to the
- * set_*.c files. */
-#ifndef LAKE_SET_SET_PARTS_H
-#define LAKE_SET_SET_PARTS_H
+/* internal: builders, chunks and cursors of set versions, for the files of lake/set; the builder
+ * and the walks over all sets also for lake/put and lake/clean. */
+#ifndef LAKE_SET_INTERNAL_H
+#define LAKE_SET_INTERNAL_H
 
 #include "base/hash.h"
 #include "lake/core/bits.h"
 #include "lake/core/internal.h"
 #include "lake/set/set_chunk.h"
+
+/* ---- set_build.c, set_read.c ---- */
+
+/* Builds the next version of a set, inside one transaction. Paths come in rising byte order, each
+ * once; one that lies below another is ERR_USAGE. Needs LAKE_WRITE on a set that exists. */
+struct set_builder;
+struct set_builder *set_builder_new(struct lake *l,
+                                    const char *name,
+                                    const struct lake_made *made,
+                                    struct err *e);
+void set_builder_free(struct set_builder *b);
+AUTO_DEFINE(set_builder)
+int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e);
+/* parents: ids of set versions, in order of the request; repeated ones count once. */
+int set_builder_finish(struct set_builder *b,
+                       const int64_t *parents,
+                       size_t n_parents,
+                       struct lake_set *out,
+                       struct err *e);
+/* Every distinct chunk of set versions that are not removed or are pinned, once: calls visit for
+ * all its entries (paths included). damaged: told of a chunk that cannot be read, in words that
+ * name a set version with it, and the others follow; NULL = that ends it with ERR_IO. For gc and
+ * fsck. */
+int set_each_held(struct lake *l,
+                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                  int (*damaged)(void *context, const char *why, struct err *e),
+                  void *context,
+                  struct err *e);
+
+/* The same as if the set versions of `except` (ids) were not there; damage ends it. */
+struct bits;
+int set_each_held_without(struct lake *l,
+                          const struct bits *except,
+                          int (*visit)(void *context,
+                                       const struct lake_entry *entry,
+                                       struct err *e),
+                          void *context,
+                          struct err *e);
+/* Entries that set versions hold which jobs read or made or will read: of files with these paths,
+ * and of all below those that end with '/'; NULL among them is none. visit is told which of the n.
+ */
+int set_each_used(
+    struct lake *l,
+    const char *const *paths,
+    size_t n,
+    int (*visit)(void *context, size_t i, const struct lake_entry *entry, struct err *e),
+    void *context,
+    struct err *e);
+/* Set versions that hold this version of this path, removed ones included, each once. */
+int set_each_holder(struct lake *l,
+                    const char *path,
+                    int64_t version,
+                    int (*visit)(void *context, int64_t set_version, struct err *e),
+                    void *context,
+                    struct err *e);
+
+/* ---- set_parts.c: the chunks of a set version, walked from path to path ---- */
 
 /* A chunk, stored or about to be. */
 struct set_part {
