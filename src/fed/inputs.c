@@ -133,7 +133,7 @@ static void *fetch(void *context)
             .sink = take,
             .context = s,
             .expected_bytes = size - before,
-            .patience_s = PATIENCE_S,
+            .stall_s = PATIENCE_S,
         };
         int result = store_keyed_get(s->store, s->object->key, &get, &tally, &why);
         /* Nobody else moves the end. */

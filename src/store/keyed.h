@@ -81,7 +81,7 @@ struct store_keyed_get {
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     void *context;
     uint64_t expected_bytes; /* about; bounds the time it may take */
-    double patience_s;       /* how long the sink may keep the server waiting; 0 = 30 s */
+    double stall_s;          /* how long the sink may keep the server waiting; 0 = 30 s */
 };
 
 /* ERR_NOTFOUND: no such object. ERR_RETRY: it broke off, perhaps after the sink got something (what

@@ -84,7 +84,7 @@ struct s3_call {
      * some, what breaks off is not tried again. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
     uint64_t sink_bytes;
-    double patience_s; /* for a server that works before it answers; 0 = the usual */
+    double stall_s; /* for a server that works before it answers; 0 = the usual */
 };
 
 struct s3_answer {

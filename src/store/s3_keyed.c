@@ -181,7 +181,7 @@ int s3_keyed_get(struct store *store,
         .sink = pour,
         .context = &pouring,
         .sink_bytes = get->expected_bytes,
-        .patience_s = get->patience_s,
+        .stall_s = get->stall_s,
     };
     int result = s3_send(s, &call, &answer, e);
     tally->reads += answer.tries;

@@ -237,8 +237,8 @@ static struct http_request plain_request(struct exchange *x, const struct signed
                           : NULL,
         .context = x,
         .max_answer_bytes = ANSWER_BYTES_MAX,
-        .timeout_s = TIMEOUT_S + c->patience_s + bytes / SLOWEST_BYTES_PER_S,
-        .stall_s = c->patience_s,
+        .timeout_s = TIMEOUT_S + c->stall_s + bytes / SLOWEST_BYTES_PER_S,
+        .stall_s = c->stall_s,
     };
 }
 
@@ -252,7 +252,7 @@ static void move_to(struct s3 *s, char *region)
 }
 
 /* What has been tried of one call. */
-struct patience {
+struct retries {
     double began_s;
     unsigned tries, turns;
 };
@@ -304,7 +304,7 @@ static bool may_go_on(const struct s3_call *c, struct err *why)
 static bool once_more(struct s3 *s,
                       const struct s3_call *c,
                       enum s3_verdict verdict,
-                      struct patience *p,
+                      struct retries *p,
                       struct err *why)
 {
     p->tries++;
@@ -326,7 +326,7 @@ static bool once_more(struct s3 *s,
 
 int s3_send(struct s3 *s, const struct s3_call *c, struct s3_answer *out, struct err *e)
 {
-    struct patience patience = {.began_s = time_monotonic_s()};
+    struct retries retries = {.began_s = time_monotonic_s()};
     char payload[SHA256_HEX];
     struct err why = {0};
 
@@ -336,10 +336,10 @@ int s3_send(struct s3 *s, const struct s3_call *c, struct s3_answer *out, struct
     while (more) {
         s3_answer_clear(out);
         enum s3_verdict verdict = try_once(s, c, payload, out, &why);
-        out->tries = patience.tries + 1;
+        out->tries = retries.tries + 1;
         if (verdict == S3_GOOD)
             return 0;
-        more = once_more(s, c, verdict, &patience, &why);
+        more = once_more(s, c, verdict, &retries, &why);
     }
     if (e)
         *e = why;

@@ -249,7 +249,7 @@ static int complete(struct upload *u, struct err *e)
         .n_headers = u->s3->unconditional ? 0 : 1,
         .body = body.data,
         .body_bytes = body.len,
-        .patience_s = COMPLETION_S,
+        .stall_s = COMPLETION_S,
     };
     if (s3_send(u->s3, &call, &answer, e) == 0 || is_complete(u, &answer))
         return 0;

@@ -1,3 +1,5 @@
+/* Verification of all content for fsck: reads every object and names the file versions of damaged
+ * ones. fsck.c calls it. */
 
 #include "base/mem.h"
 #include "lake/clean/internal.h"

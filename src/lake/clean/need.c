@@ -1,3 +1,4 @@
+/* File versions and objects that sets, pins and pending sessions need. gc and fsck call it. */
 #include "lake/clean/internal.h"
 
 #include "lake/put/session.h"

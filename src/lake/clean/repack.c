@@ -1,3 +1,4 @@
+/* Moves content out of packs that are mostly unused, into new packs. gc calls it. */
 #include "lake/clean/internal.h"
 
 #include "base/log.h"

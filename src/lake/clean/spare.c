@@ -1,3 +1,5 @@
+/* Set versions whose content a replay can make again, and the content that only they need.
+ * `gc --economic` calls it. */
 
 #include "base/mem.h"
 #include "lake/clean/internal.h"

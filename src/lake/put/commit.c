@@ -1,3 +1,5 @@
+/* The one transaction that numbers the versions of a put or a session. put.c and session_finish.c
+ * call it. */
 #include "lake/meta/internal.h"
 #include "lake/put/internal.h"
 #include "lake/set/internal.h"

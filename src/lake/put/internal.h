@@ -176,7 +176,7 @@ void target_drop_copied(struct target_copies *t);
 /* ---- spool.c ---- */
 
 /* A nameless file below TMPDIR with everything standard input gives; closing it removes it. */
-int spool_stdin(const struct source_patience *patience, struct err *e);
+int spool_stdin(const struct source_watch *watch, struct err *e);
 
 /* ---- get.c, get_look.c, get_write.c ---- */
 

@@ -362,13 +362,13 @@ static int put_all(struct put *p,
 {
     const struct lake_put_options *o = p->o;
     struct lake_progress progress = o->progress;
-    const struct source_patience patience = {stdin_goes_on, &progress};
+    const struct source_watch watch = {stdin_goes_on, &progress};
 
     *p->summary = (struct lake_put_summary){0};
     if (check_options(o, e) < 0)
         return -1;
     AUTO(source_list)
-    struct source_list *list = source_scan(o->sources, o->n_sources, o->destination, &patience, e);
+    struct source_list *list = source_scan(o->sources, o->n_sources, o->destination, &watch, e);
     if (!list)
         return -1;
     p->list = list;

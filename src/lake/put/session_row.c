@@ -1,3 +1,5 @@
+/* Upload sessions as rows of the database, and the locks of running puts. put, sessions and gc call
+ * it. */
 #include "lake/put/internal.h"
 
 #include "base/json.h"

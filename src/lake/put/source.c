@@ -476,7 +476,7 @@ static int scan_source(struct source_list *s,
 
 static int scan_stdin(struct source_list *s,
                       const char *destination,
-                      const struct source_patience *patience,
+                      const struct source_watch *watch,
                       struct err *e)
 {
     struct scan scan = {.list = s};
@@ -487,7 +487,7 @@ static int scan_stdin(struct source_list *s,
                        destination);
     if (lake_path_check(destination, e) < 0)
         return -1;
-    s->spool = spool_stdin(patience, e);
+    s->spool = spool_stdin(watch, e);
     if (s->spool < 0)
         return -1;
     if (fstat(s->spool, &st) < 0)
@@ -556,7 +556,7 @@ static int put_in_order(struct source_list *s, struct err *e)
 struct source_list *source_scan(const char *const *sources,
                                 size_t n,
                                 const char *destination,
-                                const struct source_patience *patience,
+                                const struct source_watch *watch,
                                 struct err *e)
 {
     AUTO(source_list) struct source_list *s = mem_zero(1, sizeof *s);
@@ -580,7 +580,7 @@ struct source_list *source_scan(const char *const *sources,
             err_set(e, ERR_USAGE, "\"-\" (standard input) stands alone; a file is \"./-\"");
             return NULL;
         }
-        if ((is_stdin ? scan_stdin(s, destination, patience, e)
+        if ((is_stdin ? scan_stdin(s, destination, watch, e)
                       : scan_source(s, sources[i], destination, e)) < 0)
             return NULL;
     }

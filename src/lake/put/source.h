@@ -59,7 +59,7 @@ void source_list_free(struct source_list *s);
 AUTO_DEFINE(source_list)
 
 /* Asked now and then while standard input is read; false = stop (ERR_RETRY "interrupted"). */
-struct source_patience {
+struct source_watch {
     bool (*go_on)(void *context, uint64_t bytes);
     void *context;
 };
@@ -72,7 +72,7 @@ struct source_patience {
 struct source_list *source_scan(const char *const *sources,
                                 size_t n,
                                 const char *destination,
-                                const struct source_patience *patience,
+                                const struct source_watch *watch,
                                 struct err *e);
 
 /* Index of the nth file in byte order of the lake paths. */

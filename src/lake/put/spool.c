@@ -1,3 +1,4 @@
+/* Standard input as a temporary file, so that put can read it twice. source.c calls it. */
 #include "lake/put/internal.h"
 
 #include "base/file.h"
@@ -27,13 +28,13 @@ static int nameless_file(struct err *e)
     return fd;
 }
 
-static int copy_stdin(int fd, const struct source_patience *patience, struct err *e)
+static int copy_stdin(int fd, const struct source_watch *watch, struct err *e)
 {
     AUTO_MEM char *piece = mem_zero(1, PIECE_BYTES);
     uint64_t got = 0;
 
     for (;;) {
-        if (patience && patience->go_on && !patience->go_on(patience->context, got))
+        if (watch && watch->go_on && !watch->go_on(watch->context, got))
             return err_set(e, ERR_RETRY, "interrupted");
         /* Unlike read, poll always comes back when a signal arrives. */
         struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -52,13 +53,13 @@ static int copy_stdin(int fd, const struct source_patience *patience, struct err
     }
 }
 
-int spool_stdin(const struct source_patience *patience, struct err *e)
+int spool_stdin(const struct source_watch *watch, struct err *e)
 {
     int fd = nameless_file(e);
 
     if (fd < 0)
         return -1;
-    if (copy_stdin(fd, patience, e) == 0)
+    if (copy_stdin(fd, watch, e) == 0)
         return fd;
     close(fd);
     return -1;

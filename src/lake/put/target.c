@@ -1,3 +1,4 @@
+/* Content uploaded by URL: found in the store, copied and checked. session_finish.c calls it. */
 #include "lake/put/internal.h"
 
 #include "base/mem.h"

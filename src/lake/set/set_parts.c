@@ -1,3 +1,4 @@
+/* Chunks of set versions, and cursors over their entries. The other set files call it. */
 #include "lake/set/internal.h"
 
 #include "base/mem.h"
