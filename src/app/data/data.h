@@ -113,9 +113,9 @@ struct data_found {
     size_t n_values;
 };
 /* A value for people: "" for a tag without one; NULL = there is no such key. */
-const char *data_found_text(const struct data_found *f, const char *key);
+const char *app_data_found_text(const struct data_found *f, const char *key);
 /* Key i, and its value for people. */
-const char *data_found_at(const struct data_found *f, size_t i, const char **text_out);
+const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out);
 
 /* The head of lake.find: the keys that a table shows. */
 #define DATA_FOUND_KEYS_MAX 8
@@ -128,11 +128,11 @@ struct data_tagged {
 };
 extern const struct record data_tagged_record;
 /* Carries out lines of "REF KEY=VALUE ..." in one transaction; next_line gives NULL at the end. */
-int data_tag_lines(struct app *app,
-                   const char *(*next_line)(void *context),
-                   void *context,
-                   struct data_tagged *out,
-                   struct err *e);
+int app_data_tag_lines(struct app *app,
+                       const char *(*next_line)(void *context),
+                       void *context,
+                       struct data_tagged *out,
+                       struct err *e);
 
 /* ---- provenance ---- */
 
@@ -201,11 +201,11 @@ struct data_got {
 };
 
 /* The content of one file version in order, verified. */
-int data_cat(struct app *app,
-             const char *ref,
-             int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
-             void *context,
-             struct err *e);
+int app_data_cat(struct app *app,
+                 const char *ref,
+                 int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
+                 void *context,
+                 struct err *e);
 
 struct data_url {
     const char *url, *header; /* header NULL = none */

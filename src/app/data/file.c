@@ -71,7 +71,7 @@ static int list_file(void *context, const struct lake_file *f, struct err *e)
     item.creator = f->origin.creator;
     item.owner = f->owner;
     item.group = *f->group ? f->group : NULL;
-    item.mode = data_mode_text(f->mode, mode);
+    item.mode = app_data_mode_text(f->mode, mode);
     item.executable = f->executable;
     item.removed = f->removed;
     item.gone = f->gone;

@@ -23,7 +23,7 @@ static json_t *meta_json(const void *record)
     return meta;
 }
 
-const char *data_found_text(const struct data_found *f, const char *key)
+const char *app_data_found_text(const struct data_found *f, const char *key)
 {
     for (size_t i = 0; i < f->n_values; i++)
         if (strcmp(f->values[i].key, key) == 0)
@@ -31,7 +31,7 @@ const char *data_found_text(const struct data_found *f, const char *key)
     return NULL;
 }
 
-const char *data_found_at(const struct data_found *f, size_t i, const char **text_out)
+const char *app_data_found_at(const struct data_found *f, size_t i, const char **text_out)
 {
     *text_out = f->values[i].text ? f->values[i].text : "";
     return f->values[i].key;
@@ -167,11 +167,11 @@ static const struct field tagged_fields[] = {
 };
 const struct record data_tagged_record = RECORD("tagged", struct data_tagged, tagged_fields);
 
-int data_tag_lines(struct app *app,
-                   const char *(*next_line)(void *context),
-                   void *context,
-                   struct data_tagged *out,
-                   struct err *e)
+int app_data_tag_lines(struct app *app,
+                       const char *(*next_line)(void *context),
+                       void *context,
+                       struct data_tagged *out,
+                       struct err *e)
 {
     struct lake *l = app_lake(app, e);
 

@@ -452,7 +452,7 @@ static int run_begin(struct app *app, const void *request, struct answer *out, s
     const struct begin_request *q = request;
     AUTO_CLEAR(targets) struct targets targets = {0};
     const struct lake_put_options like = {
-        .set = data_set_name(q->set),
+        .set = app_data_set_name(q->set),
         .tags = q->tags.items,
         .n_tags = q->tags.n,
         .force = q->force,

@@ -57,7 +57,7 @@ static struct data_set set_of(const struct lake_set *set, char mode[static 4])
         .creator = set->origin.creator,
         .owner = set->owner,
         .group = set->group && *set->group ? set->group : NULL,
-        .mode = data_mode_text(set->mode, mode),
+        .mode = app_data_mode_text(set->mode, mode),
     };
 }
 
@@ -154,7 +154,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
     struct listing s = {app, out};
     struct lake *l = app_lake(app, e);
 
-    return l ? lake_set_list(l, data_set_name(q->name), q->all, list_set, &s, e) : -1;
+    return l ? lake_set_list(l, app_data_set_name(q->name), q->all, list_set, &s, e) : -1;
 }
 
 const struct operation set_list_operation = {
@@ -237,7 +237,7 @@ static int run_create(struct app *app, const void *request, struct answer *out, 
     };
     struct app_progress progress = {app, "collecting"};
     struct lake_set_request asked = {
-        .name = data_set_name(q->name),
+        .name = app_data_set_name(q->name),
         .refs = q->refs.items,
         .n_refs = q->refs.n,
         .conflict = add_conflict,

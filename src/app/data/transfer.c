@@ -66,7 +66,7 @@ static int run_put(struct app *app, const void *request, struct answer *out, str
         .sources = q->sources.items,
         .n_sources = q->sources.n,
         .destination = destination,
-        .set = data_set_name(q->set),
+        .set = app_data_set_name(q->set),
         .tags = q->tags.items,
         .n_tags = q->tags.n,
         .force = q->force,
@@ -159,11 +159,11 @@ const struct operation data_get_operation = {
 
 /* ---- cat ---- */
 
-int data_cat(struct app *app,
-             const char *ref_text,
-             int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
-             void *context,
-             struct err *e)
+int app_data_cat(struct app *app,
+                 const char *ref_text,
+                 int (*sink)(void *context, const void *bytes, size_t n, struct err *e),
+                 void *context,
+                 struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     struct lake *l = app_lake(app, e);

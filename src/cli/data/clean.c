@@ -266,8 +266,8 @@ static int run_pin(const struct command_args *args, struct err *e)
     if (remove && !args->n_operands)
         return err_set(e, ERR_USAGE, "pin --remove: name what to unpin");
     if (!args->n_operands)
-        return data_call(args, &pin_list_operation, &list_text, e);
-    return data_call_silent(args, remove ? &pin_remove_operation : &pin_add_operation, e);
+        return cli_data_call(args, &pin_list_operation, &list_text, e);
+    return cli_data_call_silent(args, remove ? &pin_remove_operation : &pin_add_operation, e);
 }
 
 static const struct command_option pin_options[] = {

@@ -12,7 +12,7 @@
 #define PUT_REF_COLUMNS 74
 #define ARENA_BYTES ((size_t)64 << 20)
 
-void data_print(const struct operate_text *t, const char *text, size_t columns)
+void cli_data_print(const struct operate_text *t, const char *text, size_t columns)
 {
     AUTO_CLEAR(buf) struct buf b;
 
@@ -23,7 +23,7 @@ void data_print(const struct operate_text *t, const char *text, size_t columns)
         putc(' ', t->out);
 }
 
-const char *data_rights_text(const char *mode, bool executable, char out[static 10])
+const char *cli_data_rights_text(const char *mode, bool executable, char out[static 10])
 {
     char *at = out;
 
@@ -36,10 +36,10 @@ const char *data_rights_text(const char *mode, bool executable, char out[static 
     return out;
 }
 
-int data_call(const struct command_args *args,
-              const struct operation *op,
-              const struct command_text *text,
-              struct err *e)
+int cli_data_call(const struct command_args *args,
+                  const struct operation *op,
+                  const struct command_text *text,
+                  struct err *e)
 {
     AUTO_JSON json_t *request = operate_request(args, op, e);
 
@@ -49,13 +49,13 @@ int data_call(const struct command_args *args,
     return operate_call(args, door, op, request, text, e);
 }
 
-int data_call_silent(const struct command_args *args, const struct operation *op, struct err *e)
+int cli_data_call_silent(const struct command_args *args, const struct operation *op, struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
     struct answer silence = {.arena = arena};
 
     if (command_has(args, "--json") || command_has(args, "--csv"))
-        return data_call(args, op, NULL, e);
+        return cli_data_call(args, op, NULL, e);
     AUTO_JSON json_t *request = operate_request(args, op, e);
     if (!request)
         return -1;
@@ -63,10 +63,10 @@ int data_call_silent(const struct command_args *args, const struct operation *op
     return operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &silence, e);
 }
 
-json_t *data_request_with_last(const struct command_args *args,
-                               const struct operation *op,
-                               const char *last_field,
-                               struct err *e)
+json_t *cli_data_request_with_last(const struct command_args *args,
+                                   const struct operation *op,
+                                   const char *last_field,
+                                   struct err *e)
 {
     struct command_args list = *args;
 
@@ -78,11 +78,11 @@ json_t *data_request_with_last(const struct command_args *args,
     return TAKE(request);
 }
 
-void data_print_put(const struct operate_text *t,
-                    struct data_put_lines *lines,
-                    const char *ref,
-                    uint64_t bytes,
-                    bool unchanged)
+void cli_data_print_put(const struct operate_text *t,
+                        struct data_put_lines *lines,
+                        const char *ref,
+                        uint64_t bytes,
+                        bool unchanged)
 {
     AUTO_CLEAR(buf) struct buf b = {0};
     char size[32];
@@ -97,9 +97,9 @@ void data_print_put(const struct operate_text *t,
             unchanged ? ", unchanged" : "");
 }
 
-void data_print_put_sum(FILE *out,
-                        const struct data_put_lines *lines,
-                        const struct data_put_summary *s)
+void cli_data_print_put_sum(FILE *out,
+                            const struct data_put_lines *lines,
+                            const struct data_put_summary *s)
 {
     char number[32], bytes[32];
 

@@ -7,36 +7,38 @@
 #include "cli/core/operate.h"
 
 /* Prints a text without what could steer a terminal. columns > 0: cut and padded to that width. */
-void data_print(const struct operate_text *t, const char *text, size_t columns);
+void cli_data_print(const struct operate_text *t, const char *text, size_t columns);
 /* "rw-r-----" for "640"; executable: x for those who may read. out is returned. */
-const char *data_rights_text(const char *mode, bool executable, char out[static 10]);
+const char *cli_data_rights_text(const char *mode, bool executable, char out[static 10]);
 
 /* Calls op with the operands and options of the command and prints its answer. */
-int data_call(const struct command_args *args,
-              const struct operation *op,
-              const struct command_text *text,
-              struct err *e);
-/* As data_call, but prints the answer with --json and --csv alone: for changes, which are silent as
- * chmod is. */
-int data_call_silent(const struct command_args *args, const struct operation *op, struct err *e);
+int cli_data_call(const struct command_args *args,
+                  const struct operation *op,
+                  const struct command_text *text,
+                  struct err *e);
+/* As cli_data_call, but prints the answer with --json and --csv alone: for changes, which are
+ * silent as chmod is. */
+int cli_data_call_silent(const struct command_args *args,
+                         const struct operation *op,
+                         struct err *e);
 /* The request of a command whose operands are a list and one more: REF... DIR. New reference. */
-json_t *data_request_with_last(const struct command_args *args,
-                               const struct operation *op,
-                               const char *last_field,
-                               struct err *e);
+json_t *cli_data_request_with_last(const struct command_args *args,
+                                   const struct operation *op,
+                                   const char *last_field,
+                                   struct err *e);
 
 /* Files that were put, one a line as far as people read them, and the sum of them. */
 struct data_put_lines {
     size_t n;
     uint64_t bytes, unchanged;
 };
-void data_print_put(const struct operate_text *t,
-                    struct data_put_lines *lines,
-                    const char *ref,
-                    uint64_t bytes,
-                    bool unchanged);
-void data_print_put_sum(FILE *out,
-                        const struct data_put_lines *lines,
-                        const struct data_put_summary *s);
+void cli_data_print_put(const struct operate_text *t,
+                        struct data_put_lines *lines,
+                        const char *ref,
+                        uint64_t bytes,
+                        bool unchanged);
+void cli_data_print_put_sum(FILE *out,
+                            const struct data_put_lines *lines,
+                            const struct data_put_summary *s);
 
 #endif

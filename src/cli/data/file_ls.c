@@ -39,14 +39,14 @@ static int print_file(struct operate_text *t, const void *record, struct err *e)
     if (f->with_rights && f->version == FIELD_NONE) {
         fprintf(t->out, "%*s", DETAILS_COLUMNS, "");
     } else if (f->with_rights) {
-        fprintf(t->out, "%s  ", data_rights_text(f->mode, f->executable, mode));
-        data_print(t, f->owner, 10);
+        fprintf(t->out, "%s  ", cli_data_rights_text(f->mode, f->executable, mode));
+        cli_data_print(t, f->owner, 10);
         fputs("  ", t->out);
-        data_print(t, f->group ? f->group : "-", 8);
+        cli_data_print(t, f->group ? f->group : "-", 8);
         fputs("  ", t->out);
         print_version(t->out, f);
     }
-    data_print(t, f->path, 0);
+    cli_data_print(t, f->path, 0);
     putc('\n', t->out);
     return 0;
 }
@@ -70,7 +70,7 @@ static int print_history(struct operate_text *t, const void *record, struct err 
 
     (void)e;
     print_version(t->out, f);
-    data_print(t, f->creator, 16);
+    cli_data_print(t, f->creator, 16);
     fprintf(t->out, "  %.16s%s\n", f->sha256,
             f->removed && f->gone ? "  removed, content gone"
             : f->removed          ? "  removed"

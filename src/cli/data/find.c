@@ -52,7 +52,7 @@ static int add_row(struct operate_text *t, const void *record, struct err *e)
         page->table = table_new(page->columns, page->keys.n + 1);
     table_put(page->table, found->ref);
     for (size_t i = 0; i < page->keys.n; i++) {
-        const char *text = data_found_text(found, page->keys.items[i]);
+        const char *text = app_data_found_text(found, page->keys.items[i]);
         table_put(page->table, text ? text : "-");
     }
     if (++page->rows == PAGE_ROWS)
@@ -90,7 +90,7 @@ static int run_find(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE, "the expression is too long");
     joined.operands = (const char *const[]){buf_str(&expression)};
     joined.n_operands = 1;
-    return data_call(&joined, &find_operation, &find_text, e);
+    return cli_data_call(&joined, &find_operation, &find_text, e);
 }
 
 const struct command command_lake_find = {

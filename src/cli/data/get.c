@@ -28,7 +28,8 @@ static int print_got(struct operate_text *t, const void *record, struct err *e)
 static int run_get(const struct command_args *args, struct err *e)
 {
     static const struct command_text text = {.head = print_got};
-    AUTO_JSON json_t *request = data_request_with_last(args, &data_get_operation, "directory", e);
+    AUTO_JSON json_t *request =
+        cli_data_request_with_last(args, &data_get_operation, "directory", e);
 
     if (!request)
         return -1;
@@ -72,7 +73,7 @@ static int run_cat(const struct command_args *args, struct err *e)
 {
     AUTO(operate_door) struct operate_door *door = operate_door_new(false);
 
-    return data_cat(operate_app(door), args->operands[0], to_stdout, NULL, e);
+    return app_data_cat(operate_app(door), args->operands[0], to_stdout, NULL, e);
 }
 
 const struct command command_cat = {

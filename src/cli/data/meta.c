@@ -20,7 +20,7 @@ static int print_known(struct operate_text *t, const void *record, struct err *e
 
     (void)e;
     for (size_t i = 0; i < found->n_values; i++) {
-        table_put(table, data_found_at(found, i, &text));
+        table_put(table, app_data_found_at(found, i, &text));
         table_put(table, text);
     }
     if (t->n_items > 1)
@@ -112,7 +112,7 @@ static int run_lines(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE, "tag -: keys and values come on the lines, after REF");
     AUTO(operate_door) struct operate_door *door = operate_door_new(true);
     progress_init(&r.progress, stderr);
-    int result = data_tag_lines(operate_app(door), next_line, &r, &tagged, e);
+    int result = app_data_tag_lines(operate_app(door), next_line, &r, &tagged, e);
     progress_clear(&r.progress);
     return result < 0 ? explain(&r, e) : print_tagged(&tagged, command_has(args, "--json"), e);
 }
@@ -126,8 +126,8 @@ static int run_tag(const struct command_args *args, struct err *e)
     if (strcmp(args->operands[0], "-") == 0)
         return run_lines(args, e);
     if (args->n_operands == 1)
-        return data_call(args, &tag_get_operation, &known, e);
-    return data_call_silent(args, &tag_set_operation, e);
+        return cli_data_call(args, &tag_get_operation, &known, e);
+    return cli_data_call_silent(args, &tag_set_operation, e);
 }
 
 const struct command command_tag = {
@@ -154,7 +154,7 @@ const struct command command_tag = {
 
 static int run_untag(const struct command_args *args, struct err *e)
 {
-    return data_call_silent(args, &tag_remove_operation, e);
+    return cli_data_call_silent(args, &tag_remove_operation, e);
 }
 
 const struct command command_untag = {

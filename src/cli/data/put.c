@@ -9,7 +9,7 @@ static int print_file(struct operate_text *t, const void *record, struct err *e)
         t->state = arena_alloc(t->arena, 1, sizeof(struct data_put_lines));
     if (!t->state)
         return err_set(e, ERR_NOFIT, "put: out of memory");
-    data_print_put(t, t->state, f->ref, f->bytes, f->unchanged);
+    cli_data_print_put(t, t->state, f->ref, f->bytes, f->unchanged);
     return 0;
 }
 
@@ -18,14 +18,15 @@ static int print_sum(struct operate_text *t, const void *record, struct err *e)
     static const struct data_put_lines none;
 
     (void)e;
-    data_print_put_sum(t->out, t->state ? t->state : &none, record);
+    cli_data_print_put_sum(t->out, t->state ? t->state : &none, record);
     return 0;
 }
 
 static int run_put(const struct command_args *args, struct err *e)
 {
     static const struct command_text text = {.head = print_sum, .item = print_file};
-    AUTO_JSON json_t *request = data_request_with_last(args, &data_put_operation, "destination", e);
+    AUTO_JSON json_t *request =
+        cli_data_request_with_last(args, &data_put_operation, "destination", e);
 
     if (!request)
         return -1;

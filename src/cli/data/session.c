@@ -145,10 +145,10 @@ static int run_status(const struct command_args *args, struct err *e)
                                                   .empty = "No sessions are pending."};
 
     if (args->n_operands)
-        return data_call(args, &session_get_operation, &session_text, e);
+        return cli_data_call(args, &session_get_operation, &session_text, e);
     if (command_has(args, "--urls"))
         return err_set(e, ERR_USAGE, "--urls needs the number of a session");
-    return data_call(args, &session_list_operation, &list_text, e);
+    return cli_data_call(args, &session_list_operation, &list_text, e);
 }
 
 const struct command command_session_status = {
@@ -317,7 +317,7 @@ static int print_finished(struct operate_text *t, const void *record, struct err
     struct finished *f = t->state;
 
     (void)e;
-    data_print_put(t, &f->lines, file->ref, file->bytes, file->unchanged);
+    cli_data_print_put(t, &f->lines, file->ref, file->bytes, file->unchanged);
     return 0;
 }
 
@@ -329,7 +329,7 @@ static int end_finished(struct operate_text *t, struct err *e)
     f->sum.files = f->lines.n;
     f->sum.bytes = f->lines.bytes;
     f->sum.unchanged = f->lines.unchanged;
-    data_print_put_sum(t->out, &f->lines, &f->sum);
+    cli_data_print_put_sum(t->out, &f->lines, &f->sum);
     return 0;
 }
 

@@ -30,11 +30,11 @@ static void print_parents(FILE *out, const struct field_list *parents)
 
 static void print_conflict(const struct operate_text *t, const struct data_conflict *c)
 {
-    data_print(t, c->path, 0);
+    cli_data_print(t, c->path, 0);
     fprintf(t->out, ": #%" PRId64 " of ", c->kept);
-    data_print(t, c->kept_of, 0);
+    cli_data_print(t, c->kept_of, 0);
     fprintf(t->out, " wins over #%" PRId64 " of ", c->dropped);
-    data_print(t, c->dropped_of, 0);
+    cli_data_print(t, c->dropped_of, 0);
     putc('\n', t->out);
 }
 
@@ -103,11 +103,11 @@ static int print_shown(struct operate_text *t, const void *record, struct err *e
     (void)e;
     print_set(t->out, set);
     fprintf(t->out, "created %s by ", time_iso(set->created_ms, time));
-    data_print(t, set->creator, 0);
-    fprintf(t->out, "\n%s, owner ", data_rights_text(set->mode, false, mode));
-    data_print(t, set->owner, 0);
+    cli_data_print(t, set->creator, 0);
+    fprintf(t->out, "\n%s, owner ", cli_data_rights_text(set->mode, false, mode));
+    cli_data_print(t, set->owner, 0);
     fputs(set->group ? ", group " : "", t->out);
-    data_print(t, set->group ? set->group : "", 0);
+    cli_data_print(t, set->group ? set->group : "", 0);
     putc('\n', t->out);
     print_parents(t->out, &shown->parents);
     return 0;
@@ -121,7 +121,7 @@ static int print_entry(struct operate_text *t, const void *record, struct err *e
     (void)e;
     snprintf(number, sizeof number, "#%" PRId64, f->version);
     fprintf(t->out, "%6s  %10s  ", number, text_bytes(f->bytes, bytes));
-    data_print(t, f->path, 0);
+    cli_data_print(t, f->path, 0);
     putc('\n', t->out);
     return 0;
 }
@@ -147,7 +147,7 @@ static int print_change(struct operate_text *t, const void *record, struct err *
 
     (void)e;
     fprintf(t->out, "%c ", c->change == DATA_ADDED ? '+' : c->change == DATA_REMOVED ? '-' : '~');
-    data_print(t, c->path, 0);
+    cli_data_print(t, c->path, 0);
     if (c->change == DATA_CHANGED)
         fprintf(t->out, " #%" PRId64 " -> #%" PRId64 "\n", c->before, c->after);
     else
@@ -204,12 +204,12 @@ static int run_alias(const struct command_args *args, struct err *e)
                        "alias takes a set version and a name (alias @SET:3 NAME), --remove "
                        "@SET:NAME, or nothing to list them");
     if (!removed)
-        return args->n_operands == 0 ? data_call(args, &alias_list_operation, &list_text, e)
-                                     : data_call(args, &alias_set_operation, &set_text, e);
+        return args->n_operands == 0 ? cli_data_call(args, &alias_list_operation, &list_text, e)
+                                     : cli_data_call(args, &alias_set_operation, &set_text, e);
     struct command_args named = *args;
     named.operands = &removed;
     named.n_operands = 1;
-    return data_call(&named, &alias_remove_operation, &removed_text, e);
+    return cli_data_call(&named, &alias_remove_operation, &removed_text, e);
 }
 
 static const struct command_option alias_options[] = {
