@@ -44,7 +44,7 @@ void writer_init(struct writer *w,
                          .item = item,
                          .items_name = items_name,
                          .with_details = with_details};
-    json_list_begin(&w->list, out);
+    array_begin(&w->list, out);
     buf_init(&w->line, ITEM_MAX_BYTES);
     if (format == WRITER_TABLE && item)
         w->table = new_table(w, item);
@@ -153,7 +153,7 @@ static int print_csv(struct writer *w, const struct record *r, const void *recor
 static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
 {
     w->line.len = 0;
-    buf_puts(&w->line, json_list_next(&w->list));
+    buf_puts(&w->line, array_next(&w->list));
     record_put_json(r, record, &w->line);
     if (w->line.full)
         return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
@@ -167,7 +167,7 @@ static void begin_list(struct writer *w, const char *name)
 {
     fprintf(w->out, "%s  \"%s\": ", w->in_object ? ",\n" : "{\n", name);
     w->in_object = true;
-    json_list_begin(&w->list, w->out);
+    array_begin(&w->list, w->out);
     w->list.within = true;
 }
 
@@ -184,7 +184,7 @@ static int write_records(struct writer *w, const struct field *f, const void *re
     for (size_t i = 0; i < all->n; i++)
         if (write_line(w, f->record, (const char *)all->items + i * f->record->size, e) < 0)
             return -1;
-    return json_list_close(&w->list, e);
+    return array_close(&w->list, e);
 }
 
 /* The head's members: lists of records last, an item a line. */
@@ -220,7 +220,7 @@ static int write_head(struct writer *w, const void *record, struct err *e)
     if (!w->items_name)
         return 0;
     w->list_ended = w->n_items > 0;
-    if ((w->list_ended && json_list_close(&w->list, e) < 0) || write_members(w, record, e) < 0)
+    if ((w->list_ended && array_close(&w->list, e) < 0) || write_members(w, record, e) < 0)
         return -1;
     if (!w->list_ended)
         begin_list(w, w->items_name);
@@ -236,7 +236,7 @@ static int write_item(struct writer *w, const void *record, struct err *e)
 
 static int end_json(struct writer *w, struct err *e)
 {
-    if (!w->list_ended && json_list_close(&w->list, e) < 0)
+    if (!w->list_ended && array_close(&w->list, e) < 0)
         return -1;
     if (fputs(w->in_object ? "\n}\n" : "\n", w->out) < 0)
         return err_set(e, ERR_IO, "write JSON: output failed");

@@ -7,7 +7,7 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "view/json_list.h"
+#include "view/array.h"
 #include "view/record.h"
 
 enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV };
@@ -24,7 +24,7 @@ struct writer {
     bool has_head, with_details;
     bool in_object, list_ended; /* JSON: of the head */
     size_t indent;              /* of a table; 0 unless set after writer_init */
-    struct json_list list;
+    struct array list;
     struct buf line; /* JSON of an item */
     struct table *table;
 };

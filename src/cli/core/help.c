@@ -6,7 +6,7 @@
 #include "cli/core/commands.h"
 #include "cli/core/man.h"
 #include "cli/core/reference.h"
-#include "view/json_list.h"
+#include "view/array.h"
 
 #include <string.h>
 
@@ -201,16 +201,16 @@ static void print_operation(const struct operation *op)
 
 static int print_operations(bool json, struct err *e)
 {
-    struct json_list list;
+    struct array list;
 
-    json_list_begin(&list, stdout);
+    array_begin(&list, stdout);
     for (const struct operation *const *const *family = operation_families; *family; family++)
         for (const struct operation *const *op = *family; *op; op++)
             if (!json)
                 print_operation(*op);
-            else if (json_list_add(&list, operation_describe(*op), e) < 0)
+            else if (array_add(&list, operation_describe(*op), e) < 0)
                 return -1;
-    return json ? json_list_end(&list, e) : 0;
+    return json ? array_end(&list, e) : 0;
 }
 
 static int run_help(const struct command_args *args, struct err *e)

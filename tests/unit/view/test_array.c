@@ -1,5 +1,5 @@
 /* Items of long lists are written as Jansson writes them, whatever is in them. */
-#include "view/json_list.h"
+#include "view/array.h"
 
 #include "base/auto.h"
 #include "base/mem.h"
@@ -15,11 +15,11 @@ static void same(const char *what, json_t *item)
     char *got = NULL;
     size_t n = 0;
     FILE *out = open_memstream(&got, &n);
-    struct json_list l;
+    struct array l;
     struct err e = {0};
 
-    json_list_begin(&l, out);
-    bool good = json_list_add(&l, item, &e) == 0 && json_list_end(&l, &e) == 0;
+    array_begin(&l, out);
+    bool good = array_add(&l, item, &e) == 0 && array_end(&l, &e) == 0;
     fclose(out);
     CHECK(good && strcmp(got, list) == 0, "%s: %.60s", what, wanted);
     free(got);

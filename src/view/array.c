@@ -1,4 +1,4 @@
-#include "view/json_list.h"
+#include "view/array.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,9 +11,9 @@ static int failed(struct err *e)
     return err_set(e, ERR_IO, "write JSON: %s", errno ? strerror(errno) : "output failed");
 }
 
-void json_list_begin(struct json_list *list, FILE *out)
+void array_begin(struct array *list, FILE *out)
 {
-    *list = (struct json_list){.out = out};
+    *list = (struct array){.out = out};
 }
 
 /* In one piece where that is possible: Jansson writes a file word by word, which takes longer than
@@ -29,7 +29,7 @@ static int write_item(FILE *out, json_t *item)
     return fwrite(text, 1, n, out) == n ? 0 : -1;
 }
 
-const char *json_list_next(struct json_list *list)
+const char *array_next(struct array *list)
 {
     const char *first = list->within ? "[\n    " : "[\n  ";
     const char *other = list->within ? ",\n    " : ",\n  ";
@@ -39,16 +39,16 @@ const char *json_list_next(struct json_list *list)
     return is_first ? first : other;
 }
 
-int json_list_add(struct json_list *list, json_t *item, struct err *e)
+int array_add(struct array *list, json_t *item, struct err *e)
 {
     errno = 0;
-    fputs(json_list_next(list), list->out);
+    fputs(array_next(list), list->out);
     int result = write_item(list->out, item);
     json_decref(item);
     return result < 0 ? failed(e) : 0;
 }
 
-int json_list_close(struct json_list *list, struct err *e)
+int array_close(struct array *list, struct err *e)
 {
     errno = 0;
     return fputs(!list->begun   ? "[]"
@@ -59,9 +59,9 @@ int json_list_close(struct json_list *list, struct err *e)
                : 0;
 }
 
-int json_list_end(struct json_list *list, struct err *e)
+int array_end(struct array *list, struct err *e)
 {
-    if (json_list_close(list, e) < 0)
+    if (array_close(list, e) < 0)
         return -1;
     return fputs(list->within ? "\n}\n" : "\n", list->out) < 0 ? failed(e) : 0;
 }
