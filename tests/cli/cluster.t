@@ -164,7 +164,7 @@ fails 2 "--env TRADEWIND_RANK: tradewind sets it itself" \
 fails 2 "no terminal to confirm" cluster run runs.yaml --workers 1 --json </dev/null
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml
 fails 2 "a worker is measured on a machine of its own" cluster measure runs.yaml --on local --type x
-fails 2 "--seconds 1: must be from 3 to 3600" cluster measure runs.yaml --on lab --seconds 1
+fails 2 "--seconds 1.0 s: must be from 3.0 s to 1 h 00 m" cluster measure runs.yaml --on lab --seconds 1
 is "$("$TRADEWIND" run ls --json)" "[]" "nothing was started"
 
 "$TRADEWIND" cluster run runs.yaml --workers 1 --yes --cpus 0.5 --memory 256 >ran.txt 2>&1

@@ -271,7 +271,8 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
     if (app_run_wants_simulation(&r.request)) {
         struct app_simulation s = app_run_simulation(&r);
         struct app_simulated bill;
-        if (app_run_simulate(app, r.plan, &s, out->arena, &bill, e) < 0)
+        if (app_run_simulate(app, r.plan, &s, out->arena, &bill, e) < 0 ||
+            app_simulated_check(&bill, e) < 0)
             return -1;
         started.run = bill.run;
     } else if (app_run_start(app, &r, &started.run, e) < 0) {
