@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "lake/core/internal.h"
-#include "lake/core/others.h"
 #include "lake/core/schema.h"
 
 #include <errno.h>
@@ -21,6 +20,9 @@
 #define COPIES_MAX_BYTES ((size_t)4 << 20)
 /* For its owner alone, as the configuration beside it. */
 #define HOME_MODE 0700
+
+/* A lake's mark: 64 bits as hexadecimal digits. */
+#define MARK_BYTES 17
 
 static int copy_store(struct lake *l, const struct store_settings *from, struct err *e)
 {
@@ -96,7 +98,7 @@ static int insert_project(struct lake *l, struct err *e)
 }
 
 /* The lake's mark in *out, "" when it has none yet. */
-static int find_mark(struct db *d, char out[static OTHERS_MARK], struct err *e)
+static int find_mark(struct db *d, char out[static MARK_BYTES], struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(d, e, "SELECT value FROM setting WHERE name = 'mark'", DB_NONE);
@@ -104,14 +106,14 @@ static int find_mark(struct db *d, char out[static OTHERS_MARK], struct err *e)
     out[0] = 0;
     int found = db_step(q, e);
     if (found == 1)
-        snprintf(out, OTHERS_MARK, "%s", db_text(q, 0));
+        snprintf(out, MARK_BYTES, "%s", db_text(q, 0));
     return found < 0 ? -1 : 0;
 }
 
 static int insert_mark(struct lake *l, struct err *e)
 {
     uint64_t mark;
-    char text[OTHERS_MARK];
+    char text[MARK_BYTES];
 
     if (getrandom(&mark, sizeof mark, 0) != sizeof mark)
         return err_set(e, ERR_IO, "make a mark for the lake: no random numbers: %s",
@@ -136,7 +138,7 @@ static int make_project(struct lake *l, struct err *e)
 
 static int open_project(struct lake *l, struct err *e)
 {
-    char mark[OTHERS_MARK];
+    char mark[MARK_BYTES];
     int found = find_project(l, e);
 
     if (found == 0 && !l->admin)
@@ -201,6 +203,69 @@ static int check_store(const struct lake *l, struct err *e)
     return 0;
 }
 
+/* ---- content of other lakes in the same store ---- */
+
+/* Lakes may share a store. But a lake without content that finds some has most likely lost its
+ * database. */
+struct others {
+    struct store *store;
+    const char *mark;
+    const char *home;
+    const char *url;
+};
+
+static int refuse(void *context, const struct store_blob *blob, struct err *e)
+{
+    const struct others *s = context;
+
+    if (blob->unfinished)
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "the store %s has content that lake.db in %s does not know: restore lake.db from "
+        "a backup if it was lost, choose another store, or begin a new lake beside that "
+        "content with `tradewind init --new`",
+        s->url, s->home);
+}
+
+/* Names of projects in a store end in "-" and the mark of their lake. */
+static const char *mark_of(const char *project)
+{
+    const char *dash = strrchr(project, '-');
+    size_t digits = dash ? strspn(dash + 1, "0123456789abcdef") : 0;
+
+    return digits == MARK_BYTES - 1 && dash[1 + digits] == '\0' ? dash + 1 : NULL;
+}
+
+static int look(void *context, const char *project, struct err *e)
+{
+    const struct others *s = context;
+    const char *mark = mark_of(project);
+
+    if (!mark || strcmp(mark, s->mark) == 0)
+        return 0;
+    return store_list(s->store, project, refuse, context, e);
+}
+
+/* ERR_USAGE with the fix when the store has content of a lake with another mark ("" = none yet).
+ * home: the directory of the database that does not know the content. */
+static int refuse_others(const struct store_settings *settings,
+                         const char *mark,
+                         const char *home,
+                         struct err *e)
+{
+    AUTO(store) struct store *store = store_open(settings, e);
+    struct others s = {.store = store, .mark = mark, .home = home, .url = settings->url};
+    struct err why = {0};
+
+    if (!store)
+        return -1;
+    /* A bucket that is still to be made has no content. */
+    if (store_projects(store, look, &s, &why) == 0 || why.kind == ERR_NOTFOUND)
+        return 0;
+    return err_set(e, why.kind, "%s", why.text);
+}
+
 /* A lake that has no content yet, and was not told to, does not begin beside that of others. */
 static int check_others(struct db *d,
                         const char *home,
@@ -208,13 +273,13 @@ static int check_others(struct db *d,
                         struct err *e)
 {
     AUTO_MEM char *recorded = NULL;
-    char mark[OTHERS_MARK];
+    char mark[MARK_BYTES];
 
     if (recorded_store(d, &recorded, e) < 0)
         return -1;
     if (recorded)
         return 0;
-    return find_mark(d, mark, e) < 0 ? -1 : others_refuse(settings, mark, home, e);
+    return find_mark(d, mark, e) < 0 ? -1 : refuse_others(settings, mark, home, e);
 }
 
 static int record_store(struct db *d, const char *word, struct err *e)
