@@ -51,11 +51,11 @@ struct listing {
     uint64_t n;
     enum job_order order;
     /* In orders other than that of the ids: */
-    struct place {
+    struct sort_key {
         int64_t id;
         double key;
-    } * places;
-    size_t n_places, cap_places;
+    } * sorted;
+    size_t n_sorted, cap_sorted;
 };
 
 static int show(void *context, const struct lake_job *recorded, struct err *e)
@@ -95,23 +95,23 @@ static double key_of(enum job_order order, const struct lake_job *job)
     return 0;
 }
 
-static int note_place(void *context, const struct lake_job *job, struct err *e)
+static int note_key(void *context, const struct lake_job *job, struct err *e)
 {
     struct listing *s = context;
 
     if (app_check_cancelled(s->app, e) < 0)
         return -1;
-    s->places = mem_room(s->places, s->n_places, &s->cap_places, sizeof *s->places);
+    s->sorted = mem_room(s->sorted, s->n_sorted, &s->cap_sorted, sizeof *s->sorted);
     struct lake_job now = *job;
     bill_show(s->bills, &now);
-    s->places[s->n_places++] = (struct place){job->id, key_of(s->order, &now)};
+    s->sorted[s->n_sorted++] = (struct sort_key){job->id, key_of(s->order, &now)};
     return 0;
 }
 
 /* By key, the newest first among equals. */
 static int by_key(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct sort_key *x = a, *y = b;
 
     if (x->key < y->key || x->key > y->key)
         return x->key < y->key ? -1 : 1;
@@ -123,14 +123,14 @@ static int show_sorted(struct listing *s, const struct lake_job_filter *filter, 
     struct lake_job_filter all = *filter;
 
     all.limit = 0;
-    if (lake_job_list(app_lake(s->app, e), &all, note_place, s, e) < 0)
+    if (lake_job_list(app_lake(s->app, e), &all, note_key, s, e) < 0)
         return -1;
-    if (s->n_places)
-        qsort(s->places, s->n_places, sizeof *s->places, by_key);
-    for (size_t i = 0; i < s->n_places && !s->out->more; i++) {
+    if (s->n_sorted)
+        qsort(s->sorted, s->n_sorted, sizeof *s->sorted, by_key);
+    for (size_t i = 0; i < s->n_sorted && !s->out->more; i++) {
         AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
         struct lake_job job;
-        if (app_job_load(s->app, s->places[i].id, arena, &job, e) < 0 || show(s, &job, e) < 0)
+        if (app_job_load(s->app, s->sorted[i].id, arena, &job, e) < 0 || show(s, &job, e) < 0)
             return -1;
     }
     return 0;
@@ -187,7 +187,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
         return -1;
     int result =
         s.order == ORDER_ID ? lake_job_list(l, &filter, show, &s, e) : show_sorted(&s, &filter, e);
-    free(s.places);
+    free(s.sorted);
     return result;
 }
 
