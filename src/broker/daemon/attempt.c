@@ -28,11 +28,11 @@
 
 static const char *keep(struct attempt *j, const char *s)
 {
-    const char *kept = s ? arena_dup(j->arena, s) : NULL;
+    const char *copy = s ? arena_dup(j->arena, s) : NULL;
 
-    if (s && !kept)
+    if (s && !copy)
         err_set(&j->agent_error, ERR_USAGE, "job %" PRId64 " is too large", j->job.id);
-    return kept;
+    return copy;
 }
 
 void attempt_ask_stop(struct attempt *j, const struct lake_job *job)
@@ -351,7 +351,7 @@ void attempt_outcome(const struct attempt *j,
 
 /* ---- what its log told ---- */
 
-/* All at once, or, when one of them is refused, one by one, so that the others are kept. */
+/* All at once, or, when one of them is refused, one by one, so that the others are stored. */
 static int keep_tags(struct attempt *j, struct lake *l, struct err *e)
 {
     struct err why = {0};
@@ -377,8 +377,8 @@ static int keep_tags(struct attempt *j, struct lake *l, struct err *e)
     return 0;
 }
 
-/* Those that are refused are found by halves, so that the others are kept. *refused: how many were
- * already; with too many of them the rest is let go. */
+/* Those that are refused are found by halves, so that the others are stored. *refused: how many
+ * were already; with too many of them the rest is let go. */
 static int keep_metrics(
     struct attempt *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
 {

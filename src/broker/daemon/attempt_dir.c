@@ -21,7 +21,7 @@
 static const char *const passing[] = {"work", "input",       "output",
                                       "code", ".output.new", ".checkpoint.new"};
 static const char *const passing_files[] = {"job", "stop", "agent.reserve"};
-static const char *const kept[] = {"log", "state", "warnings"};
+static const char *const reports[] = {"log", "state", "warnings"};
 #define CHECKPOINT "checkpoint"
 /* What the mark in untidy/ holds once the directory is prepared: from then on an agent may have
  * been started. Of this start of the machine, because a file that was not synced may be missing
@@ -126,8 +126,8 @@ static int make_empty(const struct attempt *j, struct err *e)
     AUTO_MEM char *checkpoint = part(j, CHECKPOINT);
     remove_passing(j->directory);
     file_remove_tree(checkpoint);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        remove_file(j->directory, kept[i]);
+    for (size_t i = 0; i < sizeof reports / sizeof reports[0]; i++)
+        remove_file(j->directory, reports[i]);
     return 0;
 }
 

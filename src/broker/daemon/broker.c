@@ -58,34 +58,34 @@ struct attempt *broker_find_attempt(const struct broker *b, int64_t id)
     return NULL;
 }
 
-/* ---- new jobs, asked stops ---- */
+/* ---- new jobs, requested stops ---- */
 
 struct queued {
     struct broker *broker;
     bool has_remote;
 };
 
-static int see_queued(void *context, const struct lake_job *job, struct err *e)
+static int add_queued(void *context, const struct lake_job *job, struct err *e)
 {
-    struct queued *seen = context;
+    struct queued *found = context;
     AUTO_CLEAR(job_details) struct job_details details = {0};
     struct queue_job entry;
 
     (void)e;
-    seen->broker->last_read = job->id;
+    found->broker->last_read = job->id;
     /* A job that an earlier broker left, which found no host and went back to the queue. */
-    if (broker_find_attempt(seen->broker, job->id) || hosts_is_held(seen->broker, job->id))
+    if (broker_find_attempt(found->broker, job->id) || hosts_is_held(found->broker, job->id))
         return 0;
     /* The launch of a job with unreadable details fails and says so. */
     if (job_details_parse(job->asked.details, &details, NULL) < 0)
         details = (struct job_details){.on = "local"};
     hosts_queue_job(job, &details, &entry);
-    queue_add(seen->broker->queue, &entry);
-    seen->has_remote = seen->has_remote || strcmp(details.on, "local") != 0;
+    queue_add(found->broker->queue, &entry);
+    found->has_remote = found->has_remote || strcmp(details.on, "local") != 0;
     return 0;
 }
 
-static int see_under_way(void *context, const struct lake_job *job, struct err *e)
+static int read_stop(void *context, const struct lake_job *job, struct err *e)
 {
     struct attempt *j = broker_find_attempt(context, job->id);
 
@@ -112,17 +112,17 @@ static int read_settings(struct broker *b, struct err *e)
 static int look_around(struct broker *b, struct err *e)
 {
     bool new_jobs = false;
-    struct queued seen = {.broker = b};
+    struct queued found = {.broker = b};
     struct lake_job_filter queued = {.states = 1U << LAKE_JOB_QUEUED, .after = b->last_read};
     struct lake_job_filter active = {.states = LAKE_JOB_UNDER_WAY};
 
     read_settings(b, NULL);
     if (advance_runs(b->runs, b->lake, &new_jobs, e) < 0 ||
-        lake_job_list(b->lake, &queued, see_queued, &seen, e) < 0)
+        lake_job_list(b->lake, &queued, add_queued, &found, e) < 0)
         return -1;
-    if (seen.has_remote)
+    if (found.has_remote)
         hosts_set_places(b);
-    return b->n_attempts ? lake_job_list(b->lake, &active, see_under_way, b, e) : 0;
+    return b->n_attempts ? lake_job_list(b->lake, &active, read_stop, b, e) : 0;
 }
 
 /* ---- starting ---- */
