@@ -44,6 +44,8 @@ LIB_SRC := $(filter-out $(APART) $(if $(findstring fuzzer,$(SAN)),$(UNFUZZED)),\
 LIB_OBJ := $(LIB_SRC:%.c=$(OUT)/%.o)
 # Built-in figures are their CSVs, linked in as bytes.
 LIB_OBJ += $(OUT)/src/estimate/builtin.o $(OUT)/src/market/builtin.o $(OUT)/src/geo/builtin.o
+# Likewise the shell programs of geo-distributed training, which fuzzers do not reach.
+LIB_OBJ += $(if $(findstring fuzzer,$(SAN)),,$(OUT)/src/app/geo/scripts.o)
 LIB := $(OUT)/libtradewind.a
 BUILTIN := $(if $(wildcard src/catalog/builtin.S),$(OUT)/builtin.o)
 PROGRAM := $(OUT)/tradewind
@@ -126,6 +128,10 @@ $(OUT)/src/market/builtin.o: src/market/builtin.S $(wildcard data/market-*.csv)
 	$(CC) -c -o $@ $<
 
 $(OUT)/src/geo/builtin.o: src/geo/builtin.S $(wildcard data/geo-*.csv)
+	@mkdir -p $(@D)
+	$(CC) -c -o $@ $<
+
+$(OUT)/src/app/geo/scripts.o: src/app/geo/scripts.S $(wildcard src/app/geo/*.sh)
 	@mkdir -p $(@D)
 	$(CC) -c -o $@ $<
 

@@ -6,10 +6,13 @@
 #include "app/core/operation.h"
 #include "geo/plan.h"
 
+struct run;
+
 extern const struct operation *const geo_operations[]; /* ends with NULL */
 
 extern const struct operation geo_plan_operation;  /* answers with struct app_geo_planned */
 extern const struct operation geo_paper_operation; /* answers with struct app_geo_paper */
+extern const struct operation geo_run_operation;   /* answers with struct app_geo_report */
 
 /* ---- the training file, settings over it, prices and links ---- */
 
@@ -136,6 +139,93 @@ struct app_geo_paper {
     const char *train_s;
     size_t n_trainings, n_clouds, n_aggregators, n_stores, n_cities;
 };
+
+/* ---- geo.run ---- */
+
+struct app_geo_run_request {
+    struct app_geo_request training; /* its workers, size, times and quorum do not count */
+    const char *on;                  /* NULL = local */
+};
+
+/* A training that is planned, and then run. */
+struct app_geo_run;
+/* Plans it; nothing is started or stored. NULL: e. */
+struct app_geo_run *app_geo_run_new(struct app *app,
+                                    const struct app_geo_run_request *q,
+                                    struct err *e);
+void app_geo_run_free(struct app_geo_run *g);
+AUTO_DEFINE(app_geo_run)
+
+/* A worker, or the functions of a region. */
+struct app_geo_run_stage {
+    const char *name, *location, *on;
+};
+struct app_geo_run_planned {
+    const char *name;
+    size_t workers;
+    double rounds;
+    const char *topology, *function, *store;
+    const struct geo_total *total;
+    double round_usd, round_s;
+    const struct app_geo_run_stage *stages;
+    size_t n_stages;
+};
+/* Texts are borrowed from g or live in arena. */
+int app_geo_run_plan(const struct app_geo_run *g,
+                     struct arena *arena,
+                     struct app_geo_run_planned *out,
+                     struct err *e);
+
+/* Stores code and program in the lake, starts the run and wakes the broker. Once. */
+int app_geo_start(struct app *app, struct app_geo_run *g, int64_t *id_out, struct err *e);
+
+/* A round whose result all workers have. */
+struct app_geo_round {
+    const char *event; /* "round" */
+    int64_t run, round;
+    double time_s;
+    size_t rounds; /* of the training; for printers, and not in JSON */
+};
+extern const struct record app_geo_round_record;
+
+/* What the caller wants to hear while a training runs. Every member may be NULL. */
+struct app_geo_watcher {
+    void (*round)(void *context, const struct app_geo_round *round);
+    /* How often the caller asked to stop: 1 = stop, 2 = at once. NULL: app_cancelled is once. */
+    unsigned (*stops)(void *context);
+    void *context;
+};
+/* Follows the started run to its end and gathers its events. */
+int app_geo_follow(struct app *app,
+                   struct app_geo_run *g,
+                   const struct app_geo_watcher *watcher, /* NULL = none */
+                   struct err *e);
+/* The events so far; one as JSON is a new reference. */
+size_t app_geo_run_n_events(const struct app_geo_run *g);
+json_t *app_geo_run_event(const struct app_geo_run *g, size_t i);
+
+struct app_geo_report {
+    const char *event; /* "run" */
+    int64_t run;
+    const char *name, *state, *reason, *topology, *function, *store;
+    bool has_figures;  /* else what follows is not known: no round was finished */
+    const char *model; /* "@niser.model:1"; "" = none */
+    double rounds, round_s;
+    const void *phases;                    /* struct geo_phases */
+    const void *counts, *forecast_counts;  /* struct geo_counts */
+    const void *bill, *forecast, *planned; /* struct geo_bill */
+    /* For printers, and not in JSON. */
+    const struct run *of;
+    const struct geo_phases *planned_phases;
+    double planned_round_s;
+};
+extern const struct record app_geo_report_record;
+/* Of a run that has ended. */
+int app_geo_report(struct app *app,
+                   const struct app_geo_run *g,
+                   struct arena *arena,
+                   struct app_geo_report *out,
+                   struct err *e);
 
 /* ---- averaging files ---- */
 

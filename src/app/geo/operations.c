@@ -5,5 +5,6 @@
 const struct operation *const geo_operations[] = {
     &geo_plan_operation,
     &geo_paper_operation,
+    &geo_run_operation,
     NULL,
 };

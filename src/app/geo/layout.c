@@ -1,7 +1,7 @@
-/* Which aggregators a training has, where they run and what they read and write. */
+/* layout: the aggregators of a training, where they run, and the prefixes they read and write. */
+#include "app/geo/internal.h"
 #include "app/run/location.h"
 #include "base/mem.h"
-#include "cli/geo/geo_run_parts.h"
 #include "spec/config.h"
 
 #include <arpa/inet.h>
@@ -10,17 +10,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* On hosts, where nobody can ask for a free one beforehand. */
+/* On hosts, whose free ports are not known beforehand. */
 #define FIRST_PORT 8750
 
-static const struct spec_geo_site *said_of(const struct geo_run *g, size_t site)
+static const struct spec_geo_site *said_of(const struct app_geo_run *g, size_t site)
 {
-    const struct geo_site *s = &g->problem->sites[site];
+    const struct geo_site *s = &g->geo.problem->sites[site];
 
-    return spec_geo_site(g->spec, s->cloud, s->region);
+    return spec_geo_site(g->geo.spec, s->cloud, s->region);
 }
 
-const char *geo_run_on(const struct geo_run *g, size_t site, bool function)
+const char *app_geo_run_on(const struct app_geo_run *g, size_t site, bool function)
 {
     const struct spec_geo_site *said = said_of(g, site);
     const char *on = said ? function ? said->function_on : said->on : NULL;
@@ -30,14 +30,15 @@ const char *geo_run_on(const struct geo_run *g, size_t site, bool function)
 
 /* ---- stores ---- */
 
-/* A prefix of a site's store; without one said, a directory below home serves what is local. */
+/* A prefix of a site's store. Workers on this machine need no store: a directory of the home
+ * serves. */
 static int place_prefix(
-    struct geo_run *g, size_t site, const char *name, struct geo_prefix *out, struct err *e)
+    struct app_geo_run *g, size_t site, const char *name, struct app_geo_prefix *out, struct err *e)
 {
     const struct spec_geo_site *said = said_of(g, site);
-    const struct geo_site *at = &g->problem->sites[site];
+    const struct geo_site *at = &g->geo.problem->sites[site];
 
-    *out = (struct geo_prefix){.site = site, .endpoint = "", .region = ""};
+    *out = (struct app_geo_prefix){.site = site, .endpoint = "", .region = ""};
     if (said && said->store) {
         size_t n = strlen(said->store);
         out->url = arena_printf(g->arena, "%s%s%s/%s", said->store,
@@ -46,13 +47,13 @@ static int place_prefix(
         out->region = said->region ? said->region : "";
         return 0;
     }
-    for (size_t i = 0; i < g->problem->n_workers; i++)
-        if (strcmp(geo_run_on(g, g->problem->workers[i].site, false), "local") != 0)
+    for (size_t i = 0; i < g->geo.problem->n_workers; i++)
+        if (strcmp(app_geo_run_on(g, g->geo.problem->workers[i].site, false), "local") != 0)
             return err_set(e, ERR_USAGE,
                            "%s: workers on other machines need a store at %s/%s: write sites: "
                            "{%s/%s: {store: s3://BUCKET/PREFIX}}",
-                           g->spec->file, at->cloud, at->region, at->cloud, at->region);
-    out->url = arena_printf(g->arena, "dir:%s/geo/%s/%s", g->world->config->home, g->token, name);
+                           g->geo.spec->file, at->cloud, at->region, at->cloud, at->region);
+    out->url = arena_printf(g->arena, "dir:%s/geo/%s/%s", g->geo.config->home, g->token, name);
     return 0;
 }
 
@@ -80,27 +81,32 @@ static const char *host_address(const char *host)
     return at ? at + 1 : host;
 }
 
-/* Which host of a group a job gets is not known before, so that a function's group has one. */
-static int place_address(struct geo_run *g, struct geo_aggregator *a, size_t index, struct err *e)
+/* The group of a function has a single host: workers need its address before it runs. */
+static int place_address(struct app_geo_run *g,
+                         struct app_geo_aggregator *a,
+                         size_t index,
+                         struct err *e)
 {
     const struct spec_geo_site *said = said_of(g, a->site);
-    const char *on = geo_run_on(g, a->site, true), *address = said ? said->address : NULL;
-    const struct geo_site *site = &g->problem->sites[a->site];
-    struct app_run_location place;
+    const char *on = app_geo_run_on(g, a->site, true), *address = said ? said->address : NULL;
+    const struct geo_site *site = &g->geo.problem->sites[a->site];
+    struct app_run_location location;
 
-    if (app_run_location_find(g->world->config, on, &place, e) < 0)
-        return err_wrap(e, "%s: the function at %s/%s", g->spec->file, site->cloud, site->region);
-    if (place.n_hosts > 1)
+    if (app_run_location_find(g->geo.config, on, &location, e) < 0)
+        return err_wrap(e, "%s: the function at %s/%s", g->geo.spec->file, site->cloud,
+                        site->region);
+    if (location.n_hosts > 1)
         return err_set(
             e, ERR_USAGE,
             "%s: the function at %s/%s: group %s has %zu hosts, and workers have to know "
             "which: write sites: {%s/%s: {function_on: GROUP}} with a group of one",
-            g->spec->file, site->cloud, site->region, on, place.n_hosts, site->cloud, site->region);
+            g->geo.spec->file, site->cloud, site->region, on, location.n_hosts, site->cloud,
+            site->region);
     a->port = said && said->port ? said->port + (unsigned)index : FIRST_PORT + (unsigned)index;
-    if (place.n_hosts == 0 && !(said && said->port) && free_port(&a->port, e) < 0)
+    if (location.n_hosts == 0 && !(said && said->port) && free_port(&a->port, e) < 0)
         return -1;
     if (!address)
-        address = place.n_hosts ? host_address(place.hosts[0]->host) : "127.0.0.1";
+        address = location.n_hosts ? host_address(location.hosts[0]->host) : "127.0.0.1";
     a->address = address;
     a->event_url = arena_printf(g->arena, "http://%s:%u/", address, a->port);
     return 0;
@@ -108,32 +114,32 @@ static int place_address(struct geo_run *g, struct geo_aggregator *a, size_t ind
 
 /* ---- topologies ---- */
 
-static int place_central(struct geo_run *g, struct err *e)
+static int place_central(struct app_geo_run *g, struct err *e)
 {
-    struct geo_aggregator *a = &g->aggregators[g->n_aggregators++];
+    struct app_geo_aggregator *a = &g->aggregators[g->n_aggregators++];
 
-    *a = (struct geo_aggregator){
-        .site = g->at.function, .workers = (unsigned)g->problem->n_workers, .n_targets = 1};
+    *a = (struct app_geo_aggregator){
+        .site = g->at.function, .workers = (unsigned)g->geo.problem->n_workers, .n_targets = 1};
     a->targets = arena_alloc(g->arena, 1, sizeof *a->targets);
     a->targets[0] = g->at.store;
-    for (size_t i = 0; i < g->problem->n_workers; i++)
+    for (size_t i = 0; i < g->geo.problem->n_workers; i++)
         g->index_of[i] = (unsigned)i;
     return place_prefix(g, g->at.store, "all", &a->in, e);
 }
 
 /* Regions in the order of their first workers. */
-static int place_regions(struct geo_run *g, struct err *e)
+static int place_regions(struct app_geo_run *g, struct err *e)
 {
-    const struct geo_problem *p = g->problem;
+    const struct geo_problem *p = g->geo.problem;
 
     for (size_t i = 0; i < p->n_workers; i++) {
         size_t k = 0;
         while (k < g->n_aggregators && g->aggregators[k].site != p->workers[i].site)
             k++;
-        struct geo_aggregator *a = &g->aggregators[k];
+        struct app_geo_aggregator *a = &g->aggregators[k];
         if (k == g->n_aggregators) {
             AUTO_MEM char *name = mem_printf("region-%zu", k);
-            *a = (struct geo_aggregator){
+            *a = (struct app_geo_aggregator){
                 .site = p->workers[i].site, .up_worker = (unsigned)k, .n_targets = 1};
             a->targets = arena_alloc(g->arena, 1, sizeof *a->targets);
             a->targets[0] = g->at.store;
@@ -147,14 +153,15 @@ static int place_regions(struct geo_run *g, struct err *e)
     return 0;
 }
 
-static int place_hierarchy(struct geo_run *g, struct err *e)
+static int place_hierarchy(struct app_geo_run *g, struct err *e)
 {
     if (place_regions(g, e) < 0)
         return -1;
     size_t n = g->n_aggregators++, *up = arena_alloc(g->arena, 1, sizeof *up);
-    struct geo_aggregator *all = &g->aggregators[n];
+    struct app_geo_aggregator *all = &g->aggregators[n];
     *up = n;
-    *all = (struct geo_aggregator){.site = g->at.function, .workers = (unsigned)n, .n_targets = 1};
+    *all =
+        (struct app_geo_aggregator){.site = g->at.function, .workers = (unsigned)n, .n_targets = 1};
     all->targets = arena_alloc(g->arena, n, sizeof *all->targets);
     all->targets[0] = g->at.store;
     for (size_t k = 0; k < n; k++)
@@ -170,15 +177,15 @@ static int place_hierarchy(struct geo_run *g, struct err *e)
     return place_prefix(g, g->at.store, "all", &all->in, e);
 }
 
-int geo_run_place(struct geo_run *g, struct err *e)
+int app_geo_run_layout(struct app_geo_run *g, struct err *e)
 {
-    size_t n = g->problem->n_workers;
+    size_t n = g->geo.problem->n_workers;
 
     g->aggregators = arena_alloc(g->arena, n + 1, sizeof *g->aggregators);
     g->gatherer_of = arena_alloc(g->arena, n, sizeof *g->gatherer_of);
     g->index_of = arena_alloc(g->arena, n, sizeof *g->index_of);
     if (!g->aggregators || !g->gatherer_of || !g->index_of)
-        return err_set(e, ERR_USAGE, "%s: too large a training to run", g->spec->file);
+        return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     if ((g->at.topology == SPEC_GEO_CENTRAL ? place_central(g, e) : place_hierarchy(g, e)) < 0)
         return -1;
     for (size_t i = 0; i < g->n_aggregators; i++) {

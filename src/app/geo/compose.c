@@ -1,13 +1,12 @@
-/* A placed training as a run of the broker: a stage for each worker and for the functions of each
- * place. */
+/* compose: a planned training as a run of the broker, with one stage per worker and one for the
+ * functions of each site. */
+#include "app/geo/internal.h"
 #include "app/run/location.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/shell.h"
 #include "broker/pipeline/advance.h"
 #include "broker/pipeline/code.h"
-#include "cli/geo/geo_run_parts.h"
 #include "spec/config.h"
 
 #include <assert.h>
@@ -22,23 +21,15 @@
 #include <unistd.h>
 
 #define AGGREGATOR "tradewind-aggregator"
-#define SCRIPT_MAX ((size_t)1 << 20)
+#define LIST_MAX ((size_t)1 << 20)
 #define ENVS_MAX 32
-/* What a worker or function gets where nobody says how large its host is. */
+#define AGGREGATOR_WORDS_MAX 20
+/* Of a worker or function whose host has no size in the configuration. */
 #define CPUS 1.0
 #define MEMORY_MB 1024
 /* Workers save their state in $TRADEWIND_CHECKPOINT; on hosts it is fetched this often. */
 #define CHECKPOINT_S 30
-/* Functions ($2 ...: HOST/PORT) are up first, or an event would be told to nobody: five minutes are
- * more than any host takes. A killed worker goes on with the round it was in; one that fails by
- * itself is not tried again. */
-#define WORKER                                                                                     \
-    "for door in \"${@:2}\"; do for ((i = 0; i < 1500; i++)); do (exec 3<>\"/dev/tcp/$door\") "    \
-    "2>/dev/null && break; sleep 0.2; done; done; for try in 1 2 3; do bash -c \"$1\"; code=$?; "  \
-    "[ $code -gt 128 ] || exit $code; echo \"worker: ended by signal $((code - 128)); it is "      \
-    "started again\"; sleep 0.2; done; exit $code"
-
-static const char *keep(struct geo_run *g, const char *s)
+static const char *keep(struct app_geo_run *g, const char *s)
 {
     return s ? arena_dup(g->arena, s) : NULL;
 }
@@ -46,9 +37,9 @@ static const char *keep(struct geo_run *g, const char *s)
 /* ---- programs and code ---- */
 
 /* Beside this program, or where it is installed. New string; NULL: e. */
-static char *find_aggregator(struct err *e)
+static char *find_aggregator(const struct app *app, struct err *e)
 {
-    const char *told = getenv("TRADEWIND_AGGREGATOR");
+    const char *told = app_variable(app, "TRADEWIND_AGGREGATOR");
     char self[PATH_MAX];
 
     if (told && *told)
@@ -87,12 +78,15 @@ static int copy_program(const char *from, const char *to, struct err *e)
     return result;
 }
 
-/* The program goes where its function runs the way code does: as a set version. */
-static int store_program(struct geo_run *g, struct lake *l, const char **ref_out, struct err *e)
+/* Hosts get the program as they get code: as a set version. */
+static int store_program(struct app_geo_run *g,
+                         struct app *app,
+                         const char **ref_out,
+                         struct err *e)
 {
-    const char *tmp = getenv("TMPDIR");
+    const char *tmp = app_variable(app, "TMPDIR");
     AUTO_MEM char *root = mem_printf("%s/tradewind-geo-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    AUTO_MEM char *program = find_aggregator(e);
+    AUTO_MEM char *program = find_aggregator(app, e);
     AUTO_CLEAR(code) struct code code = {0};
 
     if (!program)
@@ -105,122 +99,130 @@ static int store_program(struct geo_run *g, struct lake *l, const char **ref_out
     if (result == 0)
         result = copy_program(program, copy, e);
     if (result == 0)
-        result = code_store(l, g->world->config->home, directory, &code, e);
+        result = code_store(app_lake(app, e), g->geo.config->home, directory, &code, e);
     file_remove_tree(root);
     *ref_out = keep(g, code.ref);
     return result;
 }
 
-static int store_workdir(struct geo_run *g, struct lake *l, struct code *out, struct err *e)
+static int store_workdir(struct app_geo_run *g, struct lake *l, struct code *out, struct err *e)
 {
-    AUTO_MEM char *file = mem_dup(g->spec->file);
-    const char *dir = g->spec->workdir;
+    AUTO_MEM char *file = mem_dup(g->geo.spec->file);
+    const char *dir = g->geo.spec->workdir;
 
     if (!dir)
         return 0;
     AUTO_MEM char *path = dir[0] == '/' ? mem_dup(dir) : mem_printf("%s/%s", dirname(file), dir);
-    return code_store(l, g->world->config->home, path, out, e) < 0 ? err_wrap(e, "train.workdir")
-                                                                   : 0;
+    return code_store(l, g->geo.config->home, path, out, e) < 0 ? err_wrap(e, "train.workdir") : 0;
 }
 
 /* ---- a function's stage ---- */
 
-static void put_pair(struct buf *b, const char *name, const char *value)
-{
-    AUTO_MEM char *pair = mem_printf("%s=%s", name, value);
+/* A command while it is made. */
+struct words {
+    struct app_geo_run *g;
+    const char **items;
+    size_t n;
+    bool too_large; /* the arena is full */
+};
 
+/* word NULL: the arena is full. */
+static void put_word(struct words *w, const char *word)
+{
+    w->too_large = w->too_large || !word;
+    w->items[w->n++] = word;
+}
+
+/* bash -c SCRIPT NAME; room for more words behind them. false: the arena is full. */
+static bool begin_script(
+    struct app_geo_run *g, const char *script, const char *name, size_t more, struct words *out)
+{
+    *out = (struct words){g, arena_alloc(g->arena, more + 4, sizeof *out->items), 0, false};
+    if (!out->items)
+        return false;
+    put_word(out, "bash");
+    put_word(out, "-c");
+    put_word(out, script);
+    put_word(out, name);
+    return true;
+}
+
+static void put_pair(struct words *w, const char *name, const char *value)
+{
     if (*value)
-        shell_put_word(b, pair);
+        put_word(w, arena_printf(w->g->arena, "%s=%s", name, value));
 }
 
-static void put_number(struct buf *b, const char *name, double value)
+static void put_number(struct words *w, const char *name, double value)
 {
-    AUTO_MEM char *text = mem_printf("%.15g", value);
-
-    put_pair(b, name, text);
+    put_word(w, arena_printf(w->g->arena, "%s=%.15g", name, value));
 }
 
-static void put_fanout(struct buf *b, const struct geo_aggregator *a)
+static void put_fanout(struct words *w, const struct app_geo_aggregator *a)
 {
     AUTO_CLEAR(buf) struct buf list;
 
-    buf_init(&list, SCRIPT_MAX);
+    buf_init(&list, LIST_MAX);
     for (size_t i = 0; i < a->n_fanout; i++)
         buf_printf(&list, "%s%s|%s|%s", i ? "," : "", a->fanout[i].url, a->fanout[i].endpoint,
                    a->fanout[i].region);
-    put_pair(b, "TRADEWIND_FANOUT", buf_str(&list));
+    put_pair(w, "TRADEWIND_FANOUT", buf_str(&list));
 }
 
-/* Ended by anything but a mistake in its settings it is started again, as a platform would; its
- * lines begin with its number. */
-static void put_aggregator(const struct geo_run *g, size_t i, bool is_local, struct buf *out)
+/* Number, variables and the end of an aggregator, as function.sh takes them. */
+static void put_aggregator(struct words *w, size_t i, bool is_local)
 {
-    const struct geo_aggregator *a = &g->aggregators[i];
-    const struct geo_aggregator *up = a->up ? &g->aggregators[*a->up] : NULL;
-    AUTO_CLEAR(buf) struct buf b;
+    const struct app_geo_run *g = w->g;
+    const struct app_geo_aggregator *a = &g->aggregators[i];
+    const struct app_geo_aggregator *up = a->up ? &g->aggregators[*a->up] : NULL;
 
-    buf_init(&b, SCRIPT_MAX);
-    buf_puts(&b, "env");
-    put_pair(&b, "TRADEWIND_STORE", a->in.url);
-    put_pair(&b, "TRADEWIND_STORE_ENDPOINT", a->in.endpoint);
-    put_pair(&b, "TRADEWIND_STORE_REGION", a->in.region);
-    put_number(&b, "TRADEWIND_WORKERS", a->workers);
-    /* Regions count as many times as they have workers (or samples): their means are no workers. */
+    put_word(w, arena_printf(g->arena, "%zu", i));
+    put_pair(w, "TRADEWIND_STORE", a->in.url);
+    put_pair(w, "TRADEWIND_STORE_ENDPOINT", a->in.endpoint);
+    put_pair(w, "TRADEWIND_STORE_REGION", a->in.region);
+    put_number(w, "TRADEWIND_WORKERS", a->workers);
+    /* The mean of a region counts with the number of its workers (or samples). */
     bool is_of_means = !a->up && g->n_aggregators > 1;
-    put_pair(&b, "TRADEWIND_WEIGHTED", g->spec->weighted || is_of_means ? "1" : "");
-    /* Every region is needed, as the model has it. */
-    if (g->spec->quorum < 1 && (a->up || g->n_aggregators == 1))
-        put_number(&b, "TRADEWIND_QUORUM", g->spec->quorum);
-    else if (g->spec->quorum < 1)
-        put_pair(&b, "TRADEWIND_KEEP_MEANS", "1"); /* late workers read here, too */
+    put_pair(w, "TRADEWIND_WEIGHTED", g->geo.spec->weighted || is_of_means ? "1" : "");
+    /* Every region is needed, as in the model. */
+    if (g->geo.spec->quorum < 1 && (a->up || g->n_aggregators == 1))
+        put_number(w, "TRADEWIND_QUORUM", g->geo.spec->quorum);
+    else if (g->geo.spec->quorum < 1)
+        put_pair(w, "TRADEWIND_KEEP_MEANS", "1"); /* late workers read here, too */
     if (up) {
-        put_pair(&b, "TRADEWIND_UP_STORE", up->in.url);
-        put_pair(&b, "TRADEWIND_UP_ENDPOINT", up->in.endpoint);
-        put_pair(&b, "TRADEWIND_UP_REGION", up->in.region);
-        put_number(&b, "TRADEWIND_UP_WORKER", a->up_worker);
-        put_pair(&b, "TRADEWIND_UP_EVENT_URL", up->event_url);
+        put_pair(w, "TRADEWIND_UP_STORE", up->in.url);
+        put_pair(w, "TRADEWIND_UP_ENDPOINT", up->in.endpoint);
+        put_pair(w, "TRADEWIND_UP_REGION", up->in.region);
+        put_number(w, "TRADEWIND_UP_WORKER", a->up_worker);
+        put_pair(w, "TRADEWIND_UP_EVENT_URL", up->event_url);
     }
-    put_fanout(&b, a);
-    put_number(&b, "PORT", a->port);
-    put_pair(&b, "TRADEWIND_LISTEN", is_local ? "127.0.0.1" : "0.0.0.0");
-    put_pair(&b, "TRADEWIND_EVENT_LOG", "/dev/stdout");
-    buf_printf(out,
-               "(while :; do %s ./" AGGREGATOR " 2>&1; [ $? = 2 ] && exit; sleep 0.2; done | "
-               "sed -u 's/^/%zu /') &\n",
-               buf_str(&b), i);
+    put_fanout(w, a);
+    put_number(w, "PORT", a->port);
+    put_pair(w, "TRADEWIND_LISTEN", is_local ? "127.0.0.1" : "0.0.0.0");
+    put_pair(w, "TRADEWIND_EVENT_LOG", "/dev/stdout");
+    put_word(w, "--");
 }
 
-static const char **bash(struct geo_run *g, const char *script, size_t *n_out)
+static void compose_function(struct app_geo_run *g, size_t site, struct run_stage_plan *out)
 {
-    const char **words = arena_alloc(g->arena, 7, sizeof *words);
+    bool is_local = strcmp(app_geo_run_on(g, site, true), "local") == 0;
+    struct words w;
 
-    if (!words)
-        return NULL;
-    words[0] = "bash";
-    words[1] = "-c";
-    words[2] = keep(g, script);
-    *n_out = 3;
-    return words;
-}
-
-static void compose_function(struct geo_run *g, size_t site, struct run_stage_plan *out)
-{
-    AUTO_CLEAR(buf) struct buf script;
-    bool is_local = strcmp(geo_run_on(g, site, true), "local") == 0;
-
-    buf_init(&script, SCRIPT_MAX);
+    if (!begin_script(g, app_geo_function_script, "function",
+                      g->n_aggregators * AGGREGATOR_WORDS_MAX, &w))
+        return;
     for (size_t i = 0; i < g->n_aggregators; i++)
         if (g->aggregators[i].site == site)
-            put_aggregator(g, i, is_local, &script);
-    buf_puts(&script, "wait -n\nexit 1\n");
-    out->command = bash(g, buf_str(&script), &out->n_command);
+            put_aggregator(&w, i, is_local);
+    out->command = w.items;
+    out->n_command = w.too_large ? 0 : w.n;
     out->serves = true;
 }
 
 /* ---- a worker's stage ---- */
 
 struct env_list {
-    struct geo_run *g;
+    struct app_geo_run *g;
     struct run_pair *pairs;
     size_t n;
 };
@@ -251,13 +253,14 @@ static const struct spec_geo_worker *entry_of(const struct spec_geo *s,
     return &s->workers[i];
 }
 
-/* Its part of the training data, and how to reach the store of its own place. */
+/* Its part of the training data, and how to reach the store of its own location. */
 static void add_data(struct env_list *l, size_t worker)
 {
-    const struct geo_site *site = &l->g->problem->sites[l->g->problem->workers[worker].site];
-    const struct spec_geo_site *said = spec_geo_site(l->g->spec, site->cloud, site->region);
+    const struct geo_site *site =
+        &l->g->geo.problem->sites[l->g->geo.problem->workers[worker].site];
+    const struct spec_geo_site *said = spec_geo_site(l->g->geo.spec, site->cloud, site->region);
     size_t index;
-    const struct spec_geo_worker *entry = entry_of(l->g->spec, worker, &index);
+    const struct spec_geo_worker *entry = entry_of(l->g->geo.spec, worker, &index);
 
     add_env_number(l, "TRADEWIND_SHARD", (double)index);
     add_env_number(l, "TRADEWIND_SHARDS", entry->count);
@@ -270,9 +273,9 @@ static void add_data(struct env_list *l, size_t worker)
 
 static void add_compression(struct env_list *l)
 {
-    AUTO_MEM char *topk = mem_printf("topk:%.15g", l->g->spec->topk);
+    AUTO_MEM char *topk = mem_printf("topk:%.15g", l->g->geo.spec->topk);
 
-    switch (l->g->spec->compression) {
+    switch (l->g->geo.spec->compression) {
     case SPEC_GEO_PLAIN:
         return;
     case SPEC_GEO_INT8:
@@ -283,12 +286,12 @@ static void add_compression(struct env_list *l)
     }
 }
 
-static void compose_envs(struct geo_run *g, size_t worker, struct run_stage_plan *out)
+static void compose_envs(struct app_geo_run *g, size_t worker, struct run_stage_plan *out)
 {
-    const struct geo_aggregator *a = &g->aggregators[g->gatherer_of[worker]];
-    const struct geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
-    const struct geo_site *site = &g->problem->sites[g->problem->workers[worker].site];
-    AUTO_MEM char *place = mem_printf("%s/%s", site->cloud, site->region);
+    const struct app_geo_aggregator *a = &g->aggregators[g->gatherer_of[worker]];
+    const struct app_geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
+    const struct geo_site *site = &g->geo.problem->sites[g->geo.problem->workers[worker].site];
+    AUTO_MEM char *location = mem_printf("%s/%s", site->cloud, site->region);
     struct env_list l = {.g = g, .pairs = arena_alloc(g->arena, ENVS_MAX, sizeof *l.pairs)};
 
     if (!l.pairs)
@@ -305,43 +308,44 @@ static void compose_envs(struct geo_run *g, size_t worker, struct run_stage_plan
     add_env_number(&l, "TRADEWIND_WORKER", g->index_of[worker]);
     add_env_number(&l, "TRADEWIND_WORKERS", a->workers);
     add_env_number(&l, "TRADEWIND_RANK", (double)worker);
-    add_env_number(&l, "TRADEWIND_RANKS", (double)g->problem->n_workers);
-    add_env_number(&l, "TRADEWIND_ROUNDS", g->spec->rounds);
-    add_env_number(&l, "TRADEWIND_POLL_S", g->spec->poll_s);
-    add_env(&l, "TRADEWIND_PLACE", place);
+    add_env_number(&l, "TRADEWIND_RANKS", (double)g->geo.problem->n_workers);
+    add_env_number(&l, "TRADEWIND_ROUNDS", g->geo.spec->rounds);
+    add_env_number(&l, "TRADEWIND_POLL_S", g->geo.spec->poll_s);
+    add_env(&l, "TRADEWIND_LOCATION", location);
+    add_env(&l, "TRADEWIND_PLACE", location); /* its earlier name */
     add_compression(&l);
-    add_env_number(&l, "TRADEWIND_CONNECTIONS", g->spec->connections);
+    add_env_number(&l, "TRADEWIND_CONNECTIONS", g->geo.spec->connections);
     add_env(&l, "TRADEWIND_EVENT_LOG", "/dev/stdout");
     add_data(&l, worker);
     out->envs = l.pairs;
     out->n_envs = l.n;
 }
 
-static void compose_command(struct geo_run *g, size_t worker, struct run_stage_plan *out)
+static void compose_command(struct app_geo_run *g, size_t worker, struct run_stage_plan *out)
 {
-    const struct geo_aggregator *a = &g->aggregators[g->gatherer_of[worker]];
-    const struct geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
-    const char **words = bash(g, WORKER, &out->n_command);
+    const struct app_geo_aggregator *a = &g->aggregators[g->gatherer_of[worker]];
+    const struct app_geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
+    struct words w;
 
-    out->command = words;
-    if (!words)
+    if (!begin_script(g, app_geo_worker_script, "worker", 3, &w))
         return;
-    words[out->n_command++] = "worker";
-    words[out->n_command++] = keep(g, g->spec->run);
-    words[out->n_command++] = arena_printf(g->arena, "%s/%u", a->address, a->port);
+    put_word(&w, keep(g, g->geo.spec->run));
+    put_word(&w, arena_printf(g->arena, "%s/%u", a->address, a->port));
     if (a != last)
-        words[out->n_command++] = arena_printf(g->arena, "%s/%u", last->address, last->port);
+        put_word(&w, arena_printf(g->arena, "%s/%u", last->address, last->port));
+    out->command = w.items;
+    out->n_command = w.too_large ? 0 : w.n;
 }
 
-static void compose_worker(struct geo_run *g,
+static void compose_worker(struct app_geo_run *g,
                            size_t worker,
                            const struct code *code,
                            struct run_stage_plan *out)
 {
-    const struct geo_worker *w = &g->problem->workers[worker];
+    const struct geo_worker *w = &g->geo.problem->workers[worker];
     size_t index;
-    const char *data = entry_of(g->spec, worker, &index)->data;
-    AUTO_MEM char *set = advance_set_name(g->spec->name, "model", "");
+    const char *data = entry_of(g->geo.spec, worker, &index)->data;
+    AUTO_MEM char *set = advance_set_name(g->geo.spec->name, "model", "");
 
     compose_command(g, worker, out);
     compose_envs(g, worker, out);
@@ -355,7 +359,7 @@ static void compose_worker(struct geo_run *g,
     out->code = keep(g, code->ref);
     out->commit = code->ref ? keep(g, code->commit) : "";
     out->dirty = code->dirty;
-    /* All have the same model at last; the first one's is kept. */
+    /* All workers end with the same model; that of the first one is kept. */
     out->output = worker == 0 ? keep(g, set) : NULL;
     out->checkpoint_s = CHECKPOINT_S;
     out->price_usd_per_hour = w->usd_per_hour;
@@ -365,38 +369,41 @@ static void compose_worker(struct geo_run *g,
 /* ---- all ---- */
 
 /* Stages share this machine evenly; a host belongs to its stage. */
-static int compose_size(struct geo_run *g, struct run_stage_plan *p, size_t sharers, struct err *e)
+static int compose_size(struct app_geo_run *g,
+                        struct run_stage_plan *p,
+                        size_t sharers,
+                        struct err *e)
 {
-    struct app_run_location place;
+    struct app_run_location location;
     struct app_run_room room;
 
     assert(sharers > 0); /* itself */
-    if (app_run_location_find(g->world->config, p->on, &place, e) < 0)
-        return err_wrap(e, "%s: stage %s", g->spec->file, p->name);
-    if (place.n_hosts == 0) {
-        p->cpus = floor(place.here.cpus / (double)sharers * 100) / 100;
-        p->memory_mb = place.here.memory_mb / sharers;
+    if (app_run_location_find(g->geo.config, p->on, &location, e) < 0)
+        return err_wrap(e, "%s: stage %s", g->geo.spec->file, p->name);
+    if (location.n_hosts == 0) {
+        p->cpus = floor(location.here.cpus / (double)sharers * 100) / 100;
+        p->memory_mb = location.here.memory_mb / sharers;
         p->memory_mb = p->memory_mb < MEMORY_MB ? p->memory_mb : MEMORY_MB;
         return 0;
     }
-    if (sharers > place.n_hosts)
+    if (sharers > location.n_hosts)
         return err_set(e, ERR_NOFIT, "%s: group %s has %zu hosts, and %zu are needed at once",
-                       g->spec->file, p->on, place.n_hosts, sharers);
-    if (app_run_location_room(&place, (unsigned)sharers, &room, e) < 0)
+                       g->geo.spec->file, p->on, location.n_hosts, sharers);
+    if (app_run_location_room(&location, (unsigned)sharers, &room, e) < 0)
         return -1;
     p->cpus = room.cpus > 0 ? room.cpus : CPUS;
     p->memory_mb = room.memory_mb > 0 ? room.memory_mb : MEMORY_MB;
     return 0;
 }
 
-static int compose_sizes(struct geo_run *g, struct run *out, struct err *e)
+static int compose_sizes(struct app_geo_run *g, struct run *out, struct err *e)
 {
-    if (out->n_stages > g->world->config->limits.jobs_per_user)
+    if (out->n_stages > g->geo.config->limits.jobs_per_user)
         return err_set(
             e, ERR_NOFIT,
             "%s: %zu workers and functions have to run at once, and limits.jobs_per_user "
             "is %u: tradewind config set limits.jobs_per_user %zu",
-            g->spec->file, out->n_stages, g->world->config->limits.jobs_per_user, out->n_stages);
+            g->geo.spec->file, out->n_stages, g->geo.config->limits.jobs_per_user, out->n_stages);
     for (size_t i = 0; i < out->n_stages; i++) {
         size_t sharers = 0;
         for (size_t k = 0; k < out->n_stages; k++)
@@ -407,7 +414,7 @@ static int compose_sizes(struct geo_run *g, struct run *out, struct err *e)
     return 0;
 }
 
-static bool is_s3(const struct geo_run *g)
+static bool is_s3(const struct app_geo_run *g)
 {
     for (size_t i = 0; i < g->n_aggregators; i++)
         if (strncmp(g->aggregators[i].in.url, "s3://", 5) == 0)
@@ -415,8 +422,8 @@ static bool is_s3(const struct geo_run *g)
     return false;
 }
 
-/* What workers show functions, so that nobody else's events count. */
-static const char *make_token(struct geo_run *g)
+/* Workers send it to functions, which refuse events without it. */
+static const char *make_token(struct app_geo_run *g)
 {
     unsigned char bytes[16];
     char text[2 * sizeof bytes + 1];
@@ -428,11 +435,12 @@ static const char *make_token(struct geo_run *g)
     return keep(g, text);
 }
 
-/* Keys for the stores, where this environment has them; else hosts find their own. */
-static int compose_secrets(struct geo_run *g, struct run *out, struct err *e)
+/* Keys for the stores, where the caller has them; else hosts find their own. */
+static int compose_secrets(struct app_geo_run *g, const struct app *app, struct err *e)
 {
     static const char *const names[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
                                         "AWS_SESSION_TOKEN"};
+    struct run *out = &g->run;
     const char *values[4] = {make_token(g)}, **used = arena_alloc(g->arena, 4, sizeof *used);
     struct run_secret *all = arena_alloc(g->arena, out->n_stages * 4, sizeof *all);
     size_t n = 1;
@@ -441,9 +449,9 @@ static int compose_secrets(struct geo_run *g, struct run *out, struct err *e)
         return err_set(e, ERR_IO, "no random bytes for the training's token");
     used[0] = "TRADEWIND_EVENT_TOKEN";
     for (size_t i = 0; is_s3(g) && i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i])) {
+        if (app_variable(app, names[i])) {
             used[n] = names[i];
-            values[n++] = getenv(names[i]);
+            values[n++] = keep(g, app_variable(app, names[i]));
         }
     for (size_t i = 0; i < out->n_stages; i++) {
         struct run_stage_plan *p = &out->stages[i].plan;
@@ -456,22 +464,22 @@ static int compose_secrets(struct geo_run *g, struct run *out, struct err *e)
     return 0;
 }
 
-static void add_party(struct geo_run *g, struct run *out, size_t worker, size_t site)
+static void add_party(struct app_geo_run *g, struct run *out, size_t worker, size_t site)
 {
-    const struct geo_site *s = &g->problem->sites[site];
+    const struct geo_site *s = &g->geo.problem->sites[site];
     struct run_stage_plan *p = &out->stages[out->n_stages++].plan;
     bool is_function = worker == GEO_EVENT_NO_WORKER;
 
     p->name = is_function ? arena_printf(g->arena, "function-%s-%s", s->cloud, s->region)
                           : arena_printf(g->arena, "worker-%04zu", worker);
-    p->on = geo_run_on(g, site, is_function);
+    p->on = app_geo_run_on(g, site, is_function);
     p->place = arena_printf(g->arena, "%s/%s", s->cloud, s->region);
     p->instance_type = p->note = "";
     p->nodes = 1;
-    g->parties[g->n_parties++] = (struct geo_party){p->name, worker, site};
+    g->parties[g->n_parties++] = (struct app_geo_party){p->name, worker, site};
 }
 
-static void list_parties(struct geo_run *g, struct run *out)
+static void list_parties(struct app_geo_run *g, struct run *out)
 {
     for (size_t i = 0; i < g->n_aggregators; i++) {
         bool seen = false;
@@ -480,23 +488,30 @@ static void list_parties(struct geo_run *g, struct run *out)
         if (!seen)
             add_party(g, out, GEO_EVENT_NO_WORKER, g->aggregators[i].site);
     }
-    for (size_t i = 0; i < g->problem->n_workers; i++)
-        add_party(g, out, i, g->problem->workers[i].site);
+    for (size_t i = 0; i < g->geo.problem->n_workers; i++)
+        add_party(g, out, i, g->geo.problem->workers[i].site);
 }
 
-int geo_run_compose(struct geo_run *g, struct lake *l, struct run *out, struct err *e)
+int app_geo_run_list(struct app_geo_run *g, struct err *e)
 {
-    size_t most = g->n_aggregators + g->problem->n_workers;
+    size_t most = g->n_aggregators + g->geo.problem->n_workers;
+
+    g->run.stages = arena_alloc(g->arena, most, sizeof *g->run.stages);
+    g->parties = arena_alloc(g->arena, most, sizeof *g->parties);
+    if (!g->run.stages || !g->parties)
+        return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
+    list_parties(g, &g->run);
+    return compose_sizes(g, &g->run, e);
+}
+
+int app_geo_run_compose(struct app_geo_run *g, struct app *app, struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+    struct run *out = &g->run;
     AUTO_CLEAR(code) struct code code = {0};
     const char *program = NULL;
 
-    out->stages = arena_alloc(g->arena, most, sizeof *out->stages);
-    g->parties = arena_alloc(g->arena, most, sizeof *g->parties);
-    if (!out->stages || !g->parties)
-        return err_set(e, ERR_USAGE, "%s: too large a training to run", g->spec->file);
-    list_parties(g, out);
-    if (compose_sizes(g, out, e) < 0 || store_workdir(g, l, &code, e) < 0 ||
-        store_program(g, l, &program, e) < 0)
+    if (!l || store_workdir(g, l, &code, e) < 0 || store_program(g, app, &program, e) < 0)
         return -1;
     for (size_t i = 0; i < g->n_parties; i++) {
         struct run_stage_plan *p = &out->stages[i].plan;
@@ -506,11 +521,13 @@ int geo_run_compose(struct geo_run *g, struct lake *l, struct run *out, struct e
         } else {
             compose_worker(g, g->parties[i].worker, &code, p);
         }
+        if (!p->n_command)
+            return err_set(e, ERR_USAGE, "%s: too large a training to run", g->geo.spec->file);
     }
-    if (compose_secrets(g, out, e) < 0)
+    if (compose_secrets(g, app, e) < 0)
         return -1;
-    out->name = g->spec->name;
-    out->file = g->spec->file;
+    out->name = g->geo.spec->name;
+    out->file = g->geo.spec->file;
     out->on = g->on;
     out->no_cache = true;
     out->planned_s = g->total.time_s;

@@ -1,13 +1,10 @@
-/* Follows a training: its events are lines of what its workers and functions print. */
-#include "base/json.h"
+/* follow: a training from its start to its end. Its events are lines that workers and functions
+ * print. `tradewind geo run` calls it. */
+#include "app/geo/internal.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/time.h"
 #include "broker/core/home.h"
-#include "broker/daemon/client.h"
-#include "cli/core/interrupt.h"
-#include "cli/core/progress.h"
-#include "cli/geo/geo_run_parts.h"
 #include "lake/job/job.h"
 #include "spec/config.h"
 
@@ -18,12 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOK_US 100000
-/* As often as this a broker that went away is noticed, and another started. */
-#define WAKE_LOOKS 10
+#define POLL_US 100000
+/* Polls after which a broker that has ended is started again. */
+#define WAKE_POLLS 10
 #define PIECE 65536
-/* Of many quick rounds not every one is told. */
-#define TELL_S 1.0
 #define LINE_MAX_BYTES (GEO_EVENT_LINE_MAX + 32)
 
 /* The log of one stage's job, as far as it was read. */
@@ -42,20 +37,19 @@ struct round_seen {
 };
 
 struct watch {
-    struct geo_run *g;
+    struct app_geo_run *g;
+    struct app *app;
+    const struct app_geo_watcher *watcher;
     struct runs *runs;
     struct lake *lake;
     int64_t id;
     struct geo_events *events;
-    size_t seen; /* events that rounds[] knows */
+    size_t seen; /* events that rounds[] has */
     struct tail *tails;
     struct geo_teller *functions; /* one for each aggregator */
     struct round_seen *rounds;
     size_t n_rounds, done;
-    double told_s;
-    unsigned stops, looks, bad_lines;
-    struct broker_client *broker;
-    struct progress progress;
+    unsigned stops, polls, bad_lines;
 };
 
 /* ---- lines ---- */
@@ -72,7 +66,7 @@ static void note_bad(struct watch *w,
 
 static void take_line(struct watch *w, size_t i, const char *line, size_t len)
 {
-    const struct geo_party *party = &w->g->parties[i];
+    const struct app_geo_party *party = &w->g->parties[i];
     struct tail *t = &w->tails[i];
     struct geo_teller *teller = &t->teller;
     struct err why = {0};
@@ -87,7 +81,7 @@ static void take_line(struct watch *w, size_t i, const char *line, size_t len)
         teller = &w->functions[k];
     }
     if (line[0] != '{' || !strstr(line, "\"kind\""))
-        return; /* what programs print besides */
+        return; /* another line of the program */
     if (geo_events_tell(w->events, teller, line, len, &why) < 0)
         note_bad(w, t, party->stage, &why);
 }
@@ -111,7 +105,7 @@ static void take_bytes(struct watch *w, size_t i, const char *bytes, size_t n)
     }
 }
 
-/* A stage that was lost has another job, and another log. */
+/* A stage whose job was lost gets another job, with another log. */
 static int follow_job(struct watch *w, size_t i, int64_t job, struct err *e)
 {
     struct tail *t = &w->tails[i];
@@ -124,10 +118,10 @@ static int follow_job(struct watch *w, size_t i, int64_t job, struct err *e)
     }
     t->job = job;
     if (job && t->fd < 0) {
-        AUTO_MEM char *path = broker_job_path(w->g->world->config->home, job, "log");
+        AUTO_MEM char *path = broker_job_path(w->g->geo.config->home, job, "log");
         t->fd = open(path, O_RDONLY | O_CLOEXEC);
     }
-    /* Its start may be written down after its first line. */
+    /* The start of a job may be recorded after its first line. */
     if (t->fd < 0 || t->teller.began || t->teller.since_s > 0)
         return 0;
     if (lake_job_load(w->lake, job, NULL, &record, e) < 0)
@@ -155,20 +149,14 @@ static int read_logs(struct watch *w, const struct run *r, struct err *e)
 static void tell_round(struct watch *w, size_t i)
 {
     const struct round_seen *r = &w->rounds[i];
-    double now_s = time_monotonic_s(), took_s = r->ended_s - r->began_s;
 
-    progress_clear(&w->progress);
-    if (w->g->json) {
-        AUTO_JSON json_t *o =
-            json_pack("{s:s, s:I, s:I, s:o}", "event", "round", "run", (json_int_t)w->id, "round",
-                      (json_int_t)i, "time_s", json_number(took_s));
-        AUTO_MEM char *text = json_dumps(o, JSON_COMPACT);
-        printf("%s\n", text ? text : "{}");
-    } else if (now_s - w->told_s >= TELL_S || i + 1 == w->n_rounds) {
-        w->told_s = now_s;
-        printf("  round %zu of %zu  %.2f s\n", i + 1, w->n_rounds, took_s);
-    }
-    fflush(stdout);
+    if (w->watcher && w->watcher->round)
+        w->watcher->round(w->watcher->context,
+                          &(struct app_geo_round){.event = "round",
+                                                  .run = w->id,
+                                                  .round = (int64_t)i,
+                                                  .time_s = r->ended_s - r->began_s,
+                                                  .rounds = w->n_rounds});
 }
 
 static void see_rounds(struct watch *w)
@@ -185,7 +173,7 @@ static void see_rounds(struct watch *w)
         r->ended_s = fmax(r->ended_s, v->end_s);
         r->readers++;
     }
-    while (w->done < w->n_rounds && w->rounds[w->done].readers >= w->g->problem->n_workers)
+    while (w->done < w->n_rounds && w->rounds[w->done].readers >= w->g->geo.problem->n_workers)
         tell_round(w, w->done++);
 }
 
@@ -196,37 +184,31 @@ static void show_progress(struct watch *w, const struct run *r)
     for (size_t i = 0; i < r->n_stages; i++)
         started += w->tails[i].fd >= 0;
     if (started < r->n_stages)
-        progress_show(&w->progress, "%zu of %zu workers and functions have started", started,
-                      r->n_stages);
+        app_status(w->app, "%zu of %zu workers and functions have started", started, r->n_stages);
     else if (w->done < w->n_rounds)
-        progress_show(&w->progress, "round %zu of %zu: %zu of %zu have its result", w->done + 1,
-                      w->n_rounds, w->rounds[w->done].readers, w->g->problem->n_workers);
+        app_status(w->app, "round %zu of %zu: %zu of %zu workers have its result", w->done + 1,
+                   w->n_rounds, w->rounds[w->done].readers, w->g->geo.problem->n_workers);
     else
-        progress_show(&w->progress, "all rounds are trained; the model is being stored");
+        app_status(w->app, "all rounds are trained; storing the model");
 }
 
 /* ---- to the end ---- */
 
-static int pass_on_interrupts(struct watch *w, struct err *e)
+/* Without a watcher, cancelling stops the run. */
+static unsigned stops_wanted(const struct watch *w)
 {
-    unsigned seen = interrupt_count();
-
-    if (seen <= w->stops)
-        return 0;
-    w->stops = seen;
-    fprintf(stderr, seen == 1 ? "\nStopping. Ctrl-C again: at once.\n" : "\nStopping at once.\n");
-    if (runs_ask_stop(w->runs, w->id, seen, e) < 0)
-        return -1;
-    return broker_client_wake(w->broker, e);
+    return w->watcher && w->watcher->stops ? w->watcher->stops(w->watcher->context)
+                                           : app_cancelled(w->app);
 }
 
-static int keep_broker(struct watch *w, struct err *e)
+static int pass_on_stops(struct watch *w, struct err *e)
 {
-    if (!w->broker)
-        w->broker = broker_client_open(w->g->world->config->home, BROKER_CLIENT_SELF, e);
-    if (!w->broker)
-        return -1;
-    return w->looks++ % WAKE_LOOKS == 0 ? broker_client_wake(w->broker, e) : 0;
+    unsigned wanted = stops_wanted(w);
+
+    if (wanted <= w->stops)
+        return 0;
+    w->stops = wanted;
+    return runs_ask_stop(w->runs, w->id, wanted, e) < 0 ? -1 : app_wake_broker(w->app, e);
 }
 
 static int watch(struct watch *w, struct run *out, struct err *e)
@@ -236,30 +218,29 @@ static int watch(struct watch *w, struct run *out, struct err *e)
         if (runs_get(w->runs, w->id, &r, e) < 0 || read_logs(w, &r, e) < 0)
             return -1;
         see_rounds(w);
-        if (r.state == RUN_GOING) {
-            show_progress(w, &r);
-        } else {
-            progress_clear(&w->progress);
+        if (r.state != RUN_GOING) {
             *out = r;
             r = (struct run){0};
             return 0;
         }
-        if (keep_broker(w, e) < 0 || pass_on_interrupts(w, e) < 0)
+        show_progress(w, &r);
+        if ((w->polls++ % WAKE_POLLS == 0 && app_wake_broker(w->app, e) < 0) ||
+            pass_on_stops(w, e) < 0)
             return -1;
-        usleep(LOOK_US);
+        usleep(POLL_US);
     }
 }
 
 static void set_tellers(struct watch *w)
 {
-    const struct geo_run *g = w->g;
-    const struct geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
+    const struct app_geo_run *g = w->g;
+    const struct app_geo_aggregator *last = &g->aggregators[g->n_aggregators - 1];
 
     for (size_t i = 0; i < g->n_aggregators; i++) {
-        const struct geo_aggregator *a = &g->aggregators[i];
-        /* Workers read at home, or where the last one gathers; with a quorum results are kept. */
+        const struct app_geo_aggregator *a = &g->aggregators[i];
+        /* Workers read in their own region, or in the global store; a quorum keeps results. */
         bool has_result =
-            (g->at.topology == SPEC_GEO_FANOUT ? a != last : a == last) && g->spec->quorum >= 1;
+            (g->at.topology == SPEC_GEO_FANOUT ? a != last : a == last) && g->geo.spec->quorum >= 1;
         w->functions[i] = (struct geo_teller){.worker = GEO_EVENT_NO_WORKER,
                                               .site = a->site,
                                               .store = a->in.site,
@@ -268,11 +249,11 @@ static void set_tellers(struct watch *w)
                                               .has_result = has_result};
     }
     for (size_t i = 0; i < g->n_parties; i++) {
-        const struct geo_party *party = &g->parties[i];
+        const struct app_geo_party *party = &g->parties[i];
         w->tails[i].fd = -1;
         if (party->worker == GEO_EVENT_NO_WORKER)
             continue;
-        const struct geo_aggregator *a = &g->aggregators[g->gatherer_of[party->worker]];
+        const struct app_geo_aggregator *a = &g->aggregators[g->gatherer_of[party->worker]];
         bool at_home = g->at.topology == SPEC_GEO_FANOUT;
         w->tails[i].teller = (struct geo_teller){.worker = party->worker,
                                                  .site = party->site,
@@ -282,32 +263,46 @@ static void set_tellers(struct watch *w)
     }
 }
 
-int geo_run_watch(struct geo_run *g,
-                  struct runs *runs,
-                  struct lake *l,
-                  int64_t id,
-                  struct geo_events *events,
-                  struct run *out,
-                  struct err *e)
+/* Its directories in the home; buckets keep the last mean of each prefix. */
+static void clean_up(const struct app_geo_run *g)
 {
-    struct watch w = {.g = g, .runs = runs, .lake = l, .id = id, .events = events};
+    AUTO_MEM char *own = mem_printf("%s/geo/%s", g->geo.config->home, g->token);
 
-    w.n_rounds = (size_t)g->spec->rounds;
+    file_remove_tree(own);
+}
+
+int app_geo_follow(struct app *app,
+                   struct app_geo_run *g,
+                   const struct app_geo_watcher *watcher,
+                   struct err *e)
+{
+    struct watch w = {.g = g,
+                      .app = app,
+                      .watcher = watcher,
+                      .runs = app_runs(app, e),
+                      .lake = app_lake(app, e),
+                      .id = g->run.id,
+                      .events = &g->events};
+
+    if (!w.runs || !w.lake)
+        return -1;
+    w.n_rounds = (size_t)g->geo.spec->rounds;
     w.tails = mem_zero(g->n_parties, sizeof *w.tails);
     w.functions = mem_zero(g->n_aggregators, sizeof *w.functions);
     w.rounds = mem_zero(w.n_rounds, sizeof *w.rounds);
     set_tellers(&w);
-    progress_init(&w.progress, stderr);
-    interrupt_watch_two();
-    int result = watch(&w, out, e);
+    int result = watch(&w, &g->ended, e);
     if (w.bad_lines > 1)
         log_warn("geo", "%u lines of workers and functions were no events", w.bad_lines);
     for (size_t i = 0; i < g->n_parties; i++)
         if (w.tails[i].fd >= 0)
             close(w.tails[i].fd);
-    broker_client_free(w.broker);
     free(w.tails);
     free(w.functions);
     free(w.rounds);
-    return result;
+    if (result < 0)
+        return err_wrap(e, "run %" PRId64 " continues, tradewind run stop %" PRId64 " stops it",
+                        w.id, w.id);
+    clean_up(g);
+    return 0;
 }
