@@ -9,6 +9,7 @@
 #include "app/job/job.h"
 #include "app/market/market.h"
 #include "app/plan/plan.h"
+#include "app/policy/policy.h"
 #include "app/run/run.h"
 
 const struct operation *const *const operation_families[] = {
@@ -18,6 +19,7 @@ const struct operation *const *const operation_families[] = {
     data_operations,
     plan_operations,
     market_operations,
+    policy_operations,
     admin_operations,
     cluster_operations,
     geo_operations,

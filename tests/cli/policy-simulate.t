@@ -83,7 +83,7 @@ is "$(json "$lives" <<<"$out")" "[('m', 0.0, 3.0, 5.0)]" "a file in disorder say
 is "$(json 'd["prices"]' <<<"$out")" "{'rows': 4, 'out_of_order': 2, 'repeated': 1}" "and is counted"
 run policy simulate trace.json --policy min-cost --restart 360 --prices odd.csv
 contains "$out" "odd.csv: 2 of 4 prices out of order, line 4 first; sorted by time" "people read how many"
-contains "$out" "odd.csv: 1 of 4 prices for a time that their type had one for, line 5 first; not used" "of both"
+contains "$out" "odd.csv: 1 of 4 prices for a time that has a price, line 5 first; not used" "of both"
 
 # The same trace as lines: types, a job, a step of prices. What is odd about steps is told as of a file.
 cat >lines.json <<'END'
@@ -149,8 +149,8 @@ contains "$err" "up to 2020-01-01T12:00:00Z, hour 2.00, and the jobs take 4.00 h
 fails 5 'type "V100" has no price in the histories at 2019-01-01' \
     policy simulate lines.json --policy min-cost --start 2019-01-01
 fails 2 "leave out one of them" policy simulate lines.json --policy min-cost --start 2020-01-01 --prices prices.csv
-fails 2 "say from when on" policy simulate lines.json --policy min-cost --region aws
-fails 3 'type "A": no history of such a machine or GPU' policy simulate trace.json --policy min-cost --start 2020-01-01
+fails 2 "add a start, as in --start" policy simulate lines.json --policy min-cost --region aws
+fails 3 'type "A": no history of such an instance type or GPU' policy simulate trace.json --policy min-cost --start 2020-01-01
 
 # Gangs: of three machines two gangs of 2 run one after the other, the single one beside them.
 types='{"name": "V100", "price_usd_per_hour": 3, "quota": 3}'
@@ -205,8 +205,8 @@ is "$(json 'sorted(j["finish_h"] for j in d["jobs"])' <<<"$out")" "[2.0, 4.0]" "
 is "$(json '[(j["slo_met"], j["late_h"]) for j in d["jobs"] if not j["slo_met"]]' <<<"$out")" "[(False, 1.0)]" \
     "how late it was"
 run policy simulate trace.json --policy min-cost-slo
-contains "$out" "1 of 2 deadlines kept" "deadlines in the summary"
-contains "$out" "known at 0.00 h, as things stood: 50.0 % would be missing at its deadline" "when it was known"
+contains "$out" "1 of 2 deadlines met" "deadlines in the summary"
+contains "$out" "foreseen at 0.00 h: 50.0 % of the iterations would miss the deadline" "when it was known"
 contains "$out" "1.00 h late" "and how late it was"
 check "lines fit 100 columns" [ "$(wc -L <<<"$out")" -le 100 ]
 
@@ -274,11 +274,11 @@ refuses 'trace.json: job "a" on type "V100" takes the bill above $1000000000' "$
     '"price_intervals": [{"end_h": 1e6, "prices": {"V100": 1e12}}]'
 trace "$(job a 1)"
 fails 2 "a restart of 3600 s takes a whole round of 3600 s" policy simulate trace.json --policy min-cost --restart 1h
-fails 2 "--round: at most a week" policy simulate trace.json --policy min-cost --round 8d
-fails 2 "--round: at least a second" policy simulate trace.json --policy min-cost --round 0
-fails 2 "--seed 1.5: a whole number" policy simulate trace.json --policy min-cost --seed 1.5
-fails 2 "--columns 0: a number from 1" policy simulate trace.json --policy min-cost --columns 0
-fails 2 "policy simulate: --policy is missing" policy simulate trace.json
+fails 2 "--round 8 d 0 h: must be from 1.0 s to 7 d" policy simulate trace.json --policy min-cost --round 8d
+fails 2 "--round 0.0 s: must be from 1.0 s to" policy simulate trace.json --policy min-cost --round 0
+fails 2 "--seed 1.5: must be a whole number" policy simulate trace.json --policy min-cost --seed 1.5
+fails 2 "--columns 0: must be from 1 to" policy simulate trace.json --policy min-cost --columns 0
+fails 2 "--policy: is missing" policy simulate trace.json
 fails 2 "no.json: there is no such file" policy simulate no.json --policy min-cost
 prices() { # PART CSV
     printf '%b' "$2" >bad.csv

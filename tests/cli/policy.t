@@ -114,11 +114,11 @@ refuses 'bad.json: price_intervals[1].end_h: 1 is not after 2' \
 refuses 'bad.json: line 1: ' '{"types": NaN}'
 refuses 'bad.json: line 1: ' '{"types": [], "types": []}'
 fails 2 "no.json: there is no such file" policy solve no.json --policy max-throughput
-fails 2 "--policy is missing" policy solve two.json
-fails 2 '"max-throughput" is meant?' policy solve two.json --policy max-thruput
-fails 2 "windows or rate is wanted" policy solve two.json --policy min-cost-slo --form hours
+fails 2 "--policy: is missing" policy solve two.json
+fails 2 'did you mean max-throughput?' policy solve two.json --policy max-thruput
+fails 2 "must be windows or rate" policy solve two.json --policy min-cost-slo --form hours
 fails 2 "only min-cost-slo has forms" policy solve two.json --policy min-cost --form rate
-fails 2 "--columns 0: a number from 1" policy solve two.json --policy min-cost-slo --columns 0
+fails 2 "--columns 0: must be from 1 to" policy solve two.json --policy min-cost-slo --columns 0
 truncate -s 65M large.json
 fails 2 "large.json: larger than 64 MB" policy solve large.json --policy max-throughput
 
@@ -145,7 +145,7 @@ is "$code:$(json 'd["objective"]' <<<"$out")" "0:2.0" "the others run all the sa
 is "$(json 'd["without_share"]' <<<"$out")" "{'wide': 'nowhere', 'zero': 'nowhere'}" "who gets nothing"
 sed -i 's/"t": 0/"t": 1/' nowhere.json
 run policy solve nowhere.json --policy max-throughput
-contains "$out" "wide gets nothing: no type on which it has a throughput has room for 2." "people are told, too"
-contains "$out" "zero gets nothing: others do more with the machines there are." "and why"
+contains "$out" "wide gets nothing: no type with a throughput for the job has room for its gang of 2." "people are told, too"
+contains "$out" "zero gets nothing: other jobs make better use of the instances." "and why"
 
 done_testing

@@ -5,9 +5,7 @@
 #include "base/time.h"
 #include "view/text.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <time.h>
 #include <unistd.h>
 
 #define QUIET_S 2.0
@@ -48,49 +46,4 @@ void progress_clear(struct progress *p)
     fputs("\r\033[K", p->out);
     fflush(p->out);
     p->shown = false;
-}
-
-static void *tell_time(void *context)
-{
-    struct progress_clock *c = context;
-    struct timespec until;
-
-    pthread_mutex_lock(&c->lock);
-    while (!c->is_over) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
-        if (pthread_cond_timedwait(&c->ends, &c->lock, &until) == ETIMEDOUT)
-            progress_show(&c->line, "%s: %.0f s", c->what, time_monotonic_s() - c->line.began_s);
-    }
-    pthread_mutex_unlock(&c->lock);
-    return NULL;
-}
-
-void progress_clock_begin(struct progress_clock *c, FILE *out, const char *what)
-{
-    pthread_condattr_t monotonic;
-
-    *c = (struct progress_clock){.what = what};
-    progress_init(&c->line, out);
-    pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->ends, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    /* Without a thread there is no line, and the work goes on. */
-    c->is_over = !c->line.terminal || pthread_create(&c->thread, NULL, tell_time, c) != 0;
-}
-
-void progress_clock_end(struct progress_clock *c)
-{
-    pthread_mutex_lock(&c->lock);
-    bool has_thread = !c->is_over;
-    c->is_over = true;
-    pthread_cond_signal(&c->ends);
-    pthread_mutex_unlock(&c->lock);
-    if (has_thread)
-        pthread_join(c->thread, NULL);
-    progress_clear(&c->line);
-    pthread_cond_destroy(&c->ends);
-    pthread_mutex_destroy(&c->lock);
 }

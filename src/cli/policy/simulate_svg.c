@@ -1,9 +1,9 @@
-/* policy_simulate_svg: who ran where, how many waited, and what it cost, over one time axis. */
+/* simulate_svg: the chart of a simulation: jobs by type, queue and cost over one time axis. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "cli/policy/policy_parts.h"
+#include "cli/policy/policy.h"
 #include "draw/chart.h"
 #include "draw/chart_scale.h"
 #include "draw/chart_svg.h"
@@ -33,7 +33,7 @@ static const struct {
 
 struct picture {
     struct buf *svg;
-    const struct policy_simulation *s;
+    const struct app_policy_simulated *s;
     struct chart_scale time;
     size_t n_jobs;  /* rows */
     uint32_t *jobs; /* by arrival */
@@ -132,7 +132,7 @@ static void put_deadline(const struct picture *p, size_t row, double top)
              late);
 }
 
-static void put_span(const struct picture *p, const struct policy_span *span, double y)
+static void put_span(const struct picture *p, const struct app_policy_span *span, double y)
 {
     double x = x_of(p, span->from_ms), width = x_of(p, span->to_ms) - x;
     size_t c = colour_of(span->type);
@@ -145,7 +145,7 @@ static void put_span(const struct picture *p, const struct policy_span *span, do
         svg_text(p->svg, (struct svg_label){x + 4, y + 13, "start", 10, extra}, name);
 }
 
-static double put_jobs(const struct picture *p, const struct policy_story *story, double top)
+static double put_jobs(const struct picture *p, const struct app_policy_story *story, double top)
 {
     double height = (double)p->n_jobs * ROW;
     AUTO_MEM size_t *row_of = mem_zero(p->s->result->n_jobs + 1, sizeof *row_of);
@@ -177,7 +177,7 @@ static double put_jobs(const struct picture *p, const struct policy_story *story
 
 enum line { LINE_RUNNING, LINE_WAITING, LINE_COST };
 
-static double value_of(const struct policy_sample *sample, enum line line)
+static double value_of(const struct app_policy_sample *sample, enum line line)
 {
     return line == LINE_RUNNING   ? (double)sample->running
            : line == LINE_WAITING ? (double)sample->waiting
@@ -186,7 +186,7 @@ static double value_of(const struct policy_sample *sample, enum line line)
 
 /* More points than pixels show nothing more: of those on one tenth of a pixel the last is drawn. */
 static void put_line(const struct picture *p,
-                     const struct policy_story *story,
+                     const struct app_policy_story *story,
                      enum line line,
                      const struct chart_scale *y,
                      double top)
@@ -198,7 +198,7 @@ static void put_line(const struct picture *p,
         "<path fill=\"none\" stroke=\"%s\" stroke-width=\"1.6\" stroke-dasharray=\"%s\" d=\"",
         line == LINE_WAITING ? SVG_VERMILION : SVG_BLUE, line == LINE_WAITING ? "5 3" : "none");
     for (size_t i = 0; i < story->n_samples; i++) {
-        const struct policy_sample *s = &story->samples[i];
+        const struct app_policy_sample *s = &story->samples[i];
         double x = x_of(p, s->from_ms), to = x_of(p, s->to_ms);
         if (i > 0 && i + 1 < story->n_samples && to - before < 0.1)
             continue;
@@ -214,7 +214,7 @@ static void put_line(const struct picture *p,
     buf_puts(p->svg, "\"/>\n");
 }
 
-static double most_of(const struct policy_story *story, enum line line)
+static double most_of(const struct app_policy_story *story, enum line line)
 {
     double most = 0;
 
@@ -223,12 +223,12 @@ static double most_of(const struct policy_story *story, enum line line)
     return most;
 }
 
-static double put_queue(const struct picture *p, const struct policy_story *story, double top)
+static double put_queue(const struct picture *p, const struct app_policy_story *story, double top)
 {
     double most = fmax(most_of(story, LINE_RUNNING), most_of(story, LINE_WAITING));
     struct chart_scale y = chart_scale_make(CHART_NUMBER, 0, fmax(most, 1), 4);
 
-    put_title(p, top - 12, "jobs that run (blue) and wait (dashed)");
+    put_title(p, top - 12, "running jobs (blue), waiting jobs (dashed)");
     put_times(p, top, PANEL, true);
     put_y_axis(p, top, &y);
     put_line(p, story, LINE_RUNNING, &y, top);
@@ -236,7 +236,7 @@ static double put_queue(const struct picture *p, const struct policy_story *stor
     return top + PANEL + 64;
 }
 
-static double put_cost(const struct picture *p, const struct policy_story *story, double top)
+static double put_cost(const struct picture *p, const struct app_policy_story *story, double top)
 {
     double most = most_of(story, LINE_COST);
     struct chart_scale y = chart_scale_make(CHART_DOLLARS, 0, most > 0 ? most : 1, 4);
@@ -265,11 +265,9 @@ static void pick_jobs(struct picture *p)
     }
 }
 
-int policy_simulation_svg(const char *path,
-                          const struct policy_simulation *s,
-                          const struct policy_story *story,
-                          struct err *e)
+int cli_policy_save_svg(const char *path, const struct app_policy_simulated *s, struct err *e)
 {
+    const struct app_policy_story *story = s->story;
     AUTO_CLEAR(buf) struct buf svg;
     uint32_t jobs[JOBS_MAX + 1] = {0};
     struct picture p = {.svg = &svg, .s = s, .jobs = jobs};
@@ -278,8 +276,8 @@ int policy_simulation_svg(const char *path,
 
     pick_jobs(&p);
     p.time = chart_scale_make(CHART_TIME, 0, fmax(last_s, 1), 8);
-    snprintf(title, sizeof title, "%s: %zu of %zu jobs, %s", policy_kind_name(s->ask->kind),
-             s->result->n_done, s->result->n_jobs, money_text(s->result->cost_microusd, money));
+    snprintf(title, sizeof title, "%s: %zu of %zu jobs, %s", s->policy, s->result->n_done,
+             s->result->n_jobs, money_text(s->result->cost_microusd, money));
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     svg_head(&svg, top + (double)p.n_jobs * ROW + 70 + 2 * (PANEL + 64), title);
     top = put_jobs(&p, story, top) + 30;

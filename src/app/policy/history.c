@@ -1,10 +1,8 @@
-/* policy_history: prices of types out of the imported histories. */
+/* history: prices of the types of a trace out of the imported price histories, for simulate.c. */
 #include "app/market/home.h"
-#include "base/auto.h"
+#include "app/policy/internal.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
-#include "cli/core/operate.h"
-#include "cli/policy/policy_parts.h"
 #include "market/stats.h"
 
 #include <math.h>
@@ -15,7 +13,7 @@
 
 struct history {
     const struct market *market;
-    const char *place; /* NULL = all */
+    const char *region; /* NULL = all */
     double start_s;
     struct policy_steps steps;
     double end_h; /* up to which every type has a price */
@@ -26,19 +24,19 @@ static void history_clear(struct history *h)
     policy_steps_clear(&h->steps);
 }
 
-/* Machines of that name or, where there are none, those with that GPU. */
+/* Offers of the instance type of that name or, where there are none, those with that GPU. */
 static size_t offers_of(const struct history *h,
                         const char *type,
-                        bool by_machine,
+                        bool by_type,
                         const struct market_offer **out)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < market_n_offers(h->market); i++) {
         const struct market_offer *o = &market_offers(h->market)[i];
-        bool is_it = by_machine ? strcmp(o->instance_type, type) == 0
-                                : *o->gpu && catalog_same_accelerator(type, o->gpu);
-        if (is_it && o->n_points && o->gpus > 0 && app_market_is_at(o, h->place))
+        bool is_it = by_type ? strcmp(o->instance_type, type) == 0
+                             : *o->gpu && catalog_same_accelerator(type, o->gpu);
+        if (is_it && o->n_points && o->gpus > 0 && app_market_is_at(o, h->region))
             out[n++] = o;
     }
     return n;
@@ -83,9 +81,9 @@ static int add_type(struct history *h, const char *name, size_t type, struct err
         n = offers_of(h, name, false, offers);
     if (!n)
         return err_set(e, ERR_NOTFOUND,
-                       "type \"%.60s\": no history of such a machine or GPU%s%s; `tradewind market "
-                       "ls` lists them",
-                       name, h->place ? " in " : "", h->place ? h->place : "");
+                       "type \"%.60s\": no history of such an instance type or GPU%s%s; `tradewind "
+                       "market ls` lists them",
+                       name, h->region ? " in " : "", h->region ? h->region : "");
     AUTO_MEM struct market_cheapest *list = market_cheapest_of(offers, n, &n_list);
     size_t before = h->steps.n;
     if (add_steps(h, type, list, n_list, gpus, e) < 0)
@@ -93,7 +91,7 @@ static int add_type(struct history *h, const char *name, size_t type, struct err
     return h->steps.n > before ? 0
                                : err_set(e, ERR_NOFIT,
                                          "type \"%.60s\" has no price in the histories at %s; "
-                                         "take another --start",
+                                         "choose another start",
                                          name, app_market_time(h->start_s, then));
 }
 
@@ -104,7 +102,7 @@ static int by_time(const void *a, const void *b)
     return (x->at_h > y->at_h) - (x->at_h < y->at_h);
 }
 
-/* As many steps as a simulation may have: it is known up to there. */
+/* Drops the steps above the limit of a simulation: prices are known up to the first of them. */
 static void cut(struct history *h)
 {
     struct policy_step *list = h->steps.list;
@@ -121,16 +119,17 @@ static void cut(struct history *h)
     h->steps.n = kept;
 }
 
-int policy_take_history(const struct policy_history_ask *ask,
-                        struct policy_file *file,
-                        double *end_h_out,
-                        struct err *e)
+int app_policy_take_history(struct app *app,
+                            const char *region,
+                            double start_s,
+                            struct policy_file *file,
+                            double *end_h_out,
+                            struct err *e)
 {
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
-    AUTO(market) struct market *market = app_market_open(operate_app(door), e);
+    AUTO(market) struct market *market = app_market_open(app, e);
     AUTO_CLEAR(history)
     struct history h = {
-        .market = market, .place = ask->place, .start_s = ask->start_s, .end_h = (double)INFINITY};
+        .market = market, .region = region, .start_s = start_s, .end_h = (double)INFINITY};
 
     if (!market)
         return -1;
