@@ -89,6 +89,19 @@ char *arena_dup_n(struct arena *a, const char *s, size_t n)
     return copy;
 }
 
+void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+{
+    size_t grown = *cap ? *cap * 2 : 8;
+    void *more = n < *cap ? items : arena_alloc(a, grown, size);
+
+    if (!more || more == items)
+        return more;
+    if (n)
+        memcpy(more, items, n * size);
+    *cap = grown;
+    return more;
+}
+
 char *arena_dup(struct arena *a, const char *s)
 {
     return arena_dup_n(a, s, strlen(s));

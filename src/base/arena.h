@@ -17,6 +17,10 @@ AUTO_DEFINE(arena)
 /* Zeroed and aligned for anything; NULL past the cap or on overflow of n * size. */
 void *arena_alloc(struct arena *a, size_t n, size_t size)
     __attribute__((malloc, alloc_size(2, 3), warn_unused_result));
+/* An array with room for one more than n items: items itself, or a copy of twice the size. NULL
+ * past the cap; *cap is the room. */
+void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+    __attribute__((warn_unused_result));
 char *arena_dup(struct arena *a, const char *s) __attribute__((malloc, warn_unused_result));
 char *arena_dup_n(struct arena *a, const char *s, size_t n)
     __attribute__((malloc, warn_unused_result));

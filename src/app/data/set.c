@@ -20,16 +20,9 @@ static int add_parent(void *context, const char *ref, struct err *e)
 {
     struct parents *p = context;
 
-    if (p->n == p->cap) {
-        size_t cap = p->cap ? 2 * p->cap : 8;
-        const char **more = arena_alloc(p->arena, cap, sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOFIT, "the answer is too large");
-        for (size_t i = 0; i < p->n; i++)
-            more[i] = p->items[i];
-        p->items = more;
-        p->cap = cap;
-    }
+    p->items = arena_room(p->arena, p->items, p->n, &p->cap, sizeof *p->items);
+    if (!p->items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
     p->items[p->n++] = arena_dup(p->arena, ref);
     return 0;
 }

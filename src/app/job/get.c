@@ -28,16 +28,9 @@ static int add_transition(void *context, const struct lake_job_transition *t, st
 {
     struct transitions *s = context;
 
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 16;
-        struct app_job_transition *more = arena_alloc(s->arena, cap, sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOFIT, "the answer is too large");
-        if (s->n)
-            memcpy(more, s->items, s->n * sizeof *more);
-        s->items = more;
-        s->cap = cap;
-    }
+    s->items = arena_room(s->arena, s->items, s->n, &s->cap, sizeof *s->items);
+    if (!s->items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
     s->items[s->n++] = (struct app_job_transition){
         .state = t->state,
         .at_ms = t->at_ms,

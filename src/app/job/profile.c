@@ -228,16 +228,9 @@ static int add_setting(
     if (!sign || sign == text)
         return err_set(e, ERR_USAGE, "\"%.*s\" is no value: write KEY=VALUE, as in epoch=20",
                        (int)(len < 60 ? len : 60), text);
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 16;
-        struct template_setting *more = arena_alloc(a, cap, sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOFIT, "there are too many values");
-        if (s->n)
-            memcpy(more, s->items, s->n * sizeof *more);
-        s->items = more;
-        s->cap = cap;
-    }
+    s->items = arena_room(a, s->items, s->n, &s->cap, sizeof *s->items);
+    if (!s->items)
+        return err_set(e, ERR_NOFIT, "there are too many values");
     size_t key = (size_t)(sign - text);
     s->items[s->n++] = (struct template_setting){arena_dup_n(a, text, key),
                                                  arena_dup_n(a, sign + 1, len - key - 1)};

@@ -361,14 +361,9 @@ static int add_machine(void *context, const struct machine *m, int64_t now_ms, s
 
     if (!f->launched_ms)
         return 0; /* the cloud refused it */
-    if (list->n == list->cap) {
-        struct app_run_machine *more = arena_alloc(list->arena, 2 * list->cap, sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOFIT, "the answer is too large");
-        memcpy(more, list->items, list->n * sizeof *more);
-        list->items = more;
-        list->cap *= 2;
-    }
+    list->items = arena_room(list->arena, list->items, list->n, &list->cap, sizeof *list->items);
+    if (!list->items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
     list->items[list->n++] = (struct app_run_machine){
         .stage =
             m->stage >= 0 && (size_t)m->stage < r->n_stages ? r->stages[m->stage].plan.name : "",
@@ -392,10 +387,9 @@ static int add_machine(void *context, const struct machine *m, int64_t now_ms, s
 static int read_machines(struct app *app, struct arena *a, struct app_run *run, struct err *e)
 {
     const struct machine_filter mine = {.run = run->id, .with_gone = true};
-    struct machine_list list = {.run = run->of, .arena = a, .cap = 16};
+    struct machine_list list = {.run = run->of, .arena = a};
     struct machines *records = app_machines(app, e);
 
-    list.items = arena_alloc(a, list.cap, sizeof *list.items);
     if (!records || machines_each(records, &mine, add_machine, &list, e) < 0)
         return -1;
     run->machines = (struct field_records){list.items, list.n};

@@ -302,16 +302,9 @@ static int keep_event(void *context, const struct app_simulated_event *x, struct
 {
     struct event_list *list = context;
 
-    if (list->n == list->cap) {
-        size_t cap = list->cap ? 2 * list->cap : 64;
-        struct app_simulated_event *more = arena_alloc(list->arena, cap, sizeof *more);
-        if (!more)
-            return err_set(e, ERR_NOFIT, "the answer is too large");
-        if (list->n)
-            memcpy(more, list->items, list->n * sizeof *more);
-        list->items = more;
-        list->cap = cap;
-    }
+    list->items = arena_room(list->arena, list->items, list->n, &list->cap, sizeof *list->items);
+    if (!list->items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
     struct app_simulated_event *kept = &list->items[list->n++];
     *kept = *x;
     kept->stage = x->stage ? arena_dup(list->arena, x->stage) : NULL;

@@ -13,6 +13,21 @@ static void alignment(struct arena *a)
     CHECK(aligned, "everything is aligned for anything");
 }
 
+static void growing(struct arena *a)
+{
+    int *items = NULL, sum = 0;
+    size_t cap = 0;
+
+    for (int i = 0; i < 100; i++) {
+        items = arena_room(a, items, (size_t)i, &cap, sizeof *items);
+        items[i] = i;
+    }
+    for (int i = 0; i < 100; i++)
+        sum += items[i];
+    CHECK(sum == 4950 && cap == 128, "an array grows and keeps its items");
+    CHECK(arena_room(a, items, 100, &cap, sizeof *items) == items, "room that is there is used");
+}
+
 static void caps(void)
 {
     AUTO(arena) struct arena *a = arena_new(1024);
@@ -24,6 +39,8 @@ static void caps(void)
     CHECK(arena_alloc(a, 1, 1024) != NULL, "what was refused is not counted: exactly the cap fits");
     CHECK(arena_alloc(a, 1, 1) == NULL && arena_dup(a, "") == NULL, "then it is full");
     CHECK(arena_printf(a, "%d", 1) == NULL, "for formatted text too");
+    size_t cap = 0;
+    CHECK(arena_room(a, NULL, 0, &cap, 8) == NULL && cap == 0, "and for arrays");
 }
 
 int main(void)
@@ -39,6 +56,7 @@ int main(void)
     CHECK(strcmp(arena_dup_n(a, "northwest", 5), "north") == 0, "arena_dup_n ends the text");
     CHECK(strcmp(arena_printf(a, "%s:%d", "x", 3), "x:3") == 0, "arena_printf formats");
     alignment(a);
+    growing(a);
     caps();
     arena_free(NULL);
     return TAP_DONE();
