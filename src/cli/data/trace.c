@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE_BYTES 32768
 /* Nodes without edges are printed together. */
-#define LINE_MAX_BYTES ((size_t)1 << 30)
+#define LINES_MAX_BYTES ((size_t)1 << 30)
 
 /* The graph as it is printed. The nodes live in the answer's arena. */
 struct graph {
@@ -22,7 +23,7 @@ struct graph {
     size_t n_nodes, n_printed;
     bool has_cost;
     struct data_trace_cost cost;
-    struct buf line;
+    struct buf lines;       /* not written yet */
     struct dag_edge *edges; /* of a picture */
     size_t n_edges, cap_edges;
 };
@@ -33,7 +34,7 @@ static void clear(struct operate_text *t)
 
     if (!g)
         return;
-    buf_clear(&g->line);
+    buf_clear(&g->lines);
     free(g->edges);
 }
 
@@ -48,7 +49,7 @@ static int begin(struct operate_text *t, const void *record, struct err *e)
         .nodes = head->nodes.items, .n_nodes = head->nodes.n, .has_cost = head->cost != NULL};
     if (head->cost)
         g->cost = *(const struct data_trace_cost *)head->cost;
-    buf_init(&g->line, LINE_MAX_BYTES);
+    buf_init(&g->lines, LINES_MAX_BYTES);
     t->state = g;
     return 0;
 }
@@ -62,24 +63,26 @@ static bool is_same(const char *a, const char *b)
 
 static void put_node(struct graph *g)
 {
-    buf_puts(&g->line, g->nodes[g->n_printed++].ref);
-    buf_add(&g->line, "\n", 1);
+    buf_puts(&g->lines, g->nodes[g->n_printed++].ref);
+    buf_add(&g->lines, "\n", 1);
 }
 
-/* A line in one go: a million of them spend their time here. */
-static void print_line(struct operate_text *t, struct graph *g)
+/* Writes the lines so far once they fill a page: a million of them spend their time here. */
+static void print_page(struct operate_text *t, struct graph *g, size_t page_bytes)
 {
-    fwrite(buf_str(&g->line), 1, g->line.len, t->out);
-    g->line.len = 0;
+    if (g->lines.len < page_bytes)
+        return;
+    fwrite(buf_str(&g->lines), 1, g->lines.len, t->out);
+    g->lines.len = 0;
 }
 
 static void put_job(struct graph *g, const char *before, int64_t job, const char *after)
 {
     char digits[24];
 
-    buf_puts(&g->line, before);
-    buf_puts(&g->line, number_text(job, digits));
-    buf_puts(&g->line, after);
+    buf_puts(&g->lines, before);
+    buf_puts(&g->lines, number_text(job, digits));
+    buf_puts(&g->lines, after);
 }
 
 static int print_edge(struct operate_text *t, const void *record, struct err *e)
@@ -91,12 +94,12 @@ static int print_edge(struct operate_text *t, const void *record, struct err *e)
     while (g->n_printed < g->n_nodes &&
            (g->n_printed == 0 || !is_same(g->nodes[g->n_printed - 1].ref, edge->from)))
         put_node(g);
-    buf_puts(&g->line, "    from ");
-    buf_puts(&g->line, edge->to);
+    buf_puts(&g->lines, "    from ");
+    buf_puts(&g->lines, edge->to);
     if (edge->kind == DATA_EDGE_JOB)
         put_job(g, " by job ", edge->job, "");
-    buf_add(&g->line, "\n", 1);
-    print_line(t, g);
+    buf_add(&g->lines, "\n", 1);
+    print_page(t, g, PAGE_BYTES);
     return 0;
 }
 
@@ -106,10 +109,9 @@ static int end_lines(struct operate_text *t, struct err *e)
     char nodes[32], edges[32], jobs[32], money[32], runtime[32];
 
     (void)e;
-    while (g->n_printed < g->n_nodes) {
+    while (g->n_printed < g->n_nodes)
         put_node(g);
-        print_line(t, g);
-    }
+    print_page(t, g, 0);
     fprintf(t->out, "%s set version%s, %s edge%s\n", text_count(g->n_nodes, nodes),
             g->n_nodes == 1 ? "" : "s", text_count(t->n_items, edges), t->n_items == 1 ? "" : "s");
     if (g->has_cost)
@@ -124,9 +126,9 @@ static int end_lines(struct operate_text *t, struct err *e)
 
 static void put_dot(struct graph *g, const char *before, const char *ref, const char *after)
 {
-    buf_puts(&g->line, before);
-    buf_puts(&g->line, ref);
-    buf_puts(&g->line, after);
+    buf_puts(&g->lines, before);
+    buf_puts(&g->lines, ref);
+    buf_puts(&g->lines, after);
 }
 
 /* Edges lead from the newer to the older one, which RL puts to the left. */
@@ -135,10 +137,10 @@ static int begin_dot(struct operate_text *t, const void *record, struct err *e)
     if (begin(t, record, e) < 0)
         return -1;
     struct graph *g = t->state;
-    buf_puts(&g->line, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
+    buf_puts(&g->lines, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
         put_dot(g, "  \"", g->nodes[i].ref, "\";\n");
-        print_line(t, g);
+        print_page(t, g, PAGE_BYTES);
     }
     return 0;
 }
@@ -153,15 +155,18 @@ static int print_dot_edge(struct operate_text *t, const void *record, struct err
     put_dot(g, "", edge->to, "\"");
     if (edge->kind == DATA_EDGE_JOB)
         put_job(g, " [label=\"job ", edge->job, "\"]");
-    buf_puts(&g->line, ";\n");
-    print_line(t, g);
+    buf_puts(&g->lines, ";\n");
+    print_page(t, g, PAGE_BYTES);
     return 0;
 }
 
 static int end_dot(struct operate_text *t, struct err *e)
 {
+    struct graph *g = t->state;
+
     (void)e;
-    fputs("}\n", t->out);
+    buf_puts(&g->lines, "}\n");
+    print_page(t, g, 0);
     return 0;
 }
 
