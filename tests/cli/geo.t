@@ -91,7 +91,7 @@ for figure, what in (("cost_usd_per_round", "least cost"), ("time_s_per_round", 
         least.append(f"{cell['workers']}, {cell['aggregator']} in {cell['city']}")
         print(len(cells), end=" ")
     print(*[s["here"] == "; ".join(least) for s in d["statements"] if what in s["paper"]])
-# B14: 4 x 4 cities of 3 x 2 combinations; docs/geo.md, "What a round takes", over the table of links.
+# B14: 4 x 4 cities of 3 x 2 combinations; docs/geo.md, "Time of a round", over the table of links.
 with open(sys.argv[1]) as f:
     links = {tuple(r[:4]): (float(r[5]), float(r[6])) for r in csv.reader(f) if len(r) > 6 and r[0] in regions}
 def mbps(link, size=17e6):
