@@ -171,7 +171,7 @@ static void report(const struct options *o, unsigned step, double loss)
     }
 }
 
-/* Beside its place first: there is never half a model. */
+/* Written to a temporary file and renamed: there is never half a model. */
 static int store(const struct options *o, const float *weights)
 {
     const char *output = getenv("TRADEWIND_OUTPUT");
@@ -386,7 +386,7 @@ static int serve_together(struct server *s)
     return 0;
 }
 
-/* Whoever answers changes the weights and gets the next batch. */
+/* A worker that answers changes the weights and gets the next batch. */
 static int serve_one(struct server *s, unsigned worker, unsigned *given, unsigned *done)
 {
     struct wire_head head;

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAGIC 0x54575053 /* who sends it in another order of bytes is refused */
+#define MAGIC 0x54575053 /* in another byte order it is refused */
 /* Room for a whole model, so that the server need not wait for a slow worker to take it. */
 #define BUFFER_BYTES (4 << 20)
 #define HOST_MAX 256

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A training across places, all of them this machine: the aggregator as HTTP server, a directory as
-# store, four workers with a shard of images each, and one process that trains on all of them alone.
+# A geo-distributed training on this machine: the aggregator as HTTP server, a directory as store, four
+# workers with a shard of images each, and one process that trains on all shards alone.
 # usage: local.sh [ROUNDS]
 set -eu
 here=$(dirname "$(realpath "$0")")

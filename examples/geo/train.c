@@ -1,16 +1,16 @@
-/* A worker of a training across places: softmax regression on images of 28 x 28 pixels, one
- * mini-batch a round, gradients or models averaged over all workers.
+/* A worker of a geo-distributed training: softmax regression on images of 28 x 28 pixels, one
+ * mini-batch per round, gradients or models averaged over all workers.
  *
  *     train --images FILE --labels FILE [--images FILE --labels FILE ...] [--rounds 10] [--batch
  * 16]
  *           [--rate 0.05] [--mode gradient|model] [--state FILE] [--out FILE] [--sleep SECONDS]
  * [--alone]
  *
- * Files are idx files, as data sets of images come, gzip-ed or not; the environment tells the rest
- * (tradewind_worker.h). With --state the model is saved before each push, and one that was killed
- * goes on from there. --alone trains without others, on one mini-batch of each pair of files a
- * round: what workers with these files find together. Everything is computed in double; between
- * workers go floats. train.py does the same, number for number but for rounding. */
+ * Files are idx files, as data sets of images come, gzip-ed or not; variables set the rest
+ * (tradewind_worker.h). With --state the model is saved before each push, and a worker that was
+ * killed continues from there. --alone trains without others, on one mini-batch per pair of files
+ * and round: the result of workers with these files. Everything is computed in double; workers
+ * exchange floats. train.py does the same, number for number but for rounding. */
 #include "tradewind_worker.h"
 
 #include <math.h>

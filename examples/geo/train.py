@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A worker of a training across places: train.c in Python, with the same options. Needs nothing but
-Python; PYTHONPATH leads to the package tradewind (sdk/python)."""
+"""A worker of a geo-distributed training: train.c in Python, with the same options. Needs only Python;
+PYTHONPATH has the package tradewind (sdk/python)."""
 import argparse
 import array
 import gzip
@@ -34,7 +34,7 @@ def read_shard(images, labels):
 
 
 def image(shard, at):
-    """The pixels that are not black, with their places; and the label."""
+    """The pixels that are not black, with their indices; and the label."""
     _, pixels, labels = shard
     row = pixels[at * PIXELS:(at + 1) * PIXELS]
     return [(i, p / 255.0) for i, p in enumerate(row) if p], labels[at]

@@ -304,7 +304,7 @@ static int check_types(const struct building *b, struct err *e)
 
 /* Of servers that nobody asked for, those that leave no money for a worker are out of the question;
  * the cheapest stays, to tell of. */
-static void drop_dear_servers(const struct cluster_problem *p, struct cluster_place *at)
+static void drop_expensive_servers(const struct cluster_problem *p, struct cluster_place *at)
 {
     int64_t worker = INT64_MAX, cheapest = INT64_MAX;
     size_t n = 0;
@@ -342,7 +342,7 @@ static int fill_places(struct building *b, struct err *e)
     for (size_t i = 0; i < p->n_places; i++) {
         add_own_types(b, &p->places[i]);
         if (b->spec->n_servers == 0)
-            drop_dear_servers(p, &p->places[i]);
+            drop_expensive_servers(p, &p->places[i]);
         n_servers += p->places[i].n_servers;
         n_workers += p->places[i].n_workers;
     }
@@ -370,11 +370,10 @@ struct cluster_problem *cluster_problem_new(const struct spec_cluster *spec,
     p->share = spec->share;
     p->work = spec->work;
     if (isnan(spec->budget_usd) && isnan(spec->max_workers)) {
-        err_set(
-            e, ERR_USAGE,
-            "%s: nothing says how large the cluster may be: write budget: 2.0 (USD per hour) or "
-            "workers: {max: 6}, or give --budget or --max-workers",
-            spec->file);
+        err_set(e, ERR_USAGE,
+                "%s: the size of the cluster has no limit: write budget: 2.0 (USD per hour) or "
+                "workers: {max: 6}, or give --budget or --max-workers",
+                spec->file);
         return NULL;
     }
     if (check_names(&b, spec->servers, spec->n_servers, "server", spec->servers_line, e) < 0 ||

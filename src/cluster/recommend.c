@@ -112,8 +112,8 @@ static void add(struct candidates *all, const struct cluster_choice *c)
 }
 
 /* Up to the number that fills the server's network every worker makes the training both faster and,
- * since the server is shared by more, cheaper; past it only dearer. So the least cost and the least
- * time are at the whole numbers next to it, or where budget or maximum end. */
+ * since the server is shared by more, cheaper; past it only more expensive. So the least cost and
+ * the least time are at the whole numbers next to it, or where budget or maximum end. */
 static void add_candidates(const struct cluster_problem *p,
                            struct candidates *all,
                            struct cluster_choice c)
@@ -365,7 +365,7 @@ static int nothing_fits(const struct cluster_problem *p,
         n_unmeasured += a->considered[i].limited_by == CLUSTER_UNMEASURED;
     if (n_unmeasured == a->n_considered && !knows_networks(p))
         return err_set(e, ERR_USAGE,
-                       "of no server the network is known: write types: {%s: {network_mbps: 450}}",
+                       "the network of no server is known: write types: {%s: {network_mbps: 450}}",
                        server->name);
     if (n_unmeasured == a->n_considered)
         return err_set(e, ERR_USAGE,
@@ -401,9 +401,10 @@ int cluster_recommend(const struct cluster_problem *p,
     out->considered = mem_zero(n, sizeof *out->considered);
     if (algorithm != CLUSTER_MODEL_OPT) {
         if (p->n_places > 1)
-            return err_set(e, ERR_USAGE,
-                           "%s looks at one location: write location: CLOUD/REGION or give --place",
-                           cluster_algorithm_text(algorithm));
+            return err_set(
+                e, ERR_USAGE,
+                "%s looks at one location: write location: CLOUD/REGION or give --location",
+                cluster_algorithm_text(algorithm));
         follow_rule(p, algorithm, out);
         return out->best.workers ? 0 : nothing_fits(p, out, e);
     }

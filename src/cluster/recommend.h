@@ -8,7 +8,7 @@
 enum cluster_algorithm {
     CLUSTER_MODEL_OPT,   /* least cost or time by the predicted throughput */
     CLUSTER_COST_OPT,    /* the cheapest type, as many as the budget pays */
-    CLUSTER_TIME_OPT,    /* the dearest type, as many as the budget pays */
+    CLUSTER_TIME_OPT,    /* the most expensive type, as many as the budget pays */
     CLUSTER_SCALA_OPT,   /* the type that fills the server's network with the fewest workers */
     CLUSTER_SCALA_OPT_M, /* the same for a type of the user's choice */
 };
@@ -38,7 +38,7 @@ struct cluster_answer {
     struct cluster_choice best;
     struct cluster_choice *considered; /* the best with each type at each location */
     size_t n_considered;
-    /* Model-opt: none of these is both dearer and slower than another cluster; cheapest first. */
+    /* Model-opt: the Pareto frontier of cost and time, cheapest first. */
     struct cluster_choice *frontier;
     size_t n_frontier;
 };

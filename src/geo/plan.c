@@ -124,9 +124,10 @@ static int nothing_fits(const struct geo_problem *p, const struct geo_question *
                            "known that could aggregate: use topology: central",
                            site->cloud, site->region);
     }
-    return err_set(e, ERR_NOFIT,
-                   "no placement: no way is priced between the workers and any function and store; "
-                   "a catalog with such rows in transfers.csv helps");
+    return err_set(
+        e, ERR_NOFIT,
+        "no placement: no transfer is priced between the workers and any function and store; "
+        "add such rows to transfers.csv of the catalog");
 }
 
 int geo_plan(const struct geo_problem *p,

@@ -19,8 +19,7 @@ struct geo_plan {
     size_t n;
     size_t considered; /* also those that cannot be */
     size_t cheapest, fastest;
-    size_t *frontier; /* indices; none of them is both dearer and slower than another: cheapest
-                         first */
+    size_t *frontier; /* indices of the Pareto frontier of cost and time, cheapest first */
     size_t n_frontier;
 };
 

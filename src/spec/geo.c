@@ -500,13 +500,13 @@ int spec_geo_check(const struct spec_geo *s, struct err *e)
             s->file);
     if (!(s->size_bytes >= 1))
         return err_set(e, ERR_USAGE,
-                       "%s: what each worker sends has no size: write model: {size: 17MB} or give "
+                       "%s: the size of a gradient is missing: write model: {size: 17MB} or give "
                        "--size 17MB",
                        s->file);
     for (size_t i = 0; i < s->n_workers; i++)
         if (isnan(s->workers[i].train_s) && isnan(s->train_s))
             return err_set(e, ERR_USAGE,
-                           "%s: a round of training has no time: write train: {seconds: 9} or "
+                           "%s: the training time of a round is missing: write train: {seconds: 9} or "
                            "give --train-s 9",
                            s->file);
     return 0;

@@ -297,7 +297,7 @@ static void missing(void)
     p.places = two;
     p.n_places = 2;
     CHECK(cluster_recommend(&p, CLUSTER_COST_OPT, CLUSTER_COST, &a, &e) < 0 &&
-              e.kind == ERR_USAGE && strstr(e.text, "--place"),
+              e.kind == ERR_USAGE && strstr(e.text, "--location"),
           "%s", e.text);
     cluster_answer_clear(&a);
 }

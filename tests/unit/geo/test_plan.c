@@ -57,7 +57,7 @@ static void none(void)
         {{SPEC_GEO_ANY, {NULL, NULL}, {"azure", NULL}, GEO_COST},
          "no tariff of a store is known at azure"},
         {{SPEC_GEO_REGIONAL, {NULL, NULL}, {NULL, NULL}, GEO_COST}, "use topology: central"},
-        {{SPEC_GEO_CENTRAL, {NULL, NULL}, {NULL, NULL}, GEO_COST}, "no way is priced"},
+        {{SPEC_GEO_CENTRAL, {NULL, NULL}, {NULL, NULL}, GEO_COST}, "no transfer is priced"},
     };
     struct small_world w;
 
