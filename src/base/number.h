@@ -3,6 +3,7 @@
 #define BASE_NUMBER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* The longest decimal number text begins with ("-1.5e3", ".5", "2."), exactly as strtod rounds it.
  * false when there is none or it is too large for a double. */
