@@ -82,8 +82,8 @@ struct app_cluster_algorithm {
     struct app_cluster_choice choice; /* when it has */
 };
 
-/* The items of the answer are the best choice with each type at each location, which the printer
- * may sort: struct app_cluster_choice. */
+/* The items of the answer are the best choice with each type at each location: struct
+ * app_cluster_choice. */
 struct app_cluster_recommended {
     const char *algorithm;
     struct app_cluster_choice best;
@@ -93,7 +93,8 @@ struct app_cluster_recommended {
     const char *name;
     bool is_model_opt, is_least_time;
     double work; /* NAN = not given */
-    size_t n_locations, n_considered;
+    size_t n_locations;
+    struct field_records considered; /* the items */
 };
 
 /* ---- cluster.run ---- */

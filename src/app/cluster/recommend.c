@@ -205,6 +205,21 @@ static int put_algorithms(const struct search *s, struct field_records *out, str
     return 0;
 }
 
+static int put_considered(const struct search *s,
+                          const struct cluster_answer *answer,
+                          struct field_records *out,
+                          struct err *e)
+{
+    struct app_cluster_choice *items = arena_alloc(s->arena, answer->n_considered, sizeof *items);
+
+    if (!items)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < answer->n_considered; i++)
+        items[i] = plain_choice(s, &answer->considered[i]);
+    *out = (struct field_records){items, answer->n_considered};
+    return 0;
+}
+
 static int answer_all(struct search *s,
                       const struct spec_cluster *spec,
                       enum cluster_algorithm algorithm,
@@ -219,18 +234,16 @@ static int answer_all(struct search *s,
         .is_least_time = s->objective == CLUSTER_TIME,
         .work = s->problem->work,
         .n_locations = s->problem->n_places,
-        .n_considered = answer->n_considered,
     };
 
     if (name_locations(s, e) < 0 || put_choice(s, &answer->best, &r.best, e) < 0 ||
         put_frontier(s, answer, &r.frontier, e) < 0 || put_algorithms(s, &r.algorithms, e) < 0 ||
-        answer_head(out, &r, e) < 0)
+        put_considered(s, answer, &r.considered, e) < 0 || answer_head(out, &r, e) < 0)
         return -1;
-    for (size_t i = 0; i < answer->n_considered; i++) {
-        const struct app_cluster_choice c = plain_choice(s, &answer->considered[i]);
-        if (answer_item(out, &c, e) < 0)
+    const struct app_cluster_choice *items = r.considered.items;
+    for (size_t i = 0; i < r.considered.n; i++)
+        if (answer_item(out, &items[i], e) < 0)
             return -1;
-    }
     return 0;
 }
 

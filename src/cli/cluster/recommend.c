@@ -1,5 +1,6 @@
 /* recommend: the command `cluster recommend`, which prints a recommended cluster. */
 #include "app/cluster/cluster.h"
+#include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
@@ -10,13 +11,6 @@
 #include <stdlib.h>
 
 #define SHOWN 10
-
-/* The head, and the items that have workers. */
-struct shown {
-    struct app_cluster_recommended head;
-    struct app_cluster_choice *items;
-    size_t n, n_unmeasured;
-};
 
 /* ---- tables ---- */
 
@@ -71,11 +65,11 @@ static struct table *choice_table(bool with_algorithm, bool with_location)
 }
 
 static void print_choices(const struct operate_text *t,
+                          const struct app_cluster_recommended *r,
                           const struct app_cluster_choice *choices,
                           size_t n)
 {
-    const struct shown *s = t->state;
-    bool with_location = s->head.n_locations > 1;
+    bool with_location = r->n_locations > 1;
     AUTO(table) struct table *table = choice_table(false, with_location);
 
     for (size_t i = 0; i < n && i < SHOWN; i++)
@@ -85,14 +79,13 @@ static void print_choices(const struct operate_text *t,
         fprintf(t->out, "%zu more: --json has them\n", n - SHOWN);
 }
 
-static void print_algorithms(const struct operate_text *t)
+static void print_algorithms(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
-    const struct shown *s = t->state;
-    const struct app_cluster_algorithm *all = s->head.algorithms.items;
-    bool with_location = s->head.n_locations > 1;
+    const struct app_cluster_algorithm *all = r->algorithms.items;
+    bool with_location = r->n_locations > 1;
     AUTO(table) struct table *table = choice_table(true, with_location);
 
-    for (size_t i = 0; i < s->head.algorithms.n; i++) {
+    for (size_t i = 0; i < r->algorithms.n; i++) {
         if (!all[i].has_answer)
             continue;
         table_put(table, all[i].algorithm);
@@ -103,19 +96,13 @@ static void print_algorithms(const struct operate_text *t)
 
 /* ---- the answer ---- */
 
-static int print_head(struct operate_text *t, const void *record, struct err *e)
+static void print_best(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
-    const struct app_cluster_recommended *r = record;
     const struct app_cluster_choice *best = &r->best;
-    struct shown *s = arena_alloc(t->arena, 1, sizeof *s);
     char cost[32], time[32];
     AUTO_CLEAR(buf) struct buf name;
 
     buf_init(&name, 400);
-    if (!s || !(s->items = arena_alloc(t->arena, r->n_considered, sizeof *s->items)))
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    s->head = *r;
-    t->state = s;
     text_put(&name, r->name, 60, t->look.utf8);
     fprintf(t->out, "%s: %u x %s beside %s", buf_str(&name), (unsigned)best->workers,
             best->worker_type, best->server_type);
@@ -132,19 +119,6 @@ static int print_head(struct operate_text *t, const void *record, struct err *e)
                 money_text(money_from_usd(best->cost_usd), cost));
     if (isnan(r->work))
         fprintf(t->out, "Time and cost are per iteration; --work N gives those of N.\n");
-    return 0;
-}
-
-static int keep_item(struct operate_text *t, const void *record, struct err *e)
-{
-    const struct app_cluster_choice *c = record;
-    struct shown *s = t->state;
-
-    (void)e;
-    s->n_unmeasured += c->limit == CLUSTER_UNMEASURED;
-    if (c->workers)
-        s->items[s->n++] = *c;
-    return 0;
 }
 
 /* A choice without a prediction comes last. */
@@ -160,32 +134,53 @@ static int by_cost(const void *a, const void *b)
     return (sort_key(x) > sort_key(y)) - (sort_key(x) < sort_key(y));
 }
 
-static int print_end(struct operate_text *t, struct err *e)
+/* Those that have workers, the cheapest first. */
+static void print_considered(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
-    struct shown *s = t->state;
+    const struct app_cluster_choice *all = r->considered.items;
+    AUTO_MEM struct app_cluster_choice *sorted = mem_zero(r->considered.n, sizeof *sorted);
+    size_t n = 0, n_unmeasured = 0;
+
+    for (size_t i = 0; i < r->considered.n; i++) {
+        n_unmeasured += all[i].limit == CLUSTER_UNMEASURED;
+        if (all[i].workers)
+            sorted[n++] = all[i];
+    }
+    qsort(sorted, n, sizeof *sorted, by_cost);
+    print_choices(t, r, sorted, n);
+    if (n_unmeasured)
+        fprintf(t->out, "%zu types are left out: their rates are not known\n", n_unmeasured);
+}
+
+static int print_recommended(struct operate_text *t, const void *record, struct err *e)
+{
+    const struct app_cluster_recommended *r = record;
 
     (void)e;
+    print_best(t, r);
     fprintf(t->out, "\nBest cluster of each worker type\n");
-    qsort(s->items, s->n, sizeof *s->items, by_cost);
-    print_choices(t, s->items, s->n);
-    if (s->n_unmeasured)
-        fprintf(t->out, "%zu types are left out: their rates are not known\n", s->n_unmeasured);
-    if (s->head.frontier.n > 1) {
+    print_considered(t, r);
+    if (r->frontier.n > 1) {
         fprintf(t->out, "\nPareto frontier, cheapest first\n");
-        print_choices(t, s->head.frontier.items, s->head.frontier.n);
+        print_choices(t, r, r->frontier.items, r->frontier.n);
     }
-    if (s->head.algorithms.n) {
+    if (r->algorithms.n) {
         fprintf(t->out, "\nAlgorithms compared\n");
-        print_algorithms(t);
+        print_algorithms(t, r);
     }
     return 0;
 }
 
-static const struct command_text text = {
-    .head = print_head,
-    .item = keep_item,
-    .end = print_end,
-};
+/* The head has the items as well. */
+static int skip_item(struct operate_text *t, const void *record, struct err *e)
+{
+    (void)t;
+    (void)record;
+    (void)e;
+    return 0;
+}
+
+static const struct command_text text = {.head = print_recommended, .item = skip_item};
 
 const struct command command_cluster_recommend = {
     .name = "cluster recommend",
