@@ -59,8 +59,9 @@ struct market *app_market_load(const char *home, struct err *e)
     size_t len;
 
     if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        err_set(e, ERR_NOTFOUND,
-                "there are no price histories yet; bring some with `tradewind market import FILE`");
+        err_set(
+            e, ERR_NOTFOUND,
+            "there are no price histories yet; import some with `tradewind market import FILE`");
         return NULL;
     }
     if (fd < 0) {
@@ -74,7 +75,7 @@ struct market *app_market_load(const char *home, struct err *e)
     struct market *m = market_open_bytes(path, bytes, len, unmap, e);
     if (!m) {
         unmap(bytes, len);
-        err_wrap(e, "price histories (`tradewind market import --replace` makes them anew)");
+        err_wrap(e, "price histories (`tradewind market import --replace` replaces them)");
     }
     return m;
 }

@@ -174,7 +174,7 @@ static int read_preemptions(struct market_live_wish *w,
     if (number_parse(text, &w->preemptions_per_h))
         return w->preemptions_per_h >= 0 && w->preemptions_per_h <= 3600
                    ? 0
-                   : err_set(e, ERR_USAGE, "--preemptions %s is not between 0 and 3600 an hour",
+                   : err_set(e, ERR_USAGE, "--preemptions %s is not between 0 and 3600 per hour",
                              text);
     if (read_rates(r, text, e) < 0)
         return err_wrap(e, "--preemptions (a number, \"measured\" or a file)");
@@ -242,7 +242,7 @@ static int read_clouds(char *list, const char **clouds, struct market_live_wish 
     w->clouds = clouds;
     for (char *rest = list, *one; (one = strsep(&rest, ","));) {
         if (!*one || w->n_clouds == 16)
-            return err_set(e, ERR_USAGE, "--clouds: say some, joined by commas: aws,azure");
+            return err_set(e, ERR_USAGE, "--clouds: name clouds, joined by commas: aws,azure");
         clouds[w->n_clouds++] = one;
     }
     return 0;

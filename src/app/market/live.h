@@ -122,8 +122,8 @@ int app_live_open_at(struct app *app,
                      const struct market_follow *follow,
                      const struct app_live_start *start,
                      struct err *e);
-/* A job with these speeds, an entry a kind of GPU of the scene; model: whose checkpoint, "" = one
- * that nobody knows. */
+/* A job with these speeds, one entry per GPU of the scene. model: the model whose checkpoint the
+ * job writes; "" = a checkpoint of the usual size. */
 struct market_job *app_live_job_of(const struct app_live *c,
                                    const char *model,
                                    const double *speed_of_gpu,

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* More rows, or types with a colour of their own, nobody tells apart. */
+/* Readers cannot tell apart more rows, or more types by colour. */
 #define JOBS_MAX 60
 #define COLOURS 7
 #define ROW 18
