@@ -55,7 +55,7 @@ AGENT := $(OUT)/tradewind-agent
 AGENT_SRC := $(wildcard src/exec/agent/*.c) $(patsubst %,src/exec/%.c,digest frames jobfile statefile) \
 	$(patsubst %,src/base/%.c,buf cachedir err file mem number time)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(OUT)/%.o)
-# The aggregator of trainings across places, as a function; and what workers link with: of the rooms
+# The aggregator of geo-distributed trainings, as a function; and what workers link with: of the rooms
 # only those it needs.
 FED_SRC := $(wildcard src/fed/*.c src/store/*.c src/net/*.c src/base/*.c)
 FED_LIBS := -lexpat -ljansson -lcrypto -lz -lpthread -lm -ldl

@@ -209,7 +209,7 @@ int app_cluster_measure(struct app *app,
         spec->batch,
         {.type = p->worker_type, .mbps = rates.mbps, .per_s = rates.per_s, .workers = 1}};
     /* The broker has recorded a run that ended by itself. */
-    if (r.state != RUN_FINISHED && cluster_learn_add(m.home, &whole, e) < 0)
+    if (r.state != RUN_FINISHED && broker_cluster_learn_add(m.home, &whole, e) < 0)
         return -1;
     out->mbps = rates.mbps;
     out->per_s = rates.per_s;

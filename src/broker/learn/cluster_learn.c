@@ -78,7 +78,7 @@ static int append(int fd, const char *path, const struct cluster_measurement *m,
     return file_write_all(fd, buf_str(&row), row.len) < 0 ? file_error(e, "write", path) : 0;
 }
 
-int cluster_learn_add(const char *home, const struct cluster_measurement *m, struct err *e)
+int broker_cluster_learn_add(const char *home, const struct cluster_measurement *m, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", home, CLUSTER_MEASURED_FILE);
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -100,7 +100,7 @@ static const char *cluster_learn_command(const struct run_stage_plan *p)
     return p->n_command ? p->command[p->n_command - 1] : "";
 }
 
-void cluster_learn(const char *home, const struct run *run, const struct run_stage *s)
+void broker_cluster_learn(const char *home, const struct run *run, const struct run_stage *s)
 {
     const struct run_stage_plan *p = &s->plan;
     double mbps = 0, per_s = 0;
@@ -115,7 +115,7 @@ void cluster_learn(const char *home, const struct run *run, const struct run_sta
         cluster_learn_command(p),
         p->batch,
         {.type = p->instance_type, .mbps = mbps, .per_s = per_s, .workers = p->nodes - p->servers}};
-    if (cluster_learn_add(home, &m, &why) < 0)
+    if (broker_cluster_learn_add(home, &m, &why) < 0)
         log_warn("broker", "run %" PRId64 ": its measured rates are not recorded: %s", run->id,
                  why.text);
 }

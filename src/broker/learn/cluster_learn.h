@@ -7,9 +7,9 @@
 #include "cluster/measured.h"
 
 /* Appends to the table in home; several may at once. */
-int cluster_learn_add(const char *home, const struct cluster_measurement *m, struct err *e);
+int broker_cluster_learn_add(const char *home, const struct cluster_measurement *m, struct err *e);
 
 /* Of a stage that finished on hosts with a server: both. What cannot be learned is left. */
-void cluster_learn(const char *home, const struct run *run, const struct run_stage *s);
+void broker_cluster_learn(const char *home, const struct run *run, const struct run_stage *s);
 
 #endif

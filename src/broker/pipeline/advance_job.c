@@ -492,7 +492,7 @@ int advance_look(struct advance *a, size_t i, struct err *e)
     if (s->plan.serves)
         return end_service(a, i, &v, why, e);
     if (v.state == LAKE_JOB_FINISHED && !v.done_without)
-        cluster_learn(runs_home(a->runs), a->run, s);
+        broker_cluster_learn(runs_home(a->runs), a->run, s);
     return advance_set_stage(a, i,
                              v.state == LAKE_JOB_FINISHED ? STAGE_FINISHED
                              : v.state == LAKE_JOB_KILLED ? STAGE_STOPPED
