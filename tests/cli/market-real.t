@@ -46,7 +46,7 @@ doubts=$(json '[c["v100_days"] for c in d["cells"] if c["proved_starts"] < c["co
 is "$(json 'all(c["bound_usd"] <= c["mean_cost_usd"]["offline"] <= c["mean_cost_usd"]["dynamic"] for c in d["cells"])' <<<"$out")" \
     True "no optimum is below its bound or above what a policy paid"
 run market sweep "${long[@]}"
-is "[$(sed '1,/^Not all optima/d' <<<"$out" | awk 'NF && $1 != "model" {print $(NF - 4) ".0"}' | paste -sd, | sed 's/,/, /g')]" \
+is "[$(sed '1,/^Optima not proved/d' <<<"$out" | awk 'NF && $1 != "model" {print $(NF - 4) ".0"}' | paste -sd, | sed 's/,/, /g')]" \
     "$doubts" "what is not proved is said"
 
 # Every simulation of every model and duration.
