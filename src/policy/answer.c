@@ -14,7 +14,7 @@
 /* Jobs a reason names; the shortfalls have all. */
 #define NAMED_MAX 3
 
-void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges)
+void policy_answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges)
 {
     *a = (struct policy_answer){
         .objective = (double)NAN,
@@ -57,10 +57,10 @@ static void add_use(struct policy_answer *a, size_t *cap, const struct policy_us
     a->uses[a->n_uses++] = *use;
 }
 
-void answer_uses(struct policy_answer *a,
-                 const struct grid *g,
-                 const struct model_answer *found,
-                 size_t first_scaled)
+void policy_answer_uses(struct policy_answer *a,
+                        const struct grid *g,
+                        const struct model_answer *found,
+                        size_t first_scaled)
 {
     AUTO_MEM double *x = mem_zero(g->n_columns + 1, sizeof *x);
     size_t cap = 0;
@@ -86,16 +86,18 @@ void answer_uses(struct policy_answer *a,
     }
 }
 
-void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit)
+void policy_answer_shadow_prices(struct policy_answer *a,
+                                 const struct model_answer *found,
+                                 double unit)
 {
     for (size_t j = 0; j < a->n_types; j++)
         a->shadow_price[j] = unit * found->shadow_price[j];
     a->shadow_at_most = !found->is_slope;
 }
 
-void answer_falls_short(struct policy_answer *a,
-                        const struct grid *g,
-                        const struct model_answer *nearest)
+void policy_answer_falls_short(struct policy_answer *a,
+                               const struct grid *g,
+                               const struct model_answer *nearest)
 {
     a->status = POLICY_INFEASIBLE;
     memcpy(a->shortfall, nearest->shortfall, a->n_jobs * sizeof *a->shortfall);
@@ -104,7 +106,7 @@ void answer_falls_short(struct policy_answer *a,
             a->shortfall[m] = 0;
         else if (a->shortfall[m] >= 1 - SHORTFALL_LEAST)
             a->shortfall[m] = 1;
-    answer_uses(a, g, nearest, SIZE_MAX);
+    policy_answer_uses(a, g, nearest, SIZE_MAX);
 }
 
 bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct policy_answer *out)
@@ -170,7 +172,7 @@ int policy_others_short(const struct elastic_ask *ask,
 
     if (elastic_within(ask, budget_usd, &nearest, e) < 0)
         return -1;
-    answer_falls_short(out, ask->grid, &nearest);
+    policy_answer_falls_short(out, ask->grid, &nearest);
     model_answer_clear(&nearest);
     for (size_t m = 0; m < out->n_jobs; m++) {
         size_t type;
@@ -191,7 +193,7 @@ static double rounded_up(double x)
     return ceil(x / digit - 1e-6) * digit;
 }
 
-void answer_reason(struct policy_answer *a, const struct scope *s)
+void policy_answer_reason(struct policy_answer *a, const struct scope *s)
 {
     AUTO_CLEAR(buf) struct buf text;
     bool late = isfinite(a->stretch), dear = isfinite(a->budget_needed_usd);

@@ -29,7 +29,7 @@ static int too_late(const struct elastic_ask *ask,
 
     if (isfinite(p->budget_usd) && elastic_within(ask, p->budget_usd, &within, e) < 0)
         return -1;
-    answer_falls_short(out, ask->grid, isfinite(p->budget_usd) ? &within : nearest);
+    policy_answer_falls_short(out, ask->grid, isfinite(p->budget_usd) ? &within : nearest);
     model_answer_clear(&within);
     if (p->goes_on) {
         out->objective = nearest->objective;
@@ -37,7 +37,7 @@ static int too_late(const struct elastic_ask *ask,
     } else {
         found = stretch_find(ask, form, out, e);
     }
-    answer_reason(out, ask->grid->scope);
+    policy_answer_reason(out, ask->grid->scope);
     return found;
 }
 
@@ -51,10 +51,10 @@ static int too_dear(const struct elastic_ask *ask,
 
     if (elastic_within(ask, ask->grid->scope->p->budget_usd, &nearest, e) < 0)
         return -1;
-    answer_falls_short(out, ask->grid, &nearest);
+    policy_answer_falls_short(out, ask->grid, &nearest);
     model_answer_clear(&nearest);
     out->budget_needed_usd = usd;
-    answer_reason(out, ask->grid->scope);
+    policy_answer_reason(out, ask->grid->scope);
     return 0;
 }
 
@@ -83,8 +83,8 @@ static void take(struct policy_answer *out, const struct grid *g, const struct m
 {
     out->objective = found->objective;
     out->bound = found->bound;
-    answer_shadow_prices(out, found, 1);
-    answer_uses(out, g, found, SIZE_MAX);
+    policy_answer_shadow_prices(out, found, 1);
+    policy_answer_uses(out, g, found, SIZE_MAX);
 }
 
 static bool is_merged(enum policy_form form, const struct edges *edges)
@@ -196,7 +196,7 @@ int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *ou
     size_t columns_max = s->p->columns_max ? s->p->columns_max : POLICY_COLUMNS_DEFAULT;
 
     edges_init(&edges, s, form, columns_max);
-    answer_init(out, s, &edges);
+    policy_answer_init(out, s, &edges);
     out->has_shares = form == POLICY_RATE;
     out->has_hours = form == POLICY_WINDOWS;
     bool timeless = edges.n_windows == 1 && !isfinite(edges.at[1]);

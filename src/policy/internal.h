@@ -69,20 +69,22 @@ int policy_others_short(const struct elastic_ask *ask,
 /* ---- answers ---- */
 
 /* Starts an answer with these windows. */
-void answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges);
+void policy_answer_init(struct policy_answer *a, const struct scope *s, const struct edges *edges);
 /* Copies the uses of x, in windows whose hours are multiplied by the scale from first_scaled on. */
-void answer_uses(struct policy_answer *a,
-                 const struct grid *g,
-                 const struct model_answer *found,
-                 size_t first_scaled);
-/* Copies the shadow prices of quotas, in units of the answer's objective. */
-void answer_shadow_prices(struct policy_answer *a, const struct model_answer *found, double unit);
-/* Marks the answer infeasible, with uses and shortfalls of the nearest one. */
-void answer_falls_short(struct policy_answer *a,
+void policy_answer_uses(struct policy_answer *a,
                         const struct grid *g,
-                        const struct model_answer *nearest);
+                        const struct model_answer *found,
+                        size_t first_scaled);
+/* Copies the shadow prices of quotas, in units of the answer's objective. */
+void policy_answer_shadow_prices(struct policy_answer *a,
+                                 const struct model_answer *found,
+                                 double unit);
+/* Marks the answer infeasible, with uses and shortfalls of the nearest one. */
+void policy_answer_falls_short(struct policy_answer *a,
+                               const struct grid *g,
+                               const struct model_answer *nearest);
 /* Writes the reason: the jobs that fall short, and the fix. */
-void answer_reason(struct policy_answer *a, const struct scope *s);
+void policy_answer_reason(struct policy_answer *a, const struct scope *s);
 
 /* ---- programs of one window and many columns ---- */
 

@@ -99,14 +99,14 @@ static int solve_last(
         &found, e);
     if (solved == 0) {
         policy_answer_clear(out);
-        answer_init(out, s, &edges);
+        policy_answer_init(out, s, &edges);
         out->objective = edges.at[last] + unit * found.scale;
         out->bound = edges.at[last] + unit * found.bound;
         out->windows[last].to_h = out->objective;
-        answer_shadow_prices(out, &found, unit);
+        policy_answer_shadow_prices(out, &found, unit);
         out->has_hours = true;
         out->has_shares = last == 0;
-        answer_uses(out, &grid, &found, last);
+        policy_answer_uses(out, &grid, &found, last);
         model_answer_clear(&found);
     }
     grid_clear(&grid);

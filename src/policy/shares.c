@@ -58,18 +58,18 @@ static int solve(const struct elastic_ask *ask, struct policy_answer *out, struc
     if (feasible == 1) {
         out->objective = -found.objective;
         out->bound = -found.bound;
-        answer_shadow_prices(out, &found, 1);
-        answer_uses(out, ask->grid, &found, SIZE_MAX);
+        policy_answer_shadow_prices(out, &found, 1);
+        policy_answer_uses(out, ask->grid, &found, SIZE_MAX);
         find_idle(ask->grid->scope, out);
     } else if (feasible == 0) {
-        answer_falls_short(out, ask->grid, &found);
+        policy_answer_falls_short(out, ask->grid, &found);
         if (ask->grid->scope->p->goes_on) {
             out->objective = -found.objective;
             out->shortfall_price = elastic_price(ask);
         } else {
             feasible = elastic_stretch(ask, (double)INFINITY, &out->stretch, e);
         }
-        answer_reason(out, ask->grid->scope);
+        policy_answer_reason(out, ask->grid->scope);
     }
     model_answer_clear(&found);
     return feasible < 0 ? -1 : 0;
@@ -85,7 +85,7 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
 
     if (edge[1] == 0)
         edge[1] = 1; /* nobody has a deadline: any time will do */
-    answer_init(out, s, &edges);
+    policy_answer_init(out, s, &edges);
     out->has_shares = true;
     bool nowhere = kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out);
     grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});

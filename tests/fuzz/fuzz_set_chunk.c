@@ -1,42 +1,42 @@
 /* Any bytes as a chunk of a set: what is read are rising absolute paths, and written again they
  * read back the same. */
-#include "lake/set/set_chunk.h"
+#include "lake/core/chunk.h"
 
 #include <assert.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void reads_back(const struct set_chunk *c, const uint8_t *data, size_t size)
+static void reads_back(const struct chunk *c, const uint8_t *data, size_t size)
 {
-    struct set_chunk_reader a, b;
+    struct chunk_reader a, b;
     struct lake_entry x, y;
 
-    assert(set_chunk_open(&a, data, size) == 0);
-    assert(set_chunk_open(&b, c->body.data, c->body.len) == 0);
+    assert(chunk_open(&a, data, size) == 0);
+    assert(chunk_open(&b, c->body.data, c->body.len) == 0);
     for (size_t i = 0; i < c->files; i++) {
-        assert(set_chunk_next(&a, &x) == 1 && set_chunk_next(&b, &y) == 1);
+        assert(chunk_next(&a, &x) == 1 && chunk_next(&b, &y) == 1);
         assert(strcmp(x.path, y.path) == 0 && x.number == y.number && x.version == y.version &&
                x.size == y.size);
     }
-    assert(set_chunk_next(&b, &y) == 0);
+    assert(chunk_next(&b, &y) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct set_chunk_reader r;
+    struct chunk_reader r;
     struct lake_entry entry;
-    AUTO_CLEAR(set_chunk) struct set_chunk c;
+    AUTO_CLEAR(chunk) struct chunk c;
     int got;
 
-    set_chunk_init(&c);
-    if (set_chunk_open(&r, data, size) < 0)
+    chunk_init(&c);
+    if (chunk_open(&r, data, size) < 0)
         return 0;
-    while ((got = set_chunk_next(&r, &entry)) == 1) {
+    while ((got = chunk_next(&r, &entry)) == 1) {
         assert(entry.path[0] == '/' && strlen(entry.path) <= LAKE_PATH_MAX);
         assert(strcmp(buf_str(&c.last), entry.path) < 0);
         assert(entry.number > 0 && entry.version > 0 && entry.size <= INT64_MAX);
-        set_chunk_add(&c, &entry);
+        chunk_add(&c, &entry);
     }
     assert(got < 0 || c.files > 0);
     if (c.files > 0)

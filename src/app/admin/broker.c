@@ -47,7 +47,7 @@ int admin_broker_serve(struct app *app, int ready_fd, struct err *e)
         return -1;
     const struct app_job_room room = app_job_local_room();
     struct broker_options options = {.home = home,
-                                     .open_lake = lake_open_here,
+                                     .open_lake = app_lake_here,
                                      .agent = agent,
                                      .cpus = room.cpus,
                                      .memory_mb = room.memory_mb,

@@ -113,7 +113,7 @@ static void check_store(struct doctor *d, const struct config *c)
     struct err why = {0};
     struct store *s = NULL;
 
-    if (lake_open_settings(c, &settings, &url, &why) == 0)
+    if (app_store_settings(c, &settings, &url, &why) == 0)
         s = store_open(&settings, &why);
     if (s && store_probe(s, &why) == 0)
         doctor_say(d, DOCTOR_OK, "store", "", "%s stores, returns and deletes content", url);
@@ -127,7 +127,7 @@ static void check_store(struct doctor *d, const struct config *c)
 static void check_cache(struct doctor *d, const struct config *c)
 {
     uint64_t most;
-    AUTO_MEM char *dir = lake_open_cache(c, &most);
+    AUTO_MEM char *dir = app_store_cache(c, &most);
     char now[32], limit[32];
 
     if (!dir)

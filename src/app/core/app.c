@@ -106,7 +106,7 @@ const char *app_home(struct app *app, struct err *e)
                 "directory",
                 c->home);
     else if (c)
-        app->home = lake_open_absolute(c->home, e);
+        app->home = app_absolute_path(c->home, e);
     return app->home;
 }
 
@@ -125,7 +125,7 @@ struct lake *app_lake(struct app *app, struct err *e)
     const struct config *c = app->lake ? NULL : app_config(app, e);
 
     if (c)
-        app->lake = lake_open_as(c, app->project, app->user, app->role >= APP_ADMIN, e);
+        app->lake = app_lake_as(c, app->project, app->user, app->role >= APP_ADMIN, e);
     return app->lake;
 }
 

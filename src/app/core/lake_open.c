@@ -43,7 +43,7 @@ static char *tidy(const char *path)
     return out;
 }
 
-char *lake_open_absolute(const char *path, struct err *e)
+char *app_absolute_path(const char *path, struct err *e)
 {
     char here[PATH_MAX];
 
@@ -57,12 +57,12 @@ char *lake_open_absolute(const char *path, struct err *e)
     return tidy(whole);
 }
 
-int lake_open_settings(const struct config *c,
+int app_store_settings(const struct config *c,
                        struct store_settings *out,
                        char **url_out,
                        struct err *e)
 {
-    AUTO_MEM char *home = lake_open_absolute(c->home, e);
+    AUTO_MEM char *home = app_absolute_path(c->home, e);
     const char *dir = strncmp(c->store, "dir:", 4) == 0 ? c->store + 4 : NULL;
 
     if (!home)
@@ -84,12 +84,12 @@ int lake_open_settings(const struct config *c,
     return 0;
 }
 
-char *lake_open_cache(const struct config *c, uint64_t *bytes_out)
+char *app_store_cache(const struct config *c, uint64_t *bytes_out)
 {
     *bytes_out = (uint64_t)(c->limits.cache_gb * 1e9);
     if (strncmp(c->store, "dir:", 4) == 0 || !*bytes_out)
         return NULL;
-    AUTO_MEM char *home = lake_open_absolute(c->home, NULL);
+    AUTO_MEM char *home = app_absolute_path(c->home, NULL);
     return home ? mem_printf("%s/cache", home) : NULL;
 }
 
@@ -106,7 +106,7 @@ static const char *user_name(char *room, size_t size)
     return user && *user ? user : "unknown";
 }
 
-struct lake *lake_open_as(
+struct lake *app_lake_as(
     const struct config *c, const char *project, const char *user, bool admin, struct err *e)
 {
     AUTO_MEM char *url = NULL;
@@ -119,18 +119,18 @@ struct lake *lake_open_as(
                    .admin = admin},
     };
 
-    if (lake_open_settings(c, &options.store, &url, e) < 0)
+    if (app_store_settings(c, &options.store, &url, e) < 0)
         return NULL;
-    home = lake_open_absolute(c->home, e);
+    home = app_absolute_path(c->home, e);
     options.home = home;
-    cache = lake_open_cache(c, &options.store.cache_bytes);
+    cache = app_store_cache(c, &options.store.cache_bytes);
     options.store.cache = cache;
     return home ? lake_open(&options, e) : NULL;
 }
 
-struct lake *lake_open_here(struct err *e)
+struct lake *app_lake_here(struct err *e)
 {
     AUTO(config) struct config *c = config_load(NULL, e);
 
-    return c ? lake_open_as(c, NULL, NULL, true, e) : NULL;
+    return c ? app_lake_as(c, NULL, NULL, true, e) : NULL;
 }

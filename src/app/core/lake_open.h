@@ -8,25 +8,25 @@ struct config;
 
 /* The lake of a configuration, made when it is not there. project NULL = "default"; user NULL = the
  * user of this process. */
-struct lake *lake_open_as(
+struct lake *app_lake_as(
     const struct config *c, const char *project, const char *user, bool admin, struct err *e);
 
 /* The lake below $TRADEWIND_HOME, made when it is not there. The caller is the user of this process
  * and admin of the project `default`. */
-struct lake *lake_open_here(struct err *e);
+struct lake *app_lake_here(struct err *e);
 
 /* The store of the configuration: url is absolute ("dir:objects" lies below home), the rest is
  * borrowed from c. The caller frees *url_out, which settings->url points to. */
-int lake_open_settings(const struct config *c,
+int app_store_settings(const struct config *c,
                        struct store_settings *out,
                        char **url_out,
                        struct err *e);
 
 /* Where contents of a store that is not a directory are kept for the next time; the caller frees
  * it. NULL: nowhere. */
-char *lake_open_cache(const struct config *c, uint64_t *bytes_out);
+char *app_store_cache(const struct config *c, uint64_t *bytes_out);
 
 /* A path made absolute, without "." and ".." in it. The caller frees it; NULL: ERR_IO. */
-char *lake_open_absolute(const char *path, struct err *e);
+char *app_absolute_path(const char *path, struct err *e);
 
 #endif

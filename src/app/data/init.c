@@ -48,7 +48,7 @@ static char *store_text(const char *typed, const char *field, struct err *e)
         return NULL;
     }
     if (strncmp(typed, "dir:", 4) == 0) {
-        AUTO_MEM char *path = lake_open_absolute(typed + 4, e);
+        AUTO_MEM char *path = app_absolute_path(typed + 4, e);
         text = path ? mem_printf("dir:%s", path) : NULL;
     } else {
         text = mem_dup(typed);
@@ -142,12 +142,12 @@ static int run_init(struct app *app, const void *request, struct answer *out, st
         return -1;
     const char *home = app_home(app, e);
     c = home ? config_load(home, e) : NULL;
-    if (!c || choose(c, q, out, &store, e) < 0 || lake_open_settings(c, &settings, &url, e) < 0 ||
+    if (!c || choose(c, q, out, &store, e) < 0 || app_store_settings(c, &settings, &url, e) < 0 ||
         file_make_dirs(home, HOME_MODE, e) < 0 || probe(&settings, e) < 0 ||
         lake_use_store(home, &settings, q->is_new, e) < 0 || write_choice(c, q, store, e) < 0)
         return -1;
     written = config_load(home, e);
-    l = written ? lake_open_as(written, NULL, app_user(app), true, e) : NULL;
+    l = written ? app_lake_as(written, NULL, app_user(app), true, e) : NULL;
     return l ? answer_head(out, &(struct data_init){home, url}, e) : -1;
 }
 

@@ -25,10 +25,10 @@ static char *lake_path_of(const struct app_run_draft *c, const char *path, struc
     AUTO_MEM char *below = NULL;
 
     if (path[0] == '/')
-        return lake_open_absolute(path, e);
+        return app_absolute_path(path, e);
     name[strlen(name) - 1] = '\0'; /* the dot before the stage */
     below = mem_printf("/%s/%s", name, path);
-    return lake_open_absolute(below, e);
+    return app_absolute_path(below, e);
 }
 
 static int store_local(struct app_run_draft *c,

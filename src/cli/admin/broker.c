@@ -8,7 +8,7 @@
 
 static int run(const struct command_args *args, struct err *e)
 {
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
 
     if (!command_has(args, "--stop"))
         return admin_broker_serve(operate_app(door), STDOUT_FILENO, e);

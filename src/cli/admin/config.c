@@ -50,7 +50,7 @@ static int run_get(const struct command_args *args, struct err *e)
 {
     static const struct command_text one = {.head = print_value},
                                      group = {.head = print_nothing, .item = print_member};
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     AUTO_JSON json_t *request = operate_request(args, &config_get_operation, e);
 
     if (!request)

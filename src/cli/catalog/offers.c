@@ -48,7 +48,7 @@ static int run_list(const struct command_args *args, struct err *e)
 {
     const struct operation *op = &catalog_list_operation;
     AUTO_JSON json_t *request = operate_request(args, op, e);
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
 
     if (!request)
         return -1;

@@ -37,7 +37,7 @@ static int run_cluster(const struct command_args *args, struct err *e)
     if (!request ||
         record_decode(cluster_run_operation.request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     struct app *app = operate_app(door);
     if (app_cluster_prepare(app, &q, &p, e) < 0)
         return -1;
@@ -48,7 +48,7 @@ static int run_cluster(const struct command_args *args, struct err *e)
         return agreed;
     if (app_cluster_start(app, &p, &id, e) < 0)
         return -1;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     if (!command_has(args, "--detach"))
         return cli_run_watch(app, id, json, e);
     cli_run_say_detached(id, json);
@@ -109,7 +109,7 @@ static int print_measurement(const struct app_cluster_measurement *m, bool json,
 }
 
 static int measure(const struct command_args *args,
-                   struct operate_door *door,
+                   struct operate_terminal *door,
                    const struct app_cluster_prepared *p,
                    struct err *e)
 {
@@ -123,7 +123,7 @@ static int measure(const struct command_args *args,
     interrupt_watch();
     if (app_cluster_measure(operate_app(door), p, &m, e) < 0)
         return -1;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     return m.was_interrupted ? CLI_RUN_INTERRUPTED
                              : print_measurement(&m, command_has(args, "--json"), e);
 }
@@ -139,7 +139,7 @@ static int run_measure(const struct command_args *args, struct err *e)
 
     if (!request || record_decode(op->request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     if (app_cluster_measure_prepare(operate_app(door), &q, &p, e) < 0)
         return -1;
     if (!q.again && app_cluster_measured_before(&p, &before))

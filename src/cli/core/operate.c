@@ -14,7 +14,7 @@
 
 /* ---- the terminal as front door ---- */
 
-struct operate_door {
+struct operate_terminal {
     struct app *app;
     struct progress line;
     double began_s;
@@ -22,7 +22,7 @@ struct operate_door {
 
 static void print_notice(void *context, const char *text)
 {
-    operate_door_quiet(context);
+    operate_terminal_quiet(context);
     fprintf(stderr, "%s\n", text);
 }
 
@@ -33,7 +33,7 @@ static void show_progress(void *context,
                           uint64_t all_files,
                           uint64_t all_bytes)
 {
-    struct operate_door *d = context;
+    struct operate_terminal *d = context;
     const uint64_t done[] = {files, bytes}, all[] = {all_files, all_bytes};
     char text[160];
 
@@ -44,7 +44,7 @@ static void show_progress(void *context,
 
 static void show_status(void *context, const char *text)
 {
-    struct operate_door *d = context;
+    struct operate_terminal *d = context;
 
     progress_show(&d->line, "%s", text);
 }
@@ -60,9 +60,9 @@ static const char *variable(const char *name)
     return getenv(name);
 }
 
-struct operate_door *operate_door_new(bool is_long)
+struct operate_terminal *operate_terminal_new(bool is_long)
 {
-    struct operate_door *d = mem_zero(1, sizeof *d);
+    struct operate_terminal *d = mem_zero(1, sizeof *d);
     struct app_options options = {
         .role = APP_PLATFORM_ADMIN,
         .variable = variable,
@@ -83,21 +83,21 @@ struct operate_door *operate_door_new(bool is_long)
     return d;
 }
 
-void operate_door_free(struct operate_door *d)
+void operate_terminal_free(struct operate_terminal *d)
 {
     if (!d)
         return;
-    operate_door_quiet(d);
+    operate_terminal_quiet(d);
     app_free(d->app);
     free(d);
 }
 
-struct app *operate_app(struct operate_door *d)
+struct app *operate_app(struct operate_terminal *d)
 {
     return d->app;
 }
 
-void operate_door_quiet(struct operate_door *d)
+void operate_terminal_quiet(struct operate_terminal *d)
 {
     progress_clear(&d->line);
 }
@@ -142,7 +142,7 @@ json_t *operate_request(const struct command_args *args, const struct operation 
 /* ---- answer -> text ---- */
 
 struct printing {
-    struct operate_door *door;
+    struct operate_terminal *door;
     const struct command_text *text; /* NULL: JSON or CSV, or nothing of its own */
     const struct command_text *told; /* whose exit code and files count */
     struct operate_text shown;
@@ -154,7 +154,7 @@ static int print_head(void *context, const void *record, struct err *e)
 {
     struct printing *p = context;
 
-    operate_door_quiet(p->door);
+    operate_terminal_quiet(p->door);
     if (p->told && p->told->exit_code)
         p->exit_code = p->told->exit_code(record);
     if (p->told && p->told->save && p->told->save(&p->shown, record, e) < 0)
@@ -168,7 +168,7 @@ static int print_item(void *context, const void *record, struct err *e)
 {
     struct printing *p = context;
 
-    operate_door_quiet(p->door);
+    operate_terminal_quiet(p->door);
     p->shown.n_items++;
     if (p->text && p->text->item)
         return p->text->item(&p->shown, record, e);
@@ -177,7 +177,7 @@ static int print_item(void *context, const void *record, struct err *e)
 
 static int print_end(struct printing *p, struct err *e)
 {
-    operate_door_quiet(p->door);
+    operate_terminal_quiet(p->door);
     if (p->text && p->text->empty && p->shown.n_items == 0)
         fprintf(p->shown.out, "%s\n", p->text->empty);
     if (writer_end(&p->writer, e) < 0)
@@ -207,7 +207,7 @@ static bool wants_details(const struct command_args *args)
 }
 
 int operate_call(const struct command_args *args,
-                 struct operate_door *door,
+                 struct operate_terminal *door,
                  const struct operation *op,
                  json_t *request,
                  const struct command_text *text,
@@ -243,7 +243,7 @@ int operate_run(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(c->is_long);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(c->is_long);
     return operate_call(args, door, c->operation, request, c->text, e);
 }
 

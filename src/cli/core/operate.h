@@ -45,17 +45,17 @@ json_t *operate_request(const struct command_args *args, const struct operation 
 
 /* The terminal as front door: an app whose notices, progress and cancelling are the terminal's. The
  * caller is the user of this process and admin of the project `default`. */
-struct operate_door;
-struct operate_door *operate_door_new(bool is_long);
-void operate_door_free(struct operate_door *d);
-AUTO_DEFINE(operate_door)
-struct app *operate_app(struct operate_door *d);
+struct operate_terminal;
+struct operate_terminal *operate_terminal_new(bool is_long);
+void operate_terminal_free(struct operate_terminal *d);
+AUTO_DEFINE(operate_terminal)
+struct app *operate_app(struct operate_terminal *d);
 /* Takes the progress line away; before anything is printed. */
-void operate_door_quiet(struct operate_door *d);
+void operate_terminal_quiet(struct operate_terminal *d);
 
 /* Calls op and prints its answer as --json, --csv or text tells: the exit code, or -1. */
 int operate_call(const struct command_args *args,
-                 struct operate_door *door,
+                 struct operate_terminal *door,
                  const struct operation *op,
                  json_t *request,
                  const struct command_text *text, /* NULL = a table */

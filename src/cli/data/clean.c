@@ -156,7 +156,7 @@ static int run_gc(const struct command_args *args, struct err *e)
     if (!command_has(args, "--json") && !command_has(args, "--csv"))
         json_object_set_new(request, "limit",
                             json_integer(is_economic ? SETS_SHOWN : VERSIONS_SHOWN));
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     return operate_call(args, door, op, request, is_economic ? &economic_text : &gc_text, e);
 }
 

@@ -45,7 +45,8 @@ int cli_data_call(const struct command_args *args,
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(args->command->is_long);
+    AUTO(operate_terminal)
+    struct operate_terminal *door = operate_terminal_new(args->command->is_long);
     return operate_call(args, door, op, request, text, e);
 }
 
@@ -59,7 +60,8 @@ int cli_data_call_silent(const struct command_args *args, const struct operation
     AUTO_JSON json_t *request = operate_request(args, op, e);
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(args->command->is_long);
+    AUTO(operate_terminal)
+    struct operate_terminal *door = operate_terminal_new(args->command->is_long);
     return operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &silence, e);
 }
 

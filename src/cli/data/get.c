@@ -33,7 +33,7 @@ static int run_get(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     int result = operate_call(args, door, &data_get_operation, request, &text, e);
     if (result >= 0 || e->kind != ERR_NOTFOUND ||
         cli_run_offer_replay(operate_app(door), args->operands, args->n_operands - 1,
@@ -71,7 +71,7 @@ static int to_stdout(void *context, const void *bytes, size_t n, struct err *e)
 
 static int run_cat(const struct command_args *args, struct err *e)
 {
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
 
     return app_data_cat(operate_app(door), args->operands[0], to_stdout, NULL, e);
 }

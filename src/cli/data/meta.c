@@ -110,7 +110,7 @@ static int run_lines(const struct command_args *args, struct err *e)
 
     if (args->n_operands > 1)
         return err_set(e, ERR_USAGE, "tag -: keys and values come on the lines, after REF");
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     progress_init(&r.progress, stderr);
     int result = app_data_tag_lines(operate_app(door), next_line, &r, &tagged, e);
     progress_clear(&r.progress);

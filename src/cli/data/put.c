@@ -30,7 +30,7 @@ static int run_put(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     return operate_call(args, door, &data_put_operation, request, &text, e);
 }
 

@@ -231,7 +231,7 @@ static int run_begin(const struct command_args *args, struct err *e)
             return -1;
         json_object_set_new(request, "files", files);
     }
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     return operate_call(args, door, &session_begin_operation, request, &session_text, e);
 }
 

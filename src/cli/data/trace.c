@@ -248,7 +248,7 @@ static int run_trace(const struct command_args *args, struct err *e)
         return -1;
     if (back != forward)
         json_object_set_new(request, "direction", json_string(back ? "back" : "forward"));
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     return operate_call(args, door, &trace_operation, request,
                         command_has(args, "--svg")   ? &picture
                         : command_has(args, "--dot") ? &dot

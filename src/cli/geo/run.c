@@ -36,7 +36,7 @@ static int print_plan(const struct app_geo_run *g, struct arena *arena, struct e
 /* ---- while it runs ---- */
 
 struct watching {
-    struct operate_door *door;
+    struct operate_terminal *door;
     bool json;
     unsigned stops;
     double told_s;
@@ -47,7 +47,7 @@ static void print_round(void *context, const struct app_geo_round *r)
     struct watching *w = context;
     double now_s = time_monotonic_s();
 
-    operate_door_quiet(w->door);
+    operate_terminal_quiet(w->door);
     if (w->json) {
         cli_run_print_event(&app_geo_round_record, r);
     } else if (now_s - w->told_s >= ROUND_S || (size_t)r->round + 1 == r->rounds) {
@@ -180,7 +180,7 @@ static int write_events(const struct app_geo_run *g, const char *path, struct er
 /* ---- the command ---- */
 
 static int run_and_report(const struct command_args *args,
-                          struct operate_door *door,
+                          struct operate_terminal *door,
                           struct app_geo_run *g,
                           struct arena *arena,
                           struct err *e)
@@ -194,14 +194,14 @@ static int run_and_report(const struct command_args *args,
 
     if (app_geo_start(app, g, &id, e) < 0)
         return -1;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     if (!w.json)
         printf("Run %" PRId64 "\n", id);
     fflush(stdout);
     interrupt_watch_two();
     if (app_geo_follow(app, g, &watcher, e) < 0)
         return -1;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     if ((events && write_events(g, events, e) < 0) || app_geo_report(app, g, arena, &report, e) < 0)
         return -1;
     if (w.json)
@@ -220,7 +220,7 @@ static int run_training(const struct command_args *args, struct err *e)
 
     if (!request || record_decode(op->request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     AUTO(app_geo_run) struct app_geo_run *g = app_geo_run_new(operate_app(door), &q, e);
     if (!g || (!command_has(args, "--json") && print_plan(g, arena, e) < 0))
         return -1;

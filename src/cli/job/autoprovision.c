@@ -154,7 +154,7 @@ static int draw(void *context, const void *record, struct err *e)
 }
 
 /* Draws before anything is submitted: a file that cannot be written leaves no job behind. */
-static int draw_grid(struct operate_door *door,
+static int draw_grid(struct operate_terminal *door,
                      const json_t *request,
                      const char *path,
                      struct err *e)
@@ -180,7 +180,7 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     if (svg && draw_grid(door, request, svg, e) < 0)
         return -1;
     return operate_call(args, door, op, request, args->command->text, e);

@@ -134,7 +134,7 @@ static int run_logs(const struct command_args *args, struct err *e)
 
     if (read_tail(args, &request, e) < 0)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     interrupt_watch();
     int result = app_job_logs(operate_app(door), &request, e);
     if (result == 0)

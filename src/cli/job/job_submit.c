@@ -46,7 +46,7 @@ static int print_over(void *context, const void *record, struct err *e)
 }
 
 static int wait_for(const struct command_args *args,
-                    struct operate_door *door,
+                    struct operate_terminal *door,
                     int64_t id,
                     struct err *e)
 {
@@ -81,7 +81,8 @@ static int run_submit(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(command_has(args, "--wait"));
+    AUTO(operate_terminal)
+    struct operate_terminal *door = operate_terminal_new(command_has(args, "--wait"));
     if (!command_has(args, "--wait"))
         return operate_call(args, door, op, request, &text, e);
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);

@@ -30,11 +30,11 @@ int cli_job_run_batch(const struct command_args *args, struct err *e)
     if (!request)
         return -1;
     json_object_set_new(request, "wait", json_true());
-    AUTO(operate_door) struct operate_door *door = operate_door_new(true);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
     int result = operate_call(args, door, c->operation, request, c->text, e);
     if (result >= 0 || !interrupt_seen())
         return result;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     fprintf(stderr, "the jobs continue; the same command resumes\n");
     return CLI_JOB_EXIT_INTERRUPTED;
 }

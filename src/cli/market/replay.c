@@ -241,7 +241,7 @@ static int run_replay(const struct command_args *args, struct err *e)
         return -1;
     if (command_has(args, "--trace"))
         json_object_set_new(request, "trace", json_true());
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     return operate_call(args, door, &market_replay_operation, request, &replay_text, e);
 }
 

@@ -70,7 +70,7 @@ static int run(const struct command_args *args, struct err *e)
     if (!command_has(args, "--check"))
         return operate_run(args, e);
     AUTO_JSON json_t *request = operate_request(args, &plan_check_operation, e);
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     return request ? operate_call(args, door, &plan_check_operation, request, &check_text, e) : -1;
 }
 

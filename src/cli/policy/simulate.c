@@ -9,7 +9,7 @@
 /* Where the answer goes: events to a file, the head to standard output. */
 struct simulation {
     const struct command_args *args;
-    struct operate_door *door;
+    struct operate_terminal *door;
     struct file_draft draft; /* of --trace */
     FILE *trace;             /* NULL = none */
     int exit_code;
@@ -71,7 +71,7 @@ static int print_head(void *context, const void *record, struct err *e)
     struct simulation *s = context;
     const char *svg = command_value(s->args, "--svg");
 
-    operate_door_quiet(s->door);
+    operate_terminal_quiet(s->door);
     if ((s->trace && keep_trace(s, e) < 0) || (svg && cli_policy_save_svg(svg, simulated, e) < 0))
         return -1;
     s->exit_code = simulated->unfinished ? err_exit_code(ERR_NOFIT) : 0;
@@ -102,14 +102,14 @@ static json_t *read_request(const struct command_args *args, struct err *e)
 static int run_simulate(const struct command_args *args, struct err *e)
 {
     AUTO_JSON json_t *request = read_request(args, e);
-    AUTO(operate_door) struct operate_door *door = NULL;
+    AUTO(operate_terminal) struct operate_terminal *door = NULL;
     AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
     AUTO_CLEAR(simulation) struct simulation s = {.args = args};
     const char *trace = command_value(args, "--trace");
 
     if (!request)
         return -1;
-    s.door = door = operate_door_new(true);
+    s.door = door = operate_terminal_new(true);
     if (trace && open_trace(&s, trace, e) < 0)
         return -1;
     struct answer answer = {.arena = arena, .head = print_head, .item = write_event, .context = &s};

@@ -222,7 +222,7 @@ static int run_solve(const struct command_args *args, struct err *e)
 
     if (!request || cli_policy_put_file(request, "problem", args->operands[0], e) < 0)
         return -1;
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     return operate_call(args, door, &policy_solve_operation, request, &solve_text, e);
 }
 

@@ -127,7 +127,7 @@ static int run_command(const struct command_args *args,
                        const char *ref,
                        struct err *e)
 {
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     const struct order order = {.kind = kind,
                                 .ref = ref,
                                 .yes = command_has(args, "--yes"),

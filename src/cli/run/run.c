@@ -128,7 +128,7 @@ static int show_plan(const struct app_run_prepared *r, bool json, struct err *e)
     return 0;
 }
 
-static int run_prepared(struct operate_door *door,
+static int run_prepared(struct operate_terminal *door,
                         const struct command_args *args,
                         const struct app_run_prepared *r,
                         struct err *e)
@@ -144,7 +144,7 @@ static int run_prepared(struct operate_door *door,
         return simulate(app, r, json, e);
     if (app_run_start(app, r, &id, e) < 0)
         return -1;
-    operate_door_quiet(door);
+    operate_terminal_quiet(door);
     if (!command_has(args, "--detach"))
         return cli_run_watch(app, id, json, e);
     cli_run_say_detached(id, json);
@@ -165,7 +165,7 @@ static int run_pipeline(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--detach: a simulated run is over in milliseconds, in this command: leave "
                        "it out");
-    AUTO(operate_door) struct operate_door *door = operate_door_new(false);
+    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
     if (app_run_prepare(operate_app(door), &q, &r, e) < 0 ||
         show_plan(&r, command_has(args, "--json"), e) < 0)
         return -1;

@@ -139,14 +139,14 @@ static int print_run(struct operate_text *t, const void *record, struct err *e)
 static int run_show(const struct command_args *args, struct err *e)
 {
     AUTO_JSON json_t *request = NULL;
-    AUTO(operate_door) struct operate_door *door = NULL;
+    AUTO(operate_terminal) struct operate_terminal *door = NULL;
 
     if (!command_has(args, "--follow"))
         return operate_run(args, e);
     request = operate_request(args, &run_get_operation, e);
     if (!request)
         return -1;
-    door = operate_door_new(false);
+    door = operate_terminal_new(false);
     /* Refuses a wrong number before the watch begins. */
     AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
     struct answer none = {.arena = arena};

@@ -76,8 +76,8 @@ int need_find(
 {
     *out = (struct need){0};
     /* A list that cannot be read may need anything: nothing is known to be free then. */
-    int held = except ? set_each_held_without(l, except, hold, out, e)
-                      : set_each_held(l, hold, NULL, out, e);
+    int held = except ? entries_each_held_without(l, except, hold, out, e)
+                      : entries_each_held(l, hold, NULL, out, e);
     if (held < 0 || need_pinned(l, out, e) < 0 || (keep_latest && hold_latest(l, out, e) < 0) ||
         contents_of_versions(l, out, e) < 0 || contents_of_sessions(l, out, e) < 0) {
         need_clear(out);

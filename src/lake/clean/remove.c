@@ -67,7 +67,7 @@ static int check_unneeded(struct removal *r, struct err *e)
         const struct lake_ref *ref = &r->going[i].ref;
         paths[i] = ref->kind == LAKE_REF_SET || ref->kind == LAKE_REF_JOB ? NULL : ref->path;
     }
-    return set_each_used(r->l, paths, r->n, check_held, r, e);
+    return entries_each_used(r->l, paths, r->n, check_held, r, e);
 }
 
 /* ---- files ---- */

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "lake/clean/internal.h"
+#include "lake/core/entries.h"
 #include "lake/set/graph.h"
 #include "lake/set/set.h"
 
@@ -168,7 +169,7 @@ static int hold_all(struct holding *h, const struct spares *s, struct err *e)
 {
     for (size_t i = 0; i < s->n; i++) {
         h->version = s->items[i].version;
-        if (set_each(h->l, h->version, "/", hold_content, h, e) < 0)
+        if (entries_each(h->l, h->version, "/", hold_content, h, e) < 0)
             return -1;
     }
     return 0;

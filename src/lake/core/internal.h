@@ -170,16 +170,4 @@ int version_rows_add(struct version_rows *r,
                      struct err *e);
 int version_rows_flush(struct version_rows *r, struct err *e);
 
-/* ---- lake/set, of which references into sets have need ---- */
-/* Files of a set version below prefix ("/" = all), in order. No permissions are asked. */
-int set_each(struct lake *l,
-             int64_t set_version,
-             const char *prefix,
-             int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-             void *context,
-             struct err *e);
-/* The entry of one path: 1 (path in *out is the argument), 0 or -1. */
-int set_find(
-    struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e);
-
 #endif

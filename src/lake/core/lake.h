@@ -74,4 +74,7 @@ enum lake_job_state {
     LAKE_JOB_LOST,
 };
 
+/* How a set version came from another: by `set create`, or by a job. Stored as numbers. */
+enum lake_edge_kind { LAKE_EDGE_CREATE = 1, LAKE_EDGE_JOB = 2 };
+
 #endif

@@ -1,6 +1,7 @@
 #include "lake/core/ref.h"
 
 #include "base/mem.h"
+#include "lake/core/entries.h"
 #include "lake/core/internal.h"
 
 #include <assert.h>
@@ -201,7 +202,7 @@ static int walk(struct walk *w, const struct lake_ref *r, struct err *e)
     case LAKE_REF_TREE:
         return walk_tree(w, r->path, e);
     case LAKE_REF_SET:
-        return set_each(w->l, r->set_version, r->path, tell_entry, w, e);
+        return entries_each(w->l, r->set_version, r->path, tell_entry, w, e);
     case LAKE_REF_JOB:
         break;
     }

@@ -2,6 +2,7 @@
  * nearest. Every command on the lake calls it. */
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "lake/core/entries.h"
 #include "lake/core/files.h"
 #include "lake/core/internal.h"
 #include "lake/core/ref.h"
@@ -341,7 +342,7 @@ static int try_directory_in_set(struct resolve *r,
     AUTO_MEM char *directory = slash ? mem_dup(path) : mem_printf("%s/", path);
     struct err stop = {0};
 
-    if (set_each(r->l, set->set_version, directory, stop_at_first, &any, &stop) < 0 && !any) {
+    if (entries_each(r->l, set->set_version, directory, stop_at_first, &any, &stop) < 0 && !any) {
         *e = stop;
         return -1;
     }
@@ -353,7 +354,7 @@ static int try_file_in_set(struct resolve *r, const char *path, struct lake_ref 
 {
     struct lake_entry entry;
     struct item_row row;
-    int found = set_find(r->l, set->set_version, path, &entry, e);
+    int found = entries_find(r->l, set->set_version, path, &entry, e);
 
     if (found == 1)
         found = lake_file_find(r->l, path, &row, e);

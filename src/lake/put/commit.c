@@ -138,7 +138,7 @@ int commit_same(struct lake *l, const struct commit_list *list, int64_t set_vers
 {
     struct comparison c = {.l = l, .list = list};
 
-    if (set_each(l, set_version, "/", compare, &c, e) < 0)
+    if (entries_each(l, set_version, "/", compare, &c, e) < 0)
         return -1;
     return !c.differs && c.n == list->n;
 }

@@ -98,7 +98,7 @@ static int start(struct search *s, const struct lake_ref *ref, struct err *e)
                        "%s: the trace of a set version (@NAME:1) or of a file version "
                        "(/path#2) can be had, not of this",
                        text);
-    if (set_each_holder(s->l, ref->path, ref->version, start_at, s, e) < 0)
+    if (entries_each_holder(s->l, ref->path, ref->version, start_at, s, e) < 0)
         return -1;
     if (s->back.n == 0)
         return err_set(e, ERR_NOTFOUND,

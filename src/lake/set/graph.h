@@ -5,8 +5,6 @@
 
 #include "lake/core/ref.h"
 
-enum lake_edge_kind { LAKE_EDGE_CREATE = 1, LAKE_EDGE_JOB = 2 };
-
 /* Where to go from the start. */
 enum lake_direction { LAKE_BACK = 1, LAKE_FORWARD = 2, LAKE_BOTH = 3 };
 

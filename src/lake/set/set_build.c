@@ -22,7 +22,7 @@ struct set_builder {
     int64_t version; /* id, reserved */
     int64_t n_parts;
     uint64_t files, bytes;
-    struct set_chunk chunk;
+    struct chunk chunk;
     struct set_nesting nesting;
 };
 
@@ -31,7 +31,7 @@ void set_builder_free(struct set_builder *b)
     if (!b)
         return;
     free(b->name);
-    set_chunk_clear(&b->chunk);
+    chunk_clear(&b->chunk);
     free(b);
 }
 
@@ -64,7 +64,7 @@ struct set_builder *set_builder_new(struct lake *l,
     b->l = l;
     b->name = mem_dup(name);
     b->made = *made;
-    set_chunk_init(&b->chunk);
+    chunk_init(&b->chunk);
     if (find_target(b, e) < 0 || db_ids(l->db, "set_version", 1, &b->version, e) < 0)
         return NULL;
     return TAKE(b);
@@ -86,7 +86,7 @@ static int find_chunk(struct lake *l,
                       DB_INT(l->project), DB_BYTES(hash->bytes, sizeof hash->bytes));
 }
 
-static int insert_chunk(struct lake *l, const struct set_part *part, int64_t *id_out, struct err *e)
+static int insert_chunk(struct lake *l, const struct part *part, int64_t *id_out, struct err *e)
 {
     if (db_ids(l->db, "set_chunk", 1, id_out, e) < 0)
         return -1;
@@ -112,7 +112,7 @@ static int begins_with_file(struct set_builder *b, const char *path, size_t leng
     if (length == 0 || is_file != SET_NESTING_UNREAD)
         return length > 0 && is_file == SET_NESTING_YES;
     AUTO_MEM char *above = mem_printf("%.*s", (int)length, path);
-    return set_find(b->l, b->version, above, &entry, e);
+    return entries_find(b->l, b->version, above, &entry, e);
 }
 
 static int check_nesting(struct set_builder *b, const char *path, struct err *e)
@@ -129,11 +129,11 @@ static int check_nesting(struct set_builder *b, const char *path, struct err *e)
                    b->name, path_shown(above, shown_above), path_shown(path, shown));
 }
 
-int set_builder_takes_part(struct set_builder *b, const struct set_part *part, struct err *e)
+int set_builder_takes_part(struct set_builder *b, const struct part *part, struct err *e)
 {
     size_t length = 0;
 
-    if (!is_idle(b) || !set_chunk_ends(part->last, part->files))
+    if (!is_idle(b) || !chunk_ends(part->last, part->files))
         return 0;
     while ((length = set_nesting_above_some(&b->nesting, part->first, part->last, length + 1))) {
         int found = begins_with_file(b, part->first, length, e);
@@ -145,7 +145,7 @@ int set_builder_takes_part(struct set_builder *b, const struct set_part *part, s
 
 /* ---- adding ---- */
 
-static int write_part(struct set_builder *b, const struct set_part *part, struct err *e)
+static int write_part(struct set_builder *b, const struct part *part, struct err *e)
 {
     int64_t chunk = part->chunk;
 
@@ -155,12 +155,12 @@ static int write_part(struct set_builder *b, const struct set_part *part, struct
             return -1;
     }
     b->files += part->files;
-    b->bytes = set_bytes_add(b->bytes, part->bytes);
+    b->bytes = chunk_bytes_add(b->bytes, part->bytes);
     return db_run(b->l->db, e, "INSERT INTO set_part (set_version, seq, chunk) VALUES ($1, $2, $3)",
                   DB_INT(b->version), DB_INT(b->n_parts++), DB_INT(chunk));
 }
 
-int set_builder_add_part(struct set_builder *b, const struct set_part *part, struct err *e)
+int set_builder_add_part(struct set_builder *b, const struct part *part, struct err *e)
 {
     if (check_nesting(b, part->first, e) < 0)
         return -1;
@@ -170,9 +170,9 @@ int set_builder_add_part(struct set_builder *b, const struct set_part *part, str
 
 static int flush(struct set_builder *b, struct err *e)
 {
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+    AUTO_CLEAR(parts) struct parts parts = {0};
 
-    set_parts_add(&parts, &b->chunk);
+    parts_add(&parts, &b->chunk);
     return write_part(b, &parts.items[0], e);
 }
 
@@ -185,13 +185,13 @@ int set_entry_damaged(const struct lake_entry *entry, struct err *e)
 
 int set_builder_add(struct set_builder *b, const struct lake_entry *entry, struct err *e)
 {
-    if (!set_chunk_takes(&b->chunk, entry))
+    if (!chunk_takes(&b->chunk, entry))
         return set_entry_damaged(entry, e);
     if (check_nesting(b, entry->path, e) < 0)
         return -1;
     set_nesting_add(&b->nesting, entry->path);
-    set_chunk_add(&b->chunk, entry);
-    return set_chunk_ends(entry->path, b->chunk.files) ? flush(b, e) : 0;
+    chunk_add(&b->chunk, entry);
+    return chunk_ends(entry->path, b->chunk.files) ? flush(b, e) : 0;
 }
 
 /* The set's row, new or with its new latest version. */

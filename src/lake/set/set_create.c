@@ -12,9 +12,9 @@ struct source {
     struct creation *creation;
     const char *text; /* as given */
     struct lake_ref ref;
-    struct set_parts parts;
-    struct set_chunk gathering;
-    struct set_cursor cursor;
+    struct parts parts;
+    struct chunk gathering;
+    struct cursor cursor;
 };
 
 struct creation {
@@ -37,9 +37,9 @@ static void creation_clear(struct creation *c)
 {
     for (size_t i = 0; i < c->n; i++) {
         struct source *s = &c->sources[i];
-        set_cursor_clear(&s->cursor);
-        set_parts_clear(&s->parts);
-        set_chunk_clear(&s->gathering);
+        cursor_clear(&s->cursor);
+        parts_clear(&s->parts);
+        chunk_clear(&s->gathering);
         lake_ref_clear(&s->ref);
     }
     free(c->sources);
@@ -65,11 +65,11 @@ static int gather(void *context, const struct lake_entry *entry, struct err *e)
     if (entry->gone)
         return err_set(e, ERR_NOTFOUND, "the content of %s#%lld was removed by gc: put it again",
                        path_shown(entry->path, shown), (long long)entry->number);
-    if (!set_chunk_takes(&s->gathering, entry))
+    if (!chunk_takes(&s->gathering, entry))
         return set_entry_damaged(entry, e);
-    set_chunk_add(&s->gathering, entry);
-    if (set_chunk_ends(entry->path, s->gathering.files))
-        set_parts_add(&s->parts, &s->gathering);
+    chunk_add(&s->gathering, entry);
+    if (chunk_ends(entry->path, s->gathering.files))
+        parts_add(&s->parts, &s->gathering);
     return count_file(s->creation, e);
 }
 
@@ -83,7 +83,7 @@ static int pass(void *context, const struct lake_entry *entry, struct err *e)
 
 static int open_source(struct lake *l, struct source *s, struct err *e)
 {
-    s->cursor = (struct set_cursor){.l = l, .parts = &s->parts, .prefix = "/"};
+    s->cursor = (struct cursor){.l = l, .parts = &s->parts, .prefix = "/"};
     if (s->ref.kind == LAKE_REF_JOB)
         return err_set(e, ERR_USAGE, "%s: a job holds no files; name its output set", s->text);
     if (s->ref.kind == LAKE_REF_SET) {
@@ -93,22 +93,22 @@ static int open_source(struct lake *l, struct source *s, struct err *e)
          * before. */
         if (!l->admin && lake_every_file(l, &s->ref, pass, NULL, e) < 0)
             return -1;
-        if (set_parts_of(l, s->ref.set_version, s->ref.path, &s->parts, e) < 0)
+        if (parts_of(l, s->ref.set_version, s->ref.path, &s->parts, e) < 0)
             return -1;
     } else {
         if (lake_every_file(l, &s->ref, gather, s, e) < 0)
             return -1;
         if (s->gathering.files > 0)
-            set_parts_add(&s->parts, &s->gathering);
+            parts_add(&s->parts, &s->gathering);
     }
-    return set_cursor_start(&s->cursor, e);
+    return cursor_start(&s->cursor, e);
 }
 
 /* ---- the heap ---- */
 
 static bool is_before(const struct source *a, const struct source *b)
 {
-    int order = strcmp(set_cursor_path(&a->cursor), set_cursor_path(&b->cursor));
+    int order = strcmp(cursor_path(&a->cursor), cursor_path(&b->cursor));
 
     return order != 0 ? order < 0 : a < b;
 }
@@ -145,8 +145,8 @@ static size_t take_same(struct creation *c)
     size_t n = 0;
 
     c->same[n++] = heap_take(c);
-    const char *path = set_cursor_path(&c->same[0]->cursor);
-    while (c->n_heap > 0 && strcmp(set_cursor_path(&c->heap[0]->cursor), path) == 0)
+    const char *path = cursor_path(&c->same[0]->cursor);
+    while (c->n_heap > 0 && strcmp(cursor_path(&c->heap[0]->cursor), path) == 0)
         c->same[n++] = heap_take(c);
     return n;
 }
@@ -154,14 +154,14 @@ static size_t take_same(struct creation *c)
 /* ---- merging ---- */
 
 /* The chunk that all n sources have here and nothing else falls into. */
-static const struct set_part *common_part(const struct creation *c, size_t n)
+static const struct part *common_part(const struct creation *c, size_t n)
 {
-    const struct set_part *part = set_cursor_whole(&c->same[0]->cursor);
+    const struct part *part = cursor_whole(&c->same[0]->cursor);
 
-    if (!part || (c->n_heap > 0 && strcmp(set_cursor_path(&c->heap[0]->cursor), part->last) <= 0))
+    if (!part || (c->n_heap > 0 && strcmp(cursor_path(&c->heap[0]->cursor), part->last) <= 0))
         return NULL;
     for (size_t i = 1; i < n; i++) {
-        const struct set_part *other = set_cursor_whole(&c->same[i]->cursor);
+        const struct part *other = cursor_whole(&c->same[i]->cursor);
         if (!other || !sha256_equal(&other->hash, &part->hash))
             return NULL;
     }
@@ -169,12 +169,12 @@ static const struct set_part *common_part(const struct creation *c, size_t n)
 }
 
 static int add_part(
-    struct creation *c, size_t n, const struct set_part *part, struct set_builder *b, struct err *e)
+    struct creation *c, size_t n, const struct part *part, struct set_builder *b, struct err *e)
 {
     if (set_builder_add_part(b, part, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (set_cursor_skip(&c->same[i]->cursor, e) < 0)
+        if (cursor_skip(&c->same[i]->cursor, e) < 0)
             return -1;
     return 0;
 }
@@ -182,7 +182,7 @@ static int add_part(
 static int add_entry(struct creation *c, size_t n, struct set_builder *b, struct err *e)
 {
     for (size_t i = 0; i < n; i++)
-        if (set_cursor_open(&c->same[i]->cursor, e) < 0)
+        if (cursor_open(&c->same[i]->cursor, e) < 0)
             return -1;
     const struct source *winner = c->same[n - 1];
     const struct lake_entry *kept = &winner->cursor.entry;
@@ -202,7 +202,7 @@ static int add_entry(struct creation *c, size_t n, struct set_builder *b, struct
     if (set_builder_add(b, kept, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (set_cursor_next(&c->same[i]->cursor, e) < 0)
+        if (cursor_next(&c->same[i]->cursor, e) < 0)
             return -1;
     return 0;
 }
@@ -210,16 +210,16 @@ static int add_entry(struct creation *c, size_t n, struct set_builder *b, struct
 static int merge(struct creation *c, struct set_builder *b, struct err *e)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (set_cursor_path(&c->sources[i].cursor))
+        if (cursor_path(&c->sources[i].cursor))
             heap_put(c, &c->sources[i]);
     while (c->n_heap > 0) {
         size_t n = take_same(c);
-        const struct set_part *part = common_part(c, n);
+        const struct part *part = common_part(c, n);
         int whole = part ? set_builder_takes_part(b, part, e) : 0;
         if (whole < 0 || (whole ? add_part(c, n, part, b, e) : add_entry(c, n, b, e)) < 0)
             return -1;
         for (size_t i = 0; i < n; i++)
-            if (set_cursor_path(&c->same[i]->cursor))
+            if (cursor_path(&c->same[i]->cursor))
                 heap_put(c, c->same[i]);
     }
     return 0;
@@ -233,7 +233,7 @@ static int resolve_all(struct creation *c, struct err *e)
         struct source *s = &c->sources[i];
         s->creation = c;
         s->text = c->request->refs[i];
-        set_chunk_init(&s->gathering);
+        chunk_init(&s->gathering);
         if (lake_resolve(c->l, s->text, LAKE_READ, &s->ref, e) < 0)
             return -1;
     }

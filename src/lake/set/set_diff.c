@@ -7,14 +7,14 @@
 
 /* One side of a comparison. */
 struct side {
-    struct set_parts parts;
-    struct set_cursor cursor;
+    struct parts parts;
+    struct cursor cursor;
 };
 
 static void side_clear(struct side *s)
 {
-    set_cursor_clear(&s->cursor);
-    set_parts_clear(&s->parts);
+    cursor_clear(&s->cursor);
+    parts_clear(&s->parts);
 }
 
 static int side_open(struct side *s, struct lake *l, const struct lake_ref *ref, struct err *e)
@@ -25,17 +25,17 @@ static int side_open(struct side *s, struct lake *l, const struct lake_ref *ref,
         AUTO_MEM char *text = lake_ref_text(ref);
         return err_set(e, ERR_USAGE, "%s is no set: sets are written @NAME or @NAME:VERSION", text);
     }
-    s->cursor = (struct set_cursor){
+    s->cursor = (struct cursor){
         .l = l, .parts = &s->parts, .prefix = ref->path, .set_version = ref->set_version};
-    if (set_parts_of(l, ref->set_version, ref->path, &s->parts, e) < 0)
+    if (parts_of(l, ref->set_version, ref->path, &s->parts, e) < 0)
         return -1;
-    return set_cursor_start(&s->cursor, e);
+    return cursor_start(&s->cursor, e);
 }
 
 /* Where both stand before the same chunk, there is nothing to see in it. */
 static bool is_same_part(const struct side *a, const struct side *b)
 {
-    const struct set_part *x = set_cursor_whole(&a->cursor), *y = set_cursor_whole(&b->cursor);
+    const struct part *x = cursor_whole(&a->cursor), *y = cursor_whole(&b->cursor);
 
     return x && y && sha256_equal(&x->hash, &y->hash);
 }
@@ -43,7 +43,7 @@ static bool is_same_part(const struct side *a, const struct side *b)
 /* -1: a's next path comes first, 1: b's, 0: both have it. */
 static int compare(const struct side *a, const struct side *b)
 {
-    const char *x = set_cursor_path(&a->cursor), *y = set_cursor_path(&b->cursor);
+    const char *x = cursor_path(&a->cursor), *y = cursor_path(&b->cursor);
 
     if (!x || !y)
         return x ? -1 : 1;
@@ -81,8 +81,8 @@ static int compare_entry(struct side *a, struct side *b, const struct differ *d,
 {
     int order = compare(a, b), told = 0;
 
-    if ((order <= 0 && set_cursor_open(&a->cursor, e) < 0) ||
-        (order >= 0 && set_cursor_open(&b->cursor, e) < 0))
+    if ((order <= 0 && cursor_open(&a->cursor, e) < 0) ||
+        (order >= 0 && cursor_open(&b->cursor, e) < 0))
         return -1;
     const struct lake_entry *before = &a->cursor.entry, *after = &b->cursor.entry;
     if (order < 0)
@@ -91,8 +91,8 @@ static int compare_entry(struct side *a, struct side *b, const struct differ *d,
         told = tell(d, LAKE_SET_ADDED, NULL, after, e);
     else if (before->version != after->version)
         told = tell(d, LAKE_SET_CHANGED, before, after, e);
-    if (told < 0 || (order <= 0 && set_cursor_next(&a->cursor, e) < 0) ||
-        (order >= 0 && set_cursor_next(&b->cursor, e) < 0))
+    if (told < 0 || (order <= 0 && cursor_next(&a->cursor, e) < 0) ||
+        (order >= 0 && cursor_next(&b->cursor, e) < 0))
         return -1;
     return 0;
 }
@@ -114,9 +114,9 @@ int lake_set_diff(struct lake *l,
 
     if (side_open(&x, l, a, e) < 0 || side_open(&y, l, b, e) < 0)
         return -1;
-    while (set_cursor_path(&x.cursor) || set_cursor_path(&y.cursor)) {
+    while (cursor_path(&x.cursor) || cursor_path(&y.cursor)) {
         if (is_same_part(&x, &y)) {
-            if (set_cursor_skip(&x.cursor, e) < 0 || set_cursor_skip(&y.cursor, e) < 0)
+            if (cursor_skip(&x.cursor, e) < 0 || cursor_skip(&y.cursor, e) < 0)
                 return -1;
         } else if (compare_entry(&x, &y, &d, e) < 0) {
             return -1;

@@ -3,6 +3,7 @@
 #include "lake/set/set.h"
 
 #include "base/mem.h"
+#include "lake/core/entries.h"
 #include "lake/core/internal.h"
 
 int lake_set_maker(struct lake *l, int64_t set_version, int64_t *job_out, struct err *e)
@@ -48,6 +49,6 @@ int lake_set_gone(struct lake *l, const struct lake_ref *ref, struct lake_gone *
     if (ref_ask(l, ref, LAKE_READ, e) < 0)
         return -1;
     if (ref->kind == LAKE_REF_SET)
-        return set_each(l, ref->set_version, ref->path, count_gone, &c, e);
+        return entries_each(l, ref->set_version, ref->path, count_gone, &c, e);
     return count_gone(&c, &(struct lake_entry){.version = ref->version}, e);
 }

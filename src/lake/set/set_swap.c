@@ -95,7 +95,7 @@ static int add_kept(void *context, const struct lake_entry *entry, struct err *e
 static int take_file(struct swapping *s, const struct file *old, struct err *e)
 {
     struct lake_entry entry;
-    int found = old->held ? set_find(s->l, s->now, old->entry.path, &entry, e) : 0;
+    int found = old->held ? entries_find(s->l, s->now, old->entry.path, &entry, e) : 0;
 
     return found > 0 ? add_new(s, &entry, e) : found;
 }
@@ -119,7 +119,7 @@ static int take_directory(struct swapping *s, size_t from, size_t to, size_t len
         return 0;
     if (held == to - from) {
         AUTO_MEM char *directory = mem_printf("%.*s", (int)len, s->old.items[from].entry.path);
-        return set_each(s->l, s->now, directory, add_new, s, e);
+        return entries_each(s->l, s->now, directory, add_new, s, e);
     }
     for (size_t i = from; i < to;) {
         const char *path = s->old.items[i].entry.path;
@@ -183,7 +183,7 @@ static int swap_one(struct swapping *s,
     s->now = after.set_version;
     bits_add(replaced, before.set_version);
     add_parent(s, after.set_version);
-    if (set_each(s->l, before.set_version, "/", add_old, s, e) < 0)
+    if (entries_each(s->l, before.set_version, "/", add_old, s, e) < 0)
         return -1;
     return take_directory(s, 0, s->old.n, 1, e);
 }
@@ -227,13 +227,13 @@ static int swap_all(struct swapping *s,
 {
     AUTO_CLEAR(bits) struct bits replaced = {0};
 
-    if (set_each(s->l, base->set_version, "/", note_held, s, e) < 0)
+    if (entries_each(s->l, base->set_version, "/", note_held, s, e) < 0)
         return -1;
     for (size_t i = 0; i < n; i++)
         if (swap_one(s, &swaps[i], &replaced, e) < 0)
             return -1;
     s->order = 0;
-    if (set_each(s->l, base->set_version, "/", add_kept, s, e) < 0 ||
+    if (entries_each(s->l, base->set_version, "/", add_kept, s, e) < 0 ||
         add_parents(s, base->set_version, &replaced, e) < 0)
         return -1;
     return build(s, base->set_name, out, e);

@@ -21,11 +21,11 @@ static void absolute(void)
     struct err e = {0};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
-        AUTO_MEM char *got = lake_open_absolute(cases[i].path, &e);
+        AUTO_MEM char *got = app_absolute_path(cases[i].path, &e);
         CHECK(got && strcmp(got, cases[i].result) == 0, "%s is %s: %s", cases[i].path,
               cases[i].result, got);
     }
-    AUTO_MEM char *relative = lake_open_absolute("x/../y", &e);
+    AUTO_MEM char *relative = app_absolute_path("x/../y", &e);
     CHECK(getcwd(here, sizeof here) && relative && strncmp(relative, here, strlen(here)) == 0 &&
               strcmp(relative + strlen(here), "/y") == 0,
           "a relative path lies below the current directory: %s", relative);
@@ -48,7 +48,7 @@ static void settings(void)
         AUTO_MEM char *url = NULL;
         struct store_settings s;
         c.store = cases[i].store;
-        CHECK(lake_open_settings(&c, &s, &url, &e) == 0 && strcmp(url, cases[i].url) == 0 &&
+        CHECK(app_store_settings(&c, &s, &url, &e) == 0 && strcmp(url, cases[i].url) == 0 &&
                   s.url == url && s.path_style == 1 && strcmp(s.endpoint, "http://e") == 0 &&
                   strcmp(s.region, "r") == 0,
               "%s: %s", cases[i].store, url);

@@ -47,7 +47,7 @@ static void test_sharing(void)
 
     build_large(l, SIZE_MAX, SIZE_MAX);
     int64_t first = scratch_number(l, "SELECT COUNT(*) FROM set_chunk");
-    CHECK(first > 100000 / SET_CHUNK_MOST && first < 100000 / SET_CHUNK_LEAST,
+    CHECK(first > 100000 / CHUNK_MOST && first < 100000 / CHUNK_LEAST,
           "100,000 files make %lld chunks", (long long)first);
     build_large(l, SIZE_MAX, SIZE_MAX);
     CHECK(scratch_number(l, "SELECT COUNT(*) FROM set_chunk") == first, "the same again adds none");
@@ -88,21 +88,21 @@ static bool lists(struct lake *l, const char *text, const char *wanted)
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     AUTO_CLEAR(buf) struct buf got;
     struct err e = {0};
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+    AUTO_CLEAR(parts) struct parts parts = {0};
 
     buf_init(&got, 65536);
     if (lake_resolve(l, text, LAKE_READ, &ref, &e) < 0 ||
-        set_parts_of(l, ref.set_version, ref.path, &parts, &e) < 0)
+        parts_of(l, ref.set_version, ref.path, &parts, &e) < 0)
         return false;
-    AUTO_CLEAR(set_cursor)
-    struct set_cursor c = {.l = l, .parts = &parts, .prefix = ref.path};
-    if (set_cursor_start(&c, &e) < 0)
+    AUTO_CLEAR(cursor)
+    struct cursor c = {.l = l, .parts = &parts, .prefix = ref.path};
+    if (cursor_start(&c, &e) < 0)
         return false;
-    while (set_cursor_path(&c)) {
-        if (set_cursor_open(&c, &e) < 0)
+    while (cursor_path(&c)) {
+        if (cursor_open(&c, &e) < 0)
             return false;
         buf_printf(&got, "%s#%lld ", c.entry.path, (long long)c.entry.number);
-        set_cursor_next(&c, &e);
+        cursor_next(&c, &e);
     }
     return strcmp(buf_str(&got), wanted) == 0;
 }
@@ -548,23 +548,24 @@ static void test_held(void)
     create(l, "A", REFS("/data/"), &e);
     create(l, "B", REFS("/data/"), &e);
     create(l, "C", REFS("/new/file"), &e);
-    CHECK(set_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 3,
+    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 3,
           "a chunk that two sets share is seen once: %zu entries", n);
     take_out(l, REFS("@C:1"), &e);
     n = 0;
-    CHECK(set_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2, "removed sets hold nothing");
+    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2,
+          "removed sets hold nothing");
     CHECK(lake_pin(l, REFS("@A:1"), 1, &e) == 0 && take_out(l, REFS("@A:1", "@B:1"), &e) == 0,
           "all are removed, one is pinned: %s", e.text);
     n = 0;
-    CHECK(set_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2,
+    CHECK(entries_each_held(l, count_entry, NULL, &n, &e) == 0 && n == 2,
           "which holds its files all the same: %zu entries", n);
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
     lake_resolve(l, "/data/train.json#2", LAKE_READ, &ref, &e);
     n = 0;
-    CHECK(set_each_holder(l, ref.path, ref.version, count_version, &n, &e) == 0 && n == 2,
+    CHECK(entries_each_holder(l, ref.path, ref.version, count_version, &n, &e) == 0 && n == 2,
           "two set versions hold /data/train.json#2");
     n = 0;
-    CHECK(set_each_holder(l, ref.path, ref.version - 1, count_version, &n, &e) == 0 && n == 0,
+    CHECK(entries_each_holder(l, ref.path, ref.version - 1, count_version, &n, &e) == 0 && n == 0,
           "none holds #1");
 }
 

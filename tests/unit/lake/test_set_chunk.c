@@ -1,5 +1,5 @@
 /* Entries of a set as bytes: what goes in comes out, damage is noticed, ends depend on paths. */
-#include "lake/set/set_chunk.h"
+#include "lake/core/chunk.h"
 
 #include "base/mem.h"
 #include "tap.h"
@@ -14,33 +14,33 @@ static uint64_t draw(uint64_t below)
     return (seed >> 33) % below;
 }
 
-static void add(struct set_chunk *c, const char *path, int64_t number, int64_t version, uint64_t n)
+static void add(struct chunk *c, const char *path, int64_t number, int64_t version, uint64_t n)
 {
-    set_chunk_add(
-        c, &(struct lake_entry){.path = path, .number = number, .version = version, .size = n});
+    chunk_add(c,
+              &(struct lake_entry){.path = path, .number = number, .version = version, .size = n});
 }
 
 /* Reads a whole body: entries, or -1 at damage. */
 static int count_entries(const void *body, size_t n)
 {
-    struct set_chunk_reader r;
+    struct chunk_reader r;
     struct lake_entry entry;
     int got, entries = 0;
 
-    if (set_chunk_open(&r, body, n) < 0)
+    if (chunk_open(&r, body, n) < 0)
         return -1;
-    while ((got = set_chunk_next(&r, &entry)) == 1)
+    while ((got = chunk_next(&r, &entry)) == 1)
         entries++;
     return got < 0 ? -1 : entries;
 }
 
 static bool next_is(
-    struct set_chunk_reader *r, const char *path, int64_t number, int64_t version, uint64_t size)
+    struct chunk_reader *r, const char *path, int64_t number, int64_t version, uint64_t size)
 {
     struct lake_entry entry;
 
-    return set_chunk_next(r, &entry) == 1 && strcmp(entry.path, path) == 0 &&
-           entry.number == number && entry.version == version && entry.size == size;
+    return chunk_next(r, &entry) == 1 && strcmp(entry.path, path) == 0 && entry.number == number &&
+           entry.version == version && entry.size == size;
 }
 
 static void test_bytes(void)
@@ -50,11 +50,11 @@ static void test_bytes(void)
         0, 4, '/', 'a', '/', 'b', 2, 6, 0xac, 2, /* #2, id 3 (zigzag 6), 300 bytes */
         3, 2, 'c', 'd', 1,   3,   0,             /* "/a/" kept, id 1: 2 less (zigzag 3) */
     };
-    AUTO_CLEAR(set_chunk) struct set_chunk c;
-    struct set_chunk_reader r;
+    AUTO_CLEAR(chunk) struct chunk c;
+    struct chunk_reader r;
     struct lake_entry entry;
 
-    set_chunk_init(&c);
+    chunk_init(&c);
     add(&c, "/a/b", 2, 3, 300);
     add(&c, "/a/cd", 1, 1, 0);
     CHECK(c.body.len == sizeof wanted && memcmp(c.body.data, wanted, sizeof wanted) == 0,
@@ -62,43 +62,43 @@ static void test_bytes(void)
     CHECK(c.files == 2 && c.bytes == 300, "files and bytes are counted");
     CHECK(strcmp(buf_str(&c.first), "/a/b") == 0 && strcmp(buf_str(&c.last), "/a/cd") == 0,
           "first and last path are known");
-    CHECK(set_chunk_open(&r, c.body.data, c.body.len) == 0 && next_is(&r, "/a/b", 2, 3, 300) &&
-              next_is(&r, "/a/cd", 1, 1, 0) && set_chunk_next(&r, &entry) == 0,
+    CHECK(chunk_open(&r, c.body.data, c.body.len) == 0 && next_is(&r, "/a/b", 2, 3, 300) &&
+              next_is(&r, "/a/cd", 1, 1, 0) && chunk_next(&r, &entry) == 0,
           "and it reads back");
 }
 
 static void test_extremes(void)
 {
-    AUTO_CLEAR(set_chunk) struct set_chunk c;
-    struct set_chunk_reader r;
+    AUTO_CLEAR(chunk) struct chunk c;
+    struct chunk_reader r;
     char longest[LAKE_PATH_MAX + 1];
 
     memset(longest, 'x', LAKE_PATH_MAX);
     longest[0] = '/';
     longest[LAKE_PATH_MAX] = 0;
-    set_chunk_init(&c);
+    chunk_init(&c);
     add(&c, "/a", INT64_MAX, INT64_MAX, INT64_MAX);
     add(&c, "/a\xc3\xa4", 1, 1, INT64_MAX);
     add(&c, longest, 1, INT64_MAX, 1);
     CHECK(c.bytes == INT64_MAX, "sizes do not run over");
-    CHECK(set_chunk_open(&r, c.body.data, c.body.len) == 0 &&
+    CHECK(chunk_open(&r, c.body.data, c.body.len) == 0 &&
               next_is(&r, "/a", INT64_MAX, INT64_MAX, INT64_MAX) &&
               next_is(&r, "/a\xc3\xa4", 1, 1, INT64_MAX) && next_is(&r, longest, 1, INT64_MAX, 1),
           "the largest numbers and the longest path read back");
-    set_chunk_clear(&c);
+    chunk_clear(&c);
     add(&c, "/b", 1, 1, 1);
     CHECK(count_entries(c.body.data, c.body.len) == 1, "a cleared chunk begins anew");
 }
 
 static void test_takes(void)
 {
-    AUTO_CLEAR(set_chunk) struct set_chunk c;
+    AUTO_CLEAR(chunk) struct chunk c;
     char too_long[LAKE_PATH_MAX + 2];
 
     memset(too_long, 'x', LAKE_PATH_MAX + 1);
     too_long[0] = '/';
     too_long[LAKE_PATH_MAX + 1] = 0;
-    set_chunk_init(&c);
+    chunk_init(&c);
     add(&c, "/b", 1, 1, 0);
     const struct {
         struct lake_entry entry;
@@ -112,7 +112,7 @@ static void test_takes(void)
         {{"/c", 1, 1, UINT64_MAX, false}, false}, {{too_long, 1, 1, 0, false}, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        CHECK(set_chunk_takes(&c, &cases[i].entry) == cases[i].taken, "entry %zu is %s", i,
+        CHECK(chunk_takes(&c, &cases[i].entry) == cases[i].taken, "entry %zu is %s", i,
               cases[i].taken ? "taken" : "refused");
 }
 
@@ -122,11 +122,11 @@ static void test_ends(void)
 
     for (int i = 0; i < 100000; i++) {
         AUTO_MEM char *path = mem_printf("/data/%d", i);
-        ends += set_chunk_ends(path, 1000);
+        ends += chunk_ends(path, 1000);
     }
     CHECK(ends > 50 && ends < 200, "about one path in 1,024 ends a chunk: %zu of 100,000", ends);
-    CHECK(!set_chunk_ends("/data/1", SET_CHUNK_LEAST - 1), "none ends a chunk of 255");
-    CHECK(set_chunk_ends("/data/1", SET_CHUNK_MOST), "each ends a chunk of 4,096");
+    CHECK(!chunk_ends("/data/1", CHUNK_LEAST - 1), "none ends a chunk of 255");
+    CHECK(chunk_ends("/data/1", CHUNK_MOST), "each ends a chunk of 4,096");
 }
 
 struct damage {
@@ -173,7 +173,7 @@ static void test_too_many(void)
 
     buf_init(&body, 1 << 20);
     buf_add(&body, "\x01", 1);
-    for (unsigned i = 0; i <= SET_CHUNK_MOST; i++) {
+    for (unsigned i = 0; i <= CHUNK_MOST; i++) {
         unsigned a = i / 100 + 33, b = i % 100 + 33;
         const unsigned char entry[] = {(unsigned char)(i ? i % 100 ? 2 : 1 : 0),
                                        (unsigned char)(i ? i % 100 ? 1 : 2 : 3),
@@ -186,8 +186,8 @@ static void test_too_many(void)
         buf_add(&body, entry, 2);
         buf_add(&body, entry + 2 + entry[0], entry[1]);
         buf_add(&body, entry + 5, 3);
-        if (i + 1 == SET_CHUNK_MOST)
-            CHECK(count_entries(body.data, body.len) == SET_CHUNK_MOST, "4,096 entries are read");
+        if (i + 1 == CHUNK_MOST)
+            CHECK(count_entries(body.data, body.len) == CHUNK_MOST, "4,096 entries are read");
     }
     CHECK(count_entries(body.data, body.len) == -1, "4,097 are damage");
 }
@@ -197,12 +197,12 @@ static void test_round_trips(void)
     bool good = true;
 
     for (int round = 0; round < 50; round++) {
-        AUTO_CLEAR(set_chunk) struct set_chunk c;
+        AUTO_CLEAR(chunk) struct chunk c;
         struct lake_entry entries[300];
         char *paths[300];
         size_t n = 1 + draw(300);
-        struct set_chunk_reader r;
-        set_chunk_init(&c);
+        struct chunk_reader r;
+        chunk_init(&c);
         for (size_t i = 0; i < n; i++) {
             paths[i] = mem_printf("/d%03zu/%s%llu", i / 7, draw(2) ? "long-name-" : "x",
                                   1000 * (unsigned long long)i + draw(1000));
@@ -214,9 +214,9 @@ static void test_round_trips(void)
                                              .number = 1 + (int64_t)draw(300),
                                              .version = 1 + (int64_t)draw(1u << 30),
                                              .size = draw(1u << 30)};
-            set_chunk_add(&c, &entries[i]);
+            chunk_add(&c, &entries[i]);
         }
-        good = good && set_chunk_open(&r, c.body.data, c.body.len) == 0;
+        good = good && chunk_open(&r, c.body.data, c.body.len) == 0;
         for (size_t i = 0; i < n; i++) {
             good = good &&
                    next_is(&r, paths[i], entries[i].number, entries[i].version, entries[i].size);

@@ -206,7 +206,7 @@ static bool holds(const struct world *w,
     struct prefixed p = {{.w = w, .numbers = numbers, .good = true}, prefix};
     struct err e = {0};
 
-    if (set_each(w->l, set_version, prefix, see, &p, &e) < 0)
+    if (entries_each(w->l, set_version, prefix, see, &p, &e) < 0)
         return false;
     to_next(&p.x, prefix);
     return p.x.good && p.x.at == FILES;
@@ -219,14 +219,14 @@ static bool finds(const struct world *w, int64_t set_version, const int *numbers
     for (int k = 0; k < 20; k++) {
         size_t i = draw(FILES);
         struct lake_entry entry;
-        int found = set_find(w->l, set_version, w->paths[i], &entry, &e);
+        int found = entries_find(w->l, set_version, w->paths[i], &entry, &e);
         if (found != (numbers[i] > 0) ||
             (found == 1 && (entry.number != numbers[i] || entry.path != w->paths[i])))
             return false;
     }
     struct lake_entry entry;
-    return set_find(w->l, set_version, "/d0", &entry, &e) == 0 &&
-           set_find(w->l, set_version, "/zzz", &entry, &e) == 0;
+    return entries_find(w->l, set_version, "/d0", &entry, &e) == 0 &&
+           entries_find(w->l, set_version, "/zzz", &entry, &e) == 0;
 }
 
 /* A set is cut into the same chunks however it came about. */
@@ -248,10 +248,10 @@ static bool cut_as_from_scratch(const struct world *w, int64_t set_version, cons
                             &e) < 0)
             good = false;
     good = good && set_builder_finish(b, NULL, 0, &again, &e) == 0;
-    AUTO_CLEAR(set_parts) struct set_parts x = {0};
-    AUTO_CLEAR(set_parts) struct set_parts y = {0};
-    good = good && set_parts_of(w->l, set_version, "/", &x, &e) == 0 &&
-           set_parts_of(w->l, again.version, "/", &y, &e) == 0 && x.n == y.n;
+    AUTO_CLEAR(parts) struct parts x = {0};
+    AUTO_CLEAR(parts) struct parts y = {0};
+    good = good && parts_of(w->l, set_version, "/", &x, &e) == 0 &&
+           parts_of(w->l, again.version, "/", &y, &e) == 0 && x.n == y.n;
     for (size_t i = 0; good && i < x.n; i++)
         good = x.items[i].chunk == y.items[i].chunk;
     db_rollback(w->l->db);

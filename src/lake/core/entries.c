@@ -1,72 +1,70 @@
-/* Reads the entries of a set version, of a part of it, or of the sets that contain a file. The
- * lake's rooms call it. */
+#include "lake/core/entries.h"
+
 #include "base/mem.h"
-#include "lake/set/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int each_entry(struct set_cursor *c,
+static int each_entry(struct cursor *c,
                       int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
                       void *context,
                       struct err *e)
 {
-    if (set_cursor_start(c, e) < 0)
+    if (cursor_start(c, e) < 0)
         return -1;
-    while (set_cursor_path(c)) {
-        if (set_cursor_open(c, e) < 0 || visit(context, &c->entry, e) < 0 ||
-            set_cursor_next(c, e) < 0)
+    while (cursor_path(c)) {
+        if (cursor_open(c, e) < 0 || visit(context, &c->entry, e) < 0 || cursor_next(c, e) < 0)
             return -1;
     }
     return 0;
 }
 
-int set_each(struct lake *l,
-             int64_t set_version,
-             const char *prefix,
-             int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-             void *context,
-             struct err *e)
+int entries_each(struct lake *l,
+                 int64_t set_version,
+                 const char *prefix,
+                 int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                 void *context,
+                 struct err *e)
 {
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
-    AUTO_CLEAR(set_cursor)
-    struct set_cursor c = {.l = l, .parts = &parts, .prefix = prefix, .set_version = set_version};
+    AUTO_CLEAR(parts) struct parts parts = {0};
+    AUTO_CLEAR(cursor)
+    struct cursor c = {.l = l, .parts = &parts, .prefix = prefix, .set_version = set_version};
 
-    if (set_parts_of(l, set_version, prefix, &parts, e) < 0)
+    if (parts_of(l, set_version, prefix, &parts, e) < 0)
         return -1;
     return each_entry(&c, visit, context, e);
 }
 
 /* The entry of path among these parts: 1, 0 or -1. */
 static int find_in(struct lake *l,
-                   struct set_parts *parts,
+                   struct parts *parts,
                    int64_t set_version,
                    const char *path,
                    struct lake_entry *out,
                    struct err *e)
 {
     /* Of all paths that begin with these bytes, the one that has no more comes first. */
-    AUTO_CLEAR(set_cursor)
-    struct set_cursor c = {.l = l, .parts = parts, .prefix = path, .set_version = set_version};
+    AUTO_CLEAR(cursor)
+    struct cursor c = {.l = l, .parts = parts, .prefix = path, .set_version = set_version};
 
-    if (set_cursor_start(&c, e) < 0)
+    if (cursor_start(&c, e) < 0)
         return -1;
-    const char *found = set_cursor_path(&c);
+    const char *found = cursor_path(&c);
     if (!found || strcmp(found, path) != 0)
         return 0;
-    if (set_cursor_open(&c, e) < 0)
+    if (cursor_open(&c, e) < 0)
         return -1;
     *out = c.entry;
     out->path = path;
     return 1;
 }
 
-int set_find(
+int entries_find(
     struct lake *l, int64_t set_version, const char *path, struct lake_entry *out, struct err *e)
 {
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+    AUTO_CLEAR(parts) struct parts parts = {0};
 
-    if (set_parts_of(l, set_version, path, &parts, e) < 0)
+    if (parts_of(l, set_version, path, &parts, e) < 0)
         return -1;
     return find_in(l, &parts, set_version, path, out, e);
 }
@@ -97,20 +95,20 @@ static int add_owners(struct lake *l, int64_t chunk, struct ids *out, struct err
 }
 
 /* A path stands in one chunk of a set version at most, so no version is told twice. */
-int set_each_holder(struct lake *l,
-                    const char *path,
-                    int64_t version,
-                    int (*visit)(void *context, int64_t set_version, struct err *e),
-                    void *context,
-                    struct err *e)
+int entries_each_holder(struct lake *l,
+                        const char *path,
+                        int64_t version,
+                        int (*visit)(void *context, int64_t set_version, struct err *e),
+                        void *context,
+                        struct err *e)
 {
-    AUTO_CLEAR(set_parts) struct set_parts parts = {0};
+    AUTO_CLEAR(parts) struct parts parts = {0};
 
-    if (set_parts_around(l, path, &parts, e) < 0)
+    if (parts_around(l, path, &parts, e) < 0)
         return -1;
     for (size_t i = 0; i < parts.n; i++) {
         AUTO_CLEAR(ids) struct ids owners = {0};
-        struct set_parts one = {.items = &parts.items[i], .n = 1};
+        struct parts one = {.items = &parts.items[i], .n = 1};
         struct lake_entry entry;
         if (add_owners(l, one.items->chunk, &owners, e) < 0)
             return -1;
@@ -155,11 +153,11 @@ static int visit_used(void *context, const struct lake_entry *entry, struct err 
 }
 
 /* What one chunk holds of path i. */
-static int each_used_in(struct used *u, struct set_part *part, size_t i, struct err *e)
+static int each_used_in(struct used *u, struct part *part, size_t i, struct err *e)
 {
     const char *path = u->paths[i];
-    struct set_parts one = {.items = part, .n = 1};
-    AUTO_CLEAR(set_cursor) struct set_cursor below = {.l = u->l, .parts = &one, .prefix = path};
+    struct parts one = {.items = part, .n = 1};
+    AUTO_CLEAR(cursor) struct cursor below = {.l = u->l, .parts = &one, .prefix = path};
     struct lake_entry entry;
 
     if (!path || strcmp(part->first, u->lasts[i]) > 0 || strcmp(part->last, path) < 0)
@@ -171,7 +169,7 @@ static int each_used_in(struct used *u, struct set_part *part, size_t i, struct 
     return found == 1 ? visit_used(u, &entry, e) : found;
 }
 
-int set_each_used(
+int entries_each_used(
     struct lake *l,
     const char *const *paths,
     size_t n,
@@ -192,14 +190,14 @@ int set_each_used(
         last = last && strcmp(last, u.lasts[i]) > 0 ? last : u.lasts[i];
     }
     for (int64_t after = 0; first;) {
-        AUTO_CLEAR(set_parts) struct set_parts parts = {0};
-        if (set_parts_used(l, after, first, last, &parts, e) < 0)
+        AUTO_CLEAR(parts) struct parts parts = {0};
+        if (parts_used(l, after, first, last, &parts, e) < 0)
             return -1;
         for (size_t k = 0; k < parts.n; k++)
             for (size_t i = 0; i < n; i++)
                 if (each_used_in(&u, &parts.items[k], i, e) < 0)
                     return -1;
-        if (parts.n < SET_PARTS_SOME)
+        if (parts.n < PARTS_SOME)
             break;
         after = parts.items[parts.n - 1].chunk;
     }
@@ -217,16 +215,16 @@ static int each_held(struct lake *l,
     int64_t chunk = 0;
 
     for (;;) {
-        AUTO_CLEAR(set_parts) struct set_parts part = {0};
-        AUTO_CLEAR(set_cursor) struct set_cursor c = {.l = l, .parts = &part, .prefix = "/"};
+        AUTO_CLEAR(parts) struct parts part = {0};
+        AUTO_CLEAR(cursor) struct cursor c = {.l = l, .parts = &part, .prefix = "/"};
         struct err why = {0};
-        int got = set_parts_next_held(l, &chunk, &part, &c.set_version, e);
+        int got = parts_next_held(l, &chunk, &part, &c.set_version, e);
         if (got <= 0)
             return got;
         if (chunks && !bits_has(chunks, chunk))
             continue;
         if (part.n == 0)
-            set_damaged(l, c.set_version, &why);
+            entries_damaged(l, c.set_version, &why);
         else if (each_entry(&c, visit, context, &why) == 0)
             continue;
         if (!damaged || (part.n > 0 && !c.damaged))
@@ -236,26 +234,26 @@ static int each_held(struct lake *l,
     }
 }
 
-int set_each_held(struct lake *l,
-                  int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
-                  int (*damaged)(void *context, const char *why, struct err *e),
-                  void *context,
-                  struct err *e)
+int entries_each_held(struct lake *l,
+                      int (*visit)(void *context, const struct lake_entry *entry, struct err *e),
+                      int (*damaged)(void *context, const char *why, struct err *e),
+                      void *context,
+                      struct err *e)
 {
     return each_held(l, NULL, visit, damaged, context, e);
 }
 
-int set_each_held_without(struct lake *l,
-                          const struct bits *except,
-                          int (*visit)(void *context,
-                                       const struct lake_entry *entry,
-                                       struct err *e),
-                          void *context,
-                          struct err *e)
+int entries_each_held_without(struct lake *l,
+                              const struct bits *except,
+                              int (*visit)(void *context,
+                                           const struct lake_entry *entry,
+                                           struct err *e),
+                              void *context,
+                              struct err *e)
 {
     AUTO_CLEAR(bits) struct bits chunks = {0};
 
-    if (set_parts_held_without(l, except, &chunks, e) < 0)
+    if (parts_held_without(l, except, &chunks, e) < 0)
         return -1;
     return each_held(l, &chunks, visit, NULL, context, e);
 }

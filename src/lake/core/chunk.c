@@ -1,4 +1,4 @@
-#include "lake/set/set_chunk.h"
+#include "lake/core/chunk.h"
 
 #include "base/hash.h"
 
@@ -16,17 +16,17 @@
 /* One path in this number ends a chunk. */
 #define ENDS_ONE_IN 1024
 
-#define BODY_MAX ((size_t)SET_CHUNK_MOST * (LAKE_PATH_MAX + 5 * VARINT_MAX) + 1)
+#define BODY_MAX ((size_t)CHUNK_MOST * (LAKE_PATH_MAX + 5 * VARINT_MAX) + 1)
 
-void set_chunk_init(struct set_chunk *c)
+void chunk_init(struct chunk *c)
 {
-    *c = (struct set_chunk){0};
+    *c = (struct chunk){0};
     buf_init(&c->body, BODY_MAX);
     buf_init(&c->first, LAKE_PATH_MAX);
     buf_init(&c->last, LAKE_PATH_MAX);
 }
 
-void set_chunk_clear(struct set_chunk *c)
+void chunk_clear(struct chunk *c)
 {
     buf_clear(&c->body);
     buf_clear(&c->first);
@@ -36,7 +36,7 @@ void set_chunk_clear(struct set_chunk *c)
     c->version = 0;
 }
 
-uint64_t set_bytes_add(uint64_t a, uint64_t b)
+uint64_t chunk_bytes_add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
 
@@ -68,7 +68,7 @@ static size_t shared_prefix(const char *a, const char *b)
     return n;
 }
 
-bool set_chunk_takes(const struct set_chunk *c, const struct lake_entry *entry)
+bool chunk_takes(const struct chunk *c, const struct lake_entry *entry)
 {
     return entry->path && entry->path[0] == '/' &&
            strnlen(entry->path, LAKE_PATH_MAX + 1) <= LAKE_PATH_MAX &&
@@ -76,13 +76,13 @@ bool set_chunk_takes(const struct set_chunk *c, const struct lake_entry *entry)
            entry->size <= INT64_MAX;
 }
 
-void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry)
+void chunk_add(struct chunk *c, const struct lake_entry *entry)
 {
     unsigned char head[1 + 2 * VARINT_MAX], tail[3 * VARINT_MAX];
     size_t len = strlen(entry->path), shared = shared_prefix(buf_str(&c->last), entry->path);
     size_t n_head = 0, n_tail = 0;
 
-    assert(len <= LAKE_PATH_MAX && c->files < SET_CHUNK_MOST);
+    assert(len <= LAKE_PATH_MAX && c->files < CHUNK_MOST);
     if (c->files == 0) {
         head[n_head++] = FORMAT;
         buf_add(&c->first, entry->path, len);
@@ -98,17 +98,16 @@ void set_chunk_add(struct set_chunk *c, const struct lake_entry *entry)
     c->last.len = 0;
     buf_add(&c->last, entry->path, len);
     c->version = entry->version;
-    c->bytes = set_bytes_add(c->bytes, entry->size);
+    c->bytes = chunk_bytes_add(c->bytes, entry->size);
     c->files++;
 }
 
-bool set_chunk_ends(const char *path, size_t files)
+bool chunk_ends(const char *path, size_t files)
 {
-    return files >= SET_CHUNK_MOST ||
-           (files >= SET_CHUNK_LEAST && hash_text(path) % ENDS_ONE_IN == 0);
+    return files >= CHUNK_MOST || (files >= CHUNK_LEAST && hash_text(path) % ENDS_ONE_IN == 0);
 }
 
-int set_chunk_open(struct set_chunk_reader *r, const void *body, size_t n)
+int chunk_open(struct chunk_reader *r, const void *body, size_t n)
 {
     const unsigned char *bytes = body;
 
@@ -123,7 +122,7 @@ int set_chunk_open(struct set_chunk_reader *r, const void *body, size_t n)
     return 0;
 }
 
-static int get_varint(struct set_chunk_reader *r, uint64_t *out)
+static int get_varint(struct chunk_reader *r, uint64_t *out)
 {
     uint64_t v = 0;
 
@@ -141,7 +140,7 @@ static int get_varint(struct set_chunk_reader *r, uint64_t *out)
 }
 
 /* The path of the next entry: longer than what it shares with the one before, and behind it. */
-static int get_path(struct set_chunk_reader *r)
+static int get_path(struct chunk_reader *r)
 {
     uint64_t shared, more;
 
@@ -159,14 +158,14 @@ static int get_path(struct set_chunk_reader *r)
     return 0;
 }
 
-int set_chunk_next(struct set_chunk_reader *r, struct lake_entry *out)
+int chunk_next(struct chunk_reader *r, struct lake_entry *out)
 {
     uint64_t number, step, size;
     int64_t version;
 
     if (r->at == r->end)
         return r->files > 0 ? 0 : -1;
-    if (r->files == SET_CHUNK_MOST || get_path(r) < 0 || get_varint(r, &number) < 0 ||
+    if (r->files == CHUNK_MOST || get_path(r) < 0 || get_varint(r, &number) < 0 ||
         get_varint(r, &step) < 0 || get_varint(r, &size) < 0)
         return -1;
     int64_t difference = (int64_t)((step >> 1) ^ (~(step & 1) + 1));

@@ -1,13 +1,12 @@
-/* Chunks of set versions, and cursors over their entries. The other set files call it. */
-#include "lake/set/internal.h"
+/* parts: chunks of set versions, and cursors over their entries, for entries.c and lake/set. */
+#include "lake/core/entries.h"
 
 #include "base/mem.h"
-#include "lake/set/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void set_parts_clear(struct set_parts *p)
+void parts_clear(struct parts *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         free(p->items[i].first);
@@ -15,20 +14,20 @@ void set_parts_clear(struct set_parts *p)
         free(p->items[i].body);
     }
     free(p->items);
-    *p = (struct set_parts){0};
+    *p = (struct parts){0};
 }
 
-static struct set_part *new_part(struct set_parts *p)
+static struct part *new_part(struct parts *p)
 {
     p->items = mem_room(p->items, p->n, &p->cap, sizeof *p->items);
-    struct set_part *part = &p->items[p->n++];
-    *part = (struct set_part){0};
+    struct part *part = &p->items[p->n++];
+    *part = (struct part){0};
     return part;
 }
 
-void set_parts_add(struct set_parts *p, struct set_chunk *chunk)
+void parts_add(struct parts *p, struct chunk *chunk)
 {
-    struct set_part *part = new_part(p);
+    struct part *part = new_part(p);
 
     part->files = chunk->files;
     part->bytes = chunk->bytes;
@@ -38,7 +37,7 @@ void set_parts_add(struct set_parts *p, struct set_chunk *chunk)
     part->body_len = chunk->body.len;
     part->body = mem_grow(NULL, chunk->body.len, 1);
     memcpy(part->body, chunk->body.data, chunk->body.len);
-    set_chunk_clear(chunk);
+    chunk_clear(chunk);
 }
 
 static bool is_below(const char *path, const char *prefix, size_t prefix_len)
@@ -46,7 +45,7 @@ static bool is_below(const char *path, const char *prefix, size_t prefix_len)
     return strncmp(path, prefix, prefix_len) == 0;
 }
 
-int set_damaged(struct lake *l, int64_t set_version, struct err *e)
+int entries_damaged(struct lake *l, int64_t set_version, struct err *e)
 {
     struct err why = {0};
     AUTO_RESET struct db_query *q = db_query(l->db, &why,
@@ -62,22 +61,22 @@ int set_damaged(struct lake *l, int64_t set_version, struct err *e)
                    (long long)set_version);
 }
 
-static bool follows(const struct set_parts *parts, const char *first)
+static bool follows(const struct parts *parts, const char *first)
 {
     return parts->n == 0 || (first && strcmp(parts->items[parts->n - 1].last, first) < 0);
 }
 
-static int take_part(struct db_query *q, struct set_parts *out)
+static int take_part(struct db_query *q, struct parts *out)
 {
     const char *first = db_text(q, 3), *last = db_text(q, 4);
     int64_t files = db_int(q, 1), bytes = db_int(q, 2);
     size_t n;
     const void *hash = db_bytes(q, 5, &n);
 
-    if (!first || !last || files <= 0 || files > SET_CHUNK_MOST || bytes < 0 ||
+    if (!first || !last || files <= 0 || files > CHUNK_MOST || bytes < 0 ||
         n != sizeof(struct sha256_digest) || strcmp(first, last) > 0)
         return -1;
-    struct set_part *part = new_part(out);
+    struct part *part = new_part(out);
     part->chunk = db_int(q, 0);
     part->files = (size_t)files;
     part->bytes = (uint64_t)bytes;
@@ -87,8 +86,8 @@ static int take_part(struct db_query *q, struct set_parts *out)
     return 0;
 }
 
-int set_parts_of(
-    struct lake *l, int64_t set_version, const char *prefix, struct set_parts *out, struct err *e)
+int parts_of(
+    struct lake *l, int64_t set_version, const char *prefix, struct parts *out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
@@ -104,7 +103,7 @@ int set_parts_of(
         if (first && strcmp(first, prefix) > 0 && !is_below(first, prefix, prefix_len))
             return 0;
         if (!follows(out, first) || take_part(q, out) < 0)
-            return set_damaged(l, set_version, e);
+            return entries_damaged(l, set_version, e);
     }
     return got;
 }
@@ -114,8 +113,8 @@ int set_parts_of(
     "(v.removed = 0 OR EXISTS (SELECT 1 FROM pin"                                                  \
     " WHERE pin.project = c.project AND pin.kind = $3 AND pin.item = v.id))"
 
-int set_parts_next_held(
-    struct lake *l, int64_t *chunk, struct set_parts *out, int64_t *set_version_out, struct err *e)
+int parts_next_held(
+    struct lake *l, int64_t *chunk, struct parts *out, int64_t *set_version_out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
@@ -139,10 +138,10 @@ int set_parts_next_held(
     return 1;
 }
 
-int set_parts_held_without(struct lake *l,
-                           const struct bits *except,
-                           struct bits *chunks_out,
-                           struct err *e)
+int parts_held_without(struct lake *l,
+                       const struct bits *except,
+                       struct bits *chunks_out,
+                       struct err *e)
 {
     AUTO_RESET struct db_query *q = db_query(l->db, e,
                                              "SELECT p.chunk, v.id FROM set_version c"
@@ -159,7 +158,7 @@ int set_parts_held_without(struct lake *l,
 }
 
 /* Every row of q is a chunk that stands alone. */
-static int take_alone(struct db_query *q, struct set_parts *out, struct err *e)
+static int take_alone(struct db_query *q, struct parts *out, struct err *e)
 {
     int got;
 
@@ -174,7 +173,7 @@ static int take_alone(struct db_query *q, struct set_parts *out, struct err *e)
     return got;
 }
 
-int set_parts_around(struct lake *l, const char *path, struct set_parts *out, struct err *e)
+int parts_around(struct lake *l, const char *path, struct parts *out, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(l->db, e,
@@ -185,12 +184,12 @@ int set_parts_around(struct lake *l, const char *path, struct set_parts *out, st
     return take_alone(q, out, e);
 }
 
-int set_parts_used(struct lake *l,
-                   int64_t after,
-                   const char *first,
-                   const char *last,
-                   struct set_parts *out,
-                   struct err *e)
+int parts_used(struct lake *l,
+               int64_t after,
+               const char *first,
+               const char *last,
+               struct parts *out,
+               struct err *e)
 {
     AUTO_RESET struct db_query *q = db_query(
         l->db, e,
@@ -204,24 +203,24 @@ int set_parts_used(struct lake *l,
         " WHERE project = $2 AND state < $6 AND code_version IS NOT NULL)))"
         " ORDER BY c.id LIMIT $7",
         DB_INT(after), DB_INT(l->project), DB_TEXT(first), DB_TEXT(last), DB_INT(LAKE_EDGE_JOB),
-        DB_INT(LAKE_JOB_FINISHED), DB_INT(SET_PARTS_SOME));
+        DB_INT(LAKE_JOB_FINISHED), DB_INT(PARTS_SOME));
 
     return take_alone(q, out, e);
 }
 
-static int cursor_damaged(struct set_cursor *c, struct err *e)
+static int cursor_damaged(struct cursor *c, struct err *e)
 {
     c->damaged = true;
-    return set_damaged(c->l, c->set_version, e);
+    return entries_damaged(c->l, c->set_version, e);
 }
 
 /* A chunk being read, with its bytes when they came from the database. */
 struct set_open_chunk {
     unsigned char *body;
-    struct set_chunk_reader reader;
+    struct chunk_reader reader;
 };
 
-static void close_chunk(struct set_cursor *c)
+static void close_chunk(struct cursor *c)
 {
     if (c->open)
         free(c->open->body);
@@ -229,28 +228,28 @@ static void close_chunk(struct set_cursor *c)
     c->open = NULL;
 }
 
-void set_cursor_clear(struct set_cursor *c)
+void cursor_clear(struct cursor *c)
 {
     close_chunk(c);
 }
 
-static const struct set_part *part_here(const struct set_cursor *c)
+static const struct part *part_here(const struct cursor *c)
 {
     return c->at < c->parts->n ? &c->parts->items[c->at] : NULL;
 }
 
-const char *set_cursor_path(const struct set_cursor *c)
+const char *cursor_path(const struct cursor *c)
 {
-    const struct set_part *part = part_here(c);
+    const struct part *part = part_here(c);
 
     if (c->open)
         return c->entry.path;
     return part ? part->first : NULL;
 }
 
-const struct set_part *set_cursor_whole(const struct set_cursor *c)
+const struct part *cursor_whole(const struct cursor *c)
 {
-    const struct set_part *part = part_here(c);
+    const struct part *part = part_here(c);
 
     if (c->open || !part || !is_below(part->first, c->prefix, c->prefix_len) ||
         !is_below(part->last, c->prefix, c->prefix_len))
@@ -259,7 +258,7 @@ const struct set_part *set_cursor_whole(const struct set_cursor *c)
 }
 
 /* The bytes of a stored chunk, a copy: visitors of entries may run the same query. */
-static int load_body(struct set_cursor *c, const struct set_part *part, struct err *e)
+static int load_body(struct cursor *c, const struct part *part, struct err *e)
 {
     AUTO_RESET struct db_query *q =
         db_query(c->l->db, e, "SELECT body FROM set_chunk WHERE id = $1", DB_INT(part->chunk));
@@ -275,29 +274,28 @@ static int load_body(struct set_cursor *c, const struct set_part *part, struct e
     memcpy(c->open->body, body, n);
     db_reset(q);
     struct sha256_digest hash = sha256_of(c->open->body, n);
-    if (!sha256_equal(&hash, &part->hash) || set_chunk_open(&c->open->reader, c->open->body, n) < 0)
+    if (!sha256_equal(&hash, &part->hash) || chunk_open(&c->open->reader, c->open->body, n) < 0)
         return cursor_damaged(c, e);
     return 0;
 }
 
-static int open_part(struct set_cursor *c, struct err *e)
+static int open_part(struct cursor *c, struct err *e)
 {
-    const struct set_part *part = &c->parts->items[c->at];
+    const struct part *part = &c->parts->items[c->at];
 
     c->open = mem_grow(NULL, 1, sizeof *c->open);
     c->open->body = NULL;
     if (!part->body)
         return load_body(c, part, e);
-    return set_chunk_open(&c->open->reader, part->body, part->body_len) < 0 ? cursor_damaged(c, e)
-                                                                            : 0;
+    return chunk_open(&c->open->reader, part->body, part->body_len) < 0 ? cursor_damaged(c, e) : 0;
 }
 
 /* The next entry of the open part, or the beginning of the part behind it. */
-static int step(struct set_cursor *c, struct err *e)
+static int step(struct cursor *c, struct err *e)
 {
-    const struct set_part *part = &c->parts->items[c->at];
-    const struct set_chunk_reader *reader = &c->open->reader;
-    int got = set_chunk_next(&c->open->reader, &c->entry);
+    const struct part *part = &c->parts->items[c->at];
+    const struct chunk_reader *reader = &c->open->reader;
+    int got = chunk_next(&c->open->reader, &c->entry);
 
     if (got == 1)
         return 0;
@@ -309,11 +307,11 @@ static int step(struct set_cursor *c, struct err *e)
 }
 
 /* Past the entries before the prefix; at the first behind it, to the end. */
-static int settle(struct set_cursor *c, struct err *e)
+static int settle(struct cursor *c, struct err *e)
 {
     const char *path;
 
-    while ((path = set_cursor_path(c)) && !is_below(path, c->prefix, c->prefix_len)) {
+    while ((path = cursor_path(c)) && !is_below(path, c->prefix, c->prefix_len)) {
         if (strcmp(path, c->prefix) > 0) {
             close_chunk(c);
             c->at = c->parts->n;
@@ -324,7 +322,7 @@ static int settle(struct set_cursor *c, struct err *e)
     return 0;
 }
 
-int set_cursor_start(struct set_cursor *c, struct err *e)
+int cursor_start(struct cursor *c, struct err *e)
 {
     c->at = 0;
     c->open = NULL;
@@ -333,26 +331,26 @@ int set_cursor_start(struct set_cursor *c, struct err *e)
     return settle(c, e);
 }
 
-int set_cursor_skip(struct set_cursor *c, struct err *e)
+int cursor_skip(struct cursor *c, struct err *e)
 {
     c->at++;
     return settle(c, e);
 }
 
-int set_cursor_open(struct set_cursor *c, struct err *e)
+int cursor_open(struct cursor *c, struct err *e)
 {
     if (c->open)
         return 0;
     if (open_part(c, e) < 0)
         return -1;
     /* The first path told what stands here, and was promised to the caller. */
-    if (set_chunk_next(&c->open->reader, &c->entry) != 1 ||
+    if (chunk_next(&c->open->reader, &c->entry) != 1 ||
         strcmp(c->entry.path, c->parts->items[c->at].first) != 0)
         return cursor_damaged(c, e);
     return 0;
 }
 
-int set_cursor_next(struct set_cursor *c, struct err *e)
+int cursor_next(struct cursor *c, struct err *e)
 {
     return step(c, e) < 0 || settle(c, e) < 0 ? -1 : 0;
 }
