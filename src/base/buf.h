@@ -23,7 +23,8 @@ static inline int buf_add(struct buf *b, const void *bytes, size_t n)
 {
     if (b->full || n >= b->cap - b->len || n > b->max - b->len)
         return buf_add_growing(b, bytes, n);
-    memcpy(b->data + b->len, bytes, n);
+    if (n) /* bytes may be NULL otherwise */
+        memcpy(b->data + b->len, bytes, n);
     b->len += n;
     b->data[b->len] = 0;
     return 0;

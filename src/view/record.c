@@ -135,6 +135,8 @@ static json_t *describe_field(const struct field *f)
         json_object_set_new(out, "choices", choices_json(f));
     if (f->preset)
         json_object_set_new(out, "preset", json_string(f->preset));
+    if (f->is_local)
+        json_object_set_new(out, "local", json_true());
     if (f->record)
         json_object_set_new(out, "fields", record_describe(f->record));
     return out;

@@ -200,7 +200,8 @@ static const char *const formats[] = {
 
 /* clang-format off */
 static const struct field import_fields[] = {
-    {"paths", FIELD(LIST, struct import_request, paths), .required = true, .operand = true,
+    {"paths", FIELD(LIST, struct import_request, paths), .is_local = true,
+     .required = true, .operand = true,
      .least = 1, .most = HUGE_VAL, .value = "DIR|FILE", .help = "Directories and CSV files."},
     {"format", FIELD(ENUM, struct import_request, format), FIELD_CHOICES(formats),
      .help = "Format of the files (default: by their headers)."},

@@ -42,7 +42,8 @@ void app_cluster_clear(struct app_cluster *c);
 
 /* clang-format off */
 #define CLUSTER_FILE_FIELDS(type_, at)                                                             \
-    {"file", FIELD(TEXT, type_, at file), .operand = true, .value = "FILE",                        \
+    {"file", FIELD(TEXT, type_, at file), .is_local = true,                                        \
+     .operand = true, .value = "FILE",                                                             \
      .help = "Path of the cluster file."},                                                         \
     {"cluster", FIELD(TEXT, type_, at text), .is_remote_only = true,                               \
      .help = "Text of the cluster file; file then is its name in messages."}

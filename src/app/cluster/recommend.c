@@ -31,7 +31,8 @@ static const struct field request_fields[] = {
     CLUSTER_TYPE_FIELDS(struct recommend_request, cluster.),
     {"share", FIELD(REAL, struct recommend_request, cluster.share), .value = "SHARE",
      .help = "Share of the server's network that workers may use; default 0.95."},
-    {"catalog", FIELD(TEXT, struct recommend_request, cluster.catalog), .value = "DIR",
+    {"catalog", FIELD(TEXT, struct recommend_request, cluster.catalog), .is_local = true,
+     .value = "DIR",
      .help = "Use the CSV files in this directory instead of the catalog in use."},
 };
 /* clang-format on */

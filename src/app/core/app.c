@@ -32,7 +32,7 @@ const char *app_role_text(enum app_role role)
     static const char *const texts[] = {[APP_VIEWER] = "viewer",
                                         [APP_MEMBER] = "member",
                                         [APP_ADMIN] = "admin",
-                                        [APP_PLATFORM_ADMIN] = "platform admin"};
+                                        [APP_PLATFORM_ADMIN] = "platform_admin"};
 
     return texts[role];
 }

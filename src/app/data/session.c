@@ -234,7 +234,7 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
 const struct operation session_get_operation = {
     .name = "session.get",
     .summary = "Show an upload session with its files.",
-    .role = APP_VIEWER,
+    .role = APP_MEMBER, /* the URLs upload */
     .effect = OPERATION_READS,
     .request = &get_record,
     .answer = &session_record,

@@ -216,7 +216,7 @@ static int run_url(struct app *app, const void *request, struct answer *out, str
 const struct operation url_get_operation = {
     .name = "url.get",
     .summary = "Make a URL with which anyone can read one file version for a limited time.",
-    .role = APP_VIEWER,
+    .role = APP_MEMBER, /* the URL reads without an account */
     .effect = OPERATION_READS,
     .request = &url_request_record,
     .answer = &url_record,

@@ -49,7 +49,8 @@ struct geo_question app_geo_question(const struct app_geo *g, const struct app_g
 
 /* clang-format off */
 #define GEO_FILE_FIELDS(type, at)                                                                  \
-    {"file", FIELD(TEXT, type, at file), .operand = true, .value = "FILE",                         \
+    {"file", FIELD(TEXT, type, at file), .is_local = true,                                         \
+     .operand = true, .value = "FILE",                                                             \
      .help = "Path of the training file."},                                                        \
     {"training", FIELD(TEXT, type, at text), .is_remote_only = true,                               \
      .help = "Text of the training file; file then is its name in messages."}
@@ -67,7 +68,8 @@ struct geo_question app_geo_question(const struct app_geo *g, const struct app_g
     {"objective", FIELD(ENUM, type, at objective), FIELD_CHOICES(app_geo_objective_choices),       \
      .preset = "cost",                                                                             \
      .help = "Minimize dollars per round (the default) or time per round."},                       \
-    {"catalog", FIELD(TEXT, type, at catalog), .value = "DIR",                                     \
+    {"catalog", FIELD(TEXT, type, at catalog), .is_local = true,                                   \
+     .value = "DIR",                                                                               \
      .help = "Plan with the CSV files in this directory instead of the catalog in use."}
 /* clang-format on */
 

@@ -29,7 +29,8 @@ struct tables_request {
 static const struct field request_fields[] = {
     {"models", FIELD(LIST, struct tables_request, models), .option = "--model", .value = "NAME",
      .most = MODELS_MAX, .help = "A model of the first table (default: the published five)."},
-    {"throughputs", FIELD(TEXT, struct tables_request, throughputs), .value = "FILE",
+    {"throughputs", FIELD(TEXT, struct tables_request, throughputs),
+     .value = "FILE",
      .is_local = true,
      .help = "Iterations per second (CSV: model,batch_size,GPU...), before the built-in ones."},
     {"on_demand", FIELD(TEXT, struct tables_request, on_demand), .value = "FILE",
@@ -323,7 +324,7 @@ static int run_tables(struct app *app, const void *request, struct answer *out, 
 
 const struct operation market_tables_operation = {
     .name = "market.tables",
-    .summary = "Compute throughput per dollar, egress costs and the best case of spot prices.",
+    .summary = "Compute throughput per dollar, egress costs and spot savings.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     .request = &request_record,

@@ -56,7 +56,8 @@ extern const char *const app_plan_solver_choices[4];
 
 /* clang-format off */
 #define PLAN_PIPELINE_FIELDS(type, at)                                                             \
-    {"file", FIELD(TEXT, type, at file), .operand = true, .value = "PIPELINE",                     \
+    {"file", FIELD(TEXT, type, at file), .is_local = true,                                         \
+     .operand = true, .value = "PIPELINE",                                                         \
      .help = "Path of the pipeline file."},                                                        \
     {"pipeline", FIELD(TEXT, type, at pipeline), .is_remote_only = true,                           \
      .help = "Text of the pipeline file; file then is its name in messages."}
@@ -92,9 +93,11 @@ extern const char *const app_plan_solver_choices[4];
 
 /* The catalog, the speeds and the variables of the pipeline. */
 #define PLAN_WORLD_FIELDS(type, at)                                                                \
-    {"catalog", FIELD(TEXT, type, at catalog), .value = "DIR",                                     \
+    {"catalog", FIELD(TEXT, type, at catalog), .is_local = true,                                   \
+     .value = "DIR",                                                                               \
      .help = "Plan with the CSV files in this directory instead of the catalog in use."},          \
-    {"throughputs", FIELD(TEXT, type, at throughputs), .value = "FILE",                            \
+    {"throughputs", FIELD(TEXT, type, at throughputs), .is_local = true,                           \
+     .value = "FILE",                                                                              \
      .help = "Table of iterations per second that goes before the built-in one."},                 \
     {"env", FIELD(LIST, type, at env), .value = "KEY=VALUE",                                       \
      .help = "Value of a variable of the pipeline; planning itself needs none."}

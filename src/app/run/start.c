@@ -47,7 +47,8 @@ static const struct field request_fields[] = {
     {"noise", FIELD(REAL, struct app_run_request, noise), .value = "F", .most = 1,
      .help = "sim: standard deviation of the logarithm of run time over planned time (default "
              "0.03)."},
-    {"faults", FIELD(TEXT, struct app_run_request, faults), .value = "FILE",
+    {"faults", FIELD(TEXT, struct app_run_request, faults), .is_local = true,
+     .value = "FILE",
      .former = "--troubles",
      .help = "sim: faults of the simulated cloud, as docs/machines.md writes them."},
     {"faults_text", FIELD(TEXT, struct app_run_request, faults_text), .is_remote_only = true,

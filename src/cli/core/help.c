@@ -194,7 +194,6 @@ static void print_operation(const struct operation *op)
         const struct field *f = &op->request->fields[i];
         AUTO_MEM char *term = mem_printf("%s (%s%s)", f->name, field_type_text(f->type),
                                          f->required ? ", required" : "");
-        printf("  ");
         print_entry(stdout, term, TERM_MAX, f->help ? f->help : "");
     }
 }

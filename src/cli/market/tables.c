@@ -128,7 +128,7 @@ static int print_tables(struct operate_text *t, const void *record, struct err *
 
 const struct command command_market_tables = {
     .name = "market tables",
-    .summary = "Compute throughput per dollar, egress costs and the best case of spot prices",
+    .summary = "Compute throughput per dollar, egress costs and spot savings",
     .details =
         "Prints three tables of the published evaluation, computed from the imported histories "
         "and from tables of throughputs, on-demand prices, sizes and egress prices: throughput "
