@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "lake/core/internal.h"
+#include "lake/set/internal.h"
 #include "lake/set/set.h"
 
 #include <assert.h>

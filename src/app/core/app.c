@@ -168,6 +168,10 @@ int app_wake_broker(struct app *app, struct err *e)
 static void tell(void (*hear)(void *context, const char *text),
                  void *context,
                  const char *fmt,
+                 va_list args) __attribute__((format(printf, 3, 0)));
+static void tell(void (*hear)(void *context, const char *text),
+                 void *context,
+                 const char *fmt,
                  va_list args)
 {
     char text[NOTICE_BYTES];
