@@ -505,9 +505,10 @@ int spec_geo_check(const struct spec_geo *s, struct err *e)
                        s->file);
     for (size_t i = 0; i < s->n_workers; i++)
         if (isnan(s->workers[i].train_s) && isnan(s->train_s))
-            return err_set(e, ERR_USAGE,
-                           "%s: the training time of a round is missing: write train: {seconds: 9} or "
-                           "give --train-s 9",
-                           s->file);
+            return err_set(
+                e, ERR_USAGE,
+                "%s: the training time of a round is missing: write train: {seconds: 9} or "
+                "give --train-s 9",
+                s->file);
     return 0;
 }

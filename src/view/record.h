@@ -52,7 +52,8 @@ void record_put_json(const struct record *r, const void *record, struct buf *out
 void record_encode_into(const struct record *r, const void *record, json_t *object);
 
 /* The record's fields as documentation has them: an array of objects with name, type, required,
- * help, and unit, choices, preset where there are any, and local for files of this machine. New reference. */
+ * help, and unit, choices, preset where there are any, and local for files of this machine. New
+ * reference. */
 json_t *record_describe(const struct record *r);
 
 #endif

@@ -468,8 +468,7 @@ static int run_paper(struct app *app, const void *request, struct answer *out, s
 }
 
 static const struct field request_fields[] = {
-    {"catalog", FIELD(TEXT, struct paper_request, catalog), .is_local = true,
-     .value = "DIR",
+    {"catalog", FIELD(TEXT, struct paper_request, catalog), .is_local = true, .value = "DIR",
      .help = "Plan with the CSV files in this directory instead of the catalog in use."},
 };
 static const struct record request_record =

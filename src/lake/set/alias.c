@@ -11,8 +11,8 @@ static int check_set(const struct lake_ref *ref, struct err *e)
     AUTO_MEM char *text = lake_ref_text(ref);
 
     if (ref->kind != LAKE_REF_SET || strcmp(ref->path, "/") != 0)
-        return err_set(e, ERR_USAGE,
-                       "%s is no set version: an alias stands for one, as in @NAME:3", text);
+        return err_set(e, ERR_USAGE, "%s is no set version: an alias stands for one, as in @NAME:3",
+                       text);
     return 0;
 }
 
