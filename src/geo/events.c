@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "geo/events_parts.h"
+#include "geo/internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/utf8.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 #include "market/region.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The reader of `aws ec2 describe-spot-price-history`. import.c calls it. */
 #include "base/json.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The readers of tables: our own CSV, Azure's days, the daily history of a catalog. import.c calls
  * them. */
 #include "base/csv.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "catalog/accelerator.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <ctype.h>
 #include <stdio.h>

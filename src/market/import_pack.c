@@ -1,7 +1,7 @@
 /* The rows of all files packed into one market: sorted, each record once, with running sums.
  * import.c calls it. */
 #include "base/mem.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Times in the notations of histories. The readers of the formats call it. */
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Instance types and regions known by their names. The readers of the formats call it. */
 #include "base/number.h"
 #include "catalog/catalog.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 
 #include <ctype.h>
 #include <stdio.h>

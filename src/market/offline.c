@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/money.h"
-#include "market/offline_parts.h"
+#include "market/internal.h"
 
 #include <assert.h>
 #include <math.h>

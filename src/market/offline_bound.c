@@ -1,6 +1,6 @@
 /* Searches the multiplier that gives the highest lower bound of the offline optimum. offline.c
  * calls it. */
-#include "market/offline_parts.h"
+#include "market/internal.h"
 
 #include <math.h>
 

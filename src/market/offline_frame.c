@@ -1,6 +1,6 @@
 /* The prices, speeds and preemptions of one offline problem, laid out in steps for the
  * relaxation. offline.c makes it. */
-#include "market/offline_parts.h"
+#include "market/internal.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* Which offers of a job no other offer dominates: computed once per job and shared by all its
  * offline problems. offline.c uses it. */
-#include "market/offline_parts.h"
+#include "market/internal.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* The relaxation of the offline problem: a dynamic program over steps and offers for one
  * multiplier. offline_bound.c calls it. */
-#include "market/offline_parts.h"
+#include "market/internal.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "spec/geo_parts.h"
+#include "spec/internal.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 #include "spec/yaml.h"

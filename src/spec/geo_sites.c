@@ -1,5 +1,5 @@
 /* Reads the `sites` of a geo-distributed training. geo.c calls it. */
-#include "spec/geo_parts.h"
+#include "spec/internal.h"
 
 #include <string.h>
 

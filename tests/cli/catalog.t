@@ -96,7 +96,7 @@ is "$("$TRADEWIND" catalog list --json --cloud east --cpus 3)" "[]" "list: nothi
 fails 3 'did you mean "east"?' catalog list --cloud eats
 fails 3 'did you mean "e1"?' catalog list --cloud east --region e11
 fails 3 'no offer has the accelerator "Gaudi77"' catalog list --accelerator Gaudi77
-fails 2 '--cpus "many" is none of 4, 4+ and 4-8' catalog list --cpus many
+fails 2 '--cpus "many" must be 4, 4+ or 4-8' catalog list --cpus many
 fails 2 '--market "sport"' catalog list --market sport
 fails 2 '--sort "prize": did you mean price?' catalog list --sort prize
 fails 2 '--limit 1.5: must be a whole number' catalog list --limit 1.5

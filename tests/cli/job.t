@@ -63,7 +63,7 @@ run job ls
 is "$code $out" "0 There are no jobs; tradewind job submit -- COMMAND makes one." 'nothing to list'
 run job ls --json
 is "$(json d <<<"$out")" '[]' 'an empty list'
-fails 3 'there is no job 7, nor any other' job show 7
+fails 3 'there is no job 7 yet' job show 7
 fails 2 '"seven" is no job' job show seven
 fails 2 '"0" is no job' job logs 0
 fails 2 '"7x" is no job' job kill 7x

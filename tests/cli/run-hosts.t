@@ -27,7 +27,7 @@ is "$("$TRADEWIND" run p.yaml --on lab </dev/null 2>/dev/null | grep Running)" \
 is "$("$TRADEWIND" run p.yaml --on ssh </dev/null 2>/dev/null | grep Running)" \
     "Running on the 3 hosts of the configuration, at \$0 to \$1.25 per hour." "all there are"
 is "$("$TRADEWIND" run p.yaml --on farm </dev/null 2>/dev/null | grep Running)" \
-    "Running on the 1 host of farm, for nothing: the configuration has no price for it." \
+    "Running on the 1 host of farm, at no cost: the configuration has no price for it." \
     "or that they cost nothing"
 is "$(HOME=$scratch "$TRADEWIND" run p.yaml </dev/null 2>/dev/null | grep Running)" \
     "Running locally (--on local: no cloud credentials are set up): real work on" \

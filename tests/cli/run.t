@@ -321,7 +321,7 @@ before_plan() { # what, error, option...
     is "$("$TRADEWIND" run sum.yaml --yes "$@" 2>&1; echo "exit $?")" "tradewind: $text
 exit 2" "$what"
 }
-before_plan "a cap of nothing" "--max-cost 0: must be more than nothing, and at most 1e+09" \
+before_plan "a cap of nothing" "--max-cost 0: must be above 0 and at most 1e+09" \
     --max-cost 0
 before_plan "a seed that is none" "--seed \"x\": must be a whole number" --on sim --seed x
 before_plan "a simulated run in the background" \

@@ -330,7 +330,7 @@ static int read_range(const char *text,
 
     *range = (struct spec_range){0, (double)INFINITY};
     if (text && !value_range(text, sizes, VALUE_MAX_GB, range))
-        return err_set(e, ERR_USAGE, "%s \"%s\" is none of 4, 4+ and 4-8",
+        return err_set(e, ERR_USAGE, "%s \"%s\" must be 4, 4+ or 4-8",
                        answer_spell(out, field, option), text);
     return 0;
 }

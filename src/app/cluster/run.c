@@ -195,8 +195,7 @@ int app_cluster_prepare(struct app *app,
     cluster->budget_usd = cluster->share = (double)NAN;
     cluster->max_workers = FIELD_NONE;
     if (q->max_microusd == 0)
-        return err_set(e, ERR_USAGE, "--max-cost 0: must be more than nothing, and at most %g",
-                       MONEY_MAX_USD);
+        return err_set(e, ERR_USAGE, "--max-cost 0: must be above 0 and at most %g", MONEY_MAX_USD);
     if (app_cluster_open(&out->cluster, app, cluster, e) < 0)
         return -1;
     if (!out->cluster.spec->run)

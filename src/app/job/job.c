@@ -50,7 +50,7 @@ static int say_nearby(struct lake *l, int64_t id, struct err *e)
         return -1;
     if (!newest)
         return err_set(e, ERR_NOTFOUND,
-                       "there is no job %lld, nor any other: tradewind job submit -- COMMAND makes "
+                       "there is no job %lld yet: tradewind job submit -- COMMAND submits "
                        "one",
                        (long long)id);
     return err_set(e, ERR_NOTFOUND, "there is no job %lld; the %s one is job %lld", (long long)id,

@@ -121,8 +121,7 @@ static int check_request(const struct app_run_request *q, struct err *e)
     if (q->resume && q->no_cache)
         return err_set(e, ERR_USAGE, "--resume keeps finished stages, --no-cache does not");
     if (!is_simulated && q->max_microusd == 0)
-        return err_set(e, ERR_USAGE, "--max-cost 0: must be more than nothing, and at most %g",
-                       MONEY_MAX_USD);
+        return err_set(e, ERR_USAGE, "--max-cost 0: must be above 0 and at most %g", MONEY_MAX_USD);
     return 0;
 }
 

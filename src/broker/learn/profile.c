@@ -144,8 +144,7 @@ static int no_such_profile(const char *home, const char *name, struct err *e)
     else if (names.n)
         err_set(e, ERR_NOTFOUND, "no such profile '%s'; tradewind profile ls lists them", name);
     else
-        err_set(e, ERR_NOTFOUND,
-                "no such profile '%s', nor any other; tradewind profile %s -- COMMAND makes it",
+        err_set(e, ERR_NOTFOUND, "no such profile '%s'; tradewind profile %s -- COMMAND makes it",
                 name, name);
     for (size_t i = 0; i < names.n; i++)
         free(names.items[i]);

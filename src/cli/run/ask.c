@@ -18,7 +18,7 @@ static void say_hosts(const struct app_run_location *p)
     printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
            p->on == app_run_any_host ? "the configuration" : p->on);
     if (high <= 0)
-        printf(", for nothing: the configuration has no price%s.\n",
+        printf(", at no cost: the configuration has no price%s.\n",
                p->n_hosts == 1 ? " for it" : "s for them");
     else if (low < high)
         printf(", at $%g to $%g per hour.\n", low, high);

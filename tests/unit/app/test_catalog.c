@@ -78,7 +78,7 @@ static void check_lists(void)
               c.err.kind == ERR_NOTFOUND && strstr(c.err.text, "did you mean \"east\"?"),
           "an unknown cloud: %s", c.err.text);
     CHECK(calling_call(&c, "catalog.list", json_pack("{s:s}", "cpus", "many")) < 0 &&
-              strstr(c.err.text, "cpus \"many\" is none of 4, 4+ and 4-8"),
+              strstr(c.err.text, "cpus \"many\" must be 4, 4+ or 4-8"),
           "a range: %s", c.err.text);
 }
 

@@ -2,7 +2,7 @@
 #include "market/import.h"
 
 #include "fixture.h"
-#include "market/import_parts.h"
+#include "market/internal.h"
 #include "tap.h"
 
 #include <math.h>

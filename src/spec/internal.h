@@ -1,6 +1,6 @@
-/* geo_parts: what the files that read a training share. */
-#ifndef SPEC_GEO_PARTS_H
-#define SPEC_GEO_PARTS_H
+/* internal: what the files that read a geo-distributed training share. */
+#ifndef SPEC_INTERNAL_H
+#define SPEC_INTERNAL_H
 
 #include "spec/geo.h"
 #include "spec/reader.h"

@@ -1,6 +1,6 @@
-/* events_parts: what the two readers of event lines share. */
-#ifndef GEO_EVENTS_PARTS_H
-#define GEO_EVENTS_PARTS_H
+/* internal: what the two readers of event lines share. */
+#ifndef GEO_INTERNAL_H
+#define GEO_INTERNAL_H
 
 #include "geo/events.h"
 
