@@ -170,7 +170,9 @@ def test_quorum(t):
             wanted = {"lists": rounds * lists, "invocations": rounds * (n if lists == n + 1 else n + 2)}
             check(seen == wanted, f"{topology}: {name} as a late worker makes them", seen, wanted)
         seen = (last["counts"]["writes"], last["forecast_counts"]["writes"])
-        check(seen == (rounds * writes,) * 2, f"{topology}: and writes", seen, rounds * writes)
+        # Two events at once: one of them writes a claim that the store refuses. Once a round at most.
+        refused = seen[0] - rounds * writes
+        check(seen[0] == seen[1] and 0 <= refused <= rounds, f"{topology}: and writes", seen, rounds * writes)
 
 
 def test_held_and_killed(t):
