@@ -72,7 +72,7 @@ const struct catalog_move *catalog_move(const struct catalog *c, size_t src, siz
 /* All moves, for tables indexed by move: catalog_move() points into this array. */
 const struct catalog_move *catalog_moves(const struct catalog *c);
 size_t catalog_n_moves(const struct catalog *c);
-/* The same for a source that is no offer's location: a region nobody sells in, "local", or region
+/* The same for a source that is no offer's location: a region without offers, "local", or region
  * NULL = the cloud's rows with src_region `*` only. Matches rows one by one. */
 const struct catalog_move *catalog_move_from(const struct catalog *c,
                                              const char *src_cloud,

@@ -11,13 +11,13 @@
 
 struct instance {
     /* As launched: state and notice_ms are not used, ready_ms is when it will be up (or NEVER),
-     * ended_ms is set once it was given back. */
+     * ended_ms is set once the machine is terminated. */
     struct cloud_machine machine;
     uint64_t asked;     /* fingerprint of the request */
     int64_t visible_ms; /* before, nothing but another launch sees it */
     int64_t notice_ms;  /* when it is told that it will be taken; NEVER */
     int64_t taken_ms;   /* when it is taken back; NEVER */
-    int64_t gone_ms;    /* after ended_ms: until then it is being deleted; NEVER = not given back */
+    int64_t gone_ms;    /* after ended_ms: until then it is being deleted; NEVER = not terminated */
 };
 
 /* A new instance with the request's tags, visible and up at now_ms; and the machine itself exactly

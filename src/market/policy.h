@@ -53,7 +53,7 @@ struct market_view {
 
 enum market_act {
     MARKET_STAY, /* where it is, be it nowhere */
-    MARKET_TAKE, /* rent `offer` now and go there */
+    MARKET_TAKE, /* launch `offer` now and move there */
     MARKET_PAUSE /* give the machine back; only jobs with a deadline do */
 };
 struct market_action {

@@ -212,7 +212,7 @@ static int rent_nodes(struct sim *s, size_t i, struct err *e)
     return stage_fire(s, i, EVENT_PROVISIONED, e);
 }
 
-static int rent(struct sim *s, size_t i, struct err *e)
+static int provision(struct sim *s, size_t i, struct err *e)
 {
     struct stage_life *g = life_of(s, i);
     const struct simulate_stage *p = &s->o->stages[i];
@@ -325,7 +325,7 @@ int stage_step(struct sim *s, size_t i, struct err *e)
     if (g->trade)
         return trade_step(s, i, e);
     if (g->state == LIFE_PROVISIONING)
-        return rent(s, i, e);
+        return provision(s, i, e);
     return g->state == LIFE_BOOTING ? boot(s, i, e) : g->state == LIFE_RUNNING ? work(s, i, e) : 0;
 }
 
