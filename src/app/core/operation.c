@@ -1,6 +1,7 @@
 #include "app/core/operation.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
 int answer_head(struct answer *a, const void *record, struct err *e)
@@ -11,6 +12,50 @@ int answer_head(struct answer *a, const void *record, struct err *e)
 int answer_item(struct answer *a, const void *record, struct err *e)
 {
     return a->item ? a->item(a->context, record, e) : 0;
+}
+
+/* part, or NULL with the reason. */
+static void *check_room(void *part, struct err *e)
+{
+    if (!part)
+        err_set(e, ERR_NOFIT, "the answer is too large");
+    return part;
+}
+
+void *answer_alloc(const struct answer *a, size_t n, size_t size, struct err *e)
+{
+    return check_room(arena_alloc(a->arena, n, size), e);
+}
+
+char *answer_text(const struct answer *a, struct err *e, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *text = arena_vprintf(a->arena, fmt, args);
+    va_end(args);
+    return check_room(text, e);
+}
+
+int answer_push(const struct answer *a,
+                struct field_records *list,
+                const void *record,
+                size_t size,
+                struct err *e)
+{
+    bool is_full = (list->n & (list->n - 1)) == 0; /* the room is 0, 1, 2, 4, 8 ... records */
+
+    if (is_full) {
+        void *items = answer_alloc(a, list->n ? 2 * list->n : 1, size, e);
+        if (!items)
+            return -1;
+        if (list->n)
+            memcpy(items, list->items, list->n * size);
+        list->items = items;
+    }
+    /* The list is only read through items; the room behind them is the answer's own. */
+    memcpy((char *)(uintptr_t)list->items + list->n++ * size, record, size);
+    return 0;
 }
 
 const char *answer_spell(const struct answer *a, const char *field, char out[static 64])

@@ -28,6 +28,18 @@ struct answer {
 };
 int answer_head(struct answer *a, const void *record, struct err *e);
 int answer_item(struct answer *a, const void *record, struct err *e);
+/* Parts of the answer, in its arena. NULL or -1: the arena's cap is reached, and e says so.
+ * answer_push adds a record of `size` bytes to a list that starts as {0} and is only filled here.
+ */
+void *answer_alloc(const struct answer *a, size_t n, size_t size, struct err *e)
+    __attribute__((malloc, alloc_size(2, 3), warn_unused_result));
+int answer_push(const struct answer *a,
+                struct field_records *list,
+                const void *record,
+                size_t size,
+                struct err *e);
+char *answer_text(const struct answer *a, struct err *e, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), malloc, warn_unused_result));
 /* "max_cost" or "--max-cost": the field of the request as the caller typed it; operands as their
  * name. For errors that decoding cannot see. */
 const char *answer_spell(const struct answer *a, const char *field, char out[static 64]);

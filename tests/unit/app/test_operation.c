@@ -61,6 +61,29 @@ static void test_call(void)
           "a missing field is refused: %s", e.text);
 }
 
+static void test_parts(void)
+{
+    AUTO(arena) struct arena *arena = arena_new(1 << 10);
+    const struct answer answer = {.arena = arena};
+    struct field_records list = {0};
+    struct err e = {0};
+    int64_t i = 0;
+
+    for (; i < 9 && answer_push(&answer, &list, &i, sizeof i, &e) == 0; i++)
+        ;
+    CHECK(i == 9 && list.n == 9, "a list of nine: %s", e.text);
+    for (i = 0; i < 9; i++)
+        CHECK(((const int64_t *)list.items)[i] == i, "item %d stays", (int)i);
+    char *text = answer_text(&answer, &e, "%d.", 7);
+    CHECK(text && !strcmp(text, "7."), "a text");
+    CHECK(!answer_alloc(&answer, 2, 1 << 10, &e) && e.kind == ERR_NOFIT &&
+              !strcmp(e.text, "the answer is too large"),
+          "the cap is an error: %s", e.text);
+    while (answer_push(&answer, &list, &i, sizeof i, &e) == 0)
+        CHECK(list.n < 128, "the cap holds");
+    CHECK(list.n == 32, "a list beyond the cap is refused with its items intact: %zu", list.n);
+}
+
 static void check_fields(const struct operation *op, const struct record *r)
 {
     for (size_t i = 0; r && i < r->n_fields; i++) {
@@ -98,6 +121,7 @@ static void test_table(void)
 int main(void)
 {
     test_call();
+    test_parts();
     test_table();
     return TAP_DONE();
 }
