@@ -487,14 +487,15 @@ struct ranges {
 static int get_range(void *context, size_t i, struct err *e)
 {
     const struct ranges *r = context;
-    struct store_keyed_get get = {.offset = r->each * i,
+    struct store_keyed_get get = {.key = r->key,
+                                  .offset = r->each * i,
                                   .length = i + 1 < r->n ? r->each : 0,
                                   .sink = collect,
                                   .context = &r->bytes[i]};
 
     buf_clear(&r->bytes[i]);
     buf_init(&r->bytes[i], MEAN_MAX);
-    return store_keyed_get(r->store, r->key, &get, NULL, e);
+    return store_keyed_get(r->store, &get, e);
 }
 
 static int get_later_range(void *context, size_t i, struct err *e)
@@ -663,11 +664,15 @@ void tradewind_worker_close(struct tradewind_worker *w)
 static int put(struct tradewind_worker *w, const char *key, const struct buf *b, struct err *e)
 {
     struct patience patience = patience_of(w);
-    struct store_keyed_put request = {.bytes = b->data, .n = b->len, .connections = w->connections};
+    struct store_keyed_put request = {.key = key,
+                                      .bytes = b->data,
+                                      .n = b->len,
+                                      .connections = w->connections,
+                                      .tally = &w->tally};
     struct err why = {0};
 
     do {
-        int result = store_keyed_put(w->store, key, &request, NULL, &w->tally, &why);
+        int result = store_keyed_put(w->store, &request, &why);
         w->counts.writes = w->tally.writes;
         if (result == 0) {
             w->counts.sent_bytes += b->len;

@@ -39,22 +39,21 @@ static char *new_body(unsigned worker)
     return json_dumps(root, JSON_COMPACT);
 }
 
-static int write_claim(struct fed_claim *c,
-                       struct store *s,
-                       enum store_condition condition,
-                       struct store_tally *tally,
-                       struct err *e)
+static int write_claim(struct fed_claim *c, enum store_condition condition, struct err *e)
 {
     double began_s = time_monotonic_s();
     char etag[STORE_ETAG];
     struct store_keyed_put put = {
+        .key = c->key,
         .condition = condition,
         .etag = c->etag,
         .bytes = c->body,
         .n = strlen(c->body),
+        .etag_out = etag,
+        .tally = c->tally,
     };
 
-    int result = store_keyed_put(s, c->key, &put, etag, tally, e);
+    int result = store_keyed_put(c->store, &put, e);
     if (result != 0)
         return result;
     memcpy(c->etag, etag, sizeof etag);
@@ -71,15 +70,15 @@ static int collect(void *context, const void *bytes, size_t n, struct err *e)
 }
 
 /* What was just there may be gone: then the round is over. */
-static int is_ours(
-    struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
+static int is_ours(const struct fed_claim *c, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf body = {0};
-    struct store_keyed_get get = {.sink = collect, .context = &body};
+    struct store_keyed_get get = {
+        .key = c->key, .sink = collect, .context = &body, .tally = c->tally};
     struct err why = {0};
 
     buf_init(&body, BODY_MAX);
-    if (store_keyed_get(s, c->key, &get, tally, &why) < 0) {
+    if (store_keyed_get(c->store, &get, &why) < 0) {
         if (why.kind == ERR_NOTFOUND)
             return 0;
         if (e)
@@ -88,7 +87,7 @@ static int is_ours(
     }
     AUTO_JSON json_t *root = json_loads(buf_str(&body), 0, NULL);
     const json_t *holder = json_object_get(root, "worker");
-    return json_is_integer(holder) && json_integer_value(holder) == worker;
+    return json_is_integer(holder) && json_integer_value(holder) == c->worker;
 }
 
 bool fed_claim_is_stale(const struct fed_claim *c)
@@ -96,44 +95,42 @@ bool fed_claim_is_stale(const struct fed_claim *c)
     return c->there && (double)(c->now_ms - c->modified_ms) > c->lease_s * 1000;
 }
 
-int fed_claim_meet(
-    struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
+int fed_claim_meet(struct fed_claim *c, struct err *e)
 {
-    int ours = is_ours(c, s, worker, tally, e);
+    int ours = is_ours(c, e);
 
     if (ours <= 0)
         return ours;
     return err_set(e, ERR_RETRY,
                    "an event of worker %u holds it already; if that one died, another delivery "
                    "after %.0f s goes on",
-                   worker, c->lease_s);
+                   c->worker, c->lease_s);
 }
 
-int fed_claim_take(
-    struct fed_claim *c, struct store *s, unsigned worker, struct store_tally *tally, struct err *e)
+int fed_claim_take(struct fed_claim *c, struct err *e)
 {
     bool fresh = c->there && !fed_claim_is_stale(c);
 
     if (!fresh) {
         c->taken_over = c->there;
-        c->body = new_body(worker);
-        int result = write_claim(c, s, c->there ? STORE_MATCH : STORE_ABSENT, tally, e);
+        c->body = new_body(c->worker);
+        int result = write_claim(c, c->there ? STORE_MATCH : STORE_ABSENT, e);
         if (result <= 0)
             return result < 0 ? err_wrap(e, "claim it") : 1;
     }
-    return fed_claim_meet(c, s, worker, tally, e);
+    return fed_claim_meet(c, e);
 }
 
-int fed_claim_renew(struct fed_claim *c, struct store *s, struct store_tally *tally, struct err *e)
+int fed_claim_renew(struct fed_claim *c, struct err *e)
 {
     if (time_monotonic_s() - c->since_s < c->lease_s / 2)
         return 0;
-    int result = write_claim(c, s, STORE_MATCH, tally, e);
+    int result = write_claim(c, STORE_MATCH, e);
     return result < 0 ? err_wrap(e, "renew the claim") : result;
 }
 
-void fed_claim_drop(struct fed_claim *c, struct store *s, struct store_tally *tally)
+void fed_claim_drop(struct fed_claim *c)
 {
     if (time_monotonic_s() - c->since_s < c->lease_s / 2)
-        store_keyed_delete(s, c->key, tally, NULL);
+        store_keyed_delete(c->store, c->key, c->tally, NULL);
 }

@@ -17,7 +17,7 @@
 #define STREAMS_MAX 900
 #define STACK_BYTES ((size_t)512 << 10)
 /* One input may wait for the slowest of all. */
-#define PATIENCE_S 60.0
+#define STALL_S 60.0
 /* Times that a fetch goes on after it broke off without having brought anything. */
 #define RESUMES 5
 /* Nobody has read anything for so long, and nobody waits for the store: no turn will come. */
@@ -128,14 +128,16 @@ static void *fetch(void *context)
 
     while (more) {
         struct store_keyed_get get = {
+            .key = s->object->key,
             .offset = before,
             .etag = s->object->etag,
             .sink = take,
             .context = s,
             .expected_bytes = size - before,
-            .stall_s = PATIENCE_S,
+            .stall_s = STALL_S,
+            .tally = &tally,
         };
-        int result = store_keyed_get(s->store, s->object->key, &get, &tally, &why);
+        int result = store_keyed_get(s->store, &get, &why);
         /* Nobody else moves the end. */
         vain = s->end > before ? 0 : vain + 1;
         before = s->end;
@@ -182,14 +184,16 @@ static int read_apart(struct stream *s, uint64_t offset, void *bytes, size_t n, 
     for (unsigned i = 0; i <= RESUMES && result < 0; i++) {
         p = (struct piece){bytes, n};
         struct store_keyed_get get = {
+            .key = s->object->key,
             .offset = offset,
             .length = n,
             .etag = s->object->etag,
             .sink = put_piece,
             .context = &p,
             .expected_bytes = n,
+            .tally = &tally,
         };
-        result = store_keyed_get(s->store, s->object->key, &get, &tally, e);
+        result = store_keyed_get(s->store, &get, e);
         if (result < 0 && (!e || e->kind != ERR_RETRY))
             break;
     }

@@ -117,8 +117,11 @@ static int look(struct round *r, struct err *e)
     char prefix[FED_ROUND_KEY];
 
     fed_round_key(r->event.prefix, r->event.round, "", prefix);
-    if (store_keyed_list(r->a->store, prefix, see, r, &r->claim.now_ms, r->tally, e) < 0)
+    struct store_keyed_list list = {
+        .prefix = prefix, .visit = see, .context = r, .tally = r->tally};
+    if (store_keyed_list(r->a->store, &list, e) < 0)
         return err_wrap(e, "list round %u", r->event.round);
+    r->claim.now_ms = list.now_ms;
     if (r->n_listed)
         qsort(r->listed, r->n_listed, sizeof *r->listed, by_worker);
     r->chosen = mem_zero(r->n_listed + 1, sizeof *r->chosen);
@@ -174,8 +177,7 @@ struct work {
 static bool hold_on(struct work *w)
 {
     struct round *r = w->round;
-    int result =
-        w->lost || w->why.kind ? 0 : fed_claim_renew(&r->claim, r->a->store, r->tally, &w->why);
+    int result = w->lost || w->why.kind ? 0 : fed_claim_renew(&r->claim, &w->why);
 
     w->lost = w->lost || result > 0;
     return !w->lost && !w->why.kind;
@@ -284,7 +286,9 @@ static int has_passed(struct round *r, const struct fed_place *place, bool *out,
     if (!r->claim.taken_over)
         return 0;
     memcpy(k.prefix, place->prefix, strnlen(place->prefix, FED_PREFIX_MAX));
-    if (store_keyed_list(place->store, prefix, see_later, &k, NULL, r->tally, e) < 0)
+    struct store_keyed_list list = {
+        .prefix = prefix, .visit = see_later, .context = &k, .tally = r->tally};
+    if (store_keyed_list(place->store, &list, e) < 0)
         return -1;
     *out = k.samples;
     return 0;
@@ -295,8 +299,10 @@ static int put_mean(
 {
     struct store_keyed_put put = fed_mean_put(mean);
 
+    put.key = key;
     put.condition = STORE_ABSENT;
-    int result = store_keyed_put(s, key, &put, NULL, r->tally, e);
+    put.tally = r->tally;
+    int result = store_keyed_put(s, &put, e);
     return result < 0 ? err_wrap(e, "write the mean of round %u", r->event.round) : result;
 }
 
@@ -366,14 +372,14 @@ static int hand_over(struct round *r, struct fed_mean *mean, struct err *e)
  * have to find the round over. */
 static int end_round(struct round *r, struct err *e)
 {
-    const struct store_keyed_put empty = {.bytes = ""};
-    bool leaves_mean = !r->a->up && !r->a->n_fanout;
     char key[FED_ROUND_KEY];
+    const struct store_keyed_put empty = {.key = key, .bytes = "", .tally = r->tally};
+    bool leaves_mean = !r->a->up && !r->a->n_fanout;
 
     if (!may_be_late(r->a))
         return clean_up(r, e);
     fed_round_key(r->event.prefix, r->event.round, "done", key);
-    if (!leaves_mean && store_keyed_put(r->a->store, key, &empty, NULL, r->tally, e) < 0)
+    if (!leaves_mean && store_keyed_put(r->a->store, &empty, e) < 0)
         return err_wrap(e, "end round %u", r->event.round);
     forget_list(r);
     return look(r, e) < 0 ? -1 : clean_up(r, e);
@@ -411,7 +417,7 @@ static int average_all(struct round *r, struct fed_round_report *out, struct err
     if (result == 0)
         result = hand_over(r, &mean, &why);
     if (result < 0) {
-        fed_claim_drop(&r->claim, r->a->store, r->tally);
+        fed_claim_drop(&r->claim);
         if (e)
             *e = why;
         return -1;
@@ -432,7 +438,7 @@ static int finish(struct round *r, struct fed_round_report *out, struct err *e)
     if (r->a->up && !r->is_done && r->n_chosen >= needed(r->a)) {
         if (r->claim.there && !fed_claim_is_stale(&r->claim)) {
             out->outcome = FED_ROUND_CLAIMED;
-            return fed_claim_meet(&r->claim, r->a->store, r->event.worker, r->tally, e);
+            return fed_claim_meet(&r->claim, e);
         }
         if (up_key(r, key, e) < 0 || tell_up(r, key, e) < 0)
             return -1;
@@ -453,7 +459,7 @@ static int handle(struct round *r, struct fed_round_report *out, struct err *e)
     out->outcome = FED_ROUND_WAITING;
     if (!complete && !r->claim.there)
         return 0;
-    int taken = fed_claim_take(&r->claim, r->a->store, r->event.worker, r->tally, e);
+    int taken = fed_claim_take(&r->claim, e);
     if (taken < 0)
         return -1;
     if (taken == 0) {
@@ -477,7 +483,12 @@ int fed_round_event(const struct fed_aggregator *a,
     out->worker = r.event.worker;
     if (r.event.worker >= a->workers)
         return err_set(e, ERR_USAGE, "%s: there are %u workers, from 0", key, a->workers);
-    r.claim.lease_s = a->lease_s > 0 ? a->lease_s : FED_LEASE_S;
+    r.claim = (struct fed_claim){
+        .store = a->store,
+        .tally = &out->tally,
+        .worker = r.event.worker,
+        .lease_s = a->lease_s > 0 ? a->lease_s : FED_LEASE_S,
+    };
     fed_round_key(r.event.prefix, r.event.round, "claim", r.claim.key);
     int result = handle(&r, out, e);
     return result < 0 ? err_wrap(e, "round %u", r.event.round) : 0;

@@ -20,6 +20,8 @@
 #define READ_BYTES ((size_t)1 << 20)
 #define COPY_BYTES ((size_t)256 << 10)
 
+#define NAME_TRIES 100
+
 static const char *const subs[] = {"packs", "large", "tmp"};
 
 const struct dir *dir_of(const struct store *s)
@@ -79,24 +81,58 @@ int dir_lock(int fd, const char *path, struct err *e)
     return ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
+void dir_file_clear(struct dir_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    free(f->path);
+    *f = (struct dir_file){.fd = -1};
+}
+
+int dir_create(const struct store *s,
+               const char *dir,
+               const char *front,
+               mode_t mode,
+               struct dir_file *out,
+               struct err *e)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        AUTO_MEM char *path = mem_printf("%s/%s%016" PRIx64, dir, front, store_random(s));
+        if (store_allow(s, "create", path, e) < 0)
+            return -1;
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd < 0 && errno != EEXIST)
+            return file_error(e, "create", path);
+        int locked = fd < 0 ? 0 : dir_lock(fd, path, e);
+        if (locked > 0) {
+            *out = (struct dir_file){.path = TAKE(path), .fd = fd};
+            return 0;
+        }
+        if (fd >= 0)
+            close(fd);
+        if (locked < 0)
+            return -1;
+    }
+    return err_set(e, ERR_RETRY, "%s: others remove every new file", dir);
+}
+
 int dir_pwrite(const struct store *s,
-               int fd,
-               const char *path,
+               const struct dir_file *f,
                uint64_t offset,
                const void *bytes,
                size_t n,
                struct err *e)
 {
-    if (store_allow(s, "write", path, e) < 0)
+    if (store_allow(s, "write", f->path, e) < 0)
         return -1;
-    return file_pwrite_all(fd, bytes, n, offset) < 0 ? file_error(e, "write", path) : 0;
+    return file_pwrite_all(f->fd, bytes, n, offset) < 0 ? file_error(e, "write", f->path) : 0;
 }
 
-int dir_fdatasync(const struct store *s, int fd, const char *path, struct err *e)
+int dir_fdatasync(const struct store *s, const struct dir_file *f, struct err *e)
 {
-    if (store_allow(s, "sync", path, e) < 0)
+    if (store_allow(s, "sync", f->path, e) < 0)
         return -1;
-    return fdatasync(fd) < 0 ? file_error(e, "sync", path) : 0;
+    return fdatasync(f->fd) < 0 ? file_error(e, "sync", f->path) : 0;
 }
 
 int dir_sync_dir(const struct store *s, const char *path, struct err *e)
@@ -125,7 +161,11 @@ static int make_root(const struct store *s, const char *root, struct err *e)
     struct stat st;
 
     if (stat(root, &st) == 0)
-        return S_ISDIR(st.st_mode) ? 0 : err_set(e, ERR_USAGE, "%s is no directory", root);
+        return S_ISDIR(st.st_mode)
+                   ? 0
+                   : err_set(e, ERR_USAGE,
+                             "%s is not a directory; give the path of one, or of one to create",
+                             root);
     if (store_allow(s, "mkdir", root, e) < 0 || file_make_dirs(root, 0777, e) < 0)
         return -1;
     AUTO_MEM char *above = mem_dup(root);
@@ -158,33 +198,29 @@ static void dir_close(struct store *s)
     free(d);
 }
 
-static int probe_file(const struct store *s, int fd, const char *path, struct err *e)
+static int probe_file(const struct store *s, const struct dir_file *f, struct err *e)
 {
     static const char text[] = "Can this directory be written and read?\n";
     char back[sizeof text];
 
-    if (dir_pwrite(s, fd, path, 0, text, sizeof text, e) < 0 || dir_fdatasync(s, fd, path, e) < 0 ||
-        store_allow(s, "read", path, e) < 0)
+    if (dir_pwrite(s, f, 0, text, sizeof text, e) < 0 || dir_fdatasync(s, f, e) < 0 ||
+        store_allow(s, "read", f->path, e) < 0)
         return -1;
-    if (file_pread_all(fd, back, sizeof back, 0) != sizeof back ||
+    if (file_pread_all(f->fd, back, sizeof back, 0) != sizeof back ||
         memcmp(back, text, sizeof text) != 0)
-        return err_set(e, ERR_IO, "%s does not give back what was written", path);
+        return err_set(e, ERR_IO, "%s does not read back as it was written", f->path);
     return 0;
 }
 
 static int dir_probe(struct store *s, struct err *e)
 {
-    AUTO_MEM char *path = mem_printf("%s/.probe-%016" PRIx64, dir_of(s)->root, store_random(s));
+    AUTO_CLEAR(dir_file) struct dir_file f = {.fd = -1};
 
-    if (store_allow(s, "create", path, e) < 0)
+    if (dir_create(s, dir_of(s)->root, ".probe-", 0600, &f, e) < 0)
         return -1;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return file_error(e, "create", path);
-    int result = probe_file(s, fd, path, e);
-    close(fd);
-    if (unlink(path) < 0 && result == 0)
-        return file_error(e, "delete", path);
+    int result = probe_file(s, &f, e);
+    if (unlink(f.path) < 0 && result == 0)
+        return file_error(e, "delete", f.path);
     return result;
 }
 
@@ -210,7 +246,7 @@ static int dir_writer_open(struct store_writer *w, struct err *e)
     struct dir_writer *dw = mem_zero(1, sizeof *dw);
     w->priv = dw;
     dw->packs = dir_packs_new(w);
-    dw->larges = dir_larges_new(w->store, w->project, w->session);
+    dw->larges = dir_larges_new(w);
     pthread_mutex_init(&dw->lock, NULL);
     return 0;
 }
@@ -225,28 +261,6 @@ static void dir_writer_close(struct store_writer *w)
     dir_larges_free(dw->larges);
     pthread_mutex_destroy(&dw->lock);
     free(dw);
-}
-
-static int dir_write_small(struct store_writer *w,
-                           const void *bytes,
-                           size_t n,
-                           const struct sha256_digest *digest,
-                           struct store_place *place_out,
-                           struct err *e)
-{
-    struct dir_writer *dw = w->priv;
-
-    return dir_packs_write(dw->packs, bytes, n, digest, place_out, e);
-}
-
-static int dir_write_large(struct store_writer *w,
-                           const struct store_source *source,
-                           struct store_content *out,
-                           struct err *e)
-{
-    struct dir_writer *dw = w->priv;
-
-    return dir_larges_write(dw->larges, source, out, e);
 }
 
 /* The directories may be another's, who made them and did not come to sync them. */
@@ -289,35 +303,35 @@ static int dir_flush(struct store_writer *w, struct err *e)
 /* ---- reading ---- */
 
 static int read_open(
-    int fd, const char *path, uint64_t offset, void *bytes, size_t n, struct err *e)
+    int fd, const char *path, const struct store_place *range, void *bytes, struct err *e)
 {
-    ssize_t got = file_pread_all(fd, bytes, n, offset);
+    ssize_t got = file_pread_all(fd, bytes, (size_t)range->size, range->offset);
 
     if (got < 0)
         return err_set(e, ERR_IO, "read %s: %s", path, strerror(errno));
-    if ((size_t)got < n)
-        return err_set(e, ERR_IO, "blob %s is damaged: it ends at %" PRIu64 ", %zu bytes early",
-                       path, offset + (uint64_t)got, n - (size_t)got);
+    if ((uint64_t)got < range->size)
+        return err_set(e, ERR_IO,
+                       "blob %s is damaged: it ends at %" PRIu64 ", %" PRIu64 " bytes early", path,
+                       range->offset + (uint64_t)got, range->size - (uint64_t)got);
     return 0;
 }
 
 static int dir_read(struct store *s,
                     const char *project,
-                    const char *blob,
-                    uint64_t offset,
+                    const struct store_place *range,
                     void *bytes,
-                    size_t n,
                     struct err *e)
 {
-    AUTO_MEM char *path = dir_blob_path(s, project, blob);
+    AUTO_MEM char *path = dir_blob_path(s, project, range->blob);
+    uint64_t end = range->offset + range->size;
     struct dir_open file;
 
     if (store_allow(s, "read", path, e) < 0 || dir_cache_open(dir_of(s)->cache, path, &file, e) < 0)
         return -1;
-    int result = read_open(file.fd, path, offset, bytes, n, e);
+    int result = read_open(file.fd, path, range, bytes, e);
     /* Who reads this much goes on behind it, and hashes first: time for the disk. */
-    if (n >= COPY_BYTES && (offset + n) % READ_BYTES == 0)
-        posix_fadvise(file.fd, (off_t)(offset + n), READ_BYTES, POSIX_FADV_WILLNEED);
+    if (range->size >= COPY_BYTES && end % READ_BYTES == 0)
+        posix_fadvise(file.fd, (off_t)end, READ_BYTES, POSIX_FADV_WILLNEED);
     dir_cache_release(dir_of(s)->cache, &file);
     return result;
 }

@@ -44,15 +44,27 @@ void dir_fan(const char *name, char out[static 3]);
 
 /* 1: locked and still at path. 0: another holds it, or it was removed meanwhile. -1: error. */
 int dir_lock(int fd, const char *path, struct err *e);
+/* A file that is being written. */
+struct dir_file {
+    char *path;
+    int fd; /* locked; -1: none */
+};
+void dir_file_clear(struct dir_file *f);
+/* A new file of this mode, DIR/FRONT<random>, locked before another can take it for a leftover. */
+int dir_create(const struct store *s,
+               const char *dir,
+               const char *front,
+               mode_t mode,
+               struct dir_file *out,
+               struct err *e);
 /* All n bytes at offset. */
 int dir_pwrite(const struct store *s,
-               int fd,
-               const char *path,
+               const struct dir_file *f,
                uint64_t offset,
                const void *bytes,
                size_t n,
                struct err *e);
-int dir_fdatasync(const struct store *s, int fd, const char *path, struct err *e);
+int dir_fdatasync(const struct store *s, const struct dir_file *f, struct err *e);
 int dir_sync_dir(const struct store *s, const char *path, struct err *e);
 
 /* ---- dir_cache.c: files open for reading, at most 64 beside those in use ---- */
@@ -70,71 +82,27 @@ void dir_cache_release(struct dir_cache *c, const struct dir_open *o);
 /* The file was removed: the next who asks for it is to find out. */
 void dir_cache_forget(struct dir_cache *c, const char *path);
 
-/* ---- dir_packs.c ---- */
+/* ---- writing: dir_packs.c and dir_large.c ---- */
 
 struct dir_packs *dir_packs_new(const struct store_writer *w);
 void dir_packs_free(struct dir_packs *p);
-int dir_packs_write(struct dir_packs *p,
-                    const void *bytes,
-                    size_t n,
-                    const struct sha256_digest *digest,
-                    struct store_place *place_out,
-                    struct err *e);
 int dir_packs_flush(struct dir_packs *p, struct err *e);
 
-/* ---- dir_large.c ---- */
-
-struct dir_larges *dir_larges_new(struct store *s, const char *project, int64_t session);
+struct dir_larges *dir_larges_new(const struct store_writer *w);
 void dir_larges_free(struct dir_larges *l);
-int dir_larges_write(struct dir_larges *l,
-                     const struct store_source *source,
-                     struct store_content *out,
-                     struct err *e);
 int dir_larges_flush(struct dir_larges *l, struct err *e);
 
-/* ---- dir_house.c: parts of the driver's table ---- */
+/* ---- entries of the driver's table ---- */
 
-int dir_projects(struct store *s,
-                 int (*visit)(void *context, const char *project, struct err *e),
-                 void *context,
-                 struct err *e);
-int dir_list(struct store *s,
-             const char *project,
-             int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-             void *context,
-             struct err *e);
-int dir_remove(struct store *s,
-               const char *project,
-               const struct store_blob *blob,
-               bool (*still)(void *context, const char *blob_name),
-               void *context,
-               struct err *e);
-bool dir_link(struct store *s,
-              const char *project,
-              const struct store_content *content,
-              const char *path,
-              bool hard);
-
-/* ---- dir_keyed.c: objects under keys ---- */
-
-int dir_keyed_list(struct store *s,
-                   const char *prefix,
-                   int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                   void *context,
-                   int64_t *now_ms_out,
-                   struct store_tally *tally,
-                   struct err *e);
-int dir_keyed_put(struct store *s,
-                  const char *key,
-                  const struct store_keyed_put *put,
-                  char *etag_out,
-                  struct store_tally *tally,
-                  struct err *e);
-int dir_keyed_get(struct store *s,
-                  const char *key,
-                  const struct store_keyed_get *get,
-                  struct store_tally *tally,
-                  struct err *e);
-int dir_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+__typeof__(store_write_small) dir_write_small;
+__typeof__(store_write_large) dir_write_large;
+__typeof__(store_projects) dir_projects;
+__typeof__(store_list) dir_list;
+__typeof__(store_delete) dir_remove;
+__typeof__(store_link) dir_link;
+__typeof__(store_keyed_list) dir_keyed_list;
+__typeof__(store_keyed_put) dir_keyed_put;
+__typeof__(store_keyed_get) dir_keyed_get;
+__typeof__(store_keyed_delete) dir_keyed_delete;
 
 #endif

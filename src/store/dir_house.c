@@ -15,8 +15,8 @@
 
 struct listing {
     struct store *store;
-    int (*visit)(void *context, const struct store_blob *blob, struct err *e);
-    int (*visit_project)(void *context, const char *project, struct err *e);
+    store_visit_blob *visit;
+    store_visit_project *visit_project;
     void *context;
     bool unfinished; /* what the present directory holds */
 };
@@ -79,21 +79,15 @@ static int list_project(const struct listing *l, int dir, const char *name, stru
     return l->visit_project(l->context, name, e);
 }
 
-int dir_projects(struct store *s,
-                 int (*visit)(void *context, const char *project, struct err *e),
-                 void *context,
-                 struct err *e)
+int dir_projects(struct store *s, store_visit_project *visit, void *context, struct err *e)
 {
     const struct listing l = {.store = s, .visit_project = visit, .context = context};
 
     return each_entry(&l, dir_of(s)->root, list_project, e);
 }
 
-int dir_list(struct store *s,
-             const char *project,
-             int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-             void *context,
-             struct err *e)
+int dir_list(
+    struct store *s, const char *project, store_visit_blob *visit, void *context, struct err *e)
 {
     struct listing l = {.store = s, .visit = visit, .context = context};
     AUTO_MEM char *packs = dir_path(s, project, "packs", NULL);

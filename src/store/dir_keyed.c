@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "store/dir.h"
-#include "store/keyed.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -49,8 +48,7 @@ static int64_t modified_ms(const struct stat *st)
 
 struct walk {
     const struct store *store;
-    int (*visit)(void *context, const struct store_keyed *o, struct err *e);
-    void *context;
+    const struct store_keyed_list *list;
     size_t n;
 };
 
@@ -73,7 +71,7 @@ static int visit_entry(struct walk *w, const char *key, unsigned depth, struct e
         return err_set(e, ERR_IO, "%s: more than %d objects", dir_of(w->store)->root, OBJECTS_MAX);
     etag_of(&st, etag);
     const struct store_keyed o = {key, (uint64_t)st.st_size, etag, modified_ms(&st)};
-    return w->visit(w->context, &o, e);
+    return w->list->visit(w->list->context, &o, e);
 }
 
 static int visit_dir(struct walk *w, const char *key, unsigned depth, struct err *e)
@@ -96,39 +94,26 @@ static int visit_dir(struct walk *w, const char *key, unsigned depth, struct err
     return result;
 }
 
-int dir_keyed_list(struct store *s,
-                   const char *prefix,
-                   int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                   void *context,
-                   int64_t *now_ms_out,
-                   struct store_tally *tally,
-                   struct err *e)
+int dir_keyed_list(struct store *s, struct store_keyed_list *list, struct err *e)
 {
-    struct walk w = {.store = s, .visit = visit, .context = context};
-    size_t n = strlen(prefix);
-    AUTO_MEM char *key = mem_printf("%.*s", n ? (int)n - 1 : 0, prefix);
+    struct walk w = {.store = s, .list = list};
+    size_t n = strlen(list->prefix);
+    AUTO_MEM char *key = mem_printf("%.*s", n ? (int)n - 1 : 0, list->prefix);
 
-    tally->lists++;
-    if (store_allow(s, "list", prefix, e) < 0)
+    list->tally->lists++;
+    if (store_allow(s, "list", list->prefix, e) < 0)
         return -1;
-    *now_ms_out = time_epoch_ms();
+    list->now_ms = time_epoch_ms();
     return visit_dir(&w, key, 0, e);
 }
 
 /* ---- writing ---- */
 
-struct draft {
-    char *path;
-    int fd; /* locked */
-};
-
-static void draft_clear(struct draft *d)
+static void draft_clear(struct dir_file *d)
 {
     if (d->path)
         unlink(d->path);
-    free(d->path);
-    if (d->fd >= 0)
-        close(d->fd);
+    dir_file_clear(d);
 }
 
 /* Removes files that dead writers left behind: their locks are free. */
@@ -150,42 +135,27 @@ static void remove_left(const char *tmp)
         closedir(d);
 }
 
-static int draft_open(const struct store *s, struct draft *out, struct err *e)
+static int draft_open(const struct store *s, struct dir_file *out, struct err *e)
 {
     AUTO_MEM char *tmp = key_path(s, TMP);
 
-    if (store_allow(s, "create", tmp, e) < 0 || file_make_dirs(tmp, 0777, e) < 0)
+    if (file_make_dirs(tmp, 0777, e) < 0)
         return -1;
     remove_left(tmp);
-    for (int i = 0; i < MKDIR_TRIES; i++) {
-        AUTO_MEM char *path = mem_printf("%s/%016" PRIx64, tmp, store_random(s));
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0)
-            return file_error(e, "create", path);
-        int locked = dir_lock(fd, path, e);
-        if (locked > 0) {
-            *out = (struct draft){.path = TAKE(path), .fd = fd};
-            return 0;
-        }
-        close(fd);
-        if (locked < 0)
-            return -1;
-    }
-    return err_set(e, ERR_RETRY, "%s: others remove every new file", tmp);
+    return dir_create(s, tmp, "", 0666, out, e);
 }
 
 static int draft_fill(const struct store *s,
-                      const struct draft *d,
+                      const struct dir_file *d,
                       const struct store_keyed_put *put,
                       struct err *e)
 {
     if (!put->pull)
-        return put->n ? dir_pwrite(s, d->fd, d->path, 0, put->bytes, (size_t)put->n, e) : 0;
+        return put->n ? dir_pwrite(s, d, 0, put->bytes, (size_t)put->n, e) : 0;
     AUTO_MEM char *chunk = mem_zero(CHUNK, 1);
     for (uint64_t at = 0; at < put->n;) {
         size_t n = put->n - at < CHUNK ? (size_t)(put->n - at) : CHUNK;
-        if (put->pull(put->context, at, chunk, n, e) < 0 ||
-            dir_pwrite(s, d->fd, d->path, at, chunk, n, e) < 0)
+        if (put->pull(put->context, at, chunk, n, e) < 0 || dir_pwrite(s, d, at, chunk, n, e) < 0)
             return -1;
         at += n;
     }
@@ -234,7 +204,7 @@ static bool has_etag(const char *path, const char *etag)
 }
 
 /* 0: in its place. 1: the condition does not hold. -1 with errno. */
-static int try_place(const struct draft *d, const char *path, const struct store_keyed_put *put)
+static int try_place(const struct dir_file *d, const char *path, const struct store_keyed_put *put)
 {
     if (put->condition == STORE_ABSENT && link(d->path, path) < 0)
         return errno == EEXIST ? 1 : -1;
@@ -244,7 +214,7 @@ static int try_place(const struct draft *d, const char *path, const struct store
 }
 
 static int place(const struct store *s,
-                 const struct draft *d,
+                 const struct dir_file *d,
                  const char *path,
                  const struct store_keyed_put *put,
                  struct err *e)
@@ -270,25 +240,20 @@ static int place(const struct store *s,
     return result;
 }
 
-int dir_keyed_put(struct store *s,
-                  const char *key,
-                  const struct store_keyed_put *put,
-                  char *etag_out,
-                  struct store_tally *tally,
-                  struct err *e)
+int dir_keyed_put(struct store *s, const struct store_keyed_put *put, struct err *e)
 {
-    AUTO_MEM char *path = key_path(s, key);
-    AUTO_CLEAR(draft) struct draft draft = {.fd = -1};
+    AUTO_MEM char *path = key_path(s, put->key);
+    AUTO_CLEAR(draft) struct dir_file draft = {.fd = -1};
     struct stat st;
 
-    tally->writes++;
+    put->tally->writes++;
     if (draft_open(s, &draft, e) < 0 || draft_fill(s, &draft, put, e) < 0 ||
-        dir_fdatasync(s, draft.fd, draft.path, e) < 0)
+        dir_fdatasync(s, &draft, e) < 0)
         return -1;
     assert(draft.path);
     if (fstat(draft.fd, &st) < 0)
         return file_error(e, "look at", draft.path);
-    etag_of(&st, etag_out);
+    etag_of(&st, put->etag_out);
     int lock = put->condition == STORE_MATCH ? take_lock(s, e) : 0;
     if (lock < 0)
         return -1;
@@ -296,17 +261,13 @@ int dir_keyed_put(struct store *s,
     if (put->condition == STORE_MATCH)
         close(lock);
     if (result == 0)
-        tally->written_bytes += put->n;
+        put->tally->written_bytes += put->n;
     return result;
 }
 
 /* ---- reading ---- */
 
-static int pour(int fd,
-                const char *path,
-                const struct store_keyed_get *get,
-                struct store_tally *tally,
-                struct err *e)
+static int pour(int fd, const char *path, const struct store_keyed_get *get, struct err *e)
 {
     AUTO_MEM char *chunk = mem_zero(CHUNK, 1);
 
@@ -320,22 +281,18 @@ static int pour(int fd,
         if (get->sink(get->context, chunk, (size_t)n, e) < 0)
             return -1;
         at += (uint64_t)n;
-        tally->read_bytes += (uint64_t)n;
+        get->tally->read_bytes += (uint64_t)n;
     }
     return 0;
 }
 
-int dir_keyed_get(struct store *s,
-                  const char *key,
-                  const struct store_keyed_get *get,
-                  struct store_tally *tally,
-                  struct err *e)
+int dir_keyed_get(struct store *s, const struct store_keyed_get *get, struct err *e)
 {
-    AUTO_MEM char *path = key_path(s, key);
+    AUTO_MEM char *path = key_path(s, get->key);
     struct stat st;
     char etag[STORE_ETAG];
 
-    tally->reads++;
+    get->tally->reads++;
     if (store_allow(s, "read", path, e) < 0)
         return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -347,7 +304,7 @@ int dir_keyed_get(struct store *s,
     if (result == 0 && get->etag && strcmp(get->etag, etag) != 0)
         result = err_set(e, ERR_RETRY, "%s was written again meanwhile", path);
     if (result == 0)
-        result = pour(fd, path, get, tally, e);
+        result = pour(fd, path, get, e);
     close(fd);
     return result;
 }

@@ -21,43 +21,29 @@
 #define SYNC_THREADS 8
 /* How much is written before the disk is set to work on it. */
 #define WRITEBACK_BYTES ((uint64_t)8 << 20)
-#define NAME_TRIES 100
-
-struct large {
-    char *path;
-    int fd; /* locked */
-};
 
 struct dir_larges {
     struct store *store;
-    char *project;
+    const char *project;
     int64_t session;
     pthread_mutex_t lock; /* guards what follows */
-    struct large pending[PENDING_MAX];
+    struct dir_file pending[PENDING_MAX];
     size_t n_pending;
     bool fan_dirty[256]; /* directories with new names */
     bool many;           /* more were written than are pending */
     int dir_fd; /* open since before the first write, so that syncfs tells of its failure */
 };
 
-struct dir_larges *dir_larges_new(struct store *s, const char *project, int64_t session)
+struct dir_larges *dir_larges_new(const struct store_writer *w)
 {
     struct dir_larges *l = mem_zero(1, sizeof *l);
 
-    l->store = s;
-    l->project = mem_dup(project);
-    l->session = session;
+    l->store = w->store;
+    l->project = w->project;
+    l->session = w->session;
     l->dir_fd = -1;
     pthread_mutex_init(&l->lock, NULL);
     return l;
-}
-
-static void large_clear(struct large *f)
-{
-    if (f->fd >= 0)
-        close(f->fd);
-    free(f->path);
-    *f = (struct large){.fd = -1};
 }
 
 void dir_larges_free(struct dir_larges *l)
@@ -65,46 +51,18 @@ void dir_larges_free(struct dir_larges *l)
     if (!l)
         return;
     for (size_t i = 0; i < l->n_pending; i++)
-        large_clear(&l->pending[i]);
+        dir_file_clear(&l->pending[i]);
     if (l->dir_fd >= 0)
         close(l->dir_fd);
     pthread_mutex_destroy(&l->lock);
-    free(l->project);
     free(l);
 }
 
 /* ---- one file ---- */
 
-/* A file of our own in tmp, locked before anyone can take it for a leftover. */
-static int create(struct dir_larges *l, struct large *out, struct err *e)
-{
-    for (int i = 0; i < NAME_TRIES; i++) {
-        char name[STORE_BLOB_NAME];
-        snprintf(name, sizeof name, "%" PRId64 "-new-%016" PRIx64, l->session,
-                 store_random(l->store));
-        AUTO_MEM char *path = dir_path(l->store, l->project, "tmp", name);
-        if (store_allow(l->store, "create", path, e) < 0)
-            return -1;
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0444);
-        if (fd < 0 && errno != EEXIST)
-            return file_error(e, "create", path);
-        int locked = fd < 0 ? 0 : dir_lock(fd, path, e);
-        if (locked > 0) {
-            *out = (struct large){.fd = fd, .path = TAKE(path)};
-            return 0;
-        }
-        if (fd >= 0)
-            close(fd);
-        if (locked < 0)
-            return -1;
-    }
-    return err_set(e, ERR_RETRY, "%s/%s/tmp: others remove every new file", dir_of(l->store)->root,
-                   l->project);
-}
-
 struct filling {
     const struct store *store;
-    const struct large *file;
+    const struct dir_file *file;
     uint64_t begun; /* writeback has been started up to here */
 };
 
@@ -114,7 +72,7 @@ static int fill(void *context, uint64_t offset, const void *bytes, size_t n, str
     uint64_t end = offset + n;
 
     /* Zeros are left out: the file is made long enough at the end, and stays sparse. */
-    if (bytes && dir_pwrite(f->store, f->file->fd, f->file->path, offset, bytes, n, e) < 0)
+    if (bytes && dir_pwrite(f->store, f->file, offset, bytes, n, e) < 0)
         return -1;
     if (end - f->begun >= WRITEBACK_BYTES) {
         (void)sync_file_range(f->file->fd, (off_t)f->begun, (off_t)(end - f->begun),
@@ -125,7 +83,7 @@ static int fill(void *context, uint64_t offset, const void *bytes, size_t n, str
 }
 
 static int move_into_place(struct dir_larges *l,
-                           struct large *file,
+                           struct dir_file *file,
                            const char *name,
                            struct err *e)
 {
@@ -150,7 +108,7 @@ static int move_into_place(struct dir_larges *l,
 }
 
 static int fill_file(struct dir_larges *l,
-                     struct large *file,
+                     struct dir_file *file,
                      const struct store_source *source,
                      struct store_content *out,
                      struct err *e)
@@ -174,22 +132,22 @@ static int sync_large(void *context, size_t i, struct err *e)
 {
     struct dir_larges *l = context;
 
-    return dir_fdatasync(l->store, l->pending[i].fd, l->pending[i].path, e);
+    return dir_fdatasync(l->store, &l->pending[i], e);
 }
 
-static void note(struct dir_larges *l, struct large *file, const struct sha256_digest *digest)
+static void note(struct dir_larges *l, struct dir_file *file, const struct sha256_digest *digest)
 {
     pthread_mutex_lock(&l->lock);
     if (l->n_pending == PENDING_MAX) {
         l->many = true;
-        large_clear(&l->pending[0]);
+        dir_file_clear(&l->pending[0]);
         l->n_pending--;
         memmove(&l->pending[0], &l->pending[1], l->n_pending * sizeof l->pending[0]);
     }
     l->pending[l->n_pending++] = *file;
     l->fan_dirty[digest->bytes[0]] = true;
     pthread_mutex_unlock(&l->lock);
-    *file = (struct large){.fd = -1};
+    *file = (struct dir_file){.fd = -1};
 }
 
 static int open_dir(struct dir_larges *l, struct err *e)
@@ -204,18 +162,21 @@ static int open_dir(struct dir_larges *l, struct err *e)
     return result;
 }
 
-int dir_larges_write(struct dir_larges *l,
-                     const struct store_source *source,
-                     struct store_content *out,
-                     struct err *e)
+int dir_write_large(struct store_writer *w,
+                    const struct store_source *source,
+                    struct store_content *out,
+                    struct err *e)
 {
-    struct large file;
+    struct dir_larges *l = ((struct dir_writer *)w->priv)->larges;
+    AUTO_MEM char *tmp = dir_path(l->store, l->project, "tmp", NULL);
+    AUTO_MEM char *front = mem_printf("%" PRId64 "-new-", l->session);
+    struct dir_file file;
 
-    if (open_dir(l, e) < 0 || create(l, &file, e) < 0)
+    if (open_dir(l, e) < 0 || dir_create(l->store, tmp, front, 0444, &file, e) < 0)
         return -1;
     if (fill_file(l, &file, source, out, e) < 0) {
         unlink(file.path);
-        large_clear(&file);
+        dir_file_clear(&file);
         return -1;
     }
     note(l, &file, &out->digest);
@@ -262,7 +223,7 @@ static int flush_locked(struct dir_larges *l, struct err *e)
     if (result < 0 || sync_fans(l, e) < 0)
         return -1;
     while (l->n_pending)
-        large_clear(&l->pending[--l->n_pending]);
+        dir_file_clear(&l->pending[--l->n_pending]);
     return 0;
 }
 

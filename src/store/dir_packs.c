@@ -21,12 +21,10 @@
 /* Full packs stay locked until the writer ends, so that gc removes no content before it is recorded
  * in the database. Of packs that hold 64 GiB together the oldest are long recorded. */
 #define FULL_MAX 256
-#define NAME_TRIES 100
 
 struct pack {
     char name[STORE_BLOB_NAME];
-    char *path;
-    int fd; /* locked; -1: no pack */
+    struct dir_file file; /* fd -1: no pack */
     uint64_t end;
     bool dirty; /* written to since the last sync */
 };
@@ -68,20 +66,12 @@ struct dir_packs *dir_packs_new(const struct store_writer *w)
     p->writer = w;
     p->store = w->store;
     p->project = w->project;
-    p->now.fd = -1;
+    p->now.file.fd = -1;
     for (size_t i = 0; i < BUFFERS_MAX; i++)
         p->unused[p->n_unused++] = &p->buffers[i];
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->change, NULL);
     return p;
-}
-
-static void drop_pack(struct pack *k)
-{
-    if (k->fd >= 0)
-        close(k->fd);
-    free(k->path);
-    *k = (struct pack){.fd = -1};
 }
 
 void dir_packs_free(struct dir_packs *p)
@@ -95,9 +85,9 @@ void dir_packs_free(struct dir_packs *p)
         pthread_mutex_unlock(&p->lock);
         pthread_join(p->thread, NULL);
     }
-    drop_pack(&p->now);
+    dir_file_clear(&p->now.file);
     for (size_t i = 0; i < p->n_full; i++)
-        drop_pack(&p->full[i]);
+        dir_file_clear(&p->full[i].file);
     for (size_t i = 0; i < BUFFERS_MAX; i++)
         free(p->buffers[i].bytes);
     pthread_cond_destroy(&p->change);
@@ -107,37 +97,26 @@ void dir_packs_free(struct dir_packs *p)
 
 /* ---- finding a pack to append to ---- */
 
-/* 1: the pack is ours. 0: it is another's, full or gone. */
-static int claim(struct dir_packs *p, const char *name, int fd, struct err *e)
+/* 1: the pack is ours. 0: it is another's, full or gone. The file is the pack's, or closed. */
+static int claim(struct dir_packs *p, struct dir_file *file, struct err *e)
 {
-    AUTO_MEM char *path = dir_path(p->store, p->project, "packs", name);
-    struct stat st;
-    int locked = dir_lock(fd, path, e);
+    struct stat st = {0};
+    int locked = dir_lock(file->fd, file->path, e);
 
-    if (locked <= 0)
-        return locked;
-    if (fstat(fd, &st) < 0)
-        return file_error(e, "look at", path);
-    if ((uint64_t)st.st_size >= PACK_BYTES)
-        return 0;
-    p->now = (struct pack){.fd = fd, .end = (uint64_t)st.st_size};
-    snprintf(p->now.name, sizeof p->now.name, "%s", name);
-    p->now.path = TAKE(path);
+    if (locked > 0 && fstat(file->fd, &st) < 0)
+        locked = file_error(e, "look at", file->path);
+    if (locked <= 0 || (uint64_t)st.st_size >= PACK_BYTES) {
+        dir_file_clear(file);
+        return locked < 0 ? -1 : 0;
+    }
+    p->now = (struct pack){.file = *file, .end = (uint64_t)st.st_size};
+    snprintf(p->now.name, sizeof p->now.name, "%s", strrchr(file->path, '/') + 1);
     /* Who made it may not have come to sync the directory. */
     p->dir_dirty = true;
     return 1;
 }
 
-static int claim_open(struct dir_packs *p, const char *name, int fd, struct err *e)
-{
-    int claimed = claim(p, name, fd, e);
-
-    if (claimed <= 0)
-        close(fd);
-    return claimed;
-}
-
-static int claim_there(struct dir_packs *p, DIR *packs, struct err *e)
+static int claim_there(struct dir_packs *p, DIR *packs, const char *path, struct err *e)
 {
     struct dirent *entry;
     struct stat st;
@@ -150,48 +129,40 @@ static int claim_there(struct dir_packs *p, DIR *packs, struct err *e)
             continue;
         /* One that may not be opened is left to whom it belongs. */
         int fd = openat(dirfd(packs), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        int claimed = fd < 0 ? 0 : claim_open(p, name, fd, e);
+        struct dir_file file = {.path = fd < 0 ? NULL : mem_printf("%s/%s", path, name), .fd = fd};
+        int claimed = fd < 0 ? 0 : claim(p, &file, e);
         if (claimed != 0)
             return claimed;
     }
     return 0;
 }
 
-static int claim_new(struct dir_packs *p, struct err *e)
+static int claim_new(struct dir_packs *p, const char *path, struct err *e)
 {
-    for (int i = 0; i < NAME_TRIES; i++) {
-        char name[STORE_BLOB_NAME];
-        store_name_pack(p->store, 0, name);
-        AUTO_MEM char *path = dir_path(p->store, p->project, "packs", name);
-        if (store_allow(p->store, "create", path, e) < 0)
-            return -1;
-        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            return file_error(e, "create", path);
-        int claimed = fd < 0 ? 0 : claim_open(p, name, fd, e);
-        if (claimed != 0)
-            return claimed < 0 ? -1 : 0;
-    }
-    return err_set(e, ERR_RETRY, "%s/%s: others take every new pack", dir_of(p->store)->root,
-                   p->project);
+    struct dir_file file;
+
+    /* Its lock is ours already, and it is empty. */
+    if (dir_create(p->store, path, "p-", 0666, &file, e) < 0)
+        return -1;
+    return claim(p, &file, e) < 0 ? -1 : 0;
 }
 
 static int find_pack(struct dir_packs *p, struct err *e)
 {
-    if (p->writer->fresh)
-        return claim_new(p, e);
     AUTO_MEM char *path = dir_path(p->store, p->project, "packs", NULL);
 
+    if (p->writer->fresh)
+        return claim_new(p, path, e);
     if (store_allow(p->store, "list", path, e) < 0)
         return -1;
     DIR *packs = opendir(path);
     if (!packs)
         return file_error(e, "open", path);
-    int claimed = claim_there(p, packs, e);
+    int claimed = claim_there(p, packs, path, e);
     closedir(packs);
     if (claimed != 0)
         return claimed < 0 ? -1 : 0;
-    return claim_new(p, e);
+    return claim_new(p, path, e);
 }
 
 /* ---- writing ---- */
@@ -200,7 +171,7 @@ static int sync_pack(struct dir_packs *p, struct pack *k, struct err *e)
 {
     if (!k->dirty)
         return 0;
-    if (dir_fdatasync(p->store, k->fd, k->path, e) < 0)
+    if (dir_fdatasync(p->store, &k->file, e) < 0)
         return -1;
     k->dirty = false;
     return 0;
@@ -211,12 +182,12 @@ static int retire(struct dir_packs *p, struct err *e)
     if (p->n_full == FULL_MAX) {
         if (sync_pack(p, &p->full[0], e) < 0)
             return -1;
-        drop_pack(&p->full[0]);
+        dir_file_clear(&p->full[0].file);
         memmove(&p->full[0], &p->full[1], (FULL_MAX - 1) * sizeof p->full[0]);
         p->n_full--;
     }
     p->full[p->n_full++] = p->now;
-    p->now = (struct pack){.fd = -1};
+    p->now = (struct pack){.file.fd = -1};
     return 0;
 }
 
@@ -224,12 +195,12 @@ static int retire(struct dir_packs *p, struct err *e)
 static void write_buffer(struct dir_packs *p, struct buffer *b)
 {
     struct err why = {0};
-    int fd = p->now.fd;
+    const struct dir_file file = p->now.file;
 
     pthread_mutex_unlock(&p->lock);
-    if (dir_pwrite(p->store, fd, p->now.path, b->at, b->bytes, b->n, &why) == 0)
+    if (dir_pwrite(p->store, &file, b->at, b->bytes, b->n, &why) == 0)
         /* So that the disk is busy before the flush; that it cannot is no harm. */
-        (void)sync_file_range(fd, (off_t)b->at, (off_t)b->n, SYNC_FILE_RANGE_WRITE);
+        (void)sync_file_range(file.fd, (off_t)b->at, (off_t)b->n, SYNC_FILE_RANGE_WRITE);
     pthread_mutex_lock(&p->lock);
     if (p->why.kind == ERR_NONE)
         p->why = why;
@@ -296,7 +267,7 @@ static void take_buffer(struct dir_packs *p)
 static int make_room(struct dir_packs *p, size_t n, struct err *e)
 {
     while (p->why.kind == ERR_NONE) {
-        if (p->now.fd < 0) {
+        if (p->now.file.fd < 0) {
             if (find_pack(p, e) < 0)
                 return -1;
         } else if (p->filling && (p->filling->n + n > BUFFER_BYTES || p->now.end >= PACK_BYTES)) {
@@ -325,13 +296,14 @@ static void append(struct buffer *b, const void *bytes, size_t n)
     b->n += n;
 }
 
-int dir_packs_write(struct dir_packs *p,
+int dir_write_small(struct store_writer *w,
                     const void *bytes,
                     size_t n,
                     const struct sha256_digest *digest,
                     struct store_place *place_out,
                     struct err *e)
 {
+    struct dir_packs *p = ((struct dir_writer *)w->priv)->packs;
     unsigned char header[STORE_PACK_HEADER];
 
     store_pack_header(n, digest, header);
@@ -348,17 +320,13 @@ int dir_packs_write(struct dir_packs *p,
     return result;
 }
 
-/* Itself: it has to be waited for anyway, and a small put needs no thread. */
-static void write_last(struct dir_packs *p)
-{
-    write_buffer(p, take_filling(p));
-}
-
 static int flush_locked(struct dir_packs *p, struct err *e)
 {
     while (p->filling || p->in_flight) {
+        /* By this thread: the buffer has to be waited for anyway, and a small put needs no other.
+         */
         if (p->filling)
-            write_last(p);
+            write_buffer(p, take_filling(p));
         else
             pthread_cond_wait(&p->change, &p->lock);
     }

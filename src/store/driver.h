@@ -1,6 +1,6 @@
-/* driver: the functions of a store driver, and the helpers of store.c and its neighbours for all
- * drivers. Included by src/store only. Drivers announce every call to the file system or to a
- * server with store_allow, so that tests can make each call fail: there is no fake driver. */
+/* driver: the functions of a store driver, and what store.c and its neighbours share, for drivers
+ * and each other. Included by src/store only. Drivers announce every call to the file system or to
+ * a server with store_allow, so that tests can make each call fail: there is no fake driver. */
 #ifndef STORE_DRIVER_H
 #define STORE_DRIVER_H
 
@@ -19,7 +19,6 @@
 #define STORE_PIECE_MAX ((uint64_t)1 << 30)
 
 struct store_driver;
-struct read_cache;
 
 struct store {
     const struct store_driver *driver;
@@ -40,8 +39,9 @@ struct store_writer {
 
 /* Everything but open, close, writer_open and writer_close is called from several threads at once.
  * The wrappers have checked project (and blob names: letters, digits, '.', '_', '-', not empty, no
- * leading '.'), that ranges lie within the place and do not overflow, and that n is not 0 in read.
- * Errors name the path or URL. */
+ * leading '.'), that ranges lie within the place, do not overflow and are not empty in read.
+ * Entries with the type of a function of store.h or keyed.h do what is said there. Errors name the
+ * path or URL. */
 struct store_driver {
     const char *name;   /* store_kind: "dir" */
     const char *scheme; /* what its URLs begin with: "dir:" */
@@ -66,94 +66,38 @@ struct store_driver {
     void (*writer_close)(struct store_writer *w);
     /* n <= STORE_SMALL_MAX, 0 included. Short critical section: copies the bytes to the pack that
      * is being filled. The place is final, even if its blob does not exist before the flush. */
-    int (*write_small)(struct store_writer *w,
-                       const void *bytes,
-                       size_t n,
-                       const struct sha256_digest *digest,
-                       struct store_place *place_out,
-                       struct err *e);
+    __typeof__(store_write_small) *write_small;
     /* See store_write_large; *out is zeroed before, and cleared by the wrapper after a failure.
      * Most of the work is store_take_in's. A driver that reads the source a second time makes sure
      * it sends what was hashed. */
-    int (*write_large)(struct store_writer *w,
-                       const struct store_source *source,
-                       struct store_content *out,
-                       struct err *e);
+    __typeof__(store_write_large) *write_large;
     /* After a failure what was written since the last flush is lost for good, and every further
      * flush of this writer fails: a disk that lost a write may call the next sync a success. */
-    int (*flush)(struct store_writer *w, struct err *e);
+    __typeof__(store_flush) *flush;
 
-    /* n bytes of a blob from offset. ERR_NOTFOUND: no such blob. ERR_IO: these bytes cannot be had
+    /* The bytes of a range of a blob. ERR_NOTFOUND: no such blob. ERR_IO: these bytes cannot be had
      * (the blob is too short or unreadable), others may. Any other kind (ERR_RETRY, ERR_DENIED):
      * the store as a whole does not answer. */
     int (*read)(struct store *s,
                 const char *project,
-                const char *blob,
-                uint64_t offset,
+                const struct store_place *range,
                 void *bytes,
-                size_t n,
                 struct err *e);
-    /* Optional, see store_link. */
-    bool (*link)(struct store *s,
-                 const char *project,
-                 const struct store_content *content,
-                 const char *path,
-                 bool hard);
+    __typeof__(store_link) *link; /* optional */
 
-    /* See store_projects, store_list, store_delete, store_size; a project without blobs is empty.
-     * still is never NULL here. */
-    int (*projects)(struct store *s,
-                    int (*visit)(void *context, const char *project, struct err *e),
-                    void *context,
-                    struct err *e);
-    int (*list)(struct store *s,
-                const char *project,
-                int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-                void *context,
-                struct err *e);
-    int (*remove)(struct store *s,
-                  const char *project,
-                  const struct store_blob *blob,
-                  bool (*still)(void *context, const char *blob_name),
-                  void *context,
-                  struct err *e);
-    int (*size)(
-        struct store *s, const char *project, const char *blob, uint64_t *out, struct err *e);
+    /* A project without blobs is empty. `still` of remove is never NULL. */
+    __typeof__(store_projects) *projects;
+    __typeof__(store_list) *list;
+    __typeof__(store_delete) *remove;
+    __typeof__(store_size) *size;
 
-    /* Optional: NULL where foreign clients have no way in. */
-    int (*presign_get)(struct store *s,
-                       const char *project,
-                       const struct store_place *place,
-                       unsigned expires_s,
-                       struct store_url *out,
-                       struct err *e);
-    int (*presign_put)(struct store *s,
-                       const char *project,
-                       const char *name,
-                       unsigned expires_s,
-                       struct store_url *out,
-                       struct err *e);
+    __typeof__(store_presign) *presign; /* optional: NULL where foreign clients have no way in */
 
-    /* See keyed.h; nothing is NULL here but put's and get's own members. */
-    int (*keyed_list)(struct store *s,
-                      const char *prefix,
-                      int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                      void *context,
-                      int64_t *now_ms_out,
-                      struct store_tally *tally,
-                      struct err *e);
-    int (*keyed_put)(struct store *s,
-                     const char *key,
-                     const struct store_keyed_put *put,
-                     char *etag_out,
-                     struct store_tally *tally,
-                     struct err *e);
-    int (*keyed_get)(struct store *s,
-                     const char *key,
-                     const struct store_keyed_get *get,
-                     struct store_tally *tally,
-                     struct err *e);
-    int (*keyed_delete)(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+    /* tally and etag_out are never NULL. */
+    __typeof__(store_keyed_list) *keyed_list;
+    __typeof__(store_keyed_put) *keyed_put;
+    __typeof__(store_keyed_get) *keyed_get;
+    __typeof__(store_keyed_delete) *keyed_delete;
 };
 
 /* ---- for drivers ---- */
@@ -206,5 +150,44 @@ int store_take_in(const struct store_source *source,
 
 extern const struct store_driver store_dir_driver;
 extern const struct store_driver store_s3_driver;
+
+/* ---- verify.c: content against its digests ---- */
+
+/* ERR_IO "damaged" that names the blob and the offset when these bytes are not piece i of the
+ * content: its part i, or all of it where it has no parts. */
+int verify_piece(const char *project,
+                 const struct store_content *c,
+                 size_t i,
+                 const void *bytes,
+                 size_t n,
+                 struct err *e);
+/* The error speaks of some bytes of a blob, not of the store as a whole. */
+bool verify_is_damage(const struct err *e);
+/* Threads that read from this store at once. */
+unsigned verify_threads(const struct store *s);
+
+/* ---- read_cache.c: contents read from a remote store or written by a local job, cached in a local
+ * directory (base/cachedir.h) for later reads. Every read is verified as if it came from the store.
+ * For several threads. ---- */
+
+/* Smaller ones lie beside each other in packs and come many at a time. */
+#define READ_CACHE_MIN ((uint64_t)64 << 10)
+
+/* NULL when the settings ask for none. */
+struct read_cache *read_cache_new(const struct store_settings *settings);
+void read_cache_free(struct read_cache *c);
+
+/* All calls: c may be NULL, nothing is kept then; failures are silent, for the store has it all. */
+
+/* The file with this content, of the right length but not verified; -1 when there is none. */
+int read_cache_open(struct read_cache *c, const struct store_content *content);
+/* It turned out to hold something else. */
+void read_cache_drop(struct read_cache *c, const struct store_content *content);
+/* These bytes are the content or, where they are NULL, a regular file holds it from its beginning.
+ */
+void read_cache_keep(struct read_cache *c,
+                     const struct store_content *content,
+                     const void *bytes,
+                     int fd);
 
 #endif

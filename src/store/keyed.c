@@ -43,21 +43,16 @@ static int check_prefix(const char *prefix, struct err *e)
     return store_keyed_check(key, e);
 }
 
-int store_keyed_list(struct store *s,
-                     const char *prefix,
-                     int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                     void *context,
-                     int64_t *now_ms_out,
-                     struct store_tally *tally,
-                     struct err *e)
+int store_keyed_list(struct store *s, struct store_keyed_list *list, struct err *e)
 {
-    struct store_tally ignored = {0};
-    int64_t now_ms;
+    struct store_keyed_list counted = *list;
 
-    if (check_prefix(prefix, e) < 0)
+    if (check_prefix(list->prefix, e) < 0)
         return -1;
-    return s->driver->keyed_list(s, prefix, visit, context, now_ms_out ? now_ms_out : &now_ms,
-                                 tally ? tally : &ignored, e);
+    counted.tally = list->tally ? list->tally : &(struct store_tally){0};
+    int result = s->driver->keyed_list(s, &counted, e);
+    list->now_ms = counted.now_ms;
+    return result;
 }
 
 size_t store_keyed_parts(uint64_t n, unsigned connections)
@@ -68,42 +63,33 @@ size_t store_keyed_parts(uint64_t n, unsigned connections)
     return most > 1 ? (size_t)most : 1;
 }
 
-int store_keyed_put(struct store *s,
-                    const char *key,
-                    const struct store_keyed_put *put,
-                    char *etag_out,
-                    struct store_tally *tally,
-                    struct err *e)
+int store_keyed_put(struct store *s, const struct store_keyed_put *put, struct err *e)
 {
-    struct store_tally ignored = {0};
+    struct store_keyed_put counted = *put;
     char etag[STORE_ETAG];
 
     assert(put->pull ? put->digest != NULL : put->n == 0 || put->bytes);
     assert(put->condition != STORE_MATCH || put->etag);
-    if (store_keyed_check(key, e) < 0)
+    if (store_keyed_check(put->key, e) < 0)
         return -1;
-    return s->driver->keyed_put(s, key, put, etag_out ? etag_out : etag, tally ? tally : &ignored,
-                                e);
+    counted.etag_out = put->etag_out ? put->etag_out : etag;
+    counted.tally = put->tally ? put->tally : &(struct store_tally){0};
+    return s->driver->keyed_put(s, &counted, e);
 }
 
-int store_keyed_get(struct store *s,
-                    const char *key,
-                    const struct store_keyed_get *get,
-                    struct store_tally *tally,
-                    struct err *e)
+int store_keyed_get(struct store *s, const struct store_keyed_get *get, struct err *e)
 {
-    struct store_tally ignored = {0};
+    struct store_keyed_get counted = *get;
 
-    if (store_keyed_check(key, e) < 0)
+    if (store_keyed_check(get->key, e) < 0)
         return -1;
-    return s->driver->keyed_get(s, key, get, tally ? tally : &ignored, e);
+    counted.tally = get->tally ? get->tally : &(struct store_tally){0};
+    return s->driver->keyed_get(s, &counted, e);
 }
 
 int store_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e)
 {
-    struct store_tally ignored = {0};
-
     if (store_keyed_check(key, e) < 0)
         return -1;
-    return s->driver->keyed_delete(s, key, tally ? tally : &ignored, e);
+    return s->driver->keyed_delete(s, key, tally ? tally : &(struct store_tally){0}, e);
 }

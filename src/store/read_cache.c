@@ -1,8 +1,8 @@
-#include "store/read_cache.h"
-
+/* The cache of contents that driver.h declares. */
 #include "base/cachedir.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/driver.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -82,7 +82,6 @@ void read_cache_drop(struct read_cache *c, const struct store_content *content)
     pthread_mutex_unlock(&c->lock);
 }
 
-/* Either bytes or, when those are NULL, fd. */
 static void keep(struct read_cache *c,
                  const struct store_content *content,
                  const void *bytes,
@@ -105,24 +104,14 @@ static void keep(struct read_cache *c,
         (void)unlink(fresh);
 }
 
-static void keep_locked(struct read_cache *c,
-                        const struct store_content *content,
-                        const void *bytes,
-                        int from_fd)
+void read_cache_keep(struct read_cache *c,
+                     const struct store_content *content,
+                     const void *bytes,
+                     int fd)
 {
     if (!c || content->place.size < READ_CACHE_MIN)
         return;
     pthread_mutex_lock(&c->lock);
-    keep(c, content, bytes, from_fd);
+    keep(c, content, bytes, fd);
     pthread_mutex_unlock(&c->lock);
-}
-
-void read_cache_keep_file(struct read_cache *c, const struct store_content *content, int fd)
-{
-    keep_locked(c, content, NULL, fd);
-}
-
-void read_cache_keep(struct read_cache *c, const struct store_content *content, const void *bytes)
-{
-    keep_locked(c, content, bytes, -1);
 }

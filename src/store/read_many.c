@@ -3,8 +3,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "store/driver.h"
-#include "store/read_cache.h"
-#include "store/verify.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -106,7 +104,7 @@ static int deliver(struct gathering *g,
         return say_damaged(g, w, &why, e);
     if (g->reader->arrived(g->reader->context, w->i, bytes, (size_t)c->place.size, e) < 0)
         return -1;
-    read_cache_keep(g->store->kept, c, bytes);
+    read_cache_keep(g->store->kept, c, bytes, -1);
     return 0;
 }
 
@@ -154,12 +152,13 @@ static int read_range(struct gathering *g,
                       unsigned char *bytes,
                       struct err *e)
 {
-    const char *blob = g->wanted[s->first].content->place.blob;
+    struct store_place range = g->wanted[s->first].content->place;
 
     if (s->from == s->to)
         return 0;
-    return g->store->driver->read(g->store, g->project, blob, s->from, bytes,
-                                  (size_t)(s->to - s->from), e);
+    range.offset = s->from;
+    range.size = s->to - s->from;
+    return g->store->driver->read(g->store, g->project, &range, bytes, e);
 }
 
 /* What cannot be had together may be had one by one. */

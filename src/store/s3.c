@@ -2,7 +2,10 @@
 
 #include "base/mem.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int open_bucket(struct store *store, struct err *e)
 {
@@ -34,16 +37,15 @@ static void close_bucket(struct store *store)
 
 static int read_range(struct store *store,
                       const char *project,
-                      const char *blob,
-                      uint64_t offset,
+                      const struct store_place *range,
                       void *bytes,
-                      size_t n,
                       struct err *e)
 {
     struct s3 *s = store->priv;
     char key[S3_KEY];
 
-    return s3_get_range(s, s3_key(s, project, blob, key), offset, bytes, n, e);
+    s3_key(s, project, range->blob, key);
+    return s3_get_range(s, key, range->offset, bytes, (size_t)range->size, e);
 }
 
 static int remove_blob(struct store *store,
@@ -72,6 +74,40 @@ static int blob_size(
     return s3_head(s, s3_key(s, project, blob, key), out, e);
 }
 
+/* The condition of a write is signed too: who holds the URL can fill the target once, and not
+ * change what has been taken over since. */
+static int presign(struct store *store,
+                   const struct store_grant *grant,
+                   struct store_url *out,
+                   struct err *e)
+{
+    struct s3 *s = store->priv;
+    const struct store_place *place = &grant->place;
+    char key[S3_KEY], range[64];
+    bool whole = place->offset == 0 && strcmp(s3_room(place->blob), "packs") != 0;
+    struct sigv4_pair header = {"range", range};
+
+    if (!grant->writes && !whole && place->size == 0)
+        return err_set(e, ERR_NOFIT, "empty content has no URL: no range of a pack covers it");
+    snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, place->offset,
+             place->offset + place->size - 1);
+    if (grant->writes)
+        header = (struct sigv4_pair){"if-none-match", "*"};
+    struct s3_call call = {
+        .method = grant->writes ? "PUT" : "GET",
+        .key = s3_key(s, grant->project, place->blob, key),
+        .headers = &header,
+        .n_headers = grant->writes || !whole,
+    };
+    if (s3_presign(s, &call, grant->expires_s, &out->url, e) < 0)
+        return -1;
+    if (grant->writes)
+        out->header = mem_dup("If-None-Match: *");
+    else
+        out->header = whole ? NULL : mem_printf("Range: %s", range);
+    return 0;
+}
+
 const struct store_driver store_s3_driver = {
     .name = "s3",
     .scheme = "s3://",
@@ -95,8 +131,7 @@ const struct store_driver store_s3_driver = {
     .list = s3_list,
     .remove = remove_blob,
     .size = blob_size,
-    .presign_get = s3_presign_get,
-    .presign_put = s3_presign_put,
+    .presign = presign,
     .keyed_list = s3_keyed_list,
     .keyed_put = s3_keyed_put,
     .keyed_get = s3_keyed_get,

@@ -132,104 +132,79 @@ int s3_get_range(
     struct s3 *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e);
 /* One that is gone is fine. */
 int s3_delete(struct s3 *s, const char *key, struct err *e);
-int s3_probe(struct store *store, struct err *e);
 /* Whether a conditional write failed because the server does not know conditions; remembers it. */
 bool s3_conditions_refused(struct s3 *s, const struct s3_answer *a);
 
-/* ---- large content (s3_upload.c), packs (s3_pack.c), lists (s3_list.c), URLs (s3_url.c) ---- */
+/* ---- uploads (s3_upload.c) ---- */
 
-int s3_write_large(struct store_writer *w,
-                   const struct store_source *source,
-                   struct store_content *out,
-                   struct err *e);
+/* An object that is uploaded in parts. The caller fills in the first half. */
+struct s3_upload {
+    struct s3 *s3;
+    const char *key;
+    uint64_t size;
+    size_t n_parts;
+    unsigned at_once;
+    bool only_new; /* if there is no such object yet, where the server knows conditions */
+    /* Calls s3_upload_part with part i, from several threads at once. */
+    int (*send)(void *context, size_t i, struct err *e);
+    void *context;
 
-/* The requests of an upload in parts. *tries_out: how many were sent. */
-#define S3_PART_ETAG 128
-#define S3_UPLOAD_ID 1024
-int s3_upload_begin(struct s3 *s,
-                    const char *key,
-                    char id[static S3_UPLOAD_ID],
-                    unsigned *tries_out,
-                    struct err *e);
-/* part: a PUT but for its query; i from 0. */
-int s3_upload_part(struct s3 *s,
-                   const struct s3_call *part,
-                   const char *id,
-                   size_t i,
-                   char etag_out[static S3_PART_ETAG],
-                   unsigned *tries_out,
-                   struct err *e);
-/* The body of the request that puts them together. */
-struct buf;
-void s3_upload_list(struct buf *b, char (*etags)[S3_PART_ETAG], size_t n);
+    char *id;
+    char **etags;      /* of the parts */
+    atomic_uint tries; /* requests that were sent */
+};
+int s3_upload(struct s3_upload *u, struct err *e);
+/* part: a PUT but for key and query; i from 0. */
+int s3_upload_part(struct s3_upload *u, const struct s3_call *part, size_t i, struct err *e);
+/* put has bytes and no condition; key is below the bucket. */
+int s3_put_parts(struct s3 *s,
+                 const char *key,
+                 const struct store_keyed_put *put,
+                 size_t n_parts,
+                 struct err *e);
 
-int s3_writer_open(struct store_writer *w, struct err *e);
-void s3_writer_close(struct store_writer *w);
-struct s3_sender *s3_writer_sender(const struct store_writer *w);
-int s3_write_small(struct store_writer *w,
-                   const void *bytes,
-                   size_t n,
-                   const struct sha256_digest *digest,
-                   struct store_place *place_out,
-                   struct err *e);
-int s3_flush(struct store_writer *w, struct err *e);
+/* ---- writing (s3_writer.c) ---- */
 
-int s3_projects(struct store *store,
-                int (*visit)(void *context, const char *project, struct err *e),
-                void *context,
-                struct err *e);
-int s3_list(struct store *store,
-            const char *project,
-            int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-            void *context,
-            struct err *e);
+/* Sends the blob's bytes, which become the writer's, in the background. Returns when they are on
+ * their way; waits while too much already is. After a failure of any blob all writing fails for
+ * good, with its error. */
+int s3_writer_send(
+    struct store_writer *w, const char *blob, unsigned char *bytes, size_t n, struct err *e);
+
+/* ---- lists (s3_list.c) ---- */
+
 /* Ends every unfinished upload of this key. */
 int s3_abort_uploads(struct s3 *s, const char *key, struct err *e);
 int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct err *e);
 
-int s3_presign_get(struct store *store,
-                   const char *project,
-                   const struct store_place *place,
-                   unsigned expires_s,
-                   struct store_url *out,
-                   struct err *e);
-int s3_presign_put(struct store *store,
-                   const char *project,
-                   const char *name,
-                   unsigned expires_s,
-                   struct store_url *out,
-                   struct err *e);
+/* ---- the XML of answers, element by element (s3_xml.c) ---- */
 
-/* ---- s3_keyed.c, list in s3_list.c: objects under keys ---- */
+/* Longer texts of an element are cut: keys have at most 1,024 bytes, three times that encoded. */
+#define S3_XML_TEXT 4096
 
-/* In this number of parts at once (s3_keyed_parts.c); key is below the bucket, put has bytes and no
- * condition. */
-int s3_keyed_put_parts(struct s3 *s,
-                       const char *key,
-                       const struct store_keyed_put *put,
-                       size_t n_parts,
-                       char etag_out[static STORE_ETAG],
-                       struct store_tally *tally,
-                       struct err *e);
+typedef int s3_visit_xml(
+    void *context, const char *parent, const char *name, const char *text, struct err *e);
+/* Calls visit at the end of every element, with the name of the one around it ("" for the root).
+ * text is what stands in an element without children, "" for others. A visit that fails ends it.
+ * ERR_IO for what is no XML, is nested deeper than any answer, or brings a document type. */
+int s3_xml_read(const char *bytes, size_t n, s3_visit_xml *visit, void *context, struct err *e);
+struct buf;
+/* Appends text with & < > escaped. */
+void s3_xml_put(struct buf *b, const char *text);
 
-int s3_keyed_list(struct store *s,
-                  const char *prefix,
-                  int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                  void *context,
-                  int64_t *now_ms_out,
-                  struct store_tally *tally,
-                  struct err *e);
-int s3_keyed_put(struct store *s,
-                 const char *key,
-                 const struct store_keyed_put *put,
-                 char *etag_out,
-                 struct store_tally *tally,
-                 struct err *e);
-int s3_keyed_get(struct store *s,
-                 const char *key,
-                 const struct store_keyed_get *get,
-                 struct store_tally *tally,
-                 struct err *e);
-int s3_keyed_delete(struct store *s, const char *key, struct store_tally *tally, struct err *e);
+/* ---- entries of the driver's table ---- */
+
+int s3_writer_open(struct store_writer *w, struct err *e);
+void s3_writer_close(struct store_writer *w);
+__typeof__(store_write_small) s3_write_small;
+__typeof__(store_write_large) s3_write_large;
+__typeof__(store_flush) s3_flush;
+__typeof__(store_probe) s3_probe;
+__typeof__(store_projects) s3_projects;
+__typeof__(store_list) s3_list;
+__typeof__(store_keyed_list) s3_keyed_list;
+__typeof__(store_keyed_put) s3_keyed_put;
+__typeof__(store_keyed_get) s3_keyed_get;
+__typeof__(store_keyed_delete) s3_keyed_delete;
 
 #endif

@@ -1,7 +1,6 @@
 /* Error answers of S3 as error kinds and messages. s3_request.c calls it. */
 #include "base/mem.h"
 #include "store/s3.h"
-#include "store/s3_xml.h"
 
 #include <stdio.h>
 #include <string.h>

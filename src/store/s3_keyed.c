@@ -1,7 +1,6 @@
 /* Objects of S3 under keys of the caller's choice, written under conditions. The driver `s3`
  * lists the functions; trainings use them. */
 #include "base/mem.h"
-#include "store/keyed.h"
 #include "store/s3.h"
 
 #include <assert.h>
@@ -54,12 +53,7 @@ static int compare(void *context, const void *bytes, size_t n, struct err *e)
 }
 
 /* When the answer to our first try was lost, the second one finds what the first one wrote. */
-static int was_ours(struct s3 *s,
-                    const char *key,
-                    const struct store_keyed_put *put,
-                    char *etag_out,
-                    struct store_tally *tally,
-                    struct err *e)
+static int was_ours(struct s3 *s, const char *key, const struct store_keyed_put *put, struct err *e)
 {
     struct comparison c = {.put = put, .same = true};
     AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
@@ -73,19 +67,14 @@ static int was_ours(struct s3 *s,
     };
 
     int result = s3_send(s, &get, &answer, e);
-    tally->reads += answer.tries;
+    put->tally->reads += answer.tries;
     if (result < 0)
         return answer.http.status == 404 ? 0 : -1;
-    read_etag(&answer, etag_out);
+    read_etag(&answer, put->etag_out);
     return c.same && c.at == put->n;
 }
 
-int s3_keyed_put(struct store *store,
-                 const char *key,
-                 const struct store_keyed_put *put,
-                 char *etag_out,
-                 struct store_tally *tally,
-                 struct err *e)
+int s3_keyed_put(struct store *store, const struct store_keyed_put *put, struct err *e)
 {
     struct s3 *s = store->priv;
     AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
@@ -97,7 +86,7 @@ int s3_keyed_put(struct store *store,
     struct s3_call call = {
         .operation = "write",
         .method = "PUT",
-        .key = full_key(s, key, full),
+        .key = full_key(s, put->key, full),
         .headers = &condition,
         .n_headers = put->condition != STORE_ALWAYS,
         .body = put->bytes,
@@ -111,12 +100,12 @@ int s3_keyed_put(struct store *store,
                        ? store_keyed_parts(put->n, put->connections)
                        : 1;
     if (parts > 1)
-        return s3_keyed_put_parts(s, full, put, parts, etag_out, tally, e);
+        return s3_put_parts(s, full, put, parts, e);
     int result = s3_send(s, &call, &answer, e);
-    tally->writes += answer.tries;
+    put->tally->writes += answer.tries;
     if (result == 0) {
-        read_etag(&answer, etag_out);
-        tally->written_bytes += put->n;
+        read_etag(&answer, put->etag_out);
+        put->tally->written_bytes += put->n;
         return 0;
     }
     if (answer.http.status == 501)
@@ -127,23 +116,18 @@ int s3_keyed_put(struct store *store,
         return 1;
     if (answer.http.status != 412)
         return -1;
-    int ours = answer.tries > 1 ? was_ours(s, call.key, put, etag_out, tally, e) : 0;
+    int ours = answer.tries > 1 ? was_ours(s, full, put, e) : 0;
     return ours < 0 ? -1 : !ours;
 }
 
 /* ---- reading ---- */
 
-struct pouring {
-    const struct store_keyed_get *get;
-    uint64_t n;
-};
-
 static int pour(void *context, const void *bytes, size_t n, struct err *e)
 {
-    struct pouring *p = context;
+    const struct store_keyed_get *get = context;
 
-    p->n += n;
-    return p->get->sink(p->get->context, bytes, n, e);
+    get->tally->read_bytes += n;
+    return get->sink(get->context, bytes, n, e);
 }
 
 static char *range_of(const struct store_keyed_get *get)
@@ -153,17 +137,13 @@ static char *range_of(const struct store_keyed_get *get)
                        : mem_printf("bytes=%" PRIu64 "-", get->offset);
 }
 
-int s3_keyed_get(struct store *store,
-                 const char *key,
-                 const struct store_keyed_get *get,
-                 struct store_tally *tally,
-                 struct err *e)
+int s3_keyed_get(struct store *store, const struct store_keyed_get *get, struct err *e)
 {
     struct s3 *s = store->priv;
     AUTO_CLEAR(s3_answer) struct s3_answer answer = {0};
     AUTO_MEM char *quoted = mem_printf("\"%s\"", get->etag ? get->etag : "");
     AUTO_MEM char *range = range_of(get);
-    struct pouring pouring = {.get = get};
+    struct store_keyed_get pouring = *get;
     struct sigv4_pair headers[2];
     size_t n = 0;
     char full[S3_KEY];
@@ -175,7 +155,7 @@ int s3_keyed_get(struct store *store,
     struct s3_call call = {
         .operation = "read",
         .method = "GET",
-        .key = full_key(s, key, full),
+        .key = full_key(s, get->key, full),
         .headers = headers,
         .n_headers = n,
         .sink = pour,
@@ -184,8 +164,7 @@ int s3_keyed_get(struct store *store,
         .stall_s = get->stall_s,
     };
     int result = s3_send(s, &call, &answer, e);
-    tally->reads += answer.tries;
-    tally->read_bytes += pouring.n;
+    get->tally->reads += answer.tries;
     if (result < 0 && answer.http.status == 416 && get->offset)
         return 0; /* it ends before: there is nothing from there on */
     if (result < 0 && answer.http.status == 412)

@@ -2,9 +2,7 @@
  * functions. */
 #include "base/mem.h"
 #include "base/time.h"
-#include "store/objects.h"
 #include "store/s3.h"
-#include "store/s3_xml.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +20,15 @@
 struct page {
     const char *item; /* the element around each: "Contents", "CommonPrefixes" or "Upload" */
     int (*each)(struct page *p, struct err *e);
+    /* of the caller */
+    store_visit_project *visit_project;
+    store_visit_blob *visit_blob;
+    const struct store_keyed_list *keyed;
     void *context;
+    size_t prefix_bytes; /* of keys, that the caller does not see */
+    bool unfinished;     /* uploads are listed */
+    bool foreign;        /* objects of other programs, of any name */
+
     bool truncated;
     char next_key[S3_XML_TEXT]; /* or the continuation token */
     char next_upload[UPLOAD_ID];
@@ -131,120 +137,87 @@ static int fetch_page(
     return 0;
 }
 
-static int too_long(const struct s3 *s, struct err *e)
-{
-    return err_set(e, ERR_IO, "list bucket %s: the list does not end", s->bucket);
-}
-
 /* delimiter: keys count only up to it, and those alike so far as one; NULL = whole keys. */
-static int each_object(
+static int each_page(
     struct s3 *s, const char *prefix, const char *delimiter, struct page *p, struct err *e)
 {
-    p->item = delimiter ? "CommonPrefixes" : "Contents";
+    p->item = p->unfinished ? "Upload" : delimiter ? "CommonPrefixes" : "Contents";
     for (size_t pages = 0; pages < PAGES_MAX; pages++) {
-        AUTO_MEM char *token = pages ? mem_dup(p->next_key) : NULL;
-        struct sigv4_pair query[QUERY_MAX] = {
-            {"encoding-type", "url"},
-            {"list-type", "2"},
-            {"prefix", prefix},
-        };
-        size_t n = 3;
+        AUTO_MEM char *next = mem_dup(p->next_key);
+        AUTO_MEM char *upload = mem_dup(p->next_upload);
+        struct sigv4_pair query[QUERY_MAX] = {{"encoding-type", "url"}, {"prefix", prefix}};
+        size_t n = 2;
+        query[n++] = p->unfinished ? (struct sigv4_pair){"uploads", ""}
+                                   : (struct sigv4_pair){"list-type", "2"};
         if (delimiter)
             query[n++] = (struct sigv4_pair){"delimiter", delimiter};
-        if (token)
-            query[n++] = (struct sigv4_pair){"continuation-token", token};
+        if (pages && p->unfinished) {
+            decode(next);
+            query[n++] = (struct sigv4_pair){"key-marker", next};
+            query[n++] = (struct sigv4_pair){"upload-id-marker", upload};
+        } else if (pages) {
+            query[n++] = (struct sigv4_pair){"continuation-token", next};
+        }
         if (fetch_page(s, p, query, n, e) < 0)
             return -1;
         if (!p->truncated)
             return 0;
     }
-    return too_long(s, e);
+    return err_set(e, ERR_IO, "list bucket %s: the list does not end", s->bucket);
 }
 
-static int each_upload(struct s3 *s, const char *prefix, struct page *p, struct err *e)
+static struct page *page_new(int (*each)(struct page *p, struct err *e), void *context)
 {
-    p->item = "Upload";
-    for (size_t pages = 0; pages < PAGES_MAX; pages++) {
-        decode(p->next_key);
-        AUTO_MEM char *key = pages ? mem_dup(p->next_key) : NULL;
-        AUTO_MEM char *upload = pages ? mem_dup(p->next_upload) : NULL;
-        struct sigv4_pair query[QUERY_MAX] = {
-            {"encoding-type", "url"}, {"prefix", prefix},           {"uploads", ""},
-            {"key-marker", key},      {"upload-id-marker", upload},
-        };
-        if (fetch_page(s, p, query, key ? 5 : 3, e) < 0)
-            return -1;
-        if (!p->truncated)
-            return 0;
-    }
-    return too_long(s, e);
+    struct page *p = mem_zero(1, sizeof *p);
+
+    p->each = each;
+    p->context = context;
+    return p;
 }
 
 /* ---- projects ---- */
 
-struct projects {
-    size_t prefix_bytes;
-    int (*visit)(void *context, const char *project, struct err *e);
-    void *context;
-};
-
 /* The key is the prefix of the store, a name, and a slash. */
-static int visit_project(struct page *p, struct err *e)
+static int see_project(struct page *p, struct err *e)
 {
-    const struct projects *all = p->context;
+    const char *name = p->key + p->prefix_bytes;
     size_t n = strlen(p->key);
 
-    if (n <= all->prefix_bytes)
+    if (n <= p->prefix_bytes)
         return 0;
     p->key[n - 1] = '\0';
-    const char *name = p->key + all->prefix_bytes;
-    return store_check_project(name, NULL) < 0 ? 0 : all->visit(all->context, name, e);
+    return store_check_project(name, NULL) < 0 ? 0 : p->visit_project(p->context, name, e);
 }
 
-int s3_projects(struct store *store,
-                int (*visit)(void *context, const char *project, struct err *e),
-                void *context,
-                struct err *e)
+int s3_projects(struct store *store, store_visit_project *visit, void *context, struct err *e)
 {
     struct s3 *s = store->priv;
     AUTO_MEM char *prefix = mem_printf("%s%s", s->prefix, *s->prefix ? "/" : "");
-    struct projects all = {.prefix_bytes = strlen(prefix), .visit = visit, .context = context};
-    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+    AUTO_MEM struct page *p = page_new(see_project, context);
 
-    p->each = visit_project;
-    p->context = &all;
-    return each_object(s, prefix, "/", p, e);
+    p->visit_project = visit;
+    p->prefix_bytes = strlen(prefix);
+    return each_page(s, prefix, "/", p, e);
 }
 
 /* ---- the blobs of a project ---- */
 
-struct listing {
-    const struct s3 *s3;
-    char prefix[S3_KEY]; /* of the project's keys */
-    bool unfinished;
-    int (*visit)(void *context, const struct store_blob *blob, struct err *e);
-    void *context;
-};
-
-/* The name of the blob this key belongs to, or NULL: others may keep things here too. */
-static const char *blob_of(const struct listing *l, const char *key)
+/* The name of the blob whose key this is, from the room on ("packs/NAME"), or NULL: others may keep
+ * things here too. */
+static const char *blob_of(const char *key)
 {
-    size_t n = strlen(l->prefix);
+    const char *slash = strchr(key, '/');
 
-    if (strncmp(key, l->prefix, n) != 0)
-        return NULL;
-    const char *slash = strchr(key + n, '/');
     if (!slash || !store_name_good(slash + 1))
         return NULL;
     const char *room = s3_room(slash + 1);
-    size_t room_n = (size_t)(slash - key) - n;
-    return strlen(room) == room_n && strncmp(room, key + n, room_n) == 0 ? slash + 1 : NULL;
+    size_t n = (size_t)(slash - key);
+    return strlen(room) == n && strncmp(room, key, n) == 0 ? slash + 1 : NULL;
 }
 
-static int visit_blob(struct page *p, struct err *e)
+static int see_blob(struct page *p, struct err *e)
 {
-    const struct listing *l = p->context;
-    const char *name = blob_of(l, p->key);
+    const char *name = strlen(p->key) > p->prefix_bytes ? blob_of(p->key + p->prefix_bytes) : NULL;
 
     if (!name)
         return 0;
@@ -252,120 +225,76 @@ static int visit_blob(struct page *p, struct err *e)
         .name = name,
         .size = p->size,
         .session = store_name_session(name),
-        .unfinished = l->unfinished,
+        .unfinished = p->unfinished,
     };
-    return l->visit(l->context, &blob, e);
+    return p->visit_blob(p->context, &blob, e);
 }
 
-int s3_list(struct store *store,
-            const char *project,
-            int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-            void *context,
-            struct err *e)
+int s3_list(
+    struct store *store, const char *project, store_visit_blob *visit, void *context, struct err *e)
 {
     struct s3 *s = store->priv;
-    struct listing l = {.s3 = s, .visit = visit, .context = context};
-    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+    char prefix[S3_KEY];
+    AUTO_MEM struct page *p = page_new(see_blob, context);
 
-    s3_key(s, project, NULL, l.prefix);
-    p->each = visit_blob;
-    p->context = &l;
-    if (each_object(s, l.prefix, NULL, p, e) < 0)
+    p->visit_blob = visit;
+    p->prefix_bytes = strlen(s3_key(s, project, NULL, prefix));
+    if (each_page(s, prefix, NULL, p, e) < 0)
         return -1;
-    l.unfinished = true;
-    return each_upload(s, l.prefix, p, e);
+    p->unfinished = true;
+    return each_page(s, prefix, NULL, p, e);
 }
 
-/* ---- what others keep ---- */
+/* ---- objects under keys, and those of other programs ---- */
 
-struct others {
-    int (*visit)(void *context, const struct store_object *o, struct err *e);
-    void *context;
-};
-
-static int visit_object(struct page *p, struct err *e)
+static int see_object(struct page *p, struct err *e)
 {
-    const struct others *others = p->context;
     size_t quoted = p->etag[0] == '"', n = strcspn(p->etag + quoted, "\"");
+    const char *key = p->key + p->prefix_bytes;
 
     p->etag[quoted + n] = '\0';
-    const struct store_object object = {.key = p->key, .size = p->size, .etag = p->etag + quoted};
-    return others->visit(others->context, &object, e);
+    if (!p->foreign &&
+        (strlen(p->key) <= p->prefix_bytes || store_keyed_check(key, NULL) < 0 || n >= STORE_ETAG))
+        return 0;
+    const struct store_keyed o = {
+        .key = key,
+        .size = p->size,
+        .etag = p->etag + quoted,
+        .modified_ms = time_from_iso(p->modified),
+    };
+    return p->keyed->visit(p->keyed->context, &o, e);
 }
 
-int store_objects_list(struct store *s,
-                       const char *prefix,
-                       int (*visit)(void *context, const struct store_object *o, struct err *e),
-                       void *context,
-                       struct err *e)
+int s3_keyed_list(struct store *store, struct store_keyed_list *list, struct err *e)
 {
-    struct others others = {visit, context};
-    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+    struct s3 *s = store->priv;
+    AUTO_MEM char *all = mem_printf("%s%s%s", s->prefix, *s->prefix ? "/" : "", list->prefix);
+    AUTO_MEM struct page *p = page_new(see_object, NULL);
 
-    p->each = visit_object;
-    p->context = &others;
-    return each_object(s->priv, prefix, NULL, p, e);
+    p->keyed = list;
+    p->prefix_bytes = strlen(all) - strlen(list->prefix);
+    int result = each_page(s, all, NULL, p, e);
+    list->tally->lists += p->requests;
+    list->now_ms = time_from_http(p->date);
+    return result;
 }
 
-int store_object_read(
+int store_foreign_list(struct store *s, const struct store_keyed_list *list, struct err *e)
+{
+    AUTO_MEM struct page *p = page_new(see_object, NULL);
+
+    p->keyed = list;
+    p->foreign = true;
+    return each_page(s->priv, list->prefix, NULL, p, e);
+}
+
+int store_foreign_read(
     struct store *s, const char *key, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
     return s3_get_range(s->priv, key, offset, bytes, n, e);
 }
 
-/* ---- objects under keys ---- */
-
-struct keyed {
-    size_t prefix_bytes; /* of the store, with the slash */
-    int (*visit)(void *context, const struct store_keyed *o, struct err *e);
-    void *context;
-};
-
-static int visit_keyed(struct page *p, struct err *e)
-{
-    const struct keyed *k = p->context;
-    size_t quoted = p->etag[0] == '"', n = strcspn(p->etag + quoted, "\"");
-
-    p->etag[quoted + n] = '\0';
-    if (strlen(p->key) <= k->prefix_bytes ||
-        store_keyed_check(p->key + k->prefix_bytes, NULL) < 0 || n >= STORE_ETAG)
-        return 0;
-    const struct store_keyed o = {
-        .key = p->key + k->prefix_bytes,
-        .size = p->size,
-        .etag = p->etag + quoted,
-        .modified_ms = time_from_iso(p->modified),
-    };
-    return k->visit(k->context, &o, e);
-}
-
-int s3_keyed_list(struct store *store,
-                  const char *prefix,
-                  int (*visit)(void *context, const struct store_keyed *o, struct err *e),
-                  void *context,
-                  int64_t *now_ms_out,
-                  struct store_tally *tally,
-                  struct err *e)
-{
-    struct s3 *s = store->priv;
-    AUTO_MEM char *all = mem_printf("%s%s%s", s->prefix, *s->prefix ? "/" : "", prefix);
-    struct keyed k = {strlen(all) - strlen(prefix), visit, context};
-    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
-
-    p->each = visit_keyed;
-    p->context = &k;
-    int result = each_object(s, all, NULL, p, e);
-    tally->lists += p->requests;
-    *now_ms_out = time_from_http(p->date);
-    return result;
-}
-
 /* ---- unfinished uploads of one key ---- */
-
-struct abortion {
-    struct s3 *s3;
-    const char *key;
-};
 
 int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct err *e)
 {
@@ -384,21 +313,22 @@ int s3_abort_upload(struct s3 *s, const char *key, const char *upload, struct er
     return -1;
 }
 
+struct aborting {
+    struct s3 *s3;
+    const char *key;
+};
+
 static int abort_one(struct page *p, struct err *e)
 {
-    const struct abortion *a = p->context;
+    const struct aborting *a = p->context;
 
-    if (strcmp(p->key, a->key) != 0)
-        return 0;
-    return s3_abort_upload(a->s3, a->key, p->upload, e);
+    return strcmp(p->key, a->key) == 0 ? s3_abort_upload(a->s3, a->key, p->upload, e) : 0;
 }
 
 int s3_abort_uploads(struct s3 *s, const char *key, struct err *e)
 {
-    struct abortion a = {s, key};
-    AUTO_MEM struct page *p = mem_zero(1, sizeof *p);
+    AUTO_MEM struct page *p = page_new(abort_one, &(struct aborting){s, key});
 
-    p->each = abort_one;
-    p->context = &a;
-    return each_upload(s, key, p, e);
+    p->unfinished = true;
+    return each_page(s, key, NULL, p, e);
 }

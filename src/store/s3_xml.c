@@ -1,12 +1,11 @@
-#include "store/s3_xml.h"
-
-#include "base/auto.h"
+/* Reads the XML of S3's answers with expat, and escapes texts for requests. s3.h declares the
+ * functions. */
 #include "base/buf.h"
 #include "base/mem.h"
+#include "store/s3.h"
 
 #include <expat.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +21,7 @@ struct walk {
     size_t text_len;
     bool leaf; /* nothing has ended inside the innermost open element */
     bool failed;
-    int (*visit)(
-        void *context, const char *parent, const char *name, const char *text, struct err *e);
+    s3_visit_xml *visit;
     void *context;
     struct err *e;
 };
@@ -90,15 +88,7 @@ static void XMLCALL refuse_doctype(void *context,
     stop(w);
 }
 
-int s3_xml_read(const char *bytes,
-                size_t n,
-                int (*visit)(void *context,
-                             const char *parent,
-                             const char *name,
-                             const char *text,
-                             struct err *e),
-                void *context,
-                struct err *e)
+int s3_xml_read(const char *bytes, size_t n, s3_visit_xml *visit, void *context, struct err *e)
 {
     AUTO_MEM struct walk *w = mem_zero(1, sizeof *w);
 
@@ -130,18 +120,9 @@ int s3_xml_read(const char *bytes,
 void s3_xml_put(struct buf *b, const char *text)
 {
     for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            buf_puts(b, "&amp;");
-            break;
-        case '<':
-            buf_puts(b, "&lt;");
-            break;
-        case '>':
-            buf_puts(b, "&gt;");
-            break;
-        default:
+        if (strchr("&<>", *text))
+            buf_puts(b, *text == '&' ? "&amp;" : *text == '<' ? "&lt;" : "&gt;");
+        else
             buf_add(b, text, 1);
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 #include "base/mem.h"
 #include "store/driver.h"
-#include "store/read_cache.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -167,7 +166,7 @@ int store_write_small(struct store_writer *w,
         return -1;
     if (w->keep)
         read_cache_keep(w->store->kept,
-                        &(struct store_content){.digest = *digest, .place = *place_out}, bytes);
+                        &(struct store_content){.digest = *digest, .place = *place_out}, bytes, -1);
     return 0;
 }
 
@@ -182,7 +181,7 @@ int store_write_large(struct store_writer *w,
         return -1;
     }
     if (w->keep)
-        read_cache_keep_file(w->store->kept, out, source->fd);
+        read_cache_keep(w->store->kept, out, NULL, source->fd);
     return 0;
 }
 
@@ -210,7 +209,10 @@ int store_read(struct store *s,
                        place->blob, n, offset, place->size);
     if (n == 0)
         return 0;
-    return s->driver->read(s, project, place->blob, place->offset + offset, bytes, n, e);
+    struct store_place range = *place;
+    range.offset += offset;
+    range.size = n;
+    return s->driver->read(s, project, &range, bytes, e);
 }
 
 bool store_link(struct store *s,
@@ -225,19 +227,13 @@ bool store_link(struct store *s,
 
 /* ---- keeping house ---- */
 
-int store_projects(struct store *s,
-                   int (*visit)(void *context, const char *project, struct err *e),
-                   void *context,
-                   struct err *e)
+int store_projects(struct store *s, store_visit_project *visit, void *context, struct err *e)
 {
     return s->driver->projects(s, visit, context, e);
 }
 
-int store_list(struct store *s,
-               const char *project,
-               int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-               void *context,
-               struct err *e)
+int store_list(
+    struct store *s, const char *project, store_visit_blob *visit, void *context, struct err *e)
 {
     if (store_check_project(project, e) < 0)
         return -1;
@@ -279,38 +275,16 @@ void store_url_clear(struct store_url *l)
     *l = (struct store_url){0};
 }
 
-static int no_urls(const struct store *s, struct err *e)
+int store_presign(struct store *s,
+                  const struct store_grant *grant,
+                  struct store_url *out,
+                  struct err *e)
 {
-    return err_set(e, ERR_NOFIT, "store %s has no URLs for other programs: only s3 has",
-                   s->settings.url);
-}
-
-int store_presign_get(struct store *s,
-                      const char *project,
-                      const struct store_place *place,
-                      unsigned expires_s,
-                      struct store_url *out,
-                      struct err *e)
-{
-    if (!s->driver->presign_get)
-        return no_urls(s, e);
-    if (store_check_place(project, place, e) < 0)
+    if (!s->driver->presign)
+        return err_set(e, ERR_NOFIT, "store %s has no URLs for other programs: only s3 has",
+                       s->settings.url);
+    if (store_check_place(grant->project, &grant->place, e) < 0)
         return -1;
     *out = (struct store_url){0};
-    return s->driver->presign_get(s, project, place, expires_s, out, e);
-}
-
-int store_presign_put(struct store *s,
-                      const char *project,
-                      const char *name,
-                      unsigned expires_s,
-                      struct store_url *out,
-                      struct err *e)
-{
-    if (!s->driver->presign_put)
-        return no_urls(s, e);
-    if (store_check_project(project, e) < 0 || store_check_name(name, e) < 0)
-        return -1;
-    *out = (struct store_url){0};
-    return s->driver->presign_put(s, project, name, expires_s, out, e);
+    return s->driver->presign(s, grant, out, e);
 }

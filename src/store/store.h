@@ -184,17 +184,13 @@ struct store_blob {
 
 /* Every project that content was ever written for, in no order, and whatever else here has a name
  * that could be one. ERR_NOTFOUND: the bucket does not exist. */
-int store_projects(struct store *s,
-                   int (*visit)(void *context, const char *project, struct err *e),
-                   void *context,
-                   struct err *e);
+typedef int store_visit_project(void *context, const char *project, struct err *e);
+int store_projects(struct store *s, store_visit_project *visit, void *context, struct err *e);
 
 /* Every blob of the project, unfinished ones included, in no order. */
-int store_list(struct store *s,
-               const char *project,
-               int (*visit)(void *context, const struct store_blob *blob, struct err *e),
-               void *context,
-               struct err *e);
+typedef int store_visit_blob(void *context, const struct store_blob *blob, struct err *e);
+int store_list(
+    struct store *s, const char *project, store_visit_blob *visit, void *context, struct err *e);
 
 /* Removes a blob (or unfinished upload) for good; one that is gone already is fine. A pack that a
  * writer holds: ERR_RETRY, nothing happens. `still` is asked after the lock is taken, before the
@@ -208,6 +204,15 @@ int store_delete(struct store *s,
 
 /* ---- for foreign clients ---- */
 
+/* What the holder of a URL may do for expires_s seconds from now: read the content at this place
+ * alone, or write the blob of that name (made by store_target_name), once. */
+struct store_grant {
+    const char *project;
+    struct store_place place;
+    bool writes;
+    unsigned expires_s;
+};
+
 struct store_url {
     char *url;
     /* The header the client must send with it, as signed ("Range: bytes=10-19"); NULL = none */
@@ -215,20 +220,11 @@ struct store_url {
 };
 void store_url_clear(struct store_url *l);
 
-/* A URL that reads this content alone, for expires_s seconds from now. ERR_NOFIT for dir. */
-int store_presign_get(struct store *s,
-                      const char *project,
-                      const struct store_place *place,
-                      unsigned expires_s,
-                      struct store_url *out,
-                      struct err *e);
-/* A URL that writes blob `name` (made by store_target_name). */
-int store_presign_put(struct store *s,
-                      const char *project,
-                      const char *name,
-                      unsigned expires_s,
-                      struct store_url *out,
-                      struct err *e);
+/* ERR_NOFIT for dir. */
+int store_presign(struct store *s,
+                  const struct store_grant *grant,
+                  struct store_url *out,
+                  struct err *e);
 /* The name of the nth upload target of a session, for presigned uploads. */
 void store_target_name(int64_t session, uint64_t n, char out[static STORE_BLOB_NAME]);
 /* Size of a blob; ERR_NOTFOUND when it is not there. */

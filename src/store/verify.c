@@ -1,10 +1,10 @@
-#include "store/verify.h"
-
+/* Copies and streams of content, verified piece by piece. store.h and driver.h declare the
+ * functions. */
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "store/read_cache.h"
+#include "store/driver.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -147,11 +147,8 @@ static int tell_progress(const struct copying *c, uint64_t n, struct err *e)
 static int get_bytes(
     const struct copying *c, uint64_t offset, unsigned char *bytes, size_t n, struct err *e)
 {
-    const struct store_place *place = &c->content->place;
-
     if (c->from_fd < 0)
-        return c->store->driver->read(c->store, c->project, place->blob, place->offset + offset,
-                                      bytes, n, e);
+        return store_read(c->store, c->project, &c->content->place, offset, bytes, n, e);
     ssize_t got = file_pread_all(c->from_fd, bytes, n, offset);
     if (got == (ssize_t)n)
         return 0;
@@ -247,7 +244,7 @@ int store_copy(struct store *s,
         return done < 0 ? -1 : 0;
     if (copy_all(&c, e) < 0)
         return -1;
-    read_cache_keep_file(s->kept, content, fd);
+    read_cache_keep(s->kept, content, NULL, fd);
     return 0;
 }
 
@@ -267,12 +264,11 @@ struct batch {
 static int read_chunk(void *context, size_t i, struct err *e)
 {
     const struct batch *b = context;
-    const struct store_place *place = &b->content->place;
     size_t most = b->store->driver->read_bytes;
     uint64_t at = (uint64_t)i * most, left = b->n - at;
 
-    return b->store->driver->read(b->store, b->project, place->blob, place->offset + b->from + at,
-                                  b->bytes + at, left < most ? (size_t)left : most, e);
+    return store_read(b->store, b->project, &b->content->place, b->from + at, b->bytes + at,
+                      left < most ? (size_t)left : most, e);
 }
 
 static int check_piece(void *context, size_t i, struct err *e)

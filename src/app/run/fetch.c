@@ -11,7 +11,7 @@
 #include "lake/put/put.h"
 #include "lake/set/set.h"
 #include "net/http.h"
-#include "store/objects.h"
+#include "store/keyed.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -96,7 +96,7 @@ struct listing {
 
 /* The object itself and objects below it; not keys that merely begin with the same text, nor empty
  * objects that mark directories. */
-static int note_object(void *context, const struct store_object *o, struct err *e)
+static int note_object(void *context, const struct store_keyed *o, struct err *e)
 {
     struct listing *list = context;
     size_t n = strlen(list->wanted), len = strlen(o->key);
@@ -134,10 +134,11 @@ static int look_at_bucket(struct fetch *f, struct err *e)
 
     for (size_t len = strlen(wanted); len && wanted[len - 1] == '/'; len--)
         wanted[len - 1] = '\0';
+    struct store_keyed_list all = {.prefix = wanted, .visit = note_object, .context = &list};
     f->bucket = store_open(
         &(struct store_settings){.url = url, .endpoint = endpoint(), .path_style = -1, .seed = 1},
         e);
-    if (!f->bucket || store_objects_list(f->bucket, wanted, note_object, &list, e) < 0)
+    if (!f->bucket || store_foreign_list(f->bucket, &all, e) < 0)
         return -1;
     return f->n ? 0 : err_set(e, ERR_NOTFOUND, "nothing is there");
 }
@@ -306,7 +307,7 @@ static int copy_pieces(struct fetch *f, const struct item *item, int to, struct 
 
     for (uint64_t at = 0; at < item->size;) {
         size_t n = item->size - at < PIECE ? (size_t)(item->size - at) : PIECE;
-        if (store_object_read(f->bucket, item->key, at, piece, n, e) < 0)
+        if (store_foreign_read(f->bucket, item->key, at, piece, n, e) < 0)
             return -1;
         if (file_write_all(to, piece, n) < 0)
             return file_error(e, "write", f->staging.path);

@@ -298,5 +298,6 @@ int lake_url(struct lake *l,
                        "empty file instead",
                        name);
     }
-    return store_presign_get(s, l->area, &o.content.place, expires_s, out, e);
+    const struct store_grant grant = {l->area, o.content.place, false, expires_s};
+    return store_presign(s, &grant, out, e);
 }

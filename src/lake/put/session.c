@@ -224,7 +224,9 @@ int lake_session_url(struct lake *l,
     int64_t left_s = (row.expires_ms - lake_now_ms(l)) / 1000;
     if (left_s < expires_s)
         expires_s = left_s > 0 ? (unsigned)left_s : 1;
-    return store_presign_put(store, l->area, a.target, expires_s, out, e);
+    struct store_grant grant = {.project = l->area, .writes = true, .expires_s = expires_s};
+    snprintf(grant.place.blob, sizeof grant.place.blob, "%s", a.target);
+    return store_presign(store, &grant, out, e);
 }
 
 static int check_announced(const struct announced *a,

@@ -36,10 +36,10 @@ static void scene_clear(struct scene *s)
 
 static void add(struct scene *s, const void *bytes, size_t size)
 {
-    struct store_keyed_put put = {.bytes = bytes, .n = size};
     char *key = mem_printf("input-%zu", s->n);
+    struct store_keyed_put put = {.key = key, .bytes = bytes, .n = size};
 
-    if (store_keyed_put(s->store, key, &put, NULL, NULL, NULL) != 0)
+    if (store_keyed_put(s->store, &put, NULL) != 0)
         printf("Bail out! put\n");
     s->objects[s->n++] = (struct fed_object){.key = key, .size = size};
 }

@@ -71,6 +71,11 @@ static float number(unsigned round, unsigned w, unsigned k)
     return (float)((double)(round + 1) * 0.1 + (double)w * 1.7 - (double)k * 0.3);
 }
 
+static int put(struct store *s, const char *key, const void *bytes, size_t n)
+{
+    return store_keyed_put(s, &(struct store_keyed_put){.key = key, .bytes = bytes, .n = n}, NULL);
+}
+
 static const char *push(
     struct store *s, const char *prefix, unsigned round, unsigned w, uint64_t samples)
 {
@@ -82,9 +87,7 @@ static const char *push(
     snprintf(k.prefix, sizeof k.prefix, "%s", prefix);
     for (unsigned i = 0; i < NUMBERS; i++)
         numbers[i] = number(round, w, i);
-    struct store_keyed_put put = {.bytes = numbers, .n = sizeof numbers};
-    if (fed_round_input_key(&k, key, NULL) < 0 ||
-        store_keyed_put(s, key, &put, NULL, NULL, NULL) != 0)
+    if (fed_round_input_key(&k, key, NULL) < 0 || put(s, key, numbers, sizeof numbers) != 0)
         printf("Bail out! push\n");
     return key;
 }
@@ -109,11 +112,11 @@ static int collect(void *context, const void *bytes, size_t n, struct err *e)
 static bool is_mean(struct store *s, const char *prefix, unsigned round, unsigned n, bool weighted)
 {
     struct floats f = {0};
-    struct store_keyed_get get = {.sink = collect, .context = &f};
     char key[FED_ROUND_KEY];
+    struct store_keyed_get get = {.key = key, .sink = collect, .context = &f};
 
     fed_round_key(prefix, round, "mean", key);
-    if (store_keyed_get(s, key, &get, NULL, NULL) < 0 || f.n != sizeof f.v)
+    if (store_keyed_get(s, &get, NULL) < 0 || f.n != sizeof f.v)
         return false;
     for (unsigned k = 0; k < NUMBERS; k++) {
         double sum = 0, total = 0;
@@ -143,7 +146,8 @@ static int objects(struct store *s, const char *prefix)
     AUTO_MEM char *all = mem_printf("%s/", prefix);
     int n = 0;
 
-    return store_keyed_list(s, all, count, &n, NULL, NULL, NULL) < 0 ? -1 : n;
+    struct store_keyed_list list = {.prefix = all, .visit = count, .context = &n};
+    return store_keyed_list(s, &list, NULL) < 0 ? -1 : n;
 }
 
 /* ---- keys ---- */
@@ -244,12 +248,11 @@ static void check_claims(struct store *s)
     struct fed_round_report report;
     struct err e = {0};
     static const char body[] = "{\"worker\":0,\"token\":\"x\"}";
-    struct store_keyed_put claim = {.bytes = body, .n = sizeof body - 1};
 
     char first[FED_ROUND_KEY], second[FED_ROUND_KEY];
     snprintf(first, sizeof first, "%s", push(s, "claims", 0, 0, 0));
     snprintf(second, sizeof second, "%s", push(s, "claims", 0, 1, 0));
-    store_keyed_put(s, "claims/round-000000/claim", &claim, NULL, NULL, NULL);
+    put(s, "claims/round-000000/claim", body, sizeof body - 1);
     CHECK(fed_round_event(&a, second, &report, &e) == 0 && report.outcome == FED_ROUND_CLAIMED &&
               objects(s, "claims") == 3,
           "another's claim is left alone");
@@ -334,10 +337,9 @@ static void check_regions(struct store *s, bool fanout)
                 float numbers[NUMBERS];
                 for (unsigned j = 0; j < NUMBERS; j++)
                     numbers[j] = number(round, all, j);
-                struct store_keyed_put put = {.bytes = numbers, .n = sizeof numbers};
                 snprintf(k.prefix, sizeof k.prefix, "%s", names[region]);
                 fed_round_input_key(&k, key, NULL);
-                store_keyed_put(s, key, &put, NULL, NULL, NULL);
+                put(s, key, numbers, sizeof numbers);
                 if (fed_round_event(&a, key, &report, &e) < 0)
                     printf("# %s\n", e.text);
             }
@@ -465,15 +467,13 @@ static void check_dead_region(struct store *s)
     struct fed_aggregator region = {.store = s, .workers = 2, .up = &up};
     struct fed_round_report report;
     struct err e = {0};
-    struct store_keyed_put mean = {.bytes = "12345678", .n = 8};
     static const char body[] = "{\"worker\":1,\"token\":\"x\"}";
-    struct store_keyed_put claim = {.bytes = body, .n = sizeof body - 1};
     char first[FED_ROUND_KEY], second[FED_ROUND_KEY];
 
     snprintf(first, sizeof first, "%s", push(s, "dead/r", 0, 0, 0));
     snprintf(second, sizeof second, "%s", push(s, "dead/r", 0, 1, 0));
-    store_keyed_put(s, "dead/r/round-000000/claim", &claim, NULL, NULL, NULL);
-    store_keyed_put(s, "dead/r/round-000000/mean", &mean, NULL, NULL, NULL);
+    put(s, "dead/r/round-000000/claim", body, sizeof body - 1);
+    put(s, "dead/r/round-000000/mean", "12345678", 8);
     CHECK(fed_round_event(&region, first, &report, &e) == 0 &&
               report.outcome == FED_ROUND_CLAIMED && objects(s, "dead/r") == 4,
           "somebody may be about to end it");
@@ -492,10 +492,9 @@ static void check_bad_input(struct store *s)
     struct fed_aggregator a = {.store = s, .workers = 2};
     struct fed_round_report report;
     struct err e = {0};
-    struct store_keyed_put put = {.bytes = "12345678", .n = 8};
 
     push(s, "bad", 0, 0, 0);
-    store_keyed_put(s, "bad/round-000000/in/worker-0001.f32", &put, NULL, NULL, NULL);
+    put(s, "bad/round-000000/in/worker-0001.f32", "12345678", 8);
     CHECK(fed_round_event(&a, "bad/round-000000/in/worker-0001.f32", &report, &e) < 0 &&
               e.kind == ERR_USAGE && strstr(e.text, "its shape is [2]"),
           "inputs that do not match: %s", e.text);
@@ -504,7 +503,7 @@ static void check_bad_input(struct store *s)
               report.outcome == FED_ROUND_AVERAGED && is_mean(s, "bad", 0, 2, false),
           "a better one, and it goes on");
     push(s, "bad", 1, 0, 0);
-    store_keyed_put(s, "bad/round-000001/in/worker-0001.f16", &put, NULL, NULL, NULL);
+    put(s, "bad/round-000001/in/worker-0001.f16", "12345678", 8);
     CHECK(fed_round_event(&a, "bad/round-000001/in/worker-0001.f16", &report, &e) < 0 &&
               e.kind == ERR_USAGE,
           "formats that differ: %s", e.text);
@@ -663,11 +662,10 @@ static void check_late_region(struct store *s)
     struct fed_aggregator region = {.store = s, .workers = 1, .up = &up, .lease_s = NO_LEASE_S};
     struct fed_round_report report;
     struct err e = {0};
-    struct store_keyed_put put = {.bytes = "{}", .n = 2};
 
     const char *key = push(s, "late/r", 4, 0, 0);
-    store_keyed_put(s, "late/r/round-000004/claim", &put, NULL, NULL, NULL);
-    store_keyed_put(s, "late/global/round-000005/mean", &put, NULL, NULL, NULL);
+    put(s, "late/r/round-000004/claim", "{}", 2);
+    put(s, "late/global/round-000005/mean", "{}", 2);
     usleep(store_kind(s)[0] == 'd' ? 5000 : 1100000);
     CHECK(fed_round_event(&region, key, &report, &e) == 0 && objects(s, "late/r") == 0 &&
               objects(s, "late/global") == 1,

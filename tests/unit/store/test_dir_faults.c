@@ -599,7 +599,8 @@ static void test_link(const char *root)
           "nor one of another project");
     struct store_url url = {0};
     struct err e = {0};
-    CHECK(store_presign_get(s, "p", &o.large.place, 60, &url, &e) == -1 && e.kind == ERR_NOFIT,
+    CHECK(store_presign(s, &(struct store_grant){"p", o.large.place, false, 60}, &url, &e) == -1 &&
+              e.kind == ERR_NOFIT,
           "a directory has no URLs: %s", e.text);
     store_content_clear(&o.large);
 }

@@ -35,11 +35,11 @@ static const char *content(struct store *s, const char *key, uint64_t offset, ui
 {
     static struct text t;
     struct store_keyed_get get = {
-        .offset = offset, .length = length, .sink = collect, .context = &t};
+        .key = key, .offset = offset, .length = length, .sink = collect, .context = &t};
     struct err e = {0};
 
     memset(&t, 0, sizeof t);
-    return store_keyed_get(s, key, &get, NULL, &e) < 0 ? "none" : t.bytes;
+    return store_keyed_get(s, &get, &e) < 0 ? "none" : t.bytes;
 }
 
 static int put(struct store *s,
@@ -49,10 +49,14 @@ static int put(struct store *s,
                const char *etag,
                char *etag_out)
 {
-    struct store_keyed_put p = {
-        .condition = condition, .etag = etag, .bytes = text, .n = strlen(text)};
+    struct store_keyed_put p = {.key = key,
+                                .condition = condition,
+                                .etag = etag,
+                                .bytes = text,
+                                .n = strlen(text),
+                                .etag_out = etag_out};
 
-    return store_keyed_put(s, key, &p, etag_out, NULL, NULL);
+    return store_keyed_put(s, &p, NULL);
 }
 
 struct list {
@@ -79,8 +83,10 @@ static struct list list(struct store *s, const char *prefix)
 {
     struct list l = {0};
 
-    if (store_keyed_list(s, prefix, see, &l, &l.now_ms, NULL, NULL) < 0)
+    struct store_keyed_list all = {.prefix = prefix, .visit = see, .context = &l};
+    if (store_keyed_list(s, &all, NULL) < 0)
         l.n = 1000000;
+    l.now_ms = all.now_ms;
     return l;
 }
 
@@ -110,18 +116,19 @@ static void check_reading(struct store *s)
 {
     struct err e = {0};
     struct text t = {0};
-    struct store_keyed_get get = {.etag = "0-0.0-0", .sink = collect, .context = &t};
     struct store_tally tally = {0};
+    struct store_keyed_get get = {
+        .key = "a/b/one", .etag = "0-0.0-0", .sink = collect, .context = &t, .tally = &tally};
 
     CHECK(strcmp(content(s, "a/b/one", 4, 0), "ever") == 0, "from an offset");
     CHECK(strcmp(content(s, "a/b/one", 1, 3), "hat") == 0, "a part");
-    CHECK(store_keyed_get(s, "a/b/one", &get, &tally, &e) < 0 && e.kind == ERR_RETRY && t.n == 0,
+    CHECK(store_keyed_get(s, &get, &e) < 0 && e.kind == ERR_RETRY && t.n == 0,
           "another than was asked for: %s", e.text);
     get.etag = NULL;
-    CHECK(store_keyed_get(s, "a/b/none", &get, &tally, &e) < 0 && e.kind == ERR_NOTFOUND,
-          "none: %s", e.text);
-    CHECK(store_keyed_get(s, "a/b/one", &get, &tally, &e) == 0 && tally.reads == 3 &&
-              tally.read_bytes == 8,
+    get.key = "a/b/none";
+    CHECK(store_keyed_get(s, &get, &e) < 0 && e.kind == ERR_NOTFOUND, "none: %s", e.text);
+    get.key = "a/b/one";
+    CHECK(store_keyed_get(s, &get, &e) == 0 && tally.reads == 3 && tally.read_bytes == 8,
           "requests and bytes are counted: %d, %d", (int)tally.reads, (int)tally.read_bytes);
 }
 
@@ -241,8 +248,9 @@ static void check_lost(void)
     struct store_tally tally = {0};
     bucket_spoil("kind=busy&count=2");
     struct text t = {0};
-    store_keyed_get(s, "lost/two", &(struct store_keyed_get){.sink = collect, .context = &t},
-                    &tally, NULL);
+    struct store_keyed_get get = {
+        .key = "lost/two", .sink = collect, .context = &t, .tally = &tally};
+    store_keyed_get(s, &get, NULL);
     CHECK(tally.reads == 3, "and each try is counted: %d", (int)tally.reads);
     bucket_spoil("kind=none");
     store_keyed_delete(s, "lost/one", NULL, NULL);
@@ -263,9 +271,10 @@ static void check_parts(struct store *s)
     size_t n = 2 * STORE_PART_LEAST + 5;
     char *bytes = malloc(n);
     AUTO_CLEAR(buf) struct buf got;
-    struct store_keyed_put p = {.bytes = bytes, .n = n, .connections = 8};
-    struct store_keyed_get get = {.sink = add_up, .context = &got};
     struct store_tally tally = {0};
+    struct store_keyed_put p = {
+        .key = "parts", .bytes = bytes, .n = n, .connections = 8, .tally = &tally};
+    struct store_keyed_get get = {.key = "parts", .sink = add_up, .context = &got};
     struct err e = {0};
 
     CHECK(store_keyed_parts(n - 6, 8) == 1 && store_keyed_parts(n, 8) == 2 &&
@@ -274,16 +283,14 @@ static void check_parts(struct store *s)
     for (size_t i = 0; i < n; i++)
         bytes[i] = (char)(i * 7 + i / 251);
     buf_init(&got, n + 1);
-    CHECK(store_keyed_put(s, "parts", &p, NULL, &tally, &e) == 0 && tally.writes == 4 &&
-              tally.written_bytes == n,
+    CHECK(store_keyed_put(s, &p, &e) == 0 && tally.writes == 4 && tally.written_bytes == n,
           "two parts are four requests: %s", e.text);
-    CHECK(store_keyed_get(s, "parts", &get, NULL, &e) == 0 && got.len == n &&
-              memcmp(got.data, bytes, n) == 0,
+    CHECK(store_keyed_get(s, &get, &e) == 0 && got.len == n && memcmp(got.data, bytes, n) == 0,
           "and one object: %s", e.text);
     get.offset = n + 1;
     buf_clear(&got);
     buf_init(&got, n);
-    CHECK(store_keyed_get(s, "parts", &get, NULL, &e) == 0 && got.len == 0, "nothing follows it");
+    CHECK(store_keyed_get(s, &get, &e) == 0 && got.len == 0, "nothing follows it");
     store_keyed_delete(s, "parts", NULL, NULL);
     free(bytes);
 }

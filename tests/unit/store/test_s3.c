@@ -2,7 +2,6 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "store/s3_xml.h"
 #include "tap.h"
 
 #include <string.h>

@@ -243,7 +243,9 @@ static void check_foreign_reader(struct store *s)
                   0,
           "awscli reads our large object as one file");
     AUTO_CLEAR(store_url) struct store_url url = {0};
-    CHECK(store_presign_get(s, bucket_project, &content.place, 60, &url, &e) == 0 && !url.header,
+    CHECK(store_presign(s, &(struct store_grant){bucket_project, content.place, false, 60}, &url,
+                        &e) == 0 &&
+              !url.header,
           "a URL for the whole object needs no header %s", e.text);
     CHECK(strncmp(bucket_output("curl -sf '%s' | sha256sum", url.url), hex, 64) == 0,
           "curl reads it");
@@ -271,8 +273,9 @@ static void check_ranges(struct store *s)
               bucket_write_small(w, "the second", 10, &second, &e) == 0 &&
               bucket_write_small(w, "", 0, &empty, &e) == 0 && store_flush(w, &e) == 0,
           "two small contents %s", e.text);
-    CHECK(store_presign_get(s, bucket_project, &second.place, 60, &url, &e) == 0 && url.header &&
-              strncmp(url.header, "Range: bytes=", 13) == 0,
+    CHECK(store_presign(s, &(struct store_grant){bucket_project, second.place, false, 60}, &url,
+                        &e) == 0 &&
+              url.header && strncmp(url.header, "Range: bytes=", 13) == 0,
           "a URL for one of them: %s", url.header);
     CHECK(strcmp(bucket_output("curl -sf -H '%s' '%s'", url.header, url.url), "the second") == 0,
           "reads that one");
@@ -280,11 +283,13 @@ static void check_ranges(struct store *s)
     snprintf(header, sizeof header, "-H 'Range: bytes=0-%llu'",
              (unsigned long long)(second.place.offset + 9));
     CHECK(status_of(url.url, header) == 403, "another range is refused");
-    CHECK(store_presign_get(s, bucket_project, &empty.place, 60, &none, &e) < 0 &&
+    CHECK(store_presign(s, &(struct store_grant){bucket_project, empty.place, false, 60}, &none,
+                        &e) < 0 &&
               e.kind == ERR_NOFIT,
           "empty content in a pack: %s", e.text);
 
-    CHECK(store_presign_get(s, bucket_project, &second.place, 1, &soon, &e) == 0,
+    CHECK(store_presign(s, &(struct store_grant){bucket_project, second.place, false, 1}, &soon,
+                        &e) == 0,
           "one for a second");
     char *signature = strstr(url.url, "X-Amz-Signature=");
     snprintf(header, sizeof header, "-H '%s'", url.header);
@@ -302,8 +307,10 @@ static void check_targets(struct store *s)
     AUTO_CLEAR(store_url) struct store_url url = {0};
 
     store_target_name(11, 1, name);
-    CHECK(store_presign_put(s, bucket_project, name, 60, &url, &e) == 0 && url.header,
-          "a target for an upload, with %s", url.header);
+    struct store_grant grant = {.project = bucket_project, .writes = true, .expires_s = 60};
+    memcpy(grant.place.blob, name, sizeof name);
+    CHECK(store_presign(s, &grant, &url, &e) == 0 && url.header, "a target for an upload, with %s",
+          url.header);
     CHECK(status_of(url.url, "-X PUT -d 'no condition'") == 403, "needs its header");
     snprintf(arguments, sizeof arguments, "-X PUT -d 'sent by curl' -H '%s'", url.header);
     CHECK(status_of(url.url, arguments) == 200, "takes what curl sends");
@@ -355,7 +362,8 @@ static void check_hosts(void)
               bucket_comes_back(s, &sample, &content, &e),
           "the bucket in the host's name %s", e.text);
     CHECK(bucket_tally(s, bucket_project).blobs == 1, "and a list there");
-    CHECK(store_presign_get(s, bucket_project, &content.place, 60, &url, &e) == 0 &&
+    CHECK(store_presign(s, &(struct store_grant){bucket_project, content.place, false, 60}, &url,
+                        &e) == 0 &&
               strstr(url.url, "//tradewind-test.localhost:") && status_of(url.url, "") == 200,
           "and a URL");
     bucket_sample_clear(&sample);
