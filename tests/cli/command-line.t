@@ -29,6 +29,16 @@ fails 2 'no command "kitchen"' kitchen
 fails 2 'no command "kitchen"' help kitchen
 fails 2 'no command "--verzion"' --verzion
 fails 2 'no command ""' ''
+# Words of other tools lead to commands that exist.
+for word in launch exec status queue logs cancel stop down check show-gpus sbatch srun squeue scancel sacct sinfo add repro; do
+    fails 2 "no command \"$word\"; for " "$word"
+    grep -o '`tradewind [a-z ]*' <<<"$err" | sed 's/`tradewind //; s/ *$//' >pointers
+    check "$word has a pointer" test -s pointers
+    while read -r -a words; do
+        run help "${words[@]}"
+        is "$code" 0 "$word: ${words[*]} is a command"
+    done <pointers
+done
 fails 2 'no option --mna; did you mean --man?' help --mna
 fails 2 'no option -x' help -x
 fails 2 '--man takes no value' help --man=yes

@@ -8,11 +8,11 @@
 
 static int run(const struct command_args *args, struct err *e)
 {
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
 
     if (!command_has(args, "--stop"))
-        return admin_broker_serve(operate_app(door), STDOUT_FILENO, e);
-    int stopped = admin_broker_stop(operate_app(door), e);
+        return admin_broker_serve(operate_app(terminal), STDOUT_FILENO, e);
+    int stopped = admin_broker_stop(operate_app(terminal), e);
     if (stopped == 0)
         puts("No broker was running.");
     return stopped < 0 ? -1 : 0;

@@ -18,46 +18,34 @@ static bool is_index(const char *text)
 
 /* ---- config get ---- */
 
-static int print_value(struct operate_text *t, const void *record, struct err *e)
+static void print_value(struct operate_text *t, const void *record)
 {
-    (void)e;
     fprintf(t->out, "%s\n", ((const struct admin_setting *)record)->text);
-    return 0;
-}
-
-static int print_nothing(struct operate_text *t, const void *record, struct err *e)
-{
-    (void)t;
-    (void)record;
-    (void)e;
-    return 0;
 }
 
 /* A list prints its items, a group its settings. */
-static int print_member(struct operate_text *t, const void *record, struct err *e)
+static void print_member(struct operate_text *t, const void *record)
 {
     const struct admin_setting *s = record;
 
-    (void)e;
     if (is_index(s->key + strlen(t->args->operands[0]) + 1))
         fprintf(t->out, "%s\n", s->text);
     else
         fprintf(t->out, "%s: %s\n", s->key, s->text);
-    return 0;
 }
 
 static int run_get(const struct command_args *args, struct err *e)
 {
     static const struct command_text one = {.head = print_value},
-                                     group = {.head = print_nothing, .item = print_member};
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
+                                     group = {.head = operate_print_nothing, .item = print_member};
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     AUTO_JSON json_t *request = operate_request(args, &config_get_operation, e);
 
     if (!request)
         return -1;
-    if (admin_config_is_group(operate_app(door), args->operands[0]))
-        return operate_call(args, door, &config_list_operation, request, &group, e);
-    return operate_call(args, door, &config_get_operation, request, &one, e);
+    if (admin_config_is_group(operate_app(terminal), args->operands[0]))
+        return operate_call(args, terminal, &config_list_operation, request, &group, e);
+    return operate_call(args, terminal, &config_get_operation, request, &one, e);
 }
 
 const struct command command_config_get = {
@@ -68,8 +56,6 @@ const struct command command_config_get = {
                "per line; a group (plan) prints all of its settings.",
     .example = "tradewind config get plan.boot_s",
     .operation = &config_get_operation,
-    .min_operands = 1,
-    .max_operands = 1,
     .run = run_get,
 };
 
@@ -83,8 +69,6 @@ const struct command command_config_set = {
                "file stay. Write lists and maps as in YAML: '[a, b]', '{aws: 0.02}'.",
     .example = "tradewind config set plan.preemptions_per_hour.aws 0.05",
     .operation = &config_set_operation,
-    .min_operands = 2,
-    .max_operands = 2,
 };
 
 /* ---- config show ---- */
@@ -99,15 +83,11 @@ struct lines {
     int width;
 };
 
-static int begin_lines(struct operate_text *t, const void *record, struct err *e)
+static void begin_lines(struct operate_text *t, const void *record)
 {
-    struct lines *all = arena_alloc(t->arena, 1, sizeof *all);
+    struct lines *all = t->state;
 
-    if (!all)
-        return err_set(e, ERR_NOFIT, "the configuration is too large to show");
     all->file = arena_dup(t->arena, ((const struct admin_settings *)record)->file);
-    t->state = all;
-    return 0;
 }
 
 static const char *origin_text(const struct operate_text *t,
@@ -122,34 +102,33 @@ static const char *origin_text(const struct operate_text *t,
                : texts[s->origin];
 }
 
-static int add_line(struct operate_text *t, const void *record, struct err *e)
+static void add_line(struct operate_text *t, const void *record)
 {
     struct lines *all = t->state;
     const struct admin_setting *s = record;
     char *text = arena_printf(t->arena, "%s: %s", s->key, s->text);
 
-    if (!text)
-        return err_set(e, ERR_NOFIT, "the configuration is too large to show");
+    if (!text) {
+        err_set(&t->error, ERR_NOFIT, "the configuration is too large to show");
+        return;
+    }
     int n = (int)strlen(text);
     all->width = n > all->width && n < WIDTH_MAX ? n : all->width;
     all->items = mem_room(all->items, all->n, &all->cap, sizeof *all->items);
     all->items[all->n++] = (struct line){text, origin_text(t, all, s)};
-    return 0;
 }
 
-static int print_lines(struct operate_text *t, struct err *e)
+static void print_lines(struct operate_text *t)
 {
     struct lines *all = t->state;
     bool with_origin = command_has(t->args, "--origin");
 
-    (void)e;
     for (size_t i = 0; i < all->n; i++)
         if (with_origin)
             fprintf(t->out, "%-*s  %s\n", all->width, all->items[i].text, all->items[i].origin);
         else
             fprintf(t->out, "%s\n", all->items[i].text);
     free(all->items);
-    return 0;
 }
 
 static const struct command_option show_options[] = {
@@ -164,5 +143,8 @@ const struct command command_config_show = {
     .example = "tradewind config show --origin",
     .options = show_options,
     .operation = &config_list_operation,
-    .text = &(const struct command_text){.head = begin_lines, .item = add_line, .end = print_lines},
+    .text = &(const struct command_text){.head = begin_lines,
+                                         .item = add_line,
+                                         .end = print_lines,
+                                         .state_size = sizeof(struct lines)},
 };

@@ -27,12 +27,11 @@ static void print_line(FILE *out, const char *verdict, const char *text)
     free(lines);
 }
 
-static int print_report(struct operate_text *t, const void *record, struct err *e)
+static void print_report(struct operate_text *t, const void *record)
 {
     const struct doctor_report *report = record;
     const struct doctor_check *checks = report->checks.items;
 
-    (void)e;
     for (size_t i = 0; i < report->checks.n; i++) {
         const struct doctor_check *c = &checks[i];
         AUTO_CLEAR(buf) struct buf text;
@@ -41,7 +40,6 @@ static int print_report(struct operate_text *t, const void *record, struct err *
                    *c->fix ? "; " : "", c->fix);
         print_line(t->out, doctor_verdicts[c->verdict], buf_str(&text));
     }
-    return 0;
 }
 
 static int exit_code(const void *head)

@@ -8,14 +8,12 @@
 
 /* ---- machines ls ---- */
 
-static int end_list(struct operate_text *t, struct err *e)
+static void end_list(struct operate_text *t)
 {
-    (void)e;
     if (t->n_items == 0)
         fprintf(t->out, "%s\n",
                 command_has(t->args, "--all") ? "No machine was ever launched."
                                               : "No machine is running.");
-    return 0;
 }
 
 const struct command command_machines_ls = {
@@ -31,13 +29,12 @@ const struct command command_machines_ls = {
 
 /* ---- machines cleanup ---- */
 
-static int print_orphan(struct operate_text *t, const void *record, struct err *e)
+static void print_orphan(struct operate_text *t, const void *record)
 {
     const struct admin_orphan *o = record;
     const struct admin_machine *m = &o->machine;
     bool is_job = m->job && !m->run;
 
-    (void)e;
     fprintf(t->out, "%s %s in %s, %s %" PRId64 ": %s", m->cloud, m->type, m->location,
             is_job ? "job" : "run", is_job ? m->job : m->run, o->found);
     if (o->error)
@@ -47,15 +44,12 @@ static int print_orphan(struct operate_text *t, const void *record, struct err *
     else if (command_has(t->args, "--yes"))
         fprintf(t->out, "; terminated");
     fputc('\n', t->out);
-    return 0;
 }
 
-static int end_cleanup(struct operate_text *t, struct err *e)
+static void end_cleanup(struct operate_text *t)
 {
-    (void)e;
     if (t->n_items && !command_has(t->args, "--yes"))
         fputs("Nothing was done: --yes terminates them.\n", t->out);
-    return 0;
 }
 
 const struct command command_machines_cleanup = {

@@ -107,14 +107,13 @@ static void print_without_transfers(const struct field_list *clouds,
     text_paragraph(out, line.data, 2, look);
 }
 
-static int print_imported(struct operate_text *t, const void *record, struct err *e)
+static void print_imported(struct operate_text *t, const void *record)
 {
     const struct app_catalog_imported *r = record;
     const struct app_catalog_size *size = r->catalog;
     const struct text_look look = text_look_for(t->out);
     char offers[32], places[32];
 
-    (void)e;
     print_files(r, t->out, &look);
     print_reasons(r, t->out, &look);
     for (size_t i = 0; i < r->not_recognised.n; i++) {
@@ -125,7 +124,6 @@ static int print_imported(struct operate_text *t, const void *record, struct err
     print_without_transfers(&r->without_transfers, t->out, &look);
     fprintf(t->out, "\nIn use now: %s offers in %s regions.\n", count_text(size->offers, offers),
             count_text(size->places, places));
-    return 0;
 }
 
 static const struct command_text imported_text = {.head = print_imported};
@@ -163,16 +161,14 @@ const struct command command_catalog_update = {
 
 /* ---- catalog export ---- */
 
-static int print_exported(struct operate_text *t, const void *record, struct err *e)
+static void print_exported(struct operate_text *t, const void *record)
 {
     const struct app_catalog_exported *x = record;
     char offers[32], transfers[32], storage[32];
 
-    (void)e;
     fprintf(t->out, "%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n",
             x->directory, count_text(x->offers, offers), count_text(x->transfers, transfers),
             count_text(x->storage, storage));
-    return 0;
 }
 
 const struct command command_catalog_export = {
@@ -191,16 +187,14 @@ const struct command command_catalog_export = {
 
 /* ---- catalog reset ---- */
 
-static int print_reset(struct operate_text *t, const void *record, struct err *e)
+static void print_reset(struct operate_text *t, const void *record)
 {
     const struct app_catalog_reset *r = record;
 
-    (void)e;
     fprintf(t->out, "%s: %s\n",
             r->was_imported ? "Removed the imported catalog; in use now"
                             : "There is no imported catalog; in use",
             r->origin);
-    return 0;
 }
 
 const struct command command_catalog_reset = {
@@ -213,25 +207,21 @@ const struct command command_catalog_reset = {
 
 /* ---- catalog info ---- */
 
-static int print_info(struct operate_text *t, const void *record, struct err *e)
+static void print_info(struct operate_text *t, const void *record)
 {
     const struct app_catalog_info *info = record;
     char a[32], b[32], d[32];
 
-    (void)e;
     fprintf(t->out, "Catalog: %s\n\n", info->origin);
     t->state = arena_printf(t->arena, "\n%s offers, %s transfer prices, %s storage prices.\n",
                             count_text(info->offers, a), count_text(info->transfers, b),
                             count_text(info->storage, d));
     assert(t->state);
-    return 0;
 }
 
-static int print_totals(struct operate_text *t, struct err *e)
+static void print_totals(struct operate_text *t)
 {
-    (void)e;
     fputs(t->state, t->out);
-    return 0;
 }
 
 const struct command command_catalog_info = {

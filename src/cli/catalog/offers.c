@@ -17,29 +17,25 @@
 
 /* ---- catalog list ---- */
 
-static int keep_count(struct operate_text *t, const void *record, struct err *e)
+static void keep_count(struct operate_text *t, const void *record)
 {
     struct app_catalog_found *found = arena_alloc(t->arena, 1, sizeof *found);
 
-    (void)e;
     assert(found);
     *found = *(const struct app_catalog_found *)record;
     t->state = found;
-    return 0;
 }
 
-static int print_rest(struct operate_text *t, struct err *e)
+static void print_rest(struct operate_text *t)
 {
     const struct app_catalog_found *found = t->state;
     char more[32];
 
-    (void)e;
     if (found->offers == 0)
         fputs("No offer passes these filters.\n", t->out);
     else if (t->more)
         fprintf(t->out, "%s%s more; `--limit %" PRIu64 "` shows all\n", t->n_items ? "\n" : "",
                 text_count((size_t)found->offers - t->n_items, more), found->offers);
-    return 0;
 }
 
 static const struct command_text list_text = {.head = keep_count, .end = print_rest};
@@ -117,7 +113,7 @@ static void print_type(struct shown *s, FILE *out)
     s->table = NULL;
 }
 
-static int add_offer(struct operate_text *t, const void *record, struct err *e)
+static void add_offer(struct operate_text *t, const void *record)
 {
     static const struct table_column columns[] = {
         {.title = "location", .cut_rank = 1, .least = 20},
@@ -127,7 +123,6 @@ static int add_offer(struct operate_text *t, const void *record, struct err *e)
     struct shown *s = t->state ? t->state : arena_alloc(t->arena, 1, sizeof *s);
     AUTO_CLEAR(buf) struct buf type;
 
-    (void)e;
     assert(s);
     t->state = s;
     buf_init(&type, CELL_MAX_BYTES);
@@ -140,15 +135,12 @@ static int add_offer(struct operate_text *t, const void *record, struct err *e)
     put_cell(s->table, record, "cloud");
     put_cell(s->table, record, "price_usd_per_hour");
     put_cell(s->table, record, "spot_usd_per_hour");
-    return 0;
 }
 
-static int print_last(struct operate_text *t, struct err *e)
+static void print_last(struct operate_text *t)
 {
-    (void)e;
     if (t->state)
         print_type(t->state, t->out);
-    return 0;
 }
 
 const struct command command_catalog_show = {

@@ -152,11 +152,10 @@ static void print_considered(const struct operate_text *t, const struct app_clus
         fprintf(t->out, "%zu types are left out: their rates are not known\n", n_unmeasured);
 }
 
-static int print_recommended(struct operate_text *t, const void *record, struct err *e)
+static void print_recommended(struct operate_text *t, const void *record)
 {
     const struct app_cluster_recommended *r = record;
 
-    (void)e;
     print_best(t, r);
     fprintf(t->out, "\nBest cluster of each worker type\n");
     print_considered(t, r);
@@ -168,16 +167,13 @@ static int print_recommended(struct operate_text *t, const void *record, struct 
         fprintf(t->out, "\nAlgorithms compared\n");
         print_algorithms(t, r);
     }
-    return 0;
 }
 
 /* The head has the items as well. */
-static int skip_item(struct operate_text *t, const void *record, struct err *e)
+static void skip_item(struct operate_text *t, const void *record)
 {
     (void)t;
     (void)record;
-    (void)e;
-    return 0;
 }
 
 static const struct command_text text = {.head = print_recommended, .item = skip_item};

@@ -66,8 +66,36 @@ bool command_is_group(const char *word)
     return false;
 }
 
+/* Commands of other tools, and the command here that does the same. */
+static const struct {
+    const char *word, *tool, *command;
+} counterparts[] = {
+    {"launch", "sky launch", "run"},
+    {"exec", "sky exec", "job submit"},
+    {"status", "sky status", "run ls` or `tradewind machines ls"},
+    {"queue", "sky queue", "job ls"},
+    {"logs", "sky logs", "job logs"},
+    {"cancel", "sky cancel", "job kill"},
+    {"stop", "sky stop", "run stop"},
+    {"down", "sky down", "run stop`, then `tradewind machines cleanup"},
+    {"check", "sky check", "doctor"},
+    {"show-gpus", "sky show-gpus", "catalog list"},
+    {"sbatch", "sbatch", "job submit"},
+    {"srun", "srun", "job submit --wait"},
+    {"squeue", "squeue", "job ls"},
+    {"scancel", "scancel", "job kill"},
+    {"sacct", "sacct", "job ls --all"},
+    {"sinfo", "sinfo", "machines ls"},
+    {"add", "dvc add", "put"},
+    {"repro", "dvc repro", "run"},
+};
+
 int command_unknown(const char *const *words, size_t n, struct err *e)
 {
+    for (size_t i = 0; i < sizeof counterparts / sizeof *counterparts; i++)
+        if (strcmp(words[0], counterparts[i].word) == 0)
+            return err_set(e, ERR_USAGE, "no command \"%s\"; for `%s` use `tradewind %s`", words[0],
+                           counterparts[i].tool, counterparts[i].command);
     bool two_words = n > 1 && words[1][0] != '-';
     AUTO_MEM char *typed = two_words ? mem_printf("%s %s", words[0], words[1]) : mem_dup(words[0]);
     const char *names[CANDIDATES_MAX];
@@ -252,12 +280,21 @@ static int parse_option(struct command_args *args, char **argv, size_t n, size_t
 static int check_operands(const struct command_args *args, struct err *e)
 {
     const struct command *c = args->command;
+    bool by_fields = !c->min_operands && !c->max_operands && c->operation;
+    size_t least = c->min_operands, most = c->max_operands;
 
-    if (args->n_operands > c->max_operands)
+    for (size_t i = 0; by_fields && i < c->operation->request->n_fields; i++) {
+        const struct field *f = &c->operation->request->fields[i];
+        if (!f->operand)
+            continue;
+        least += f->required;
+        most = f->type == FIELD_LIST || most == SIZE_MAX ? SIZE_MAX : most + 1;
+    }
+    if (args->n_operands > most)
         return err_set(e, ERR_USAGE, "%s: too many operands at \"%s\"; usage: tradewind %s%s%s",
-                       c->name, args->operands[c->max_operands], c->name, c->operands ? " " : "",
+                       c->name, args->operands[most], c->name, c->operands ? " " : "",
                        c->operands ? c->operands : "");
-    if (args->n_operands < c->min_operands)
+    if (args->n_operands < least)
         return err_set(e, ERR_USAGE, "%s: an operand is missing; usage: tradewind %s %s", c->name,
                        c->name, c->operands);
     return 0;
@@ -357,7 +394,7 @@ int command_number(const struct command_args *args, const char *option, double *
     const char *text = command_value(args, option);
 
     if (text && !number_parse(text, out))
-        return err_set(e, ERR_USAGE, "%s: \"%s\" is no number", option, text);
+        return err_set(e, ERR_USAGE, "%s: \"%s\" is not a number", option, text);
     return 0;
 }
 

@@ -47,7 +47,8 @@ struct command {
     const char *details;
     const char *example;                  /* one line that works */
     const struct command_option *options; /* ends with {0}; NULL = none */
-    size_t min_operands, max_operands;    /* SIZE_MAX = any number */
+    /* SIZE_MAX = any number. Both 0 = as many as the operation's request has fields for. */
+    size_t min_operands, max_operands;
     /* The operation that the command is: its request's fields are operands and options before those
      * above, --json (and --csv for lists) are added, and run may be NULL. NULL = a command that
      * calls several operations, or none. */

@@ -12,7 +12,7 @@
 
 #define ANSWER_MAX_BYTES ((size_t)1 << 30)
 
-/* ---- the terminal as front door ---- */
+/* ---- the terminal as front end ---- */
 
 struct operate_terminal {
     struct app *app;
@@ -142,7 +142,7 @@ json_t *operate_request(const struct command_args *args, const struct operation 
 /* ---- answer -> text ---- */
 
 struct printing {
-    struct operate_terminal *door;
+    struct operate_terminal *terminal;
     const struct command_text *text; /* NULL: JSON or CSV, or nothing of its own */
     const struct command_text *told; /* whose exit code and files count */
     struct operate_text shown;
@@ -150,39 +150,59 @@ struct printing {
     int exit_code;
 };
 
+const struct command_text operate_silent;
+
+void operate_print_nothing(struct operate_text *t, const void *record)
+{
+    (void)t;
+    (void)record;
+}
+
+/* The error of a printer, if there is one. */
+static int check_printed(const struct printing *p, struct err *e)
+{
+    const struct err *error = &p->shown.error;
+
+    return error->kind == ERR_NONE ? 0 : err_set(e, error->kind, "%s", error->text);
+}
+
 static int print_head(void *context, const void *record, struct err *e)
 {
     struct printing *p = context;
 
-    operate_terminal_quiet(p->door);
+    operate_terminal_quiet(p->terminal);
     if (p->told && p->told->exit_code)
         p->exit_code = p->told->exit_code(record);
     if (p->told && p->told->save && p->told->save(&p->shown, record, e) < 0)
         return -1;
-    if (p->text && p->text->head)
-        return p->text->head(&p->shown, record, e);
-    return writer_head(&p->writer, record, e);
+    if (!p->text || !p->text->head)
+        return writer_head(&p->writer, record, e);
+    p->text->head(&p->shown, record);
+    return check_printed(p, e);
 }
 
 static int print_item(void *context, const void *record, struct err *e)
 {
     struct printing *p = context;
 
-    operate_terminal_quiet(p->door);
+    operate_terminal_quiet(p->terminal);
     p->shown.n_items++;
-    if (p->text && p->text->item)
-        return p->text->item(&p->shown, record, e);
-    return writer_item(&p->writer, record, e);
+    if (!p->text || !p->text->item)
+        return writer_item(&p->writer, record, e);
+    p->text->item(&p->shown, record);
+    return check_printed(p, e);
 }
 
 static int print_end(struct printing *p, struct err *e)
 {
-    operate_terminal_quiet(p->door);
+    operate_terminal_quiet(p->terminal);
     if (p->text && p->text->empty && p->shown.n_items == 0)
         fprintf(p->shown.out, "%s\n", p->text->empty);
     if (writer_end(&p->writer, e) < 0)
         return -1;
-    return p->text && p->text->end ? p->text->end(&p->shown, e) : 0;
+    if (p->text && p->text->end)
+        p->text->end(&p->shown);
+    return check_printed(p, e);
 }
 
 static bool is_given(const struct command_args *args, const char *option)
@@ -200,14 +220,8 @@ static enum writer_format format_of(const struct command_args *args, const struc
     return op->item && is_given(args, "--csv") ? WRITER_CSV : WRITER_TABLE;
 }
 
-/* --long is an option of the terminal: which columns a table has. */
-static bool wants_details(const struct command_args *args)
-{
-    return is_given(args, "--long");
-}
-
 int operate_call(const struct command_args *args,
-                 struct operate_terminal *door,
+                 struct operate_terminal *terminal,
                  const struct operation *op,
                  json_t *request,
                  const struct command_text *text,
@@ -216,16 +230,22 @@ int operate_call(const struct command_args *args,
     AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
     enum writer_format format = format_of(args, op);
     struct printing p = {
-        .door = door,
+        .terminal = terminal,
         .text = format == WRITER_TABLE ? text : NULL,
         .told = text,
         .shown = {.out = stdout, .look = text_look_for(stdout), .args = args, .arena = arena},
     };
-    struct answer answer = {.arena = arena, .head = print_head, .item = print_item, .context = &p};
+    bool is_silent = p.text == &operate_silent;
+    struct answer answer = {.arena = arena,
+                            .head = is_silent ? NULL : print_head,
+                            .item = is_silent ? NULL : print_item,
+                            .context = &p};
 
-    writer_init(&p.writer, format, op->answer, op->item, op->items_name, wants_details(args),
+    p.shown.state = p.text && p.text->state_size ? arena_alloc(arena, 1, p.text->state_size) : NULL;
+    /* --long is an option of the terminal: which columns a table has. */
+    writer_init(&p.writer, format, op->answer, op->item, op->items_name, is_given(args, "--long"),
                 stdout);
-    int result = operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &answer, e);
+    int result = operation_call(operate_app(terminal), op, request, FIELD_AS_OPTION, &answer, e);
     p.shown.more = answer.more;
     result = result < 0 ? -1 : print_end(&p, e);
     writer_clear(&p.writer);
@@ -236,15 +256,23 @@ int operate_call(const struct command_args *args,
     return result < 0 ? -1 : p.exit_code;
 }
 
-int operate_run(const struct command_args *args, struct err *e)
+int operate_with(const struct command_args *args,
+                 const struct operation *op,
+                 const struct command_text *text,
+                 struct err *e)
 {
-    const struct command *c = args->command;
-    AUTO_JSON json_t *request = operate_request(args, c->operation, e);
+    AUTO_JSON json_t *request = operate_request(args, op, e);
 
     if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(c->is_long);
-    return operate_call(args, door, c->operation, request, c->text, e);
+    AUTO(operate_terminal)
+    struct operate_terminal *terminal = operate_terminal_new(args->command->is_long);
+    return operate_call(args, terminal, op, request, text, e);
+}
+
+int operate_run(const struct command_args *args, struct err *e)
+{
+    return operate_with(args, args->command->operation, args->command->text, e);
 }
 
 static const char *list_names(const struct record *r, struct arena *a)

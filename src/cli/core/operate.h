@@ -15,7 +15,8 @@ struct operate_text {
     size_t n_items; /* printed so far */
     bool more;      /* at the end: the limit left items out */
     struct arena *arena;
-    void *state; /* the printers' own, from the arena; NULL at first */
+    void *state;      /* the printers' own: state_size bytes, zero at first; NULL = none */
+    struct err error; /* set by a printer that fails: the command ends with it */
 };
 
 /* How people see an answer. Every member may be NULL: then the head is printed as a list of fields
@@ -23,19 +24,30 @@ struct operate_text {
 struct command_text {
     /* Before the head is printed, with --json too: writes a chart to its file. */
     int (*save)(struct operate_text *t, const void *head, struct err *e);
-    int (*head)(struct operate_text *t, const void *record, struct err *e);
-    int (*item)(struct operate_text *t, const void *record, struct err *e);
+    void (*head)(struct operate_text *t, const void *record);
+    void (*item)(struct operate_text *t, const void *record);
     /* After the last item, and after the table. */
-    int (*end)(struct operate_text *t, struct err *e);
+    void (*end)(struct operate_text *t);
     /* Last of all, after errors too: frees what the state holds outside the arena. */
     void (*clear)(struct operate_text *t);
+    size_t state_size;
     const char *empty; /* printed instead of a table without rows; NULL = nothing */
     /* The exit code, with --json too. */
     int (*exit_code)(const void *head);
 };
 
+/* For changes that are silent as chmod is: only --json and --csv print the answer. */
+extern const struct command_text operate_silent;
+/* For heads or items that people do not see. */
+void operate_print_nothing(struct operate_text *t, const void *record);
+
 /* Runs the operation of the command: the exit code, or -1. */
 int operate_run(const struct command_args *args, struct err *e);
+/* The same with another operation, whose request has the command's operands and options. */
+int operate_with(const struct command_args *args,
+                 const struct operation *op,
+                 const struct command_text *text,
+                 struct err *e);
 
 /* ---- for commands that call several operations ---- */
 
@@ -43,7 +55,7 @@ int operate_run(const struct command_args *args, struct err *e);
  * out. New reference; NULL: e. */
 json_t *operate_request(const struct command_args *args, const struct operation *op, struct err *e);
 
-/* The terminal as front door: an app whose notices, progress and cancelling are the terminal's. The
+/* The terminal as front end: an app whose notices, progress and cancelling are the terminal's. The
  * caller is the user of this process and admin of the project `default`. */
 struct operate_terminal;
 struct operate_terminal *operate_terminal_new(bool is_long);
@@ -55,7 +67,7 @@ void operate_terminal_quiet(struct operate_terminal *d);
 
 /* Calls op and prints its answer as --json, --csv or text tells: the exit code, or -1. */
 int operate_call(const struct command_args *args,
-                 struct operate_terminal *door,
+                 struct operate_terminal *terminal,
                  const struct operation *op,
                  json_t *request,
                  const struct command_text *text, /* NULL = a table */

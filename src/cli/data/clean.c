@@ -11,39 +11,31 @@
 
 /* ---- gc ---- */
 
-static int print_versions(struct operate_text *t, const void *record, struct err *e)
+static void print_versions(struct operate_text *t, const void *record)
 {
     const struct data_gc *s = record;
-    struct data_gc *kept = arena_alloc(t->arena, 1, sizeof *kept);
     char count[32], bytes[32];
 
-    if (!kept)
-        return err_set(e, ERR_NOFIT, "gc: out of memory");
-    *kept = *s;
-    t->state = kept;
+    memcpy(t->state, s, sizeof *s);
     if (s->versions || s->objects)
         fprintf(t->out, "%s the content of %s file %s in no set, job or pin, %s\n",
                 s->removed ? "Removed" : "Would remove", text_count((size_t)s->versions, count),
                 s->versions == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
-    return 0;
 }
 
-static int print_version(struct operate_text *t, const void *record, struct err *e)
+static void print_version(struct operate_text *t, const void *record)
 {
     const struct data_gc_file *f = record;
     char bytes[32];
 
-    (void)e;
     fprintf(t->out, "  %s  %s\n", f->ref, text_bytes(f->bytes, bytes));
-    return 0;
 }
 
-static int print_rest(struct operate_text *t, struct err *e)
+static void print_rest(struct operate_text *t)
 {
     const struct data_gc *s = t->state;
     char count[32], bytes[32];
 
-    (void)e;
     if (t->more)
         fprintf(t->out, "  and %s more (--json lists all)\n",
                 text_count((size_t)s->versions - VERSIONS_SHOWN, count));
@@ -66,25 +58,19 @@ static int print_rest(struct operate_text *t, struct err *e)
         fputs("Nothing to remove.\n", t->out);
     else if (!s->removed)
         fputs("Nothing was removed; `tradewind gc --yes` removes it.\n", t->out);
-    return 0;
 }
 
 /* ---- gc --economic ---- */
 
-static int print_terms(struct operate_text *t, const void *record, struct err *e)
+static void print_terms(struct operate_text *t, const void *record)
 {
     const struct data_gc_economic *s = record;
-    struct data_gc_economic *kept = arena_alloc(t->arena, 1, sizeof *kept);
 
-    if (!kept)
-        return err_set(e, ERR_NOFIT, "gc: out of memory");
-    *kept = *s;
-    t->state = kept;
+    memcpy(t->state, s, sizeof *s);
     if (s->n_sets)
         fprintf(t->out, "Sets that jobs made, at $%g per GB-month (%s), kept for %g %s:\n\n",
                 s->gb_month_usd, s->price_basis, s->horizon_months,
                 s->horizon_months > 1 || s->horizon_months < 1 ? "months" : "month");
-    return 0;
 }
 
 /* The command that removes what this one only showed, on the same terms. */
@@ -98,15 +84,14 @@ static void print_hint(const struct operate_text *t)
     fputs(" --yes\n", t->out);
 }
 
-static int print_verdict(struct operate_text *t, struct err *e)
+static void print_verdict(struct operate_text *t)
 {
     const struct data_gc_economic *s = t->state;
     char text[32];
 
-    (void)e;
     if (!s->n_sets) {
         fputs("No set that a job made could lose its content.\n", t->out);
-        return 0;
+        return;
     }
     if (t->more)
         fprintf(t->out, "and %" PRIu64 " more (--json lists all)\n", s->n_sets - SETS_SHOWN);
@@ -123,12 +108,14 @@ static int print_verdict(struct operate_text *t, struct err *e)
                 s->n_going == 1 ? "set" : "sets", text_bytes(s->own_bytes, text));
         print_hint(t);
     }
-    return 0;
 }
 
-static const struct command_text gc_text = {
-    .head = print_versions, .item = print_version, .end = print_rest};
-static const struct command_text economic_text = {.head = print_terms, .end = print_verdict};
+static const struct command_text gc_text = {.head = print_versions,
+                                            .item = print_version,
+                                            .end = print_rest,
+                                            .state_size = sizeof(struct data_gc)};
+static const struct command_text economic_text = {
+    .head = print_terms, .end = print_verdict, .state_size = sizeof(struct data_gc_economic)};
 
 static int run_gc(const struct command_args *args, struct err *e)
 {
@@ -156,8 +143,8 @@ static int run_gc(const struct command_args *args, struct err *e)
     if (!command_has(args, "--json") && !command_has(args, "--csv"))
         json_object_set_new(request, "limit",
                             json_integer(is_economic ? SETS_SHOWN : VERSIONS_SHOWN));
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
-    return operate_call(args, door, op, request, is_economic ? &economic_text : &gc_text, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    return operate_call(args, terminal, op, request, is_economic ? &economic_text : &gc_text, e);
 }
 
 static const struct command_option gc_options[] = {
@@ -198,21 +185,18 @@ const struct command command_gc = {
 
 /* ---- fsck ---- */
 
-static int print_problem(struct operate_text *t, const void *record, struct err *e)
+static void print_problem(struct operate_text *t, const void *record)
 {
     const struct data_problem *p = record;
 
-    (void)e;
     text_paragraph(t->out, p->text, 4, &(struct text_look){.utf8 = t->look.utf8});
-    return 0;
 }
 
-static int print_fsck(struct operate_text *t, const void *record, struct err *e)
+static void print_fsck(struct operate_text *t, const void *record)
 {
     const struct data_fsck *s = record;
     char files[32], bytes[32], count[32];
 
-    (void)e;
     fprintf(t->out, "%s file %s read and verified, %s; ", text_count((size_t)s->files, files),
             s->files == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
     if (s->problems)
@@ -226,7 +210,6 @@ static int print_fsck(struct operate_text *t, const void *record, struct err *e)
                 "session is over.\n",
                 text_count((size_t)s->leftovers, count),
                 s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
-    return 0;
 }
 
 static int fsck_exit_code(const void *head)
@@ -250,11 +233,9 @@ const struct command command_fsck = {
 
 /* ---- pin ---- */
 
-static int print_pin(struct operate_text *t, const void *record, struct err *e)
+static void print_pin(struct operate_text *t, const void *record)
 {
-    (void)e;
     fprintf(t->out, "%s\n", ((const struct data_ref *)record)->ref);
-    return 0;
 }
 
 static int run_pin(const struct command_args *args, struct err *e)
@@ -266,8 +247,9 @@ static int run_pin(const struct command_args *args, struct err *e)
     if (remove && !args->n_operands)
         return err_set(e, ERR_USAGE, "pin --remove: name what to unpin");
     if (!args->n_operands)
-        return cli_data_call(args, &pin_list_operation, &list_text, e);
-    return cli_data_call_silent(args, remove ? &pin_remove_operation : &pin_add_operation, e);
+        return operate_with(args, &pin_list_operation, &list_text, e);
+    return operate_with(args, remove ? &pin_remove_operation : &pin_add_operation, &operate_silent,
+                        e);
 }
 
 static const struct command_option pin_options[] = {

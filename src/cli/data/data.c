@@ -10,7 +10,6 @@
 /* Files that people see one by one; the rest is counted. */
 #define PUT_LINES 20
 #define PUT_REF_COLUMNS 74
-#define ARENA_BYTES ((size_t)64 << 20)
 
 void cli_data_print(const struct operate_text *t, const char *text, size_t columns)
 {
@@ -34,35 +33,6 @@ const char *cli_data_rights_text(const char *mode, bool executable, char out[sta
     }
     *at = 0;
     return out;
-}
-
-int cli_data_call(const struct command_args *args,
-                  const struct operation *op,
-                  const struct command_text *text,
-                  struct err *e)
-{
-    AUTO_JSON json_t *request = operate_request(args, op, e);
-
-    if (!request)
-        return -1;
-    AUTO(operate_terminal)
-    struct operate_terminal *door = operate_terminal_new(args->command->is_long);
-    return operate_call(args, door, op, request, text, e);
-}
-
-int cli_data_call_silent(const struct command_args *args, const struct operation *op, struct err *e)
-{
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct answer silence = {.arena = arena};
-
-    if (command_has(args, "--json") || command_has(args, "--csv"))
-        return cli_data_call(args, op, NULL, e);
-    AUTO_JSON json_t *request = operate_request(args, op, e);
-    if (!request)
-        return -1;
-    AUTO(operate_terminal)
-    struct operate_terminal *door = operate_terminal_new(args->command->is_long);
-    return operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &silence, e);
 }
 
 json_t *cli_data_request_with_last(const struct command_args *args,

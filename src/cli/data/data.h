@@ -11,16 +11,6 @@ void cli_data_print(const struct operate_text *t, const char *text, size_t colum
 /* "rw-r-----" for "640"; executable: x for those who may read. out is returned. */
 const char *cli_data_rights_text(const char *mode, bool executable, char out[static 10]);
 
-/* Calls op with the operands and options of the command and prints its answer. */
-int cli_data_call(const struct command_args *args,
-                  const struct operation *op,
-                  const struct command_text *text,
-                  struct err *e);
-/* As cli_data_call, but prints the answer with --json and --csv alone: for changes, which are
- * silent as chmod is. */
-int cli_data_call_silent(const struct command_args *args,
-                         const struct operation *op,
-                         struct err *e);
 /* The request of a command whose operands are a list and one more: REF... DIR. New reference. */
 json_t *cli_data_request_with_last(const struct command_args *args,
                                    const struct operation *op,

@@ -2,15 +2,13 @@
 #include "cli/data/data.h"
 #include "view/text.h"
 
-static int print_removed(struct operate_text *t, const void *record, struct err *e)
+static void print_removed(struct operate_text *t, const void *record)
 {
     const struct data_removed *removed = record;
     char count[32];
 
-    (void)e;
     fprintf(t->out, "Removed %s version%s.\n", text_count((size_t)removed->versions, count),
             removed->versions == 1 ? "" : "s");
-    return 0;
 }
 
 const struct command command_rm = {
@@ -26,20 +24,7 @@ const struct command command_rm = {
     .example = "tradewind rm /data/train.json#2",
     .operation = &file_remove_operation,
     .text = &(const struct command_text){.head = print_removed},
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
 };
-
-static int print_nothing(struct operate_text *t, const void *record, struct err *e)
-{
-    (void)t;
-    (void)record;
-    (void)e;
-    return 0;
-}
-
-/* Both are silent as their namesakes. */
-static const struct command_text silent = {.head = print_nothing};
 
 const struct command command_chmod = {
     .name = "chmod",
@@ -50,9 +35,7 @@ const struct command command_chmod = {
                "whole project may read and write. A directory stands for the files below it.",
     .example = "tradewind chmod o-w /data/train.json",
     .operation = &file_chmod_operation,
-    .text = &silent,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
+    .text = &operate_silent,
 };
 
 const struct command command_chown = {
@@ -63,7 +46,5 @@ const struct command command_chown = {
                "group. A directory stands for the files below it.",
     .example = "tradewind chown ann:vision /data/",
     .operation = &file_chown_operation,
-    .text = &silent,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
+    .text = &operate_silent,
 };

@@ -30,12 +30,11 @@ static void print_version(FILE *out, const struct data_file *f)
             time_short(f->created_ms, time));
 }
 
-static int print_file(struct operate_text *t, const void *record, struct err *e)
+static void print_file(struct operate_text *t, const void *record)
 {
     const struct data_file *f = record;
     char mode[10];
 
-    (void)e;
     if (f->with_rights && f->version == FIELD_NONE) {
         fprintf(t->out, "%*s", DETAILS_COLUMNS, "");
     } else if (f->with_rights) {
@@ -48,7 +47,6 @@ static int print_file(struct operate_text *t, const void *record, struct err *e)
     }
     cli_data_print(t, f->path, 0);
     putc('\n', t->out);
-    return 0;
 }
 
 const struct command command_ls = {
@@ -61,14 +59,12 @@ const struct command command_ls = {
     .operation = &file_list_operation,
     .text = &(const struct command_text){.item = print_file},
     .is_long = true,
-    .max_operands = 1,
 };
 
-static int print_history(struct operate_text *t, const void *record, struct err *e)
+static void print_history(struct operate_text *t, const void *record)
 {
     const struct data_file *f = record;
 
-    (void)e;
     print_version(t->out, f);
     cli_data_print(t, f->creator, 16);
     fprintf(t->out, "  %.16s%s\n", f->sha256,
@@ -76,7 +72,6 @@ static int print_history(struct operate_text *t, const void *record, struct err 
             : f->removed          ? "  removed"
             : f->gone             ? "  content gone"
                                   : "");
-    return 0;
 }
 
 const struct command command_log = {
@@ -89,6 +84,4 @@ const struct command command_log = {
     .operation = &file_history_operation,
     .text = &(const struct command_text){.item = print_history},
     .is_long = true,
-    .min_operands = 1,
-    .max_operands = 1,
 };

@@ -8,30 +8,23 @@
 #define EXPRESSION_MAX ((size_t)1 << 20)
 
 struct page {
-    struct table_column columns[DATA_FOUND_KEYS_MAX + 1];
-    struct field_list keys;
+    struct table_column columns[DATA_FOUND_KEYS_MAX + 1]; /* the reference, and the keys */
+    size_t n_keys;
     struct table *table; /* NULL = no rows */
     size_t rows;
 };
 
-static int begin(struct operate_text *t, const void *record, struct err *e)
+static void begin(struct operate_text *t, const void *record)
 {
     const struct data_found_keys *head = record;
-    struct page *page = arena_alloc(t->arena, 1, sizeof *page);
-    const char **keys = arena_alloc(t->arena, DATA_FOUND_KEYS_MAX, sizeof *keys);
+    struct page *page = t->state;
 
-    if (!page || !keys)
-        return err_set(e, ERR_NOFIT, "find: out of memory");
     page->columns[0] = (struct table_column){.title = "ref", .cut_rank = 2, .least = 24};
-    for (; page->keys.n < head->keys.n && page->keys.n < DATA_FOUND_KEYS_MAX; page->keys.n++) {
-        const char *key = arena_dup(t->arena, head->keys.items[page->keys.n]);
-        keys[page->keys.n] = key;
-        page->columns[page->keys.n + 1] =
-            (struct table_column){.title = key, .cut_rank = 1, .least = 6};
-    }
-    page->keys.items = keys;
-    t->state = page;
-    return 0;
+    for (; page->n_keys < head->keys.n && page->n_keys < DATA_FOUND_KEYS_MAX; page->n_keys++)
+        page->columns[page->n_keys + 1] =
+            (struct table_column){.title = arena_dup(t->arena, head->keys.items[page->n_keys]),
+                                  .cut_rank = 1,
+                                  .least = 6};
 }
 
 static void print_page(struct operate_text *t, struct page *page)
@@ -42,41 +35,38 @@ static void print_page(struct operate_text *t, struct page *page)
     page->rows = 0;
 }
 
-static int add_row(struct operate_text *t, const void *record, struct err *e)
+static void add_row(struct operate_text *t, const void *record)
 {
     const struct data_found *found = record;
     struct page *page = t->state;
 
-    (void)e;
     if (!page->table)
-        page->table = table_new(page->columns, page->keys.n + 1);
+        page->table = table_new(page->columns, page->n_keys + 1);
     table_put(page->table, found->ref);
-    for (size_t i = 0; i < page->keys.n; i++) {
-        const char *text = app_data_found_text(found, page->keys.items[i]);
+    for (size_t i = 0; i < page->n_keys; i++) {
+        const char *text = app_data_found_text(found, page->columns[i + 1].title);
         table_put(page->table, text ? text : "-");
     }
     if (++page->rows == PAGE_ROWS)
         print_page(t, page);
-    return 0;
 }
 
-static int end(struct operate_text *t, struct err *e)
+static void end(struct operate_text *t)
 {
-    (void)e;
     print_page(t, t->state);
-    return 0;
 }
 
 static void clear(struct operate_text *t)
 {
-    struct page *page = t->state;
-
-    if (page)
-        table_free(page->table);
+    table_free(((struct page *)t->state)->table);
 }
 
-static const struct command_text find_text = {
-    .head = begin, .item = add_row, .end = end, .clear = clear, .empty = "Nothing found."};
+static const struct command_text find_text = {.head = begin,
+                                              .item = add_row,
+                                              .end = end,
+                                              .clear = clear,
+                                              .empty = "Nothing found.",
+                                              .state_size = sizeof(struct page)};
 
 static int run_find(const struct command_args *args, struct err *e)
 {
@@ -90,7 +80,7 @@ static int run_find(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE, "the expression is too long");
     joined.operands = (const char *const[]){buf_str(&expression)};
     joined.n_operands = 1;
-    return cli_data_call(&joined, &find_operation, &find_text, e);
+    return operate_with(&joined, &find_operation, &find_text, e);
 }
 
 const struct command command_lake_find = {

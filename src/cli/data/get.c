@@ -8,12 +8,11 @@
 
 /* ---- get ---- */
 
-static int print_got(struct operate_text *t, const void *record, struct err *e)
+static void print_got(struct operate_text *t, const void *record)
 {
     const struct data_got *got = record;
     char files[32], bytes[32], number[32];
 
-    (void)e;
     fprintf(t->out, "%s file%s, %s", text_count((size_t)got->files, files),
             got->files == 1 ? "" : "s", text_bytes(got->bytes, bytes));
     if (got->linked)
@@ -21,7 +20,6 @@ static int print_got(struct operate_text *t, const void *record, struct err *e)
     if (got->unchanged)
         fprintf(t->out, "; %s unchanged", text_count((size_t)got->unchanged, number));
     putc('\n', t->out);
-    return 0;
 }
 
 /* Content that jobs can make again is offered to be made again. */
@@ -33,13 +31,13 @@ static int run_get(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
-    int result = operate_call(args, door, &data_get_operation, request, &text, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    int result = operate_call(args, terminal, &data_get_operation, request, &text, e);
     if (result >= 0 || e->kind != ERR_NOTFOUND ||
-        cli_run_offer_replay(operate_app(door), args->operands, args->n_operands - 1,
+        cli_run_offer_replay(operate_app(terminal), args->operands, args->n_operands - 1,
                              command_has(args, "--json"), e) <= 0)
         return result;
-    return operate_call(args, door, &data_get_operation, request, &text, e);
+    return operate_call(args, terminal, &data_get_operation, request, &text, e);
 }
 
 const struct command command_get = {
@@ -54,8 +52,6 @@ const struct command command_get = {
     .example = "tradewind get @Corpus:2 work",
     .operation = &data_get_operation,
     .is_long = true,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .run = run_get,
 };
 
@@ -71,9 +67,9 @@ static int to_stdout(void *context, const void *bytes, size_t n, struct err *e)
 
 static int run_cat(const struct command_args *args, struct err *e)
 {
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
 
-    return app_data_cat(operate_app(door), args->operands[0], to_stdout, NULL, e);
+    return app_data_cat(operate_app(terminal), args->operands[0], to_stdout, NULL, e);
 }
 
 const struct command command_cat = {
@@ -89,15 +85,13 @@ const struct command command_cat = {
 
 /* ---- url ---- */
 
-static int print_url(struct operate_text *t, const void *record, struct err *e)
+static void print_url(struct operate_text *t, const void *record)
 {
     const struct data_url *url = record;
 
-    (void)e;
     fprintf(t->out, "%s\n", url->url);
     if (url->header)
         fprintf(stderr, "Send this header with it: %s\n", url->header);
-    return 0;
 }
 
 const struct command command_url = {
@@ -110,6 +104,4 @@ const struct command command_url = {
     .example = "tradewind url /models/bert.bin#3 --expires 2h",
     .operation = &url_get_operation,
     .text = &(const struct command_text){.head = print_url},
-    .min_operands = 1,
-    .max_operands = 1,
 };

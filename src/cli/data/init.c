@@ -1,13 +1,11 @@
 /* init: the command `init`. */
 #include "cli/data/data.h"
 
-static int print_lake(struct operate_text *t, const void *record, struct err *e)
+static void print_lake(struct operate_text *t, const void *record)
 {
     const struct data_init *lake = record;
 
-    (void)e;
     fprintf(t->out, "The lake is in %s, its content goes to %s.\n", lake->home, lake->store);
-    return 0;
 }
 
 const struct command command_init = {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int print_known(struct operate_text *t, const void *record, struct err *e)
+static void print_known(struct operate_text *t, const void *record)
 {
     static const struct table_column columns[] = {
         {.title = "key", .cut_rank = 1, .least = 20},
@@ -18,7 +18,6 @@ static int print_known(struct operate_text *t, const void *record, struct err *e
     AUTO(table) struct table *table = table_new(columns, 2);
     const char *text;
 
-    (void)e;
     for (size_t i = 0; i < found->n_values; i++) {
         table_put(table, app_data_found_at(found, i, &text));
         table_put(table, text);
@@ -27,7 +26,6 @@ static int print_known(struct operate_text *t, const void *record, struct err *e
         putc('\n', t->out);
     text_paragraph(t->out, found->ref, 0, &t->look);
     table_print(table, t->out, 2, TEXT_COLUMNS, &t->look);
-    return 0;
 }
 
 /* ---- lines ---- */
@@ -110,9 +108,9 @@ static int run_lines(const struct command_args *args, struct err *e)
 
     if (args->n_operands > 1)
         return err_set(e, ERR_USAGE, "tag -: keys and values come on the lines, after REF");
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
     progress_init(&r.progress, stderr);
-    int result = app_data_tag_lines(operate_app(door), next_line, &r, &tagged, e);
+    int result = app_data_tag_lines(operate_app(terminal), next_line, &r, &tagged, e);
     progress_clear(&r.progress);
     return result < 0 ? explain(&r, e) : print_tagged(&tagged, command_has(args, "--json"), e);
 }
@@ -126,8 +124,8 @@ static int run_tag(const struct command_args *args, struct err *e)
     if (strcmp(args->operands[0], "-") == 0)
         return run_lines(args, e);
     if (args->n_operands == 1)
-        return cli_data_call(args, &tag_get_operation, &known, e);
-    return cli_data_call_silent(args, &tag_set_operation, e);
+        return operate_with(args, &tag_get_operation, &known, e);
+    return operate_with(args, &tag_set_operation, &operate_silent, e);
 }
 
 const struct command command_tag = {
@@ -152,11 +150,6 @@ const struct command command_tag = {
     .run = run_tag,
 };
 
-static int run_untag(const struct command_args *args, struct err *e)
-{
-    return cli_data_call_silent(args, &tag_remove_operation, e);
-}
-
 const struct command command_untag = {
     .name = "untag",
     .operands = "REF KEY...",
@@ -164,7 +157,5 @@ const struct command command_untag = {
     .details = "A missing key is an error, and nothing changes.",
     .example = "tradewind untag @BERT:3 reviewed",
     .operation = &tag_remove_operation,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
-    .run = run_untag,
+    .text = &operate_silent,
 };

@@ -1,37 +1,29 @@
 /* put: the command `put`. */
 #include "cli/data/data.h"
 
-static int print_file(struct operate_text *t, const void *record, struct err *e)
+static void print_file(struct operate_text *t, const void *record)
 {
     const struct data_put_file *f = record;
 
-    if (!t->state)
-        t->state = arena_alloc(t->arena, 1, sizeof(struct data_put_lines));
-    if (!t->state)
-        return err_set(e, ERR_NOFIT, "put: out of memory");
     cli_data_print_put(t, t->state, f->ref, f->bytes, f->unchanged);
-    return 0;
 }
 
-static int print_sum(struct operate_text *t, const void *record, struct err *e)
+static void print_sum(struct operate_text *t, const void *record)
 {
-    static const struct data_put_lines none;
-
-    (void)e;
-    cli_data_print_put_sum(t->out, t->state ? t->state : &none, record);
-    return 0;
+    cli_data_print_put_sum(t->out, t->state, record);
 }
 
 static int run_put(const struct command_args *args, struct err *e)
 {
-    static const struct command_text text = {.head = print_sum, .item = print_file};
+    static const struct command_text text = {
+        .head = print_sum, .item = print_file, .state_size = sizeof(struct data_put_lines)};
     AUTO_JSON json_t *request =
         cli_data_request_with_last(args, &data_put_operation, "destination", e);
 
     if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
-    return operate_call(args, door, &data_put_operation, request, &text, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    return operate_call(args, terminal, &data_put_operation, request, &text, e);
 }
 
 const struct command command_put = {
@@ -53,7 +45,5 @@ const struct command command_put = {
     .example = "tradewind put data /data --set Corpus --tag source=web",
     .operation = &data_put_operation,
     .is_long = true,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
     .run = run_put,
 };

@@ -24,7 +24,7 @@ static const char *const file_state_texts[] = {
 
 /* ---- one session with its files ---- */
 
-static int print_session(struct operate_text *t, const void *record, struct err *e)
+static void print_session(struct operate_text *t, const void *record)
 {
     static const struct table_column columns[] = {
         {.title = "state"},
@@ -35,7 +35,6 @@ static int print_session(struct operate_text *t, const void *record, struct err 
     const struct data_session *s = record;
     char bytes[32];
 
-    (void)e;
     t->state = table_new(columns, sizeof columns / sizeof *columns);
     fprintf(t->out, "session %" PRId64 ": %s", s->id, state_texts[s->state]);
     if (s->state == DATA_SESSION_PENDING) {
@@ -52,16 +51,14 @@ static int print_session(struct operate_text *t, const void *record, struct err 
         fprintf(t->out, "\ntradewind %s", buf_str(&b));
     }
     putc('\n', t->out);
-    return 0;
 }
 
-static int print_session_file(struct operate_text *t, const void *record, struct err *e)
+static void print_session_file(struct operate_text *t, const void *record)
 {
     const struct data_session_file *f = record;
     struct table *table = t->state;
     char bytes[32];
 
-    (void)e;
     if (f->url) {
         fprintf(t->out, "%s\n  PUT %s\n%s%s%s", f->path, f->url, f->header ? "  " : "",
                 f->header ? f->header : "", f->header ? "\n" : "");
@@ -74,20 +71,17 @@ static int print_session_file(struct operate_text *t, const void *record, struct
         table_put(table, f->bytes == UINT64_MAX ? "" : text_bytes(f->bytes, bytes));
         table_put(table, f->path);
     }
-    return 0;
 }
 
-static int end_session(struct operate_text *t, struct err *e)
+static void end_session(struct operate_text *t)
 {
     char number[32];
 
-    (void)e;
     if (!t->n_items || command_has(t->args, "--urls"))
-        return 0;
+        return;
     table_print(t->state, t->out, 0, TEXT_COLUMNS, &t->look);
     if (t->n_items > LINES_MAX)
         fprintf(t->out, "... and %s more\n", text_count(t->n_items - LINES_MAX, number));
-    return 0;
 }
 
 static void clear_session(struct operate_text *t)
@@ -100,7 +94,7 @@ static const struct command_text session_text = {
 
 /* ---- session status ---- */
 
-static int list_session(struct operate_text *t, const void *record, struct err *e)
+static void list_session(struct operate_text *t, const void *record)
 {
     static const struct table_column columns[] = {
         {.title = "session", .right = true},
@@ -113,7 +107,6 @@ static int list_session(struct operate_text *t, const void *record, struct err *
     const struct data_session *s = record;
     char bytes[32];
 
-    (void)e;
     if (!t->state)
         t->state = table_new(columns, sizeof columns / sizeof *columns);
     struct table *table = t->state;
@@ -126,15 +119,12 @@ static int list_session(struct operate_text *t, const void *record, struct err *
         table_printf(table, "%" PRIu64 " of %" PRIu64, s->arrived, s->files);
     table_put(table, text_bytes(s->bytes_arrived, bytes));
     table_put(table, s->put ? s->put : "");
-    return 0;
 }
 
-static int end_list(struct operate_text *t, struct err *e)
+static void end_list(struct operate_text *t)
 {
-    (void)e;
     if (t->state)
         table_print(t->state, t->out, 0, TEXT_COLUMNS, &t->look);
-    return 0;
 }
 
 static int run_status(const struct command_args *args, struct err *e)
@@ -145,10 +135,10 @@ static int run_status(const struct command_args *args, struct err *e)
                                                   .empty = "No sessions are pending."};
 
     if (args->n_operands)
-        return cli_data_call(args, &session_get_operation, &session_text, e);
+        return operate_with(args, &session_get_operation, &session_text, e);
     if (command_has(args, "--urls"))
         return err_set(e, ERR_USAGE, "--urls needs the number of a session");
-    return cli_data_call(args, &session_list_operation, &list_text, e);
+    return operate_with(args, &session_list_operation, &list_text, e);
 }
 
 const struct command command_session_status = {
@@ -231,8 +221,8 @@ static int run_begin(const struct command_args *args, struct err *e)
             return -1;
         json_object_set_new(request, "files", files);
     }
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    return operate_call(args, door, &session_begin_operation, request, &session_text, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    return operate_call(args, terminal, &session_begin_operation, request, &session_text, e);
 }
 
 static const struct command_option begin_options[] = {
@@ -256,26 +246,15 @@ const struct command command_session_begin = {
     .example = "tradewind session begin /data/a.bin /data/b.bin --set Upload",
     .options = begin_options,
     .operation = &session_begin_operation,
-    .max_operands = SIZE_MAX,
     .run = run_begin,
 };
 
 /* ---- session put, finish, abort ---- */
 
-static int print_nothing(struct operate_text *t, const void *record, struct err *e)
-{
-    (void)t;
-    (void)record;
-    (void)e;
-    return 0;
-}
-
-static int print_arrived(struct operate_text *t, const void *record, struct err *e)
+static void print_arrived(struct operate_text *t, const void *record)
 {
     (void)record;
-    (void)e;
     fprintf(t->out, "%s has arrived\n", t->args->operands[2]);
-    return 0;
 }
 
 const struct command command_session_put = {
@@ -286,10 +265,8 @@ const struct command command_session_put = {
                "content of another length or digest than announced.",
     .example = "tradewind session put 7 a.bin /data/a.bin",
     .operation = &data_session_put_operation,
-    .text = &(const struct command_text){.head = print_arrived, .item = print_nothing},
+    .text = &(const struct command_text){.head = print_arrived, .item = operate_print_nothing},
     .is_long = true,
-    .min_operands = 3,
-    .max_operands = 3,
 };
 
 struct finished {
@@ -297,40 +274,32 @@ struct finished {
     struct data_put_summary sum;
 };
 
-static int begin_finished(struct operate_text *t, const void *record, struct err *e)
+static void begin_finished(struct operate_text *t, const void *record)
 {
     const struct data_session *s = record;
-    struct finished *f = arena_alloc(t->arena, 1, sizeof *f);
+    struct finished *f = t->state;
 
-    if (!f)
-        return err_set(e, ERR_NOFIT, "session finish: out of memory");
     f->sum = (struct data_put_summary){.stored_bytes = UINT64_MAX,
                                        .set = s->set ? arena_dup(t->arena, s->set) : NULL,
                                        .set_version = s->set_version};
-    t->state = f;
-    return 0;
 }
 
-static int print_finished(struct operate_text *t, const void *record, struct err *e)
+static void print_finished(struct operate_text *t, const void *record)
 {
     const struct data_session_file *file = record;
     struct finished *f = t->state;
 
-    (void)e;
     cli_data_print_put(t, &f->lines, file->ref, file->bytes, file->unchanged);
-    return 0;
 }
 
-static int end_finished(struct operate_text *t, struct err *e)
+static void end_finished(struct operate_text *t)
 {
     struct finished *f = t->state;
 
-    (void)e;
     f->sum.files = f->lines.n;
     f->sum.bytes = f->lines.bytes;
     f->sum.unchanged = f->lines.unchanged;
     cli_data_print_put_sum(t->out, &f->lines, &f->sum);
-    return 0;
 }
 
 const struct command command_session_finish = {
@@ -344,18 +313,15 @@ const struct command command_session_finish = {
     .operation = &session_finish_operation,
     .text = &(const struct command_text){.head = begin_finished,
                                          .item = print_finished,
-                                         .end = end_finished},
-    .min_operands = 1,
-    .max_operands = 1,
+                                         .end = end_finished,
+                                         .state_size = sizeof(struct finished)},
 };
 
-static int print_aborted(struct operate_text *t, const void *record, struct err *e)
+static void print_aborted(struct operate_text *t, const void *record)
 {
     const struct data_session *s = record;
 
-    (void)e;
     fprintf(t->out, "session %" PRId64 " is aborted\n", s->id);
-    return 0;
 }
 
 const struct command command_session_abort = {
@@ -365,7 +331,5 @@ const struct command command_session_abort = {
     .details = "Also aborts the session that an interrupted put leaves.",
     .example = "tradewind session abort 7",
     .operation = &session_abort_operation,
-    .text = &(const struct command_text){.head = print_aborted, .item = print_nothing},
-    .min_operands = 1,
-    .max_operands = 1,
+    .text = &(const struct command_text){.head = print_aborted, .item = operate_print_nothing},
 };

@@ -38,13 +38,12 @@ static void print_conflict(const struct operate_text *t, const struct data_confl
     putc('\n', t->out);
 }
 
-static int print_created(struct operate_text *t, const void *record, struct err *e)
+static void print_created(struct operate_text *t, const void *record)
 {
     const struct data_set_created *made = record;
     const struct data_conflict *conflicts = made->conflicts.items;
     char count[32];
 
-    (void)e;
     print_set(t->out, &made->set);
     print_parents(t->out, &made->parents);
     for (size_t i = 0; i < made->conflicts.n && i < CONFLICTS_SHOWN; i++)
@@ -52,7 +51,6 @@ static int print_created(struct operate_text *t, const void *record, struct err 
     if (made->n_conflicts > CONFLICTS_SHOWN)
         fprintf(t->out, "and %s more conflicts, in each of which the later reference wins\n",
                 text_count((size_t)made->n_conflicts - CONFLICTS_SHOWN, count));
-    return 0;
 }
 
 const struct command command_set_create = {
@@ -68,8 +66,6 @@ const struct command command_set_create = {
     .operation = &set_create_operation,
     .text = &(const struct command_text){.head = print_created},
     .is_long = true,
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
 };
 
 /* ---- set ls ---- */
@@ -89,18 +85,16 @@ const struct command command_set_ls = {
     .text =
         &(const struct command_text){.empty = "There are no sets; tradewind set create makes one."},
     .is_long = true,
-    .max_operands = 1,
 };
 
 /* ---- set show ---- */
 
-static int print_shown(struct operate_text *t, const void *record, struct err *e)
+static void print_shown(struct operate_text *t, const void *record)
 {
     const struct data_set_shown *shown = record;
     const struct data_set *set = &shown->set;
     char time[32], mode[10];
 
-    (void)e;
     print_set(t->out, set);
     fprintf(t->out, "created %s by ", time_iso(set->created_ms, time));
     cli_data_print(t, set->creator, 0);
@@ -110,20 +104,17 @@ static int print_shown(struct operate_text *t, const void *record, struct err *e
     cli_data_print(t, set->group ? set->group : "", 0);
     putc('\n', t->out);
     print_parents(t->out, &shown->parents);
-    return 0;
 }
 
-static int print_entry(struct operate_text *t, const void *record, struct err *e)
+static void print_entry(struct operate_text *t, const void *record)
 {
     const struct data_set_file *f = record;
     char bytes[32], number[32];
 
-    (void)e;
     snprintf(number, sizeof number, "#%" PRId64, f->version);
     fprintf(t->out, "%6s  %10s  ", number, text_bytes(f->bytes, bytes));
     cli_data_print(t, f->path, 0);
     putc('\n', t->out);
-    return 0;
 }
 
 const struct command command_set_show = {
@@ -135,24 +126,20 @@ const struct command command_set_show = {
     .operation = &set_get_operation,
     .text = &(const struct command_text){.head = print_shown, .item = print_entry},
     .is_long = true,
-    .min_operands = 1,
-    .max_operands = 1,
 };
 
 /* ---- set diff ---- */
 
-static int print_change(struct operate_text *t, const void *record, struct err *e)
+static void print_change(struct operate_text *t, const void *record)
 {
     const struct data_set_change *c = record;
 
-    (void)e;
     fprintf(t->out, "%c ", c->change == DATA_ADDED ? '+' : c->change == DATA_REMOVED ? '-' : '~');
     cli_data_print(t, c->path, 0);
     if (c->change == DATA_CHANGED)
         fprintf(t->out, " #%" PRId64 " -> #%" PRId64 "\n", c->before, c->after);
     else
         fprintf(t->out, " #%" PRId64 "\n", c->change == DATA_ADDED ? c->after : c->before);
-    return 0;
 }
 
 const struct command command_set_diff = {
@@ -166,28 +153,22 @@ const struct command command_set_diff = {
     .text = &(const struct command_text){.item = print_change,
                                          .empty = "The same files in the same versions."},
     .is_long = true,
-    .min_operands = 2,
-    .max_operands = 2,
 };
 
 /* ---- alias ---- */
 
-static int print_alias(struct operate_text *t, const void *record, struct err *e)
+static void print_alias(struct operate_text *t, const void *record)
 {
     const struct data_alias *a = record;
 
-    (void)e;
     fprintf(t->out, "@%s:%s stands for @%s:%" PRId64 "\n", a->set, a->alias, a->set, a->version);
-    return 0;
 }
 
-static int print_alias_removed(struct operate_text *t, const void *record, struct err *e)
+static void print_alias_removed(struct operate_text *t, const void *record)
 {
     const struct data_alias_removed *removed = record;
 
-    (void)e;
     fprintf(t->out, "%s is removed; the set version stays\n", removed->alias);
-    return 0;
 }
 
 static const struct command_text list_text = {
@@ -204,12 +185,12 @@ static int run_alias(const struct command_args *args, struct err *e)
                        "alias takes a set version and a name (alias @SET:3 NAME), --remove "
                        "@SET:NAME, or nothing to list them");
     if (!removed)
-        return args->n_operands == 0 ? cli_data_call(args, &alias_list_operation, &list_text, e)
-                                     : cli_data_call(args, &alias_set_operation, &set_text, e);
+        return args->n_operands == 0 ? operate_with(args, &alias_list_operation, &list_text, e)
+                                     : operate_with(args, &alias_set_operation, &set_text, e);
     struct command_args named = *args;
     named.operands = &removed;
     named.n_operands = 1;
-    return cli_data_call(&named, &alias_remove_operation, &removed_text, e);
+    return operate_with(&named, &alias_remove_operation, &removed_text, e);
 }
 
 static const struct command_option alias_options[] = {

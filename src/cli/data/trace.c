@@ -32,26 +32,20 @@ static void clear(struct operate_text *t)
 {
     struct graph *g = t->state;
 
-    if (!g)
-        return;
     buf_clear(&g->lines);
     free(g->edges);
 }
 
-static int begin(struct operate_text *t, const void *record, struct err *e)
+static void begin(struct operate_text *t, const void *record)
 {
     const struct data_trace *head = record;
-    struct graph *g = arena_alloc(t->arena, 1, sizeof *g);
+    struct graph *g = t->state;
 
-    if (!g)
-        return err_set(e, ERR_NOFIT, "trace: out of memory");
     *g = (struct graph){
         .nodes = head->nodes.items, .n_nodes = head->nodes.n, .has_cost = head->cost != NULL};
     if (head->cost)
         g->cost = *(const struct data_trace_cost *)head->cost;
     buf_init(&g->lines, LINES_MAX_BYTES);
-    t->state = g;
-    return 0;
 }
 
 /* ---- lines: each set version, and below it those it was made from ---- */
@@ -85,12 +79,11 @@ static void put_job(struct graph *g, const char *before, int64_t job, const char
     buf_puts(&g->lines, after);
 }
 
-static int print_edge(struct operate_text *t, const void *record, struct err *e)
+static void print_edge(struct operate_text *t, const void *record)
 {
     const struct data_edge *edge = record;
     struct graph *g = t->state;
 
-    (void)e;
     while (g->n_printed < g->n_nodes &&
            (g->n_printed == 0 || !is_same(g->nodes[g->n_printed - 1].ref, edge->from)))
         put_node(g);
@@ -100,15 +93,13 @@ static int print_edge(struct operate_text *t, const void *record, struct err *e)
         put_job(g, " by job ", edge->job, "");
     buf_add(&g->lines, "\n", 1);
     print_page(t, g, PAGE_BYTES);
-    return 0;
 }
 
-static int end_lines(struct operate_text *t, struct err *e)
+static void end_lines(struct operate_text *t)
 {
     struct graph *g = t->state;
     char nodes[32], edges[32], jobs[32], money[32], runtime[32];
 
-    (void)e;
     while (g->n_printed < g->n_nodes)
         put_node(g);
     print_page(t, g, 0);
@@ -118,7 +109,6 @@ static int end_lines(struct operate_text *t, struct err *e)
         fprintf(t->out, "made by %s job%s that cost %s and ran for %s\n",
                 text_count((size_t)g->cost.jobs, jobs), g->cost.jobs == 1 ? "" : "s",
                 money_text(g->cost.cost_microusd, money), time_text(g->cost.runtime_s, runtime));
-    return 0;
 }
 
 /* ---- for Graphviz. Names of sets need no quoting: they have only letters, digits, '.', '_', '-'.
@@ -132,42 +122,37 @@ static void put_dot(struct graph *g, const char *before, const char *ref, const 
 }
 
 /* Edges lead from the newer to the older one, which RL puts to the left. */
-static int begin_dot(struct operate_text *t, const void *record, struct err *e)
+static void begin_dot(struct operate_text *t, const void *record)
 {
-    if (begin(t, record, e) < 0)
-        return -1;
     struct graph *g = t->state;
+
+    begin(t, record);
     buf_puts(&g->lines, "digraph provenance {\n  rankdir=RL;\n  node [shape=box];\n");
     for (size_t i = 0; i < g->n_nodes; i++) {
         put_dot(g, "  \"", g->nodes[i].ref, "\";\n");
         print_page(t, g, PAGE_BYTES);
     }
-    return 0;
 }
 
-static int print_dot_edge(struct operate_text *t, const void *record, struct err *e)
+static void print_dot_edge(struct operate_text *t, const void *record)
 {
     const struct data_edge *edge = record;
     struct graph *g = t->state;
 
-    (void)e;
     put_dot(g, "  \"", edge->from, "\" -> \"");
     put_dot(g, "", edge->to, "\"");
     if (edge->kind == DATA_EDGE_JOB)
         put_job(g, " [label=\"job ", edge->job, "\"]");
     buf_puts(&g->lines, ";\n");
     print_page(t, g, PAGE_BYTES);
-    return 0;
 }
 
-static int end_dot(struct operate_text *t, struct err *e)
+static void end_dot(struct operate_text *t)
 {
     struct graph *g = t->state;
 
-    (void)e;
     buf_puts(&g->lines, "}\n");
     print_page(t, g, 0);
-    return 0;
 }
 
 /* ---- a picture, older set versions to the left ---- */
@@ -181,24 +166,22 @@ static size_t node_index(const struct graph *g, const char *ref)
     return i;
 }
 
-static int add_edge(struct operate_text *t, const void *record, struct err *e)
+static void add_edge(struct operate_text *t, const void *record)
 {
     const struct data_edge *edge = record;
     struct graph *g = t->state;
     size_t i = g->n_edges++;
 
-    (void)e;
     if (g->n_nodes > DAG_BOXES_MAX)
-        return 0; /* which dag_svg refuses */
+        return; /* which dag_svg refuses */
     g->edges = mem_room(g->edges, i, &g->cap_edges, sizeof *g->edges);
     g->edges[i] =
         (struct dag_edge){.from = node_index(g, edge->from), .to = node_index(g, edge->to)};
     if (edge->kind == DATA_EDGE_JOB)
         g->edges[i].label = arena_printf(t->arena, "job %" PRId64, edge->job);
-    return 0;
 }
 
-static int end_picture(struct operate_text *t, struct err *e)
+static void end_picture(struct operate_text *t)
 {
     const struct graph *g = t->state;
     AUTO_MEM const char **labels = mem_zero(g->n_nodes + 1, sizeof *labels);
@@ -210,7 +193,7 @@ static int end_picture(struct operate_text *t, struct err *e)
 
     for (size_t i = 0; i < g->n_nodes; i++)
         labels[i] = g->nodes[i].ref;
-    return dag_svg(t->out, &dag, e);
+    dag_svg(t->out, &dag, &t->error);
 }
 
 /* ---- the command ---- */
@@ -235,12 +218,21 @@ static int check_options(const struct command_args *args, struct err *e)
 
 static int run_trace(const struct command_args *args, struct err *e)
 {
-    static const struct command_text lines = {
-        .head = begin, .item = print_edge, .end = end_lines, .clear = clear};
-    static const struct command_text dot = {
-        .head = begin_dot, .item = print_dot_edge, .end = end_dot, .clear = clear};
-    static const struct command_text picture = {
-        .head = begin, .item = add_edge, .end = end_picture, .clear = clear};
+    static const struct command_text lines = {.head = begin,
+                                              .item = print_edge,
+                                              .end = end_lines,
+                                              .clear = clear,
+                                              .state_size = sizeof(struct graph)};
+    static const struct command_text dot = {.head = begin_dot,
+                                            .item = print_dot_edge,
+                                            .end = end_dot,
+                                            .clear = clear,
+                                            .state_size = sizeof(struct graph)};
+    static const struct command_text picture = {.head = begin,
+                                                .item = add_edge,
+                                                .end = end_picture,
+                                                .clear = clear,
+                                                .state_size = sizeof(struct graph)};
     bool back = command_has(args, "--back"), forward = command_has(args, "--forward");
     AUTO_JSON json_t *request = operate_request(args, &trace_operation, e);
 
@@ -248,8 +240,8 @@ static int run_trace(const struct command_args *args, struct err *e)
         return -1;
     if (back != forward)
         json_object_set_new(request, "direction", json_string(back ? "back" : "forward"));
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
-    return operate_call(args, door, &trace_operation, request,
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    return operate_call(args, terminal, &trace_operation, request,
                         command_has(args, "--svg")   ? &picture
                         : command_has(args, "--dot") ? &dot
                                                      : &lines,
@@ -276,6 +268,5 @@ const struct command command_trace = {
     .options = trace_options,
     .operation = &trace_operation,
     .is_long = true,
-    .max_operands = 1,
     .run = run_trace,
 };

@@ -7,12 +7,11 @@
 #include <signal.h>
 #include <stdint.h>
 
-static int print_aggregated(struct operate_text *t, const void *record, struct err *e)
+static void print_aggregated(struct operate_text *t, const void *record)
 {
     const struct app_aggregated *a = record;
     char tensors[32], numbers[32], bytes[32], count[32];
 
-    (void)e;
     fprintf(t->out, "%s: the %smean of %s file%s", a->out,
             a->weighted  ? "weighted "
             : a->trimmed ? "trimmed "
@@ -30,7 +29,6 @@ static int print_aggregated(struct operate_text *t, const void *record, struct e
     if (a->nonfinite)
         fprintf(t->out, "%s of the numbers %s NaN or infinite; --finite refuses that\n",
                 text_count((size_t)a->nonfinite, count), a->nonfinite == 1 ? "is" : "are");
-    return 0;
 }
 
 static const struct command_text text = {.head = print_aggregated};

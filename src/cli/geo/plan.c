@@ -150,13 +150,12 @@ static void print_options(const struct operate_text *t, const struct app_geo_pla
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static int print_plan(struct operate_text *t, const void *record, struct err *e)
+static void print_plan(struct operate_text *t, const void *record)
 {
     const struct app_geo_planned *r = record;
     size_t n = (size_t)r->workers;
     AUTO_CLEAR(buf) struct buf name;
 
-    (void)e;
     buf_init(&name, 400);
     text_put(&name, r->name, 60, t->look.utf8);
     fprintf(t->out,
@@ -172,7 +171,6 @@ static int print_plan(struct operate_text *t, const void *record, struct err *e)
         fprintf(t->out, "\n");
         print_options(t, r);
     }
-    return 0;
 }
 
 static const struct command_text text = {.head = print_plan};
@@ -240,12 +238,11 @@ static void print_uploads(const struct operate_text *t, const struct app_geo_pap
     fprintf(t->out, "\n");
 }
 
-static int print_paper(struct operate_text *t, const void *record, struct err *e)
+static void print_paper(struct operate_text *t, const void *record)
 {
     const struct app_geo_paper *p = record;
     const struct app_geo_paper_statement *s = p->statements.items;
 
-    (void)e;
     for (size_t i = 0; i < p->n_trainings; i++)
         print_cells(t, p, i);
     print_uploads(t, p);
@@ -253,7 +250,6 @@ static int print_paper(struct operate_text *t, const void *record, struct err *e
     for (size_t i = 0; i < p->statements.n; i++)
         fprintf(t->out, "%-9s  %s\n           here: %s\n", s[i].agrees ? "agrees" : "differs",
                 s[i].paper, s[i].here);
-    return 0;
 }
 
 static const struct command_text paper_text = {.head = print_paper};

@@ -46,7 +46,7 @@ static const char *limit_text(const struct app_autoprovision *a, char out[static
                                               : time_text(a->max_time_s, out);
 }
 
-static int infeasible(const struct app_autoprovision *a, struct err *e)
+static void refuse(const struct app_autoprovision *a, struct err *e)
 {
     const struct app_size *nearest = a->nearest;
     AUTO_CLEAR(buf) struct buf size;
@@ -54,23 +54,25 @@ static int infeasible(const struct app_autoprovision *a, struct err *e)
 
     buf_init(&size, SIZE_BYTES);
     put_size(&size, nearest);
-    return err_set(
-        e, ERR_NOFIT,
-        "no size is within %s: the %s of %lld, %s, takes %s and costs %s; nothing was "
-        "submitted",
-        limit_text(a, limit), a->max_cost_microusd != FIELD_NONE ? "cheapest" : "fastest",
-        (long long)a->considered, buf_str(&size), time_text(nearest->prediction.predicted_s, time),
-        cost_text(nearest->cost_microusd, cost));
+    err_set(e, ERR_NOFIT,
+            "no size is within %s: the %s of %lld, %s, takes %s and costs %s; nothing was "
+            "submitted",
+            limit_text(a, limit), a->max_cost_microusd != FIELD_NONE ? "cheapest" : "fastest",
+            (long long)a->considered, buf_str(&size),
+            time_text(nearest->prediction.predicted_s, time),
+            cost_text(nearest->cost_microusd, cost));
 }
 
-static int print_answer(struct operate_text *t, const void *record, struct err *e)
+static void print_answer(struct operate_text *t, const void *record)
 {
     const struct app_autoprovision *a = record;
     const struct app_prediction *got = &a->size.prediction;
     char time[32], low[32], high[32], cost[64];
 
-    if (!a->feasible)
-        return infeasible(a, e);
+    if (!a->feasible) {
+        refuse(a, &t->error);
+        return;
+    }
     AUTO_CLEAR(buf) struct buf size;
     buf_init(&size, SIZE_BYTES);
     put_size(&size, &a->size);
@@ -84,7 +86,6 @@ static int print_answer(struct operate_text *t, const void *record, struct err *
         fprintf(t->out, "job %lld\ntradewind job logs -f %lld follows its log\n", (long long)a->job,
                 (long long)a->job);
     fflush(t->out);
-    return 0;
 }
 
 static int exit_code(const void *head)
@@ -154,7 +155,7 @@ static int draw(void *context, const void *record, struct err *e)
 }
 
 /* Draws before anything is submitted: a file that cannot be written leaves no job behind. */
-static int draw_grid(struct operate_terminal *door,
+static int draw_grid(struct operate_terminal *terminal,
                      const json_t *request,
                      const char *path,
                      struct err *e)
@@ -165,7 +166,7 @@ static int draw_grid(struct operate_terminal *door,
     struct answer answer = {.arena = arena, .head = draw, .context = &d};
 
     json_object_set_new(with_grid, "grid", json_true());
-    return operation_call(operate_app(door), &autoprovision_plan_operation, with_grid,
+    return operation_call(operate_app(terminal), &autoprovision_plan_operation, with_grid,
                           FIELD_AS_OPTION, &answer, e);
 }
 
@@ -180,10 +181,10 @@ static int run_autoprovision(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    if (svg && draw_grid(door, request, svg, e) < 0)
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    if (svg && draw_grid(terminal, request, svg, e) < 0)
         return -1;
-    return operate_call(args, door, op, request, args->command->text, e);
+    return operate_call(args, terminal, op, request, args->command->text, e);
 }
 
 static const struct command_option options[] = {
@@ -207,7 +208,5 @@ const struct command command_autoprovision = {
     .options = options,
     .operation = &autoprovision_submit_operation,
     .text = &(const struct command_text){.head = print_answer, .exit_code = exit_code},
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
     .run = run_autoprovision,
 };

@@ -58,6 +58,7 @@ struct comparison {
     struct property *properties;
     size_t n_properties;
 };
+_Static_assert(sizeof(struct comparison) <= CLI_JOB_COMPARE_STATE, "the state of the printers");
 
 /* ---- collecting ---- */
 
@@ -106,18 +107,23 @@ static void take_keys(struct row *row, const json_t *object, struct arena *a)
     }
 }
 
-int cli_job_compare_add(struct operate_text *t, const void *record, struct err *e)
+static void refuse(struct operate_text *t)
+{
+    err_set(&t->error, ERR_NOFIT, "the jobs are too many to compare; --json prints them");
+}
+
+void cli_job_compare_add(struct operate_text *t, const void *record)
 {
     const struct app_job_compared *item = record;
     struct comparison *c = t->state;
     struct row *row = arena_alloc(t->arena, 1, sizeof *row);
     size_t n = json_object_size(item->metrics) + json_object_size(item->tags);
 
-    if (!c)
-        c = t->state = arena_alloc(t->arena, 1, sizeof *c);
-    if (!c || !row || !(row->keys = arena_alloc(t->arena, n + 1, sizeof *row->keys)) ||
-        !(row->values = arena_alloc(t->arena, n + 1, sizeof *row->values)))
-        return err_set(e, ERR_NOFIT, "the jobs are too many to compare; --json prints them");
+    if (!row || !(row->keys = arena_alloc(t->arena, n + 1, sizeof *row->keys)) ||
+        !(row->values = arena_alloc(t->arena, n + 1, sizeof *row->values))) {
+        refuse(t);
+        return;
+    }
     row->id = item->job.id;
     take_fixed(row, &item->job, t->arena);
     take_keys(row, item->metrics, t->arena);
@@ -126,7 +132,6 @@ int cli_job_compare_add(struct operate_text *t, const void *record, struct err *
     *(c->last ? &c->last->next : &c->first) = row;
     c->last = row;
     c->n++;
-    return 0;
 }
 
 /* ---- properties ---- */
@@ -248,15 +253,17 @@ static void print_as_rows(FILE *out, const struct comparison *c)
     table_print(table, out, 0, TEXT_COLUMNS, &look);
 }
 
-int cli_job_compare_print(struct operate_text *t, struct err *e)
+void cli_job_compare_print(struct operate_text *t)
 {
     struct comparison *c = t->state;
 
-    if (!c)
-        return 0;
+    if (!c->n)
+        return;
     c->properties = arena_alloc(t->arena, PROPERTIES_MAX, sizeof *c->properties);
-    if (!c->properties)
-        return err_set(e, ERR_NOFIT, "the jobs are too many to compare; --json prints them");
+    if (!c->properties) {
+        refuse(t);
+        return;
+    }
     add_fixed(c, t->arena);
     add_keys(c, true, t->arena);
     add_keys(c, false, t->arena);
@@ -264,7 +271,6 @@ int cli_job_compare_print(struct operate_text *t, struct err *e)
         print_as_columns(t->out, c);
     else
         print_as_rows(t->out, c);
-    return 0;
 }
 
 /* ---- the command ---- */
@@ -278,7 +284,9 @@ const struct command command_job_compare = {
         "are shown where the jobs differ.",
     .example = "tradewind job compare 7 8 9",
     .operation = &job_compare_operation,
-    .text = &(const struct command_text){.item = cli_job_compare_add, .end = cli_job_compare_print},
+    .text = &(const struct command_text){.item = cli_job_compare_add,
+                                         .end = cli_job_compare_print,
+                                         .state_size = CLI_JOB_COMPARE_STATE},
     .is_long = true,
     .min_operands = 2,
     .max_operands = JOBS_MAX,

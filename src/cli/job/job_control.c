@@ -10,12 +10,11 @@
 
 /* ---- job kill ---- */
 
-static int print_killed(struct operate_text *t, const void *record, struct err *e)
+static void print_killed(struct operate_text *t, const void *record)
 {
     const struct app_job_killed *job = record;
     long long id = (long long)job->id;
 
-    (void)e;
     if (job->was_over)
         fprintf(t->out, "job %lld was over already: %s\n", id, lake_job_state_texts[job->state]);
     else if (job->state == LAKE_JOB_KILLED)
@@ -23,7 +22,6 @@ static int print_killed(struct operate_text *t, const void *record, struct err *
     else
         fprintf(t->out, "job %lld is being killed; tradewind job wait %lld waits for its end\n", id,
                 id);
-    return 0;
 }
 
 const struct command command_job_kill = {
@@ -36,29 +34,23 @@ const struct command command_job_kill = {
     .example = "tradewind job kill 7 --reason 'wrong input'",
     .operation = &job_kill_operation,
     .text = &(const struct command_text){.item = print_killed},
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
 };
 
 /* ---- job wait ---- */
 
-static int print_over(struct operate_text *t, const void *record, struct err *e)
+static void print_over(struct operate_text *t, const void *record)
 {
-    (void)e;
     cli_job_print_end(t->out, record);
-    return 0;
 }
 
-static int print_pending(struct operate_text *t, const void *record, struct err *e)
+static void print_pending(struct operate_text *t, const void *record)
 {
     const struct app_job_waited *waited = record;
 
     (void)t;
-    (void)e;
     if (waited->outcome == APP_JOB_TIMEOUT)
         fprintf(stderr, "job %lld is still %s\n", (long long)waited->pending_id,
                 lake_job_state_texts[waited->pending_state]);
-    return 0;
 }
 
 int cli_job_exit_code(const void *record)
@@ -83,6 +75,4 @@ const struct command command_job_wait = {
                                          .item = print_over,
                                          .exit_code = cli_job_exit_code},
     .is_long = true,
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
 };

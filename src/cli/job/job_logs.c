@@ -134,12 +134,12 @@ static int run_logs(const struct command_args *args, struct err *e)
 
     if (read_tail(args, &request, e) < 0)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     interrupt_watch();
-    int result = app_job_logs(operate_app(door), &request, e);
+    int result = app_job_logs(operate_app(terminal), &request, e);
     if (result == 0)
         return CLI_JOB_EXIT_INTERRUPTED;
-    return result < 0 ? -1 : print_warnings(operate_app(door), request.id, e);
+    return result < 0 ? -1 : print_warnings(operate_app(terminal), request.id, e);
 }
 
 static const struct command_option options[] = {

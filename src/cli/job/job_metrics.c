@@ -16,7 +16,7 @@
 struct series {
     const char *name;
     double *steps, *values;
-    size_t n, cap;
+    size_t n, cap_steps, cap_values;
     struct series *next;
 };
 
@@ -28,56 +28,37 @@ struct all_series {
 
 /* ---- collecting ---- */
 
-static double *grown(struct arena *a, const double *values, size_t n, size_t cap)
-{
-    double *out = arena_alloc(a, cap, sizeof *out);
-
-    if (out && n)
-        memcpy(out, values, n * sizeof *out);
-    return out;
-}
-
-static int too_many(struct err *e)
-{
-    return err_set(e, ERR_NOFIT, "the metrics are too many to show; --json prints them");
-}
-
 /* The points come by name. */
 static struct series *series_of(struct operate_text *t, const char *name)
 {
     struct all_series *all = t->state;
 
-    if (!all)
-        all = t->state = arena_alloc(t->arena, 1, sizeof *all);
-    if (!all || (all->last && strcmp(all->last->name, name) == 0))
-        return all ? all->last : NULL;
+    if (all->last && strcmp(all->last->name, name) == 0)
+        return all->last;
     struct series *s = arena_alloc(t->arena, 1, sizeof *s);
-    if (!s)
+    if (!s || !(s->name = arena_dup(t->arena, name)))
         return NULL;
-    s->name = arena_dup(t->arena, name);
     *(all->last ? &all->last->next : &all->first) = s;
     all->last = s;
     all->n++;
     return s;
 }
 
-static int add_point(struct operate_text *t, const void *record, struct err *e)
+static void add_point(struct operate_text *t, const void *record)
 {
     const struct lake_job_metric *m = record;
     struct series *s = series_of(t, m->name);
 
-    if (!s || !s->name)
-        return too_many(e);
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 64;
-        s->steps = grown(t->arena, s->steps, s->n, s->cap);
-        s->values = grown(t->arena, s->values, s->n, s->cap);
-        if (!s->steps || !s->values)
-            return too_many(e);
+    if (s) {
+        s->steps = arena_room(t->arena, s->steps, s->n, &s->cap_steps, sizeof *s->steps);
+        s->values = arena_room(t->arena, s->values, s->n, &s->cap_values, sizeof *s->values);
+    }
+    if (!s || !s->steps || !s->values) {
+        err_set(&t->error, ERR_NOFIT, "the metrics are too many to show; --json prints them");
+        return;
     }
     s->steps[s->n] = m->step;
     s->values[s->n++] = m->value;
-    return 0;
 }
 
 /* ---- tables and chart ---- */
@@ -160,36 +141,34 @@ static const char *number_of(const char *id)
     return strncmp(id, "job:", 4) == 0 ? id + 4 : id;
 }
 
-static int print_none(struct operate_text *t, const char *id, struct err *e)
+static void print_none(struct operate_text *t, const char *id)
 {
     const char *name = command_value(t->args, "--name");
 
     if (name)
-        return err_set(e, ERR_NOTFOUND,
-                       "job %s has no metric \"%.60s\"; tradewind job metrics %s lists them", id,
-                       name, id);
-    if (command_has(t->args, "--node"))
+        err_set(&t->error, ERR_NOTFOUND,
+                "job %s has no metric \"%.60s\"; tradewind job metrics %s lists them", id, name,
+                id);
+    else if (command_has(t->args, "--node"))
         fprintf(t->out, "job %s has not run for a second; the first sample is taken then.\n", id);
     else
         fprintf(t->out,
                 "job %s has printed no metrics: lines [TRADEWIND_METRIC] NAME STEP VALUE.\n", id);
-    return 0;
 }
 
-static int print_series(struct operate_text *t, struct err *e)
+static void print_series(struct operate_text *t)
 {
     const char *id = number_of(t->args->operands[0]), *svg = command_value(t->args, "--svg");
     const struct all_series *all = t->state;
 
-    if (!all)
-        return print_none(t, id, e);
-    if (svg && save_svg(svg, id, all, e) < 0)
-        return -1;
-    if (command_has(t->args, "--name"))
+    if (!all->n)
+        print_none(t, id);
+    else if (svg && save_svg(svg, id, all, &t->error) < 0)
+        return;
+    else if (command_has(t->args, "--name"))
         print_one(t->out, all->first);
     else
         print_all(t->out, all);
-    return 0;
 }
 
 static int run_metrics(const struct command_args *args, struct err *e)
@@ -214,9 +193,9 @@ const struct command command_job_metrics = {
     .example = "tradewind job metrics 7 --svg loss.svg",
     .options = options,
     .operation = &job_metrics_operation,
-    .text = &(const struct command_text){.item = add_point, .end = print_series},
+    .text = &(const struct command_text){.item = add_point,
+                                         .end = print_series,
+                                         .state_size = sizeof(struct all_series)},
     .is_long = true,
-    .min_operands = 1,
-    .max_operands = 1,
     .run = run_metrics,
 };

@@ -196,12 +196,11 @@ static void print_transitions(FILE *out, const struct field_records *transitions
 
 /* ---- job show ---- */
 
-static int print_job(struct operate_text *t, const void *record, struct err *e)
+static void print_job(struct operate_text *t, const void *record)
 {
     const struct app_job_whole *whole = record;
     const struct app_job *job = &whole->job;
 
-    (void)e;
     fprintf(t->out, "job %lld: %s%s", (long long)job->id, lake_job_state_texts[job->state],
             job->is_stop_asked && !lake_job_state_final(job->state) ? ", asked to end" : "");
     if (job->reason) {
@@ -218,7 +217,6 @@ static int print_job(struct operate_text *t, const void *record, struct err *e)
     print_transitions(t->out, &whole->transitions);
     for (size_t i = 0; i < whole->warnings.n; i++)
         line(t->out, i ? "" : "warnings", "%s", whole->warnings.items[i]);
-    return 0;
 }
 
 const struct command command_job_show = {
@@ -228,8 +226,6 @@ const struct command command_job_show = {
     .example = "tradewind job show 7",
     .operation = &job_get_operation,
     .text = &(const struct command_text){.head = print_job},
-    .min_operands = 1,
-    .max_operands = 1,
 };
 
 /* ---- job ls ---- */
@@ -240,9 +236,8 @@ static bool is_filtered(const struct command_args *args)
            command_has(args, "--name") || command_has(args, "--run");
 }
 
-static int print_list_end(struct operate_text *t, struct err *e)
+static void print_list_end(struct operate_text *t)
 {
-    (void)e;
     if (!t->n_items)
         fprintf(t->out, "%s\n",
                 is_filtered(t->args)
@@ -250,7 +245,6 @@ static int print_list_end(struct operate_text *t, struct err *e)
                     : "There are no jobs; tradewind job submit -- COMMAND makes one.");
     else if (t->more)
         fprintf(t->out, "These are the first %zu; --all shows all of them.\n", t->n_items);
-    return 0;
 }
 
 const struct command command_job_ls = {

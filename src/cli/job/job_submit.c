@@ -8,17 +8,15 @@
 /* Bytes of the answers of job.submit and job.wait. */
 #define ANSWER_BYTES ((size_t)4 * LAKE_JOB_ARENA_MAX)
 
-static int print_submitted(struct operate_text *t, const void *record, struct err *e)
+static void print_submitted(struct operate_text *t, const void *record)
 {
     long long id = (long long)((const struct app_job_submitted *)record)->id;
 
-    (void)e;
     fprintf(t->out,
             "job %lld\ntradewind job logs -f %lld follows its log, tradewind job show %lld shows "
             "its state.\n",
             id, id, id);
     fflush(t->out);
-    return 0;
 }
 
 /* ---- --wait ---- */
@@ -46,7 +44,7 @@ static int print_over(void *context, const void *record, struct err *e)
 }
 
 static int wait_for(const struct command_args *args,
-                    struct operate_terminal *door,
+                    struct operate_terminal *terminal,
                     int64_t id,
                     struct err *e)
 {
@@ -60,15 +58,15 @@ static int wait_for(const struct command_args *args,
                             .item = as_json ? NULL : print_over,
                             .context = &waited};
 
-    if (operation_call(operate_app(door), &job_wait_operation, jobs, FIELD_AS_OPTION, &answer, e) <
-        0)
+    if (operation_call(operate_app(terminal), &job_wait_operation, jobs, FIELD_AS_OPTION, &answer,
+                       e) < 0)
         return -1;
     if (waited.outcome == APP_JOB_CANCELLED)
         fprintf(stderr,
                 "job %lld continues; tradewind job wait %lld waits again, tradewind job kill %lld "
                 "kills it\n",
                 (long long)id, (long long)id, (long long)id);
-    else if (as_json && operate_call(args, door, &job_get_operation, job, NULL, e) < 0)
+    else if (as_json && operate_call(args, terminal, &job_get_operation, job, NULL, e) < 0)
         return -1;
     return cli_job_exit_code(&waited);
 }
@@ -82,18 +80,18 @@ static int run_submit(const struct command_args *args, struct err *e)
     if (!request)
         return -1;
     AUTO(operate_terminal)
-    struct operate_terminal *door = operate_terminal_new(command_has(args, "--wait"));
+    struct operate_terminal *terminal = operate_terminal_new(command_has(args, "--wait"));
     if (!command_has(args, "--wait"))
-        return operate_call(args, door, op, request, &text, e);
+        return operate_call(args, terminal, op, request, &text, e);
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
     struct app_job_submitted made = {0};
     struct answer answer = {.arena = arena, .head = take_submitted, .context = &made};
-    if (operation_call(operate_app(door), op, request, FIELD_AS_OPTION, &answer, e) < 0)
+    if (operation_call(operate_app(terminal), op, request, FIELD_AS_OPTION, &answer, e) < 0)
         return -1;
     if (!command_has(args, "--json"))
         printf("job %lld\n", (long long)made.id);
     fflush(stdout);
-    return wait_for(args, door, made.id, e);
+    return wait_for(args, terminal, made.id, e);
 }
 
 static const struct command_option options[] = {
@@ -123,8 +121,6 @@ const struct command command_job_submit = {
                "--epoch 20",
     .options = options,
     .operation = &job_submit_operation,
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
     .run = run_submit,
 };
 
@@ -137,7 +133,5 @@ const struct command command_job_rerun = {
     .example = "tradewind job rerun 7",
     .options = options,
     .operation = &job_rerun_operation,
-    .min_operands = 1,
-    .max_operands = 1,
     .run = run_submit,
 };

@@ -69,11 +69,10 @@ static void print_sizes(FILE *out, const char *before, const json_t *sizes, cons
     fprintf(out, " %s", unit);
 }
 
-static int print_profile(struct operate_text *t, const void *record, struct err *e)
+static void print_profile(struct operate_text *t, const void *record)
 {
     const struct app_profile *p = record;
 
-    (void)e;
     fprintf(t->out, "profile %s: ", p->name);
     text_print(t->out, p->template, COMMAND_COLUMNS);
     fprintf(t->out, "\n%lld jobs, %lld finished", (long long)p->runs, (long long)p->done);
@@ -81,14 +80,13 @@ static int print_profile(struct operate_text *t, const void *record, struct err 
     print_sizes(t->out, " and ", p->memories_mb, "MB\n");
     if (!p->model) {
         fprintf(t->out, "nothing learned yet\n");
-        return 0;
+        return;
     }
     fprintf(t->out, "model %s, learned from %lld runs: leave-one-out error %.1f %%, R2 %.4f\n\n",
             json_string_value(json_object_get(p->model, "kind")),
             (long long)json_integer_value(json_object_get(p->model, "runs")), 100 * p->loo_error,
             json_number_value(json_object_get(p->model, "r2")));
     print_coefficients(t->out, p);
-    return 0;
 }
 
 static const struct command_text profile_text = {.head = print_profile};
@@ -115,8 +113,6 @@ const struct command command_profile = {
     .example = "tradewind profile mnist --code . -- python train.py --epoch '{1,2,5}'",
     .operation = &profile_run_operation,
     .text = &profile_text,
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
     .run = cli_job_run_batch,
 };
 
@@ -131,8 +127,6 @@ const struct command command_profile_show = {
     .example = "tradewind profile show mnist",
     .operation = &profile_get_operation,
     .text = &profile_text,
-    .min_operands = 1,
-    .max_operands = 1,
 };
 
 const struct command command_profile_fit = {
@@ -145,16 +139,12 @@ const struct command command_profile_fit = {
     .example = "tradewind profile fit mnist",
     .operation = &profile_fit_operation,
     .text = &profile_text,
-    .min_operands = 1,
-    .max_operands = 1,
 };
 
-static int print_end(struct operate_text *t, struct err *e)
+static void print_end(struct operate_text *t)
 {
-    (void)e;
     if (!t->n_items)
         fprintf(stderr, "no profiles yet: tradewind profile NAME -- COMMAND makes one\n");
-    return 0;
 }
 
 const struct command command_profile_ls = {
@@ -180,17 +170,15 @@ void cli_job_print_outside(FILE *out, const struct app_prediction *prediction)
     }
 }
 
-static int print_prediction(struct operate_text *t, const void *record, struct err *e)
+static void print_prediction(struct operate_text *t, const void *record)
 {
     const struct app_prediction *got = record;
     char predicted[32], low[32], high[32];
 
-    (void)e;
     fprintf(t->out, "%s, 95 of 100 runs between %s and %s\n",
             time_text(got->predicted_s, predicted), time_text(got->low_s, low),
             time_text(got->high_s, high));
     cli_job_print_outside(t->out, got);
-    return 0;
 }
 
 const struct command command_profile_predict = {
@@ -204,6 +192,4 @@ const struct command command_profile_predict = {
     .example = "tradewind profile predict mnist --values epoch=20 --cpus 2",
     .operation = &profile_predict_operation,
     .text = &(const struct command_text){.head = print_prediction},
-    .min_operands = 1,
-    .max_operands = SIZE_MAX,
 };

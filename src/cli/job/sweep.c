@@ -6,15 +6,6 @@
 
 #include <stdint.h>
 
-/* The table of the jobs tells what the head has. */
-static int print_nothing(struct operate_text *t, const void *record, struct err *e)
-{
-    (void)t;
-    (void)record;
-    (void)e;
-    return 0;
-}
-
 static int exit_code(const void *head)
 {
     const struct app_sweep *sweep = head;
@@ -30,11 +21,11 @@ int cli_job_run_batch(const struct command_args *args, struct err *e)
     if (!request)
         return -1;
     json_object_set_new(request, "wait", json_true());
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(true);
-    int result = operate_call(args, door, c->operation, request, c->text, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    int result = operate_call(args, terminal, c->operation, request, c->text, e);
     if (result >= 0 || !interrupt_seen())
         return result;
-    operate_terminal_quiet(door);
+    operate_terminal_quiet(terminal);
     fprintf(stderr, "the jobs continue; the same command resumes\n");
     return CLI_JOB_EXIT_INTERRUPTED;
 }
@@ -56,11 +47,12 @@ const struct command command_sweep = {
     .example =
         "tradewind sweep rates --code . -- python train.py --rate '{0.1,0.2}' --epoch '{1,5}'",
     .operation = &sweep_start_operation,
-    .text = &(const struct command_text){.head = print_nothing,
-                                         .item = cli_job_compare_add,
-                                         .end = cli_job_compare_print,
-                                         .exit_code = exit_code},
-    .min_operands = 2,
-    .max_operands = SIZE_MAX,
+    .text =
+        &(const struct command_text){.head =
+                                         operate_print_nothing, /* the table of the jobs tells it */
+                                     .item = cli_job_compare_add,
+                                     .end = cli_job_compare_print,
+                                     .state_size = CLI_JOB_COMPARE_STATE,
+                                     .exit_code = exit_code},
     .run = cli_job_run_batch,
 };

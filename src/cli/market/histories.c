@@ -92,12 +92,11 @@ static void print_first_dropped(const struct operate_text *t,
     }
 }
 
-static int print_imported(struct operate_text *t, const void *record, struct err *e)
+static void print_imported(struct operate_text *t, const void *record)
 {
     const struct app_market_imported *done = record;
     char offers[32], records[32];
 
-    (void)e;
     print_formats(t, done);
     print_counts(t->out, "\nDropped:\n", &done->rows.dropped);
     print_counts(t->out, "\nKept, but odd:\n", &done->rows.notes);
@@ -110,7 +109,6 @@ static int print_imported(struct operate_text *t, const void *record, struct err
     fprintf(t->out, "\n%s: %s offers with %s records.\n",
             done->changed ? "Histories now" : "Nothing new; histories as before",
             text_count(done->offers, offers), text_count(done->records, records));
-    return 0;
 }
 
 const struct command command_market_import = {

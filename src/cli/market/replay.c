@@ -135,16 +135,14 @@ static void print_live(const struct operate_text *t, const struct app_market_rep
                 ": replayed without preemptions (--preemptions sets a rate).\n");
 }
 
-static int print_replay(struct operate_text *t, const void *record, struct err *e)
+static void print_replay(struct operate_text *t, const void *record)
 {
     const struct app_market_replayed *r = record;
 
-    (void)e;
     if (r->is_live)
         print_live(t, r);
     else
         print_paper(t, r);
-    return 0;
 }
 
 /* ---- charts ---- */

@@ -139,20 +139,18 @@ static void print_lives(const struct operate_text *t, const struct field_records
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static int print_stats(struct operate_text *t, const void *record, struct err *e)
+static void print_stats(struct operate_text *t, const void *record)
 {
     const struct app_market_stats *s = record;
 
-    (void)e;
     print_gpus(t, &s->gpus);
     if (s->offers.n <= OFFERS_SHOWN_MAX) {
         print_offers(t, &s->offers);
         print_lives(t, &s->offers);
-        return 0;
+        return;
     }
     fprintf(t->out, "\n%zu offers; --gpu and --region select a few to list, --json lists all.\n",
             s->offers.n);
-    return 0;
 }
 
 /* ---- chart ---- */

@@ -168,11 +168,10 @@ static void print_unproved(const struct operate_text *t, const struct app_market
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static int print_sweep(struct operate_text *t, const void *record, struct err *e)
+static void print_sweep(struct operate_text *t, const void *record)
 {
     const struct app_market_swept *s = record;
 
-    (void)e;
     if (s->is_live) {
         print_costs(t, &s->cells);
         print_unproved(t, s);
@@ -180,7 +179,6 @@ static int print_sweep(struct operate_text *t, const void *record, struct err *e
         print_reductions(t, s);
         print_gains(t, s);
     }
-    return 0;
 }
 
 static const struct command_option options[] = {

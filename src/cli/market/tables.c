@@ -115,15 +115,13 @@ static void print_best(const struct operate_text *t, const struct field_records 
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static int print_tables(struct operate_text *t, const void *record, struct err *e)
+static void print_tables(struct operate_text *t, const void *record)
 {
     const struct app_market_tables *tables = record;
 
-    (void)e;
     print_speedups(t, tables->speedups);
     print_moves(t, tables->moves);
     print_best(t, &tables->best);
-    return 0;
 }
 
 const struct command command_market_tables = {

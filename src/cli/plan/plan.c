@@ -17,9 +17,9 @@ static int save_chart(struct operate_text *t, const void *record, struct err *e)
     return svg && !r->reason ? cli_plan_save_svg(r, svg, e) : 0;
 }
 
-static int print_plan(struct operate_text *t, const void *record, struct err *e)
+static void print_plan(struct operate_text *t, const void *record)
 {
-    return cli_plan_print(record, t->out, e);
+    cli_plan_print(record, t->out, &t->error);
 }
 
 static int plan_exit_code(const void *record)
@@ -35,13 +35,12 @@ static const struct command_text plan_text = {
 
 /* ---- plan --check ---- */
 
-static int print_checked(struct operate_text *t, const void *record, struct err *e)
+static void print_checked(struct operate_text *t, const void *record)
 {
     const struct app_plan_checked *c = record;
     const struct app_plan_finding *f = c->findings.items;
     size_t n = c->findings.n;
 
-    (void)e;
     for (size_t i = 0; i < n; i++) {
         if (f[i].line)
             fprintf(t->out, "%s:%" PRId64 ": %s: %s\n", c->file, f[i].line, f[i].severity,
@@ -52,7 +51,6 @@ static int print_checked(struct operate_text *t, const void *record, struct err 
     if (c->valid)
         fprintf(t->out, "%s: valid, %zu stage%s, %zu warning%s\n", c->file, c->n_stages,
                 c->n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
-    return 0;
 }
 
 static int check_exit_code(const void *record)

@@ -192,19 +192,19 @@ static void print_shortfalls(const struct operate_text *t, const struct app_poli
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
 }
 
-static int print_solved(struct operate_text *t, const void *record, struct err *e)
+static void print_solved(struct operate_text *t, const void *record)
 {
     const struct app_policy_solved *r = record;
 
     if (r->answer->status == POLICY_INFEASIBLE) {
         print_shortfalls(t, r);
-        return err_set(e, ERR_NOFIT, "%s", r->reason);
+        err_set(&t->error, ERR_NOFIT, "%s", r->reason);
+        return;
     }
     print_objective(t, r);
     print_uses(t, r);
     print_idle(t, r);
     print_shadow_prices(t, r);
-    return 0;
 }
 
 static int exit_code(const void *head)

@@ -131,9 +131,9 @@ void cli_run_print_event(const struct record *type, const void *record)
 
 /* ---- run show ---- */
 
-static int print_run(struct operate_text *t, const void *record, struct err *e)
+static void print_run(struct operate_text *t, const void *record)
 {
-    return cli_run_print(record, t->out, e);
+    cli_run_print(record, t->out, &t->error);
 }
 
 static int run_show(const struct command_args *args, struct err *e)
@@ -189,11 +189,10 @@ const struct command command_run_ls = {
 
 /* ---- run stop ---- */
 
-static int print_stopped(struct operate_text *t, const void *record, struct err *e)
+static void print_stopped(struct operate_text *t, const void *record)
 {
     const struct app_run_stopped *s = record;
 
-    (void)e;
     if (s->was_over)
         fprintf(t->out, "run %" PRId64 " was over already: %s\n", s->run, s->state);
     else if (s->now)
@@ -203,7 +202,6 @@ static int print_stopped(struct operate_text *t, const void *record, struct err 
                 "stopping run %" PRId64
                 "; finished stages keep their outputs. Repeat the command to stop it at once.\n",
                 s->run);
-    return 0;
 }
 
 const struct command command_run_stop = {

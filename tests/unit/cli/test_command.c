@@ -141,11 +141,13 @@ static void refused(void)
         {"store lst x", "no command \"store lst\"; did you mean \"store list\"?"},
         {"stor list", "did you mean \"store list\"?"},
         {"kitchen sink", "no command \"kitchen\"; `tradewind help` lists them"},
+        {"down", "no command \"down\"; for `sky down` use `tradewind run stop`, then"},
+        {"squeue -u me", "no command \"squeue\"; for `squeue` use `tradewind job ls`"},
         {"store --json", "no command \"store\""},
         {"--json", "no command \"--json\""},
-        {"read --budget x", "--budget: \"x\" is no number"},
-        {"read --budget=", "--budget: \"\" is no number"},
-        {"read --budget nan", "is no number"},
+        {"read --budget x", "--budget: \"x\" is not a number"},
+        {"read --budget=", "--budget: \"\" is not a number"},
+        {"read --budget nan", "is not a number"},
         {"read --wait 5x", "--wait: \"5x\" is no duration"},
     };
     struct err e;
