@@ -612,6 +612,15 @@ static void list_cell(const struct field_list *list, struct buf *out)
         buf_printf(out, "%s%s", i ? ", " : "", list->items[i]);
 }
 
+static void real_cell(const struct field *f, double v, struct buf *out)
+{
+    if (f->digits || f->suffix)
+        buf_printf(out, "%.*f%s", f->digits, f->scale > 0 ? v * f->scale : v,
+                   f->suffix ? f->suffix : "");
+    else
+        buf_printf(out, "%g", v);
+}
+
 void field_cell(const struct field *f, const void *record, struct buf *out)
 {
     const void *at = field_at(f, record);
@@ -621,8 +630,10 @@ void field_cell(const struct field *f, const void *record, struct buf *out)
         f->cell(record, out);
         return;
     }
-    if (field_is_none(f, record))
+    if (field_is_none(f, record)) {
+        buf_puts(out, f->none ? f->none : "");
         return;
+    }
     switch (f->type) {
     case FIELD_TEXT:
         buf_puts(out, *(const char *const *)at);
@@ -640,7 +651,7 @@ void field_cell(const struct field *f, const void *record, struct buf *out)
         buf_puts(out, money_text(*(const int64_t *)at, text));
         break;
     case FIELD_REAL:
-        buf_printf(out, "%g", *(const double *)at);
+        real_cell(f, *(const double *)at, out);
         break;
     case FIELD_DURATION:
         buf_puts(out, time_text(*(const double *)at, text));

@@ -68,6 +68,12 @@ struct field {
     bool left;           /* a number that is aligned as text is */
     unsigned cut_rank;   /* as in struct table_column */
     size_t least_width;
+    /* The cell of a real: "%.2f h" of the value times scale (0 = 1) for digits 2 and suffix " h";
+     * both absent = "%g". */
+    int digits;
+    const char *suffix;
+    double scale;
+    const char *none; /* the cell of a member that is none; NULL = empty */
     /* Writes the cell instead of the common form of the type; NULL = the common form. */
     void (*cell)(const void *record, struct buf *out);
 

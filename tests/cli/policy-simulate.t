@@ -279,7 +279,7 @@ fails 2 "--round 0.0 s: must be from 1.0 s to" policy simulate trace.json --poli
 fails 2 "--seed 1.5: must be a whole number" policy simulate trace.json --policy min-cost --seed 1.5
 fails 2 "--columns 0: must be from 1 to" policy simulate trace.json --policy min-cost --columns 0
 fails 2 "--policy: is missing" policy simulate trace.json
-fails 2 "no.json: there is no such file" policy simulate no.json --policy min-cost
+fails 2 "no.json: No such file or directory" policy simulate no.json --policy min-cost
 prices() { # PART CSV
     printf '%b' "$2" >bad.csv
     fails 2 "$1" policy simulate trace.json --policy min-cost --prices bad.csv

@@ -113,14 +113,14 @@ refuses 'bad.json: price_intervals[1].end_h: 1 is not after 2' \
     "{\"types\": [$type], \"jobs\": [$job], \"price_intervals\": [{\"end_h\": 2, \"prices\": {}}, {\"end_h\": 1, \"prices\": {}}]}"
 refuses 'bad.json: line 1: ' '{"types": NaN}'
 refuses 'bad.json: line 1: ' '{"types": [], "types": []}'
-fails 2 "no.json: there is no such file" policy solve no.json --policy max-throughput
+fails 2 "no.json: No such file or directory" policy solve no.json --policy max-throughput
 fails 2 "--policy: is missing" policy solve two.json
 fails 2 'did you mean max-throughput?' policy solve two.json --policy max-thruput
 fails 2 "must be windows or rate" policy solve two.json --policy min-cost-slo --form hours
 fails 2 "only min-cost-slo has forms" policy solve two.json --policy min-cost --form rate
 fails 2 "--columns 0: must be from 1 to" policy solve two.json --policy min-cost-slo --columns 0
 truncate -s 65M large.json
-fails 2 "large.json: larger than 64 MB" policy solve large.json --policy max-throughput
+fails 2 "large.json: larger than the limit of 67108864 bytes" policy solve large.json --policy max-throughput
 
 # A job that no type can take is named; jobs without work in their way are not hindered.
 cat >nowhere.json <<END

@@ -130,12 +130,15 @@ static int bad_starts(const char *text, struct err *e)
                    text);
 }
 
-int app_market_start(const char *text, double *out, struct err *e)
+int app_market_start(const char *text, const struct answer *out, double *start_s, struct err *e)
 {
-    if (market_parse_time(text, out) && *out > 0)
+    char field[64];
+
+    if (market_parse_time(text, start_s) && *start_s > 0)
         return 0;
-    return err_set(e, ERR_USAGE, "--start \"%s\" is not a time: write 2020-03-01 or %s", text,
-                   "2020-03-01T06:00:00Z");
+    return err_set(e, ERR_USAGE,
+                   "%s \"%s\" is not a time: write 2020-03-01 or 2020-03-01T06:00:00Z",
+                   answer_spell(out, "start", field), text);
 }
 
 int app_market_starts(const char *text, struct market_starts *out, struct err *e)

@@ -2,6 +2,7 @@
 #ifndef APP_MARKET_JOB_H
 #define APP_MARKET_JOB_H
 
+#include "app/core/operation.h"
 #include "base/err.h"
 #include "estimate/throughput.h"
 #include "market/paper.h"
@@ -32,8 +33,8 @@ char *app_market_region(const char *text, struct err *e);
 /* The same of any cloud; aws where none is named. Both are new strings. */
 int app_market_location(const char *text, char **cloud_out, char **region_out, struct err *e);
 
-/* "2020-03-01" or "2020-03-01T06:00:00Z" of --start: seconds since 1970. */
-int app_market_start(const char *text, double *out, struct err *e);
+/* "2020-03-01" or "2020-03-01T06:00:00Z" of the request's field start: seconds since 1970. */
+int app_market_start(const char *text, const struct answer *out, double *start_s, struct err *e);
 /* "30", "2020-02-18" or "2020-02-18..2020-03-18". */
 int app_market_starts(const char *text, struct market_starts *out, struct err *e);
 

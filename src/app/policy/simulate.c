@@ -2,14 +2,11 @@
 #include "app/market/home.h"
 #include "app/market/job.h"
 #include "app/policy/internal.h"
-#include "base/mem.h"
+#include "base/buf.h"
 #include "base/money.h"
 #include "base/time.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Cost and bound are rounded separately: a smaller gap is none. */
 #define GAP_LEAST 1e-6
@@ -27,17 +24,18 @@ struct simulate_request {
 /* clang-format off */
 static const struct field request_fields[] = {
     {"file", FIELD(TEXT, struct simulate_request, file), .operand = true, .is_local = true,
-     .value = "TRACE", .preset = "trace", .help = "Name of the trace in messages."},
+     .value = "TRACE", .help = "Path of the trace: JSON, or lines of JSON."},
     {"trace", FIELD(TEXT, struct simulate_request, trace), .is_remote_only = true,
-     .is_local = true, .required = true, .most = (double)POLICY_FILE_BYTES_MAX,
-     .help = "The trace, as JSON text or lines of JSON."},
+     .is_local = true, .most = (double)POLICY_FILE_BYTES_MAX,
+     .help = "Text of the trace; file then is its name in messages."},
     POLICY_KIND_FIELD(struct simulate_request),
-    {"round", FIELD(DURATION, struct simulate_request, round_s), .value = "MINUTES", .unit = "s",
-     .bare_unit_s = 60, .least = 1, .most = (double)ROUNDS_ROUND_MS_MAX / 1e3, .preset = "60",
+    {"round_s", FIELD(DURATION, struct simulate_request, round_s), .option = "--round",
+     .value = "MINUTES", .unit = "s", .bare_unit_s = 60, .preset = "60",
+     .least = 1, .most = (double)ROUNDS_ROUND_MS_MAX / 1e3,
      .help = "Length of a round, in minutes or as 2h: jobs begin, move and pause between rounds "
              "(default: 60)."},
-    {"restart", FIELD(DURATION, struct simulate_request, restart_s), .value = "S", .unit = "s",
-     .most = (double)ROUNDS_ROUND_MS_MAX / 1e3, .preset = "300",
+    {"restart_s", FIELD(DURATION, struct simulate_request, restart_s), .option = "--restart",
+     .value = "S", .unit = "s", .most = (double)ROUNDS_ROUND_MS_MAX / 1e3, .preset = "300",
      .help = "Seconds that a job loses when it moves or resumes (default: 300)."},
     {"prices_file", FIELD(TEXT, struct simulate_request, prices_file), .option = "--prices",
      .is_local = true, .value = "FILE",
@@ -93,158 +91,183 @@ static double hours_or_nan(int64_t ms)
 static json_t *job_hours_json(const void *record)
 {
     const struct app_policy_job *job = record;
-    const struct policy_problem *p = job->of->ask->problem;
     json_t *o = json_object();
 
-    for (size_t j = 0; j < p->n_types; j++) {
-        int64_t ms = job->of->result->type_ms[job->number * p->n_types + j];
-        if (ms > 0)
-            json_object_set_new(o, p->types[j].name, json_number(hours(ms)));
-    }
+    for (size_t j = 0; j < job->n_types; j++)
+        if (job->type_ms[j] > 0)
+            json_object_set_new(o, job->types[j].name, json_number(hours(job->type_ms[j])));
     return o;
+}
+
+/* "V100 4 h, K80 1.5 h" */
+static void job_hours_cell(const void *record, struct buf *out)
+{
+    const struct app_policy_job *job = record;
+
+    for (size_t j = 0; j < job->n_types; j++)
+        if (job->type_ms[j] > 0)
+            buf_printf(out, "%s%.40s %.4g h", out->len ? ", " : "", job->types[j].name,
+                       hours(job->type_ms[j]));
 }
 
 static json_t *slo_met_json(const void *record)
 {
     const struct app_policy_job *job = record;
-    const struct rounds_job *r = &job->of->result->jobs[job->number];
 
-    return r->deadline_ms == ROUNDS_NEVER ? json_null()
-                                          : json_boolean(r->finish_ms <= r->deadline_ms);
+    return isnan(job->deadline_h) ? json_null() : json_boolean(job->finish_h <= job->deadline_h);
 }
 
-static json_t *used_json(const void *record)
+static void slo_cell(const void *record, struct buf *out)
 {
-    const struct app_policy_simulated *s = record;
-    json_t *used = json_object();
+    const struct app_policy_job *job = record;
 
-    for (size_t j = 0; j < s->ask->problem->n_types; j++)
-        json_object_set_new(used, s->ask->problem->types[j].name,
-                            json_number(app_policy_utilisation(s, j)));
-    return used;
+    if (job->late_h > 0)
+        buf_printf(out, "%.2f h late", job->late_h);
+    else if (!isnan(job->deadline_h))
+        buf_puts(out, isnan(job->finish_h) ? "missed" : "met");
 }
 
 /* clang-format off */
+#define JOB(TYPE, key, ...) {#key, FIELD(TYPE, struct app_policy_job, key), __VA_ARGS__}
+#define JOB_TIME(key, ...) JOB(REAL, key, .unit = "h", .digits = 2, .suffix = " h", __VA_ARGS__)
 static const struct field job_fields[] = {
-    {"name", FIELD(TEXT, struct app_policy_job, name), .help = "Job."},
-    {"arrival_h", FIELD(REAL, struct app_policy_job, arrival_h), .unit = "h", .help = "Arrival."},
-    {"start_h", FIELD(REAL, struct app_policy_job, start_h), .unit = "h",
-     .help = "First round; null = never."},
-    {"finish_h", FIELD(REAL, struct app_policy_job, finish_h), .unit = "h",
-     .help = "End; null = never."},
-    {"waited_h", FIELD(REAL, struct app_policy_job, waited_h), .unit = "h",
-     .help = "Time without instances from the arrival to the end."},
-    {"run_h", FIELD(REAL, struct app_policy_job, run_h), .unit = "h",
-     .help = "Time with instances."},
-    {"lost_h", FIELD(REAL, struct app_policy_job, lost_h), .unit = "h",
-     .help = "Part of run_h lost to restarts."},
-    {"hours", .type = FIELD_JSON, .json = job_hours_json, .help = "By type: hours."},
+    JOB(TEXT, name, .heading = "job", .cut_rank = 2, .least_width = 8, .help = "Job."),
+    JOB_TIME(arrival_h, .heading = "arrives", .help = "Arrival."),
+    JOB_TIME(start_h, .heading = "starts", .none = "never", .help = "First round; null = never."),
+    JOB_TIME(finish_h, .heading = "done", .none = "never", .help = "End; null = never."),
+    JOB_TIME(waited_h, .heading = "waited",
+             .help = "Time without instances from the arrival to the end."),
+    JOB_TIME(run_h, .help = "Time with instances."),
+    JOB_TIME(lost_h, .help = "Part of run_h lost to restarts."),
+    {"hours", .type = FIELD_JSON, .json = job_hours_json, .heading = "ran on",
+     .cell = job_hours_cell, .cut_rank = 1, .least_width = 12, .help = "By type: hours."},
+    JOB(COUNT, switches, .heading = "moves", .help = "Moves to another type."),
     {"cost_usd", FIELD(MONEY, struct app_policy_job, cost_microusd), .unit = "USD",
-     .help = "Cost."},
-    {"switches", FIELD(COUNT, struct app_policy_job, switches), .help = "Moves to another type."},
-    {"restarts", FIELD(COUNT, struct app_policy_job, restarts),
-     .help = "Moves, and resumptions after a pause."},
-    {"preemptions", FIELD(COUNT, struct app_policy_job, preemptions), .help = "Preemptions."},
-    {"deadline_h", FIELD(REAL, struct app_policy_job, deadline_h), .unit = "h",
-     .help = "Deadline; null = none."},
+     .heading = "cost", .help = "Cost."},
+    JOB(COUNT, restarts, .help = "Moves, and resumptions after a pause."),
+    JOB(COUNT, preemptions, .help = "Preemptions."),
+    JOB_TIME(deadline_h, .heading = "deadline", .cell = slo_cell, .help = "Deadline; null = none."),
     {"slo_met", .type = FIELD_BOOL, .json = slo_met_json,
      .help = "Whether the job met its deadline; null = it has none."},
-    {"late_h", FIELD(REAL, struct app_policy_job, late_h), .unit = "h",
-     .help = "Time from the deadline to a later end."},
-    {"short_known_h", FIELD(REAL, struct app_policy_job, short_known_h), .unit = "h",
-     .help = "First time at which a solve foresaw a missed deadline."},
-    {"shortfall", FIELD(REAL, struct app_policy_job, shortfall),
-     .help = "Part of the iterations foreseen to be missing then."},
+    JOB_TIME(late_h, .help = "Time from the deadline to a later end."),
+    JOB_TIME(short_known_h, .help = "First time at which a solve foresaw a missed deadline."),
+    JOB(REAL, shortfall, .help = "Part of the iterations foreseen to be missing then."),
 };
 static const struct record job_record = RECORD("policy_job", struct app_policy_job, job_fields);
 
+static const struct field type_fields[] = {
+    {"name", FIELD(TEXT, struct app_policy_type, name), .help = "Type."},
+    {"quota", FIELD(REAL, struct app_policy_type, quota), .help = "Quota."},
+    {"utilisation", FIELD(REAL, struct app_policy_type, utilisation),
+     .help = "Share of the quota in use."},
+};
+static const struct record type_record = RECORD("policy_used_type", struct app_policy_type, type_fields);
+
+#define SPAN(TYPE, key, text) {#key, FIELD(TYPE, struct app_policy_span, key), .help = (text)}
+static const struct field span_fields[] = {
+    SPAN(COUNT, job, "Number of the job, from 0."),
+    SPAN(COUNT, type, "Number of the type, from 0."),
+    SPAN(INT, from_ms, "Begin."),
+    SPAN(INT, to_ms, "End."),
+};
+static const struct record span_record = RECORD("policy_span", struct app_policy_span, span_fields);
+
+#define SAMPLE(TYPE, key, text) {#key, FIELD(TYPE, struct app_policy_sample, key), .help = (text)}
+static const struct field sample_fields[] = {
+    SAMPLE(INT, from_ms, "Begin of the round."),
+    SAMPLE(INT, to_ms, "End of the round."),
+    SAMPLE(COUNT, running, "Running jobs."),
+    SAMPLE(COUNT, waiting, "Waiting jobs."),
+    {"cost_usd", FIELD(MONEY, struct app_policy_sample, cost_microusd), .unit = "USD",
+     .help = "Cost up to the end of the round."},
+};
+static const struct record sample_record =
+    RECORD("policy_sample", struct app_policy_sample, sample_fields);
+
+#define TOTAL(TYPE, key, ...) {#key, FIELD(TYPE, struct app_policy_simulated, key), __VA_ARGS__}
 static const struct field bound_fields[] = {
     {"cost_usd", FIELD(REAL, struct app_policy_simulated, bound_usd), .unit = "USD",
      .help = "Lower bound of the cost of any schedule."},
-    {"cost_gap", FIELD(REAL, struct app_policy_simulated, cost_gap),
-     .help = "Cost above the bound, as a share."},
+    TOTAL(REAL, cost_gap, .help = "Cost above the bound, as a share."),
     {"makespan_h", FIELD(REAL, struct app_policy_simulated, bound_makespan_h), .unit = "h",
      .help = "Lower bound of the makespan."},
-    {"makespan_gap", FIELD(REAL, struct app_policy_simulated, makespan_gap),
-     .help = "Makespan above the bound, as a share."},
+    TOTAL(REAL, makespan_gap, .help = "Makespan above the bound, as a share."),
 };
 static const struct record bound_record =
     RECORD("policy_bound", struct app_policy_simulated, bound_fields);
 
+#define PRICES(TYPE, key, text) {#key, FIELD(TYPE, struct app_policy_prices, key), .help = (text)}
 static const struct field prices_fields[] = {
-    {"rows", FIELD(COUNT, struct app_policy_simulated, price_rows), .help = "Price steps."},
-    {"out_of_order", FIELD(COUNT, struct app_policy_simulated, price_disordered),
-     .help = "Steps that were sorted in."},
-    {"repeated", FIELD(COUNT, struct app_policy_simulated, price_repeated),
-     .help = "Steps for a time that has a price, which are not used."},
+    PRICES(COUNT, rows, "Price steps."),
+    PRICES(COUNT, out_of_order, "Steps that were sorted in."),
+    PRICES(COUNT, repeated, "Steps for a time that has a price, which are not used."),
 };
 static const struct record prices_record =
-    RECORD("policy_prices", struct app_policy_simulated, prices_fields);
+    RECORD("policy_prices", struct app_policy_prices, prices_fields);
 
-#define COUNTED(key, text) {#key, FIELD(COUNT, struct app_policy_simulated, key), .help = text}
+static json_t *used_json(const void *record)
+{
+    return app_policy_map(&type_record, &((const struct app_policy_simulated *)record)->types,
+                          "utilisation");
+}
 
 static const struct field simulated_fields[] = {
-    {"policy", FIELD(TEXT, struct app_policy_simulated, policy), .help = "Policy."},
-    {"round_h", FIELD(REAL, struct app_policy_simulated, round_h), .unit = "h",
-     .help = "Length of a round."},
-    {"restart_s", FIELD(REAL, struct app_policy_simulated, restart_s), .unit = "s",
-     .help = "Time that a restart loses."},
-    {"seed", FIELD(INT, struct app_policy_simulated, seed), .help = "Seed."},
+    TOTAL(TEXT, policy, .help = "Policy."),
+    TOTAL(REAL, round_h, .unit = "h", .help = "Length of a round."),
+    TOTAL(REAL, restart_s, .unit = "s", .help = "Time that a restart loses."),
+    TOTAL(INT, seed, .help = "Seed."),
     {"cost_usd", FIELD(MONEY, struct app_policy_simulated, cost_microusd), .unit = "USD",
      .help = "Cost of all jobs."},
-    {"makespan_h", FIELD(REAL, struct app_policy_simulated, makespan_h), .unit = "h",
-     .help = "Time from the first arrival to the last end."},
-    {"mean_completion_h", FIELD(REAL, struct app_policy_simulated, mean_completion_h),
-     .unit = "h", .help = "Mean time from arrival to end."},
-    COUNTED(jobs_done, "Jobs that finished."),
-    COUNTED(slo_violations, "Jobs that missed their deadline."),
-    COUNTED(rounds, "Rounds."),
-    COUNTED(solves, "Solves of the shares."),
-    COUNTED(solves_short, "Solves in which a job falls short."),
-    COUNTED(switches, "Moves to another type."),
-    COUNTED(restarts, "Moves, and resumptions after a pause."),
-    COUNTED(preemptions, "Preemptions."),
-    {"budget_usd", FIELD(REAL, struct app_policy_simulated, budget_usd), .unit = "USD",
-     .help = "Budget of the trace; null = none."},
-    {"budget_short_known_h", FIELD(REAL, struct app_policy_simulated, budget_short_known_h),
-     .unit = "h", .help = "First time at which a solve found the budget too small."},
+    TOTAL(REAL, end_h, .unit = "h", .help = "Time of the last end."),
+    TOTAL(REAL, makespan_h, .unit = "h", .help = "Time from the first arrival to the last end."),
+    TOTAL(REAL, mean_completion_h, .unit = "h", .help = "Mean time from arrival to end."),
+    TOTAL(COUNT, jobs_done, .help = "Jobs that finished."),
+    TOTAL(TEXT, unfinished, .omit_none = true, .help = "Why jobs did not finish."),
+    TOTAL(COUNT, deadlines, .help = "Jobs with a deadline."),
+    TOTAL(COUNT, slo_violations, .help = "Jobs that missed their deadline."),
+    TOTAL(COUNT, rounds, .help = "Rounds."),
+    TOTAL(COUNT, solves, .help = "Solves of the shares."),
+    TOTAL(COUNT, solves_short, .help = "Solves in which a job falls short."),
+    TOTAL(COUNT, switches, .help = "Moves to another type."),
+    TOTAL(COUNT, restarts, .help = "Moves, and resumptions after a pause."),
+    TOTAL(COUNT, preemptions, .help = "Preemptions."),
+    TOTAL(REAL, budget_usd, .unit = "USD", .help = "Budget of the trace; null = none."),
+    TOTAL(REAL, budget_short_known_h, .unit = "h",
+          .help = "First time at which a solve found the budget too small."),
     {"utilisation", .type = FIELD_JSON, .json = used_json,
      .help = "By type: share of the quota in use."},
+    TOTAL(RECORDS, types, .record = &type_record, .help = "Types, in the order of the trace."),
     {"bound", FIELD(RECORD, struct app_policy_simulated, self), .record = &bound_record,
      .help = "Lower bounds with knowledge of the future, and the gaps to them."},
-    {"prices", FIELD(RECORD, struct app_policy_simulated, self_with_prices),
-     .record = &prices_record, .help = "Price steps; null = prices are constant."},
-    {"jobs", FIELD(RECORDS, struct app_policy_simulated, jobs), .record = &job_record,
-     .help = "Jobs, in the order of the trace."},
-    {"solve_ms", FIELD(REAL, struct app_policy_simulated, solve_ms), .unit = "ms",
-     .help = "Time of all solves."},
-    {"elapsed_ms", FIELD(REAL, struct app_policy_simulated, elapsed_ms), .unit = "ms",
-     .help = "Time of the simulation."},
+    TOTAL(RECORD, prices, .record = &prices_record,
+          .help = "Price steps; null = prices are constant."),
+    TOTAL(TEXT, price_source, .omit_none = true, .help = "Source of the price steps."),
+    TOTAL(COUNT, out_of_order_line, .omit_none = true, .help = "Line of the first step sorted in."),
+    TOTAL(COUNT, repeated_line, .omit_none = true, .help = "Line of the first step not used."),
+    TOTAL(RECORDS, jobs, .record = &job_record, .help = "Jobs, in the order of the trace."),
+    TOTAL(RECORDS, spans, .record = &span_record, .omit_none = true,
+          .help = "Where requested: the types that jobs ran on over time."),
+    TOTAL(RECORDS, samples, .record = &sample_record, .omit_none = true,
+          .help = "Where requested: the state of each round."),
+    TOTAL(REAL, solve_ms, .unit = "ms", .help = "Time of all solves."),
+    TOTAL(REAL, elapsed_ms, .unit = "ms", .help = "Time of the simulation."),
 };
 /* clang-format on */
 static const struct record simulated_record =
     RECORD("policy_simulated", struct app_policy_simulated, simulated_fields);
 
-double app_policy_utilisation(const struct app_policy_simulated *s, size_t type)
+static struct app_policy_job job_of(const struct rounds_ask *ask,
+                                    const struct rounds_result *r,
+                                    size_t m,
+                                    const struct app_policy_type *types)
 {
-    const struct rounds_result *r = s->result;
-
-    return r->used_ms[type] /
-           (s->ask->problem->types[type].quota * (double)(r->last_ms - r->first_ms));
-}
-
-static void put_job(struct app_policy_job *out, const struct app_policy_simulated *s, size_t m)
-{
-    const struct rounds_result *r = s->result;
     const struct rounds_job *job = &r->jobs[m];
     int64_t end = job->finish_ms == ROUNDS_NEVER ? r->last_ms : job->finish_ms;
     bool late = job->deadline_ms != ROUNDS_NEVER && job->finish_ms != ROUNDS_NEVER &&
                 job->finish_ms > job->deadline_ms;
 
-    *out = (struct app_policy_job){
-        .of = s,
-        .number = m,
-        .name = s->ask->problem->jobs[m].name,
+    return (struct app_policy_job){
+        .name = ask->problem->jobs[m].name,
         .arrival_h = hours(job->arrival_ms),
         .start_h = hours_or_nan(job->start_ms),
         .finish_h = hours_or_nan(job->finish_ms),
@@ -259,6 +282,9 @@ static void put_job(struct app_policy_job *out, const struct app_policy_simulate
         .late_h = late ? hours(job->finish_ms - job->deadline_ms) : (double)NAN,
         .short_known_h = hours_or_nan(job->short_known_ms),
         .shortfall = job->short_known_ms == ROUNDS_NEVER ? (double)NAN : job->short_part,
+        .type_ms = &r->type_ms[m * ask->problem->n_types],
+        .types = types,
+        .n_types = ask->problem->n_types,
     };
 }
 
@@ -269,87 +295,85 @@ static double gap(double got, double bound)
     return part < GAP_LEAST ? 0 : part; /* NaN stays */
 }
 
-/* What follows from the result; jobs has an entry per job. */
-static void put_totals(struct app_policy_simulated *s, struct app_policy_job *jobs)
+/* Jobs and types of the trace, and what they add up to. */
+static int put_parts(struct app_policy_simulated *s,
+                     const struct rounds_ask *ask,
+                     const struct rounds_result *r,
+                     const struct answer *out,
+                     struct err *e)
 {
-    const struct rounds_ask *ask = s->ask;
-    const struct rounds_result *r = s->result;
+    const struct policy_problem *p = ask->problem;
+    struct app_policy_job *jobs = answer_alloc(out, r->n_jobs, sizeof *jobs, e);
+    struct app_policy_type *types = jobs ? answer_alloc(out, p->n_types, sizeof *types, e) : NULL;
     double completion_h = 0;
 
+    if (!types)
+        return -1;
+    for (size_t j = 0; j < p->n_types; j++)
+        types[j] = (struct app_policy_type){
+            .name = p->types[j].name,
+            .quota = p->types[j].quota,
+            .utilisation = r->used_ms[j] / (p->types[j].quota * (double)(r->last_ms - r->first_ms)),
+        };
     for (size_t m = 0; m < r->n_jobs; m++) {
-        put_job(&jobs[m], s, m);
+        jobs[m] = job_of(ask, r, m, types);
         s->switches += jobs[m].switches;
         s->restarts += jobs[m].restarts;
         s->preemptions += jobs[m].preemptions;
-        s->n_deadlines += r->jobs[m].deadline_ms != ROUNDS_NEVER;
-        if (r->jobs[m].finish_ms != ROUNDS_NEVER)
+        s->deadlines += isnan(jobs[m].deadline_h) ? 0 : 1;
+        if (!isnan(jobs[m].finish_h))
             completion_h += hours(r->jobs[m].finish_ms - r->jobs[m].arrival_ms);
     }
-    s->jobs = (struct field_records){jobs, r->n_jobs};
-    s->policy = policy_kind_name(ask->kind);
-    s->round_h = hours(ask->round_ms);
-    s->restart_s = (double)ask->restart_ms / 1e3;
-    s->seed = (int64_t)ask->seed;
-    s->cost_microusd = r->cost_microusd;
-    s->makespan_h = hours(r->last_ms - r->first_ms);
     s->mean_completion_h = completion_h / (double)r->n_done;
-    s->jobs_done = r->n_done;
-    s->slo_violations = r->late;
-    s->rounds = r->rounds;
-    s->solves = r->solves;
-    s->solves_short = r->failed_solves;
-    s->budget_usd = ask->problem->budget_usd;
-    s->budget_short_known_h = hours_or_nan(r->broke_known_ms);
-    s->bound_usd = r->bound_usd;
-    s->bound_makespan_h = r->bound_end_h - hours(r->first_ms);
-    s->cost_gap = gap(money_to_usd(r->cost_microusd), r->bound_usd);
-    s->makespan_gap = gap(s->makespan_h, s->bound_makespan_h);
-    s->price_rows = s->price_notes->rows;
-    s->price_disordered = s->price_notes->disordered;
-    s->price_repeated = s->price_notes->repeated;
-    s->solve_ms = 1e3 * r->solve_s;
-    s->self = s;
-    s->self_with_prices = s->prices ? s : NULL;
+    s->jobs = (struct field_records){jobs, r->n_jobs};
+    s->types = (struct field_records){types, p->n_types};
+    return 0;
 }
 
-/* The first job that did not finish, and why. */
-static void put_unfinished(struct app_policy_simulated *s, char *text, size_t size)
+/* The first job that did not finish, and why; in the arena of the answer. */
+static const char *unfinished(const struct policy_problem *p,
+                              const struct rounds_result *r,
+                              const struct answer *out)
 {
-    const struct policy_problem *p = s->ask->problem;
-    const struct rounds_result *r = s->result;
     size_t m = 0;
 
     while (m + 1 < p->n_jobs && r->jobs[m].finish_ms != ROUNDS_NEVER)
         m++;
-    snprintf(text, size,
-             "%zu of %zu jobs were not done, \"%.100s\" for one: no type on which it has a "
-             "throughput has room for %.0f, its gang, by its own quota and those of its "
-             "groups%s; raise a quota or make the gang smaller",
-             p->n_jobs - r->n_done, p->n_jobs, p->jobs[m].name, p->jobs[m].gang,
-             r->jobs[m].is_nowhere ? "" : ", after the preemptions");
-    s->unfinished = text;
+    return arena_printf(out->arena,
+                        "%zu of %zu jobs were not done, \"%.100s\" for one: no type on which it "
+                        "has a throughput has room for %.0f, its gang, by its own quota and those "
+                        "of its groups%s; raise a quota or make the gang smaller",
+                        p->n_jobs - r->n_done, p->n_jobs, p->jobs[m].name, p->jobs[m].gang,
+                        r->jobs[m].is_nowhere ? "" : ", after the preemptions");
 }
 
 /* ---- prices ---- */
 
-/* The source of price steps. */
-struct prices {
-    const char *name;      /* NULL = prices are constant */
-    double start_s, end_h; /* of the histories; INFINITY = they are not used */
+/* A trace, with its prices. */
+struct input {
+    struct app_policy_text trace;
+    struct policy_file file;
+    const char *price_source; /* NULL = prices are constant */
+    double start_s, end_h;    /* of the histories; INFINITY = they are not used */
 };
+
+static void input_clear(struct input *in)
+{
+    policy_file_clear(&in->file);
+    app_policy_text_clear(&in->trace);
+}
 
 static int take_prices(struct app *app,
                        const struct simulate_request *q,
-                       struct policy_file *file,
+                       struct input *in,
                        const struct answer *out,
-                       struct prices *prices,
                        struct err *e)
 {
-    const char *name = q->prices_file ? q->prices_file : "prices";
+    AUTO_CLEAR(app_policy_text) struct app_policy_text text = {0};
     char a[64], b[64];
 
-    *prices = (struct prices){.end_h = (double)INFINITY};
-    if (q->prices && q->start)
+    in->end_h = (double)INFINITY;
+    if ((q->prices || q->prices_file) && q->start)
         return err_set(e, ERR_USAGE, "%s and %s both set prices: leave out one of them",
                        answer_spell(out, "prices_file", a), answer_spell(out, "start", b));
     if (q->region && !q->start)
@@ -357,44 +381,93 @@ static int take_prices(struct app *app,
                        "%s is of the imported histories: add a start, as in %s 2020-03-01",
                        answer_spell(out, "region", a), answer_spell(out, "start", b));
     if (q->start &&
-        (app_market_start(q->start, &prices->start_s, e) < 0 ||
-         app_policy_take_history(app, q->region, prices->start_s, file, &prices->end_h, e) < 0))
+        (app_market_start(q->start, out, &in->start_s, e) < 0 ||
+         app_policy_take_history(app, q->region, in->start_s, &in->file, &in->end_h, e) < 0))
         return -1;
-    if (q->prices && policy_read_prices(name, q->prices, strlen(q->prices), file, e) < 0)
+    if ((q->prices || q->prices_file) &&
+        (app_policy_read(q->prices, q->prices_file, "prices", out, &text, e) < 0 ||
+         policy_read_prices(text.name, text.bytes, text.len, &in->file, e) < 0))
         return -1;
-    if (file->price_notes.rows)
-        prices->name = q->start ? "the histories" : q->prices ? name : q->file;
+    if (in->file.price_notes.rows)
+        in->price_source = q->start ? "the histories" : text.name ? text.name : in->trace.name;
     return 0;
 }
 
 /* Prices past the end of the histories are not known. */
-static int check_end(const struct prices *p, const struct rounds_result *r, struct err *e)
+static int check_end(const struct input *in,
+                     const struct rounds_result *r,
+                     const struct answer *out,
+                     struct err *e)
 {
     double done_h = hours(r->last_ms);
-    char end[32];
+    char end[32], start[64];
 
-    if (done_h <= p->end_h)
+    if (done_h <= in->end_h)
         return 0;
     return err_set(e, ERR_NOFIT,
                    "the histories hold all prices up to %s, hour %.2f, and the jobs take %.2f h: "
-                   "take an earlier --start, or import more",
-                   app_market_time(p->start_s + p->end_h * 3600, end), p->end_h, done_h);
+                   "choose an earlier %s, or import more",
+                   app_market_time(in->start_s + in->end_h * 3600, end), in->end_h, done_h,
+                   answer_spell(out, "start", start));
 }
 
 /* ---- all of it ---- */
 
+static int answer_result(const struct app_policy_watch *w,
+                         const struct rounds_result *r,
+                         const struct input *in,
+                         double began_s,
+                         struct answer *out,
+                         struct err *e)
+{
+    const struct rounds_ask *ask = w->ask;
+    const struct policy_price_notes *notes = &in->file.price_notes;
+    const struct app_policy_prices prices = {notes->rows, notes->disordered, notes->repeated};
+    struct app_policy_simulated s = {
+        .policy = policy_kind_name(ask->kind),
+        .round_h = hours(ask->round_ms),
+        .restart_s = (double)ask->restart_ms / 1e3,
+        .seed = (int64_t)ask->seed,
+        .cost_microusd = r->cost_microusd,
+        .end_h = hours(r->last_ms),
+        .makespan_h = hours(r->last_ms - r->first_ms),
+        .jobs_done = r->n_done,
+        .slo_violations = r->late,
+        .rounds = r->rounds,
+        .solves = r->solves,
+        .solves_short = r->failed_solves,
+        .budget_usd = ask->problem->budget_usd,
+        .budget_short_known_h = hours_or_nan(r->broke_known_ms),
+        .bound_usd = r->bound_usd,
+        .bound_makespan_h = r->bound_end_h - hours(r->first_ms),
+        .cost_gap = gap(money_to_usd(r->cost_microusd), r->bound_usd),
+        .solve_ms = 1e3 * r->solve_s,
+        .elapsed_ms = 1e3 * (time_monotonic_s() - began_s),
+        .unfinished = r->n_done < r->n_jobs ? unfinished(ask->problem, r, out) : NULL,
+        .self = &s,
+        .prices = in->price_source ? &prices : NULL,
+        .price_source = in->price_source,
+        .out_of_order_line = notes->disordered ? notes->disordered_line : UINT64_MAX,
+        .repeated_line = notes->repeated ? notes->repeated_line : UINT64_MAX,
+        .spans = {w->spans, w->n_spans},
+        .samples = {w->samples, w->n_samples},
+    };
+
+    s.makespan_gap = gap(s.makespan_h, s.bound_makespan_h);
+    return put_parts(&s, ask, r, out, e) < 0 ? -1 : answer_head(out, &s, e);
+}
+
 static int simulate(struct app *app,
                     const struct simulate_request *q,
-                    struct policy_file *file,
-                    const struct prices *prices,
+                    const struct input *in,
                     struct answer *out,
                     struct err *e)
 {
     struct rounds_ask ask = {
-        .problem = &file->problem,
-        .arrival_h = file->arrival_h,
-        .preemptions = file->preemptions,
-        .n_preemptions = file->n_preemptions,
+        .problem = &in->file.problem,
+        .arrival_h = in->file.arrival_h,
+        .preemptions = in->file.preemptions,
+        .n_preemptions = in->file.n_preemptions,
         .kind = (enum policy_kind)(q->policy - 1),
         .round_ms = (int64_t)floor(q->round_s * 1e3 + 0.5),
         .restart_ms = (int64_t)floor(q->restart_s * 1e3 + 0.5),
@@ -402,46 +475,36 @@ static int simulate(struct app *app,
     };
     AUTO_CLEAR(rounds_result) struct rounds_result result = {0};
     AUTO_CLEAR(app_policy_watch) struct app_policy_watch w;
-    char unfinished[400];
+    double began_s = time_monotonic_s();
 
     app_policy_watch_init(&w, app, &ask, q->events ? out : NULL, q->story);
     const struct rounds_watch watch = app_policy_watch_functions(&w);
-    double began = time_monotonic_s();
     ask.watch = &watch;
     if (rounds_simulate(&ask, &result, e) < 0)
-        return err_wrap(e, "%s", q->file);
+        return err_wrap(e, "%s", in->trace.name);
     if (w.failed.kind != ERR_NONE)
         return err_set(e, w.failed.kind, "%s", w.failed.text);
     if (result.stopped)
         return err_set(e, ERR_RETRY, "interrupted with %zu of %zu jobs done; nothing was written",
                        result.n_done, result.n_jobs);
-    if (check_end(prices, &result, e) < 0)
+    if (check_end(in, &result, out, e) < 0)
         return -1;
-    struct app_policy_simulated s = {.ask = &ask,
-                                     .result = &result,
-                                     .story = &w.story,
-                                     .prices = prices->name,
-                                     .price_notes = &file->price_notes,
-                                     .elapsed_ms = 1e3 * (time_monotonic_s() - began)};
-    AUTO_MEM struct app_policy_job *jobs = mem_zero(result.n_jobs + 1, sizeof *jobs);
-    put_totals(&s, jobs);
-    if (result.n_done < result.n_jobs)
-        put_unfinished(&s, unfinished, sizeof unfinished);
-    return answer_head(out, &s, e);
+    return answer_result(&w, &result, in, began_s, out, e);
 }
 
 static int run_simulate(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct simulate_request *q = request;
-    AUTO_CLEAR(policy_file) struct policy_file file = {0};
-    struct prices prices;
+    AUTO_CLEAR(input) struct input in = {0};
 
-    if (policy_read_trace(q->trace, strlen(q->trace), &file, e) < 0)
-        return err_wrap(e, "%s", q->file);
-    if (take_prices(app, q, &file, out, &prices, e) < 0)
+    if (app_policy_read(q->trace, q->file, "trace", out, &in.trace, e) < 0)
         return -1;
-    file.problem.columns_max = (size_t)q->columns;
-    return simulate(app, q, &file, &prices, out, e);
+    if (policy_read_trace(in.trace.bytes, in.trace.len, &in.file, e) < 0)
+        return err_wrap(e, "%s", in.trace.name);
+    if (take_prices(app, q, &in, out, e) < 0)
+        return -1;
+    in.file.problem.columns_max = (size_t)q->columns;
+    return simulate(app, q, &in, out, e);
 }
 
 const struct operation policy_simulate_operation = {

@@ -77,20 +77,17 @@ static void tell_round(struct app_policy_watch *w,
 
 static void note_span(struct app_policy_watch *w, int64_t from_ms, const struct rounds_run *run)
 {
-    struct app_policy_story *story = &w->story;
     size_t *last = &w->last_span[run->job];
 
-    if (*last && story->spans[*last - 1].type == run->type &&
-        story->spans[*last - 1].to_ms == from_ms) {
-        story->spans[*last - 1].to_ms = run->to_ms;
+    if (*last && w->spans[*last - 1].type == run->type && w->spans[*last - 1].to_ms == from_ms) {
+        w->spans[*last - 1].to_ms = run->to_ms;
         return;
     }
-    if (story->n_spans == STORY_MAX)
+    if (w->n_spans == STORY_MAX)
         return;
-    story->spans = mem_room(story->spans, story->n_spans, &story->cap_spans, sizeof *story->spans);
-    story->spans[story->n_spans++] =
-        (struct app_policy_span){run->job, run->type, from_ms, run->to_ms};
-    *last = story->n_spans;
+    w->spans = mem_room(w->spans, w->n_spans, &w->cap_spans, sizeof *w->spans);
+    w->spans[w->n_spans++] = (struct app_policy_span){run->job, run->type, from_ms, run->to_ms};
+    *last = w->n_spans;
 }
 
 static void note_round(struct app_policy_watch *w,
@@ -99,7 +96,6 @@ static void note_round(struct app_policy_watch *w,
                        const struct rounds_run *runs,
                        size_t n)
 {
-    struct app_policy_story *story = &w->story;
     size_t done = w->n_done;
 
     while (w->n_arrived < w->ask->problem->n_jobs && w->arrivals[w->n_arrived] <= from_ms)
@@ -109,11 +105,10 @@ static void note_round(struct app_policy_watch *w,
         w->cost_microusd += runs[i].cost_microusd;
         w->n_done += runs[i].done;
     }
-    if (story->n_samples == STORY_MAX)
+    if (w->n_samples == STORY_MAX)
         return;
-    story->samples =
-        mem_room(story->samples, story->n_samples, &story->cap_samples, sizeof *story->samples);
-    story->samples[story->n_samples++] = (struct app_policy_sample){
+    w->samples = mem_room(w->samples, w->n_samples, &w->cap_samples, sizeof *w->samples);
+    w->samples[w->n_samples++] = (struct app_policy_sample){
         .from_ms = from_ms,
         .to_ms = to_ms,
         .running = n,
@@ -173,8 +168,8 @@ void app_policy_watch_clear(struct app_policy_watch *w)
 {
     free(w->last_span);
     free(w->arrivals);
-    free(w->story.spans);
-    free(w->story.samples);
+    free(w->spans);
+    free(w->samples);
 }
 
 struct rounds_watch app_policy_watch_functions(struct app_policy_watch *w)

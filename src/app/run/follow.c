@@ -2,6 +2,7 @@
 
 #include "app/market/home.h"
 #include "app/market/job.h"
+#include "app/run/start.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
@@ -42,6 +43,8 @@ static int open_live(struct app *app,
                      struct err *e)
 {
     const struct app_plan_settings *set = &p->settings;
+    const struct answer as_option = {.request = run_start_operation.request,
+                                     .spelling = FIELD_AS_OPTION};
     struct app_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
                                 .region = set->region ? set->region : HOME_REGION,
                                 .deadline_after_s = set->goal.deadline_s,
@@ -50,7 +53,7 @@ static int open_live(struct app *app,
     if (strcmp(at.cloud, HOME_CLOUD) != 0 && !set->region)
         return err_set(e, ERR_USAGE, "--cloud %s: say in which region it begins: --region",
                        at.cloud);
-    if (app_market_start(q->start, &at.at_s, e) < 0)
+    if (app_market_start(q->start, &as_option, &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
     return app_live_open_at(app, &m->live, &q->follow, &at, e);

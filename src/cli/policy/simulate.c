@@ -83,25 +83,12 @@ static int print_head(void *context, const void *record, struct err *e)
     return simulated->unfinished ? err_set(e, ERR_NOFIT, "%s", simulated->unfinished) : 0;
 }
 
-static json_t *read_request(const struct command_args *args, struct err *e)
-{
-    AUTO_JSON json_t *request = operate_request(args, &policy_simulate_operation, e);
-    const char *prices = command_value(args, "--prices");
-
-    if (!request || cli_policy_put_file(request, "trace", args->operands[0], e) < 0 ||
-        (prices && cli_policy_put_file(request, "prices", prices, e) < 0))
-        return NULL;
-    json_object_set_new(request, "events", json_boolean(command_has(args, "--trace")));
-    json_object_set_new(request, "story", json_boolean(command_has(args, "--svg")));
-    return TAKE(request);
-}
-
 /* The bytes of an answer that are not events: the jobs. */
 #define ANSWER_MAX_BYTES ((size_t)1 << 30)
 
 static int run_simulate(const struct command_args *args, struct err *e)
 {
-    AUTO_JSON json_t *request = read_request(args, e);
+    AUTO_JSON json_t *request = operate_request(args, &policy_simulate_operation, e);
     AUTO(operate_terminal) struct operate_terminal *door = NULL;
     AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
     AUTO_CLEAR(simulation) struct simulation s = {.args = args};
@@ -109,6 +96,8 @@ static int run_simulate(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
+    json_object_set_new(request, "events", json_boolean(trace));
+    json_object_set_new(request, "story", json_boolean(command_has(args, "--svg")));
     s.door = door = operate_terminal_new(true);
     if (trace && open_trace(&s, trace, e) < 0)
         return -1;

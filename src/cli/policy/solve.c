@@ -1,11 +1,8 @@
-/* solve: the command `policy solve`, and the reading of files for both policy commands. */
-#include "base/buf.h"
-#include "base/file.h"
+/* solve: the command `policy solve`. */
+#include "app/policy/policy.h"
 #include "cli/core/commands.h"
-#include "cli/policy/policy.h"
-#include "view/table.h"
+#include "cli/core/operate.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,135 +10,58 @@
 #define ROWS_MAX 200
 #define IDLE_SHOWN 10
 
-/* ---- files ---- */
-
-static int add_all(FILE *in, const char *path, struct buf *out, struct err *e)
+static bool is_dollars(const struct app_policy_solved *r)
 {
-    char part[1 << 16];
-    size_t n;
-
-    while ((n = fread(part, 1, sizeof part, in)) > 0 && buf_add(out, part, n) == 0)
-        ;
-    if (ferror(in))
-        return file_error(e, "read", path);
-    if (out->full)
-        return err_set(e, ERR_USAGE, "%s: larger than %zu MB; split it", path,
-                       POLICY_FILE_BYTES_MAX >> 20);
-    return 0;
+    return !strcmp(r->unit, "$");
 }
-
-static int read_bytes(const char *path, struct buf *out, struct err *e)
-{
-    if (strcmp(path, "-") == 0)
-        return add_all(stdin, path, out, e);
-    FILE *in = fopen(path, "re");
-    if (!in && errno == ENOENT)
-        return err_set(e, ERR_USAGE, "%s: there is no such file", path);
-    if (!in)
-        return file_error(e, "read", path);
-    int added = add_all(in, path, out, e);
-    fclose(in);
-    return added;
-}
-
-int cli_policy_put_file(json_t *request, const char *field, const char *path, struct err *e)
-{
-    AUTO_CLEAR(buf) struct buf bytes;
-
-    buf_init(&bytes, POLICY_FILE_BYTES_MAX);
-    if (read_bytes(path, &bytes, e) < 0)
-        return -1;
-    if (bytes.len && memchr(buf_str(&bytes), 0, bytes.len))
-        return err_set(e, ERR_USAGE, "%s: has a byte 0, which text has not", path);
-    /* The reader of the text names the line that is not UTF-8. */
-    json_object_set_new(request, field, json_stringn_nocheck(buf_str(&bytes), bytes.len));
-    return 0;
-}
-
-/* ---- the answer ---- */
 
 static void print_objective(const struct operate_text *t, const struct app_policy_solved *r)
 {
-    const struct policy_answer *a = r->answer;
-    bool dollars = !strcmp(r->unit, "$");
+    bool dollars = is_dollars(r);
     const char *before = dollars ? "$" : "", *after = dollars ? "" : " ";
     const char *unit = dollars ? "" : r->unit;
     int digits = dollars ? 2 : 4;
 
-    if (a->status == POLICY_OPTIMAL)
-        fprintf(t->out, "%s: %s%.*f%s%s, proved optimal (%.1f ms)\n", r->policy, before, digits,
-                a->objective, after, unit, r->elapsed_ms);
+    fprintf(t->out, "%s: %s%.*f%s%s, ", r->policy, before, digits, r->objective, after, unit);
+    if (!strcmp(r->status, "optimal"))
+        fprintf(t->out, "proved optimal (%.1f ms)\n", r->elapsed_ms);
     else
-        fprintf(t->out, "%s: %s%.*f%s%s, at best %s%.*f (%zu windows merged into %zu; %.1f ms)\n",
-                r->policy, before, digits, a->objective, after, unit, before, digits, a->bound,
-                a->windows_exact, a->n_windows, r->elapsed_ms);
-}
-
-static void put_window(struct table *t, const struct policy_window *w)
-{
-    if (isfinite(w->to_h))
-        table_printf(t, "%.4g h to %.4g h", w->from_h, w->to_h);
-    else
-        table_printf(t, "from %.4g h", w->from_h);
-}
-
-static void put_use(struct table *t, const struct app_policy_solved *r, const struct policy_use *u)
-{
-    table_put(t, r->problem->jobs[u->job].name);
-    table_printf(t, "%.0f", r->problem->jobs[u->job].gang);
-    table_put(t, r->problem->types[u->type].name);
-    if (isfinite(r->answer->windows[u->window].to_h))
-        table_printf(t, "%.2f %%", 100 * u->share);
-    else
-        table_put(t, "");
+        fprintf(t->out, "at best %s%.*f (%zu windows merged into %zu; %.1f ms)\n", before, digits,
+                r->bound, (size_t)r->windows_exact, (size_t)r->n_windows, r->elapsed_ms);
 }
 
 static void print_uses(const struct operate_text *t, const struct app_policy_solved *r)
 {
-    static const struct table_column columns[] = {
-        {.title = "window"},
-        {.title = "job", .cut_rank = 1, .least = 10},
-        {.title = "gang", .right = true},
-        {.title = "type", .cut_rank = 2, .least = 10},
-        {.title = "share", .right = true},
-        {.title = "for", .right = true},
-    };
-    const size_t all = sizeof columns / sizeof *columns;
-    const struct policy_answer *a = r->answer;
+    const struct app_policy_use *uses = r->uses.items;
     /* Where only shares count, there are neither windows nor hours. */
-    AUTO(table)
-    struct table *table = a->has_hours ? table_new(columns, all) : table_new(columns + 1, all - 2);
+    bool has_hours = r->uses.n && !isnan(uses[0].hours);
+    AUTO_CLEAR(writer) struct writer w;
 
-    for (size_t i = 0; i < a->n_uses && i < ROWS_MAX; i++) {
-        const struct policy_use *u = &a->uses[i];
-        if (a->has_hours)
-            put_window(table, &a->windows[u->window]);
-        put_use(table, r, u);
-        if (a->has_hours)
-            table_printf(table, "%.2f h", u->hours);
-    }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
-    if (a->n_uses > ROWS_MAX)
-        fprintf(t->out, "... and %zu more; --json has all\n", a->n_uses - ROWS_MAX);
+    writer_init(&w, WRITER_TABLE, NULL, record_field(policy_solve_operation.answer, "uses")->record,
+                NULL, has_hours, t->out);
+    for (size_t i = 0; i < r->uses.n && i < ROWS_MAX; i++)
+        writer_item(&w, &uses[i], NULL);
+    writer_end(&w, NULL);
+    if (r->uses.n > ROWS_MAX)
+        fprintf(t->out, "... and %zu more; --json has all\n", r->uses.n - ROWS_MAX);
 }
 
 /* Jobs that get nothing, and why. */
 static void print_idle(const struct operate_text *t, const struct app_policy_solved *r)
 {
-    const struct policy_answer *a = r->answer;
+    const struct app_policy_need *jobs = r->jobs.items;
     size_t n = 0;
 
-    for (size_t m = 0; a->idle && m < a->n_jobs; m++) {
-        const struct policy_job *job = &r->problem->jobs[m];
-        if (a->idle[m] == POLICY_HAS_SHARE || ++n > IDLE_SHOWN)
+    for (size_t m = 0; m < r->jobs.n; m++) {
+        if (!jobs[m].without_share || ++n > IDLE_SHOWN)
             continue;
-        fprintf(t->out, "%.60s gets nothing: ", job->name);
-        if (a->idle[m] == POLICY_OUTBID)
+        fprintf(t->out, "%.60s gets nothing: ", jobs[m].name);
+        if (!strcmp(jobs[m].without_share, "outbid"))
             fputs("other jobs make better use of the instances.\n", t->out);
         else
             fprintf(t->out,
                     "no type with a throughput for the job has room for its gang of %.0f.\n",
-                    job->gang);
+                    jobs[m].gang);
     }
     if (n > IDLE_SHOWN)
         fprintf(t->out, "... and %zu more get nothing; --json has all\n", n - IDLE_SHOWN);
@@ -150,53 +70,40 @@ static void print_idle(const struct operate_text *t, const struct app_policy_sol
 /* "one more V100 would save $1.20" */
 static void print_shadow_prices(const struct operate_text *t, const struct app_policy_solved *r)
 {
-    const char *unit = r->unit;
-    bool dollars = !strcmp(unit, "$");
-    bool gains = r->kind == POLICY_MAX_THROUGHPUT || r->kind == POLICY_THROUGHPUT_PER_DOLLAR;
+    const struct app_policy_type *types = r->types.items;
+    bool gains = strstr(r->policy, "throughput");
 
-    for (size_t j = 0; j < r->answer->n_types; j++) {
-        double price = r->answer->shadow_price[j];
-        if (price <= 1e-6 * fabs(r->answer->objective))
+    for (size_t j = 0; j < r->types.n; j++) {
+        double price = types[j].shadow_price;
+        if (price <= 1e-6 * fabs(r->objective))
             continue;
-        fprintf(t->out, "One more %s would %s %s", r->problem->types[j].name,
-                gains ? "bring" : "save", r->answer->shadow_at_most ? "at most " : "");
-        if (dollars)
+        fprintf(t->out, "One more %s would %s %s", types[j].name, gains ? "bring" : "save",
+                r->shadow_at_most ? "at most " : "");
+        if (is_dollars(r))
             fprintf(t->out, "$%.2f.\n", price);
         else
-            fprintf(t->out, "%.4g %s.\n", price, unit);
+            fprintf(t->out, "%.4g %s.\n", price, r->unit);
     }
 }
 
 static void print_shortfalls(const struct operate_text *t, const struct app_policy_solved *r)
 {
-    static const struct table_column columns[] = {
-        {.title = "job", .cut_rank = 1, .least = 10},
-        {.title = "deadline", .right = true},
-        {.title = "not done", .right = true},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
-    size_t n = 0;
+    const struct app_policy_need *jobs = r->jobs.items;
+    AUTO_CLEAR(writer) struct writer w;
 
-    for (size_t m = 0; m < r->answer->n_jobs && n < ROWS_MAX; m++) {
-        const struct policy_job *job = &r->problem->jobs[m];
-        if (r->answer->shortfall[m] <= 0)
-            continue;
-        table_put(table, job->name);
-        if (isfinite(job->slo_h))
-            table_printf(table, "%.4g h", job->slo_h);
-        else
-            table_put(table, "none");
-        table_printf(table, "%.2f %%", 100 * r->answer->shortfall[m]);
-        n++;
-    }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_init(&w, WRITER_TABLE, NULL, record_field(policy_solve_operation.answer, "jobs")->record,
+                NULL, false, t->out);
+    for (size_t m = 0; m < r->jobs.n && w.n_items < ROWS_MAX; m++)
+        if (jobs[m].shortfall > 0)
+            writer_item(&w, &jobs[m], NULL);
+    writer_end(&w, NULL);
 }
 
 static void print_solved(struct operate_text *t, const void *record)
 {
     const struct app_policy_solved *r = record;
 
-    if (r->answer->status == POLICY_INFEASIBLE) {
+    if (r->reason) {
         print_shortfalls(t, r);
         err_set(&t->error, ERR_NOFIT, "%s", r->reason);
         return;
@@ -209,22 +116,10 @@ static void print_solved(struct operate_text *t, const void *record)
 
 static int exit_code(const void *head)
 {
-    const struct app_policy_solved *r = head;
-
-    return r->answer->status == POLICY_INFEASIBLE ? err_exit_code(ERR_NOFIT) : 0;
+    return ((const struct app_policy_solved *)head)->reason ? err_exit_code(ERR_NOFIT) : 0;
 }
 
 static const struct command_text solve_text = {.head = print_solved, .exit_code = exit_code};
-
-static int run_solve(const struct command_args *args, struct err *e)
-{
-    AUTO_JSON json_t *request = operate_request(args, &policy_solve_operation, e);
-
-    if (!request || cli_policy_put_file(request, "problem", args->operands[0], e) < 0)
-        return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    return operate_call(args, door, &policy_solve_operation, request, &solve_text, e);
-}
 
 const struct command command_policy_solve = {
     .name = "policy solve",
@@ -244,5 +139,4 @@ const struct command command_policy_solve = {
     .max_operands = 1,
     .operation = &policy_solve_operation,
     .text = &solve_text,
-    .run = run_solve,
 };

@@ -17,6 +17,7 @@ struct calling {
     json_t *head, *items; /* NULL = no head; an array */
     char notices[2000];
     const struct operation *op;
+    enum field_spelling spelling; /* of errors; FIELD_AS_NAME unless set */
     struct err err;
 };
 
@@ -96,7 +97,7 @@ static inline int calling_call(struct calling *c, const char *name, json_t *requ
     c->items = json_array();
     c->notices[0] = 0;
     c->err = (struct err){0};
-    return operation_call(app, c->op, kept, FIELD_AS_NAME, &answer, &c->err);
+    return operation_call(app, c->op, kept, c->spelling, &answer, &c->err);
 }
 
 /* A number of the head, or of an object. */

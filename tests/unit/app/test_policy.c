@@ -45,6 +45,14 @@ static void check_solve(void)
           "b runs in the second hour");
     CHECK(json_is_null(json_object_get(c.head, "shares")) && !json_object_get(c.head, "reason"),
           "windows have hours and no shares; no reason");
+    const json_t *use = json_array_get(json_object_get(c.head, "uses"), 1);
+    const json_t *job = json_array_get(json_object_get(c.head, "jobs"), 1);
+    CHECK(!strcmp(calling_text(use, "job"), "b") && !strcmp(calling_text(use, "type"), "V100") &&
+              is_near(use, "from_h", 1) && is_near(use, "to_h", 2) && is_near(use, "gang", 1) &&
+              is_near(use, "share", 1) && is_near(use, "hours", 1),
+          "each use is a row with all that a table shows");
+    CHECK(is_near(job, "gang", 1) && is_near(job, "deadline_h", 2) && is_near(c.head, "windows", 2),
+          "jobs have gang and deadline");
 }
 
 /* At one rate until the deadline half of a job is missing; 1.5 times later deadlines suffice. */
@@ -62,9 +70,9 @@ static void check_infeasible(void)
 /* One after the other, an hour each: $6 in two hours, both deadlines met. */
 static void check_simulate(void)
 {
-    int result =
-        calling_call(&c, "policy.simulate",
-                     request("trace", two, "{\"restart\": 0, \"events\": true, \"story\": true}"));
+    int result = calling_call(
+        &c, "policy.simulate",
+        request("trace", two, "{\"restart_s\": 0, \"events\": true, \"story\": true}"));
     const json_t *jobs = json_object_get(c.head, "jobs"), *b = json_array_get(jobs, 1);
 
     CHECK(result == 0, "simulated: %s", c.err.text);
@@ -83,6 +91,16 @@ static void check_simulate(void)
     CHECK(json_array_size(c.items) >= 3 &&
               !strcmp(calling_text(json_array_get(c.items, 0), "event"), "solve"),
           "a solve and two rounds are told");
+    const json_t *type = json_array_get(json_object_get(c.head, "types"), 0);
+    const json_t *span = json_array_get(json_object_get(c.head, "spans"), 1);
+    const json_t *sample = json_array_get(json_object_get(c.head, "samples"), 0);
+    CHECK(is_near(type, "quota", 1) && is_near(type, "utilisation", 1) &&
+              is_near(c.head, "deadlines", 2) && is_near(c.head, "end_h", 2),
+          "types have quota and utilisation");
+    CHECK(is_near(span, "job", 1) && is_near(span, "type", 0) && is_near(span, "from_ms", 3.6e6) &&
+              is_near(span, "to_ms", 7.2e6) && is_near(sample, "running", 1) &&
+              is_near(sample, "waiting", 1) && is_near(sample, "cost_usd", 3),
+          "a story has the spans of jobs and a sample of each round");
     result = calling_call(&c, "policy.simulate", request("trace", two, "{}"));
     CHECK(result == 0 && json_array_size(c.items) == 0, "without events where none are requested");
 }
@@ -93,10 +111,11 @@ static void check_prices(void)
     int result = calling_call(
         &c, "policy.simulate",
         request("trace", two,
-                "{\"restart\": 0, \"prices\": \"at_h,type,price_usd_per_hour\\n1,V100,1\\n\"}"));
+                "{\"restart_s\": 0, \"prices\": \"at_h,type,price_usd_per_hour\\n1,V100,1\\n\"}"));
 
     CHECK(result == 0 && is_near(c.head, "cost_usd", 4) &&
-              is_near(json_object_get(c.head, "prices"), "rows", 1),
+              is_near(json_object_get(c.head, "prices"), "rows", 1) &&
+              !strcmp(calling_text(c.head, "price_source"), "prices"),
           "prices of the request count: %s", c.err.text);
 }
 
@@ -110,8 +129,11 @@ static void check_refused(void)
         {"policy.solve", "problem", two, "{\"policy\": \"min-cost\", \"form\": \"rate\"}",
          "form: only min-cost-slo has forms"},
         {"policy.solve", "problem", "[]", "{\"file\": \"p.json\"}", "p.json: expected an object"},
-        {"policy.simulate", "trace", two, "{\"round\": 0.5}", "round"},
+        {"policy.simulate", "trace", two, "{\"round_s\": 0.5}", "round_s"},
         {"policy.simulate", "trace", two, "{\"region\": \"aws\"}", "region is of the imported"},
+        {"policy.simulate", "trace", two, "{\"start\": \"May\"}", "start \"May\" is not a time"},
+        {"policy.simulate", "policy", "min-cost", "{}", "trace: is missing"},
+        {"policy.solve", "file", "no.json", "{}", "no.json: No such file"},
         {"policy.simulate", "trace", two, "{\"start\": \"2020-01-01\"}", "no price histories"},
     };
 
@@ -123,6 +145,16 @@ static void check_refused(void)
     }
 }
 
+/* Errors spell fields as the caller typed them. */
+static void check_spelling(void)
+{
+    c.spelling = FIELD_AS_OPTION;
+    int result = calling_call(&c, "policy.simulate", request("trace", two, "{\"start\": \"May\"}"));
+    CHECK(result < 0 && strstr(c.err.text, "--start \"May\" is not a time"), "option: %s",
+          c.err.text);
+    c.spelling = FIELD_AS_NAME;
+}
+
 int main(void)
 {
     calling_open(&c);
@@ -131,6 +163,7 @@ int main(void)
     check_simulate();
     check_prices();
     check_refused();
+    check_spelling();
     calling_close(&c);
     return TAP_DONE();
 }
