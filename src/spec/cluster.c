@@ -16,71 +16,16 @@
 #define MAX_PER_S 1e12
 #define MAX_WORK 1e15
 
-/* ---- values ---- */
-
-static bool read_positive(const struct reader_value *v, double most, double *out)
-{
-    double value;
-
-    if (!reader_number(v, 0, most, &value))
-        return false;
-    if (value <= 0) {
-        reader_value_error(v, "must be above 0");
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static void read_usd(const struct reader_value *v, double *out)
-{
-    double usd;
-
-    if (!reader_usd(v, &usd))
-        return;
-    if (!(usd > 0 && usd <= SPEC_CLUSTER_MAX_USD))
-        reader_value_error(v, "%s is out of range: above 0, at most %.0f USD per hour",
-                           reader_shown(v), SPEC_CLUSTER_MAX_USD);
-    else
-        *out = usd;
-}
-
 /* One name, or a list of them. */
 static void read_names(const struct reader_value *v, const char ***out, size_t *n_out)
 {
     size_t n = v->node->kind == YAML_LIST ? v->node->n : 1;
 
-    if (v->node->kind == YAML_MAP || n == 0 || n > MAX_TYPES) {
+    if (v->node->kind == YAML_MAP || n == 0 || n > MAX_TYPES)
         reader_value_error(v, "must be a list of 1 to %d types, as in [m4.large, m4.2xlarge]",
                            MAX_TYPES);
-        return;
-    }
-    const char **names = reader_alloc(v->r, n, sizeof *names);
-    if (!names)
-        return;
-    *out = names;
-    *n_out = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct reader_value item = v->node->kind == YAML_LIST ? reader_item(v, i) : *v;
-        *n_out += reader_name(&item, &names[*n_out]);
-    }
-}
-
-/* ---- fields; into is a struct spec_cluster ---- */
-
-static void read_name(const struct reader_value *v, void *into)
-{
-    reader_name(v, &((struct spec_cluster *)into)->name);
-}
-
-static void read_run(const struct reader_value *v, void *into)
-{
-    reader_text(v, &((struct spec_cluster *)into)->run);
-}
-
-static void read_batch(const struct reader_value *v, void *into)
-{
-    read_positive(v, 1e9, &((struct spec_cluster *)into)->batch);
+    else
+        reader_texts(v, reader_name, out, n_out);
 }
 
 static void read_servers(const struct reader_value *v, void *into)
@@ -99,76 +44,20 @@ static void read_workers(const struct reader_value *v, void *into)
     s->workers_line = v->line;
 }
 
-static void read_max(const struct reader_value *v, void *into)
-{
-    double n;
-
-    if (!reader_number(v, 1, SPEC_CLUSTER_MAX_WORKERS, &n))
-        return;
-    if (n != floor(n))
-        reader_value_error(v, "%s is not a whole number", reader_shown(v));
-    else
-        ((struct spec_cluster *)into)->max_workers = n;
-}
-
-static void read_budget(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct spec_cluster *)into)->budget_usd);
-}
-
-static void read_work(const struct reader_value *v, void *into)
-{
-    read_positive(v, MAX_WORK, &((struct spec_cluster *)into)->work);
-}
-
-static void read_share(const struct reader_value *v, void *into)
-{
-    read_positive(v, 1, &((struct spec_cluster *)into)->share);
-}
-
 static void read_place(const struct reader_value *v, void *into)
 {
     struct spec_cluster *s = into;
-    const char *text;
-    struct err e;
 
     s->place_line = v->line;
-    if (!reader_text(v, &text))
-        return;
-    if (spec_place_parse(text, v->r->arena, &s->place, &e) < 0)
-        reader_value_error(v, "%s", e.text);
-    else if (!s->place.cloud || !s->place.region)
-        reader_value_error(v, "%s names no region: write CLOUD/REGION, as in aws/eu-west-2",
-                           reader_shown(v));
+    reader_region(v, &s->place);
 }
 
-/* ---- types ---- */
-
-static void read_price(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct spec_cluster_type *)into)->usd_per_hour);
-}
-
-static void read_network(const struct reader_value *v, void *into)
-{
-    read_positive(v, MAX_MBPS, &((struct spec_cluster_type *)into)->network_mbps);
-}
-
-static void read_mbps(const struct reader_value *v, void *into)
-{
-    read_positive(v, MAX_MBPS, &((struct spec_cluster_type *)into)->mbps);
-}
-
-static void read_per_s(const struct reader_value *v, void *into)
-{
-    read_positive(v, MAX_PER_S, &((struct spec_cluster_type *)into)->per_s);
-}
-
+#define OF_TYPE(use, member) READER_INTO(use, spec_cluster_type, member)
 static const struct reader_field type_fields[] = {
-    {"price", READER_READ, read_price},
-    {"network_mbps", READER_READ, read_network},
-    {"mbps", READER_READ, read_mbps},
-    {"per_s", READER_READ, read_per_s},
+    {"price", OF_TYPE(PRICE, usd_per_hour), 0, SPEC_CLUSTER_MAX_USD},
+    {"network_mbps", OF_TYPE(ABOVE, network_mbps), 0, MAX_MBPS},
+    {"mbps", OF_TYPE(ABOVE, mbps), 0, MAX_MBPS},
+    {"per_s", OF_TYPE(ABOVE, per_s), 0, MAX_PER_S},
     {0},
 };
 
@@ -196,54 +85,40 @@ static void read_types(const struct reader_value *v, void *into)
     }
 }
 
-/* ---- the file ---- */
-
+#define INTO(use, member) READER_INTO(use, spec_cluster, member)
 static const struct reader_field server_fields[] = {
-    {"type", READER_READ, read_servers},
-    {"types", READER_READ, read_servers},
+    {"type", .read = read_servers},
+    {"types", .read = read_servers},
     {0},
 };
 static const struct reader_field worker_fields[] = {
-    {"type", READER_READ, read_workers},
-    {"types", READER_READ, read_workers},
-    {"max", READER_READ, read_max},
+    {"type", .read = read_workers},
+    {"types", .read = read_workers},
+    {"max", INTO(WHOLE, max_workers), 1, SPEC_CLUSTER_MAX_WORKERS},
     {0},
 };
-
-static void read_server_map(const struct reader_value *v, void *into)
-{
-    reader_fields(v, server_fields, NULL, into);
-}
-
-static void read_worker_map(const struct reader_value *v, void *into)
-{
-    reader_fields(v, worker_fields, NULL, into);
-}
-
 static const struct reader_field fields[] = {
-    {"name", READER_READ, read_name},
-    {"run", READER_READ, read_run},
-    {"batch", READER_READ, read_batch},
-    {"server", READER_READ, read_server_map},
-    {"workers", READER_READ, read_worker_map},
-    {"budget", READER_READ, read_budget},
-    {"work", READER_READ, read_work},
-    {"share", READER_READ, read_share},
-    {"location", READER_READ, read_place},
-    {"place", READER_OLD, read_place},
-    {"types", READER_READ, read_types},
+    {"name", INTO(NAME, name)},
+    {"run", INTO(TEXT, run)},
+    {"batch", INTO(ABOVE, batch), 0, 1e9},
+    {"server", .use = READER_MAP, .inner = server_fields},
+    {"workers", .use = READER_MAP, .inner = worker_fields},
+    {"budget", INTO(PRICE, budget_usd), 0, SPEC_CLUSTER_MAX_USD},
+    {"work", INTO(ABOVE, work), 0, MAX_WORK},
+    {"share", INTO(ABOVE, share), 0, 1},
+    {"location", .read = read_place},
+    {"place", .read = read_place, .is_old = true},
+    {"types", .read = read_types},
     /* Of the stage, below. */
-    {"setup", READER_CARRIED, NULL},
-    {"workdir", READER_CARRIED, NULL},
-    {"envs", READER_CARRIED, NULL},
-    {"secrets", READER_CARRIED, NULL},
-    {"inputs", READER_CARRIED, NULL},
-    {"outputs", READER_CARRIED, NULL},
-    {"checkpoint", READER_CARRIED, NULL},
+    {"setup", .use = READER_CARRIED},
+    {"workdir", .use = READER_CARRIED},
+    {"envs", .use = READER_CARRIED},
+    {"secrets", .use = READER_CARRIED},
+    {"inputs", .use = READER_CARRIED},
+    {"outputs", .use = READER_CARRIED},
+    {"checkpoint", .use = READER_CARRIED},
     {0},
 };
-
-/* ---- what runs on it ---- */
 
 static bool is_of_stage(const char *field)
 {
@@ -272,8 +147,9 @@ static const struct yaml_node *stage_node(struct reader *r, const struct yaml_no
     return node;
 }
 
-static void read_stage(struct reader *r, const struct yaml_node *root, struct spec_cluster *s)
+static void read_stage(struct reader *r, const struct yaml_node *root, void *into)
 {
+    struct spec_cluster *s = into;
     const struct yaml_node *node = stage_node(r, root);
 
     s->pipeline = node ? spec_read_alone(r, s->file, s->name, node) : NULL;
@@ -305,19 +181,9 @@ struct spec_cluster *spec_cluster_parse(const char *name,
                                         struct err *e)
 {
     AUTO(spec_cluster) struct spec_cluster *s = cluster_new(name);
-    struct spec_finding findings[SPEC_MAX_FINDINGS];
-    struct reader r = {.arena = s->arena, .findings = findings};
-    const struct yaml_node *root = reader_document(&r, text, len, "cluster");
+    const struct reader_file file = {s->arena, name, "cluster", fields, .then = read_stage};
 
-    if (root) {
-        struct reader_value whole = {&r, "", root->line, root};
-        reader_fields(&whole, fields, NULL, s);
-        read_stage(&r, root, s);
-    }
-    if (r.n_errors == 0 && !r.is_full)
-        return TAKE(s);
-    reader_first_error(&r, name, e);
-    return NULL;
+    return reader_file(&file, text, len, s, e) < 0 ? NULL : TAKE(s);
 }
 
 struct spec_cluster *spec_cluster_load(const char *path, struct err *e)

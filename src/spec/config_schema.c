@@ -17,20 +17,6 @@
 #define MAX_KEYS 32
 #define CONFIG_HOST_BYTES 255
 
-static bool above_zero(const struct reader_value *v, double max, double *out)
-{
-    double value;
-
-    if (!reader_number(v, 0, max, &value))
-        return false;
-    if (value <= 0) {
-        reader_value_error(v, "must be above 0");
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
 /* A map from cloud to figure; `other` is for the clouds not in it. */
 static void read_rates(const struct reader_value *v,
                        double max,
@@ -75,16 +61,6 @@ static void read_boot(const struct reader_value *v, void *into)
         reader_duration(v, 1, MAX_BOOT_S, &c->boot_s);
 }
 
-static void read_local_gbit(const struct reader_value *v, void *into)
-{
-    above_zero(v, MAX_GBIT, &((struct config *)into)->local_gbit);
-}
-
-static void read_uplink_gbit(const struct reader_value *v, void *into)
-{
-    above_zero(v, MAX_GBIT, &((struct config *)into)->uplink_gbit);
-}
-
 static void read_preemptions(const struct reader_value *v, void *into)
 {
     struct config *c = into;
@@ -93,114 +69,46 @@ static void read_preemptions(const struct reader_value *v, void *into)
                &c->preemptions_other);
 }
 
+#define INTO(use, member) READER_INTO(use, config, member)
 static const struct reader_field plan_fields[] = {
-    {"boot_s", READER_READ, read_boot},
-    {"local_gbit", READER_READ, read_local_gbit},
-    {"uplink_gbit", READER_READ, read_uplink_gbit},
-    {"preemptions_per_hour", READER_READ, read_preemptions},
+    {"boot_s", .read = read_boot},
+    {"local_gbit", INTO(ABOVE, local_gbit), 0, MAX_GBIT},
+    {"uplink_gbit", INTO(ABOVE, uplink_gbit), 0, MAX_GBIT},
+    {"preemptions_per_hour", .read = read_preemptions},
     {0},
 };
-
-/* A list of texts; one text alone is a list of one. */
-static void read_texts(const struct reader_value *v, const char ***out, size_t *n_out)
-{
-    size_t n = v->node->kind == YAML_LIST ? v->node->n : 1;
-    const char **texts = reader_alloc(v->r, n, sizeof *texts);
-
-    if (v->node->kind == YAML_MAP) {
-        reader_value_error(v, "must be a list, not a map");
-        return;
-    }
-    for (size_t i = 0; texts && i < n; i++) {
-        struct reader_value item = v->node->kind == YAML_LIST ? reader_item(v, i) : *v;
-        reader_text(&item, &texts[i]);
-    }
-    *out = texts;
-    *n_out = n;
-}
 
 static void read_update(const struct reader_value *v, void *into)
 {
     struct config *c = into;
     static const char *const schemes[] = {"https://", "http://", "file://"};
 
-    read_texts(v, &c->catalog_urls, &c->n_catalog_urls);
-    for (size_t i = 0; c->catalog_urls && i < c->n_catalog_urls; i++) {
+    reader_texts(v, reader_text, &c->catalog_urls, &c->n_catalog_urls);
+    for (size_t i = 0; i < c->n_catalog_urls; i++) {
         bool known = false;
-        for (size_t k = 0; c->catalog_urls[i] && k < sizeof schemes / sizeof *schemes; k++)
+        for (size_t k = 0; k < sizeof schemes / sizeof *schemes; k++)
             known |= strncmp(c->catalog_urls[i], schemes[k], strlen(schemes[k])) == 0;
         if (!known)
             reader_value_error(v, "%s is not an https://, http:// or file:// address",
-                               c->catalog_urls[i] ? reader_quote(v->r, c->catalog_urls[i])
-                                                  : "nothing");
+                               reader_quote(v->r, c->catalog_urls[i]));
     }
 }
 
 static const struct reader_field catalog_fields[] = {
-    {"update", READER_READ, read_update},
+    {"update", .read = read_update},
     {0},
 };
-
-static void read_jobs(const struct reader_value *v, void *into)
-{
-    double jobs;
-
-    if (!reader_number(v, 1, 1e6, &jobs))
-        return;
-    if (jobs != floor(jobs))
-        reader_value_error(v, "%s is not a whole number", reader_shown(v));
-    else
-        ((struct config *)into)->limits.jobs_per_user = (unsigned)jobs;
-}
-
-static void read_usd(const struct reader_value *v, double *out)
-{
-    double usd;
-
-    if (!reader_usd(v, &usd))
-        return;
-    if (usd > MAX_USD)
-        reader_value_error(v, "%s is more than %.0f", reader_shown(v), MAX_USD);
-    else
-        *out = usd;
-}
-
-static void read_usd_per_month(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct config *)into)->limits.max_usd_per_month);
-}
-
-static void read_cache_gb(const struct reader_value *v, void *into)
-{
-    reader_number(v, 0, MAX_CACHE_GB, &((struct config *)into)->limits.cache_gb);
-}
-
-static void read_host_lost(const struct reader_value *v, void *into)
-{
-    reader_number(v, 1, 1e9, &((struct config *)into)->limits.host_lost_s);
-}
 
 static const struct reader_field limits_fields[] = {
-    {"cache_gb", READER_READ, read_cache_gb},
-    {"host_lost_s", READER_READ, read_host_lost},
-    {"jobs_per_user", READER_READ, read_jobs},
-    {"max_usd_per_month", READER_READ, read_usd_per_month},
+    {"cache_gb", INTO(NUMBER, limits.cache_gb), 0, MAX_CACHE_GB},
+    {"host_lost_s", INTO(NUMBER, limits.host_lost_s), 1, 1e9},
+    {"jobs_per_user", INTO(COUNT, limits.jobs_per_user), 1, 1e6},
+    {"max_usd_per_month", INTO(USD, limits.max_usd_per_month), 0, MAX_USD},
     {0},
 };
-
-static void read_vcpu_hour(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct config *)into)->prices.vcpu_hour_usd);
-}
-
-static void read_gb_hour(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct config *)into)->prices.gb_hour_usd);
-}
-
 static const struct reader_field prices_fields[] = {
-    {"vcpu_hour", READER_READ, read_vcpu_hour},
-    {"gb_hour", READER_READ, read_gb_hour},
+    {"vcpu_hour", INTO(USD, prices.vcpu_hour_usd), 0, MAX_USD},
+    {"gb_hour", INTO(USD, prices.gb_hour_usd), 0, MAX_USD},
     {0},
 };
 
@@ -216,16 +124,6 @@ static void read_host_name(const struct reader_value *v, void *into)
                            reader_shown(v));
 }
 
-static void read_host_cpus(const struct reader_value *v, void *into)
-{
-    above_zero(v, VALUE_MAX_CPUS, &((struct config_host *)into)->cpus);
-}
-
-static void read_host_memory(const struct reader_value *v, void *into)
-{
-    reader_size(v, &((struct config_host *)into)->memory_gb);
-}
-
 static void read_host_accelerators(const struct reader_value *v, void *into)
 {
     struct config_host *h = into;
@@ -238,17 +136,13 @@ static void read_host_accelerators(const struct reader_value *v, void *into)
     h->accelerators = accelerator.count;
 }
 
-static void read_host_price(const struct reader_value *v, void *into)
-{
-    read_usd(v, &((struct config_host *)into)->price_usd_per_hour);
-}
-
+#define OF_HOST(use, member) READER_INTO(use, config_host, member)
 static const struct reader_field host_fields[] = {
-    {"host", READER_READ, read_host_name},
-    {"cpus", READER_READ, read_host_cpus},
-    {"memory", READER_READ, read_host_memory},
-    {"accelerators", READER_READ, read_host_accelerators},
-    {"price", READER_READ, read_host_price},
+    {"host", .read = read_host_name},
+    {"cpus", OF_HOST(ABOVE, cpus), 0, VALUE_MAX_CPUS},
+    {"memory", OF_HOST(SIZE, memory_gb)},
+    {"accelerators", .read = read_host_accelerators},
+    {"price", OF_HOST(USD, price_usd_per_hour), 0, MAX_USD},
     {0},
 };
 
@@ -287,12 +181,12 @@ static void read_regions(const struct reader_value *v, void *into)
 {
     struct config_regions *regions = into;
 
-    read_texts(v, &regions->regions, &regions->n);
+    reader_texts(v, reader_text, &regions->regions, &regions->n);
 }
 
 static void read_clouds(const struct reader_value *v, void *into)
 {
-    static const struct reader_field fields[] = {{"regions", READER_READ, read_regions}, {0}};
+    static const struct reader_field fields[] = {{"regions", .read = read_regions}, {0}};
     struct config *c = into;
 
     if (!reader_is_map(v))
@@ -327,11 +221,6 @@ static void read_endpoint(const struct reader_value *v, void *into)
         reader_value_error(v, "%s is not an https:// or http:// address", reader_shown(v));
 }
 
-static void read_region(const struct reader_value *v, void *into)
-{
-    reader_name(v, &((struct config *)into)->region);
-}
-
 static void read_path_style(const struct reader_value *v, void *into)
 {
     bool yes;
@@ -352,52 +241,40 @@ static void read_throughputs(const struct reader_value *v, void *into)
     c->throughputs = reader_printf(v->r, "%s", path);
 }
 
-#define SECTION(name)                                                                              \
-    static void read_##name(const struct reader_value *v, void *into)                              \
-    {                                                                                              \
-        reader_fields(v, name##_fields, NULL, into);                                               \
-    }
-SECTION(plan)
-SECTION(catalog)
-SECTION(limits)
-SECTION(prices)
-
-static const struct section {
-    struct reader_field field;
-    const struct reader_field *inner; /* NULL: no fixed names below it */
-    bool is_open;                     /* any name may stand below it */
-} sections[] = {
-    {{"store", READER_READ, read_store}, NULL, false},
-    {{"endpoint", READER_READ, read_endpoint}, NULL, false},
-    {{"region", READER_READ, read_region}, NULL, false},
-    {{"path_style", READER_READ, read_path_style}, NULL, false},
-    {{"catalog", READER_READ, read_catalog}, catalog_fields, false},
-    {{"plan", READER_READ, read_plan}, plan_fields, false},
-    {{"limits", READER_READ, read_limits}, limits_fields, false},
-    {{"prices", READER_READ, read_prices}, prices_fields, false},
-    {{"hosts", READER_READ, read_hosts}, NULL, true},
-    {{"clouds", READER_READ, read_clouds}, NULL, true},
-    {{"throughputs", READER_READ, read_throughputs}, NULL, false},
+static const struct reader_field fields[] = {
+    {"store", .read = read_store},
+    {"endpoint", .read = read_endpoint},
+    {"region", INTO(NAME, region)},
+    {"path_style", .read = read_path_style},
+    {"catalog", .use = READER_MAP, .inner = catalog_fields},
+    {"plan", .use = READER_MAP, .inner = plan_fields},
+    {"limits", .use = READER_MAP, .inner = limits_fields},
+    {"prices", .use = READER_MAP, .inner = prices_fields},
+    {"hosts", .read = read_hosts, .is_open = true},
+    {"clouds", .read = read_clouds, .is_open = true},
+    {"throughputs", .read = read_throughputs},
+    {0},
 };
 
-#define N_SECTIONS (sizeof sections / sizeof *sections)
+struct reading {
+    struct config *config;
+    const struct yaml_node **root_out;
+};
 
-static void read_root(struct reader *r, const struct yaml_node *root, struct config *c)
+/* `plan:` with everything below it commented out says nothing. */
+static void read_root(struct reader *r, const struct yaml_node *root, void *into)
 {
-    struct reader_field fields[N_SECTIONS + 1] = {0};
-    struct reader_value v = {r, "", root->line, root};
+    const struct reading *reading = into;
     struct yaml_node said = *root;
+    struct reader_value v = {r, "", root->line, &said};
 
-    for (size_t i = 0; i < N_SECTIONS; i++)
-        fields[i] = sections[i].field;
-    /* `plan:` with everything below it commented out says nothing. */
+    *reading->root_out = root;
     said.n = 0;
     said.entries = reader_alloc(r, root->n, sizeof *said.entries);
-    for (size_t i = 0; root->kind == YAML_MAP && said.entries && i < root->n; i++)
+    for (size_t i = 0; said.entries && i < root->n; i++)
         if (!yaml_is_null(root->entries[i].value))
             said.entries[said.n++] = root->entries[i];
-    v.node = &said;
-    reader_fields(&v, fields, NULL, c);
+    reader_fields(&v, fields, NULL, reading->config);
 }
 
 int config_schema_read(struct config *c,
@@ -406,41 +283,21 @@ int config_schema_read(struct config *c,
                        const struct yaml_node **root_out,
                        struct err *e)
 {
-    struct spec_finding findings[SPEC_MAX_FINDINGS];
-    struct reader r = {.arena = c->arena, .findings = findings};
-    struct yaml_file file;
+    const struct reader_file file = {c->arena, c->file, "configuration", .then = read_root,
+                                     .may_be_empty = true};
+    struct reading reading = {c, root_out};
 
     *root_out = NULL;
-    yaml_parse(text, len, c->arena, &file);
-    for (size_t i = 0; i < file.n_problems; i++)
-        reader_error(&r, file.problems[i].line, "%s", file.problems[i].text);
-    if (file.n_documents > 1)
-        reader_error(&r, file.documents[1]->line, "a second document: a configuration has one");
-    if (r.n_errors == 0 && file.n_documents == 1 && !yaml_is_null(file.documents[0])) {
-        *root_out = file.documents[0];
-        read_root(&r, *root_out, c);
-    }
-    if (r.is_full || r.n_errors > 0)
-        return reader_first_error(&r, c->file, e);
-    return 0;
+    return reader_file(&file, text, len, &reading, e);
 }
 
-static const struct section *find_section(const char *name, size_t len)
+static const struct reader_field *find(const struct reader_field *among, const char *name)
 {
-    for (size_t i = 0; i < N_SECTIONS; i++)
-        if (strlen(sections[i].field.name) == len &&
-            strncmp(sections[i].field.name, name, len) == 0)
-            return &sections[i];
-    return NULL;
-}
+    size_t len = strcspn(name, ".");
 
-static const struct reader_field *find_inner(const struct reader_field *fields,
-                                             const char *name,
-                                             size_t len)
-{
-    for (; fields && fields->name; fields++)
-        if (strlen(fields->name) == len && strncmp(fields->name, name, len) == 0)
-            return fields;
+    for (; among && among->name; among++)
+        if (strlen(among->name) == len && strncmp(among->name, name, len) == 0)
+            return among;
     return NULL;
 }
 
@@ -450,12 +307,11 @@ static int unknown_key(const char *key, struct err *e)
     char whole[MAX_KEYS][64];
     size_t n = 0;
 
-    for (size_t i = 0; i < N_SECTIONS; i++) {
-        const struct section *s = &sections[i];
+    for (const struct reader_field *s = fields; s->name; s++) {
         for (const struct reader_field *f = s->inner; f && f->name && n < MAX_KEYS; f++, n++)
-            snprintf(whole[n], sizeof whole[n], "%s.%s", s->field.name, f->name);
+            snprintf(whole[n], sizeof whole[n], "%s.%s", s->name, f->name);
         if (!s->inner && n < MAX_KEYS)
-            snprintf(whole[n++], sizeof whole[0], "%s", s->field.name);
+            snprintf(whole[n++], sizeof whole[0], "%s", s->name);
     }
     for (size_t i = 0; i < n; i++)
         names[i] = whole[i];
@@ -469,15 +325,12 @@ static int unknown_key(const char *key, struct err *e)
 
 int config_check_key(const char *key, struct err *e)
 {
-    size_t len = strcspn(key, ".");
-    const struct section *section = find_section(key, len);
+    const char *dot = strchr(key, '.');
+    const struct reader_field *section = find(fields, key);
 
     if (!section)
         return unknown_key(key, e);
-    if (!key[len] || section->is_open)
+    if (!dot || section->is_open || find(section->inner, dot + 1))
         return 0;
-    const char *name = key + len + 1;
-    if (!find_inner(section->inner, name, strcspn(name, ".")))
-        return unknown_key(key, e);
-    return 0;
+    return unknown_key(key, e);
 }

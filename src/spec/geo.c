@@ -4,7 +4,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "spec/internal.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 #include "spec/yaml.h"
@@ -18,6 +17,7 @@
 #define MAX_ROUND_S (30 * 86400.0)
 #define MAX_POLL_S 3600
 #define MAX_USD_PER_GB 1e4
+#define SITES_MAX 256
 
 static const char *const topologies[] = {
     [SPEC_GEO_CENTRAL] = "central",
@@ -31,8 +31,6 @@ const char *spec_geo_topology_text(enum spec_geo_topology topology)
     return topologies[topology];
 }
 
-/* ---- values ---- */
-
 static bool read_bytes(const struct reader_value *v, double *out)
 {
     double gb;
@@ -43,102 +41,12 @@ static bool read_bytes(const struct reader_value *v, double *out)
     return true;
 }
 
-static bool read_whole(const struct reader_value *v, double least, double most, double *out)
-{
-    double value;
-
-    if (!reader_number(v, least, most, &value))
-        return false;
-    if (value != floor(value)) {
-        reader_value_error(v, "%s is not a whole number", reader_shown(v));
-        return false;
-    }
-    *out = value;
-    return true;
-}
-
-static bool read_seconds(const struct reader_value *v, double most, double *out)
-{
-    return reader_duration(v, 1, most, out);
-}
-
-static bool spec_geo_read_place(const struct reader_value *v, struct spec_place *out)
-{
-    const char *text;
-    struct err e;
-
-    if (!reader_text(v, &text))
-        return false;
-    if (spec_place_parse(text, v->r->arena, out, &e) == 0)
-        return true;
-    reader_value_error(v, "%s", e.text);
-    return false;
-}
-
-/* "any" is no location in particular. */
-static void read_open_place(const struct reader_value *v, struct spec_place *out)
-{
-    const char *text;
-
-    if (reader_text(v, &text) && strcmp(text, "any") == 0)
-        *out = (struct spec_place){0};
-    else if (v->node->kind == YAML_SCALAR && !yaml_is_null(v->node))
-        spec_geo_read_place(v, out);
-}
-
-/* ---- fields; into is a struct spec_geo ---- */
-
-static void read_name(const struct reader_value *v, void *into)
-{
-    reader_name(v, &((struct spec_geo *)into)->name);
-}
-
 static void read_size(const struct reader_value *v, void *into)
 {
     struct spec_geo *s = into;
 
     if (read_bytes(v, &s->size_bytes) && s->size_bytes < 1)
         reader_value_error(v, "must be above 0");
-}
-
-static void read_rounds(const struct reader_value *v, void *into)
-{
-    read_whole(v, 1, SPEC_GEO_MAX_ROUNDS, &((struct spec_geo *)into)->rounds);
-}
-
-static void read_run(const struct reader_value *v, void *into)
-{
-    reader_text(v, &((struct spec_geo *)into)->run);
-}
-
-static void read_workdir(const struct reader_value *v, void *into)
-{
-    reader_text(v, &((struct spec_geo *)into)->workdir);
-}
-
-static void read_weighted(const struct reader_value *v, void *into)
-{
-    reader_bool(v, &((struct spec_geo *)into)->weighted);
-}
-
-static void read_train_s(const struct reader_value *v, void *into)
-{
-    read_seconds(v, MAX_ROUND_S, &((struct spec_geo *)into)->train_s);
-}
-
-static void read_epoch(const struct reader_value *v, void *into)
-{
-    read_whole(v, 1, SPEC_GEO_MAX_ROUNDS, &((struct spec_geo *)into)->rounds_per_epoch);
-}
-
-static void read_function(const struct reader_value *v, void *into)
-{
-    read_open_place(v, &((struct spec_geo *)into)->function);
-}
-
-static void read_store(const struct reader_value *v, void *into)
-{
-    read_open_place(v, &((struct spec_geo *)into)->store);
 }
 
 static void read_memory(const struct reader_value *v, void *into)
@@ -151,11 +59,6 @@ static void read_memory(const struct reader_value *v, void *into)
         reader_value_error(v, "%s is out of range: functions have 128MB to 32GB", reader_shown(v));
     else
         ((struct spec_geo *)into)->memory_gb = gb;
-}
-
-static void read_speed(const struct reader_value *v, void *into)
-{
-    reader_number(v, 1, 1e6, &((struct spec_geo *)into)->average_mb_per_s);
 }
 
 static void read_topology(const struct reader_value *v, void *into)
@@ -198,72 +101,12 @@ static void read_compression(const struct reader_value *v, void *into)
     }
 }
 
-static void read_quorum(const struct reader_value *v, void *into)
-{
-    struct spec_geo *s = into;
-
-    if (reader_number(v, 0, 1, &s->quorum) && s->quorum <= 0)
-        reader_value_error(v, "must be above 0");
-}
-
-static void read_connections(const struct reader_value *v, void *into)
-{
-    double n;
-
-    if (read_whole(v, 1, SPEC_GEO_MAX_CONNECTIONS, &n))
-        ((struct spec_geo *)into)->connections = (unsigned)n;
-}
-
 static void read_poll(const struct reader_value *v, void *into)
 {
     struct spec_geo *s = into;
 
-    if (read_seconds(v, MAX_POLL_S, &s->poll_s) && s->poll_s < 0.001)
+    if (reader_duration(v, 1, MAX_POLL_S, &s->poll_s) && s->poll_s < 0.001)
         reader_value_error(v, "%s is too often: at least 0.001 s", reader_shown(v));
-}
-
-static void read_retries(const struct reader_value *v, void *into)
-{
-    reader_number(v, 0, 100, &((struct spec_geo *)into)->retries);
-}
-
-static void read_same_region(const struct reader_value *v, void *into)
-{
-    reader_number(v, 0, MAX_USD_PER_GB, &((struct spec_geo *)into)->same_region_usd_per_gb);
-}
-
-/* ---- workers ---- */
-
-static void read_worker_place(const struct reader_value *v, void *into)
-{
-    struct spec_geo_worker *w = into;
-
-    if (spec_geo_read_place(v, &w->place) && (!w->place.cloud || !w->place.region))
-        reader_value_error(v, "%s names no region: write CLOUD/REGION, as in aws/eu-west-2",
-                           reader_shown(v));
-}
-
-static void read_type(const struct reader_value *v, void *into)
-{
-    reader_name(v, &((struct spec_geo_worker *)into)->instance_type);
-}
-
-static void read_count(const struct reader_value *v, void *into)
-{
-    double n;
-
-    if (read_whole(v, 1, SPEC_GEO_MAX_WORKERS, &n))
-        ((struct spec_geo_worker *)into)->count = (unsigned)n;
-}
-
-static void read_worker_s(const struct reader_value *v, void *into)
-{
-    read_seconds(v, MAX_ROUND_S, &((struct spec_geo_worker *)into)->train_s);
-}
-
-static void read_from(const struct reader_value *v, void *into)
-{
-    reader_text(v, &((struct spec_geo_worker *)into)->data);
 }
 
 static void read_data_size(const struct reader_value *v, void *into)
@@ -271,23 +114,14 @@ static void read_data_size(const struct reader_value *v, void *into)
     read_bytes(v, &((struct spec_geo_worker *)into)->data_bytes);
 }
 
-static void read_data_place(const struct reader_value *v, void *into)
-{
-    struct spec_geo_worker *w = into;
-
-    if (spec_geo_read_place(v, &w->data_place) && (!w->data_place.cloud || !w->data_place.region))
-        reader_value_error(v, "%s names no region: write CLOUD/REGION", reader_shown(v));
-}
-
-static void read_cached(const struct reader_value *v, void *into)
-{
-    reader_bool(v, &((struct spec_geo_worker *)into)->data_cached);
-}
-
+#define OF_WORKER(use, member) READER_INTO(use, spec_geo_worker, member)
 static const struct reader_field data_fields[] = {
-    {"from", READER_READ, read_from},           {"size", READER_READ, read_data_size},
-    {"location", READER_READ, read_data_place}, {"place", READER_OLD, read_data_place},
-    {"cached", READER_READ, read_cached},       {0},
+    {"from", OF_WORKER(TEXT, data)},
+    {"size", .read = read_data_size},
+    {"location", OF_WORKER(REGION, data_place)},
+    {"place", OF_WORKER(REGION, data_place), .is_old = true},
+    {"cached", OF_WORKER(BOOL, data_cached)},
+    {0},
 };
 
 static void read_data(const struct reader_value *v, void *into)
@@ -295,16 +129,16 @@ static void read_data(const struct reader_value *v, void *into)
     if (v->node->kind == YAML_MAP)
         reader_fields(v, data_fields, NULL, into);
     else
-        read_from(v, into);
+        reader_text(v, &((struct spec_geo_worker *)into)->data);
 }
 
 static const struct reader_field worker_fields[] = {
-    {"location", READER_READ, read_worker_place},
-    {"place", READER_OLD, read_worker_place},
-    {"instance_type", READER_READ, read_type},
-    {"count", READER_READ, read_count},
-    {"seconds", READER_READ, read_worker_s},
-    {"data", READER_READ, read_data},
+    {"location", OF_WORKER(REGION, place)},
+    {"place", OF_WORKER(REGION, place), .is_old = true},
+    {"instance_type", OF_WORKER(NAME, instance_type)},
+    {"count", OF_WORKER(COUNT, count), 1, SPEC_GEO_MAX_WORKERS},
+    {"seconds", OF_WORKER(SECONDS, train_s), 0, MAX_ROUND_S},
+    {"data", .read = read_data},
     {0},
 };
 
@@ -346,55 +180,128 @@ static void read_workers(const struct reader_value *v, void *into)
                            SPEC_GEO_MAX_WORKERS);
 }
 
+/* ---- sites ---- */
+
+static void read_address(const struct reader_value *v, void *into)
+{
+    struct spec_geo_site *s = into;
+
+    if (reader_name(v, &s->address) && strpbrk(s->address, "/@ "))
+        reader_value_error(v, "%s is no name or address of a host alone", reader_shown(v));
+}
+
+static void read_site_store(const struct reader_value *v, void *into)
+{
+    struct spec_geo_site *s = into;
+
+    if (reader_name(v, &s->store) && strncmp(s->store, "s3://", 5) != 0 &&
+        strncmp(s->store, "dir:/", 5) != 0)
+        reader_value_error(v, "%s is no store: write s3://BUCKET/PREFIX or dir:/PATH",
+                           reader_shown(v));
+}
+
+static void read_endpoint(const struct reader_value *v, void *into)
+{
+    struct spec_geo_site *s = into;
+
+    if (reader_name(v, &s->endpoint) && strncmp(s->endpoint, "http://", 7) != 0 &&
+        strncmp(s->endpoint, "https://", 8) != 0)
+        reader_value_error(v, "%s is no address: write https://HOST:PORT", reader_shown(v));
+}
+
+#define OF_SITE(use, member) READER_INTO(use, spec_geo_site, member)
+static const struct reader_field site_fields[] = {
+    {"on", OF_SITE(NAME, on)},          {"function_on", OF_SITE(NAME, function_on)},
+    {"address", .read = read_address},  {"port", OF_SITE(COUNT, port), 1, 65535},
+    {"store", .read = read_site_store}, {"endpoint", .read = read_endpoint},
+    {"region", OF_SITE(NAME, region)},  {0},
+};
+
+const struct spec_geo_site *spec_geo_site(const struct spec_geo *s,
+                                          const char *cloud,
+                                          const char *region)
+{
+    for (size_t i = 0; i < s->n_sites; i++)
+        if (strcmp(s->sites[i].place.cloud, cloud) == 0 &&
+            strcmp(s->sites[i].place.region, region) == 0)
+            return &s->sites[i];
+    return NULL;
+}
+
+static void read_site(const struct reader_value *v, const char *key, struct spec_geo *s)
+{
+    struct spec_geo_site *site = &s->sites[s->n_sites];
+    struct err e;
+
+    *site = (struct spec_geo_site){.line = v->line};
+    if (spec_place_parse(key, v->r->arena, &site->place, &e) < 0) {
+        reader_value_error(v, "%s", e.text);
+        return;
+    }
+    if (!site->place.cloud || !site->place.region) {
+        reader_value_error(v, "names no region: write CLOUD/REGION, as in aws/eu-west-2");
+        return;
+    }
+    if (spec_geo_site(s, site->place.cloud, site->place.region)) {
+        reader_value_error(v, "stands there twice");
+        return;
+    }
+    if (reader_fields(v, site_fields, NULL, site))
+        s->n_sites++;
+}
+
+static void read_sites(const struct reader_value *v, void *into)
+{
+    struct spec_geo *s = into;
+
+    if (!reader_is_map(v))
+        return;
+    if (v->node->n > SITES_MAX) {
+        reader_value_error(v, "%zu locations: at most %d", v->node->n, SITES_MAX);
+        return;
+    }
+    s->n_sites = 0;
+    s->sites = reader_alloc(v->r, v->node->n + 1, sizeof *s->sites);
+    for (size_t i = 0; s->sites && i < v->node->n; i++) {
+        struct reader_value site = reader_entry(v, i);
+        read_site(&site, v->node->entries[i].key, s);
+    }
+}
+
 /* ---- the file ---- */
 
+#define INTO(use, member) READER_INTO(use, spec_geo, member)
 static const struct reader_field model_fields[] = {
-    {"size", READER_READ, read_size},
+    {"size", .read = read_size},
     {0},
 };
 static const struct reader_field train_fields[] = {
-    {"run", READER_READ, read_run},
-    {"workdir", READER_READ, read_workdir},
-    {"seconds", READER_READ, read_train_s},
-    {"rounds_per_epoch", READER_READ, read_epoch},
+    {"run", INTO(TEXT, run)},
+    {"workdir", INTO(TEXT, workdir)},
+    {"seconds", INTO(SECONDS, train_s), 0, MAX_ROUND_S},
+    {"rounds_per_epoch", INTO(WHOLE, rounds_per_epoch), 1, SPEC_GEO_MAX_ROUNDS},
     {0},
 };
 static const struct reader_field aggregator_fields[] = {
-    {"function", READER_READ, read_function}, {"store", READER_READ, read_store},
-    {"memory", READER_READ, read_memory},     {"mb_per_s", READER_READ, read_speed},
-    {"weighted", READER_READ, read_weighted}, {0},
+    {"function", INTO(PLACE, function)}, {"store", INTO(PLACE, store)},
+    {"memory", .read = read_memory},     {"mb_per_s", INTO(NUMBER, average_mb_per_s), 1, 1e6},
+    {"weighted", INTO(BOOL, weighted)},  {0},
 };
-
-static void read_model(const struct reader_value *v, void *into)
-{
-    reader_fields(v, model_fields, NULL, into);
-}
-
-static void read_train(const struct reader_value *v, void *into)
-{
-    reader_fields(v, train_fields, NULL, into);
-}
-
-static void read_aggregator(const struct reader_value *v, void *into)
-{
-    reader_fields(v, aggregator_fields, NULL, into);
-}
-
 static const struct reader_field fields[] = {
-    {"name", READER_READ, read_name},
-    {"model", READER_READ, read_model},
-    {"rounds", READER_READ, read_rounds},
-    {"train", READER_READ, read_train},
-    {"workers", READER_READ, read_workers},
-    {"aggregator", READER_READ, read_aggregator},
-    {"topology", READER_READ, read_topology},
-    {"compression", READER_READ, read_compression},
-    {"quorum", READER_READ, read_quorum},
-    {"connections", READER_READ, read_connections},
-    {"poll", READER_READ, read_poll},
-    {"retries", READER_READ, read_retries},
-    {"same_region_usd_per_gb", READER_READ, read_same_region},
-    {"sites", READER_READ, spec_geo_read_sites},
+    {"name", INTO(NAME, name)},
+    {"model", .use = READER_MAP, .inner = model_fields},
+    {"rounds", INTO(WHOLE, rounds), 1, SPEC_GEO_MAX_ROUNDS},
+    {"train", .use = READER_MAP, .inner = train_fields},
+    {"workers", .read = read_workers},
+    {"aggregator", .use = READER_MAP, .inner = aggregator_fields},
+    {"topology", .read = read_topology},
+    {"compression", .read = read_compression},
+    {"quorum", INTO(ABOVE, quorum), 0, 1},
+    {"connections", INTO(COUNT, connections), 1, SPEC_GEO_MAX_CONNECTIONS},
+    {"poll", .read = read_poll},
+    {"retries", INTO(NUMBER, retries), 0, 100},
+    {"same_region_usd_per_gb", INTO(NUMBER, same_region_usd_per_gb), 0, MAX_USD_PER_GB},
+    {"sites", .read = read_sites},
     {0},
 };
 
@@ -419,18 +326,9 @@ struct spec_geo *spec_geo_new(const char *name)
 struct spec_geo *spec_geo_parse(const char *name, const char *text, size_t len, struct err *e)
 {
     AUTO(spec_geo) struct spec_geo *s = spec_geo_new(name);
-    struct spec_finding findings[SPEC_MAX_FINDINGS];
-    struct reader r = {.arena = s->arena, .findings = findings};
-    const struct yaml_node *root = reader_document(&r, text, len, "training");
+    const struct reader_file file = {s->arena, name, "training", .fields = fields};
 
-    if (root) {
-        struct reader_value whole = {&r, "", root->line, root};
-        reader_fields(&whole, fields, NULL, s);
-    }
-    if (r.n_errors == 0 && !r.is_full)
-        return TAKE(s);
-    reader_first_error(&r, name, e);
-    return NULL;
+    return reader_file(&file, text, len, s, e) < 0 ? NULL : TAKE(s);
 }
 
 struct spec_geo *spec_geo_load(const char *path, struct err *e)

@@ -214,18 +214,23 @@ bool reader_fields(const struct reader_value *v,
             unknown_field(&entry, name, fields, also_known);
         else if (!field || field->use == READER_IGNORED)
             reader_warn(v->r, entry.line, "%s: has no meaning here and is ignored", entry.field);
-        else if (field->use == READER_OLD && yaml_get(v->node, field[-1].name))
+        else if (field->is_old && yaml_get(v->node, field[-1].name))
             reader_value_error(&entry, "is the old name of %s, which is given, too: remove it",
                                field[-1].name);
-        else if (field->use == READER_READ || field->use == READER_OLD)
-            field->read(&entry, into);
+        else
+            reader_field(field, &entry, into);
     }
     return true;
 }
 
+static bool is_scalar(const struct reader_value *v)
+{
+    return v->node->kind == YAML_SCALAR && !yaml_is_null(v->node);
+}
+
 bool reader_text(const struct reader_value *v, const char **out)
 {
-    if (v->node->kind != YAML_SCALAR || yaml_is_null(v->node)) {
+    if (!is_scalar(v)) {
         reader_value_error(v, "must be text, not %s", yaml_kind_text(v->node));
         return false;
     }
@@ -260,11 +265,6 @@ static bool bad(const struct reader_value *v, const char *wanted)
     return false;
 }
 
-static bool is_scalar(const struct reader_value *v)
-{
-    return v->node->kind == YAML_SCALAR && !yaml_is_null(v->node);
-}
-
 bool reader_number(const struct reader_value *v, double min, double max, double *out)
 {
     double value;
@@ -275,6 +275,32 @@ bool reader_number(const struct reader_value *v, double min, double max, double 
         reader_value_error(v, "%s is out of range: %.15g to %.15g", reader_shown(v), min, max);
         return false;
     }
+    *out = value;
+    return true;
+}
+
+bool reader_above(const struct reader_value *v, double max, double *out)
+{
+    double value;
+
+    if (!reader_number(v, 0, max, &value))
+        return false;
+    if (value <= 0) {
+        reader_value_error(v, "must be above 0");
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool reader_whole(const struct reader_value *v, double min, double max, double *out)
+{
+    double value;
+
+    if (!reader_number(v, min, max, &value))
+        return false;
+    if (value != floor(value))
+        return bad(v, "a whole number");
     *out = value;
     return true;
 }
@@ -302,9 +328,7 @@ bool reader_duration(const struct reader_value *v, double bare_unit_s, double ma
     double seconds;
     char longest[32];
 
-    if (!is_scalar(v))
-        return bad(v, "a duration: write 90s, 10m, 3h or 2d");
-    if (strlen(v->node->text) > SHOWN_BYTES)
+    if (!is_scalar(v) || strlen(v->node->text) > SHOWN_BYTES)
         return bad(v, "a duration: write 90s, 10m, 3h or 2d");
     if (time_parse_duration(v->node->text, bare_unit_s, &seconds, &e) < 0) {
         reader_value_error(v, "%s", e.text);
@@ -316,4 +340,212 @@ bool reader_duration(const struct reader_value *v, double bare_unit_s, double ma
     }
     *out = seconds;
     return true;
+}
+
+bool reader_place(const struct reader_value *v, struct spec_place *out)
+{
+    const char *text;
+    struct err e;
+
+    if (!reader_name(v, &text))
+        return false;
+    if (spec_place_parse(text, v->r->arena, out, &e) == 0)
+        return true;
+    reader_value_error(v, "%s", e.text);
+    return false;
+}
+
+bool reader_region(const struct reader_value *v, struct spec_place *out)
+{
+    if (!reader_place(v, out))
+        return false;
+    if (out->cloud && out->region)
+        return true;
+    reader_value_error(v, "%s names no region: write CLOUD/REGION, as in aws/eu-west-2",
+                       reader_shown(v));
+    return false;
+}
+
+bool reader_texts(const struct reader_value *v,
+                  bool (*read)(const struct reader_value *v, const char **out),
+                  const char ***out,
+                  size_t *n_out)
+{
+    bool is_list = v->node->kind == YAML_LIST;
+    size_t n = is_list ? v->node->n : 1;
+    const char **texts = reader_alloc(v->r, n, sizeof *texts);
+
+    if (!texts || v->node->kind == YAML_MAP) {
+        reader_value_error(v, "must be a list, not a map");
+        return false;
+    }
+    *out = texts;
+    *n_out = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct reader_value item = is_list ? reader_item(v, i) : *v;
+        *n_out += read(&item, &texts[*n_out]);
+    }
+    return *n_out == n;
+}
+
+static void read_usd(const struct reader_field *f, const struct reader_value *v, double *out)
+{
+    bool above = f->use == READER_PRICE;
+    double usd;
+
+    if (!reader_usd(v, &usd))
+        return;
+    if ((f->max > 0 && usd > f->max) || (above && usd <= 0))
+        reader_value_error(v, "%s is out of range: %s 0, at most %.0f USD", reader_shown(v),
+                           above ? "above" : "at least", f->max);
+    else
+        *out = usd;
+}
+
+static void read_count(const struct reader_field *f, const struct reader_value *v, unsigned *out)
+{
+    double n;
+
+    if (reader_whole(v, f->min, f->max, &n))
+        *out = (unsigned)n;
+}
+
+void reader_field(const struct reader_field *field, const struct reader_value *v, void *into)
+{
+    const struct reader_field *f = field;
+    /* READER_INTO checked the member's type. */
+    void *member = (char *)into + f->at;
+
+    if (f->may_be_null && yaml_is_null(v->node)) {
+        if (f->use >= READER_NUMBER)
+            *(double *)member = f->unsaid;
+        return;
+    }
+    switch (f->use) {
+    case READER_READ:
+        f->read(v, into);
+        break;
+    case READER_CARRIED:
+    case READER_IGNORED:
+        break;
+    case READER_MAP:
+        reader_fields(v, f->inner, NULL, into);
+        break;
+    case READER_TEXT:
+        reader_text(v, member);
+        break;
+    case READER_NAME:
+        reader_name(v, member);
+        break;
+    case READER_BOOL:
+        reader_bool(v, member);
+        break;
+    case READER_NUMBER:
+        reader_number(v, f->min, f->max, member);
+        break;
+    case READER_ABOVE:
+        reader_above(v, f->max, member);
+        break;
+    case READER_WHOLE:
+        reader_whole(v, f->min, f->max, member);
+        break;
+    case READER_COUNT:
+        read_count(f, v, member);
+        break;
+    case READER_SIZE:
+        reader_size(v, member);
+        break;
+    case READER_USD:
+    case READER_PRICE:
+        read_usd(f, v, member);
+        break;
+    case READER_SECONDS:
+    case READER_DAYS:
+        reader_duration(v, f->use == READER_DAYS ? 86400 : 1, f->max, member);
+        break;
+    case READER_PLACE:
+        if (v->node->kind == YAML_SCALAR && strcmp(v->node->text, "any") == 0)
+            *(struct spec_place *)member = (struct spec_place){0};
+        else
+            reader_place(v, member);
+        break;
+    case READER_REGION:
+        reader_region(v, member);
+        break;
+    }
+}
+
+void reader_yaml(struct reader *r, const char *text, size_t len, struct yaml_file *out)
+{
+    yaml_parse(text, len, r->arena, out);
+    for (size_t i = 0; i < out->n_problems; i++)
+        reader_error(r, out->problems[i].line, "%s", out->problems[i].text);
+}
+
+/* The one map of a file; NULL when there is none, or after errors. */
+static const struct yaml_node *read_document(struct reader *r,
+                                             const struct reader_file *file,
+                                             const char *text,
+                                             size_t len)
+{
+    struct yaml_file yaml;
+
+    reader_yaml(r, text, len, &yaml);
+    if (yaml.n_documents > 1)
+        reader_error(r, yaml.documents[1]->line, "a second document: a %s has one", file->what);
+    if (r->n_errors)
+        return NULL;
+    const struct yaml_node *root = yaml.n_documents ? yaml.documents[0] : NULL;
+    if (root && root->kind == YAML_MAP)
+        return root;
+    if (!yaml_is_null(root))
+        reader_error(r, root->line, "a %s is a map of fields, not %s", file->what,
+                     yaml_kind_text(root));
+    else if (!file->may_be_empty)
+        reader_error(r, 0, "the file is empty");
+    return NULL;
+}
+
+int reader_file(
+    const struct reader_file *file, const char *text, size_t len, void *into, struct err *e)
+{
+    struct spec_finding findings[SPEC_MAX_FINDINGS];
+    struct reader r = {.arena = file->arena, .findings = findings};
+    const struct yaml_node *root = read_document(&r, file, text, len);
+
+    if (root && file->fields) {
+        struct reader_value whole = {&r, "", root->line, root};
+        reader_fields(&whole, file->fields, NULL, into);
+    }
+    if (root && file->then)
+        file->then(&r, root, into);
+    return r.n_errors || r.is_full ? reader_first_error(&r, file->name, e) : 0;
+}
+
+static const struct reader_field *find_setting(const struct reader_group *groups, const char *name)
+{
+    for (; groups->fields; groups++)
+        if (strncmp(name, groups->prefix, strlen(groups->prefix)) == 0)
+            return reader_find_field(groups->fields, name + strlen(groups->prefix));
+    return NULL;
+}
+
+int reader_set(struct arena *arena,
+               const struct reader_group *groups,
+               const char *name,
+               const char *value,
+               void *into,
+               struct err *e)
+{
+    struct spec_finding findings[SPEC_MAX_FINDINGS];
+    struct reader r = {.arena = arena, .findings = findings};
+    const struct reader_field *field = find_setting(groups, name);
+    struct yaml_node node = {.kind = YAML_SCALAR, .plain = true};
+
+    node.text = arena_dup(arena, value);
+    if (!field || !node.text)
+        return err_set(e, ERR_USAGE, "%s: %s", name, field ? "too long" : "no such setting");
+    struct reader_value v = {&r, name, 0, &node};
+    reader_field(field, &v, into);
+    return r.n_errors || r.is_full ? reader_first_error(&r, NULL, e) : 0;
 }

@@ -14,6 +14,14 @@
 #define SPEC_MAX_ALTERNATIVES 256
 #define SPEC_MAX_NAME_BYTES 256
 
+/* One value on its way into a struct. */
+struct reader_value {
+    struct reader *r;
+    const char *field; /* "resources.cpus" */
+    size_t line;
+    const struct yaml_node *node; /* never NULL */
+};
+
 /* An input as written: what is said and what is not. */
 struct draft_input {
     const char *from;
@@ -41,7 +49,8 @@ struct draft {
     const struct yaml_node *node; /* the document with the defaults merged in */
     const struct yaml_node *needs;
     size_t needs_line;
-    bool has_inputs; /* `inputs` is written, be it empty */
+    struct reader_value resources, mounts; /* as written; .node NULL = absent */
+    bool has_inputs;                       /* `inputs` is written, be it empty */
     struct draft_input *inputs;
     size_t n_inputs, cap_inputs;
     struct draft_size *sizes; /* of the stage's outputs */
@@ -54,33 +63,67 @@ struct reader {
     const char *base_dir; /* NULL: local paths are not looked at */
     const char *stage;    /* whose field is being read, NULL outside of stages */
     struct draft *drafts;
-    const struct yaml_node *default_resources;
-    bool parallel; /* stages without `needs` need nothing */
+    const struct yaml_node *defaults, *default_resources; /* as written; NULL = none */
+    bool parallel;                                        /* stages without `needs` need nothing */
     struct spec_finding *findings;
     size_t n_findings, n_errors, n_left_out;
     size_t n_inputs, n_outputs; /* of all stages so far */
     bool is_full;               /* the arena is used up: everything read is worthless */
 };
 
-/* One value on its way into a struct. */
-struct reader_value {
-    struct reader *r;
-    const char *field; /* "resources.cpus" */
-    size_t line;
-    const struct yaml_node *node; /* never NULL */
-};
-
+/* What becomes of the value of a field. */
 enum reader_use {
-    READER_READ,    /* by the function */
-    READER_OLD,     /* the same: an old name of the field before it in the table */
+    READER_READ,    /* the function reads it */
     READER_CARRIED, /* has its meaning elsewhere; nothing to read for planning */
     READER_IGNORED, /* SkyPilot's, without meaning here: a warning */
+    READER_MAP,     /* a map: the fields `inner` of the same struct */
+    /* Read into the member at `at`, which has the C type below. */
+    READER_TEXT,
+    READER_NAME, /* short, one line, not empty */
+    READER_BOOL,
+    READER_COUNT,   /* min to max, no fraction */
+    READER_PLACE,   /* a cloud, a region, or `any` */
+    READER_REGION,  /* a cloud and a region */
+    READER_NUMBER,  /* min to max; all that follow are doubles, too */
+    READER_ABOVE,   /* above 0, at most max */
+    READER_WHOLE,   /* min to max, no fraction */
+    READER_SIZE,    /* gigabytes */
+    READER_USD,     /* dollars, at most max; max 0 = no limit */
+    READER_PRICE,   /* dollars above 0, at most max */
+    READER_SECONDS, /* a duration of at most max; a bare number counts in seconds */
+    READER_DAYS,    /* likewise in seconds; a bare number counts in days */
 };
+#define READER_TYPE_TEXT const char *
+#define READER_TYPE_NAME const char *
+#define READER_TYPE_BOOL bool
+#define READER_TYPE_NUMBER double
+#define READER_TYPE_ABOVE double
+#define READER_TYPE_WHOLE double
+#define READER_TYPE_COUNT unsigned
+#define READER_TYPE_SIZE double
+#define READER_TYPE_USD double
+#define READER_TYPE_PRICE double
+#define READER_TYPE_SECONDS double
+#define READER_TYPE_DAYS double
+#define READER_TYPE_PLACE struct spec_place
+#define READER_TYPE_REGION struct spec_place
+/* Use and member of a field; does not compile when the member has another C type. */
+#define READER_INTO(use, type, member)                                                             \
+    READER_##use, .at = offsetof(struct type, member) +                                            \
+                        0 * sizeof((READER_TYPE_##use *)0 == &((struct type *)0)->member)
 
 struct reader_field {
     const char *name;
     enum reader_use use;
     void (*read)(const struct reader_value *v, void *into);
+    size_t at;
+    double min, max;
+    bool may_be_null; /* null leaves the member as it is; a double becomes `unsaid` */
+    double unsaid;
+    const struct reader_field *inner;
+    bool is_open; /* a map whose keys are the user's */
+    bool is_old;  /* an old name of the field before it in the table */
+    int group;    /* of fields that exclude those of other groups; 0 = of none */
 };
 
 /* Reads a map by a table of its fields, which ends with {0}. A field not in it is an error that
@@ -92,6 +135,8 @@ bool reader_fields(const struct reader_value *v,
                    void *into);
 
 const struct reader_field *reader_find_field(const struct reader_field *fields, const char *name);
+/* Reads one value as its field says. */
+void reader_field(const struct reader_field *field, const struct reader_value *v, void *into);
 
 /* Findings. The stage and, for a value, its field are put in front; one that stands in the list
  * already (a default or an alias read for several stages) is not added again. */
@@ -108,12 +153,21 @@ const char *reader_quote(struct reader *r, const char *text);
 /* The first error as "FILE:LINE: ...", without these when file is NULL. Always -1. */
 int reader_first_error(const struct reader *r, const char *file, struct err *e);
 
-/* The one map a file consists of, for files other than pipelines; NULL after errors. what names it:
- * "training". */
-const struct yaml_node *reader_document(struct reader *r,
-                                        const char *text,
-                                        size_t len,
-                                        const char *what);
+/* The documents of a text; what is wrong with them becomes findings. */
+void reader_yaml(struct reader *r, const char *text, size_t len, struct yaml_file *out);
+
+/* Reads a file that consists of one map, for files other than pipelines; what names it: "training".
+ * then(), unless NULL, reads on in the map. */
+struct reader_file {
+    struct arena *arena;
+    const char *name; /* for messages; NULL: they have no line */
+    const char *what;
+    const struct reader_field *fields; /* NULL: then() reads them */
+    void (*then)(struct reader *r, const struct yaml_node *root, void *into);
+    bool may_be_empty;
+};
+int reader_file(
+    const struct reader_file *file, const char *text, size_t len, void *into, struct err *e);
 
 /* One setting of the command line by its dotted name in the file; groups end with {0}, the one
  * without a prefix last. Errors have no line. */
@@ -141,6 +195,15 @@ bool reader_size(const struct reader_value *v, double *gb_out);
 bool reader_usd(const struct reader_value *v, double *out);
 bool reader_duration(const struct reader_value *v, double bare_unit_s, double max_s, double *out);
 bool reader_is_map(const struct reader_value *v);
+bool reader_place(const struct reader_value *v, struct spec_place *out);
+bool reader_region(const struct reader_value *v, struct spec_place *out); /* and a cloud */
+bool reader_above(const struct reader_value *v, double max, double *out); /* above 0 */
+bool reader_whole(const struct reader_value *v, double min, double max, double *out);
+/* One text or a list of texts, each by reader_text or reader_name. */
+bool reader_texts(const struct reader_value *v,
+                  bool (*read)(const struct reader_value *v, const char **out),
+                  const char ***out,
+                  size_t *n_out);
 /* The value of one entry or item, named after its parent. */
 struct reader_value reader_entry(const struct reader_value *parent, size_t i);
 struct reader_value reader_item(const struct reader_value *parent, size_t i);
@@ -152,16 +215,13 @@ struct spec *spec_read_alone(struct reader *r,
                              const char *name,
                              const struct yaml_node *map);
 
+struct draft *spec_stage_draft(const struct reader *r, const struct spec_stage *stage);
+
 /* stage.c: reads drafts[index].node into spec->stages[index]. */
 void spec_stage_read(struct reader *r, size_t index);
 const struct reader_field *spec_stage_fields(void);
 
-/* header.c: reads the pipeline-wide fields of a map, of a stage's map (not alone) only those;
- * *defaults_out as written. */
-void header_read(struct reader *r,
-                 const struct yaml_node *node,
-                 bool is_alone,
-                 const struct yaml_node **defaults_out);
+/* spec.c: the pipeline-wide fields. */
 const struct reader_field *header_fields(void);
 
 /* resources.c: own and inherited may be NULL. */
@@ -177,24 +237,14 @@ bool resources_read_accelerator(const struct reader_value *v,
                                 const struct yaml_node *count,
                                 struct spec_accelerator *out);
 
-/* timing.c */
-void timing_read(const struct reader_value *v, struct draft *draft, struct spec_estimate *out);
+/* timing.c: into is the stage. */
+void timing_read(const struct reader_value *v, void *into);
 /* The defaults' estimate under the stage's own: one form, never a mix of two. */
 const struct yaml_node *timing_merge(struct reader *r,
                                      const struct yaml_node *defaults,
                                      const struct yaml_node *own);
 
-/* data.c */
-void data_read_inputs(const struct reader_value *v, struct draft *draft);
-void data_read_outputs(const struct reader_value *v, struct draft *draft, struct spec_stage *stage);
-void data_read_mounts(const struct reader_value *v,
-                      struct draft *draft,
-                      const struct spec_stage *stage);
-
-/* merge.c: own over defaults, field by field. */
-const struct yaml_node *merge_defaults(struct reader *r,
-                                       const struct yaml_node *defaults,
-                                       const struct yaml_node *own);
+/* spec.c: own over defaults, key by key. */
 const struct yaml_node *merge_maps(struct reader *r,
                                    const struct yaml_node *defaults,
                                    const struct yaml_node *own);

@@ -18,10 +18,9 @@ struct where {
 };
 
 struct own {
-    struct spec_resources *res;
+    struct spec_resources res;
     struct where infra, plain;
-    const struct yaml_node *any_of, *ordered;
-    size_t any_of_line, ordered_line;
+    struct reader_value any_of, ordered; /* .node NULL = absent */
     bool is_alternative; /* an entry of any_of or ordered, which cannot have its own */
 };
 
@@ -41,29 +40,19 @@ static void say_part(const struct reader_value *v, struct where *w, int part, co
     w->line[part] = v->line;
 }
 
-static void read_part(const struct reader_value *v, struct own *own, int part)
+/* `cloud`, `region` or `zone`. */
+static void read_part(const struct reader_value *v, void *into)
 {
-    const char *text;
+    struct own *own = into;
+    const char *dot = strrchr(v->field, '.'), *name = dot ? dot + 1 : v->field, *text;
+    int part = 0;
 
+    while (strcmp(part_names[part], name) != 0)
+        part++;
     if (yaml_is_null(v->node))
         own->plain.is_reset[part] = true;
     else if (reader_name(v, &text))
         say_part(v, &own->plain, part, text);
-}
-
-static void read_cloud(const struct reader_value *v, void *into)
-{
-    read_part(v, into, 0);
-}
-
-static void read_region(const struct reader_value *v, void *into)
-{
-    read_part(v, into, 1);
-}
-
-static void read_zone(const struct reader_value *v, void *into)
-{
-    read_part(v, into, 2);
 }
 
 /* Kubernetes contexts and SSH pools are names of their own and may hold slashes and colons. */
@@ -113,9 +102,9 @@ static void read_instance_type(const struct reader_value *v, void *into)
 {
     struct own *own = into;
 
-    own->res->instance_type = NULL;
+    own->res.instance_type = NULL;
     if (!yaml_is_null(v->node))
-        reader_name(v, &own->res->instance_type);
+        reader_name(v, &own->res.instance_type);
 }
 
 static const char accelerator_forms[] =
@@ -182,8 +171,8 @@ static void read_accelerators(const struct reader_value *v, void *into)
     struct own *own = into;
     size_t n = 0;
 
-    own->res->accelerators = NULL;
-    own->res->n_accelerators = 0;
+    own->res.accelerators = NULL;
+    own->res.n_accelerators = 0;
     if (yaml_is_null(v->node))
         return;
     size_t room = v->node->kind == YAML_SCALAR ? 1 : v->node->n;
@@ -202,8 +191,8 @@ static void read_accelerators(const struct reader_value *v, void *into)
         struct reader_value item = reader_item(v, i);
         n += read_accelerator_node(&item, all + n, room - n);
     }
-    own->res->accelerators = all;
-    own->res->n_accelerators = n;
+    own->res.accelerators = all;
+    own->res.n_accelerators = n;
 }
 
 static void read_range(const struct reader_value *v,
@@ -224,14 +213,14 @@ static void read_cpus(const struct reader_value *v, void *into)
 {
     struct own *own = into;
 
-    read_range(v, false, VALUE_MAX_CPUS, &own->res->cpus);
+    read_range(v, false, VALUE_MAX_CPUS, &own->res.cpus);
 }
 
 static void read_memory(const struct reader_value *v, void *into)
 {
     struct own *own = into;
 
-    read_range(v, true, VALUE_MAX_GB, &own->res->memory_gb);
+    read_range(v, true, VALUE_MAX_GB, &own->res.memory_gb);
 }
 
 static void read_use_spot(const struct reader_value *v, void *into)
@@ -239,33 +228,14 @@ static void read_use_spot(const struct reader_value *v, void *into)
     struct own *own = into;
     bool spot;
 
-    own->res->use_spot = -1;
+    own->res.use_spot = -1;
     if (!yaml_is_null(v->node) && reader_bool(v, &spot))
-        own->res->use_spot = spot;
-}
-
-static void read_disk_size(const struct reader_value *v, void *into)
-{
-    struct own *own = into;
-
-    own->res->disk_gb = 0;
-    if (!yaml_is_null(v->node))
-        reader_size(v, &own->res->disk_gb);
-}
-
-static void read_max_hourly(const struct reader_value *v, void *into)
-{
-    struct own *own = into;
-
-    own->res->max_hourly_usd = (double)INFINITY;
-    if (!yaml_is_null(v->node))
-        reader_usd(v, &own->res->max_hourly_usd);
+        own->res.use_spot = spot;
 }
 
 static void read_alternatives(const struct reader_value *v,
                               const struct own *own,
-                              const struct yaml_node **out,
-                              size_t *line_out)
+                              struct reader_value *out)
 {
     if (yaml_is_null(v->node))
         return;
@@ -277,59 +247,53 @@ static void read_alternatives(const struct reader_value *v,
         reader_value_error(v, "is empty: list at least one alternative, or remove it");
     else if (v->node->n > SPEC_MAX_ALTERNATIVES)
         reader_value_error(v, "more than %d alternatives", SPEC_MAX_ALTERNATIVES);
-    else {
-        *out = v->node;
-        *line_out = v->line;
-    }
+    else
+        *out = *v;
 }
 
 static void read_any_of(const struct reader_value *v, void *into)
 {
-    struct own *own = into;
-
-    read_alternatives(v, own, &own->any_of, &own->any_of_line);
+    read_alternatives(v, into, &((struct own *)into)->any_of);
 }
 
 static void read_ordered(const struct reader_value *v, void *into)
 {
-    struct own *own = into;
-
-    read_alternatives(v, own, &own->ordered, &own->ordered_line);
+    read_alternatives(v, into, &((struct own *)into)->ordered);
 }
 
 static const struct reader_field fields[] = {
-    {"infra", READER_READ, read_infra},
-    {"cloud", READER_READ, read_cloud},
-    {"region", READER_READ, read_region},
-    {"zone", READER_READ, read_zone},
-    {"instance_type", READER_READ, read_instance_type},
-    {"accelerators", READER_READ, read_accelerators},
-    {"cpus", READER_READ, read_cpus},
-    {"memory", READER_READ, read_memory},
-    {"use_spot", READER_READ, read_use_spot},
-    {"disk_size", READER_READ, read_disk_size},
-    {"max_hourly_cost", READER_READ, read_max_hourly},
-    {"any_of", READER_READ, read_any_of},
-    {"ordered", READER_READ, read_ordered},
-    {"disk_tier", READER_CARRIED, NULL},
-    {"image_id", READER_CARRIED, NULL},
-    {"ports", READER_CARRIED, NULL},
-    {"labels", READER_CARRIED, NULL},
-    {"autostop", READER_CARRIED, NULL},
-    {"accelerator_args", READER_IGNORED, NULL},
-    {"network_tier", READER_IGNORED, NULL},
-    {"spot_recovery", READER_IGNORED, NULL},
-    {"job_recovery", READER_IGNORED, NULL},
-    {"local_disk", READER_IGNORED, NULL},
-    {"priority", READER_IGNORED, NULL},
-    {"cluster_name", READER_IGNORED, NULL},
-    {"volumes", READER_IGNORED, NULL},
+    {"infra", .read = read_infra},
+    {"cloud", .read = read_part},
+    {"region", .read = read_part},
+    {"zone", .read = read_part},
+    {"instance_type", .read = read_instance_type},
+    {"accelerators", .read = read_accelerators},
+    {"cpus", .read = read_cpus},
+    {"memory", .read = read_memory},
+    {"use_spot", .read = read_use_spot},
+    {"disk_size", READER_INTO(SIZE, own, res.disk_gb), .may_be_null = true},
+    {"max_hourly_cost", READER_INTO(USD, own, res.max_hourly_usd), 0, 0, true, (double)INFINITY},
+    {"any_of", .read = read_any_of},
+    {"ordered", .read = read_ordered},
+    {"disk_tier", .use = READER_CARRIED},
+    {"image_id", .use = READER_CARRIED},
+    {"ports", .use = READER_CARRIED},
+    {"labels", .use = READER_CARRIED},
+    {"autostop", .use = READER_CARRIED},
+    {"accelerator_args", .use = READER_IGNORED},
+    {"network_tier", .use = READER_IGNORED},
+    {"spot_recovery", .use = READER_IGNORED},
+    {"job_recovery", .use = READER_IGNORED},
+    {"local_disk", .use = READER_IGNORED},
+    {"priority", .use = READER_IGNORED},
+    {"cluster_name", .use = READER_IGNORED},
+    {"volumes", .use = READER_IGNORED},
     {0},
 };
 
-static void apply_place(struct reader *r, const struct own *own)
+static void apply_place(struct reader *r, struct own *own)
 {
-    struct spec_resources *res = own->res;
+    struct spec_resources *res = &own->res;
     const char **slots[] = {&res->cloud, &res->region, &res->zone};
 
     for (int part = 0; part < 3; part++) {
@@ -354,17 +318,16 @@ static void apply_place(struct reader *r, const struct own *own)
     }
 }
 
-/* Lays one map over *res: what it does not name stays. */
-static void overlay(const struct reader_value *v, struct own *own, struct spec_resources *res)
+/* Lays one map over own->res: what it does not name stays. */
+static void overlay(const struct reader_value *v, struct own *own)
 {
-    own->res = res;
-    res->line = v->line;
+    own->res.line = v->line;
     if (!reader_fields(v, fields, NULL, own))
         return;
     apply_place(v->r, own);
-    if (own->any_of && own->ordered)
-        reader_error(v->r, own->ordered_line,
-                     "resources: ordered beside any_of on line %zu: keep one", own->any_of_line);
+    if (own->any_of.node && own->ordered.node)
+        reader_error(v->r, own->ordered.line,
+                     "resources: ordered beside any_of on line %zu: keep one", own->any_of.line);
 }
 
 /* A `resources` value taken apart: its own fields, and the list of its alternatives if any. */
@@ -376,7 +339,6 @@ struct layer {
 
 static struct layer take_apart(const struct reader_value *v)
 {
-    struct spec_resources unused = {0};
     struct own own = {0};
     struct layer layer = {.fields = v};
 
@@ -384,29 +346,25 @@ static struct layer take_apart(const struct reader_value *v)
         return layer;
     if (v->node->kind == YAML_LIST) {
         layer.fields = NULL;
-        read_alternatives(v, &own, &own.any_of, &own.any_of_line);
+        read_alternatives(v, &own, &own.any_of);
     } else {
-        overlay(v, &own, &unused);
+        overlay(v, &own);
     }
-    layer.ordered = own.ordered != NULL;
-    layer.list = (struct reader_value){v->r,
-                                       layer.ordered                ? "resources.ordered"
-                                       : v->node->kind == YAML_LIST ? "resources"
-                                                                    : "resources.any_of",
-                                       v->line, layer.ordered ? own.ordered : own.any_of};
+    layer.ordered = own.ordered.node != NULL;
+    layer.list = layer.ordered ? own.ordered : own.any_of;
     return layer;
 }
 
 static void lay(const struct reader_value *v, bool is_alternative, struct spec_resources *res)
 {
-    struct own own = {.is_alternative = is_alternative};
-    struct reader_value named;
+    struct own own = {.res = *res, .is_alternative = is_alternative};
 
     if (!v || v->r->is_full)
         return;
-    named = *v;
+    struct reader_value named = *v;
     named.field = "resources";
-    overlay(&named, &own, res);
+    overlay(&named, &own);
+    *res = own.res;
 }
 
 void resources_read(struct reader *r,

@@ -3,7 +3,9 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "spec/reader.h"
+#include "spec/value.h"
 #include "spec/yaml.h"
 
 #include <math.h>
@@ -13,11 +15,177 @@
 /* A file of the largest size with its tree fits; aliases and defaults cannot make more of it. */
 #define ARENA_MAX_BYTES ((size_t)64 << 20)
 
+/* ---- pipeline-wide fields ---- */
+
+int spec_objective_parse(const char *text, struct spec_goal *out, struct err *e)
+{
+    static const struct {
+        const char *name;
+        enum spec_objective objective;
+    } names[] = {{"cost", SPEC_COST}, {"time", SPEC_TIME}, {"value", SPEC_VALUE}};
+    static const char weighted[] = "weighted:";
+    double weight;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i].name) == 0) {
+            out->objective = names[i].objective;
+            return 0;
+        }
+    if (strncmp(text, weighted, sizeof weighted - 1) != 0 ||
+        !number_parse(text + sizeof weighted - 1, &weight) || !(weight >= 0 && weight <= 1))
+        return err_set(e, ERR_USAGE,
+                       "\"%.60s\" is no objective: use cost, time, value or weighted:W with W "
+                       "from 0 (cost) to 1 (time)",
+                       text);
+    out->objective = SPEC_WEIGHTED;
+    out->weight = weight;
+    return 0;
+}
+
+static void read_objective(const struct reader_value *v, void *into)
+{
+    const char *text;
+    struct err e;
+
+    if (reader_text(v, &text) && spec_objective_parse(text, &((struct spec *)into)->goal, &e) < 0)
+        reader_value_error(v, "%s", e.text);
+}
+
+static void read_defaults(const struct reader_value *v, void *into)
+{
+    (void)into;
+    if (!reader_is_map(v))
+        return;
+    for (size_t i = 0; i < v->node->n; i++)
+        if (strcmp(v->node->entries[i].key, "name") == 0)
+            reader_error(v->r, v->node->entries[i].line,
+                         "defaults.name: every stage has a name of its own: remove it");
+    v->r->defaults = v->node;
+}
+
+static void read_execution(const struct reader_value *v, void *into)
+{
+    const char *text;
+
+    (void)into;
+    if (!reader_text(v, &text))
+        return;
+    v->r->parallel = strcmp(text, "parallel") == 0;
+    if (!v->r->parallel && strcmp(text, "serial") != 0)
+        reader_value_error(v, "%s is neither serial nor parallel", reader_shown(v));
+}
+
+#define INTO(use, member) READER_INTO(use, spec, member)
+static const struct reader_field fields[] = {
+    {"name", INTO(NAME, name), .may_be_null = true},
+    {"objective", .read = read_objective, .may_be_null = true},
+    {"budget", INTO(USD, goal.budget_usd), 0, 0, true, (double)INFINITY},
+    {"deadline", INTO(SECONDS, goal.deadline_s), 0, VALUE_MAX_KEEP_S, true, (double)INFINITY},
+    {"defaults", .read = read_defaults, .may_be_null = true},
+    {"execution", .read = read_execution, .may_be_null = true},
+    {0},
+};
+
+const struct reader_field *header_fields(void)
+{
+    return fields;
+}
+
+/* Reads the pipeline-wide fields of a map; of a stage's map (not alone) no others. */
+static void read_header(struct reader *r, const struct yaml_node *node, bool is_alone)
+{
+    struct reader_value whole = {r, "", node->line, node};
+
+    if (is_alone) {
+        reader_fields(&whole, fields, spec_stage_fields(), r->spec);
+        return;
+    }
+    for (size_t i = 0; i < node->n; i++) {
+        struct reader_value v = reader_entry(&whole, i);
+        const struct reader_field *field = reader_find_field(fields, v.field);
+        if (field)
+            reader_field(field, &v, r->spec);
+    }
+}
+
+/* ---- `defaults` under a stage: on YAML nodes, so that every value keeps its line ---- */
+
+static struct yaml_node *new_map(struct reader *r, const struct yaml_node *like, size_t room)
+{
+    struct yaml_node *map = reader_alloc(r, 1, sizeof *map);
+    struct yaml_entry *entries = reader_alloc(r, room, sizeof *entries);
+
+    if (!map || !entries)
+        return NULL;
+    *map = *like;
+    map->entries = entries;
+    memcpy(entries, like->entries, like->n * sizeof *entries);
+    return map;
+}
+
+const struct yaml_node *merge_maps(struct reader *r,
+                                   const struct yaml_node *defaults,
+                                   const struct yaml_node *own)
+{
+    struct yaml_node *map = new_map(r, own, own->n + defaults->n);
+
+    if (!map)
+        return own;
+    for (size_t i = 0; i < defaults->n; i++)
+        if (!yaml_get(own, defaults->entries[i].key))
+            map->entries[map->n++] = defaults->entries[i];
+    return map;
+}
+
+/* One field that both give. `resources` is left alone: its places and alternatives merge as what
+ * they mean, not key by key (resources.c). */
+static const struct yaml_node *merge_field(struct reader *r,
+                                           const char *name,
+                                           const struct yaml_node *defaults,
+                                           const struct yaml_node *own)
+{
+    if (own->kind != YAML_MAP || defaults->kind != YAML_MAP || strcmp(name, "resources") == 0)
+        return own;
+    if (strcmp(name, "estimate") == 0)
+        return timing_merge(r, defaults, own);
+    return merge_maps(r, defaults, own);
+}
+
+static const struct yaml_node *merge_defaults(struct reader *r,
+                                              const struct yaml_node *defaults,
+                                              const struct yaml_node *own)
+{
+    struct yaml_node *map = new_map(r, own, own->n + defaults->n);
+
+    if (!map)
+        return own;
+    for (size_t i = 0; i < defaults->n; i++) {
+        const struct yaml_entry *entry = &defaults->entries[i];
+        struct yaml_entry *same = NULL;
+
+        for (size_t k = 0; k < own->n && !same; k++)
+            if (strcmp(map->entries[k].key, entry->key) == 0)
+                same = &map->entries[k];
+        if (!same && strcmp(entry->key, "resources") != 0) {
+            map->entries[map->n++] = *entry;
+        } else if (same) {
+            /* The entry is ours; the node it shows is shared and stays as it is. */
+            struct yaml_node *merged = reader_alloc(r, 1, sizeof *merged);
+            if (!merged)
+                return own;
+            *merged = *merge_field(r, entry->key, entry->value, same->value);
+            same->value = merged;
+        }
+    }
+    return map;
+}
+
+/* ---- documents ---- */
+
 /* `name` is both the pipeline's and the stage's. */
 static bool is_header_only(const char *field)
 {
-    return reader_find_field(header_fields(), field) &&
-           !reader_find_field(spec_stage_fields(), field);
+    return reader_find_field(fields, field) && !reader_find_field(spec_stage_fields(), field);
 }
 
 static const struct yaml_node *without_header(struct reader *r, const struct yaml_node *node)
@@ -42,7 +210,7 @@ static bool is_header(const struct yaml_node *node)
     bool has_known = false;
 
     for (size_t i = 0; i < node->n; i++) {
-        bool in_header = reader_find_field(header_fields(), node->entries[i].key);
+        bool in_header = reader_find_field(fields, node->entries[i].key);
         if (!in_header && reader_find_field(spec_stage_fields(), node->entries[i].key))
             return false;
         has_known |= in_header;
@@ -81,32 +249,31 @@ static size_t take_maps(struct reader *r,
     return n;
 }
 
-static void read_stages(struct reader *r,
-                        const struct yaml_node *const *maps,
-                        size_t n,
-                        const struct yaml_node *defaults)
+/* The stages, what they refer to, and their datasets. */
+static void read_stages(struct reader *r, const struct yaml_node *const *maps, size_t n)
 {
     struct spec *spec = r->spec;
+    const struct yaml_node *defaults = r->defaults, *resources = yaml_get(defaults, "resources");
 
     spec->stages = reader_alloc(r, n, sizeof *spec->stages);
     r->drafts = reader_alloc(r, n, sizeof *r->drafts);
     if (r->is_full)
         return;
     spec->n_stages = n;
-    if (defaults) {
-        const struct yaml_node *resources = yaml_get(defaults, "resources");
-        r->default_resources = yaml_is_null(resources) ? NULL : resources;
-    }
+    r->default_resources = yaml_is_null(resources) ? NULL : resources;
     for (size_t i = 0; i < n && !r->is_full; i++) {
         const struct yaml_node *own = without_header(r, maps[i]);
         r->drafts[i].node = defaults ? merge_defaults(r, defaults, own) : own;
         spec_stage_read(r, i);
     }
+    if (!r->is_full)
+        spec_graph_resolve(r);
+    if (!r->is_full)
+        datasets_resolve(r);
 }
 
 static void read_pipeline(struct reader *r, const struct yaml_node *const *maps, size_t n)
 {
-    const struct yaml_node *defaults = NULL;
     bool has_header = n > 1 && is_header(maps[0]);
 
     if (n - has_header > SPEC_MAX_STAGES) {
@@ -114,15 +281,10 @@ static void read_pipeline(struct reader *r, const struct yaml_node *const *maps,
         return;
     }
     if (has_header || n == 1)
-        header_read(r, maps[0], has_header, &defaults);
+        read_header(r, maps[0], has_header);
     for (size_t i = has_header; n > 1 && i < n; i++)
         reject_header_fields(r, maps[i]);
-    read_stages(r, maps + has_header, n - has_header, defaults);
-    if (r->is_full)
-        return;
-    spec_graph_resolve(r);
-    if (!r->is_full)
-        datasets_resolve(r);
+    read_stages(r, maps + has_header, n - has_header);
 }
 
 struct spec *spec_read_alone(struct reader *r,
@@ -136,11 +298,7 @@ struct spec *spec_read_alone(struct reader *r,
         return NULL;
     *s = (struct spec){.arena = r->arena, .file = file, .name = name, .guesses.arena = r->arena};
     r->spec = s;
-    read_stages(r, &map, 1, NULL);
-    if (!r->is_full)
-        spec_graph_resolve(r);
-    if (!r->is_full)
-        datasets_resolve(r);
+    read_stages(r, &map, 1);
     return r->is_full ? NULL : s;
 }
 
@@ -148,9 +306,7 @@ static void read_text(struct reader *r, const char *text, size_t len)
 {
     struct yaml_file file;
 
-    yaml_parse(text, len, r->arena, &file);
-    for (size_t i = 0; i < file.n_problems; i++)
-        reader_error(r, file.problems[i].line, "%s", file.problems[i].text);
+    reader_yaml(r, text, len, &file);
     if (file.broken)
         return;
     const struct yaml_node **maps =

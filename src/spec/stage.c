@@ -1,4 +1,9 @@
-/* Reads the fields of one stage. spec.c calls it for every document of a pipeline file. */
+/* Reads the fields of one stage. What its inputs refer to is found out later. spec.c calls it for
+ * every document of a pipeline file. */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/shell.h"
+#include "spec/place.h"
 #include "spec/reader.h"
 #include "spec/value.h"
 
@@ -6,50 +11,22 @@
 #include <math.h>
 #include <string.h>
 
-struct parts {
-    struct spec_stage *stage;
-    struct draft *draft;
-    struct reader_value resources, mounts; /* .node NULL = absent */
-};
+#define MAX_REFERENCE_BYTES 4096
 
-static void read_script(const struct reader_value *v, const char **out)
+struct draft *spec_stage_draft(const struct reader *r, const struct spec_stage *stage)
 {
-    if (!yaml_is_null(v->node))
-        reader_text(v, out);
-}
-
-static void read_run(const struct reader_value *v, void *into)
-{
-    read_script(v, &((struct parts *)into)->stage->run);
-}
-
-static void read_setup(const struct reader_value *v, void *into)
-{
-    read_script(v, &((struct parts *)into)->stage->setup);
-}
-
-static void read_workdir_url(const struct reader_value *v, void *into)
-{
-    reader_text(v, &((struct spec_stage *)into)->workdir);
-}
-
-static void read_workdir_ref(const struct reader_value *v, void *into)
-{
-    if (!yaml_is_null(v->node))
-        reader_text(v, &((struct spec_stage *)into)->workdir_ref);
+    return &r->drafts[stage - r->spec->stages];
 }
 
 static void read_workdir(const struct reader_value *v, void *into)
 {
     static const struct reader_field fields[] = {
-        {"url", READER_READ, read_workdir_url},
-        {"ref", READER_READ, read_workdir_ref},
+        {"url", READER_INTO(TEXT, spec_stage, workdir)},
+        {"ref", READER_INTO(TEXT, spec_stage, workdir_ref), .may_be_null = true},
         {0},
     };
-    struct spec_stage *stage = ((struct parts *)into)->stage;
+    struct spec_stage *stage = into;
 
-    if (yaml_is_null(v->node))
-        return;
     if (v->node->kind != YAML_MAP) {
         reader_text(v, &stage->workdir);
         return;
@@ -59,20 +36,10 @@ static void read_workdir(const struct reader_value *v, void *into)
         reader_value_error(v, "needs url beside ref");
 }
 
-static bool is_variable_name(const char *key)
-{
-    if (!isalpha((unsigned char)key[0]) && key[0] != '_')
-        return false;
-    for (; *key; key++)
-        if (!isalnum((unsigned char)*key) && *key != '_')
-            return false;
-    return true;
-}
-
 /* Values may be secret: no message may show one, only its key. */
 static void read_pairs(const struct reader_value *v, struct spec_pair **out, size_t *n_out)
 {
-    if (yaml_is_null(v->node) || !reader_is_map(v))
+    if (!reader_is_map(v))
         return;
     struct spec_pair *pairs = reader_alloc(v->r, v->node->n, sizeof *pairs);
     if (!pairs)
@@ -80,8 +47,9 @@ static void read_pairs(const struct reader_value *v, struct spec_pair **out, siz
     for (size_t i = 0; i < v->node->n; i++) {
         struct reader_value entry = reader_entry(v, i);
         pairs[i].key = v->node->entries[i].key;
-        if (!is_variable_name(pairs[i].key))
-            reader_value_error(&entry, "is no variable name: use letters, digits and _");
+        if (!shell_is_variable(pairs[i].key, strlen(pairs[i].key)))
+            reader_value_error(&entry,
+                               "is not a variable name: use letters, digits and _, no digit first");
         if (!yaml_is_null(entry.node))
             reader_text(&entry, &pairs[i].value);
     }
@@ -91,36 +59,22 @@ static void read_pairs(const struct reader_value *v, struct spec_pair **out, siz
 
 static void read_envs(const struct reader_value *v, void *into)
 {
-    struct spec_stage *stage = ((struct parts *)into)->stage;
+    struct spec_stage *stage = into;
 
     read_pairs(v, &stage->envs, &stage->n_envs);
 }
 
 static void read_secrets(const struct reader_value *v, void *into)
 {
-    struct spec_stage *stage = ((struct parts *)into)->stage;
+    struct spec_stage *stage = into;
 
     read_pairs(v, &stage->secrets, &stage->n_secrets);
 }
 
-static void read_num_nodes(const struct reader_value *v, void *into)
-{
-    double nodes;
-
-    if (yaml_is_null(v->node) || !reader_number(v, 1, VALUE_MAX_NODES, &nodes))
-        return;
-    if (nodes != floor(nodes))
-        reader_value_error(v, "%s is not a whole number", reader_shown(v));
-    else
-        ((struct parts *)into)->stage->num_nodes = (unsigned)nodes;
-}
-
 static void read_checkpoint(const struct reader_value *v, void *into)
 {
-    struct spec_stage *stage = ((struct parts *)into)->stage;
+    struct spec_stage *stage = into;
 
-    if (yaml_is_null(v->node))
-        return;
     if (reader_duration(v, 1, VALUE_MAX_RUN_S, &stage->checkpoint_s) && stage->checkpoint_s <= 0)
         reader_value_error(v,
                            "must be longer than 0: leave it out for a stage without checkpoints");
@@ -128,10 +82,8 @@ static void read_checkpoint(const struct reader_value *v, void *into)
 
 static void read_needs(const struct reader_value *v, void *into)
 {
-    struct draft *draft = ((struct parts *)into)->draft;
+    struct draft *draft = spec_stage_draft(v->r, into);
 
-    if (yaml_is_null(v->node))
-        return;
     if (v->node->kind == YAML_MAP) {
         reader_value_error(v, "must be a stage's name or a list of names, not a map");
         return;
@@ -140,62 +92,357 @@ static void read_needs(const struct reader_value *v, void *into)
     draft->needs_line = v->line;
 }
 
+/* ---- inputs, outputs and file_mounts ---- */
+
+static struct draft_input *add_input(struct reader *r, struct draft *draft, size_t line)
+{
+    if (r->n_inputs == SPEC_MAX_DATASETS) {
+        reader_error(r, line, "more than %d inputs in one file", SPEC_MAX_DATASETS);
+        return NULL;
+    }
+    struct draft_input *all =
+        arena_room(r->arena, draft->inputs, draft->n_inputs, &draft->cap_inputs, sizeof *all);
+    if (!all) {
+        r->is_full = true;
+        return NULL;
+    }
+    draft->inputs = all;
+    r->n_inputs++;
+    struct draft_input *input = &all[draft->n_inputs++];
+    *input = (struct draft_input){.line = line};
+    return input;
+}
+
+static bool check_reference(const struct reader_value *v, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n == 0 || n > MAX_REFERENCE_BYTES || strpbrk(text, "\n\r\t")) {
+        reader_value_error(v, "%s must be one line of 1 to %d bytes", reader_quote(v->r, text),
+                           MAX_REFERENCE_BYTES);
+        return false;
+    }
+    return true;
+}
+
+static void read_reference(const struct reader_value *v, const char **out)
+{
+    const char *text;
+
+    if (reader_text(v, &text) && check_reference(v, text))
+        *out = text;
+}
+
+static void read_from(const struct reader_value *v, void *into)
+{
+    read_reference(v, &((struct draft_input *)into)->from);
+}
+
+static void read_input_size(const struct reader_value *v, void *into)
+{
+    struct draft_input *input = into;
+
+    if (!yaml_is_null(v->node))
+        input->has_size = reader_size(v, &input->size_gb);
+}
+
+static void read_place(const struct reader_value *v, void *into)
+{
+    struct draft_input *input = into;
+
+    if (reader_place(v, &input->place))
+        input->has_place = input->place.cloud || input->place.region;
+}
+
+static const struct reader_field input_fields[] = {
+    {"from", .read = read_from},
+    {"size", .read = read_input_size},
+    {"location", .read = read_place, .may_be_null = true},
+    {"place", .read = read_place, .may_be_null = true, .is_old = true},
+    {0},
+};
+
+static void read_input_item(const struct reader_value *v, struct draft *draft)
+{
+    struct draft_input *input = add_input(v->r, draft, v->line);
+
+    if (!input)
+        return;
+    if (v->node->kind == YAML_MAP) {
+        reader_fields(v, input_fields, NULL, input);
+        if (!yaml_get(v->node, "from"))
+            reader_value_error(v, "needs from: a stage's output, a path or a URI");
+    } else {
+        read_from(v, input);
+    }
+    if (!input->from)
+        draft->n_inputs--;
+}
+
+/* {s3://bucket/x: 100}, where the gigabytes may also be {size, location}. */
+static void read_input_entry(const struct reader_value *v, const char *from, struct draft *draft)
+{
+    struct draft_input *input = add_input(v->r, draft, v->line);
+
+    if (!input)
+        return;
+    if (v->node->kind == YAML_MAP)
+        reader_fields(v, input_fields + 1, NULL, input);
+    else
+        read_input_size(v, input);
+    input->from = from;
+    if (!check_reference(v, from))
+        draft->n_inputs--;
+}
+
 static void read_inputs(const struct reader_value *v, void *into)
 {
-    data_read_inputs(v, ((struct parts *)into)->draft);
+    struct draft *draft = spec_stage_draft(v->r, into);
+
+    draft->has_inputs = true;
+    if (v->node->kind == YAML_SCALAR) {
+        reader_value_error(v, "%s: write a list, such as [{from: %s, size: 10}]", reader_shown(v),
+                           "s3://bucket/data");
+        return;
+    }
+    for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
+        struct reader_value child =
+            v->node->kind == YAML_MAP ? reader_entry(v, i) : reader_item(v, i);
+        if (v->node->kind == YAML_MAP)
+            read_input_entry(&child, v->node->entries[i].key, draft);
+        else
+            read_input_item(&child, draft);
+    }
+}
+
+struct output_pair {
+    struct spec_output *output;
+    struct draft_size *size;
+};
+
+static void read_output_name(const struct reader_value *v, void *into)
+{
+    read_reference(v, &((struct output_pair *)into)->output->name);
+}
+
+static void read_output_size(const struct reader_value *v, void *into)
+{
+    struct draft_size *size = ((struct output_pair *)into)->size;
+
+    if (yaml_is_null(v->node))
+        return;
+    size->is_factor = v->node->kind == YAML_SCALAR && value_factor(v->node->text, &size->value);
+    size->is_said = size->is_factor ||
+                    (v->node->kind == YAML_SCALAR && value_size_gb(v->node->text, &size->value));
+    if (!size->is_said)
+        reader_value_error(v,
+                           "%s is not a size: write gigabytes (12.5), 500MB, 2TB, or 9x for nine "
+                           "times the stage's input; at most 1e9 GB",
+                           reader_shown(v));
+}
+
+static void read_keep(const struct reader_value *v, void *into)
+{
+    if (!yaml_is_null(v->node))
+        reader_duration(v, 86400, VALUE_MAX_KEEP_S, &((struct output_pair *)into)->output->keep_s);
+}
+
+static const struct reader_field output_fields[] = {
+    {"name", .read = read_output_name},
+    {"size", .read = read_output_size},
+    {"keep", .read = read_keep},
+    {0},
+};
+
+/* One entry of the map or item of the list. */
+static void read_output(const struct reader_value *v, const char *name, struct output_pair *pair)
+{
+    pair->output->line = v->line;
+    if (name) {
+        if (v->node->kind == YAML_MAP)
+            reader_fields(v, output_fields + 1, NULL, pair);
+        else
+            read_output_size(v, pair);
+        if (check_reference(v, name))
+            pair->output->name = name;
+    } else if (v->node->kind == YAML_MAP) {
+        reader_fields(v, output_fields, NULL, pair);
+        if (!yaml_get(v->node, "name"))
+            reader_value_error(v, "needs name");
+    } else {
+        read_output_name(v, pair);
+    }
+}
+
+static const struct spec_output *find_output(const struct spec_stage *stage, const char *name)
+{
+    for (size_t i = 0; i < stage->n_outputs; i++)
+        if (strcmp(stage->outputs[i].name, name) == 0)
+            return &stage->outputs[i];
+    return NULL;
 }
 
 static void read_outputs(const struct reader_value *v, void *into)
 {
-    struct parts *parts = into;
+    struct spec_stage *stage = into;
+    struct draft *draft = spec_stage_draft(v->r, stage);
 
-    data_read_outputs(v, parts->draft, parts->stage);
+    if (v->node->kind == YAML_SCALAR) {
+        reader_value_error(v, "%s: write a map, such as {model: 5}", reader_shown(v));
+        return;
+    }
+    if (v->r->n_outputs + v->node->n > SPEC_MAX_DATASETS) {
+        reader_value_error(v, "more than %d outputs in one file", SPEC_MAX_DATASETS);
+        return;
+    }
+    v->r->n_outputs += v->node->n;
+    stage->outputs = reader_alloc(v->r, v->node->n, sizeof *stage->outputs);
+    draft->sizes = reader_alloc(v->r, v->node->n, sizeof *draft->sizes);
+    for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
+        bool is_map = v->node->kind == YAML_MAP;
+        struct reader_value child = is_map ? reader_entry(v, i) : reader_item(v, i);
+        struct output_pair pair = {&stage->outputs[stage->n_outputs],
+                                   &draft->sizes[stage->n_outputs]};
+
+        read_output(&child, is_map ? v->node->entries[i].key : NULL, &pair);
+        const struct spec_output *same =
+            pair.output->name ? find_output(stage, pair.output->name) : NULL;
+        if (same)
+            reader_value_error(&child, "output %s stands twice: first on line %zu",
+                               reader_quote(v->r, same->name), same->line);
+        stage->n_outputs += pair.output->name && !same;
+    }
 }
 
-static void read_estimate(const struct reader_value *v, void *into)
+static const char *env_value(const struct spec_stage *stage, const char *name, size_t n)
 {
-    struct parts *parts = into;
-
-    timing_read(v, parts->draft, &parts->stage->estimate);
+    for (size_t i = 0; i < stage->n_envs; i++)
+        if (strlen(stage->envs[i].key) == n && memcmp(stage->envs[i].key, name, n) == 0)
+            return stage->envs[i].value;
+    return NULL;
 }
+
+static size_t name_length(const char *p)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)p[n]) || p[n] == '_')
+        n++;
+    return n;
+}
+
+/* SkyPilot fills $NAME and ${NAME} of `envs` into mounts. What has no value yet stays. */
+static const char *fill_in(struct reader *r, const char *text, const struct spec_stage *stage)
+{
+    AUTO_CLEAR(buf) struct buf out;
+
+    buf_init(&out, MAX_REFERENCE_BYTES);
+    while (*text) {
+        size_t braced = text[0] == '$' && text[1] == '{';
+        size_t n = text[0] == '$' ? name_length(text + 1 + braced) : 0;
+        size_t whole = 1 + n + 2 * braced;
+        const char *value = NULL;
+
+        if (n && (!braced || text[2 + n] == '}'))
+            value = env_value(stage, text + 1 + braced, n);
+        if (value)
+            buf_puts(&out, value);
+        else
+            buf_add(&out, text, whole = 1);
+        text += whole;
+    }
+    return reader_printf(r, "%s", buf_str(&out));
+}
+
+static void add_mount(const struct reader_value *v, struct spec_stage *stage)
+{
+    const char *text;
+
+    if (!reader_text(v, &text))
+        return;
+    text = strchr(text, '$') ? fill_in(v->r, text, stage) : text;
+    if (!text || !check_reference(v, text))
+        return;
+    struct draft_input *input = add_input(v->r, spec_stage_draft(v->r, stage), v->line);
+    if (input) {
+        input->from = text;
+        input->is_mount = true;
+    }
+}
+
+/* A bucket, a path, or a list of paths. */
+static void read_source(const struct reader_value *v, void *into)
+{
+    if (v->node->kind != YAML_LIST)
+        add_mount(v, into);
+    for (size_t i = 0; v->node->kind == YAML_LIST && i < v->node->n; i++) {
+        struct reader_value item = reader_item(v, i);
+        add_mount(&item, into);
+    }
+}
+
+static const struct reader_field storage_fields[] = {
+    {"source", .read = read_source, .may_be_null = true},
+    {"name", .use = READER_CARRIED},
+    {"store", .use = READER_CARRIED},
+    {"mode", .use = READER_CARRIED},
+    {"persistent", .use = READER_CARRIED},
+    {"config", .use = READER_IGNORED},
+    {0},
+};
+
+/* Comes after `envs`, whose values it may name. */
+static void read_mounts(const struct reader_value *v, struct spec_stage *stage)
+{
+    if (!reader_is_map(v))
+        return;
+    for (size_t i = 0; i < v->node->n && !v->r->is_full; i++) {
+        struct reader_value entry = reader_entry(v, i);
+        if (entry.node->kind == YAML_MAP)
+            reader_fields(&entry, storage_fields, NULL, stage);
+        else
+            add_mount(&entry, stage);
+    }
+}
+
+/* ---- the stage ---- */
 
 static void keep_resources(const struct reader_value *v, void *into)
 {
-    if (!yaml_is_null(v->node))
-        ((struct parts *)into)->resources = *v;
+    spec_stage_draft(v->r, into)->resources = *v;
 }
 
 static void keep_mounts(const struct reader_value *v, void *into)
 {
-    ((struct parts *)into)->mounts = *v;
+    spec_stage_draft(v->r, into)->mounts = *v;
 }
 
 static const struct reader_field fields[] = {
-    {"name", READER_CARRIED, NULL}, /* take_name comes first, for the messages */
-    {"run", READER_READ, read_run},
-    {"setup", READER_READ, read_setup},
-    {"workdir", READER_READ, read_workdir},
-    {"envs", READER_READ, read_envs},
-    {"secrets", READER_READ, read_secrets},
-    {"num_nodes", READER_READ, read_num_nodes},
-    {"file_mounts", READER_READ, keep_mounts},
-    {"inputs", READER_READ, read_inputs},
-    {"outputs", READER_READ, read_outputs},
-    {"estimate", READER_READ, read_estimate},
-    {"checkpoint", READER_READ, read_checkpoint},
-    {"resources", READER_READ, keep_resources},
-    {"needs", READER_READ, read_needs},
-    {"service", READER_IGNORED, NULL},
-    {"pool", READER_IGNORED, NULL},
-    {"volumes", READER_IGNORED, NULL},
-    {"config", READER_IGNORED, NULL},
-    {"event_callback", READER_IGNORED, NULL},
-    {"job_recovery", READER_IGNORED, NULL},
-    {"experimental", READER_IGNORED, NULL},
-    {"file_mounts_mapping", READER_IGNORED, NULL},
-    {"volume_mounts", READER_IGNORED, NULL},
-    {"storage_mounts", READER_IGNORED, NULL},
-    {"metadata", READER_IGNORED, NULL},
+    {"name", .use = READER_CARRIED}, /* take_name comes first, for the messages */
+    {"run", READER_INTO(TEXT, spec_stage, run), .may_be_null = true},
+    {"setup", READER_INTO(TEXT, spec_stage, setup), .may_be_null = true},
+    {"workdir", .read = read_workdir, .may_be_null = true},
+    {"envs", .read = read_envs, .may_be_null = true},
+    {"secrets", .read = read_secrets, .may_be_null = true},
+    {"num_nodes", READER_INTO(COUNT, spec_stage, num_nodes), 1, VALUE_MAX_NODES, true},
+    {"file_mounts", .read = keep_mounts, .may_be_null = true},
+    {"inputs", .read = read_inputs, .may_be_null = true},
+    {"outputs", .read = read_outputs, .may_be_null = true},
+    {"estimate", .read = timing_read, .may_be_null = true},
+    {"checkpoint", .read = read_checkpoint, .may_be_null = true},
+    {"resources", .read = keep_resources, .may_be_null = true},
+    {"needs", .read = read_needs, .may_be_null = true},
+    {"service", .use = READER_IGNORED},
+    {"pool", .use = READER_IGNORED},
+    {"volumes", .use = READER_IGNORED},
+    {"config", .use = READER_IGNORED},
+    {"event_callback", .use = READER_IGNORED},
+    {"job_recovery", .use = READER_IGNORED},
+    {"experimental", .use = READER_IGNORED},
+    {"file_mounts_mapping", .use = READER_IGNORED},
+    {"volume_mounts", .use = READER_IGNORED},
+    {"storage_mounts", .use = READER_IGNORED},
+    {"metadata", .use = READER_IGNORED},
     {0},
 };
 
@@ -225,16 +472,16 @@ void spec_stage_read(struct reader *r, size_t index)
 {
     struct spec_stage *stage = &r->spec->stages[index];
     struct draft *draft = &r->drafts[index];
-    struct parts parts = {.stage = stage, .draft = draft};
     struct reader_value whole = {r, "", draft->node->line, draft->node};
 
     stage->line = draft->node->line;
     stage->num_nodes = 1;
     stage->estimate = (struct spec_estimate){.seconds = (double)NAN, .line = stage->line};
     take_name(r, index);
-    reader_fields(&whole, fields, header_fields(), &parts);
-    resources_read(r, parts.resources.node ? &parts.resources : NULL, r->default_resources, stage);
-    if (parts.mounts.node)
-        data_read_mounts(&parts.mounts, draft, stage);
+    reader_fields(&whole, fields, header_fields(), stage);
+    resources_read(r, draft->resources.node ? &draft->resources : NULL, r->default_resources,
+                   stage);
+    if (draft->mounts.node)
+        read_mounts(&draft->mounts, stage);
     r->stage = NULL;
 }

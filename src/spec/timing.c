@@ -19,11 +19,6 @@ enum form {
     FORM_PROFILE
 };
 
-struct draft_timing {
-    struct draft *draft;
-    struct spec_estimate *out;
-};
-
 static void read_name_rates(const struct reader_value *v,
                             struct spec_estimate *out,
                             void (*read)(const struct reader_value *, struct spec_rate *, double),
@@ -52,7 +47,6 @@ static void read_seconds_rate(const struct reader_value *v, struct spec_rate *ra
 
 static void read_time(const struct reader_value *v, struct spec_estimate *out, double unit)
 {
-    out->kind = SPEC_ESTIMATE_SECONDS;
     if (v->node->kind == YAML_MAP)
         read_name_rates(v, out, read_seconds_rate, unit);
     else
@@ -61,101 +55,59 @@ static void read_time(const struct reader_value *v, struct spec_estimate *out, d
 
 static void read_hours(const struct reader_value *v, void *into)
 {
-    read_time(v, ((struct draft_timing *)into)->out, 3600);
+    read_time(v, &((struct spec_stage *)into)->estimate, 3600);
 }
 
 static void read_minutes(const struct reader_value *v, void *into)
 {
-    read_time(v, ((struct draft_timing *)into)->out, 60);
+    read_time(v, &((struct spec_stage *)into)->estimate, 60);
 }
 
 static void read_seconds(const struct reader_value *v, void *into)
 {
-    read_time(v, ((struct draft_timing *)into)->out, 1);
+    read_time(v, &((struct spec_stage *)into)->estimate, 1);
 }
 
 static void read_work(const struct reader_value *v, void *into)
 {
-    struct draft_timing *t = into;
+    struct draft *draft = spec_stage_draft(v->r, into);
 
-    t->out->kind = SPEC_ESTIMATE_WORK;
-    t->draft->work_is_input = v->node->kind == YAML_SCALAR && strcmp(v->node->text, "input") == 0;
-    if (!t->draft->work_is_input)
-        reader_number(v, 0, MAX_WORK, &t->out->work);
+    draft->work_is_input = v->node->kind == YAML_SCALAR && strcmp(v->node->text, "input") == 0;
+    if (!draft->work_is_input)
+        reader_number(v, 0, MAX_WORK, &((struct spec_stage *)into)->estimate.work);
 }
 
-static void read_base(const struct reader_value *v, void *into)
-{
-    struct spec_rate *rate = into;
-
-    if (reader_number(v, 0, MAX_RATE, &rate->value) && rate->value <= 0)
-        reader_value_error(v, "a rate must be above 0");
-}
-
-static void read_parallel(const struct reader_value *v, void *into)
-{
-    reader_number(v, 0, 1, &((struct spec_rate *)into)->parallel);
-}
+static const struct reader_field rate_fields[] = {
+    {"base", READER_INTO(ABOVE, spec_rate, value), 0, MAX_RATE},
+    {"parallel", READER_INTO(NUMBER, spec_rate, parallel), 0, 1},
+    {0},
+};
 
 static void read_work_rate(const struct reader_value *v, struct spec_rate *rate, double unit)
 {
-    static const struct reader_field fields[] = {
-        {"base", READER_READ, read_base},
-        {"parallel", READER_READ, read_parallel},
-        {0},
-    };
-
     (void)unit;
     if (v->node->kind != YAML_MAP) {
-        read_base(v, rate);
+        reader_field(&rate_fields[0], v, rate);
         return;
     }
-    reader_fields(v, fields, NULL, rate);
+    reader_fields(v, rate_fields, NULL, rate);
     if (!yaml_get(v->node, "base"))
         reader_value_error(v, "needs base: units per second of one");
 }
 
 static void read_rate(const struct reader_value *v, void *into)
 {
-    struct draft_timing *t = into;
-
-    t->out->kind = SPEC_ESTIMATE_WORK;
     if (v->node->kind == YAML_MAP)
-        read_name_rates(v, t->out, read_work_rate, 1);
+        read_name_rates(v, &((struct spec_stage *)into)->estimate, read_work_rate, 1);
     else
         reader_value_error(v, "must be a map of units per second, such as {vcpu: 0.008, T4: 0.13}");
 }
 
-static void read_iterations(const struct reader_value *v, void *into)
-{
-    struct draft_timing *t = into;
-
-    t->out->kind = SPEC_ESTIMATE_ITERATIONS;
-    reader_number(v, 0, MAX_WORK, &t->out->iterations);
-}
-
-static void read_model(const struct reader_value *v, void *into)
-{
-    struct draft_timing *t = into;
-
-    t->out->kind = SPEC_ESTIMATE_ITERATIONS;
-    reader_name(v, &t->out->model);
-}
-
-static void read_profile(const struct reader_value *v, void *into)
-{
-    struct draft_timing *t = into;
-
-    t->out->kind = SPEC_ESTIMATE_PROFILE;
-    reader_name(v, &t->out->profile);
-}
-
 static void read_args(const struct reader_value *v, void *into)
 {
-    struct spec_estimate *out = ((struct draft_timing *)into)->out;
+    struct spec_estimate *out = &((struct spec_stage *)into)->estimate;
 
-    out->kind = SPEC_ESTIMATE_PROFILE;
-    if (yaml_is_null(v->node) || !reader_is_map(v))
+    if (!reader_is_map(v))
         return;
     out->args = reader_alloc(v->r, v->node->n, sizeof *out->args);
     for (size_t i = 0; out->args && i < v->node->n; i++) {
@@ -166,40 +118,30 @@ static void read_args(const struct reader_value *v, void *into)
     }
 }
 
-static void read_setup(const struct reader_value *v, void *into)
-{
-    if (!yaml_is_null(v->node))
-        reader_duration(v, 1, VALUE_MAX_RUN_S, &((struct draft_timing *)into)->out->setup_s);
-}
-
-static const struct {
-    struct reader_field field;
-    enum form form;
-} keys[] = {
-    {{"hours", READER_READ, read_hours}, FORM_HOURS},
-    {{"minutes", READER_READ, read_minutes}, FORM_MINUTES},
-    {{"seconds", READER_READ, read_seconds}, FORM_SECONDS},
-    {{"work", READER_READ, read_work}, FORM_WORK},
-    {{"rate", READER_READ, read_rate}, FORM_WORK},
-    {{"iterations", READER_READ, read_iterations}, FORM_ITERATIONS},
-    {{"model", READER_READ, read_model}, FORM_ITERATIONS},
-    {{"profile", READER_READ, read_profile}, FORM_PROFILE},
-    {{"args", READER_READ, read_args}, FORM_PROFILE},
-    {{"setup", READER_READ, read_setup}, FORM_ANY},
+#define INTO(use, member) READER_INTO(use, spec_stage, estimate.member)
+static const struct reader_field fields[] = {
+    {"hours", .read = read_hours, .group = FORM_HOURS},
+    {"minutes", .read = read_minutes, .group = FORM_MINUTES},
+    {"seconds", .read = read_seconds, .group = FORM_SECONDS},
+    {"work", .read = read_work, .group = FORM_WORK},
+    {"rate", .read = read_rate, .group = FORM_WORK},
+    {"iterations", INTO(NUMBER, iterations), 0, MAX_WORK, .group = FORM_ITERATIONS},
+    {"model", INTO(NAME, model), .group = FORM_ITERATIONS},
+    {"profile", INTO(NAME, profile), .group = FORM_PROFILE},
+    {"args", .read = read_args, .may_be_null = true, .group = FORM_PROFILE},
+    {"setup", INTO(SECONDS, setup_s), 0, VALUE_MAX_RUN_S, .may_be_null = true},
+    {0},
 };
 
-#define N_KEYS (sizeof keys / sizeof *keys)
-
-static enum form form_of(const char *key)
+static int form_of(const char *key)
 {
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (strcmp(keys[i].field.name, key) == 0)
-            return keys[i].form;
-    return FORM_ANY;
+    const struct reader_field *field = reader_find_field(fields, key);
+
+    return field ? field->group : FORM_ANY;
 }
 
-/* At most one form, and whole. */
-static void check_form(const struct reader_value *v)
+/* At most one form, and whole; the form that comes last counts. */
+static void check_form(const struct reader_value *v, struct spec_estimate *out)
 {
     static const struct {
         const char *key, *other;
@@ -208,13 +150,19 @@ static void check_form(const struct reader_value *v)
                  {"iterations", "model"},
                  {"model", "iterations"},
                  {"args", "profile"}};
+    static const enum spec_estimate_kind kinds[] = {
+        [FORM_HOURS] = SPEC_ESTIMATE_SECONDS,         [FORM_MINUTES] = SPEC_ESTIMATE_SECONDS,
+        [FORM_SECONDS] = SPEC_ESTIMATE_SECONDS,       [FORM_WORK] = SPEC_ESTIMATE_WORK,
+        [FORM_ITERATIONS] = SPEC_ESTIMATE_ITERATIONS, [FORM_PROFILE] = SPEC_ESTIMATE_PROFILE,
+    };
     const struct yaml_entry *first = NULL;
 
     for (size_t i = 0; i < v->node->n; i++) {
         const struct yaml_entry *entry = &v->node->entries[i];
-        enum form form = form_of(entry->key);
+        int form = form_of(entry->key);
         if (form == FORM_ANY)
             continue;
+        out->kind = kinds[form];
         if (first && form != form_of(first->key))
             reader_error(v->r, entry->line,
                          "%s: %s beside %s on line %zu: an estimate has one form, keep one",
@@ -227,20 +175,15 @@ static void check_form(const struct reader_value *v)
             reader_value_error(v, "%s needs %s beside it", pairs[i].key, pairs[i].other);
 }
 
-void timing_read(const struct reader_value *v, struct draft *draft, struct spec_estimate *out)
+void timing_read(const struct reader_value *v, void *into)
 {
-    struct draft_timing t = {draft, out};
-    struct reader_field fields[N_KEYS + 1] = {0};
+    struct spec_estimate *out = &((struct spec_stage *)into)->estimate;
 
-    for (size_t i = 0; i < N_KEYS; i++)
-        fields[i] = keys[i].field;
     out->line = v->line;
-    if (yaml_is_null(v->node))
-        return;
     if (v->node->kind == YAML_SCALAR)
         reader_value_error(v, "%s: write which form it has, such as {hours: 3}", reader_shown(v));
-    else if (reader_fields(v, fields, NULL, &t))
-        check_form(v);
+    else if (reader_fields(v, fields, NULL, into))
+        check_form(v, out);
 }
 
 const struct yaml_node *timing_merge(struct reader *r,
@@ -248,7 +191,7 @@ const struct yaml_node *timing_merge(struct reader *r,
                                      const struct yaml_node *own)
 {
     struct yaml_node kept = *defaults;
-    enum form form = FORM_ANY;
+    int form = FORM_ANY;
 
     for (size_t i = 0; i < own->n && form == FORM_ANY; i++)
         form = form_of(own->entries[i].key);
@@ -257,7 +200,7 @@ const struct yaml_node *timing_merge(struct reader *r,
     if (!kept.entries)
         return own;
     for (size_t i = 0; i < defaults->n; i++) {
-        enum form inherited = form_of(defaults->entries[i].key);
+        int inherited = form_of(defaults->entries[i].key);
         if (form == FORM_ANY || inherited == FORM_ANY || inherited == form)
             kept.entries[kept.n++] = defaults->entries[i];
     }

@@ -82,7 +82,7 @@ static void mistakes(void)
         {"", "t.yaml: the file is empty"},
         {"- 1\n", "t.yaml:1: a cluster is a map of fields, not a list"},
         {"run: x\nenvs: {1A: 2}\n",
-         "t.yaml:2: stage train: envs.1A: is no variable name: use letters, digits and _"},
+         "t.yaml:2: stage train: envs.1A: is not a variable name: use letters, digits and _"},
         {"name: x\nwoker: 1\n", "t.yaml:2: unknown field \"woker\": did you mean work"},
         {"server: {tpye: m4.large}\n",
          "t.yaml:1: unknown field \"server.tpye\": did you mean type"},

@@ -197,7 +197,7 @@ static void wrong(void)
         {"hosts: {lab: [{host: -oProxyCommand=x}]}\n", 1, "is no name of a host"},
         {"hosts: {lab: [{host: \"a b\"}]}\n", 1, "is no name of a host"},
         {"hosts: {lab: [{host: x, accelerators: \"A100:\"}]}\n", 1, "is not a number above 0"},
-        {"hosts: {lab: [{host: x, price: 2e9}]}\n", 1, "is more than 1000000000"},
+        {"hosts: {lab: [{host: x, price: 2e9}]}\n", 1, "at most 1000000000 USD"},
         {"hosts: {lab: [{host: x, gpus: 3}]}\n", 1, "unknown field \"hosts.lab[0].gpus\""},
         {"clouds: {aws: {zones: [a]}}\n", 1, "unknown field \"clouds.aws.zones\""},
         {"clouds: {aws: {regions: [[a]]}}\n", 1, "must be text"},
@@ -207,7 +207,7 @@ static void wrong(void)
         {"throughputs: [a]\n", 1, "must be text"},
         {"store: dir:a\nstore: dir:b\n", 2, "stands twice: first on line 1"},
         {"plan: {}\n---\nplan: {}\n", 3, "a second document"},
-        {"- plan\n", 1, "must be a map"},
+        {"- plan\n", 1, "is a map of fields, not a list"},
         {"plan: {\n", 2, "not YAML"},
     };
 

@@ -110,8 +110,8 @@ int main(void)
         {"checkpoint: 0\n", 1, "must be longer than 0"},
         {"checkpoint: often\n", 1, "\"often\" is no duration"},
         {"envs: [A]\n", 1, "envs: must be a map, not a list"},
-        {"envs:\n  A B: 1\n", 2, "envs.A B: is no variable name"},
-        {"envs:\n  1A: 1\n", 2, "is no variable name"},
+        {"envs:\n  A B: 1\n", 2, "envs.A B: is not a variable name"},
+        {"envs:\n  1A: 1\n", 2, "is not a variable name"},
         {"envs:\n  A: [1]\n", 2, "envs.A: must be text, not a list"},
         {"secrets:\n  T: {a: 1}\n", 2, "secrets.T: must be text, not a map"},
     };

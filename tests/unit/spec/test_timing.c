@@ -145,7 +145,7 @@ int main(void)
         {"estimate:\n  work: -1\n  rate: {vcpu: 1}\n", 2, "\"-1\" is out of range"},
         {"estimate:\n  work: inputs\n  rate: {vcpu: 1}\n", 2, "\"inputs\" is not a number"},
         {"estimate:\n  work: 1\n  rate: 0.5\n", 3, "such as {vcpu: 0.008"},
-        {"estimate:\n  work: 1\n  rate: {vcpu: 0}\n", 3, "a rate must be above 0"},
+        {"estimate:\n  work: 1\n  rate: {vcpu: 0}\n", 3, "must be above 0"},
         {"estimate:\n  work: 1\n  rate: {T4: {base: 1, parallel: 1.5}}\n", 3,
          "parallel: \"1.5\" is out of range: 0 to 1"},
         {"estimate:\n  work: 1\n  rate: {T4: {parallel: 0.5}}\n", 3, "needs base"},
