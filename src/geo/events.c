@@ -38,7 +38,7 @@ static int read_kind(const json_t *o, enum geo_event_kind *out, struct err *e)
             return 0;
         }
     return err_set(e, ERR_USAGE,
-                   "kind: \"%.40s\" is none of train, put, get, poll, list, delete, "
+                   "kind: \"%.40s\" is not an event: use train, put, get, poll, list, delete, "
                    "invoke, aggregate, transfer",
                    text ? text : "");
 }
@@ -49,7 +49,7 @@ int geo_event_number(const json_t *o, const char *key, double most, double *out,
     double value = v ? json_number_value(v) : *out;
 
     if ((v && !json_is_number(v)) || !(value >= 0 && value <= most))
-        return err_set(e, ERR_USAGE, "%s: no number from 0 to %g", key, most);
+        return err_set(e, ERR_USAGE, "%s: must be a number from 0 to %g", key, most);
     *out = value;
     return 0;
 }
@@ -61,7 +61,7 @@ static int read_count(const json_t *o, const char *key, size_t end, size_t *out,
     if (!v)
         return 0;
     if (!json_is_integer(v) || json_integer_value(v) < 0 || (size_t)json_integer_value(v) >= end)
-        return err_set(e, ERR_USAGE, "%s: no whole number from 0 to below %zu", key, end);
+        return err_set(e, ERR_USAGE, "%s: must be a whole number from 0 to below %zu", key, end);
     *out = (size_t)json_integer_value(v);
     return 0;
 }
@@ -84,7 +84,7 @@ static int read_site(
             *out = i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "%s: \"%.60s\" is no location of this training", key,
+    return err_set(e, ERR_USAGE, "%s: \"%.60s\" is not a location of this training", key,
                    text ? text : "");
 }
 

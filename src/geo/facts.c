@@ -113,7 +113,7 @@ static int read_cell(const struct reading *r,
         return 0;
     }
     if (!csv_number(text, &value) || !(value >= column->least && value <= FIGURE_MAX))
-        return err_set(e, ERR_USAGE, "%s:%zu: %s: \"%.40s\" is no number from %g to %g",
+        return err_set(e, ERR_USAGE, "%s:%zu: %s: \"%.40s\" is not a number from %g to %g",
                        csv_name(csv), csv_line(csv), column->name, text, column->least, FIGURE_MAX);
     memcpy(row + column->offset, &value, sizeof value);
     return 0;

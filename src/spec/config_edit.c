@@ -37,10 +37,11 @@ static int split_key(struct edit *edit, const char *key, struct err *e)
             if (!isalnum((unsigned char)p[i]) && p[i] != '_' && p[i] != '-')
                 n = 0;
         if (n == 0 || edit->n_parts == MAX_PARTS)
-            return err_set(e, ERR_USAGE,
-                           "\"%.100s\" is no setting: names are letters, digits, _ and - with dots "
-                           "between",
-                           key);
+            return err_set(
+                e, ERR_USAGE,
+                "\"%.100s\" is not the name of a setting: write letters, digits, _ and - "
+                "with dots between, as in plan.boot_s",
+                key);
         edit->parts[edit->n_parts++] = (struct part){p, n};
         if (!p[n])
             return 0;
@@ -84,7 +85,7 @@ static int check_flow(const char *key, const char *value, struct err *e)
         file.n_documents != 1 || file.documents[0]->kind == YAML_SCALAR ||
         yaml_byte_offset(value, strlen(value), file.documents[0]->end) != strlen(value))
         return err_set(e, ERR_USAGE,
-                       "%s: \"%.100s\" is no list or map: write [a, b] or {a: 1, b: 2}", key,
+                       "%s: \"%.100s\" is not a list or map: write [a, b] or {a: 1, b: 2}", key,
                        value);
     return 0;
 }

@@ -120,7 +120,7 @@ static void read_host_name(const struct reader_value *v, void *into)
     if (!reader_name(v, &h->host))
         return;
     if (h->host[0] == '-' || strpbrk(h->host, " \t") || strlen(h->host) > CONFIG_HOST_BYTES)
-        reader_value_error(v, "%s is no name of a host, such as gpu1.lab or me@gpu1.lab",
+        reader_value_error(v, "%s is not the name of a host: write gpu1.lab or me@gpu1.lab",
                            reader_shown(v));
 }
 

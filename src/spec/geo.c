@@ -72,7 +72,7 @@ static void read_topology(const struct reader_value *v, void *into)
             ((struct spec_geo *)into)->topology = (enum spec_geo_topology)i;
             return;
         }
-    reader_value_error(v, "%s is no topology: use central, regional, fanout or any",
+    reader_value_error(v, "%s is not a topology: use central, regional, fanout or any",
                        reader_shown(v));
 }
 
@@ -94,10 +94,11 @@ static void read_compression(const struct reader_value *v, void *into)
         s->compression = SPEC_GEO_TOPK;
         s->topk = share;
     } else {
-        reader_value_error(v,
-                           "%s is no compression: use none, int8 or topk:SHARE with a SHARE above "
-                           "0 and at most 1, as in topk:0.01",
-                           reader_shown(v));
+        reader_value_error(
+            v,
+            "%s is not a compression: use none, int8 or topk:SHARE with a SHARE above "
+            "0 and at most 1, as in topk:0.01",
+            reader_shown(v));
     }
 }
 
@@ -187,7 +188,8 @@ static void read_address(const struct reader_value *v, void *into)
     struct spec_geo_site *s = into;
 
     if (reader_name(v, &s->address) && strpbrk(s->address, "/@ "))
-        reader_value_error(v, "%s is no name or address of a host alone", reader_shown(v));
+        reader_value_error(v, "%s is not a host name or address: leave out user, port and path",
+                           reader_shown(v));
 }
 
 static void read_site_store(const struct reader_value *v, void *into)
@@ -196,7 +198,7 @@ static void read_site_store(const struct reader_value *v, void *into)
 
     if (reader_name(v, &s->store) && strncmp(s->store, "s3://", 5) != 0 &&
         strncmp(s->store, "dir:/", 5) != 0)
-        reader_value_error(v, "%s is no store: write s3://BUCKET/PREFIX or dir:/PATH",
+        reader_value_error(v, "%s is not a store: write s3://BUCKET/PREFIX or dir:/PATH",
                            reader_shown(v));
 }
 
@@ -206,7 +208,7 @@ static void read_endpoint(const struct reader_value *v, void *into)
 
     if (reader_name(v, &s->endpoint) && strncmp(s->endpoint, "http://", 7) != 0 &&
         strncmp(s->endpoint, "https://", 8) != 0)
-        reader_value_error(v, "%s is no address: write https://HOST:PORT", reader_shown(v));
+        reader_value_error(v, "%s is not an address: write https://HOST:PORT", reader_shown(v));
 }
 
 #define OF_SITE(use, member) READER_INTO(use, spec_geo_site, member)
@@ -243,7 +245,7 @@ static void read_site(const struct reader_value *v, const char *key, struct spec
         return;
     }
     if (spec_geo_site(s, site->place.cloud, site->place.region)) {
-        reader_value_error(v, "stands there twice");
+        reader_value_error(v, "is given twice: remove one");
         return;
     }
     if (reader_fields(v, site_fields, NULL, site))

@@ -33,7 +33,8 @@ int spec_place_parse(const char *text, struct arena *a, struct spec_place *out, 
     if (cloud_len == 0 || (region && (!*region || strpbrk(region, "/:"))))
         return err_set(
             e, ERR_USAGE,
-            "\"%.60s\" is no location: write CLOUD/REGION (aws/us-east-1), CLOUD or local", text);
+            "\"%.60s\" is not a location: write CLOUD/REGION (aws/us-east-1), CLOUD or local",
+            text);
     if (!take_part(a, text, cloud_len, &place.cloud) ||
         (region && !take_part(a, region, strlen(region), &place.region)))
         return err_set(e, ERR_USAGE, "location: the file is too large");

@@ -178,12 +178,64 @@ const struct reader_field *reader_find_field(const struct reader_field *fields, 
     return NULL;
 }
 
+/* Fields that SkyPilot, DVC, Slurm and CI systems have, or that stand on another level here. */
+static const struct {
+    const char *words, *instead;
+} foreign_words[] = {
+    {"stages steps jobs tasks",
+     "write each stage as a document of its own, with a line --- between two of them"},
+    {"cmd command commands script", "write run: COMMAND"},
+    {"deps dependencies", "write inputs: [STAGE.OUTPUT, FILE] for data, needs: [STAGE] for stages"},
+    {"depends_on after", "write needs: [STAGE]"},
+    {"outs artifacts", "write outputs: {NAME: GIGABYTES}"},
+    {"env environment params", "write envs: {NAME: VALUE}"},
+    {"wdir working_directory working-directory", "write workdir: DIRECTORY"},
+    {"nodes ntasks", "write num_nodes: N"},
+    {"time time_limit timeout",
+     "write estimate: {hours: 3} for a stage, deadline: 6h for the whole pipeline"},
+    {"partition runs-on", "write resources: {infra: CLOUD/REGION}"},
+    {"image container docker", "write resources: {image_id: IMAGE}"},
+    {"gpu gpus gres", "write resources: {accelerators: A100:8}"},
+    {"mem ram", "write resources: {memory: 16+}"},
+    {"spot preemptible", "write resources: {use_spot: true}"},
+    {"resources.gpu resources.gpus resources.gres", "write accelerators: A100:8"},
+    {"resources.mem resources.ram", "write memory: 16+"},
+    {"resources.spot resources.preemptible", "write use_spot: true"},
+    {"resources.instance resources.machine_type", "write instance_type: NAME"},
+    {"resources.location resources.place", "write infra: CLOUD/REGION"},
+    {"resources.nodes resources.num_nodes", "write num_nodes: N beside resources"},
+};
+
+static bool is_among(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = words; len && (at = strstr(at, word)); at += len)
+        if ((at == words || at[-1] == ' ') && (!at[len] || at[len] == ' '))
+            return true;
+    return false;
+}
+
+/* What to write in a pipeline file instead of such a field; NULL = not known. */
+static const char *instead_of(const struct reader_value *v)
+{
+    if (!v->r->spec)
+        return NULL;
+    for (size_t i = 0; i < sizeof foreign_words / sizeof *foreign_words; i++)
+        if (is_among(foreign_words[i].words, v->field))
+            return foreign_words[i].instead;
+    return reader_find_field(resources_fields(), v->field)
+               ? reader_printf(v->r, "write resources: {%s: ...}", v->field)
+               : NULL;
+}
+
 static void unknown_field(const struct reader_value *v,
                           const char *name,
                           const struct reader_field *fields,
                           const struct reader_field *also_known)
 {
-    const char *known[MAX_KNOWN];
+    const char *known[MAX_KNOWN], *quoted = reader_quote(v->r, v->field);
+    const char *instead = instead_of(v);
     size_t n = 0;
 
     for (; fields->name && n < MAX_KNOWN; fields++)
@@ -191,11 +243,12 @@ static void unknown_field(const struct reader_value *v,
     for (; also_known && also_known->name && n < MAX_KNOWN; also_known++)
         known[n++] = also_known->name;
     const char *close = nearest(name, known, n);
-    if (close)
-        reader_error(v->r, v->line, "unknown field %s: did you mean %s?",
-                     reader_quote(v->r, v->field), close);
+    if (instead)
+        reader_error(v->r, v->line, "unknown field %s: %s", quoted, instead);
+    else if (close)
+        reader_error(v->r, v->line, "unknown field %s: did you mean %s?", quoted, close);
     else
-        reader_error(v->r, v->line, "unknown field %s: remove it", reader_quote(v->r, v->field));
+        reader_error(v->r, v->line, "unknown field %s: remove it", quoted);
 }
 
 bool reader_fields(const struct reader_value *v,

@@ -224,7 +224,9 @@ const struct reader_field *spec_stage_fields(void);
 /* spec.c: the pipeline-wide fields. */
 const struct reader_field *header_fields(void);
 
-/* resources.c: own and inherited may be NULL. */
+/* resources.c */
+const struct reader_field *resources_fields(void);
+/* own and inherited may be NULL. */
 void resources_read(struct reader *r,
                     const struct reader_value *own,
                     const struct yaml_node *inherited,

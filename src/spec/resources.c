@@ -108,7 +108,7 @@ static void read_instance_type(const struct reader_value *v, void *into)
 }
 
 static const char accelerator_forms[] =
-    "is no accelerator: write A100, A100:8, {A100: 8} or a list of these";
+    "is not an accelerator: write A100, A100:8, {A100: 8} or a list of these";
 
 bool resources_read_accelerator(const struct reader_value *v,
                                 const char *text,
@@ -290,6 +290,11 @@ static const struct reader_field fields[] = {
     {"volumes", .use = READER_IGNORED},
     {0},
 };
+
+const struct reader_field *resources_fields(void)
+{
+    return fields;
+}
 
 static void apply_place(struct reader *r, struct own *own)
 {

@@ -34,7 +34,7 @@ int spec_objective_parse(const char *text, struct spec_goal *out, struct err *e)
     if (strncmp(text, weighted, sizeof weighted - 1) != 0 ||
         !number_parse(text + sizeof weighted - 1, &weight) || !(weight >= 0 && weight <= 1))
         return err_set(e, ERR_USAGE,
-                       "\"%.60s\" is no objective: use cost, time, value or weighted:W with W "
+                       "\"%.60s\" is not an objective: use cost, time, value or weighted:W with W "
                        "from 0 (cost) to 1 (time)",
                        text);
     out->objective = SPEC_WEIGHTED;

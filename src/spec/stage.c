@@ -308,7 +308,7 @@ static void read_outputs(const struct reader_value *v, void *into)
         const struct spec_output *same =
             pair.output->name ? find_output(stage, pair.output->name) : NULL;
         if (same)
-            reader_value_error(&child, "output %s stands twice: first on line %zu",
+            reader_value_error(&child, "output %s is given twice: first on line %zu",
                                reader_quote(v->r, same->name), same->line);
         stage->n_outputs += pair.output->name && !same;
     }

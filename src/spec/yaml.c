@@ -263,7 +263,7 @@ static void settle_keys(
             first = i;
         keep[sorted[i].rank] = first == i && !c->is_merge;
         if (first != i && sorted[i].rank < n_own && !c->is_merge)
-            problem(b, c->line, "key \"%.100s\" stands twice: first on line %zu", c->key,
+            problem(b, c->line, "key \"%.100s\" is given twice: first on line %zu", c->key,
                     sorted[first].child->line);
     }
     free(sorted);

@@ -68,7 +68,7 @@ fails 2 'no setting is named "plan.boot": did you mean plan.boot_s?' config set 
 fails 2 'plan.boot_s: "soon" is no duration' config set plan.boot_s soon
 fails 2 'plan.local_gbit: must be above 0' config set plan.local_gbit 0
 fails 2 'catalog.update: "ftp://x" is not an https://' config set catalog.update ftp://x
-fails 2 'is no list or map' config set catalog.update '[a'
+fails 2 'is not a list or map' config set catalog.update '[a'
 fails 2 'unknown field "clouds.aws.zones"' config set clouds.aws.zones '[a]'
 fails 2 'is text, not a map' config set plan.boot_s.aws 5
 fails 2 'no setting is named "kitchen"' config get kitchen

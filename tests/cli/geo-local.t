@@ -121,10 +121,10 @@ def worker_process(t, rank):
 
 def test_refused(t):
     t.refused(2, "t.yaml:10: sites.mars: ", "sites: {mars: {on: local}}\n")
-    t.refused(2, "is no store: write s3://BUCKET/PREFIX or dir:/PATH",
+    t.refused(2, "is not a store: write s3://BUCKET/PREFIX or dir:/PATH",
               "sites: {aws/eu-west-2: {store: 'ftp://x'}}\n")
     t.refused(2, "unknown field", "sites: {aws/eu-west-2: {colour: red}}\n")
-    t.refused(2, "is no compression: use none, int8 or topk:SHARE", "compression: zip\n")
+    t.refused(2, "is not a compression: use none, int8 or topk:SHARE", "compression: zip\n")
     t.refused(2, "neither local nor sim, and there are no host groups yet",
               "sites: {aws/eu-west-2: {function_on: lab}}\naggregator: {function: aws/eu-west-2}\n")
     t.configure("jobs_per_user: 8", "hosts: {lab: [{host: h1}, {host: h2}]}\n")

@@ -45,8 +45,8 @@ static void faults(void)
         {"", "links: the header has no column src_cloud"},
         {LINKS "a,x,b,y,0.1,100\n", "links:2: the row ends before column rtt_ms"},
         {"# remark\n" LINKS "a,x,b,y,cheap,100,1\n",
-         "links:3: usd_per_gb: \"cheap\" is no number from 0 to 1e+09"},
-        {LINKS "a,x,b,y,0.1,0,1\n", "links:2: mbps: \"0\" is no number from 1e-06 to 1e+09"},
+         "links:3: usd_per_gb: \"cheap\" is not a number from 0 to 1e+09"},
+        {LINKS "a,x,b,y,0.1,0,1\n", "links:2: mbps: \"0\" is not a number from 1e-06 to 1e+09"},
         {LINKS "a,,b,y,0.1,100,1\n", "links:2: src_region is empty"},
     };
 

@@ -84,6 +84,7 @@ static void mistakes(void)
         {"run: x\nenvs: {1A: 2}\n",
          "t.yaml:2: stage train: envs.1A: is not a variable name: use letters, digits and _"},
         {"name: x\nwoker: 1\n", "t.yaml:2: unknown field \"woker\": did you mean work"},
+        {"stages: []\n", "t.yaml:1: unknown field \"stages\": remove it"},
         {"server: {tpye: m4.large}\n",
          "t.yaml:1: unknown field \"server.tpye\": did you mean type"},
         {"server: {types: []}\n", "server.types: must be a list of 1 to 1000 types"},

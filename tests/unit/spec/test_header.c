@@ -56,7 +56,7 @@ static void goals(void)
 int main(void)
 {
     static const struct refused bad[] = {
-        {"objective: speed\n---\nrun: x\n", 1, "objective: \"speed\" is no objective"},
+        {"objective: speed\n---\nrun: x\n", 1, "objective: \"speed\" is not an objective"},
         {"budget: -1\n---\nrun: x\n", 1, "budget: \"-1\" is not an amount"},
         {"deadline: soon\n---\nrun: x\n", 1, "\"soon\" is no duration"},
         {"deadline: -3h\n---\nrun: x\n", 1, "cannot be negative"},

@@ -12,7 +12,7 @@ static void documents(void)
         {"---\n---\n", 0, "is empty"},
         {"- run: x\n", 1, "a document must be a map of fields, such as run: ..., not a list"},
         {"run: x\n---\njust text\n", 3, "not text"},
-        {"run: x\nrun: y\n", 2, "key \"run\" stands twice: first on line 1"},
+        {"run: x\nrun: y\n", 2, "key \"run\" is given twice: first on line 1"},
         {"run: \"x\n", 2, "not YAML"},
         {"run: x\nname: \xff\n", 2, "not UTF-8"},
         {"a: &a [*a]\n", 1, "inside its own anchor"},

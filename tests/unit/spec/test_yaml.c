@@ -82,7 +82,7 @@ static void aliases(void)
 static void problems(void)
 {
     static const struct refused cases[] = {
-        {"a: 1\nb: 2\na: 3\n", 3, "key \"a\" stands twice: first on line 1"},
+        {"a: 1\nb: 2\na: 3\n", 3, "key \"a\" is given twice: first on line 1"},
         {"a: [1\nb: 2\n", 2, "not YAML"},
         {"a: b: c\n", 1, "quote text that holds a colon"},
         {"a:\n\t- b\n", 2, "not tabs"},
