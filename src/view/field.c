@@ -33,23 +33,42 @@ const void *field_at(const struct field *f, const void *record)
     return (const char *)record + f->offset;
 }
 
+/* How a member is stored decides what is none, and most of what is done with it. */
+enum storage { POINTER, SIGNED, UNSIGNED, REAL, CHOICE, FLAG, LIST };
+static const struct {
+    const char *text;
+    enum storage storage;
+} types[] = {
+    [FIELD_TEXT] = {"text", POINTER},     [FIELD_INT] = {"integer", SIGNED},
+    [FIELD_COUNT] = {"count", UNSIGNED},  [FIELD_REAL] = {"number", REAL},
+    [FIELD_MONEY] = {"dollars", SIGNED},  [FIELD_BYTES] = {"bytes", UNSIGNED},
+    [FIELD_TIME] = {"time", SIGNED},      [FIELD_DURATION] = {"seconds", REAL},
+    [FIELD_ENUM] = {"choice", CHOICE},    [FIELD_BOOL] = {"boolean", FLAG},
+    [FIELD_LIST] = {"list", LIST},        [FIELD_INTS] = {"integers", LIST},
+    [FIELD_RECORD] = {"object", POINTER}, [FIELD_RECORDS] = {"objects", LIST},
+    [FIELD_JSON] = {"any", POINTER},
+};
+
+static enum storage storage_of(const struct field *f)
+{
+    return types[f->type].storage;
+}
+
 bool field_is_number(const struct field *f)
 {
-    return f->type == FIELD_INT || f->type == FIELD_REAL || f->type == FIELD_MONEY ||
-           f->type == FIELD_BYTES || f->type == FIELD_COUNT || f->type == FIELD_DURATION;
+    enum storage storage = storage_of(f);
+
+    return storage == UNSIGNED || storage == REAL || (storage == SIGNED && f->type != FIELD_TIME);
+}
+
+bool field_is_list(const struct field *f)
+{
+    return f->type == FIELD_LIST || f->type == FIELD_INTS;
 }
 
 const char *field_type_text(enum field_type type)
 {
-    static const char *const texts[] = {
-        [FIELD_TEXT] = "text",        [FIELD_INT] = "integer",   [FIELD_REAL] = "number",
-        [FIELD_MONEY] = "dollars",    [FIELD_BYTES] = "bytes",   [FIELD_TIME] = "time",
-        [FIELD_DURATION] = "seconds", [FIELD_ENUM] = "choice",   [FIELD_BOOL] = "boolean",
-        [FIELD_LIST] = "list",        [FIELD_RECORD] = "object", [FIELD_RECORDS] = "objects",
-        [FIELD_JSON] = "any",         [FIELD_COUNT] = "count",
-    };
-
-    return texts[type];
+    return types[type].text;
 }
 
 /* ---- text -> JSON ---- */
@@ -60,6 +79,8 @@ static json_t *number_from_text(const struct field *f, const char *text)
 
     if (f->unit && strcmp(f->unit, "USD") == 0 && text[0] == '$')
         text++;
+    if (f->prefix && strncmp(text, f->prefix, strlen(f->prefix)) == 0)
+        text += strlen(f->prefix);
     if (f->type == FIELD_DURATION &&
         time_parse_duration(text, f->bare_unit_s > 0 ? f->bare_unit_s : 1, &v, NULL) == 0)
         return json_real(v);
@@ -73,7 +94,7 @@ json_t *field_json_from_text(const struct field *f, const char *text)
 {
     json_t *out = NULL;
 
-    if (field_is_number(f))
+    if (field_is_number(f) || f->type == FIELD_INTS)
         out = number_from_text(f, text);
     else if (f->type == FIELD_BOOL && (!strcmp(text, "true") || !strcmp(text, "false")))
         out = json_boolean(text[0] == 't');
@@ -81,7 +102,7 @@ json_t *field_json_from_text(const struct field *f, const char *text)
         out = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
     if (!out)
         out = f->is_local ? json_string_nocheck(text) : json_string(text);
-    return out && f->type == FIELD_LIST ? json_pack("[o]", out) : out;
+    return out && field_is_list(f) ? json_pack("[o]", out) : out;
 }
 
 /* ---- JSON -> member ---- */
@@ -141,14 +162,18 @@ static int read_number(const struct field *f,
 {
     bool is_unsigned = f->type == FIELD_BYTES || f->type == FIELD_COUNT;
     bool whole = f->type == FIELD_INT || is_unsigned;
-    const char *wanted = whole                       ? "must be a whole number"
+    char number[80];
+    const char *wanted = f->prefix                   ? number
+                         : whole                     ? "must be a whole number"
                          : f->type == FIELD_DURATION ? "must be a time such as 90s, 10m, 3h or 2d"
                          : f->type == FIELD_MONEY    ? "must be a number of dollars"
                                                      : "must be a number";
 
+    snprintf(number, sizeof number, "must be a number, as in 7 or %s7", f->prefix ? f->prefix : "");
     *out = json_number_value(value);
     if (!json_is_number(value) || !isfinite(*out) ||
-        (whole && (*out > floor(*out) || fabs(*out) > INT_MAX_EXACT)) || (is_unsigned && *out < 0))
+        (whole && (*out > floor(*out) || fabs(*out) > INT_MAX_EXACT)) ||
+        (is_unsigned && *out < 0) || (f->prefix && !(*out >= f->least && *out <= f->most)))
         return refuse(f, value, spelling, wanted, e);
     if (f->type == FIELD_MONEY && fabs(*out) > MONEY_MAX_USD)
         return refuse(f, value, spelling, "is more than a billion dollars", e);
@@ -157,31 +182,12 @@ static int read_number(const struct field *f,
 
 static void store_number(const struct field *f, double v, void *at)
 {
-    switch (f->type) {
-    case FIELD_INT:
-        *(int64_t *)at = (int64_t)v;
-        break;
-    case FIELD_MONEY:
+    if (f->type == FIELD_MONEY)
         *(int64_t *)at = money_from_usd(v);
-        break;
-    case FIELD_BYTES:
-    case FIELD_COUNT:
-        *(uint64_t *)at = (uint64_t)v;
-        break;
-    case FIELD_REAL:
-    case FIELD_DURATION:
+    else if (storage_of(f) == REAL)
         *(double *)at = v;
-        break;
-    case FIELD_TEXT:
-    case FIELD_TIME:
-    case FIELD_ENUM:
-    case FIELD_BOOL:
-    case FIELD_LIST:
-    case FIELD_RECORD:
-    case FIELD_RECORDS:
-    case FIELD_JSON:
-        assert(false);
-    }
+    else
+        *(int64_t *)at = (int64_t)v; /* the same bits as uint64_t: at most 2^53 */
 }
 
 static int read_enum(const struct field *f,
@@ -214,6 +220,26 @@ static int read_enum(const struct field *f,
     return refuse(f, value, spelling, wanted, e);
 }
 
+/* Room for the items of an array; NULL: value is refused. */
+static void *list_room(const struct field *f,
+                       const json_t *value,
+                       enum field_spelling spelling,
+                       size_t size,
+                       struct arena *a,
+                       struct err *e)
+{
+    void *items = arena_alloc(a, json_array_size(value), size);
+    char wanted[60];
+
+    snprintf(wanted, sizeof wanted, "must be a list of %s",
+             f->type == FIELD_LIST ? "texts" : types[f->type].text);
+    if (!json_is_array(value))
+        refuse(f, value, spelling, wanted, e);
+    else if (!items)
+        refuse(f, value, spelling, "is too long", e);
+    return json_is_array(value) ? items : NULL;
+}
+
 static int read_list(const struct field *f,
                      const json_t *value,
                      enum field_spelling spelling,
@@ -222,19 +248,37 @@ static int read_list(const struct field *f,
                      struct err *e)
 {
     size_t n = json_array_size(value);
-    const char **items = arena_alloc(a, n, sizeof *items);
+    const char **items = list_room(f, value, spelling, sizeof *items, a, e);
 
-    if (!json_is_array(value))
-        return refuse(f, value, spelling, "must be a list of texts", e);
-    if (!items)
-        return refuse(f, value, spelling, "is too long", e);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; items && i < n; i++) {
         items[i] = json_string_value(json_array_get(value, i));
         if (!items[i])
             return refuse(f, json_array_get(value, i), spelling, "must be a list of texts", e);
     }
     *out = (struct field_list){items, n};
-    return check_bounds(f, value, (double)n, spelling, e);
+    return items ? check_bounds(f, value, (double)n, spelling, e) : -1;
+}
+
+static int read_ints(const struct field *f,
+                     const json_t *value,
+                     enum field_spelling spelling,
+                     struct field_ints *out,
+                     struct arena *a,
+                     struct err *e)
+{
+    size_t n = json_array_size(value);
+    int64_t *items = list_room(f, value, spelling, sizeof *items, a, e);
+    struct field one = *f;
+    double v;
+
+    one.type = FIELD_INT;
+    for (size_t i = 0; items && i < n; i++) {
+        if (read_number(&one, json_array_get(value, i), spelling, &v, e) < 0)
+            return -1;
+        items[i] = (int64_t)v;
+    }
+    *out = (struct field_ints){items, n};
+    return items ? 0 : -1;
 }
 
 static int read_records(const struct field *f,
@@ -245,18 +289,14 @@ static int read_records(const struct field *f,
                         struct err *e)
 {
     size_t n = json_array_size(value);
-    char *items = arena_alloc(a, n, f->record->size);
+    char *items = list_room(f, value, spelling, f->record->size, a, e);
 
-    if (!json_is_array(value))
-        return refuse(f, value, spelling, "must be a list of objects", e);
-    if (!items)
-        return refuse(f, value, spelling, "is too long", e);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; items && i < n; i++)
         if (record_decode(f->record, json_array_get(value, i), FIELD_AS_NAME,
                           items + i * f->record->size, a, e) < 0)
             return err_wrap(e, "%s[%zu]", f->name, i);
     *out = (struct field_records){items, n};
-    return check_bounds(f, value, (double)n, spelling, e);
+    return items ? check_bounds(f, value, (double)n, spelling, e) : -1;
 }
 
 static int read_record(const struct field *f,
@@ -310,36 +350,27 @@ static int read_time(const struct field *f,
 
 static void store_none(const struct field *f, void *at)
 {
-    switch (f->type) {
-    case FIELD_TEXT:
-    case FIELD_RECORD:
-    case FIELD_JSON:
+    switch (storage_of(f)) {
+    case POINTER:
         *(void **)at = NULL;
         break;
-    case FIELD_INT:
-    case FIELD_MONEY:
-    case FIELD_TIME:
+    case SIGNED:
         *(int64_t *)at = FIELD_NONE;
         break;
-    case FIELD_REAL:
-    case FIELD_DURATION:
-        *(double *)at = (double)NAN;
-        break;
-    case FIELD_BYTES:
-    case FIELD_COUNT:
+    case UNSIGNED:
         *(uint64_t *)at = UINT64_MAX;
         break;
-    case FIELD_ENUM:
+    case REAL:
+        *(double *)at = (double)NAN;
+        break;
+    case CHOICE:
         *(unsigned *)at = 0;
         break;
-    case FIELD_BOOL:
+    case FLAG:
         *(bool *)at = false;
         break;
-    case FIELD_LIST:
+    case LIST:
         *(struct field_list *)at = (struct field_list){0};
-        break;
-    case FIELD_RECORDS:
-        *(struct field_records *)at = (struct field_records){0};
         break;
     }
 }
@@ -371,6 +402,8 @@ int field_read(const struct field *f,
         return json_is_boolean(value) ? 0 : refuse(f, value, spelling, "must be true or false", e);
     case FIELD_LIST:
         return read_list(f, value, spelling, at, a, e);
+    case FIELD_INTS:
+        return read_ints(f, value, spelling, at, a, e);
     case FIELD_RECORD:
         return read_record(f, any, spelling, at, a, e);
     case FIELD_RECORDS:
@@ -398,30 +431,20 @@ bool field_is_none(const struct field *f, const void *record)
 {
     const void *at = field_at(f, record);
 
-    switch (f->type) {
-    case FIELD_TEXT:
-        return !*(const char *const *)at;
-    case FIELD_RECORD:
+    switch (storage_of(f)) {
+    case POINTER:
         return !*(const void *const *)at;
-    case FIELD_JSON:
-        return !*(json_t *const *)at;
-    case FIELD_INT:
-    case FIELD_MONEY:
-    case FIELD_TIME:
+    case SIGNED:
         return *(const int64_t *)at == FIELD_NONE;
-    case FIELD_REAL:
-    case FIELD_DURATION:
-        return !isfinite(*(const double *)at);
-    case FIELD_BYTES:
-    case FIELD_COUNT:
+    case UNSIGNED:
         return *(const uint64_t *)at == UINT64_MAX;
-    case FIELD_ENUM:
+    case REAL:
+        return !isfinite(*(const double *)at);
+    case CHOICE:
         return *(const unsigned *)at == 0;
-    case FIELD_LIST:
+    case LIST:
         return ((const struct field_list *)at)->n == 0;
-    case FIELD_RECORDS:
-        return ((const struct field_records *)at)->n == 0;
-    case FIELD_BOOL:
+    case FLAG:
         break;
     }
     return false;
@@ -446,18 +469,37 @@ static json_t *records_json(const struct field *f, const struct field_records *l
     return out;
 }
 
-static json_t *scalar_json(const struct field *f, const void *at)
+static json_t *ints_json(const struct field_ints *list)
 {
+    json_t *out = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(out, json_integer(list->items[i]));
+    return out;
+}
+
+bool field_is_shown(const struct field *f, const void *record)
+{
+    return !f->is_column_only && !(f->omit_none && field_is_none(f, record)) &&
+           !(f->is_absent && f->is_absent(record));
+}
+
+json_t *field_json(const struct field *f, const void *record)
+{
+    const void *at = field_at(f, record);
     char time[32];
 
+    if (f->json)
+        return f->json(record);
+    if (field_is_none(f, record) && storage_of(f) != LIST)
+        return json_null();
     switch (f->type) {
     case FIELD_TEXT:
         return json_text(*(const char *const *)at);
     case FIELD_INT:
-        return json_integer(*(const int64_t *)at);
     case FIELD_BYTES:
     case FIELD_COUNT:
-        return json_integer((json_int_t) * (const uint64_t *)at);
+        return json_integer(*(const int64_t *)at);
     case FIELD_MONEY:
         return json_usd(*(const int64_t *)at);
     case FIELD_REAL:
@@ -471,37 +513,17 @@ static json_t *scalar_json(const struct field *f, const void *at)
     case FIELD_BOOL:
         return json_boolean(*(const bool *)at);
     case FIELD_LIST:
+        return list_json(at);
+    case FIELD_INTS:
+        return ints_json(at);
     case FIELD_RECORD:
+        return record_encode(f->record, *(const void *const *)at);
     case FIELD_RECORDS:
+        return records_json(f, at);
     case FIELD_JSON:
         break;
     }
-    return NULL;
-}
-
-bool field_is_shown(const struct field *f, const void *record)
-{
-    return !f->is_column_only && !(f->omit_none && field_is_none(f, record)) &&
-           !(f->is_absent && f->is_absent(record));
-}
-
-json_t *field_json(const struct field *f, const void *record)
-{
-    const void *at = field_at(f, record);
-
-    if (f->json)
-        return f->json(record);
-    if (f->type == FIELD_LIST)
-        return list_json(at);
-    if (f->type == FIELD_RECORDS)
-        return records_json(f, at);
-    if (field_is_none(f, record))
-        return json_null();
-    if (f->type == FIELD_RECORD)
-        return record_encode(f->record, *(const void *const *)at);
-    if (f->type == FIELD_JSON)
-        return json_incref(*(json_t *const *)at);
-    return scalar_json(f, at);
+    return json_incref(*(json_t *const *)at);
 }
 
 /* ---- member -> a line of JSON ---- */
@@ -548,55 +570,30 @@ static void put_text(const char *text, struct buf *out)
     put_value(value, out);
 }
 
-static void put_int(int64_t v, struct buf *out)
-{
-    char digits[24];
-
-    buf_puts(out, number_text(v, digits));
-}
-
 /* Integers, texts and enums, which most members of long lists are; false: anything else. */
 static bool put_common(const struct field *f, const void *at, struct buf *out)
 {
-    char time[32];
+    enum storage storage = storage_of(f);
+    char digits[32];
 
-    switch (f->type) {
-    case FIELD_TEXT:
+    if (f->type == FIELD_TEXT)
         put_text(*(const char *const *)at, out);
-        return true;
-    case FIELD_ENUM:
+    else if (storage == CHOICE)
         put_text(f->choices[*(const unsigned *)at], out);
-        return true;
-    case FIELD_TIME:
-        put_text(time_iso_ms(*(const int64_t *)at, time), out);
-        return true;
-    case FIELD_INT:
-        put_int(*(const int64_t *)at, out);
-        return true;
-    case FIELD_COUNT:
-    case FIELD_BYTES:
-        put_int((int64_t) * (const uint64_t *)at, out);
-        return true;
-    case FIELD_BOOL:
+    else if (f->type == FIELD_TIME)
+        put_text(time_iso_ms(*(const int64_t *)at, digits), out);
+    else if (f->type == FIELD_INT || storage == UNSIGNED)
+        buf_puts(out, number_text(*(const int64_t *)at, digits));
+    else if (storage == FLAG)
         buf_puts(out, *(const bool *)at ? "true" : "false");
-        return true;
-    case FIELD_REAL:
-    case FIELD_MONEY:
-    case FIELD_DURATION:
-    case FIELD_LIST:
-    case FIELD_RECORD:
-    case FIELD_RECORDS:
-    case FIELD_JSON:
-        break;
-    }
-    return false;
+    else
+        return false;
+    return true;
 }
 
 void field_put_json(const struct field *f, const void *record, struct buf *out)
 {
-    bool is_list = f->type == FIELD_LIST || f->type == FIELD_RECORDS;
-
-    if (!f->json && !is_list && field_is_none(f, record))
+    if (!f->json && storage_of(f) != LIST && field_is_none(f, record))
         buf_add(out, "null", 4);
     else if (f->json || !put_common(f, field_at(f, record), out)) {
         AUTO_JSON json_t *value = field_json(f, record);
@@ -668,6 +665,7 @@ void field_cell(const struct field *f, const void *record, struct buf *out)
     case FIELD_LIST:
         list_cell(at, out);
         break;
+    case FIELD_INTS:
     case FIELD_RECORD:
     case FIELD_RECORDS:
     case FIELD_JSON:

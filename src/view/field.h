@@ -27,6 +27,7 @@ enum field_type {
     FIELD_ENUM,     /* one of choices: an enum whose values begin at 1; none = 0 */
     FIELD_BOOL,     /* true, false: bool */
     FIELD_LIST,     /* array of strings: struct field_list */
+    FIELD_INTS,     /* array of integers: struct field_ints */
     FIELD_RECORD,   /* object: pointer to a struct of `record`, as const void *; none = NULL */
     FIELD_RECORDS,  /* array of objects: struct field_records, structs of `record` */
     FIELD_JSON,     /* any value, such as a map of tags: json_t *, borrowed; none = NULL */
@@ -36,6 +37,11 @@ enum field_type {
 
 struct field_list {
     const char *const *items;
+    size_t n;
+};
+
+struct field_ints {
+    const int64_t *items;
     size_t n;
 };
 
@@ -80,6 +86,7 @@ struct field {
     /* Of a request. */
     bool required;
     double least, most;  /* value in its unit, characters, or items; both 0 = no bounds */
+    const char *prefix;  /* of integers: "job:" where job:7 may be written for 7; NULL = none */
     double bare_unit_s;  /* of a duration given as a bare number; 0 = seconds */
     const char *preset;  /* what a request without the field gets, as text; NULL = none */
     const char *value;   /* in help: "USD", "FILE", "a|b"; NULL = by the type */
@@ -109,6 +116,7 @@ struct field {
 #define FIELD_C_ENUM unsigned int
 #define FIELD_C_BOOL bool
 #define FIELD_C_LIST struct field_list
+#define FIELD_C_INTS struct field_ints
 #define FIELD_C_RECORD const void *
 #define FIELD_C_RECORDS struct field_records
 #define FIELD_C_JSON json_t *
@@ -150,5 +158,7 @@ void field_cell(const struct field *f, const void *record, struct buf *out);
  * caller's. */
 const char *field_type_text(enum field_type type);
 bool field_is_number(const struct field *f);
+/* Whether several texts make one value. */
+bool field_is_list(const struct field *f);
 
 #endif

@@ -44,7 +44,6 @@ void writer_init(struct writer *w,
                          .item = item,
                          .items_name = items_name,
                          .with_details = with_details};
-    array_begin(&w->list, out);
     buf_init(&w->line, ITEM_MAX_BYTES);
     if (format == WRITER_TABLE && item)
         w->table = new_table(w, item);
@@ -150,10 +149,26 @@ static int print_csv(struct writer *w, const struct record *r, const void *recor
 
 /* ---- JSON ---- */
 
+/* What stands before the next item: one a line, in an array of their own or within the head. */
+static const char *next_item(struct writer *w)
+{
+    bool is_first = !w->list_begun;
+
+    w->list_begun = true;
+    return is_first ? (w->in_object ? "[\n    " : "[\n  ") : w->in_object ? ",\n    " : ",\n  ";
+}
+
+static int close_list(struct writer *w, struct err *e)
+{
+    const char *end = !w->list_begun ? "[]" : w->in_object ? "\n  ]" : "\n]";
+
+    return fputs(end, w->out) < 0 ? err_set(e, ERR_IO, "write JSON: output failed") : 0;
+}
+
 static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
 {
     w->line.len = 0;
-    buf_puts(&w->line, array_next(&w->list));
+    buf_puts(&w->line, next_item(w));
     record_put_json(r, record, &w->line);
     if (w->line.full)
         return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
@@ -167,8 +182,7 @@ static void begin_list(struct writer *w, const char *name)
 {
     fprintf(w->out, "%s  \"%s\": ", w->in_object ? ",\n" : "{\n", name);
     w->in_object = true;
-    array_begin(&w->list, w->out);
-    w->list.within = true;
+    w->list_begun = false;
 }
 
 static bool is_list(const struct field *f)
@@ -184,7 +198,7 @@ static int write_records(struct writer *w, const struct field *f, const void *re
     for (size_t i = 0; i < all->n; i++)
         if (write_line(w, f->record, (const char *)all->items + i * f->record->size, e) < 0)
             return -1;
-    return array_close(&w->list, e);
+    return close_list(w, e);
 }
 
 /* The head's members: lists of records last, an item a line. */
@@ -220,7 +234,7 @@ static int write_head(struct writer *w, const void *record, struct err *e)
     if (!w->items_name)
         return 0;
     w->list_ended = w->n_items > 0;
-    if ((w->list_ended && array_close(&w->list, e) < 0) || write_members(w, record, e) < 0)
+    if ((w->list_ended && close_list(w, e) < 0) || write_members(w, record, e) < 0)
         return -1;
     if (!w->list_ended)
         begin_list(w, w->items_name);
@@ -236,7 +250,7 @@ static int write_item(struct writer *w, const void *record, struct err *e)
 
 static int end_json(struct writer *w, struct err *e)
 {
-    if (!w->list_ended && array_close(&w->list, e) < 0)
+    if (!w->list_ended && close_list(w, e) < 0)
         return -1;
     if (fputs(w->in_object ? "\n}\n" : "\n", w->out) < 0)
         return err_set(e, ERR_IO, "write JSON: output failed");

@@ -7,7 +7,6 @@
 
 #include "base/auto.h"
 #include "base/buf.h"
-#include "view/array.h"
 #include "view/record.h"
 
 enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV };
@@ -23,9 +22,9 @@ struct writer {
     size_t n_items;
     bool has_head, with_details;
     bool in_object, list_ended; /* JSON: of the head */
+    bool list_begun;            /* JSON: the list has an item */
     size_t indent;              /* of a table; 0 unless set after writer_init */
-    struct array list;
-    struct buf line; /* JSON of an item */
+    struct buf line;            /* JSON of an item */
     struct table *table;
 };
 

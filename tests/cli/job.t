@@ -64,9 +64,9 @@ is "$code $out" "0 There are no jobs; tradewind job submit -- COMMAND makes one.
 run job ls --json
 is "$(json d <<<"$out")" '[]' 'an empty list'
 fails 3 'there is no job 7 yet' job show 7
-fails 2 '"seven" is no job' job show seven
-fails 2 '"0" is no job' job logs 0
-fails 2 '"7x" is no job' job kill 7x
+fails 2 'id "seven": must be a number, as in 7 or job:7' job show seven
+fails 2 'id 0: must be a number, as in 7 or job:7' job logs 0
+fails 2 'ids "7x": must be a number, as in 7 or job:7' job kill 7x
 
 # ---- what cannot be submitted ----
 

@@ -14,6 +14,11 @@ int answer_item(struct answer *a, const void *record, struct err *e)
     return a->item ? a->item(a->context, record, e) : 0;
 }
 
+int answer_listed(struct answer *a, const void *record, struct err *e)
+{
+    return app_check_cancelled(a->app, e) < 0 ? -1 : answer_item(a, record, e);
+}
+
 /* part, or NULL with the reason. */
 static void *check_room(void *part, struct err *e)
 {
@@ -97,6 +102,7 @@ int operation_call(struct app *app,
     if (operation_allowed(app, op, e) < 0 ||
         record_decode(op->request, request, spelling, decoded, out->arena, e) < 0)
         return -1;
+    out->app = app;
     out->request = op->request;
     out->spelling = spelling;
     return op->run(app, decoded, out, e);

@@ -20,7 +20,8 @@ struct answer {
     int (*head)(void *context, const void *record, struct err *e);
     int (*item)(void *context, const void *record, struct err *e);
     void *context;
-    /* Set by operation_call: how errors of the operation spell the fields of its request. */
+    /* Set by operation_call: who asks, and how errors spell the fields of the request. */
+    const struct app *app;
     const struct record *request;
     enum field_spelling spelling;
     bool more;       /* set by the operation: its limit left items out */
@@ -28,6 +29,8 @@ struct answer {
 };
 int answer_head(struct answer *a, const void *record, struct err *e);
 int answer_item(struct answer *a, const void *record, struct err *e);
+/* As answer_item, for lists that may be long: ERR_RETRY once the caller has cancelled. */
+int answer_listed(struct answer *a, const void *record, struct err *e);
 /* Parts of the answer, in its arena. NULL or -1: the arena's cap is reached, and e says so.
  * answer_push adds a record of `size` bytes to a list that starts as {0} and is only filled here.
  */

@@ -45,7 +45,6 @@ static const struct record version_record =
 /* clang-format on */
 
 struct listing {
-    struct app *app;
     struct answer *out;
     bool with_rights;
 };
@@ -60,10 +59,8 @@ static int list_file(void *context, const struct lake_file *f, struct err *e)
                              .created_ms = FIELD_NONE,
                              .with_rights = s->with_rights};
 
-    if (app_check_cancelled(s->app, e) < 0)
-        return -1;
     if (f->path[strlen(f->path) - 1] == '/')
-        return answer_item(s->out, &item, e);
+        return answer_listed(s->out, &item, e);
     item.version = f->number;
     item.bytes = f->size;
     item.sha256 = sha256_text(&f->digest, digest);
@@ -75,7 +72,7 @@ static int list_file(void *context, const struct lake_file *f, struct err *e)
     item.executable = f->executable;
     item.removed = f->removed;
     item.gone = f->gone;
-    return answer_item(s->out, &item, e);
+    return answer_listed(s->out, &item, e);
 }
 
 /* ---- file.list ---- */
@@ -101,7 +98,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
 {
     const struct list_request *q = request;
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    struct listing s = {app, out, q->with_details};
+    struct listing s = {out, q->with_details};
     struct lake *l = app_lake(app, e);
 
     if (!l || lake_resolve(l, q->path, LAKE_READ, &ref, e) < 0)
@@ -149,7 +146,7 @@ static int run_history(struct app *app, const void *request, struct answer *out,
 {
     const struct history_request *q = request;
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    struct listing s = {.app = app, .out = out};
+    struct listing s = {.out = out};
     struct lake *l = app_lake(app, e);
 
     if (!l || resolve_history(l, q->path, &ref, e) < 0)

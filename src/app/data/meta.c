@@ -47,14 +47,8 @@ static const struct field found_fields[] = {
 /* clang-format on */
 static const struct record found_record = RECORD("found", struct data_found, found_fields);
 
-struct telling {
-    struct app *app;
-    struct answer *out;
-};
-
 static int tell(void *context, const struct lake_found *found, struct err *e)
 {
-    struct telling *t = context;
     const struct data_found item = {
         .ref = found->ref,
         .kind = found->kind,
@@ -62,7 +56,7 @@ static int tell(void *context, const struct lake_found *found, struct err *e)
         .n_values = found->n_values,
     };
 
-    return app_check_cancelled(t->app, e) < 0 ? -1 : answer_item(t->out, &item, e);
+    return answer_listed(context, &item, e);
 }
 
 /* ---- tag.get, tag.set, tag.remove ---- */
@@ -106,13 +100,12 @@ static int change_tags(struct app *app,
                        struct err *e)
 {
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    struct telling t = {app, out};
     struct lake *l = app_lake(app, e);
 
     if (!l || lake_resolve(l, q->ref, change ? LAKE_WRITE : LAKE_READ, &ref, e) < 0 ||
         (change && change(l, &ref, q->tags.items, q->tags.n, e) < 0))
         return -1;
-    return out->item ? lake_describe(l, &ref, tell, &t, e) : 0;
+    return out->item ? lake_describe(l, &ref, tell, out, e) : 0;
 }
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -277,13 +270,12 @@ static int run_find(struct app *app, const void *request, struct answer *out, st
         .reverse = q->reverse,
         .limit = q->limit == UINT64_MAX ? 0 : q->limit,
     };
-    struct telling t = {app, out};
 
     if (check_order(q, out, e) < 0 || answer_keys(q, out, e) < 0)
         return -1;
     struct lake *l = app_lake(app, e);
     double began_s = time_monotonic_s();
-    if (!l || lake_find(l, q->expression, &options, tell, &t, e) < 0)
+    if (!l || lake_find(l, q->expression, &options, tell, out, e) < 0)
         return -1;
     log_debug("lake", "find took %.3f ms after opening", (time_monotonic_s() - began_s) * 1e3);
     return 0;

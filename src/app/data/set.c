@@ -127,27 +127,20 @@ static const struct field list_fields[] = {
 /* clang-format on */
 static const struct record list_record = RECORD("set_list", struct list_request, list_fields);
 
-struct listing {
-    struct app *app;
-    struct answer *out;
-};
-
 static int list_set(void *context, const struct lake_set *set, struct err *e)
 {
-    struct listing *s = context;
     char mode[4];
     const struct data_set item = set_of(set, mode);
 
-    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+    return answer_listed(context, &item, e);
 }
 
 static int run_list(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct list_request *q = request;
-    struct listing s = {app, out};
     struct lake *l = app_lake(app, e);
 
-    return l ? lake_set_list(l, app_data_set_name(q->name), q->all, list_set, &s, e) : -1;
+    return l ? lake_set_list(l, app_data_set_name(q->name), q->all, list_set, out, e) : -1;
 }
 
 const struct operation set_list_operation = {
@@ -292,7 +285,6 @@ static const struct field get_fields[] = {
 static const struct record get_record = RECORD("set_get", struct get_request, get_fields);
 
 struct showing {
-    struct app *app;
     struct lake *l;
     struct answer *out;
 };
@@ -310,22 +302,21 @@ static int show_set(void *context, const struct lake_set *set, struct err *e)
 
 static int show_entry(void *context, const struct lake_entry *entry, struct err *e)
 {
-    struct showing *s = context;
     const struct data_set_file item = {entry->path, entry->number, entry->size};
 
-    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+    return answer_listed(context, &item, e);
 }
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct get_request *q = request;
     AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
-    struct showing s = {app, app_lake(app, e), out};
+    struct showing s = {app_lake(app, e), out};
 
     if (!s.l || lake_resolve(s.l, q->ref, LAKE_READ, &ref, e) < 0 ||
         lake_set_get(s.l, &ref, show_set, &s, e) < 0)
         return -1;
-    return lake_each_file(s.l, &ref, show_entry, &s, e);
+    return lake_each_file(s.l, &ref, show_entry, out, e);
 }
 
 const struct operation set_get_operation = {
@@ -380,7 +371,6 @@ static int show_change(void *context,
     static const enum data_change of[] = {[LAKE_SET_ADDED] = DATA_ADDED,
                                           [LAKE_SET_REMOVED] = DATA_REMOVED,
                                           [LAKE_SET_CHANGED] = DATA_CHANGED};
-    struct listing *s = context;
     const struct data_set_change item = {
         .path = before ? before->path : after->path,
         .change = of[change],
@@ -388,7 +378,7 @@ static int show_change(void *context,
         .after = after ? after->number : FIELD_NONE,
     };
 
-    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, &item, e);
+    return answer_listed(context, &item, e);
 }
 
 static int run_diff(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -396,13 +386,12 @@ static int run_diff(struct app *app, const void *request, struct answer *out, st
     const struct diff_request *q = request;
     AUTO_CLEAR(lake_ref) struct lake_ref a = {0};
     AUTO_CLEAR(lake_ref) struct lake_ref b = {0};
-    struct listing s = {app, out};
     struct lake *l = app_lake(app, e);
 
     if (!l || lake_resolve(l, q->a, LAKE_READ, &a, e) < 0 ||
         lake_resolve(l, q->b, LAKE_READ, &b, e) < 0)
         return -1;
-    return lake_set_diff(l, &a, &b, show_change, &s, e);
+    return lake_set_diff(l, &a, &b, show_change, out, e);
 }
 
 const struct operation set_diff_operation = {

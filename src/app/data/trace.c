@@ -116,8 +116,7 @@ static int name_nodes(const struct lake_graph *g,
     return 0;
 }
 
-static int answer_edges(struct app *app,
-                        const struct lake_graph *g,
+static int answer_edges(const struct lake_graph *g,
                         const struct data_node *nodes,
                         struct answer *out,
                         struct err *e)
@@ -130,7 +129,7 @@ static int answer_edges(struct app *app,
             .kind = edge->kind == LAKE_EDGE_JOB ? DATA_EDGE_JOB : DATA_EDGE_CREATE,
             .job = edge->job > 0 ? edge->job : FIELD_NONE,
         };
-        if (app_check_cancelled(app, e) < 0 || answer_item(out, &item, e) < 0)
+        if (answer_listed(out, &item, e) < 0)
             return -1;
     }
     return 0;
@@ -165,7 +164,7 @@ static int run_trace(struct app *app, const void *request, struct answer *out, s
     const struct data_trace head = {.cost = q->cost ? &cost : NULL, .nodes = {nodes, g.n_nodes}};
     if (answer_head(out, &head, e) < 0)
         return -1;
-    return answer_edges(app, &g, nodes, out, e);
+    return answer_edges(&g, nodes, out, e);
 }
 
 const struct operation trace_operation = {

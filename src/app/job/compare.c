@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct compare_request {
-    struct field_list ids;
+    struct field_ints ids;
 };
 
 /* Points come by step, so the last one stays. */
@@ -56,14 +56,14 @@ int app_job_compare(
 static int run_compare(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct compare_request *q = request;
-    const int64_t *ids = app_job_ids_load(app, &q->ids, out->arena, e);
 
-    return ids ? app_job_compare(app, ids, q->ids.n, out, e) : -1;
+    return app_job_check_ids(app, &q->ids, e) < 0
+               ? -1
+               : app_job_compare(app, q->ids.items, q->ids.n, out, e);
 }
 
 static const struct field compare_fields[] = {
-    {"ids", FIELD(LIST, struct compare_request, ids), .help = "Numbers of jobs, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
+    APP_JOB_IDS_FIELD(struct compare_request),
 };
 static const struct record compare_record =
     RECORD("job_compare", struct compare_request, compare_fields);

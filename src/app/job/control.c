@@ -8,16 +8,15 @@
 /* ---- job.kill ---- */
 
 struct kill_request {
-    struct field_list ids;
+    struct field_ints ids;
     const char *reason;
 };
 
 /* clang-format off */
 static const struct field kill_fields[] = {
-    {"ids", FIELD(LIST, struct kill_request, ids), .help = "Numbers of jobs, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
+    APP_JOB_IDS_FIELD(struct kill_request),
     {"reason", FIELD(TEXT, struct kill_request, reason), .value = "TEXT",
-     .help = "Reason, for the record of the job."},
+     .preset = "by its user", .help = "Reason, for the record of the job."},
 };
 static const struct record kill_record = RECORD("job_kill", struct kill_request, kill_fields);
 
@@ -57,13 +56,12 @@ static int kill_one(struct app *app,
 static int run_kill(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct kill_request *q = request;
-    const int64_t *ids = app_job_ids_load(app, &q->ids, out->arena, e);
     bool is_pending = false;
 
-    if (!ids)
+    if (app_job_check_ids(app, &q->ids, e) < 0)
         return -1;
     for (size_t i = 0; i < q->ids.n; i++)
-        if (kill_one(app, ids[i], q->reason ? q->reason : "by its user", &is_pending, out, e) < 0)
+        if (kill_one(app, q->ids.items[i], q->reason, &is_pending, out, e) < 0)
             return -1;
     return is_pending ? app_wake_broker(app, e) : 0;
 }
@@ -81,7 +79,7 @@ const struct operation job_kill_operation = {
 /* ---- job.wait ---- */
 
 struct wait_request {
-    struct field_list ids;
+    struct field_ints ids;
     double timeout_s;
 };
 
@@ -90,9 +88,9 @@ static const char *const outcomes[] = {
 
 /* clang-format off */
 static const struct field wait_fields[] = {
-    {"ids", FIELD(LIST, struct wait_request, ids), .help = "Numbers of jobs, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
-    {"timeout", FIELD(DURATION, struct wait_request, timeout_s), .value = "TIME", .unit = "s",
+    APP_JOB_IDS_FIELD(struct wait_request),
+    {"timeout_s", FIELD(DURATION, struct wait_request, timeout_s), .option = "--timeout",
+     .value = "TIME", .unit = "s",
      .help = "Longest time to wait, as in 90s or 10m."},
 };
 static const struct record wait_record = RECORD("job_wait", struct wait_request, wait_fields);
@@ -121,18 +119,18 @@ static int answer_job(const struct lake_job *job, struct answer *out, struct err
 static int run_wait(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct wait_request *q = request;
-    const int64_t *ids = app_job_ids_load(app, &q->ids, out->arena, e);
     double until_s = time_monotonic_s() + q->timeout_s; /* NAN = for ever */
     struct app_job_waited waited = {.outcome = APP_JOB_OVER, .pending_id = FIELD_NONE};
 
-    if (!ids || app_wake_broker(app, e) < 0)
+    if (app_job_check_ids(app, &q->ids, e) < 0 || app_wake_broker(app, e) < 0)
         return -1;
     for (size_t i = 0; i < q->ids.n && waited.outcome == APP_JOB_OVER; i++) {
         AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
         double left_s = isnan(until_s) ? -1 : fmax(until_s - time_monotonic_s(), 0);
+        int64_t id = q->ids.items[i];
         struct lake_job job;
-        int over = app_job_wait(app, ids[i], left_s, e);
-        if (over < 0 || app_job_load(app, ids[i], arena, &job, e) < 0)
+        int over = app_job_wait(app, id, left_s, e);
+        if (over < 0 || app_job_load(app, id, arena, &job, e) < 0)
             return -1;
         if (over) {
             waited.exit_code = waited.exit_code ? waited.exit_code : app_job_exit_code(&job);
@@ -141,7 +139,7 @@ static int run_wait(struct app *app, const void *request, struct answer *out, st
             continue;
         }
         waited.outcome = app_cancelled(app) ? APP_JOB_CANCELLED : APP_JOB_TIMEOUT;
-        waited.pending_id = ids[i];
+        waited.pending_id = id;
         waited.pending_state = job.state;
     }
     return answer_head(out, &waited, e);

@@ -19,24 +19,20 @@
 /* ---- parts ---- */
 
 struct transitions {
-    struct arena *arena;
-    struct app_job_transition *items;
-    size_t n, cap;
+    const struct answer *out;
+    struct field_records list;
 };
 
 static int add_transition(void *context, const struct lake_job_transition *t, struct err *e)
 {
     struct transitions *s = context;
 
-    s->items = arena_room(s->arena, s->items, s->n, &s->cap, sizeof *s->items);
-    if (!s->items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    s->items[s->n++] = (struct app_job_transition){
+    const struct app_job_transition item = {
         .state = t->state,
         .at_ms = t->at_ms,
-        .reason = t->reason && *t->reason ? arena_dup(s->arena, t->reason) : NULL,
+        .reason = t->reason && *t->reason ? arena_dup(s->out->arena, t->reason) : NULL,
     };
-    return 0;
+    return answer_push(s->out, &s->list, &item, sizeof item, e);
 }
 
 static int take_tags(void *context, const struct lake_found *found, struct err *e)
@@ -84,14 +80,12 @@ int app_job_warnings(
 }
 
 static int read_usage(
-    const char *home, int64_t id, struct arena *a, const void **out, struct err *e)
+    const char *home, int64_t id, const struct answer *a, const void **out, struct err *e)
 {
     AUTO_CLEAR(usage) struct usage u = {0};
-    struct app_job_usage *used = arena_alloc(a, 1, sizeof *used);
+    struct app_job_usage *used = answer_alloc(a, 1, sizeof *used, e);
 
-    if (!used)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    if (usage_read(home, id, &u, e) < 0)
+    if (!used || usage_read(home, id, &u, e) < 0)
         return -1;
     if (u.seconds <= 0)
         return 0;
@@ -133,15 +127,15 @@ static int answer_whole(struct app *app,
                         struct answer *out,
                         struct err *e)
 {
-    struct transitions states = {.arena = out->arena};
+    struct transitions states = {.out = out};
     AUTO_JSON json_t *tags = app_job_tags(app, whole->job.id, e);
 
     if (!tags ||
         lake_job_transitions(app_lake(app, e), whole->job.id, add_transition, &states, e) < 0 ||
-        read_usage(app_home(app, e), whole->job.id, out->arena, &whole->usage, e) < 0 ||
+        read_usage(app_home(app, e), whole->job.id, out, &whole->usage, e) < 0 ||
         app_job_warnings(app, whole->job.id, out->arena, &whole->warnings, e) < 0)
         return -1;
-    whole->transitions = (struct field_records){states.items, states.n};
+    whole->transitions = states.list;
     whole->tags = tags;
     return answer_head(out, whole, e);
 }
@@ -152,10 +146,8 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
     AUTO_CLEAR(job_details) struct job_details details = {0};
     struct app_job_whole whole = {0};
     struct lake_job job;
-    int64_t id;
 
-    if (app_job_id_parse(q->id, &id, e) < 0 || !app_home(app, e) ||
-        app_job_load(app, id, out->arena, &job, e) < 0)
+    if (!app_home(app, e) || app_job_load(app, q->id, out->arena, &job, e) < 0)
         return -1;
     app_job_read_details(&job, &details);
     if (bill_so_far(app_home(app, e), &details, &job, e) < 0)

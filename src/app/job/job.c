@@ -17,19 +17,6 @@
 
 /* ---- loading ---- */
 
-int app_job_id_parse(const char *text, int64_t *out, struct err *e)
-{
-    const char *digits = strncmp(text, "job:", 4) == 0 ? text + 4 : text;
-    size_t n = strspn(digits, "0123456789");
-
-    if (n && n <= 18 && !digits[n]) {
-        *out = strtoll(digits, NULL, 10);
-        if (*out > 0)
-            return 0;
-    }
-    return err_set(e, ERR_USAGE, "\"%.60s\" is no job: write its number, as in 7 or job:7", text);
-}
-
 static int note_id(void *context, const struct lake_job *job, struct err *e)
 {
     (void)e;
@@ -69,26 +56,16 @@ int app_job_load(
     return 0;
 }
 
-const int64_t *app_job_ids_load(struct app *app,
-                                const struct field_list *ids,
-                                struct arena *a,
-                                struct err *e)
+int app_job_check_ids(struct app *app, const struct field_ints *ids, struct err *e)
 {
-    int64_t *out = arena_alloc(a, ids->n + 1, sizeof *out);
     struct lake_job job;
 
-    if (!out || !app_home(app, e)) {
-        if (!out)
-            err_set(e, ERR_NOFIT, "%zu jobs are too many", ids->n);
-        return NULL;
-    }
+    if (!app_home(app, e))
+        return -1;
     for (size_t i = 0; i < ids->n; i++)
-        if (app_job_id_parse(ids->items[i], &out[i], e) < 0)
-            return NULL;
-    for (size_t i = 0; i < ids->n; i++)
-        if (app_job_load(app, out[i], NULL, &job, e) < 0)
-            return NULL;
-    return out;
+        if (app_job_load(app, ids->items[i], NULL, &job, e) < 0)
+            return -1;
+    return 0;
 }
 
 void app_job_read_details(const struct lake_job *job, struct job_details *out)

@@ -16,9 +16,16 @@ extern const struct operation job_list_operation, job_get_operation, job_metrics
 
 /* Request of operations on one job. */
 struct app_job_id {
-    const char *id; /* "7" or "job:7" */
+    int64_t id;
 };
 extern const struct record app_job_id_record;
+/* Of a field that names jobs: on the command line, job:7 is the same as 7. */
+#define APP_JOB_NUMBER .value = "ID", .prefix = "job:", .least = 1, .most = 9e15
+#define APP_JOB_IDS_FIELD(type)                                                                    \
+    {                                                                                              \
+        "ids", FIELD(INTS, type, ids), APP_JOB_NUMBER, .required = true, .operand = true,          \
+                                                       .help = "Numbers of jobs."                  \
+    }
 
 /* One job. What the job has not, or not yet, is none. */
 struct app_job {
@@ -118,16 +125,11 @@ int app_job_warnings(
 
 /* ---- jobs of the lake ---- */
 
-/* "7" or "job:7"; ERR_USAGE for anything else. */
-int app_job_id_parse(const char *text, int64_t *out, struct err *e);
 /* As lake_job_load; ERR_NOTFOUND says which jobs there are. */
 int app_job_load(
     struct app *app, int64_t id, struct arena *arena, struct lake_job *out, struct err *e);
-/* Numbers of jobs, in a. Every one of them must exist: NULL otherwise. */
-const int64_t *app_job_ids_load(struct app *app,
-                                const struct field_list *ids,
-                                struct arena *a,
-                                struct err *e);
+/* ERR_NOTFOUND unless every job exists. */
+int app_job_check_ids(struct app *app, const struct field_ints *ids, struct err *e);
 /* Details that cannot be read are none, with a warning: users must still see and kill the job. */
 void app_job_read_details(const struct lake_job *job, struct job_details *out);
 
@@ -171,8 +173,8 @@ int app_job_source_read(struct app *app,
 
 /* The bytes that a job printed, also while it runs. */
 struct app_job_logs {
-    const char *id; /* "7" or "job:7" */
-    bool follow;    /* until the job is over */
+    int64_t id;
+    bool follow; /* until the job is over */
     bool has_tail;
     uint64_t tail; /* begin with the last lines */
     /* Gets the bytes as they come; after the last ones n = 0. < 0 ends the call. */

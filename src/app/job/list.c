@@ -64,8 +64,6 @@ static int show(void *context, const struct lake_job *recorded, struct err *e)
     AUTO_CLEAR(app_job) struct app_job item = {0};
     struct lake_job job = *recorded;
 
-    if (app_check_cancelled(s->app, e) < 0)
-        return -1;
     if (s->limit && s->n >= s->limit) {
         s->out->more = true;
         return 0;
@@ -73,7 +71,7 @@ static int show(void *context, const struct lake_job *recorded, struct err *e)
     s->n++;
     bill_show(s->bills, &job);
     app_job_fill(&item, &job);
-    return answer_item(s->out, &item, e);
+    return answer_listed(s->out, &item, e);
 }
 
 /* ---- other orders ---- */

@@ -172,8 +172,9 @@ int app_job_logs(struct app *app, const struct app_job_logs *request, struct err
     struct following f = {.app = app, .request = request, .fd = -1, .watch = -1};
     const char *home;
 
-    if (app_job_id_parse(request->id, &f.id, e) < 0 || !(home = app_home(app, e)))
+    if (!(home = app_home(app, e)))
         return -1;
+    f.id = request->id;
     f.path = broker_job_path(home, f.id, "log");
     if (read_state(&f, e) < 0 || open_log(&f, e) < 0 ||
         (request->has_tail && f.fd >= 0 && seek_tail(&f, e) < 0))

@@ -7,14 +7,15 @@
 #include <string.h>
 
 struct metrics_request {
-    const char *id, *name;
+    int64_t id;
+    const char *name;
     bool node;
 };
 
 /* clang-format off */
 static const struct field metrics_fields[] = {
-    {"id", FIELD(TEXT, struct metrics_request, id), .help = "Number of the job, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
+    {"id", FIELD(INT, struct metrics_request, id), APP_JOB_NUMBER, .required = true,
+     .operand = true, .help = "Number of the job."},
     {"name", FIELD(TEXT, struct metrics_request, name), .value = "NAME",
      .help = "Only this metric, step by step."},
     {"node", FIELD(BOOL, struct metrics_request, node),
@@ -32,16 +33,9 @@ static const struct field point_fields[] = {
 /* clang-format on */
 static const struct record point_record = RECORD("metric", struct lake_job_metric, point_fields);
 
-struct visiting {
-    struct app *app;
-    struct answer *out;
-};
-
 static int show_point(void *context, const struct lake_job_metric *m, struct err *e)
 {
-    struct visiting *s = context;
-
-    return app_check_cancelled(s->app, e) < 0 ? -1 : answer_item(s->out, m, e);
+    return answer_listed(context, m, e);
 }
 
 static double value_at(const struct usage_point *p, size_t offset)
@@ -54,7 +48,7 @@ static double value_at(const struct usage_point *p, size_t offset)
 
 /* Samples of the agent; steps are seconds. */
 static int show_node(
-    struct visiting *s, const char *home, int64_t id, const char *name, struct err *e)
+    struct answer *out, const char *home, int64_t id, const char *name, struct err *e)
 {
     static const struct {
         const char *name;
@@ -77,7 +71,7 @@ static int show_node(
             const struct lake_job_metric m = {series[i].name, u.points[k].at_s,
                                               value_at(&u.points[k], series[i].offset)};
             /* A machine without a GPU has no such series. */
-            if (m.value >= 0 && show_point(s, &m, e) < 0)
+            if (m.value >= 0 && show_point(out, &m, e) < 0)
                 return -1;
         }
     }
@@ -87,17 +81,14 @@ static int show_node(
 static int run_metrics(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct metrics_request *q = request;
-    struct visiting s = {app, out};
-    const char *home;
+    const char *home = app_home(app, e);
     struct lake_job job;
-    int64_t id;
 
-    if (app_job_id_parse(q->id, &id, e) < 0 || !(home = app_home(app, e)) ||
-        app_job_load(app, id, NULL, &job, e) < 0)
+    if (!home || app_job_load(app, q->id, NULL, &job, e) < 0)
         return -1;
     if (q->node)
-        return show_node(&s, home, id, q->name, e);
-    return lake_job_metrics(app_lake(app, e), id, q->name, show_point, &s, e);
+        return show_node(out, home, q->id, q->name, e);
+    return lake_job_metrics(app_lake(app, e), q->id, q->name, show_point, out, e);
 }
 
 const struct operation job_metrics_operation = {

@@ -184,8 +184,8 @@ static void command_cell(const void *record, struct buf *out)
     {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."}
 
 static const struct field id_fields[] = {
-    {"id", FIELD(TEXT, struct app_job_id, id), .help = "Number of the job, as in 7 or job:7.",
-     .required = true, .operand = true, .value = "ID"},
+    {"id", FIELD(INT, struct app_job_id, id), APP_JOB_NUMBER, .required = true, .operand = true,
+     .help = "Number of the job."},
 };
 const struct record app_job_id_record = RECORD("job_id", struct app_job_id, id_fields);
 

@@ -31,7 +31,7 @@ struct submit_request {
     struct field_list env;
     const char *on;
     double checkpoint_s;
-    const char *continues;
+    int64_t continues;
 };
 
 /* clang-format off */
@@ -53,16 +53,18 @@ static const struct field submit_fields[] = {
      .help = "CPUs, in halves; 1 unless given."},
     {"memory", SUBMIT(TEXT, memory), .value = "SIZE", .preset = "1GB",
      .help = "Memory in steps of 256 MB, as in 512 or 2GB; 1GB unless given."},
-    {"time_limit", SUBMIT(DURATION, time_limit_s), .value = "TIME", .unit = "s",
+    {"time_limit_s", SUBMIT(DURATION, time_limit_s), .option = "--time-limit", .value = "TIME",
+     .unit = "s",
      .help = "Longest run time, as in 90s or 2h; none unless given."},
     {"env", SUBMIT(LIST, env), .value = "NAME=VALUE", .help = "Environment variable."},
     {"on", SUBMIT(TEXT, on), .value = "local|ssh|GROUP", .preset = "local",
      .help = "This machine, any host of the configuration, or a group of hosts; local unless "
              "given."},
-    {"checkpoint", SUBMIT(DURATION, checkpoint_s), .value = "TIME", .unit = "s",
+    {"checkpoint_s", SUBMIT(DURATION, checkpoint_s), .option = "--checkpoint", .value = "TIME",
+     .unit = "s",
      .help = "How often $TRADEWIND_CHECKPOINT is saved, as in 10m; it is kept when the job does "
              "not finish."},
-    {"continue", SUBMIT(TEXT, continues), .value = "ID",
+    {"continue", SUBMIT(INT, continues), APP_JOB_NUMBER,
      .help = "Start from the checkpoint that this job left."},
 };
 /* clang-format on */
@@ -221,7 +223,7 @@ static int read_sizes(const struct submit_request *q,
     r->time_limit_s = isnan(q->time_limit_s) ? 0 : q->time_limit_s;
     if (q->time_limit_s <= 0 || q->time_limit_s > TIME_LIMIT_S_MOST)
         return err_set(e, ERR_USAGE, "%s: must be more than 0 and at most ten years",
-                       answer_spell(out, "time_limit", option));
+                       answer_spell(out, "time_limit_s", option));
     return 0;
 }
 
@@ -274,18 +276,17 @@ static int read_checkpoint(struct app *app,
 
     if (q->checkpoint_s <= 0)
         return err_set(e, ERR_USAGE, "%s: must be more than 0 s",
-                       answer_spell(out, "checkpoint", option));
+                       answer_spell(out, "checkpoint_s", option));
     d->checkpoint_s = isnan(q->checkpoint_s) ? 0 : q->checkpoint_s;
-    if (!q->continues)
+    if (q->continues == FIELD_NONE)
         return 0;
+    d->continues = q->continues;
     const char *spelled = answer_spell(out, "continue", option);
-    if (app_job_id_parse(q->continues, &d->continues, e) < 0 ||
-        app_job_load(app, d->continues, out->arena, &job, e) < 0)
+    if (app_job_load(app, q->continues, out->arena, &job, e) < 0)
         return err_wrap(e, "%s", spelled);
     app_job_read_details(&job, &details);
     const char *why = no_checkpoint(app_home(app, e), &job, &details);
-    return why ? err_set(e, ERR_USAGE, "%s %s: job %lld %s", spelled, q->continues,
-                         (long long)d->continues, why)
+    return why ? err_set(e, ERR_USAGE, "%s: job %lld %s", spelled, (long long)q->continues, why)
                : 0;
 }
 
@@ -348,10 +349,9 @@ static int run_rerun(struct app *app, const void *request, struct answer *out, s
     const struct app_job_id *q = request;
     AUTO_CLEAR(job_details) struct job_details details = {0};
     struct lake_job job;
-    int64_t id;
+    int64_t id = q->id;
 
-    if (app_job_id_parse(q->id, &id, e) < 0 || !app_home(app, e) ||
-        app_job_load(app, id, out->arena, &job, e) < 0)
+    if (!app_home(app, e) || app_job_load(app, id, out->arena, &job, e) < 0)
         return -1;
     app_job_read_details(&job, &details);
     if (details.n_secrets)

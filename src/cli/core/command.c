@@ -144,7 +144,7 @@ static struct command_option option_of(const struct field *f, struct arena *a)
         .name = arena_dup(a, field_option(f, name)),
         .value = value_text(f, a),
         .help = f->help,
-        .repeatable = f->type == FIELD_LIST,
+        .repeatable = field_is_list(f),
         .letter = f->letter,
         .former = f->former,
         .field = f,
@@ -288,7 +288,7 @@ static int check_operands(const struct command_args *args, struct err *e)
         if (!f->operand)
             continue;
         least += f->required;
-        most = f->type == FIELD_LIST || most == SIZE_MAX ? SIZE_MAX : most + 1;
+        most = field_is_list(f) || most == SIZE_MAX ? SIZE_MAX : most + 1;
     }
     if (args->n_operands > most)
         return err_set(e, ERR_USAGE, "%s: too many operands at \"%s\"; usage: tradewind %s%s%s",

@@ -6,7 +6,6 @@
 #include "cli/core/commands.h"
 #include "cli/core/man.h"
 #include "cli/core/reference.h"
-#include "view/array.h"
 
 #include <string.h>
 
@@ -200,16 +199,15 @@ static void print_operation(const struct operation *op)
 
 static int print_operations(bool json, struct err *e)
 {
-    struct array list;
+    AUTO_JSON json_t *list = json_array();
 
-    array_begin(&list, stdout);
     for (const struct operation *const *const *family = operation_families; *family; family++)
         for (const struct operation *const *op = *family; *op; op++)
             if (!json)
                 print_operation(*op);
-            else if (array_add(&list, operation_describe(*op), e) < 0)
-                return -1;
-    return json ? array_end(&list, e) : 0;
+            else
+                json_array_append_new(list, operation_describe(*op));
+    return json ? json_write(stdout, list, e) : 0;
 }
 
 static int run_help(const struct command_args *args, struct err *e)

@@ -113,7 +113,7 @@ static int put_operands(const struct command_args *args,
 
     for (size_t i = 0; i < op->request->n_fields; i++) {
         const struct field *f = &op->request->fields[i];
-        size_t end = f->type == FIELD_LIST ? args->n_operands : at + 1;
+        size_t end = field_is_list(f) ? args->n_operands : at + 1;
         if (!f->operand)
             continue;
         for (; at < end && at < args->n_operands; at++)

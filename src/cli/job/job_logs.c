@@ -89,14 +89,12 @@ static int print_bytes(void *context, const char *bytes, size_t n, struct err *e
 }
 
 /* Lines of the log with tags and metrics that could not be read. */
-static int print_warnings(struct app *app, const char *id, struct err *e)
+static int print_warnings(struct app *app, int64_t id, struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(WARNINGS_BYTES);
     struct field_list warnings;
-    int64_t number;
 
-    if (app_job_id_parse(id, &number, e) < 0 ||
-        app_job_warnings(app, number, arena, &warnings, e) < 0)
+    if (app_job_warnings(app, id, arena, &warnings, e) < 0)
         return -1;
     for (size_t i = 0; i < warnings.n; i++) {
         fputs("warning: ", stderr);
@@ -107,6 +105,19 @@ static int print_warnings(struct app *app, const char *id, struct err *e)
 }
 
 /* ---- the command ---- */
+
+static int read_id(const struct command_args *args, int64_t *out, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
+    AUTO_JSON json_t *request = json_object();
+    struct app_job_id id;
+
+    if (record_put_text(&app_job_id_record, request, "id", args->operands[0], e) < 0 ||
+        record_decode(&app_job_id_record, request, FIELD_AS_OPTION, &id, arena, e) < 0)
+        return -1;
+    *out = id.id;
+    return 0;
+}
 
 static int read_tail(const struct command_args *args, struct app_job_logs *request, struct err *e)
 {
@@ -126,13 +137,12 @@ static int run_logs(const struct command_args *args, struct err *e)
 {
     struct printing p = {.harmless = isatty(STDOUT_FILENO) && !command_has(args, "--raw")};
     struct app_job_logs request = {
-        .id = args->operands[0],
         .follow = command_has(args, "--follow"),
         .take = print_bytes,
         .context = &p,
     };
 
-    if (read_tail(args, &request, e) < 0)
+    if (read_id(args, &request.id, e) < 0 || read_tail(args, &request, e) < 0)
         return -1;
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     interrupt_watch();

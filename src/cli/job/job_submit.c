@@ -49,8 +49,8 @@ static int wait_for(const struct command_args *args,
                     struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ANSWER_BYTES);
-    AUTO_JSON json_t *jobs = json_pack("{s:[o]}", "ids", json_sprintf("%lld", (long long)id));
-    AUTO_JSON json_t *job = json_pack("{s:o}", "id", json_sprintf("%lld", (long long)id));
+    AUTO_JSON json_t *jobs = json_pack("{s:[I]}", "ids", (json_int_t)id);
+    AUTO_JSON json_t *job = json_pack("{s:I}", "id", (json_int_t)id);
     bool as_json = command_has(args, "--json");
     struct app_job_waited waited = {0};
     struct answer answer = {.arena = arena,

@@ -155,7 +155,7 @@ static void test_get(void)
     AUTO_CLEAR(heard) struct heard second = {0};
     struct err e;
 
-    CHECK(call("job.get", "{\"id\": \"job:1\"}", &first, &e) == 0, "job.get: %s", e.text);
+    CHECK(call("job.get", "{\"id\": 1}", &first, &e) == 0, "job.get: %s", e.text);
     const json_t *job = first.head;
     CHECK(json_integer_value(json_object_get(job, "id")) == 1 &&
               !strcmp(text_of(job, "state"), "queued") && !strcmp(text_of(job, "stage"), "fit") &&
@@ -176,13 +176,14 @@ static void test_get(void)
               !strcmp(text_of(json_array_get(json_object_get(job, "transitions"), 0), "state"),
                       "queued"),
           "job.get: its states");
-    CHECK(call("job.get", "{\"id\": \"2\"}", &second, &e) == 0 &&
+    CHECK(call("job.get", "{\"id\": 2}", &second, &e) == 0 &&
               json_number_value(json_object_get(second.head, "time_limit_s")) == 60 &&
               json_is_null(json_object_get(second.head, "dirty")) &&
               json_array_size(json_object_get(second.head, "command")) == 2,
           "job.get: another job");
-    refused("job.get", "{\"id\": \"9\"}", ERR_NOTFOUND, "the last one is job 2");
-    refused("job.get", "{\"id\": \"seven\"}", ERR_USAGE, "\"seven\" is no job");
+    refused("job.get", "{\"id\": 9}", ERR_NOTFOUND, "the last one is job 2");
+    refused("job.get", "{\"id\": \"seven\"}", ERR_USAGE,
+            "id \"seven\": must be a number, as in 7 or job:7");
 }
 
 static void test_metrics_and_compare(void)
@@ -192,21 +193,21 @@ static void test_metrics_and_compare(void)
     AUTO_CLEAR(heard) struct heard none = {0};
     struct err e;
 
-    CHECK(call("job.metrics", "{\"id\": \"1\", \"name\": \"loss\"}", &points, &e) == 0 &&
+    CHECK(call("job.metrics", "{\"id\": 1, \"name\": \"loss\"}", &points, &e) == 0 &&
               json_array_size(points.items) == 2 &&
               json_number_value(json_object_get(json_array_get(points.items, 1), "value")) == 0.25,
           "job.metrics: step by step");
-    CHECK(call("job.metrics", "{\"id\": \"2\", \"node\": true}", &none, &e) == 0 &&
+    CHECK(call("job.metrics", "{\"id\": 2, \"node\": true}", &none, &e) == 0 &&
               json_array_size(none.items) == 0,
           "job.metrics: a machine without samples");
-    CHECK(call("job.compare", "{\"ids\": [\"2\", \"1\"]}", &both, &e) == 0 &&
-              id_of(both.items, 0) == 2 && id_of(both.items, 1) == 1,
+    CHECK(call("job.compare", "{\"ids\": [2, 1]}", &both, &e) == 0 && id_of(both.items, 0) == 2 &&
+              id_of(both.items, 1) == 1,
           "job.compare: in the order of the request");
     const json_t *first = json_array_get(both.items, 1);
     CHECK(json_number_value(json_object_get(json_object_get(first, "metrics"), "loss")) == 0.25 &&
               !json_object_get(first, "transitions"),
           "job.compare: with the last value of a metric");
-    refused("job.compare", "{\"ids\": [\"1\", \"9\"]}", ERR_NOTFOUND, "no job 9");
+    refused("job.compare", "{\"ids\": [1, 9]}", ERR_NOTFOUND, "no job 9");
 }
 
 static void test_kill(void)
@@ -218,15 +219,15 @@ static void test_kill(void)
     struct app *viewer = app_new(&(struct app_options){.home = home, .role = APP_VIEWER});
     struct err e;
 
-    CHECK(call_as(viewer, "job.kill", "{\"ids\": [\"1\"]}", FIELD_AS_NAME, &denied, &e) < 0 &&
+    CHECK(call_as(viewer, "job.kill", "{\"ids\": [1]}", FIELD_AS_NAME, &denied, &e) < 0 &&
               e.kind == ERR_DENIED,
           "job.kill: a viewer may not: %s", e.text);
-    refused("job.kill", "{\"ids\": [\"1\", \"9\"]}", ERR_NOTFOUND, "no job 9");
-    CHECK(call("job.kill", "{\"ids\": [\"1\"], \"reason\": \"wrong input\"}", &first, &e) == 0 &&
+    refused("job.kill", "{\"ids\": [1, 9]}", ERR_NOTFOUND, "no job 9");
+    CHECK(call("job.kill", "{\"ids\": [1], \"reason\": \"wrong input\"}", &first, &e) == 0 &&
               !strcmp(text_of(json_array_get(first.items, 0), "state"), "killed") &&
               json_is_false(json_object_get(json_array_get(first.items, 0), "was_over")),
           "job.kill: a queued job is killed at once: %s", e.text);
-    CHECK(call("job.kill", "{\"ids\": [\"1\"]}", &again, &e) == 0 &&
+    CHECK(call("job.kill", "{\"ids\": [1]}", &again, &e) == 0 &&
               json_is_true(json_object_get(json_array_get(again.items, 0), "was_over")),
           "job.kill: repeatable");
 }
@@ -245,7 +246,7 @@ static void test_logs(void)
     AUTO_MEM char *path = mem_printf("%s/log", dir);
     struct err e = {0};
     struct app_job_logs request = {
-        .id = "1", .take = take_bytes, .context = &heard, .has_tail = true, .tail = 2};
+        .id = 1, .take = take_bytes, .context = &heard, .has_tail = true, .tail = 2};
 
     buf_init(&heard, 1000);
     CHECK(app_job_logs(app, &request, &e) == 1 && heard.len == 0,
@@ -278,11 +279,11 @@ static void test_submit(void)
             "did you mean local?");
     refused("job.submit", "{\"command\": [\"true\"], \"input\": \"@none\"}", ERR_NOTFOUND,
             "input: there is no set @none");
-    refused("job.submit", "{\"command\": [\"true\"], \"continue\": \"2\"}", ERR_USAGE,
+    refused("job.submit", "{\"command\": [\"true\"], \"continue\": 2}", ERR_USAGE,
             "is not over yet");
-    refused("job.submit", "{\"command\": [\"true\"], \"continue\": \"1\"}", ERR_USAGE,
+    refused("job.submit", "{\"command\": [\"true\"], \"continue\": 1}", ERR_USAGE,
             "never had a checkpoint");
-    CHECK(call_as(app, "job.submit", "{\"command\": [\"true\"], \"time_limit\": 0}",
+    CHECK(call_as(app, "job.submit", "{\"command\": [\"true\"], \"time_limit_s\": 0}",
                   FIELD_AS_OPTION, &h, &e) < 0 &&
               strstr(e.text, "--time-limit: must be more than 0"),
           "job.submit: a caller that typed options reads options: %s", e.text);

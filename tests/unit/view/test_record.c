@@ -308,6 +308,41 @@ static void test_local(void)
           "names of local files may be any bytes");
 }
 
+/* Numbers that may be written with what they number. */
+static void ids(void)
+{
+    struct jobs {
+        struct field_ints ids;
+    } jobs;
+    static const struct field ids_fields[] = {{"ids", FIELD(INTS, struct jobs, ids),
+                                               .required = true, .prefix = "job:", .least = 1,
+                                               .most = 100}};
+    static const struct record ids_record = RECORD("jobs", struct jobs, ids_fields);
+    AUTO(arena) struct arena *arena = arena_new(1 << 20);
+    AUTO_JSON json_t *request = json_object();
+    struct err e = {0};
+
+    CHECK(record_put_text(&ids_record, request, "ids", "job:7", &e) == 0 &&
+              record_put_text(&ids_record, request, "ids", "8", &e) == 0 &&
+              record_decode(&ids_record, request, FIELD_AS_NAME, &jobs, arena, &e) == 0 &&
+              jobs.ids.n == 2 && jobs.ids.items[0] == 7 && jobs.ids.items[1] == 8,
+          "two texts are a list of integers: %s", e.text);
+    AUTO_JSON json_t *encoded = record_encode(&ids_record, &jobs);
+    CHECK(json_equal(encoded, request), "and integers in JSON");
+    static const char *const wrong[] = {"0", "101", "1.5", "job:", "run:7", "x", "job:job:7"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        AUTO_JSON json_t *bad = json_object();
+        CHECK(record_put_text(&ids_record, bad, "ids", wrong[i], &e) == 0 &&
+                  record_decode(&ids_record, bad, FIELD_AS_NAME, &jobs, arena, &e) < 0 &&
+                  e.kind == ERR_USAGE && strstr(e.text, "must be a number, as in 7 or job:7"),
+              "%s: %s", wrong[i], e.text);
+    }
+    AUTO_JSON json_t *text = json_pack("{s:s}", "ids", "7");
+    CHECK(record_decode(&ids_record, text, FIELD_AS_NAME, &jobs, arena, &e) < 0 &&
+              strstr(e.text, "must be a list of integers"),
+          "a text is no list: %s", e.text);
+}
+
 int main(void)
 {
     test_refused();
@@ -318,5 +353,6 @@ int main(void)
     test_line();
     test_head();
     test_local();
+    ids();
     return TAP_DONE();
 }
