@@ -19,7 +19,7 @@
 #define MAX_SIZE 1e9
 #define TOKEN_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
-static const struct cloud_driver *const drivers[] = {&cloud_local, &cloud_pool, &cloud_sim};
+static const struct cloud_driver *const drivers[] = {&cloud_pool, &cloud_sim};
 
 static const enum err_kind kinds[] = {
     [CLOUD_FINE] = ERR_NONE,         [CLOUD_AUTH] = ERR_DENIED,
@@ -178,7 +178,7 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     const struct cloud_driver *driver = find_driver(options->name ? options->name : "");
 
     if (!driver) {
-        err_set(e, ERR_USAGE, "no cloud is named \"%s\": there are local, pool and sim",
+        err_set(e, ERR_USAGE, "no cloud is named \"%s\"; the clouds are pool and sim",
                 shown(options->name));
         return NULL;
     }

@@ -1,9 +1,9 @@
-/* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `local`
- * (this machine, which costs nothing), `pool` (hosts of the configuration), `sim` (a simulated
- * cloud with a clock, prices and faults of its own), later aws, gcp and azure.
+/* cloud: launches and terminates machines. One table of functions per cloud (driver.h): `pool`
+ * (hosts of the configuration) and `sim` (a simulated cloud with a clock, prices and faults of its
+ * own), later aws, gcp and azure.
  *
  * The caller records the token before it launches. A driver keeps no state but the cloud's own:
- * the request's tags are enough to find a machine again. The state of local, pool and sim is below
+ * the request's tags are enough to find a machine again. The state of pool and sim is below
  * home/clouds/NAME, survives crashes and is shared by all processes of the home. A struct cloud is
  * for one thread at a time. */
 #ifndef CLOUD_CLOUD_H
@@ -115,7 +115,7 @@ struct cloud_market {
 
 struct cloud_options {
     const char *name;               /* of the driver */
-    const char *home;               /* where local, pool and sim keep their state */
+    const char *home;               /* where pool and sim keep their state */
     const char *owner;              /* of this home */
     const struct cloud_host *hosts; /* pool */
     size_t n_hosts;
@@ -126,13 +126,11 @@ struct cloud_options {
     double boot_s;               /* the mean; machines take from 3/4 to 5/4 of it */
     double preemptions_per_hour; /* of spot instances: a Poisson process each, 120 s of notice */
     const char *troubles;        /* its faults, see cloud/faults.h; NULL = none */
-    /* sim: what a machine asked for now costs an hour; NULL = as the request says. */
-    double (*price_usd_per_hour)(void *context, const struct cloud_request *request, int64_t at_ms);
     const struct cloud_market *market; /* sim: borrowed as long as the cloud is open; NULL = none */
     /* The clock, above 0; NULL = the real one. A virtual one that begins anew needs a home of its
      * own. */
     int64_t (*now_ms)(void *context);
-    void *context; /* of both functions */
+    void *context; /* of the clock */
 };
 
 struct cloud;

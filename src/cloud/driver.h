@@ -20,7 +20,7 @@ struct cloud {
 /* After -1 a driver has set *trouble by cloud_fail, or left it zero: then the kind of the error
  * decides. */
 struct cloud_driver {
-    const char *name;  /* as written in options: "local" */
+    const char *name;  /* as written in options: "pool" */
     bool sees_at_once; /* cloud_sees_at_once */
     int (*open)(struct cloud *c, struct err *e);
     void (*close)(struct cloud *c); /* also after a failed open: priv may be NULL */
@@ -55,7 +55,7 @@ struct cloud_driver {
     int64_t (*next_ms)(struct cloud *c);
 };
 
-extern const struct cloud_driver cloud_local, cloud_pool, cloud_sim;
+extern const struct cloud_driver cloud_pool, cloud_sim;
 
 /* Whether it fits into room bytes with its NUL and is one line of UTF-8. */
 bool cloud_is_line(const char *text, size_t room);

@@ -1,5 +1,5 @@
-/* folder: the functions that the drivers local, pool and sim share: clouds whose state is a folder
- * of the home. priv of such a cloud begins with a struct cloud_folder. */
+/* folder: the functions that the drivers pool and sim share: clouds whose state is a folder of the
+ * home. priv of such a cloud begins with a struct cloud_folder. */
 #ifndef CLOUD_FOLDER_H
 #define CLOUD_FOLDER_H
 

@@ -1,4 +1,4 @@
-/* instance: one machine in the state of a local, pool or simulated cloud. Its state at a moment
+/* instance: one machine in the state of a pool or a simulated cloud. Its state at a moment
  * follows from times that are fixed at launch and termination: nothing has to be written when a
  * boot ends or a spot instance is preempted. */
 #ifndef CLOUD_INSTANCE_H

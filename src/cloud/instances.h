@@ -1,4 +1,4 @@
-/* instances: the machines in the state of a local, pool or simulated cloud, one sumfile each in
+/* instances: the machines in the state of a pool or a simulated cloud, one sumfile each in
  * home/clouds/NAME, shared by all processes: every use holds the folder's lock, and a counter in
  * the lock's file says whether others wrote since. */
 #ifndef CLOUD_INSTANCES_H

@@ -220,10 +220,7 @@ static int set_price(struct cloud *c,
                      struct cloud_trouble *trouble,
                      struct err *e)
 {
-    m->price_usd_per_hour =
-        c->options.price_usd_per_hour
-            ? c->options.price_usd_per_hour(c->options.context, q, m->launched_ms)
-            : q->price_usd_per_hour;
+    m->price_usd_per_hour = q->price_usd_per_hour;
     if (is_traded(c, m)) {
         const struct cloud_market *market = c->options.market;
         m->price_usd_per_hour = market->usd_per_hour(market->context, m, m->launched_ms);

@@ -223,14 +223,9 @@ size_t app_job_batch_finished(const struct app_job_batch *b)
 
 /* ---- submitting ---- */
 
-static char *details_of(const struct app_job_item *item,
-                        const struct app_job_source *source,
-                        struct err *e)
+static char *details_of(const struct app_job_source *source, struct err *e)
 {
-    AUTO_MEM char *pattern =
-        job_pattern((const char *const *)item->command, count_words(item->command));
-    const struct job_details details = {
-        .git_commit = source->commit, .git_dirty = source->dirty, .pattern = pattern};
+    const struct job_details details = {.git_commit = source->commit, .git_dirty = source->dirty};
 
     return job_details_text(&details, e);
 }
@@ -262,7 +257,7 @@ static int submit_missing(struct app_job_batch *b,
                                                 .code = source->code,
                                                 .cpus = item->cpus,
                                                 .memory_mb = item->memory_mb,
-                                                .details = details_of(item, source, e),
+                                                .details = details_of(source, e),
                                                 .tags = tags,
                                                 .n_tags = 1};
         if (!requests[n++].details)

@@ -299,11 +299,8 @@ static int submit_with(struct app *app,
                        struct answer *out,
                        struct err *e)
 {
-    AUTO_MEM char *pattern = job_pattern(r->command, r->n_command);
-
     d->git_commit = source->commit;
     d->git_dirty = source->dirty;
-    d->pattern = pattern;
     AUTO_MEM char *details = job_details_text(d, e);
     if (!details)
         return -1;

@@ -1,22 +1,35 @@
 #include "broker/core/details.h"
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The texts: what each is called in JSON, and its value where there is none. */
+static const struct {
+    const char *key;
+    size_t at;
+    const char *missing;
+} texts[] = {
+    {"on", offsetof(struct job_details, on), "local"},
+    {"stage", offsetof(struct job_details, stage), ""},
+    {"commit", offsetof(struct job_details, git_commit), ""},
+    {"restores", offsetof(struct job_details, restores), ""},
+    {"gang", offsetof(struct job_details, gang), ""},
+};
+#define N_TEXTS (sizeof texts / sizeof *texts)
+
 /* ---- to text ---- */
 
-static int add_text(json_t *root, const char *key, const char *text, struct err *e)
+static int add_texts(json_t *root, const struct job_details *d, struct err *e)
 {
-    if (!text || !*text)
-        return 0;
-    if (json_object_set_new(root, key, json_string(text)) < 0)
-        return err_set(e, ERR_USAGE, "%s is not UTF-8 text",
-                       strcmp(key, "pattern") == 0 ? "the command" : key);
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        const char *text = *(const char *const *)(const void *)((const char *)d + texts[i].at);
+        text = text && *text ? text : texts[i].missing;
+        if (*text && json_object_set_new(root, texts[i].key, json_string(text)) < 0)
+            return err_set(e, ERR_USAGE, "%s is not UTF-8 text", texts[i].key);
+    }
     return 0;
 }
 
@@ -35,25 +48,15 @@ static int add_envs(json_t *root, const struct job_details *d, struct err *e)
     return 0;
 }
 
-static int add_secrets(json_t *root, const struct job_details *d, struct err *e)
+static int add_names(
+    json_t *root, const char *key, const char *const *list, size_t n, struct err *e)
 {
     json_t *names = json_array();
 
-    json_object_set_new(root, "secrets", names);
-    for (size_t i = 0; i < d->n_secrets; i++)
-        if (json_array_append_new(names, json_string(d->secrets[i].key)) < 0)
-            return err_set(e, ERR_USAGE, "the name of a secret is not UTF-8 text");
-    return 0;
-}
-
-static int add_outputs(json_t *root, const struct job_details *d, struct err *e)
-{
-    json_t *names = json_array();
-
-    json_object_set_new(root, "outputs", names);
-    for (size_t i = 0; i < d->n_outputs; i++)
-        if (json_array_append_new(names, json_string(d->outputs[i])) < 0)
-            return err_set(e, ERR_USAGE, "the name of an output is not UTF-8 text");
+    json_object_set_new(root, key, names);
+    for (size_t i = 0; i < n; i++)
+        if (json_array_append_new(names, json_string(list[i])) < 0)
+            return err_set(e, ERR_USAGE, "a name in the list of %s is not UTF-8 text", key);
     return 0;
 }
 
@@ -61,13 +64,9 @@ char *job_details_text(const struct job_details *d, struct err *e)
 {
     AUTO_JSON json_t *root = json_object();
 
-    if (add_text(root, "on", d->on && *d->on ? d->on : "local", e) < 0 ||
-        add_text(root, "stage", d->stage, e) < 0 ||
-        add_text(root, "commit", d->git_commit, e) < 0 ||
-        add_text(root, "pattern", d->pattern, e) < 0 ||
-        add_text(root, "restores", d->restores, e) < 0 || add_text(root, "gang", d->gang, e) < 0 ||
-        (d->n_envs && add_envs(root, d, e) < 0) || (d->n_secrets && add_secrets(root, d, e) < 0) ||
-        (d->n_outputs && add_outputs(root, d, e) < 0))
+    if (add_texts(root, d, e) < 0 || (d->n_envs && add_envs(root, d, e) < 0) ||
+        (d->n_secrets && add_names(root, "secrets", d->secrets, d->n_secrets, e) < 0) ||
+        (d->n_outputs && add_names(root, "outputs", d->outputs, d->n_outputs, e) < 0))
         return NULL;
     if (d->git_dirty)
         json_object_set_new(root, "dirty", json_true());
@@ -96,13 +95,6 @@ char *job_details_text(const struct job_details *d, struct err *e)
 
 /* ---- from text ---- */
 
-static const char *get_text(const json_t *root, const char *key, const char *otherwise)
-{
-    const char *text = json_string_value(json_object_get(root, key));
-
-    return text ? text : otherwise;
-}
-
 static int read_envs(struct job_details *d, struct err *e)
 {
     json_t *envs = json_object_get(d->root, "env"), *value;
@@ -122,63 +114,57 @@ static int read_envs(struct job_details *d, struct err *e)
     return 0;
 }
 
-static int read_secrets(struct job_details *d, struct err *e)
+/* The names of a list go to `to`; returns their number, -1 with e. */
+static int read_names(const struct job_details *d, const char *key, const char **to, struct err *e)
 {
-    json_t *names = json_object_get(d->root, "secrets"), *name;
-    size_t i;
+    const json_t *names = json_object_get(d->root, key);
+    size_t n = json_array_size(names);
 
-    if (!names)
-        return 0;
-    if (!json_is_array(names))
-        return err_set(e, ERR_IO, "details of a job: \"secrets\" is not a list");
-    d->secrets = mem_zero(json_array_size(names) + 1, sizeof *d->secrets);
-    json_array_foreach(names, i, name)
-    {
-        if (!json_is_string(name))
-            return err_set(e, ERR_IO, "details of a job: \"secrets\": a name is not a string");
-        d->secrets[d->n_secrets++] = (struct spec_pair){.key = json_string_value(name)};
+    if (names && !json_is_array(names))
+        return err_set(e, ERR_IO, "details of a job: \"%s\" is not a list", key);
+    for (size_t i = 0; i < n; i++) {
+        to[i] = json_string_value(json_array_get(names, i));
+        if (!to[i] || !*to[i] || strchr(to[i], '/') || to[i][0] == '.')
+            return err_set(e, ERR_IO, "details of a job: \"%s\": a name is not a plain one", key);
     }
-    return 0;
+    return (int)n;
 }
 
-static int read_outputs(struct job_details *d, struct err *e)
+static int read_lists(struct job_details *d, struct err *e)
 {
-    json_t *names = json_object_get(d->root, "outputs"), *name;
-    size_t i;
+    size_t n = json_array_size(json_object_get(d->root, "secrets")) +
+               json_array_size(json_object_get(d->root, "outputs"));
 
-    d->outputs = mem_zero(json_array_size(names) + 1, sizeof *d->outputs);
-    json_array_foreach(names, i, name)
-    {
-        const char *text = json_string_value(name);
-        if (!text || !*text || strchr(text, '/') || text[0] == '.')
-            return err_set(e, ERR_IO, "details of a job: \"outputs\": a name is not a plain one");
-        d->outputs[d->n_outputs++] = text;
-    }
+    d->names = mem_zero(n + 1, sizeof *d->names);
+    int secrets = read_names(d, "secrets", d->names, e);
+    int outputs = secrets < 0 ? -1 : read_names(d, "outputs", d->names + secrets, e);
+    if (outputs < 0)
+        return -1;
+    d->secrets = d->names;
+    d->n_secrets = (size_t)secrets;
+    d->outputs = d->names + secrets;
+    d->n_outputs = (size_t)outputs;
     return 0;
 }
 
 int job_details_parse(const char *text, struct job_details *out, struct err *e)
 {
-    json_error_t wrong;
-
     *out = (struct job_details){0};
     if (strlen(text) > JOB_DETAILS_MAX)
         return err_set(e, ERR_IO, "details of a job: longer than %zu MiB", JOB_DETAILS_MAX >> 20);
-    out->root = json_loads(text, 0, &wrong);
+    out->root = json_loads(text, 0, NULL);
     if (!json_is_object(out->root)) {
         job_details_clear(out);
         return err_set(e, ERR_IO, "details of a job: not a JSON object");
     }
-    if (read_envs(out, e) < 0 || read_secrets(out, e) < 0 || read_outputs(out, e) < 0) {
+    if (read_envs(out, e) < 0 || read_lists(out, e) < 0) {
         job_details_clear(out);
         return -1;
     }
-    out->on = get_text(out->root, "on", "local");
-    out->stage = get_text(out->root, "stage", "");
-    out->git_commit = get_text(out->root, "commit", "");
-    out->pattern = get_text(out->root, "pattern", "");
-    out->restores = get_text(out->root, "restores", "");
-    out->gang = get_text(out->root, "gang", "");
+    for (size_t i = 0; i < N_TEXTS; i++) {
+        const char *found = json_string_value(json_object_get(out->root, texts[i].key));
+        *(const char **)(void *)((char *)out + texts[i].at) = found ? found : texts[i].missing;
+    }
     out->git_dirty = json_is_true(json_object_get(out->root, "dirty"));
     out->price_usd_per_hour = json_number_value(json_object_get(out->root, "price_usd_per_hour"));
     out->continues = json_integer_value(json_object_get(out->root, "continues"));
@@ -194,39 +180,6 @@ void job_details_clear(struct job_details *d)
 {
     json_decref(d->root);
     free(d->envs);
-    free(d->secrets);
-    free(d->outputs);
+    free(d->names);
     *d = (struct job_details){0};
-}
-
-/* ---- patterns ---- */
-
-/* "-r" and "--rate" are options, "-" and "-1.5" are not. */
-static bool is_option(const char *word)
-{
-    double number;
-
-    return word[0] == '-' && word[1] && !number_parse(word, &number);
-}
-
-char *job_pattern(const char *const *command, size_t n)
-{
-    AUTO_CLEAR(buf) struct buf b;
-    bool options = true;
-
-    buf_init(&b, 2 * JOB_DETAILS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        options = options && strcmp(command[i], "--") != 0;
-        bool option = i > 0 && options && is_option(command[i]);
-        size_t name = option ? strcspn(command[i], "=") : strlen(command[i]);
-        buf_puts(&b, i ? " " : "");
-        buf_add(&b, command[i], name);
-        if (command[i][name])
-            buf_puts(&b, "={}");
-        else if (option && i + 1 < n && !is_option(command[i + 1])) {
-            buf_puts(&b, " {}");
-            i++;
-        }
-    }
-    return mem_dup(buf_str(&b));
 }

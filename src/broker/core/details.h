@@ -13,27 +13,26 @@
 
 struct job_details {
     json_t *root;           /* of parsed ones: owns the strings below; NULL = they are borrowed */
+    const char **names;     /* of parsed ones: the lists secrets and outputs */
     struct spec_pair *envs; /* "K", "V"; of a key that comes twice the last counts */
     size_t n_envs;
-    struct spec_pair
-        *secrets; /* names; values stand in a file of their own (broker/secrets.h), never here */
+    const char *const *secrets; /* names; values have a file of their own (secrets.h) */
     size_t n_secrets;
     const char *on;         /* "local", or a host group of the configuration; never NULL */
     const char *stage;      /* of a pipeline; "" = none */
     const char *git_commit; /* "" = none */
     bool git_dirty;
-    double checkpoint_s;  /* 0 = none */
-    const char **outputs; /* directories of $TRADEWIND_OUTPUT that it finds made */
+    double checkpoint_s;        /* 0 = none */
+    const char *const *outputs; /* directories of $TRADEWIND_OUTPUT that the job finds made */
     size_t n_outputs;
     double price_usd_per_hour; /* of the machine it was planned for; 0 = priced by its size */
     int64_t continues;         /* the job whose saved checkpoint it begins with; 0 = none */
-    /* Of several that begin together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
+    /* Of several that start together, or not at all: "RUN.STAGE.ATTEMPT"; "" = none. */
     const char *gang;
     unsigned rank, nodes; /* from 0 on; how many they are */
-    unsigned servers; /* the first so many hold the model that the others train; 0 = all alike */
-    bool elastic;     /* workers that end badly leave the others going */
-    const char *restores; /* the set version it is to make again, "@S:3"; "" = none */
-    const char *pattern;  /* the command with its options' values taken out: what profiles go by */
+    unsigned servers; /* number of first nodes that hold the model, which others train; 0 = none */
+    bool elastic;     /* the others continue when a worker ends badly */
+    const char *restores; /* the set version it makes again, "@S:3"; "" = none */
 };
 
 /* As JSON text; the caller frees it. Texts that are NULL count as "" (on: as "local"). ERR_USAGE
@@ -43,9 +42,5 @@ char *job_details_text(const struct job_details *d, struct err *e);
 int job_details_parse(const char *text, struct job_details *out, struct err *e);
 /* Of parsed ones. */
 void job_details_clear(struct job_details *d);
-
-/* The pattern of a command: "train.py --epoch {} --rate={}". Which words are options and which are
- * their values is as lake/job_args.h has it. New string. */
-char *job_pattern(const char *const *command, size_t n);
 
 #endif

@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-char *broker_socket_path(const char *home)
+char *broker_path(const char *home, const char *name)
 {
-    return mem_printf("%s/broker.sock", home);
+    return mem_printf("%s/%s", home, name);
 }
 
 int broker_socket_address(const char *home, struct sockaddr_un *out, int *dir_out, struct err *e)
 {
-    AUTO_MEM char *path = broker_socket_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_SOCKET);
 
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     *dir_out = -1;
@@ -35,39 +35,14 @@ int broker_socket_address(const char *home, struct sockaddr_un *out, int *dir_ou
     return 0;
 }
 
-char *broker_lock_path(const char *home)
-{
-    return mem_printf("%s/broker.lock", home);
-}
-
-char *broker_log_path(const char *home)
-{
-    return mem_printf("%s/broker.log", home);
-}
-
-char *broker_jobs_path(const char *home)
-{
-    return mem_printf("%s/jobs", home);
-}
-
 char *broker_job_path(const char *home, int64_t job, const char *part)
 {
     return mem_printf("%s/jobs/%lld%s%s", home, (long long)job, part ? "/" : "", part ? part : "");
 }
 
-char *broker_untidy_path(const char *home)
-{
-    return mem_printf("%s/untidy", home);
-}
-
-char *broker_checkpoints_path(const char *home)
-{
-    return mem_printf("%s/checkpoints", home);
-}
-
 void broker_log_bound(const char *home, int fd)
 {
-    AUTO_MEM char *path = broker_log_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_LOG);
     AUTO_MEM char *old = mem_printf("%s.1", path);
     struct stat ours, there;
 

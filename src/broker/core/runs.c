@@ -258,6 +258,11 @@ static void read_run(struct db_query *q, struct run *out)
     };
 }
 
+static int too_large(int64_t id, struct err *e)
+{
+    return err_set(e, ERR_IO, "the record of run %" PRId64 " is too large", id);
+}
+
 static int keep_run(struct arena *arena, struct run *r, struct err *e)
 {
     r->name = arena_dup(arena, r->name);
@@ -268,7 +273,7 @@ static int keep_run(struct arena *arena, struct run *r, struct err *e)
     r->stop_reason = arena_dup(arena, r->stop_reason);
     return r->name && r->file && r->user && r->on && r->reason && r->stop_reason
                ? 0
-               : err_set(e, ERR_IO, "the record of run %" PRId64 " is too large", r->id);
+               : too_large(r->id, e);
 }
 
 static int get_run(struct runs *r, int64_t id, struct run *out, struct err *e)
@@ -292,7 +297,6 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
 {
     struct arena *arena = out->priv;
     size_t cap = 0;
-    struct run_stage *stages = NULL;
     AUTO_RESET struct db_query *q =
         db_query(r->db, e,
                  "SELECT plan, state, job, reason, attempts FROM stage WHERE run = $1 ORDER BY seq",
@@ -300,23 +304,17 @@ static int get_stages(struct runs *r, struct run *out, struct err *e)
     int found;
 
     while ((found = db_step(q, e)) > 0) {
-        stages = mem_room(stages, out->n_stages, &cap, sizeof *stages);
-        struct run_stage *s = &stages[out->n_stages++];
+        out->stages = arena_room(arena, out->stages, out->n_stages, &cap, sizeof *out->stages);
+        if (!out->stages)
+            return too_large(out->id, e);
+        struct run_stage *s = &out->stages[out->n_stages++];
         *s = (struct run_stage){.state = (enum run_stage_state)db_int(q, 1),
                                 .job = db_int(q, 2),
                                 .reason = arena_dup(arena, db_text(q, 3)),
                                 .attempts = (unsigned)db_int(q, 4)};
-        if (run_plan_parse(arena, db_text(q, 0), &s->plan, e) < 0) {
-            found = -1;
-            break;
-        }
+        if (run_plan_parse(arena, db_text(q, 0), &s->plan, e) < 0)
+            return -1;
     }
-    out->stages = arena_alloc(arena, out->n_stages + 1, sizeof *stages);
-    if (found == 0 && !out->stages)
-        found = err_set(e, ERR_IO, "the record of run %" PRId64 " is too large", out->id);
-    if (found == 0 && stages)
-        memcpy(out->stages, stages, out->n_stages * sizeof *stages);
-    free(stages);
     return found;
 }
 

@@ -68,16 +68,10 @@ static int read_all(int fd, const char *path, struct secrets *out, struct err *e
     if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > SECRETS_BYTES_MAX)
         return err_set(e, ERR_IO, "%s is not a file of secrets", path);
     out->bytes = mem_zero((size_t)st.st_size + 3, 1);
-    while (out->n < (size_t)st.st_size) {
-        ssize_t got = read(fd, out->bytes + out->n, (size_t)st.st_size - out->n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return file_error(e, "read", path);
-        if (got == 0)
-            break;
-        out->n += (size_t)got;
-    }
+    ssize_t n = file_pread_all(fd, out->bytes, (size_t)st.st_size, 0);
+    if (n < 0)
+        return file_error(e, "read", path);
+    out->n = (size_t)n;
     return 0;
 }
 

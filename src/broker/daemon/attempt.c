@@ -116,7 +116,7 @@ struct attempt *attempt_new(
         e->kind = ERR_USAGE; /* which no later try changes */
         return NULL;
     }
-    AUTO_MEM char *root = broker_jobs_path(home);
+    AUTO_MEM char *root = broker_path(home, BROKER_JOBS);
     AUTO_MEM char *directory = broker_job_path(home, id, NULL);
     j->directory = keep(j, directory);
     j->host =

@@ -46,9 +46,7 @@ static void remove_file(const char *directory, const char *name)
 
 static char *untidy_mark(const char *home, int64_t id)
 {
-    AUTO_MEM char *untidy = broker_untidy_path(home);
-
-    return mem_printf("%s/%" PRId64, untidy, id);
+    return mem_printf("%s/" BROKER_UNTIDY "/%" PRId64, home, id);
 }
 
 static void remove_passing(const char *directory)
@@ -79,7 +77,7 @@ int attempt_every_untidy(const char *home,
                          void *context,
                          struct err *e)
 {
-    AUTO_MEM char *path = broker_untidy_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_UNTIDY);
     DIR *d = opendir(path);
     int result = 0;
 
@@ -179,12 +177,9 @@ static int make_outputs(const struct attempt *j, struct err *e)
 static int write_jobfile(const struct attempt *j, struct err *e)
 {
     AUTO_CLEAR(attempt_env) struct attempt_env env = {0};
-    AUTO_MEM const char **secrets = mem_zero(j->details.n_secrets + 1, sizeof *secrets);
     const struct lake_job_request *asked = &j->job.asked;
     AUTO_MEM char *path = part(j, "job");
 
-    for (size_t i = 0; i < j->details.n_secrets; i++)
-        secrets[i] = j->details.secrets[i].key;
     if (attempt_env_fill(j, &env, e) < 0)
         return -1;
     struct jobfile file = {.id = j->job.id,
@@ -192,7 +187,7 @@ static int write_jobfile(const struct attempt *j, struct err *e)
                            .n_command = asked->n_command,
                            .env = (const char *const *)env.texts,
                            .n_env = env.n,
-                           .secrets = secrets,
+                           .secrets = j->details.secrets,
                            .n_secrets = j->details.n_secrets,
                            .cpus = asked->cpus,
                            .memory_mb = asked->memory_mb,

@@ -188,7 +188,7 @@ static int add_secrets(const struct attempt *j, struct attempt_env *v, struct er
     if (j->details.n_secrets && secrets_read(j->home, j->job.asked.run, &secrets, e) < 0)
         return -1;
     for (size_t i = 0; i < j->details.n_secrets; i++) {
-        const char *name = j->details.secrets[i].key;
+        const char *name = j->details.secrets[i];
         const char *value = secrets_get(&secrets, j->details.stage, name);
         if (!value)
             return err_set(e, ERR_NOTFOUND, "secret %.64s has no value", name);

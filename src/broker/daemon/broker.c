@@ -376,8 +376,8 @@ static void broker_clear(struct broker *b)
 
 static int begin(struct broker *b, struct err *e)
 {
-    AUTO_MEM char *jobs = broker_jobs_path(b->o->home);
-    AUTO_MEM char *untidy = broker_untidy_path(b->o->home);
+    AUTO_MEM char *jobs = broker_path(b->o->home, BROKER_JOBS);
+    AUTO_MEM char *untidy = broker_path(b->o->home, BROKER_UNTIDY);
 
     if (file_make_dirs(jobs, 0700, e) < 0 || file_make_dirs(untidy, 0700, e) < 0)
         return -1;

@@ -23,9 +23,7 @@
 
 static char *mark_of(const char *home, int64_t id)
 {
-    AUTO_MEM char *all = broker_checkpoints_path(home);
-
-    return mem_printf("%s/%" PRId64, all, id);
+    return mem_printf("%s/" BROKER_CHECKPOINTS "/%" PRId64, home, id);
 }
 
 /* ---- keeping ---- */
@@ -33,7 +31,7 @@ static char *mark_of(const char *home, int64_t id)
 void checkpoint_keep(const char *home, int64_t id)
 {
     AUTO_MEM char *directory = broker_job_path(home, id, "checkpoint");
-    AUTO_MEM char *all = broker_checkpoints_path(home);
+    AUTO_MEM char *all = broker_path(home, BROKER_CHECKPOINTS);
     AUTO_MEM char *mark = mark_of(home, id);
 
     /* Nothing was saved in it. */
@@ -56,7 +54,7 @@ void checkpoint_drop(const char *home, int64_t id)
 
 void checkpoint_expire(const char *home, int64_t now_ms)
 {
-    AUTO_MEM char *all = broker_checkpoints_path(home);
+    AUTO_MEM char *all = broker_path(home, BROKER_CHECKPOINTS);
     DIR *d = opendir(all);
 
     if (!d)

@@ -90,7 +90,7 @@ static int hear(struct broker_client *c, double until_s, char out[static CONTROL
 /* 1: connected; 0: no broker listens; -1. */
 static int dial(struct broker_client *c, struct err *e)
 {
-    AUTO_MEM char *path = broker_socket_path(c->home);
+    AUTO_MEM char *path = broker_path(c->home, BROKER_SOCKET);
     struct sockaddr_un address;
     int dir;
 
@@ -176,7 +176,7 @@ static void await_ready(int fd)
 
 static int start_broker(const struct broker_client *c, struct err *e)
 {
-    AUTO_MEM char *path = broker_log_path(c->home);
+    AUTO_MEM char *path = broker_path(c->home, BROKER_LOG);
     int ready[2];
 
     if (file_make_dirs(c->home, 0700, e) < 0)
@@ -202,7 +202,7 @@ static int start_broker(const struct broker_client *c, struct err *e)
 static bool is_inside_job(const char *home)
 {
     const char *output = getenv("TRADEWIND_OUTPUT");
-    AUTO_MEM char *jobs = broker_jobs_path(home);
+    AUTO_MEM char *jobs = broker_path(home, BROKER_JOBS);
 
     return output && !strncmp(output, jobs, strlen(jobs)) && output[strlen(jobs)] == '/';
 }
@@ -227,7 +227,7 @@ static int open_line(struct broker_client *c, struct err *e)
         if (start_broker(c, e) < 0)
             return -1;
     } while (time_monotonic_s() < until_s);
-    AUTO_MEM char *log = broker_log_path(c->home);
+    AUTO_MEM char *log = broker_path(c->home, BROKER_LOG);
     return err_set(e, ERR_RETRY, "the broker does not start; %s says why", log);
 }
 

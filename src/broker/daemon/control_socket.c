@@ -34,7 +34,7 @@ struct control_socket {
 
 static int take_lock(struct control_socket *d, const char *home, struct err *e)
 {
-    AUTO_MEM char *path = broker_lock_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_LOCK);
 
     d->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (d->lock < 0)
@@ -82,7 +82,7 @@ struct control_socket *control_socket_open(const char *home, struct err *e)
         d->clients[i].fd = -1;
     if (take_lock(d, home, e) < 0)
         return NULL;
-    d->path = broker_socket_path(home);
+    d->path = broker_path(home, BROKER_SOCKET);
     if (listen_at(d, home, e) < 0)
         return NULL;
     return TAKE(d);

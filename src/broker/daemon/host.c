@@ -15,7 +15,7 @@
 
 /* Hosts that one job may have had before something is wrong with us, not with them. */
 #define ATTEMPTS_MAX 1000
-/* How long an agent that waits with its machine's power-off waits on, and the host stays ours. */
+/* How long a claimed host stays ours. */
 #define RENEW_S ((double)MACHINE_LEASE_MS / 1000)
 /* While all hosts of a gang are looked for. */
 #define ASK_S 60.0
@@ -385,7 +385,7 @@ int host_reach(const struct exec_host *h, struct err *e)
 {
     struct err why = {0};
 
-    if (exec_prepare(h, e) < 0 || exec_renew(h, RENEW_S, e) < 0)
+    if (exec_prepare(h, e) < 0)
         return -1;
     if (claim(h, h->token, RENEW_S, &why) == 0)
         return 0;

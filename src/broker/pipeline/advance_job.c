@@ -120,24 +120,18 @@ static char *planned_details(
     const struct run_stage *s = &a->run->stages[i];
     const struct run_stage_plan *p = &s->plan;
     AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + NODE_ENVS, sizeof *envs);
-    AUTO_MEM struct spec_pair *secrets = mem_zero(p->n_secrets + 1, sizeof *secrets);
-    AUTO_MEM const char **outputs = mem_zero(p->n_outputs + 1, sizeof *outputs);
     AUTO_CLEAR(node_texts) struct node_texts node;
 
     node_texts_fill(&node, a->run, s, rank);
     d->n_envs = put_node_envs(envs, &node);
     for (size_t k = 0; k < p->n_envs; k++)
         envs[d->n_envs++] = (struct spec_pair){.key = p->envs[k].key, .value = p->envs[k].value};
-    for (size_t k = 0; k < p->n_secrets; k++)
-        secrets[k] = (struct spec_pair){.key = p->secrets[k]};
-    for (size_t k = 0; k < p->n_outputs; k++)
-        outputs[k] = p->outputs[k];
     d->envs = envs;
-    d->secrets = secrets;
+    d->secrets = p->secrets;
     d->n_secrets = p->n_secrets;
     d->on = rank < p->servers && p->server_on ? p->server_on : on_of(a->run, s);
     d->stage = p->name;
-    d->outputs = outputs;
+    d->outputs = p->outputs;
     d->n_outputs = p->n_outputs;
     d->checkpoint_s = p->checkpoint_s;
     d->git_commit = p->commit;

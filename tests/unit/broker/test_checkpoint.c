@@ -104,7 +104,7 @@ static void test_keep(void)
     CHECK(!is_there(2), "until they are dropped");
     checkpoint_expire(home, now_ms + CHECKPOINT_DAYS * DAY_MS + 60000);
     CHECK(!is_there(1), "or old");
-    AUTO_MEM char *marks = broker_checkpoints_path(home);
+    AUTO_MEM char *marks = broker_path(home, BROKER_CHECKPOINTS);
     CHECK(rmdir(marks) == 0, "no mark is left");
 }
 

@@ -30,7 +30,7 @@ static struct control_socket_news hear(struct control_socket *d)
 
 static int dial(void)
 {
-    AUTO_MEM char *path = broker_socket_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_SOCKET);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -166,7 +166,7 @@ static void test_one_broker(void)
 
 static void test_rights(void)
 {
-    AUTO_MEM char *path = broker_socket_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_SOCKET);
     struct stat st;
 
     CHECK(stat(path, &st) == 0 && (st.st_mode & 077) == 0, "only the owner can connect");
@@ -174,7 +174,7 @@ static void test_rights(void)
 
 static void test_after_a_kill(void)
 {
-    AUTO_MEM char *path = broker_socket_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_SOCKET);
     struct err e = {0};
 
     /* What a killed broker leaves: its socket's name. */
@@ -196,7 +196,7 @@ static void test_long_home(void)
     AUTO_MEM char *longer = mem_printf("%s/%s", home, name);
     CHECK(mkdir(longer, 0700) == 0, "a home with a long path");
     AUTO(control_socket) struct control_socket *d = control_socket_open(longer, &e);
-    AUTO_MEM char *path = broker_socket_path(longer);
+    AUTO_MEM char *path = broker_path(longer, BROKER_SOCKET);
     CHECK(d && access(path, F_OK) == 0, "longer than a socket's has its socket: %s", e.text);
 }
 

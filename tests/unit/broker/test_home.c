@@ -15,9 +15,9 @@
 
 static void test_paths(void)
 {
-    AUTO_MEM char *sock = broker_socket_path("/h"), *lock = broker_lock_path("/h");
-    AUTO_MEM char *log = broker_log_path("/h"), *jobs = broker_jobs_path("/h");
-    AUTO_MEM char *untidy = broker_untidy_path("/h");
+    AUTO_MEM char *sock = broker_path("/h", BROKER_SOCKET), *lock = broker_path("/h", BROKER_LOCK);
+    AUTO_MEM char *log = broker_path("/h", BROKER_LOG), *jobs = broker_path("/h", BROKER_JOBS);
+    AUTO_MEM char *untidy = broker_path("/h", BROKER_UNTIDY);
     AUTO_MEM char *job = broker_job_path("/h", 7, NULL), *part = broker_job_path("/h", 7, "log");
 
     CHECK(strcmp(sock, "/h/broker.sock") == 0, "the socket");
@@ -32,7 +32,7 @@ static void test_paths(void)
 /* Whether a socket at this home's address can be bound and is the file of its path. */
 static bool can_listen(const char *home)
 {
-    AUTO_MEM char *path = broker_socket_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_SOCKET);
     struct sockaddr_un address;
     struct stat st;
     int dir, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -68,7 +68,7 @@ static off_t size_of(const char *path)
 
 static void test_log(const char *home)
 {
-    AUTO_MEM char *path = broker_log_path(home);
+    AUTO_MEM char *path = broker_path(home, BROKER_LOG);
     AUTO_MEM char *old = mem_printf("%s.1", path), *other = mem_printf("%s/other", home);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 

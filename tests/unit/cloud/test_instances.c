@@ -304,7 +304,7 @@ static void forgetting(void)
     struct world w;
     struct cloud_machine m;
 
-    world_init(&w, "local");
+    world_init(&w, "sim");
     AUTO(cloud) struct cloud *c = world_open(&w);
     launch(c, "old", &m);
     launch(c, "lasting", &m);

@@ -200,12 +200,6 @@ static void deleting(void)
     world_clear(&w);
 }
 
-static double dear_at_noon(void *context, const struct cloud_request *q, int64_t at_ms)
-{
-    (void)context;
-    return q->price_usd_per_hour * (at_ms < BEGIN_MS + HOUR_MS ? 1 : 2);
-}
-
 static void prices(void)
 {
     struct world w;
@@ -229,16 +223,6 @@ static void prices(void)
           "a bid below the price gets none: %s", world_err.text);
     q.max_price_usd_per_hour = 3.06;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "a bid of the price does");
-    w.options.price_usd_per_hour = dear_at_noon;
-    AUTO(cloud) struct cloud *market = world_open(&w);
-    q.max_price_usd_per_hour = (double)INFINITY;
-    q.token = "c";
-    launch_as(market, &q, &m);
-    CHECK(m.price_usd_per_hour == 3.06, "a price that moves, before");
-    w.now_ms += HOUR_MS;
-    q.token = "d";
-    launch_as(market, &q, &m);
-    CHECK(m.price_usd_per_hour == 6.12, "and after it has moved");
     world_clear(&w);
 }
 
