@@ -8,6 +8,7 @@
 #include "broker/core/home.h"
 #include "broker/daemon/host.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,6 +21,9 @@
 #define LAST_LINES_MAX 20
 /* How often a broken connection is tried again before each attempt waits a minute. */
 #define BROKEN_QUICK 6
+
+/* What an earlier broker copied is read in pieces of this size: the loop has other work. */
+#define REREAD_BYTES ((size_t)256 << 10)
 
 /* ---- making one ---- */
 
@@ -178,6 +182,43 @@ void attempt_free(struct attempt *j)
     free(j);
 }
 
+/* ---- copies of what an agent on a host writes: a new broker knows by them how much it has ---- */
+
+static int open_copy(const struct attempt *j, const char *name, bool fresh, int *fd, struct err *e)
+{
+    AUTO_MEM char *path = mem_printf("%s/%s", j->directory, name);
+
+    if (*fd < 0)
+        *fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return file_error(e, "open", path);
+    return fresh && ftruncate(*fd, 0) < 0 ? file_error(e, "empty", path) : 0;
+}
+
+static int open_copies(struct attempt *j, bool fresh, struct err *e)
+{
+    return open_copy(j, "log", fresh, &j->remote->log_fd, e) < 0 ||
+                   open_copy(j, "state", fresh, &j->remote->state_fd, e) < 0
+               ? -1
+               : 0;
+}
+
+static int add_to_copy(
+    struct attempt *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e)
+{
+    const char *name = kind == FRAME_LOG ? "log" : "state";
+    int fd = kind == FRAME_LOG ? j->remote->log_fd : j->remote->state_fd;
+    uint64_t at = kind == FRAME_LOG ? j->log_offset : j->state_offset;
+
+    if (kind == FRAME_END || file_write_all(fd, bytes, n) == 0)
+        return 0;
+    file_error(e, "write the copy of its", name);
+    /* What is there in part comes again as a whole. */
+    if (ftruncate(fd, (off_t)at) < 0)
+        return file_error(e, "cut the copy of its", name);
+    return -1;
+}
+
 /* ---- hearing its agent ---- */
 
 void attempt_try_later(struct attempt *j)
@@ -199,7 +240,7 @@ int attempt_follow(struct attempt *j, bool start, struct err *e)
     exec_stream_free(j->stream);
     j->stream = NULL;
     start = start && !j->state_offset && !j->log_offset;
-    if (j->remote && attempt_copy_open(j, start, e) < 0)
+    if (j->remote && open_copies(j, start, e) < 0)
         return follow_later(j, e);
     j->stream = start ? exec_start(&j->host, j->job.id, e)
                       : exec_follow(&j->host, j->job.id, j->state_offset, j->log_offset, e);
@@ -225,7 +266,7 @@ static int hear_line(struct attempt *j, struct err *e)
     return 0;
 }
 
-int attempt_hear_state(struct attempt *j, const char *bytes, size_t n, struct err *e)
+static int hear_state(struct attempt *j, const char *bytes, size_t n, struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
         j->state_offset++;
@@ -241,7 +282,7 @@ int attempt_hear_state(struct attempt *j, const char *bytes, size_t n, struct er
     return 0;
 }
 
-void attempt_hear_log(struct attempt *j, const char *bytes, size_t n)
+static void hear_log(struct attempt *j, const char *bytes, size_t n)
 {
     logscan_take(j->scan, bytes, n);
     j->log_offset += n;
@@ -252,13 +293,36 @@ static int hear_frame(
 {
     struct attempt *j = context;
 
-    if (j->remote && attempt_copy_add(j, kind, bytes, n, e) < 0)
+    if (j->remote && add_to_copy(j, kind, bytes, n, e) < 0)
         return -1;
     if (kind == FRAME_STATE)
-        return attempt_hear_state(j, bytes, n, e);
+        return hear_state(j, bytes, n, e);
     if (kind == FRAME_LOG)
-        attempt_hear_log(j, bytes, n);
+        hear_log(j, bytes, n);
     return 0;
+}
+
+int attempt_reread(struct attempt *j, struct err *e)
+{
+    struct remote *r = j->remote;
+
+    if (open_copies(j, false, e) < 0)
+        return -1;
+    AUTO_MEM char *bytes = mem_zero(REREAD_BYTES, 1);
+    for (;;) {
+        ssize_t n = pread(r->state_fd, bytes, REREAD_BYTES, (off_t)j->state_offset);
+        if (n < 0 && errno != EINTR)
+            return file_error(e, "read", "the copy of its state");
+        if (n > 0 && hear_state(j, bytes, (size_t)n, e) < 0)
+            return -1;
+        if (n == 0)
+            break;
+    }
+    ssize_t n = pread(r->log_fd, bytes, REREAD_BYTES, (off_t)j->log_offset);
+    if (n < 0)
+        return file_error(e, "read", "the copy of its log");
+    hear_log(j, bytes, (size_t)n);
+    return n > 0;
 }
 
 enum life_event attempt_read(struct attempt *j)

@@ -128,9 +128,6 @@ void attempt_forget_warnings(const struct attempt *j);
 /* The directory is on the host, whole: from now on the agent may be started there. */
 int attempt_note_sent(const struct attempt *j, struct err *e);
 bool attempt_is_sent(const struct attempt *j);
-/* Removes links that lead out of the output, with a line each in the warnings. ERR_USAGE: the
- * output is not a directory any more. */
-int attempt_clean_output(const struct attempt *j, const char *directory, struct err *e);
 /* Removes everything from the job's directory but the log, the state, the warnings, the agent's
  * lock, and, if it is to be kept, the checkpoint (checkpoint.h). */
 void attempt_tidy(const char *home, int64_t id, bool keep_checkpoint);
@@ -144,12 +141,6 @@ int attempt_every_untidy(const char *home,
 
 /* A line of the file `warnings`. */
 void attempt_note_warning(const struct attempt *j, const char *text);
-int attempt_hear_state(struct attempt *j, const char *bytes, size_t n, struct err *e);
-void attempt_hear_log(struct attempt *j, const char *bytes, size_t n);
-/* The copies here of what an agent on a host writes. fresh: nothing was read yet. */
-int attempt_copy_open(struct attempt *j, bool fresh, struct err *e);
-int attempt_copy_add(
-    struct attempt *j, enum frame_kind kind, const char *bytes, size_t n, struct err *e);
 
 /* attempt_env.c: the variables of the job, "KEY=VALUE"; secrets last, so that they prevail. */
 struct attempt_env {

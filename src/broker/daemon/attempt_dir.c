@@ -104,18 +104,13 @@ static int write_file(const char *path, const char *text, struct err *e)
     return result;
 }
 
-/* Before there is anything to tidy: what becomes of the directory from now on is not prepared. */
-static int mark_untidy(const struct attempt *j, struct err *e)
+/* Nothing of an earlier attempt remains, which never started. Its mark says from now on that the
+ * directory is not prepared. */
+static int make_empty(const struct attempt *j, struct err *e)
 {
     AUTO_MEM char *mark = untidy_mark(j->home, j->job.id);
 
-    return write_file(mark, "", e);
-}
-
-/* Nothing of an earlier attempt remains: it never came to run. */
-static int make_empty(const struct attempt *j, struct err *e)
-{
-    if (mark_untidy(j, e) < 0)
+    if (write_file(mark, "", e) < 0)
         return -1;
     if (mkdir(j->directory, 0700) == 0)
         return 0;
@@ -262,16 +257,11 @@ void attempt_forget_warnings(const struct attempt *j)
     remove_file(j->directory, "warnings");
 }
 
-static int fill_checkpoint(const struct attempt *j, struct err *e)
-{
-    AUTO_MEM char *directory = part(j, CHECKPOINT);
-
-    return j->details.continues ? checkpoint_fill(j->home, j->details.continues, directory, e) : 0;
-}
-
 int attempt_prepare(struct attempt *j, struct lake *l, struct err *e)
 {
     const struct lake_job_request *asked = &j->job.asked;
+    AUTO_MEM char *checkpoint = part(j, CHECKPOINT);
+    int64_t continues = j->details.continues;
 
     if (make_empty(j, e) < 0)
         return -1;
@@ -279,7 +269,9 @@ int attempt_prepare(struct attempt *j, struct lake *l, struct err *e)
         return -1;
     if (asked->code && (fetch(j, l, asked->code, "code", e) < 0 || unwrap_code(j, e) < 0))
         return -1;
-    if (make_outputs(j, e) < 0 || fill_checkpoint(j, e) < 0 || write_jobfile(j, e) < 0)
+    if (make_outputs(j, e) < 0 ||
+        (continues && checkpoint_fill(j->home, continues, checkpoint, e) < 0) ||
+        write_jobfile(j, e) < 0)
         return -1;
     return note_prepared(j, e);
 }

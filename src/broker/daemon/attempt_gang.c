@@ -104,16 +104,17 @@ void attempt_gang_wait(struct broker *b, struct attempt *j)
 }
 
 /* Waiting costs nothing: no node provisions before all can. */
-void attempt_gang_ask(struct broker *b, struct attempt *j)
+enum life_event attempt_gang_ask(struct broker *b, struct attempt *j)
 {
     for (unsigned rank = 0; rank < j->details.nodes; rank++) {
         const struct attempt *node = broker_find_attempt(b, node_id(j, rank));
         if (node && node->work == ACTION_ASK_GANG) {
             j->retry_ms = time_monotonic_ms() + WAIT_MS;
-            return;
+            return EVENT_NONE;
         }
     }
     attempt_give(b, j, ACTION_ASK_GANG);
+    return EVENT_NONE;
 }
 
 enum life_event attempt_gang_answer(struct broker *b, struct attempt *j)

@@ -18,8 +18,6 @@
 
 /* ---- actions: each returns the event that follows at once, or EVENT_NONE ---- */
 
-typedef enum life_event action_fn(struct broker *b, struct attempt *j);
-
 static enum life_event record_launch(struct broker *b, struct attempt *j)
 {
     step_add(b, j, LAKE_JOB_LAUNCHING, true, "");
@@ -67,21 +65,10 @@ static enum life_event record_outcome(struct broker *b, struct attempt *j)
     return EVENT_NONE;
 }
 
-static enum life_event provision(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_PROVISION);
-    return EVENT_NONE;
-}
-
 static enum life_event provision_other(struct broker *b, struct attempt *j)
 {
     host_replace(j);
-    return provision(b, j);
-}
-
-static enum life_event hold(struct broker *b, struct attempt *j)
-{
-    hosts_hold(b, j);
+    attempt_give(b, j, ACTION_PROVISION);
     return EVENT_NONE;
 }
 
@@ -90,12 +77,6 @@ static enum life_event release(struct broker *b, struct attempt *j)
 {
     if (!j->work)
         attempt_gang_release(b, j);
-    return EVENT_NONE;
-}
-
-static enum life_event ask_gang(struct broker *b, struct attempt *j)
-{
-    attempt_gang_ask(b, j);
     return EVENT_NONE;
 }
 
@@ -148,24 +129,6 @@ static enum life_event follow(struct broker *b, struct attempt *j)
     return follow_agent(j, false);
 }
 
-static enum life_event reach(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_REACH);
-    return EVENT_NONE;
-}
-
-static enum life_event renew_lease(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_RENEW_LEASE);
-    return EVENT_NONE;
-}
-
-static enum life_event save_checkpoint(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_SAVE_CHECKPOINT);
-    return EVENT_NONE;
-}
-
 static enum life_event stop_agent(struct broker *b, struct attempt *j)
 {
     struct err why = {0};
@@ -179,24 +142,6 @@ static enum life_event stop_agent(struct broker *b, struct attempt *j)
     j->stop_sent = exec_stop(&j->host, j->job.id, j->stop_grace_s, j->stop_reason, &why) == 0;
     if (!j->stop_sent)
         log_warn("broker", "job %" PRId64 " cannot be stopped yet: %s", j->job.id, why.text);
-    return EVENT_NONE;
-}
-
-static enum life_event conclude(struct broker *b, struct attempt *j)
-{
-    (void)b;
-    return outcome_of_program(j);
-}
-
-static enum life_event save(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_SAVE);
-    return EVENT_NONE;
-}
-
-static enum life_event store(struct broker *b, struct attempt *j)
-{
-    attempt_give(b, j, ACTION_STORE);
     return EVENT_NONE;
 }
 
@@ -230,42 +175,38 @@ static enum life_event forget(struct broker *b, struct attempt *j)
     return EVENT_NONE;
 }
 
-static enum life_event nothing(struct broker *b, struct attempt *j)
-{
-    (void)b;
-    (void)j;
-    return EVENT_NONE;
-}
-
-static action_fn *const actions[LIFE_ACTIONS] = {
-    [ACTION_NONE] = nothing,
+/* Actions that are missing are tasks of worker threads, as they are. */
+static life_fn *const actions[LIFE_ACTIONS] = {
     [ACTION_RECORD_LAUNCH] = record_launch,
     [ACTION_RECORD_LOCAL] = record_local,
     [ACTION_RECORD_QUEUED] = record_queued,
     [ACTION_RECORD_MACHINE] = record_machine,
     [ACTION_RECORD_RUNNING] = record_running,
     [ACTION_RECORD_OUTCOME] = record_outcome,
-    [ACTION_PROVISION] = provision,
     [ACTION_PROVISION_OTHER] = provision_other,
-    [ACTION_HOLD] = hold,
+    [ACTION_HOLD] = hosts_hold,
     [ACTION_RELEASE] = release,
-    [ACTION_ASK_GANG] = ask_gang,
+    [ACTION_ASK_GANG] = attempt_gang_ask,
     [ACTION_GATHER] = gather,
     [ACTION_FETCH] = fetch,
     [ACTION_FETCH_AGAIN] = fetch_again,
     [ACTION_START] = start,
     [ACTION_FOLLOW] = follow,
-    [ACTION_REACH] = reach,
-    [ACTION_RENEW_LEASE] = renew_lease,
-    [ACTION_SAVE_CHECKPOINT] = save_checkpoint,
     [ACTION_STOP_AGENT] = stop_agent,
-    [ACTION_CONCLUDE] = conclude,
-    [ACTION_SAVE] = save,
-    [ACTION_STORE] = store,
+    [ACTION_CONCLUDE] = outcome_of_program,
     [ACTION_NOTE_KILLED] = note_killed,
     [ACTION_END] = end,
     [ACTION_FORGET] = forget,
 };
+
+static enum life_event act(struct broker *b, struct attempt *j, enum life_action action)
+{
+    if (actions[action])
+        return actions[action](b, j);
+    if (action != ACTION_NONE)
+        attempt_give(b, j, action);
+    return EVENT_NONE;
+}
 
 enum life_event attempt_because(struct attempt *j, enum life_event event, const char *fmt, ...)
 {
@@ -287,14 +228,14 @@ void attempt_fire(struct broker *b, struct attempt *j, enum life_event event)
         j->state = row->next;
         if (!life_find(row->next, EVENT_DUE))
             j->retry_ms = 0;
-        event = actions[row->action](b, j); /* which may have freed j: then EVENT_NONE */
+        event = act(b, j, row->action); /* which may have freed j: then EVENT_NONE */
         assert(event == EVENT_NONE || life_raises(row->action, event));
     }
 }
 
 /* ---- beginning ---- */
 
-void attempt_add(struct broker *b, struct attempt *j)
+static void add_attempt(struct broker *b, struct attempt *j)
 {
     b->attempts = mem_room(b->attempts, b->n_attempts, &b->cap_attempts, sizeof *b->attempts);
     b->attempts[b->n_attempts++] = j;
@@ -326,9 +267,86 @@ bool attempt_launch(struct broker *b, int64_t id)
         j->remote->waits = hosts_is_held(b, id) && j->job.state == LAKE_JOB_QUEUED;
         turn = j->remote->waits ? EVENT_TURN_AGAIN : EVENT_TURN;
     }
-    attempt_add(b, j);
+    add_attempt(b, j);
     attempt_fire(b, TAKE(j), turn);
     return true;
+}
+
+/* ---- jobs that an earlier broker left running ---- */
+
+static enum life_event resume_here(struct attempt *j)
+{
+    if (attempt_was_begun(j) || j->job.state == LAKE_JOB_RUNNING) {
+        j->started = j->job.state == LAKE_JOB_RUNNING;
+        return EVENT_FOUND_RUNNING;
+    }
+    if (attempt_is_prepared(j) && j->details.nodes > 1 && !j->stop_wanted)
+        return EVENT_FOUND_GATHERED;
+    /* The agent may be about to start, even if the job is to be stopped. */
+    if (attempt_is_prepared(j))
+        return EVENT_FOUND_PREPARED;
+    return j->job.state == LAKE_JOB_LAUNCHING ? EVENT_FOUND_LAUNCHED : EVENT_FOUND_PLACED;
+}
+
+static enum life_event resume_there(struct attempt *j)
+{
+    bool has_host = j->remote->machine.facts.token[0];
+
+    if (j->job.state == LAKE_JOB_RUNNING || (has_host && attempt_is_sent(j))) {
+        j->started = j->job.state == LAKE_JOB_RUNNING;
+        return EVENT_FOUND_SENT;
+    }
+    return has_host && j->job.state == LAKE_JOB_FETCHING ? EVENT_FOUND_PLACED
+                                                         : EVENT_FOUND_UNPLACED;
+}
+
+/* Finds the job's host in the record of machines. */
+static int find_host(struct broker *b, struct attempt *j, struct err *e)
+{
+    AUTO(machines) struct machines *records = machines_open(b->o->home, e);
+    struct err why = {0};
+
+    attempt_set_remote(j);
+    if (!records || hosts_ready(b, e) < 0)
+        return -1;
+    int found = host_find(records, j->job.id, &j->remote->attempt, &j->remote->machine, &why);
+    j->remote->found_attempt = j->remote->attempt;
+    if (found == 0) {
+        /* Intended; whether the pool was asked is not recorded. */
+        if (!j->remote->machine.facts.address[0])
+            j->remote->machine = (struct machine){0};
+        attempt_set_host(j, b->o->agent);
+        return 0;
+    }
+    /* A host that another process released still runs its job. */
+    bool had_host = j->remote->attempt > 1 && j->job.state >= LAKE_JOB_RUNNING;
+    if (!had_host)
+        j->remote->machine = (struct machine){0};
+    else
+        attempt_set_host(j, b->o->agent);
+    return why.kind == ERR_NOTFOUND ? 0 : err_set(e, why.kind, "%s", why.text);
+}
+
+static enum life_event resume_point(struct attempt *j)
+{
+    bool lacks_host = j->remote && !j->remote->machine.facts.token[0];
+
+    if (lacks_host && j->job.state >= LAKE_JOB_RUNNING)
+        return attempt_because(j, EVENT_LOST, "there is no record of its host");
+    if (j->job.state == LAKE_JOB_STORING)
+        return j->job.asked.output ? EVENT_FOUND_EXITED : EVENT_STORED;
+    return j->remote ? resume_there(j) : resume_here(j);
+}
+
+int attempt_resume(struct broker *b, struct attempt *j, struct err *e)
+{
+    if (strcmp(j->details.on, "local") != 0 && find_host(b, j, e) < 0)
+        return -1;
+    add_attempt(b, j);
+    attempt_forget_warnings(j);
+    j->state = LIFE_RESUMED;
+    attempt_fire(b, j, resume_point(j));
+    return 0;
 }
 
 /* ---- news ---- */
@@ -348,7 +366,7 @@ void attempt_hear(struct broker *b, struct attempt *j)
 }
 
 /* What the result of each action of a worker thread means. */
-static action_fn *const outcomes[LIFE_ACTIONS] = {
+static life_fn *const outcomes[LIFE_ACTIONS] = {
     [ACTION_PROVISION] = outcome_of_provision, [ACTION_ASK_GANG] = attempt_gang_answer,
     [ACTION_FETCH] = outcome_of_fetch,         [ACTION_REACH] = outcome_of_reach,
     [ACTION_RENEW_LEASE] = outcome_of_lease,   [ACTION_SAVE_CHECKPOINT] = outcome_of_checkpoint,

@@ -153,11 +153,12 @@ enum life_event outcome_of_store(struct broker *b, struct attempt *j)
                : EVENT_RETRY_LATER;
 }
 
-enum life_event outcome_of_program(struct attempt *j)
+enum life_event outcome_of_program(struct broker *b, struct attempt *j)
 {
     char reason[ATTEMPT_REASON];
     struct lake_job_change outcome;
 
+    (void)b;
     if (j->work)
         return EVENT_NONE;
     attempt_outcome(j, reason, &outcome);

@@ -1,45 +1,24 @@
 /* What worker threads do for a job. They touch nothing of the attempt but task_error, host_failed
  * and, while they provision, remote. Called by attempt_life.c. */
+#include "base/file.h"
 #include "base/mem.h"
 #include "broker/core/home.h"
 #include "broker/daemon/host.h"
 #include "broker/daemon/internal.h"
 #include "lake/job/job.h"
 
-static struct host_wish wish_of(const struct attempt *j)
+#include <errno.h>
+#include <fts.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Links that are named in the warnings; the others are counted. */
+#define NAMED_MAX 20
+
+static void prepare(struct attempt *j, struct lake *l)
 {
-    return (struct host_wish){.home = j->home,
-                              .agent = j->host.agent,
-                              .group = j->details.on,
-                              .job = j->job.id,
-                              .run = j->job.asked.run,
-                              .cpus = j->job.asked.cpus,
-                              .memory_mb = j->job.asked.memory_mb};
-}
-
-static void ask_task(struct task *t, struct lake *l)
-{
-    struct attempt *j = (struct attempt *)t;
-    const struct host_wish wish = wish_of(j);
-
-    (void)l;
-    host_ask(&wish, j->details.nodes, &j->remote->refused, &j->task_error);
-}
-
-static void provision_task(struct task *t, struct lake *l)
-{
-    struct attempt *j = (struct attempt *)t;
-    const struct host_wish wish = wish_of(j);
-
-    (void)l;
-    host_provision(&wish, &j->remote->attempt, &j->remote->machine, &j->remote->refused,
-                   &j->task_error);
-}
-
-static void prepare_task(struct task *t, struct lake *l)
-{
-    struct attempt *j = (struct attempt *)t;
-
     if (j->remote && attempt_is_prepared(j) ? 0 : attempt_prepare(j, l, &j->task_error))
         return;
     if (!j->remote)
@@ -49,42 +28,87 @@ static void prepare_task(struct task *t, struct lake *l)
         attempt_note_sent(j, &j->task_error);
 }
 
-static void reach_task(struct task *t, struct lake *l)
+static bool is_below(const char *path, const char *top)
 {
-    struct attempt *j = (struct attempt *)t;
+    size_t n = strlen(top);
 
-    (void)l;
-    j->host_failed = host_reach(&j->host, &j->task_error) < 0;
+    return !strncmp(path, top, n) && (path[n] == '/' || !path[n]);
 }
 
-static void stop_task(struct task *t, struct lake *l)
+/* One that leads nowhere is not followed by anybody. */
+static bool leads_out(const char *link, const char *top)
 {
-    struct attempt *j = (struct attempt *)t;
+    AUTO_MEM char *target = realpath(link, NULL);
 
-    (void)l;
-    j->host_failed =
-        exec_stop(&j->host, j->job.id, j->stop_grace_s, j->stop_reason, &j->task_error) < 0;
+    return target ? !is_below(target, top) : errno != ENOENT && errno != ELOOP;
 }
 
-static void save_task(struct task *t, struct lake *l)
+static void warn_of(const struct attempt *j, const char *name)
 {
-    struct attempt *j = (struct attempt *)t;
+    AUTO_MEM char *text =
+        mem_printf("output: %.300s is left out: it leads out of the directory", name);
 
-    (void)l;
-    j->host_failed =
-        exec_collect(&j->host, j->job.id, "checkpoint", j->directory, &j->task_error) < 0;
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    attempt_note_warning(j, text);
 }
 
-static void store_task(struct task *t, struct lake *l)
+static int drop_links(const struct attempt *j,
+                      const char *directory,
+                      const char *top,
+                      struct err *e)
 {
-    struct attempt *j = (struct attempt *)t;
+    AUTO_MEM char *walked = mem_dup(directory);
+    char *const roots[] = {walked, NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    size_t n = 0;
+    int result = 0;
+
+    if (!walk)
+        return file_error(e, "read", directory);
+    for (const FTSENT *f; result == 0 && (f = fts_read(walk));) {
+        bool is_link = f->fts_info == FTS_SL || f->fts_info == FTS_SLNONE;
+        if (!is_link || !leads_out(f->fts_path, top))
+            continue;
+        if (unlink(f->fts_path) < 0)
+            result = file_error(e, "leave out", f->fts_path);
+        else if (n++ < NAMED_MAX)
+            warn_of(j, f->fts_path + strlen(directory) + 1);
+    }
+    fts_close(walk);
+    if (n > NAMED_MAX) {
+        AUTO_MEM char *text = mem_printf("output: %zu more links are left out", n - NAMED_MAX);
+        attempt_note_warning(j, text);
+    }
+    return result;
+}
+
+/* Removes links that lead out of the output, with a line each in the warnings: they would store any
+ * file that the broker may read. ERR_USAGE: the output is not a directory any more. */
+static int clean_output(const struct attempt *j, const char *directory, struct err *e)
+{
+    struct stat st;
+
+    if (lstat(directory, &st) < 0)
+        return errno == ENOENT ? 0 : file_error(e, "read", directory);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_USAGE,
+                       "the job replaced its directory "
+                       "$TRADEWIND_OUTPUT by something else: nothing is stored");
+    AUTO_MEM char *top = realpath(directory, NULL);
+    return top ? drop_links(j, directory, top, e) : file_error(e, "read", directory);
+}
+
+static void store(struct attempt *j, struct lake *l)
+{
     AUTO_MEM char *directory = broker_job_path(j->home, j->job.id, "output");
     struct lake_job_change change = {
         .id = j->job.id, .to = LAKE_JOB_FINISHED, .reason = "", .runtime_s = -1};
 
     j->host_failed =
         j->remote && exec_collect(&j->host, j->job.id, "output", j->directory, &j->task_error) < 0;
-    if (j->host_failed || attempt_clean_output(j, directory, &j->task_error) < 0)
+    if (j->host_failed || clean_output(j, directory, &j->task_error) < 0)
         return;
     if (!l)
         err_set(&j->task_error, ERR_RETRY, "the lake cannot be opened");
@@ -94,20 +118,42 @@ static void store_task(struct task *t, struct lake *l)
         lake_job_store(l, &change, directory, NULL, &j->task_error);
 }
 
+static void run_task(struct task *t, struct lake *l)
+{
+    struct attempt *j = (struct attempt *)t;
+    struct remote *r = j->remote;
+    struct err *e = &j->task_error;
+    int64_t id = j->job.id;
+    const struct host_wish wish = {.home = j->home,
+                                   .agent = j->host.agent,
+                                   .group = j->details.on,
+                                   .job = id,
+                                   .run = j->job.asked.run,
+                                   .cpus = j->job.asked.cpus,
+                                   .memory_mb = j->job.asked.memory_mb};
+
+    if (j->work == ACTION_PROVISION)
+        host_provision(&wish, &r->attempt, &r->machine, &r->refused, e);
+    else if (j->work == ACTION_ASK_GANG)
+        host_ask(&wish, j->details.nodes, &r->refused, e);
+    else if (j->work == ACTION_FETCH)
+        prepare(j, l);
+    else if (j->work == ACTION_STORE)
+        store(j, l);
+    else if (j->work == ACTION_STOP_AGENT)
+        j->host_failed = exec_stop(&j->host, id, j->stop_grace_s, j->stop_reason, e) < 0;
+    else if (j->work == ACTION_REACH || j->work == ACTION_RENEW_LEASE)
+        j->host_failed = host_reach(&j->host, e) < 0;
+    else /* ACTION_SAVE, ACTION_SAVE_CHECKPOINT */
+        j->host_failed = exec_collect(&j->host, id, "checkpoint", j->directory, e) < 0;
+}
+
 void attempt_give(struct broker *b, struct attempt *j, enum life_action work)
 {
-    static void (*const tasks[LIFE_ACTIONS])(struct task * t, struct lake * l) = {
-        [ACTION_PROVISION] = provision_task,  [ACTION_ASK_GANG] = ask_task,
-        [ACTION_FETCH] = prepare_task,        [ACTION_REACH] = reach_task,
-        [ACTION_RENEW_LEASE] = reach_task,    [ACTION_STOP_AGENT] = stop_task,
-        [ACTION_SAVE_CHECKPOINT] = save_task, [ACTION_SAVE] = save_task,
-        [ACTION_STORE] = store_task,
-    };
-
     j->work = work;
     j->retry_ms = 0;
     j->task_error = (struct err){0};
     j->host_failed = false;
-    j->task.work = tasks[work];
+    j->task.work = run_task;
     workers_do(j->remote ? b->far : b->workers, &j->task);
 }

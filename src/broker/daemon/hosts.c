@@ -112,7 +112,7 @@ static void free_held(struct held *h)
     free(h->place);
 }
 
-void hosts_hold(struct broker *b, struct attempt *j)
+enum life_event hosts_hold(struct broker *b, struct attempt *j)
 {
     struct held *h = find_held(b, j->job.id);
 
@@ -128,6 +128,7 @@ void hosts_hold(struct broker *b, struct attempt *j)
     h->retry_ms = time_monotonic_ms() + hosts_later(HOLD_MS, h->times++, HOLD_MAX_MS);
     queue_done(b->queue, j->job.id);
     attempt_forget(b, j);
+    return EVENT_NONE;
 }
 
 void hosts_forget_held(struct broker *b, int64_t id)

@@ -6,7 +6,6 @@
  *   attempt_host.c     the host of a job: provisioned, lost, replaced
  *   attempt_gang.c     jobs that start together
  *   attempt_tasks.c    what worker threads do for a job
- *   attempt_resume.c   jobs that an earlier broker left running
  *   hosts.c            hosts: slots in the queue, jobs that wait for a host, releases, leases
  *   steps.c            changes of jobs, recorded in the lake together, and their events */
 #ifndef BROKER_DAEMON_INTERNAL_H
@@ -98,6 +97,9 @@ struct broker {
 bool broker_passes(const struct err *why);
 struct attempt *broker_find_attempt(const struct broker *b, int64_t id);
 
+/* An action, or what the result of a worker thread means: the event that follows at once. */
+typedef enum life_event life_fn(struct broker *b, struct attempt *j);
+
 /* ---- steps.c ---- */
 
 /* Of a job that is not in memory. */
@@ -125,7 +127,8 @@ enum life_event attempt_because(struct attempt *j, enum life_event event, const 
     __attribute__((format(printf, 3, 4)));
 /* The first job of the queue. False: not now, the job goes back to the queue. */
 bool attempt_launch(struct broker *b, int64_t id);
-void attempt_add(struct broker *b, struct attempt *j);
+/* A job that an earlier broker left running. -1: the records cannot be read now. */
+int attempt_resume(struct broker *b, struct attempt *j, struct err *e);
 /* A worker thread has done its task. */
 void attempt_continue(struct broker *b, struct attempt *j);
 /* The agent has news. */
@@ -141,15 +144,10 @@ void attempt_forget(struct broker *b, struct attempt *j);
 /* ---- attempt_outcome.c ---- */
 
 /* What the result of the last task means. */
-enum life_event outcome_of_fetch(struct broker *b, struct attempt *j);
-enum life_event outcome_of_reach(struct broker *b, struct attempt *j);
-enum life_event outcome_of_lease(struct broker *b, struct attempt *j);
-enum life_event outcome_of_checkpoint(struct broker *b, struct attempt *j);
-enum life_event outcome_of_stop(struct broker *b, struct attempt *j);
-enum life_event outcome_of_save(struct broker *b, struct attempt *j);
-enum life_event outcome_of_store(struct broker *b, struct attempt *j);
+life_fn outcome_of_fetch, outcome_of_reach, outcome_of_lease, outcome_of_checkpoint;
+life_fn outcome_of_stop, outcome_of_save, outcome_of_store;
 /* How the program ended; EVENT_NONE: a worker thread still has the attempt. */
-enum life_event outcome_of_program(struct attempt *j);
+life_fn outcome_of_program;
 /* Records the end of the program, in the state that follows from it. */
 void outcome_record(struct broker *b, struct attempt *j);
 /* What the job has cost, by its hosts or change->runtime_s, with this change. */
@@ -162,7 +160,7 @@ bool host_is_lost(const struct broker *b, struct attempt *j, const char *why);
 /* The event of a lost host: the job is lost, or killed where its user wants that. */
 enum life_event host_lost(struct attempt *j, const char *what);
 void host_heard(struct attempt *j);
-enum life_event outcome_of_provision(struct broker *b, struct attempt *j);
+life_fn outcome_of_provision;
 /* Records the machine, and what became of the one before. */
 void host_record(struct broker *b, struct attempt *j);
 /* Another host is to be provisioned; the job never started on the present one. */
@@ -179,18 +177,16 @@ void attempt_gang_wait(struct broker *b, struct attempt *j);
 /* Releases the node's machine until the gang asks again. */
 void attempt_gang_release(struct broker *b, struct attempt *j);
 /* One node asks for all whether there are machines now. */
-void attempt_gang_ask(struct broker *b, struct attempt *j);
+life_fn attempt_gang_ask;
 /* The answer, of which the events go to all nodes. */
-enum life_event attempt_gang_answer(struct broker *b, struct attempt *j);
+life_fn attempt_gang_answer;
 /* A stage on hosts gets the addresses of its nodes. */
 void attempt_gang_tell_hosts(struct broker *b, struct attempt *j);
 
-/* ---- attempt_tasks.c, attempt_resume.c ---- */
+/* ---- attempt_tasks.c ---- */
 
 /* Hands the attempt to a worker thread, which carries out the action. */
 void attempt_give(struct broker *b, struct attempt *j, enum life_action work);
-/* A job that an earlier broker left running. -1: the records cannot be read now. */
-int attempt_resume(struct broker *b, struct attempt *j, struct err *e);
 
 /* ---- hosts.c ---- */
 
@@ -205,7 +201,7 @@ int64_t hosts_later(int64_t first_ms, unsigned times, int64_t most_ms);
 /* Starts the threads for hosts. */
 int hosts_ready(struct broker *b, struct err *e);
 /* The job waits for a free host, and leaves memory. */
-void hosts_hold(struct broker *b, struct attempt *j);
+life_fn hosts_hold;
 bool hosts_is_held(const struct broker *b, int64_t id);
 /* The job has a host, or needs none any more. */
 void hosts_forget_held(struct broker *b, int64_t id);
