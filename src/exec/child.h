@@ -1,4 +1,5 @@
-/* child: child processes with bounded output, bounded time and default signals. */
+/* child: child processes with bounded output, bounded time and default signals, and the words of
+ * their command lines. */
 #ifndef EXEC_CHILD_H
 #define EXEC_CHILD_H
 
@@ -43,5 +44,11 @@ struct words {
 };
 void words_add(struct words *w, const char *word);
 void words_clear(struct words *w);
+
+/* Adds word as one word of a command for a shell on another machine. */
+void quote_word(struct buf *b, const char *word);
+/* Adds a path: "~" and "~/..." stand for the home directory there; a path that begins with '-' is
+ * no option. */
+void quote_path(struct buf *b, const char *path);
 
 #endif

@@ -6,18 +6,20 @@
 #include "exec/child.h"
 #include "exec/exec.h"
 
-/* One call of the agent: "VERB root/ID A B C". */
+/* One call of the agent: "VERB root/ID WORD ...". */
+#define EXEC_WORDS_MAX 3
 struct exec_call {
     const char *verb;
-    int64_t id;            /* 0: root itself */
-    const char *a, *b, *c; /* NULL = none */
+    int64_t id; /* 0: root itself */
+    const char *words[EXEC_WORDS_MAX];
 };
 
 struct exec_driver {
     const char *name;
     /* Optional, as exec_answers says: NULL if there is nothing in between. */
     int (*answers)(const struct exec_host *h, struct err *e);
-    /* As exec_prepare, exec_send and exec_collect say. */
+    /* As exec_prepare, exec_send and exec_collect say; the last two are NULL where directories are
+     * in place already. */
     int (*prepare)(const struct exec_host *h, struct err *e);
     int (*send)(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e);
     int (*collect)(const struct exec_host *h,

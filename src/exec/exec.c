@@ -127,7 +127,9 @@ int exec_send(const struct exec_host *h, int64_t id, const char *local_dir, stru
 {
     const struct exec_driver *d = driver_of(h, e);
 
-    return d ? d->send(h, id, local_dir, e) : -1;
+    if (!d)
+        return -1;
+    return d->send ? d->send(h, id, local_dir, e) : 0;
 }
 
 int exec_collect(
@@ -139,7 +141,7 @@ int exec_collect(
         return -1;
     if (!plain(part) || strchr(part, '/') || part[0] == '.')
         return err_set(e, ERR_USAGE, "'%s' is no part of a job's directory", part);
-    return d->collect(h, id, part, local_dir, e);
+    return d->collect ? d->collect(h, id, part, local_dir, e) : 0;
 }
 
 /* What the agent said, without its name in front and the newline. */
@@ -194,7 +196,8 @@ int exec_stop(
 {
     AUTO_MEM char *grace = mem_printf("%.3f", grace_s > 0 ? grace_s : 0);
 
-    return call_agent(h, &(struct exec_call){.verb = "stop", .id = id, .a = grace, .b = reason}, e);
+    return call_agent(h, &(struct exec_call){.verb = "stop", .id = id, .words = {grace, reason}},
+                      e);
 }
 
 int exec_claim(
@@ -202,13 +205,12 @@ int exec_claim(
 {
     AUTO_MEM char *text = mem_printf("%.3f", seconds > 0 ? seconds : 0);
 
-    return call_agent(h, &(struct exec_call){.verb = "claim", .a = token, .b = text, .c = label},
-                      e);
+    return call_agent(h, &(struct exec_call){.verb = "claim", .words = {token, text, label}}, e);
 }
 
 int exec_release(const struct exec_host *h, const char *token, struct err *e)
 {
-    return call_agent(h, &(struct exec_call){.verb = "release", .a = token}, e);
+    return call_agent(h, &(struct exec_call){.verb = "release", .words = {token}}, e);
 }
 
 struct exec_stream {
@@ -271,7 +273,7 @@ struct exec_stream *exec_follow(const struct exec_host *h,
     AUTO_MEM char *log_at = mem_printf("%" PRIu64, log_offset);
 
     return open_stream(
-        h, &(struct exec_call){.verb = "follow", .id = id, .a = state_at, .b = log_at}, e);
+        h, &(struct exec_call){.verb = "follow", .id = id, .words = {state_at, log_at}}, e);
 }
 
 int exec_stream_fd(const struct exec_stream *s)

@@ -15,22 +15,6 @@ static int local_prepare(const struct exec_host *h, struct err *e)
     return file_make_dirs(h->root, 0700, e);
 }
 
-static int local_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
-{
-    (void)h;
-    (void)id;
-    (void)local_dir;
-    (void)e;
-    return 0;
-}
-
-static int local_collect(
-    const struct exec_host *h, int64_t id, const char *part, const char *local_dir, struct err *e)
-{
-    (void)part;
-    return local_send(h, id, local_dir, e);
-}
-
 static int local_agent_command(const struct exec_host *h,
                                const struct exec_call *call,
                                struct words *out,
@@ -42,12 +26,8 @@ static int local_agent_command(const struct exec_host *h,
     words_add(out, h->agent);
     words_add(out, call->verb);
     words_add(out, dir);
-    if (call->a)
-        words_add(out, call->a);
-    if (call->b)
-        words_add(out, call->b);
-    if (call->c)
-        words_add(out, call->c);
+    for (size_t i = 0; i < EXEC_WORDS_MAX && call->words[i]; i++)
+        words_add(out, call->words[i]);
     return 0;
 }
 
@@ -61,8 +41,6 @@ static int local_explain(const struct exec_host *h, int code, const char *said, 
 const struct exec_driver exec_local = {
     .name = "local",
     .prepare = local_prepare,
-    .send = local_send,
-    .collect = local_collect,
     .agent_command = local_agent_command,
     .explain = local_explain,
 };

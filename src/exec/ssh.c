@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "exec/driver.h"
-#include "exec/quote.h"
 #include "exec/reuse.h"
 #include "exec/transfer.h"
 
@@ -508,7 +507,6 @@ static int ssh_agent_command(const struct exec_host *h,
                              struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0};
-    const char *words[] = {call->a, call->b, call->c};
     char name[96];
 
     if (agent_name(h, name, e) < 0)
@@ -528,9 +526,9 @@ static int ssh_agent_command(const struct exec_host *h,
         buf_printf(&script, "%" PRId64, call->id);
     else
         buf_puts(&script, ".");
-    for (size_t i = 0; i < sizeof words / sizeof words[0] && words[i]; i++) {
+    for (size_t i = 0; i < EXEC_WORDS_MAX && call->words[i]; i++) {
         buf_puts(&script, " ");
-        quote_word(&script, words[i]);
+        quote_word(&script, call->words[i]);
     }
     if (script.full)
         return err_set(e, ERR_USAGE, "%s: the command for it is too long", h->address);

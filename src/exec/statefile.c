@@ -71,26 +71,6 @@ static bool read_i64(const char *value, int64_t *out)
     return true;
 }
 
-static bool read_count(const char *value, uint64_t *out)
-{
-    int64_t n;
-
-    if (!read_i64(value, &n) || n < 0)
-        return false;
-    *out = (uint64_t)n;
-    return true;
-}
-
-static bool read_code(const char *value, int *out)
-{
-    int64_t n;
-
-    if (!read_i64(value, &n) || n < 0 || n > 255)
-        return false;
-    *out = (int)n;
-    return true;
-}
-
 static bool read_cause(const char *value, enum state_cause *out)
 {
     for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++)
@@ -101,30 +81,42 @@ static bool read_cause(const char *value, enum state_cause *out)
     return false;
 }
 
+/* Words that stand for one number each. */
+static const struct {
+    const char *word;
+    size_t at;
+    enum { REAL, WHOLE, COUNT } is; /* WHOLE may be negative */
+} numbers[] = {
+    {"pid", offsetof(struct state_line, pid), WHOLE},
+    {"cpu_s", offsetof(struct state_line, cpu_s), REAL},
+    {"memory_mb", offsetof(struct state_line, memory_mb), REAL},
+    {"peak_mb", offsetof(struct state_line, memory_mb), REAL},
+    {"received", offsetof(struct state_line, received), COUNT},
+    {"sent", offsetof(struct state_line, sent), COUNT},
+    {"log", offsetof(struct state_line, log_bytes), COUNT},
+    {"gpu", offsetof(struct state_line, gpu_percent), REAL},
+    {"runtime_s", offsetof(struct state_line, runtime_s), REAL},
+};
+
 /* A word and its value; words that are not known come from a later version. */
 static bool read_word(const char *word, const char *value, struct state_line *s)
 {
-    if (!strcmp(word, "pid"))
-        return read_i64(value, &s->pid);
-    if (!strcmp(word, "cpu_s"))
-        return number_parse(value, &s->cpu_s);
-    if (!strcmp(word, "memory_mb") || !strcmp(word, "peak_mb"))
-        return number_parse(value, &s->memory_mb);
-    if (!strcmp(word, "received"))
-        return read_count(value, &s->received);
-    if (!strcmp(word, "sent"))
-        return read_count(value, &s->sent);
-    if (!strcmp(word, "log"))
-        return read_count(value, &s->log_bytes);
-    if (!strcmp(word, "gpu"))
-        return number_parse(value, &s->gpu_percent);
-    if (!strcmp(word, "code"))
-        return read_code(value, &s->code);
-    if (!strcmp(word, "runtime_s"))
-        return number_parse(value, &s->runtime_s);
-    if (!strcmp(word, "cause"))
-        return read_cause(value, &s->cause);
-    return true;
+    int64_t n;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        void *at = (char *)s + numbers[i].at;
+        if (strcmp(word, numbers[i].word) != 0)
+            continue;
+        if (numbers[i].is == REAL)
+            return number_parse(value, at);
+        return read_i64(value, at) && (numbers[i].is == WHOLE || *(int64_t *)at >= 0);
+    }
+    if (!strcmp(word, "code")) {
+        bool good = read_i64(value, &n) && n >= 0 && n <= 255;
+        s->code = good ? (int)n : -1;
+        return good;
+    }
+    return strcmp(word, "cause") != 0 || read_cause(value, &s->cause);
 }
 
 static int bad(struct err *e, const char *line)

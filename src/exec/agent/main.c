@@ -80,7 +80,8 @@ static bool read_offset(const char *text, uint64_t *out, struct err *e)
     return false;
 }
 
-static int told(struct jobdir *d, enum followed end, const struct err *e)
+/* The exit code of a reader; -1: e says. */
+static int told(struct jobdir *d, enum followed end)
 {
     switch (end) {
     case FOLLOWED_END:
@@ -95,7 +96,7 @@ static int told(struct jobdir *d, enum followed end, const struct err *e)
     case FOLLOWED_FAILED:
         break;
     }
-    return fail(e);
+    return -1;
 }
 
 static int read_job(const struct jobdir *d, struct jobfile *job, struct err *e)
@@ -155,21 +156,19 @@ static int run(struct jobdir *d, struct err *e)
         if (jobdir_lock(d)) {
             if (jobdir_phase(d) == JOB_NEW &&
                 (jobrecord_recover(d, e) < 0 || start_supervisor(d, e) < 0))
-                return fail(e);
+                return -1;
             jobdir_unlock(d);
         }
         end = follow(d, 0, 0, STDOUT_FILENO, e);
     }
-    return told(d, end, e);
+    return told(d, end);
 }
 
 static int command_run(char **arguments, struct err *e)
 {
     AUTO_CLEAR(jobdir) struct jobdir d = {.lock_fd = -1};
 
-    if (jobdir_open(&d, arguments[0], e) < 0)
-        return fail(e);
-    return run(&d, e);
+    return jobdir_open(&d, arguments[0], e) < 0 ? -1 : run(&d, e);
 }
 
 static int command_follow(char **arguments, struct err *e)
@@ -178,12 +177,14 @@ static int command_follow(char **arguments, struct err *e)
     uint64_t state_at, log_at;
 
     if (!read_offset(arguments[1], &state_at, e) || !read_offset(arguments[2], &log_at, e))
-        return fail(e);
+        return -1;
     if (jobdir_open(&d, arguments[0], e) < 0) {
+        if (e->kind != ERR_NOTFOUND)
+            return -1;
         fail(e);
-        return e->kind == ERR_NOTFOUND ? AGENT_EXIT_GONE : err_exit_code(e->kind);
+        return AGENT_EXIT_GONE;
     }
-    return told(&d, follow(&d, state_at, log_at, STDOUT_FILENO, e), e);
+    return told(&d, follow(&d, state_at, log_at, STDOUT_FILENO, e));
 }
 
 static int command_stop(char **arguments, struct err *e)
@@ -192,36 +193,33 @@ static int command_stop(char **arguments, struct err *e)
     struct stop_request r = {0};
 
     if (!read_seconds(arguments[1], &r.grace_s, e))
-        return fail(e);
+        return -1;
     snprintf(r.reason, sizeof r.reason, "%s", arguments[2]);
     for (char *p = r.reason; *p; p++)
         if ((unsigned char)*p < ' ')
             *p = ' ';
     if (jobdir_open(&d, arguments[0], e) < 0)
-        return e->kind == ERR_NOTFOUND ? 0 : fail(e);
+        return e->kind == ERR_NOTFOUND ? 0 : -1;
     if (jobdir_phase(&d) == JOB_OVER)
         return 0;
     if (jobdir_write_stop(&d, &r, e) < 0)
-        return fail(e);
+        return -1;
     /* Without an agent there is no reader: the rest of the job ends now. */
-    if (jobdir_lock(&d) && jobrecord_recover(&d, e) < 0)
-        return fail(e);
-    return 0;
+    return jobdir_lock(&d) ? jobrecord_recover(&d, e) : 0;
 }
 
 static int command_claim(char **arguments, struct err *e)
 {
     double seconds;
 
-    if (!read_seconds(arguments[2], &seconds, e) ||
-        claim_take(arguments[0], arguments[1], seconds, arguments[3], e) < 0)
-        return fail(e);
-    return 0;
+    return read_seconds(arguments[2], &seconds, e)
+               ? claim_take(arguments[0], arguments[1], seconds, arguments[3], e)
+               : -1;
 }
 
 static int command_release(char **arguments, struct err *e)
 {
-    return claim_release(arguments[0], arguments[1], e) < 0 ? fail(e) : 0;
+    return claim_release(arguments[0], arguments[1], e);
 }
 
 /* What a job made unreadable for its own user can still be removed. */
@@ -289,15 +287,13 @@ static int remove_job(const char *path, bool keep_output, struct err *e)
     bool is_there = jobdir_open(&d, path, e) == 0;
 
     if (!is_there && e->kind != ERR_NOTFOUND)
-        return fail(e);
+        return -1;
     AUTO_MEM char *gone = gone_path(is_there ? d.path : path);
-    if (!gone) {
-        err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", path);
-        return fail(e);
-    }
+    if (!gone)
+        return err_set(e, ERR_USAGE, "%s: directories of jobs are named by a number", path);
     if (is_there && empty_and_take_name(&d, keep_output, gone, e) < 0)
-        return fail(e);
-    return remove_all(gone, e) < 0 ? fail(e) : 0;
+        return -1;
+    return remove_all(gone, e);
 }
 
 static int command_remove(char **arguments, struct err *e)
@@ -312,12 +308,12 @@ static int command_retire(char **arguments, struct err *e)
 
 static int command_stage(char **arguments, struct err *e)
 {
-    return jobfiles_place(arguments[0], stdin, stdout, e) < 0 ? fail(e) : 0;
+    return jobfiles_place(arguments[0], stdin, stdout, e);
 }
 
 static int command_settle(char **arguments, struct err *e)
 {
-    return jobfiles_settle(arguments[0], stdin, e) < 0 ? fail(e) : 0;
+    return jobfiles_settle(arguments[0], stdin, e);
 }
 
 /* A directory that is there has all a job needs: only what was whole got the name. */
@@ -327,10 +323,8 @@ static int command_name(char **arguments, struct err *e)
 
     if (rename(fresh, arguments[1]) == 0)
         return 0;
-    if (errno != EEXIST && errno != ENOTEMPTY) {
-        file_error(e, "rename", fresh);
-        return fail(e);
-    }
+    if (errno != EEXIST && errno != ENOTEMPTY)
+        return file_error(e, "rename", fresh);
     file_remove_tree(fresh);
     return 0;
 }
@@ -345,7 +339,7 @@ static int command_version(char **arguments, struct err *e)
 static const struct {
     const char *name;
     int n_arguments;
-    int (*run)(char **arguments, struct err *e);
+    int (*run)(char **arguments, struct err *e); /* the exit code; -1: e says what failed */
 } commands[] = {
     {"run", 1, command_run},       {"follow", 3, command_follow},   {"stop", 3, command_stop},
     {"claim", 4, command_claim},   {"release", 2, command_release}, {"remove", 1, command_remove},
@@ -359,8 +353,10 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof commands[0]; i++)
-        if (!strcmp(argv[1], commands[i].name) && argc == 2 + commands[i].n_arguments)
-            return commands[i].run(argv + 2, &e);
+        if (!strcmp(argv[1], commands[i].name) && argc == 2 + commands[i].n_arguments) {
+            int code = commands[i].run(argv + 2, &e);
+            return code < 0 ? fail(&e) : code;
+        }
     fputs(usage, stderr);
     return 2;
 }

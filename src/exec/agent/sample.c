@@ -2,6 +2,7 @@
 
 #include "base/auto.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "exec/agent/jobdir.h"
 
 #include <fcntl.h>
@@ -171,11 +172,12 @@ void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent
 void sampler_take(struct sampler *s,
                   const struct limits *l,
                   const struct processes *t,
-                  struct usage *out)
+                  struct state_line *out)
 {
     double counted = limits_cpu_s(l);
 
     sampler_network(s, &out->received, &out->sent);
+    out->at_ms = time_epoch_ms();
     out->cpu_s = counted >= 0 ? counted : reaped_cpu_s(NULL) + processes_cpu_s(t);
     out->memory_mb = (double)processes_rss_bytes(t) / MB;
     out->gpu_percent = read_gpus(s);

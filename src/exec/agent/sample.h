@@ -4,6 +4,7 @@
 
 #include "exec/agent/limits.h"
 #include "exec/agent/processes.h"
+#include "exec/statefile.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -26,16 +27,12 @@ void sampler_begin(struct sampler *s, const char *path);
 /* nvidia-smi is ended; it is no part of the job. */
 void sampler_end(struct sampler *s);
 
-struct usage {
-    double cpu_s, memory_mb;
-    uint64_t received, sent;
-    double gpu_percent; /* mean of all, < 0 = none */
-};
-/* t was just scanned. */
+/* Fills in what the job uses, and the time at which the network was read: readers make rates of
+ * both. t was just scanned. */
 void sampler_take(struct sampler *s,
                   const struct limits *l,
                   const struct processes *t,
-                  struct usage *out);
+                  struct state_line *out);
 /* Bytes of the machine's network since it began. */
 void sampler_network(const struct sampler *s, uint64_t *received, uint64_t *sent);
 /* The job's processor seconds, and its peak of memory, once nothing of it lives. */

@@ -238,14 +238,8 @@ static void read_signals(struct supervisor *s)
 static void take_sample(struct supervisor *s, double now_s)
 {
     struct state_line line = line_now(STATE_SAMPLE);
-    struct usage used;
 
-    sampler_take(&s->sampler, &s->limits, &s->tree, &used);
-    line.cpu_s = used.cpu_s;
-    line.memory_mb = used.memory_mb;
-    line.received = used.received;
-    line.sent = used.sent;
-    line.gpu_percent = used.gpu_percent;
+    sampler_take(&s->sampler, &s->limits, &s->tree, &line);
     line.log_bytes = s->log.size;
     /* Half a sample early counts: it would be most of one late. */
     if (now_s < s->told_at_s - SAMPLE_S / 2)

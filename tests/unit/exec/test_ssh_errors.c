@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "exec/child.h"
-#include "exec/quote.h"
 #include "hand.h"
 #include "tap.h"
 
