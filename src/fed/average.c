@@ -337,15 +337,24 @@ static int average_piece(const struct work *w,
         s->sum[i] = -0.0;
     for (size_t i = 0; piece->dtype == FED_F64 && i < piece->count; i++)
         s->rest[i] = -0.0;
+    struct fed_block b = {
+        .dtype = piece->dtype,
+        .count = piece->count,
+        .in = s->viewed,
+        .sum = s->sum,
+        .rest = s->rest,
+        .total = w->total,
+        .out = s->out,
+    };
     for (size_t k = 0; k < w->n_parts; k += FED_GROUP) {
-        size_t n = w->n_parts - k < FED_GROUP ? w->n_parts - k : FED_GROUP;
-        if (open_group(w, piece, k, n, s, e) < 0)
+        b.n_in = w->n_parts - k < FED_GROUP ? w->n_parts - k : FED_GROUP;
+        b.weights = w->weights + k;
+        if (open_group(w, piece, k, b.n_in, s, e) < 0)
             return -1;
-        w->kernels->add(piece->dtype, s->sum, s->rest, s->viewed, w->weights + k, n, piece->count);
-        close_group(w, piece, k, n, s);
+        w->kernels->add(&b);
+        close_group(w, piece, k, b.n_in, s);
     }
-    *nonfinite_out =
-        w->kernels->finish(piece->dtype, s->sum, s->rest, w->total, s->out, piece->count);
+    *nonfinite_out = w->kernels->finish(&b);
     return *nonfinite_out && w->a->only_finite ? find_nonfinite(w, piece, s, e) : 0;
 }
 
@@ -359,8 +368,16 @@ static int trim_piece(const struct work *w,
         if (read_piece(w, piece, k, s->in[k], e) < 0 ||
             (w->a->only_finite && check_finite(w, piece, k, s->in[k], e) < 0))
             return -1;
-    *nonfinite_out = w->kernels->trimmed(piece->dtype, (const void *const *)s->in, w->n_parts,
-                                         w->drop, s->rows, s->out, piece->count);
+    const struct fed_block b = {
+        .dtype = piece->dtype,
+        .count = piece->count,
+        .in = (const void *const *)s->in,
+        .n_in = w->n_parts,
+        .drop = w->drop,
+        .rows = s->rows,
+        .out = s->out,
+    };
+    *nonfinite_out = w->kernels->trimmed(&b);
     return 0;
 }
 

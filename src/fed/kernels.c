@@ -58,6 +58,13 @@ FED_INLINE size_t count_nonfinite(enum fed_dtype t, const void *in, size_t count
     return bad;
 }
 
+/* Calls f for the block with its type as a constant. */
+#define OF_TYPE(f, b)                                                                              \
+    ((b)->dtype == FED_F64   ? f(FED_F64, b)                                                       \
+     : (b)->dtype == FED_F32 ? f(FED_F32, b)                                                       \
+     : (b)->dtype == FED_F16 ? f(FED_F16, b)                                                       \
+                             : f(FED_BF16, b))
+
 /* ---- sums ---- */
 
 FED_INLINE void add_one(
@@ -96,43 +103,16 @@ FED_INLINE void add_wide(double *restrict sum,
         add_exactly(&sum[i], &rest[i], weight * in[i]);
 }
 
-FED_INLINE void add_narrow(enum fed_dtype t,
-                           double *sum,
-                           const void *const *in,
-                           const double *weights,
-                           size_t n_in,
-                           size_t count)
+FED_INLINE void add(enum fed_dtype t, const struct fed_block *b)
 {
     size_t k = 0;
 
-    for (; k + FED_GROUP <= n_in; k += FED_GROUP)
-        add_group(t, sum, in + k, weights + k, count);
-    for (; k < n_in; k++)
-        add_one(t, sum, in[k], weights[k], count);
-}
-
-FED_INLINE void add(enum fed_dtype t,
-                    double *sum,
-                    double *rest,
-                    const void *const *in,
-                    const double *weights,
-                    size_t n_in,
-                    size_t count)
-{
-    switch ((int)t) {
-    case FED_F64:
-        for (size_t k = 0; k < n_in; k++)
-            add_wide(sum, rest, in[k], weights[k], count);
-        break;
-    case FED_F32:
-        add_narrow(FED_F32, sum, in, weights, n_in, count);
-        break;
-    case FED_F16:
-        add_narrow(FED_F16, sum, in, weights, n_in, count);
-        break;
-    default:
-        add_narrow(FED_BF16, sum, in, weights, n_in, count);
-    }
+    for (; t == FED_F64 && k < b->n_in; k++)
+        add_wide(b->sum, b->rest, b->in[k], b->weights[k], b->count);
+    for (; k + FED_GROUP <= b->n_in; k += FED_GROUP)
+        add_group(t, b->sum, b->in + k, b->weights + k, b->count);
+    for (; k < b->n_in; k++)
+        add_one(t, b->sum, b->in[k], b->weights[k], b->count);
 }
 
 /* Where a sum is not finite, what it lost means nothing. */
@@ -141,33 +121,16 @@ FED_INLINE double with_rest(double sum, double rest)
     return fabs(sum) <= DBL_MAX ? sum + rest : sum;
 }
 
-FED_INLINE size_t finish_narrow(
-    enum fed_dtype t, const double *restrict sum, double total, void *restrict out, size_t count)
+FED_INLINE size_t finish(enum fed_dtype t, const struct fed_block *b)
 {
-    for (size_t i = 0; i < count; i++)
-        store(t, out, i, sum[i] / total);
-    return count_nonfinite(t, out, count);
-}
+    const double *restrict sum = b->sum, *restrict rest = b->rest;
+    void *restrict out = b->out;
+    const double total = b->total;
+    const size_t count = b->count;
 
-FED_INLINE size_t finish(enum fed_dtype t,
-                         const double *restrict sum,
-                         const double *restrict rest,
-                         double total,
-                         void *restrict out,
-                         size_t count)
-{
-    switch ((int)t) {
-    case FED_F64:
-        for (size_t i = 0; i < count; i++)
-            store(FED_F64, out, i, with_rest(sum[i], rest[i]) / total);
-        return count_nonfinite(FED_F64, out, count);
-    case FED_F32:
-        return finish_narrow(FED_F32, sum, total, out, count);
-    case FED_F16:
-        return finish_narrow(FED_F16, sum, total, out, count);
-    default:
-        return finish_narrow(FED_BF16, sum, total, out, count);
-    }
+    for (size_t i = 0; i < count; i++)
+        store(t, out, i, (t == FED_F64 ? with_rest(sum[i], rest[i]) : sum[i]) / total);
+    return count_nonfinite(t, out, count);
 }
 
 /* ---- trimmed means ---- */
@@ -233,45 +196,22 @@ FED_INLINE void mean_of_rows(
         out[j] = nans[j] > drop ? (double)NAN : with_rest(sum[j], rest[j]) / (double)n;
 }
 
-FED_INLINE size_t trimmed_of(enum fed_dtype t,
-                             const void *const *in,
-                             size_t n_in,
-                             size_t drop,
-                             double *rows,
-                             void *out,
-                             size_t count)
+FED_INLINE size_t trimmed(enum fed_dtype t, const struct fed_block *b)
 {
-    for (size_t from = 0; from < count; from += FED_LANES) {
-        size_t lanes = count - from < FED_LANES ? count - from : FED_LANES;
-        double nans[FED_LANES] = {0}, means[FED_LANES];
-        for (size_t k = 0; k < n_in; k++)
-            fill_row(t, rows + k * FED_LANES, nans, in[k], from, lanes);
-        sort_rows(rows, n_in);
-        mean_of_rows(rows + drop * FED_LANES, n_in - 2 * drop, nans, (double)drop, means);
-        for (size_t j = 0; j < lanes; j++)
-            store(t, out, from + j, means[j]);
-    }
-    return count_nonfinite(t, out, count);
-}
+    double *rows = b->rows;
 
-FED_INLINE size_t trimmed(enum fed_dtype t,
-                          const void *const *in,
-                          size_t n_in,
-                          size_t drop,
-                          double *rows,
-                          void *out,
-                          size_t count)
-{
-    switch ((int)t) {
-    case FED_F64:
-        return trimmed_of(FED_F64, in, n_in, drop, rows, out, count);
-    case FED_F32:
-        return trimmed_of(FED_F32, in, n_in, drop, rows, out, count);
-    case FED_F16:
-        return trimmed_of(FED_F16, in, n_in, drop, rows, out, count);
-    default:
-        return trimmed_of(FED_BF16, in, n_in, drop, rows, out, count);
+    for (size_t from = 0; from < b->count; from += FED_LANES) {
+        size_t lanes = b->count - from < FED_LANES ? b->count - from : FED_LANES;
+        double nans[FED_LANES] = {0}, means[FED_LANES];
+        for (size_t k = 0; k < b->n_in; k++)
+            fill_row(t, rows + k * FED_LANES, nans, b->in[k], from, lanes);
+        sort_rows(rows, b->n_in);
+        mean_of_rows(rows + b->drop * FED_LANES, b->n_in - 2 * b->drop, nans, (double)b->drop,
+                     means);
+        for (size_t j = 0; j < lanes; j++)
+            store(t, b->out, from + j, means[j]);
     }
+    return count_nonfinite(t, b->out, b->count);
 }
 
 size_t fed_first_nonfinite(enum fed_dtype t, const void *in, size_t count)
@@ -285,32 +225,19 @@ size_t fed_first_nonfinite(enum fed_dtype t, const void *in, size_t count)
 
 /* ---- one set for each processor ---- */
 
-static void add_plain(enum fed_dtype t,
-                      double *sum,
-                      double *rest,
-                      const void *const *in,
-                      const double *weights,
-                      size_t n_in,
-                      size_t count)
+static void add_plain(const struct fed_block *b)
 {
-    add(t, sum, rest, in, weights, n_in, count);
+    OF_TYPE(add, b);
 }
 
-static size_t finish_plain(
-    enum fed_dtype t, const double *sum, const double *rest, double total, void *out, size_t count)
+static size_t finish_plain(const struct fed_block *b)
 {
-    return finish(t, sum, rest, total, out, count);
+    return OF_TYPE(finish, b);
 }
 
-static size_t trimmed_plain(enum fed_dtype t,
-                            const void *const *in,
-                            size_t n_in,
-                            size_t drop,
-                            double *rows,
-                            void *out,
-                            size_t count)
+static size_t trimmed_plain(const struct fed_block *b)
 {
-    return trimmed(t, in, n_in, drop, rows, out, count);
+    return OF_TYPE(trimmed, b);
 }
 
 static const struct fed_kernels plain = {add_plain, finish_plain, trimmed_plain};
@@ -319,63 +246,39 @@ static const struct fed_kernels plain = {add_plain, finish_plain, trimmed_plain}
 #define AVX2 __attribute__((target("avx2")))
 _Static_assert(FED_GROUP == 8, "add_floats and add_group add eight inputs");
 
-/* Four numbers from the i-th on. */
-AVX2 static inline __m256d widened(const float *in, size_t i)
+/* Four numbers from the i-th on, times the weight. */
+AVX2 FED_INLINE __m256d four(bool weighted, double weight, const float *in, size_t i)
 {
-    return _mm256_cvtps_pd(_mm_loadu_ps(in + i));
-}
+    __m256d numbers = _mm256_cvtps_pd(_mm_loadu_ps(in + i));
 
-AVX2 static inline __m256d four(__m256d weight, const float *in, size_t i)
-{
-    return _mm256_mul_pd(weight, widened(in, i));
+    return weighted ? _mm256_mul_pd(_mm256_set1_pd(weight), numbers) : numbers;
 }
 
 /* As add_group. Compilers load eight floats, take them apart to widen each half, and run out of
- * registers: this takes two thirds of their time. */
-AVX2 static void add_floats(double *sum, const float *const *in, const double *w, size_t count)
+ * registers: this takes two thirds of their time. Without weights, where every one is 1, as it
+ * mostly is: products would take a tenth of the time. */
+AVX2 FED_INLINE void add_floats(
+    bool weighted, double *sum, const float *const *in, const double *w, size_t count)
 {
-    const __m256d w0 = _mm256_set1_pd(w[0]), w1 = _mm256_set1_pd(w[1]), w2 = _mm256_set1_pd(w[2]),
-                  w3 = _mm256_set1_pd(w[3]), w4 = _mm256_set1_pd(w[4]), w5 = _mm256_set1_pd(w[5]),
-                  w6 = _mm256_set1_pd(w[6]), w7 = _mm256_set1_pd(w[7]);
+    const double w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3], w4 = w[4], w5 = w[5], w6 = w[6],
+                 w7 = w[7];
     size_t i = 0;
 
     for (; i + 4 <= count; i += 4) {
         __m256d s = _mm256_loadu_pd(sum + i);
-        s = _mm256_add_pd(s, four(w0, in[0], i));
-        s = _mm256_add_pd(s, four(w1, in[1], i));
-        s = _mm256_add_pd(s, four(w2, in[2], i));
-        s = _mm256_add_pd(s, four(w3, in[3], i));
-        s = _mm256_add_pd(s, four(w4, in[4], i));
-        s = _mm256_add_pd(s, four(w5, in[5], i));
-        s = _mm256_add_pd(s, four(w6, in[6], i));
-        s = _mm256_add_pd(s, four(w7, in[7], i));
+        s = _mm256_add_pd(s, four(weighted, w0, in[0], i));
+        s = _mm256_add_pd(s, four(weighted, w1, in[1], i));
+        s = _mm256_add_pd(s, four(weighted, w2, in[2], i));
+        s = _mm256_add_pd(s, four(weighted, w3, in[3], i));
+        s = _mm256_add_pd(s, four(weighted, w4, in[4], i));
+        s = _mm256_add_pd(s, four(weighted, w5, in[5], i));
+        s = _mm256_add_pd(s, four(weighted, w6, in[6], i));
+        s = _mm256_add_pd(s, four(weighted, w7, in[7], i));
         _mm256_storeu_pd(sum + i, s);
     }
     for (; i < count; i++)
         for (size_t k = 0; k < FED_GROUP; k++)
             sum[i] += w[k] * (double)in[k][i];
-}
-
-/* The same where every weight is 1, as it mostly is: products would take a tenth of the time. */
-AVX2 static void add_unweighted_floats(double *sum, const float *const *in, size_t count)
-{
-    size_t i = 0;
-
-    for (; i + 4 <= count; i += 4) {
-        __m256d s = _mm256_loadu_pd(sum + i);
-        s = _mm256_add_pd(s, widened(in[0], i));
-        s = _mm256_add_pd(s, widened(in[1], i));
-        s = _mm256_add_pd(s, widened(in[2], i));
-        s = _mm256_add_pd(s, widened(in[3], i));
-        s = _mm256_add_pd(s, widened(in[4], i));
-        s = _mm256_add_pd(s, widened(in[5], i));
-        s = _mm256_add_pd(s, widened(in[6], i));
-        s = _mm256_add_pd(s, widened(in[7], i));
-        _mm256_storeu_pd(sum + i, s);
-    }
-    for (; i < count; i++)
-        for (size_t k = 0; k < FED_GROUP; k++)
-            sum[i] += (double)in[k][i];
 }
 
 static bool are_ones(const double *weights)
@@ -386,40 +289,29 @@ static bool are_ones(const double *weights)
     return true;
 }
 
-AVX2 static void add_avx2(enum fed_dtype t,
-                          double *sum,
-                          double *rest,
-                          const void *const *in,
-                          const double *weights,
-                          size_t n_in,
-                          size_t count)
+AVX2 static void add_avx2(const struct fed_block *block)
 {
-    for (; t == FED_F32 && n_in >= FED_GROUP; n_in -= FED_GROUP) {
-        if (are_ones(weights))
-            add_unweighted_floats(sum, (const float *const *)in, count);
+    struct fed_block b = *block;
+
+    for (; b.dtype == FED_F32 && b.n_in >= FED_GROUP; b.n_in -= FED_GROUP) {
+        if (are_ones(b.weights))
+            add_floats(false, b.sum, (const float *const *)b.in, b.weights, b.count);
         else
-            add_floats(sum, (const float *const *)in, weights, count);
-        in += FED_GROUP;
-        weights += FED_GROUP;
+            add_floats(true, b.sum, (const float *const *)b.in, b.weights, b.count);
+        b.in += FED_GROUP;
+        b.weights += FED_GROUP;
     }
-    add(t, sum, rest, in, weights, n_in, count);
+    OF_TYPE(add, &b);
 }
 
-AVX2 static size_t finish_avx2(
-    enum fed_dtype t, const double *sum, const double *rest, double total, void *out, size_t count)
+AVX2 static size_t finish_avx2(const struct fed_block *b)
 {
-    return finish(t, sum, rest, total, out, count);
+    return OF_TYPE(finish, b);
 }
 
-AVX2 static size_t trimmed_avx2(enum fed_dtype t,
-                                const void *const *in,
-                                size_t n_in,
-                                size_t drop,
-                                double *rows,
-                                void *out,
-                                size_t count)
+AVX2 static size_t trimmed_avx2(const struct fed_block *b)
 {
-    return trimmed(t, in, n_in, drop, rows, out, count);
+    return OF_TYPE(trimmed, b);
 }
 
 static const struct fed_kernels avx2 = {add_avx2, finish_avx2, trimmed_avx2};

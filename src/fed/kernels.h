@@ -12,32 +12,29 @@
 /* fed_trimmed works on this many numbers at a time. */
 #define FED_LANES 32
 
+/* As many numbers of each input, one for one, and what becomes of them. */
+struct fed_block {
+    enum fed_dtype dtype; /* of inputs and result */
+    size_t count;         /* numbers of each input */
+    const void *const *in;
+    size_t n_in;
+    const double *weights; /* one for each input */
+    double *sum, *rest;    /* rest: what each addition lost; of F64 alone */
+    double total;          /* of the weights of all blocks that were added */
+    size_t drop;           /* numbers left out at either end */
+    double *rows;          /* room for n_in * FED_LANES */
+    void *out;
+};
+
 struct fed_kernels {
-    /* sum[i] += weights[k] * in[k][i], for each of the n_in inputs in turn. With `rest` (wanted for
-     * F64) it gets what each addition lost. Both begin as -0.0, which adds nothing to anything. */
-    void (*add)(enum fed_dtype t,
-                double *sum,
-                double *rest,
-                const void *const *in,
-                const double *weights,
-                size_t n_in,
-                size_t count);
+    /* sum[i] += weights[k] * in[k][i], for each of the inputs in turn. sum and rest begin as -0.0,
+     * which adds nothing to anything. */
+    void (*add)(const struct fed_block *b);
     /* out[i] = (sum[i] + rest[i]) / total, rounded to the type. How many are not finite. */
-    size_t (*finish)(enum fed_dtype t,
-                     const double *sum,
-                     const double *rest,
-                     double total,
-                     void *out,
-                     size_t count);
+    size_t (*finish)(const struct fed_block *b);
     /* The mean of what is left of each element without the `drop` smallest and `drop` largest; NaN
-     * is larger than all numbers. rows has room for n_in * FED_LANES. How many are not finite. */
-    size_t (*trimmed)(enum fed_dtype t,
-                      const void *const *in,
-                      size_t n_in,
-                      size_t drop,
-                      double *rows,
-                      void *out,
-                      size_t count);
+     * is larger than all numbers. How many are not finite. */
+    size_t (*trimmed)(const struct fed_block *b);
 };
 
 /* Plain C, and the best for this processor (perhaps the same). */

@@ -71,8 +71,27 @@ static size_t mean(
         total += w[k];
     for (size_t i = 0; i < N; i++)
         sum[i] = rest[i] = -0.0;
-    kernels->add(t, sum, rest, inputs, w, n, N);
-    return kernels->finish(t, sum, rest, total, out, N);
+    const struct fed_block b = {.dtype = t,
+                                .count = N,
+                                .in = inputs,
+                                .n_in = n,
+                                .weights = w,
+                                .sum = sum,
+                                .rest = rest,
+                                .total = total,
+                                .out = out};
+    kernels->add(&b);
+    return kernels->finish(&b);
+}
+
+static size_t trimmed(
+    const struct fed_kernels *kernels, enum fed_dtype t, size_t n, size_t drop, double *out)
+{
+    double rows[INPUTS * FED_LANES];
+    const struct fed_block b = {
+        .dtype = t, .count = N, .in = inputs, .n_in = n, .drop = drop, .rows = rows, .out = out};
+
+    return kernels->trimmed(&b);
 }
 
 /* ---- every processor gives the same bits ---- */
@@ -87,7 +106,7 @@ static bool is_same_mean(enum fed_dtype t, const double *w, size_t n)
 
 static void check_same_bits(enum fed_dtype t)
 {
-    double a[N] = {0}, b[N] = {0}, rows[INPUTS * FED_LANES], ones[INPUTS];
+    double a[N] = {0}, b[N] = {0}, ones[INPUTS];
     unsigned wrong = 0;
 
     for (size_t k = 0; k < INPUTS; k++)
@@ -98,9 +117,8 @@ static void check_same_bits(enum fed_dtype t)
         for (size_t n = 1; n <= INPUTS; n++) {
             wrong += !is_same_mean(t, weights, n) || !is_same_mean(t, ones, n);
             size_t drop = (n - 1) / 3;
-            size_t x = fed_kernels_plain()->trimmed(t, inputs, n, drop, rows, a, N);
-            wrong += x != fed_kernels_best()->trimmed(t, inputs, n, drop, rows, b, N) ||
-                     memcmp(a, b, sizeof a);
+            size_t x = trimmed(fed_kernels_plain(), t, n, drop, a);
+            wrong += x != trimmed(fed_kernels_best(), t, n, drop, b) || memcmp(a, b, sizeof a);
         }
     }
     CHECK(wrong == 0, "%s: plain C and vector instructions give the same bits", fed_dtype_name(t));
@@ -197,8 +215,8 @@ static int by_value(const void *a, const void *b)
 
 static unsigned trimmed_wrong(enum fed_dtype t, size_t n, size_t drop)
 {
-    double out[N], rows[INPUTS * FED_LANES], column[INPUTS];
-    size_t bad = 0, told = fed_kernels_best()->trimmed(t, inputs, n, drop, rows, out, N);
+    double out[N], column[INPUTS];
+    size_t bad = 0, told = trimmed(fed_kernels_best(), t, n, drop, out);
     unsigned wrong = 0;
 
     for (size_t i = 0; i < N; i++) {
@@ -234,6 +252,12 @@ static void check_trimmed(enum fed_dtype t)
 
 /* ---- by hand ---- */
 
+static size_t add_and_finish(const struct fed_block *b)
+{
+    fed_kernels_best()->add(b);
+    return fed_kernels_best()->finish(b);
+}
+
 static void check_special(void)
 {
     float a[] = {1, -0.0F, INFINITY, INFINITY, NAN, 3e38F, -0.0F},
@@ -245,8 +269,8 @@ static void check_special(void)
 
     for (size_t i = 0; i < 7; i++)
         sum[i] = rest[i] = -0.0;
-    fed_kernels_best()->add(FED_F32, sum, rest, two, ones, 2, 7);
-    size_t bad = fed_kernels_best()->finish(FED_F32, sum, rest, 2, out, 7);
+    size_t bad = add_and_finish(&(struct fed_block){FED_F32, 7, two, 2, .weights = ones, .sum = sum,
+                                                    .rest = rest, .total = 2, .out = out});
     CHECK(out[0] == 1.5F, "1 and 2 make 1.5");
     CHECK(out[1] == 0 && signbit(out[1]) && out[6] == 0 && !signbit(out[6]),
           "-0 and -0 make -0, -0 and 0 make 0");
@@ -256,8 +280,8 @@ static void check_special(void)
     CHECK(out[5] == 3e38F, "sums do not leave the range of F32");
     const void *large[] = {wide[0], wide[1]};
     sum[0] = rest[0] = -0.0;
-    fed_kernels_best()->add(FED_F64, sum, rest, large, ones, 2, 1);
-    bad = fed_kernels_best()->finish(FED_F64, sum, rest, 2, &mean_wide, 1);
+    bad = add_and_finish(&(struct fed_block){FED_F64, 1, large, 2, .weights = ones, .sum = sum,
+                                             .rest = rest, .total = 2, .out = &mean_wide});
     CHECK(isinf(mean_wide) && bad == 1, "sums of F64 do leave its range, as infinity and not NaN");
     CHECK(fed_first_nonfinite(FED_F32, a, 7) == 2 && fed_first_nonfinite(FED_F32, a, 2) == 2,
           "the first number that is not finite is found");
@@ -270,8 +294,8 @@ static void check_exact_sum(void)
     const void *three[] = {&x[0], &x[1], &x[2]};
     const double ones[] = {1, 1, 1};
 
-    fed_kernels_best()->add(FED_F64, &sum, &rest, three, ones, 3, 1);
-    fed_kernels_best()->finish(FED_F64, &sum, &rest, 3, &out, 1);
+    add_and_finish(&(struct fed_block){FED_F64, 1, three, 3, .weights = ones, .sum = &sum,
+                                       .rest = &rest, .total = 3, .out = &out});
     CHECK(out == 1.0 / 3, "sums of F64 keep what an addition loses");
 }
 
