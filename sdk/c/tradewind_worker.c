@@ -7,8 +7,8 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "base/time.h"
+#include "fed/event.h"
 #include "fed/formats.h"
-#include "fed/notify.h"
 #include "fed/packing.h"
 #include "fed/round.h"
 #include "net/http.h"
@@ -34,7 +34,7 @@
 
 struct tradewind_worker {
     struct store *store, *mean_store; /* the latter NULL: the same */
-    char *bucket, *prefix, *event_url, *event_token, *event_log;
+    char *event_url, *event_token, *event_log;
     struct http *http; /* for events */
     unsigned worker, workers;
     double poll_s, patience_s;
@@ -99,19 +99,6 @@ static char *own(const char *text)
     return text ? mem_dup(text) : NULL;
 }
 
-static void split_url(struct tradewind_worker *w, const char *url)
-{
-    const char *bucket = strncmp(url, "s3://", 5) == 0 ? url + 5 : "";
-    size_t n = strcspn(bucket, "/");
-    const char *prefix = bucket[n] ? bucket + n + 1 : "";
-    size_t prefix_n = strlen(prefix);
-
-    if (prefix_n && prefix[prefix_n - 1] == '/')
-        prefix_n--;
-    w->bucket = mem_printf("%.*s", (int)n, bucket);
-    w->prefix = mem_printf("%.*s", (int)prefix_n, prefix);
-}
-
 static int open_stores(struct tradewind_worker *w,
                        const struct tradewind_worker_settings *s,
                        struct err *e)
@@ -126,7 +113,6 @@ static int open_stores(struct tradewind_worker *w,
                           choose(s->region, "TRADEWIND_STORE_REGION"), e);
     if (!w->store)
         return -1;
-    split_url(w, url);
     if (mean)
         w->mean_store = open_store("TRADEWIND_MEAN_STORE", mean,
                                    choose(s->mean_endpoint, "TRADEWIND_MEAN_ENDPOINT"),
@@ -532,7 +518,7 @@ static int look(struct tradewind_worker *w, unsigned round, struct err *e)
 
     fed_round_key("", round, "mean", key);
     /* A directory has no connections. */
-    size_t n = *w->bucket ? store_keyed_parts(w->about, w->connections) : 1;
+    size_t n = *store_bucket(w->store) ? store_keyed_parts(w->about, w->connections) : 1;
     do {
         if (get_mean(w, key, n, &why) == 0) {
             w->has_mean = true;
@@ -563,7 +549,8 @@ static int is_taken(
     struct fed_input_key k = {0};
     int64_t start_ms = time_epoch_ms();
 
-    int result = fed_notify(w->http, w->event_url, w->event_token, w->bucket, key, answers, &why);
+    const struct fed_notice notice = {w->event_url, w->event_token, store_bucket(w->store), key};
+    int result = fed_notify(w->http, &notice, answers, &why);
     log_event(w, "event", round, 0, 1, start_ms);
     if (result == 0)
         return 1;
@@ -605,7 +592,8 @@ static void add_untold(struct tradewind_worker *w, const char *key)
 {
     free(w->untold[UNTOLD_MAX - 1]);
     memmove(w->untold + 1, w->untold, (UNTOLD_MAX - 1) * sizeof *w->untold);
-    w->untold[0] = mem_printf("%s%s%s", w->prefix, *w->prefix ? "/" : "", key);
+    const char *prefix = store_prefix(w->store);
+    w->untold[0] = mem_printf("%s%s%s", prefix, *prefix ? "/" : "", key);
     w->next_tell_s = 0;
 }
 
@@ -648,8 +636,6 @@ void tradewind_worker_close(struct tradewind_worker *w)
     store_free(w->mean_store);
     http_free(w->http);
     buf_clear(&w->mean);
-    free(w->bucket);
-    free(w->prefix);
     free(w->event_url);
     free(w->event_token);
     free(w->event_log);

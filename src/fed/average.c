@@ -28,8 +28,10 @@
 /* So that memory is bounded on any machine; far fewer reach the limit of its memory's speed. */
 #define THREADS_MAX 64
 
-/* What a thread needs for one piece. */
+/* A piece, and what a thread needs for it. */
 struct scratch {
+    struct fed_piece piece;
+    size_t nonfinite; /* numbers of its mean */
     char *bytes;
     void **in; /* in bytes: room for a piece of each of as many inputs as are taken at a time */
     const void *viewed[FED_GROUP]; /* where they are read: in place, or in `in` */
@@ -228,111 +230,110 @@ static void scratch_give(struct work *w, struct scratch *s)
 
 /* ---- one piece ---- */
 
-static int read_piece(
-    const struct work *w, const struct fed_piece *piece, size_t input, void *bytes, struct err *e)
+static size_t piece_bytes(const struct scratch *s)
 {
-    const struct fed_source *source = &w->inputs[input];
-    uint64_t at = fed_piece_at(w->pieces, piece, input);
-
-    return source->read(source->context, at, bytes, piece->count * fed_dtype_bytes(piece->dtype),
-                        e);
+    return s->piece.count * fed_dtype_bytes(s->piece.dtype);
 }
 
-static void leave_piece(const struct work *w, const struct fed_piece *piece, size_t input)
+static int read_piece(
+    const struct work *w, const struct scratch *s, size_t input, void *bytes, struct err *e)
+{
+    const struct fed_source *source = &w->inputs[input];
+    uint64_t at = fed_piece_at(w->pieces, &s->piece, input);
+
+    return source->read(source->context, at, bytes, piece_bytes(s), e);
+}
+
+static void leave_piece(const struct work *w, const struct scratch *s, size_t input)
 {
     const struct fed_source *source = &w->inputs[input];
 
-    source->leave(source->context, fed_piece_at(w->pieces, piece, input),
-                  piece->count * fed_dtype_bytes(piece->dtype));
+    source->leave(source->context, fed_piece_at(w->pieces, &s->piece, input), piece_bytes(s));
 }
 
 /* NULL where it is to be copied: not every processor reads numbers from anywhere. */
-static const void *view_piece(const struct work *w, const struct fed_piece *piece, size_t input)
+static const void *view_piece(const struct work *w, const struct scratch *s, size_t input)
 {
     const struct fed_source *source = &w->inputs[input];
-    size_t each = fed_dtype_bytes(piece->dtype);
 
     if (!w->in_place || !source->view)
         return NULL;
     const void *bytes =
-        source->view(source->context, fed_piece_at(w->pieces, piece, input), piece->count * each);
-    if ((uintptr_t)bytes % each == 0)
+        source->view(source->context, fed_piece_at(w->pieces, &s->piece, input), piece_bytes(s));
+    if ((uintptr_t)bytes % fed_dtype_bytes(s->piece.dtype) == 0)
         return bytes;
-    leave_piece(w, piece, input);
+    leave_piece(w, s, input);
     return NULL;
 }
 
 /* Pieces of n inputs, from the k-th part on, for reading. */
-static int open_group(const struct work *w,
-                      const struct fed_piece *piece,
-                      size_t k,
-                      size_t n,
-                      struct scratch *s,
-                      struct err *e)
+static int open_group(const struct work *w, struct scratch *s, size_t k, size_t n, struct err *e)
 {
     for (size_t j = 0; j < n; j++) {
-        s->viewed[j] = view_piece(w, piece, w->parts[k + j]);
+        s->viewed[j] = view_piece(w, s, w->parts[k + j]);
         if (s->viewed[j])
             continue;
-        if (read_piece(w, piece, w->parts[k + j], s->in[j], e) < 0)
+        if (read_piece(w, s, w->parts[k + j], s->in[j], e) < 0)
             return -1;
         s->viewed[j] = s->in[j];
     }
     return 0;
 }
 
-static void close_group(
-    const struct work *w, const struct fed_piece *piece, size_t k, size_t n, struct scratch *s)
+static void close_group(const struct work *w, const struct scratch *s, size_t k, size_t n)
 {
     for (size_t j = 0; j < n; j++)
         if (s->viewed[j] != s->in[j])
-            leave_piece(w, piece, w->parts[k + j]);
+            leave_piece(w, s, w->parts[k + j]);
+}
+
+/* The name of the tensor that holds number i of the piece; *within_out is its index there. */
+static const char *tensor_of(const struct work *w,
+                             const struct scratch *s,
+                             size_t i,
+                             unsigned long long *within_out)
+{
+    uint64_t within;
+    const struct fed_tensor *t = fed_piece_tensor(w->pieces, &s->piece, i, &within);
+
+    *within_out = within;
+    return t->name;
 }
 
 /* Names input and tensor of the first number that is not finite, if there is one: -1, or 0. */
-static int check_finite(const struct work *w,
-                        const struct fed_piece *piece,
-                        size_t input,
-                        const void *bytes,
-                        struct err *e)
+static int check_finite(
+    const struct work *w, const struct scratch *s, size_t input, const void *bytes, struct err *e)
 {
-    uint64_t within;
-    size_t i = fed_first_nonfinite(piece->dtype, bytes, piece->count);
+    unsigned long long within;
+    size_t i = fed_first_nonfinite(s->piece.dtype, bytes, s->piece.count);
 
-    if (i == piece->count)
+    if (i == s->piece.count)
         return 0;
-    const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i, &within);
-    err_set(e, ERR_USAGE, "the number at index %llu is NaN or infinite",
-            (unsigned long long)within);
-    fed_tensor_error(e, t->name);
+    const char *tensor = tensor_of(w, s, i, &within);
+    err_set(e, ERR_USAGE, "the number at index %llu is NaN or infinite", within);
+    fed_tensor_error(e, tensor);
     return err_wrap(e, "%s", w->inputs[input].name);
 }
 
 /* A number that is not finite makes the mean so; only then all inputs are searched for it. */
-static int find_nonfinite(const struct work *w,
-                          const struct fed_piece *piece,
-                          const struct scratch *s,
-                          struct err *e)
+static int find_nonfinite(const struct work *w, const struct scratch *s, struct err *e)
 {
-    uint64_t within;
+    unsigned long long within;
 
     for (size_t k = 0; k < w->n_parts; k++)
-        if (read_piece(w, piece, w->parts[k], s->in[0], e) < 0 ||
-            check_finite(w, piece, w->parts[k], s->in[0], e) < 0)
+        if (read_piece(w, s, w->parts[k], s->in[0], e) < 0 ||
+            check_finite(w, s, w->parts[k], s->in[0], e) < 0)
             return -1;
-    size_t i = fed_first_nonfinite(piece->dtype, s->out, piece->count);
-    const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i, &within);
-    err_set(e, ERR_USAGE, "the sum of the numbers at index %llu is too large",
-            (unsigned long long)within);
-    return fed_tensor_error(e, t->name);
+    size_t i = fed_first_nonfinite(s->piece.dtype, s->out, s->piece.count);
+    const char *tensor = tensor_of(w, s, i, &within);
+    err_set(e, ERR_USAGE, "the sum of the numbers at index %llu is too large", within);
+    return fed_tensor_error(e, tensor);
 }
 
-static int average_piece(const struct work *w,
-                         const struct fed_piece *piece,
-                         struct scratch *s,
-                         size_t *nonfinite_out,
-                         struct err *e)
+static int average_piece(const struct work *w, struct scratch *s, struct err *e)
 {
+    const struct fed_piece *piece = &s->piece;
+
     for (size_t i = 0; i < piece->count; i++)
         s->sum[i] = -0.0;
     for (size_t i = 0; piece->dtype == FED_F64 && i < piece->count; i++)
@@ -349,65 +350,57 @@ static int average_piece(const struct work *w,
     for (size_t k = 0; k < w->n_parts; k += FED_GROUP) {
         b.n_in = w->n_parts - k < FED_GROUP ? w->n_parts - k : FED_GROUP;
         b.weights = w->weights + k;
-        if (open_group(w, piece, k, b.n_in, s, e) < 0)
+        if (open_group(w, s, k, b.n_in, e) < 0)
             return -1;
         w->kernels->add(&b);
-        close_group(w, piece, k, b.n_in, s);
+        close_group(w, s, k, b.n_in);
     }
-    *nonfinite_out = w->kernels->finish(&b);
-    return *nonfinite_out && w->a->only_finite ? find_nonfinite(w, piece, s, e) : 0;
+    s->nonfinite = w->kernels->finish(&b);
+    return s->nonfinite && w->a->only_finite ? find_nonfinite(w, s, e) : 0;
 }
 
-static int trim_piece(const struct work *w,
-                      const struct fed_piece *piece,
-                      const struct scratch *s,
-                      size_t *nonfinite_out,
-                      struct err *e)
+static int trim_piece(const struct work *w, struct scratch *s, struct err *e)
 {
     for (size_t k = 0; k < w->n_parts; k++)
-        if (read_piece(w, piece, k, s->in[k], e) < 0 ||
-            (w->a->only_finite && check_finite(w, piece, k, s->in[k], e) < 0))
+        if (read_piece(w, s, k, s->in[k], e) < 0 ||
+            (w->a->only_finite && check_finite(w, s, k, s->in[k], e) < 0))
             return -1;
     const struct fed_block b = {
-        .dtype = piece->dtype,
-        .count = piece->count,
+        .dtype = s->piece.dtype,
+        .count = s->piece.count,
         .in = (const void *const *)s->in,
         .n_in = w->n_parts,
         .drop = w->drop,
         .rows = s->rows,
         .out = s->out,
     };
-    *nonfinite_out = w->kernels->trimmed(&b);
+    s->nonfinite = w->kernels->trimmed(&b);
     return 0;
 }
 
 /* What is no float is the same in all inputs, or there is no right answer. */
-static int copy_piece(const struct work *w,
-                      const struct fed_piece *piece,
-                      const struct scratch *s,
-                      struct err *e)
+static int copy_piece(const struct work *w, struct scratch *s, struct err *e)
 {
-    size_t each = fed_dtype_bytes(piece->dtype), bytes = piece->count * each;
-    uint64_t within;
+    const char *ours = s->out, *theirs = s->in[0];
+    unsigned long long within;
 
-    if (read_piece(w, piece, 0, s->out, e) < 0)
+    if (read_piece(w, s, 0, s->out, e) < 0)
         return -1;
     for (size_t k = 1; k < w->a->n; k++) {
-        if (read_piece(w, piece, k, s->in[0], e) < 0)
+        if (read_piece(w, s, k, s->in[0], e) < 0)
             return -1;
-        if (memcmp(s->out, s->in[0], bytes) == 0)
+        if (memcmp(ours, theirs, piece_bytes(s)) == 0)
             continue;
-        const char *ours = s->out, *theirs = s->in[0];
         size_t i = 0;
         while (ours[i] == theirs[i])
             i++;
-        const struct fed_tensor *t = fed_piece_tensor(w->pieces, piece, i / each, &within);
+        const char *tensor = tensor_of(w, s, i / fed_dtype_bytes(s->piece.dtype), &within);
         err_set(
             e, ERR_USAGE,
             "its %s at index %llu is not that of %s; integers are copied when they are the same, "
             "never averaged",
-            fed_dtype_name(piece->dtype), (unsigned long long)within, w->inputs[0].name);
-        fed_tensor_error(e, t->name);
+            fed_dtype_name(s->piece.dtype), within, w->inputs[0].name);
+        fed_tensor_error(e, tensor);
         return err_wrap(e, "%s", w->inputs[k].name);
     }
     return 0;
@@ -424,25 +417,21 @@ static bool tell(void *context)
 static int do_piece(void *context, size_t i, struct err *e)
 {
     struct work *w = context;
-    const struct fed_piece piece = fed_piece_get(w->pieces, i);
-    size_t bytes = piece.count * fed_dtype_bytes(piece.dtype), nonfinite = 0;
     struct scratch *s = scratch_take(w);
-    int result;
 
-    if (!fed_dtype_is_float(piece.dtype))
-        result = copy_piece(w, &piece, s, e);
-    else if (w->drop)
-        result = trim_piece(w, &piece, s, &nonfinite, e);
-    else
-        result = average_piece(w, &piece, s, &nonfinite, e);
+    s->piece = fed_piece_get(w->pieces, i);
+    s->nonfinite = 0;
+    int result = (!fed_dtype_is_float(s->piece.dtype) ? copy_piece
+                  : w->drop                           ? trim_piece
+                                                      : average_piece)(w, s, e);
     if (result == 0)
-        result = w->sink->write(w->sink->context, piece.offset, s->out, bytes, e);
+        result = w->sink->write(w->sink->context, s->piece.offset, s->out, piece_bytes(s), e);
+    if (result == 0) {
+        atomic_fetch_add(&w->tally->done_bytes, (uint64_t)piece_bytes(s) * w->a->n);
+        atomic_fetch_add(&w->tally->nonfinite, s->nonfinite);
+    }
     scratch_give(w, s);
-    if (result < 0)
-        return -1;
-    atomic_fetch_add(&w->tally->done_bytes, (uint64_t)bytes * w->a->n);
-    atomic_fetch_add(&w->tally->nonfinite, nonfinite);
-    return 0;
+    return result;
 }
 
 static int do_piece_and_tell(void *context, size_t i, struct err *e)

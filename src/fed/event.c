@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "net/sigv4.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,9 @@
 /* A handler's message holds a request's body, which holds an array of events. */
 #define DEPTH_MAX 5
 #define TEXT_MAX 2048
+#define ANSWER_MAX ((size_t)64 << 10)
+/* The aggregator answers the last event of a round when it has averaged it. */
+#define TIMEOUT_S 900.0
 static const char google_created[] = "google.cloud.storage.object.v1.finalized";
 static const char azure_created[] = "Microsoft.Storage.BlobCreated";
 static const char azure_validation[] = "Microsoft.EventGrid.SubscriptionValidationEvent";
@@ -50,22 +54,6 @@ static int add(struct fed_events *v,
 
 /* ---- S3 ---- */
 
-/* Keys are encoded as in forms. */
-static char *decoded(const char *text)
-{
-    char *copy = mem_dup(text), *to = copy;
-
-    for (const char *c = copy; *c; c++, to++) {
-        *to = *c == '+' ? ' ' : *c;
-        if (*c == '%' && strspn(c + 1, "0123456789abcdefABCDEF") >= 2) {
-            *to = (char)strtoul((char[]){c[1], c[2], '\0'}, NULL, 16);
-            c += 2;
-        }
-    }
-    *to = '\0';
-    return copy;
-}
-
 static int read_records(struct fed_events *v, const json_t *records, struct err *e)
 {
     size_t i;
@@ -81,7 +69,7 @@ static int read_records(struct fed_events *v, const json_t *records, struct err 
             what += 3;
         if (!what || strncmp(what, "ObjectCreated:", 14) != 0)
             continue;
-        AUTO_MEM char *plain = key ? decoded(key) : NULL;
+        AUTO_MEM char *plain = key ? sigv4_decode(key) : NULL;
         if (add(v, FED_SENDER_S3, text_of(json_object_get(s3, "bucket"), "name"), plain, e) < 0)
             return -1;
     }
@@ -156,14 +144,21 @@ static int read_typed(
 
 static int read_any(struct fed_events *v, const json_t *o, unsigned depth, struct err *e);
 
-static int read_text(struct fed_events *v, const char *text, unsigned depth, struct err *e)
+static json_t *parse(const char *text, size_t n, struct err *e)
 {
     json_error_t why;
-    AUTO_JSON json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &why);
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
 
     if (!root)
-        return err_set(e, ERR_USAGE, "the event is no JSON: byte %d: %s", why.position, why.text);
-    return read_any(v, root, depth, e);
+        err_set(e, ERR_USAGE, "the event is not JSON: byte %d: %s", why.position, why.text);
+    return root;
+}
+
+static int read_text(struct fed_events *v, const json_t *text, unsigned depth, struct err *e)
+{
+    AUTO_JSON json_t *root = parse(json_string_value(text), json_string_length(text), e);
+
+    return root ? read_any(v, root, depth, e) : -1;
 }
 
 /* Each binding of the function is a member of Data: an event, a request with its Body, or either as
@@ -204,9 +199,10 @@ static int read_object(struct fed_events *v, const json_t *o, unsigned depth, st
     /* What Amazon sends when a notification is set up. */
     if (text_of(o, "Event") && strcmp(text_of(o, "Event"), "s3:TestEvent") == 0)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "this is no event that is known: write S3's Records, a CloudEvent or Event "
-                   "Grid's");
+    return err_set(
+        e, ERR_USAGE,
+        "this event is of an unknown form; send S3's Records, a CloudEvent or an event of "
+        "Event Grid");
 }
 
 static int read_any(struct fed_events *v, const json_t *o, unsigned depth, struct err *e)
@@ -217,11 +213,11 @@ static int read_any(struct fed_events *v, const json_t *o, unsigned depth, struc
     if (depth > DEPTH_MAX)
         return err_set(e, ERR_USAGE, "the event is nested too deeply");
     if (json_is_string(o))
-        return read_text(v, json_string_value(o), depth + 1, e);
+        return read_text(v, o, depth + 1, e);
     if (json_is_object(o))
         return read_object(v, o, depth + 1, e);
     if (!json_is_array(o))
-        return err_set(e, ERR_USAGE, "this is no event: a JSON object or array");
+        return err_set(e, ERR_USAGE, "this is not an event; send a JSON object or array");
     json_array_foreach(o, i, each)
     {
         if (read_any(v, each, depth + 1, e) < 0)
@@ -237,26 +233,52 @@ int fed_events_read(struct fed_events *out,
                     size_t n,
                     struct err *e)
 {
-    json_error_t why;
-
     *out = (struct fed_events){0};
     if (n > FED_EVENT_BODY_MAX)
         return err_set(e, ERR_USAGE, "the event has more than %zu bytes", FED_EVENT_BODY_MAX);
-    AUTO_JSON json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
+    AUTO_JSON json_t *root = parse(body, n, e);
     if (!root)
-        return err_set(e, ERR_USAGE, "the event is no JSON: byte %d: %s", why.position, why.text);
+        return -1;
     int result = type ? read_typed(out, type, subject, root, e) : read_any(out, root, 0, e);
     if (result < 0)
         fed_events_clear(out);
     return result;
 }
 
-char *fed_event_write(const char *bucket, const char *key)
+/* ---- sending ---- */
+
+int fed_notify(struct http *h, const struct fed_notice *n, bool *answered_out, struct err *e)
 {
-    AUTO_JSON json_t *root =
+    AUTO_CLEAR(http_answer) struct http_answer answer = {0};
+    AUTO_JSON json_t *event =
         json_pack("{s:[{s:s, s:s, s:s, s:{s:{s:s}, s:{s:s}}}]}", "Records", "eventVersion", "2.1",
                   "eventSource", "tradewind", "eventName", "ObjectCreated:Put", "s3", "bucket",
-                  "name", bucket, "object", "key", key);
+                  "name", n->bucket, "object", "key", n->key);
+    AUTO_MEM char *body = json_dumps(event, JSON_COMPACT);
+    AUTO_MEM char *bearer = n->token ? mem_printf("Authorization: Bearer %s", n->token) : NULL;
+    const char *headers[] = {"Content-Type: application/json", bearer, NULL};
+    struct http_request request = {
+        .method = "POST",
+        .url = n->url,
+        .headers = headers,
+        .body = body,
+        .body_bytes = strlen(body),
+        .max_answer_bytes = ANSWER_MAX,
+        .timeout_s = TIMEOUT_S,
+        .stall_s = TIMEOUT_S,
+    };
 
-    return json_dumps(root, JSON_COMPACT);
+    bool answered = http_send(h, &request, &answer, e) == 0;
+    if (answered_out)
+        *answered_out = answered;
+    if (!answered)
+        return err_wrap(e, "tell of %s", n->key);
+    int status = answer.status;
+    if (status >= 200 && status < 300)
+        return 0;
+    enum err_kind kind = status == 400 || status == 422   ? ERR_USAGE
+                         : status == 401 || status == 403 ? ERR_DENIED
+                                                          : ERR_RETRY;
+    return err_set(e, kind, "tell of %s: the aggregator answers %d: %.200s", n->key, status,
+                   answer.body);
 }

@@ -9,10 +9,7 @@
 #ifndef FED_EVENT_H
 #define FED_EVENT_H
 
-#include "base/err.h"
-
-#include <stdbool.h>
-#include <stddef.h>
+#include "net/http.h"
 
 #define FED_EVENT_BODY_MAX ((size_t)1 << 20)
 #define FED_EVENTS_MAX 1000
@@ -46,7 +43,15 @@ int fed_events_read(struct fed_events *out,
                     size_t n,
                     struct err *e);
 
-/* An event of S3, as a store would send it, of one key. New string. */
-char *fed_event_write(const char *bucket, const char *key);
+/* An event of S3, as a store would send it, for stores that send none. */
+struct fed_notice {
+    const char *url;   /* of the aggregator */
+    const char *token; /* a bearer's, or NULL */
+    const char *bucket, *key;
+};
+/* One try. ERR_RETRY: it may work later, or the aggregator asks for the event again. ERR_USAGE: the
+ * event is refused for good, as the answer says. *answered_out, unless NULL: whether there was an
+ * answer. */
+int fed_notify(struct http *h, const struct fed_notice *n, bool *answered_out, struct err *e);
 
 #endif

@@ -23,14 +23,10 @@ int fed_safetensors_shape(struct arena *arena,
 struct buf;
 void fed_safetensors_add(json_t *root, const struct fed_tensor *t);
 int fed_safetensors_header(const json_t *root, struct buf *out, struct err *e);
+/* The shape as an array. New reference. */
+json_t *fed_safetensors_dims(const struct fed_tensor *t);
 
 /* NumPy's format, versions 1.0 to 3.0: one array of little-endian floats of 2, 4 or 8 bytes. */
 int fed_npy_read(struct fed_file *f, const struct fed_source *source, struct err *e);
-
-/* Nothing but numbers: one tensor, of one dimension. */
-int fed_raw_read(struct fed_file *f,
-                 enum fed_dtype dtype,
-                 const struct fed_source *source,
-                 struct err *e);
 
 #endif

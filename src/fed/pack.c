@@ -253,14 +253,9 @@ static void put_topk(
 
 static json_t *told_of(const struct packed *how, const struct fed_tensor *t)
 {
-    json_t *shape;
-
     if (how->kind == FED_PACKING_INT8)
         return json_pack("{s:f}", "scale", (double)how->scale);
-    shape = json_array();
-    for (size_t i = 0; i < t->rank; i++)
-        json_array_append_new(shape, json_integer((json_int_t)t->dims[i]));
-    return json_pack("{s:o, s:O}", "shape", shape, "counts", how->counts);
+    return json_pack("{s:o, s:O}", "shape", fed_safetensors_dims(t), "counts", how->counts);
 }
 
 /* The tensor as it is in the packed file, at `offset` of its data. */

@@ -50,15 +50,10 @@ void fed_pieces_free(struct fed_pieces *p)
     free(p);
 }
 
-/* Empty tensors come before the one that begins at the same place. */
 static int by_place(const void *a, const void *b)
 {
-    const struct fed_tensor *x = *(const struct fed_tensor *const *)a;
-    const struct fed_tensor *y = *(const struct fed_tensor *const *)b;
-
-    if (x->offset != y->offset)
-        return x->offset < y->offset ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+    return fed_tensor_by_place(*(const struct fed_tensor *const *)a,
+                               *(const struct fed_tensor *const *)b);
 }
 
 static bool follows(const struct fed_pieces *p, const struct fed_run *run, size_t tensor)
@@ -117,10 +112,7 @@ struct fed_piece fed_piece_get(const struct fed_pieces *p, size_t i)
     assert(i < p->n);
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if (p->runs[middle].first_piece <= i)
-            low = middle;
-        else
-            high = middle;
+        *(p->runs[middle].first_piece <= i ? &low : &high) = middle;
     }
     const struct fed_run *run = &p->runs[low];
     uint64_t skipped = (uint64_t)(i - run->first_piece) * run->piece_bytes;
@@ -142,16 +134,11 @@ const struct fed_tensor *fed_piece_tensor(const struct fed_pieces *p,
                                           size_t i,
                                           uint64_t *within_out)
 {
-    size_t each = fed_dtype_bytes(piece->dtype), low = 0, high = p->first->n;
+    size_t each = fed_dtype_bytes(piece->dtype), k = 0;
     uint64_t offset = piece->offset + (uint64_t)i * each;
 
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (p->tensors[middle]->offset <= offset)
-            low = middle;
-        else
-            high = middle;
-    }
-    *within_out = (offset - p->tensors[low]->offset) / each;
-    return p->tensors[low];
+    while (k + 1 < p->first->n && p->tensors[k + 1]->offset <= offset)
+        k++;
+    *within_out = (offset - p->tensors[k]->offset) / each;
+    return p->tensors[k];
 }

@@ -206,16 +206,21 @@ int fed_safetensors_read(struct fed_file *f, const struct fed_source *source, st
 
 /* ---- writing ---- */
 
-void fed_safetensors_add(json_t *root, const struct fed_tensor *t)
+json_t *fed_safetensors_dims(const struct fed_tensor *t)
 {
     json_t *shape = json_array();
 
     for (size_t i = 0; i < t->rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)t->dims[i]));
+    return shape;
+}
+
+void fed_safetensors_add(json_t *root, const struct fed_tensor *t)
+{
     json_object_set_new(root, t->name,
                         json_pack("{s:s, s:o, s:[I, I]}", "dtype", fed_dtype_name(t->dtype),
-                                  "shape", shape, "data_offsets", (json_int_t)t->offset,
-                                  (json_int_t)(t->offset + t->bytes)));
+                                  "shape", fed_safetensors_dims(t), "data_offsets",
+                                  (json_int_t)t->offset, (json_int_t)(t->offset + t->bytes)));
 }
 
 int fed_safetensors_header(const json_t *root, struct buf *out, struct err *e)

@@ -142,6 +142,30 @@ bool fed_tensor_size(enum fed_dtype t, const uint64_t *dims, size_t rank, uint64
     return fits || empty;
 }
 
+/* Nothing but numbers: one tensor, of one dimension. */
+static int read_raw(struct fed_file *f,
+                    enum fed_dtype dtype,
+                    const struct fed_source *source,
+                    struct err *e)
+{
+    size_t each = fed_dtype_bytes(dtype);
+    uint64_t *count = arena_alloc(f->arena, 1, sizeof *count);
+    struct fed_tensor *t = arena_alloc(f->arena, 1, sizeof *t);
+
+    if (!count || !t)
+        return err_set(e, ERR_USAGE, "too large");
+    if (source->size % each)
+        return err_set(e, ERR_USAGE,
+                       "%llu bytes are no whole number of %s, %zu bytes each; was it cut?",
+                       (unsigned long long)source->size, fed_dtype_name(dtype), each);
+    *count = source->size / each;
+    *t = (struct fed_tensor){
+        .name = "", .dtype = dtype, .rank = 1, .dims = count, .bytes = source->size};
+    f->tensors = t;
+    f->n = 1;
+    return 0;
+}
+
 static int read_header(struct fed_file *f,
                        enum fed_format format,
                        const struct fed_source *source,
@@ -153,13 +177,13 @@ static int read_header(struct fed_file *f,
     case FED_NPY:
         return fed_npy_read(f, source, e);
     case FED_RAW_F64:
-        return fed_raw_read(f, FED_F64, source, e);
+        return read_raw(f, FED_F64, source, e);
     case FED_RAW_F32:
-        return fed_raw_read(f, FED_F32, source, e);
+        return read_raw(f, FED_F32, source, e);
     case FED_RAW_F16:
-        return fed_raw_read(f, FED_F16, source, e);
+        return read_raw(f, FED_F16, source, e);
     case FED_RAW_BF16:
-        return fed_raw_read(f, FED_BF16, source, e);
+        return read_raw(f, FED_BF16, source, e);
     }
     return err_set(e, ERR_USAGE, "no such format of tensors");
 }

@@ -41,6 +41,19 @@ char *sigv4_encode(const char *text, bool keep_slash)
     return out.data;
 }
 
+char *sigv4_decode(const char *text)
+{
+    char *copy = mem_dup(text), *to = copy;
+
+    for (const char *c = copy; *c; c++, to++) {
+        int high = *c == '%' ? number_hex(c[1]) : -1, low = high >= 0 ? number_hex(c[2]) : -1;
+        *to = low >= 0 ? (char)(high << 4 | low) : *c == '+' ? ' ' : *c;
+        c += low >= 0 ? 2 : 0;
+    }
+    *to = '\0';
+    return copy;
+}
+
 /* New string: "/a/./b//../c" is "/a/c"; a slash at the end stays. */
 static char *resolve_dots(const char *path)
 {

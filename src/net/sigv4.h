@@ -63,5 +63,7 @@ int sigv4_presign(const struct sigv4_request *request,
 
 /* Percent-encodes all but A-Z a-z 0-9 - _ . ~ (and '/' when keep_slash). New string. */
 char *sigv4_encode(const char *text, bool keep_slash);
+/* The other way, as in forms: '+' stands for a space. New string. */
+char *sigv4_decode(const char *text);
 
 #endif

@@ -24,8 +24,9 @@ struct store {
     const struct store_driver *driver;
     struct store_settings settings; /* its texts are the store's own, kept below */
     char *url, *endpoint, *region, *cache;
-    struct read_cache *kept; /* NULL: none */
-    void *priv;              /* owned by the driver: made in open, released in close */
+    const char *bucket, *prefix; /* set by open; NULL: a directory */
+    struct read_cache *kept;     /* NULL: none */
+    void *priv;                  /* owned by the driver: made in open, released in close */
 };
 
 struct store_writer {

@@ -14,7 +14,10 @@ static int open_bucket(struct store *store, struct err *e)
     store->priv = s;
     s->store = store;
     pthread_mutex_init(&s->lock, NULL);
-    return s3_read_address(s, &store->settings, e);
+    int result = s3_read_address(s, &store->settings, e);
+    store->bucket = s->bucket;
+    store->prefix = s->prefix;
+    return result;
 }
 
 static void close_bucket(struct store *store)

@@ -43,21 +43,6 @@ struct page {
     char date[DATE]; /* of the last answer */
 };
 
-/* Keys come percent-encoded, since XML cannot hold every byte. '+' stands for a space. */
-static void decode(char *text)
-{
-    char *to = text;
-
-    for (const char *c = text; *c; c++, to++) {
-        *to = *c == '+' ? ' ' : *c;
-        if (*c == '%' && strspn(c + 1, "0123456789abcdefABCDEF") >= 2) {
-            *to = (char)strtoul((char[]){c[1], c[2], '\0'}, NULL, 16);
-            c += 2;
-        }
-    }
-    *to = '\0';
-}
-
 static void copy(char *to, size_t size, const char *text)
 {
     snprintf(to, size, "%s", text);
@@ -65,7 +50,9 @@ static void copy(char *to, size_t size, const char *text)
 
 static int end_item(struct page *p, struct err *e)
 {
-    decode(p->key);
+    /* Keys come percent-encoded, since XML cannot hold every byte. */
+    AUTO_MEM char *key = sigv4_decode(p->key);
+    copy(p->key, sizeof p->key, key);
     if (p->each(p, e) < 0)
         return -1;
     p->key[0] = p->upload[0] = p->etag[0] = p->modified[0] = '\0';
@@ -143,7 +130,7 @@ static int each_page(
 {
     p->item = p->unfinished ? "Upload" : delimiter ? "CommonPrefixes" : "Contents";
     for (size_t pages = 0; pages < PAGES_MAX; pages++) {
-        AUTO_MEM char *next = mem_dup(p->next_key);
+        AUTO_MEM char *next = p->unfinished ? sigv4_decode(p->next_key) : mem_dup(p->next_key);
         AUTO_MEM char *upload = mem_dup(p->next_upload);
         struct sigv4_pair query[QUERY_MAX] = {{"encoding-type", "url"}, {"prefix", prefix}};
         size_t n = 2;
@@ -152,7 +139,6 @@ static int each_page(
         if (delimiter)
             query[n++] = (struct sigv4_pair){"delimiter", delimiter};
         if (pages && p->unfinished) {
-            decode(next);
             query[n++] = (struct sigv4_pair){"key-marker", next};
             query[n++] = (struct sigv4_pair){"upload-id-marker", upload};
         } else if (pages) {

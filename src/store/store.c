@@ -96,6 +96,16 @@ const char *store_kind(const struct store *s)
     return s->driver->name;
 }
 
+const char *store_bucket(const struct store *s)
+{
+    return s->bucket ? s->bucket : "";
+}
+
+const char *store_prefix(const struct store *s)
+{
+    return s->prefix ? s->prefix : "";
+}
+
 int store_probe(struct store *s, struct err *e)
 {
     return s->driver->probe(s, e);

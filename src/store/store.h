@@ -66,6 +66,9 @@ int store_check_url(const char *url, struct err *e);
 int store_probe(struct store *s, struct err *e);
 /* "dir" or "s3" */
 const char *store_kind(const struct store *s);
+/* Of "s3://BUCKET/PREFIX" both, the prefix without slashes around it; of a directory "". */
+const char *store_bucket(const struct store *s);
+const char *store_prefix(const struct store *s);
 
 /* ---- writing ---- */
 

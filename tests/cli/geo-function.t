@@ -78,7 +78,7 @@ def check_lambda(scratch):
     equal(runtime.answer()[1], {"events": []}, "deletions are no events")
     runtime.invoke("id-5", b"{not JSON")
     path, answer, headers = runtime.answer()
-    check(path.endswith("/id-5/error") and "no JSON" in answer["errorMessage"] and
+    check(path.endswith("/id-5/error") and "not JSON" in answer["errorMessage"] and
           headers.get("Lambda-Runtime-Function-Error-Type") == answer["errorType"] == "Tradewind.Refused",
           "what is no event is an error")
     runtime.invoke("id-6", s3_event(key_of(0, 7)))

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "fed/notify.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -17,24 +16,19 @@
 #define TELL_WAIT_S 0.2
 #define TELL_MAX_WAIT_S 3.0
 
-static const char *from_environment(void *context, const char *name)
-{
-    (void)context;
-    return getenv(name);
-}
-
 static int tell_up(void *context, const char *key, struct err *e)
 {
     struct function *f = context;
     const struct function_settings *s = &f->settings;
-    AUTO_MEM char *full = mem_printf("%s%s%s", s->up_prefix, *s->up_prefix ? "/" : "", key);
-    const char *bucket = s->up_bucket ? s->up_bucket : "";
+    const char *prefix = store_prefix(s->up.store);
+    AUTO_MEM char *full = mem_printf("%s%s%s", prefix, *prefix ? "/" : "", key);
+    const struct fed_notice notice = {s->up_event_url, s->token, store_bucket(s->up.store), full};
     struct err why = {0};
 
     for (unsigned i = 1; i <= TELL_TRIES; i++) {
         if (i > 1)
             http_wait(f->http, i, TELL_WAIT_S, TELL_MAX_WAIT_S);
-        if (fed_notify(f->http, s->up_event_url, s->token, bucket, full, NULL, &why) == 0)
+        if (fed_notify(f->http, &notice, NULL, &why) == 0)
             return 0;
         if (why.kind == ERR_USAGE)
             break;
@@ -47,7 +41,7 @@ static int tell_up(void *context, const char *key, struct err *e)
 int function_open(struct function *f, struct err *e)
 {
     *f = (struct function){0};
-    if (function_settings_read(&f->settings, from_environment, NULL, e) < 0)
+    if (function_settings_read(&f->settings, e) < 0)
         return -1;
     if (!f->settings.up_event_url)
         return 0;
@@ -110,13 +104,16 @@ static void log_event(const struct function *f, json_t *report, int64_t start_ms
 /* The key below our store; NULL = it is none of ours. */
 static const char *key_below(const struct function_settings *s, const struct fed_event *v)
 {
-    size_t n = strlen(s->prefix);
+    const char *bucket = store_bucket(s->aggregator.store);
+    const char *prefix = store_prefix(s->aggregator.store);
+    size_t n = strlen(prefix);
 
-    if (s->bucket && strcmp(s->bucket, v->bucket) != 0)
+    /* Events of a directory tell keys alone. */
+    if (*bucket && strcmp(bucket, v->bucket) != 0)
         return NULL;
     if (n == 0)
         return v->key;
-    return strncmp(v->key, s->prefix, n) == 0 && v->key[n] == '/' ? v->key + n + 1 : NULL;
+    return strncmp(v->key, prefix, n) == 0 && v->key[n] == '/' ? v->key + n + 1 : NULL;
 }
 
 static json_t *handle(struct function *f, const struct fed_event *v, struct err *e)

@@ -35,4 +35,13 @@ void function_invoke(struct function *f,
                      const struct function_message *m,
                      struct function_result *out);
 
+/* ---- the ways in which clouds call a function: lambda.c and server.c ---- */
+
+/* Lambda's runtime API at "HOST:PORT": asks for one invocation after the other, until the process
+ * is ended. f NULL: tells that we cannot start, and why. */
+int function_lambda(struct function *f, const char *api, const struct err *cannot, struct err *e);
+/* An HTTP server on this address ("0.0.0.0") and port (0 = any). Serves until SIGTERM or SIGINT,
+ * and then ends what is under way. */
+int function_serve(struct function *f, const char *address, unsigned port, struct err *e);
+
 #endif

@@ -2,7 +2,7 @@
  * results. main.c calls it. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "fed/function/modes.h"
+#include "fed/function/invoke.h"
 
 #include <string.h>
 

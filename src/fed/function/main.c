@@ -1,7 +1,7 @@
 /* tradewind-aggregator: the function that averages, for any cloud. */
 #include "base/log.h"
 #include "base/number.h"
-#include "fed/function/modes.h"
+#include "fed/function/invoke.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,18 +50,18 @@ static int run_server(struct function *f, struct err *e)
 {
     const char *handler = getenv("FUNCTIONS_CUSTOMHANDLER_PORT"), *port = getenv("PORT");
     const char *listen = getenv("TRADEWIND_LISTEN");
-    struct function_server server = {.address = handler ? "127.0.0.1" : "0.0.0.0"};
+    unsigned number;
 
     if (!handler && !port)
         return err_set(e, ERR_USAGE,
                        "set PORT to serve events over HTTP (Lambda and Azure set what they need); "
                        "--help lists all settings");
-    if (listen && *listen)
-        server.address = listen;
+    if (!listen || !*listen)
+        listen = handler ? "127.0.0.1" : "0.0.0.0";
     if (read_port(handler ? "FUNCTIONS_CUSTOMHANDLER_PORT" : "PORT", handler ? handler : port,
-                  &server.port, e) < 0)
+                  &number, e) < 0)
         return -1;
-    return function_serve(f, &server, e);
+    return function_serve(f, listen, number, e);
 }
 
 static int run(struct err *e)

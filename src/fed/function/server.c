@@ -3,7 +3,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "fed/function/modes.h"
+#include "fed/function/invoke.h"
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
@@ -27,11 +27,6 @@
 struct server {
     struct function *function;
     atomic_uint active; /* requests that are being answered */
-};
-
-/* One request. */
-struct request {
-    struct buf body;
 };
 
 static const char *header(struct MHD_Connection *c, const char *name)
@@ -118,23 +113,23 @@ static enum MHD_Result serve(void *context,
                              void **state)
 {
     struct server *s = context;
-    struct request *r = *state;
+    struct buf *body = *state;
 
     (void)url;
     (void)version;
-    if (!r) {
-        r = *state = mem_zero(1, sizeof *r);
-        buf_init(&r->body, FED_EVENT_BODY_MAX);
+    if (!body) {
+        body = *state = mem_zero(1, sizeof *body);
+        buf_init(body, FED_EVENT_BODY_MAX);
         return MHD_YES;
     }
     if (*n) {
-        buf_add(&r->body, bytes, *n);
+        buf_add(body, bytes, *n);
         *n = 0;
         return MHD_YES;
     }
     if (strcmp(method, "POST") == 0) {
         s->active++;
-        enum MHD_Result result = answer(s->function, c, &r->body);
+        enum MHD_Result result = answer(s->function, c, body);
         s->active--;
         return result;
     }
@@ -148,28 +143,16 @@ static void forget(void *context,
                    void **state,
                    enum MHD_RequestTerminationCode why)
 {
-    struct request *r = *state;
+    struct buf *body = *state;
 
     (void)context;
     (void)c;
     (void)why;
-    if (!r)
+    if (!body)
         return;
-    buf_clear(&r->body);
-    free(r);
+    buf_clear(body);
+    free(body);
     *state = NULL;
-}
-
-static void wait_for_end(void)
-{
-    sigset_t ends;
-    int which;
-
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGINT);
-    while (sigwait(&ends, &which) != 0)
-        ;
 }
 
 static void end(struct MHD_Daemon *d, const struct server *s)
@@ -186,32 +169,33 @@ static void end(struct MHD_Daemon *d, const struct server *s)
     MHD_stop_daemon(d);
 }
 
-int function_serve(struct function *f, const struct function_server *s, struct err *e)
+int function_serve(struct function *f, const char *address, unsigned port, struct err *e)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)s->port)};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     struct server server = {.function = f};
     sigset_t ends;
+    int which;
 
-    if (inet_pton(AF_INET, s->address, &address.sin_addr) != 1)
+    if (inet_pton(AF_INET, address, &at.sin_addr) != 1)
         return err_set(e, ERR_USAGE, "TRADEWIND_LISTEN=%.60s: write an address as 127.0.0.1",
-                       s->address);
+                       address);
     /* Threads begin with these signals blocked, too; one waits for them. */
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     pthread_sigmask(SIG_BLOCK, &ends, NULL);
     struct MHD_Daemon *d = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)s->port, NULL,
-        NULL, serve, &server, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget,
-        NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)port, NULL, NULL,
+        serve, &server, MHD_OPTION_SOCK_ADDR, &at, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget, NULL,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_END);
     if (!d)
-        return err_set(e, ERR_IO, "cannot listen on %s:%u; is the port in use?", s->address,
-                       s->port);
+        return err_set(e, ERR_IO, "cannot listen on %s:%u; is the port in use?", address, port);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(d, MHD_DAEMON_INFO_BIND_PORT);
-    printf("listening on %s:%u\n", s->address, info ? info->port : s->port);
+    printf("listening on %s:%u\n", address, info ? info->port : port);
     fflush(stdout);
-    wait_for_end();
+    while (sigwait(&ends, &which) != 0)
+        ;
     end(d, &server);
     return 0;
 }
