@@ -47,8 +47,13 @@ struct http_request {
     const void *body;
     uint64_t body_bytes;
     int (*pull)(void *context, uint64_t offset, void *bytes, size_t n, struct err *e);
+    /* Redirects are followed, file URLs are read (status 0), and bodies of other answers than 2xx
+     * are dropped. */
+    bool download;
     /* The answer's body when its status is 2xx; NULL = into answer->body. */
     int (*sink)(void *context, const void *bytes, size_t n, struct err *e);
+    /* Called a few times a second; total_bytes 0 = unknown. NULL = not told. */
+    void (*progress)(void *context, uint64_t got_bytes, uint64_t total_bytes);
     void *context;
     size_t max_answer_bytes; /* of answer->body */
     double timeout_s;        /* for the whole request; one that stalls for stall_s ends earlier */

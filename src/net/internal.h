@@ -2,16 +2,32 @@
 #ifndef NET_INTERNAL_H
 #define NET_INTERNAL_H
 
-#include "net/curl.h"
 #include "net/http.h"
 
+#include <curl/curl.h>
 #include <pthread.h>
+/* Its type-checking macros cannot stand in front of a pointer to the function. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
 
-#define NET_CONNECT_TIMEOUT_S 15L
-#define NET_STALL_S 30.0
-#define NET_STALL_BYTES_PER_S 100L
 #define NET_IDLE_MAX 64
 #define NET_URL_SHOWN 256
+
+/* The functions of libcurl that the client calls, found at run time. */
+struct curl_api {
+    void *library;
+    __typeof__(&curl_global_init) global_init;
+    __typeof__(&curl_global_cleanup) global_cleanup;
+    __typeof__(&curl_easy_init) easy_init;
+    __typeof__(&curl_easy_setopt) easy_setopt;
+    __typeof__(&curl_easy_perform) easy_perform;
+    __typeof__(&curl_easy_getinfo) easy_getinfo;
+    __typeof__(&curl_easy_strerror) easy_strerror;
+    __typeof__(&curl_easy_reset) easy_reset;
+    __typeof__(&curl_easy_cleanup) easy_cleanup;
+    __typeof__(&curl_slist_append) slist_append;
+    __typeof__(&curl_slist_free_all) slist_free_all;
+};
 
 struct http {
     struct curl_api api;
@@ -24,12 +40,6 @@ struct http {
 /* A handle without options, to be released; NULL when libcurl has none. */
 CURL *net_handle_get(struct http *h);
 void net_handle_put(struct http *h, CURL *curl);
-
-/* What a failed transfer means for the caller. */
-enum err_kind net_kind_of(CURLcode code);
-/* Certificates are those that SSL_CERT_FILE names, as OpenSSL has it; libcurl alone would take the
- * file of the system it was built for. */
-void net_trust(const struct curl_api *api, CURL *curl);
 
 /* The URL as messages may have it: user, password, query and fragment can be secrets and are left
  * out. Written into out and returned. */

@@ -14,6 +14,10 @@
 #define HEADERS_MAX 100
 #define HEADER_BYTES_MAX ((size_t)64 << 10)
 #define BUFFER_BYTES (256L << 10)
+#define CONNECT_TIMEOUT_S 15L
+#define STALL_S 30.0
+#define STALL_BYTES_PER_S 100L
+#define REDIRECTS_MAX 5L
 
 /* One running request. */
 struct exchange {
@@ -152,17 +156,29 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context)
     if (!x->body_begun) {
         x->body_begun = true;
         x->api->easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status);
-        x->to_sink = r->sink && status >= 200 && status < 300;
+        /* 0: a file URL */
+        x->to_sink = r->sink && (status == 0 || (status >= 200 && status < 300));
     }
     if (x->to_sink) {
         x->failed = r->sink(r->context, bytes, n, &x->why) < 0;
         return x->failed ? 0 : n;
     }
-    if (buf_add(&x->body, bytes, n) == 0)
+    if (r->download || buf_add(&x->body, bytes, n) == 0)
         return n;
     x->failed = true;
     err_set(&x->why, ERR_IO, "%s: the answer is larger than the limit of %zu bytes", x->shown,
             r->max_answer_bytes);
+    return 0;
+}
+
+static int report(
+    void *context, curl_off_t total, curl_off_t now, curl_off_t up_total, curl_off_t up_now)
+{
+    const struct http_request *r = context;
+
+    (void)up_total;
+    (void)up_now;
+    r->progress(r->context, (uint64_t)now, (uint64_t)total);
     return 0;
 }
 
@@ -172,21 +188,42 @@ static long whole(double value)
     return value >= 1e9 ? 1000000000L : value > 1 ? (long)ceil(value) : 1;
 }
 
+/* Certificates are those that SSL_CERT_FILE names, as OpenSSL has it; libcurl alone would take the
+ * file of the system it was built for. */
 static void set_limits(const struct exchange *x)
 {
     const struct curl_api *api = x->api;
-    double stall_s = x->request->stall_s > 0 ? x->request->stall_s : NET_STALL_S;
+    const char *trusted = getenv("SSL_CERT_FILE");
+    double stall_s = x->request->stall_s > 0 ? x->request->stall_s : STALL_S;
 
-    api->easy_setopt(x->curl, CURLOPT_PROTOCOLS_STR, "https,http");
     api->easy_setopt(x->curl, CURLOPT_NOSIGNAL, 1L);
-    api->easy_setopt(x->curl, CURLOPT_CONNECTTIMEOUT, NET_CONNECT_TIMEOUT_S);
-    api->easy_setopt(x->curl, CURLOPT_LOW_SPEED_LIMIT, NET_STALL_BYTES_PER_S);
+    api->easy_setopt(x->curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
+    api->easy_setopt(x->curl, CURLOPT_LOW_SPEED_LIMIT, STALL_BYTES_PER_S);
     api->easy_setopt(x->curl, CURLOPT_LOW_SPEED_TIME, whole(stall_s));
     api->easy_setopt(x->curl, CURLOPT_TIMEOUT_MS, whole(x->request->timeout_s * 1e3));
     api->easy_setopt(x->curl, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
     api->easy_setopt(x->curl, CURLOPT_UPLOAD_BUFFERSIZE, BUFFER_BYTES);
     api->easy_setopt(x->curl, CURLOPT_TCP_KEEPALIVE, 1L);
-    net_trust(api, x->curl);
+    if (trusted && *trusted)
+        api->easy_setopt(x->curl, CURLOPT_CAINFO, trusted);
+}
+
+/* A download may lead to other hosts, in newer versions of HTTP. */
+static void set_reach(const struct exchange *x)
+{
+    const struct curl_api *api = x->api;
+
+    if (x->request->download) {
+        api->easy_setopt(x->curl, CURLOPT_PROTOCOLS_STR, "https,http,file");
+        api->easy_setopt(x->curl, CURLOPT_REDIR_PROTOCOLS_STR, "https,http");
+        api->easy_setopt(x->curl, CURLOPT_FOLLOWLOCATION, 1L);
+        api->easy_setopt(x->curl, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+        return;
+    }
+    api->easy_setopt(x->curl, CURLOPT_PROTOCOLS_STR, "https,http");
+    api->easy_setopt(x->curl, CURLOPT_PATH_AS_IS, 1L);
+    /* Many requests at once go over connections of their own, and the body can be sent again. */
+    api->easy_setopt(x->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (net_url_is_near(x->request->url))
         api->easy_setopt(x->curl, CURLOPT_PROXY, "");
 }
@@ -214,12 +251,10 @@ static void set_up(struct exchange *x, const struct curl_slist *headers)
     const struct curl_api *api = x->api;
 
     set_limits(x);
+    set_reach(x);
     set_method(x);
     api->easy_setopt(x->curl, CURLOPT_URL, x->request->url);
-    api->easy_setopt(x->curl, CURLOPT_PATH_AS_IS, 1L);
     api->easy_setopt(x->curl, CURLOPT_USERAGENT, "tradewind/" TRADEWIND_VERSION);
-    /* Many requests at once go over connections of their own, and the body can be sent again. */
-    api->easy_setopt(x->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     api->easy_setopt(x->curl, CURLOPT_HTTPHEADER, headers);
     api->easy_setopt(x->curl, CURLOPT_READFUNCTION, give_body);
     api->easy_setopt(x->curl, CURLOPT_READDATA, (void *)x);
@@ -229,6 +264,41 @@ static void set_up(struct exchange *x, const struct curl_slist *headers)
     api->easy_setopt(x->curl, CURLOPT_HEADERDATA, (void *)x);
     api->easy_setopt(x->curl, CURLOPT_WRITEFUNCTION, take_body);
     api->easy_setopt(x->curl, CURLOPT_WRITEDATA, (void *)x);
+    if (x->request->progress) {
+        api->easy_setopt(x->curl, CURLOPT_NOPROGRESS, 0L);
+        api->easy_setopt(x->curl, CURLOPT_XFERINFOFUNCTION, report);
+        api->easy_setopt(x->curl, CURLOPT_XFERINFODATA, (const void *)x->request);
+    }
+}
+
+/* What a failed transfer means for the caller. */
+static enum err_kind kind_of(CURLcode code)
+{
+    static const struct {
+        CURLcode code;
+        enum err_kind kind;
+    } kinds[] = {
+        {CURLE_UNSUPPORTED_PROTOCOL, ERR_USAGE},
+        {CURLE_URL_MALFORMAT, ERR_USAGE},
+        {CURLE_FILE_COULDNT_READ_FILE, ERR_NOTFOUND},
+        {CURLE_COULDNT_RESOLVE_HOST, ERR_RETRY},
+        {CURLE_COULDNT_CONNECT, ERR_RETRY},
+        {CURLE_SSL_CONNECT_ERROR, ERR_RETRY}, /* also a connection lost while it is made */
+        {CURLE_PARTIAL_FILE, ERR_RETRY},
+        {CURLE_OPERATION_TIMEDOUT, ERR_RETRY},
+        {CURLE_GOT_NOTHING, ERR_RETRY},
+        {CURLE_SEND_ERROR, ERR_RETRY},
+        {CURLE_SEND_FAIL_REWIND, ERR_RETRY},
+        {CURLE_RECV_ERROR, ERR_RETRY},
+        {CURLE_HTTP2, ERR_RETRY},
+        {CURLE_HTTP2_STREAM, ERR_RETRY},
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].code == code)
+            return kinds[i].kind;
+    }
+    return ERR_IO;
 }
 
 static int perform(struct exchange *x, struct err *e)
@@ -243,12 +313,12 @@ static int perform(struct exchange *x, struct err *e)
         return -1;
     }
     /* The scheme was checked: what libcurl does not support is what the server speaks. */
-    if (code == CURLE_UNSUPPORTED_PROTOCOL)
+    if (code == CURLE_UNSUPPORTED_PROTOCOL && !x->request->download)
         return err_set(e, ERR_IO, "%s: no HTTP server answers there", x->shown);
     if (code != CURLE_OK)
-        return err_set(e, net_kind_of(code), "%s: %s", x->shown,
+        return err_set(e, kind_of(code), "%s: %s", x->shown,
                        *why ? why : x->api->easy_strerror(code));
-    if (!x->head_ended)
+    if (!x->head_ended && !x->request->download)
         return err_set(e, ERR_RETRY, "%s: the answer was cut among its headers", x->shown);
     x->api->easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status);
     x->answer->status = (int)status;
@@ -261,8 +331,10 @@ static int perform(struct exchange *x, struct err *e)
 /* libcurl would send a line break on, and with it a forged header or request. */
 static int check(const struct http_request *r, const char *shown, struct err *e)
 {
-    if (strncasecmp(r->url, "https://", 8) != 0 && strncasecmp(r->url, "http://", 7) != 0)
-        return err_set(e, ERR_USAGE, "%s: not an https or http URL", shown);
+    if (strncasecmp(r->url, "https://", 8) != 0 && strncasecmp(r->url, "http://", 7) != 0 &&
+        !(r->download && strncasecmp(r->url, "file://", 7) == 0))
+        return err_set(e, ERR_USAGE, "%s: not an https%s URL", shown,
+                       r->download ? ", http or file" : " or http");
     for (const char *c = r->url; *c; c++) {
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
             return err_set(e, ERR_USAGE, "%s: a URL cannot hold spaces or control characters",
