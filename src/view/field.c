@@ -348,8 +348,10 @@ static int read_time(const struct field *f,
     return 0;
 }
 
-static void store_none(const struct field *f, void *at)
+void field_set_none(const struct field *f, void *record)
 {
+    void *at = (char *)record + f->offset;
+
     switch (storage_of(f)) {
     case POINTER:
         *(void **)at = NULL;
@@ -387,7 +389,7 @@ int field_read(const struct field *f,
     double v;
 
     if (!value || json_is_null(value)) {
-        store_none(f, at);
+        field_set_none(f, record);
         return f->required ? refuse(f, NULL, spelling, "is missing", e) : 0;
     }
     switch (f->type) {

@@ -143,6 +143,8 @@ int field_read(const struct field *f,
                struct arena *a,
                struct err *e);
 
+/* Makes the member none: zero where its type has no none. */
+void field_set_none(const struct field *f, void *record);
 /* Whether the member is none, or an empty list. */
 bool field_is_none(const struct field *f, const void *record);
 /* Whether the JSON of the record has the member. */

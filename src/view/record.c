@@ -84,6 +84,13 @@ void record_encode_into(const struct record *r, const void *record, json_t *obje
     }
 }
 
+void record_set_none(const struct record *r, void *record)
+{
+    memset(record, 0, r->size);
+    for (size_t i = 0; i < r->n_fields; i++)
+        field_set_none(&r->fields[i], record);
+}
+
 json_t *record_encode(const struct record *r, const void *record)
 {
     if (r->is_bare)

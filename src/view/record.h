@@ -44,6 +44,9 @@ int record_decode(const struct record *r,
                   struct arena *a,
                   struct err *e);
 
+/* Makes every member none, which the fields describe. */
+void record_set_none(const struct record *r, void *record);
+
 /* New reference. */
 json_t *record_encode(const struct record *r, const void *record);
 /* Appends the same on one line. */

@@ -167,9 +167,12 @@ static int close_list(struct writer *w, struct err *e)
 
 static int write_line(struct writer *w, const struct record *r, const void *record, struct err *e)
 {
+    bool is_alone = w->format == WRITER_LINES;
+
     w->line.len = 0;
-    buf_puts(&w->line, next_item(w));
+    buf_puts(&w->line, is_alone ? "" : next_item(w));
     record_put_json(r, record, &w->line);
+    buf_puts(&w->line, is_alone ? "\n" : "");
     if (w->line.full)
         return err_set(e, ERR_NOFIT, "write JSON: an item is too large");
     if (fwrite(w->line.data, 1, w->line.len, w->out) != w->line.len)
@@ -269,6 +272,8 @@ int writer_head(struct writer *w, const void *record, struct err *e)
         return 0;
     case WRITER_CSV:
         return w->item ? 0 : print_csv(w, w->head, record, e);
+    case WRITER_LINES:
+        return write_line(w, w->head, record, e);
     case WRITER_JSON:
         break;
     }
@@ -282,6 +287,8 @@ int writer_item(struct writer *w, const void *record, struct err *e)
     assert(w->item);
     if (w->format == WRITER_JSON)
         result = write_item(w, record, e);
+    else if (w->format == WRITER_LINES)
+        result = write_line(w, w->item, record, e);
     else if (w->format == WRITER_CSV)
         result = print_csv(w, w->item, record, e);
     else if (w->table)

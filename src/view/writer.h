@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "view/record.h"
 
-enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV };
+/* WRITER_LINES: every record is one line of JSON, as it comes. */
+enum writer_format { WRITER_TABLE, WRITER_JSON, WRITER_CSV, WRITER_LINES };
 
 struct table;
 

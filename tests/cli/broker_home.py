@@ -183,7 +183,7 @@ class Home:
         def over():
             self.run("broker")
             # A command of a job may have started a broker, too, that is about to go on with a run.
-            if any(run["state"] == "going" for run in self.json("run", "ls")):
+            if any(run["state"] == "running" for run in self.json("run", "ls")):
                 return False
             return all(job["state"] in FINAL for job in self.jobs().values())
 

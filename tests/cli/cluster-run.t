@@ -296,7 +296,7 @@ def test_lost_host(c):
     check(until(lambda: "iterations 3 " in c.log(job + 3)), "whose workers work")
     machine = c.home.json("job", "show", str(job + 3))["machine"]
     c.hosts.cut_off(c.hosts.names.index(machine) + 1)
-    check(until(lambda: c.home.json("run", "show", run)["state"] != "going", 600),
+    check(until(lambda: c.home.json("run", "show", run)["state"] != "running", 600),
           "one of whose hosts falls dead")
     shown = c.home.json("run", "show", run)
     check(shown["state"] == "finished" and "rank 3" in shown["stages"][0]["reason"],

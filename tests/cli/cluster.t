@@ -88,7 +88,7 @@ types: {vcpu: {mbps: 5, per_s: 0.2}, V100: {mbps: 300, per_s: 14}, T4: {mbps: 90
 YAML
 run cluster recommend all.yaml --json
 is "$code" 0 "any server and worker at any place"
-is "$(json "d['usd_per_hour'] <= 20 and len(d['considered']) > 1000 and len({c['place'] for c in d['considered']}) > 50" <<<"$out")" \
+is "$(json "d['usd_per_hour'] <= 20 and len(d['considered']) > 1000 and len({c['location'] for c in d['considered']}) > 50" <<<"$out")" \
     True "within the budget, among all of them"
 
 # The widest server that is not named has to leave money for a worker: many have 100 Gbit/s.

@@ -69,7 +69,7 @@ class Pipelines:
         return self.home.json("run", "show", run)
 
     def over(self, run):
-        return until(lambda: self.show(run)["state"] != "going")
+        return until(lambda: self.show(run)["state"] != "running")
 
     def cat(self, path):
         return self.home.run("cat", path).stdout

@@ -46,11 +46,11 @@ kill -INT $watcher
 wait $watcher
 is "$?" 130 "Ctrl-C ends the following"
 sleep 1
-is "$(of_run "$run" "r['state']") $(test -e polite; echo $?)" "going 1" "and not the run"
+is "$(of_run "$run" "r['state']") $(test -e polite; echo $?)" "running 1" "and not the run"
 is "$(of_run "$run" "r['stages'][1]['state'], r['stages'][1]['runtime_s'] >= 1,
     r['stages'][1]['cost_usd'] > 0,
     abs(r['cost_usd'] - sum(s['cost_usd'] for s in r['stages'])) < 1e-9")" \
-    "('going', True, True, True)" "its row has time and cost so far, the same as the sum"
+    "('running', True, True, True)" "its row has time and cost so far, the same as the sum"
 is "$("$TRADEWIND" run stop "$run")" \
     "stopping run $run; finished stages keep their outputs. Repeat the command to stop it at once." "run stop"
 "$TRADEWIND" run show "$run" --follow >stopped.txt

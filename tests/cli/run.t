@@ -215,7 +215,7 @@ is "$(sed -n 's/^run //p' patient.txt)" 11 "--detach gives the number of the run
 check "its first stage runs" wait_for test -e running
 kill -9 "$(broker_pid)"
 touch go
-is "$(run_state 11)" going "without its broker it stands"
+is "$(run_state 11)" running "without its broker it stands"
 check "the next command starts another" "$TRADEWIND" run show 11 --follow >/dev/null
 is "$(states 11)" "waits=finished then=finished" "which finds the agent and goes on to the end"
 "$TRADEWIND" run show 11 --json >eleven.json

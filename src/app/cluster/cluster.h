@@ -12,7 +12,7 @@
 extern const struct operation *const cluster_operations[]; /* ends with NULL */
 
 extern const struct operation cluster_recommend_operation; /* struct app_cluster_recommended */
-extern const struct operation cluster_run_operation;       /* struct app_run_started */
+extern const struct operation cluster_start_operation;     /* struct app_cluster_started */
 extern const struct operation cluster_measure_operation;   /* struct app_cluster_measurement */
 
 /* ---- the cluster file and settings over it ---- */
@@ -37,6 +37,7 @@ struct app_cluster {
 int app_cluster_open(struct app_cluster *c,
                      struct app *app,
                      const struct app_cluster_request *q,
+                     const struct answer *answer, /* for errors that spell fields */
                      struct err *e);
 void app_cluster_clear(struct app_cluster *c);
 
@@ -98,7 +99,7 @@ struct app_cluster_recommended {
     struct field_records considered; /* the items */
 };
 
-/* ---- cluster.run ---- */
+/* ---- cluster.start ---- */
 
 /* Members that a record of the request does not list are zero. */
 struct app_cluster_run_request {
@@ -108,12 +109,24 @@ struct app_cluster_run_request {
     double cpus;                        /* of each node; NAN = all of its machine */
     const char *memory;                 /* "512", "2GB"; NULL = all of its machine */
     struct field_list env, secrets;
-    /* Of cluster.run. */
+    bool dry_run;
+    /* Of cluster.start. */
     bool elastic, no_cache;
     int64_t max_microusd; /* FIELD_NONE = no spending cap */
     /* Of cluster.measure. */
     bool again;
     double seconds;
+};
+
+/* Begins as struct app_run_started does. */
+struct app_cluster_started {
+    const char *event; /* "started"; "planned": a dry run */
+    int64_t run;       /* FIELD_NONE unless started; the members below are of a dry run */
+    const char *name, *server_type, *worker_type; /* types: "" = not known */
+    int64_t workers;
+    double cpus, memory_gb; /* of each node */
+    bool is_elastic;
+    const void *location; /* struct app_run_where */
 };
 
 /* A cluster that can be run: its nodes, and where they run. Texts are borrowed from the request. */
@@ -136,6 +149,7 @@ void app_cluster_prepared_clear(struct app_cluster_prepared *p);
 /* Nothing is started or stored. */
 int app_cluster_prepare(struct app *app,
                         const struct app_cluster_run_request *q,
+                        const struct answer *answer, /* for errors that spell fields */
                         struct app_cluster_prepared *out,
                         struct err *e);
 /* Composes a run of one stage, stores it and wakes the broker. */
@@ -156,7 +170,8 @@ int app_cluster_start(struct app *app,
     {"secrets", FIELD(LIST, struct app_cluster_run_request, secrets), .option = "--secret",        \
      .value = "NAME[=VALUE]",                                                                      \
      .help = "Variable that no record and no log shows; NAME alone takes its value from the "      \
-             "environment."}
+             "environment."},                                                                      \
+    APP_DRY_RUN_FIELD(struct app_cluster_run_request, dry_run)
 /* clang-format on */
 
 /* ---- cluster.measure ---- */
@@ -165,28 +180,13 @@ struct app_cluster_measurement {
     const char *command;
     double batch; /* NAN = not said */
     const char *type;
-    double mbps, per_s;
-    double seconds; /* NAN = measured before, as run */
-    int64_t run;    /* FIELD_NONE */
-    bool again;     /* measured now */
-    /* For printers, and not in JSON. */
-    const char *name, *home;
-    bool was_interrupted; /* the run was stopped, and there are no rates */
+    double mbps, per_s; /* NAN: a dry run, and not measured yet */
+    double seconds;     /* NAN = measured before, as run */
+    int64_t run;        /* FIELD_NONE */
+    bool again;         /* measured now */
+    const char *name;   /* of the training */
+    const char *on;     /* the hosts */
+    const char *file;   /* that has the measurements */
 };
-extern const struct record app_cluster_measurement_record;
-
-/* Prepares one server and one worker on hosts. */
-int app_cluster_measure_prepare(struct app *app,
-                                const struct app_cluster_run_request *q,
-                                struct app_cluster_prepared *out,
-                                struct err *e);
-/* The measurement of an earlier run; false: there is none. Texts are borrowed from p. */
-bool app_cluster_measured_before(const struct app_cluster_prepared *p,
-                                 struct app_cluster_measurement *out);
-/* Runs the cluster for a while; cancelled, it stops the run. */
-int app_cluster_measure(struct app *app,
-                        const struct app_cluster_prepared *p,
-                        struct app_cluster_measurement *out,
-                        struct err *e);
 
 #endif

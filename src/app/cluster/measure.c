@@ -1,5 +1,5 @@
 /* measure: the operation cluster.measure: rates of one worker beside one server, for
- * cluster.recommend. `tradewind cluster measure` uses the parts, for it asks before it measures. */
+ * cluster.recommend. `tradewind cluster measure` calls it. */
 #include "app/cluster/cluster.h"
 #include "base/time.h"
 #include "broker/learn/cluster_learn.h"
@@ -9,14 +9,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Time before the first iteration, for compiling and reading data. */
 #define WARM_UP_S 120.0
 /* After this time more the nodes end by themselves: the measuring process may have died. */
 #define MARGIN_S 60.0
-#define POLL_US 200000
-#define WAKE_POLLS 5
 
 /* ---- the request and the answer ---- */
 
@@ -49,61 +46,62 @@ static const struct field measurement_fields[] = {
      .help = "Duration of the measurement; null = measured before."},
     {"run", MEASUREMENT(INT, run), .help = "Run that was measured; null = measured before."},
     {"again", MEASUREMENT(BOOL, again), .help = "Whether it was measured now."},
+    {"name", MEASUREMENT(TEXT, name), .help = "Name of the training."},
+    {"on", MEASUREMENT(TEXT, on), .help = "Hosts that are measured on."},
+    {"file", MEASUREMENT(TEXT, file), .help = "File that has the measurements."},
 };
 /* clang-format on */
 static const struct record request_record =
     RECORD("cluster_measure", struct app_cluster_run_request, request_fields);
-const struct record app_cluster_measurement_record =
+static const struct record measurement_record =
     RECORD("cluster_measurement", struct app_cluster_measurement, measurement_fields);
 
 /* ---- before ---- */
 
-int app_cluster_measure_prepare(struct app *app,
-                                const struct app_cluster_run_request *q,
-                                struct app_cluster_prepared *out,
-                                struct err *e)
+static int prepare(struct app *app,
+                   const struct app_cluster_run_request *q,
+                   const struct answer *answer,
+                   struct app_cluster_prepared *out,
+                   struct err *e)
 {
     struct app_cluster_run_request one = *q;
+    char option[64];
 
     if (!q->on || !strcmp(q->on, "local"))
         return err_set(e, ERR_USAGE,
                        "a worker is measured on a machine of its own, by the traffic of its "
-                       "network interfaces: --on GROUP names hosts of the configuration");
+                       "network interfaces: %s GROUP names hosts of the configuration",
+                       answer_spell(answer, "on", option));
     one.workers = 1;
     one.max_microusd = FIELD_NONE;
     one.cluster.work = (double)NAN;
-    if (app_cluster_prepare(app, &one, out, e) < 0)
+    if (app_cluster_prepare(app, &one, answer, out, e) < 0)
         return -1;
     out->measures = true;
     out->limit_s = q->seconds + WARM_UP_S + MARGIN_S;
     return 0;
 }
 
-static struct app_cluster_measurement measurement_of(const struct app_cluster_prepared *p)
+/* The measurement of an earlier run, or none. Texts are borrowed from p. */
+static struct app_cluster_measurement measured_before(const struct app_cluster_prepared *p,
+                                                      struct arena *a)
 {
     const struct spec_cluster *s = p->cluster.spec;
-
-    return (struct app_cluster_measurement){.command = s->run,
-                                            .batch = s->batch > 0 ? s->batch : (double)NAN,
-                                            .type = p->worker_type,
-                                            .seconds = (double)NAN,
-                                            .run = FIELD_NONE,
-                                            .name = s->name,
-                                            .home = p->cluster.config->home};
-}
-
-bool app_cluster_measured_before(const struct app_cluster_prepared *p,
-                                 struct app_cluster_measurement *out)
-{
     const struct cluster_measured_row *row =
         cluster_measured_of(p->cluster.measured, p->worker_type);
+    bool is_known = row && row->workers <= 1;
 
-    if (!row || row->workers > 1)
-        return false;
-    *out = measurement_of(p);
-    out->mbps = row->mbps;
-    out->per_s = row->per_s;
-    return true;
+    return (struct app_cluster_measurement){
+        .command = s->run,
+        .batch = s->batch > 0 ? s->batch : (double)NAN,
+        .type = p->worker_type,
+        .mbps = is_known ? row->mbps : (double)NAN,
+        .per_s = is_known ? row->per_s : (double)NAN,
+        .seconds = (double)NAN,
+        .run = FIELD_NONE,
+        .name = s->name,
+        .on = p->location.on,
+        .file = arena_printf(a, "%s/%s", p->cluster.config->home, CLUSTER_MEASURED_FILE)};
 }
 
 /* ---- a run that is measured ---- */
@@ -111,11 +109,11 @@ bool app_cluster_measured_before(const struct app_cluster_prepared *p,
 struct measuring {
     struct app *app;
     struct lake *lake;
-    struct runs *runs;
     const char *home;
     double seconds;
     int64_t run;
-    bool stopped; /* by this process */
+    bool is_stopped;   /* by this process */
+    bool is_cancelled; /* by the caller */
 };
 
 /* Whether the worker was measured for long enough, or begins too late. */
@@ -134,32 +132,24 @@ static bool is_enough(const struct measuring *m, const struct run_stage *s, doub
            (double)(time_epoch_ms() - job.started_ms) / 1000 >= m->seconds + WARM_UP_S;
 }
 
-static int stop(struct measuring *m, const char *why, struct err *e)
+/* Stops the run when it was measured for long enough, or the caller cancels. */
+static int look(void *context, const struct run *r, struct err *e)
 {
-    m->stopped = true;
-    return runs_ask_stop_for(m->runs, m->run, why, e) < 0 ? -1 : app_wake_broker(m->app, e);
-}
+    struct measuring *m = context;
+    double seen_s;
 
-/* Waits until the run has ended by itself, was measured for long enough, or the caller cancels. */
-static int wait_for_run(struct measuring *m, struct run *r, struct err *e)
-{
-    for (unsigned polls = 1;; polls++) {
-        double seen_s;
-        run_clear(r);
-        if (runs_get(m->runs, m->run, r, e) < 0)
-            return -1;
-        if (r->state != RUN_GOING)
-            return 0;
-        bool enough = is_enough(m, &r->stages[0], &seen_s);
-        app_status(m->app, "measuring: %.0f of %.0f s", seen_s, m->seconds);
-        if (!m->stopped && (enough || app_cancelled(m->app)) &&
-            stop(m, enough ? "it was measured" : "interrupted", e) < 0)
-            return -1;
-        /* Starts a broker again that has ended. */
-        if (polls % WAKE_POLLS == 0 && app_wake_broker(m->app, e) < 0)
-            return -1;
-        usleep(POLL_US);
-    }
+    if (r->state != RUN_GOING)
+        return 0;
+    bool is_done = is_enough(m, &r->stages[0], &seen_s);
+    app_status(m->app, "measuring: %.0f of %.0f s", seen_s, m->seconds);
+    m->is_cancelled = m->is_cancelled || (!is_done && app_cancelled(m->app));
+    if (m->is_stopped || (!is_done && !m->is_cancelled))
+        return 0;
+    m->is_stopped = true;
+    return runs_ask_stop_for(app_runs(m->app, e), m->run,
+                             is_done ? "it was measured" : "interrupted", e) < 0
+               ? -1
+               : app_wake_broker(m->app, e);
 }
 
 static int read_rates(const struct measuring *m,
@@ -171,7 +161,7 @@ static int read_rates(const struct measuring *m,
     struct err why = {0};
 
     /* After a stop, the server may notice that its worker is gone, and fail. */
-    if (r->state == RUN_FAILED && !m->stopped)
+    if (r->state == RUN_FAILED && !m->is_stopped)
         return err_set(e, ERR_IO, "run %" PRId64 " failed: %.300s", m->run, s->reason);
     if (usage_rates(m->home, s->job + s->plan.servers, out, &why) < 0)
         return err_set(e, ERR_USAGE, "run %" PRId64 ", its worker: %s", m->run, why.text);
@@ -181,27 +171,25 @@ static int read_rates(const struct measuring *m,
     return 0;
 }
 
-int app_cluster_measure(struct app *app,
-                        const struct app_cluster_prepared *p,
-                        struct app_cluster_measurement *out,
-                        struct err *e)
+/* Runs the cluster for a while. */
+static int measure(struct app *app,
+                   const struct app_cluster_prepared *p,
+                   struct app_cluster_measurement *out,
+                   struct err *e)
 {
     AUTO_CLEAR(run) struct run r = {0};
-    struct measuring m = {
-        .app = app, .home = p->cluster.config->home, .seconds = p->request.seconds};
+    struct measuring m = {.app = app,
+                          .lake = app_lake(app, e),
+                          .home = p->cluster.config->home,
+                          .seconds = p->request.seconds};
     const struct spec_cluster *spec = p->cluster.spec;
     struct usage_rates rates;
 
-    *out = measurement_of(p);
-    if (app_cluster_start(app, p, &m.run, e) < 0)
+    if (!m.lake || app_cluster_start(app, p, &m.run, e) < 0 ||
+        app_run_wait(app, m.run, look, &m, &r, e) < 0)
         return -1;
-    m.lake = app_lake(app, e);
-    m.runs = app_runs(app, e);
-    if (!m.lake || !m.runs || wait_for_run(&m, &r, e) < 0)
-        return -1;
-    out->was_interrupted = app_cancelled(app);
-    if (out->was_interrupted)
-        return 0;
+    if (m.is_cancelled)
+        return app_check_cancelled(app, e);
     if (read_rates(&m, &r, &rates, e) < 0)
         return -1;
     const struct cluster_measurement whole = {
@@ -225,14 +213,16 @@ static int run_measure(struct app *app, const void *request, struct answer *out,
 {
     const struct app_cluster_run_request *q = request;
     AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
-    struct app_cluster_measurement m;
 
-    if (app_cluster_measure_prepare(app, q, &p, e) < 0)
+    if (prepare(app, q, out, &p, e) < 0)
         return -1;
-    if ((q->again || !app_cluster_measured_before(&p, &m)) &&
-        app_cluster_measure(app, &p, &m, e) < 0)
+    struct app_cluster_measurement m = measured_before(&p, out->arena);
+    bool is_wanted = q->again || isnan(m.mbps);
+    if (is_wanted)
+        m.mbps = m.per_s = (double)NAN;
+    if (is_wanted && !q->dry_run && measure(app, &p, &m, e) < 0)
         return -1;
-    return m.was_interrupted ? app_check_cancelled(app, e) : answer_head(out, &m, e);
+    return answer_head(out, &m, e);
 }
 
 const struct operation cluster_measure_operation = {
@@ -241,6 +231,6 @@ const struct operation cluster_measure_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &request_record,
-    .answer = &app_cluster_measurement_record,
+    .answer = &measurement_record,
     .run = run_measure,
 };

@@ -17,38 +17,39 @@ void app_cluster_clear(struct app_cluster *c)
     spec_cluster_free(c->spec);
 }
 
-static int set_text(struct app_cluster *c,
-                    const char *option,
-                    const char *setting,
-                    const char *value,
-                    struct err *e)
-{
-    if (value && spec_cluster_set(c->spec, setting, value, e) < 0)
-        return err_wrap(e, "%s", option);
-    return 0;
-}
+/* A setting of the file, and the request's value that goes before it. */
+struct setting {
+    const char *name, *field;
+    const char *text; /* NULL = the number */
+    double number;    /* NAN = none */
+};
 
-static int set_number(
-    struct app_cluster *c, const char *option, const char *setting, double value, struct err *e)
-{
-    AUTO_MEM char *text = isnan(value) ? NULL : mem_printf("%.17g", value);
-
-    return set_text(c, option, setting, text, e);
-}
-
-static int take_settings(struct app_cluster *c, const struct app_cluster_request *q, struct err *e)
+static int take_settings(struct app_cluster *c,
+                         const struct app_cluster_request *q,
+                         const struct answer *answer,
+                         struct err *e)
 {
     double max = q->max_workers == FIELD_NONE ? (double)NAN : (double)q->max_workers;
+    const struct setting settings[] = {
+        {"budget", "budget_usd", NULL, q->budget_usd},
+        {"workers.max", "max_workers", NULL, max},
+        {"workers.type", "type", q->type, (double)NAN},
+        {"server.type", "server", q->server, (double)NAN},
+        {"location", "location", q->location, (double)NAN},
+        {"work", "work", NULL, q->work},
+        {"share", "share", NULL, q->share},
+    };
+    char option[64];
 
     c->chooses = q->type || q->server || q->location;
-    if (set_number(c, "--budget", "budget", q->budget_usd, e) < 0 ||
-        set_number(c, "--max-workers", "workers.max", max, e) < 0 ||
-        set_text(c, "--type", "workers.type", q->type, e) < 0 ||
-        set_text(c, "--server", "server.type", q->server, e) < 0 ||
-        set_text(c, "--location", "location", q->location, e) < 0 ||
-        set_number(c, "--work", "work", q->work, e) < 0)
-        return -1;
-    return set_number(c, "--share", "share", q->share, e);
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const struct setting *s = &settings[i];
+        AUTO_MEM char *number = isnan(s->number) ? NULL : mem_printf("%.17g", s->number);
+        const char *value = s->text ? s->text : number;
+        if (value && spec_cluster_set(c->spec, s->name, value, e) < 0)
+            return err_wrap(e, "%s", answer_spell(answer, s->field, option));
+    }
+    return 0;
 }
 
 static int read_measured(struct app_cluster *c, struct err *e)
@@ -75,10 +76,11 @@ static struct spec_cluster *read_spec(const struct app_cluster_request *q, struc
 int app_cluster_open(struct app_cluster *c,
                      struct app *app,
                      const struct app_cluster_request *q,
+                     const struct answer *answer,
                      struct err *e)
 {
     c->spec = read_spec(q, e);
-    if (!c->spec || take_settings(c, q, e) < 0)
+    if (!c->spec || take_settings(c, q, answer, e) < 0)
         return -1;
     c->config = app_config(app, e);
     if (!c->config || read_measured(c, e) < 0)

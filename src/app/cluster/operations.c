@@ -3,7 +3,7 @@
 
 const struct operation *const cluster_operations[] = {
     &cluster_recommend_operation,
-    &cluster_run_operation,
+    &cluster_start_operation,
     &cluster_measure_operation,
     NULL,
 };

@@ -65,7 +65,7 @@ static const struct record predicted_record =
      .help = "Instance type of the workers."},                                                     \
     {"workers", FIELD(INT, type, at workers), .is_absent = (absent),                               \
      .help = "Number of workers."},                                                                \
-    {"place", FIELD(TEXT, type, at location), .is_absent = (absent),                               \
+    {"location", FIELD(TEXT, type, at location), .is_absent = (absent),                               \
      .help = "Location of the cluster."},                                                          \
     {"usd_per_hour", FIELD(MONEY, type, at microusd_per_hour), .is_absent = (absent),              \
      .unit = "USD", .help = "Price of the cluster per hour."},                                     \
@@ -99,7 +99,7 @@ static const struct record recommended_record =
 static const struct field considered_fields[] = {
     {"type", FIELD(TEXT, struct app_cluster_choice, worker_type),
      .help = "Instance type of the workers."},
-    {"place", FIELD(TEXT, struct app_cluster_choice, location), .help = "Location."},
+    {"location", FIELD(TEXT, struct app_cluster_choice, location), .help = "Location."},
     {"workers", FIELD(INT, struct app_cluster_choice, workers),
      .help = "Number of workers of the best cluster; 0 = none is possible."},
     {"limited_by", FIELD(TEXT, struct app_cluster_choice, limited_by),
@@ -261,7 +261,7 @@ static int run_recommend(struct app *app, const void *request, struct answer *ou
     if (algorithm == CLUSTER_SCALA_OPT_M && !q->cluster.type)
         return err_set(e, ERR_USAGE, "scala-opt-m is for a type of your choice: give %s",
                        answer_spell(out, "type", option));
-    if (app_cluster_open(&c, app, &q->cluster, e) < 0)
+    if (app_cluster_open(&c, app, &q->cluster, out, e) < 0)
         return -1;
     AUTO(cluster_problem)
     struct cluster_problem *p = cluster_problem_new(c.spec, c.catalog, c.measured, e);

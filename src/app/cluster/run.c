@@ -1,10 +1,10 @@
-/* run: the operation cluster.run: a training cluster made into a run of one stage, whose server and
- * workers begin together. `tradewind cluster run` uses the parts, for it asks between preparing and
- * starting; cluster.measure runs one worker the same way. */
+/* run: the operation cluster.start: a training cluster made into a run of one stage, whose server
+ * and workers begin together. `tradewind cluster run` calls it; cluster.measure runs one worker the
+ * same way. */
 #include "app/cluster/cluster.h"
+#include "app/job/job.h"
 #include "base/mem.h"
 #include "base/money.h"
-#include "broker/machine/cap.h"
 #include "spec/config.h"
 
 #include <math.h>
@@ -70,18 +70,19 @@ static const char *keep(const struct app_cluster_prepared *p, const char *text)
     return kept ? kept : "";
 }
 
-static int find_size(struct app_cluster_prepared *p, struct err *e)
+static int find_size(struct app_cluster_prepared *p, const struct answer *answer, struct err *e)
 {
+    char option[64];
     const struct app_cluster *c = &p->cluster;
-    AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
+    AUTO_CLEAR(cluster_answer) struct cluster_answer found = {0};
     struct err why = {0};
 
     if (isnan(c->spec->budget_usd) && isnan(c->spec->max_workers)) {
         if (!p->workers)
             return err_set(e, ERR_USAGE,
-                           "%s: the number of workers is not known: give --workers N, or write "
+                           "%s: the number of workers is not known: give %s N, or write "
                            "budget: 2.0 (USD per hour) or workers: {max: 6}",
-                           c->spec->file);
+                           c->spec->file, answer_spell(answer, "workers", option));
         c->spec->max_workers = p->workers;
     }
     AUTO(cluster_problem)
@@ -92,16 +93,16 @@ static int find_size(struct app_cluster_prepared *p, struct err *e)
         return err_set(e, why.kind, "%s", why.text);
     if (problem && most >= 1 && problem->max_workers > most)
         problem->max_workers = (unsigned)most;
-    if (problem && cluster_recommend(problem, CLUSTER_MODEL_OPT, CLUSTER_COST, &answer, &why) == 0)
-        take_choice(p, problem, &answer.best);
+    if (problem && cluster_recommend(problem, CLUSTER_MODEL_OPT, CLUSTER_COST, &found, &why) == 0)
+        take_choice(p, problem, &found.best);
     else if (problem)
         take_only_types(p, problem);
     p->server_type = keep(p, p->server_type);
     p->worker_type = keep(p, p->worker_type);
     if (p->workers)
         return 0;
-    return err_set(e, why.kind, "the number of workers is not known: %.280s; give --workers N",
-                   why.text);
+    return err_set(e, why.kind, "the number of workers is not known: %.280s; give %s N", why.text,
+                   answer_spell(answer, "workers", option));
 }
 
 /* Rates are measured per type. Hosts of a group count as one type, unless the file names it. */
@@ -112,25 +113,31 @@ static const char *type_of_hosts(const struct app_cluster_prepared *p)
     return s->n_workers == 1 ? s->workers[0] : p->location.on;
 }
 
-static int find_locations(struct app_cluster_prepared *p, struct err *e)
+static int find_locations(struct app_cluster_prepared *p,
+                          const struct answer *answer,
+                          struct err *e)
 {
+    char option[64], other[64];
     const struct config *config = p->cluster.config;
     const char *server_on = p->request.server_on;
 
-    if (app_run_location_find(config, p->request.on, &p->location, e) < 0)
+    if (app_run_location_find(config, p->request.on, answer_spell(answer, "on", option),
+                              &p->location, e) < 0)
         return -1;
     if (!strcmp(p->location.on, "sim"))
         return err_set(e, ERR_USAGE,
-                       "--on sim: a cluster runs for real; tradewind cluster recommend predicts "
-                       "its time and cost");
+                       "%s sim: a cluster runs for real; tradewind cluster recommend predicts "
+                       "its time and cost",
+                       answer_spell(answer, "on", option));
     if (!server_on)
         return 0;
-    if (app_run_location_find(config, server_on, &p->server_location, e) < 0)
-        return err_wrap(e, "--server-on");
+    if (app_run_location_find(config, server_on, answer_spell(answer, "server_on", option),
+                              &p->server_location, e) < 0)
+        return -1;
     if (!p->location.n_hosts || !p->server_location.n_hosts)
-        return err_set(e, ERR_USAGE,
-                       "--server-on %.60s: names a host group, beside the workers' (--on GROUP)",
-                       server_on);
+        return err_set(e, ERR_USAGE, "%s %.60s: names a host group, beside the workers' (%s GROUP)",
+                       answer_spell(answer, "server_on", option), server_on,
+                       answer_spell(answer, "on", other));
     return 0;
 }
 
@@ -158,8 +165,9 @@ static int node_room(const struct app_cluster_prepared *p, struct app_run_room *
     return 0;
 }
 
-static int find_room(struct app_cluster_prepared *p, struct err *e)
+static int find_room(struct app_cluster_prepared *p, const struct answer *answer, struct err *e)
 {
+    char option[64];
     const struct app_cluster_run_request *q = &p->request;
     const struct app_job_room *here = &p->location.here;
     struct app_run_room *room = &p->room;
@@ -170,9 +178,9 @@ static int find_room(struct app_cluster_prepared *p, struct err *e)
     if (!isnan(q->cpus))
         room->cpus = q->cpus;
     if (!isnan(q->cpus) && app_job_check_cpus(q->cpus, e) < 0)
-        return err_wrap(e, "--cpus %g", q->cpus);
+        return err_wrap(e, "%s %g", answer_spell(answer, "cpus", option), q->cpus);
     if (q->memory && app_job_read_memory(q->memory, &room->memory_mb, e) < 0)
-        return err_wrap(e, "--memory");
+        return err_wrap(e, "%s", answer_spell(answer, "memory", option));
     bool fits = room->cpus * nodes <= here->cpus && room->memory_mb * nodes <= here->memory_mb;
     if (p->location.n_hosts || fits)
         return 0;
@@ -185,9 +193,12 @@ static int find_room(struct app_cluster_prepared *p, struct err *e)
 
 int app_cluster_prepare(struct app *app,
                         const struct app_cluster_run_request *q,
+                        const struct answer *answer,
                         struct app_cluster_prepared *out,
                         struct err *e)
 {
+    char option[64];
+
     *out = (struct app_cluster_prepared){.request = *q, .server_type = "", .worker_type = ""};
     out->workers = q->workers == FIELD_NONE ? 0 : (unsigned)q->workers;
     /* Of the file alone. */
@@ -195,17 +206,18 @@ int app_cluster_prepare(struct app *app,
     cluster->budget_usd = cluster->share = (double)NAN;
     cluster->max_workers = FIELD_NONE;
     if (q->max_microusd == 0)
-        return err_set(e, ERR_USAGE, "--max-cost 0: must be above 0 and at most %g", MONEY_MAX_USD);
-    if (app_cluster_open(&out->cluster, app, cluster, e) < 0)
+        return err_set(e, ERR_USAGE, "%s 0: must be above 0 and at most %g",
+                       answer_spell(answer, "max_cost_usd", option), MONEY_MAX_USD);
+    if (app_cluster_open(&out->cluster, app, cluster, answer, e) < 0)
         return -1;
     if (!out->cluster.spec->run)
         return err_set(e, ERR_USAGE, "%s: names no command to run: add run: ./train ...",
                        out->cluster.spec->file);
-    if (find_locations(out, e) < 0 || find_size(out, e) < 0)
+    if (find_locations(out, answer, e) < 0 || find_size(out, answer, e) < 0)
         return -1;
     if (out->location.n_hosts)
         out->worker_type = keep(out, type_of_hosts(out));
-    return find_room(out, e);
+    return find_room(out, answer, e);
 }
 
 /* ---- the run ---- */
@@ -294,7 +306,7 @@ int app_cluster_start(struct app *app,
                               .arena = arena,
                               .run = &run};
 
-    if (!c.lake || cap_check_month(p->cluster.config, c.lake, e) < 0 ||
+    if (!c.lake || app_job_check_month(app, e) < 0 ||
         app_run_draft_end(&c, compose(&c, p, e), e) < 0 || app_run_begin(app, &run, e) < 0)
         return -1;
     *id_out = run.id;
@@ -302,6 +314,11 @@ int app_cluster_start(struct app *app,
 }
 
 /* ---- the operation ---- */
+
+static bool has_run(const void *record)
+{
+    return ((const struct app_cluster_started *)record)->run != FIELD_NONE;
+}
 
 /* clang-format off */
 #define RUN(TYPE, member) FIELD(TYPE, struct app_cluster_run_request, member)
@@ -325,25 +342,63 @@ static const struct field request_fields[] = {
 };
 /* clang-format on */
 static const struct record request_record =
-    RECORD("cluster_run", struct app_cluster_run_request, request_fields);
+    RECORD("cluster_start", struct app_cluster_run_request, request_fields);
 
-static int run_cluster(struct app *app, const void *request, struct answer *out, struct err *e)
+/* clang-format off */
+#define STARTED(TYPE, member) FIELD(TYPE, struct app_cluster_started, member), .omit_none = true
+static const struct field started_fields[] = {
+    {"event", STARTED(TEXT, event), .help = "One of started, planned (a dry run)."},
+    {"run", STARTED(INT, run), .help = "Number of the run."},
+    {"name", STARTED(TEXT, name), .help = "Name of the training."},
+    {"server_type", STARTED(TEXT, server_type),
+     .help = "Instance type of the server; empty = not known."},
+    {"worker_type", STARTED(TEXT, worker_type),
+     .help = "Instance type of the workers; empty = not known."},
+    {"workers", STARTED(INT, workers), .help = "Number of workers."},
+    {"cpus", STARTED(REAL, cpus), .help = "CPUs of each node."},
+    {"memory_gb", STARTED(REAL, memory_gb), .unit = "GB", .help = "Memory of each node."},
+    {"elastic", FIELD(BOOL, struct app_cluster_started, is_elastic), .is_absent = has_run,
+     .help = "Whether the other nodes continue when a worker fails."},
+    {"location", STARTED(RECORD, location), .record = &app_run_where_record,
+     .help = "Where the nodes would run."},
+};
+/* clang-format on */
+static const struct record started_record =
+    RECORD("cluster_started", struct app_cluster_started, started_fields);
+
+static int run_start(struct app *app, const void *request, struct answer *out, struct err *e)
 {
+    const struct app_cluster_run_request *q = request;
     AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
-    struct app_run_started started = {.event = "started"};
+    struct app_cluster_started started;
 
-    if (app_cluster_prepare(app, request, &p, e) < 0 ||
-        app_cluster_start(app, &p, &started.run, e) < 0)
+    record_set_none(&started_record, &started);
+    if (app_cluster_prepare(app, q, out, &p, e) < 0)
         return -1;
+    if (!q->dry_run) {
+        started.event = "started";
+        return app_cluster_start(app, &p, &started.run, e) < 0 ? -1 : answer_head(out, &started, e);
+    }
+    const struct app_run_where where = app_run_location_where(&p.location);
+    started = (struct app_cluster_started){.event = "planned",
+                                           .run = FIELD_NONE,
+                                           .name = p.cluster.spec->name,
+                                           .server_type = p.server_type,
+                                           .worker_type = p.worker_type,
+                                           .workers = p.workers,
+                                           .cpus = p.room.cpus,
+                                           .memory_gb = (double)p.room.memory_mb / 1024,
+                                           .is_elastic = q->elastic,
+                                           .location = &where};
     return answer_head(out, &started, e);
 }
 
-const struct operation cluster_run_operation = {
-    .name = "cluster.run",
+const struct operation cluster_start_operation = {
+    .name = "cluster.start",
     .summary = "Start a training cluster: a parameter server and workers, as one run.",
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &request_record,
-    .answer = &app_run_started_record,
-    .run = run_cluster,
+    .answer = &started_record,
+    .run = run_start,
 };

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NOTICE_BYTES 1024
 
@@ -25,6 +26,11 @@ struct app {
     struct runs *runs;
     struct machines *machines;
     struct broker_client *broker;
+    struct {
+        char *request;
+        void *thing;
+        void (*release)(void *thing);
+    } left; /* thing NULL = nothing */
 };
 
 const char *app_role_text(enum app_role role)
@@ -56,10 +62,38 @@ struct app *app_new(const struct app_options *options)
     return app;
 }
 
+static void forget_left(struct app *app)
+{
+    if (app->left.thing)
+        app->left.release(app->left.thing);
+    free(app->left.request);
+    app->left.thing = app->left.request = NULL;
+}
+
+void app_leave(struct app *app, const char *request, void *thing, void (*release)(void *thing))
+{
+    forget_left(app);
+    app->left.request = mem_dup(request);
+    app->left.thing = thing;
+    app->left.release = release;
+}
+
+void *app_take(struct app *app, const char *request)
+{
+    bool is_same = app->left.thing && strcmp(app->left.request, request) == 0;
+    void *thing = is_same ? app->left.thing : NULL;
+
+    if (is_same)
+        app->left.thing = NULL;
+    forget_left(app);
+    return thing;
+}
+
 void app_free(struct app *app)
 {
     if (!app)
         return;
+    forget_left(app);
     broker_client_free(app->broker);
     machines_free(app->machines);
     runs_free(app->runs);

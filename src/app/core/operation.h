@@ -58,6 +58,9 @@ struct operation {
     /* Member of the items in the JSON of the head; NULL = JSON is an array of the items, and a head
      * is for people alone. */
     const char *items_name;
+    /* The items are events, answered as they happen, and the head comes last: JSON is one object
+     * per line. */
+    bool is_feed;
     /* The request is decoded and within its bounds, and the caller may call. */
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };

@@ -378,7 +378,7 @@ static int compose_size(struct app_geo_run *g,
     struct app_run_room room;
 
     assert(sharers > 0); /* itself */
-    if (app_run_location_find(g->geo.config, p->on, &location, e) < 0)
+    if (app_run_location_find(g->geo.config, p->on, "on", &location, e) < 0)
         return err_wrap(e, "%s: stage %s", g->geo.spec->file, p->name);
     if (location.n_hosts == 0) {
         p->cpus = floor(location.here.cpus / (double)sharers * 100) / 100;

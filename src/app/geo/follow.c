@@ -1,5 +1,5 @@
 /* follow: a training from its start to its end. Its events are lines that workers and functions
- * print. `tradewind geo run` calls it. */
+ * print. geo.run calls it. */
 #include "app/geo/internal.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -15,9 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define POLL_US 100000
-/* Polls after which a broker that has ended is started again. */
-#define WAKE_POLLS 10
 #define PIECE 65536
 #define LINE_MAX_BYTES (GEO_EVENT_LINE_MAX + 32)
 
@@ -39,8 +36,7 @@ struct round_seen {
 struct watch {
     struct app_geo_run *g;
     struct app *app;
-    const struct app_geo_watcher *watcher;
-    struct runs *runs;
+    struct answer *out;
     struct lake *lake;
     int64_t id;
     struct geo_events *events;
@@ -49,7 +45,8 @@ struct watch {
     struct geo_teller *functions; /* one for each aggregator */
     struct round_seen *rounds;
     size_t n_rounds, done;
-    unsigned stops, polls, bad_lines;
+    unsigned bad_lines;
+    bool is_stopped; /* the caller cancelled */
 };
 
 /* ---- lines ---- */
@@ -146,20 +143,20 @@ static int read_logs(struct watch *w, const struct run *r, struct err *e)
 
 /* ---- rounds ---- */
 
-static void tell_round(struct watch *w, size_t i)
+static int tell_round(struct watch *w, size_t i, struct err *e)
 {
     const struct round_seen *r = &w->rounds[i];
 
-    if (w->watcher && w->watcher->round)
-        w->watcher->round(w->watcher->context,
-                          &(struct app_geo_round){.event = "round",
-                                                  .run = w->id,
-                                                  .round = (int64_t)i,
-                                                  .time_s = r->ended_s - r->began_s,
-                                                  .rounds = w->n_rounds});
+    return answer_item(w->out,
+                       &(struct app_geo_run_event){.event = "round",
+                                                   .run = w->id,
+                                                   .round = (int64_t)i,
+                                                   .rounds = (int64_t)w->n_rounds,
+                                                   .time_s = r->ended_s - r->began_s},
+                       e);
 }
 
-static void see_rounds(struct watch *w)
+static int see_rounds(struct watch *w, struct err *e)
 {
     for (; w->seen < w->events->n; w->seen++) {
         const struct geo_event *v = &w->events->all[w->seen];
@@ -174,7 +171,9 @@ static void see_rounds(struct watch *w)
         r->readers++;
     }
     while (w->done < w->n_rounds && w->rounds[w->done].readers >= w->g->geo.problem->n_workers)
-        tell_round(w, w->done++);
+        if (tell_round(w, w->done++, e) < 0)
+            return -1;
+    return 0;
 }
 
 static void show_progress(struct watch *w, const struct run *r)
@@ -194,41 +193,20 @@ static void show_progress(struct watch *w, const struct run *r)
 
 /* ---- to the end ---- */
 
-/* Without a watcher, cancelling stops the run. */
-static unsigned stops_wanted(const struct watch *w)
+/* Cancelling stops the run, whose end is followed as well. */
+static int look(void *context, const struct run *r, struct err *e)
 {
-    return w->watcher && w->watcher->stops ? w->watcher->stops(w->watcher->context)
-                                           : app_cancelled(w->app);
-}
+    struct watch *w = context;
 
-static int pass_on_stops(struct watch *w, struct err *e)
-{
-    unsigned wanted = stops_wanted(w);
-
-    if (wanted <= w->stops)
+    if (read_logs(w, r, e) < 0 || see_rounds(w, e) < 0)
+        return -1;
+    if (r->state != RUN_GOING)
         return 0;
-    w->stops = wanted;
-    return runs_ask_stop(w->runs, w->id, wanted, e) < 0 ? -1 : app_wake_broker(w->app, e);
-}
-
-static int watch(struct watch *w, struct run *out, struct err *e)
-{
-    for (;;) {
-        AUTO_CLEAR(run) struct run r = {0};
-        if (runs_get(w->runs, w->id, &r, e) < 0 || read_logs(w, &r, e) < 0)
-            return -1;
-        see_rounds(w);
-        if (r.state != RUN_GOING) {
-            *out = r;
-            r = (struct run){0};
-            return 0;
-        }
-        show_progress(w, &r);
-        if ((w->polls++ % WAKE_POLLS == 0 && app_wake_broker(w->app, e) < 0) ||
-            pass_on_stops(w, e) < 0)
-            return -1;
-        usleep(POLL_US);
-    }
+    show_progress(w, r);
+    if (w->is_stopped || !app_cancelled(w->app))
+        return 0;
+    w->is_stopped = true;
+    return runs_ask_stop(app_runs(w->app, e), w->id, 1, e) < 0 ? -1 : app_wake_broker(w->app, e);
 }
 
 static void set_tellers(struct watch *w)
@@ -271,27 +249,23 @@ static void clean_up(const struct app_geo_run *g)
     file_remove_tree(own);
 }
 
-int app_geo_follow(struct app *app,
-                   struct app_geo_run *g,
-                   const struct app_geo_watcher *watcher,
-                   struct err *e)
+int app_geo_run_follow(struct app *app, struct app_geo_run *g, struct answer *out, struct err *e)
 {
     struct watch w = {.g = g,
                       .app = app,
-                      .watcher = watcher,
-                      .runs = app_runs(app, e),
+                      .out = out,
                       .lake = app_lake(app, e),
                       .id = g->run.id,
                       .events = &g->events};
 
-    if (!w.runs || !w.lake)
+    if (!w.lake)
         return -1;
     w.n_rounds = (size_t)g->geo.spec->rounds;
     w.tails = mem_zero(g->n_parties, sizeof *w.tails);
     w.functions = mem_zero(g->n_aggregators, sizeof *w.functions);
     w.rounds = mem_zero(w.n_rounds, sizeof *w.rounds);
     set_tellers(&w);
-    int result = watch(&w, &g->ended, e);
+    int result = app_run_wait(app, w.id, look, &w, &g->ended, e);
     if (w.bad_lines > 1)
         log_warn("geo", "%u lines of workers and functions were no events", w.bad_lines);
     for (size_t i = 0; i < g->n_parties; i++)

@@ -6,13 +6,11 @@
 #include "app/core/operation.h"
 #include "geo/plan.h"
 
-struct run;
-
 extern const struct operation *const geo_operations[]; /* ends with NULL */
 
 extern const struct operation geo_plan_operation;  /* answers with struct app_geo_planned */
 extern const struct operation geo_paper_operation; /* answers with struct app_geo_paper */
-extern const struct operation geo_run_operation;   /* answers with struct app_geo_report */
+extern const struct operation geo_run_operation;   /* struct app_geo_report, app_geo_run_event */
 
 /* ---- the training file, settings over it, prices and links ---- */
 
@@ -36,11 +34,12 @@ struct app_geo {
     struct spec_geo *spec;       /* NULL after app_geo_open_prices alone */
     struct geo_problem *problem; /* likewise */
 };
-/* must_run: the file has to name a command. */
+/* must_run: the file has to name a command. answer is for errors that spell fields. */
 int app_geo_open(struct app_geo *g,
                  struct app *app,
                  const struct app_geo_request *q,
                  bool must_run,
+                 const struct answer *answer,
                  struct err *e);
 int app_geo_open_prices(struct app_geo *g, struct app *app, const char *catalog, struct err *e);
 void app_geo_clear(struct app_geo *g);
@@ -79,7 +78,6 @@ struct app_geo_placement {
     const char *topology, *function, *store; /* "aws/us-west-2" */
     double cost_usd, time_s;                 /* per round */
     const void *phases, *bill, *counts;      /* struct geo_phases, geo_bill, geo_counts */
-    const struct geo_placement *of;
 };
 
 struct app_geo_total {
@@ -103,9 +101,8 @@ struct app_geo_planned {
     struct field_records options;          /* struct app_geo_option */
     struct field_records frontier;         /* struct app_geo_placement, cheapest first */
     struct field_records placements;       /* struct app_geo_placement, the best first */
-    /* For printers, and not in JSON. */
-    double size_bytes;
-    bool is_least_time;
+    double size_bytes;                     /* that each worker sends per round */
+    unsigned objective;                    /* index of app_geo_objective_choices */
 };
 /* "aws/us-west-2" */
 const char *app_geo_site_text(const struct geo_site *site, char out[static 128]);
@@ -136,98 +133,55 @@ struct app_geo_paper_statement {
  * by workers, from, store and to. */
 struct app_geo_paper {
     struct field_records cells, uploads, statements;
-    /* For printers, and not in JSON. */
-    const char *const *sizes; /* of a gradient in each training */
+    struct field_list sizes; /* of a gradient in each training */
     const char *train_s;
-    size_t n_trainings, n_clouds, n_aggregators, n_stores, n_cities;
+    uint64_t trainings, clouds, aggregators, stores, cities; /* numbers of them */
 };
 
 /* ---- geo.run ---- */
-
-struct app_geo_run_request {
-    struct app_geo_request training; /* its workers, size, times and quorum do not count */
-    const char *on;                  /* NULL = local */
-};
-
-/* A training that is planned, and then run. */
-struct app_geo_run;
-/* Plans it; nothing is started or stored. NULL: e. */
-struct app_geo_run *app_geo_run_new(struct app *app,
-                                    const struct app_geo_run_request *q,
-                                    struct err *e);
-void app_geo_run_free(struct app_geo_run *g);
-AUTO_DEFINE(app_geo_run)
 
 /* A worker, or the functions of a region. */
 struct app_geo_run_stage {
     const char *name, *location, *on;
 };
-struct app_geo_run_planned {
+struct app_geo_run_plan {
     const char *name;
-    size_t workers;
+    uint64_t workers;
     double rounds;
     const char *topology, *function, *store;
-    const struct geo_total *total;
-    double round_usd, round_s;
-    const struct app_geo_run_stage *stages;
-    size_t n_stages;
+    int64_t cost_microusd; /* of the whole training, as time_s */
+    double time_s, round_usd, round_s;
+    struct field_records stages; /* struct app_geo_run_stage */
 };
-/* Texts are borrowed from g or live in arena. */
-int app_geo_run_plan(const struct app_geo_run *g,
-                     struct arena *arena,
-                     struct app_geo_run_planned *out,
-                     struct err *e);
 
-/* Stores code and program in the lake, starts the run and wakes the broker. Once. */
-int app_geo_start(struct app *app, struct app_geo_run *g, int64_t *id_out, struct err *e);
-
-/* A round whose result all workers have. */
-struct app_geo_round {
-    const char *event; /* "round" */
-    int64_t run, round;
+/* Members of other events are none. */
+struct app_geo_run_event {
+    const char *event; /* "started"; "round": all workers have its result; "log" */
+    int64_t run;
+    int64_t round, rounds; /* from 0; of all */
     double time_s;
-    size_t rounds; /* of the training; for printers, and not in JSON */
+    json_t *detail; /* of a line of the event log */
 };
-extern const struct record app_geo_round_record;
 
-/* What the caller wants to hear while a training runs. Every member may be NULL. */
-struct app_geo_watcher {
-    void (*round)(void *context, const struct app_geo_round *round);
-    /* How often the caller asked to stop: 1 = stop, 2 = at once. NULL: app_cancelled is once. */
-    unsigned (*stops)(void *context);
-    void *context;
+struct app_geo_failure {
+    const char *stage, *reason;
+    int64_t job;
 };
-/* Follows the started run to its end and gathers its events. */
-int app_geo_follow(struct app *app,
-                   struct app_geo_run *g,
-                   const struct app_geo_watcher *watcher, /* NULL = none */
-                   struct err *e);
-/* The events so far; one as JSON is a new reference. */
-size_t app_geo_run_n_events(const struct app_geo_run *g);
-json_t *app_geo_run_event(const struct app_geo_run *g, size_t i);
 
 struct app_geo_report {
-    const char *event; /* "run" */
+    const char *event; /* "run"; "planned": a dry run, where all but the plan is none */
+    const void *plan;  /* struct app_geo_run_plan, of a dry run */
     int64_t run;
-    const char *name, *state, *reason, *topology, *function, *store;
-    bool has_figures;  /* else what follows is not known: no round was finished */
+    const char *name, *reason, *topology, *function, *store;
+    unsigned state;                /* enum run_state */
+    struct field_records failures; /* struct app_geo_failure */
+    /* None where no round was finished. */
     const char *model; /* "@niser.model:1"; "" = none */
-    double rounds, round_s;
-    const void *phases;                    /* struct geo_phases */
+    double rounds, round_s, planned_round_s;
+    const void *phases, *planned_phases;   /* struct geo_phases */
     const void *counts, *forecast_counts;  /* struct geo_counts */
     const void *bill, *forecast, *planned; /* struct geo_bill */
-    /* For printers, and not in JSON. */
-    const struct run *of;
-    const struct geo_phases *planned_phases;
-    double planned_round_s;
 };
-extern const struct record app_geo_report_record;
-/* Of a run that has ended. */
-int app_geo_report(struct app *app,
-                   const struct app_geo_run *g,
-                   struct arena *arena,
-                   struct app_geo_report *out,
-                   struct err *e);
 
 /* ---- averaging files ---- */
 
@@ -240,7 +194,7 @@ struct app_aggregated {
     bool weighted;
     uint64_t dropped; /* files at either end, of each number */
     uint64_t tensors, copied, numbers, nonfinite, bytes;
-    bool trimmed; /* for printers, and not in JSON */
+    bool trimmed;
 };
 
 #endif

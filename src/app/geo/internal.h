@@ -4,8 +4,8 @@
 #define APP_GEO_INTERNAL_H
 
 #include "app/geo/geo.h"
+#include "app/run/run.h"
 #include "base/arena.h"
-#include "broker/core/runs.h"
 #include "geo/bill.h"
 
 /* A prefix of a store that the training uses. */
@@ -37,6 +37,7 @@ struct app_geo_party {
     size_t site;
 };
 
+/* A training that is planned, and then run. */
 struct app_geo_run {
     struct app_geo geo;
     struct geo_placement at;
@@ -55,6 +56,17 @@ struct app_geo_run {
     struct run ended;
     struct geo_events events;
 };
+
+/* follow.c: follows the started run to its end, gathers its events and answers with its rounds. */
+int app_geo_run_follow(struct app *app, struct app_geo_run *g, struct answer *out, struct err *e);
+
+/* report.c: the end of the run; all is in the arena. */
+extern const struct record app_geo_report_record;
+int app_geo_run_report(struct app *app,
+                       const struct app_geo_run *g,
+                       struct arena *arena,
+                       struct app_geo_report *out,
+                       struct err *e);
 
 /* layout.c: which aggregators there are, and where. Nothing is started or stored. */
 int app_geo_run_layout(struct app_geo_run *g, struct err *e);

@@ -92,7 +92,7 @@ static int place_address(struct app_geo_run *g,
     const struct geo_site *site = &g->geo.problem->sites[a->site];
     struct app_run_location location;
 
-    if (app_run_location_find(g->geo.config, on, &location, e) < 0)
+    if (app_run_location_find(g->geo.config, on, "on", &location, e) < 0)
         return err_wrap(e, "%s: the function at %s/%s", g->geo.spec->file, site->cloud,
                         site->region);
     if (location.n_hosts > 1)

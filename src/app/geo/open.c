@@ -29,41 +29,46 @@ const char *app_geo_site_text(const struct geo_site *site, char out[static 128])
 
 /* ---- settings ---- */
 
-static int set_text(
-    struct spec_geo *s, const char *option, const char *setting, const char *value, struct err *e)
-{
-    if (value && spec_geo_set(s, setting, value, e) < 0)
-        return err_wrap(e, "%s", option);
-    return 0;
-}
-
-static int set_number(
-    struct spec_geo *s, const char *option, const char *setting, double value, struct err *e)
-{
-    AUTO_MEM char *text = isnan(value) ? NULL : mem_printf("%.17g", value);
-
-    return set_text(s, option, setting, text, e);
-}
+/* A setting of the file, and the request's value that goes before it. */
+struct setting {
+    const char *name, *field;
+    const char *text; /* NULL = the number */
+    double number;    /* NAN = none */
+};
 
 static double whole(int64_t v)
 {
     return v == FIELD_NONE ? (double)NAN : (double)v;
 }
 
-static int take_settings(struct spec_geo *s, const struct app_geo_request *q, struct err *e)
+static int take_settings(struct spec_geo *s,
+                         const struct app_geo_request *q,
+                         const struct answer *answer,
+                         struct err *e)
 {
+    const struct setting settings[] = {
+        {"model.size", "size", q->size, (double)NAN},
+        {"rounds", "rounds", NULL, whole(q->rounds)},
+        {"train.seconds", "train_s", NULL, q->train_s},
+        {"topology", "topology", app_geo_topology_choices[q->topology], (double)NAN},
+        {"aggregator.function", "function", q->function, (double)NAN},
+        {"aggregator.store", "store", q->store, (double)NAN},
+        {"compression", "compression", q->compression, (double)NAN},
+        {"connections", "connections", NULL, whole(q->connections)},
+        {"quorum", "quorum", NULL, q->quorum},
+    };
+    char option[64];
+
     if (q->workers && spec_geo_set_workers(s, q->workers, e) < 0)
-        return err_wrap(e, "--workers");
-    if (set_text(s, "--size", "model.size", q->size, e) < 0 ||
-        set_number(s, "--rounds", "rounds", whole(q->rounds), e) < 0 ||
-        set_number(s, "--train-s", "train.seconds", q->train_s, e) < 0 ||
-        set_text(s, "--topology", "topology", app_geo_topology_choices[q->topology], e) < 0 ||
-        set_text(s, "--function", "aggregator.function", q->function, e) < 0 ||
-        set_text(s, "--store", "aggregator.store", q->store, e) < 0 ||
-        set_text(s, "--compression", "compression", q->compression, e) < 0 ||
-        set_number(s, "--connections", "connections", whole(q->connections), e) < 0)
-        return -1;
-    return set_number(s, "--quorum", "quorum", q->quorum, e);
+        return err_wrap(e, "%s", answer_spell(answer, "workers", option));
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        const struct setting *x = &settings[i];
+        AUTO_MEM char *number = isnan(x->number) ? NULL : mem_printf("%.17g", x->number);
+        const char *value = x->text ? x->text : number;
+        if (value && spec_geo_set(s, x->name, value, e) < 0)
+            return err_wrap(e, "%s", answer_spell(answer, x->field, option));
+    }
+    return 0;
 }
 
 static int check_runs(const struct spec_geo *s, struct err *e)
@@ -99,11 +104,13 @@ int app_geo_open(struct app_geo *g,
                  struct app *app,
                  const struct app_geo_request *q,
                  bool must_run,
+                 const struct answer *answer,
                  struct err *e)
 {
     g->spec = read_spec(q, e);
-    if (!g->spec || take_settings(g->spec, q, e) < 0 || (must_run && check_runs(g->spec, e) < 0) ||
-        spec_geo_check(g->spec, e) < 0 || app_geo_open_prices(g, app, q->catalog, e) < 0)
+    if (!g->spec || take_settings(g->spec, q, answer, e) < 0 ||
+        (must_run && check_runs(g->spec, e) < 0) || spec_geo_check(g->spec, e) < 0 ||
+        app_geo_open_prices(g, app, q->catalog, e) < 0)
         return -1;
     g->problem = geo_problem_new(g->spec, g->catalog, g->facts, g->config, e);
     return g->problem ? 0 : -1;

@@ -377,6 +377,17 @@ static const struct field paper_fields[] = {
     {"bandwidths", PAPER(uploads), .record = &upload_record, .help = "Rates of uploads."},
     {"statements", PAPER(statements), .record = &statement_record,
      .help = "Statements of the paper."},
+    {"sizes", FIELD(LIST, struct app_geo_paper, sizes),
+     .help = "Size of a gradient in each training."},
+    {"train_s", FIELD(TEXT, struct app_geo_paper, train_s), .unit = "s",
+     .help = "Training time of a worker per mini-batch."},
+    {"trainings", FIELD(COUNT, struct app_geo_paper, trainings), .help = "Number of trainings."},
+    {"clouds", FIELD(COUNT, struct app_geo_paper, clouds),
+     .help = "Number of clouds of the workers."},
+    {"aggregators", FIELD(COUNT, struct app_geo_paper, aggregators),
+     .help = "Number of aggregators."},
+    {"stores", FIELD(COUNT, struct app_geo_paper, stores), .help = "Number of stores."},
+    {"cities", FIELD(COUNT, struct app_geo_paper, cities), .help = "Number of cities."},
 };
 /* clang-format on */
 static const struct record paper_record = RECORD("geo_paper", struct app_geo_paper, paper_fields);
@@ -449,13 +460,13 @@ static int run_paper(struct app *app, const void *request, struct answer *out, s
     const struct paper_request *q = request;
     AUTO_CLEAR(app_geo) struct app_geo g = {0};
     AUTO_MEM struct paper *p = mem_zero(1, sizeof *p);
-    struct app_geo_paper answer = {.sizes = sizes,
+    struct app_geo_paper answer = {.sizes = {sizes, CASES},
                                    .train_s = TRAIN_S,
-                                   .n_trainings = CASES,
-                                   .n_clouds = WORKER_CLOUDS,
-                                   .n_aggregators = COMBOS,
-                                   .n_stores = STORES,
-                                   .n_cities = CITIES};
+                                   .trainings = CASES,
+                                   .clouds = WORKER_CLOUDS,
+                                   .aggregators = COMBOS,
+                                   .stores = STORES,
+                                   .cities = CITIES};
 
     p->prices = &g;
     if (app_geo_open_prices(&g, app, q->catalog, e) < 0 || state_all(p, e) < 0)

@@ -103,6 +103,7 @@ static const struct record total_record =
 static const struct field option_fields[] = {
     {"setting", FIELD(TEXT, struct app_geo_option, setting), .help = "Setting that is changed."},
     {"value", FIELD(TEXT, struct app_geo_option, value), .help = "Its new value."},
+    {"meaning", FIELD(TEXT, struct app_geo_option, meaning), .help = "What the value does."},
     {"best", FIELD(RECORD, struct app_geo_option, best), .record = &placement_record,
      .help = "Best placement with it."},
 };
@@ -129,6 +130,10 @@ static const struct field planned_fields[] = {
      .help = "Placements of the Pareto frontier, cheapest first."},
     {"placements", PLANNED(RECORDS, placements), .record = &placement_record,
      .help = "All placements, the best first."},
+    {"size_bytes", PLANNED(REAL, size_bytes), .unit = "bytes",
+     .help = "Bytes that each worker sends per round."},
+    {"objective", PLANNED(ENUM, objective), FIELD_CHOICES(app_geo_objective_choices),
+     .help = "What the best placement minimizes."},
 };
 /* clang-format on */
 static const struct record planned_record =
@@ -174,7 +179,6 @@ static struct app_geo_placement placement_of(const struct planning *p,
         .phases = &of->phases,
         .bill = &of->bill,
         .counts = &of->counts,
-        .of = of,
     };
 }
 
@@ -261,7 +265,7 @@ static int answer_plan(struct planning *p, struct answer *out, struct err *e)
         .workers = p->geo->problem->n_workers,
         .considered = p->plan->considered,
         .size_bytes = spec->size_bytes,
-        .is_least_time = p->question.objective == GEO_TIME,
+        .objective = (unsigned)p->question.objective + 1,
     };
 
     if (geo_total(p->geo->problem, &p->plan->placements[0], &parts, e) < 0 ||
@@ -277,7 +281,7 @@ static int run_plan(struct app *app, const void *request, struct answer *out, st
     AUTO_CLEAR(app_geo) struct app_geo g = {0};
     AUTO_CLEAR(geo_plan) struct geo_plan plan = {0};
 
-    if (app_geo_open(&g, app, request, false, e) < 0)
+    if (app_geo_open(&g, app, request, false, out, e) < 0)
         return -1;
     struct planning p = {
         .geo = &g, .question = app_geo_question(&g, request), .plan = &plan, .arena = out->arena};

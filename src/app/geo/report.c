@@ -1,6 +1,5 @@
 /* report: a training that has ended: its phases, counts and bill beside the forecast. */
 #include "app/geo/internal.h"
-#include "app/run/run.h"
 #include "base/money.h"
 
 #include <inttypes.h>
@@ -10,11 +9,6 @@
 static json_t *total_json(const void *record)
 {
     return json_number(geo_bill_usd(record));
-}
-
-static bool has_no_figures(const void *record)
-{
-    return !((const struct app_geo_report *)record)->has_figures;
 }
 
 /* clang-format off */
@@ -29,24 +23,64 @@ static const struct field bill_fields[] = {
 };
 static const struct record bill_record = RECORD("geo_training_bill", struct geo_bill, bill_fields);
 
-#define REPORT(TYPE, member) FIELD(TYPE, struct app_geo_report, member)
-#define FIGURES(member, of) REPORT(RECORD, member), .record = &(of), .is_absent = has_no_figures
+static const struct field stage_fields[] = {
+    {"stage", FIELD(TEXT, struct app_geo_run_stage, name), .help = "Name of the stage."},
+    {"location", FIELD(TEXT, struct app_geo_run_stage, location), .help = "Its region."},
+    {"on", FIELD(TEXT, struct app_geo_run_stage, on), .help = "local, or a host group."},
+};
+static const struct record stage_record =
+    RECORD("geo_run_stage", struct app_geo_run_stage, stage_fields);
+
+#define PLAN(TYPE, member) FIELD(TYPE, struct app_geo_run_plan, member)
+static const struct field plan_fields[] = {
+    {"name", PLAN(TEXT, name), .help = "Name of the training."},
+    {"workers", PLAN(COUNT, workers), .help = "Number of workers."},
+    {"rounds", PLAN(REAL, rounds), .help = "Number of rounds."},
+    {"topology", PLAN(TEXT, topology), .help = "central, regional or fanout."},
+    {"function", PLAN(TEXT, function), .help = "Region of the function."},
+    {"store", PLAN(TEXT, store), .help = "Region of the store."},
+    {"cost_usd", PLAN(MONEY, cost_microusd), .unit = "USD",
+     .help = "Cost of the training in the clouds."},
+    {"time_s", PLAN(DURATION, time_s), .unit = "s", .help = "Time of the training in the clouds."},
+    {"cost_usd_per_round", PLAN(REAL, round_usd), .unit = "USD", .help = "Cost of a round."},
+    {"time_s_per_round", PLAN(DURATION, round_s), .unit = "s", .help = "Time of a round."},
+    {"stages", PLAN(RECORDS, stages), .record = &stage_record,
+     .help = "Workers and functions, and where they run."},
+};
+static const struct record plan_record =
+    RECORD("geo_run_plan", struct app_geo_run_plan, plan_fields);
+
+static const struct field failure_fields[] = {
+    {"stage", FIELD(TEXT, struct app_geo_failure, stage), .help = "Name of the stage."},
+    {"job", FIELD(INT, struct app_geo_failure, job), .help = "Its job."},
+    {"reason", FIELD(TEXT, struct app_geo_failure, reason), .help = "Why it failed."},
+};
+static const struct record failure_record =
+    RECORD("geo_failure", struct app_geo_failure, failure_fields);
+
+#define REPORT(TYPE, member) FIELD(TYPE, struct app_geo_report, member), .omit_none = true
+#define FIGURES(member, of) REPORT(RECORD, member), .record = &(of)
 static const struct field report_fields[] = {
-    {"event", REPORT(TEXT, event), .help = "run."},
+    {"event", REPORT(TEXT, event), .help = "One of run, planned (a dry run)."},
+    {"plan", REPORT(RECORD, plan), .record = &plan_record, .help = "What a dry run would start."},
     {"run", REPORT(INT, run), .help = "Number of the run."},
     {"name", REPORT(TEXT, name), .help = "Name of the training."},
-    {"state", REPORT(TEXT, state), .help = "finished, failed or stopped."},
+    {"state", REPORT(ENUM, state), FIELD_CHOICES(app_run_state_choices),
+     .help = "State at the end."},
     {"reason", REPORT(TEXT, reason), .help = "Why it failed; empty otherwise."},
+    {"failures", REPORT(RECORDS, failures), .record = &failure_record,
+     .help = "Stages that failed."},
     {"topology", REPORT(TEXT, topology), .help = "central, regional or fanout."},
     {"function", REPORT(TEXT, function), .help = "Region of the function."},
     {"store", REPORT(TEXT, store), .help = "Region of the store."},
-    {"model", REPORT(TEXT, model), .is_absent = has_no_figures,
-     .help = "Set version of the model; empty = none."},
-    {"rounds", REPORT(REAL, rounds), .is_absent = has_no_figures,
-     .help = "Rounds that all workers finished."},
-    {"round_s", REPORT(DURATION, round_s), .unit = "s", .is_absent = has_no_figures,
-     .help = "Mean time of a round."},
+    {"model", REPORT(TEXT, model), .help = "Set version of the model; empty = none."},
+    {"rounds", REPORT(REAL, rounds), .help = "Rounds that all workers finished."},
+    {"round_s", REPORT(DURATION, round_s), .unit = "s", .help = "Mean time of a round."},
+    {"planned_round_s", REPORT(DURATION, planned_round_s), .unit = "s",
+     .help = "Planned time of a round."},
     {"phases", FIGURES(phases, app_geo_phases_record), .help = "Parts of the time of a round."},
+    {"planned_phases", FIGURES(planned_phases, app_geo_phases_record),
+     .help = "Planned parts of the time of a round."},
     {"counts", FIGURES(counts, app_geo_counts_record), .help = "Requests and bytes."},
     {"bill", FIGURES(bill, bill_record), .help = "Cost at cloud prices, by the events."},
     {"forecast", FIGURES(forecast, bill_record), .help = "Cost by the model, for measured times."},
@@ -54,18 +88,9 @@ static const struct field report_fields[] = {
      .help = "Requests and bytes by the model."},
     {"planned", FIGURES(planned, bill_record), .help = "Planned cost."},
 };
+/* clang-format on */
 const struct record app_geo_report_record =
     RECORD("geo_report", struct app_geo_report, report_fields);
-
-#define ROUND(TYPE, member) FIELD(TYPE, struct app_geo_round, member)
-static const struct field round_fields[] = {
-    {"event", ROUND(TEXT, event), .help = "round."},
-    {"run", ROUND(INT, run), .help = "Number of the run."},
-    {"round", ROUND(INT, round), .help = "Number of the round, from 0."},
-    {"time_s", ROUND(DURATION, time_s), .unit = "s", .help = "Time of the round."},
-};
-/* clang-format on */
-const struct record app_geo_round_record = RECORD("geo_round", struct app_geo_round, round_fields);
 
 /* ---- the figures ---- */
 
@@ -113,12 +138,17 @@ static int find_figures(const struct app_geo_run *g, struct figures *out, struct
     return 0;
 }
 
-static void put_figures(const struct figures *f, struct app_geo_report *out)
+static void put_figures(const struct app_geo_run *g,
+                        const struct figures *f,
+                        const char *model,
+                        struct app_geo_report *out)
 {
-    out->has_figures = true;
+    out->model = model;
     out->rounds = f->account.rounds;
     out->round_s = f->account.round_s;
+    out->planned_round_s = g->at.round_s;
     out->phases = &f->account.phases;
+    out->planned_phases = &g->at.phases;
     out->counts = &f->account.counts;
     out->bill = &f->account.usd;
     out->forecast = &f->paced;
@@ -126,36 +156,46 @@ static void put_figures(const struct figures *f, struct app_geo_report *out)
     out->planned = &f->planned;
 }
 
-int app_geo_report(struct app *app,
-                   const struct app_geo_run *g,
-                   struct arena *arena,
-                   struct app_geo_report *out,
-                   struct err *e)
+static void put_failures(const struct run *run,
+                         struct app_geo_failure *failures,
+                         struct app_geo_report *out)
+{
+    out->failures.items = failures;
+    for (size_t i = 0; i < run->n_stages; i++)
+        if (run->stages[i].state == STAGE_FAILED)
+            failures[out->failures.n++] = (struct app_geo_failure){
+                run->stages[i].plan.name, run->stages[i].reason, run->stages[i].job};
+}
+
+int app_geo_run_report(struct app *app,
+                       const struct app_geo_run *g,
+                       struct arena *arena,
+                       struct app_geo_report *out,
+                       struct err *e)
 {
     const struct geo_site *sites = g->geo.problem->sites;
     const struct run *run = &g->ended;
     struct figures *f = arena_alloc(arena, 1, sizeof *f);
+    struct app_geo_failure *failures = arena_alloc(arena, run->n_stages + 1, sizeof *failures);
     struct err why = {0};
+    const char *model;
     char text[128];
 
-    if (!f)
+    if (!f || !failures)
         return err_set(e, ERR_NOFIT, "the answer is too large");
-    *out = (struct app_geo_report){
-        .event = "run",
-        .run = run->id,
-        .name = run->name,
-        .state = run_state_text(run->state),
-        .reason = run->reason,
-        .topology = spec_geo_topology_text(g->at.topology),
-        .function = arena_dup(arena, app_geo_site_text(&sites[g->at.function], text)),
-        .store = arena_dup(arena, app_geo_site_text(&sites[g->at.store], text)),
-        .of = run,
-        .planned_phases = &g->at.phases,
-        .planned_round_s = g->at.round_s,
-    };
+    record_set_none(&app_geo_report_record, out);
+    out->event = "run";
+    out->run = run->id;
+    out->name = run->name;
+    out->state = run->state;
+    out->reason = run->reason;
+    out->topology = spec_geo_topology_text(g->at.topology);
+    out->function = arena_dup(arena, app_geo_site_text(&sites[g->at.function], text));
+    out->store = arena_dup(arena, app_geo_site_text(&sites[g->at.store], text));
+    put_failures(run, failures, out);
     /* A run that was stopped in its first round has no figures, and that is no error. */
-    if (find_model(g, app, arena, &out->model, &why) == 0 && find_figures(g, f, &why) == 0) {
-        put_figures(f, out);
+    if (find_model(g, app, arena, &model, &why) == 0 && find_figures(g, f, &why) == 0) {
+        put_figures(g, f, model, out);
     } else if (run->state == RUN_FINISHED) {
         *e = why;
         return err_wrap(e, "run %" PRId64 " finished, but its workers logged no events", run->id);

@@ -1,11 +1,9 @@
-/* run: the operation geo.run, and its parts for `tradewind geo run`, which asks between planning
- * and starting. */
-#include "app/run/run.h"
+/* run: the operation geo.run, which plans a training, starts it and follows it to its end.
+ * `tradewind geo run` calls it. */
 #include "app/geo/internal.h"
+#include "app/job/job.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/machine/cap.h"
-#include "spec/config.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,16 +12,48 @@
 
 #define ARENA_BYTES ((size_t)64 << 20)
 
-void app_geo_run_free(struct app_geo_run *g)
+static void app_geo_run_clear(struct app_geo_run *g)
 {
-    if (!g)
-        return;
     geo_events_clear(&g->events);
     run_clear(&g->ended);
     app_geo_clear(&g->geo);
     arena_free(g->arena);
-    free(g);
 }
+
+/* ---- the request ---- */
+
+struct run_request {
+    struct app_geo_request training; /* its workers, size, times and quorum do not count */
+    const char *on;                  /* NULL = local */
+    bool events, dry_run;
+};
+
+/* clang-format off */
+static const struct field request_fields[] = {
+    GEO_FILE_FIELDS(struct run_request, training.),
+    {"on", FIELD(TEXT, struct run_request, on), .value = "local|ssh|GROUP",
+     .help = "Where workers and functions run that the file's sites do not mention; default "
+             "local."},
+    GEO_PLACEMENT_FIELDS(struct run_request, training.),
+    {"log", FIELD(BOOL, struct run_request, events), .is_remote_only = true,
+     .help = "Answer with the lines of the event log at the end."},
+    APP_DRY_RUN_FIELD(struct run_request, dry_run),
+};
+static const struct record request_record =
+    RECORD("geo_run", struct run_request, request_fields);
+
+#define EVENT(TYPE, member) FIELD(TYPE, struct app_geo_run_event, member), .omit_none = true
+static const struct field event_fields[] = {
+    {"event", EVENT(TEXT, event), .help = "One of started, round, log."},
+    {"run", EVENT(INT, run), .help = "Number of the run."},
+    {"round", EVENT(INT, round), .help = "Number of the round, from 0."},
+    {"rounds", EVENT(INT, rounds), .help = "Number of rounds of the training."},
+    {"time_s", EVENT(DURATION, time_s), .unit = "s", .help = "Time of the round."},
+    {"detail", EVENT(JSON, detail), .help = "A line of the event log."},
+};
+/* clang-format on */
+static const struct record event_record =
+    RECORD("geo_run_event", struct app_geo_run_event, event_fields);
 
 /* ---- planning ---- */
 
@@ -38,33 +68,33 @@ static int plan(struct app_geo_run *g, const struct app_geo_request *q, struct e
     return geo_total(g->geo.problem, &g->at, &g->total, e);
 }
 
-struct app_geo_run *app_geo_run_new(struct app *app,
-                                    const struct app_geo_run_request *q,
-                                    struct err *e)
+static int prepare(struct app *app,
+                   const struct run_request *q,
+                   const struct answer *answer,
+                   struct app_geo_run *g,
+                   struct err *e)
 {
-    AUTO(app_geo_run) struct app_geo_run *g = mem_zero(1, sizeof *g);
     struct app_geo_request training = q->training;
 
     g->arena = arena_new(ARENA_BYTES);
     /* Of the file alone. */
     training.connections = FIELD_NONE;
     training.train_s = training.quorum = (double)NAN;
-    g->on = arena_dup(g->arena, q->on ? q->on : "local");
+    g->on = q->on ? q->on : "local";
     snprintf(g->token, sizeof g->token, "%" PRIx64 "-%x", (uint64_t)time_epoch_ms(),
              (unsigned)getpid());
-    if (!g->on || app_geo_open(&g->geo, app, &training, true, e) < 0 || plan(g, &training, e) < 0 ||
-        app_geo_run_layout(g, e) < 0 || app_geo_run_list(g, e) < 0)
-        return NULL;
-    return TAKE(g);
+    return app_geo_open(&g->geo, app, &training, true, answer, e) < 0 ||
+                   plan(g, &training, e) < 0 || app_geo_run_layout(g, e) < 0 ||
+                   app_geo_run_list(g, e) < 0
+               ? -1
+               : 0;
 }
 
-int app_geo_run_plan(const struct app_geo_run *g,
-                     struct arena *arena,
-                     struct app_geo_run_planned *out,
-                     struct err *e)
+static int answer_planned(const struct app_geo_run *g, struct answer *out, struct err *e)
 {
     const struct geo_site *sites = g->geo.problem->sites;
-    struct app_geo_run_stage *stages = arena_alloc(arena, g->n_parties, sizeof *stages);
+    struct app_geo_run_stage *stages = arena_alloc(out->arena, g->n_parties, sizeof *stages);
+    struct app_geo_report planned;
     char text[128];
 
     if (!stages)
@@ -72,71 +102,76 @@ int app_geo_run_plan(const struct app_geo_run *g,
     for (size_t i = 0; i < g->n_parties; i++) {
         const struct app_geo_party *p = &g->parties[i];
         stages[i] = (struct app_geo_run_stage){
-            p->stage, arena_dup(arena, app_geo_site_text(&sites[p->site], text)),
+            p->stage, arena_dup(out->arena, app_geo_site_text(&sites[p->site], text)),
             app_geo_run_on(g, p->site, p->worker == GEO_EVENT_NO_WORKER)};
     }
-    *out = (struct app_geo_run_planned){
+    const struct app_geo_run_plan plan = {
         .name = g->geo.spec->name,
         .workers = g->geo.problem->n_workers,
         .rounds = g->geo.spec->rounds,
         .topology = spec_geo_topology_text(g->at.topology),
-        .function = arena_dup(arena, app_geo_site_text(&sites[g->at.function], text)),
-        .store = arena_dup(arena, app_geo_site_text(&sites[g->at.store], text)),
-        .total = &g->total,
+        .function = arena_dup(out->arena, app_geo_site_text(&sites[g->at.function], text)),
+        .store = arena_dup(out->arena, app_geo_site_text(&sites[g->at.store], text)),
+        .cost_microusd = g->total.total_microusd,
+        .time_s = g->total.time_s,
         .round_usd = geo_bill_usd(&g->at.bill),
         .round_s = g->at.round_s,
-        .stages = stages,
-        .n_stages = g->n_parties,
+        .stages = {stages, g->n_parties},
     };
-    return 0;
+    record_set_none(&app_geo_report_record, &planned);
+    planned.event = "planned";
+    planned.plan = &plan;
+    return answer_head(out, &planned, e);
 }
 
-/* ---- starting ---- */
+/* ---- running ---- */
 
-int app_geo_start(struct app *app, struct app_geo_run *g, int64_t *id_out, struct err *e)
+static struct app_geo_run_event event_of(const struct app_geo_run *g, const char *kind)
 {
-    struct lake *l = app_lake(app, e);
+    struct app_geo_run_event event;
 
+    record_set_none(&event_record, &event);
+    event.event = kind;
+    event.run = g->run.id;
+    return event;
+}
+
+static int start(struct app *app, struct app_geo_run *g, struct answer *out, struct err *e)
+{
     g->run.user = app_run_user(app);
-    if (!l || cap_check_month(g->geo.config, l, e) < 0 || app_geo_run_compose(g, app, e) < 0 ||
+    if (app_job_check_month(app, e) < 0 || app_geo_run_compose(g, app, e) < 0 ||
         app_run_begin(app, &g->run, e) < 0)
         return -1;
-    *id_out = g->run.id;
+    const struct app_geo_run_event started = event_of(g, "started");
+    return answer_item(out, &started, e);
+}
+
+static int answer_log(const struct app_geo_run *g, struct answer *out, struct err *e)
+{
+    struct app_geo_run_event event = event_of(g, "log");
+
+    for (size_t i = 0; i < g->events.n; i++) {
+        AUTO_JSON json_t *detail = geo_event_json(g->geo.problem, &g->events.all[i]);
+        event.detail = detail;
+        if (answer_item(out, &event, e) < 0)
+            return -1;
+    }
     return 0;
 }
-
-size_t app_geo_run_n_events(const struct app_geo_run *g)
-{
-    return g->events.n;
-}
-
-json_t *app_geo_run_event(const struct app_geo_run *g, size_t i)
-{
-    return geo_event_json(g->geo.problem, &g->events.all[i]);
-}
-
-/* ---- the operation ---- */
-
-/* clang-format off */
-static const struct field request_fields[] = {
-    GEO_FILE_FIELDS(struct app_geo_run_request, training.),
-    {"on", FIELD(TEXT, struct app_geo_run_request, on), .value = "local|ssh|GROUP",
-     .help = "Where workers and functions run that the file's sites do not mention; default "
-             "local."},
-    GEO_PLACEMENT_FIELDS(struct app_geo_run_request, training.),
-};
-/* clang-format on */
-static const struct record request_record =
-    RECORD("geo_run", struct app_geo_run_request, request_fields);
 
 static int run_training(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    AUTO(app_geo_run) struct app_geo_run *g = app_geo_run_new(app, request, e);
+    const struct run_request *q = request;
+    AUTO_CLEAR(app_geo_run) struct app_geo_run g = {0};
     struct app_geo_report report;
-    int64_t id;
 
-    if (!g || app_geo_start(app, g, &id, e) < 0 || app_geo_follow(app, g, NULL, e) < 0 ||
-        app_geo_report(app, g, out->arena, &report, e) < 0)
+    if (prepare(app, q, out, &g, e) < 0)
+        return -1;
+    if (q->dry_run)
+        return answer_planned(&g, out, e);
+    if (start(app, &g, out, e) < 0 || app_geo_run_follow(app, &g, out, e) < 0 ||
+        (q->events && answer_log(&g, out, e) < 0) ||
+        app_geo_run_report(app, &g, out->arena, &report, e) < 0)
         return -1;
     return answer_head(out, &report, e);
 }
@@ -148,5 +183,7 @@ const struct operation geo_run_operation = {
     .effect = OPERATION_WRITES,
     .request = &request_record,
     .answer = &app_geo_report_record,
+    .item = &event_record,
+    .is_feed = true,
     .run = run_training,
 };

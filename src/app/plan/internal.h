@@ -64,7 +64,6 @@ size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err
 
 /* ---- report.c ---- */
 
-extern const struct record app_plan_report_record; /* of struct app_plan_report */
 /* Adds the Pareto frontier to a report. */
 int app_plan_report_pareto(const struct app_plan *p,
                            struct arena *arena,

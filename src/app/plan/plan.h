@@ -213,6 +213,8 @@ struct app_plan_report {
     const char *explained;     /* name of the stage */
 };
 
+extern const struct record app_plan_report_record;
+
 /* The answer of p, without what else may be asked for. */
 int app_plan_report(const struct app_plan *p,
                     struct arena *arena,

@@ -1,36 +1,261 @@
-/* events: the fields of what a run tells while it lasts. `tradewind run --json` prints them. */
+/* events: the operation run.follow: the events of a run as they happen, and its bill at the end.
+ * `tradewind run`, `cluster run`, `replay`, `rerun` and `run show --follow` call it. */
+#include "app/run/nodes.h"
 #include "app/run/run.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One look at a run has its stages and the usage of its nodes. */
+#define LOOK_MAX_BYTES ((size_t)64 << 20)
 
 /* clang-format off */
-static const struct field started_fields[] = {
-    {"event", FIELD(TEXT, struct app_run_started, event), 
-     .help = "One of started, nothing: there was nothing to run."},
-    {"run", FIELD(INT, struct app_run_started, run), .help = "Number of the run.",
-     .omit_none = true},
-};
-const struct record app_run_started_record =
-    RECORD("run_started", struct app_run_started, started_fields);
+/* job_state, planned_s and planned_usd are for people: what a stage does beside what was planned. */
+#define PROGRESS_FIELDS(type, at, none)                                                            \
+    {"stage", FIELD(TEXT, type, at stage), .omit_none = none, .help = "Name of the stage."},       \
+    {"state", FIELD(ENUM, type, at state), FIELD_CHOICES(app_run_stage_choices),                   \
+     .omit_none = none, .help = "Its state."},                                                     \
+    {"job", FIELD(INT, type, at job), .omit_none = none, .help = "Its job; 0 = none."},            \
+    {"job_state", FIELD(TEXT, type, at job_state), .omit_none = none,                              \
+     .help = "State of its job; empty = it has none."},                                            \
+    {"reason", FIELD(TEXT, type, at reason), .omit_none = none,                                    \
+     .help = "Why it is in that state."},                                                          \
+    {"runtime_s", FIELD(DURATION, type, at runtime_s), .unit = "s", .omit_none = none,             \
+     .help = "Run time of its job until now."},                                                    \
+    {"planned_s", FIELD(DURATION, type, at planned_s), .unit = "s", .omit_none = true,             \
+     .help = "Planned time."},                                                                     \
+    {"cost_usd", FIELD(MONEY, type, at cost_microusd), .unit = "USD", .omit_none = none,           \
+     .help = "Cost of its jobs until now."},                                                       \
+    {"planned_usd", FIELD(MONEY, type, at planned_microusd), .unit = "USD", .omit_none = true,     \
+     .help = "Planned cost."}
 
-static const struct field change_fields[] = {
-    {"event", FIELD(TEXT, struct app_run_change, event), .help = "Always stage."},
-    {"run", FIELD(INT, struct app_run_change, run), .help = "Number of the run."},
-    {"stage", FIELD(TEXT, struct app_run_change, stage), .help = "Name of the stage."},
-    {"state", FIELD(TEXT, struct app_run_change, state), .help = "Its new state."},
-    {"job", FIELD(INT, struct app_run_change, job), .help = "Its job; 0 = none."},
-    {"reason", FIELD(TEXT, struct app_run_change, reason), .help = "Why it is in that state."},
-    {"runtime_s", FIELD(DURATION, struct app_run_change, runtime_s), .unit = "s",
-     .help = "Run time of its job until now."},
-    {"cost_usd", FIELD(MONEY, struct app_run_change, cost_microusd), .unit = "USD",
-     .help = "Cost of its jobs until now."},
+static const struct field progress_fields[] = {
+    PROGRESS_FIELDS(struct app_run_progress, , false),
 };
-const struct record app_run_change_record =
-    RECORD("run_change", struct app_run_change, change_fields);
+static const struct record progress_record =
+    RECORD("run_progress", struct app_run_progress, progress_fields);
 
-static const struct field log_fields[] = {
-    {"event", FIELD(TEXT, struct app_run_log, event), .help = "Always log."},
-    {"rank", FIELD(INT, struct app_run_log, rank), .help = "Rank of the node."},
-    {"role", FIELD(TEXT, struct app_run_log, role), .help = "Role of the node: server or worker."},
-    {"text", FIELD(TEXT, struct app_run_log, text), .help = "Line that the node printed."},
+#define USAGE(TYPE, member) FIELD(TYPE, struct app_run_usage, member)
+static const struct field usage_fields[] = {
+    {"rank", USAGE(INT, rank), .help = "Rank of the node."},
+    {"role", USAGE(TEXT, role), .help = "Role of the node: server or worker."},
+    {"cpus", USAGE(REAL, cpus), .help = "CPUs in use."},
+    {"memory_mb", USAGE(REAL, memory_mb), .unit = "MB", .help = "Memory in use."},
+    {"received_mbps", USAGE(REAL, received_mbps), .unit = "Mbit/s", .help = "Rate received."},
+    {"sent_mbps", USAGE(REAL, sent_mbps), .unit = "Mbit/s", .help = "Rate sent."},
+    {"gpu_percent", USAGE(REAL, gpu_percent), .unit = "%", .help = "GPU in use."},
 };
-const struct record app_run_log_record = RECORD("run_log", struct app_run_log, log_fields);
+static const struct record usage_record = RECORD("run_usage", struct app_run_usage, usage_fields);
+
+#define EVENT(TYPE, member) FIELD(TYPE, struct app_run_event, member)
+static const struct field event_fields[] = {
+    {"event", EVENT(TEXT, event), .help = "One of stage, log, progress."},
+    {"run", EVENT(INT, run), .help = "Number of the run."},
+    PROGRESS_FIELDS(struct app_run_event, change., true),
+    {"rank", EVENT(INT, rank), .omit_none = true, .help = "Rank of the node that printed."},
+    {"role", EVENT(TEXT, role), .omit_none = true, .help = "Role of the node: server or worker."},
+    {"text", EVENT(TEXT, text), .omit_none = true, .help = "Line that the node printed."},
+    {"stages", EVENT(RECORDS, stages), .record = &progress_record, .omit_none = true,
+     .help = "All stages as they are now."},
+    {"nodes", EVENT(RECORDS, nodes), .record = &usage_record, .omit_none = true,
+     .help = "Usage of the nodes of a training cluster."},
+};
+static const struct record event_record = RECORD("run_event", struct app_run_event, event_fields);
+
+static const struct field request_fields[] = {
+    APP_RUN_FIELD(struct app_run_get_request, run),
+    {"progress", FIELD(BOOL, struct app_run_get_request, progress),
+     .help = "Answer with progress events as well."},
+};
 /* clang-format on */
+static const struct record request_record =
+    RECORD("run_follow", struct app_run_get_request, request_fields);
+
+struct following {
+    struct app *app;
+    const struct app_run_get_request *request;
+    struct answer *out;
+    struct told {
+        enum run_stage_state state;
+        int64_t job;
+    } * told;                    /* of each stage, as answered last */
+    struct open_bills open;      /* read once per look */
+    struct app_run_nodes *nodes; /* of a training cluster; NULL = it is none */
+};
+
+static struct app_run_event event_of(const struct following *f, const char *kind)
+{
+    struct app_run_event event;
+
+    record_set_none(&event_record, &event);
+    event.event = kind;
+    event.run = f->request->run;
+    return event;
+}
+
+/* ---- stages ---- */
+
+static int read_stage(const struct following *f,
+                      const struct run_stage *s,
+                      struct arena *a,
+                      struct app_run_progress *out,
+                      struct err *e)
+{
+    bool is_planned = s->plan.planned_s > 0;
+    struct app_run_job job;
+
+    if (app_run_job_so_far(f->app, &f->open, f->request->run, s, &job, e) < 0)
+        return -1;
+    *out = (struct app_run_progress){
+        .stage = s->plan.name,
+        .state = s->state,
+        .job = s->job,
+        .job_state = arena_dup(a, job.state),
+        .reason = s->reason,
+        .runtime_s = job.runtime_s,
+        .planned_s = is_planned ? s->plan.planned_s : (double)NAN,
+        .cost_microusd = job.cost_microusd,
+        .planned_microusd = is_planned ? s->plan.planned_microusd : FIELD_NONE,
+    };
+    return 0;
+}
+
+static int tell_stage(const struct following *f, const struct run_stage *s, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(LOOK_MAX_BYTES);
+    struct app_run_event event = event_of(f, "stage");
+
+    return read_stage(f, s, arena, &event.change, e) < 0 ? -1 : answer_item(f->out, &event, e);
+}
+
+static int tell_changes(const struct following *f, const struct run *r, struct err *e)
+{
+    for (size_t i = 0; i < r->n_stages; i++) {
+        struct run_stage s = r->stages[i];
+        struct told before = f->told[i];
+        /* A stage that waits for its next attempt is told when the attempt starts. */
+        if ((s.state == before.state && s.job == before.job) || s.state == STAGE_WAITING)
+            continue;
+        f->told[i] = (struct told){s.state, s.job};
+        /* A stage may start and end between two looks. */
+        bool ran = s.job && s.state != STAGE_REUSED && s.state != STAGE_GOING;
+        struct run_stage began = s;
+        began.state = STAGE_GOING;
+        began.reason = "";
+        if (before.job != s.job && ran && tell_stage(f, &began, e) < 0)
+            return -1;
+        if (tell_stage(f, &s, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- nodes ---- */
+
+/* The stage of a training cluster; NULL = the run is none. */
+static const struct run_stage *cluster_of(const struct run *r)
+{
+    return r->n_stages && r->stages[0].plan.servers ? &r->stages[0] : NULL;
+}
+
+/* last: the nodes are over. */
+static int tell_logs(struct following *f, const struct run *r, bool last, struct err *e)
+{
+    const struct run_stage *s = cluster_of(r);
+    struct app_run_event event = event_of(f, "log");
+
+    if (!s)
+        return 0;
+    if (!f->nodes)
+        f->nodes = app_run_nodes_new(app_home(f->app, NULL));
+    app_run_nodes_look(f->nodes, s);
+    while (app_run_nodes_next(f->nodes, s, last, &event))
+        if (answer_item(f->out, &event, e) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_usage(const struct following *f,
+                      const struct run *r,
+                      struct arena *a,
+                      struct field_records *out,
+                      struct err *e)
+{
+    const struct run_stage *s = cluster_of(r);
+
+    if (!s || !f->nodes || s->state != STAGE_GOING)
+        return 0;
+    struct app_run_usage *nodes = arena_alloc(a, s->plan.nodes, sizeof *nodes);
+    if (!nodes)
+        return err_set(e, ERR_NOFIT, "the cluster has too many nodes");
+    for (unsigned rank = 0; rank < s->plan.nodes; rank++)
+        out->n += app_run_nodes_usage(f->nodes, s, rank, &nodes[out->n]);
+    out->items = nodes;
+    return 0;
+}
+
+static int tell_progress(const struct following *f, const struct run *r, struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(LOOK_MAX_BYTES);
+    struct app_run_progress *stages = arena_alloc(arena, r->n_stages + 1, sizeof *stages);
+    struct app_run_event event = event_of(f, "progress");
+
+    if (!stages)
+        return err_set(e, ERR_NOFIT, "the run has too many stages");
+    for (size_t i = 0; i < r->n_stages; i++)
+        if (read_stage(f, &r->stages[i], arena, &stages[i], e) < 0)
+            return -1;
+    event.stages = (struct field_records){stages, r->n_stages};
+    return read_usage(f, r, arena, &event.nodes, e) < 0 ? -1 : answer_item(f->out, &event, e);
+}
+
+/* ---- the operation ---- */
+
+static int look(void *context, const struct run *r, struct err *e)
+{
+    struct following *f = context;
+    bool is_over = r->state != RUN_GOING;
+
+    open_bills_clear(&f->open);
+    if (app_run_open_bills(f->app, &f->open, e) < 0)
+        return -1;
+    if (!f->told) {
+        f->told = mem_zero(r->n_stages + 1, sizeof *f->told);
+        for (size_t i = 0; i < r->n_stages; i++)
+            f->told[i].state = STAGE_WAITING;
+    }
+    /* The start of a stage comes before its logs, its end after them. */
+    if ((is_over && tell_logs(f, r, true, e) < 0) || tell_changes(f, r, e) < 0 ||
+        (!is_over && tell_logs(f, r, false, e) < 0) ||
+        (f->request->progress && tell_progress(f, r, e) < 0))
+        return -1;
+    return is_over ? 0 : app_check_cancelled(f->app, e);
+}
+
+static int run_follow(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    struct following f = {.app = app, .request = request, .out = out};
+    AUTO_CLEAR(run) struct run r = {0};
+    struct app_run bill;
+
+    int result = app_run_wait(app, f.request->run, look, &f, &r, e);
+    free(f.told);
+    open_bills_clear(&f.open);
+    app_run_nodes_free(f.nodes);
+    if (result < 0 || app_run_read(app, &r, out->arena, &bill, e) < 0)
+        return -1;
+    return answer_head(out, &bill, e);
+}
+
+const struct operation run_follow_operation = {
+    .name = "run.follow",
+    .summary = "Answer with the events of a run until it is over, last with its bill.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &request_record,
+    .answer = &app_run_record,
+    .item = &event_record,
+    .is_feed = true,
+    .run = run_follow,
+};

@@ -40,20 +40,21 @@ static int open_live(struct app *app,
                      struct app_run_follow *m,
                      const struct app_plan *p,
                      const struct app_run_follow_request *q,
+                     const struct answer *answer,
                      struct err *e)
 {
+    char option[64], other[64];
     const struct app_plan_settings *set = &p->settings;
-    const struct answer as_option = {.request = run_start_operation.request,
-                                     .spelling = FIELD_AS_OPTION};
     struct app_live_start at = {.cloud = set->cloud ? set->cloud : HOME_CLOUD,
                                 .region = set->region ? set->region : HOME_REGION,
                                 .deadline_after_s = set->goal.deadline_s,
                                 .seed = q->seed};
 
     if (strcmp(at.cloud, HOME_CLOUD) != 0 && !set->region)
-        return err_set(e, ERR_USAGE, "--cloud %s: say in which region it begins: --region",
-                       at.cloud);
-    if (app_market_start(q->start, &as_option, &at.at_s, e) < 0)
+        return err_set(e, ERR_USAGE, "%s %s: say in which region it begins: %s",
+                       answer_spell(answer, "cloud", option), at.cloud,
+                       answer_spell(answer, "region", other));
+    if (app_market_start(q->start, answer, &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
     return app_live_open_at(app, &m->live, &q->follow, &at, e);
@@ -226,11 +227,13 @@ int app_run_follow_open(struct app *app,
                         struct app_run_follow *m,
                         const struct app_plan *p,
                         const struct app_run_follow_request *q,
+                        const struct answer *answer,
                         struct err *e)
 {
+    char option[64];
     size_t n = p->spec->n_stages, following = 0;
 
-    if (open_live(app, m, p, q, e) < 0)
+    if (open_live(app, m, p, q, answer, e) < 0)
         return -1;
     m->trades = mem_zero(n + 1, sizeof *m->trades);
     m->may_use = mem_zero(n + 1, sizeof *m->may_use);
@@ -243,9 +246,9 @@ int app_run_follow_open(struct app *app,
     }
     if (!following)
         return err_set(e, ERR_USAGE,
-                       "--start: no stage can follow prices; %s %s. One that can has one node, at "
+                       "%s: no stage can follow prices; %s %s. One that can has one node, at "
                        "most one GPU and an estimate by GPU, as in {hours: {V100: 10, K80: 40}}",
-                       p->spec->stages[0].name, m->notes[0]);
+                       answer_spell(answer, "start", option), p->spec->stages[0].name, m->notes[0]);
     m->market = (struct simulate_market){.scene = market_live_scene(m->live.live),
                                          .use = m->live.use,
                                          .restart_s = m->live.restart_s,

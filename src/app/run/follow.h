@@ -27,6 +27,7 @@ int app_run_follow_open(struct app *app,
                         struct app_run_follow *m,
                         const struct app_plan *p,
                         const struct app_run_follow_request *q,
+                        const struct answer *answer, /* for errors that spell fields */
                         struct err *e);
 
 #endif

@@ -24,7 +24,7 @@ static void put_groups(const struct config *c, struct buf *out)
     }
 }
 
-static int no_such_group(const struct config *c, const char *on, struct err *e)
+static int no_such_group(const struct config *c, const char *field, const char *on, struct err *e)
 {
     AUTO_CLEAR(buf) struct buf groups;
 
@@ -32,11 +32,11 @@ static int no_such_group(const struct config *c, const char *on, struct err *e)
     put_groups(c, &groups);
     if (c->n_hosts == 0)
         return err_set(e, ERR_USAGE,
-                       "--on %.60s: neither local nor sim, and there are no host groups yet: name "
+                       "%s %.60s: neither local nor sim, and there are no host groups yet: name "
                        "some under hosts: in %s",
-                       on, c->file);
-    return err_set(e, ERR_USAGE, "--on %.60s: neither local nor sim nor a host group; there %s %s",
-                   on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
+                       field, on, c->file);
+    return err_set(e, ERR_USAGE, "%s %.60s: neither local nor sim nor a host group; there %s %s",
+                   field, on, strchr(buf_str(&groups), ',') ? "are" : "is", buf_str(&groups));
 }
 
 /* "ssh" means every host, unless a group has that name. */
@@ -68,10 +68,11 @@ static int larger_first(const void *a, const void *b)
 
 int app_run_location_find(const struct config *c,
                           const char *on,
+                          const char *field,
                           struct app_run_location *out,
                           struct err *e)
 {
-    *out = (struct app_run_location){.on = "local", .asked = on, .here = app_job_local_room()};
+    *out = (struct app_run_location){.on = "local", .here = app_job_local_room()};
     if (!on || !strcmp(on, "local"))
         return 0;
     if (!strcmp(on, "sim")) {
@@ -80,12 +81,45 @@ int app_run_location_find(const struct config *c,
     }
     out->on = group_meant(c, on);
     if (!out->on)
-        return no_such_group(c, on, e);
+        return no_such_group(c, field, on, e);
     for (size_t i = 0; i < c->n_hosts && out->n_hosts < HOSTS_MAX; i++)
         if (!strcmp(c->hosts[i].pool, out->on) || out->on == app_run_any_host)
             out->hosts[out->n_hosts++] = &c->hosts[i];
     qsort(out->hosts, out->n_hosts, sizeof *out->hosts, larger_first);
     return 0;
+}
+
+/* ---- for people ---- */
+
+/* clang-format off */
+#define WHERE(TYPE, member) FIELD(TYPE, struct app_run_where, member)
+static const struct field where_fields[] = {
+    {"on", WHERE(TEXT, on), .help = "local, sim, ssh for all hosts, or a host group."},
+    {"hosts", WHERE(COUNT, hosts), .help = "Number of hosts; 0 = this machine."},
+    {"low_usd_per_hour", WHERE(REAL, low_usd_per_hour), .unit = "USD/h",
+     .help = "Lowest price of a host."},
+    {"high_usd_per_hour", WHERE(REAL, high_usd_per_hour), .unit = "USD/h",
+     .help = "Highest price of a host; 0 = the configuration has no prices."},
+    {"cpus", WHERE(REAL, cpus), .help = "CPUs of this machine."},
+    {"memory_gb", WHERE(REAL, memory_gb), .unit = "GB", .help = "Memory of this machine."},
+};
+/* clang-format on */
+const struct record app_run_where_record =
+    RECORD("run_location", struct app_run_where, where_fields);
+
+struct app_run_where app_run_location_where(const struct app_run_location *p)
+{
+    struct app_run_where w = {.on = p->on,
+                              .hosts = p->n_hosts,
+                              .low_usd_per_hour = p->n_hosts ? p->hosts[0]->price_usd_per_hour : 0,
+                              .cpus = p->here.cpus,
+                              .memory_gb = (double)p->here.memory_mb / 1024};
+
+    for (size_t i = 0; i < p->n_hosts; i++) {
+        w.low_usd_per_hour = fmin(w.low_usd_per_hour, p->hosts[i]->price_usd_per_hour);
+        w.high_usd_per_hour = fmax(w.high_usd_per_hour, p->hosts[i]->price_usd_per_hour);
+    }
+    return w;
 }
 
 /* ---- resources ---- */

@@ -2,9 +2,11 @@
 
 #include "base/mem.h"
 #include "broker/core/home.h"
+#include "broker/learn/usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +58,7 @@ void app_run_nodes_free(struct app_run_nodes *n)
     free(n);
 }
 
-const char *app_run_node_role(const struct run_stage *s, unsigned rank)
+static const char *role_of(const struct run_stage *s, unsigned rank)
 {
     return rank < s->plan.servers ? "server" : "worker";
 }
@@ -99,12 +101,10 @@ static void read_more(struct node *m)
     }
 }
 
-bool app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s)
+void app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s)
 {
-    bool any = false;
-
     if (!s->job || s->state == STAGE_REUSED)
-        return false;
+        return;
     if (n->job != s->job)
         begin(n, s);
     for (unsigned rank = 0; rank < n->n; rank++) {
@@ -113,9 +113,7 @@ bool app_run_nodes_look(struct app_run_nodes *n, const struct run_stage *s)
             open_log(n, rank);
         if (m->fd >= 0)
             read_more(m);
-        any = any || has_line(m);
     }
-    return any;
 }
 
 /* Moves the first line, or what there is of it, to n->line, and reads on. */
@@ -140,15 +138,16 @@ static void take_line(struct app_run_nodes *n, struct node *m)
 bool app_run_nodes_next(struct app_run_nodes *n,
                         const struct run_stage *s,
                         bool last,
-                        struct app_run_log *out)
+                        struct app_run_event *out)
 {
     for (unsigned rank = 0; rank < n->n; rank++) {
         struct node *m = &n->nodes[rank];
         if (!has_line(m) && !(last && m->n))
             continue;
         take_line(n, m);
-        *out = (struct app_run_log){
-            .event = "log", .rank = rank, .role = app_run_node_role(s, rank), .text = n->line};
+        out->rank = rank;
+        out->role = role_of(s, rank);
+        out->text = n->line;
         return true;
     }
     return false;
@@ -159,7 +158,18 @@ bool app_run_nodes_next(struct app_run_nodes *n,
 bool app_run_nodes_usage(const struct app_run_nodes *n,
                          const struct run_stage *s,
                          unsigned rank,
-                         struct usage_point *out)
+                         struct app_run_usage *out)
 {
-    return n->job == s->job && rank < n->n && usage_last(n->home, n->job + rank, out);
+    struct usage_point p;
+
+    if (n->job != s->job || rank >= n->n || !usage_last(n->home, n->job + rank, &p))
+        return false;
+    *out = (struct app_run_usage){.rank = rank,
+                                  .role = role_of(s, rank),
+                                  .cpus = p.cpus,
+                                  .memory_mb = p.memory_mb,
+                                  .received_mbps = p.received_mbps,
+                                  .sent_mbps = p.sent_mbps,
+                                  .gpu_percent = p.gpu_percent >= 0 ? p.gpu_percent : (double)NAN};
+    return true;
 }

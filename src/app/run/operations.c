@@ -1,4 +1,5 @@
 /* operations: the list of what can be asked about runs, for src/app/operations.c. */
+#include "app/run/simulate.h"
 #include "app/run/start.h"
 
 /* clang-format off */
@@ -7,9 +8,11 @@ const struct operation *const run_operations[] = {
     &run_simulate_operation,
     &run_list_operation,
     &run_get_operation,
+    &run_follow_operation,
     &run_stop_operation,
     &replay_start_operation,
     &rerun_start_operation,
+    &replay_get_operation,
     NULL,
 };
 /* clang-format on */

@@ -1,38 +1,16 @@
 /* replay: operations that run recorded jobs again: those that made a set version, or those that
  * used older versions of a set. `tradewind replay` and `rerun` call them. */
 #include "broker/pipeline/replay.h"
+#include "app/job/job.h"
 #include "app/run/run.h"
 #include "base/mem.h"
-#include "broker/machine/cap.h"
 #include "lake/set/set.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)256 << 20)
-
-int app_replay_compose(struct app *app,
-                       enum app_replay_kind kind,
-                       const char *ref,
-                       struct arena *a,
-                       struct run *out,
-                       struct err *e)
-{
-    struct lake *l = app_lake(app, e);
-
-    if (!l)
-        return -1;
-    return kind == APP_RERUN ? rerun_compose(l, ref, a, out, e) : replay_compose(l, ref, a, out, e);
-}
-
-int app_replay_begin(struct app *app, struct run *run, struct err *e)
-{
-    const struct config *c = app_config(app, e);
-    struct lake *l = c ? app_lake(app, e) : NULL;
-
-    run->user = app_run_user(app);
-    return l && cap_check_month(c, l, e) == 0 ? app_run_begin(app, run, e) : -1;
-}
 
 char *app_replay_find(struct app *app, const char *const *refs, size_t n)
 {
@@ -55,35 +33,43 @@ char *app_replay_find(struct app *app, const char *const *refs, size_t n)
 
 /* ---- records ---- */
 
-struct app_replay_stage app_replay_stage_of(const struct run_stage_plan *p, struct arena *a)
-{
-    return (struct app_replay_stage){
-        .name = p->name,
-        .job = p->repeats,
-        .input = p->input ? p->input : "",
-        .makes = p->restores ? p->restores : arena_printf(a, "@%s", p->output),
-        .took_s = p->planned_s,
-        .cost_microusd = p->planned_microusd,
-    };
-}
-
 /* clang-format off */
-#define STAGE_FIELDS(input_heading, makes_heading)                                                 \
-    {"stage", FIELD(TEXT, struct app_replay_stage, name), .help = "Name of the stage.",            \
+#define JOB_FIELDS(input_heading, makes_heading)                                                   \
+    {"stage", FIELD(TEXT, struct app_replay_job, name), .help = "Name of the stage.",              \
      .heading = "stage", .cut_rank = 1, .least_width = 8},                                         \
-    {"job", FIELD(INT, struct app_replay_stage, job), .help = "Job that is run again.",            \
+    {"job", FIELD(INT, struct app_replay_job, job), .help = "Job that is run again.",              \
      .heading = "as job"},                                                                         \
-    {"input", FIELD(TEXT, struct app_replay_stage, input), .help = "Recorded input.",              \
+    {"input", FIELD(TEXT, struct app_replay_job, input), .help = "Recorded input.",                \
      .heading = (input_heading), .cut_rank = 2, .least_width = 8},                                 \
-    {"makes", FIELD(TEXT, struct app_replay_stage, makes), .help = "Set that it makes.",           \
+    {"makes", FIELD(TEXT, struct app_replay_job, makes), .help = "Set that it makes.",             \
      .heading = (makes_heading), .cut_rank = 3, .least_width = 8},                                 \
-    {"took_s", FIELD(DURATION, struct app_replay_stage, took_s), .unit = "s",                      \
+    {"took_s", FIELD(DURATION, struct app_replay_job, took_s), .unit = "s",                        \
      .help = "Recorded run time.", .heading = "took"},                                             \
-    {"cost_usd", FIELD(MONEY, struct app_replay_stage, cost_microusd), .unit = "USD",              \
+    {"cost_usd", FIELD(MONEY, struct app_replay_job, cost_microusd), .unit = "USD",                \
      .help = "Recorded cost.", .heading = "cost"}
 
-static const struct field replay_fields[] = {STAGE_FIELDS("input", "makes")};
-static const struct field rerun_fields[] = {STAGE_FIELDS("worked on", "next version of")};
+static const struct field replay_fields[] = {JOB_FIELDS("input", "makes")};
+static const struct field rerun_fields[] = {JOB_FIELDS("worked on", "next version of")};
+/* clang-format on */
+const struct record app_replay_job_record =
+    RECORD("replay_job", struct app_replay_job, replay_fields);
+const struct record app_rerun_job_record = RECORD("rerun_job", struct app_replay_job, rerun_fields);
+
+/* clang-format off */
+static const struct field started_fields[] = {
+    {"event", FIELD(TEXT, struct app_replay_started, event),
+     .help = "One of started, planned (a dry run), nothing (no job is to be run)."},
+    {"run", FIELD(INT, struct app_replay_started, run), .help = "Number of the run.",
+     .omit_none = true},
+    {"jobs", FIELD(RECORDS, struct app_replay_started, jobs), .record = &app_replay_job_record,
+     .omit_none = true, .help = "Jobs that a dry run would run again."},
+    {"took_s", FIELD(DURATION, struct app_replay_started, took_s), .unit = "s", .omit_none = true,
+     .help = "Recorded run time of these jobs."},
+    {"cost_usd", FIELD(MONEY, struct app_replay_started, cost_microusd), .unit = "USD",
+     .omit_none = true, .help = "Recorded cost of these jobs."},
+};
+static const struct record started_record =
+    RECORD("replay_started", struct app_replay_started, started_fields);
 
 static const struct field set_fields[] = {
     {"stage", FIELD(TEXT, struct app_replayed_set, stage), .help = "Name of the stage."},
@@ -103,80 +89,87 @@ static const struct field replayed_fields[] = {
      .help = "Sets that were made again."},
 };
 /* clang-format on */
-const struct record app_replay_record =
-    RECORD("replay_stage", struct app_replay_stage, replay_fields);
-const struct record app_rerun_record = RECORD("rerun_stage", struct app_replay_stage, rerun_fields);
-const struct record app_replayed_record = RECORD("replayed", struct app_replayed, replayed_fields);
+static const struct record replayed_record =
+    RECORD("replayed", struct app_replayed, replayed_fields);
 
-int app_replay_compare(
-    struct app *app, int64_t run, struct arena *a, struct app_replayed *out, struct err *e)
-{
-    struct lake *l = app_lake(app, e);
-    AUTO_CLEAR(run) struct run r = {0};
-
-    if (!l || app_run_load(app, run, &r, e) < 0)
-        return -1;
-    struct app_replayed_set *sets = arena_alloc(a, r.n_stages + 1, sizeof *sets);
-    size_t n = 0;
-    for (size_t i = 0; sets && i < r.n_stages; i++) {
-        const struct run_stage *s = &r.stages[i];
-        struct app_run_job job;
-        if (s->state != STAGE_FINISHED || !s->plan.restores)
-            continue;
-        if (app_run_job_recorded(l, run, s, &job, e) < 0)
-            return -1;
-        sets[n++] = (struct app_replayed_set){
-            .stage = arena_dup(a, s->plan.name),
-            .job = s->plan.repeats,
-            .recorded = arena_dup(a, s->plan.restores),
-            .output = job.output_set[0] ? arena_dup(a, job.output_set) : NULL,
-            .same = strcmp(job.output_set, s->plan.restores) == 0,
-        };
-    }
-    *out = (struct app_replayed){.event = "replay", .run = run, .sets = {sets, n}};
-    return sets ? 0 : err_set(e, ERR_NOFIT, "the answer is too large");
-}
-
-/* ---- the operations ---- */
+/* ---- replay.start and rerun.start ---- */
 
 struct request {
     const char *ref;
+    bool dry_run;
 };
 
-static int start(struct app *app,
-                 enum app_replay_kind kind,
-                 const struct request *q,
-                 struct answer *out,
-                 struct err *e)
+static int answer_planned(const struct run *run, struct answer *out, struct err *e)
 {
+    struct app_replay_job *jobs = arena_alloc(out->arena, run->n_stages, sizeof *jobs);
+
+    if (!jobs)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    for (size_t i = 0; i < run->n_stages; i++) {
+        const struct run_stage_plan *p = &run->stages[i].plan;
+        jobs[i] = (struct app_replay_job){
+            .name = p->name,
+            .job = p->repeats,
+            .input = p->input ? p->input : "",
+            .makes = p->restores ? p->restores : arena_printf(out->arena, "@%s", p->output),
+            .took_s = p->planned_s,
+            .cost_microusd = p->planned_microusd,
+        };
+    }
+    return answer_head(out,
+                       &(struct app_replay_started){.event = "planned",
+                                                    .run = FIELD_NONE,
+                                                    .jobs = {jobs, run->n_stages},
+                                                    .took_s = run->planned_s,
+                                                    .cost_microusd = run->planned_microusd},
+                       e);
+}
+
+typedef int composer(
+    struct lake *l, const char *ref, struct arena *a, struct run *out, struct err *e);
+
+static int start(
+    struct app *app, composer *compose, const struct request *q, struct answer *out, struct err *e)
+{
+    struct app_replay_started started = {
+        .event = "nothing", .run = FIELD_NONE, .took_s = (double)NAN, .cost_microusd = FIELD_NONE};
+    struct lake *l = app_lake(app, e);
     struct run run;
 
-    if (app_replay_compose(app, kind, q->ref, out->arena, &run, e) < 0 ||
-        (run.n_stages && app_replay_begin(app, &run, e) < 0))
+    if (!l || compose(l, q->ref, out->arena, &run, e) < 0)
         return -1;
-    struct app_run_started started = {.event = run.n_stages ? "started" : "nothing",
-                                      .run = run.n_stages ? run.id : FIELD_NONE};
+    if (run.n_stages == 0)
+        return answer_head(out, &started, e);
+    if (q->dry_run)
+        return answer_planned(&run, out, e);
+    run.user = app_run_user(app);
+    if (app_job_check_month(app, e) < 0 || app_run_begin(app, &run, e) < 0)
+        return -1;
+    started.event = "started";
+    started.run = run.id;
     return answer_head(out, &started, e);
 }
 
 static int start_replay(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    return start(app, APP_REPLAY, request, out, e);
+    return start(app, replay_compose, request, out, e);
 }
 
 static int start_rerun(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    return start(app, APP_RERUN, request, out, e);
+    return start(app, rerun_compose, request, out, e);
 }
 
 /* clang-format off */
 static const struct field replay_request_fields[] = {
     {"set", FIELD(TEXT, struct request, ref), .help = "Set version to make again, as in @S:3.",
      .required = true, .operand = true, .value = "SET"},
+    APP_DRY_RUN_FIELD(struct request, dry_run),
 };
 static const struct field rerun_request_fields[] = {
     {"from", FIELD(TEXT, struct request, ref), .required = true, .value = "SET",
      .help = "The newer version: @S:2, or @S for the latest."},
+    APP_DRY_RUN_FIELD(struct request, dry_run),
 };
 /* clang-format on */
 static const struct record replay_request =
@@ -190,7 +183,7 @@ const struct operation replay_start_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &replay_request,
-    .answer = &app_run_started_record,
+    .answer = &started_record,
     .run = start_replay,
 };
 
@@ -200,6 +193,50 @@ const struct operation rerun_start_operation = {
     .role = APP_MEMBER,
     .effect = OPERATION_WRITES,
     .request = &rerun_request,
-    .answer = &app_run_started_record,
+    .answer = &started_record,
     .run = start_rerun,
+};
+
+/* ---- replay.get ---- */
+
+static int get_replay(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    int64_t id = ((const struct app_run_get_request *)request)->run;
+    struct arena *a = out->arena;
+    struct lake *l = app_lake(app, e);
+    AUTO_CLEAR(run) struct run r = {0};
+
+    if (!l || app_run_load(app, id, &r, e) < 0)
+        return -1;
+    struct app_replayed_set *sets = arena_alloc(a, r.n_stages + 1, sizeof *sets);
+    size_t n = 0;
+    for (size_t i = 0; sets && i < r.n_stages; i++) {
+        const struct run_stage *s = &r.stages[i];
+        struct app_run_job job;
+        if (s->state != STAGE_FINISHED || !s->plan.restores)
+            continue;
+        if (app_run_job_recorded(l, id, s, &job, e) < 0)
+            return -1;
+        sets[n++] = (struct app_replayed_set){
+            .stage = s->plan.name,
+            .job = s->plan.repeats,
+            .recorded = s->plan.restores,
+            .output = job.output_set[0] ? arena_dup(a, job.output_set) : NULL,
+            .same = strcmp(job.output_set, s->plan.restores) == 0,
+        };
+    }
+    if (!sets)
+        return err_set(e, ERR_NOFIT, "the answer is too large");
+    const struct app_replayed replayed = {.event = "replay", .run = id, .sets = {sets, n}};
+    return answer_head(out, &replayed, e);
+}
+
+const struct operation replay_get_operation = {
+    .name = "replay.get",
+    .summary = "Compare the outputs of a replay that is over with the recorded ones.",
+    .role = APP_VIEWER,
+    .effect = OPERATION_READS,
+    .request = &app_run_get_record,
+    .answer = &replayed_record,
+    .run = get_replay,
 };

@@ -1,4 +1,5 @@
-/* run: operations on runs of pipelines: list them, show one with its bill, stop one. */
+/* run: operations on runs of pipelines: start, follow, list, show and stop them, and run recorded
+ * jobs again. */
 #ifndef APP_RUN_RUN_H
 #define APP_RUN_RUN_H
 
@@ -8,22 +9,32 @@
 
 extern const struct operation *const run_operations[]; /* ends with NULL */
 
-extern const struct operation run_list_operation, run_get_operation, run_stop_operation,
-    replay_start_operation, rerun_start_operation;
+extern const struct operation run_list_operation;     /* items: struct app_run */
+extern const struct operation run_get_operation;      /* struct app_run */
+extern const struct operation run_follow_operation;   /* struct app_run; struct app_run_event */
+extern const struct operation run_stop_operation;     /* struct app_run_stopped */
+extern const struct operation replay_start_operation; /* struct app_replay_started */
+extern const struct operation rerun_start_operation;  /* struct app_replay_started */
+extern const struct operation replay_get_operation;   /* struct app_replayed */
 
 /* ---- the record of a run ---- */
 
+/* The words for enum run_state and enum run_stage_state. */
+extern const char *const app_run_state_choices[5], *const app_run_stage_choices[8];
+
 /* What run.get tells of a stage. */
 struct app_run_stage {
-    const struct run_stage *of; /* the stage as it is stored */
-    const char *name, *state, *reason, *location, *instance_type, *note;
-    int64_t job; /* FIELD_NONE = none yet */
-    bool spot, is_simulated;
+    const char *name, *reason, *location, *instance_type, *note;
+    unsigned state; /* enum run_stage_state */
+    int64_t job;    /* FIELD_NONE = none yet */
+    bool spot, is_simulated, is_elastic;
     double planned_s, runtime_s, cpus;
     int64_t planned_microusd;
     int64_t cost_microusd; /* FIELD_NONE: simulated, where only machines have a cost */
     const char *output;    /* NULL = none */
     int64_t nodes, attempts;
+    int64_t servers;                   /* parameter servers among the nodes */
+    int64_t resumed_job, repeated_job; /* FIELD_NONE = none */
 };
 extern const struct record app_run_stage_record;
 
@@ -31,7 +42,7 @@ extern const struct record app_run_stage_record;
 struct app_run_machine {
     const char *stage, *provider, *region, *zone, *instance_type, *reason;
     bool spot;
-    bool followed_prices;
+    bool follows_prices;
     int64_t launched_ms, ended_ms; /* ended_ms FIELD_NONE = not yet */
     double price_usd_per_hour, used_s;
     int64_t cost_microusd, data_microusd;
@@ -40,10 +51,10 @@ extern const struct record app_run_machine_record;
 
 /* What run.list tells of a run, and run.get besides its stages and machines. */
 struct app_run {
-    const struct run *of; /* as it is stored; run.list: without its stages */
-    const char *event;    /* "run" */
+    const char *event; /* "run" */
     int64_t id;
-    const char *name, *file, *on, *state, *reason;
+    const char *name, *file, *on, *reason;
+    unsigned state;               /* enum run_state */
     int64_t created_ms, ended_ms; /* ended_ms FIELD_NONE = not yet */
     double planned_s;
     int64_t planned_microusd, max_microusd; /* max_microusd FIELD_NONE = no limit */
@@ -53,11 +64,25 @@ struct app_run {
     struct field_records machines; /* struct app_run_machine, of a simulated run */
     double busy_s;                 /* of all jobs together, those that were lost included */
 };
-extern const struct record app_run_record;
 
-/* A state for people: "running" where records say "going". */
-const char *app_run_state_words(const char *state);
+extern const struct record app_run_record;
 bool app_run_is_simulated(const struct run *r);
+
+/* The request of run.get, run.follow and replay.get. */
+struct app_run_get_request {
+    int64_t run;
+    bool progress; /* of run.follow */
+};
+extern const struct record app_run_get_record;
+/* clang-format off */
+/* Of requests that start something: the command line asks after a dry run, and has no option. */
+#define APP_DRY_RUN_FIELD(type, member)                                                            \
+    {"dry_run", FIELD(BOOL, type, member), .is_remote_only = true,                                 \
+     .help = "Start nothing: answer with what would be started."}
+#define APP_RUN_FIELD(type, member)                                                                \
+    {"run", FIELD(INT, type, member), .help = "Number of the run.", .required = true, .least = 1,  \
+     .most = 9e15, .operand = true, .value = "RUN"}
+/* clang-format on */
 
 /* Everything that run.get answers with, about a run that the caller has read and keeps. */
 int app_run_read(
@@ -65,8 +90,16 @@ int app_run_read(
 
 /* The run as it is stored; the caller clears *out. ERR_NOTFOUND. */
 int app_run_load(struct app *app, int64_t id, struct run *out, struct err *e);
-/* Asks a run to stop: running jobs get SIGTERM, or are killed at once. */
-int app_run_stop(struct app *app, int64_t id, bool at_once, struct err *e);
+
+/* Reads the run ten times per second and hands it to look until the run is over; starts a broker
+ * again that has ended. look: 1 = end now, -1 = e. *out is the run as it was read last; the caller
+ * clears it. */
+int app_run_wait(struct app *app,
+                 int64_t id,
+                 int (*look)(void *context, const struct run *r, struct err *e),
+                 void *context,
+                 struct run *out,
+                 struct err *e);
 
 /* ---- jobs of one stage ---- */
 
@@ -91,46 +124,60 @@ int app_run_job_so_far(struct app *app,
 /* The open bills of the home, for app_run_job_so_far. The caller clears *out. */
 int app_run_open_bills(struct app *app, struct open_bills *out, struct err *e);
 
-/* ---- events of a run, one JSON object a line ---- */
+/* ---- run.follow ---- */
 
-/* A run was started, and continues without the command. */
-struct app_run_started {
-    const char *event; /* "started"; "nothing": there was nothing to run */
-    int64_t run;       /* FIELD_NONE = nothing */
+/* A stage while its run is followed. */
+struct app_run_progress {
+    const char *stage, *reason;
+    unsigned state;                          /* enum run_stage_state */
+    const char *job_state;                   /* "queued"; "" = it has no job */
+    int64_t job;                             /* 0 = none */
+    double runtime_s, planned_s;             /* planned_s NAN = not planned, */
+    int64_t cost_microusd, planned_microusd; /* and planned_microusd FIELD_NONE */
 };
-extern const struct record app_run_started_record;
 
-/* A stage changed its state. */
-struct app_run_change {
-    const char *event; /* "stage" */
-    int64_t run;
-    const char *stage, *state, *reason;
-    int64_t job;
-    double runtime_s;
-    int64_t cost_microusd;
-};
-extern const struct record app_run_change_record;
-
-/* A node of a training cluster printed a line. */
-struct app_run_log {
-    const char *event; /* "log" */
+/* The latest usage of a node of a training cluster. */
+struct app_run_usage {
     int64_t rank;
     const char *role; /* "server" or "worker" */
-    const char *text;
+    double cpus, memory_mb, received_mbps, sent_mbps;
+    double gpu_percent; /* NAN = no GPU */
 };
-extern const struct record app_run_log_record;
+
+/* Members of other events are none. */
+struct app_run_event {
+    const char *event; /* "stage": a stage changed its state; "log"; "progress" */
+    int64_t run;
+    struct app_run_progress change; /* of a stage that changed its state */
+    /* A line that a node of a training cluster printed. */
+    int64_t rank;
+    const char *role, *text;
+    /* Progress, ten times per second. */
+    struct field_records stages; /* struct app_run_progress */
+    struct field_records nodes;  /* struct app_run_usage */
+};
 
 /* ---- run.stop ---- */
 
 struct app_run_stopped {
     int64_t run;
-    const char *state;  /* before */
+    unsigned state;     /* enum run_state, before */
     bool was_over, now; /* now: at once, not by SIGTERM */
 };
 
 /* ---- starting a run ---- */
 
-/* Stores a composed run, whose id is filled in, and wakes the broker. */
+/* A dry run answers "planned" and the members below; a start answers "started", the number of the
+ * run, and none of them. */
+struct app_run_started {
+    const char *event;
+    int64_t run;          /* FIELD_NONE unless started */
+    const void *plan;     /* struct app_plan_report */
+    const void *location; /* struct app_run_where */
+};
+
+/* Stores a composed run, whose id is filled in, and wakes the broker. ERR_NOFIT when the month's
+ * spending cap is used up. */
 int app_run_begin(struct app *app, struct run *run, struct err *e);
 
 /* The user that runs are recorded for: $USER of the caller; "" = none. */
@@ -138,29 +185,24 @@ const char *app_run_user(const struct app *app);
 
 /* ---- replay.start and rerun.start ---- */
 
-enum app_replay_kind {
-    APP_REPLAY = 1, /* the jobs that make ref, a set version, again */
-    APP_RERUN,      /* the jobs that used older versions of the set ref, on this one */
-};
-/* The recorded jobs as a run, in the arena. No stages: there is nothing to run. */
-int app_replay_compose(struct app *app,
-                       enum app_replay_kind kind,
-                       const char *ref,
-                       struct arena *a,
-                       struct run *out,
-                       struct err *e);
-/* ERR_NOFIT when the month's spending cap is used up. */
-int app_replay_begin(struct app *app, struct run *run, struct err *e);
-
-/* One job of a replay, for people, before it starts. */
-struct app_replay_stage {
+/* One job that is run again. */
+struct app_replay_job {
     const char *name, *input, *makes;
     int64_t job;
     double took_s;
     int64_t cost_microusd;
 };
-struct app_replay_stage app_replay_stage_of(const struct run_stage_plan *p, struct arena *a);
-extern const struct record app_replay_record, app_rerun_record;
+/* The records differ in their headings. */
+extern const struct record app_replay_job_record, app_rerun_job_record;
+
+struct app_replay_started {
+    const char *event; /* "started"; "planned": a dry run; "nothing": no job is to be run */
+    int64_t run;       /* FIELD_NONE unless started */
+    /* Of a dry run. */
+    struct field_records jobs; /* struct app_replay_job */
+    double took_s;             /* of all jobs, the last time; NAN otherwise */
+    int64_t cost_microusd;     /* FIELD_NONE */
+};
 
 /* What a replay made of a set version. */
 struct app_replayed_set {
@@ -175,10 +217,6 @@ struct app_replayed {
     int64_t run;
     struct field_records sets; /* struct app_replayed_set */
 };
-extern const struct record app_replayed_record;
-/* Compares the outputs of a replay that is over with the recorded ones. */
-int app_replay_compare(
-    struct app *app, int64_t run, struct arena *a, struct app_replayed *out, struct err *e);
 
 /* The first of these references to a set whose content was removed and can be made again by its
  * jobs: "@S:3". New string; NULL: there is none. */

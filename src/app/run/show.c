@@ -13,16 +13,25 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define LOOK_US 100000
+/* Every tenth look wakes the broker, or starts another one. */
+#define WAKE_LOOKS 10
 
 bool app_run_is_simulated(const struct run *r)
 {
     return !strcmp(r->on, "sim");
 }
 
-const char *app_run_state_words(const char *state)
-{
-    return strcmp(state, "going") == 0 ? "running" : state;
-}
+const char *const app_run_state_choices[5] = {[RUN_GOING] = "running",
+                                              [RUN_FINISHED] = "finished",
+                                              [RUN_FAILED] = "failed",
+                                              [RUN_STOPPED] = "stopped"};
+const char *const app_run_stage_choices[8] = {
+    [STAGE_WAITING] = "waiting", [STAGE_GOING] = "running", [STAGE_FINISHED] = "finished",
+    [STAGE_REUSED] = "reused",   [STAGE_FAILED] = "failed", [STAGE_SKIPPED] = "skipped",
+    [STAGE_STOPPED] = "stopped"};
 
 int app_run_load(struct app *app, int64_t id, struct run *out, struct err *e)
 {
@@ -118,19 +127,9 @@ int app_run_open_bills(struct app *app, struct open_bills *out, struct err *e)
 
 /* ---- fields ---- */
 
-static void state_cell(const void *record, struct buf *out)
-{
-    buf_puts(out, app_run_state_words(((const struct app_run *)record)->state));
-}
-
-static void stage_state_cell(const void *record, struct buf *out)
-{
-    buf_puts(out, app_run_state_words(((const struct app_run_stage *)record)->state));
-}
-
 static bool is_not_simulated(const void *record)
 {
-    return !app_run_is_simulated(((const struct app_run *)record)->of);
+    return strcmp(((const struct app_run *)record)->on, "sim") != 0;
 }
 
 /* A simulated stage has no run time of its own. */
@@ -147,13 +146,12 @@ static void took_cell(const void *record, struct buf *out)
 static const struct field stage_fields[] = {
     {"stage", FIELD(TEXT, struct app_run_stage, name), .help = "Name of the stage.",
      .heading = "stage", .cut_rank = 2, .least_width = 8},
-    {"state", FIELD(TEXT, struct app_run_stage, state), .heading = "state",
-     .cell = stage_state_cell,
-     .help = "One of waiting, going, finished, reused, failed, skipped, stopped."},
+    {"state", FIELD(ENUM, struct app_run_stage, state), FIELD_CHOICES(app_run_stage_choices),
+     .heading = "state", .help = "Its state."},
     {"job", FIELD(INT, struct app_run_stage, job), .heading = "job",
      .help = "Its job; of a gang, the first."},
     {"reason", FIELD(TEXT, struct app_run_stage, reason), .help = "Why it is in that state."},
-    {"place", FIELD(TEXT, struct app_run_stage, location), .help = "Planned location."},
+    {"location", FIELD(TEXT, struct app_run_stage, location), .help = "Planned location."},
     {"instance_type", FIELD(TEXT, struct app_run_stage, instance_type),
      .help = "Planned instance type.", .heading = "planned on", .cut_rank = 1, .least_width = 8},
     {"spot", FIELD(BOOL, struct app_run_stage, spot), .help = "Whether it is planned on spot."},
@@ -173,6 +171,14 @@ static const struct field stage_fields[] = {
     {"nodes", FIELD(INT, struct app_run_stage, nodes), .help = "Number of its nodes."},
     {"attempts", FIELD(INT, struct app_run_stage, attempts),
      .help = "Number of attempts: jobs, or gangs of jobs."},
+    {"servers", FIELD(INT, struct app_run_stage, servers),
+     .help = "Number of parameter servers among its nodes."},
+    {"elastic", FIELD(BOOL, struct app_run_stage, is_elastic),
+     .help = "Whether its nodes continue when a worker fails."},
+    {"resumed_job", FIELD(INT, struct app_run_stage, resumed_job),
+     .help = "Job of an earlier run whose checkpoint it resumed from."},
+    {"repeated_job", FIELD(INT, struct app_run_stage, repeated_job),
+     .help = "Recorded job that it runs again."},
 };
 /* clang-format on */
 const struct record app_run_stage_record = RECORD("run_stage", struct app_run_stage, stage_fields);
@@ -224,6 +230,8 @@ static const struct field machine_fields[] = {
      .help = "Cost of moving and storing its data."},
     {"reason", FIELD(TEXT, struct app_run_machine, reason), .help = "Why it ended.",
      .heading = "until"},
+    {"follows_prices", FIELD(BOOL, struct app_run_machine, follows_prices),
+     .help = "Whether its stage followed the prices of the market."},
 };
 /* clang-format on */
 const struct record app_run_machine_record =
@@ -237,8 +245,8 @@ const struct record app_run_machine_record =
      .heading = "pipeline", .cut_rank = 2, .least_width = 8},                                      \
     {"file", FIELD(TEXT, struct app_run, file), .help = "File of the pipeline."},                  \
     {"on", FIELD(TEXT, struct app_run, on), .help = "local, sim, or a group of hosts."},           \
-    {"state", FIELD(TEXT, struct app_run, state), .heading = "state", .cell = state_cell,          \
-     .help = "One of going, finished, failed, stopped."},                                          \
+    {"state", FIELD(ENUM, struct app_run, state), FIELD_CHOICES(app_run_state_choices),            \
+     .heading = "state", .help = "Its state."},                                                    \
     {"reason", FIELD(TEXT, struct app_run, reason), .help = "Why it is in that state."},           \
     {"created_at", FIELD(TIME, struct app_run, created_ms), .help = "Time of its start.",          \
      .heading = "started"},                                                                        \
@@ -258,6 +266,8 @@ static const struct field run_fields[] = {
      .help = "Cost until now: of its jobs, or of simulated machines."},
     {"machines", FIELD(RECORDS, struct app_run, machines), .record = &app_run_machine_record,
      .help = "Machines of a simulated run.", .is_absent = is_not_simulated},
+    {"busy_s", FIELD(DURATION, struct app_run, busy_s), .unit = "s",
+     .help = "Run time of all its jobs together, lost ones included."},
 };
 static const struct field listed_fields[] = {
     RUN_FIELDS,
@@ -275,13 +285,12 @@ static const struct record listed_record = RECORD("run_listed", struct app_run, 
 static struct app_run head_of(const struct run *r)
 {
     return (struct app_run){
-        .of = r,
         .event = "run",
         .id = r->id,
         .name = r->name,
         .file = r->file,
         .on = r->on,
-        .state = run_state_text(r->state),
+        .state = r->state,
         .reason = r->reason,
         .created_ms = r->created_ms,
         .ended_ms = r->ended_ms ? r->ended_ms : FIELD_NONE,
@@ -306,22 +315,20 @@ static int simulated_cost(struct app *app, int64_t run, int64_t *microusd_out, s
 
 static int read_stage(struct app *app,
                       const struct open_bills *open,
-                      size_t i,
+                      const struct run_stage *s,
                       struct arena *a,
                       struct app_run *run,
                       struct app_run_stage *out,
                       struct err *e)
 {
-    const struct run_stage *s = &run->of->stages[i];
-    bool is_simulated = app_run_is_simulated(run->of), is_paid = s->state != STAGE_REUSED;
+    bool is_simulated = !is_not_simulated(run), is_paid = s->state != STAGE_REUSED;
     struct app_run_job job;
 
     if (app_run_job_so_far(app, open, run->id, s, &job, e) < 0)
         return -1;
     *out = (struct app_run_stage){
-        .of = s,
         .name = s->plan.name,
-        .state = run_stage_state_text(s->state),
+        .state = s->state,
         .job = s->job ? s->job : FIELD_NONE,
         .reason = s->reason,
         .location = s->plan.place,
@@ -339,6 +346,10 @@ static int read_stage(struct app *app,
         .note = s->plan.note,
         .nodes = s->plan.nodes,
         .attempts = s->attempts,
+        .servers = s->plan.servers,
+        .is_elastic = s->plan.elastic,
+        .resumed_job = s->plan.continues ? s->plan.continues : FIELD_NONE,
+        .repeated_job = s->plan.repeats ? s->plan.repeats : FIELD_NONE,
     };
     run->busy_s += is_paid ? job.busy_s : 0;
     run->cost_microusd += is_paid ? job.cost_microusd : 0;
@@ -372,7 +383,7 @@ static int add_machine(void *context, const struct machine *m, int64_t now_ms, s
         .zone = arena_dup(list->arena, f->zone),
         .instance_type = arena_dup(list->arena, f->instance_type),
         .spot = f->spot,
-        .followed_prices = f->metered_ms != 0,
+        .follows_prices = f->metered_ms != 0,
         .launched_ms = f->launched_ms,
         .ended_ms = f->ended_ms ? f->ended_ms : FIELD_NONE,
         .used_s = (double)(end_ms - f->launched_ms) / 1000,
@@ -384,10 +395,11 @@ static int add_machine(void *context, const struct machine *m, int64_t now_ms, s
     return 0;
 }
 
-static int read_machines(struct app *app, struct arena *a, struct app_run *run, struct err *e)
+static int read_machines(
+    struct app *app, const struct run *r, struct arena *a, struct app_run *run, struct err *e)
 {
     const struct machine_filter mine = {.run = run->id, .with_gone = true};
-    struct machine_list list = {.run = run->of, .arena = a};
+    struct machine_list list = {.run = r, .arena = a};
     struct machines *records = app_machines(app, e);
 
     if (!records || machines_each(records, &mine, add_machine, &list, e) < 0)
@@ -408,29 +420,43 @@ int app_run_read(
     if (app_run_open_bills(app, &open, e) < 0)
         return -1;
     for (size_t i = 0; i < r->n_stages; i++)
-        if (read_stage(app, &open, i, a, out, &stages[i], e) < 0)
+        if (read_stage(app, &open, &r->stages[i], a, out, &stages[i], e) < 0)
             return -1;
     out->stages = (struct field_records){stages, r->n_stages};
-    return app_run_is_simulated(r) ? read_machines(app, a, out, e) : 0;
+    return app_run_is_simulated(r) ? read_machines(app, r, a, out, e) : 0;
+}
+
+/* ---- until it is over ---- */
+
+int app_run_wait(struct app *app,
+                 int64_t id,
+                 int (*look)(void *context, const struct run *r, struct err *e),
+                 void *context,
+                 struct run *out,
+                 struct err *e)
+{
+    for (unsigned looks = 0;; looks++) {
+        run_clear(out);
+        *out = (struct run){0};
+        if (app_run_load(app, id, out, e) < 0)
+            return -1;
+        int result = look(context, out, e);
+        if (result != 0 || out->state != RUN_GOING)
+            return result < 0 ? -1 : 0;
+        if (looks % WAKE_LOOKS == 0 && app_wake_broker(app, e) < 0)
+            return -1;
+        usleep(LOOK_US);
+    }
 }
 
 /* ---- run.get ---- */
 
-struct get_request {
-    int64_t run;
-};
-
-/* clang-format off */
-static const struct field get_fields[] = {
-    {"run", FIELD(INT, struct get_request, run), .help = "Number of the run.", .required = true,
-     .least = 1, .most = 9e15, .operand = true, .value = "RUN"},
-};
-/* clang-format on */
-static const struct record get_record = RECORD("run_get", struct get_request, get_fields);
+static const struct field get_fields[] = {APP_RUN_FIELD(struct app_run_get_request, run)};
+const struct record app_run_get_record = RECORD("run_get", struct app_run_get_request, get_fields);
 
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct get_request *q = request;
+    const struct app_run_get_request *q = request;
     AUTO_CLEAR(run) struct run r = {0};
     struct app_run shown;
 
@@ -444,7 +470,7 @@ const struct operation run_get_operation = {
     .summary = "Show the stages of a run with their jobs, times and costs beside the plan.",
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
-    .request = &get_record,
+    .request = &app_run_get_record,
     .answer = &app_run_record,
     .run = run_get,
 };

@@ -1,14 +1,130 @@
 #include "app/run/simulate.h"
 
+#include "app/run/start.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/money.h"
 #include "base/time.h"
+#include "cloud/faults.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define NOISE 0.03
+#define SEED_MAX 9007199254740992.0 /* 2^53: whole numbers that JSON readers keep */
+
+/* ---- the request ---- */
+
+struct simulate_request {
+    struct plan_request plan;
+    int64_t max_microusd; /* FIELD_NONE = no spending cap */
+    bool resume, dry_run;
+    double noise;            /* NAN = NOISE */
+    const char *faults;      /* file; NULL = none */
+    const char *faults_text; /* its text; NULL = read the file */
+    struct app_run_follow_request market;
+};
+
+/* clang-format off */
+static const struct field follow_fields[] = {
+    MARKET_FOLLOW_FIELDS(struct simulate_request, market.follow.),
+};
+static const struct field request_fields[] = {
+    PLAN_PIPELINE_FIELDS(struct simulate_request, plan.),
+    PLAN_GOAL_FIELDS(struct simulate_request, plan.),
+    PLAN_WORLD_FIELDS(struct simulate_request, plan.),
+    {"seed", FIELD(INT, struct simulate_request, market.seed), .value = "N", .most = SEED_MAX,
+     .help = "sim: seed of the simulation (default 1); the same seed gives the same run."},
+    {"noise", FIELD(REAL, struct simulate_request, noise), .value = "F", .most = 1,
+     .help = "sim: standard deviation of the logarithm of run time over planned time (default "
+             "0.03)."},
+    {"faults", FIELD(TEXT, struct simulate_request, faults), .is_local = true,
+     .value = "FILE",
+     .former = "--troubles",
+     .help = "sim: faults of the simulated cloud, as docs/machines.md writes them."},
+    {"faults_text", FIELD(TEXT, struct simulate_request, faults_text), .is_remote_only = true,
+     .help = "Text of the file of faults; faults then is its name in messages."},
+    {"start", FIELD(TEXT, struct simulate_request, market.start), .value = "TIME",
+     .help = "sim: start then in the imported price histories and follow their prices: "
+             "2020-03-01, or 2020-03-01T06:00:00Z."},
+    MARKET_FOLLOW_FIELDS(struct simulate_request, market.follow.),
+    {"max_cost_usd", FIELD(MONEY, struct simulate_request, max_microusd), .option = "--max-cost",
+     .value = "USD", .unit = "USD", .most = MONEY_MAX_USD,
+     .help = "Stop the run before it costs more."},
+    {"resume", FIELD(BOOL, struct simulate_request, resume),
+     .help = "Continue the last run of this pipeline that did not finish."},
+    APP_DRY_RUN_FIELD(struct simulate_request, dry_run),
+};
+/* clang-format on */
+static const struct record request_record =
+    RECORD("run_simulate", struct simulate_request, request_fields);
+
+static int check_request(const struct simulate_request *q, const struct answer *out, struct err *e)
+{
+    char option[64], other[64], third[64];
+
+    for (size_t i = 0; i < sizeof follow_fields / sizeof *follow_fields && !q->market.start; i++)
+        if (!field_is_none(&follow_fields[i], q))
+            return err_set(e, ERR_USAGE,
+                           "%s is about following imported prices: say from when on, as in "
+                           "%s 2020-03-01",
+                           answer_spell(out, follow_fields[i].name, option),
+                           answer_spell(out, "start", other));
+    if (q->market.start && (q->faults || q->faults_text))
+        return err_set(e, ERR_USAGE, "%s: with %s only prices and %s decide: leave out one of them",
+                       answer_spell(out, "faults", option), answer_spell(out, "start", other),
+                       answer_spell(out, "preemptions", third));
+    return 0;
+}
+
+/* ---- faults ---- */
+
+static char *read_faults(const char *path, struct err *e)
+{
+    FILE *in = fopen(path, "re");
+    AUTO_MEM char *text = mem_zero(CLOUD_FAULTS_BYTES_MAX + 2, 1);
+
+    if (!in) {
+        err_set(e, errno == ENOENT ? ERR_USAGE : ERR_IO, "%s", strerror(errno));
+        return NULL;
+    }
+    size_t n = fread(text, 1, CLOUD_FAULTS_BYTES_MAX + 1, in);
+    bool failed = ferror(in) != 0;
+    fclose(in);
+    if (failed) {
+        err_set(e, ERR_IO, "cannot be read");
+        return NULL;
+    }
+    if (n > CLOUD_FAULTS_BYTES_MAX || strlen(text) != n) {
+        err_set(e, ERR_USAGE, "more than %zu bytes, or not text", CLOUD_FAULTS_BYTES_MAX);
+        return NULL;
+    }
+    return TAKE(text);
+}
+
+/* *out stays NULL when the request has none. */
+static int take_faults(const struct simulate_request *q,
+                       const struct answer *answer,
+                       char **out,
+                       struct err *e)
+{
+    char option[64];
+
+    if (!q->faults && !q->faults_text)
+        return 0;
+    *out = q->faults_text ? mem_dup(q->faults_text) : read_faults(q->faults, e);
+    AUTO(cloud_faults) struct cloud_faults *parsed = *out ? cloud_faults_new(*out, e) : NULL;
+    return parsed ? 0
+                  : err_wrap(e, "%s %s", answer_spell(answer, "faults", option),
+                             q->faults ? q->faults : "text");
+}
+
+/* ---- the simulation ---- */
 
 /* State of a stage at the end, for the bill. */
 struct outcome {
@@ -20,7 +136,10 @@ struct outcome {
 struct simulation {
     struct app *app;
     const struct app_plan *plan;
-    const struct app_simulation *asked;
+    const struct simulate_request *asked;
+    const struct app_run_follow *follow; /* NULL = prices stay as planned */
+    const char *faults;                  /* as cloud/faults.h has them; NULL = none */
+    struct answer *answer;
     struct arena *arena;
     struct runs *runs;
     struct machines *machines;
@@ -98,15 +217,15 @@ static int compose(struct simulation *r, struct err *e)
 /* Sets the clock of the market, and notes how each stage follows its prices. */
 static void follow_market(struct simulation *r)
 {
-    r->options.market = &r->asked->follow->market;
-    r->options.begin_ms = llround(r->asked->follow->start_s * 1000);
+    r->options.market = &r->follow->market;
+    r->options.begin_ms = llround(r->follow->start_s * 1000);
     for (size_t i = 0; i < r->run.n_stages; i++)
-        r->run.stages[i].plan.note = r->asked->follow->notes[i];
+        r->run.stages[i].plan.note = r->follow->notes[i];
 }
 
 static bool follows(const struct simulation *r, size_t stage)
 {
-    return r->asked->follow && r->asked->follow->trades[stage].job;
+    return r->follow && r->follow->trades[stage].job;
 }
 
 /* Means over the planned stages: the simulated cloud has one boot time and one rate of preemptions.
@@ -153,17 +272,10 @@ static int check_same(const struct simulation *r, struct err *e)
 
 static int resume(struct simulation *r, struct err *e)
 {
-    int64_t id;
-
-    if (runs_latest(r->runs, r->run.name, &id, e) < 0)
+    if (app_run_find_last(r->runs, r->run.name, &r->stored, e) < 0 || check_same(r, e) < 0 ||
+        runs_reopen(r->runs, r->stored.id, e) < 0)
         return -1;
-    if (!id)
-        return err_set(e, ERR_NOTFOUND, "pipeline %s has not been run yet: leave out --resume",
-                       r->run.name);
-    if (runs_get(r->runs, id, &r->stored, e) < 0 || check_same(r, e) < 0 ||
-        runs_reopen(r->runs, id, e) < 0)
-        return -1;
-    r->run.id = id;
+    r->run.id = r->stored.id;
     r->run.created_ms = r->stored.created_ms;
     for (size_t i = 0; i < r->run.n_stages; i++) {
         enum run_stage_state state = r->stored.stages[i].state;
@@ -190,82 +302,96 @@ static int record(struct simulation *r, struct err *e)
 
 /* ---- records ---- */
 
-static void stage_state_cell(const void *record, struct buf *out)
+static bool is_note(const void *record)
 {
-    buf_puts(out, app_run_state_words(((const struct app_simulated_stage *)record)->state));
+    return ((const struct app_simulated_event *)record)->state == 0;
 }
 
 /* clang-format off */
+#define EVENT(TYPE, member) FIELD(TYPE, struct app_simulated_event, member)
 static const struct field event_fields[] = {
-    {"event", FIELD(TEXT, struct app_simulated_event, event), .help = "One of stage, note."},
-    {"run", FIELD(INT, struct app_simulated_event, run), .help = "Number of the run."},
-    {"at_s", FIELD(DURATION, struct app_simulated_event, at_s), .unit = "s",
-     .help = "Virtual time since the run began."},
-    {"stage", FIELD(TEXT, struct app_simulated_event, stage), .help = "Name of the stage."},
-    {"text", FIELD(TEXT, struct app_simulated_event, text), .omit_none = true,
-     .help = "What happened."},
-    {"state", FIELD(TEXT, struct app_simulated_event, state), .omit_none = true,
+    {"event", EVENT(TEXT, event), .help = "One of stage, note."},
+    {"run", EVENT(INT, run), .help = "Number of the run."},
+    {"at_s", EVENT(DURATION, at_s), .unit = "s", .help = "Virtual time since the run began."},
+    {"stage", EVENT(TEXT, stage), .help = "Name of the stage."},
+    {"text", EVENT(TEXT, text), .omit_none = true, .help = "What happened."},
+    {"state", EVENT(ENUM, state), FIELD_CHOICES(app_run_stage_choices), .omit_none = true,
      .help = "New state of the stage."},
-    {"reason", FIELD(TEXT, struct app_simulated_event, reason), .omit_none = true,
-     .help = "Why the stage is in that state."},
-    {"runtime_s", FIELD(DURATION, struct app_simulated_event, runtime_s), .unit = "s",
-     .omit_none = true, .help = "Time that the stage took."},
-    {"cost_usd", FIELD(MONEY, struct app_simulated_event, cost_microusd), .unit = "USD",
-     .omit_none = true, .help = "Cost of the stage."},
+    {"reason", EVENT(TEXT, reason), .omit_none = true, .help = "Why the stage is in that state."},
+    {"runtime_s", EVENT(DURATION, runtime_s), .unit = "s", .omit_none = true,
+     .help = "Time that the stage took."},
+    {"planned_s", EVENT(DURATION, planned_s), .unit = "s", .omit_none = true,
+     .help = "Planned time."},
+    {"cost_usd", EVENT(MONEY, cost_microusd), .unit = "USD", .omit_none = true,
+     .help = "Cost of the stage."},
+    {"planned_usd", EVENT(MONEY, planned_microusd), .unit = "USD", .omit_none = true,
+     .help = "Planned cost."},
+    {"instance_type", EVENT(TEXT, instance_type), .omit_none = true, .help = "Its instance type."},
+    {"location", EVENT(TEXT, location), .omit_none = true, .help = "Its cloud and region."},
+    {"spot", EVENT(BOOL, spot), .is_absent = is_note, .help = "Whether it is on spot."},
+    {"follows_prices", EVENT(BOOL, follows_prices), .is_absent = is_note,
+     .help = "Whether it follows the prices of the market."},
 };
 
+#define STAGE(TYPE, member) FIELD(TYPE, struct app_simulated_stage, member)
 static const struct field stage_fields[] = {
-    {"stage", FIELD(TEXT, struct app_simulated_stage, name), .help = "Name of the stage.",
+    {"stage", STAGE(TEXT, name), .help = "Name of the stage.",
      .heading = "stage", .cut_rank = 1, .least_width = 8},
-    {"state", FIELD(TEXT, struct app_simulated_stage, state), .help = "State at the end.",
-     .heading = "state", .cell = stage_state_cell},
-    {"instance_type", FIELD(TEXT, struct app_simulated_stage, instance_type),
+    {"state", STAGE(ENUM, state), FIELD_CHOICES(app_run_stage_choices),
+     .help = "State at the end.", .heading = "state"},
+    {"instance_type", STAGE(TEXT, instance_type),
      .help = "Its last instance type.", .heading = "machine", .cut_rank = 2, .least_width = 8},
-    {"planned_s", FIELD(DURATION, struct app_simulated_stage, planned_s), .unit = "s",
+    {"planned_s", STAGE(DURATION, planned_s), .unit = "s",
      .help = "Planned time.", .heading = "planned"},
-    {"took_s", FIELD(DURATION, struct app_simulated_stage, took_s), .unit = "s",
+    {"took_s", STAGE(DURATION, took_s), .unit = "s",
      .help = "Time that it took.", .heading = "took"},
-    {"planned_usd", FIELD(MONEY, struct app_simulated_stage, planned_microusd), .unit = "USD",
+    {"planned_usd", STAGE(MONEY, planned_microusd), .unit = "USD",
      .help = "Planned cost.", .heading = "planned"},
-    {"cost_usd", FIELD(MONEY, struct app_simulated_stage, cost_microusd), .unit = "USD",
+    {"cost_usd", STAGE(MONEY, cost_microusd), .unit = "USD",
      .help = "Its cost.", .heading = "cost"},
 };
-
-static const struct field bill_fields[] = {
-    {"event", FIELD(TEXT, struct app_simulated, event), .help = "Always bill."},
-    {"run", FIELD(INT, struct app_simulated, run), .help = "Number of the run."},
-    {"pipeline", FIELD(TEXT, struct app_simulated, pipeline), .help = "Name of the pipeline."},
-    {"state", FIELD(TEXT, struct app_simulated, state),
-     .help = "One of finished, failed, stopped."},
-    {"reason", FIELD(TEXT, struct app_simulated, reason), .help = "Why it is in that state."},
-    {"seed", FIELD(INT, struct app_simulated, seed), .help = "Seed of the simulation."},
-    {"machines", FIELD(INT, struct app_simulated, machines), .help = "Machines launched."},
-    {"machines_open", FIELD(INT, struct app_simulated, machines_open),
-     .help = "Machines not confirmed to be terminated."},
-    {"time_s", FIELD(DURATION, struct app_simulated, time_s), .unit = "s",
-     .help = "Virtual time until the last stage was over."},
-    {"planned_s", FIELD(DURATION, struct app_simulated, planned_s), .unit = "s",
-     .help = "Planned time."},
-    {"cost_usd", FIELD(MONEY, struct app_simulated, cost_microusd), .unit = "USD",
-     .help = "Cost of machines and data."},
-    {"compute_usd", FIELD(MONEY, struct app_simulated, compute_microusd), .unit = "USD",
-     .help = "Cost of machines."},
-    {"data_usd", FIELD(MONEY, struct app_simulated, data_microusd), .unit = "USD",
-     .help = "Cost of moving and storing data."},
-    {"planned_usd", FIELD(MONEY, struct app_simulated, planned_microusd), .unit = "USD",
-     .help = "Planned cost."},
-    {"switches", FIELD(INT, struct app_simulated, switches), .omit_none = true,
-     .help = "Moves of stages that follow prices."},
-    {"preemptions", FIELD(INT, struct app_simulated, preemptions), .omit_none = true,
-     .help = "Preemptions of stages that follow prices."},
-};
 /* clang-format on */
-const struct record app_simulated_event_record =
+static const struct record event_record =
     RECORD("simulated_event", struct app_simulated_event, event_fields);
 const struct record app_simulated_stage_record =
     RECORD("simulated_stage", struct app_simulated_stage, stage_fields);
-const struct record app_simulated_record =
-    RECORD("simulated_run", struct app_simulated, bill_fields);
+
+/* clang-format off */
+#define BILL(TYPE, member) FIELD(TYPE, struct app_simulated, member)
+static const struct field bill_fields[] = {
+    {"event", BILL(TEXT, event), .help = "One of bill, planned (a dry run)."},
+    {"run", BILL(INT, run), .omit_none = true, .help = "Number of the run."},
+    {"pipeline", BILL(TEXT, pipeline), .omit_none = true, .help = "Name of the pipeline."},
+    {"state", BILL(ENUM, state), FIELD_CHOICES(app_run_state_choices), .omit_none = true,
+     .help = "State at the end."},
+    {"reason", BILL(TEXT, reason), .omit_none = true, .help = "Why it is in that state."},
+    {"seed", BILL(INT, seed), .omit_none = true, .help = "Seed of the simulation."},
+    {"machines", BILL(INT, machines), .omit_none = true, .help = "Machines launched."},
+    {"machines_open", BILL(INT, machines_open), .omit_none = true,
+     .help = "Machines not confirmed to be terminated."},
+    {"time_s", BILL(DURATION, time_s), .unit = "s", .omit_none = true,
+     .help = "Virtual time until the last stage was over."},
+    {"planned_s", BILL(DURATION, planned_s), .unit = "s", .omit_none = true,
+     .help = "Planned time."},
+    {"cost_usd", BILL(MONEY, cost_microusd), .unit = "USD", .omit_none = true,
+     .help = "Cost of machines and data."},
+    {"compute_usd", BILL(MONEY, compute_microusd), .unit = "USD", .omit_none = true,
+     .help = "Cost of machines."},
+    {"data_usd", BILL(MONEY, data_microusd), .unit = "USD", .omit_none = true,
+     .help = "Cost of moving and storing data."},
+    {"planned_usd", BILL(MONEY, planned_microusd), .unit = "USD", .omit_none = true,
+     .help = "Planned cost."},
+    {"switches", BILL(INT, switches), .omit_none = true,
+     .help = "Moves of stages that follow prices."},
+    {"preemptions", BILL(INT, preemptions), .omit_none = true,
+     .help = "Preemptions of stages that follow prices."},
+    {"stages", BILL(RECORDS, stages), .record = &app_simulated_stage_record, .omit_none = true,
+     .help = "Its stages."},
+    {"plan", BILL(RECORD, plan), .record = &app_plan_report_record, .omit_none = true,
+     .help = "Plan of a dry run."},
+};
+/* clang-format on */
+static const struct record bill_record = RECORD("simulated_run", struct app_simulated, bill_fields);
 
 /* ---- callbacks of the simulator ---- */
 
@@ -273,28 +399,32 @@ static int tell(void *context, const struct simulate_event *x, struct err *e)
 {
     struct simulation *r = context;
     bool is_stage = x->kind == SIMULATE_STAGE, has_stage = x->stage < r->run.n_stages;
-    const struct run_stage_plan *plan = has_stage ? &r->run.stages[x->stage].plan : NULL;
+    struct app_simulated_event event;
 
-    if (is_stage)
-        r->outcomes[x->stage] = (struct outcome){x->state, x->took_s, x->cost_microusd};
-    if (!r->asked->tell)
-        return 0;
-    struct app_simulated_event event = {
-        .event = is_stage ? "stage" : "note",
-        .run = r->run.id,
-        .at_s = x->at_s,
-        .stage = has_stage ? plan->name : NULL,
-        .text = is_stage ? NULL : x->text,
-        .state = is_stage ? run_stage_state_text(x->state) : NULL,
-        .reason = is_stage ? x->text : NULL,
-        .runtime_s = is_stage ? x->took_s : (double)NAN,
-        .cost_microusd = is_stage ? x->cost_microusd : FIELD_NONE,
-        .stage_state = x->state,
-        .plan = plan,
-        .on = has_stage ? &r->stages[x->stage] : NULL,
-        .follows_prices = has_stage && follows(r, x->stage),
-    };
-    return r->asked->tell(r->asked->context, &event, e);
+    record_set_none(&event_record, &event);
+    event.event = is_stage ? "stage" : "note";
+    event.run = r->run.id;
+    event.at_s = x->at_s;
+    event.stage = has_stage ? r->run.stages[x->stage].plan.name : NULL;
+    if (!is_stage) {
+        event.text = x->text;
+        return answer_item(r->answer, &event, e);
+    }
+    const struct simulate_stage *on = &r->stages[x->stage];
+    const struct run_stage_plan *plan = &r->run.stages[x->stage].plan;
+    AUTO_MEM char *location = mem_printf("%s/%s", on->provider, on->region);
+    r->outcomes[x->stage] = (struct outcome){x->state, x->took_s, x->cost_microusd};
+    event.state = x->state;
+    event.reason = x->text;
+    event.runtime_s = x->took_s;
+    event.planned_s = plan->planned_s;
+    event.cost_microusd = x->cost_microusd;
+    event.planned_microusd = plan->planned_microusd;
+    event.instance_type = on->instance_type;
+    event.location = location;
+    event.spot = on->spot;
+    event.follows_prices = follows(r, x->stage);
+    return answer_item(r->answer, &event, e);
 }
 
 static int replan(void *context,
@@ -318,21 +448,22 @@ static bool stop(void *context)
 
 static int run_simulation(struct simulation *r, struct err *e)
 {
-    const struct app_simulation *q = r->asked;
+    const struct simulate_request *q = r->asked;
 
-    r->options = (struct simulate_options){.home = r->plan->config->home,
-                                           .run = &r->run,
-                                           .seed = q->seed,
-                                           .noise = q->noise,
-                                           .troubles = q->faults,
-                                           .max_microusd = q->max_microusd,
-                                           .replan = replan,
-                                           .tell = tell,
-                                           .stop = stop,
-                                           .context = r};
+    r->options = (struct simulate_options){
+        .home = r->plan->config->home,
+        .run = &r->run,
+        .seed = q->market.seed == FIELD_NONE ? 1 : (uint64_t)q->market.seed,
+        .noise = isnan(q->noise) ? NOISE : q->noise,
+        .troubles = r->faults,
+        .max_microusd = q->max_microusd == FIELD_NONE ? -1 : q->max_microusd,
+        .replan = replan,
+        .tell = tell,
+        .stop = stop,
+        .context = r};
     if (compose(r, e) < 0)
         return -1;
-    if (q->follow)
+    if (r->follow)
         follow_market(r);
     if (record(r, e) < 0)
         return -1;
@@ -355,7 +486,7 @@ static struct app_simulated_stage stage_of(const struct simulation *r, size_t i)
 
     return (struct app_simulated_stage){
         .name = plan->name,
-        .state = run_stage_state_text(o->state ? o->state : STAGE_WAITING),
+        .state = o->state ? o->state : STAGE_WAITING,
         .instance_type = r->stages[i].instance_type,
         .planned_s = plan->planned_s,
         .took_s = has_run ? o->took_s : (double)NAN,
@@ -374,7 +505,7 @@ static int make_bill(const struct simulation *r, struct app_simulated *out, stru
         .event = "bill",
         .run = r->run.id,
         .pipeline = r->run.name,
-        .state = run_state_text(x->state),
+        .state = x->state,
         .reason = arena_dup(r->arena, x->reason),
         .seed = (int64_t)r->options.seed,
         .machines = (int64_t)x->machines,
@@ -385,9 +516,8 @@ static int make_bill(const struct simulation *r, struct app_simulated *out, stru
         .compute_microusd = x->compute_microusd,
         .data_microusd = x->data_microusd,
         .planned_microusd = r->run.planned_microusd,
-        .switches = r->asked->follow ? (int64_t)x->switches : FIELD_NONE,
-        .preemptions = r->asked->follow ? (int64_t)x->preemptions : FIELD_NONE,
-        .run_state = x->state,
+        .switches = r->follow ? (int64_t)x->switches : FIELD_NONE,
+        .preemptions = r->follow ? (int64_t)x->preemptions : FIELD_NONE,
         .stages = {stages, n},
     };
     if (!stages || !out->reason)
@@ -397,25 +527,73 @@ static int make_bill(const struct simulation *r, struct app_simulated *out, stru
     return 0;
 }
 
-int app_run_simulate(struct app *app,
-                     const struct app_plan *p,
-                     const struct app_simulation *s,
-                     struct arena *a,
-                     struct app_simulated *out,
-                     struct err *e)
+/* ---- the operation ---- */
+
+static int simulate(struct app *app,
+                    const struct simulate_request *q,
+                    const struct app_plan *p,
+                    const struct app_run_follow *follow,
+                    const char *faults,
+                    struct answer *out,
+                    struct err *e)
 {
     AUTO_CLEAR(simulation)
-    struct simulation r = {.app = app, .plan = p, .asked = s, .arena = a};
+    struct simulation r = {.app = app,
+                           .plan = p,
+                           .asked = q,
+                           .follow = q->market.start ? follow : NULL,
+                           .faults = faults,
+                           .answer = out,
+                           .arena = out->arena};
+    struct app_simulated bill;
 
-    return run_simulation(&r, e) < 0 ? -1 : make_bill(&r, out, e);
+    if (app_run_check_plan(p, e) < 0 || run_simulation(&r, e) < 0 || make_bill(&r, &bill, e) < 0 ||
+        answer_head(out, &bill, e) < 0)
+        return -1;
+    if (bill.machines_open)
+        err_set(&out->late, ERR_RETRY,
+                "%" PRId64 " machines of run %" PRId64
+                " are not terminated yet: tradewind machines cleanup --yes",
+                bill.machines_open, bill.run);
+    return 0;
 }
 
-int app_simulated_check(const struct app_simulated *s, struct err *e)
+static int answer_planned(struct app *app, struct app_plan *p, struct answer *out, struct err *e)
 {
-    if (s->machines_open == 0)
-        return 0;
-    return err_set(e, ERR_RETRY,
-                   "%" PRId64 " machines of run %" PRId64
-                   " are not terminated yet: tradewind machines cleanup --yes",
-                   s->machines_open, s->run);
+    struct app_simulated planned;
+
+    record_set_none(&bill_record, &planned);
+    planned.event = "planned";
+    planned.plan = app_run_report(app, p, out->arena, e);
+    return planned.plan ? answer_head(out, &planned, e) : -1;
 }
+
+static int run_simulate(struct app *app, const void *request, struct answer *out, struct err *e)
+{
+    const struct simulate_request *q = request;
+    AUTO_CLEAR(app_run_follow) struct app_run_follow follow = {0};
+    AUTO(app_plan) struct app_plan *p = NULL;
+    AUTO_MEM char *faults = NULL;
+    bool is_solved;
+
+    if (check_request(q, out, e) < 0 || take_faults(q, out, &faults, e) < 0)
+        return -1;
+    p = app_run_plan(app, &q->plan, &is_solved, e);
+    if (!p || (q->market.start && app_run_follow_open(app, &follow, p, &q->market, out, e) < 0) ||
+        (!is_solved && app_plan_ask(p, false, e) < 0))
+        return -1;
+    return q->dry_run ? answer_planned(app, TAKE(p), out, e)
+                      : simulate(app, q, p, &follow, faults, out, e);
+}
+
+const struct operation run_simulate_operation = {
+    .name = "run.simulate",
+    .summary = "Plan a pipeline and simulate its run in virtual time.",
+    .role = APP_MEMBER,
+    .effect = OPERATION_WRITES,
+    .request = &request_record,
+    .answer = &bill_record,
+    .item = &event_record,
+    .is_feed = true,
+    .run = run_simulate,
+};

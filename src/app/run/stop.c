@@ -10,8 +10,7 @@ struct stop_request {
 
 /* clang-format off */
 static const struct field request_fields[] = {
-    {"run", FIELD(INT, struct stop_request, run), .help = "Number of the run.", .required = true,
-     .least = 1, .most = 9e15, .operand = true, .value = "RUN"},
+    APP_RUN_FIELD(struct stop_request, run),
     {"now", FIELD(BOOL, struct stop_request, now),
      .help = "Stop at once: running jobs get no time to end by themselves."},
 };
@@ -20,8 +19,8 @@ static const struct record request_record =
 
 static const struct field stopped_fields[] = {
     {"run", FIELD(INT, struct app_run_stopped, run), .help = "Number of the run."},
-    {"state", FIELD(TEXT, struct app_run_stopped, state),
-     .help = "State before the request: going, finished, failed or stopped."},
+    {"state", FIELD(ENUM, struct app_run_stopped, state), FIELD_CHOICES(app_run_state_choices),
+     .help = "State before the request."},
     {"was_over", FIELD(BOOL, struct app_run_stopped, was_over),
      .help = "Whether the run was over already."},
     {"now", FIELD(BOOL, struct app_run_stopped, now),
@@ -31,13 +30,6 @@ static const struct field stopped_fields[] = {
 static const struct record stopped_record =
     RECORD("run_stopped", struct app_run_stopped, stopped_fields);
 
-int app_run_stop(struct app *app, int64_t id, bool at_once, struct err *e)
-{
-    struct runs *runs = app_runs(app, e);
-
-    return runs && runs_ask_stop(runs, id, at_once ? 2 : 1, e) == 0 ? app_wake_broker(app, e) : -1;
-}
-
 static int run_stop(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct stop_request *q = request;
@@ -45,8 +37,7 @@ static int run_stop(struct app *app, const void *request, struct answer *out, st
 
     if (app_run_load(app, q->run, &r, e) < 0)
         return -1;
-    struct app_run_stopped done = {
-        .run = r.id, .state = run_state_text(r.state), .was_over = r.state != RUN_GOING};
+    struct app_run_stopped done = {.run = r.id, .state = r.state, .was_over = r.state != RUN_GOING};
     if (done.was_over)
         return answer_head(out, &done, e);
     if (app_run_is_simulated(&r))
@@ -55,7 +46,10 @@ static int run_stop(struct app *app, const void *request, struct answer *out, st
                        r.id);
     /* A second request does not wait for jobs that ignored the first. */
     done.now = q->now || r.stop_asked;
-    return app_run_stop(app, r.id, done.now, e) < 0 ? -1 : answer_head(out, &done, e);
+    if (runs_ask_stop(app_runs(app, e), r.id, done.now ? 2 : 1, e) < 0 ||
+        app_wake_broker(app, e) < 0)
+        return -1;
+    return answer_head(out, &done, e);
 }
 
 const struct operation run_stop_operation = {

@@ -5,54 +5,41 @@
 #include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/operate.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
-
-#define ARENA_BYTES ((size_t)1 << 20)
 
 /* ---- cluster run ---- */
 
-static void print_prepared(const struct app_cluster_prepared *p)
+static int show_cluster(void *context, const void *head, struct err *e)
 {
-    printf("%s: a server%s%s and %u worker%s%s%s, each with %g CPU%s and %.1f GB%s\n",
-           p->cluster.spec->name, *p->server_type ? " " : "", p->server_type, p->workers,
-           p->workers == 1 ? "" : "s", *p->worker_type ? " " : "", p->worker_type, p->room.cpus,
-           p->room.cpus == 1 ? "" : "s", (double)p->room.memory_mb / 1024,
-           p->request.elastic ? ", elastic" : "");
-    cli_run_say_location(&p->location);
-    fflush(stdout);
+    const struct cli_run *c = context;
+    const struct app_cluster_started *p = head;
+
+    (void)e;
+    if (c->json)
+        return 1;
+    printf("%s: a server%s%s and %" PRId64 " worker%s%s%s, each with %g CPU%s and %.1f GB%s\n",
+           p->name, *p->server_type ? " " : "", p->server_type, p->workers,
+           p->workers == 1 ? "" : "s", *p->worker_type ? " " : "", p->worker_type, p->cpus,
+           p->cpus == 1 ? "" : "s", p->memory_gb, p->is_elastic ? ", elastic" : "");
+    cli_run_say_location(p->location);
+    return 1;
 }
 
 static int run_cluster(const struct command_args *args, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    AUTO_JSON json_t *request = operate_request(args, &cluster_run_operation, e);
-    AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
-    struct app_cluster_run_request q = {0};
-    bool json = command_has(args, "--json");
-    int64_t id;
+    const struct operation *op = &cluster_start_operation;
+    AUTO_JSON json_t *request = operate_request(args, op, e);
 
-    if (!request ||
-        record_decode(cluster_run_operation.request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
+    if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    struct app *app = operate_app(door);
-    if (app_cluster_prepare(app, &q, &p, e) < 0)
-        return -1;
-    if (!json)
-        print_prepared(&p);
-    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
-    if (agreed <= 0)
-        return agreed;
-    if (app_cluster_start(app, &p, &id, e) < 0)
-        return -1;
-    operate_terminal_quiet(door);
-    if (!command_has(args, "--detach"))
-        return cli_run_watch(app, id, json, e);
-    cli_run_say_detached(id, json);
-    return 0;
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    struct cli_run c = cli_run_of(args, terminal);
+    c.detach = command_has(args, "--detach");
+    int agreed = cli_run_ask(&c, op, request, show_cluster, NULL, e);
+    return agreed <= 0 ? agreed : cli_run_start(&c, op, request, e);
 }
 
 static const struct command_option run_options[] = {
@@ -85,66 +72,57 @@ const struct command command_cluster_run = {
     .options = run_options,
     .min_operands = 1,
     .max_operands = 1,
-    .operation = &cluster_run_operation,
+    .operation = &cluster_start_operation,
     .run = run_cluster,
 };
 
 /* ---- cluster measure ---- */
 
-static int print_measurement(const struct app_cluster_measurement *m, bool json, struct err *e)
+static void print_measurement(struct operate_text *t, const void *record)
 {
-    if (json) {
-        AUTO_JSON json_t *root = record_encode(&app_cluster_measurement_record, m);
-        return json_write(stdout, root, e);
-    }
-    printf("%s on %s: one worker sends and receives %.4g Mbit/s and does %.4g iterations per "
-           "second\n",
-           m->name, m->type, m->mbps, m->per_s);
+    const struct app_cluster_measurement *m = record;
+
+    fprintf(t->out,
+            "%s on %s: one worker sends and receives %.4g Mbit/s and does %.4g iterations per "
+            "second\n",
+            m->name, m->type, m->mbps, m->per_s);
     if (m->again)
-        printf("Measured for %.1f s in run %" PRId64 "; recorded in %s/%s\n", m->seconds, m->run,
-               m->home, CLUSTER_MEASURED_FILE);
+        fprintf(t->out, "Measured for %.1f s in run %" PRId64 "; recorded in %s\n", m->seconds,
+                m->run, m->file);
     else
-        printf("Measured before; --again measures it once more.\n");
-    return 0;
+        fputs("Measured before; --again measures it once more.\n", t->out);
 }
 
-static int measure(const struct command_args *args,
-                   struct operate_terminal *door,
-                   const struct app_cluster_prepared *p,
-                   struct err *e)
+/* Asks unless the worker was measured before. */
+static int show_measurement(void *context, const void *head, struct err *e)
 {
-    AUTO_MEM char *question = mem_printf("Measure %s on a server and a worker of %s?",
-                                         p->cluster.spec->name, p->location.on);
-    struct app_cluster_measurement m;
+    const struct app_cluster_measurement *m = head;
+    struct cli_run *c = context;
 
-    int agreed = cli_run_confirm(command_has(args, "--yes"), question, e);
-    if (agreed <= 0)
-        return agreed;
-    interrupt_watch();
-    if (app_cluster_measure(operate_app(door), p, &m, e) < 0)
-        return -1;
-    operate_terminal_quiet(door);
-    return m.was_interrupted ? CLI_RUN_INTERRUPTED
-                             : print_measurement(&m, command_has(args, "--json"), e);
+    (void)e;
+    if (!isnan(m->mbps))
+        c->yes = true;
+    else if (!c->yes)
+        fprintf(stderr, "%s is measured on a server and a worker of %s. ", m->name, m->on);
+    return 1;
 }
 
 static int run_measure(const struct command_args *args, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    static const struct command_text text = {.head = print_measurement};
     const struct operation *op = &cluster_measure_operation;
     AUTO_JSON json_t *request = operate_request(args, op, e);
-    AUTO_CLEAR(app_cluster_prepared) struct app_cluster_prepared p = {0};
-    struct app_cluster_run_request q = {0};
-    struct app_cluster_measurement before;
 
-    if (!request || record_decode(op->request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
+    if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    if (app_cluster_measure_prepare(operate_app(door), &q, &p, e) < 0)
-        return -1;
-    if (!q.again && app_cluster_measured_before(&p, &before))
-        return print_measurement(&before, command_has(args, "--json"), e);
-    return measure(args, door, &p, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    struct cli_run c = cli_run_of(args, terminal);
+    int agreed = cli_run_ask(&c, op, request, show_measurement, "Measure it?", e);
+    if (agreed <= 0)
+        return agreed;
+    interrupt_watch();
+    int code = operate_call(args, terminal, op, request, &text, e);
+    return code < 0 && interrupt_seen() ? CLI_RUN_INTERRUPTED : code;
 }
 
 static const struct command_option measure_options[] = {CLI_RUN_YES_OPTION, {0}};

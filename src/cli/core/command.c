@@ -151,21 +151,30 @@ static struct command_option option_of(const struct field *f, struct arena *a)
     };
 }
 
+static size_t n_fields(const struct operation *op)
+{
+    return op ? op->request->n_fields : 0;
+}
+
 const struct command_option *command_options(const struct command *c, struct arena *a)
 {
     const struct operation *op = c->operation;
+    const struct operation *const both[] = {op, c->also};
     size_t n_own = 0, n = 0;
-
     bool has_json = false;
 
     for (; c->options && c->options[n_own].name; n_own++)
         has_json = has_json || strcmp(c->options[n_own].name, "--json") == 0;
     struct command_option *all =
-        arena_alloc(a, n_own + (op ? op->request->n_fields : 0) + 3, sizeof *all);
+        arena_alloc(a, n_own + n_fields(op) + n_fields(c->also) + 3, sizeof *all);
     assert(all);
-    for (size_t i = 0; op && i < op->request->n_fields; i++)
-        if (!op->request->fields[i].operand && !op->request->fields[i].is_remote_only)
-            all[n++] = option_of(&op->request->fields[i], a);
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < n_fields(both[k]); i++) {
+            const struct field *f = &both[k]->request->fields[i];
+            bool is_known = k && record_field(op->request, f->name);
+            if (!f->operand && !f->is_remote_only && !is_known)
+                all[n++] = option_of(f, a);
+        }
     for (size_t i = 0; i < n_own; i++)
         all[n++] = c->options[i];
     if (op && (op->answer || op->item) && !has_json)

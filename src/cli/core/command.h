@@ -53,6 +53,9 @@ struct command {
      * above, --json (and --csv for lists) are added, and run may be NULL. NULL = a command that
      * calls several operations, or none. */
     const struct operation *operation;
+    /* A second operation that options of the command choose: those of its request that the first
+     * has not are options as well. NULL = none. */
+    const struct operation *also;
     const struct command_text *text; /* cli/core/operate.h: the answer for people; NULL = a table */
     bool is_long;                    /* Ctrl-C asks the operation to stop */
     /* Exit code >= 0, or -1 with e; NULL: operate_run. */

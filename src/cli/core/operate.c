@@ -18,6 +18,8 @@ struct operate_terminal {
     struct app *app;
     struct progress line;
     double began_s;
+    bool (*interrupted)(void *context);
+    void *context;
 };
 
 static void print_notice(void *context, const char *text)
@@ -51,8 +53,9 @@ static void show_status(void *context, const char *text)
 
 static bool is_interrupted(void *context)
 {
-    (void)context;
-    return interrupt_seen();
+    struct operate_terminal *d = context;
+
+    return d->interrupted ? d->interrupted(d->context) : interrupt_seen();
 }
 
 static const char *variable(const char *name)
@@ -95,6 +98,12 @@ void operate_terminal_free(struct operate_terminal *d)
 struct app *operate_app(struct operate_terminal *d)
 {
     return d->app;
+}
+
+void operate_on_interrupt(struct operate_terminal *d, bool (*interrupted)(void *), void *context)
+{
+    d->interrupted = interrupted;
+    d->context = context;
 }
 
 void operate_terminal_quiet(struct operate_terminal *d)
@@ -147,6 +156,7 @@ struct printing {
     const struct command_text *told; /* whose exit code and files count */
     struct operate_text shown;
     struct writer writer;
+    bool is_feed;
     int exit_code;
 };
 
@@ -187,9 +197,14 @@ static int print_item(void *context, const void *record, struct err *e)
 
     operate_terminal_quiet(p->terminal);
     p->shown.n_items++;
-    if (!p->text || !p->text->item)
-        return writer_item(&p->writer, record, e);
-    p->text->item(&p->shown, record);
+    if (p->told && p->told->take && p->told->take(&p->shown, record))
+        return 0;
+    if (p->text && p->text->item)
+        p->text->item(&p->shown, record);
+    else if (writer_item(&p->writer, record, e) < 0)
+        return -1;
+    if (p->is_feed)
+        fflush(p->shown.out);
     return check_printed(p, e);
 }
 
@@ -213,27 +228,37 @@ static bool is_given(const struct command_args *args, const char *option)
     return false;
 }
 
-static enum writer_format format_of(const struct command_args *args, const struct operation *op)
+static enum writer_format format_of(const struct command_args *args,
+                                    const struct operation *op,
+                                    const struct command_text *text)
 {
+    bool is_lines = op->is_feed || (text && text->is_lines);
+
     if ((op->answer || op->item) && is_given(args, "--json"))
-        return WRITER_JSON;
+        return is_lines ? WRITER_LINES : WRITER_JSON;
     return op->item && is_given(args, "--csv") ? WRITER_CSV : WRITER_TABLE;
 }
 
-int operate_call(const struct command_args *args,
-                 struct operate_terminal *terminal,
-                 const struct operation *op,
-                 json_t *request,
-                 const struct command_text *text,
-                 struct err *e)
+int operate_call_with(const struct command_args *args,
+                      struct operate_terminal *terminal,
+                      const struct operation *op,
+                      json_t *request,
+                      const struct command_text *text,
+                      void *state,
+                      struct err *e)
 {
     AUTO(arena) struct arena *arena = arena_new(ANSWER_MAX_BYTES);
-    enum writer_format format = format_of(args, op);
+    enum writer_format format = format_of(args, op, text);
     struct printing p = {
         .terminal = terminal,
         .text = format == WRITER_TABLE ? text : NULL,
         .told = text,
-        .shown = {.out = stdout, .look = text_look_for(stdout), .args = args, .arena = arena},
+        .is_feed = op->is_feed,
+        .shown = {.out = stdout,
+                  .look = text_look_for(stdout),
+                  .args = args,
+                  .arena = arena,
+                  .state = state},
     };
     bool is_silent = p.text == &operate_silent;
     struct answer answer = {.arena = arena,
@@ -241,7 +266,8 @@ int operate_call(const struct command_args *args,
                             .item = is_silent ? NULL : print_item,
                             .context = &p};
 
-    p.shown.state = p.text && p.text->state_size ? arena_alloc(arena, 1, p.text->state_size) : NULL;
+    if (!state && p.text && p.text->state_size)
+        p.shown.state = arena_alloc(arena, 1, p.text->state_size);
     /* --long is an option of the terminal: which columns a table has. */
     writer_init(&p.writer, format, op->answer, op->item, op->items_name, is_given(args, "--long"),
                 stdout);
@@ -254,6 +280,16 @@ int operate_call(const struct command_args *args,
     if (result == 0 && answer.late.kind != ERR_NONE)
         return err_set(e, answer.late.kind, "%s", answer.late.text);
     return result < 0 ? -1 : p.exit_code;
+}
+
+int operate_call(const struct command_args *args,
+                 struct operate_terminal *terminal,
+                 const struct operation *op,
+                 json_t *request,
+                 const struct command_text *text,
+                 struct err *e)
+{
+    return operate_call_with(args, terminal, op, request, text, NULL, e);
 }
 
 int operate_with(const struct command_args *args,

@@ -24,6 +24,8 @@ struct operate_text {
 struct command_text {
     /* Before the head is printed, with --json too: writes a chart to its file. */
     int (*save)(struct operate_text *t, const void *head, struct err *e);
+    /* Before an item is printed, with --json too: whether it is not printed. */
+    bool (*take)(struct operate_text *t, const void *item);
     void (*head)(struct operate_text *t, const void *record);
     void (*item)(struct operate_text *t, const void *record);
     /* After the last item, and after the table. */
@@ -31,6 +33,7 @@ struct command_text {
     /* Last of all, after errors too: frees what the state holds outside the arena. */
     void (*clear)(struct operate_text *t);
     size_t state_size;
+    bool is_lines;     /* --json prints one object per line, as the command's other answers do */
     const char *empty; /* printed instead of a table without rows; NULL = nothing */
     /* The exit code, with --json too. */
     int (*exit_code)(const void *head);
@@ -62,6 +65,9 @@ struct operate_terminal *operate_terminal_new(bool is_long);
 void operate_terminal_free(struct operate_terminal *d);
 AUTO_DEFINE(operate_terminal)
 struct app *operate_app(struct operate_terminal *d);
+/* From now on an interrupt does not cancel operations: they call `interrupted` whenever they look
+ * for one, and are cancelled when it says so. */
+void operate_on_interrupt(struct operate_terminal *d, bool (*interrupted)(void *), void *context);
 /* Takes the progress line away; before anything is printed. */
 void operate_terminal_quiet(struct operate_terminal *d);
 
@@ -72,6 +78,15 @@ int operate_call(const struct command_args *args,
                  json_t *request,
                  const struct command_text *text, /* NULL = a table */
                  struct err *e);
+
+/* The same with a state for the printers. */
+int operate_call_with(const struct command_args *args,
+                      struct operate_terminal *door,
+                      const struct operation *op,
+                      json_t *request,
+                      const struct command_text *text,
+                      void *state,
+                      struct err *e);
 
 /* "Print set, version, ...": the help of --json. In a. */
 const char *operate_json_help(const struct operation *op, struct arena *a);

@@ -34,8 +34,7 @@ static int run_get(const struct command_args *args, struct err *e)
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
     int result = operate_call(args, terminal, &data_get_operation, request, &text, e);
     if (result >= 0 || e->kind != ERR_NOTFOUND ||
-        cli_run_offer_replay(operate_app(terminal), args->operands, args->n_operands - 1,
-                             command_has(args, "--json"), e) <= 0)
+        cli_run_offer_replay(args, terminal, args->operands, args->n_operands - 1, e) <= 0)
         return result;
     return operate_call(args, terminal, &data_get_operation, request, &text, e);
 }

@@ -14,19 +14,36 @@
 
 /* ---- placements ---- */
 
+static bool is_same(const struct app_geo_placement *a, const struct app_geo_placement *b)
+{
+    return strcmp(a->topology, b->topology) == 0 && strcmp(a->function, b->function) == 0 &&
+           strcmp(a->store, b->store) == 0;
+}
+
+static bool is_among(const struct app_geo_placement *p,
+                     const struct app_geo_placement *items,
+                     size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_same(p, &items[i]))
+            return true;
+    return false;
+}
+
 static const char *mark_of(const struct app_geo_planned *r, const struct app_geo_placement *p)
 {
-    const struct app_geo_placement *cheapest = r->cheapest, *fastest = r->fastest;
-    const struct app_geo_placement *frontier = r->frontier.items;
+    bool is_fastest = is_same(p, r->fastest);
 
-    if (p->of == cheapest->of)
-        return p->of == fastest->of ? "cheapest, fastest" : "cheapest";
-    if (p->of == fastest->of)
+    if (is_same(p, r->cheapest))
+        return is_fastest ? "cheapest, fastest" : "cheapest";
+    if (is_fastest)
         return "fastest";
-    for (size_t i = 0; i < r->frontier.n; i++)
-        if (frontier[i].of == p->of)
-            return "frontier";
-    return "";
+    return is_among(p, r->frontier.items, r->frontier.n) ? "frontier" : "";
+}
+
+static bool is_least_time(const struct app_geo_planned *r)
+{
+    return r->objective == GEO_TIME + 1;
 }
 
 static void put_placement(struct table *t,
@@ -56,11 +73,11 @@ static void print_placements(const struct operate_text *t, const struct app_geo_
     const struct field_records *all = pareto ? &r->frontier : &r->placements;
     const struct app_geo_placement *items = all->items;
     size_t n = pareto || command_has(t->args, "--all") || all->n < SHOWN ? all->n : SHOWN;
-    const struct app_geo_placement *other = r->is_least_time ? r->cheapest : r->fastest;
+    const struct app_geo_placement *other = is_least_time(r) ? r->cheapest : r->fastest;
 
     for (size_t i = 0; i < n; i++)
         put_placement(table, r, &items[i]);
-    if (!pareto && other >= items + n)
+    if (!pareto && !is_among(other, items, n))
         put_placement(table, r, other);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
     if (n < all->n)
@@ -86,9 +103,9 @@ static void print_parts(const struct operate_text *t, const struct app_geo_plann
     AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct geo_phases *f = &rows[i]->of->phases;
-        const struct geo_bill *b = &rows[i]->of->bill;
-        if (i == 1 && rows[0] == rows[1])
+        const struct geo_phases *f = rows[i]->phases;
+        const struct geo_bill *b = rows[i]->bill;
+        if (i == 1 && is_same(rows[0], rows[1]))
             continue;
         table_put(table, i == 0 ? "cheapest" : "fastest");
         const double phases[] = {f->train_s, f->upload_s, f->wait_s, f->aggregate_s, f->download_s};
@@ -106,11 +123,11 @@ static void print_total(const struct operate_text *t, const struct app_geo_plann
     const struct app_geo_total *all = r->total;
     const struct geo_total *p = all->parts;
     const struct app_geo_placement *best = r->best;
-    const struct geo_counts *c = &best->of->counts;
+    const struct geo_counts *c = best->counts;
     char total[32], time[32], vm[32], faas[32], requests[32], storage[32], transfer[32];
 
     fprintf(t->out, "%.0f round%s of the %s: %s in %s\n", all->rounds, all->rounds > 1 ? "s" : "",
-            r->is_least_time ? "fastest" : "cheapest", money_text(all->total_microusd, total),
+            is_least_time(r) ? "fastest" : "cheapest", money_text(all->total_microusd, total),
             time_text(all->time_s, time));
     fprintf(t->out, "  machines %s, functions %s, requests %s, storage %s, transfer %s\n",
             money_text(p->vm_microusd, vm), money_text(p->faas_microusd, faas),
@@ -183,27 +200,27 @@ static void print_cells(const struct operate_text *t,
                         size_t training)
 {
     const struct app_geo_paper_cell *all = p->cells.items;
-    size_t rows = p->n_clouds * p->n_aggregators;
-    const struct app_geo_paper_cell *cells = all + training * rows * p->n_cities;
+    size_t rows = p->clouds * p->aggregators;
+    const struct app_geo_paper_cell *cells = all + training * rows * p->cities;
     struct table_column columns[10] = {{.title = "workers"}, {.title = "aggregator"}};
 
-    for (size_t city = 0; city < p->n_cities; city++)
+    for (size_t city = 0; city < p->cities; city++)
         columns[2 + city] = (struct table_column){.title = cells[city].city, .right = true};
-    AUTO(table) struct table *table = table_new(columns, 2 + p->n_cities);
+    AUTO(table) struct table *table = table_new(columns, 2 + p->cities);
     for (size_t row = 0; row < rows; row++) {
-        const struct app_geo_paper_cell *c = cells + row * p->n_cities;
-        bool is_first = row % p->n_aggregators == 0;
+        const struct app_geo_paper_cell *c = cells + row * p->cities;
+        bool is_first = row % p->aggregators == 0;
         if (row && is_first)
             table_rule(table);
         table_put(table, is_first ? c->workers : "");
         table_put(table, c->aggregator);
-        for (size_t city = 0; city < p->n_cities; city++)
+        for (size_t city = 0; city < p->cities; city++)
             table_printf(table, "$%.6f %5.2f s", c[city].cost_usd, c[city].time_s);
     }
     fprintf(t->out,
             "%s: %s per gradient, %s s of training, one worker in each city; per "
             "mini-batch\n",
-            cells->training, p->sizes[training], p->train_s);
+            cells->training, p->sizes.items[training], p->train_s);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
     fprintf(t->out, "\n");
 }
@@ -211,19 +228,19 @@ static void print_cells(const struct operate_text *t,
 static void print_uploads(const struct operate_text *t, const struct app_geo_paper *p)
 {
     const struct app_geo_paper_upload *all = p->uploads.items;
-    size_t across = p->n_stores * p->n_cities;
+    size_t across = p->stores * p->cities;
     struct table_column columns[18] = {{.title = "from"}, {.title = ""}};
     char titles[16][32];
 
     for (size_t i = 0; i < across; i++) {
-        bool is_first = i % p->n_cities == 0;
+        bool is_first = i % p->cities == 0;
         snprintf(titles[i], sizeof *titles, "%s%s%s", is_first ? all[i].store : "",
                  is_first ? " " : "", all[i].to);
         columns[2 + i] = (struct table_column){.title = titles[i], .right = true};
     }
     AUTO(table) struct table *table = table_new(columns, 2 + across);
     for (size_t i = 0; i < p->uploads.n; i += across) {
-        bool is_first = i / across % p->n_cities == 0;
+        bool is_first = i / across % p->cities == 0;
         if (i && is_first)
             table_rule(table);
         table_put(table, is_first ? all[i].workers : "");
@@ -233,7 +250,7 @@ static void print_uploads(const struct operate_text *t, const struct app_geo_pap
     }
     fprintf(t->out,
             "Mbit/s of an upload of %s, from the first byte of its connection on (Fig. 4)\n",
-            p->sizes[0]);
+            p->sizes.items[0]);
     table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
     fprintf(t->out, "\n");
 }
@@ -243,7 +260,7 @@ static void print_paper(struct operate_text *t, const void *record)
     const struct app_geo_paper *p = record;
     const struct app_geo_paper_statement *s = p->statements.items;
 
-    for (size_t i = 0; i < p->n_trainings; i++)
+    for (size_t i = 0; i < p->trainings; i++)
         print_cells(t, p, i);
     print_uploads(t, p);
     fprintf(t->out, "Statements of the paper, and the results here\n");

@@ -6,88 +6,89 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/interrupt.h"
-#include "cli/core/operate.h"
 #include "view/table.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#define ARENA_BYTES ((size_t)16 << 20)
 /* Of many quick rounds one per second is printed. */
 #define ROUND_S 1.0
 
-static int print_plan(const struct app_geo_run *g, struct arena *arena, struct err *e)
+static int show_plan(void *context, const void *head, struct err *e)
 {
-    struct app_geo_run_planned p;
+    const struct cli_run *c = context;
+    const struct app_geo_run_plan *p = ((const struct app_geo_report *)head)->plan;
+    const struct app_geo_run_stage *stages = p->stages.items;
     char cost[32], time[32];
 
-    if (app_geo_run_plan(g, arena, &p, e) < 0)
-        return -1;
-    printf("%s: %zu workers, %.0f round%s, %s; function at %s, store at %s\n", p.name, p.workers,
-           p.rounds, p.rounds > 1 ? "s" : "", p.topology, p.function, p.store);
+    (void)e;
+    if (c->json)
+        return 1;
+    printf("%s: %" PRIu64 " workers, %.0f round%s, %s; function at %s, store at %s\n", p->name,
+           p->workers, p->rounds, p->rounds > 1 ? "s" : "", p->topology, p->function, p->store);
     printf("In the clouds it would cost %s and take %s; per round $%.6f and %.2f s.\n",
-           money_text(p.total->total_microusd, cost), time_text(p.total->time_s, time), p.round_usd,
-           p.round_s);
-    for (size_t i = 0; i < p.n_stages; i++)
-        printf("  %-28s %-20s on %s\n", p.stages[i].name, p.stages[i].location, p.stages[i].on);
-    return 0;
+           money_text(p->cost_microusd, cost), time_text(p->time_s, time), p->round_usd,
+           p->round_s);
+    for (size_t i = 0; i < p->stages.n; i++)
+        printf("  %-28s %-20s on %s\n", stages[i].name, stages[i].location, stages[i].on);
+    return 1;
 }
 
 /* ---- while it runs ---- */
 
-struct watching {
-    struct operate_terminal *door;
-    bool json;
-    unsigned stops;
+struct following {
+    struct cli_run *c;
+    FILE *log; /* NULL = none is wanted */
     double told_s;
 };
 
-static void print_round(void *context, const struct app_geo_round *r)
+/* Lines of the event log go to their file; Ctrl-C needs the number of the run. */
+static bool take_event(struct operate_text *t, const void *record)
 {
-    struct watching *w = context;
-    double now_s = time_monotonic_s();
+    const struct app_geo_run_event *x = record;
+    struct following *f = t->state;
 
-    operate_terminal_quiet(w->door);
-    if (w->json) {
-        cli_run_print_event(&app_geo_round_record, r);
-    } else if (now_s - w->told_s >= ROUND_S || (size_t)r->round + 1 == r->rounds) {
-        w->told_s = now_s;
-        printf("  round %" PRId64 " of %zu  %.2f s\n", r->round + 1, r->rounds, r->time_s);
-    }
-    fflush(stdout);
+    f->c->run = x->run;
+    if (!x->detail)
+        return false;
+    AUTO_MEM char *text = json_dumps(x->detail, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    fprintf(f->log, "%s\n", text ? text : "{}");
+    return true;
 }
 
-static unsigned count_stops(void *context)
+static void print_event(struct operate_text *t, const void *record)
 {
-    struct watching *w = context;
-    unsigned seen = interrupt_count();
+    const struct app_geo_run_event *x = record;
+    struct following *f = t->state;
+    double now_s = time_monotonic_s();
 
-    if (seen > w->stops)
-        fprintf(stderr,
-                seen == 1 ? "\nStopping. Ctrl-C again: at once.\n" : "\nStopping at once.\n");
-    w->stops = seen;
-    return seen;
+    if (x->round == FIELD_NONE) {
+        fprintf(t->out, "Run %" PRId64 "\n", x->run);
+    } else if (now_s - f->told_s >= ROUND_S || x->round + 1 == x->rounds) {
+        f->told_s = now_s;
+        fprintf(t->out, "  round %" PRId64 " of %" PRId64 "  %.2f s\n", x->round + 1, x->rounds,
+                x->time_s);
+    }
 }
 
 /* ---- the bill ---- */
 
-static void print_end(const struct app_geo_report *r)
+static void print_end(const struct app_geo_report *r, FILE *out)
 {
-    const struct run *run = r->of;
+    const struct app_geo_failure *failures = r->failures.items;
 
-    printf("\nRun %" PRId64 " of %s: %s", r->run, r->name, r->state);
+    fprintf(out, "\nRun %" PRId64 " of %s: %s", r->run, r->name, app_run_state_choices[r->state]);
     if (r->reason[0])
-        printf(": %s", r->reason);
-    if (r->has_figures && r->model[0])
-        printf("; the model is %s", r->model);
-    printf("\n");
-    for (size_t i = 0; i < run->n_stages; i++)
-        if (run->stages[i].state == STAGE_FAILED)
-            printf("  %s, job %" PRId64 ": %s\n", run->stages[i].plan.name, run->stages[i].job,
-                   run->stages[i].reason);
+        fprintf(out, ": %s", r->reason);
+    if (r->model && r->model[0])
+        fprintf(out, "; the model is %s", r->model);
+    fputs("\n", out);
+    for (size_t i = 0; i < r->failures.n; i++)
+        fprintf(out, "  %s, job %" PRId64 ": %s\n", failures[i].stage, failures[i].job,
+                failures[i].reason);
 }
 
-static void print_phases(const struct app_geo_report *r, const struct text_look *look)
+static void print_phases(const struct app_geo_report *r, const struct operate_text *o)
 {
     static const struct table_column columns[] = {
         {.title = "per round"},
@@ -109,21 +110,23 @@ static void print_phases(const struct app_geo_report *r, const struct text_look 
         for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
             table_printf(t, "%.2f s", phases[k]);
     }
-    table_print(t, stdout, 0, TEXT_COLUMNS, look);
+    table_print(t, o->out, 0, TEXT_COLUMNS, &o->look);
 }
 
-static void print_counts(const struct app_geo_report *r)
+static void print_counts(const struct app_geo_report *r, FILE *out)
 {
     const struct geo_counts *c = r->counts;
     double n = r->rounds;
 
-    printf("per round: %.3f MB between regions, %.1f invocations, %.1f reads (%.1f found nothing), "
-           "%.1f writes, %.1f lists\n",
-           c->wan_bytes / n / 1e6, c->invocations / n, c->reads / n, c->failed_polls / n,
-           c->writes / n, c->lists / n);
+    fprintf(
+        out,
+        "per round: %.3f MB between regions, %.1f invocations, %.1f reads (%.1f found nothing), "
+        "%.1f writes, %.1f lists\n",
+        c->wan_bytes / n / 1e6, c->invocations / n, c->reads / n, c->failed_polls / n,
+        c->writes / n, c->lists / n);
 }
 
-static void print_bill(const struct app_geo_report *r, const struct text_look *look)
+static void print_bill(const struct app_geo_report *r, const struct operate_text *o)
 {
     static const struct table_column columns[] = {
         {.title = "at cloud prices"},
@@ -145,88 +148,56 @@ static void print_bill(const struct app_geo_report *r, const struct text_look *l
             table_printf(t, "$%.6f", parts[i]);
         }
     }
-    table_print(t, stdout, 0, TEXT_COLUMNS, look);
+    table_print(t, o->out, 0, TEXT_COLUMNS, &o->look);
 }
 
-static void print_report(const struct app_geo_report *r)
+static void print_report(struct operate_text *t, const void *record)
 {
-    const struct text_look look = text_look_for(stdout);
+    const struct app_geo_report *r = record;
 
-    print_end(r);
-    if (!r->has_figures)
+    print_end(r, t->out);
+    if (!r->phases)
         return;
-    printf("\n");
-    print_phases(r, &look);
-    printf("\n");
-    print_counts(r);
-    printf("\n");
-    print_bill(r, &look);
+    fputs("\n", t->out);
+    print_phases(r, t);
+    fputs("\n", t->out);
+    print_counts(r, t->out);
+    fputs("\n", t->out);
+    print_bill(r, t);
 }
 
-static int write_events(const struct app_geo_run *g, const char *path, struct err *e)
+static int exit_code(const void *head)
 {
-    FILE *out = fopen(path, "we");
-
-    if (!out)
-        return file_error(e, "write", path);
-    for (size_t i = 0; i < app_geo_run_n_events(g); i++) {
-        AUTO_JSON json_t *o = app_geo_run_event(g, i);
-        AUTO_MEM char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        fprintf(out, "%s\n", text ? text : "{}");
-    }
-    return fclose(out) == 0 ? 0 : file_error(e, "write", path);
+    return cli_run_exit_code(((const struct app_geo_report *)head)->state);
 }
 
 /* ---- the command ---- */
 
-static int run_and_report(const struct command_args *args,
-                          struct operate_terminal *door,
-                          struct app_geo_run *g,
-                          struct arena *arena,
-                          struct err *e)
-{
-    struct app *app = operate_app(door);
-    struct watching w = {.door = door, .json = command_has(args, "--json")};
-    const struct app_geo_watcher watcher = {print_round, count_stops, &w};
-    const char *events = command_value(args, "--events");
-    struct app_geo_report report;
-    int64_t id;
-
-    if (app_geo_start(app, g, &id, e) < 0)
-        return -1;
-    operate_terminal_quiet(door);
-    if (!w.json)
-        printf("Run %" PRId64 "\n", id);
-    fflush(stdout);
-    interrupt_watch_two();
-    if (app_geo_follow(app, g, &watcher, e) < 0)
-        return -1;
-    operate_terminal_quiet(door);
-    if ((events && write_events(g, events, e) < 0) || app_geo_report(app, g, arena, &report, e) < 0)
-        return -1;
-    if (w.json)
-        cli_run_print_event(&app_geo_report_record, &report);
-    else
-        print_report(&report);
-    return cli_run_exit_code(report.of->state);
-}
-
 static int run_training(const struct command_args *args, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    static const struct command_text text = {
+        .take = take_event, .item = print_event, .head = print_report, .exit_code = exit_code};
     const struct operation *op = &geo_run_operation;
+    const char *path = command_value(args, "--events");
     AUTO_JSON json_t *request = operate_request(args, op, e);
-    struct app_geo_run_request q = {0};
 
-    if (!request || record_decode(op->request, request, FIELD_AS_OPTION, &q, arena, e) < 0)
+    if (!request)
         return -1;
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    AUTO(app_geo_run) struct app_geo_run *g = app_geo_run_new(operate_app(door), &q, e);
-    if (!g || (!command_has(args, "--json") && print_plan(g, arena, e) < 0))
-        return -1;
-    fflush(stdout);
-    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
-    return agreed <= 0 ? agreed : run_and_report(args, door, g, arena, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    struct cli_run c = cli_run_of(args, terminal);
+    struct following f = {.c = &c};
+    int code = cli_run_ask(&c, op, request, show_plan, NULL, e);
+    if (code <= 0)
+        return code;
+    if (path && !(f.log = fopen(path, "we")))
+        return file_error(e, "write", path);
+    if (path)
+        json_object_set_new(request, "log", json_true());
+    cli_run_stop_on_interrupt(&c);
+    code = operate_call_with(args, terminal, op, request, &text, &f, e);
+    if (f.log && fclose(f.log) != 0 && code >= 0)
+        return file_error(e, "write", path);
+    return code;
 }
 
 static const struct command_option options[] = {
@@ -235,8 +206,9 @@ static const struct command_option options[] = {
      .help = "Write the event log to this file, one JSON object per line."},
     CLI_RUN_YES_OPTION,
     {.name = "--json",
-     .help = "Print one JSON object per line: {event: round} for each round, last {event: run, "
-             "state, model, rounds, phases, counts, bill, forecast, planned}."},
+     .help =
+         "Print one JSON object per line: {event: started}, {event: round} for each round, last "
+         "{event: run, state, model, rounds, phases, counts, bill, forecast, planned}."},
     {0},
 };
 

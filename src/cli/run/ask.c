@@ -1,54 +1,65 @@
-/* ask: what commands that start runs say and ask on the terminal before and after the start. */
-#include "app/core/credentials.h"
+/* ask: what commands that start runs do on the terminal: show what would be started, ask, start,
+ * and stop at Ctrl-C. */
+#include "cli/core/interrupt.h"
 #include "cli/run/run.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
-static void say_hosts(const struct app_run_location *p)
-{
-    double low = HUGE_VAL, high = 0;
+#define ARENA_BYTES ((size_t)256 << 20)
 
-    for (size_t i = 0; i < p->n_hosts; i++) {
-        low = fmin(low, p->hosts[i]->price_usd_per_hour);
-        high = fmax(high, p->hosts[i]->price_usd_per_hour);
-    }
-    printf("\nRunning on the %zu host%s of %s", p->n_hosts, p->n_hosts == 1 ? "" : "s",
-           p->on == app_run_any_host ? "the configuration" : p->on);
-    if (high <= 0)
+struct cli_run cli_run_of(const struct command_args *args, struct operate_terminal *terminal)
+{
+    return (struct cli_run){.args = args,
+                            .terminal = terminal,
+                            .json = command_has(args, "--json"),
+                            .yes = command_has(args, "--yes")};
+}
+
+int cli_run_call(struct cli_run *c,
+                 const struct operation *op,
+                 json_t *request,
+                 int (*take)(void *context, const void *head, struct err *e),
+                 void *context,
+                 struct err *e)
+{
+    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
+    struct answer answer = {.arena = arena, .head = take, .context = context};
+
+    int result = operation_call(operate_app(c->terminal), op, request, FIELD_AS_OPTION, &answer, e);
+    operate_terminal_quiet(c->terminal);
+    return result;
+}
+
+/* ---- before ---- */
+
+static void say_hosts(const struct app_run_where *w)
+{
+    const char *s = w->hosts == 1 ? "" : "s";
+
+    printf("\nRunning on the %" PRIu64 " host%s of %s", w->hosts, s,
+           strcmp(w->on, "ssh") == 0 ? "the configuration" : w->on);
+    if (w->high_usd_per_hour <= 0)
         printf(", at no cost: the configuration has no price%s.\n",
-               p->n_hosts == 1 ? " for it" : "s for them");
-    else if (low < high)
-        printf(", at $%g to $%g per hour.\n", low, high);
+               w->hosts == 1 ? " for it" : "s for them");
+    else if (w->low_usd_per_hour < w->high_usd_per_hour)
+        printf(", at $%g to $%g per hour.\n", w->low_usd_per_hour, w->high_usd_per_hour);
     else
-        printf(", at $%g per hour%s.\n", high, p->n_hosts == 1 ? "" : " each");
+        printf(", at $%g per hour%s.\n", w->high_usd_per_hour, w->hosts == 1 ? "" : " each");
 }
 
-/* Why the default is this machine. */
-static const char *why_here(const struct app_run_location *p)
+void cli_run_say_location(const struct app_run_where *w)
 {
-    if (p->asked)
-        return "";
-    return app_credentials_any() ? ": cloud instances are not supported yet"
-                                 : ": no cloud credentials are set up";
-}
-
-void cli_run_say_location(const struct app_run_location *p)
-{
-    if (!strcmp(p->on, "sim"))
-        puts("\nRunning in simulation (--on sim), in virtual time: nothing is launched, no work is "
-             "done.");
-    else if (p->n_hosts)
-        say_hosts(p);
+    if (w->hosts)
+        say_hosts(w);
     else
-        printf("\nRunning locally (--on local%s): real work on\n%g CPUs and %.0f GB of "
-               "this machine, priced as the planned machines.\n",
-               why_here(p), p->here.cpus, (double)p->here.memory_mb / 1024);
+        printf("\nRunning locally (--on local): real work on %g CPUs and %.0f GB of this machine,\n"
+               "priced as the planned machines. Tradewind does not launch cloud instances yet.\n",
+               w->cpus, w->memory_gb);
 }
 
-int cli_run_confirm(bool yes, const char *question, struct err *e)
+static int confirm(bool yes, const char *question, struct err *e)
 {
     char answer[16] = "";
 
@@ -65,13 +76,98 @@ int cli_run_confirm(bool yes, const char *question, struct err *e)
     return 0;
 }
 
-void cli_run_say_detached(int64_t id, bool json)
+struct asking {
+    struct cli_run *c;
+    int (*show)(void *context, const void *head, struct err *e);
+    bool is_something;
+};
+
+static int show_planned(void *context, const void *head, struct err *e)
 {
-    if (json)
-        cli_run_print_event(&app_run_started_record,
-                            &(struct app_run_started){.event = "started", .run = id});
+    struct asking *a = context;
+
+    operate_terminal_quiet(a->c->terminal);
+    int shown = a->show(a->c, head, e);
+    fflush(stdout);
+    a->is_something = shown > 0;
+    return shown < 0 ? -1 : 0;
+}
+
+int cli_run_ask(struct cli_run *c,
+                const struct operation *op,
+                json_t *request,
+                int (*show)(void *context, const void *head, struct err *e),
+                const char *question,
+                struct err *e)
+{
+    struct asking a = {.c = c, .show = show};
+
+    json_object_set_new(request, "dry_run", json_true());
+    if (cli_run_call(c, op, request, show_planned, &a, e) < 0)
+        return -1;
+    json_object_del(request, "dry_run");
+    return a.is_something ? confirm(c->yes, question ? question : "Run it?", e) : 0;
+}
+
+/* ---- starting ---- */
+
+static int take_started(void *context, const void *head, struct err *e)
+{
+    struct cli_run *c = context;
+
+    (void)e;
+    c->run = ((const struct app_run_started *)head)->run;
+    return 0;
+}
+
+static void say_detached(const struct cli_run *c)
+{
+    if (c->json)
+        printf("{\"event\":\"started\",\"run\":%" PRId64 "}\n", c->run);
     else
         printf("run %" PRId64 "\nFollow it with: tradewind run show %" PRId64
                " --follow\nStop it with: tradewind run stop %" PRId64 "\n",
-               id, id, id);
+               c->run, c->run, c->run);
+}
+
+int cli_run_start(struct cli_run *c, const struct operation *op, json_t *request, struct err *e)
+{
+    if (cli_run_call(c, op, request, take_started, c, e) < 0)
+        return -1;
+    if (c->detach) {
+        say_detached(c);
+        return 0;
+    }
+    cli_run_stop_on_interrupt(c);
+    return cli_run_follow(c, c->run, e);
+}
+
+/* ---- Ctrl-C ---- */
+
+/* Passes interrupts on to the run; the operation that follows the run continues until its end. */
+static bool stop_run(void *context)
+{
+    struct cli_run *c = context;
+    unsigned seen = interrupt_count();
+    struct err e = {0};
+
+    if (seen <= c->stops || !c->run)
+        return false;
+    c->stops = seen;
+    operate_terminal_quiet(c->terminal);
+    if (!c->json)
+        fprintf(stderr,
+                seen == 1
+                    ? "\nStopping; finished stages keep their outputs. Ctrl-C again: at once.\n"
+                    : "\nStopping at once.\n");
+    AUTO_JSON json_t *request = json_pack("{s:I, s:b}", "run", (json_int_t)c->run, "now", seen > 1);
+    if (cli_run_call(c, &run_stop_operation, request, NULL, NULL, &e) < 0)
+        fprintf(stderr, "stop run %" PRId64 ": %s\n", c->run, e.text);
+    return false;
+}
+
+void cli_run_stop_on_interrupt(struct cli_run *c)
+{
+    interrupt_watch_two();
+    operate_on_interrupt(c->terminal, stop_run, c);
 }

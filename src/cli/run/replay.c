@@ -3,142 +3,121 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/operate.h"
 #include "cli/run/run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define ARENA_BYTES ((size_t)256 << 20)
-
-struct order {
-    enum app_replay_kind kind;
-    const char *ref; /* "@S:3" */
-    bool yes, json;
-};
-
 /* ---- before and after ---- */
 
-static int show(const struct run *run, enum app_replay_kind kind, struct arena *a, struct err *e)
+static int show(const struct cli_run *c, const void *head, const struct record *type, struct err *e)
 {
+    const struct app_replay_started *p = head;
+    const struct app_replay_job *jobs = p->jobs.items;
     char took[32], cost[32];
     struct writer w;
 
-    writer_init(&w, WRITER_TABLE, NULL, kind == APP_RERUN ? &app_rerun_record : &app_replay_record,
-                NULL, false, stdout);
-    w.indent = 2;
-    for (size_t i = 0; i < run->n_stages; i++) {
-        struct app_replay_stage s = app_replay_stage_of(&run->stages[i].plan, a);
-        writer_item(&w, &s, e);
+    if (p->jobs.n == 0) {
+        puts(c->json ? "{\"event\":\"nothing\"}"
+                     : "Nothing to run: no job used older versions alone.");
+        return 0;
     }
-    printf("%zu %s to run:\n\n", run->n_stages, run->n_stages == 1 ? "job" : "jobs");
+    if (c->json)
+        return 1;
+    writer_init(&w, WRITER_TABLE, NULL, type, NULL, false, stdout);
+    w.indent = 2;
+    for (size_t i = 0; i < p->jobs.n; i++)
+        writer_item(&w, &jobs[i], e);
+    printf("%zu %s to run:\n\n", p->jobs.n, p->jobs.n == 1 ? "job" : "jobs");
     int result = writer_end(&w, e);
     writer_clear(&w);
-    printf("\nLast time: %s of work, %s.\n", time_text(run->planned_s, took),
-           money_text(run->planned_microusd, cost));
-    fflush(stdout);
-    return result;
+    printf("\nLast time: %s of work, %s.\n", time_text(p->took_s, took),
+           money_text(p->cost_microusd, cost));
+    return result < 0 ? -1 : 1;
 }
 
-static void print_set(const struct app_replayed_set *s)
+static int show_replay(void *context, const void *head, struct err *e)
 {
-    if (s->same)
-        printf("%s is restored: the same files with the same content.\n", s->recorded);
-    else if (s->output)
-        printf("%s differs from %s: job %" PRId64
-               " is not deterministic. The new version has the tag non_deterministic.\n",
-               s->output, s->recorded, s->job);
-    else
-        printf("Job %" PRId64 " left no output this time: %s is not restored.\n", s->job,
-               s->recorded);
+    return show(context, head, &app_replay_job_record, e);
 }
 
-static int compare(struct app *app, int64_t run, bool json, struct err *e)
+static int show_rerun(void *context, const void *head, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct app_replayed r;
-
-    if (app_replay_compare(app, run, arena, &r, e) < 0)
-        return -1;
-    const struct app_replayed_set *sets = r.sets.items;
-    if (json)
-        cli_run_print_event(&app_replayed_record, &r);
-    for (size_t i = 0; !json && i < r.sets.n; i++)
-        print_set(&sets[i]);
-    return 0;
+    return show(context, head, &app_rerun_job_record, e);
 }
 
-static int say_nothing(bool json)
+static void print_sets(struct operate_text *t, const void *record)
 {
-    if (json)
-        cli_run_print_event(&app_run_started_record,
-                            &(struct app_run_started){.event = "nothing", .run = FIELD_NONE});
-    else
-        puts("Nothing to run: no job used older versions alone.");
-    return 0;
+    const struct app_replayed *r = record;
+    const struct app_replayed_set *sets = r->sets.items;
+
+    for (size_t i = 0; i < r->sets.n; i++) {
+        const struct app_replayed_set *s = &sets[i];
+        if (s->same)
+            fprintf(t->out, "%s is restored: the same files with the same content.\n", s->recorded);
+        else if (s->output)
+            fprintf(t->out,
+                    "%s differs from %s: job %" PRId64
+                    " is not deterministic. The new version has the tag non_deterministic.\n",
+                    s->output, s->recorded, s->job);
+        else
+            fprintf(t->out, "Job %" PRId64 " left no output this time: %s is not restored.\n",
+                    s->job, s->recorded);
+    }
 }
 
 /* The exit code: 0, 1 failed, 130 stopped, or -1. */
-static int replay(struct app *app, const struct order *order, struct err *e)
+static int replay(struct cli_run *c, json_t *request, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct run run;
+    static const struct command_text text = {.head = print_sets, .is_lines = true};
+    const struct operation *op = &replay_start_operation;
+    int agreed = cli_run_ask(c, op, request, show_replay, NULL, e);
 
-    if (app_replay_compose(app, order->kind, order->ref, arena, &run, e) < 0)
-        return -1;
-    if (run.n_stages == 0)
-        return say_nothing(order->json);
-    if (!order->json && show(&run, order->kind, arena, e) < 0)
-        return -1;
-    int agreed = cli_run_confirm(order->yes, "Run it?", e);
     if (agreed <= 0)
         return agreed;
-    if (app_replay_begin(app, &run, e) < 0)
+    int code = cli_run_start(c, op, request, e);
+    if (code < 0)
         return -1;
-    int code = cli_run_watch(app, run.id, order->json, e);
-    if (code < 0 || order->kind == APP_RERUN)
-        return code;
-    return compare(app, run.id, order->json, e) < 0 ? -1 : code;
+    AUTO_JSON json_t *get = json_pack("{s:I}", "run", (json_int_t)c->run);
+    int compared = operate_call(c->args, c->terminal, &replay_get_operation, get, &text, e);
+    return compared < 0 ? -1 : code;
 }
 
 /* ---- offered by get ---- */
 
-int cli_run_offer_replay(
-    struct app *app, const char *const *refs, size_t n, bool json, struct err *e)
+int cli_run_offer_replay(const struct command_args *args,
+                         struct operate_terminal *terminal,
+                         const char *const *refs,
+                         size_t n,
+                         struct err *e)
 {
-    AUTO_MEM char *ref = app_replay_find(app, refs, n);
+    AUTO_MEM char *ref = app_replay_find(operate_app(terminal), refs, n);
+    struct cli_run c = {.args = args, .terminal = terminal};
 
     if (!ref)
         return -1;
-    if (json || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
+    if (command_has(args, "--json") || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
         const struct err why = *e;
         return err_set(e, why.kind, "%.280s; `tradewind replay %s` makes it again", why.text, ref);
     }
     fprintf(stderr, "gc --economic removed the content of %s. Its jobs can make it again.\n", ref);
-    int code = replay(app, &(struct order){.kind = APP_REPLAY, .ref = ref}, e);
+    AUTO_JSON json_t *request = json_pack("{s:s}", "set", ref);
+    int code = replay(&c, request, e);
     return code == 0 ? 1 : code < 0 ? -1 : err_set(e, ERR_RETRY, "%s was not made again", ref);
 }
 
 /* ---- the commands ---- */
 
-static int run_command(const struct command_args *args,
-                       enum app_replay_kind kind,
-                       const char *ref,
-                       struct err *e)
-{
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    const struct order order = {.kind = kind,
-                                .ref = ref,
-                                .yes = command_has(args, "--yes"),
-                                .json = command_has(args, "--json")};
-
-    return replay(operate_app(door), &order, e);
-}
-
 static int run_replay(const struct command_args *args, struct err *e)
 {
-    return run_command(args, APP_REPLAY, args->operands[0], e);
+    AUTO_JSON json_t *request = operate_request(args, &replay_start_operation, e);
+
+    if (!request)
+        return -1;
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    struct cli_run c = cli_run_of(args, terminal);
+    return replay(&c, request, e);
 }
 
 static const struct command_option replay_options[] = {
@@ -169,13 +148,19 @@ const struct command command_replay = {
 
 static int run_rerun(const struct command_args *args, struct err *e)
 {
-    const char *from = command_value(args, "--from");
+    const struct operation *op = &rerun_start_operation;
+    AUTO_JSON json_t *request = operate_request(args, op, e);
 
-    if (!from)
+    if (!request)
+        return -1;
+    if (!command_value(args, "--from"))
         return err_set(e, ERR_USAGE,
                        "rerun: --from @SET names the newer version to work on; `tradewind job "
                        "rerun` repeats one job");
-    return run_command(args, APP_RERUN, from, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
+    struct cli_run c = cli_run_of(args, terminal);
+    int agreed = cli_run_ask(&c, op, request, show_rerun, NULL, e);
+    return agreed <= 0 ? agreed : cli_run_start(&c, op, request, e);
 }
 
 static const struct command_option rerun_options[] = {

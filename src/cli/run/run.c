@@ -1,175 +1,164 @@
 /* run: the command that plans a pipeline, asks, starts it and watches it, or simulates it. */
 #include "cli/run/run.h"
+#include "app/run/simulate.h"
 #include "app/run/start.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/interrupt.h"
-#include "cli/core/operate.h"
 #include "cli/plan/plan.h"
 #include "view/table.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define ARENA_BYTES ((size_t)256 << 20)
 #define NAME_COLUMNS 20
 
 /* ---- simulated runs ---- */
 
-static void print_stage(const struct app_simulated_event *x)
+static void print_stage(const struct app_simulated_event *x, FILE *out)
 {
     char took[32], planned[32], cost[32], planned_cost[32];
 
-    printf(" %-9s", app_run_state_words(x->state));
-    if (x->stage_state == STAGE_GOING && x->follows_prices)
-        printf(" and follows prices");
-    else if (x->stage_state == STAGE_GOING)
-        printf(" on %s%s in %s/%s", x->on->instance_type, x->on->spot ? " (spot)" : "",
-               x->on->provider, x->on->region);
-    else if (x->stage_state == STAGE_FINISHED)
-        printf(" %s of %s, %s of %s", time_text(x->runtime_s, took),
-               time_text(x->plan->planned_s, planned), money_text(x->cost_microusd, cost),
-               money_text(x->plan->planned_microusd, planned_cost));
+    fprintf(out, " %-9s", app_run_stage_choices[x->state]);
+    if (x->state == STAGE_GOING && x->follows_prices)
+        fputs(" and follows prices", out);
+    else if (x->state == STAGE_GOING)
+        fprintf(out, " on %s%s in %s", x->instance_type, x->spot ? " (spot)" : "", x->location);
+    else if (x->state == STAGE_FINISHED)
+        fprintf(out, " %s (planned %s), %s (planned %s)", time_text(x->runtime_s, took),
+                time_text(x->planned_s, planned), money_text(x->cost_microusd, cost),
+                money_text(x->planned_microusd, planned_cost));
     else
-        printf(" %s", x->reason);
+        fprintf(out, " %s", x->reason);
 }
 
-static int print_event(void *context, const struct app_simulated_event *x, struct err *e)
+static void print_event(struct operate_text *t, const void *record)
 {
-    const struct text_look *look = context;
+    const struct app_simulated_event *x = record;
     AUTO_CLEAR(buf) struct buf name;
     char clock[32];
 
-    (void)e;
     buf_init(&name, 4096);
-    text_put(&name, x->stage ? x->stage : "", NAME_COLUMNS, look->utf8);
-    printf("  %9s  %-*s", cli_plan_clock_text(x->at_s, clock), NAME_COLUMNS, buf_str(&name));
+    text_put(&name, x->stage ? x->stage : "", NAME_COLUMNS, t->look.utf8);
+    fprintf(t->out, "  %9s  %-*s", cli_plan_clock_text(x->at_s, clock), NAME_COLUMNS,
+            buf_str(&name));
     if (x->state)
-        print_stage(x);
+        print_stage(x, t->out);
     else
-        printf(" %s", x->text);
-    putchar('\n');
-    return 0;
+        fprintf(t->out, " %s", x->text);
+    putc('\n', t->out);
 }
 
-static int print_event_json(void *context, const struct app_simulated_event *x, struct err *e)
+static void print_bill(struct operate_text *t, const void *record)
 {
-    (void)context;
-    (void)e;
-    cli_run_print_event(&app_simulated_event_record, x);
-    return 0;
-}
-
-static int print_bill(const struct app_simulated *b, struct err *e)
-{
+    const struct app_simulated *b = record;
     const struct app_simulated_stage *stages = b->stages.items;
     char launched[32];
     struct writer w;
 
     snprintf(launched, sizeof launched, "%" PRId64 " launched", b->machines);
     const struct app_simulated_stage total = {.name = "total",
-                                              .state = b->state,
+                                              .state = b->state == RUN_FINISHED ? STAGE_FINISHED
+                                                       : b->state == RUN_FAILED ? STAGE_FAILED
+                                                                                : STAGE_STOPPED,
                                               .instance_type = launched,
                                               .planned_s = b->planned_s,
                                               .took_s = b->time_s,
                                               .planned_microusd = b->planned_microusd,
                                               .cost_microusd = b->cost_microusd};
-    writer_init(&w, WRITER_TABLE, NULL, &app_simulated_stage_record, NULL, false, stdout);
+    writer_init(&w, WRITER_TABLE, NULL, &app_simulated_stage_record, NULL, false, t->out);
     for (size_t i = 0; i < b->stages.n; i++)
-        writer_item(&w, &stages[i], e);
+        writer_item(&w, &stages[i], NULL);
     table_rule(w.table);
-    writer_item(&w, &total, e);
-    printf("\nsimulated run %" PRId64 ", seed %" PRId64 "\n", b->run, b->seed);
-    int result = writer_end(&w, e);
+    writer_item(&w, &total, NULL);
+    fprintf(t->out, "\nsimulated run %" PRId64 ", seed %" PRId64 "\n", b->run, b->seed);
+    writer_end(&w, NULL);
     writer_clear(&w);
     if (b->switches != FIELD_NONE)
-        printf("switches: %" PRId64 ", preemptions: %" PRId64 "\n", b->switches, b->preemptions);
+        fprintf(t->out, "switches: %" PRId64 ", preemptions: %" PRId64 "\n", b->switches,
+                b->preemptions);
     if (*b->reason)
-        printf("%s: %s\n", b->state, b->reason);
-    return result;
+        fprintf(t->out, "%s: %s\n", app_run_state_choices[b->state], b->reason);
 }
 
-static int simulate(struct app *app, const struct app_run_prepared *r, bool json, struct err *e)
+static int exit_code(const void *head)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct text_look look = text_look_for(stdout);
-    struct app_simulation s = app_run_simulation(r);
-    struct app_simulated bill;
-
-    s.tell = json ? print_event_json : print_event;
-    s.context = &look;
-    interrupt_watch();
-    if (app_run_simulate(app, r->plan, &s, arena, &bill, e) < 0)
-        return -1;
-    if (json)
-        cli_run_print_event(&app_simulated_record, &bill);
-    else if (print_bill(&bill, e) < 0)
-        return -1;
-    return app_simulated_check(&bill, e) < 0 ? -1 : cli_run_exit_code(bill.run_state);
+    return cli_run_exit_code(((const struct app_simulated *)head)->state);
 }
 
 /* ---- the command ---- */
 
-static int show_plan(const struct app_run_prepared *r, bool json, struct err *e)
+static int show_plan(const struct cli_run *c, const struct app_plan_report *plan, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    struct app_plan *p = r->plan;
-    bool exists = p->answer.status != PLAN_INFEASIBLE;
-    struct app_plan_report report;
-
-    if (json)
-        return exists ? 0 : err_set(e, ERR_NOFIT, "no plan: %s", p->answer.reason);
-    if ((exists && app_plan_ask_singles(p, e) < 0) || app_plan_report(p, arena, &report, e) < 0 ||
-        cli_plan_print(&report, stdout, e) < 0)
-        return -1;
-    cli_run_say_location(&r->location);
-    fflush(stdout);
-    return 0;
+    if (!c->json)
+        return cli_plan_print(plan, stdout, e) < 0 ? -1 : 1;
+    return plan->reason ? err_set(e, ERR_NOFIT, "no plan: %s", plan->reason) : 1;
 }
 
-static int run_prepared(struct operate_terminal *door,
-                        const struct command_args *args,
-                        const struct app_run_prepared *r,
-                        struct err *e)
+static int show_simulation(void *context, const void *head, struct err *e)
 {
-    struct app *app = operate_app(door);
-    bool json = command_has(args, "--json");
-    int64_t id;
+    const struct cli_run *c = context;
+    int shown = show_plan(c, ((const struct app_simulated *)head)->plan, e);
 
-    int agreed = cli_run_confirm(command_has(args, "--yes"), "Run it?", e);
-    if (agreed <= 0)
-        return agreed;
-    if (app_run_wants_simulation(&r->request))
-        return simulate(app, r, json, e);
-    if (app_run_start(app, r, &id, e) < 0)
-        return -1;
-    operate_terminal_quiet(door);
-    if (!command_has(args, "--detach"))
-        return cli_run_watch(app, id, json, e);
-    cli_run_say_detached(id, json);
+    if (shown > 0 && !c->json)
+        puts("\nRunning in simulation (--on sim), in virtual time: nothing is launched, no work is "
+             "done.");
+    return shown;
+}
+
+static int show_run(void *context, const void *head, struct err *e)
+{
+    const struct cli_run *c = context;
+    const struct app_run_started *planned = head;
+    int shown = show_plan(c, planned->plan, e);
+
+    if (shown > 0 && !c->json)
+        cli_run_say_location(planned->location);
+    return shown;
+}
+
+static int simulate(struct cli_run *c, json_t *request, struct err *e)
+{
+    static const struct command_text text = {
+        .item = print_event, .head = print_bill, .exit_code = exit_code};
+
+    if (c->detach)
+        return err_set(e, ERR_USAGE,
+                       "--detach: a simulated run is over in milliseconds, in this command: leave "
+                       "it out");
+    int agreed = cli_run_ask(c, &run_simulate_operation, request, show_simulation, NULL, e);
+    return agreed <= 0
+               ? agreed
+               : operate_call(c->args, c->terminal, &run_simulate_operation, request, &text, e);
+}
+
+/* Options of simulations alone. */
+static int check_options(const struct command_args *args, struct err *e)
+{
+    for (size_t i = 0; i < args->n_given; i++) {
+        const struct command_option *o = args->given[i].option;
+        if (o->field && !record_field(run_start_operation.request, o->field->name))
+            return err_set(e, ERR_USAGE, "%s goes with --on sim", o->name);
+    }
     return 0;
 }
 
 static int run_pipeline(const struct command_args *args, struct err *e)
 {
-    AUTO(arena) struct arena *arena = arena_new(ARENA_BYTES);
-    AUTO_JSON json_t *json = operate_request(args, &run_start_operation, e);
-    AUTO_CLEAR(app_run_prepared) struct app_run_prepared r = {0};
-    struct app_run_request q;
+    const char *on = command_value(args, "--on");
+    bool is_simulated = on && !strcmp(on, "sim");
+    const struct operation *op = is_simulated ? &run_simulate_operation : &run_start_operation;
+    AUTO_JSON json_t *request = operate_request(args, op, e);
 
-    if (!json ||
-        record_decode(run_start_operation.request, json, FIELD_AS_OPTION, &q, arena, e) < 0)
+    if (!request || (!is_simulated && check_options(args, e) < 0))
         return -1;
-    if (app_run_wants_simulation(&q) && command_has(args, "--detach"))
-        return err_set(e, ERR_USAGE,
-                       "--detach: a simulated run is over in milliseconds, in this command: leave "
-                       "it out");
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    if (app_run_prepare(operate_app(door), &q, &r, e) < 0 ||
-        show_plan(&r, command_has(args, "--json"), e) < 0)
-        return -1;
-    return run_prepared(door, args, &r, e);
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(is_simulated);
+    struct cli_run c = cli_run_of(args, terminal);
+    c.detach = command_has(args, "--detach");
+    if (is_simulated)
+        return simulate(&c, request, e);
+    int agreed = cli_run_ask(&c, op, request, show_run, NULL, e);
+    return agreed <= 0 ? agreed : cli_run_start(&c, op, request, e);
 }
 
 static const struct command_option options[] = {
@@ -200,6 +189,7 @@ const struct command command_run = {
     .example = "tradewind run examples/fashion.yaml --yes",
     .options = options,
     .operation = &run_start_operation,
+    .also = &run_simulate_operation,
     .min_operands = 1,
     .max_operands = 1,
     .run = run_pipeline,

@@ -1,9 +1,10 @@
-/* run: what the commands about runs share: asking, watching, printing the bill. */
+/* run: what the commands that start or follow runs share: asking, following, printing the bill. */
 #ifndef CLI_RUN_RUN_H
 #define CLI_RUN_RUN_H
 
 #include "app/run/location.h"
 #include "app/run/run.h"
+#include "cli/core/operate.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,31 +23,56 @@
                                     "`run stop RUN` stops it."                                     \
     }
 
-/* 1: Enter or y; 0: no, and a line says that nothing was started. yes (--yes): does not ask.
- * ERR_USAGE where no terminal is there to ask on. */
-int cli_run_confirm(bool yes, const char *question, struct err *e);
-/* Where the run is going to run, in a line. */
-void cli_run_say_location(const struct app_run_location *p);
-/* How to follow and to stop a run that continues without the command. */
-void cli_run_say_detached(int64_t id, bool json);
+/* One command that starts a run. */
+struct cli_run {
+    const struct command_args *args;
+    struct operate_terminal *terminal;
+    bool json, yes;
+    bool detach;    /* start the run and do not follow it */
+    int64_t run;    /* that Ctrl-C stops; 0 = none yet */
+    unsigned stops; /* asked for so far */
+};
+struct cli_run cli_run_of(const struct command_args *args, struct operate_terminal *terminal);
 
-/* Shows the progress of a run until it is over, then its bill. Ctrl-C asks it to stop, a second
- * one to stop at once. json: one event a line. The exit code: 0 finished, 1 failed, 130 stopped. */
-int cli_run_watch(struct app *app, int64_t id, bool json, struct err *e);
-/* The same of a run that continues without the command: Ctrl-C ends the watching alone, with 130.
- */
-int cli_run_follow(struct app *app, int64_t id, bool json, struct err *e);
+/* Calls op without output: hands its head to take, which may be NULL. */
+int cli_run_call(struct cli_run *c,
+                 const struct operation *op,
+                 json_t *request,
+                 int (*take)(void *context, const void *head, struct err *e),
+                 void *context,
+                 struct err *e);
+/* Calls op as a dry run, lets show print what it would start unless --json is given, and asks the
+ * question. show: 0 = there is nothing to start. 1: Enter, y or --yes; 0: nothing is to be started,
+ * and a line says so. ERR_USAGE where no terminal is there to ask on. */
+int cli_run_ask(struct cli_run *c,
+                const struct operation *op,
+                json_t *request,
+                int (*show)(void *context, const void *head, struct err *e),
+                const char *question, /* NULL = "Run it?" */
+                struct err *e);
+/* Starts the run with op, whose head begins as a struct app_run_started does, and follows it;
+ * detach: says how to follow it. The exit code: 0 finished, 1 failed, 130 stopped. */
+int cli_run_start(struct cli_run *c, const struct operation *op, json_t *request, struct err *e);
+
+/* Where the run is going to run, in a line. */
+void cli_run_say_location(const struct app_run_where *w);
+
+/* From now on Ctrl-C asks the run to stop, a second one to stop at once. */
+void cli_run_stop_on_interrupt(struct cli_run *c);
+/* Shows the progress of a run until it is over, then its bill: the exit code. */
+int cli_run_follow(struct cli_run *c, int64_t run, struct err *e);
 
 /* Adds to the error of a `get` the command that makes the content again, for the first of these
  * references whose jobs can; on a terminal asks, and replays: then 1, and the get is worth another
  * attempt. -1: e is what it was, or what failed. */
-int cli_run_offer_replay(
-    struct app *app, const char *const *refs, size_t n, bool json, struct err *e);
+int cli_run_offer_replay(const struct command_args *args,
+                         struct operate_terminal *terminal,
+                         const char *const *refs,
+                         size_t n,
+                         struct err *e);
 
-/* The bill: each stage with its time and cost beside the plan. */
-int cli_run_print(const struct app_run *r, FILE *out, struct err *e);
-/* A record as one line of JSON on stdout. */
-void cli_run_print_event(const struct record *type, const void *record);
+/* The bill, a struct app_run: each stage with its time and cost beside the plan. */
+void cli_run_print(struct operate_text *t, const void *record);
 /* 0 finished, 1 failed, 130 stopped. */
 int cli_run_exit_code(enum run_state state);
 

@@ -4,7 +4,7 @@
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
-#include "cli/core/operate.h"
+#include "cli/core/interrupt.h"
 #include "cli/run/run.h"
 
 #include <inttypes.h>
@@ -20,28 +20,23 @@
 
 static void print_notes(const struct app_run_stage *s, FILE *out)
 {
-    const struct run_stage_plan *plan = &s->of->plan;
-    enum run_stage_state state = s->of->state;
-
     if (s->note[0])
         fprintf(out, "  %s: %s\n", s->name, s->note);
     if (s->attempts > 1)
         fprintf(out, "  %s: %" PRId64 " attempts, since machines were lost\n", s->name,
                 s->attempts);
-    if (plan->continues)
+    if (s->resumed_job != FIELD_NONE)
         fprintf(out, "  %s: resumed from the checkpoint of job %" PRId64 "\n", s->name,
-                plan->continues);
-    if (state == STAGE_FINISHED && s->reason[0] && plan->elastic) {
-        fprintf(out, "  %s: ", s->name);
-        text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
-    }
-    if (state >= STAGE_FAILED && s->reason[0]) {
-        fprintf(out, "  %s %s: ", s->name, s->state);
+                s->resumed_job);
+    bool is_bad = s->state >= STAGE_FAILED;
+    if (s->reason[0] && (is_bad || (s->state == STAGE_FINISHED && s->is_elastic))) {
+        fprintf(out, "  %s%s%s: ", s->name, is_bad ? " " : "",
+                is_bad ? app_run_stage_choices[s->state] : "");
         text_print_lines(out, app_job_reason_text(s->reason), REASON_COLUMNS, REASON_INDENT);
     }
 }
 
-static int print_stages(const struct app_run *r, FILE *out, struct err *e)
+static void print_stages(const struct app_run *r, FILE *out)
 {
     const struct app_run_stage *stages = r->stages.items;
     struct writer w;
@@ -49,16 +44,15 @@ static int print_stages(const struct app_run *r, FILE *out, struct err *e)
     writer_init(&w, WRITER_TABLE, NULL, &app_run_stage_record, NULL, false, out);
     w.indent = INDENT;
     for (size_t i = 0; i < r->stages.n; i++)
-        writer_item(&w, &stages[i], e);
-    int result = writer_end(&w, e);
+        writer_item(&w, &stages[i], NULL);
+    writer_end(&w, NULL);
     writer_clear(&w);
     for (size_t i = 0; i < r->stages.n; i++)
         print_notes(&stages[i], out);
-    return result;
 }
 
 /* The machines of stages that followed prices, a line each. */
-static int print_machines(const struct app_run *r, FILE *out, struct err *e)
+static void print_machines(const struct app_run *r, FILE *out)
 {
     const struct app_run_machine *machines = r->machines.items;
     struct writer w;
@@ -67,32 +61,31 @@ static int print_machines(const struct app_run *r, FILE *out, struct err *e)
     writer_init(&w, WRITER_TABLE, NULL, &app_run_machine_record, NULL, false, out);
     w.indent = INDENT;
     for (size_t i = 0; i < r->machines.n; i++)
-        if (machines[i].followed_prices && n++ < MACHINES_SHOWN)
-            writer_item(&w, &machines[i], e);
+        if (machines[i].follows_prices && n++ < MACHINES_SHOWN)
+            writer_item(&w, &machines[i], NULL);
     if (n)
         fputs("\nMachines by price:\n\n", out);
-    int result = writer_end(&w, e);
+    writer_end(&w, NULL);
     writer_clear(&w);
     if (n > MACHINES_SHOWN)
         fprintf(out, "  and %zu more, which --json lists\n", n - MACHINES_SHOWN);
-    return result;
 }
 
 static void print_sum(const struct app_run *r, FILE *out)
 {
-    const struct app_run_stage *first = r->stages.items;
-    const struct run_stage_plan *plan = r->stages.n ? &first->of->plan : NULL;
+    const struct app_run_stage *first = r->stages.n ? r->stages.items : NULL;
     char cost[32], planned[32], took[32];
 
     time_text(r->busy_s, took);
     money_text(r->cost_microusd, cost);
     money_text(r->planned_microusd, planned);
-    if (plan && plan->repeats)
+    if (first && first->repeated_job != FIELD_NONE)
         fprintf(out, "\nIts jobs took %s and cost %s; the first time they cost %s.\n", took, cost,
                 planned);
-    else if (plan && plan->servers)
-        fprintf(out, "\nIts %u nodes took %s in all, and cost %s.\n", plan->nodes, took, cost);
-    else if (app_run_is_simulated(r->of))
+    else if (first && first->servers)
+        fprintf(out, "\nIts %" PRId64 " nodes took %s in all, and cost %s.\n", first->nodes, took,
+                cost);
+    else if (!strcmp(r->on, "sim"))
         fprintf(out, "\nIts simulated machines cost %s. The plan: %s.\n", cost, planned);
     else if (!strcmp(r->on, "local"))
         fprintf(out,
@@ -106,14 +99,15 @@ static void print_sum(const struct app_run *r, FILE *out)
                 took, r->on, cost, planned);
 }
 
-int cli_run_print(const struct app_run *r, FILE *out, struct err *e)
+void cli_run_print(struct operate_text *t, const void *record)
 {
-    fprintf(out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name,
-            app_run_state_words(r->state), r->reason[0] ? ", " : "", r->reason);
-    if (print_stages(r, out, e) < 0 || print_machines(r, out, e) < 0)
-        return -1;
-    print_sum(r, out);
-    return 0;
+    const struct app_run *r = record;
+
+    fprintf(t->out, "\nRun %" PRId64 " of %s: %s%s%s\n\n", r->id, r->name,
+            app_run_state_choices[r->state], r->reason[0] ? ", " : "", r->reason);
+    print_stages(r, t->out);
+    print_machines(r, t->out);
+    print_sum(r, t->out);
 }
 
 int cli_run_exit_code(enum run_state state)
@@ -121,40 +115,21 @@ int cli_run_exit_code(enum run_state state)
     return state == RUN_FINISHED ? 0 : state == RUN_STOPPED ? CLI_RUN_INTERRUPTED : 1;
 }
 
-void cli_run_print_event(const struct record *type, const void *record)
-{
-    AUTO_JSON json_t *event = record_encode(type, record);
-    AUTO_MEM char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(15));
-
-    printf("%s\n", text ? text : "{}");
-}
-
 /* ---- run show ---- */
-
-static void print_run(struct operate_text *t, const void *record)
-{
-    cli_run_print(record, t->out, &t->error);
-}
 
 static int run_show(const struct command_args *args, struct err *e)
 {
-    AUTO_JSON json_t *request = NULL;
-    AUTO(operate_terminal) struct operate_terminal *door = NULL;
+    AUTO_JSON json_t *request = operate_request(args, &run_get_operation, e);
 
-    if (!command_has(args, "--follow"))
-        return operate_run(args, e);
-    request = operate_request(args, &run_get_operation, e);
-    if (!request)
+    if (!request || !command_has(args, "--follow"))
+        return request ? operate_run(args, e) : -1;
+    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
+    struct cli_run c = {.args = args, .terminal = terminal, .json = command_has(args, "--json")};
+    /* Refuses a wrong number before the run is followed. */
+    if (cli_run_call(&c, &run_get_operation, request, NULL, NULL, e) < 0)
         return -1;
-    door = operate_terminal_new(false);
-    /* Refuses a wrong number before the watch begins. */
-    AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
-    struct answer none = {.arena = arena};
-    if (operation_call(operate_app(door), &run_get_operation, request, FIELD_AS_OPTION, &none, e) <
-        0)
-        return -1;
-    return cli_run_follow(operate_app(door), json_integer_value(json_object_get(request, "run")),
-                          command_has(args, "--json"), e);
+    int code = cli_run_follow(&c, json_integer_value(json_object_get(request, "run")), e);
+    return code < 0 && interrupt_seen() ? CLI_RUN_INTERRUPTED : code;
 }
 
 static const struct command_option show_options[] = {
@@ -172,7 +147,7 @@ const struct command command_run_show = {
     .example = "tradewind run show 1",
     .options = show_options,
     .operation = &run_get_operation,
-    .text = &(const struct command_text){.head = print_run},
+    .text = &(const struct command_text){.head = cli_run_print},
     .min_operands = 1,
     .max_operands = 1,
     .run = run_show,
@@ -194,7 +169,8 @@ static void print_stopped(struct operate_text *t, const void *record)
     const struct app_run_stopped *s = record;
 
     if (s->was_over)
-        fprintf(t->out, "run %" PRId64 " was over already: %s\n", s->run, s->state);
+        fprintf(t->out, "run %" PRId64 " was over already: %s\n", s->run,
+                app_run_state_choices[s->state]);
     else if (s->now)
         fprintf(t->out, "stopping run %" PRId64 " at once\n", s->run);
     else

@@ -30,7 +30,7 @@ static void test_recommend(struct calling *c)
               is_near(calling_number(c->head, "usd_per_hour"), 3.625) &&
               !strcmp(calling_text(c->head, "limited_by"), "network"),
           "427.5 / 200 = 2.1: two of b for 0.125 + 2 x 1.75");
-    CHECK(json_is_null(json_object_get(c->head, "place")) && json_array_size(c->items) == 2,
+    CHECK(json_is_null(json_object_get(c->head, "location")) && json_array_size(c->items) == 2,
           "no location, and both types were considered");
     CHECK(json_array_size(json_object_get(c->head, "algorithms")) == 4, "algorithms to compare");
 
@@ -56,7 +56,7 @@ static void test_refused(struct calling *c)
         {"cluster.recommend", "algorithm", "best", ERR_USAGE, "algorithm \"best\": must be"},
         {"cluster.recommend", "algorithm", "scala-opt-m", ERR_USAGE, "give type"},
         {"cluster.recommend", "location", "nowhere", ERR_USAGE, "nowhere"},
-        {"cluster.run", "on", "sim", ERR_USAGE, "names no command to run"},
+        {"cluster.start", "on", "sim", ERR_USAGE, "names no command to run"},
         {"cluster.measure", "on", "local", ERR_USAGE, "on a machine of its own"},
     };
 

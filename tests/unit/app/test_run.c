@@ -4,7 +4,6 @@
 #include "app/core/operation.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/time.h"
 #include "tap.h"
 
 #include <limits.h>
@@ -13,9 +12,6 @@
 #include <unistd.h>
 
 #define DATASET "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"
-/* Real work of a minute or less, on a machine that has other work. */
-#define RUN_MAX_S 600.0
-#define LOOK_US 200000
 #define ARENA_BYTES ((size_t)256 << 20)
 
 static char dir[PATH_MAX];
@@ -87,19 +83,10 @@ static struct app *open_home(const char *name)
         &(struct app_options){.home = home, .program = program, .role = APP_ADMIN, .user = "ann"});
 }
 
-/* The run when it is over, or as it is when time is up. */
+/* The run when it is over, with its events. */
 static json_t *await_end(struct app *app, int64_t run, struct err *e)
 {
-    double end_s = time_monotonic_s() + RUN_MAX_S;
-
-    for (;;) {
-        json_t *answer = call(app, "run.get", json_pack("{s:I}", "run", (json_int_t)run), e);
-        if (!answer || strcmp(text_of(head_of(answer), "state"), "going") != 0 ||
-            time_monotonic_s() > end_s)
-            return answer;
-        json_decref(answer);
-        usleep(LOOK_US);
-    }
+    return call(app, "run.follow", json_pack("{s:I}", "run", (json_int_t)run), e);
 }
 
 static const json_t *stage_of(const json_t *run, size_t i)
@@ -178,6 +165,42 @@ static void check_provenance(struct app *app, const json_t *run)
           "and to the cost of three jobs");
 }
 
+/* Each stage starts, then ends, in the order of the pipeline. */
+static void check_events(const json_t *items)
+{
+    static const char *const wanted[][2] = {{"preprocess", "running"}, {"preprocess", "finished"},
+                                            {"train", "running"},      {"train", "finished"},
+                                            {"evaluate", "running"},   {"evaluate", "finished"}};
+
+    CHECK(json_array_size(items) == 6, "%zu events, of 6", json_array_size(items));
+    for (size_t i = 0; i < 6; i++) {
+        const json_t *x = json_array_get(items, i);
+        CHECK(!strcmp(text_of(x, "event"), "stage") && !strcmp(text_of(x, "stage"), wanted[i][0]) &&
+                  !strcmp(text_of(x, "state"), wanted[i][1]) &&
+                  json_integer_value(json_object_get(x, "job")) == (json_int_t)(i / 2 + 1) &&
+                  json_number_value(json_object_get(x, "planned_s")) > 0 &&
+                  !json_object_get(x, "text"),
+              "event %zu: %s %s", i, wanted[i][0], wanted[i][1]);
+    }
+}
+
+static void check_dry_run(struct app *app, const json_t *request)
+{
+    struct err e;
+    json_t *dry = json_deep_copy(request);
+
+    json_object_set_new(dry, "dry_run", json_true());
+    AUTO_JSON json_t *planned = call(app, "run.start", dry, &e);
+    AUTO_JSON json_t *runs = call(app, "run.list", json_object(), &e);
+    const json_t *plan = json_object_get(head_of(planned), "plan");
+    CHECK(!strcmp(text_of(head_of(planned), "event"), "planned") &&
+              json_array_size(json_object_get(plan, "stages")) == 3 &&
+              !strcmp(text_of(json_object_get(head_of(planned), "location"), "on"), "local") &&
+              !json_object_get(head_of(planned), "run"),
+          "a dry run has a plan and a location: %s", e.text);
+    CHECK(runs && json_array_size(json_object_get(runs, "items")) == 0, "and starts nothing");
+}
+
 static void check_reuse(struct app *app, const json_t *request)
 {
     struct err e;
@@ -189,6 +212,8 @@ static void check_reuse(struct app *app, const json_t *request)
     CHECK(ended && !strcmp(text_of(stage_of(head_of(ended), 2), "state"), "reused") &&
               !strcmp(text_of(stage_of(head_of(ended), 2), "output"), "@fashion.evaluate:1"),
           "a second run reuses the outputs: %s", e.text);
+    CHECK(json_array_size(json_object_get(ended, "items")) == 3,
+          "and has an event for each of its stages");
 }
 
 static char text[1 << 16];
@@ -215,6 +240,7 @@ static void run_fashion(void)
     AUTO_JSON json_t *plan = call(app, "plan.solve", json_deep_copy(request), &e);
     CHECK(plan && json_array_size(json_object_get(head_of(plan), "stages")) == 3,
           "the text is planned: %s", e.text);
+    check_dry_run(app, request);
     AUTO_JSON json_t *started = call(app, "run.start", json_deep_copy(request), &e);
     CHECK(started && !strcmp(text_of(head_of(started), "event"), "started") &&
               json_integer_value(json_object_get(head_of(started), "run")) == 1,
@@ -222,6 +248,7 @@ static void run_fashion(void)
     AUTO_JSON json_t *ended = started ? await_end(app, 1, &e) : NULL;
     if (ended) {
         check_stages(head_of(ended));
+        check_events(json_object_get(ended, "items"));
         check_accuracy(app);
         check_provenance(app, head_of(ended));
         check_reuse(app, request);
@@ -244,7 +271,7 @@ static void check_refusals(void)
           "cannot be stopped: %s", e.text);
     CHECK(
         !call(app, "run.start", json_pack("{s:s, s:i}", "pipeline", "run: true", "seed", 1), &e) &&
-            e.kind == ERR_USAGE && !strcmp(e.text, "--seed goes with --on sim"),
+            e.kind == ERR_USAGE && !strcmp(e.text, "unknown field \"seed\""),
         "a seed without a simulation: %s", e.text);
     CHECK(!call(app, "run.start",
                 json_pack("{s:s, s:b, s:b}", "pipeline", "run: true", "resume", true, "no_cache",
@@ -259,6 +286,16 @@ static void check_refusals(void)
     CHECK(!call(app, "run.start", json_pack("{s:s}", "pipeline", "stages: 7"), &e) &&
               e.kind == ERR_USAGE,
           "a text that is no pipeline: %s", e.text);
+    CHECK(!call(app, "run.follow", json_pack("{s:i}", "run", 7), &e) && e.kind == ERR_NOTFOUND,
+          "a run that is not there cannot be followed: %s", e.text);
+    CHECK(!call(app, "run.start", json_pack("{s:s, s:s}", "pipeline", "run: true", "on", "sim"),
+                &e) &&
+              e.kind == ERR_USAGE && strstr(e.text, "run.simulate"),
+          "a simulation has an operation of its own: %s", e.text);
+    CHECK(!call(app, "run.simulate",
+                json_pack("{s:s, s:s}", "pipeline", "run: true", "policy", "greedy"), &e) &&
+              e.kind == ERR_USAGE && strstr(e.text, "start 2020-03-01") && !strstr(e.text, "--"),
+          "errors name fields as the caller spells them: %s", e.text);
 }
 
 /* Cuts path at the last "/word/". */

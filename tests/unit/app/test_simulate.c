@@ -1,6 +1,6 @@
 /* The operation run.simulate from the pipeline file to the bill: refused stages are planned again
  * over the catalog, and outputs stay where they were made. */
-#include "app/run/start.h"
+#include "app/run/simulate.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "tap.h"

@@ -252,7 +252,10 @@ static const struct record name_record = {.name = "name",
                                           .is_bare = true};
 
 /* An answer with a head and two items; head_at: items before the head. */
-static char *written_with_head(const struct record *item, const char *items_name, size_t head_at)
+static char *written_as(enum writer_format format,
+                        const struct record *item,
+                        const char *items_name,
+                        size_t head_at)
 {
     static const struct part parts[] = {{"a", 1}, {"b", 2}};
     const struct total total = {.n = 5, .parts = {parts, 2}, .secret = ""};
@@ -261,7 +264,7 @@ static char *written_with_head(const struct record *item, const char *items_name
     FILE *out = open_memstream(&text, &size);
     struct writer w;
 
-    writer_init(&w, WRITER_JSON, &total_record, item, items_name, false, out);
+    writer_init(&w, format, &total_record, item, items_name, false, out);
     for (size_t i = 0; i <= 2; i++) {
         if (i == head_at)
             writer_head(&w, &total, NULL);
@@ -276,9 +279,15 @@ static char *written_with_head(const struct record *item, const char *items_name
 
 static void test_head(void)
 {
-    AUTO_MEM char *before = written_with_head(&name_record, "names", 0);
-    AUTO_MEM char *after = written_with_head(&name_record, "names", 2);
-    AUTO_MEM char *without = written_with_head(&part_record, NULL, 2);
+    AUTO_MEM char *before = written_as(WRITER_JSON, &name_record, "names", 0);
+    AUTO_MEM char *after = written_as(WRITER_JSON, &name_record, "names", 2);
+    AUTO_MEM char *without = written_as(WRITER_JSON, &part_record, NULL, 2);
+    AUTO_MEM char *lines = written_as(WRITER_LINES, &part_record, NULL, 2);
+
+    CHECK(!strcmp(lines, "{\"name\": \"a\", \"n\": 1}\n{\"name\": \"b\", \"n\": 2}\n"
+                         "{\"n\": 5, \"parts\": [{\"name\": \"a\", \"n\": 1}, "
+                         "{\"name\": \"b\", \"n\": 2}], \"twice\": 10}\n"),
+          "each record on a line: %s", lines);
 
     CHECK(!strcmp(before,
                   "{\n  \"n\": 5,\n  \"twice\": 10,\n  \"parts\": [\n"
