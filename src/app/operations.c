@@ -1,5 +1,5 @@
 /* operations: the table of everything that can be asked of Tradewind, for app/core/operation.c and
- * the front doors. */
+ * the front ends. */
 #include "app/admin/admin.h"
 #include "app/catalog/catalog.h"
 #include "app/cluster/cluster.h"
@@ -11,6 +11,10 @@
 #include "app/plan/plan.h"
 #include "app/policy/policy.h"
 #include "app/run/run.h"
+
+static const struct operation *const data_operations[] = {DATA_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const job_operations[] = {JOB_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const admin_operations[] = {ADMIN_OPERATIONS(OPERATION_LIST) NULL};
 
 const struct operation *const *const operation_families[] = {
     run_operations,

@@ -4,11 +4,13 @@
 
 #include "app/core/operation.h"
 
-extern const struct operation *const admin_operations[]; /* ends with NULL */
+/* clang-format off */
+#define ADMIN_OPERATIONS(X)                                                                        \
+    X(config_get) X(config_list) X(config_set) X(machine_list) X(machine_cleanup) X(doctor)
+/* clang-format on */
+ADMIN_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- configuration ---- */
-
-extern const struct operation config_get_operation, config_list_operation, config_set_operation;
 
 struct admin_setting {
     const char *key;
@@ -26,8 +28,6 @@ struct admin_settings {
 bool admin_config_is_group(struct app *app, const char *key);
 
 /* ---- machines ---- */
-
-extern const struct operation machine_list_operation, machine_cleanup_operation;
 
 struct admin_machine {
     const char *cloud, *provider, *region, *zone, *instance_type;
@@ -54,8 +54,6 @@ struct admin_orphan {
 };
 
 /* ---- the installation ---- */
-
-extern const struct operation doctor_operation;
 
 enum doctor_verdict {
     DOCTOR_OK = 1,

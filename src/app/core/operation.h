@@ -65,6 +65,10 @@ struct operation {
     int (*run)(struct app *app, const void *request, struct answer *out, struct err *e);
 };
 
+/* A room lists its operations once, as a macro over their names: ROOM_OPERATIONS(X). */
+#define OPERATION_DECLARE(name) extern const struct operation name##_operation;
+#define OPERATION_LIST(name) &name##_operation,
+
 /* All of them: one list per family, each ending with NULL; the list of families ends with NULL. */
 extern const struct operation *const *const operation_families[];
 /* By name; NULL = there is none. */

@@ -1,6 +1,5 @@
 /* clean: operations that remove content nothing needs, protect content from removal, and verify
  * content. `tradewind gc`, `pin` and `fsck` call them. */
-#include "lake/clean/clean.h"
 #include "app/data/data.h"
 #include "app/data/internal.h"
 #include "base/buf.h"
@@ -63,24 +62,24 @@ static const struct record gc_file_record =
 
 static const struct field gc_fields[] = {
     {"removed", FIELD(BOOL, struct data_gc, removed), .help = "Whether the content was removed."},
-    {"versions", FIELD(COUNT, struct data_gc, versions),
+    {"versions", FIELD(COUNT, struct data_gc, sum.versions),
      .help = "File versions that lose their content."},
-    {"latest_versions", FIELD(COUNT, struct data_gc, latest_versions),
+    {"latest_versions", FIELD(COUNT, struct data_gc, sum.latest_versions),
      .help = "Those of them that are the newest version of a listed file."},
-    {"objects", FIELD(COUNT, struct data_gc, objects), .help = "Contents that go."},
-    {"size_bytes", FIELD(BYTES, struct data_gc, bytes), .unit = "bytes", .help = "Their size."},
-    {"blobs", FIELD(COUNT, struct data_gc, blobs), .help = "Whole objects of the store that go."},
-    {"blob_bytes", FIELD(BYTES, struct data_gc, blob_bytes), .unit = "bytes",
+    {"objects", FIELD(COUNT, struct data_gc, sum.objects), .help = "Contents that go."},
+    {"size_bytes", FIELD(BYTES, struct data_gc, sum.bytes), .unit = "bytes", .help = "Their size."},
+    {"blobs", FIELD(COUNT, struct data_gc, sum.blobs), .help = "Whole objects of the store that go."},
+    {"blob_bytes", FIELD(BYTES, struct data_gc, sum.blob_bytes), .unit = "bytes",
      .help = "Their size: space that is free at once."},
-    {"rewritten_bytes", FIELD(BYTES, struct data_gc, rewritten_bytes), .unit = "bytes",
+    {"rewritten_bytes", FIELD(BYTES, struct data_gc, sum.rewritten_bytes), .unit = "bytes",
      .help = "Contents moved out of packs of which little is left."},
-    {"leftovers", FIELD(COUNT, struct data_gc, leftovers),
+    {"leftovers", FIELD(COUNT, struct data_gc, sum.leftovers),
      .help = "Leftovers of interrupted writers."},
-    {"leftover_bytes", FIELD(BYTES, struct data_gc, leftover_bytes), .unit = "bytes",
+    {"leftover_bytes", FIELD(BYTES, struct data_gc, sum.leftover_bytes), .unit = "bytes",
      .help = "Their size."},
-    {"sessions_expired", FIELD(COUNT, struct data_gc, sessions_expired),
+    {"sessions_expired", FIELD(COUNT, struct data_gc, sum.sessions_expired),
      .help = "Upload sessions that expired."},
-    {"busy", FIELD(COUNT, struct data_gc, busy), .help = "Packs skipped because of a writer."},
+    {"busy", FIELD(COUNT, struct data_gc, sum.busy), .help = "Packs skipped because of a writer."},
 };
 static const struct record gc_record = RECORD("gc", struct data_gc, gc_fields);
 
@@ -109,27 +108,12 @@ static int run_gc(struct app *app, const void *request, struct answer *out, stru
     const struct lake_gc_options options = {.remove = q->remove,
                                             .keep_latest = q->keep_latest,
                                             .progress = app_lake_progress(&progress)};
-    struct lake_gc_summary s;
+    struct data_gc head = {.removed = q->remove};
     struct lake *l = app_lake(app, e);
 
     buf_init(&versions.list, LISTED_MAX_BYTES);
-    if (!l || lake_gc(l, &options, note_version, &versions, &s, e) < 0)
-        return -1;
-    const struct data_gc head = {
-        .removed = q->remove,
-        .versions = s.versions,
-        .latest_versions = s.latest_versions,
-        .objects = s.objects,
-        .bytes = s.bytes,
-        .blobs = s.blobs,
-        .blob_bytes = s.blob_bytes,
-        .rewritten_bytes = s.rewritten_bytes,
-        .leftovers = s.leftovers,
-        .leftover_bytes = s.leftover_bytes,
-        .sessions_expired = s.sessions_expired,
-        .busy = s.busy,
-    };
-    if (answer_head(out, &head, e) < 0)
+    if (!l || lake_gc(l, &options, note_version, &versions, &head.sum, e) < 0 ||
+        answer_head(out, &head, e) < 0)
         return -1;
     out->more = versions.n > versions.limit;
     return answer_versions(&versions, out, e);
@@ -161,17 +145,19 @@ static const struct record problem_record = {.name = "problem",
                                              .is_bare = true};
 
 static const struct field fsck_fields[] = {
-    {"checked_files", FIELD(COUNT, struct data_fsck, files),
+    {"checked_files", FIELD(COUNT, struct lake_fsck_summary, files),
      .help = "File versions that were read and verified."},
-    {"checked_bytes", FIELD(BYTES, struct data_fsck, bytes), .unit = "bytes",
+    {"checked_bytes", FIELD(BYTES, struct lake_fsck_summary, bytes), .unit = "bytes",
      .help = "Their size."},
-    {"leftovers", FIELD(COUNT, struct data_fsck, leftovers),
+    {"problems_count", FIELD(COUNT, struct lake_fsck_summary, problems),
+     .help = "How many problems were found."},
+    {"leftovers", FIELD(COUNT, struct lake_fsck_summary, leftovers),
      .help = "Leftovers of interrupted writers, which gc removes."},
-    {"leftover_bytes", FIELD(BYTES, struct data_fsck, leftover_bytes), .unit = "bytes",
+    {"leftover_bytes", FIELD(BYTES, struct lake_fsck_summary, leftover_bytes), .unit = "bytes",
      .help = "Their size."},
 };
 /* clang-format on */
-static const struct record fsck_record = RECORD("fsck", struct data_fsck, fsck_fields);
+static const struct record fsck_record = RECORD("fsck", struct lake_fsck_summary, fsck_fields);
 
 static int tell_problem(void *context, const char *text, struct err *e)
 {
@@ -188,8 +174,7 @@ static int run_fsck(struct app *app, const void *request, struct answer *out, st
     (void)request;
     if (!l || lake_fsck(l, &progress, tell_problem, out, &s, e) < 0)
         return -1;
-    const struct data_fsck head = {s.files, s.bytes, s.problems, s.leftovers, s.leftover_bytes};
-    return answer_head(out, &head, e);
+    return answer_head(out, &s, e);
 }
 
 const struct operation lake_fsck_operation = {

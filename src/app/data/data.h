@@ -3,22 +3,20 @@
 #define APP_DATA_DATA_H
 
 #include "app/core/operation.h"
+#include "lake/clean/clean.h"
+#include "lake/core/lake.h"
+#include "lake/put/put.h"
 
-extern const struct operation *const data_operations[]; /* ends with NULL */
-
-extern const struct operation file_list_operation, file_history_operation, file_remove_operation,
-    file_chmod_operation, file_chown_operation;
-extern const struct operation set_create_operation, set_list_operation, set_get_operation,
-    set_diff_operation;
-extern const struct operation alias_list_operation, alias_set_operation, alias_remove_operation;
-extern const struct operation tag_get_operation, tag_set_operation, tag_remove_operation,
-    find_operation, trace_operation;
-extern const struct operation session_list_operation, session_get_operation,
-    session_begin_operation, session_finish_operation, session_abort_operation;
-extern const struct operation pin_list_operation, pin_add_operation, pin_remove_operation;
-extern const struct operation lake_init_operation, lake_gc_operation, lake_gc_economic_operation,
-    lake_fsck_operation, url_get_operation;
-/* Operations on files of this machine: no front door but the command line offers them, so that the
+/* clang-format off */
+#define DATA_OPERATIONS(X)                                                                         \
+    X(file_list) X(file_history) X(file_remove) X(file_chmod) X(file_chown) X(set_create)          \
+    X(set_list) X(set_get) X(set_diff) X(alias_list) X(alias_set) X(alias_remove) X(tag_get)       \
+    X(tag_set) X(tag_remove) X(find) X(trace) X(session_list) X(session_get) X(session_begin)      \
+    X(session_finish) X(session_abort) X(url_get) X(pin_list) X(pin_add) X(pin_remove)             \
+    X(lake_init) X(lake_gc) X(lake_gc_economic) X(lake_fsck)
+/* clang-format on */
+DATA_OPERATIONS(OPERATION_DECLARE)
+/* Operations on files of this machine: no front end but the command line offers them, so that the
  * table does not list them. */
 extern const struct operation data_put_operation, data_get_operation, data_session_put_operation;
 
@@ -140,13 +138,11 @@ struct data_node {
     const char *ref;
 };
 
-enum data_edge_kind { DATA_EDGE_CREATE = 1, DATA_EDGE_JOB };
-
 /* An item of lake.trace: from was made from to. Edges of one `from` stand together, in the order of
  * the nodes. */
 struct data_edge {
     const char *from, *to;
-    enum data_edge_kind kind;
+    enum lake_edge_kind kind;
     int64_t job;
 };
 
@@ -196,10 +192,6 @@ struct data_get {
     bool force, link;
 };
 
-struct data_got {
-    uint64_t files, bytes, unchanged, linked;
-};
-
 /* The content of one file version in order, verified. */
 int app_data_cat(struct app *app,
                  const char *ref,
@@ -219,6 +211,7 @@ enum data_session_state {
     DATA_SESSION_ABORTED,
     DATA_SESSION_EXPIRED
 };
+extern const char *const data_session_states[];
 
 /* Answered by session.list, and as head by the other operations on sessions. */
 struct data_session {
@@ -234,6 +227,7 @@ struct data_session {
 };
 
 enum data_file_state { DATA_FILE_PENDING = 1, DATA_FILE_ARRIVED, DATA_FILE_COMMITTED };
+extern const char *const data_file_states[];
 
 struct data_session_file {
     const char *path;
@@ -255,8 +249,7 @@ struct data_ref {
 
 struct data_gc {
     bool removed;
-    uint64_t versions, latest_versions, objects, bytes, blobs, blob_bytes, rewritten_bytes,
-        leftovers, leftover_bytes, sessions_expired, busy;
+    struct lake_gc_summary sum;
 };
 
 struct data_gc_file {
@@ -284,10 +277,6 @@ struct data_gc_set {
     uint64_t replay_jobs;
     bool goes;
     const char *why;
-};
-
-struct data_fsck {
-    uint64_t files, bytes, problems, leftovers, leftover_bytes;
 };
 
 struct data_problem {

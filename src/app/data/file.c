@@ -32,6 +32,8 @@ static const struct field file_fields[] = {
      .help = "Group that shares the file; only where details are asked for."},
     {"mode", FIELD(TEXT, struct data_file, mode), .is_absent = has_no_rights,
      .help = "Permissions, as in \"640\"; only where details are asked for."},
+    {"executable", FIELD(BOOL, struct data_file, executable), .is_absent = has_no_rights,
+     .help = "Whether it was an executable file; only where details are asked for."},
 };
 static const struct record file_record = RECORD("file", struct data_file, file_fields);
 

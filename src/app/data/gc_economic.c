@@ -195,6 +195,12 @@ static const struct field head_fields[] = {
      .help = "File versions that lost their content."},
     {"size_bytes", FIELD(BYTES, struct data_gc_economic, bytes), .unit = "bytes",
      .help = "Size of the content that was removed."},
+    {"sets_count", FIELD(COUNT, struct data_gc_economic, n_sets),
+     .help = "How many sets were compared."},
+    {"going_count", FIELD(COUNT, struct data_gc_economic, n_going),
+     .help = "Those of them whose content goes."},
+    {"going_bytes", FIELD(BYTES, struct data_gc_economic, own_bytes), .unit = "bytes",
+     .help = "Size of that content."},
 };
 /* clang-format on */
 static const struct record head_record =

@@ -3,10 +3,12 @@
 #include "lake/put/session.h"
 #include "app/data/data.h"
 #include "app/data/internal.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "lake/core/path.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,47 +17,55 @@
 
 /* ---- what is told of a session ---- */
 
-static const char *const states[] = {
+const char *const data_session_states[] = {
     [DATA_SESSION_PENDING] = "pending",
     [DATA_SESSION_COMMITTED] = "committed",
     [DATA_SESSION_ABORTED] = "aborted",
     [DATA_SESSION_EXPIRED] = "expired",
 };
-static const char *const file_states[] = {
+const char *const data_file_states[] = {
     [DATA_FILE_PENDING] = "pending",
     [DATA_FILE_ARRIVED] = "arrived",
     [DATA_FILE_COMMITTED] = "committed",
 };
 
-/* clang-format off */
-#define SESSION_FIELDS                                                                             \
-    {"session", FIELD(INT, struct data_session, id), .help = "Number of the session."},            \
-    {"state", FIELD(ENUM, struct data_session, state), FIELD_CHOICES(states),                      \
-     .help = "Its state."},                                                                        \
-    {"expires_at", FIELD(TEXT, struct data_session, expires_at),                                   \
-     .help = "When it expires, unless something arrives before."},                                 \
-    {"creator", FIELD(TEXT, struct data_session, creator), .help = "User who began it."},          \
-    {"create_time", FIELD(TEXT, struct data_session, created_at), .help = "When it began."},       \
-    {"set", FIELD(TEXT, struct data_session, set), .help = "Set it creates a version of."},        \
-    {"put", FIELD(TEXT, struct data_session, put),                                                 \
-     .help = "The interrupted put that left it; null = begun by hand."}
+/* A put records files as they arrive: their number is not known beforehand. */
+static void arrived_cell(const void *record, struct buf *out)
+{
+    const struct data_session *s = record;
 
-static const struct field session_fields[] = {SESSION_FIELDS};
+    buf_printf(out, "%" PRIu64, s->arrived);
+    if (!s->put)
+        buf_printf(out, " of %" PRIu64, s->files);
+}
+
+/* clang-format off */
+#define SESSION(TYPE, member) FIELD(TYPE, struct data_session, member)
+static const struct field session_fields[] = {
+    {"session", SESSION(INT, id), .help = "Number of the session.", .heading = "session"},
+    {"state", SESSION(ENUM, state), .choices = data_session_states,
+     .n_choices = DATA_SESSION_EXPIRED + 1, .help = "Its state.", .heading = "state"},
+    {"expires_at", SESSION(TEXT, expires_at), .heading = "expires",
+     .help = "When it expires, unless something arrives before."},
+    {"creator", SESSION(TEXT, creator), .help = "User who began it."},
+    {"create_time", SESSION(TEXT, created_at), .help = "When it began."},
+    {"set", SESSION(TEXT, set), .help = "Set it creates a version of."},
+    {"set_version", SESSION(INT, set_version),
+     .help = "That version; null = none was created by this call."},
+    {"n_files", SESSION(COUNT, files), .help = "How many files it expects."},
+    {"n_arrived", SESSION(COUNT, arrived), .help = "How many have arrived.", .heading = "arrived",
+     .cell = arrived_cell},
+    {"bytes_arrived", SESSION(BYTES, bytes_arrived), .unit = "bytes", .heading = "size",
+     .help = "Size of the files that have arrived."},
+    {"put", SESSION(TEXT, put), .heading = "interrupted", .cut_rank = 1, .least_width = 12,
+     .help = "The interrupted put that left it; null = begun by hand."},
+};
 static const struct record session_record =
     RECORD("session", struct data_session, session_fields);
 
-static const struct field listed_fields[] = {
-    SESSION_FIELDS,
-    {"n_files", FIELD(COUNT, struct data_session, files), .help = "How many files it expects."},
-    {"n_arrived", FIELD(COUNT, struct data_session, arrived), .help = "How many have arrived."},
-    {"bytes_arrived", FIELD(BYTES, struct data_session, bytes_arrived), .unit = "bytes",
-     .help = "Size of the files that have arrived."},
-};
-static const struct record listed_record = RECORD("sessions", struct data_session, listed_fields);
-
 static const struct field file_fields[] = {
     {"path", FIELD(TEXT, struct data_session_file, path), .help = "Path in the lake."},
-    {"state", FIELD(ENUM, struct data_session_file, state), FIELD_CHOICES(file_states),
+    {"state", FIELD(ENUM, struct data_session_file, state), FIELD_CHOICES(data_file_states),
      .help = "Its state."},
     {"object", FIELD(TEXT, struct data_session_file, object),
      .help = "Name of the upload in the store."},
@@ -69,26 +79,27 @@ static const struct field file_fields[] = {
      .help = "Upload URL, where one is asked for."},
     {"header", FIELD(TEXT, struct data_session_file, header),
      .help = "Header that the upload must carry."},
+    {"unchanged", FIELD(BOOL, struct data_session_file, unchanged),
+     .help = "Whether the latest version had this content already."},
+    {"ref", FIELD(TEXT, struct data_session_file, ref),
+     .help = "Reference of the version; null before session.finish."},
 };
 static const struct record file_record =
     RECORD("session_file", struct data_session_file, file_fields);
 /* clang-format on */
+
+_Static_assert(LAKE_SESSION_PENDING + 1 == (int)DATA_SESSION_PENDING &&
+                   LAKE_SESSION_EXPIRED + 1 == (int)DATA_SESSION_EXPIRED,
+               "the same order");
 
 /* Texts of the times: *expires and *begun. */
 static struct data_session session_of(const struct lake_session *s,
                                       char expires[static 32],
                                       char begun[static 32])
 {
-    static const enum data_session_state of[] = {
-        [LAKE_SESSION_PENDING] = DATA_SESSION_PENDING,
-        [LAKE_SESSION_COMMITTED] = DATA_SESSION_COMMITTED,
-        [LAKE_SESSION_ABORTED] = DATA_SESSION_ABORTED,
-        [LAKE_SESSION_EXPIRED] = DATA_SESSION_EXPIRED,
-    };
-
     return (struct data_session){
         .id = s->id,
-        .state = of[s->state],
+        .state = (enum data_session_state)s->state + 1,
         .expires_at = time_iso(s->expires_ms, expires),
         .creator = s->origin.creator,
         .created_at = time_iso(s->origin.create_time_ms, begun),
@@ -194,7 +205,7 @@ const struct operation session_list_operation = {
     .role = APP_VIEWER,
     .effect = OPERATION_READS,
     .request = &record_none,
-    .item = &listed_record,
+    .item = &session_record,
     .run = run_list,
 };
 

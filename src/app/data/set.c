@@ -10,32 +10,33 @@
 /* An answer lists this many conflicts, and counts all of them. */
 #define CONFLICTS_MAX 1000
 
-struct parents {
-    struct arena *arena;
-    const char **items;
-    size_t n, cap;
+/* Parts of an answer, as they come. */
+struct parts {
+    const struct answer *out;
+    struct field_records list;
+    int64_t n; /* of conflicts: all of them */
 };
 
 static int add_parent(void *context, const char *ref, struct err *e)
 {
-    struct parents *p = context;
+    struct parts *p = context;
+    const char *copy = arena_dup(p->out->arena, ref);
 
-    p->items = arena_room(p->arena, p->items, p->n, &p->cap, sizeof *p->items);
-    if (!p->items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    p->items[p->n++] = arena_dup(p->arena, ref);
-    return 0;
+    return answer_push(p->out, &p->list, &copy, sizeof copy, e);
 }
 
 /* The references that a set version was made from. */
-static int read_parents(
-    struct lake *l, int64_t set_version, struct arena *arena, struct field_list *out, struct err *e)
+static int read_parents(struct lake *l,
+                        int64_t set_version,
+                        const struct answer *out,
+                        struct field_list *parents_out,
+                        struct err *e)
 {
-    struct parents p = {.arena = arena};
+    struct parts p = {.out = out};
 
     if (lake_set_parents(l, set_version, add_parent, &p, e) < 0)
         return -1;
-    *out = (struct field_list){p.items, p.n};
+    *parents_out = (struct field_list){p.list.items, p.list.n};
     return 0;
 }
 
@@ -192,42 +193,34 @@ static const struct field create_fields[] = {
 static const struct record create_record =
     RECORD("set_create", struct create_request, create_fields);
 
-struct creating {
-    struct arena *arena;
-    struct data_conflict *conflicts;
-    size_t n_kept;
-    int64_t n;
-};
-
 static void add_conflict(void *context, const struct lake_set_conflict *c)
 {
-    struct creating *s = context;
+    struct parts *p = context;
+    struct arena *arena = p->out->arena;
 
-    if (s->n++ >= CONFLICTS_MAX)
+    if (p->n++ >= CONFLICTS_MAX)
         return;
-    s->conflicts[s->n_kept++] = (struct data_conflict){
-        .path = arena_dup(s->arena, c->path),
+    const struct data_conflict item = {
+        .path = arena_dup(arena, c->path),
         .kept = c->kept,
-        .kept_of = arena_dup(s->arena, c->kept_of),
+        .kept_of = arena_dup(arena, c->kept_of),
         .dropped = c->dropped,
-        .dropped_of = arena_dup(s->arena, c->dropped_of),
+        .dropped_of = arena_dup(arena, c->dropped_of),
     };
+    (void)answer_push(p->out, &p->list, &item, sizeof item, NULL);
 }
 
 static int run_create(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct create_request *q = request;
-    struct creating s = {
-        .arena = out->arena,
-        .conflicts = arena_alloc(out->arena, CONFLICTS_MAX, sizeof(struct data_conflict)),
-    };
+    struct parts conflicts = {.out = out};
     struct app_progress progress = {app, "collecting"};
     struct lake_set_request asked = {
         .name = app_data_set_name(q->name),
         .refs = q->refs.items,
         .n_refs = q->refs.n,
         .conflict = add_conflict,
-        .context = &s,
+        .context = &conflicts,
         .progress = app_lake_progress(&progress),
     };
     struct data_set_created made = {0};
@@ -236,11 +229,11 @@ static int run_create(struct app *app, const void *request, struct answer *out, 
     char mode[4];
 
     if (!l || lake_set_create(l, &asked, &set, e) < 0 ||
-        read_parents(l, set.version, out->arena, &made.parents, e) < 0)
+        read_parents(l, set.version, out, &made.parents, e) < 0)
         return -1;
     made.set = set_of(&set, mode);
-    made.conflicts = (struct field_records){s.conflicts, s.n_kept};
-    made.n_conflicts = s.n;
+    made.conflicts = conflicts.list;
+    made.n_conflicts = conflicts.n;
     return answer_head(out, &made, e);
 }
 
@@ -295,7 +288,7 @@ static int show_set(void *context, const struct lake_set *set, struct err *e)
     char mode[4];
     struct data_set_shown shown = {.set = set_of(set, mode)};
 
-    if (read_parents(s->l, set->version, s->out->arena, &shown.parents, e) < 0)
+    if (read_parents(s->l, set->version, s->out, &shown.parents, e) < 0)
         return -1;
     return answer_head(s->out, &shown, e);
 }
@@ -362,18 +355,18 @@ static const struct field diff_fields[] = {
 /* clang-format on */
 static const struct record diff_record = RECORD("set_diff", struct diff_request, diff_fields);
 
+_Static_assert(LAKE_SET_ADDED + 1 == (int)DATA_ADDED && LAKE_SET_CHANGED + 1 == (int)DATA_CHANGED,
+               "the same order");
+
 static int show_change(void *context,
                        enum lake_set_change change,
                        const struct lake_entry *before,
                        const struct lake_entry *after,
                        struct err *e)
 {
-    static const enum data_change of[] = {[LAKE_SET_ADDED] = DATA_ADDED,
-                                          [LAKE_SET_REMOVED] = DATA_REMOVED,
-                                          [LAKE_SET_CHANGED] = DATA_CHANGED};
     const struct data_set_change item = {
         .path = before ? before->path : after->path,
-        .change = of[change],
+        .change = (enum data_change)change + 1,
         .before = before ? before->number : FIELD_NONE,
         .after = after ? after->number : FIELD_NONE,
     };

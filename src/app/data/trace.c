@@ -13,7 +13,7 @@
 /* "@name:number": a name, a number of at most 20 digits, and the signs around them. */
 #define REF_MAX (LAKE_NAME_MAX + 24)
 
-static const char *const kinds[] = {[DATA_EDGE_CREATE] = "create", [DATA_EDGE_JOB] = "job"};
+static const char *const kinds[] = {[LAKE_EDGE_CREATE] = "create", [LAKE_EDGE_JOB] = "job"};
 static const char *const directions[] = {
     [LAKE_BACK] = "back", [LAKE_FORWARD] = "forward", [LAKE_BOTH] = "both"};
 
@@ -126,7 +126,7 @@ static int answer_edges(const struct lake_graph *g,
         const struct data_edge item = {
             .from = nodes[edge->from].ref,
             .to = nodes[edge->to].ref,
-            .kind = edge->kind == LAKE_EDGE_JOB ? DATA_EDGE_JOB : DATA_EDGE_CREATE,
+            .kind = edge->kind,
             .job = edge->job > 0 ? edge->job : FIELD_NONE,
         };
         if (answer_listed(out, &item, e) < 0)

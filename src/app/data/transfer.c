@@ -4,7 +4,6 @@
 #include "app/data/internal.h"
 #include "base/mem.h"
 #include "lake/core/path.h"
-#include "lake/put/put.h"
 
 /* ---- put ---- */
 
@@ -16,6 +15,7 @@ static const struct field put_file_fields[] = {
     {"sha256", FIELD(TEXT, struct data_put_file, sha256), .help = "Digest of the content."},
     {"unchanged", FIELD(BOOL, struct data_put_file, unchanged),
      .help = "Whether the latest version had this content already."},
+    {"ref", FIELD(TEXT, struct data_put_file, ref), .help = "Reference of the version."},
 };
 static const struct record put_file_record =
     RECORD("put_file", struct data_put_file, put_file_fields);
@@ -106,14 +106,14 @@ const struct operation data_put_operation = {
 
 /* clang-format off */
 static const struct field got_fields[] = {
-    {"files", FIELD(COUNT, struct data_got, files), .help = "How many files there are."},
-    {"bytes", FIELD(BYTES, struct data_got, bytes), .unit = "bytes", .help = "Their size."},
-    {"unchanged", FIELD(COUNT, struct data_got, unchanged),
+    {"files", FIELD(COUNT, struct lake_get_summary, files), .help = "How many files there are."},
+    {"bytes", FIELD(BYTES, struct lake_get_summary, bytes), .unit = "bytes", .help = "Their size."},
+    {"unchanged", FIELD(COUNT, struct lake_get_summary, unchanged),
      .help = "How many were there already with this content."},
-    {"linked", FIELD(COUNT, struct data_got, linked),
+    {"linked", FIELD(COUNT, struct lake_get_summary, linked),
      .help = "How many share storage with the lake."},
 };
-static const struct record got_record = RECORD("got", struct data_got, got_fields);
+static const struct record got_record = RECORD("got", struct lake_get_summary, got_fields);
 
 static const struct field get_fields[] = {
     {"refs", FIELD(LIST, struct data_get, refs), .required = true, .operand = true,
@@ -144,7 +144,7 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
 
     if (!l || lake_get(l, &options, &s, e) < 0)
         return -1;
-    return answer_head(out, &(struct data_got){s.files, s.bytes, s.unchanged, s.linked}, e);
+    return answer_head(out, &s, e);
 }
 
 const struct operation data_get_operation = {

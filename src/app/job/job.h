@@ -6,11 +6,13 @@
 #include "broker/core/details.h"
 #include "lake/job/job.h"
 
-extern const struct operation *const job_operations[]; /* ends with NULL */
-
-extern const struct operation job_list_operation, job_get_operation, job_metrics_operation,
-    job_compare_operation, job_kill_operation, job_wait_operation, job_submit_operation,
-    job_rerun_operation, sweep_start_operation;
+/* clang-format off */
+#define JOB_OPERATIONS(X)                                                                          \
+    X(job_list) X(job_get) X(job_metrics) X(job_compare) X(job_kill) X(job_wait) X(job_submit)     \
+    X(job_rerun) X(sweep_start) X(profile_list) X(profile_get) X(profile_fit) X(profile_run)       \
+    X(profile_predict) X(autoprovision_plan) X(autoprovision_submit)
+/* clang-format on */
+JOB_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- records ---- */
 

@@ -3,12 +3,8 @@
 #ifndef APP_JOB_PROFILE_H
 #define APP_JOB_PROFILE_H
 
-#include "app/core/operation.h"
+#include "app/job/job.h"
 #include "broker/learn/profile.h"
-
-extern const struct operation profile_list_operation, profile_get_operation, profile_fit_operation,
-    profile_run_operation, profile_predict_operation, autoprovision_plan_operation,
-    autoprovision_submit_operation;
 
 /* One profile. */
 struct app_profile {

@@ -13,13 +13,14 @@
 
 static void print_versions(struct operate_text *t, const void *record)
 {
-    const struct data_gc *s = record;
+    const struct data_gc *gc = record;
+    const struct lake_gc_summary *s = &gc->sum;
     char count[32], bytes[32];
 
-    memcpy(t->state, s, sizeof *s);
+    memcpy(t->state, gc, sizeof *gc);
     if (s->versions || s->objects)
         fprintf(t->out, "%s the content of %s file %s in no set, job or pin, %s\n",
-                s->removed ? "Removed" : "Would remove", text_count((size_t)s->versions, count),
+                gc->removed ? "Removed" : "Would remove", text_count((size_t)s->versions, count),
                 s->versions == 1 ? "version" : "versions", text_bytes(s->bytes, bytes));
 }
 
@@ -33,7 +34,8 @@ static void print_version(struct operate_text *t, const void *record)
 
 static void print_rest(struct operate_text *t)
 {
-    const struct data_gc *s = t->state;
+    const struct data_gc *gc = t->state;
+    const struct lake_gc_summary *s = &gc->sum;
     char count[32], bytes[32];
 
     if (t->more)
@@ -47,7 +49,7 @@ static void print_rest(struct operate_text *t)
                 s->latest_versions == 1 ? "is" : "are");
     if (s->leftovers)
         fprintf(t->out, "%s %s %s of interrupted writers, %s\n",
-                s->removed ? "Removed" : "Would remove", text_count((size_t)s->leftovers, count),
+                gc->removed ? "Removed" : "Would remove", text_count((size_t)s->leftovers, count),
                 s->leftovers == 1 ? "leftover" : "leftovers", text_bytes(s->leftover_bytes, bytes));
     if (s->rewritten_bytes)
         fprintf(t->out, "Packs rewritten: %s moved\n", text_bytes(s->rewritten_bytes, bytes));
@@ -56,7 +58,7 @@ static void print_rest(struct operate_text *t)
                 text_count((size_t)s->busy, count));
     if (!s->versions && !s->objects && !s->leftovers)
         fputs("Nothing to remove.\n", t->out);
-    else if (!s->removed)
+    else if (!gc->removed)
         fputs("Nothing was removed; `tradewind gc --yes` removes it.\n", t->out);
 }
 
@@ -194,7 +196,7 @@ static void print_problem(struct operate_text *t, const void *record)
 
 static void print_fsck(struct operate_text *t, const void *record)
 {
-    const struct data_fsck *s = record;
+    const struct lake_fsck_summary *s = record;
     char files[32], bytes[32], count[32];
 
     fprintf(t->out, "%s file %s read and verified, %s; ", text_count((size_t)s->files, files),
@@ -214,7 +216,7 @@ static void print_fsck(struct operate_text *t, const void *record)
 
 static int fsck_exit_code(const void *head)
 {
-    return ((const struct data_fsck *)head)->problems ? err_exit_code(ERR_IO) : 0;
+    return ((const struct lake_fsck_summary *)head)->problems ? err_exit_code(ERR_IO) : 0;
 }
 
 const struct command command_fsck = {

@@ -35,9 +35,9 @@ static void print_file(struct operate_text *t, const void *record)
     const struct data_file *f = record;
     char mode[10];
 
-    if (f->with_rights && f->version == FIELD_NONE) {
+    if (command_has(t->args, "--long") && f->version == FIELD_NONE) {
         fprintf(t->out, "%*s", DETAILS_COLUMNS, "");
-    } else if (f->with_rights) {
+    } else if (command_has(t->args, "--long")) {
         fprintf(t->out, "%s  ", cli_data_rights_text(f->mode, f->executable, mode));
         cli_data_print(t, f->owner, 10);
         fputs("  ", t->out);

@@ -10,7 +10,7 @@
 
 static void print_got(struct operate_text *t, const void *record)
 {
-    const struct data_got *got = record;
+    const struct lake_get_summary *got = record;
     char files[32], bytes[32], number[32];
 
     fprintf(t->out, "%s file%s, %s", text_count((size_t)got->files, files),

@@ -10,18 +10,6 @@
 /* Files that people see; the rest is counted. */
 #define LINES_MAX 20
 
-static const char *const state_texts[] = {
-    [DATA_SESSION_PENDING] = "pending",
-    [DATA_SESSION_COMMITTED] = "committed",
-    [DATA_SESSION_ABORTED] = "aborted",
-    [DATA_SESSION_EXPIRED] = "expired",
-};
-static const char *const file_state_texts[] = {
-    [DATA_FILE_PENDING] = "pending",
-    [DATA_FILE_ARRIVED] = "arrived",
-    [DATA_FILE_COMMITTED] = "committed",
-};
-
 /* ---- one session with its files ---- */
 
 static void print_session(struct operate_text *t, const void *record)
@@ -36,7 +24,7 @@ static void print_session(struct operate_text *t, const void *record)
     char bytes[32];
 
     t->state = table_new(columns, sizeof columns / sizeof *columns);
-    fprintf(t->out, "session %" PRId64 ": %s", s->id, state_texts[s->state]);
+    fprintf(t->out, "session %" PRId64 ": %s", s->id, data_session_states[s->state]);
     if (s->state == DATA_SESSION_PENDING) {
         fprintf(t->out, " until %s, %" PRIu64, s->expires_at, s->arrived);
         /* A put records files as they arrive: their number is not known beforehand. */
@@ -63,7 +51,7 @@ static void print_session_file(struct operate_text *t, const void *record)
         fprintf(t->out, "%s\n  PUT %s\n%s%s%s", f->path, f->url, f->header ? "  " : "",
                 f->header ? f->header : "", f->header ? "\n" : "");
     } else if (t->n_items <= LINES_MAX) {
-        table_put(table, file_state_texts[f->state]);
+        table_put(table, data_file_states[f->state]);
         if (f->version == FIELD_NONE)
             table_put(table, "");
         else
@@ -94,45 +82,9 @@ static const struct command_text session_text = {
 
 /* ---- session status ---- */
 
-static void list_session(struct operate_text *t, const void *record)
-{
-    static const struct table_column columns[] = {
-        {.title = "session", .right = true},
-        {.title = "state"},
-        {.title = "expires"},
-        {.title = "arrived", .right = true},
-        {.title = "size", .right = true},
-        {.title = "interrupted", .cut_rank = 1, .least = 12},
-    };
-    const struct data_session *s = record;
-    char bytes[32];
-
-    if (!t->state)
-        t->state = table_new(columns, sizeof columns / sizeof *columns);
-    struct table *table = t->state;
-    table_printf(table, "%" PRId64, s->id);
-    table_put(table, state_texts[s->state]);
-    table_put(table, s->expires_at);
-    if (s->put)
-        table_printf(table, "%" PRIu64, s->arrived);
-    else
-        table_printf(table, "%" PRIu64 " of %" PRIu64, s->arrived, s->files);
-    table_put(table, text_bytes(s->bytes_arrived, bytes));
-    table_put(table, s->put ? s->put : "");
-}
-
-static void end_list(struct operate_text *t)
-{
-    if (t->state)
-        table_print(t->state, t->out, 0, TEXT_COLUMNS, &t->look);
-}
-
 static int run_status(const struct command_args *args, struct err *e)
 {
-    static const struct command_text list_text = {.item = list_session,
-                                                  .end = end_list,
-                                                  .clear = clear_session,
-                                                  .empty = "No sessions are pending."};
+    static const struct command_text list_text = {.empty = "No sessions are pending."};
 
     if (args->n_operands)
         return operate_with(args, &session_get_operation, &session_text, e);

@@ -89,7 +89,7 @@ static void print_edge(struct operate_text *t, const void *record)
         put_node(g);
     buf_puts(&g->lines, "    from ");
     buf_puts(&g->lines, edge->to);
-    if (edge->kind == DATA_EDGE_JOB)
+    if (edge->kind == LAKE_EDGE_JOB)
         put_job(g, " by job ", edge->job, "");
     buf_add(&g->lines, "\n", 1);
     print_page(t, g, PAGE_BYTES);
@@ -141,7 +141,7 @@ static void print_dot_edge(struct operate_text *t, const void *record)
 
     put_dot(g, "  \"", edge->from, "\" -> \"");
     put_dot(g, "", edge->to, "\"");
-    if (edge->kind == DATA_EDGE_JOB)
+    if (edge->kind == LAKE_EDGE_JOB)
         put_job(g, " [label=\"job ", edge->job, "\"]");
     buf_puts(&g->lines, ";\n");
     print_page(t, g, PAGE_BYTES);
@@ -177,7 +177,7 @@ static void add_edge(struct operate_text *t, const void *record)
     g->edges = mem_room(g->edges, i, &g->cap_edges, sizeof *g->edges);
     g->edges[i] =
         (struct dag_edge){.from = node_index(g, edge->from), .to = node_index(g, edge->to)};
-    if (edge->kind == DATA_EDGE_JOB)
+    if (edge->kind == LAKE_EDGE_JOB)
         g->edges[i].label = arena_printf(t->arena, "job %" PRId64, edge->job);
 }
 

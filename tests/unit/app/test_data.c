@@ -118,7 +118,7 @@ static void test_files(void)
                  "{\"mode\": \"640\", \"refs\": [\"/data/b\"]}");
     check_answer("file.list", "{\"path\": \"/data/b\", \"long\": true}",
                  "[{\"path\": \"/data/b\", \"version\": 1, \"size_bytes\": 5, \"group\": null,"
-                 " \"mode\": \"640\"}]");
+                 " \"mode\": \"640\", \"executable\": false}]");
     check_answer("file.remove", "{\"refs\": [\"/data/a#1\"]}", "{\"removed_versions\": 1}");
     check_answer("file.history", "{\"path\": \"/data/a\"}",
                  "[{\"path\": \"/data/a\", \"version\": 2, \"size_bytes\": 3, \"removed\": false,"
@@ -243,7 +243,8 @@ static void test_lake(void)
               json_array_size(json_object_get(few, "files")) == 1,
           "a limit bounds the list, not the count: %s", e.text);
     check_answer("lake.fsck", "{}",
-                 "{\"problems\": [], \"checked_files\": 3, \"checked_bytes\": 12, \"leftovers\": 0,"
+                 "{\"problems\": [], \"checked_files\": 3, \"checked_bytes\": 12, "
+                 "\"problems_count\": 0, \"leftovers\": 0,"
                  " \"leftover_bytes\": 0}");
     AUTO_JSON json_t *economic = ask("lake.gc_economic", "{\"gb_month_usd\": 1}", &e);
     CHECK(json_array_size(json_object_get(economic, "sets")) == 0 && economic,
