@@ -102,7 +102,7 @@ fails 2 "must be greedy, margin or threshold" market replay --mode market --mode
 fails 2 "give it a deadline" market replay --mode market --model A3C --policy threshold
 fails 2 "between 0 and 3600" market replay --mode market --model A3C --preemptions -1
 printf 'cloud,per_hour\naws,x\n' >bad.csv
-fails 2 "bad.csv:2: per_hour is no number" market replay --mode market --model A3C --preemptions bad.csv
+fails 2 "bad.csv:2: per_hour is not a number" market replay --mode market --model A3C --preemptions bad.csv
 fails 2 "must be share, whole or alone" market replay --mode market --model A3C --gpu-use half
 fails 5 "no history of GPU machines of mars" market replay --mode market --model A3C --clouds mars
 

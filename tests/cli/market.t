@@ -177,9 +177,9 @@ TRADEWIND_HOME=$scratch/cheaper run market import cheaper.csv
 TRADEWIND_HOME=$scratch/cheaper run market replay --throughputs odd.csv --work "3 V100-days" --starts 2020-01-01 --json
 is "$(json '[(x["mean_cost_usd"], x["switches_max"]) for x in d["strategies"] if x["name"] == "dynamic"]' <<<"$out")" \
     "[(144.0, 0)]" "work that ends with a day does not move on the next"
-fails 2 "no work" market replay --model A3C --work "4 days"
+fails 2 "is not an amount of work" market replay --model A3C --work "4 days"
 fails 2 "costs more than" market replay --model A3C --work "1e9 V100-days"
-fails 2 "none of 1xV100" market replay --model A3C --strategies best
+fails 2 "give some of 1xV100" market replay --model A3C --strategies best
 fails 3 "did you mean" market replay --model A3D
 fails 5 "too few" market replay --model A3C --starts 2021-01-01
 fails 5 "too few" market replay --model A3C --region aws:eu-west-9

@@ -1,5 +1,5 @@
-#include "app/market/home.h"
-
+/* home: the imported price histories of a home, $TRADEWIND_HOME/market/histories. */
+#include "app/market/internal.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"

@@ -1,7 +1,6 @@
 /* import: the operation market.import, which `tradewind market import` calls. */
 #include "market/import.h"
-#include "app/market/home.h"
-#include "app/market/market.h"
+#include "app/market/internal.h"
 #include "base/csv.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
@@ -101,18 +100,26 @@ static const struct record imported_record =
 
 struct import {
     struct app *app;
+    struct answer *out;
     struct market_import *rows;
     struct market_source like; /* feed, cloud and region of the request */
-    char **unrecognised;
-    size_t n_unrecognised, cap_unrecognised, n_files;
+    struct app_market_imported done;
+    const char **unrecognised; /* in the arena of the answer */
+    size_t cap_unrecognised, n_files;
 };
 
-static void import_clear(struct import *im)
+static int leave_out(struct import *im, const char *path, struct err *e)
 {
-    for (size_t i = 0; i < im->n_unrecognised; i++)
-        free(im->unrecognised[i]);
-    free(im->unrecognised);
-    market_import_free(im->rows);
+    struct field_list *list = &im->done.unrecognised;
+
+    im->unrecognised = arena_room(im->out->arena, im->unrecognised, list->n, &im->cap_unrecognised,
+                                  sizeof *im->unrecognised);
+    const char *name = im->unrecognised ? answer_text(im->out, e, "%s", path) : NULL;
+    if (!name)
+        return err_set(e, ERR_NOFIT, "%s: too many files", path);
+    im->unrecognised[list->n++] = name;
+    list->items = im->unrecognised;
+    return 0;
 }
 
 /* Files of a directory that hold no history are left out. */
@@ -128,12 +135,8 @@ static int add_file(struct import *im, const char *path, bool of_directory, stru
         return -1;
     enum market_feed feed = market_import_guess(text, from.len);
     if (of_directory &&
-        (feed == MARKET_N_FEEDS || (from.feed != MARKET_N_FEEDS && from.feed != feed))) {
-        im->unrecognised = mem_room(im->unrecognised, im->n_unrecognised, &im->cap_unrecognised,
-                                    sizeof *im->unrecognised);
-        im->unrecognised[im->n_unrecognised++] = mem_dup(path);
-        return 0;
-    }
+        (feed == MARKET_N_FEEDS || (from.feed != MARKET_N_FEEDS && from.feed != feed)))
+        return leave_out(im, path, e);
     from.name = path;
     from.text = text;
     return market_import_file(im->rows, &from, e);
@@ -189,48 +192,31 @@ static int add_old(struct import *im, const char *home, struct err *e)
 
 /* ---- reporting ---- */
 
+static int put_count(
+    const struct answer *out, struct field_records *list, const char *why, size_t n, struct err *e)
+{
+    const struct app_market_count count = {why, n};
+
+    return n ? answer_push(out, list, &count, sizeof count, e) : 0;
+}
+
 /* The counts above 0 with their reasons. */
-static int put_counts(struct arena *arena,
-                      const size_t *counts,
-                      size_t n,
-                      const char *(*text)(size_t),
-                      struct field_records *out,
-                      struct err *e)
-{
-    struct app_market_count *list = arena_alloc(arena, n, sizeof *list);
-
-    if (!list)
-        return err_set(e, ERR_NOFIT, "the report is too long");
-    *out = (struct field_records){.items = list};
-    for (size_t i = 0; i < n; i++)
-        if (counts[i])
-            list[out->n++] = (struct app_market_count){text(i), counts[i]};
-    return 0;
-}
-
-static const char *drop_text(size_t i)
-{
-    return market_drop_text((enum market_drop)i);
-}
-
-static const char *note_text(size_t i)
-{
-    return market_note_text((enum market_note)i);
-}
-
-static int put_rows(struct arena *arena,
+static int put_rows(const struct answer *out,
                     const struct market_file_report *f,
-                    struct app_market_rows *out,
+                    struct app_market_rows *rows,
                     struct err *e)
 {
-    *out = (struct app_market_rows){.rows_read = f->rows_read,
-                                    .rows_kept = f->rows_kept,
-                                    .rows_dropped = f->rows_read - f->rows_kept,
-                                    .lives = f->n_spells};
-    return put_counts(arena, f->dropped, MARKET_N_DROPS, drop_text, &out->dropped, e) < 0 ||
-                   put_counts(arena, f->notes, MARKET_N_NOTES, note_text, &out->notes, e) < 0
-               ? -1
-               : 0;
+    *rows = (struct app_market_rows){.rows_read = f->rows_read,
+                                     .rows_kept = f->rows_kept,
+                                     .rows_dropped = f->rows_read - f->rows_kept,
+                                     .lives = f->n_spells};
+    for (unsigned k = 0; k < MARKET_N_DROPS; k++)
+        if (put_count(out, &rows->dropped, market_drop_text(k), f->dropped[k], e) < 0)
+            return -1;
+    for (unsigned k = 0; k < MARKET_N_NOTES; k++)
+        if (put_count(out, &rows->notes, market_note_text(k), f->notes[k], e) < 0)
+            return -1;
+    return 0;
 }
 
 static void add_up(struct market_file_report *all, const struct market_file_report *f)
@@ -244,18 +230,15 @@ static void add_up(struct market_file_report *all, const struct market_file_repo
         all->notes[k] += f->notes[k];
 }
 
-static int put_files(const struct import *im,
-                     struct arena *arena,
-                     struct app_market_imported *out,
-                     struct err *e)
+static int put_files(struct import *im, struct err *e)
 {
     size_t n;
     const struct market_file_report *reports = market_import_reports(im->rows, &n);
-    struct app_market_file *files = arena_alloc(arena, n, sizeof *files);
+    struct app_market_file *files = answer_alloc(im->out, n, sizeof *files, e);
     struct market_file_report all = {0};
 
     if (!files)
-        return err_set(e, ERR_NOFIT, "the report is too long");
+        return -1;
     for (size_t i = 0; i < n; i++) {
         const struct market_file_report *f = &reports[i];
         struct app_market_file *file = &files[i];
@@ -266,28 +249,11 @@ static int put_files(const struct import *im,
         };
         file->first = f->bad_line ? &file->dropped : NULL;
         add_up(&all, f);
-        if (put_rows(arena, f, &file->rows, e) < 0)
+        if (put_rows(im->out, f, &file->rows, e) < 0)
             return -1;
     }
-    out->files = (struct field_records){files, n};
-    return put_rows(arena, &all, &out->rows, e);
-}
-
-static int answer_import(const struct import *im,
-                         const struct market *now,
-                         bool changed,
-                         struct answer *out,
-                         struct err *e)
-{
-    struct app_market_imported done = {
-        .unrecognised = {(const char *const *)im->unrecognised, im->n_unrecognised},
-        .changed = changed,
-        .offers = market_n_offers(now),
-    };
-
-    for (size_t i = 0; i < market_n_offers(now); i++)
-        done.records += market_offers(now)[i].n_points;
-    return put_files(im, out->arena, &done, e) < 0 ? -1 : answer_head(out, &done, e);
+    im->done.files = (struct field_records){files, n};
+    return put_rows(im->out, &all, &im->done.rows, e);
 }
 
 /* ---- all of it ---- */
@@ -301,11 +267,9 @@ static void close_lock(int *fd)
 static int import_all(struct import *im,
                       const struct import_request *q,
                       const char *home,
-                      struct answer *out,
                       struct err *e)
 {
     __attribute__((cleanup(close_lock))) int lock = app_market_lock(home, e);
-    bool changed;
     size_t len;
 
     if (lock < 0 || (!q->replace && add_old(im, home, e) < 0))
@@ -314,28 +278,33 @@ static int import_all(struct import *im,
         if (add_path(im, q->paths.items[i], e) < 0)
             return -1;
     AUTO_MEM void *bytes = market_import_finish(im->rows, &len, e);
-    if (!bytes || app_market_save(home, bytes, len, &changed, e) < 0)
+    if (!bytes || app_market_save(home, bytes, len, &im->done.changed, e) < 0)
         return -1;
     AUTO(market) struct market *now = app_market_load(home, e);
-    return now ? answer_import(im, now, changed, out, e) : -1;
+    if (!now || put_files(im, e) < 0)
+        return -1;
+    im->done.offers = market_n_offers(now);
+    for (size_t i = 0; i < market_n_offers(now); i++)
+        im->done.records += market_offers(now)[i].n_points;
+    return answer_head(im->out, &im->done, e);
 }
 
 static int run_import(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct import_request *q = request;
-    AUTO_CLEAR(import)
-    struct import im = {
-        .app = app,
-        .like = {.cloud = q->cloud,
-                 .region = q->region,
-                 .feed = q->format ? (enum market_feed)(q->format - 1) : MARKET_N_FEEDS}};
     const struct config *config = app_config(app, e);
     AUTO(catalog) struct catalog *catalog = config ? catalog_open(config->home, e) : NULL;
 
     if (!catalog)
         return -1;
-    im.rows = market_import_new(catalog);
-    return import_all(&im, q, config->home, out, e);
+    AUTO(market_import) struct market_import *rows = market_import_new(catalog);
+    struct import im = {.app = app,
+                        .out = out,
+                        .rows = rows,
+                        .like = {.cloud = q->cloud,
+                                 .region = q->region,
+                                 .feed = q->format ? q->format - 1 : MARKET_N_FEEDS}};
+    return import_all(&im, q, config->home, e);
 }
 
 const struct operation market_import_operation = {

@@ -1,7 +1,8 @@
-/* list: the operation market.list, which `tradewind market ls` calls. */
-#include "app/market/home.h"
+/* list: the operation market.list, which `tradewind market ls` calls, and the list of operations on
+ * price histories. */
 #include "app/market/market.h"
 #include "base/buf.h"
+#include "market/series.h"
 #include "view/text.h"
 
 #include <math.h>
@@ -136,4 +137,14 @@ const struct operation market_list_operation = {
     .request = &record_none,
     .item = &row_record,
     .run = run_list,
+};
+
+const struct operation *const market_operations[] = {
+    &market_import_operation,
+    &market_list_operation,
+    &market_stats_operation,
+    &market_tables_operation,
+    &market_replay_operation,
+    &market_sweep_operation,
+    NULL,
 };

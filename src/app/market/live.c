@@ -1,7 +1,6 @@
 #include "app/market/live.h"
 
-#include "app/market/home.h"
-#include "app/market/job.h"
+#include "app/market/internal.h"
 #include "base/csv.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -17,7 +16,6 @@
 #define CHECKPOINT_GB 0.4
 /* To and from object storage, one stream. */
 #define CHECKPOINT_GB_PER_S 0.1
-#define STARTS_USUAL 30
 /* Jobs begun in the last days could not end in time. */
 #define STARTS_NOT_LAST 5
 #define STARTS_MAX 4000
@@ -26,35 +24,35 @@
 #define REPLAY_EFFORT 10000
 #define RATES_MAX_BYTES ((size_t)16 << 20)
 
-const char *const market_follow_policies[4] = {[MARKET_FOLLOW_GREEDY] = "greedy",
-                                               [MARKET_FOLLOW_MARGIN] = "margin",
-                                               [MARKET_FOLLOW_THRESHOLD] = "threshold"};
-const char *const market_follow_uses[4] = {[MARKET_FOLLOW_SHARE] = "share",
-                                           [MARKET_FOLLOW_WHOLE] = "whole",
-                                           [MARKET_FOLLOW_ALONE] = "alone"};
-
+const char *const market_follow_policies[4] = {
+    [MARKET_GREEDY] = "greedy", [MARKET_MARGIN] = "margin", [MARKET_THRESHOLD] = "threshold"};
+const char *const market_follow_uses[4] = {[MARKET_GPU_SHARE + 1] = "share",
+                                           [MARKET_GPU_WHOLE + 1] = "whole",
+                                           [MARKET_GPU_ALONE + 1] = "alone"};
 const char *const market_replay_modes[3] = {
     [MARKET_REPLAY_PAPER] = "paper", [MARKET_REPLAY_MARKET] = "market"};
 
 /* ---- the request ---- */
 
-static int read_policy(struct app_live *c, const struct market_follow *f, struct err *e)
+static int read_policy(struct app_live *c,
+                       const struct market_follow *f,
+                       const struct answer *out,
+                       struct err *e)
 {
-    static const enum market_policy_kind kinds[] = {[0] = MARKET_MARGIN,
-                                                    [MARKET_FOLLOW_GREEDY] = MARKET_GREEDY,
-                                                    [MARKET_FOLLOW_MARGIN] = MARKET_MARGIN,
-                                                    [MARKET_FOLLOW_THRESHOLD] = MARKET_THRESHOLD};
     struct market_policy *p = &c->question.policy;
+    char policy[64], other[64];
 
-    *p = (struct market_policy){.kind = kinds[f->policy],
+    *p = (struct market_policy){.kind = f->policy ? f->policy : MARKET_MARGIN,
                                 .margin = isnan(f->margin) ? 1 : f->margin,
                                 .usd_per_work = f->worth_usd_per_hour / 3600};
     if (!isnan(f->worth_usd_per_hour) && p->kind != MARKET_THRESHOLD)
-        return err_set(e, ERR_USAGE, "--worth is for --policy threshold");
+        return err_set(e, ERR_USAGE, "%s is for %s threshold",
+                       answer_spell(out, "worth_usd_per_hour", other),
+                       answer_spell(out, "policy", policy));
     if (p->kind == MARKET_THRESHOLD && !isfinite(c->question.deadline_after_s))
         return err_set(e, ERR_USAGE,
-                       "--policy threshold waits for better prices: give it a deadline, as in "
-                       "--deadline 10d");
+                       "%s threshold waits for better prices: give it a deadline, as in %s 10d",
+                       answer_spell(out, "policy", policy), answer_spell(out, "deadline_s", other));
     return 0;
 }
 
@@ -75,34 +73,17 @@ static void read_question(struct app_live *c, const struct market_replay_request
     q->effort = gap > 0 ? REPLAY_EFFORT : 0;
 }
 
-static enum market_gpu_use use_of(const struct market_follow *f)
-{
-    static const enum market_gpu_use uses[] = {[0] = MARKET_GPU_SHARE,
-                                               [MARKET_FOLLOW_SHARE] = MARKET_GPU_SHARE,
-                                               [MARKET_FOLLOW_WHOLE] = MARKET_GPU_WHOLE,
-                                               [MARKET_FOLLOW_ALONE] = MARKET_GPU_ALONE};
-
-    return uses[f->gpu_use];
-}
-
 /* ---- preemptions from a file ---- */
 
 struct rate {
-    char *names[4]; /* cloud, region, zone, instance type; "" = any */
+    const char *names[4]; /* cloud, region, zone, instance type; "" = any */
     double per_hour;
 };
 struct rates {
+    struct arena *arena; /* of the rates */
     struct rate *rates;
     size_t n, cap;
 };
-
-static void rates_clear(struct rates *r)
-{
-    for (size_t i = 0; i < r->n; i++)
-        for (size_t k = 0; k < 4; k++)
-            free(r->rates[i].names[k]);
-    free(r->rates);
-}
 
 static int add_rate(struct rates *r,
                     struct csv *csv,
@@ -112,19 +93,18 @@ static int add_rate(struct rates *r,
                     struct err *e)
 {
     struct rate rate = {.per_hour = -1};
+    bool fits = true;
 
     if (at[4] >= n || !csv_number(fields[at[4]].text, &rate.per_hour) || rate.per_hour < 0 ||
         rate.per_hour > 3600)
-        return err_set(e, ERR_USAGE, "%s:%zu: per_hour is no number from 0 to 3600", csv_name(csv),
-                       csv_line(csv));
+        return err_set(e, ERR_USAGE, "%s:%zu: per_hour is not a number from 0 to 3600",
+                       csv_name(csv), csv_line(csv));
     for (size_t k = 0; k < 4; k++)
-        rate.names[k] = mem_dup(at[k] < n ? fields[at[k]].text : "");
-    const char *region = market_region(rate.names[0], rate.names[1]);
-    if (region != rate.names[1]) {
-        free(rate.names[1]);
-        rate.names[1] = mem_dup(region);
-    }
-    r->rates = mem_room(r->rates, r->n, &r->cap, sizeof *r->rates);
+        fits &= (rate.names[k] = arena_dup(r->arena, at[k] < n ? fields[at[k]].text : "")) != NULL;
+    r->rates = arena_room(r->arena, r->rates, r->n, &r->cap, sizeof *r->rates);
+    if (!fits || !r->rates)
+        return err_set(e, ERR_NOFIT, "%s: too many rows", csv_name(csv));
+    rate.names[1] = market_region(rate.names[0], rate.names[1]);
     r->rates[r->n++] = rate;
     return 0;
 }
@@ -166,18 +146,22 @@ static double rate_of(const void *context, const struct market_offer *o)
 static int read_preemptions(struct market_live_wish *w,
                             struct rates *r,
                             const char *text,
+                            const struct answer *out,
                             struct err *e)
 {
+    char field[64];
+
     w->preemptions_per_h = (double)NAN;
     if (!text || strcmp(text, "measured") == 0)
         return 0;
     if (number_parse(text, &w->preemptions_per_h))
         return w->preemptions_per_h >= 0 && w->preemptions_per_h <= 3600
                    ? 0
-                   : err_set(e, ERR_USAGE, "--preemptions %s is not between 0 and 3600 per hour",
-                             text);
+                   : err_set(e, ERR_USAGE, "%s %s is not between 0 and 3600 per hour",
+                             answer_spell(out, "preemptions", field), text);
     if (read_rates(r, text, e) < 0)
-        return err_wrap(e, "--preemptions (a number, \"measured\" or a file)");
+        return err_wrap(e, "%s (a number, \"measured\" or a file)",
+                        answer_spell(out, "preemptions", field));
     w->preemptions_of = rate_of;
     w->context = r;
     return 0;
@@ -186,12 +170,16 @@ static int read_preemptions(struct market_live_wish *w,
 /* ---- starts ---- */
 
 /* Midnights on which the region has prices of the reference. */
-static int read_starts(struct app_live *c, const char *text, struct err *e)
+static int read_starts(struct app_live *c,
+                       const char *text,
+                       const struct answer *out,
+                       struct err *e)
 {
     double begin_s = (double)INFINITY, end_s = -(double)INFINITY;
     struct market_starts starts;
+    char field[64];
 
-    if (app_market_starts(text, &starts, e) < 0)
+    if (app_market_starts(text, out, &starts, e) < 0)
         return -1;
     for (size_t i = 0; i < market_n_offers(c->market); i++) {
         const struct market_offer *o = &market_offers(c->market)[i];
@@ -202,8 +190,7 @@ static int read_starts(struct app_live *c, const char *text, struct err *e)
         end_s = fmax(end_s, o->end_s);
     }
     double last = ceil(end_s / DAY_S) - 1 - STARTS_NOT_LAST;
-    double first =
-        fmax(ceil(begin_s / DAY_S), last + 1 - (double)(starts.last ? starts.last : STARTS_USUAL));
+    double first = fmax(ceil(begin_s / DAY_S), last + 1 - (double)starts.last);
     if (starts.until_s > 0) { /* days that were asked for are tried, covered or not */
         first = ceil(starts.from_s / DAY_S);
         last = floor(starts.until_s / DAY_S);
@@ -212,7 +199,8 @@ static int read_starts(struct app_live *c, const char *text, struct err *e)
                        c->region, MARKET_REFERENCE_GPU, STARTS_NOT_LAST);
     }
     if (last - first >= STARTS_MAX)
-        return err_set(e, ERR_USAGE, "--starts: more than %d days", STARTS_MAX);
+        return err_set(e, ERR_USAGE, "%s: more than %d days", answer_spell(out, "starts", field),
+                       STARTS_MAX);
     /* Two times of one day may have no midnight between them. */
     c->n_starts = (size_t)fmax(last - first + 1, 0);
     c->starts_s = mem_zero(c->n_starts + 1, sizeof *c->starts_s);
@@ -229,42 +217,50 @@ void app_live_clear(struct app_live *c)
     market_tables_free(c->tables);
     throughputs_free(c->speeds);
     market_free(c->market);
-    free(c->cloud);
     free(c->clouds);
-    free(c->region);
     free(c->starts_s);
 }
 
-static int read_clouds(char *list, const char **clouds, struct market_live_wish *w, struct err *e)
+static int read_clouds(char *list,
+                       const char **clouds,
+                       struct market_live_wish *w,
+                       const struct answer *out,
+                       struct err *e)
 {
-    if (!list)
-        return 0;
-    w->clouds = clouds;
+    char field[64];
+
+    w->clouds = list ? clouds : NULL;
     for (char *rest = list, *one; (one = strsep(&rest, ","));) {
         if (!*one || w->n_clouds == 16)
-            return err_set(e, ERR_USAGE, "--clouds: name clouds, joined by commas: aws,azure");
+            return err_set(e, ERR_USAGE, "%s: name clouds, joined by commas: aws,azure",
+                           answer_spell(out, "clouds", field));
         clouds[w->n_clouds++] = one;
     }
     return 0;
 }
 
-static int open_live(struct app_live *c, const struct market_follow *f, int64_t seed, struct err *e)
+static int open_live(struct app_live *c,
+                     const struct market_follow *f,
+                     int64_t seed,
+                     const struct answer *out,
+                     struct err *e)
 {
     const char *clouds[16];
-    AUTO_CLEAR(rates) struct rates rates = {0};
+    AUTO(arena) struct arena *arena = arena_new(4 * RATES_MAX_BYTES);
+    struct rates rates = {.arena = arena};
     struct market_live_wish w = {.market = c->market,
                                  .cloud = c->cloud,
                                  .region = c->region,
                                  .starts_s = c->starts_s,
                                  .n_starts = c->n_starts,
                                  .looks = isfinite(c->question.deadline_after_s),
-                                 .use = use_of(f),
+                                 .use = f->gpu_use ? f->gpu_use - 1 : MARKET_GPU_SHARE,
                                  .seed = seed == FIELD_NONE ? 1 : (uint64_t)seed};
 
     /* The names of its clouds are kept as they are given. */
     c->clouds = f->clouds ? mem_dup(f->clouds) : NULL;
-    if (read_clouds(c->clouds, clouds, &w, e) < 0 ||
-        read_preemptions(&w, &rates, f->preemptions, e) < 0)
+    if (read_clouds(c->clouds, clouds, &w, out, e) < 0 ||
+        read_preemptions(&w, &rates, f->preemptions, out, e) < 0)
         return -1;
     c->use = w.use;
     c->live = market_live_new(&w, e);
@@ -274,38 +270,40 @@ static int open_live(struct app_live *c, const struct market_follow *f, int64_t 
 int app_live_open(struct app *app,
                   struct app_live *c,
                   const struct market_replay_request *q,
+                  const struct answer *out,
                   struct err *e)
 {
     read_question(c, q);
     read_costs(c, &q->follow);
-    if (read_policy(c, &q->follow, e) < 0 ||
-        app_market_location(q->region ? q->region : "us-east-1", &c->cloud, &c->region, e) < 0)
+    if (read_policy(c, &q->follow, out, e) < 0 ||
+        app_market_location(q->region, out, &c->cloud, &c->region, e) < 0)
         return -1;
     c->speeds = throughputs_load(q->throughputs, e);
     c->tables = c->speeds ? market_tables_new(NULL, e) : NULL;
     c->market = c->tables ? app_market_open(app, e) : NULL;
-    if (!c->market || read_starts(c, q->starts, e) < 0)
+    if (!c->market || read_starts(c, q->starts, out, e) < 0)
         return -1;
-    return open_live(c, &q->follow, q->seed, e);
+    return open_live(c, &q->follow, q->seed, out, e);
 }
 
 int app_live_open_at(struct app *app,
                      struct app_live *c,
                      const struct market_follow *follow,
                      const struct app_live_start *start,
+                     const struct answer *out,
                      struct err *e)
 {
     c->question.deadline_after_s = start->deadline_after_s;
     read_costs(c, follow);
-    if (read_policy(c, follow, e) < 0)
+    if (read_policy(c, follow, out, e) < 0)
         return -1;
-    c->cloud = mem_dup(start->cloud);
-    c->region = mem_dup(market_region(start->cloud, start->region));
+    c->cloud = start->cloud;
+    c->region = market_region(start->cloud, start->region);
     c->starts_s = mem_zero(1, sizeof *c->starts_s);
     c->starts_s[c->n_starts++] = start->at_s;
     c->tables = market_tables_new(NULL, e);
     c->market = c->tables ? app_market_open(app, e) : NULL;
-    return c->market ? open_live(c, follow, start->seed, e) : -1;
+    return c->market ? open_live(c, follow, start->seed, out, e) : -1;
 }
 
 /* The size on record of the model's checkpoint; its batch size does not matter. */

@@ -9,10 +9,29 @@
 #include <stdint.h>
 
 struct market_offer;
+struct throughputs;
 
 extern const struct operation *const market_operations[]; /* ends with NULL */
 
 extern const struct operation market_list_operation;
+
+/* ---- for other rooms of src/app ---- */
+
+/* The imported price histories of the app's home: one checksummed file, mapped into memory. The
+ * caller frees them. ERR_NOTFOUND when nothing was imported. */
+struct market *app_market_open(struct app *app, struct err *e);
+/* Whether an offer is at "aws:us-east-1", "aws" or, NULL, anywhere. */
+bool app_market_is_at(const struct market_offer *o, const char *location);
+/* "2020-03-23T16:10:00Z" */
+const char *app_market_time(double at_s, char out[static 32]);
+/* "2020-03-01" or "2020-03-01T06:00:00Z" of the request's field start: seconds since 1970. */
+int app_market_start(const char *text, const struct answer *out, double *start_s, struct err *e);
+/* "Transformer (batch size 256)" for what the user wrote; in the arena. ERR_NOTFOUND with the
+ * nearest name when no table has it. */
+const char *app_market_model(const struct throughputs *speeds,
+                             const char *asked,
+                             struct arena *arena,
+                             struct err *e);
 
 /* ---- market.import ---- */
 
@@ -50,8 +69,13 @@ extern const struct operation market_stats_operation; /* answers with struct app
 
 /* Numbers that are unknown are NaN. */
 struct app_market_lives {
+    const char *cloud, *zone, *instance_type; /* of the offer, for tables */
     uint64_t count, preempted;
     double watched_hours, longest_hours, preemptions_per_hour;
+};
+struct app_market_price {
+    double at_s; /* since 1970 */
+    double usd_per_hour;
 };
 struct app_market_offer {
     const char *cloud, *region, *zone, *instance_type;
@@ -61,27 +85,24 @@ struct app_market_offer {
     const char *begin, *end; /* times; NULL without records */
     double min_usd, mean_usd, max_usd, min_usd_per_gpu, mean_usd_per_gpu, max_usd_per_gpu;
     double on_demand_usd, reduction, cap_share, sold_share, changes_per_day;
-    const void *lives; /* struct app_market_lives; NULL = none was watched */
-    /* For printers and charts, and not in JSON. */
-    const struct market_offer *offer;
-    /* What begin, end and lives point to. */
-    char times[2][32];
-    struct app_market_lives lived;
+    const void *lives;             /* struct app_market_lives; NULL = none was watched */
+    struct field_records prices;   /* struct app_market_price, where requested */
+    double prices_end_s;           /* up to which the last of them is known */
+    char times[2][32];             /* what begin and end point to */
+    struct app_market_lives lived; /* what lives points to */
 };
 struct app_market_cheapest {
-    const char *from, *to;
+    double from_s, to_s; /* since 1970 */
     double usd_per_gpu_hour;
     const char *cloud, *region, *zone, *instance_type; /* NULL = none was for sale */
-    double from_s, to_s;                               /* for charts */
-    char times[2][32];                                 /* what from and to point to */
 };
 struct app_market_gpu {
     const char *gpu;
     uint64_t offers;
     double min_usd_per_gpu, mean_usd_per_gpu, max_usd_per_gpu, reduction, cap_share;
     double changes_per_day;
-    struct field_records cheapest;    /* struct app_market_cheapest, by time */
-    const struct market_offer *usual; /* for printers: the cheapest for the longest time; or NULL */
+    struct field_records cheapest; /* struct app_market_cheapest, by time */
+    const void *usual; /* struct app_market_cheapest: of the offer cheapest for longest; or NULL */
 };
 struct app_market_stats {
     struct field_records gpus;   /* struct app_market_gpu */
@@ -92,20 +113,15 @@ struct app_market_stats {
 
 extern const struct operation market_tables_operation; /* answers with struct app_market_tables */
 
-/* The built-in figures, and those of the files of a request; NULL = no file. */
-struct market_tables *app_market_tables(const char *on_demand,
-                                        const char *sizes,
-                                        const char *egress,
-                                        struct err *e);
-
 struct app_market_speedup {
     const char *model;
-    json_t *throughput, *per_dollar; /* {GPU: multiple}, without the GPU compared with */
+    /* {GPU: multiple}, without the GPU compared with */
+    json_t *throughput, *throughput_per_dollar;
 };
 struct app_market_speedups {
     const char *cloud, *compared_with;
-    json_t *on_demand_usd;       /* {GPU: USD per hour}, compared_with first */
-    struct field_records models; /* struct app_market_speedup */
+    json_t *on_demand_usd_per_hour; /* {GPU: price}, compared_with first */
+    struct field_records models;    /* struct app_market_speedup */
 };
 struct app_market_move {
     const char *model, *dataset;
@@ -151,8 +167,7 @@ struct app_market_row {
     double mean_cost_usd, reduction, mean_hours, switches_mean, preemptions_mean;
     uint64_t switches_max;
     json_t *costs_usd; /* of each covered start */
-    uint64_t late;
-    bool has_deadline; /* late counts */
+    uint64_t late;     /* UINT64_MAX = there is no deadline */
 };
 struct app_market_offline {
     struct app_market_row row;
@@ -161,27 +176,26 @@ struct app_market_offline {
 };
 struct app_market_left_out {
     const char *day, *why;
-    size_t start; /* its number among all starts; not in JSON */
+    uint64_t start; /* its number among all starts */
 };
 struct app_market_trace_point {
     double hours, dynamic_usd, offline_usd;
-    double at_s; /* for charts */
 };
 struct app_market_regret {
     const char *day;
-    double usd;  /* NaN = not covered */
-    double at_s; /* for charts */
+    double start_s;    /* since 1970 */
+    double regret_usd; /* NaN = not covered */
 };
 /* Costs over time of the start with the most regret. */
 struct app_market_trace {
-    const char *day;
+    const char *start_day;
+    double start_s;               /* since 1970 */
     struct field_records points;  /* struct app_market_trace_point, at even distances */
     struct field_records regrets; /* struct app_market_regret, of each start */
 };
 struct app_market_replayed {
     const char *mode, *model, *work, *region;
-    bool is_live;               /* mode market */
-    const char *cloud, *policy; /* in mode market */
+    const char *cloud, *policy; /* NULL in mode paper */
     double work_v100_days;
     uint64_t starts, covered_starts;
     struct field_list start_days;
@@ -202,25 +216,24 @@ struct app_market_sweep_row {
 };
 struct app_market_cell {
     const char *model;
-    double days;
+    double v100_days;
     uint64_t covered_starts, proved_starts;
-    json_t *cost_usd, *hours, *switches, *preemptions; /* by strategy and optimum */
-    double bound_usd, regret;
+    json_t *mean_cost_usd, *mean_hours, *switches_mean, *preemptions_mean; /* by row */
+    double offline_usd, bound_usd, regret;
 };
 struct app_market_swept {
     const char *mode, *region;
-    bool is_live;               /* mode market */
-    const char *cloud, *policy; /* in mode market */
+    const char *cloud, *policy; /* NULL in mode paper */
     uint64_t starts, covered_starts;
     /* In mode paper. */
     double days;               /* V100-days of figure 5 */
     json_t *durations;         /* V100-days of figure 6 */
     struct field_records rows; /* struct app_market_sweep_row, of both figures */
-    const void *figure;        /* the struct itself: both figures are parts of it */
+    const void *figure; /* the struct itself: both figures are parts of it; NULL in mode market */
     /* In mode market. */
     struct field_records cells; /* struct app_market_cell */
     struct app_market_clouds clouds;
-    double gap; /* for printers */
+    double gap; /* within which optima are proved, as a share */
 };
 
 #endif

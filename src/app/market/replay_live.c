@@ -1,11 +1,8 @@
 /* replay_live: mode market of market.replay, which replay.c calls. */
-#include "app/market/home.h"
 #include "app/market/internal.h"
-#include "base/mem.h"
 #include "base/money.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DAY_S 86400.0
@@ -33,27 +30,20 @@ struct live {
     struct market_live_answer answer;
     json_t *costs; /* an array that owns the costs of the rows */
     char (*days)[32];
-    const char **covered;
-    struct app_market_left_out *left_out;
-    size_t n_left_out;
+    struct field_list covered;
+    struct field_records left_out;
     struct app_market_trace trace;
 };
 
 static void live_clear(struct live *r)
 {
     json_decref(r->costs);
-    free(r->days);
-    free(r->covered);
-    free(r->left_out);
-    free((void *)(uintptr_t)r->trace.points.items);
-    free((void *)(uintptr_t)r->trace.regrets.items);
     market_live_answer_clear(&r->answer);
     market_job_free(r->job);
-    app_market_asked_clear(&r->asked);
     app_live_clear(&r->c);
 }
 
-static void put_row(struct live *r, size_t row, struct app_market_row *out)
+static struct app_market_row row_of(struct live *r, size_t row)
 {
     const struct market_live_answer *a = &r->answer;
     const struct market_live_mean *m = &a->means[row];
@@ -63,7 +53,7 @@ static void put_row(struct live *r, size_t row, struct app_market_row *out)
     for (size_t i = 0; i < a->n_starts; i++)
         if (a->starts[i].state == MARKET_START_COVERED)
             json_array_append_new(costs, json_usd(a->starts[i].bills[row].cost_microusd));
-    *out = (struct app_market_row){
+    return (struct app_market_row){
         .name = app_market_row_text(row),
         .mean_cost_usd = m->cost_usd,
         .reduction = a->means[MARKET_SINGLE].cost_usd / m->cost_usd,
@@ -72,27 +62,28 @@ static void put_row(struct live *r, size_t row, struct app_market_row *out)
         .switches_max = m->switches_max,
         .preemptions_mean = m->preemptions,
         .costs_usd = costs,
-        .late = m->late,
-        .has_deadline = isfinite(r->c.question.deadline_after_s),
+        .late = isfinite(r->c.question.deadline_after_s) ? m->late : UINT64_MAX,
     };
 }
 
-static void put_days(struct live *r)
+static int put_days(struct live *r, const struct answer *out, struct err *e)
 {
     const struct market_live_answer *a = &r->answer;
-    size_t covered = 0;
+    const char **covered = answer_alloc(out, a->n_starts, sizeof *covered, e);
 
-    r->days = mem_zero(a->n_starts + 1, sizeof *r->days);
-    r->covered = mem_zero(a->n_starts + 1, sizeof *r->covered);
-    r->left_out = mem_zero(a->n_starts + 1, sizeof *r->left_out);
+    r->days = covered ? answer_alloc(out, a->n_starts, sizeof *r->days, e) : NULL;
+    if (!r->days)
+        return -1;
+    r->covered.items = covered;
     for (size_t i = 0; i < a->n_starts; i++) {
         const char *day = app_market_day(a->starts[i].at_s, r->days[i]);
+        struct app_market_left_out left = {day, market_start_text(a->starts[i].state), i};
         if (a->starts[i].state == MARKET_START_COVERED)
-            r->covered[covered++] = day;
-        else
-            r->left_out[r->n_left_out++] =
-                (struct app_market_left_out){day, market_start_text(a->starts[i].state), i};
+            covered[r->covered.n++] = day;
+        else if (answer_push(out, &r->left_out, &left, sizeof left, e) < 0)
+            return -1;
     }
+    return 0;
 }
 
 /* ---- the trace ---- */
@@ -126,18 +117,19 @@ static double paid_until(const struct market_log *log, const struct market_scene
     for (size_t i = 0; i < log->n && log->leases[i].begin_s <= now_s; i++) {
         const struct market_lease *l = &log->leases[i];
         double before = market_scene_paid(s, l->offer, l->begin_s);
-        double rent = market_scene_paid(s, l->offer, l->end_s) - before;
-        usd += money_to_usd(l->microusd) - rent; /* the move there */
+        double lease = market_scene_paid(s, l->offer, l->end_s) - before;
+        usd += money_to_usd(l->microusd) - lease; /* the move there */
         usd += market_scene_paid(s, l->offer, fmin(now_s, l->end_s)) - before;
     }
-    /* Sums of the same prices in another order differ by less than anybody pays. */
+    /* Sums of the same prices in another order differ by less than a micro-dollar. */
     return fabs(usd) < 1e-6 ? 0 : usd;
 }
 
 /* Costs of dynamic and of the optimum from one start on, at even distances. */
-static struct app_market_trace_point *follow(struct live *r, const struct market_live_start *start)
+static void follow(struct live *r,
+                   const struct market_live_start *start,
+                   struct app_market_trace_point *points)
 {
-    struct app_market_trace_point *points = mem_zero(TRACE_POINTS, sizeof *points);
     const struct market_scene *scene = market_live_scene(r->c.live);
     AUTO_CLEAR(market_log) struct market_log dynamic = {0};
     AUTO_CLEAR(market_log) struct market_log offline = {0};
@@ -148,13 +140,10 @@ static struct app_market_trace_point *follow(struct live *r, const struct market
     market_live_follow(r->c.live, &r->c.question, start, MARKET_ROW_OFFLINE, &offline);
     for (size_t i = 0; i < TRACE_POINTS; i++) {
         double at_s = start->at_s + (end_s - start->at_s) * (double)i / (TRACE_POINTS - 1);
-        points[i] =
-            (struct app_market_trace_point){.hours = (at_s - start->at_s) / 3600,
-                                            .dynamic_usd = paid_until(&dynamic, scene, at_s),
-                                            .offline_usd = paid_until(&offline, scene, at_s),
-                                            .at_s = at_s};
+        points[i] = (struct app_market_trace_point){(at_s - start->at_s) / 3600,
+                                                    paid_until(&dynamic, scene, at_s),
+                                                    paid_until(&offline, scene, at_s)};
     }
-    return points;
 }
 
 static int make_trace(struct live *r, const struct answer *out, struct err *e)
@@ -166,12 +155,18 @@ static int make_trace(struct live *r, const struct answer *out, struct err *e)
     if (!start)
         return err_set(e, ERR_NOFIT, "%s: none of the starts is covered",
                        answer_spell(out, "trace", field));
-    struct app_market_regret *regrets = mem_zero(a->n_starts, sizeof *regrets);
+    struct app_market_regret *regrets = answer_alloc(out, a->n_starts, sizeof *regrets, e);
+    struct app_market_trace_point *points =
+        regrets ? answer_alloc(out, TRACE_POINTS, sizeof *points, e) : NULL;
+    if (!points)
+        return -1;
+    follow(r, start, points);
     for (size_t i = 0; i < a->n_starts; i++)
         regrets[i] =
-            (struct app_market_regret){r->days[i], regret_usd(&a->starts[i]), a->starts[i].at_s};
-    r->trace = (struct app_market_trace){.day = r->days[start - a->starts],
-                                         .points = {follow(r, start), TRACE_POINTS},
+            (struct app_market_regret){r->days[i], a->starts[i].at_s, regret_usd(&a->starts[i])};
+    r->trace = (struct app_market_trace){.start_day = r->days[start - a->starts],
+                                         .start_s = start->at_s,
+                                         .points = {points, TRACE_POINTS},
                                          .regrets = {regrets, a->n_starts}};
     return 0;
 }
@@ -187,7 +182,7 @@ static int replay(struct app *app,
     const char *starts = q->replay.starts;
     char field[64];
 
-    if (app_live_open(app, &r->c, &q->replay, e) < 0 ||
+    if (app_live_open(app, &r->c, &q->replay, out, e) < 0 ||
         app_market_ask(q, r->c.speeds, out, &r->asked, e) < 0)
         return -1;
     r->job = app_live_job(&r->c, r->asked.model, e);
@@ -197,10 +192,11 @@ static int replay(struct app *app,
     r->c.question.work = r->asked.reference_days * DAY_S;
     market_live_replay(r->c.live, &r->c.question, &r->answer);
     /* Days that the request names are not left out in silence. */
-    if (!r->answer.n_covered && starts && strchr(starts, '-'))
+    if (!r->answer.n_covered && strchr(starts, '-'))
         return err_set(e, ERR_NOFIT, "%s %s: %s", answer_spell(out, "starts", field), starts,
                        market_start_text(r->answer.starts[0].state));
-    put_days(r);
+    if (put_days(r, out, e) < 0)
+        return -1;
     return q->trace ? make_trace(r, out, e) : 0;
 }
 
@@ -210,35 +206,33 @@ int app_market_replay_live(struct app *app,
                            struct err *e)
 {
     AUTO_CLEAR(live) struct live r = {.costs = json_array()};
-    struct app_market_row rows[MARKET_N_STRATEGIES], best_static;
-    struct app_market_offline offline;
+    struct app_market_row rows[MARKET_N_STRATEGIES];
     size_t n_rows = 0;
 
     if (replay(app, q, &r, out, e) < 0)
         return -1;
     for (size_t i = 0; i < MARKET_N_STRATEGIES; i++)
         if (r.asked.wanted[i])
-            put_row(&r, i, &rows[n_rows++]);
-    put_row(&r, MARKET_ROW_BEST_STATIC, &best_static);
-    offline = (struct app_market_offline){.bound_usd = r.answer.bound_usd,
-                                          .proved_starts = r.answer.n_proved,
-                                          .gap = r.c.question.gap};
-    put_row(&r, MARKET_ROW_OFFLINE, &offline.row);
+            rows[n_rows++] = row_of(&r, i);
+    const struct app_market_row best_static = row_of(&r, MARKET_ROW_BEST_STATIC);
+    const struct app_market_offline offline = {.row = row_of(&r, MARKET_ROW_OFFLINE),
+                                               .bound_usd = r.answer.bound_usd,
+                                               .proved_starts = r.answer.n_proved,
+                                               .gap = r.c.question.gap};
     const double optimum = r.answer.means[MARKET_ROW_OFFLINE].cost_usd;
     const double regret = r.answer.means[MARKET_DYNAMIC].cost_usd - optimum;
     struct app_market_replayed replayed = {
         .mode = "market",
-        .is_live = true,
         .model = r.asked.model,
-        .work = r.asked.work_text,
+        .work = q->work,
         .work_v100_days = r.asked.reference_days,
         .region = r.c.region,
         .cloud = r.c.cloud,
         .policy = market_policy_text(r.c.question.policy.kind),
         .starts = r.answer.n_starts,
         .covered_starts = r.answer.n_covered,
-        .start_days = {r.covered, r.answer.n_covered},
-        .left_out = {r.left_out, r.n_left_out},
+        .start_days = r.covered,
+        .left_out = r.left_out,
         .strategies = {rows, n_rows},
         .offline = &offline,
         .best_static = &best_static,

@@ -1,18 +1,18 @@
 /* stats: the operation market.stats, which `tradewind market stats` calls. */
 #include "market/stats.h"
 
-#include "app/market/home.h"
-#include "app/market/market.h"
+#include "app/market/internal.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "market/tables.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct stats_request {
     const char *gpu, *region, *on_demand;
+    bool prices;
 };
 
 /* clang-format off */
@@ -23,97 +23,163 @@ static const struct field request_fields[] = {
      .help = "Only this location: aws:us-east-1, or aws."},
     {"on_demand", FIELD(TEXT, struct stats_request, on_demand), .value = "FILE", .is_local = true,
      .help = "On-demand prices (CSV), before the histories' own and the built-in ones."},
+    {"prices", FIELD(BOOL, struct stats_request, prices), .is_remote_only = true,
+     .help = "Also list the prices of each offer over time."},
 };
 static const struct record request_record =
     RECORD("market_stats", struct stats_request, request_fields);
 
+static void lives_cell(const void *record, struct buf *out)
+{
+    const struct app_market_lives *l = record;
+
+    buf_printf(out, "%s/%s", l->cloud, l->zone);
+}
+
+#define LIVES(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_lives, key), __VA_ARGS__}
 static const struct field lives_fields[] = {
-    {"count", FIELD(COUNT, struct app_market_lives, count), .help = "Instances watched."},
-    {"preempted", FIELD(COUNT, struct app_market_lives, preempted),
-     .help = "Instances preempted."},
-    {"watched_hours", FIELD(REAL, struct app_market_lives, watched_hours), .unit = "h",
-     .help = "Hours of all instances together."},
-    {"longest_hours", FIELD(REAL, struct app_market_lives, longest_hours), .unit = "h",
-     .help = "Hours of the instance that lived longest."},
-    {"preemptions_per_hour", FIELD(REAL, struct app_market_lives, preemptions_per_hour),
-     .help = "Preemptions per hour of one instance."},
+    LIVES(TEXT, cloud, .is_column_only = true, .heading = "offer", .cell = lives_cell,
+          .cut_rank = 1, .least_width = 16),
+    LIVES(TEXT, instance_type, .is_column_only = true, .heading = "instance type"),
+    LIVES(COUNT, count, .heading = "lives", .help = "Instances watched."),
+    LIVES(COUNT, preempted, .heading = "preempted", .help = "Instances preempted."),
+    LIVES(REAL, watched_hours, .unit = "h", .heading = "watched", .digits = 1, .suffix = " h",
+          .help = "Hours of all instances together."),
+    LIVES(REAL, longest_hours, .unit = "h", .heading = "longest", .digits = 1, .suffix = " h",
+          .help = "Hours of the instance that lived longest."),
+    LIVES(REAL, preemptions_per_hour, .heading = "preemptions/h", .digits = 3,
+          .help = "Preemptions per hour of one instance."),
 };
 static const struct record lives_record =
     RECORD("market_lives", struct app_market_lives, lives_fields);
 
+#define PRICE(key, ...) {#key, FIELD(REAL, struct app_market_price, key), __VA_ARGS__}
+static const struct field price_fields[] = {
+    PRICE(at_s, .unit = "s", .help = "Time, in seconds since 1970."),
+    PRICE(usd_per_hour, .unit = "USD", .help = "Price from then on; null = not for sale."),
+};
+static const struct record price_record =
+    RECORD("market_price", struct app_market_price, price_fields);
+
+static void offer_cell(const void *record, struct buf *out)
+{
+    const struct app_market_offer *o = record;
+
+    buf_printf(out, "%s/%s", o->cloud, *o->zone ? o->zone : o->region);
+}
+
+/* "min_usd_per_hour" of min_usd, and "min_usd_per_gpu_hour" of min_usd_per_gpu. */
 #define USD(key, text)                                                                             \
     {#key "_usd_per_hour", FIELD(REAL, struct app_market_offer, key##_usd), .unit = "USD",         \
-     .help = text " price per hour while for sale."}
-#define GPU_USD(type, key, text)                                                                   \
+     .heading = #key, .digits = 4, .none = "-", .help = text " price per hour while for sale."}
+#define GPU_USD(type, key, text, ...)                                                              \
     {#key "_usd_per_gpu_hour", FIELD(REAL, type, key##_usd_per_gpu), .unit = "USD",                \
-     .help = text " price per GPU and hour."}
-
+     .digits = 4, .none = "-", .help = text " price per GPU and hour.", __VA_ARGS__}
+#define REDUCTION .heading = "best case", .digits = 2, .suffix = " x", .none = "-"
+#define PERCENT .suffix = "%", .scale = 100, .none = "-"
+#define PER_DAY .heading = "changes/day", .digits = 2, .none = "-"
+#define OFFER(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_offer, key), __VA_ARGS__}
 static const struct field offer_fields[] = {
-    {"cloud", FIELD(TEXT, struct app_market_offer, cloud), .help = "Cloud."},
-    {"region", FIELD(TEXT, struct app_market_offer, region), .help = "Region."},
-    {"zone", FIELD(TEXT, struct app_market_offer, zone), .help = "Zone; empty = the region."},
-    {"instance_type", FIELD(TEXT, struct app_market_offer, instance_type),
-     .help = "Instance type."},
-    {"gpu", FIELD(TEXT, struct app_market_offer, gpu), .help = "Accelerator; null = unknown."},
-    {"gpus", FIELD(REAL, struct app_market_offer, gpus), .help = "Accelerators per instance."},
-    {"records", FIELD(COUNT, struct app_market_offer, records), .help = "Price records."},
-    {"changes", FIELD(COUNT, struct app_market_offer, changes), .help = "Changes of the price."},
-    {"begin", FIELD(TEXT, struct app_market_offer, begin), .omit_none = true,
-     .help = "Time of the first record."},
-    {"end", FIELD(TEXT, struct app_market_offer, end), .omit_none = true,
-     .help = "Time up to which prices are known."},
+    OFFER(TEXT, cloud, .heading = "offer", .cell = offer_cell, .cut_rank = 1, .least_width = 16,
+          .help = "Cloud."),
+    OFFER(TEXT, region, .help = "Region."),
+    OFFER(TEXT, zone, .help = "Zone; empty = the region."),
+    OFFER(TEXT, instance_type, .heading = "instance type", .cut_rank = 2, .least_width = 10,
+          .help = "Instance type."),
+    OFFER(TEXT, gpu, .help = "Accelerator; null = unknown."),
+    OFFER(REAL, gpus, .help = "Accelerators per instance."),
+    OFFER(COUNT, records, .help = "Price records."),
+    OFFER(COUNT, changes, .help = "Changes of the price."),
+    OFFER(TEXT, begin, .omit_none = true, .help = "Time of the first record."),
+    OFFER(TEXT, end, .omit_none = true, .help = "Time up to which prices are known."),
     USD(min, "Lowest"),
     USD(mean, "Mean"),
     USD(max, "Highest"),
     GPU_USD(struct app_market_offer, min, "Lowest"),
-    GPU_USD(struct app_market_offer, mean, "Mean"),
+    GPU_USD(struct app_market_offer, mean, "Mean", .heading = "per GPU"),
     GPU_USD(struct app_market_offer, max, "Highest"),
     {"on_demand_usd_per_hour", FIELD(REAL, struct app_market_offer, on_demand_usd),
      .unit = "USD", .help = "On-demand price per hour."},
-    {"best_case_reduction", FIELD(REAL, struct app_market_offer, reduction),
+    {"best_case_reduction", FIELD(REAL, struct app_market_offer, reduction), REDUCTION,
      .help = "On-demand price divided by the lowest spot price."},
-    {"share_at_on_demand", FIELD(REAL, struct app_market_offer, cap_share),
-     .help = "Share of the time for sale at the on-demand price or above."},
+    {"share_at_on_demand", FIELD(REAL, struct app_market_offer, cap_share), .heading = "capped",
+     PERCENT, .help = "Share of the time for sale at the on-demand price or above."},
     {"share_for_sale", FIELD(REAL, struct app_market_offer, sold_share),
      .help = "Share of the time covered for which the offer was for sale."},
-    {"changes_per_day", FIELD(REAL, struct app_market_offer, changes_per_day),
-     .help = "Changes of the price per day."},
-    {"lives", FIELD(RECORD, struct app_market_offer, lives), .record = &lives_record,
-     .omit_none = true, .help = "Instances watched until their preemption."},
+    OFFER(REAL, changes_per_day, PER_DAY, .help = "Changes of the price per day."),
+    OFFER(RECORD, lives, .record = &lives_record, .omit_none = true,
+          .help = "Instances watched until their preemption."),
+    OFFER(RECORDS, prices, .record = &price_record, .omit_none = true,
+          .help = "Where requested: the changes of the price."),
+    OFFER(REAL, prices_end_s, .unit = "s", .omit_none = true,
+          .help = "End of these prices, in seconds since 1970."),
 };
 static const struct record offer_record =
     RECORD("market_offer", struct app_market_offer, offer_fields);
 
+static json_t *from_json(const void *record)
+{
+    char text[32];
+
+    return json_string(app_market_time(((const struct app_market_cheapest *)record)->from_s, text));
+}
+
+static json_t *to_json(const void *record)
+{
+    char text[32];
+
+    return json_string(app_market_time(((const struct app_market_cheapest *)record)->to_s, text));
+}
+
+#define CHEAPEST(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_cheapest, key), __VA_ARGS__}
+#define CHEAPEST_OFFER                                                                             \
+    CHEAPEST(TEXT, cloud, .omit_none = true, .help = "Cloud."),                                    \
+    CHEAPEST(TEXT, region, .omit_none = true, .help = "Region."),                                  \
+    CHEAPEST(TEXT, zone, .omit_none = true, .help = "Zone."),                                      \
+    CHEAPEST(TEXT, instance_type, .omit_none = true, .help = "Instance type.")
 static const struct field cheapest_fields[] = {
-    {"from", FIELD(TEXT, struct app_market_cheapest, from), .help = "First time."},
-    {"to", FIELD(TEXT, struct app_market_cheapest, to), .help = "Time of the next change."},
-    {"usd_per_gpu_hour", FIELD(REAL, struct app_market_cheapest, usd_per_gpu_hour),
-     .unit = "USD", .help = "Price per GPU and hour; null = none was for sale."},
-    {"cloud", FIELD(TEXT, struct app_market_cheapest, cloud), .omit_none = true,
-     .help = "Cloud."},
-    {"region", FIELD(TEXT, struct app_market_cheapest, region), .omit_none = true,
-     .help = "Region."},
-    {"zone", FIELD(TEXT, struct app_market_cheapest, zone), .omit_none = true, .help = "Zone."},
-    {"instance_type", FIELD(TEXT, struct app_market_cheapest, instance_type), .omit_none = true,
-     .help = "Instance type."},
+    {"from", .type = FIELD_TEXT, .json = from_json, .help = "First time."},
+    {"to", .type = FIELD_TEXT, .json = to_json, .help = "Time of the next change."},
+    CHEAPEST(REAL, usd_per_gpu_hour, .unit = "USD",
+             .help = "Price per GPU and hour; null = none was for sale."),
+    CHEAPEST_OFFER,
 };
 static const struct record cheapest_record =
     RECORD("market_cheapest", struct app_market_cheapest, cheapest_fields);
 
+static const struct field usual_fields[] = {CHEAPEST_OFFER};
+static const struct record usual_record =
+    RECORD("market_usual", struct app_market_cheapest, usual_fields);
+
+static void usual_cell(const void *record, struct buf *out)
+{
+    const struct app_market_cheapest *o = ((const struct app_market_gpu *)record)->usual;
+
+    if (o)
+        buf_printf(out, "%s/%s %s", o->cloud, *o->zone ? o->zone : o->region, o->instance_type);
+    else
+        buf_puts(out, "-");
+}
+
 static const struct field gpu_fields[] = {
-    {"gpu", FIELD(TEXT, struct app_market_gpu, gpu), .help = "Accelerator."},
-    {"offers", FIELD(COUNT, struct app_market_gpu, offers), .help = "Offers that were for sale."},
-    GPU_USD(struct app_market_gpu, min, "Lowest"),
-    GPU_USD(struct app_market_gpu, mean, "Mean"),
-    GPU_USD(struct app_market_gpu, max, "Highest"),
-    {"best_case_reduction", FIELD(REAL, struct app_market_gpu, reduction),
+    {"gpu", FIELD(TEXT, struct app_market_gpu, gpu), .heading = "GPU", .help = "Accelerator."},
+    {"offers", FIELD(COUNT, struct app_market_gpu, offers), .heading = "offers",
+     .help = "Offers that were for sale."},
+    GPU_USD(struct app_market_gpu, min, "Lowest", .heading = "min"),
+    GPU_USD(struct app_market_gpu, mean, "Mean", .heading = "mean"),
+    GPU_USD(struct app_market_gpu, max, "Highest", .heading = "max"),
+    {"best_case_reduction", FIELD(REAL, struct app_market_gpu, reduction), REDUCTION,
      .help = "Highest quotient of on-demand and lowest spot price of an offer."},
     {"share_at_on_demand", FIELD(REAL, struct app_market_gpu, cap_share),
+     .heading = "at on-demand", PERCENT,
      .help = "Share of the time for sale at the on-demand price or above."},
-    {"changes_per_day", FIELD(REAL, struct app_market_gpu, changes_per_day),
+    {"changes_per_day", FIELD(REAL, struct app_market_gpu, changes_per_day), PER_DAY,
      .help = "Changes of the price per offer and day."},
     {"cheapest", FIELD(RECORDS, struct app_market_gpu, cheapest), .record = &cheapest_record,
      .help = "The cheapest offer over time."},
+    {"most_often_cheapest", FIELD(RECORD, struct app_market_gpu, usual), .record = &usual_record,
+     .heading = "most often cheapest", .cell = usual_cell, .cut_rank = 1, .least_width = 12,
+     .help = "The offer that was the cheapest for the longest time; null = none was for sale."},
 };
 static const struct record gpu_record = RECORD("market_gpu", struct app_market_gpu, gpu_fields);
 
@@ -132,14 +198,16 @@ struct group {
     const struct market_offer **offers;
     size_t n;
     double usd_s, sold_s, cap_s, known_cap_s, changes, covered_s;
-    struct app_market_cheapest *cheapest;
 };
 
+/* Arrays are in the arena of the answer. */
 struct stats {
+    const struct answer *out;
     struct market *market;
     struct market_tables *tables;
     struct app_market_offer *offers;
-    struct market_stats *of; /* the offers */
+    const struct market_offer **sources; /* of the offers */
+    struct market_stats *of;             /* the offers */
     size_t n_offers;
     struct group *groups;
     struct app_market_gpu *gpus; /* of the groups */
@@ -148,28 +216,17 @@ struct stats {
 
 static void stats_clear(struct stats *s)
 {
-    for (size_t i = 0; i < s->n_groups; i++) {
-        free(s->groups[i].offers);
-        free(s->groups[i].cheapest);
-    }
-    free(s->groups);
-    free(s->gpus);
-    free(s->offers);
-    free(s->of);
     market_tables_free(s->tables);
     market_free(s->market);
 }
 
 /* ---- offers ---- */
 
-static void put_offer(struct app_market_offer *out,
-                      const struct market_offer *o,
-                      const struct market_stats *s)
+static struct app_market_offer offer_of(const struct market_offer *o, const struct market_stats *s)
 {
     const struct market_lives l = market_lives_of(o);
 
-    *out = (struct app_market_offer){
-        .offer = o,
+    return (struct app_market_offer){
         .cloud = o->cloud,
         .region = o->region,
         .zone = o->zone,
@@ -189,29 +246,56 @@ static void put_offer(struct app_market_offer *out,
         .cap_share = s->cap_share,
         .sold_share = s->covered_s > 0 ? s->sold_s / s->covered_s : (double)NAN,
         .changes_per_day = s->changes_per_day,
-        .lived = {l.n, l.preempted, l.watched_s / 3600, l.longest_s / 3600, l.preemptions_per_hour},
+        .prices_end_s = (double)NAN,
+        .lived = {o->cloud, o->zone, o->instance_type, l.n, l.preempted, l.watched_s / 3600,
+                  l.longest_s / 3600, l.preemptions_per_hour},
     };
-    out->lives = l.n ? &out->lived : NULL;
+}
+
+static int put_prices(const struct stats *s,
+                      const struct market_offer *o,
+                      struct app_market_offer *out,
+                      struct err *e)
+{
+    struct app_market_price *list = answer_alloc(s->out, o->n_points, sizeof *list, e);
+
+    for (size_t i = 0; list && i < o->n_points; i++)
+        list[i] = (struct app_market_price){o->points[i].at_s, o->points[i].usd_per_hour};
+    out->prices = (struct field_records){list, o->n_points};
+    out->prices_end_s = o->end_s;
+    return list ? 0 : -1;
+}
+
+static int add_offer(struct stats *s, const struct market_offer *o, bool with_prices, struct err *e)
+{
+    struct app_market_offer *shown = &s->offers[s->n_offers];
+    struct market_stats *of = &s->of[s->n_offers];
+
+    *of = market_stats_of(o, market_tables_on_demand(s->tables, o, o->begin_s));
+    *shown = offer_of(o, of);
+    shown->lives = shown->lived.count ? &shown->lived : NULL;
     if (o->n_points) {
-        out->begin = app_market_time(o->begin_s, out->times[0]);
-        out->end = app_market_time(o->end_s, out->times[1]);
+        shown->begin = app_market_time(o->begin_s, shown->times[0]);
+        shown->end = app_market_time(o->end_s, shown->times[1]);
     }
+    s->sources[s->n_offers++] = o;
+    return with_prices ? put_prices(s, o, shown, e) : 0;
 }
 
 static int choose(struct stats *s, const struct stats_request *q, struct err *e)
 {
     size_t n = market_n_offers(s->market);
 
-    s->offers = mem_zero(n + 1, sizeof *s->offers);
-    s->of = mem_zero(n + 1, sizeof *s->of);
+    s->offers = answer_alloc(s->out, n, sizeof *s->offers, e);
+    s->of = s->offers ? answer_alloc(s->out, n, sizeof *s->of, e) : NULL;
+    s->sources = s->of ? answer_alloc(s->out, n, sizeof *s->sources, e) : NULL;
+    if (!s->sources)
+        return -1;
     for (size_t i = 0; i < n; i++) {
         const struct market_offer *o = &market_offers(s->market)[i];
-        if ((q->gpu && !catalog_same_accelerator(q->gpu, o->gpu)) ||
-            !app_market_is_at(o, q->region))
-            continue;
-        s->of[s->n_offers] = market_stats_of(o, market_tables_on_demand(s->tables, o, o->begin_s));
-        put_offer(&s->offers[s->n_offers], o, &s->of[s->n_offers]);
-        s->n_offers++;
+        if ((!q->gpu || catalog_same_accelerator(q->gpu, o->gpu)) &&
+            app_market_is_at(o, q->region) && add_offer(s, o, q->prices, e) < 0)
+            return -1;
     }
     if (s->n_offers)
         return 0;
@@ -222,7 +306,8 @@ static int choose(struct stats *s, const struct stats_request *q, struct err *e)
 
 /* ---- GPUs ---- */
 
-static size_t group_of(struct stats *s, const char *gpu)
+/* The number of the GPU's group; SIZE_MAX: e. */
+static size_t group_of(struct stats *s, const char *gpu, struct err *e)
 {
     for (size_t i = 0; i < s->n_groups; i++)
         if (strcmp(s->gpus[i].gpu, gpu) == 0)
@@ -231,21 +316,22 @@ static size_t group_of(struct stats *s, const char *gpu)
                                                    .min_usd_per_gpu = (double)NAN,
                                                    .max_usd_per_gpu = (double)NAN,
                                                    .reduction = (double)NAN};
-    s->groups[s->n_groups].offers = mem_zero(s->n_offers, sizeof(struct market_offer *));
-    return s->n_groups++;
+    s->groups[s->n_groups].offers =
+        answer_alloc(s->out, s->n_offers, sizeof(struct market_offer *), e);
+    return s->groups[s->n_groups].offers ? s->n_groups++ : SIZE_MAX;
 }
 
-static void add_to_group(struct stats *s, size_t i)
+static int add_to_group(struct stats *s, size_t i, struct err *e)
 {
     const struct market_stats *st = &s->of[i];
     const struct app_market_offer *o = &s->offers[i];
-    size_t at = group_of(s, o->gpu);
+    size_t at = group_of(s, o->gpu, e);
+
+    if (at == SIZE_MAX || !(st->sold_s > 0))
+        return at == SIZE_MAX ? -1 : 0;
     struct group *g = &s->groups[at];
     struct app_market_gpu *shown = &s->gpus[at];
-
-    if (!(st->sold_s > 0))
-        return;
-    g->offers[g->n++] = o->offer;
+    g->offers[g->n++] = s->sources[i];
     shown->min_usd_per_gpu = fmin(shown->min_usd_per_gpu, o->min_usd_per_gpu);
     shown->max_usd_per_gpu = fmax(shown->max_usd_per_gpu, o->max_usd_per_gpu);
     shown->reduction = fmax(shown->reduction, st->reduction);
@@ -257,75 +343,76 @@ static void add_to_group(struct stats *s, size_t i)
         g->cap_s += st->cap_share * st->sold_s;
         g->known_cap_s += st->sold_s;
     }
+    return 0;
 }
 
-/* The offer that was the cheapest for the longest time; NULL = none was for sale. */
-static const struct market_offer *most_often(const struct market *m,
-                                             const struct market_cheapest *list,
-                                             size_t n)
+/* The offer that was the cheapest for the longest time; SIZE_MAX = none was for sale. */
+static size_t most_often(const struct market *m, const struct market_cheapest *list, size_t n)
 {
-    const struct market_offer *all = market_offers(m), *best = NULL;
+    const struct market_offer *all = market_offers(m);
     AUTO_MEM double *for_s = mem_zero(market_n_offers(m) + 1, sizeof *for_s);
+    size_t best = SIZE_MAX;
 
     for (size_t i = 0; i < n; i++) {
         const struct market_cheapest *c = &list[i];
         if (!c->offer)
             continue;
         for_s[c->offer - all] += c->to_s - c->from_s;
-        if (!best || for_s[c->offer - all] > for_s[best - all])
-            best = c->offer;
+        if (best == SIZE_MAX || for_s[c->offer - all] > for_s[list[best].offer - all])
+            best = i;
     }
     return best;
 }
 
-static void put_cheapest(struct app_market_cheapest *out, const struct market_cheapest *c)
-{
-    *out = (struct app_market_cheapest){
-        .from_s = c->from_s, .to_s = c->to_s, .usd_per_gpu_hour = c->usd_per_gpu_hour};
-    out->from = app_market_time(c->from_s, out->times[0]);
-    out->to = app_market_time(c->to_s, out->times[1]);
-    if (c->offer) {
-        out->cloud = c->offer->cloud;
-        out->region = c->offer->region;
-        out->zone = c->offer->zone;
-        out->instance_type = c->offer->instance_type;
-    }
-}
-
-static void finish_group(const struct stats *s, size_t at)
+static int finish_group(const struct stats *s, size_t at, struct err *e)
 {
     struct group *g = &s->groups[at];
     struct app_market_gpu *shown = &s->gpus[at];
     size_t n;
     AUTO_MEM struct market_cheapest *list = market_cheapest_of(g->offers, g->n, &n);
+    struct app_market_cheapest *cheapest = answer_alloc(s->out, n, sizeof *cheapest, e);
+    size_t usual = most_often(s->market, list, n);
 
-    g->cheapest = mem_zero(n + 1, sizeof *g->cheapest);
-    for (size_t i = 0; i < n; i++)
-        put_cheapest(&g->cheapest[i], &list[i]);
+    if (!cheapest)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        const struct market_offer *o = list[i].offer;
+        cheapest[i] = (struct app_market_cheapest){.from_s = list[i].from_s,
+                                                   .to_s = list[i].to_s,
+                                                   .usd_per_gpu_hour = list[i].usd_per_gpu_hour,
+                                                   .cloud = o ? o->cloud : NULL,
+                                                   .region = o ? o->region : NULL,
+                                                   .zone = o ? o->zone : NULL,
+                                                   .instance_type = o ? o->instance_type : NULL};
+    }
     shown->offers = g->n;
     shown->mean_usd_per_gpu = g->sold_s > 0 ? g->usd_s / g->sold_s : (double)NAN;
     shown->cap_share = g->known_cap_s > 0 ? g->cap_s / g->known_cap_s : (double)NAN;
     shown->changes_per_day = g->covered_s > 0 ? g->changes / (g->covered_s / 86400) : (double)NAN;
-    shown->cheapest = (struct field_records){g->cheapest, n};
-    shown->usual = most_often(s->market, list, n);
+    shown->cheapest = (struct field_records){cheapest, n};
+    shown->usual = usual == SIZE_MAX ? NULL : &cheapest[usual];
+    return 0;
 }
 
 static int run_stats(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct stats_request *q = request;
-    AUTO_CLEAR(stats) struct stats s = {0};
+    AUTO_CLEAR(stats) struct stats s = {.out = out};
 
     s.tables = app_market_tables(q->on_demand, NULL, NULL, e);
     s.market = s.tables ? app_market_open(app, e) : NULL;
     if (!s.market || choose(&s, q, e) < 0)
         return -1;
-    s.groups = mem_zero(s.n_offers, sizeof *s.groups);
-    s.gpus = mem_zero(s.n_offers, sizeof *s.gpus);
+    s.groups = answer_alloc(out, s.n_offers, sizeof *s.groups, e);
+    s.gpus = s.groups ? answer_alloc(out, s.n_offers, sizeof *s.gpus, e) : NULL;
+    if (!s.gpus)
+        return -1;
     for (size_t i = 0; i < s.n_offers; i++)
-        if (s.offers[i].gpu && s.offers[i].gpus > 0)
-            add_to_group(&s, i);
+        if (s.offers[i].gpu && s.offers[i].gpus > 0 && add_to_group(&s, i, e) < 0)
+            return -1;
     for (size_t i = 0; i < s.n_groups; i++)
-        finish_group(&s, i);
+        if (finish_group(&s, i, e) < 0)
+            return -1;
     const struct app_market_stats stats = {.gpus = {s.gpus, s.n_groups},
                                            .offers = {s.offers, s.n_offers}};
     return answer_head(out, &stats, e);

@@ -1,11 +1,10 @@
 /* sweep: the operation market.sweep, which `tradewind market sweep` calls. */
-#include "app/market/home.h"
 #include "app/market/internal.h"
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/number.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DAY_S 86400.0
@@ -35,6 +34,19 @@ static const struct field request_fields[] = {
 };
 static const struct record request_record =
     RECORD("market_sweep", struct sweep_request, request_fields);
+
+static void unproved_cell(const void *record, struct buf *out)
+{
+    const struct app_market_cell *c = record;
+
+    buf_printf(out, "%zu", (size_t)(c->covered_starts - c->proved_starts));
+}
+
+/* Rounded down: the bound holds. */
+static void bound_cell(const void *record, struct buf *out)
+{
+    buf_printf(out, "%.2f", floor(((const struct app_market_cell *)record)->bound_usd * 100) / 100);
+}
 
 static const struct field five_fields[] = {
     {"model", FIELD(TEXT, struct app_market_sweep_row, model), .help = "Model."},
@@ -71,53 +83,53 @@ static const struct field figure6_fields[] = {
 static const struct record figure6_record =
     RECORD("market_figure6", struct app_market_swept, figure6_fields);
 
+#define CELL(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_cell, key), __VA_ARGS__}
 static const struct field cell_fields[] = {
-    {"model", FIELD(TEXT, struct app_market_cell, model), .help = "Model."},
-    {"v100_days", FIELD(REAL, struct app_market_cell, days), .help = "Work in days of a V100."},
-    {"covered_starts", FIELD(COUNT, struct app_market_cell, covered_starts),
-     .help = "Starts that the histories cover."},
-    {"proved_starts", FIELD(COUNT, struct app_market_cell, proved_starts),
-     .help = "Starts whose optimum is proved within the gap."},
-    {"mean_cost_usd", FIELD(JSON, struct app_market_cell, cost_usd), .help = "By row: mean cost."},
-    {"mean_hours", FIELD(JSON, struct app_market_cell, hours), .help = "By row: mean time."},
-    {"switches_mean", FIELD(JSON, struct app_market_cell, switches),
-     .help = "By row: mean number of moves."},
-    {"preemptions_mean", FIELD(JSON, struct app_market_cell, preemptions),
-     .help = "By row: mean number of preemptions."},
-    {"bound_usd", FIELD(REAL, struct app_market_cell, bound_usd), .unit = "USD",
-     .help = "Proved lower bound of the mean cost of offline."},
-    {"regret", FIELD(REAL, struct app_market_cell, regret),
-     .help = "Cost of dynamic above offline, as a share."},
+    CELL(TEXT, model, .heading = "model", .cut_rank = 1, .least_width = 10, .help = "Model."),
+    CELL(REAL, v100_days, .heading = "days", .help = "Work in days of a V100."),
+    CELL(COUNT, covered_starts, .heading = "starts", .help = "Starts that the histories cover."),
+    CELL(COUNT, proved_starts, .heading = "not proved", .cell = unproved_cell,
+         .help = "Starts whose optimum is proved within the gap."),
+    CELL(JSON, mean_cost_usd, .help = "By row: mean cost."),
+    CELL(JSON, mean_hours, .help = "By row: mean time."),
+    CELL(JSON, switches_mean, .help = "By row: mean number of moves."),
+    CELL(JSON, preemptions_mean, .help = "By row: mean number of preemptions."),
+    {"offline", FIELD(REAL, struct app_market_cell, offline_usd), .is_column_only = true,
+     .heading = "offline", .digits = 2, .help = "Mean cost of offline."},
+    CELL(REAL, bound_usd, .unit = "USD", .heading = "at least", .cell = bound_cell,
+         .help = "Proved lower bound of the mean cost of offline."),
+    CELL(REAL, regret, .help = "Cost of dynamic above offline, as a share."),
 };
 static const struct record cell_record =
     RECORD("market_cell", struct app_market_cell, cell_fields);
 
 static bool is_paper(const void *record)
 {
-    return !((const struct app_market_swept *)record)->is_live;
+    return ((const struct app_market_swept *)record)->figure;
 }
 
 static bool is_live(const void *record)
 {
-    return ((const struct app_market_swept *)record)->is_live;
+    return !is_paper(record);
 }
 
+#define SWEPT(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_swept, key), __VA_ARGS__}
 static const struct field swept_fields[] = {
-    {"mode", FIELD(TEXT, struct app_market_swept, mode), .help = "Mode."},
-    {"cloud", FIELD(TEXT, struct app_market_swept, cloud), .is_absent = is_paper,
-     .help = "Cloud of the region."},
-    {"region", FIELD(TEXT, struct app_market_swept, region), .help = "Region."},
-    {"policy", FIELD(TEXT, struct app_market_swept, policy), .is_absent = is_paper,
-     .help = "Policy of dynamic."},
-    {"starts", FIELD(COUNT, struct app_market_swept, starts), .help = "Starts replayed."},
-    {"covered_starts", FIELD(COUNT, struct app_market_swept, covered_starts),
-     .is_absent = is_live, .help = "Starts that the histories of all clouds cover."},
+    SWEPT(TEXT, mode, .help = "Mode."),
+    SWEPT(TEXT, cloud, .omit_none = true, .help = "Cloud of the region."),
+    SWEPT(TEXT, region, .help = "Region."),
+    SWEPT(TEXT, policy, .omit_none = true, .help = "Policy of dynamic."),
+    SWEPT(COUNT, starts, .help = "Starts replayed."),
+    SWEPT(COUNT, covered_starts, .is_absent = is_live,
+          .help = "Starts that the histories of all clouds cover."),
     {"figure5", FIELD(RECORD, struct app_market_swept, figure), .record = &figure5_record,
-     .is_absent = is_live, .help = "Reductions by strategy."},
+     .omit_none = true, .help = "Reductions by strategy."},
     {"figure6", FIELD(RECORD, struct app_market_swept, figure), .record = &figure6_record,
-     .is_absent = is_live, .help = "Gains of choosing each day, by duration."},
-    {"cells", FIELD(RECORDS, struct app_market_swept, cells), .record = &cell_record,
-     .is_absent = is_paper, .help = "One replay per model and duration."},
+     .omit_none = true, .help = "Gains of choosing each day, by duration."},
+    SWEPT(RECORDS, cells, .record = &cell_record, .is_absent = is_paper,
+          .help = "One replay per model and duration."),
+    SWEPT(REAL, gap, .is_absent = is_paper,
+          .help = "Gap within which optima are proved, as a share."),
     MARKET_CLOUDS_FIELDS(struct app_market_swept, clouds., is_paper),
 };
 /* clang-format on */
@@ -128,39 +140,20 @@ static const struct record swept_record =
 
 /* The jobs of a sweep, and the answer. */
 struct sweep {
-    struct throughputs *speeds; /* in mode paper */
-    struct market *market;
-    struct market_paper *days;
-    char *region;
-    struct app_live c; /* in mode market */
-    char **models;
-    size_t n_models, cap_models;
+    struct answer *out;
+    const char **models; /* in the arena of the answer */
+    size_t n_models;
     double durations[APP_MARKET_DURATIONS_MAX]; /* V100-days */
     size_t n_durations;
-    struct app_market_sweep_row *rows; /* one per model */
-    struct app_market_cell *cells;     /* one per model and duration */
-    json_t *maps;                      /* an array that owns the maps of the answer */
+    json_t *maps; /* an array that owns the maps of the answer */
 };
 
 static void sweep_clear(struct sweep *s)
 {
-    for (size_t i = 0; i < s->n_models; i++)
-        free(s->models[i]);
-    free(s->models);
-    free(s->rows);
-    free(s->cells);
     json_decref(s->maps);
-    market_paper_free(s->days);
-    market_free(s->market);
-    throughputs_free(s->speeds);
-    free(s->region);
-    app_live_clear(&s->c);
 }
 
-static int parse_durations(struct sweep *s,
-                           const char *text,
-                           const struct answer *out,
-                           struct err *e)
+static int parse_durations(struct sweep *s, const char *text, struct err *e)
 {
     AUTO_MEM char *list = mem_dup(text);
     char field[64];
@@ -169,10 +162,10 @@ static int parse_durations(struct sweep *s,
         double days;
         if (!number_parse(one, &days) || !(days > 0) || days > 1e6)
             return err_set(e, ERR_USAGE, "%s: \"%s\" is not a number of V100-days",
-                           answer_spell(out, "durations", field), one);
+                           answer_spell(s->out, "durations", field), one);
         if (s->n_durations == APP_MARKET_DURATIONS_MAX)
-            return err_set(e, ERR_USAGE, "%s: more than %d", answer_spell(out, "durations", field),
-                           APP_MARKET_DURATIONS_MAX);
+            return err_set(e, ERR_USAGE, "%s: more than %d",
+                           answer_spell(s->out, "durations", field), APP_MARKET_DURATIONS_MAX);
         s->durations[s->n_durations++] = days;
     }
     return 0;
@@ -189,14 +182,13 @@ static int find_models(struct sweep *s,
     const char *const *names = asked->n ? asked->items : all;
 
     n = asked->n ? asked->n : n < MODELS_MAX ? n : MODELS_MAX;
-    for (size_t i = 0; i < n; i++) {
-        char *model = app_market_model(speeds, names[i], e);
-        if (!model)
+    s->models = answer_alloc(s->out, n, sizeof *s->models, e);
+    for (; s->models && s->n_models < n; s->n_models++) {
+        s->models[s->n_models] = app_market_model(speeds, names[s->n_models], s->out->arena, e);
+        if (!s->models[s->n_models])
             return -1;
-        s->models = mem_room(s->models, s->n_models, &s->cap_models, sizeof *s->models);
-        s->models[s->n_models++] = model;
     }
-    return 0;
+    return s->models ? 0 : -1;
 }
 
 /* {name of the row: value, ...} */
@@ -223,13 +215,13 @@ static json_t *list_of(struct sweep *s, const double *values, size_t n)
 /* ---- mode paper ---- */
 
 static int replay_model(struct sweep *s,
+                        const struct app_market_paper *p,
                         double days,
                         const char *model,
                         struct app_market_sweep_row *row,
                         struct err *e)
 {
-    AUTO(market_paper_model)
-    struct market_paper_model *m = app_market_paper_model(s->days, s->speeds, model, e);
+    AUTO(market_paper_model) struct market_paper_model *m = app_market_paper_model(p, model, e);
     double costs[MARKET_N_STRATEGIES], reductions[MARKET_N_STRATEGIES];
     double gains[APP_MARKET_DURATIONS_MAX];
 
@@ -251,65 +243,58 @@ static int replay_model(struct sweep *s,
 static int sweep_paper(struct app *app,
                        const struct sweep_request *q,
                        struct sweep *s,
-                       struct answer *out,
                        struct err *e)
 {
+    AUTO_CLEAR(app_market_paper) struct app_market_paper p = {0};
     struct app_market_swept swept = {.mode = "paper",
                                      .days = isnan(q->days) ? DAYS_USUAL : q->days};
-    struct market_starts starts;
 
-    if (app_market_starts(q->replay.starts, &starts, e) < 0)
+    if (app_market_paper_open(app, &q->replay, s->out, &p, e) < 0 ||
+        find_models(s, &q->models, p.speeds, e) < 0)
         return -1;
-    s->region = app_market_region(q->replay.region ? q->replay.region : "us-east-1", e);
-    s->speeds = s->region ? throughputs_load(q->replay.throughputs, e) : NULL;
-    if (!s->speeds || find_models(s, &q->models, s->speeds, e) < 0)
-        return -1;
-    s->market = app_market_open(app, e);
-    s->days = s->market ? market_paper_new(s->market, s->region, &starts, e) : NULL;
-    if (!s->days)
-        return -1;
-    s->rows = mem_zero(s->n_models + 1, sizeof *s->rows);
-    for (size_t i = 0; i < s->n_models; i++)
-        if (replay_model(s, swept.days, s->models[i], &s->rows[i], e) < 0)
+    struct app_market_sweep_row *rows = answer_alloc(s->out, s->n_models, sizeof *rows, e);
+    for (size_t i = 0; rows && i < s->n_models; i++)
+        if (replay_model(s, &p, swept.days, s->models[i], &rows[i], e) < 0)
             return -1;
-    swept.region = s->region;
-    swept.starts = market_paper_n_starts(s->days);
-    swept.covered_starts = app_market_covered(s->days);
+    swept.region = p.region;
+    swept.starts = p.n_starts;
+    swept.covered_starts = p.n_covered;
     swept.durations = list_of(s, s->durations, s->n_durations);
-    swept.rows = (struct field_records){s->rows, s->n_models};
+    swept.rows = (struct field_records){rows, s->n_models};
     swept.figure = &swept;
-    return answer_head(out, &swept, e);
+    return rows ? answer_head(s->out, &swept, e) : -1;
 }
 
 /* ---- mode market ---- */
 
-static void replay_cell(struct sweep *s,
-                        const char *model,
-                        double days,
-                        struct app_market_cell *cell)
+static struct app_market_cell replay_cell(struct sweep *s,
+                                          struct app_live *c,
+                                          const char *model,
+                                          double days)
 {
     AUTO_CLEAR(market_live_answer) struct market_live_answer a = {0};
     double costs[MARKET_N_ROWS], hours[MARKET_N_ROWS], switches[MARKET_N_ROWS];
     double preemptions[MARKET_N_ROWS];
 
-    s->c.question.work = days * DAY_S;
-    s->c.question.effort = SWEEP_EFFORT;
-    market_live_replay(s->c.live, &s->c.question, &a);
+    c->question.work = days * DAY_S;
+    c->question.effort = SWEEP_EFFORT;
+    market_live_replay(c->live, &c->question, &a);
     for (size_t row = 0; row < MARKET_N_ROWS; row++) {
         costs[row] = a.means[row].cost_usd;
         hours[row] = a.means[row].hours;
         switches[row] = a.means[row].switches;
         preemptions[row] = a.means[row].preemptions;
     }
-    *cell = (struct app_market_cell){
+    return (struct app_market_cell){
         .model = model,
-        .days = days,
+        .v100_days = days,
         .covered_starts = a.n_covered,
         .proved_starts = a.n_proved,
-        .cost_usd = by_row(s, costs, MARKET_N_ROWS),
-        .hours = by_row(s, hours, MARKET_N_ROWS),
-        .switches = by_row(s, switches, MARKET_N_ROWS),
-        .preemptions = by_row(s, preemptions, MARKET_N_ROWS),
+        .mean_cost_usd = by_row(s, costs, MARKET_N_ROWS),
+        .mean_hours = by_row(s, hours, MARKET_N_ROWS),
+        .switches_mean = by_row(s, switches, MARKET_N_ROWS),
+        .preemptions_mean = by_row(s, preemptions, MARKET_N_ROWS),
+        .offline_usd = costs[MARKET_ROW_OFFLINE],
         .bound_usd = a.bound_usd,
         .regret = costs[MARKET_DYNAMIC] / costs[MARKET_ROW_OFFLINE] - 1,
     };
@@ -318,54 +303,51 @@ static void replay_cell(struct sweep *s,
 static int sweep_live(struct app *app,
                       const struct sweep_request *q,
                       struct sweep *s,
-                      struct answer *out,
                       struct err *e)
 {
-    size_t n = 0;
+    AUTO_CLEAR(app_live) struct app_live c = {0};
+    struct app_market_swept swept = {.mode = "market"};
 
-    if (app_live_open(app, &s->c, &q->replay, e) < 0 ||
-        find_models(s, &q->models, s->c.speeds, e) < 0)
+    if (app_live_open(app, &c, &q->replay, s->out, e) < 0 ||
+        find_models(s, &q->models, c.speeds, e) < 0)
         return -1;
-    s->cells = mem_zero(s->n_models * s->n_durations + 1, sizeof *s->cells);
     for (size_t i = 0; i < s->n_models; i++) {
-        AUTO(market_job) struct market_job *job = app_live_job(&s->c, s->models[i], e);
+        AUTO(market_job) struct market_job *job = app_live_job(&c, s->models[i], e);
         if (!job)
             return -1;
         AUTO(market_reduced) struct market_reduced *reduced = market_reduced_new(job);
-        s->c.question.job = job;
-        s->c.question.reduced = reduced;
-        for (size_t d = 0; d < s->n_durations; d++)
-            replay_cell(s, s->models[i], s->durations[d], &s->cells[n++]);
+        c.question.job = job;
+        c.question.reduced = reduced;
+        for (size_t d = 0; d < s->n_durations; d++) {
+            struct app_market_cell cell = replay_cell(s, &c, s->models[i], s->durations[d]);
+            if (answer_push(s->out, &swept.cells, &cell, sizeof cell, e) < 0)
+                return -1;
+        }
     }
-    struct app_market_swept swept = {
-        .mode = "market",
-        .is_live = true,
-        .cloud = s->c.cloud,
-        .region = s->c.region,
-        .policy = market_policy_text(s->c.question.policy.kind),
-        .starts = s->c.n_starts,
-        .cells = {s->cells, n},
-        .gap = s->c.question.gap,
-    };
-    app_market_put_clouds(&s->c, &swept.clouds);
-    return answer_head(out, &swept, e);
+    swept.cloud = c.cloud;
+    swept.region = c.region;
+    swept.policy = market_policy_text(c.question.policy.kind);
+    swept.starts = c.n_starts;
+    swept.gap = c.question.gap;
+    app_market_put_clouds(&c, &swept.clouds);
+    return answer_head(s->out, &swept, e);
 }
 
 static int run_sweep(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct sweep_request *q = request;
-    AUTO_CLEAR(sweep) struct sweep s = {.maps = json_array()};
+    AUTO_CLEAR(sweep) struct sweep s = {.out = out, .maps = json_array()};
     char field[64], mode[64];
 
-    if (app_market_check_mode(&q->replay, &request_record, q, out, e) < 0 ||
-        parse_durations(&s, q->durations, out, e) < 0)
+    if (app_market_check_mode(&q->replay, q, out, e) < 0 ||
+        parse_durations(&s, q->durations, e) < 0)
         return -1;
     if (q->replay.mode != MARKET_REPLAY_MARKET)
-        return sweep_paper(app, q, &s, out, e);
+        return sweep_paper(app, q, &s, e);
     if (!isnan(q->days))
         return err_set(e, ERR_USAGE, "%s needs %s paper", answer_spell(out, "days", field),
                        answer_spell(out, "mode", mode));
-    return sweep_live(app, q, &s, out, e);
+    return sweep_live(app, q, &s, e);
 }
 
 const struct operation market_sweep_operation = {

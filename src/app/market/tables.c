@@ -2,15 +2,11 @@
  * published evaluation. */
 #include "market/tables.h"
 
-#include "app/market/home.h"
-#include "app/market/job.h"
-#include "app/market/market.h"
+#include "app/market/internal.h"
+#include "base/buf.h"
 #include "base/csv.h"
-#include "base/mem.h"
-#include "market/paper.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FILE_MAX_BYTES ((size_t)16 << 20)
@@ -44,57 +40,62 @@ static const struct field request_fields[] = {
 static const struct record request_record =
     RECORD("market_tables", struct tables_request, request_fields);
 
+#define SPEEDUP(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_speedup, key), __VA_ARGS__}
 static const struct field speedup_fields[] = {
-    {"model", FIELD(TEXT, struct app_market_speedup, model), .help = "Model."},
-    {"throughput", FIELD(JSON, struct app_market_speedup, throughput),
-     .help = "By GPU: throughput as a multiple of the slowest GPU's."},
-    {"throughput_per_dollar", FIELD(JSON, struct app_market_speedup, per_dollar),
-     .help = "By GPU: the same per dollar on demand."},
+    SPEEDUP(TEXT, model, .help = "Model."),
+    SPEEDUP(JSON, throughput, .help = "By GPU: throughput as a multiple of the slowest GPU's."),
+    SPEEDUP(JSON, throughput_per_dollar, .help = "By GPU: the same per dollar on demand."),
 };
 static const struct record speedup_record =
     RECORD("market_speedup", struct app_market_speedup, speedup_fields);
 
+#define SPEEDUPS(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_speedups, key), __VA_ARGS__}
 static const struct field speedups_fields[] = {
-    {"cloud", FIELD(TEXT, struct app_market_speedups, cloud), .help = "Cloud."},
-    {"compared_with", FIELD(TEXT, struct app_market_speedups, compared_with),
-     .help = "The GPU that the others are compared with."},
-    {"on_demand_usd_per_hour", FIELD(JSON, struct app_market_speedups, on_demand_usd),
-     .help = "By GPU: the on-demand price."},
-    {"models", FIELD(RECORDS, struct app_market_speedups, models), .record = &speedup_record,
-     .help = "Models."},
+    SPEEDUPS(TEXT, cloud, .help = "Cloud."),
+    SPEEDUPS(TEXT, compared_with, .help = "The GPU that the others are compared with."),
+    SPEEDUPS(JSON, on_demand_usd_per_hour, .help = "By GPU: the on-demand price."),
+    SPEEDUPS(RECORDS, models, .record = &speedup_record, .help = "Models."),
 };
 static const struct record speedups_record =
     RECORD("market_speedups", struct app_market_speedups, speedups_fields);
 
+static void compute_cell(const void *record, struct buf *out)
+{
+    double usd = ((const struct app_market_move *)record)->compute_usd;
+
+    if (isfinite(usd))
+        buf_printf(out, "$%.2f", usd);
+    else
+        buf_puts(out, "-");
+}
+
+#define MOVE(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_move, key), __VA_ARGS__}
 static const struct field move_fields[] = {
-    {"model", FIELD(TEXT, struct app_market_move, model), .help = "Model."},
-    {"dataset", FIELD(TEXT, struct app_market_move, dataset), .help = "Data set."},
-    {"dataset_gb", FIELD(REAL, struct app_market_move, dataset_gb), .unit = "GB",
-     .help = "Size of the data set."},
-    {"checkpoint_gb", FIELD(REAL, struct app_market_move, checkpoint_gb), .unit = "GB",
-     .help = "Size of a checkpoint."},
-    {"compute_usd", FIELD(REAL, struct app_market_move, compute_usd), .unit = "USD",
-     .help = "Cost of compute_hours on the GPU at its lowest spot price."},
-    {"dataset_usd", FIELD(REAL, struct app_market_move, dataset_usd), .unit = "USD",
-     .help = "Egress cost of the data set."},
-    {"checkpoint_usd", FIELD(REAL, struct app_market_move, checkpoint_usd), .unit = "USD",
-     .help = "Egress cost of a checkpoint."},
-    {"dataset_share", FIELD(REAL, struct app_market_move, dataset_share),
-     .help = "dataset_usd divided by compute_usd."},
-    {"checkpoint_share", FIELD(REAL, struct app_market_move, checkpoint_share),
-     .help = "checkpoint_usd divided by compute_usd."},
+    MOVE(TEXT, model, .heading = "model", .help = "Model."),
+    MOVE(TEXT, dataset, .help = "Data set."),
+    MOVE(REAL, dataset_gb, .unit = "GB", .heading = "dataset GB", .help = "Size of the data set."),
+    MOVE(REAL, checkpoint_gb, .unit = "GB", .heading = "checkpoint GB",
+         .help = "Size of a checkpoint."),
+    MOVE(REAL, compute_usd, .unit = "USD", .heading = "compute", .cell = compute_cell,
+         .help = "Cost of compute_hours on the GPU at its lowest spot price."),
+    MOVE(REAL, dataset_usd, .unit = "USD", .help = "Egress cost of the data set."),
+    MOVE(REAL, checkpoint_usd, .unit = "USD", .help = "Egress cost of a checkpoint."),
+    MOVE(REAL, dataset_share, .heading = "dataset", .digits = 2, .suffix = "%", .scale = 100,
+         .none = "-", .help = "dataset_usd divided by compute_usd."),
+    MOVE(REAL, checkpoint_share, .heading = "checkpoint", .digits = 3, .suffix = "%", .scale = 100,
+         .none = "-", .help = "checkpoint_usd divided by compute_usd."),
 };
 static const struct record move_record =
     RECORD("market_move", struct app_market_move, move_fields);
 
+#define MOVES(TYPE, key, ...) {#key, FIELD(TYPE, struct app_market_moves, key), __VA_ARGS__}
 static const struct field moves_fields[] = {
-    {"cloud", FIELD(TEXT, struct app_market_moves, cloud), .help = "Cloud."},
-    {"region", FIELD(TEXT, struct app_market_moves, region), .help = "Region."},
-    {"gpu", FIELD(TEXT, struct app_market_moves, gpu), .help = "GPU."},
-    {"compute_hours", FIELD(INT, struct app_market_moves, compute_hours), .unit = "h",
-     .help = "Hours of computing that a transfer is compared with."},
-    {"models", FIELD(RECORDS, struct app_market_moves, models), .record = &move_record,
-     .help = "Models."},
+    MOVES(TEXT, cloud, .help = "Cloud."),
+    MOVES(TEXT, region, .help = "Region."),
+    MOVES(TEXT, gpu, .help = "GPU."),
+    MOVES(INT, compute_hours, .unit = "h",
+          .help = "Hours of computing that a transfer is compared with."),
+    MOVES(RECORDS, models, .record = &move_record, .help = "Models."),
 };
 static const struct record moves_record =
     RECORD("market_moves", struct app_market_moves, moves_fields);
@@ -142,38 +143,20 @@ struct market_tables *app_market_tables(const char *on_demand,
 }
 
 struct tables {
+    struct answer *out;
     struct market *market;
     struct market_tables *figures;
     struct throughputs *speeds;
     struct market_speedups gpus;
-    char *models[MODELS_MAX];
-    size_t n_models;
     json_t *maps; /* an array that owns the maps of the answer */
 };
 
 static void tables_clear(struct tables *t)
 {
-    for (size_t i = 0; i < t->n_models; i++)
-        free(t->models[i]);
     throughputs_free(t->speeds);
     market_tables_free(t->figures);
     market_free(t->market);
     json_decref(t->maps);
-}
-
-static int add_models(struct tables *t, const struct field_list *asked, struct err *e)
-{
-    static const char *const published[] = {"Transformer", "A3C", "CycleGAN", "ResNet-18",
-                                            "ResNet-50"};
-    static const struct field_list usual = {published, sizeof published / sizeof *published};
-    const struct field_list *list = asked->n ? asked : &usual;
-
-    for (size_t i = 0; i < list->n; i++) {
-        t->models[t->n_models] = app_market_model(t->speeds, list->items[i], e);
-        if (!t->models[t->n_models++])
-            return -1;
-    }
-    return 0;
 }
 
 /* {GPU: value, ...} from the GPU `first` on. */
@@ -187,48 +170,45 @@ static json_t *by_gpu(struct tables *t, const double *values, size_t first)
     return map;
 }
 
-static int answer_is_large(struct err *e)
-{
-    return err_set(e, ERR_NOFIT, "the tables are too large");
-}
-
 /* ---- table 1 ---- */
 
 static int put_speedups(struct tables *t,
-                        struct arena *arena,
+                        const struct field_list *asked,
                         struct app_market_speedups *out,
                         struct err *e)
 {
-    struct app_market_speedup *models = arena_alloc(arena, t->n_models, sizeof *models);
+    static const char *const published[] = {"Transformer", "A3C", "CycleGAN", "ResNet-18",
+                                            "ResNet-50"};
+    static const struct field_list usual = {published, sizeof published / sizeof *published};
+    const struct field_list *list = asked->n ? asked : &usual;
 
-    if (!models)
-        return answer_is_large(e);
-    for (size_t i = 0; i < t->n_models; i++) {
+    *out =
+        (struct app_market_speedups){.cloud = COMPARED_CLOUD,
+                                     .compared_with = t->gpus.gpus[0],
+                                     .on_demand_usd_per_hour = by_gpu(t, t->gpus.usd_per_hour, 0)};
+    for (size_t i = 0; i < list->n; i++) {
+        const char *model = app_market_model(t->speeds, list->items[i], t->out->arena, e);
         double faster[MARKET_GPUS_MAX], per_dollar[MARKET_GPUS_MAX];
-        market_speedups_row(&t->gpus, t->speeds, t->models[i], faster, per_dollar);
-        models[i] = (struct app_market_speedup){t->models[i], by_gpu(t, faster, 1),
-                                                by_gpu(t, per_dollar, 1)};
+        if (!model)
+            return -1;
+        market_speedups_row(&t->gpus, t->speeds, model, faster, per_dollar);
+        struct app_market_speedup row = {model, by_gpu(t, faster, 1), by_gpu(t, per_dollar, 1)};
+        if (answer_push(t->out, &out->models, &row, sizeof row, e) < 0)
+            return -1;
     }
-    *out = (struct app_market_speedups){.cloud = COMPARED_CLOUD,
-                                        .compared_with = t->gpus.gpus[0],
-                                        .on_demand_usd = by_gpu(t, t->gpus.usd_per_hour, 0),
-                                        .models = {models, t->n_models}};
     return 0;
 }
 
 /* ---- table 2 ---- */
 
-static int put_moves(const struct tables *t,
-                     struct arena *arena,
-                     struct app_market_moves *out,
-                     struct err *e)
+static int put_moves(const struct tables *t, struct app_market_moves *out, struct err *e)
 {
     size_t n;
     const struct market_size *sizes = market_tables_sizes(t->figures, &n);
-    struct app_market_move *models = arena_alloc(arena, n, sizeof *models);
+    struct app_market_move *models = answer_alloc(t->out, n, sizeof *models, e);
 
     if (!models)
-        return answer_is_large(e);
+        return -1;
     for (size_t i = 0; i < n; i++) {
         struct market_move m = market_move_of(t->figures, t->market, COMPUTE_CLOUD, COMPUTE_REGION,
                                               MARKET_REFERENCE_GPU, &sizes[i]);
@@ -282,23 +262,20 @@ static double best_case(const struct tables *t,
     return (double)NAN;
 }
 
-static int put_best(struct tables *t, struct arena *arena, struct field_records *out, struct err *e)
+static int put_best(struct tables *t, struct field_records *out, struct err *e)
 {
     size_t n;
     const struct market_list_price *prices = market_tables_prices(t->figures, &n);
-    struct app_market_best *rows = arena_alloc(arena, n, sizeof *rows);
 
-    if (!rows)
-        return answer_is_large(e);
-    *out = (struct field_records){.items = rows};
     for (size_t i = 0; i < n; i++) {
         double best[MARKET_GPUS_MAX];
         if (!first_of_region(prices, i))
             continue;
         for (size_t k = 0; k < t->gpus.n; k++)
             best[k] = best_case(t, &prices[i], t->gpus.gpus[k]);
-        rows[out->n++] =
-            (struct app_market_best){prices[i].cloud, prices[i].region, by_gpu(t, best, 0)};
+        struct app_market_best row = {prices[i].cloud, prices[i].region, by_gpu(t, best, 0)};
+        if (answer_push(t->out, out, &row, sizeof row, e) < 0)
+            return -1;
     }
     return 0;
 }
@@ -306,7 +283,7 @@ static int put_best(struct tables *t, struct arena *arena, struct field_records 
 static int run_tables(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct tables_request *q = request;
-    AUTO_CLEAR(tables) struct tables t = {.maps = json_array()};
+    AUTO_CLEAR(tables) struct tables t = {.out = out, .maps = json_array()};
     struct app_market_speedups speedups;
     struct app_market_moves moves;
     struct app_market_tables tables = {.speedups = &speedups, .moves = &moves};
@@ -314,10 +291,9 @@ static int run_tables(struct app *app, const void *request, struct answer *out, 
     t.figures = app_market_tables(q->on_demand, q->sizes, q->egress, e);
     t.speeds = t.figures ? throughputs_load(q->throughputs, e) : NULL;
     t.market = t.speeds ? app_market_open(app, e) : NULL;
-    if (!t.market || add_models(&t, &q->models, e) < 0 ||
-        market_speedups_of(t.figures, COMPARED_CLOUD, &t.gpus, e) < 0 ||
-        put_speedups(&t, out->arena, &speedups, e) < 0 ||
-        put_moves(&t, out->arena, &moves, e) < 0 || put_best(&t, out->arena, &tables.best, e) < 0)
+    if (!t.market || market_speedups_of(t.figures, COMPARED_CLOUD, &t.gpus, e) < 0 ||
+        put_speedups(&t, &q->models, &speedups, e) < 0 || put_moves(&t, &moves, e) < 0 ||
+        put_best(&t, &tables.best, e) < 0)
         return -1;
     return answer_head(out, &tables, e);
 }

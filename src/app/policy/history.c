@@ -1,5 +1,5 @@
 /* history: prices of the types of a trace out of the imported price histories, for simulate.c. */
-#include "app/market/home.h"
+#include "app/market/market.h"
 #include "app/policy/internal.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"

@@ -1,6 +1,5 @@
 /* simulate: the operation policy.simulate, which `tradewind policy simulate` calls. */
-#include "app/market/home.h"
-#include "app/market/job.h"
+#include "app/market/market.h"
 #include "app/policy/internal.h"
 #include "base/buf.h"
 #include "base/money.h"

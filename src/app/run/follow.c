@@ -1,8 +1,6 @@
 #include "app/run/follow.h"
 
-#include "app/market/home.h"
-#include "app/market/job.h"
-#include "app/run/start.h"
+#include "app/market/market.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "catalog/catalog.h"
@@ -57,7 +55,7 @@ static int open_live(struct app *app,
     if (app_market_start(q->start, answer, &at.at_s, e) < 0)
         return -1;
     m->start_s = at.at_s;
-    return app_live_open_at(app, &m->live, &q->follow, &at, e);
+    return app_live_open_at(app, &m->live, &q->follow, &at, answer, e);
 }
 
 /* ---- the speed of a stage ---- */
@@ -149,7 +147,8 @@ static struct market_job *make_job(struct app_run_follow *m,
     const struct spec_estimate *x = &s->estimate;
     const struct market_scene *scene = market_live_scene(m->live.live);
     AUTO_MEM double *speeds = mem_zero(scene->n_gpus, sizeof *speeds);
-    AUTO_MEM char *model = x->model ? app_market_model(p->throughputs, x->model, e) : mem_dup("");
+    AUTO(arena) struct arena *arena = arena_new((size_t)1 << 20);
+    const char *model = x->model ? app_market_model(p->throughputs, x->model, arena, e) : "";
 
     if (!model)
         return NULL;

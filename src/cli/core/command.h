@@ -22,6 +22,7 @@ struct command_option {
     char letter;        /* 'r': -r means the same; letters of switches may be joined. 0 = none */
     const char *former; /* an earlier spelling that still works, and help does not list */
     const struct field *field; /* of the operation's request; NULL = the command's own option */
+    const char *sets;          /* of its own: the field of the request that it sets to true */
 };
 
 /* Parsed command line of one command. */

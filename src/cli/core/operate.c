@@ -140,7 +140,9 @@ json_t *operate_request(const struct command_args *args, const struct operation 
         return NULL;
     for (size_t i = 0; i < args->n_given; i++) {
         const struct field *f = args->given[i].option->field;
-        const char *value = args->given[i].value;
+        const char *value = args->given[i].value, *sets = args->given[i].option->sets;
+        if (sets)
+            json_object_set_new(request, sets, json_true());
         if (f && record_field(op->request, f->name) &&
             record_put_text(op->request, request, f->name, value ? value : "true", e) < 0)
             return NULL;

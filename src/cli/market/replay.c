@@ -15,50 +15,23 @@
 
 /* ---- for people ---- */
 
-static void put_row(struct table *t, const struct app_market_row *row, bool is_live)
-{
-    char text[32];
-
-    table_put(t, row->name);
-    table_put(t, money_text(money_from_usd(row->mean_cost_usd), text));
-    table_printf(t, "%.2f x", row->reduction);
-    table_printf(t, "%.1f h", row->mean_hours);
-    table_printf(t, "%.2f", row->switches_mean);
-    table_printf(t, "%zu", (size_t)row->switches_max);
-    if (!is_live)
-        return;
-    table_printf(t, "%.2f", row->preemptions_mean);
-    if (row->has_deadline)
-        table_printf(t, "%zu", (size_t)row->late);
-    else
-        table_put(t, "-");
-}
-
 static void print_rows(const struct operate_text *t, const struct app_market_replayed *r)
 {
-    static const struct table_column columns[] = {
-        {.title = "strategy"},
-        {.title = "mean cost", .right = true},
-        {.title = "reduction", .right = true},
-        {.title = "mean time", .right = true},
-        {.title = "switches", .right = true},
-        {.title = "at most", .right = true},
-        {.title = "preempted", .right = true},
-        {.title = "late", .right = true},
-    };
-    const size_t n_columns = sizeof columns / sizeof *columns - (r->is_live ? 0 : 2);
-    AUTO(table) struct table *table = table_new(columns, n_columns);
     const struct app_market_row *rows = r->strategies.items;
     const struct app_market_offline *offline = r->offline;
+    AUTO_CLEAR(writer) struct writer w;
 
+    writer_init(&w, WRITER_TABLE, NULL,
+                record_field(market_replay_operation.answer, "strategies")->record, NULL, offline,
+                t->out);
     for (size_t i = 0; i < r->strategies.n; i++)
-        put_row(table, &rows[i], r->is_live);
-    if (r->is_live) {
-        table_rule(table);
-        put_row(table, r->best_static, true);
-        put_row(table, &offline->row, true);
+        writer_item(&w, &rows[i], NULL);
+    if (offline) {
+        table_rule(w.table);
+        writer_item(&w, r->best_static, NULL);
+        writer_item(&w, &offline->row, NULL);
     }
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_end(&w, NULL);
 }
 
 static void print_paper(const struct operate_text *t, const struct app_market_replayed *r)
@@ -139,7 +112,7 @@ static void print_replay(struct operate_text *t, const void *record)
 {
     const struct app_market_replayed *r = record;
 
-    if (r->is_live)
+    if (r->offline)
         print_live(t, r);
     else
         print_paper(t, r);
@@ -160,19 +133,19 @@ static int save_ladder(const struct app_market_replayed *r, const char *path, st
     const struct app_market_offline *offline = r->offline;
     size_t n = 0;
     AUTO_MEM char *title = mem_printf("Mean cost of %zu starts%s: %s of %s",
-                                      (size_t)(r->is_live ? r->covered_starts : r->starts),
-                                      r->is_live ? ", to the second" : "", r->work, r->model);
+                                      (size_t)(offline ? r->covered_starts : r->starts),
+                                      offline ? ", to the second" : "", r->work, r->model);
 
     for (size_t i = 0; i < r->strategies.n; i++)
         bars[n++] = bar_of(&rows[i]);
-    if (r->is_live) {
+    if (offline) {
         bars[n++] = bar_of(r->best_static);
         bars[n++] = bar_of(&offline->row);
     }
     return chart_ladder_save(path, &(struct chart_ladder){title, bars, n}, e);
 }
 
-/* The same prices added in another order differ by less than anybody pays. */
+/* The same prices added in another order differ by less than a micro-dollar. */
 static double or_zero(double usd)
 {
     return fabs(usd) < 1e-6 ? 0 : usd;
@@ -190,15 +163,16 @@ static int save_trace(const struct app_market_replayed *r, const char *path, str
 
     for (size_t i = 0; i < n; i++) {
         const struct app_market_trace_point *p = &points[i];
-        dynamic[i] = (struct chart_step){p->at_s, p->dynamic_usd};
-        best[i] = (struct chart_step){p->at_s, p->offline_usd};
-        between[i] = (struct chart_step){p->at_s, or_zero(p->dynamic_usd - p->offline_usd)};
+        double at_s = trace->start_s + p->hours * 3600;
+        dynamic[i] = (struct chart_step){at_s, p->dynamic_usd};
+        best[i] = (struct chart_step){at_s, p->offline_usd};
+        between[i] = (struct chart_step){at_s, or_zero(p->dynamic_usd - p->offline_usd)};
     }
     for (size_t i = 0; i < n_regrets; i++)
-        each[i] = (struct chart_step){regrets[i].at_s, regrets[i].usd};
+        each[i] = (struct chart_step){regrets[i].start_s, regrets[i].regret_usd};
     AUTO_MEM char *title = mem_printf("Cost and regret of dynamic: %s of %s", r->work, r->model);
-    AUTO_MEM char *paid = mem_printf("Cost since the start on %s, USD", trace->day);
-    double end_s = points[n - 1].at_s;
+    AUTO_MEM char *paid = mem_printf("Cost since the start on %s, USD", trace->start_day);
+    double end_s = dynamic[n - 1].at_s;
     const struct chart_price_panel panels[] = {
         {.title = paid,
          .lines = {{"dynamic", dynamic, n, end_s}, {"best in hindsight", best, n, end_s}},
@@ -224,29 +198,16 @@ static int save_charts(struct operate_text *t, const void *record, struct err *e
     const struct app_market_replayed *r = record;
     const char *svg = command_value(t->args, "--svg"), *trace = command_value(t->args, "--trace");
 
-    if (svg && (!r->is_live || r->covered_starts) && save_ladder(r, svg, e) < 0)
+    if (svg && (!r->offline || r->covered_starts) && save_ladder(r, svg, e) < 0)
         return -1;
     return trace ? save_trace(r, trace, e) : 0;
-}
-
-static const struct command_text replay_text = {.save = save_charts, .head = print_replay};
-
-static int run_replay(const struct command_args *args, struct err *e)
-{
-    AUTO_JSON json_t *request = operate_request(args, &market_replay_operation, e);
-
-    if (!request)
-        return -1;
-    if (command_has(args, "--trace"))
-        json_object_set_new(request, "trace", json_true());
-    AUTO(operate_terminal) struct operate_terminal *door = operate_terminal_new(false);
-    return operate_call(args, door, &market_replay_operation, request, &replay_text, e);
 }
 
 static const struct command_option options[] = {
     {.name = "--svg", .value = "FILE", .help = "Draw the costs."},
     {.name = "--trace",
      .value = "FILE",
+     .sets = "trace",
      .help = "Draw how the costs of dynamic and of the optimum grow, for the start with the most "
              "regret."},
     {0},
@@ -271,6 +232,5 @@ const struct command command_market_replay = {
     .example = "tradewind market replay --model A3C --work \"4 V100-days\"",
     .options = options,
     .operation = &market_replay_operation,
-    .text = &replay_text,
-    .run = run_replay,
+    .text = &(const struct command_text){.save = save_charts, .head = print_replay},
 };

@@ -4,8 +4,6 @@
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "draw/chart_market.h"
-#include "market/series.h"
-#include "view/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,127 +14,51 @@
 
 /* ---- tables ---- */
 
-static void put_usd(struct table *t, double usd)
+static const struct record *record_of(const char *list)
 {
-    if (isnan(usd))
-        table_put(t, "-");
-    else
-        table_printf(t, "%.4f", usd);
-}
-
-static void put_number(struct table *t, const char *format_1, double v, double scale)
-{
-    if (isnan(v))
-        table_put(t, "-");
-    else if (strcmp(format_1, "%") == 0)
-        table_printf(t, "%.0f%%", v * scale);
-    else
-        table_printf(t, "%.2f%s", v * scale, format_1);
+    return record_field(market_stats_operation.answer, list)->record;
 }
 
 static void print_gpus(const struct operate_text *t, const struct field_records *gpus)
 {
-    static const struct table_column columns[] = {
-        {.title = "GPU"},
-        {.title = "offers", .right = true},
-        {.title = "min", .right = true},
-        {.title = "mean", .right = true},
-        {.title = "max", .right = true},
-        {.title = "best case", .right = true},
-        {.title = "at on-demand", .right = true},
-        {.title = "changes/day", .right = true},
-        {.title = "most often cheapest", .cut_rank = 1, .least = 12},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     const struct app_market_gpu *list = gpus->items;
+    AUTO_CLEAR(writer) struct writer w;
 
-    for (size_t i = 0; i < gpus->n; i++) {
-        const struct app_market_gpu *g = &list[i];
-        const struct market_offer *o = g->usual;
-        table_put(table, g->gpu);
-        table_printf(table, "%zu", (size_t)g->offers);
-        put_usd(table, g->min_usd_per_gpu);
-        put_usd(table, g->mean_usd_per_gpu);
-        put_usd(table, g->max_usd_per_gpu);
-        put_number(table, " x", g->reduction, 1);
-        put_number(table, "%", g->cap_share, 100);
-        put_number(table, "", g->changes_per_day, 1);
-        if (o)
-            table_printf(table, "%s/%s %s", o->cloud, *o->zone ? o->zone : o->region,
-                         o->instance_type);
-        else
-            table_put(table, "-");
-    }
     fputs("USD per GPU and hour\n\n", t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_init(&w, WRITER_TABLE, NULL, record_of("gpus"), NULL, false, t->out);
+    for (size_t i = 0; i < gpus->n; i++)
+        writer_item(&w, &list[i], NULL);
+    writer_end(&w, NULL);
 }
 
 static void print_offers(const struct operate_text *t, const struct field_records *offers)
 {
-    static const struct table_column columns[] = {
-        {.title = "offer", .cut_rank = 1, .least = 16},
-        {.title = "instance type", .cut_rank = 2, .least = 10},
-        {.title = "min", .right = true},
-        {.title = "mean", .right = true},
-        {.title = "max", .right = true},
-        {.title = "per GPU", .right = true},
-        {.title = "best case", .right = true},
-        {.title = "capped", .right = true},
-        {.title = "changes/day", .right = true},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     const struct app_market_offer *list = offers->items;
+    AUTO_CLEAR(writer) struct writer w;
 
-    for (size_t i = 0; i < offers->n; i++) {
-        const struct app_market_offer *o = &list[i];
-        if (!o->records)
-            continue;
-        table_printf(table, "%s/%s", o->cloud, *o->zone ? o->zone : o->region);
-        table_put(table, o->instance_type);
-        put_usd(table, o->min_usd);
-        put_usd(table, o->mean_usd);
-        put_usd(table, o->max_usd);
-        put_usd(table, o->mean_usd_per_gpu);
-        put_number(table, " x", o->reduction, 1);
-        put_number(table, "%", o->cap_share, 100);
-        put_number(table, "", o->changes_per_day, 1);
-    }
     fputs("\nUSD per hour; per GPU: the mean\n\n", t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_init(&w, WRITER_TABLE, NULL, record_of("offers"), NULL, false, t->out);
+    for (size_t i = 0; i < offers->n; i++)
+        if (list[i].records)
+            writer_item(&w, &list[i], NULL);
+    writer_end(&w, NULL);
 }
 
 static void print_lives(const struct operate_text *t, const struct field_records *offers)
 {
-    static const struct table_column columns[] = {
-        {.title = "offer", .cut_rank = 1, .least = 16},
-        {.title = "instance type"},
-        {.title = "lives", .right = true},
-        {.title = "preempted", .right = true},
-        {.title = "watched", .right = true},
-        {.title = "longest", .right = true},
-        {.title = "preemptions/h", .right = true},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     const struct app_market_offer *list = offers->items;
-    bool any = false;
+    AUTO_CLEAR(writer) struct writer w;
 
+    writer_init(&w, WRITER_TABLE, NULL, record_field(record_of("offers"), "lives")->record, NULL,
+                false, t->out);
     for (size_t i = 0; i < offers->n; i++) {
-        const struct app_market_lives *l = &list[i].lived;
         if (!list[i].lives)
             continue;
-        any = true;
-        table_printf(table, "%s/%s", list[i].cloud, list[i].zone);
-        table_put(table, list[i].instance_type);
-        table_printf(table, "%zu", (size_t)l->count);
-        table_printf(table, "%zu", (size_t)l->preempted);
-        table_printf(table, "%.1f h", l->watched_hours);
-        table_printf(table, "%.1f h", l->longest_hours);
-        table_printf(table, "%.3f", l->preemptions_per_hour);
+        if (!w.n_items)
+            fputs("\nLives of watched instances\n\n", t->out);
+        writer_item(&w, list[i].lives, NULL);
     }
-    if (!any)
-        return;
-    fputs("\nLives of watched instances\n\n", t->out);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_end(&w, NULL);
 }
 
 static void print_stats(struct operate_text *t, const void *record)
@@ -227,20 +149,24 @@ static void draw_cheapest(struct drawing *d, const struct app_market_gpu *g)
             add_cloud(d, p, &g->cheapest, list[i].cloud);
 }
 
-static void draw_offer(struct drawing *d, struct chart_price_panel *p, const struct market_offer *o)
+static void draw_offer(struct drawing *d,
+                       struct chart_price_panel *p,
+                       const struct app_market_offer *o)
 {
+    const struct app_market_price *prices = o->prices.items;
+
     if (p->n == CHART_LINES_MAX) {
         p->left_out++;
         return;
     }
-    struct chart_step *steps = keep_steps(d, o->n_points);
-    for (size_t i = 0; i < o->n_points; i++)
-        steps[i] = (struct chart_step){o->points[i].at_s, o->points[i].usd_per_hour};
+    struct chart_step *steps = keep_steps(d, o->prices.n);
+    for (size_t i = 0; i < o->prices.n; i++)
+        steps[i] = (struct chart_step){prices[i].at_s, prices[i].usd_per_hour};
     p->lines[p->n++] =
-        (struct chart_line){*o->zone ? o->zone : o->region, steps, o->n_points, o->end_s};
+        (struct chart_line){*o->zone ? o->zone : o->region, steps, o->prices.n, o->prices_end_s};
 }
 
-static bool same_panel(const struct market_offer *a, const struct market_offer *b)
+static bool same_panel(const struct app_market_offer *a, const struct app_market_offer *b)
 {
     return strcmp(a->cloud, b->cloud) == 0 && strcmp(a->region, b->region) == 0 &&
            strcmp(a->instance_type, b->instance_type) == 0;
@@ -249,13 +175,12 @@ static bool same_panel(const struct market_offer *a, const struct market_offer *
 /* One panel per instance type and region: offers are sorted so that its zones stand together. */
 static void draw_offers(struct drawing *d, const struct field_records *offers)
 {
-    const struct app_market_offer *list = offers->items;
+    const struct app_market_offer *list = offers->items, *last = NULL;
     struct chart_price_panel *panel = NULL;
-    const struct market_offer *last = NULL;
 
     for (size_t i = 0; i < offers->n; i++) {
-        const struct market_offer *o = list[i].offer;
-        if (!o->n_points)
+        const struct app_market_offer *o = &list[i];
+        if (!o->prices.n)
             continue;
         if (!last || !same_panel(last, o)) {
             panel = add_panel(d);
@@ -263,7 +188,7 @@ static void draw_offers(struct drawing *d, const struct field_records *offers)
                 snprintf(d->titles[d->n - 1], sizeof *d->titles,
                          "%.28s in %.10s/%.20s, USD per hour", o->instance_type, o->cloud,
                          o->region);
-                panel->cap_usd = list[i].on_demand_usd;
+                panel->cap_usd = o->on_demand_usd;
             }
         }
         last = o;
@@ -294,6 +219,7 @@ static int save_chart(struct operate_text *t, const void *record, struct err *e)
 static const struct command_option options[] = {
     {.name = "--svg",
      .value = "FILE",
+     .sets = "prices",
      .help = "Draw prices over time, one panel per instance type."},
     {0},
 };

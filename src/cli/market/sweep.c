@@ -84,7 +84,7 @@ static int save_chart(struct operate_text *t, const void *record, struct err *e)
 
     if (!path)
         return 0;
-    if (s->is_live)
+    if (!s->figure)
         return err_set(e, ERR_USAGE, "--svg needs --mode paper");
     size_t n = s->rows.n ? names_of(rows[0].reduction, names) : 0;
     AUTO_MEM struct chart_group *groups = mem_zero(s->rows.n, sizeof *groups);
@@ -111,7 +111,7 @@ static void print_costs(const struct operate_text *t, const struct field_records
     };
     const struct app_market_cell *list = cells->items;
     const char *names[NAMES_MAX];
-    size_t n = cells->n ? names_of(list[0].cost_usd, names) : 0;
+    size_t n = cells->n ? names_of(list[0].mean_cost_usd, names) : 0;
 
     for (size_t k = 0; k < n; k++)
         columns[3 + k] = (struct table_column){.title = names[k], .right = true};
@@ -119,11 +119,12 @@ static void print_costs(const struct operate_text *t, const struct field_records
     AUTO(table) struct table *table = table_new(columns, n + 4);
     for (size_t i = 0; i < cells->n; i++) {
         table_put(table, list[i].model);
-        table_printf(table, "%g", list[i].days);
+        table_printf(table, "%g", list[i].v100_days);
         table_printf(table, "%zu", (size_t)list[i].covered_starts);
         for (size_t k = 0; k < n; k++)
             if (list[i].covered_starts)
-                table_printf(table, "%.2f", number_of(json_object_get(list[i].cost_usd, names[k])));
+                table_printf(table, "%.2f",
+                             number_of(json_object_get(list[i].mean_cost_usd, names[k])));
             else
                 table_put(table, "-");
         if (list[i].covered_starts)
@@ -138,41 +139,27 @@ static void print_costs(const struct operate_text *t, const struct field_records
 /* Cells with optima that are not proved, and their lower bounds. */
 static void print_unproved(const struct operate_text *t, const struct app_market_swept *s)
 {
-    static const struct table_column columns[] = {
-        {.title = "model", .cut_rank = 1, .least = 10},
-        {.title = "days", .right = true},
-        {.title = "starts", .right = true},
-        {.title = "not proved", .right = true},
-        {.title = "offline", .right = true},
-        {.title = "at least", .right = true},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
     const struct app_market_cell *list = s->cells.items;
-    bool any = false;
+    AUTO_CLEAR(writer) struct writer w;
 
+    writer_init(&w, WRITER_TABLE, NULL,
+                record_field(market_sweep_operation.answer, "cells")->record, NULL, false, t->out);
     for (size_t i = 0; i < s->cells.n; i++) {
-        const struct app_market_cell *c = &list[i];
-        if (c->proved_starts == c->covered_starts)
+        if (list[i].proved_starts == list[i].covered_starts)
             continue;
-        any = true;
-        table_put(table, c->model);
-        table_printf(table, "%g", c->days);
-        table_printf(table, "%zu", (size_t)c->covered_starts);
-        table_printf(table, "%zu", (size_t)(c->covered_starts - c->proved_starts));
-        table_printf(table, "%.2f", number_of(json_object_get(c->cost_usd, "offline")));
-        table_printf(table, "%.2f", floor(c->bound_usd * 100) / 100);
+        if (!w.n_items)
+            fprintf(t->out, "\nOptima not proved within %g %%, and their lower bounds\n\n",
+                    100 * s->gap);
+        writer_item(&w, &list[i], NULL);
     }
-    if (!any)
-        return;
-    fprintf(t->out, "\nOptima not proved within %g %%, and their lower bounds\n\n", 100 * s->gap);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_end(&w, NULL);
 }
 
 static void print_sweep(struct operate_text *t, const void *record)
 {
     const struct app_market_swept *s = record;
 
-    if (s->is_live) {
+    if (!s->figure) {
         print_costs(t, &s->cells);
         print_unproved(t, s);
     } else {

@@ -4,7 +4,6 @@
 #include "cli/core/operate.h"
 #include "view/table.h"
 
-#include <math.h>
 #include <string.h>
 
 #define GPUS_MAX 16
@@ -29,7 +28,7 @@ static void print_speedups(const struct operate_text *t, const struct app_market
     json_t *value;
     size_t n = 0;
 
-    json_object_foreach(s->on_demand_usd, gpu,
+    json_object_foreach(s->on_demand_usd_per_hour, gpu,
                         value) if (strcmp(gpu, s->compared_with) != 0 && n + 1 < GPUS_MAX)
         columns[++n] = (struct table_column){.title = gpu, .right = true};
     for (size_t k = 1; k <= n; k++) {
@@ -42,7 +41,7 @@ static void print_speedups(const struct operate_text *t, const struct app_market
         for (size_t k = 1; k <= n; k++)
             put_times(table, json_object_get(models[i].throughput, columns[k].title));
         for (size_t k = 1; k <= n; k++)
-            put_times(table, json_object_get(models[i].per_dollar, columns[k].title));
+            put_times(table, json_object_get(models[i].throughput_per_dollar, columns[k].title));
     }
     fprintf(t->out,
             "1. Throughput as a multiple of a %s's, and the same per dollar on demand at %s\n\n",
@@ -52,43 +51,20 @@ static void print_speedups(const struct operate_text *t, const struct app_market
 
 /* ---- table 2 ---- */
 
-static void put_share(struct table *table, double share, int digits)
-{
-    if (isfinite(share))
-        table_printf(table, "%.*f%%", digits, 100 * share);
-    else
-        table_put(table, "-");
-}
-
 static void print_moves(const struct operate_text *t, const struct app_market_moves *m)
 {
-    static const struct table_column columns[] = {
-        {.title = "model"},
-        {.title = "dataset GB", .right = true},
-        {.title = "checkpoint GB", .right = true},
-        {.title = "compute", .right = true},
-        {.title = "dataset", .right = true},
-        {.title = "checkpoint", .right = true},
-    };
-    AUTO(table) struct table *table = table_new(columns, sizeof columns / sizeof *columns);
+    const struct record *moves = record_field(market_tables_operation.answer, "table2")->record;
     const struct app_market_move *models = m->models.items;
+    AUTO_CLEAR(writer) struct writer w;
 
-    for (size_t i = 0; i < m->models.n; i++) {
-        table_put(table, models[i].model);
-        table_printf(table, "%g", models[i].dataset_gb);
-        table_printf(table, "%g", models[i].checkpoint_gb);
-        if (isfinite(models[i].compute_usd))
-            table_printf(table, "$%.2f", models[i].compute_usd);
-        else
-            table_put(table, "-");
-        put_share(table, models[i].dataset_share, 2);
-        put_share(table, models[i].checkpoint_share, 3);
-    }
     fprintf(t->out,
             "\n2. Egress cost of one transfer out of %s, as a share of %d hours on the cheapest %s "
             "of %s\n\n",
             m->cloud, (int)m->compute_hours, m->gpu, m->region);
-    table_print(table, t->out, 0, TEXT_COLUMNS, &t->look);
+    writer_init(&w, WRITER_TABLE, NULL, record_field(moves, "models")->record, NULL, false, t->out);
+    for (size_t i = 0; i < m->models.n; i++)
+        writer_item(&w, &models[i], NULL);
+    writer_end(&w, NULL);
 }
 
 /* ---- table 3 ---- */

@@ -96,8 +96,6 @@ static int run_simulate(const struct command_args *args, struct err *e)
 
     if (!request)
         return -1;
-    json_object_set_new(request, "events", json_boolean(trace));
-    json_object_set_new(request, "story", json_boolean(command_has(args, "--svg")));
     s.door = door = operate_terminal_new(true);
     if (trace && open_trace(&s, trace, e) < 0)
         return -1;
@@ -109,9 +107,13 @@ static int run_simulate(const struct command_args *args, struct err *e)
 }
 
 static const struct command_option options[] = {
-    {.name = "--svg", .value = "FILE", .help = "Draw the jobs by type, the queue and the cost."},
+    {.name = "--svg",
+     .value = "FILE",
+     .sets = "story",
+     .help = "Draw the jobs by type, the queue and the cost."},
     {.name = "--trace",
      .value = "FILE",
+     .sets = "events",
      .help = "Write every solve and every round, one JSON object per line."},
     {0},
 };

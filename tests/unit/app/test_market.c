@@ -97,6 +97,17 @@ static void check_stats(void)
     CHECK(!strcmp(calling_text(gpu, "gpu"), "V100") &&
               json_array_size(json_object_get(gpu, "cheapest")) == 2,
           "its GPU: two prices over time");
+    const json_t *usual = json_object_get(gpu, "most_often_cheapest");
+    CHECK(!strcmp(calling_text(usual, "zone"), "us-east-1a") &&
+              !strcmp(calling_text(usual, "instance_type"), "p3.2xlarge") &&
+              !json_object_get(offer, "prices"),
+          "and the offer that is cheapest most of the time");
+    result = calling_call(&c, "market.stats", json_pack("{s:s, s:b}", "gpu", "V100", "prices", 1));
+    offer = first_of(c.head, "offers");
+    CHECK(result == 0 && is_near(first_of(offer, "prices"), "at_s", 1577836800) &&
+              is_near(first_of(offer, "prices"), "usd_per_hour", 1) &&
+              is_near(offer, "prices_end_s", 1577836800 + 9 * 86400.0),
+          "prices over time, where requested");
     CHECK(calling_call(&c, "market.stats", json_pack("{s:s}", "gpu", "H100")) < 0 &&
               c.err.kind == ERR_NOTFOUND,
           "no such history: %s", c.err.text);
@@ -140,7 +151,7 @@ static void check_paper(void)
               c.err.kind == ERR_USAGE,
           "a trace in mode paper: %s", c.err.text);
     CHECK(calling_call(&c, "market.replay", request("{\"strategies\": \"best\"}")) < 0 &&
-              c.err.kind == ERR_USAGE && strstr(c.err.text, "none of 1xV100"),
+              c.err.kind == ERR_USAGE && strstr(c.err.text, "not a strategy; give some of 1xV100"),
           "an unknown strategy: %s", c.err.text);
 }
 
@@ -149,7 +160,7 @@ static void check_live(void)
 {
     int result = calling_call(&c, "market.replay",
                               request("{\"mode\": \"market\", \"work\": \"12 V100-hours\","
-                                      " \"starts\": \"2020-01-02\", \"restart\": 0,"
+                                      " \"starts\": \"2020-01-02\", \"restart_s\": 0,"
                                       " \"preemptions\": \"0\", \"trace\": true}"));
     const json_t *rows = json_object_get(c.head, "strategies");
     const json_t *trace = json_object_get(c.head, "trace");
@@ -161,7 +172,9 @@ static void check_live(void)
               is_near(c.head, "regret", 0),
           "dynamic takes the cheapest, without regret");
     CHECK(json_array_size(json_object_get(trace, "points")) > 1 &&
-              !strcmp(calling_text(trace, "start_day"), "2020-01-02"),
+              !strcmp(calling_text(trace, "start_day"), "2020-01-02") &&
+              is_near(trace, "start_s", 1577836800 + 86400.0) &&
+              is_near(first_of(trace, "regrets"), "start_s", 1577836800 + 86400.0),
           "the requested trace");
     CHECK(calling_call(&c, "market.replay",
                        request("{\"mode\": \"market\", \"starts\": \"2021-01-01\"}")) < 0 &&
@@ -185,6 +198,41 @@ static void check_sweep(void)
           "a duration that is no number: %s", c.err.text);
 }
 
+/* Errors spell fields as the caller typed them. */
+static void check_spelling(void)
+{
+    static const struct {
+        const char *request, *name, *option;
+    } cases[] = {
+        {"{\"mode\": \"market\", \"worth_usd_per_hour\": 1}",
+         "worth_usd_per_hour is for policy threshold", "--worth is for --policy threshold"},
+        {"{\"mode\": \"market\", \"policy\": \"threshold\"}", "as in deadline_s 10d",
+         "as in --deadline 10d"},
+        {"{\"mode\": \"market\", \"preemptions\": \"-1\"}", "preemptions -1 is not between",
+         "--preemptions -1 is not between"},
+        {"{\"mode\": \"market\", \"clouds\": \",\"}", "clouds: name clouds",
+         "--clouds: name clouds"},
+        {"{\"starts\": \"May\"}", "starts \"May\"", "--starts \"May\""},
+        {"{\"region\": \"azure:*\"}", "region azure:*: write", "--region azure:*: write"},
+        {"{\"region\": \"gcp:us-east1\"}", "region of aws; mode market begins anywhere",
+         "region of aws; --mode market begins anywhere"},
+        {"{\"work\": \"much\"}", "work \"much\" is not an amount",
+         "--work \"much\" is not an amount"},
+        {"{\"gap_percent\": 1}", "gap_percent goes with mode", "--gap goes with --mode"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int as_option = 0; as_option < 2; as_option++) {
+            const char *wanted = as_option ? cases[i].option : cases[i].name;
+            c.spelling = as_option ? FIELD_AS_OPTION : FIELD_AS_NAME;
+            int result = calling_call(&c, "market.replay", request(cases[i].request));
+            CHECK(result < 0 && strstr(c.err.text, wanted) &&
+                      (as_option || !strstr(c.err.text, "--")),
+                  "%s: %s", wanted, c.err.text);
+        }
+    c.spelling = FIELD_AS_NAME;
+}
+
 int main(void)
 {
     calling_open(&c);
@@ -197,6 +245,7 @@ int main(void)
     check_paper();
     check_live();
     check_sweep();
+    check_spelling();
     free(prices);
     free(speeds);
     calling_close(&c);
