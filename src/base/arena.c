@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,6 +79,14 @@ void *arena_alloc(struct arena *a, size_t n, size_t size)
     a->used += bytes;
     /* Here and not for the whole block: what is never handed out is never touched. */
     return memset(p, 0, bytes);
+}
+
+void *arena_zero(struct arena *a, size_t n, size_t size)
+{
+    void *p = arena_alloc(a, n, size);
+
+    assert(p);
+    return p;
 }
 
 char *arena_dup_n(struct arena *a, const char *s, size_t n)

@@ -17,6 +17,10 @@ AUTO_DEFINE(arena)
 /* Zeroed and aligned for anything; NULL past the cap or on overflow of n * size. */
 void *arena_alloc(struct arena *a, size_t n, size_t size)
     __attribute__((malloc, alloc_size(2, 3), warn_unused_result));
+/* The same for an arena without a cap (SIZE_MAX bytes) and for sizes that the program chooses:
+ * running out of memory ends the program. */
+void *arena_zero(struct arena *a, size_t n, size_t size)
+    __attribute__((malloc, alloc_size(2, 3), returns_nonnull, warn_unused_result));
 /* An array with room for one more than n items: items itself, or a copy of twice the size. NULL
  * past the cap; *cap is the room. */
 void *arena_room(struct arena *a, void *items, size_t n, size_t *cap, size_t size)

@@ -161,19 +161,29 @@ static void name_jobs(const struct policy_answer *a, const struct scope *s, stru
         buf_puts(text, ", ...");
 }
 
-int policy_others_short(const struct elastic_ask *ask,
+int policy_short_within(const struct model_ask *ask,
+                        double budget_usd,
+                        struct policy_answer *out,
+                        struct err *e)
+{
+    AUTO_CLEAR(model_answer) struct model_answer nearest = {0};
+
+    if (elastic_within(ask, budget_usd, &nearest, e) < 0)
+        return -1;
+    policy_answer_falls_short(out, ask->grid, &nearest);
+    return 0;
+}
+
+int policy_others_short(const struct model_ask *ask,
                         double budget_usd,
                         struct policy_answer *out,
                         struct err *e)
 {
     const struct scope *s = ask->grid->scope;
-    struct model_answer nearest = {0};
     size_t others = 0;
 
-    if (elastic_within(ask, budget_usd, &nearest, e) < 0)
+    if (policy_short_within(ask, budget_usd, out, e) < 0)
         return -1;
-    policy_answer_falls_short(out, ask->grid, &nearest);
-    model_answer_clear(&nearest);
     for (size_t m = 0; m < out->n_jobs; m++) {
         size_t type;
         others += out->shortfall[m] > 0 && isfinite(scope_cheapest(s, m, &type));

@@ -17,20 +17,19 @@ bool policy_is_within(const struct policy_problem *p, double usd)
 }
 
 /* The shortfalls within the budget, and the fix. */
-static int too_late(const struct elastic_ask *ask,
+static int too_late(const struct model_ask *ask,
                     enum policy_form form,
                     const struct model_answer *nearest,
                     struct policy_answer *out,
                     struct err *e)
 {
     const struct policy_problem *p = ask->grid->scope->p;
-    struct model_answer within = {0};
     int found = 0;
 
-    if (isfinite(p->budget_usd) && elastic_within(ask, p->budget_usd, &within, e) < 0)
+    if (!isfinite(p->budget_usd))
+        policy_answer_falls_short(out, ask->grid, nearest);
+    else if (policy_short_within(ask, p->budget_usd, out, e) < 0)
         return -1;
-    policy_answer_falls_short(out, ask->grid, isfinite(p->budget_usd) ? &within : nearest);
-    model_answer_clear(&within);
     if (p->goes_on) {
         out->objective = nearest->objective;
         out->shortfall_price = elastic_price(ask);
@@ -42,17 +41,13 @@ static int too_late(const struct elastic_ask *ask,
 }
 
 /* What falls short of the budget. */
-static int too_dear(const struct elastic_ask *ask,
+static int too_dear(const struct model_ask *ask,
                     double usd,
                     struct policy_answer *out,
                     struct err *e)
 {
-    struct model_answer nearest = {0};
-
-    if (elastic_within(ask, ask->grid->scope->p->budget_usd, &nearest, e) < 0)
+    if (policy_short_within(ask, ask->grid->scope->p->budget_usd, out, e) < 0)
         return -1;
-    policy_answer_falls_short(out, ask->grid, &nearest);
-    model_answer_clear(&nearest);
     out->budget_needed_usd = usd;
     policy_answer_reason(out, ask->grid->scope);
     return 0;
@@ -61,21 +56,17 @@ static int too_dear(const struct elastic_ask *ask,
 /* The least that any schedule costs, where windows are merged. */
 static int bound_below(const struct scope *s,
                        const struct edges *edges,
-                       const bool *must,
                        double *bound_out,
                        struct err *e)
 {
-    struct grid grid;
-    struct model_answer found = {0};
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
+    AUTO_CLEAR(grid) struct grid grid;
 
     grid_init(
         &grid, s,
         &(struct grid_ask){.edge = edges->at, .n_windows = edges->n_windows, .side = GRID_RELAXED});
-    int feasible = elastic_solve(
-        &(struct elastic_ask){.grid = &grid, .cost = grid.usd, .must_finish = must}, &found, e);
+    int feasible = elastic_solve(&(struct model_ask){.grid = &grid, .cost = grid.usd}, &found, e);
     *bound_out = feasible == 1 ? found.bound : (double)NAN;
-    model_answer_clear(&found);
-    grid_clear(&grid);
     return feasible < 0 ? -1 : 0;
 }
 
@@ -92,30 +83,24 @@ static bool is_merged(enum policy_form form, const struct edges *edges)
     return form == POLICY_WINDOWS && edges->n_windows < edges->exact;
 }
 
-static int solve(const struct elastic_ask *ask,
+static int solve(const struct model_ask *ask,
                  enum policy_form form,
                  const struct edges *edges,
                  struct policy_answer *out,
                  struct err *e)
 {
     const struct scope *s = ask->grid->scope;
-    struct model_answer found = {0};
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
 
     if (out->status == POLICY_INFEASIBLE) /* some can run nowhere */
         return policy_others_short(ask, s->p->budget_usd, out, e);
-    int result = elastic_solve(ask, &found, e);
-
-    if (result == 0)
-        result = too_late(ask, form, &found, out, e);
-    else if (result == 1 && !policy_is_within(s->p, found.objective))
-        result = too_dear(ask, found.objective, out, e);
-    else if (result == 1) {
-        take(out, ask->grid, &found);
-        bool wants_bound = is_merged(form, edges) && !s->p->goes_on;
-        result = wants_bound ? bound_below(s, edges, ask->must_finish, &out->bound, e) : 0;
-    }
-    model_answer_clear(&found);
-    return result;
+    int feasible = elastic_solve(ask, &found, e);
+    if (feasible <= 0)
+        return feasible < 0 ? -1 : too_late(ask, form, &found, out, e);
+    if (!policy_is_within(s->p, found.objective))
+        return too_dear(ask, found.objective, out, e);
+    take(out, ask->grid, &found);
+    return is_merged(form, edges) && !s->p->goes_on ? bound_below(s, edges, &out->bound, e) : 0;
 }
 
 /* What columns cost where it goes on; of others their dollars. For the caller to free. */
@@ -141,28 +126,18 @@ static int solve_edges(const struct scope *s,
                        struct err *e)
 {
     AUTO_CLEAR(model_start) struct model_start start = {0};
-    struct grid grid;
-    bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
+    AUTO_CLEAR(grid) struct grid grid;
 
-    memset(must, true, s->p->n_jobs * sizeof *must);
     grid_init(&grid, s,
               &(struct grid_ask){
                   .edge = edges->at, .n_windows = edges->n_windows, .side = GRID_ATTAINED});
-    double *cost = costs_of(&grid);
-    const struct elastic_ask ask = {
-        .grid = &grid,
-        .cost = cost,
-        .must_finish = must,
-        .wants_slopes = !s->p->goes_on,
-        .start = &start,
-    };
+    AUTO_MEM double *cost = costs_of(&grid);
+    const struct model_ask ask = {
+        .grid = &grid, .cost = cost, .wants_slopes = !s->p->goes_on, .start = &start};
     int result = solve(&ask, form, edges, out, e);
     if (is_merged(form, edges) && result == 0 && out->status == POLICY_OPTIMAL &&
         (s->p->goes_on || out->objective - out->bound > POLICY_GAP * fabs(out->objective)))
         out->status = POLICY_FEASIBLE;
-    free(cost);
-    free(must);
-    grid_clear(&grid);
     return result;
 }
 
@@ -192,34 +167,24 @@ static bool solve_without_time(const struct scope *s, struct policy_answer *out)
 
 int policy_cost(struct scope *s, enum policy_form form, struct policy_answer *out, struct err *e)
 {
-    struct edges edges;
-    size_t columns_max = s->p->columns_max ? s->p->columns_max : POLICY_COLUMNS_DEFAULT;
+    AUTO_CLEAR(edges) struct edges edges;
 
-    edges_init(&edges, s, form, columns_max);
+    edges_init(&edges, s, form);
     policy_answer_init(out, s, &edges);
     out->has_shares = form == POLICY_RATE;
     out->has_hours = form == POLICY_WINDOWS;
     bool timeless = edges.n_windows == 1 && !isfinite(edges.at[1]);
-    int result = 0;
     if (policy_cannot_run(s, NULL, out) || !(timeless && solve_without_time(s, out)))
-        result = solve_edges(s, form, &edges, out, e);
-    edges_clear(&edges);
-    return result;
+        return solve_edges(s, form, &edges, out, e);
+    return 0;
 }
 
 int policy_cost_bound(const struct policy_problem *p, double *usd_out, struct err *e)
 {
-    struct scope s;
-    struct edges edges;
-    bool *must = mem_zero(p->n_jobs + 1, sizeof *must);
+    AUTO_CLEAR(scope) struct scope s;
+    AUTO_CLEAR(edges) struct edges edges;
 
-    memset(must, true, p->n_jobs * sizeof *must);
     scope_init(&s, p);
-    edges_init(&edges, &s, POLICY_WINDOWS,
-               p->columns_max ? p->columns_max : POLICY_COLUMNS_DEFAULT);
-    int result = bound_below(&s, &edges, must, usd_out, e);
-    edges_clear(&edges);
-    scope_clear(&s);
-    free(must);
-    return result;
+    edges_init(&edges, &s, POLICY_WINDOWS);
+    return bound_below(&s, &edges, usd_out, e);
 }

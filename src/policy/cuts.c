@@ -1,6 +1,7 @@
 /* Cuts: limits of gangs beyond those of their instances (model.h). model.c calls it. */
 #include "policy/model.h"
 
+#include "base/auto.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -159,45 +160,28 @@ static const struct grid_slot *add_up(const struct grid *g,
     return slot;
 }
 
-static size_t find(const struct look *l, const double *x, size_t first_scaled, double scale)
+size_t cuts_find(struct cuts *c,
+                 const struct model_ask *ask,
+                 const struct model_answer *found,
+                 bool tight)
 {
-    const struct grid *g = l->grid;
+    const struct grid *g = ask->grid;
     const struct policy_problem *p = g->scope->p;
     const struct grid_slot *slot = g->slots, *end = &g->slots[g->n_slots];
-    size_t before = l->cuts->n;
+    struct sizes sizes = gang_sizes(p);
+    const struct look look = {.cuts = c, .grid = g, .sizes = &sizes, .tight = tight};
+    size_t before = c->n;
 
-    while (l->sizes->n > 0 && slot < end && isfinite(g->edge[slot->window + 1])) {
+    while (sizes.n > 0 && slot < end && isfinite(g->edge[slot->window + 1])) {
         struct cut at = {.window = slot->window};
-        double *used = mem_zero(p->n_types * l->sizes->n, sizeof *used);
-        slot = add_up(g, slot, x, l->sizes, used);
+        double scale = at.window >= ask->first_scaled ? found->scale : 1;
+        AUTO_MEM double *used = mem_zero(p->n_types * sizes.n, sizeof *used);
+        slot = add_up(g, slot, found->x, &sizes, used);
         for (; at.type < p->n_types; at.type++)
-            look_at_type(l, at, used + at.type * l->sizes->n,
-                         at.window >= first_scaled ? scale : 1);
-        free(used);
+            look_at_type(&look, at, used + at.type * sizes.n, scale);
     }
-    if (l->cuts->n > before)
-        index_places(l->cuts, g);
-    return l->cuts->n - before;
-}
-
-size_t cuts_find(
-    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale)
-{
-    struct sizes sizes = gang_sizes(g->scope->p);
-    const struct look look = {.cuts = c, .grid = g, .sizes = &sizes};
-    size_t n = find(&look, x, first_scaled, scale);
-
     free(sizes.at);
-    return n;
-}
-
-size_t cuts_find_tight(
-    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale)
-{
-    struct sizes sizes = gang_sizes(g->scope->p);
-    const struct look look = {.cuts = c, .grid = g, .sizes = &sizes, .tight = true};
-    size_t n = find(&look, x, first_scaled, scale);
-
-    free(sizes.at);
-    return n;
+    if (c->n > before)
+        index_places(c, g);
+    return c->n - before;
 }

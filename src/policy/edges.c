@@ -1,5 +1,6 @@
 /* Windows of time between releases, deadlines and price steps (grid.h). The files of the policies
  * call it. */
+#include "base/auto.h"
 #include "base/mem.h"
 #include "policy/grid.h"
 
@@ -57,13 +58,11 @@ static void pick(const double *all, size_t n_all, double *out, size_t windows)
         out[i] = all[i * n_all / windows];
 }
 
-static size_t most_windows(const struct scope *s,
-                           const double *all,
-                           size_t n_all,
-                           size_t columns_max)
+static size_t most_windows(const struct scope *s, const double *all, size_t n_all)
 {
-    double *some = mem_zero(n_all + 1, sizeof *some);
-    size_t *types = count_types(s);
+    AUTO_MEM double *some = mem_zero(n_all + 1, sizeof *some);
+    AUTO_MEM size_t *types = count_types(s);
+    size_t columns_max = s->p->columns_max ? s->p->columns_max : POLICY_COLUMNS_DEFAULT;
     size_t low = 1, high = n_all;
 
     while (low < high) {
@@ -74,15 +73,13 @@ static size_t most_windows(const struct scope *s,
         else
             high = middle - 1;
     }
-    free(some);
-    free(types);
     return low;
 }
 
-void edges_init(struct edges *out, const struct scope *s, enum policy_form form, size_t columns_max)
+void edges_init(struct edges *out, const struct scope *s, enum policy_form form)
 {
     const struct policy_problem *p = s->p;
-    double *all = mem_zero(2 * p->n_jobs + p->n_intervals + 2, sizeof *all);
+    AUTO_MEM double *all = mem_zero(2 * p->n_jobs + p->n_intervals + 2, sizeof *all);
     double last = 0;
     bool open = false;
     size_t n = 1; /* the edge at 0 */
@@ -102,12 +99,11 @@ void edges_init(struct edges *out, const struct scope *s, enum policy_form form,
     n = sort_unique(all, n) - 1;
     *out = (struct edges){.at = mem_zero(n + 2, sizeof(double)), .exact = n + open};
     if (n > 0) {
-        out->n_windows = form == POLICY_RATE ? 1 : most_windows(s, all, n, columns_max);
+        out->n_windows = form == POLICY_RATE ? 1 : most_windows(s, all, n);
         pick(all, n, out->at, out->n_windows);
     }
     if (open)
         out->at[++out->n_windows] = (double)INFINITY;
-    free(all);
 }
 
 void edges_clear(struct edges *edges)

@@ -14,7 +14,7 @@
 
 /* The cost of all of a job's work done in its dearest way, over all jobs. What is gained by working
  * is gained by more work than is due, too. */
-static double dearest(const struct elastic_ask *ask)
+static double dearest(const struct model_ask *ask)
 {
     const struct grid *g = ask->grid;
     double most = 0;
@@ -26,51 +26,51 @@ static double dearest(const struct elastic_ask *ask)
     return most > 0 ? most : 1;
 }
 
-double elastic_price(const struct elastic_ask *ask)
+double elastic_price(const struct model_ask *ask)
 {
     return PENALTY_FIRST * dearest(ask);
 }
 
-int elastic_within(const struct elastic_ask *ask,
+/* The question with nothing but shortfalls or the scale to pay for. */
+static struct model_ask without_costs(const struct model_ask *ask, double budget_usd)
+{
+    struct model_ask least = *ask;
+
+    least.cost = NULL;
+    least.budget_usd = budget_usd;
+    least.wants_slopes = false;
+    return least;
+}
+
+int elastic_within(const struct model_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
                    struct err *e)
 {
-    const struct model_ask least = {
-        .grid = ask->grid,
-        .must_finish = ask->must_finish,
-        .shortfall_cost = 1,
-        .budget_usd = budget_usd,
-        .first_scaled = SIZE_MAX,
-        .start = ask->start,
-    };
+    struct model_ask least = without_costs(ask, budget_usd);
 
+    least.shortfall_cost = 1;
+    least.first_scaled = SIZE_MAX;
     if (model_solve(&least, out, e) < 0)
         return -1;
     return out->total_shortfall <= SHORTFALL_LEAST;
 }
 
 /* The objective without what rounding of shortfalls cost. */
-static void set_objective(const struct elastic_ask *ask, struct model_answer *a)
+static void set_objective(const struct model_ask *ask, struct model_answer *a)
 {
     a->objective = 0;
     for (size_t q = 0; q < ask->grid->n_columns; q++)
         a->objective += ask->cost[q] * a->x[q];
 }
 
-int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struct err *e)
+int elastic_solve(const struct model_ask *ask, struct model_answer *out, struct err *e)
 {
-    struct model_ask with_price = {
-        .grid = ask->grid,
-        .cost = ask->cost,
-        .must_finish = ask->must_finish,
-        .shortfall_cost = elastic_price(ask),
-        .budget_usd = (double)INFINITY,
-        .first_scaled = SIZE_MAX,
-        .wants_slopes = ask->wants_slopes,
-        .start = ask->start,
-    };
+    struct model_ask with_price = *ask;
 
+    with_price.shortfall_cost = elastic_price(ask);
+    with_price.budget_usd = (double)INFINITY;
+    with_price.first_scaled = SIZE_MAX;
     /* A large question whose penalties get in the way of the fast method may well be one that falls
      * short, which shortfalls alone show sooner. */
     int large = model_solve_large(&with_price, out);
@@ -107,21 +107,16 @@ int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struc
                    "jobs fall short although they need not: prices are too far apart in size");
 }
 
-int elastic_stretch(const struct elastic_ask *ask,
+int elastic_stretch(const struct model_ask *ask,
                     double budget_usd,
                     double *stretch_out,
                     struct err *e)
 {
     struct model_answer answer;
-    const struct model_ask stretched = {
-        .grid = ask->grid,
-        .must_finish = ask->must_finish,
-        .shortfall_cost = (double)INFINITY,
-        .budget_usd = budget_usd,
-        .first_scaled = 0,
-        .start = ask->start,
-    };
+    struct model_ask stretched = without_costs(ask, budget_usd);
 
+    stretched.shortfall_cost = (double)INFINITY;
+    stretched.first_scaled = 0;
     if (model_solve(&stretched, &answer, e) < 0)
         return -1;
     *stretch_out = answer.scale;

@@ -33,12 +33,9 @@ struct edges {
     size_t exact; /* windows there would be without merging */
 };
 
-/* All releases, deadlines and price steps for POLICY_WINDOWS, merged above columns_max; the first
- * and the last edge alone for POLICY_RATE. */
-void edges_init(struct edges *out,
-                const struct scope *s,
-                enum policy_form form,
-                size_t columns_max);
+/* All releases, deadlines and price steps for POLICY_WINDOWS, merged above the problem's
+ * columns_max; the first and the last edge alone for POLICY_RATE. */
+void edges_init(struct edges *out, const struct scope *s, enum policy_form form);
 void edges_clear(struct edges *edges);
 
 /* In a window that ends after a job's deadline, begins before its release or has several prices,

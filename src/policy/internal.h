@@ -9,6 +9,8 @@
 #include "policy/read.h"
 #include "policy/rounds.h"
 
+#include <math.h>
+
 /* ---- the policies ---- */
 
 /* A share, or the sum of all shortfalls, below these is rounding. */
@@ -29,39 +31,38 @@ bool policy_cannot_run(const struct scope *s, const bool *must_finish, struct po
 
 /* ---- programs in which jobs may fall short ---- */
 
-/* A policy's program: the least cost at which the jobs that must finish do. */
-struct elastic_ask {
-    const struct grid *grid;
-    const double *cost; /* per column of the grid */
-    const bool *must_finish;
-    bool wants_slopes;         /* as in model.h */
-    struct model_start *start; /* likewise */
-};
+/* Of the questions of model.h, these functions choose shortfall_cost, budget_usd and first_scaled
+ * themselves. */
 
 /* Solves the elastic form, in which every job may fall short at a price and which is always
  * feasible. Returns 1 when nothing falls short; 0 when something must: *out then has the least sum
  * of shortfalls at any cost, or, where the problem goes on, that of the priced form; -1 with e. */
-int elastic_solve(const struct elastic_ask *ask, struct model_answer *out, struct err *e);
+int elastic_solve(const struct model_ask *ask, struct model_answer *out, struct err *e);
 /* The least sum of shortfalls within the budget: 1 when it is 0, 0, or -1 with e. */
-int elastic_within(const struct elastic_ask *ask,
+int elastic_within(const struct model_ask *ask,
                    double budget_usd,
                    struct model_answer *out,
                    struct err *e);
 /* The least factor for all deadlines with which all jobs finish within the budget, at constant
  * prices; there must be such a factor. */
-int elastic_stretch(const struct elastic_ask *ask,
+int elastic_stretch(const struct model_ask *ask,
                     double budget_usd,
                     double *stretch_out,
                     struct err *e);
 /* The first price of a whole job's shortfall in the priced form. */
-double elastic_price(const struct elastic_ask *ask);
+double elastic_price(const struct model_ask *ask);
+/* Marks the answer infeasible, with the least shortfalls within the budget. */
+int policy_short_within(const struct model_ask *ask,
+                        double budget_usd,
+                        struct policy_answer *out,
+                        struct err *e);
 /* Fills in the fix for an answer that falls short of the deadlines: the stretch and, when the
  * budget is too small at any stretch, the budget that is enough with it. */
-int stretch_find(const struct elastic_ask *ask,
+int stretch_find(const struct model_ask *ask,
                  enum policy_form form,
                  struct policy_answer *out,
                  struct err *e);
-int policy_others_short(const struct elastic_ask *ask,
+int policy_others_short(const struct model_ask *ask,
                         double budget_usd,
                         struct policy_answer *out,
                         struct err *e);
@@ -94,26 +95,6 @@ bool structured_fits(const struct model_ask *ask, const struct cuts *cuts);
 bool structured_solve(const struct model_ask *ask,
                       const struct cuts *cuts,
                       struct model_answer *out);
-
-/* ---- slopes: shadow prices that hold for a small increase of a quota ---- */
-
-/* A solved program, and the rows of its quotas: that of the first type in the first window is
- * quota_row, those of the next window lie `stride` rows later. */
-struct slopes_ask {
-    struct clp *solver;
-    const struct lp *lp;
-    const struct lp_point *at;
-    const struct policy_type *types;
-    size_t n_types, n_windows;
-    int quota_row, stride;
-    size_t first_scaled; /* window; as in model.h */
-};
-
-/* The decrease of the objective per further instance of each type, by the multipliers y. */
-void slopes_of(const struct slopes_ask *ask, const double *y, double *worth_out);
-/* The same for a small part of an instance. In a degenerate answer multipliers are some of many,
- * and promise too much as a rule: so the program is solved again with slightly more quota. */
-void slopes_find(const struct slopes_ask *ask, double *worth_out);
 
 /* ---- reading ---- */
 
@@ -160,6 +141,7 @@ struct edge {
 };
 
 struct sim {
+    struct arena *arena; /* of all arrays but claims and order */
     const struct rounds_ask *ask;
     const struct policy_problem *p;
     struct rounds_result *out;
@@ -201,8 +183,14 @@ struct sim {
     uint32_t *on_now;
 };
 
-double rounds_hours(int64_t ms);
-int64_t rounds_ms(double hours);
+static inline double rounds_hours(int64_t ms)
+{
+    return (double)ms / ROUNDS_HOUR_MS;
+}
+static inline int64_t rounds_ms(double hours)
+{
+    return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
+}
 /* Instances of a type that are available now. */
 double rounds_capacity(const struct sim *s, size_t type);
 /* The interval in force at a time, and a price in it. */
@@ -256,8 +244,10 @@ struct ipm_system {
     double *weight;           /* scratch: three numbers per column of a job */
 };
 
-void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p, const double *takes_time);
-void ipm_system_clear(struct ipm_system *s);
+void ipm_system_init(struct ipm_system *s,
+                     const struct ipm_problem *p,
+                     const double *takes_time,
+                     struct arena *arena);
 /* Factors the equations at a point: values and reduced costs of all columns, then of the slacks. */
 void ipm_system_factor(struct ipm_system *s, const double *x, const double *z);
 /* Replaces right sides by the solution. */

@@ -10,6 +10,7 @@
  * wait for the one that is closest to its boundary. */
 #include "policy/ipm.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "policy/internal.h"
 
@@ -263,57 +264,28 @@ static bool advance(struct ipm *w)
 
 /* ---- all of it ---- */
 
-static void duals_init(struct ipm_duals *y, const struct ipm_problem *p)
+static void duals_init(struct ipm_duals *y, const struct ipm_problem *p, struct arena *arena)
 {
-    *y = (struct ipm_duals){
-        .work = mem_zero(p->n_jobs, sizeof(double)),
-        .time = mem_zero(p->n_jobs, sizeof(double)),
-        .row = mem_zero(p->n_rows, sizeof(double)),
-    };
+    y->work = arena_zero(arena, p->n_jobs, sizeof(double));
+    y->time = arena_zero(arena, p->n_jobs, sizeof(double));
+    y->row = arena_zero(arena, p->n_rows, sizeof(double));
 }
 
-static void duals_clear(struct ipm_duals *y)
-{
-    free(y->work);
-    free(y->time);
-    free(y->row);
-}
-
-static void ipm_init(struct ipm *w, const struct ipm_problem *p)
+static void ipm_init(struct ipm *w, const struct ipm_problem *p, struct arena *arena)
 {
     size_t width = IPM_WIDTH(p->n_types), n = p->n_jobs * width + p->n_rows;
+    double **const arrays[] = {&w->x, &w->z, &w->dx, &w->dz, &w->correction};
 
-    *w = (struct ipm){
-        .p = p,
-        .width = width,
-        .n = n,
-        .takes_time = mem_zero(width, sizeof(double)),
-        .x = mem_zero(n, sizeof(double)),
-        .z = mem_zero(n, sizeof(double)),
-        .dx = mem_zero(n, sizeof(double)),
-        .dz = mem_zero(n, sizeof(double)),
-        .correction = mem_zero(n, sizeof(double)),
-        .primal = mem_zero(p->n_jobs + 1, sizeof(double)),
-    };
+    *w = (struct ipm){.p = p, .width = width, .n = n};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        *arrays[i] = arena_zero(arena, n, sizeof(double));
+    w->takes_time = arena_zero(arena, width, sizeof(double));
+    w->primal = arena_zero(arena, p->n_jobs + 1, sizeof(double));
     for (size_t i = 0; i < width; i++)
         w->takes_time[i] = i != p->n_types + IPM_SURPLUS && i != p->n_types + IPM_MISSING;
-    duals_init(&w->y, p);
-    duals_init(&w->dy, p);
-    ipm_system_init(&w->equations, p, w->takes_time);
-}
-
-static void ipm_clear(struct ipm *w)
-{
-    free(w->takes_time);
-    free(w->x);
-    free(w->z);
-    free(w->dx);
-    free(w->dz);
-    free(w->correction);
-    free(w->primal);
-    duals_clear(&w->y);
-    duals_clear(&w->dy);
-    ipm_system_clear(&w->equations);
+    duals_init(&w->y, p, arena);
+    duals_init(&w->dy, p, arena);
+    ipm_system_init(&w->equations, p, w->takes_time, arena);
 }
 
 /* The products as part of the multipliers' objective: the gap, once rows hold. */
@@ -332,6 +304,7 @@ bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
 {
     double usual = usual_cost(p);
     bool solved = false;
+    AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
     struct ipm w;
 
     assert(p->n_types % IPM_LANES == 0 && p->n_rows % IPM_LANES == 0);
@@ -342,14 +315,12 @@ bool ipm_solve(struct ipm_problem *p, struct ipm_answer *out)
         .work_price = mem_zero(p->n_jobs, sizeof(double)),
     };
     fill_in(p, usual);
-    ipm_init(&w, p);
+    ipm_init(&w, p, arena);
     start(&w, usual);
     for (int i = 0; i < ITERATIONS_MAX && !solved && advance(&w); i++)
         solved = gap(&w) < p->gap && ipm_prove(p, w.x, w.y.row, out);
     /* The last point may do although the gap aimed at was not reached. */
-    solved = solved || ipm_prove(p, w.x, w.y.row, out);
-    ipm_clear(&w);
-    return solved;
+    return solved || ipm_prove(p, w.x, w.y.row, out);
 }
 
 void ipm_answer_clear(struct ipm_answer *a)

@@ -5,12 +5,12 @@
  * besides: the height at work 1 of the lower convex hull of the points (work, price) of the job's
  * types, (0, 0), and the points that shortfalls reach. The proof trusts nothing else of the method.
  * Called by ipm.c. */
+#include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
 #include "policy/lp.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the lower bound ---- */
@@ -57,7 +57,7 @@ static double least_price(
 
 double ipm_bound(const struct ipm_problem *p, const double *price, double *work_price)
 {
-    double *total = mem_zero(p->n_types, sizeof *total);
+    AUTO_MEM double *total = mem_zero(p->n_types, sizeof *total);
     double bound = 0;
 
     for (size_t m = 0; m < p->n_jobs; m++) {
@@ -69,7 +69,6 @@ double ipm_bound(const struct ipm_problem *p, const double *price, double *work_
     }
     for (size_t r = 0; r < p->n_rows; r++)
         bound -= p->rows[r].most * price[r];
-    free(total);
     return bound;
 }
 
@@ -106,7 +105,7 @@ bool ipm_prove(const struct ipm_problem *p,
                const double *row_multiplier,
                struct ipm_answer *a)
 {
-    double *use = mem_zero(p->n_rows + 1, sizeof *use);
+    AUTO_MEM double *use = mem_zero(p->n_rows + 1, sizeof *use);
 
     a->objective = 0;
     memcpy(a->x, x, p->n_jobs * IPM_WIDTH(p->n_types) * sizeof *x);
@@ -118,7 +117,6 @@ bool ipm_prove(const struct ipm_problem *p,
         a->price[r] = fmax(0, -row_multiplier[r]);
     }
     a->bound = fmax(0, ipm_bound(p, a->price, a->work_price)); /* no cost is below 0 */
-    free(use);
     bool proved = fabs(a->objective - a->bound) <= POLICY_GAP * fmax(fabs(a->objective), p->size);
     /* A point that violates rows within LP_TOLERANCE may be cheaper than any that does not. */
     a->bound = fmin(a->bound, a->objective);

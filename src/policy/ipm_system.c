@@ -1,10 +1,9 @@
 /* ipm_system: the equations of a Newton step, A (X/Z) A' dy = right sides. The two rows of each job
  * are eliminated, the common rows that remain are a dense block. Called by ipm.c. */
-#include "base/mem.h"
+#include "base/arena.h"
 #include "policy/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Jobs whose rows are subtracted from the dense block at once, while they are in the cache. */
@@ -12,35 +11,22 @@
 /* A pivot of the dense block below this part of its first value is rounding. */
 #define PIVOT_LEAST 1e-13
 
-void ipm_system_init(struct ipm_system *s, const struct ipm_problem *p, const double *takes_time)
+void ipm_system_init(struct ipm_system *s,
+                     const struct ipm_problem *p,
+                     const double *takes_time,
+                     struct arena *arena)
 {
     size_t stride = p->n_rows, width = IPM_WIDTH(p->n_types);
 
-    *s = (struct ipm_system){
-        .p = p,
-        .takes_time = takes_time,
-        .work_row = mem_zero(p->n_jobs * stride, sizeof(double)),
-        .time_row = mem_zero(p->n_jobs * stride, sizeof(double)),
-        .mean = mem_zero(p->n_jobs, sizeof(double)),
-        .work_root = mem_zero(p->n_jobs, sizeof(double)),
-        .time_root = mem_zero(p->n_jobs, sizeof(double)),
-        .dense = mem_zero(stride * stride, sizeof(double)),
-        .diagonal = mem_zero(stride, sizeof(double)),
-        .weight = mem_zero(3 * width, sizeof(double)),
-    };
-}
-
-void ipm_system_clear(struct ipm_system *s)
-{
-    free(s->work_row);
-    free(s->time_row);
-    free(s->mean);
-    free(s->work_root);
-    free(s->time_root);
-    free(s->dense);
-    free(s->diagonal);
-    free(s->weight);
-    *s = (struct ipm_system){0};
+    *s = (struct ipm_system){.p = p, .takes_time = takes_time};
+    s->work_row = arena_zero(arena, p->n_jobs * stride, sizeof(double));
+    s->time_row = arena_zero(arena, p->n_jobs * stride, sizeof(double));
+    s->mean = arena_zero(arena, p->n_jobs, sizeof(double));
+    s->work_root = arena_zero(arena, p->n_jobs, sizeof(double));
+    s->time_root = arena_zero(arena, p->n_jobs, sizeof(double));
+    s->dense = arena_zero(arena, stride * stride, sizeof(double));
+    s->diagonal = arena_zero(arena, stride, sizeof(double));
+    s->weight = arena_zero(arena, 3 * width, sizeof(double));
 }
 
 void ipm_row_prices(const struct ipm_problem *p, size_t job, const double *row, double *out)

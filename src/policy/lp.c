@@ -1,5 +1,6 @@
 #include "policy/lp.h"
 
+#include "base/auto.h"
 #include "base/mem.h"
 #include "policy/policy.h"
 
@@ -89,8 +90,8 @@ void lp_point_clear(struct lp_point *at)
 /* Fills in objective and violation. A row's size is the sum of what it adds up. */
 static void look_at_x(const struct lp *l, struct lp_point *at)
 {
-    double *sum = mem_zero((size_t)l->n_rows + 1, sizeof *sum);
-    double *size = mem_zero((size_t)l->n_rows + 1, sizeof *size);
+    AUTO_MEM double *sum = mem_zero((size_t)l->n_rows + 1, sizeof *sum);
+    AUTO_MEM double *size = mem_zero((size_t)l->n_rows + 1, sizeof *size);
 
     at->objective = 0;
     at->violation = 0;
@@ -108,8 +109,6 @@ static void look_at_x(const struct lp *l, struct lp_point *at)
         double part = beyond / fmax(1, fmax(size[i], fabs(bound)));
         at->violation = fmax(at->violation, part);
     }
-    free(sum);
-    free(size);
 }
 
 /* For y of the right sign, y'b plus what the columns whose reduced cost is below 0 can take away at

@@ -1,12 +1,11 @@
 /* min-makespan: the least time in which all work is done within the budget. With hours h = Z X in
  * place of the shares X this is one linear program; with prices that change, one per interval that
  * may be the last, and one more. policy.c calls it. */
+#include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Hours that the job needs at least which needs most: the unit of time, so that the answer is near
  * 1 in it. */
@@ -39,30 +38,25 @@ static void intervals_and(struct edges *out,
 
 /* What can be done within the budget, until the end of the n-th interval or whenever it may be:
  * 1 when everything, 0, or -1 with e. */
-static int can_end_by(const struct scope *s, size_t n, const bool *must, struct err *e)
+static int can_end_by(const struct scope *s, size_t n, struct err *e)
 {
-    struct edges edges;
-    struct grid grid;
-    struct model_answer found = {0};
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
+    AUTO_CLEAR(edges) struct edges edges;
+    AUTO_CLEAR(grid) struct grid grid;
 
     intervals_and(&edges, s->p, n, 1);
     grid_init(&grid, s, &(struct grid_ask){.edge = edges.at, .n_windows = n});
-    int can = elastic_within(&(struct elastic_ask){.grid = &grid, .must_finish = must},
-                             s->p->budget_usd, &found, e);
-    model_answer_clear(&found);
-    grid_clear(&grid);
-    edges_clear(&edges);
-    return can;
+    return elastic_within(&(struct model_ask){.grid = &grid}, s->p->budget_usd, &found, e);
 }
 
 /* The interval in which the work ends; n_intervals = after all. */
-static int find_last(const struct scope *s, const bool *must, size_t *last_out, struct err *e)
+static int find_last(const struct scope *s, size_t *last_out, struct err *e)
 {
     size_t low = 0, high = isfinite(s->p->budget_usd) ? s->p->n_intervals : 0;
 
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int can = can_end_by(s, middle + 1, must, e);
+        int can = can_end_by(s, middle + 1, e);
         if (can < 0)
             return -1;
         if (can)
@@ -75,43 +69,36 @@ static int find_last(const struct scope *s, const bool *must, size_t *last_out, 
 }
 
 /* The least time, ending in the last window. */
-static int solve_last(
-    const struct scope *s, const bool *must, size_t last, struct policy_answer *out, struct err *e)
+static int solve_last(const struct scope *s, size_t last, struct policy_answer *out, struct err *e)
 {
-    struct edges edges;
-    struct grid grid;
-    struct model_answer found;
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
+    AUTO_CLEAR(edges) struct edges edges;
+    AUTO_CLEAR(grid) struct grid grid;
     double unit = unit_hours(s);
 
     intervals_and(&edges, s->p, last, unit);
     grid_init(
         &grid, s,
         &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows, .price_at_start = true});
-    int solved = model_solve(
-        &(struct model_ask){
-            .grid = &grid,
-            .must_finish = must,
-            .shortfall_cost = (double)INFINITY,
-            .budget_usd = s->p->budget_usd,
-            .first_scaled = last,
-            .wants_slopes = !s->p->goes_on,
-        },
-        &found, e);
-    if (solved == 0) {
-        policy_answer_clear(out);
-        policy_answer_init(out, s, &edges);
-        out->objective = edges.at[last] + unit * found.scale;
-        out->bound = edges.at[last] + unit * found.bound;
-        out->windows[last].to_h = out->objective;
-        policy_answer_shadow_prices(out, &found, unit);
-        out->has_hours = true;
-        out->has_shares = last == 0;
-        policy_answer_uses(out, &grid, &found, last);
-        model_answer_clear(&found);
-    }
-    grid_clear(&grid);
-    edges_clear(&edges);
-    return solved;
+    const struct model_ask ask = {
+        .grid = &grid,
+        .shortfall_cost = (double)INFINITY,
+        .budget_usd = s->p->budget_usd,
+        .first_scaled = last,
+        .wants_slopes = !s->p->goes_on,
+    };
+    if (model_solve(&ask, &found, e) < 0)
+        return -1;
+    policy_answer_clear(out);
+    policy_answer_init(out, s, &edges);
+    out->objective = edges.at[last] + unit * found.scale;
+    out->bound = edges.at[last] + unit * found.bound;
+    out->windows[last].to_h = out->objective;
+    policy_answer_shadow_prices(out, &found, unit);
+    out->has_hours = true;
+    out->has_shares = last == 0;
+    policy_answer_uses(out, &grid, &found, last);
+    return 0;
 }
 
 int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e)
@@ -125,11 +112,5 @@ int policy_makespan(struct scope *s, struct policy_answer *out, struct err *e)
         return -1;
     if (out->status == POLICY_INFEASIBLE)
         return 0;
-    bool *must = mem_zero(s->p->n_jobs + 1, sizeof *must);
-    memset(must, true, s->p->n_jobs * sizeof *must);
-    int solved = find_last(s, must, &last, e);
-    if (solved == 0)
-        solved = solve_last(s, must, last, out, e);
-    free(must);
-    return solved;
+    return find_last(s, &last, e) < 0 ? -1 : solve_last(s, last, out, e);
 }

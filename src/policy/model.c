@@ -1,6 +1,6 @@
 #include "policy/model.h"
 
-#include "base/auto.h"
+#include "base/arena.h"
 #include "base/mem.h"
 #include "policy/internal.h"
 
@@ -13,6 +13,11 @@
 #define CUT_ROUNDS_MAX 50
 /* Least size of a scaled objective its proof is relative to: an answer of 0 is 0 within 1e-9. */
 #define SIZE_LEAST 1e-3
+/* A little quota: well above the solver's tolerances, well below what changes the answer's shape.
+ */
+#define LITTLE 1e-5
+/* Worth less, as part of the objective: rounding. */
+#define WORTH_LEAST 1e-12
 
 /* A question laid out as rows and columns. */
 struct layout {
@@ -30,6 +35,7 @@ struct layout {
     int shortfall_col;  /* of the first job that must finish */
     size_t *group_from; /* per type and one more: its groups within group_of */
     size_t *group_of;
+    struct arena *arena; /* of the arrays */
 };
 
 /* ---- rows ---- */
@@ -84,7 +90,8 @@ static void add_rows(struct layout *y)
     const struct grid *g = y->ask->grid;
 
     for (size_t m = 0; m < y->p->n_jobs; m++)
-        y->work_row[m] = y->ask->must_finish[m] ? lp_add_row(&y->lp, 1, (double)INFINITY) : -1;
+        y->work_row[m] =
+            model_must_finish(y->ask, m) ? lp_add_row(&y->lp, 1, (double)INFINITY) : -1;
     for (size_t s = 0; s < g->n_slots; s++)
         y->time_row[s] = isfinite(g->slots[s].hours)
                              ? add_limit(y, 1, is_scaled(y->ask, g->slots[s].window))
@@ -103,14 +110,19 @@ static void index_groups(struct layout *y)
 {
     size_t n = 0;
 
-    y->group_from = mem_zero(y->p->n_types + 1, sizeof *y->group_from);
-    y->group_of = mem_zero(y->p->n_types * y->p->n_groups + 1, sizeof *y->group_of);
+    y->group_from = arena_zero(y->arena, y->p->n_types + 1, sizeof *y->group_from);
+    y->group_of = arena_zero(y->arena, y->p->n_types * y->p->n_groups + 1, sizeof *y->group_of);
     for (size_t j = 0; j < y->p->n_types; j++) {
         for (size_t i = 0; i < y->p->n_groups; i++)
             if (y->p->groups[i].units[j] > 0)
                 y->group_of[n++] = i;
         y->group_from[j + 1] = n;
     }
+}
+
+static int quota_row(const struct layout *y, size_t window, size_t type)
+{
+    return y->quota_row + (int)(window * (y->p->n_types + y->p->n_groups) + type);
 }
 
 static void add_capacity_cells(struct layout *y,
@@ -120,7 +132,7 @@ static void add_capacity_cells(struct layout *y,
 {
     const struct grid *g = y->ask->grid;
     double gang = y->p->jobs[s->job].gang, room = s->room * unit;
-    int quota = y->quota_row + (int)(s->window * (y->p->n_types + y->p->n_groups));
+    int quota = quota_row(y, s->window, 0);
     size_t n;
     const struct cut *cut = cuts_of(y->cuts, g, s->window, type, &n);
 
@@ -194,7 +206,7 @@ static double column_unit(const struct model_ask *ask, size_t job, size_t column
 {
     bool gains = ask->cost && ask->cost[column] < 0;
 
-    return ask->must_finish[job] && !gains ? 1 / fmax(1, ask->grid->work[column]) : 1;
+    return model_must_finish(ask, job) && !gains ? 1 / fmax(1, ask->grid->work[column]) : 1;
 }
 
 static void set_units(struct layout *y)
@@ -225,14 +237,10 @@ static void layout_init(struct layout *y, const struct model_ask *ask, const str
     const struct policy_problem *p = g->scope->p;
     size_t rows = p->n_jobs + g->n_slots + g->n_windows * (p->n_types + p->n_groups) + cuts->n + 1;
 
-    *y = (struct layout){
-        .ask = ask,
-        .p = p,
-        .cuts = cuts,
-        .unit = mem_zero(g->n_columns + 1, sizeof *y->unit),
-        .work_row = mem_zero(p->n_jobs + 1, sizeof *y->work_row),
-        .time_row = mem_zero(g->n_slots + 1, sizeof *y->time_row),
-    };
+    *y = (struct layout){.ask = ask, .p = p, .cuts = cuts, .arena = arena_new(SIZE_MAX)};
+    y->unit = arena_zero(y->arena, g->n_columns + 1, sizeof *y->unit);
+    y->work_row = arena_zero(y->arena, p->n_jobs + 1, sizeof *y->work_row);
+    y->time_row = arena_zero(y->arena, g->n_slots + 1, sizeof *y->time_row);
     set_units(y);
     y->cost_unit = cost_unit(ask, y->unit);
     lp_init(&y->lp, rows, g->n_columns + p->n_jobs + 1);
@@ -248,11 +256,7 @@ static void layout_init(struct layout *y, const struct model_ask *ask, const str
 static void layout_clear(struct layout *y)
 {
     lp_clear(&y->lp);
-    free(y->unit);
-    free(y->work_row);
-    free(y->time_row);
-    free(y->group_from);
-    free(y->group_of);
+    arena_free(y->arena);
 }
 
 void model_program(const struct model_ask *ask, struct lp *out)
@@ -283,38 +287,23 @@ static void take_shortfalls(const struct layout *y,
     }
 }
 
-static struct slopes_ask slopes_ask(const struct layout *y,
-                                    const struct lp_point *at,
-                                    struct clp *solver)
+/* What the limits of a window are multiplied by. */
+static double scale_of(const struct layout *y, const struct lp_point *at, size_t window)
 {
-    return (struct slopes_ask){
-        .solver = solver,
-        .lp = &y->lp,
-        .at = at,
-        .types = y->p->types,
-        .n_types = y->p->n_types,
-        .n_windows = finite_windows(y->ask->grid),
-        .quota_row = y->quota_row,
-        .stride = (int)(y->p->n_types + y->p->n_groups),
-        .first_scaled = y->ask->first_scaled,
-    };
+    return is_scaled(y->ask, window) ? at->x[y->lp.scale_column] : 1;
 }
 
-static void take_worth(const struct layout *y, const double *worth, struct model_answer *a)
+/* The decrease of the objective per further instance of the type, by the multipliers. */
+static double worth_of(const struct layout *y,
+                       const struct lp_point *at,
+                       const double *multiplier,
+                       size_t type)
 {
-    for (size_t j = 0; j < y->p->n_types; j++)
-        a->shadow_price[j] = worth[j] * y->cost_unit;
-}
+    double worth = 0;
 
-static void take_shadow_prices(const struct layout *y,
-                               const struct lp_point *at,
-                               struct model_answer *a)
-{
-    AUTO_MEM double *worth = mem_zero(y->p->n_types + 1, sizeof *worth);
-    const struct slopes_ask ask = slopes_ask(y, at, NULL);
-
-    slopes_of(&ask, at->y, worth);
-    take_worth(y, worth, a);
+    for (size_t k = 0; k < finite_windows(y->ask->grid); k++)
+        worth -= multiplier[quota_row(y, k, type)] * scale_of(y, at, k);
+    return worth;
 }
 
 static void take(const struct layout *y, const struct lp_point *at, struct model_answer *a)
@@ -332,7 +321,8 @@ static void take(const struct layout *y, const struct lp_point *at, struct model
     for (size_t q = 0; q < g->n_columns; q++)
         a->x[q] = at->x[q] * y->unit[q];
     take_shortfalls(y, at, a);
-    take_shadow_prices(y, at, a);
+    for (size_t j = 0; j < y->p->n_types; j++)
+        a->shadow_price[j] = worth_of(y, at, at->y, j) * y->cost_unit;
 }
 
 void model_answer_clear(struct model_answer *a)
@@ -389,13 +379,40 @@ static int solve_with(const struct model_ask *ask,
     return 0;
 }
 
+/* ---- slopes: shadow prices that hold for a small increase of a quota ---- */
+
+/* Multipliers with a little more of the type, if they prove the answer as well. */
+static bool look_beside(const struct attempt *a, size_t type, struct lp_point *near)
+{
+    const struct layout *y = &a->layout;
+    size_t n = finite_windows(y->ask->grid);
+    AUTO_MEM int *rows = mem_zero(n + 1, sizeof *rows);
+    AUTO_MEM double *by = mem_zero(n + 1, sizeof *by);
+
+    for (size_t k = 0; k < n; k++) {
+        rows[k] = quota_row(y, k, type);
+        by[k] = LITTLE * fmax(1, y->p->types[type].quota) * scale_of(y, &a->at, k);
+    }
+    clp_beside(a->solver, rows, by, n, near->y);
+    memcpy(near->x, a->at.x, (size_t)y->lp.n_columns * sizeof *near->x);
+    lp_prove(&y->lp, near);
+    return near->objective - near->bound <= POLICY_GAP * fmax(1, fabs(near->objective));
+}
+
+/* In a degenerate answer multipliers are some of many, and promise too much as a rule: so the
+ * program is solved again with slightly more quota. */
 static void take_slopes(const struct attempt *a, struct model_answer *out)
 {
-    AUTO_MEM double *worth = mem_zero(a->layout.p->n_types + 1, sizeof *worth);
-    const struct slopes_ask ask = slopes_ask(&a->layout, &a->at, a->solver);
+    const struct layout *y = &a->layout;
+    AUTO_CLEAR(lp_point) struct lp_point near;
 
-    slopes_find(&ask, worth);
-    take_worth(&a->layout, worth, out);
+    lp_point_init(&near, &y->lp);
+    for (size_t j = 0; j < y->p->n_types; j++) {
+        double worth = worth_of(y, &a->at, a->at.y, j);
+        if (worth > WORTH_LEAST * fabs(a->at.objective) && look_beside(a, j, &near))
+            worth = fmin(worth, fmax(0, worth_of(y, &a->at, near.y, j)));
+        out->shadow_price[j] = worth * y->cost_unit;
+    }
     out->is_slope = true;
 }
 
@@ -416,13 +433,12 @@ static int solve_rounds(const struct model_ask *ask,
         model_answer_clear(out);
         if (solve_with(ask, start, &a, out, e) < 0)
             return -1;
-        if (cuts_find(cuts, ask->grid, out->x, ask->first_scaled, out->scale) > 0)
+        if (cuts_find(cuts, ask, out, false) > 0)
             continue;
         if (!ask->wants_slopes)
             return 0;
         /* Once: what an optimal answer does not just keep is worth nothing in any. */
-        if (has_tight ||
-            cuts_find_tight(cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0) {
+        if (has_tight || cuts_find(cuts, ask, out, true) == 0) {
             take_slopes(&a, out);
             return 0;
         }
@@ -453,7 +469,7 @@ int model_solve_large(const struct model_ask *ask, struct model_answer *out)
         model_answer_clear(out);
         if (!structured_fits(ask, &cuts) || !structured_solve(ask, &cuts, out))
             return 0;
-        if (cuts_find(&cuts, ask->grid, out->x, ask->first_scaled, out->scale) == 0)
+        if (cuts_find(&cuts, ask, out, false) == 0)
             return 1;
     }
     model_answer_clear(out);

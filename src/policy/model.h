@@ -27,13 +27,14 @@ void cuts_clear(struct cuts *c);
 /* The *n_out cuts of this type in this window. */
 const struct cut *cuts_of(
     const struct cuts *c, const struct grid *g, size_t window, size_t type, size_t *n_out);
-/* Adds the cuts that x, columns of the grid, violates, and returns their number. The limits of
- * windows from first_scaled on are multiplied by the scale. */
-size_t cuts_find(
-    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
-/* The same for cuts that x meets exactly: with slightly more quota they may be the binding ones. */
-size_t cuts_find_tight(
-    struct cuts *c, const struct grid *g, const double *x, size_t first_scaled, double scale);
+struct model_ask;
+struct model_answer;
+/* Adds the cuts that an answer violates, or, if tight, those that it meets exactly: with slightly
+ * more quota they may be the binding ones. Returns their number. */
+size_t cuts_find(struct cuts *c,
+                 const struct model_ask *ask,
+                 const struct model_answer *found,
+                 bool tight);
 
 /* State that programs over one grid share, {0} at first: the cuts found so far, and the basis of
  * the last answer. */
@@ -56,13 +57,18 @@ void model_start_clear(struct model_start *s);
 struct model_ask {
     const struct grid *grid;
     const double *cost;        /* per column; NULL = 0 */
-    const bool *must_finish;   /* per job */
+    const bool *must_finish;   /* per job; NULL = all */
     double shortfall_cost;     /* INFINITY = there is none */
     double budget_usd;         /* INFINITY = none */
     size_t first_scaled;       /* SIZE_MAX = none, and no scale */
     bool wants_slopes;         /* shadow prices that hold for a small increase of quota */
     struct model_start *start; /* shared with other programs; NULL = none */
 };
+
+static inline bool model_must_finish(const struct model_ask *ask, size_t job)
+{
+    return !ask->must_finish || ask->must_finish[job];
+}
 
 struct model_answer {
     double objective, bound; /* without the cost of shortfalls when there are none */

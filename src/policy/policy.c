@@ -134,14 +134,13 @@ int policy_solve(const struct policy_problem *p,
                  struct policy_answer *out,
                  struct err *e)
 {
-    struct scope s;
+    AUTO_CLEAR(scope) struct scope s = {0};
 
     *out = (struct policy_answer){0};
     if (check(p, kind, form, e) < 0)
         return -1;
     scope_init(&s, p);
     int solved = solve(&s, kind, form, out, e);
-    scope_clear(&s);
     if (solved == 0)
         solved = check_proof(p, out, e);
     if (solved < 0) {

@@ -376,11 +376,6 @@ static int read_intervals(struct reader *r, json_t *root)
     return list ? 0 : no_room(r);
 }
 
-static int64_t to_ms(double hours)
-{
-    return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
-}
-
 static int read_preemption(const struct reader *r,
                            json_t *o,
                            const struct place *place,
@@ -404,8 +399,8 @@ static int read_preemption(const struct reader *r,
     if (until_h <= at_h)
         return err_set(r->e, ERR_USAGE, "%s.until_h: %g is not after %g, its at_h", place->text,
                        until_h, at_h);
-    out->at_ms = to_ms(at_h);
-    out->until_ms = isfinite(until_h) ? to_ms(until_h) : ROUNDS_NEVER;
+    out->at_ms = rounds_ms(at_h);
+    out->until_ms = isfinite(until_h) ? rounds_ms(until_h) : ROUNDS_NEVER;
     out->type = (uint32_t)json_integer_value(index);
     return 0;
 }

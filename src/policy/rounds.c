@@ -1,5 +1,6 @@
 #include "policy/rounds.h"
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "policy/clp.h"
 #include "policy/internal.h"
@@ -9,16 +10,6 @@
 #include <stdlib.h>
 
 /* ---- time and prices ---- */
-
-double rounds_hours(int64_t ms)
-{
-    return (double)ms / ROUNDS_HOUR_MS;
-}
-
-int64_t rounds_ms(double hours)
-{
-    return (int64_t)floor(hours * ROUNDS_HOUR_MS + 0.5);
-}
 
 double rounds_capacity(const struct sim *s, size_t type)
 {
@@ -98,7 +89,7 @@ static void init_edges(struct sim *s)
 {
     const struct rounds_ask *ask = s->ask;
 
-    s->edges = mem_zero(2 * ask->n_preemptions + 1, sizeof *s->edges);
+    s->edges = arena_zero(s->arena, 2 * ask->n_preemptions + 1, sizeof *s->edges);
     for (size_t i = 0; i < ask->n_preemptions; i++) {
         const struct rounds_preemption *x = &ask->preemptions[i];
         struct edge edge = {x->at_ms, x->type, (uint32_t)i, x->instances};
@@ -111,38 +102,31 @@ static void init_edges(struct sim *s)
     qsort(s->edges, s->n_edges, sizeof *s->edges, by_time);
 }
 
-struct arrival {
-    int64_t at_ms;
-    uint32_t job;
-};
-
-static int by_arrival(const void *a, const void *b)
+static int by_arrival(const void *a, const void *b, void *jobs)
 {
-    const struct arrival *x = a, *y = b;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int64_t at_x = ((const struct rounds_job *)jobs)[x].arrival_ms;
+    int64_t at_y = ((const struct rounds_job *)jobs)[y].arrival_ms;
 
-    if (x->at_ms != y->at_ms)
-        return x->at_ms < y->at_ms ? -1 : 1;
-    return (x->job > y->job) - (x->job < y->job);
+    if (at_x != at_y)
+        return at_x < at_y ? -1 : 1;
+    return (x > y) - (x < y);
 }
 
 static void init_queue(struct sim *s)
 {
     size_t n = s->p->n_jobs;
-    struct arrival *list = mem_zero(n + 1, sizeof *list);
 
     for (size_t m = 0; m < n; m++)
-        list[m] = (struct arrival){s->out->jobs[m].arrival_ms, (uint32_t)m};
-    qsort(list, n, sizeof *list, by_arrival);
-    for (size_t i = 0; i < n; i++)
-        s->queue[i] = list[i].job;
-    s->out->first_ms = s->out->last_ms = list[0].at_ms;
-    free(list);
+        s->queue[m] = (uint32_t)m;
+    qsort_r(s->queue, n, sizeof *s->queue, by_arrival, s->out->jobs);
+    s->out->first_ms = s->out->last_ms = s->out->jobs[s->queue[0]].arrival_ms;
 }
 
 static void init_jobs(struct sim *s)
 {
     const struct policy_problem *p = s->p;
-    struct scope scope;
+    AUTO_CLEAR(scope) struct scope scope;
 
     scope_init(&scope, p);
     for (size_t m = 0; m < p->n_jobs; m++) {
@@ -162,7 +146,6 @@ static void init_jobs(struct sim *s)
         s->left[m] = p->jobs[m].iterations;
         s->on[m] = s->before[m] = NO_TYPE;
     }
-    scope_clear(&scope);
 }
 
 static void sim_init(struct sim *s, const struct rounds_ask *ask, struct rounds_result *out)
@@ -179,29 +162,25 @@ static void sim_init(struct sim *s, const struct rounds_ask *ask, struct rounds_
         .bound_usd = (double)NAN,
         .bound_end_h = (double)NAN,
     };
-    *s = (struct sim){
-        .ask = ask,
-        .p = p,
-        .out = out,
-        .left = mem_zero(jobs, sizeof *s->left),
-        .on = mem_zero(jobs, sizeof *s->on),
-        .before = mem_zero(jobs, sizeof *s->before),
-        .lease_ms = mem_zero(jobs, sizeof *s->lease_ms),
-        .is_placed = mem_zero(jobs, sizeof *s->is_placed),
-        .is_overdue = mem_zero(jobs, sizeof *s->is_overdue),
-        .due_ms = mem_zero(jobs, sizeof *s->due_ms),
-        .queue = mem_zero(jobs, sizeof *s->queue),
-        .active = mem_zero(jobs, sizeof *s->active),
-        .interval_ms = mem_zero(p->n_intervals + 1, sizeof *s->interval_ms),
-        .taken = mem_zero(types, sizeof *s->taken),
-        .used = mem_zero(types, sizeof *s->used),
-        .used_group = mem_zero(p->n_groups + 1, sizeof *s->used_group),
-        .runs = mem_zero(jobs, sizeof *s->runs),
-        .types_now = mem_zero(types, sizeof *s->types_now),
-        .jobs_now = mem_zero(jobs, sizeof *s->jobs_now),
-        .number_now = mem_zero(jobs, sizeof *s->number_now),
-        .on_now = mem_zero(jobs, sizeof *s->on_now),
-    };
+    *s = (struct sim){.ask = ask, .p = p, .out = out, .arena = arena_new(SIZE_MAX)};
+    s->left = arena_zero(s->arena, jobs, sizeof *s->left);
+    s->on = arena_zero(s->arena, jobs, sizeof *s->on);
+    s->before = arena_zero(s->arena, jobs, sizeof *s->before);
+    s->lease_ms = arena_zero(s->arena, jobs, sizeof *s->lease_ms);
+    s->is_placed = arena_zero(s->arena, jobs, sizeof *s->is_placed);
+    s->is_overdue = arena_zero(s->arena, jobs, sizeof *s->is_overdue);
+    s->due_ms = arena_zero(s->arena, jobs, sizeof *s->due_ms);
+    s->queue = arena_zero(s->arena, jobs, sizeof *s->queue);
+    s->active = arena_zero(s->arena, jobs, sizeof *s->active);
+    s->interval_ms = arena_zero(s->arena, p->n_intervals + 1, sizeof *s->interval_ms);
+    s->taken = arena_zero(s->arena, types, sizeof *s->taken);
+    s->used = arena_zero(s->arena, types, sizeof *s->used);
+    s->used_group = arena_zero(s->arena, p->n_groups + 1, sizeof *s->used_group);
+    s->runs = arena_zero(s->arena, jobs, sizeof *s->runs);
+    s->types_now = arena_zero(s->arena, types, sizeof *s->types_now);
+    s->jobs_now = arena_zero(s->arena, jobs, sizeof *s->jobs_now);
+    s->number_now = arena_zero(s->arena, jobs, sizeof *s->number_now);
+    s->on_now = arena_zero(s->arena, jobs, sizeof *s->on_now);
     for (size_t i = 0; i < p->n_intervals; i++)
         s->interval_ms[i] = rounds_ms(p->intervals[i].end_h);
     init_jobs(s);
@@ -211,27 +190,9 @@ static void sim_init(struct sim *s, const struct rounds_ask *ask, struct rounds_
 
 static void sim_clear(struct sim *s)
 {
-    free(s->left);
-    free(s->on);
-    free(s->before);
-    free(s->lease_ms);
-    free(s->is_placed);
-    free(s->is_overdue);
-    free(s->due_ms);
-    free(s->queue);
-    free(s->active);
-    free(s->interval_ms);
-    free(s->edges);
-    free(s->taken);
     free(s->claims);
     free((void *)s->order);
-    free(s->used);
-    free(s->used_group);
-    free(s->runs);
-    free(s->types_now);
-    free(s->jobs_now);
-    free(s->number_now);
-    free(s->on_now);
+    arena_free(s->arena);
 }
 
 void rounds_result_clear(struct rounds_result *r)

@@ -5,7 +5,6 @@
 #include "policy/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* The program of the bound is solved once and may take a while longer than those of rounds. */
 #define BOUND_COLUMNS 10000
@@ -89,9 +88,9 @@ static void together_end_h(const struct sim *s,
 
 void rounds_bound(const struct sim *s)
 {
-    struct policy_job *jobs = mem_zero(s->p->n_jobs + 1, sizeof *jobs);
+    AUTO_MEM struct policy_job *jobs = mem_zero(s->p->n_jobs + 1, sizeof *jobs);
     struct policy_problem p = *s->p;
-    struct scope scope;
+    AUTO_CLEAR(scope) struct scope scope;
     double usd = (double)NAN;
 
     p.jobs = jobs;
@@ -107,6 +106,4 @@ void rounds_bound(const struct sim *s)
             s->out->bound_usd = fmax(s->out->bound_usd, usd); /* of NaN and a number, the number */
         together_end_h(s, p, jobs, &s->out->bound_end_h);
     }
-    scope_clear(&scope);
-    free(jobs);
 }

@@ -56,7 +56,7 @@ static void ask_now(struct sim *s, bool early, struct policy_problem *now)
  */
 static void leave_out_unfit(struct sim *s, struct policy_problem *now)
 {
-    struct scope scope;
+    AUTO_CLEAR(scope) struct scope scope;
     size_t n = 0;
 
     scope_init(&scope, now);
@@ -68,7 +68,6 @@ static void leave_out_unfit(struct sim *s, struct policy_problem *now)
         s->on_now[n] = s->on_now[i];
         s->number_now[n++] = s->number_now[i];
     }
-    scope_clear(&scope);
     now->n_jobs = n;
 }
 
@@ -151,7 +150,7 @@ static void add_short(struct sim *s,
                       const struct policy_problem *now,
                       const struct policy_answer *a)
 {
-    struct scope scope;
+    AUTO_CLEAR(scope) struct scope scope;
 
     scope_init(&scope, now);
     for (size_t i = 0; i < a->n_jobs; i++) {
@@ -167,7 +166,6 @@ static void add_short(struct sim *s,
         add_claim(s, &(struct rounds_claim){
                          .job = s->number_now[i], .type = (uint32_t)type, .fill = true});
     }
-    scope_clear(&scope);
 }
 
 static int by_job_and_type(const void *a, const void *b)

@@ -1,9 +1,9 @@
 /* max-throughput and throughput-per-dollar, which depend on rates alone. policy.c calls it. */
+#include "base/auto.h"
 #include "base/mem.h"
 #include "policy/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 static double gain(const struct scope *s, enum policy_kind kind, size_t job, size_t type)
 {
@@ -50,38 +50,39 @@ static void find_idle(const struct scope *s, struct policy_answer *out)
         out->idle[out->uses[i].job] = POLICY_HAS_SHARE;
 }
 
-static int solve(const struct elastic_ask *ask, struct policy_answer *out, struct err *e)
+static int solve(const struct model_ask *ask, struct policy_answer *out, struct err *e)
 {
-    struct model_answer found = {0};
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
     int feasible = elastic_solve(ask, &found, e);
 
-    if (feasible == 1) {
+    if (feasible < 0)
+        return -1;
+    if (feasible) {
         out->objective = -found.objective;
         out->bound = -found.bound;
         policy_answer_shadow_prices(out, &found, 1);
         policy_answer_uses(out, ask->grid, &found, SIZE_MAX);
         find_idle(ask->grid->scope, out);
-    } else if (feasible == 0) {
-        policy_answer_falls_short(out, ask->grid, &found);
-        if (ask->grid->scope->p->goes_on) {
-            out->objective = -found.objective;
-            out->shortfall_price = elastic_price(ask);
-        } else {
-            feasible = elastic_stretch(ask, (double)INFINITY, &out->stretch, e);
-        }
-        policy_answer_reason(out, ask->grid->scope);
+        return 0;
     }
-    model_answer_clear(&found);
-    return feasible < 0 ? -1 : 0;
+    policy_answer_falls_short(out, ask->grid, &found);
+    if (ask->grid->scope->p->goes_on) {
+        out->objective = -found.objective;
+        out->shortfall_price = elastic_price(ask);
+    } else if (elastic_stretch(ask, (double)INFINITY, &out->stretch, e) < 0) {
+        return -1;
+    }
+    policy_answer_reason(out, ask->grid->scope);
+    return 0;
 }
 
 int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *out, struct err *e)
 {
     double edge[2] = {0, 0};
-    bool *must = must_finish(s, kind, &edge[1]);
+    AUTO_MEM bool *must = must_finish(s, kind, &edge[1]);
     const struct edges edges = {.at = edge, .n_windows = 1, .exact = 1};
     AUTO_CLEAR(model_start) struct model_start start = {0};
-    struct grid grid;
+    AUTO_CLEAR(grid) struct grid grid;
 
     if (edge[1] == 0)
         edge[1] = 1; /* nobody has a deadline: any time will do */
@@ -89,18 +90,13 @@ int policy_shares(struct scope *s, enum policy_kind kind, struct policy_answer *
     out->has_shares = true;
     bool nowhere = kind == POLICY_THROUGHPUT_PER_DOLLAR && policy_cannot_run(s, must, out);
     grid_init(&grid, s, &(struct grid_ask){.edge = edge, .n_windows = 1, .side = GRID_ATTAINED});
-    double *cost = costs_of(&grid, kind);
-    const struct elastic_ask ask = {
+    AUTO_MEM double *cost = costs_of(&grid, kind);
+    const struct model_ask ask = {
         .grid = &grid,
         .cost = cost,
         .must_finish = must,
         .wants_slopes = !s->p->goes_on,
         .start = &start,
     };
-    int solved =
-        nowhere ? policy_others_short(&ask, (double)INFINITY, out, e) : solve(&ask, out, e);
-    free(cost);
-    free(must);
-    grid_clear(&grid);
-    return solved;
+    return nowhere ? policy_others_short(&ask, (double)INFINITY, out, e) : solve(&ask, out, e);
 }

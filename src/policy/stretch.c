@@ -17,7 +17,7 @@
 #define TIMES_ROUNDING 1e-9
 
 struct search {
-    const struct elastic_ask *ask;
+    const struct model_ask *ask;
     enum policy_form form;
     double low, high;         /* not within the budget, and within it */
     double low_usd, high_usd; /* beyond the budget; the first is INFINITY when it cannot be done */
@@ -31,24 +31,19 @@ static int dollars_at(const struct search *s, double times, double *usd_out, str
     const struct policy_problem *p = now->p;
     AUTO_MEM double *deadline_h = mem_zero(p->n_jobs + 1, sizeof *deadline_h);
     struct scope later = *now;
-    struct edges edges;
-    struct grid grid;
-    struct model_answer found = {0};
+    AUTO_CLEAR(edges) struct edges edges;
+    AUTO_CLEAR(grid) struct grid grid;
+    AUTO_CLEAR(model_answer) struct model_answer found = {0};
 
     for (size_t m = 0; m < p->n_jobs; m++)
         deadline_h[m] = now->deadline_h[m] * times;
     later.deadline_h = deadline_h;
-    edges_init(&edges, &later, s->form, p->columns_max ? p->columns_max : POLICY_COLUMNS_DEFAULT);
+    edges_init(&edges, &later, s->form);
     grid_init(
         &grid, &later,
         &(struct grid_ask){.edge = edges.at, .n_windows = edges.n_windows, .side = GRID_ATTAINED});
-    int feasible = elastic_solve(
-        &(struct elastic_ask){.grid = &grid, .cost = grid.usd, .must_finish = s->ask->must_finish},
-        &found, e);
+    int feasible = elastic_solve(&(struct model_ask){.grid = &grid, .cost = grid.usd}, &found, e);
     *usd_out = feasible == 1 ? found.objective : (double)INFINITY;
-    model_answer_clear(&found);
-    grid_clear(&grid);
-    edges_clear(&edges);
     return feasible < 0 ? -1 : 0;
 }
 
@@ -149,7 +144,7 @@ static int within_budget(struct search *s, double least, double *times_out, stru
                : 0;
 }
 
-int stretch_find(const struct elastic_ask *ask,
+int stretch_find(const struct model_ask *ask,
                  enum policy_form form,
                  struct policy_answer *out,
                  struct err *e)

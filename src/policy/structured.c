@@ -76,7 +76,7 @@ bool structured_fits(const struct model_ask *ask, const struct cuts *cuts)
         g->n_slots != p->n_jobs || p->n_groups + cuts->n + 1 > EXTRA_ROWS_MAX || !is_known(ask))
         return false;
     for (size_t m = 0; m < p->n_jobs; m++)
-        if (!ask->must_finish[m] || g->slots[m].first == g->slots[m + 1].first)
+        if (!model_must_finish(ask, m) || g->slots[m].first == g->slots[m + 1].first)
             return false;
     for (size_t q = 0; ask->cost && q < g->n_columns; q++)
         if (ask->cost[q] < 0)
@@ -90,16 +90,15 @@ struct table {
     double *work, *cost;
     double *gang; /* per job: instances of the window */
     struct ipm_row *rows;
-    double **owned; /* units and weights of rows */
-    size_t n_owned;
-    double cost_unit; /* costs are divided by it */
+    struct arena *arena; /* of the arrays, and of units and weights of rows */
+    double cost_unit;    /* costs are divided by it */
 };
 
 /* ---- rows ---- */
 
 static double *own(struct table *t, size_t n)
 {
-    return t->owned[t->n_owned++] = mem_zero(n, sizeof(double));
+    return arena_zero(t->arena, n, sizeof(double));
 }
 
 static void add_row(struct table *t, const double *unit, const double *weight, double most)
@@ -192,34 +191,22 @@ static void table_init(struct table *t,
 {
     const struct policy_problem *p = ask->grid->scope->p;
     size_t n = (p->n_types + IPM_LANES - 1) / IPM_LANES * IPM_LANES;
-    size_t extra = p->n_groups + cuts->n + 1 + IPM_LANES;
 
     *t = (struct table){
         .problem = {.n_jobs = p->n_jobs, .n_types = n, .gap = GAP_AIM},
-        .work = mem_zero(p->n_jobs * IPM_WIDTH(n), sizeof(double)),
-        .cost = mem_zero(p->n_jobs * IPM_WIDTH(n), sizeof(double)),
-        .gang = mem_zero(p->n_jobs, sizeof(double)),
-        .rows = mem_zero(n + extra, sizeof *t->rows),
-        .owned = mem_zero(2 * extra, sizeof *t->owned),
+        .arena = arena_new(SIZE_MAX),
         .cost_unit = mean_of(costs, ask->grid->n_columns),
     };
+    t->work = own(t, p->n_jobs * IPM_WIDTH(n));
+    t->cost = own(t, p->n_jobs * IPM_WIDTH(n));
+    t->gang = own(t, p->n_jobs);
+    t->rows = arena_zero(t->arena, n + p->n_groups + cuts->n + 1 + IPM_LANES, sizeof *t->rows);
     for (size_t m = 0; m < p->n_jobs; m++)
         fill_job(t, ask->grid, costs, m);
     fill_rows(t, ask, cuts);
     t->problem.work = t->work;
     t->problem.cost = t->cost;
     t->problem.rows = t->rows;
-}
-
-static void table_clear(struct table *t)
-{
-    for (size_t i = 0; i < t->n_owned; i++)
-        free(t->owned[i]);
-    free(t->owned);
-    free(t->work);
-    free(t->cost);
-    free(t->gang);
-    free(t->rows);
 }
 
 /* ---- answers ---- */
@@ -273,7 +260,7 @@ static bool solve_cost(const struct model_ask *ask,
     if (solved)
         take(&t, ask->grid, &found, out);
     ipm_answer_clear(&found);
-    table_clear(&t);
+    arena_free(t.arena);
     return solved;
 }
 
@@ -433,8 +420,8 @@ static void search_init(struct search *s, const struct model_ask *ask, const str
     };
     table_init(&s->t, ask, s->stretches ? NULL : ask->grid->usd, cuts);
     n = s->t.problem.n_jobs * IPM_WIDTH(s->t.problem.n_types);
-    s->work = mem_zero(n, sizeof(double));
-    s->cost = mem_zero(n, sizeof(double));
+    s->work = own(&s->t, n);
+    s->cost = own(&s->t, n);
     memcpy(s->work, s->t.work, n * sizeof(double));
     memcpy(s->cost, s->t.cost, n * sizeof(double));
     set_goal(s, ask);
@@ -455,9 +442,7 @@ static bool solve_scale(const struct model_ask *ask,
             take_scaled(&s, ask->grid, &found, out);
         ipm_answer_clear(&found);
     }
-    free(s.work);
-    free(s.cost);
-    table_clear(&s.t);
+    arena_free(s.t.arena);
     return found_it == 1;
 }
 
