@@ -20,54 +20,39 @@ static const char library[] = "libClp.so.1";
 #define ITERATIONS_MAX INT_MAX
 
 /* The few functions we call. */
+#define FUNCTIONS(X)                                                                               \
+    X(Clp_newModel)                                                                                \
+    X(Clp_deleteModel)                                                                             \
+    X(Clp_setLogLevel)                                                                             \
+    X(Clp_loadProblem)                                                                             \
+    X(Clp_setPrimalTolerance)                                                                      \
+    X(Clp_setDualTolerance)                                                                        \
+    X(Clp_setMaximumIterations)                                                                    \
+    X(Clp_initialSolveWithOptions)                                                                 \
+    X(Clp_primalColumnSolution)                                                                    \
+    X(Clp_dualRowSolution)                                                                         \
+    X(Clp_rowUpper)                                                                                \
+    X(Clp_dual)                                                                                    \
+    X(Clp_primal)                                                                                  \
+    X(Clp_statusArray)                                                                             \
+    X(Clp_copyinStatus)                                                                            \
+    X(ClpSolve_new)                                                                                \
+    X(ClpSolve_delete)                                                                             \
+    X(ClpSolve_setSolveType)                                                                       \
+    X(ClpSolve_setPresolveType)
+
 struct clp_api {
     void *handle;
-    __typeof__(&Clp_newModel) new_model;
-    __typeof__(&Clp_deleteModel) delete_model;
-    __typeof__(&Clp_setLogLevel) set_log_level;
-    __typeof__(&Clp_loadProblem) load_problem;
-    __typeof__(&Clp_setPrimalTolerance) set_primal_tolerance;
-    __typeof__(&Clp_setDualTolerance) set_dual_tolerance;
-    __typeof__(&Clp_setMaximumIterations) set_iterations;
-    __typeof__(&Clp_initialSolveWithOptions) solve;
-    __typeof__(&Clp_primalColumnSolution) columns;
-    __typeof__(&Clp_dualRowSolution) duals;
-    __typeof__(&Clp_rowUpper) row_upper;
-    __typeof__(&Clp_dual) dual;
-    __typeof__(&Clp_primal) primal;
-    __typeof__(&Clp_statusArray) status;
-    __typeof__(&Clp_copyinStatus) set_status;
-    __typeof__(&ClpSolve_new) options_new;
-    __typeof__(&ClpSolve_delete) options_delete;
-    __typeof__(&ClpSolve_setSolveType) set_solve_type;
-    __typeof__(&ClpSolve_setPresolveType) set_presolve_type;
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
 };
 
 /* dlopen counts: the library stays loaded between calls only if somebody else holds it, and loading
  * takes a millisecond. */
 static int load(struct clp_api *api, struct err *e)
 {
-    const struct library_function functions[] = {
-        {"Clp_newModel", &api->new_model},
-        {"Clp_deleteModel", &api->delete_model},
-        {"Clp_setLogLevel", &api->set_log_level},
-        {"Clp_loadProblem", &api->load_problem},
-        {"Clp_setPrimalTolerance", &api->set_primal_tolerance},
-        {"Clp_setDualTolerance", &api->set_dual_tolerance},
-        {"Clp_setMaximumIterations", &api->set_iterations},
-        {"Clp_initialSolveWithOptions", &api->solve},
-        {"Clp_primalColumnSolution", &api->columns},
-        {"Clp_dualRowSolution", &api->duals},
-        {"Clp_rowUpper", &api->row_upper},
-        {"Clp_dual", &api->dual},
-        {"Clp_primal", &api->primal},
-        {"Clp_statusArray", &api->status},
-        {"Clp_copyinStatus", &api->set_status},
-        {"ClpSolve_new", &api->options_new},
-        {"ClpSolve_delete", &api->options_delete},
-        {"ClpSolve_setSolveType", &api->set_solve_type},
-        {"ClpSolve_setPresolveType", &api->set_presolve_type},
-    };
+#define ENTRY(name) {#name, &api->name},
+    const struct library_function functions[] = {FUNCTIONS(ENTRY)};
 
     api->handle = library_open(library, "policies need CLP (Debian package coinor-libclp1)",
                                functions, sizeof functions / sizeof *functions, e);
@@ -94,8 +79,8 @@ static void set_options(const struct clp_api *api,
     const int types[CLP_METHODS] = {[CLP_DUAL] = 0, [CLP_PRIMAL] = 1, [CLP_BARRIER] = 4};
     const int presolve_on = 0, presolve_off = 1;
 
-    api->set_solve_type(options, types[method], -1);
-    api->set_presolve_type(options, presolve ? presolve_on : presolve_off, -1);
+    api->ClpSolve_setSolveType(options, types[method], -1);
+    api->ClpSolve_setPresolveType(options, presolve ? presolve_on : presolve_off, -1);
 }
 
 struct clp {
@@ -108,7 +93,7 @@ void clp_free(struct clp *c)
 {
     if (!c)
         return;
-    c->api.delete_model(c->model);
+    c->api.Clp_deleteModel(c->model);
     dlclose(c->api.handle);
     free(c);
 }
@@ -130,20 +115,20 @@ static void go_to(const struct clp *c, const struct clp_basis *from)
 
     memset(status + n_columns, basic, n_rows);
     memcpy(status, from->status, (size_t)(from->n_columns + from->n_rows) * sizeof *status);
-    c->api.set_status(c->model, status);
+    c->api.Clp_copyinStatus(c->model, status);
 }
 
 static void run(const struct clp *c, const struct way *way)
 {
     if (way->from) {
         go_to(c, way->from);
-        (way->method == CLP_DUAL ? c->api.dual : c->api.primal)(c->model, 0);
+        (way->method == CLP_DUAL ? c->api.Clp_dual : c->api.Clp_primal)(c->model, 0);
         return;
     }
-    Clp_Solve *options = c->api.options_new();
+    Clp_Solve *options = c->api.ClpSolve_new();
     set_options(&c->api, options, way->method, way->presolve);
-    c->api.solve(c->model, options);
-    c->api.options_delete(options);
+    c->api.Clp_initialSolveWithOptions(c->model, options);
+    c->api.ClpSolve_delete(options);
 }
 
 static int iterations_of(const struct lp *l, const struct way *way)
@@ -163,17 +148,17 @@ static struct clp *try_open(const struct lp *l,
     if (load(&api, e) < 0)
         return NULL;
     struct clp *c = mem_zero(1, sizeof *c);
-    *c = (struct clp){.api = api, .model = api.new_model(), .l = l};
-    api.set_log_level(c->model, 0);
-    api.load_problem(c->model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
-                     l->cost, l->lower, l->upper);
-    api.set_primal_tolerance(c->model, way->tolerance);
-    api.set_dual_tolerance(c->model, way->tolerance);
-    api.set_iterations(c->model, iterations_of(l, way));
+    *c = (struct clp){.api = api, .model = api.Clp_newModel(), .l = l};
+    api.Clp_setLogLevel(c->model, 0);
+    api.Clp_loadProblem(c->model, l->n_columns, l->n_rows, l->start, l->row, l->value, NULL, NULL,
+                        l->cost, l->lower, l->upper);
+    api.Clp_setPrimalTolerance(c->model, way->tolerance);
+    api.Clp_setDualTolerance(c->model, way->tolerance);
+    api.Clp_setMaximumIterations(c->model, iterations_of(l, way));
     run(c, way);
-    api.set_iterations(c->model, ITERATIONS_MAX);
-    memcpy(at->x, api.columns(c->model), (size_t)l->n_columns * sizeof *at->x);
-    memcpy(at->y, api.duals(c->model), (size_t)l->n_rows * sizeof *at->y);
+    api.Clp_setMaximumIterations(c->model, ITERATIONS_MAX);
+    memcpy(at->x, api.Clp_primalColumnSolution(c->model), (size_t)l->n_columns * sizeof *at->x);
+    memcpy(at->y, api.Clp_dualRowSolution(c->model), (size_t)l->n_rows * sizeof *at->y);
     lp_prove(l, at);
     return c;
 }
@@ -248,7 +233,7 @@ void clp_keep(const struct clp *c, struct clp_basis *out)
         .n_columns = c->l->n_columns,
         .n_rows = c->l->n_rows,
     };
-    memcpy(out->status, c->api.status(c->model), n * sizeof *out->status);
+    memcpy(out->status, c->api.Clp_statusArray(c->model), n * sizeof *out->status);
 }
 
 void clp_basis_clear(struct clp_basis *b)
@@ -259,12 +244,12 @@ void clp_basis_clear(struct clp_basis *b)
 
 void clp_beside(struct clp *c, const int *rows, const double *by, size_t n, double *y_out)
 {
-    double *upper = c->api.row_upper(c->model);
+    double *upper = c->api.Clp_rowUpper(c->model);
 
     for (size_t i = 0; i < n; i++)
         upper[rows[i]] = c->l->upper[rows[i]] + by[i];
-    c->api.dual(c->model, 0);
-    memcpy(y_out, c->api.duals(c->model), (size_t)c->l->n_rows * sizeof *y_out);
+    c->api.Clp_dual(c->model, 0);
+    memcpy(y_out, c->api.Clp_dualRowSolution(c->model), (size_t)c->l->n_rows * sizeof *y_out);
     for (size_t i = 0; i < n; i++)
         upper[rows[i]] = c->l->upper[rows[i]];
 }

@@ -43,7 +43,11 @@ struct reader {
     struct policy_problem *p;
     bool is_trace; /* which adds fields */
     const struct policy_lines *lines;
+    json_t *root;
     json_t *type_index; /* name -> number */
+    json_t *names;      /* likewise, of the list that is read */
+    size_t nth;         /* item of that list */
+    double *arrival_h;  /* per job */
     struct err *e;
 };
 
@@ -198,20 +202,6 @@ static int check_hours(const struct reader *r,
 
 /* ---- the lists ---- */
 
-/* The array of this name, NULL when it is not there; *n_out elements. */
-static int take_list(
-    const struct reader *r, json_t *root, const char *key, size_t max, size_t *n_out)
-{
-    const json_t *list = json_object_get(root, key);
-
-    *n_out = json_array_size(list);
-    if (list && !json_is_array(list) && !json_is_null(list))
-        return err_set(r->e, ERR_USAGE, "%s: expected an array", key);
-    if (*n_out > max)
-        return err_set(r->e, ERR_USAGE, "%s: %zu; the limit is %zu", key, *n_out, max);
-    return 0;
-}
-
 static struct place item(const struct reader *r, const char *list, size_t i)
 {
     if (r->lines->used && strcmp(list, "jobs") == 0)
@@ -220,48 +210,70 @@ static struct place item(const struct reader *r, const char *list, size_t i)
 }
 
 /* Says so when the name was there before. */
-static int note_name(
-    const struct reader *r, json_t *names, const char *name, const char *list, size_t i)
+static int note_name(const struct reader *r, json_t *names, const char *name, const char *list)
 {
     const json_t *before = json_object_get(names, name);
-    struct place place = item(r, list, i);
+    struct place place = item(r, list, r->nth);
 
     if (before)
         return err_set(r->e, ERR_USAGE, "%s: \"%.100s\" is already the name of %s",
                        in(&place, "name").text, name,
                        item(r, list, (size_t)json_integer_value(before)).text);
-    return json_object_set_new(names, name, json_integer((json_int_t)i)) < 0 ? no_room(r) : 0;
+    return json_object_set_new(names, name, json_integer((json_int_t)r->nth)) < 0 ? no_room(r) : 0;
 }
 
-static int read_types(struct reader *r, json_t *root)
+/* Reads the array of this name, which may be missing: *n_out items of `size` bytes, each by read().
+ * NULL with the reader's error. */
+static void *read_list(struct reader *r,
+                       const char *key,
+                       size_t max,
+                       size_t size,
+                       int (*read)(struct reader *r, json_t *o, const struct place *at, void *item),
+                       size_t *n_out)
+{
+    const json_t *array = json_object_get(r->root, key);
+    size_t n = json_array_size(array);
+
+    if (array && !json_is_array(array) && !json_is_null(array)) {
+        err_set(r->e, ERR_USAGE, "%s: expected an array", key);
+        return NULL;
+    }
+    if (n > max) {
+        err_set(r->e, ERR_USAGE, "%s: %zu; the limit is %zu", key, n, max);
+        return NULL;
+    }
+    char *items = arena_alloc(r->arena, n + 1, size);
+    if (!items)
+        no_room(r);
+    for (r->nth = 0; items && r->nth < n; r->nth++) {
+        struct place place = item(r, key, r->nth);
+        if (read(r, json_array_get(array, r->nth), &place, items + r->nth * size) < 0)
+            return NULL;
+    }
+    *n_out = n;
+    return items;
+}
+
+static int read_type(struct reader *r, json_t *o, const struct place *place, void *item)
 {
     static const char *const known[] = {"name", "price_usd_per_hour", "quota", NULL};
-    size_t n;
+    struct policy_type *type = item;
 
-    if (take_list(r, root, "types", POLICY_TYPES_MAX, &n) < 0)
-        return -1;
-    struct policy_type *types = arena_alloc(r->arena, n + 1, sizeof *types);
-    for (size_t i = 0; types && i < n; i++) {
-        json_t *o = json_array_get(json_object_get(root, "types"), i);
-        struct place place = at("types[%zu]", i);
-        if (check_fields(r, o, known, &place) < 0 || !(types[i].name = take_name(r, o, &place)) ||
-            note_name(r, r->type_index, types[i].name, "types", i) < 0 ||
-            field(r, o, "price_usd_per_hour", &place, 0, &types[i].price_usd_per_hour) < 0 ||
-            field(r, o, "quota", &place, 0, &types[i].quota) < 0)
-            return -1;
-    }
-    r->p->types = types;
-    r->p->n_types = n;
-    return types ? 0 : no_room(r);
+    return check_fields(r, o, known, place) < 0 || !(type->name = take_name(r, o, place)) ||
+                   note_name(r, r->type_index, type->name, "types") < 0 ||
+                   field(r, o, "price_usd_per_hour", place, 0, &type->price_usd_per_hour) < 0 ||
+                   field(r, o, "quota", place, 0, &type->quota) < 0
+               ? -1
+               : 0;
 }
 
 /* What traces add: when the job comes; and that it has an end. */
 static int read_arrival(const struct reader *r,
                         json_t *o,
                         const struct place *place,
-                        const struct policy_job *m,
-                        double *arrival_h)
+                        const struct policy_job *m)
 {
+    double *arrival_h = &r->arrival_h[r->nth];
     const char *key = r->lines->used ? "at_h" : "arrival_h";
 
     if (field_if_there(r, o, key, place, 0, arrival_h) < 0)
@@ -275,7 +287,7 @@ static int read_arrival(const struct reader *r,
                : 0;
 }
 
-static int read_job(struct reader *r, json_t *o, const struct place *place, struct policy_job *m)
+static int read_job(struct reader *r, json_t *o, const struct place *place, void *item)
 {
     static const char *const all[] = {"name",  "gang",      "throughput", "iterations",
                                       "slo_h", "arrival_h", NULL};
@@ -285,6 +297,7 @@ static int read_job(struct reader *r, json_t *o, const struct place *place, stru
                                           "iterations", "slo_h", NULL};
     const char *const *known = r->lines->used ? of_line : r->is_trace ? all : without;
     struct place table = in(place, "throughput");
+    struct policy_job *m = item;
 
     *m = (struct policy_job){.gang = 1, .slo_h = (double)INFINITY};
     if (check_fields(r, o, known, place) < 0 || !(m->name = take_name(r, o, place)) ||
@@ -296,95 +309,75 @@ static int read_job(struct reader *r, json_t *o, const struct place *place, stru
         return err_set(r->e, ERR_USAGE, "%s: %g is not a whole number from 1 to %d",
                        in(place, "gang").text, m->gang, POLICY_GANG_MAX);
     m->throughput = take_by_type(r, json_object_get(o, "throughput"), &table, NULL);
-    return m->throughput ? 0 : -1;
+    if (!m->throughput || (r->is_trace && read_arrival(r, o, place, m) < 0))
+        return -1;
+    return note_name(r, r->names, m->name, "jobs");
 }
 
-static int read_jobs(struct reader *r, json_t *root)
+static int read_jobs(struct reader *r)
 {
-    size_t n;
-    AUTO_JSON json_t *names = json_object();
+    AUTO_JSON json_t *names = r->names = json_object();
+    size_t n = json_array_size(json_object_get(r->root, "jobs"));
 
-    if (take_list(r, root, "jobs", POLICY_JOBS_MAX, &n) < 0)
-        return -1;
-    if (n * r->p->n_types > POLICY_PAIRS_MAX)
+    if (n <= POLICY_JOBS_MAX && n * r->p->n_types > POLICY_PAIRS_MAX)
         return err_set(r->e, ERR_USAGE, "jobs times types: %zu; the limit is %d", n * r->p->n_types,
                        POLICY_PAIRS_MAX);
-    struct policy_job *jobs = arena_alloc(r->arena, n + 1, sizeof *jobs);
-    double *arrival_h = arena_alloc(r->arena, n + 1, sizeof *arrival_h);
-    for (size_t i = 0; jobs && arrival_h && i < n; i++) {
-        struct place place = item(r, "jobs", i);
-        json_t *o = json_array_get(json_object_get(root, "jobs"), i);
-        if (read_job(r, o, &place, &jobs[i]) < 0 ||
-            (r->is_trace && read_arrival(r, o, &place, &jobs[i], &arrival_h[i]) < 0) ||
-            note_name(r, names, jobs[i].name, "jobs", i) < 0)
-            return -1;
-    }
-    r->p->jobs = jobs;
-    r->p->n_jobs = n;
-    r->file->arrival_h = arrival_h;
-    return jobs && arrival_h ? 0 : no_room(r);
+    r->arrival_h = arena_alloc(r->arena, n + 1, sizeof *r->arrival_h);
+    if (!r->arrival_h)
+        return no_room(r);
+    r->file->arrival_h = r->arrival_h;
+    r->p->jobs = read_list(r, "jobs", POLICY_JOBS_MAX, sizeof *r->p->jobs, read_job, &r->p->n_jobs);
+    return r->p->jobs ? 0 : -1;
 }
 
-static int read_groups(struct reader *r, json_t *root)
+static int read_group(struct reader *r, json_t *o, const struct place *place, void *item)
 {
     static const char *const known[] = {"name", "units", "quota", NULL};
-    size_t n;
-    AUTO_JSON json_t *names = json_object();
+    struct place units = in(place, "units");
+    struct policy_group *group = item;
 
-    if (take_list(r, root, "group_quotas", POLICY_GROUPS_MAX, &n) < 0)
-        return -1;
-    struct policy_group *groups = arena_alloc(r->arena, n + 1, sizeof *groups);
-    for (size_t i = 0; groups && i < n; i++) {
-        json_t *o = json_array_get(json_object_get(root, "group_quotas"), i);
-        struct place place = at("group_quotas[%zu]", i), units = at("%s.units", place.text);
-        if (check_fields(r, o, known, &place) < 0 || !(groups[i].name = take_name(r, o, &place)) ||
-            note_name(r, names, groups[i].name, "group_quotas", i) < 0 ||
-            field(r, o, "quota", &place, 0, &groups[i].quota) < 0 ||
-            !(groups[i].units = take_by_type(r, json_object_get(o, "units"), &units, NULL)))
-            return -1;
-    }
-    r->p->groups = groups;
-    r->p->n_groups = n;
-    return groups ? 0 : no_room(r);
+    return check_fields(r, o, known, place) < 0 || !(group->name = take_name(r, o, place)) ||
+                   note_name(r, r->names, group->name, "group_quotas") < 0 ||
+                   field(r, o, "quota", place, 0, &group->quota) < 0 ||
+                   !(group->units = take_by_type(r, json_object_get(o, "units"), &units, NULL))
+               ? -1
+               : 0;
 }
 
-static int read_intervals(struct reader *r, json_t *root)
+static int read_groups(struct reader *r)
+{
+    AUTO_JSON json_t *names = r->names = json_object();
+
+    r->p->groups = read_list(r, "group_quotas", POLICY_GROUPS_MAX, sizeof *r->p->groups, read_group,
+                             &r->p->n_groups);
+    return r->p->groups ? 0 : -1;
+}
+
+static int read_interval(struct reader *r, json_t *o, const struct place *place, void *item)
 {
     static const char *const known[] = {"end_h", "prices", NULL};
-    size_t n;
+    struct place prices = in(place, "prices");
+    struct policy_interval *i = item;
 
-    if (take_list(r, root, "price_intervals", POLICY_INTERVALS_MAX, &n) < 0)
+    if (check_fields(r, o, known, place) < 0 ||
+        field(r, o, "end_h", place, POLICY_NUMBER_MIN, &i->end_h) < 0 ||
+        !(i->price_usd_per_hour =
+              take_by_type(r, json_object_get(o, "prices"), &prices, r->p->types)))
         return -1;
-    struct policy_interval *list = arena_alloc(r->arena, n + 1, sizeof *list);
-    for (size_t i = 0; list && i < n; i++) {
-        json_t *o = json_array_get(json_object_get(root, "price_intervals"), i);
-        struct place place = at("price_intervals[%zu]", i), prices = at("%s.prices", place.text);
-        if (check_fields(r, o, known, &place) < 0 ||
-            field(r, o, "end_h", &place, POLICY_NUMBER_MIN, &list[i].end_h) < 0 ||
-            !(list[i].price_usd_per_hour =
-                  take_by_type(r, json_object_get(o, "prices"), &prices, r->p->types)))
-            return -1;
-        if (i > 0 && list[i].end_h <= list[i - 1].end_h)
-            return err_set(r->e, ERR_USAGE,
-                           "%s.end_h: %g is not after %g, the end of the interval before",
-                           place.text, list[i].end_h, list[i - 1].end_h);
-        if (r->is_trace && check_hours(r, &place, "end_h", list[i].end_h) < 0)
-            return -1;
-    }
-    r->p->intervals = list;
-    r->p->n_intervals = n;
-    return list ? 0 : no_room(r);
+    if (r->nth > 0 && i->end_h <= i[-1].end_h)
+        return err_set(r->e, ERR_USAGE,
+                       "%s.end_h: %g is not after %g, the end of the interval before", place->text,
+                       i->end_h, i[-1].end_h);
+    return r->is_trace ? check_hours(r, place, "end_h", i->end_h) : 0;
 }
 
-static int read_preemption(const struct reader *r,
-                           json_t *o,
-                           const struct place *place,
-                           struct rounds_preemption *out)
+static int read_preemption(struct reader *r, json_t *o, const struct place *place, void *item)
 {
     static const char *const known[] = {"at_h", "until_h", "type", "instances", NULL};
     double at_h = 0, until_h = (double)INFINITY;
     const char *type = json_string_value(json_object_get(o, "type"));
     const json_t *index = type ? json_object_get(r->type_index, type) : NULL;
+    struct rounds_preemption *out = item;
 
     if (check_fields(r, o, known, place) < 0 || field(r, o, "at_h", place, 0, &at_h) < 0 ||
         field_if_there(r, o, "until_h", place, 0, &until_h) < 0 ||
@@ -402,29 +395,11 @@ static int read_preemption(const struct reader *r,
     out->at_ms = rounds_ms(at_h);
     out->until_ms = isfinite(until_h) ? rounds_ms(until_h) : ROUNDS_NEVER;
     out->type = (uint32_t)json_integer_value(index);
+    if (r->nth > 0 && out->at_ms < out[-1].at_ms)
+        return err_set(r->e, ERR_USAGE,
+                       "%s.at_h: earlier than the preemption before; sort preemptions by at_h",
+                       place->text);
     return 0;
-}
-
-static int read_preemptions(struct reader *r, json_t *root)
-{
-    size_t n;
-
-    if (take_list(r, root, "preemptions", ROUNDS_PREEMPTIONS_MAX, &n) < 0)
-        return -1;
-    struct rounds_preemption *list = arena_alloc(r->arena, n + 1, sizeof *list);
-    for (size_t i = 0; list && i < n; i++) {
-        struct place place = at("preemptions[%zu]", i);
-        json_t *o = json_array_get(json_object_get(root, "preemptions"), i);
-        if (read_preemption(r, o, &place, &list[i]) < 0)
-            return -1;
-        if (i > 0 && list[i].at_ms < list[i - 1].at_ms)
-            return err_set(r->e, ERR_USAGE,
-                           "%s.at_h: earlier than the preemption before; sort preemptions by at_h",
-                           place.text);
-    }
-    r->file->preemptions = list;
-    r->file->n_preemptions = n;
-    return list ? 0 : no_room(r);
 }
 
 /* A line of prices: those of the types that it names, from then on. */
@@ -468,7 +443,23 @@ static int read_price_lines(struct reader *r)
     return steps.n ? policy_steps_use(&steps, r->file, r->e) : 0;
 }
 
-static int read_all(struct reader *r, json_t *root)
+/* What there is besides the jobs. */
+static int read_others(struct reader *r)
+{
+    struct policy_problem *p = r->p;
+
+    if (read_groups(r) < 0 ||
+        !(p->intervals = read_list(r, "price_intervals", POLICY_INTERVALS_MAX, sizeof *p->intervals,
+                                   read_interval, &p->n_intervals)))
+        return -1;
+    if (r->is_trace && !(r->file->preemptions = read_list(
+                             r, "preemptions", ROUNDS_PREEMPTIONS_MAX, sizeof *r->file->preemptions,
+                             read_preemption, &r->file->n_preemptions)))
+        return -1;
+    return read_price_lines(r);
+}
+
+static int read_all(struct reader *r)
 {
     static const char *const all[] = {
         "types", "jobs", "group_quotas", "price_intervals", "budget_usd", "preemptions", NULL};
@@ -477,14 +468,15 @@ static int read_all(struct reader *r, json_t *root)
     const char *const *known = r->is_trace ? all : without;
     const struct place top = {""};
 
-    if (!json_is_object(root))
+    if (!json_is_object(r->root))
         return err_set(r->e, ERR_USAGE, "expected an object {types, jobs, ...}");
     r->p->budget_usd = (double)INFINITY;
-    if (check_fields(r, root, known, &top) < 0 || read_types(r, root) < 0 ||
-        read_jobs(r, root) < 0 || read_groups(r, root) < 0 || read_intervals(r, root) < 0 ||
-        (r->is_trace && read_preemptions(r, root) < 0) || read_price_lines(r) < 0)
+    if (check_fields(r, r->root, known, &top) < 0 ||
+        !(r->p->types = read_list(r, "types", POLICY_TYPES_MAX, sizeof *r->p->types, read_type,
+                                  &r->p->n_types)) ||
+        read_jobs(r) < 0 || read_others(r) < 0)
         return -1;
-    return field_if_there(r, root, "budget_usd", &top, 0, &r->p->budget_usd);
+    return field_if_there(r, r->root, "budget_usd", &top, 0, &r->p->budget_usd);
 }
 
 static int read_text(
@@ -505,9 +497,10 @@ static int read_text(
                        .p = &out->problem,
                        .is_trace = is_trace,
                        .lines = &lines,
+                       .root = root,
                        .type_index = type_index,
                        .e = e};
-    if (read_all(&r, root) == 0)
+    if (read_all(&r) == 0)
         return 0;
     policy_file_clear(out);
     return -1;
