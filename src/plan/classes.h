@@ -3,11 +3,7 @@
 #ifndef PLAN_CLASSES_H
 #define PLAN_CLASSES_H
 
-#include "catalog/catalog.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "plan/internal.h"
 
 #define CLASSES_NO_MOVE UINT32_MAX
 
@@ -20,5 +16,11 @@ struct classes {
 /* used: which locations of the catalog count. */
 struct classes *classes_new(const struct catalog *c, const bool *used);
 void classes_free(struct classes *x);
+
+/* Removes from the domain the locations that another one covers: the transfer table treats both
+ * alike, and whatever a stage can do at the one it can do at the other, at no higher cost and no
+ * slower. Moving all of a plan's stages from the one to the other then makes nothing worse, so the
+ * best cost and time stay (which of several equal plans has them does not). */
+void symmetry_drop(const struct plan_problem *p, struct domain *d);
 
 #endif

@@ -329,21 +329,13 @@ size_t costmodel_largest_producer(const struct plan_problem *p, const struct pst
     return best;
 }
 
-struct pick_order {
-    const struct plan_problem *p;
-};
-
-static int by_order(const void *a, const void *b, void *ctx)
+static int by_order(const void *a, const void *b, void *problem)
 {
-    const struct pick_order *o = ctx;
-
-    return costmodel_compare_choices(o->p, a, b);
+    return costmodel_compare_choices(*(const struct plan_problem *const *)problem, a, b);
 }
 
 void costmodel_sort_picks(const struct plan_problem *p, struct pick *picks, size_t n)
 {
-    struct pick_order o = {p};
-
     if (n > 1)
-        qsort_r(picks, n, sizeof *picks, by_order, &o);
+        qsort_r(picks, n, sizeof *picks, by_order, &p);
 }

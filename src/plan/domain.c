@@ -6,16 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct domain domain_copy(const struct plan_problem *p, const struct domain *from)
+/* Empty, with room for all sites. */
+static struct domain domain_new(const struct plan_problem *p)
 {
-    struct domain d = {.sites = mem_zero(p->n_stages, sizeof *d.sites),
+    struct domain d = {.n_stages = p->n_stages,
+                       .sites = mem_zero(p->n_stages, sizeof *d.sites),
                        .n = mem_zero(p->n_stages, sizeof *d.n),
                        .only = mem_zero(p->n_stages, sizeof *d.only)};
+
+    for (size_t s = 0; s < p->n_stages; s++)
+        d.sites[s] = mem_zero(p->stages[s].n_sites, sizeof **d.sites);
+    return d;
+}
+
+struct domain domain_copy(const struct plan_problem *p, const struct domain *from)
+{
+    struct domain d = domain_new(p);
 
     for (size_t s = 0; s < p->n_stages; s++) {
         d.n[s] = from->n[s];
         d.only[s] = from->only[s];
-        d.sites[s] = mem_zero(d.n[s], sizeof **d.sites);
         memcpy(d.sites[s], from->sites[s], d.n[s] * sizeof **d.sites);
     }
     return d;
@@ -23,38 +33,17 @@ struct domain domain_copy(const struct plan_problem *p, const struct domain *fro
 
 struct domain domain_all(const struct plan_problem *p)
 {
-    struct domain d = {.sites = mem_zero(p->n_stages, sizeof *d.sites),
-                       .n = mem_zero(p->n_stages, sizeof *d.n),
-                       .only = mem_zero(p->n_stages, sizeof *d.only)};
+    struct domain d = domain_new(p);
 
-    for (size_t s = 0; s < p->n_stages; s++) {
-        d.n[s] = p->stages[s].n_sites;
-        d.sites[s] = mem_zero(d.n[s], sizeof **d.sites);
-        for (size_t i = 0; i < d.n[s]; i++)
-            d.sites[s][i] = i;
-    }
+    for (size_t s = 0; s < p->n_stages; s++)
+        for (size_t i = 0; i < p->stages[s].n_sites; i++)
+            d.sites[s][d.n[s]++] = i;
     return d;
 }
 
-void domain_keep(const struct plan_problem *p,
-                 struct domain *d,
-                 size_t stage,
-                 bool (*wanted)(const struct plan_problem *p,
-                                const struct site *s,
-                                const void *ctx),
-                 const void *ctx)
+void domain_clear(struct domain *d)
 {
-    size_t kept = 0;
-
-    for (size_t i = 0; i < d->n[stage]; i++)
-        if (wanted(p, &p->stages[stage].sites[d->sites[stage][i]], ctx))
-            d->sites[stage][kept++] = d->sites[stage][i];
-    d->n[stage] = kept;
-}
-
-void domain_clear(const struct plan_problem *p, struct domain *d)
-{
-    for (size_t s = 0; s < p->n_stages; s++)
+    for (size_t s = 0; s < d->n_stages; s++)
         free(d->sites[s]);
     free(d->sites);
     free(d->n);

@@ -3,9 +3,9 @@
  * things remain for branching: tables that are too large even after that, and datasets with several
  * readers, whose transfers the relaxation charges in parts. plan.c and ties.c call it. */
 #include "base/mem.h"
+#include "plan/classes.h"
 #include "plan/presolve.h"
 #include "plan/search.h"
-#include "plan/symmetry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,13 +115,12 @@ static void explore_parts(
     struct search *s, const struct domain *d, size_t stage, const bool *first, double bound)
 {
     for (int part = 0; part < 2; part++) {
-        struct domain half = domain_copy(s->p, d);
+        AUTO_CLEAR(domain) struct domain half = domain_copy(s->p, d);
         half.n[stage] = 0;
         for (size_t k = 0; k < d->n[stage]; k++)
             if (first[k] == (part == 0))
                 half.sites[stage][half.n[stage]++] = d->sites[stage][k];
         explore(s, &half, bound);
-        domain_clear(s->p, &half);
     }
 }
 
@@ -230,17 +229,13 @@ static void explore(struct search *s, struct domain *d, double known_bound)
  * have, and only what is left is searched again. */
 #define FEW_SITES ((size_t)6)
 
-struct site_order {
-    const double *bound;
-};
-
 static int by_bound(const void *a, const void *b, void *ctx)
 {
-    const struct site_order *o = ctx;
+    const double *bound = *(const double *const *)ctx;
     size_t x = *(const size_t *)a, y = *(const size_t *)b;
 
-    if (o->bound[x] != o->bound[y])
-        return o->bound[x] < o->bound[y] ? -1 : 1;
+    if (bound[x] != bound[y])
+        return bound[x] < bound[y] ? -1 : 1;
     return x < y ? -1 : x > y;
 }
 
@@ -249,11 +244,10 @@ static void mark_few(const struct domain *d, size_t stage, const double *bound, 
 {
     size_t n = d->n[stage];
     AUTO_MEM size_t *order = mem_zero(n, sizeof *order);
-    struct site_order by = {bound};
 
     for (size_t k = 0; k < n; k++)
         order[k] = k;
-    qsort_r(order, n, sizeof *order, by_bound, &by);
+    qsort_r(order, n, sizeof *order, by_bound, &bound);
     for (size_t k = 0; k < n && k < FEW_SITES; k++)
         marked[order[k]] = true;
 }
@@ -325,11 +319,9 @@ static size_t rates_to_try(const struct search *s, double *rates, size_t most)
     return n;
 }
 
-static bool is_within(const struct plan_problem *p,
-                      const struct domain *d,
-                      const struct domain *other)
+static bool is_within(const struct domain *d, const struct domain *other)
 {
-    for (size_t s = 0; s < p->n_stages; s++)
+    for (size_t s = 0; s < d->n_stages; s++)
         for (size_t k = 0, at = 0; k < d->n[s]; k++) {
             while (at < other->n[s] && other->sites[s][at] < d->sites[s][k])
                 at++;
@@ -363,10 +355,7 @@ static struct domain promising(struct search *s, const struct domain *d)
         by_time = presolve_rows(x);
         presolve_bounds(x, (double)INFINITY, weight, s->incumbent.time_layer, by_time);
     }
-    struct domain few = few_sites(s->p, d, by_cost, by_time);
-    presolve_rows_free(x, by_cost);
-    presolve_rows_free(x, by_time);
-    return few;
+    return few_sites(s->p, d, by_cost, by_time);
 }
 
 /* Removes what cannot matter any more, given what the first search found. */
@@ -388,8 +377,8 @@ static void search_in_two(struct search *s, struct domain *d)
 {
     if (s->incumbent.has_best)
         keep_possible(s, d);
-    struct domain few = promising(s, d);
-    struct domain first = domain_copy(s->p, &few);
+    AUTO_CLEAR(domain) struct domain few = promising(s, d);
+    AUTO_CLEAR(domain) struct domain first = domain_copy(s->p, &few);
 
     explore(s, &first, 0);
     bool few_proven = !s->stopped;
@@ -397,52 +386,44 @@ static void search_in_two(struct search *s, struct domain *d)
     s->open_bound = (double)INFINITY;
     s->tie_nodes = 0;
     keep_possible(s, d);
-    if (!few_proven || !is_within(s->p, d, &few))
+    if (!few_proven || !is_within(d, &few))
         explore(s, d, 0);
-    domain_clear(s->p, &few);
-    domain_clear(s->p, &first);
 }
 
-static void search_run(struct search *s, struct domain *domain)
+static void search_run(struct search *s, const struct ask *ask)
 {
+    AUTO_CLEAR(domain) struct domain domain = domain_copy(ask->p, &ask->domain);
+    AUTO_MEM struct pick *scratch = mem_zero(ask->p->n_stages, sizeof *scratch);
     size_t sites = 0;
 
-    s->scratch = mem_zero(s->p->n_stages, sizeof *s->scratch);
+    s->p = ask->p;
+    s->cutoff = &ask->cutoff;
+    s->scratch = scratch;
     s->open_bound = (double)INFINITY;
     s->incumbent.goal = s->goal;
     s->incumbent.time_layer = s->goal->deadline_layer;
-    symmetry_drop(s->p, domain);
+    symmetry_drop(s->p, &domain);
     for (size_t i = 0; i < s->p->n_stages; i++)
-        sites += domain->n[i];
+        sites += domain.n[i];
     if (sites > 2 * FEW_SITES * s->p->n_stages)
-        search_in_two(s, domain);
+        search_in_two(s, &domain);
     else
-        explore(s, domain, 0);
-    free(s->scratch);
+        explore(s, &domain, 0);
 }
 
-static void solve_once(const struct plan_problem *p,
-                       const struct domain *domain,
-                       const struct goal *goal,
-                       const struct cutoff *cutoff,
-                       bool time_only,
-                       struct solution *out)
+static void solve_once(const struct ask *ask, bool time_only, struct solution *out)
 {
-    struct search s = {.p = p,
-                       .goal = goal,
-                       .cutoff = cutoff,
-                       .high = goal->deadline_layer == LAYER_HIGH,
+    struct search s = {.goal = &ask->goal,
+                       .high = ask->goal.deadline_layer == LAYER_HIGH,
                        .picks = out->picks,
                        .incumbent = {.time_only = time_only}};
-    struct domain d = domain_copy(p, domain);
 
     if (out->found) { /* such a plan is known to exist: look for one as good or better */
         s.incumbent.best = out->totals;
         s.incumbent.has_best = true;
         s.found = out->has_picks;
     }
-    search_run(&s, &d);
-    domain_clear(p, &d);
+    search_run(&s, ask);
     out->found = s.found;
     out->proven = !s.stopped;
     if (s.found)
@@ -453,19 +434,15 @@ static void solve_once(const struct plan_problem *p,
 
 /* The shortest time first, whatever it costs; then the cheapest plan that takes no longer. Each is
  * far easier than both at once. */
-static void solve_time(const struct plan_problem *p,
-                       const struct domain *domain,
-                       const struct goal *goal,
-                       const struct cutoff *cutoff,
-                       struct solution *out)
+static void solve_time(const struct ask *ask, struct solution *out)
 {
-    struct goal then = *goal;
+    struct ask then = *ask;
     bool was_known = out->found;
     struct totals known = out->totals;
 
     if (was_known)
         out->totals.microusd = INT64_MAX; /* any plan of that time will do at first */
-    solve_once(p, domain, goal, cutoff, true, out);
+    solve_once(ask, true, out);
     if (!out->found)
         return;
     struct solution cheapest = *out;
@@ -475,9 +452,9 @@ static void solve_time(const struct plan_problem *p,
         cheapest.totals = known;
         cheapest.has_picks = false;
     }
-    then.objective = SPEC_COST;
-    then.deadline_ns = out->totals.ns[LAYER_MID];
-    solve_once(p, domain, &then, cutoff, false, &cheapest);
+    then.goal.objective = SPEC_COST;
+    then.goal.deadline_ns = out->totals.ns[LAYER_MID];
+    solve_once(&then, false, &cheapest);
     out->lambda = cheapest.lambda;
     if (cheapest.found)
         out->totals = cheapest.totals;
@@ -485,32 +462,23 @@ static void solve_time(const struct plan_problem *p,
         out->found = false;
 }
 
-void exact_solve(const struct plan_problem *p,
-                 const struct domain *domain,
-                 const struct goal *goal,
-                 const struct cutoff *cutoff,
-                 struct solution *out)
+void exact_solve(const struct ask *ask, struct solution *out)
 {
+    const struct goal *goal = &ask->goal;
+
     if (goal->objective == SPEC_TIME && goal->budget_microusd == INT64_MAX &&
         goal->deadline_layer == LAYER_MID)
-        solve_time(p, domain, goal, cutoff, out);
+        solve_time(ask, out);
     else
-        solve_once(p, domain, goal, cutoff, false, out);
+        solve_once(ask, false, out);
 }
 
-bool exact_frontier(const struct plan_problem *p,
-                    const struct domain *domain,
-                    const struct cutoff *cutoff,
-                    struct arena *arena,
-                    struct frontier *out)
+bool exact_frontier(const struct ask *ask, struct frontier *out)
 {
-    struct goal anything = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct search s = {
-        .p = p, .goal = &anything, .cutoff = cutoff, .frontier = out, .frontier_arena = arena};
+    const struct goal anything = {.budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
+    struct search s = {.goal = &anything, .frontier = out, .frontier_arena = ask->arena};
 
-    struct domain d = domain_copy(p, domain);
     s.incumbent.frontier = out;
-    search_run(&s, &d);
-    domain_clear(p, &d);
+    search_run(&s, ask);
     return !s.stopped;
 }

@@ -9,19 +9,21 @@
 
 #define CHOICES_MAX 100000
 
+/* Choices of one stage, in tie order. */
+struct picks {
+    struct pick *items;
+    size_t n, cap;
+};
+
 struct enumeration {
+    const struct ask *ask;
     const struct plan_problem *p;
-    const struct domain *domain;
-    const struct goal *goal;
-    const struct cutoff *cutoff;
-    struct pick **choices; /* per stage, in tie order */
-    size_t *n, *cap;
+    struct picks *choices; /* per stage */
     struct pick *picks;
     struct solution *best;
     size_t leaves;
     bool stopped;
     size_t stage; /* being collected */
-    struct arena *arena;
     bool too_many;
 };
 
@@ -29,20 +31,21 @@ static void collect(void *ctx, const struct choice *c)
 {
     struct enumeration *e = ctx;
     const struct pstage *stage = &e->p->stages[e->stage];
+    const struct domain *d = &e->ask->domain;
+    struct picks *list = &e->choices[e->stage];
 
-    for (size_t i = 0; i < e->domain->n[e->stage]; i++) {
-        const struct site *site = &stage->sites[e->domain->sites[e->stage][i]];
+    for (size_t i = 0; i < d->n[e->stage]; i++) {
+        const struct site *site = &stage->sites[d->sites[e->stage][i]];
         if (site->place != c->offer->place)
             continue;
-        struct choice *copy = arena_alloc(e->arena, 1, sizeof *copy);
-        if (!copy || e->n[e->stage] >= CHOICES_MAX) {
+        struct choice *copy = arena_alloc(e->ask->arena, 1, sizeof *copy);
+        if (!copy || list->n >= CHOICES_MAX) {
             e->too_many = true;
             return;
         }
         *copy = *c;
-        e->choices[e->stage] =
-            mem_room(e->choices[e->stage], e->n[e->stage], &e->cap[e->stage], sizeof **e->choices);
-        e->choices[e->stage][e->n[e->stage]++] = (struct pick){site, copy};
+        list->items = mem_room(list->items, list->n, &list->cap, sizeof *list->items);
+        list->items[list->n++] = (struct pick){site, copy};
     }
 }
 
@@ -64,64 +67,53 @@ static int64_t least_cost(const struct enumeration *e, size_t depth)
 
 static void descend(struct enumeration *e, size_t depth)
 {
+    const struct goal *goal = &e->ask->goal;
     struct totals t;
 
     if (depth == e->p->n_stages) {
-        if (++e->leaves % 1024 == 0 && cutoff_is_past(e->cutoff))
+        if (++e->leaves % 1024 == 0 && cutoff_is_past(&e->ask->cutoff))
             e->stopped = true;
-        if (!costmodel_totals(e->p, e->picks, &t) || !goal_allows(e->goal, &t))
+        if (!costmodel_totals(e->p, e->picks, &t) || !goal_allows(goal, &t))
             return;
         /* Leaves come in tie order, so the first of equals stays. */
-        if (e->best->found && goal_compare(e->goal, &t, &e->best->totals) >= 0)
+        if (e->best->found && goal_compare(goal, &t, &e->best->totals) >= 0)
             return;
         e->best->found = true;
         e->best->totals = t;
         memcpy(e->best->picks, e->picks, e->p->n_stages * sizeof *e->picks);
         return;
     }
-    for (size_t i = 0; i < e->n[depth] && !e->stopped; i++) {
-        e->picks[depth] = e->choices[depth][i];
+    for (size_t i = 0; i < e->choices[depth].n && !e->stopped; i++) {
+        e->picks[depth] = e->choices[depth].items[i];
         int64_t least = least_cost(e, depth + 1);
-        if (least == NEVER || least > e->goal->budget_microusd)
+        if (least == NEVER || least > goal->budget_microusd)
             continue;
-        if (e->best->found && e->goal->objective == SPEC_COST && least > e->best->totals.microusd)
+        if (e->best->found && goal->objective == SPEC_COST && least > e->best->totals.microusd)
             continue;
         descend(e, depth + 1);
     }
 }
 
-int exhaustive_solve(const struct plan_problem *p,
-                     const struct domain *domain,
-                     const struct goal *goal,
-                     const struct cutoff *cutoff,
-                     struct arena *arena,
-                     struct solution *out,
-                     struct err *e)
+int exhaustive_solve(const struct ask *ask, struct solution *out, struct err *e)
 {
-    struct enumeration en = {
-        .p = p, .domain = domain, .goal = goal, .cutoff = cutoff, .best = out, .arena = arena};
+    const struct plan_problem *p = ask->p;
+    AUTO_MEM struct picks *choices = mem_zero(p->n_stages, sizeof *choices);
+    AUTO_MEM struct pick *picks = mem_zero(p->n_stages, sizeof *picks);
+    struct enumeration en = {.ask = ask, .p = p, .choices = choices, .picks = picks, .best = out};
 
-    en.choices = mem_zero(p->n_stages, sizeof *en.choices);
-    en.n = mem_zero(p->n_stages, sizeof *en.n);
-    en.cap = mem_zero(p->n_stages, sizeof *en.cap);
-    en.picks = mem_zero(p->n_stages, sizeof *en.picks);
     for (en.stage = 0; en.stage < p->n_stages && !en.too_many; en.stage++) {
         eligible_each(p, en.stage, NULL, 0, collect, &en);
-        costmodel_sort_picks(p, en.choices[en.stage], en.n[en.stage]);
+        costmodel_sort_picks(p, choices[en.stage].items, choices[en.stage].n);
     }
     out->found = false;
     if (!en.too_many)
         descend(&en, 0);
     out->proven = !en.stopped;
-    out->bound = out->found && out->proven ? goal_value(goal, (double)out->totals.microusd,
+    out->bound = out->found && out->proven ? goal_value(&ask->goal, (double)out->totals.microusd,
                                                         (double)out->totals.ns[LAYER_MID])
                                            : 0;
     for (size_t s = 0; s < p->n_stages; s++)
-        free(en.choices[s]);
-    free(en.choices);
-    free(en.n);
-    free(en.cap);
-    free(en.picks);
+        free(choices[s].items);
     if (en.too_many)
         return err_set(e, ERR_USAGE,
                        "the exhaustive solver is for small cases: over %d choices for one stage; "

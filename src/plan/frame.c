@@ -224,38 +224,15 @@ static int64_t fixed_cost(const struct frame *f,
     return fixed;
 }
 
-/* The cheapest option alone, the fastest among equals. */
-static void fill_cheapest(const struct frame_var *v,
-                          const struct site *site,
-                          const struct choice *choices,
-                          size_t n_choices,
-                          struct level *level)
+static int fill_level(struct frame *f,
+                      const struct frame_var *v,
+                      const struct site *site,
+                      const struct choice *only,
+                      struct level *level,
+                      struct frame_kind kind)
 {
-    struct outcome o;
-
-    for (size_t i = 0; i < n_choices; i++) {
-        if (!costmodel_outcome(v->stage, site, &choices[i], level->input_s, &o))
-            continue;
-        const struct option *best = &level->cheapest;
-        if (best->choice && (o.compute_microusd > best->microusd ||
-                             (o.compute_microusd == best->microusd &&
-                              o.duration_ns[LAYER_MID] >= best->ns[LAYER_MID])))
-            continue;
-        level->cheapest = (struct option){.choice = &choices[i], .microusd = o.compute_microusd};
-        memcpy(level->cheapest.ns, o.duration_ns, sizeof o.duration_ns);
-    }
-    level->options = &level->cheapest;
-    level->n_options = level->cheapest.choice ? 1 : 0;
-}
-
-static int fill_all(struct frame *f,
-                    const struct frame_var *v,
-                    const struct site *site,
-                    const struct choice *choices,
-                    size_t n_choices,
-                    struct level *level,
-                    bool high)
-{
+    const struct choice *choices = only ? only : site->choices;
+    size_t n_choices = only ? 1 : site->n_choices;
     AUTO_MEM struct option *scratch = mem_zero(n_choices + 1, sizeof *scratch);
     struct outcome o;
 
@@ -265,7 +242,9 @@ static int fill_all(struct frame *f,
             continue;
         struct option opt = {.choice = &choices[i], .microusd = o.compute_microusd};
         memcpy(opt.ns, o.duration_ns, sizeof opt.ns);
-        add_option(level, &opt, high);
+        add_option(level, &opt, kind.high);
+        if (kind.cheapest_only)
+            level->n_options = 1;
     }
     size_t n = level->n_options;
     if (!(level->options = arena_alloc(f->arena, n, sizeof *level->options)))
@@ -280,16 +259,11 @@ static int fill_options(struct frame *f,
                         const struct domain *d,
                         struct frame_kind kind)
 {
-    const struct choice *only = d->only[v->index];
-    const struct choice *choices = only ? only : fs->site->choices;
-    size_t n_choices = only ? 1 : fs->site->n_choices;
     int64_t fixed = fixed_cost(f, v, fs->site, d);
 
     for (size_t l = 0; l < fs->n_levels; l++) {
         struct level *level = &fs->levels[l];
-        if (kind.cheapest_only)
-            fill_cheapest(v, fs->site, choices, n_choices, level);
-        else if (fill_all(f, v, fs->site, choices, n_choices, level, kind.high) < 0)
+        if (fill_level(f, v, fs->site, d->only[v->index], level, kind) < 0)
             return -1;
         for (size_t i = 0; i < level->n_options; i++)
             level->options[i].microusd += fixed;

@@ -24,7 +24,6 @@ struct level {
     double input_s;
     struct option *options; /* ascending cost, the faster first among equals */
     size_t n_options;
-    struct option cheapest; /* room for the only one of a frame that keeps no others */
 };
 
 struct frame_site {

@@ -40,12 +40,10 @@ static bool stage_totals(const struct plan_problem *p,
     return true;
 }
 
-static bool pick_best(const struct plan_problem *p,
-                      const struct domain *d,
-                      const struct goal *goal,
-                      size_t s,
-                      struct pick *best)
+static bool pick_best(const struct ask *ask, size_t s, struct pick *best)
 {
+    const struct plan_problem *p = ask->p;
+    const struct domain *d = &ask->domain;
     const struct pstage *stage = &p->stages[s];
     struct totals least = {0};
     bool found = false;
@@ -57,7 +55,7 @@ static bool pick_best(const struct plan_problem *p,
             struct totals t;
             if (!stage_totals(p, stage, site, pick.choice, &t))
                 continue;
-            int order = found ? goal_compare(goal, &t, &least) : -1;
+            int order = found ? goal_compare(&ask->goal, &t, &least) : -1;
             if (order < 0 || (order == 0 && costmodel_compare_choices(p, &pick, best) < 0)) {
                 *best = pick;
                 least = t;
@@ -68,16 +66,13 @@ static bool pick_best(const struct plan_problem *p,
     return found;
 }
 
-void greedy_solve(const struct plan_problem *p,
-                  const struct domain *domain,
-                  const struct goal *goal,
-                  struct solution *out)
+void greedy_solve(const struct ask *ask, struct solution *out)
 {
     out->found = true;
-    for (size_t s = 0; s < p->n_stages && out->found; s++)
-        out->found = pick_best(p, domain, goal, s, &out->picks[s]);
-    out->found = out->found && costmodel_totals(p, out->picks, &out->totals) &&
-                 goal_allows(goal, &out->totals);
+    for (size_t s = 0; s < ask->p->n_stages && out->found; s++)
+        out->found = pick_best(ask, s, &out->picks[s]);
+    out->found = out->found && costmodel_totals(ask->p, out->picks, &out->totals) &&
+                 goal_allows(&ask->goal, &out->totals);
     out->proven = false;
     out->bound = 0;
 }

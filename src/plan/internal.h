@@ -91,7 +91,7 @@ struct pstage {
 struct plan_problem {
     struct arena *arena;
     struct plan_world world;
-    struct name_index *names; /* names.h */
+    struct name_index *names; /* eligible.h */
     struct classes *classes;  /* classes.h: of all locations that some stage has a site at */
     struct pstage *stages;
     size_t n_stages;
@@ -193,6 +193,7 @@ static inline bool cutoff_is_past(const struct cutoff *l)
 
 /* Which sites of each stage are still in play. */
 struct domain {
+    size_t n_stages;
     size_t **sites; /* per stage: site indices, ascending */
     size_t *n;
     const struct choice **only; /* per stage: the one choice allowed, or NULL = all of the site */
@@ -220,51 +221,30 @@ struct frontier {
 /* domain.c. A copy or domain_all is the caller's to clear. */
 struct domain domain_all(const struct plan_problem *p);
 struct domain domain_copy(const struct plan_problem *p, const struct domain *from);
-void domain_keep(const struct plan_problem *p,
-                 struct domain *d,
-                 size_t stage,
-                 bool (*wanted)(const struct plan_problem *p,
-                                const struct site *s,
-                                const void *ctx),
-                 const void *ctx);
-void domain_clear(const struct plan_problem *p, struct domain *d);
+void domain_clear(struct domain *d);
+
+/* What is asked of a solver: the best plan within the domain, until the cutoff. */
+struct ask {
+    const struct plan_problem *p;
+    struct domain domain;
+    struct goal goal;
+    struct cutoff cutoff;
+    struct arena *arena; /* of picks and choices that are not the problem's own */
+};
 
 /* exact.c. out->found on entry: its totals are known to be possible, look for as good or better;
  * out->picks is then only written when such a plan is found again. */
-void exact_solve(const struct plan_problem *p,
-                 const struct domain *domain,
-                 const struct goal *goal,
-                 const struct cutoff *cutoff,
-                 struct solution *out);
-/* Every non-dominated plan; picks live in the arena, points are the caller's to free. False when
- * the limit came first. */
-bool exact_frontier(const struct plan_problem *p,
-                    const struct domain *domain,
-                    const struct cutoff *cutoff,
-                    struct arena *arena,
-                    struct frontier *out);
+void exact_solve(const struct ask *ask, struct solution *out);
+/* Every non-dominated plan, whatever the goal; picks live in the arena, points are the caller's to
+ * free. False when the limit came first. */
+bool exact_frontier(const struct ask *ask, struct frontier *out);
 /* ties.c: replaces the picks by the first, in order of choices, of all plans with the same
  * totals. Choices may move into the arena. Deciding takes a solve for every location that bounds
  * cannot exclude: at most *questions of them, counted down. When they are used up the plan found
  * so far stands: it is optimal, and still the same for the same inputs. */
-void exact_break_ties(const struct plan_problem *p,
-                      const struct domain *domain,
-                      const struct goal *goal,
-                      const struct cutoff *cutoff,
-                      struct arena *arena,
-                      size_t *questions,
-                      struct solution *io);
+void exact_break_ties(const struct ask *ask, size_t *questions, struct solution *io);
 /* greedy.c, exhaustive.c */
-void greedy_solve(const struct plan_problem *p,
-                  const struct domain *domain,
-                  const struct goal *goal,
-                  struct solution *out);
-int exhaustive_solve(const struct plan_problem *p,
-                     const struct domain *domain,
-                     const struct goal *goal,
-                     const struct cutoff *cutoff,
-                     struct arena *arena,
-                     struct solution *out,
-                     struct err *e);
+void greedy_solve(const struct ask *ask, struct solution *out);
+int exhaustive_solve(const struct ask *ask, struct solution *out, struct err *e);
 
 #endif

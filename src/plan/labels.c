@@ -64,7 +64,8 @@ struct label_run {
     bool box_is_all;
     size_t layers[LAYERS]; /* which are kept */
     size_t n_layers;
-    struct step *steps; /* per group; one more joins the groups without scope */
+    struct arena *arena; /* of what has a size from the start */
+    struct step *steps;  /* per group; one more joins the groups without scope */
     struct costnet_group end;
     bool *needs; /* [v * n + u]: v needs u */
     bool *is_needed;
@@ -209,10 +210,10 @@ static void plan_children(struct label_run *r, struct step *s)
 {
     const struct costnet_group *g = s->group;
 
-    s->child_entry = mem_zero(g->n_children, sizeof *s->child_entry);
+    s->child_entry = arena_zero(r->arena, g->n_children, sizeof *s->child_entry);
     for (size_t i = 0; i < g->n_children; i++) {
         const struct layout *child = &r->steps[g->children[i]].after;
-        s->child_entry[i] = mem_zero(child->n, sizeof **s->child_entry);
+        s->child_entry[i] = arena_zero(r->arena, child->n, sizeof **s->child_entry);
         for (size_t k = 0; k < child->n; k++)
             s->child_entry[i][k] = layout_add(&s->before, child->entries[k].kind,
                                               child->entries[k].a, child->entries[k].b);
@@ -564,8 +565,8 @@ static void note_needs(struct label_run *r)
 {
     const struct frame *f = r->frame;
 
-    r->needs = mem_zero(f->n_vars * f->n_vars, sizeof *r->needs);
-    r->is_needed = mem_zero(f->n_vars, sizeof *r->is_needed);
+    r->needs = arena_zero(r->arena, f->n_vars * f->n_vars, sizeof *r->needs);
+    r->is_needed = arena_zero(r->arena, f->n_vars, sizeof *r->is_needed);
     for (size_t v = 0; v < f->n_vars; v++)
         for (size_t k = 0; k < f->vars[v].stage->spec->n_needs; k++) {
             size_t u = f->var_of_stage[f->vars[v].stage->spec->needs[k]];
@@ -580,16 +581,16 @@ static void plan_steps(struct label_run *r)
     const struct costnet_schedule *schedule = r->schedule;
     size_t longest = 0;
 
-    r->steps = mem_zero(schedule->n_groups + 1, sizeof *r->steps);
+    r->steps = arena_zero(r->arena, schedule->n_groups + 1, sizeof *r->steps);
     r->end = (struct costnet_group){.var = NONE, .cells = 1};
-    r->end.children = mem_zero(schedule->n_groups, sizeof *r->end.children);
+    r->end.children = arena_zero(r->arena, schedule->n_groups, sizeof *r->end.children);
     for (size_t i = 0; i < schedule->n_groups; i++)
         if (!schedule->groups[i].n_scope)
             r->end.children[r->end.n_children++] = i;
     for (size_t i = 0; i <= schedule->n_groups; i++) {
         struct step *s = &r->steps[i];
         s->group = i < schedule->n_groups ? &schedule->groups[i] : &r->end;
-        s->first = mem_zero(s->group->cells + 1, sizeof *s->first);
+        s->first = arena_zero(r->arena, s->group->cells + 1, sizeof *s->first);
         plan_children(r, s);
         if (i < schedule->n_groups)
             plan_step(r, s);
@@ -597,7 +598,7 @@ static void plan_steps(struct label_run *r)
         size_t words = WORD_CHILDREN + s->group->n_children + entries * r->n_layers;
         longest = words > longest ? words : longest;
     }
-    r->row = mem_zero(longest, sizeof *r->row);
+    r->row = arena_zero(r->arena, longest, sizeof *r->row);
 }
 
 struct label_run *labels_new(const struct frame *f,
@@ -609,6 +610,7 @@ struct label_run *labels_new(const struct frame *f,
     AUTO(label_run) struct label_run *r = mem_zero(1, sizeof *r);
     AUTO_MEM uint32_t *states = mem_zero(f->n_vars, sizeof *states);
 
+    r->arena = arena_new(SIZE_MAX);
     r->frame = f;
     r->schedule = schedule;
     r->bounds = bounds;
@@ -633,23 +635,15 @@ void label_run_free(struct label_run *r)
         return;
     for (size_t i = 0; r->steps && i <= r->schedule->n_groups; i++) {
         struct step *s = &r->steps[i];
-        for (size_t k = 0; k < s->group->n_children; k++)
-            free(s->child_entry[k]);
-        free(s->child_entry);
         free(s->before.entries);
         free(s->after.entries);
         free(s->ops);
-        free(s->first);
         list_clear(&s->labels);
     }
-    free(r->steps);
-    free(r->end.children);
-    free(r->needs);
-    free(r->is_needed);
-    free(r->row);
     list_clear(&r->joined);
     list_clear(&r->next);
     list_clear(&r->set);
+    arena_free(r->arena);
     free(r);
 }
 

@@ -35,40 +35,37 @@ struct plan_query plan_query_default(double (*now_s)(void))
 
 /* ---- what the question restricts ---- */
 
-static bool in_cloud(const struct plan_problem *p, const struct site *s, const void *cloud)
+static bool allows(const struct plan_problem *p,
+                   const struct plan_query *q,
+                   size_t stage,
+                   const struct site *site)
 {
     const struct catalog *c = p->world.catalog;
 
-    return !strcasecmp(catalog_text(c, catalog_places(c)[s->place].cloud), cloud);
+    if (stage == q->pinned_stage && site->place != q->pinned_place)
+        return false;
+    return !q->only_cloud ||
+           !strcasecmp(catalog_text(c, catalog_places(c)[site->place].cloud), q->only_cloud);
 }
 
-static bool at_place(const struct plan_problem *p, const struct site *s, const void *place)
+static struct domain domain_of(const struct plan_problem *p, const struct plan_query *q)
 {
-    (void)p;
-    return s->place == *(const size_t *)place;
-}
+    struct domain d = domain_all(p);
 
-static void restrict_domain(const struct plan_problem *p,
-                            const struct plan_query *q,
-                            struct domain *d)
-{
     for (size_t s = 0; s < p->n_stages; s++) {
-        if (q->only_cloud)
-            domain_keep(p, d, s, in_cloud, q->only_cloud);
-        if (s == q->pinned_stage)
-            domain_keep(p, d, s, at_place, &q->pinned_place);
+        d.n[s] = 0;
+        for (size_t i = 0; i < p->stages[s].n_sites; i++)
+            if (allows(p, q, s, &p->stages[s].sites[i]))
+                d.sites[s][d.n[s]++] = i;
     }
+    return d;
 }
 
 /* ---- solving ---- */
 
 struct question {
-    const struct plan_problem *p;
+    struct ask ask;
     const struct plan_query *query;
-    struct domain domain;
-    struct goal goal;
-    struct cutoff cutoff;
-    struct arena *arena; /* picks and choices of the answer */
 };
 
 static int run_solver(const struct question *q, struct solution *s, struct err *e)
@@ -77,15 +74,15 @@ static int run_solver(const struct question *q, struct solution *s, struct err *
 
     switch (q->query->solver) {
     case PLAN_EXACT:
-        exact_solve(q->p, &q->domain, &q->goal, &q->cutoff, s);
+        exact_solve(&q->ask, s);
         if (s->found && !q->query->totals_only)
-            exact_break_ties(q->p, &q->domain, &q->goal, &q->cutoff, q->arena, &questions, s);
+            exact_break_ties(&q->ask, &questions, s);
         return 0;
     case PLAN_GREEDY:
-        greedy_solve(q->p, &q->domain, &q->goal, s);
+        greedy_solve(&q->ask, s);
         return 0;
     case PLAN_EXHAUSTIVE:
-        return exhaustive_solve(q->p, &q->domain, &q->goal, &q->cutoff, q->arena, s, e);
+        return exhaustive_solve(&q->ask, s, e);
     }
     return 0;
 }
@@ -95,21 +92,21 @@ static double bound_for(const struct question *q, const struct solution *s)
 {
     if (q->query->solver == PLAN_EXACT || s->proven)
         return s->bound;
-    struct solution exact = {.picks = mem_zero(q->p->n_stages, sizeof *exact.picks)};
-    exact_solve(q->p, &q->domain, &q->goal, &q->cutoff, &exact);
-    free(exact.picks);
+    AUTO_MEM struct pick *picks = mem_zero(q->ask.p->n_stages, sizeof *picks);
+    struct solution exact = {.picks = picks};
+    exact_solve(&q->ask, &exact);
     return exact.bound;
 }
 
 static void answer_found(const struct question *q, struct solution *s, struct plan_answer *a)
 {
     double value =
-        goal_value(&q->goal, (double)s->totals.microusd, (double)s->totals.ns[LAYER_MID]);
+        goal_value(&q->ask.goal, (double)s->totals.microusd, (double)s->totals.ns[LAYER_MID]);
     double bound = fmin(bound_for(q, s), value);
 
-    costmodel_fill(q->p, s->picks, &a->plan);
-    a->objective = goal_public_value(&q->goal, &s->totals);
-    a->bound = goal_public_bound(&q->goal, bound);
+    costmodel_fill(q->ask.p, s->picks, &a->plan);
+    a->objective = goal_public_value(&q->ask.goal, &s->totals);
+    a->bound = goal_public_bound(&q->ask.goal, bound);
     a->gap = value > bound ? (value - bound) / value : 0;
     a->status = a->gap > 0 ? PLAN_FEASIBLE : PLAN_OPTIMAL;
 }
@@ -117,15 +114,16 @@ static void answer_found(const struct question *q, struct solution *s, struct pl
 /* The best plan for another objective without limits. */
 static bool extreme(const struct question *q, enum spec_objective objective, struct plan_point *out)
 {
-    struct goal goal = {.objective = objective,
-                        .budget_microusd = INT64_MAX,
-                        .deadline_ns = INT64_MAX,
-                        .deadline_layer = q->goal.deadline_layer};
-    struct cutoff again = {q->cutoff.now_s, q->cutoff.now_s() + q->query->solve_limit_s};
-    struct solution s = {.picks = mem_zero(q->p->n_stages, sizeof *s.picks)};
+    AUTO_MEM struct pick *picks = mem_zero(q->ask.p->n_stages, sizeof *picks);
+    struct solution s = {.picks = picks};
+    struct ask ask = q->ask;
 
-    exact_solve(q->p, &q->domain, &goal, &again, &s);
-    free(s.picks);
+    ask.goal = (struct goal){.objective = objective,
+                             .budget_microusd = INT64_MAX,
+                             .deadline_ns = INT64_MAX,
+                             .deadline_layer = q->ask.goal.deadline_layer};
+    ask.cutoff.end_s = ask.cutoff.now_s() + q->query->solve_limit_s;
+    exact_solve(&ask, &s);
     if (s.found)
         *out = (struct plan_point){s.totals.microusd, (double)s.totals.ns[LAYER_MID] / NS_PER_S};
     return s.found;
@@ -133,8 +131,8 @@ static bool extreme(const struct question *q, enum spec_objective objective, str
 
 static bool every_stage_has_a_site(const struct question *q)
 {
-    for (size_t s = 0; s < q->p->n_stages; s++)
-        if (!q->domain.n[s])
+    for (size_t s = 0; s < q->ask.p->n_stages; s++)
+        if (!q->ask.domain.n[s])
             return false;
     return true;
 }
@@ -157,17 +155,17 @@ static void explain_no_plan(const struct question *q, struct plan_answer *a)
 {
     size_t homeless = 0;
 
-    while (homeless < q->p->n_stages && q->domain.n[homeless])
+    while (homeless < q->ask.p->n_stages && q->ask.domain.n[homeless])
         homeless++;
-    if (homeless == q->p->n_stages) {
+    if (homeless == q->ask.p->n_stages) {
         snprintf(
             a->reason, sizeof a->reason,
             "no combination of locations works: between the stages' locations the transfer table "
             "has no row for the data, or a stage would take over ten years");
         return;
     }
-    const struct pstage *stage = &q->p->stages[homeless];
-    const char *stuck = stuck_input(q->p, stage);
+    const struct pstage *stage = &q->ask.p->stages[homeless];
+    const char *stuck = stuck_input(q->ask.p, stage);
     if (stuck)
         snprintf(a->reason, sizeof a->reason,
                  "stage '%s' cannot get its input %.200s: the transfer table has no row that lets "
@@ -203,7 +201,7 @@ static const char *span_text(double seconds, double other, char out[static 32])
 static void explain_infeasible(const struct question *q, struct plan_answer *a)
 {
     const struct spec_goal *g = &q->query->goal;
-    int64_t budget = q->goal.budget_microusd;
+    int64_t budget = q->ask.goal.budget_microusd;
     bool has_budget = !isinf(g->budget_usd), has_deadline = !isinf(g->deadline_s);
     char money[2][32], time[2][32];
 
@@ -218,7 +216,7 @@ static void explain_infeasible(const struct question *q, struct plan_answer *a)
     amount_text(a->cheapest.cost_microusd, budget, money[1]);
     span_text(has_deadline ? g->deadline_s : 0, a->fastest.time_s, time[0]);
     span_text(a->fastest.time_s, g->deadline_s, time[1]);
-    bool too_slow = has_deadline && a->fastest.time_s * NS_PER_S > (double)q->goal.deadline_ns;
+    bool too_slow = has_deadline && a->fastest.time_s * NS_PER_S > (double)q->ask.goal.deadline_ns;
     if (has_budget && a->cheapest.cost_microusd > budget)
         snprintf(a->reason, sizeof a->reason, "the budget of %s: the cheapest plan costs %s",
                  money[0], money[1]);
@@ -253,32 +251,32 @@ static double slope_at(const struct frontier *f, size_t n, size_t at)
 
 /* Of the plans with a point's cost and time, the first in order of choices. */
 static void settle_point(const struct question *q,
-                         const struct cutoff *cutoff,
                          double lambda,
                          size_t *questions,
                          struct frontier_point *point)
 {
-    struct goal exactly = {.objective = SPEC_COST,
-                           .budget_microusd = point->totals.microusd,
-                           .deadline_ns = point->totals.ns[LAYER_MID],
-                           .deadline_layer = LAYER_MID};
+    struct ask exactly = q->ask;
     struct solution s = {
         .found = true, .totals = point->totals, .picks = point->picks, .lambda = lambda};
 
+    exactly.goal = (struct goal){.objective = SPEC_COST,
+                                 .budget_microusd = point->totals.microusd,
+                                 .deadline_ns = point->totals.ns[LAYER_MID],
+                                 .deadline_layer = LAYER_MID};
     if (!q->query->totals_only && *questions > 0)
-        exact_break_ties(q->p, &q->domain, &exactly, cutoff, q->arena, questions, &s);
+        exact_break_ties(&exactly, questions, &s);
 }
 
-static void answer_frontier(const struct question *q, struct plan_answer *a)
+static void answer_frontier(struct question *q, struct plan_answer *a)
 {
     size_t limit = q->query->pareto_limit ? q->query->pareto_limit : PARETO_LIMIT;
     struct frontier f = {0};
-    struct cutoff again = {q->cutoff.now_s, q->cutoff.now_s() + q->query->solve_limit_s};
     size_t n = 0, questions = FRONTIER_QUESTIONS;
 
-    a->pareto_complete = exact_frontier(q->p, &q->domain, &again, q->arena, &f);
+    q->ask.cutoff.end_s = q->ask.cutoff.now_s() + q->query->solve_limit_s;
+    a->pareto_complete = exact_frontier(&q->ask, &f);
     for (size_t i = 0; i < f.n; i++)
-        if (goal_allows(&q->goal, &f.points[i].totals))
+        if (goal_allows(&q->ask.goal, &f.points[i].totals))
             f.points[n++] = f.points[i];
     a->pareto_thinned = n > limit;
     a->n_pareto = n < limit ? n : limit;
@@ -286,8 +284,8 @@ static void answer_frontier(const struct question *q, struct plan_answer *a)
     for (size_t i = 0; i < a->n_pareto; i++) {
         size_t at = thinned_index(i, n, limit);
         struct frontier_point *point = &f.points[at];
-        settle_point(q, &again, slope_at(&f, n, at), &questions, point);
-        costmodel_fill(q->p, point->picks, &a->pareto[i]);
+        settle_point(q, slope_at(&f, n, at), &questions, point);
+        costmodel_fill(q->ask.p, point->picks, &a->pareto[i]);
     }
     free(f.points);
 }
@@ -296,11 +294,11 @@ static void answer_frontier(const struct question *q, struct plan_answer *a)
 
 static int answer_question(struct question *q, struct plan_answer *answer, struct err *e)
 {
-    AUTO_MEM struct pick *picks = mem_zero(q->p->n_stages, sizeof *picks);
+    AUTO_MEM struct pick *picks = mem_zero(q->ask.p->n_stages, sizeof *picks);
     struct solution s = {.picks = picks};
 
-    for (size_t i = 0; i < q->p->n_stages; i++)
-        answer->offers_considered += q->p->stages[i].n_eligible;
+    for (size_t i = 0; i < q->ask.p->n_stages; i++)
+        answer->offers_considered += q->ask.p->stages[i].n_eligible;
     if (run_solver(q, &s, e) < 0)
         return -1;
     if (s.found)
@@ -326,19 +324,18 @@ int plan_solve(const struct plan_problem *p,
                struct err *e)
 {
     double start_s = query->now_s();
-    struct question q = {.p = p,
-                         .query = query,
-                         .domain = domain_all(p),
-                         .goal = goal_from_query(query),
-                         .cutoff = {query->now_s, start_s + query->solve_limit_s},
-                         .arena = arena_new(ANSWER_CAP_BYTES)};
+    struct question q = {.ask = {.p = p,
+                                 .domain = domain_of(p, query),
+                                 .goal = goal_from_query(query),
+                                 .cutoff = {query->now_s, start_s + query->solve_limit_s},
+                                 .arena = arena_new(ANSWER_CAP_BYTES)},
+                         .query = query};
 
     *answer = (struct plan_answer){0};
-    restrict_domain(p, query, &q.domain);
     int result = answer_question(&q, answer, e);
     answer->elapsed_s = query->now_s() - start_s;
-    domain_clear(p, &q.domain);
-    arena_free(q.arena);
+    domain_clear(&q.ask.domain);
+    arena_free(q.ask.arena);
     if (result < 0)
         plan_answer_clear(answer);
     return result;

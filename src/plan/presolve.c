@@ -4,7 +4,6 @@
 #include "plan/classes.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BILLED_MIN_S 60.0
@@ -31,6 +30,7 @@ struct node {
 };
 
 struct presolve {
+    struct arena *arena; /* of everything, rows included */
     const struct plan_problem *p;
     const struct domain *domain;
     const struct classes *classes;
@@ -52,8 +52,8 @@ static void price_edge(struct presolve *x, size_t stage)
     struct node *n = &x->nodes[stage];
     size_t classes = x->classes->n;
 
-    n->cost = mem_zero(classes * classes, sizeof *n->cost);
-    n->seconds = mem_zero(classes * classes, sizeof *n->seconds);
+    n->cost = arena_zero(x->arena, classes * classes, sizeof *n->cost);
+    n->seconds = arena_zero(x->arena, classes * classes, sizeof *n->seconds);
     for (size_t k = 0; k < s->n_datasets; k++) {
         const struct dataset *d = &x->p->datasets[s->datasets[k]];
         if (d->producer != n->parent)
@@ -74,7 +74,7 @@ static void add_node(struct presolve *x, size_t stage)
     struct node *n = &x->nodes[stage];
 
     n->n = x->domain->n[stage];
-    n->sites = mem_zero(n->n, sizeof *n->sites);
+    n->sites = arena_zero(x->arena, n->n, sizeof *n->sites);
     size_t largest = costmodel_largest_producer(x->p, &x->p->stages[stage]);
     n->parent = largest == NONE ? NONE : x->p->stages[stage].parents[largest];
     for (size_t k = 0; k < n->n; k++) {
@@ -84,22 +84,21 @@ static void add_node(struct presolve *x, size_t stage)
     }
     if (n->parent == NONE)
         return;
-    n->at_parent = mem_zero(x->domain->n[n->parent], sizeof *n->at_parent);
+    n->at_parent = arena_zero(x->arena, x->domain->n[n->parent], sizeof *n->at_parent);
     price_edge(x, stage);
 }
 
 struct presolve *presolve_new(const struct plan_problem *p, const struct domain *d)
 {
-    struct presolve *x = mem_zero(1, sizeof *x);
+    struct arena *arena = arena_new(SIZE_MAX);
+    struct presolve *x = arena_zero(arena, 1, sizeof *x);
     size_t n_places = catalog_n_places(p->world.catalog);
 
-    x->p = p;
-    x->domain = d;
-    x->nodes = mem_zero(p->n_stages, sizeof *x->nodes);
-    x->site_at = mem_zero(p->n_stages, sizeof *x->site_at);
-    x->classes = p->classes;
+    *x = (struct presolve){.arena = arena, .p = p, .domain = d, .classes = p->classes};
+    x->nodes = arena_zero(arena, p->n_stages, sizeof *x->nodes);
+    x->site_at = arena_zero(arena, p->n_stages, sizeof *x->site_at);
     for (size_t s = 0; s < p->n_stages; s++) {
-        x->site_at[s] = mem_zero(n_places, sizeof **x->site_at);
+        x->site_at[s] = arena_zero(arena, n_places, sizeof **x->site_at);
         memset(x->site_at[s], 0xff, n_places * sizeof **x->site_at); /* NONE */
         add_node(x, s);
     }
@@ -108,19 +107,8 @@ struct presolve *presolve_new(const struct plan_problem *p, const struct domain 
 
 void presolve_free(struct presolve *x)
 {
-    if (!x)
-        return;
-    for (size_t s = 0; s < x->p->n_stages; s++) {
-        struct node *n = &x->nodes[s];
-        free(n->sites);
-        free(n->cost);
-        free(n->seconds);
-        free(n->at_parent);
-        free(x->site_at[s]);
-    }
-    free(x->site_at);
-    free(x->nodes);
-    free(x);
+    if (x)
+        arena_free(x->arena);
 }
 
 /* ---- weighing ---- */
@@ -328,18 +316,11 @@ void presolve_bounds(
 
 double **presolve_rows(const struct presolve *x)
 {
-    double **rows = mem_zero(x->p->n_stages, sizeof *rows);
+    double **rows = arena_zero(x->arena, x->p->n_stages, sizeof *rows);
 
     for (size_t s = 0; s < x->p->n_stages; s++)
-        rows[s] = mem_zero(x->domain->n[s], sizeof **rows);
+        rows[s] = arena_zero(x->arena, x->domain->n[s], sizeof **rows);
     return rows;
-}
-
-void presolve_rows_free(const struct presolve *x, double **rows)
-{
-    for (size_t s = 0; rows && s < x->p->n_stages; s++)
-        free(rows[s]);
-    free(rows);
 }
 
 void presolve_thin(const struct plan_problem *p,
@@ -365,8 +346,6 @@ void presolve_thin(const struct plan_problem *p,
             if (!incumbent_hopeless(incumbent, bounds, n))
                 d->sites[stage][kept++] = d->sites[stage][k];
         }
-        x->nodes[stage].n = d->n[stage] = kept;
+        d->n[stage] = kept;
     }
-    for (size_t i = 0; i < n; i++)
-        presolve_rows_free(x, rows[i]);
 }

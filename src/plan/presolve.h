@@ -18,11 +18,11 @@ AUTO_DEFINE(presolve)
 
 /* Fills marginal[stage][k] for the k-th site of the domain with a lower bound of cost + lambda x
  * time over all plans that use it (lambda INFINITY: of the time). path_weight is per stage, as in
- * view.h; NULL only for lambda 0. Rows are allocated by presolve_rows. */
+ * view.h; NULL only for lambda 0. Rows are those of presolve_rows, which
+ * live as long as x. */
 void presolve_bounds(
     struct presolve *x, double lambda, const double *path_weight, int layer, double **marginal);
 double **presolve_rows(const struct presolve *x);
-void presolve_rows_free(const struct presolve *x, double **rows);
 
 /* Removes the sites from the domain that bounds for these lambdas rule out. */
 void presolve_thin(const struct plan_problem *p,

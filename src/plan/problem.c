@@ -5,8 +5,7 @@
 #include "base/mem.h"
 #include "base/money.h"
 #include "plan/classes.h"
-#include "plan/internal.h"
-#include "plan/names.h"
+#include "plan/eligible.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,11 +11,10 @@
 #include <string.h>
 
 struct ties {
+    /* The question, with the sites that plans with these totals may use; settled stages have one.
+     * Choices that are not among the sites' own live in the arena. */
+    struct ask ask;
     const struct plan_problem *p;
-    const struct goal *goal;
-    const struct cutoff *cutoff;
-    struct arena *arena;  /* choices that are not among the sites' own */
-    struct domain domain; /* sites that plans with these totals may use; settled stages: one */
     struct solution *known;
     struct view view; /* of the domain as it was at first: bounds per site */
     struct goal box;  /* equal totals mean equal cost and time, whatever the objective */
@@ -103,7 +102,7 @@ static void collect_candidate(void *ctx, const struct choice *c)
         bounds[i].value += least_extra(t, v, fs, c, bounds[i].lambda);
     if (incumbent_hopeless(&t->incumbent, bounds, n))
         return;
-    struct choice *copy = arena_alloc(t->arena, 1, sizeof *copy);
+    struct choice *copy = arena_alloc(t->ask.arena, 1, sizeof *copy);
     if (!copy)
         return;
     *copy = *c;
@@ -130,11 +129,12 @@ static bool adopt_if_possible(struct ties *t, size_t stage, const struct pick *p
     if (!*t->questions)
         return false;
     --*t->questions;
-    struct domain trial = domain_copy(t->p, &t->domain);
-    settle(&trial, stage, site, pick->choice);
-    exact_solve(t->p, &trial, t->goal, t->cutoff, &s);
-    domain_clear(t->p, &trial);
-    if (!s.found || goal_compare(t->goal, &s.totals, &t->known->totals) != 0)
+    struct ask trial = t->ask;
+    trial.domain = domain_copy(t->p, &t->ask.domain);
+    settle(&trial.domain, stage, site, pick->choice);
+    exact_solve(&trial, &s);
+    domain_clear(&trial.domain);
+    if (!s.found || goal_compare(&t->ask.goal, &s.totals, &t->known->totals) != 0)
         return false;
     memcpy(t->known->picks, picks, t->p->n_stages * sizeof *picks);
     return true;
@@ -186,16 +186,16 @@ static void choose_first(struct ties *t, size_t stage, const struct candidates *
 static void settle_stage(struct ties *t, size_t stage)
 {
     struct candidates list = {.ties = t, .stage = stage};
-    AUTO_MEM size_t *places = mem_zero(t->domain.n[stage], sizeof *places);
+    AUTO_MEM size_t *places = mem_zero(t->ask.domain.n[stage], sizeof *places);
 
-    for (size_t k = 0; k < t->domain.n[stage]; k++)
-        places[k] = t->p->stages[stage].sites[t->domain.sites[stage][k]].place;
-    eligible_each(t->p, stage, places, t->domain.n[stage], collect_candidate, &list);
+    for (size_t k = 0; k < t->ask.domain.n[stage]; k++)
+        places[k] = t->p->stages[stage].sites[t->ask.domain.sites[stage][k]].place;
+    eligible_each(t->p, stage, places, t->ask.domain.n[stage], collect_candidate, &list);
     costmodel_sort_picks(t->p, list.items, list.n);
     choose_first(t, stage, &list);
     free(list.items);
     const struct pick *known = &t->known->picks[stage];
-    settle(&t->domain, stage, (size_t)(known->site - t->p->stages[stage].sites), known->choice);
+    settle(&t->ask.domain, stage, (size_t)(known->site - t->p->stages[stage].sites), known->choice);
 }
 
 static bool keep_pass(struct ties *t, double lambda)
@@ -215,54 +215,44 @@ static void thin_quickly(struct ties *t)
     costmodel_critical_path(t->p, t->known->picks, t->incumbent.time_layer, on_path);
     for (size_t i = 0; i < t->p->n_stages; i++)
         weight[i] = on_path[i] ? 1 : 0;
-    presolve_thin(t->p, &t->domain, &t->incumbent, lambdas, t->known->lambda > 0 ? 3 : 2, weight);
+    presolve_thin(t->p, &t->ask.domain, &t->incumbent, lambdas, t->known->lambda > 0 ? 3 : 2,
+                  weight);
 }
 
 /* Leaves only sites that a plan with the known totals may use. */
 static bool thin_out(struct ties *t)
 {
-    struct frame_kind kind = {.coarse = true, .high = t->goal->deadline_layer == LAYER_HIGH};
+    struct frame_kind kind = {.coarse = true, .high = t->ask.goal.deadline_layer == LAYER_HIGH};
     bool too_large;
 
-    t->box = *t->goal;
+    t->box = t->ask.goal;
     t->box.budget_microusd = t->known->totals.microusd;
     if (t->box.deadline_layer == LAYER_MID)
         t->box.deadline_ns = t->known->totals.ns[LAYER_MID];
     t->incumbent = (struct incumbent){.goal = &t->box,
-                                      .time_layer = t->goal->deadline_layer,
+                                      .time_layer = t->ask.goal.deadline_layer,
                                       .has_best = true,
                                       .best = t->known->totals};
     thin_quickly(t);
-    if (!view_open(&t->view, t->p, &t->domain, kind, t->goal->deadline_layer, VIEW_WORK_SMALL,
-                   &too_large))
+    if (!view_open(&t->view, t->p, &t->ask.domain, kind, t->ask.goal.deadline_layer,
+                   VIEW_WORK_SMALL, &too_large))
         return false;
     view_mix_path(&t->view, t->known->picks, 1);
     if (!keep_pass(t, 0) || !keep_pass(t, (double)INFINITY) ||
         (t->known->lambda > 0 && !keep_pass(t, t->known->lambda)))
         return false;
-    view_thin(&t->view, &t->incumbent, &t->domain);
+    view_thin(&t->view, &t->incumbent, &t->ask.domain);
     return true;
 }
 
-void exact_break_ties(const struct plan_problem *p,
-                      const struct domain *domain,
-                      const struct goal *goal,
-                      const struct cutoff *cutoff,
-                      struct arena *arena,
-                      size_t *questions,
-                      struct solution *io)
+void exact_break_ties(const struct ask *ask, size_t *questions, struct solution *io)
 {
-    struct ties t = {.p = p,
-                     .goal = goal,
-                     .cutoff = cutoff,
-                     .arena = arena,
-                     .known = io,
-                     .questions = questions};
+    struct ties t = {.ask = *ask, .p = ask->p, .known = io, .questions = questions};
 
-    t.domain = domain_copy(p, domain);
+    t.ask.domain = domain_copy(ask->p, &ask->domain);
     if (thin_out(&t))
-        for (size_t stage = 0; stage < p->n_stages && !cutoff_is_past(cutoff); stage++)
+        for (size_t stage = 0; stage < ask->p->n_stages && !cutoff_is_past(&ask->cutoff); stage++)
             settle_stage(&t, stage);
     view_clear(&t.view);
-    domain_clear(p, &t.domain);
+    domain_clear(&t.ask.domain);
 }

@@ -139,7 +139,7 @@ static void check_case(const struct plan_problem *p, struct tally *t)
         }
         view_clear(&v);
     }
-    domain_clear(p, &all);
+    domain_clear(&all);
 }
 
 int main(void)

@@ -4,7 +4,6 @@
 
 #include "base/arena.h"
 #include "plan/classes.h"
-#include "plan/symmetry.h"
 #include "random_case.h"
 #include "tap.h"
 
@@ -26,14 +25,17 @@ static struct solution solve(const struct plan_problem *p,
                              const struct domain *d,
                              struct pick *picks)
 {
-    struct goal goal = {
-        .objective = SPEC_COST, .budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX};
-    struct cutoff cutoff = {stopped_clock, 60};
+    AUTO(arena) struct arena *arena = arena_new(1 << 24);
+    const struct ask ask = {
+        .p = p,
+        .domain = *d,
+        .goal = {.objective = SPEC_COST, .budget_microusd = INT64_MAX, .deadline_ns = INT64_MAX},
+        .cutoff = {stopped_clock, 60},
+        .arena = arena};
     struct solution s = {.picks = picks};
     struct err e = {0};
-    AUTO(arena) struct arena *arena = arena_new(1 << 24);
 
-    exhaustive_solve(p, d, &goal, &cutoff, arena, &s, &e);
+    exhaustive_solve(&ask, &s, &e);
     return s;
 }
 
@@ -55,10 +57,9 @@ static void check_bounds(const struct plan_problem *p, struct tally *t, struct p
             t->sites++;
             t->above += rows[s][k] > truth;
             t->tight += !isinf(truth) && rows[s][k] > truth - 10;
-            domain_clear(p, &pinned);
+            domain_clear(&pinned);
         }
-    presolve_rows_free(x, rows);
-    domain_clear(p, &all);
+    domain_clear(&all);
 }
 
 static void check_symmetry(const struct plan_problem *p, struct tally *t, struct pick *picks)
@@ -72,8 +73,8 @@ static void check_symmetry(const struct plan_problem *p, struct tally *t, struct
     t->changed +=
         a.found != b.found ||
         (a.found && (a.totals.microusd != b.totals.microusd || a.totals.ns[0] != b.totals.ns[0]));
-    domain_clear(p, &all);
-    domain_clear(p, &fewer);
+    domain_clear(&all);
+    domain_clear(&fewer);
 }
 
 /* The definition, pair by pair. */
