@@ -77,12 +77,26 @@ static double price_of(const struct catalog_offer *o, bool spot)
     return spot ? o->spot_usd : o->price_usd;
 }
 
-bool eligible_kind_meets(const struct plan_world *w,
-                         const struct spec_resources *r,
-                         const struct catalog_kind *k,
-                         enum condition condition)
+static bool sold_within(const struct plan_world *w,
+                        const struct spec_resources *r,
+                        const struct catalog_offer *o,
+                        double limit_usd)
+{
+    for (int spot = 0; spot < 2; spot++)
+        if (market_allowed(w, r, spot) && catalog_priced(price_of(o, spot)) &&
+            price_of(o, spot) <= limit_usd)
+            return true;
+    return false;
+}
+
+bool eligible_meets(const struct plan_world *w,
+                    const struct spec_resources *r,
+                    const struct catalog_kind *k,
+                    const struct catalog_offer *o,
+                    enum condition condition)
 {
     const struct catalog *c = w->catalog;
+    const struct catalog_place *place = o ? &catalog_places(c)[o->place] : NULL;
 
     switch (condition) {
     case HAS_ACCELERATOR:
@@ -97,56 +111,20 @@ bool eligible_kind_meets(const struct plan_world *w,
         return same_cloud_or_any(r->cloud, catalog_text(c, k->cloud)) &&
                same_cloud_or_any(w->cloud, catalog_text(c, k->cloud));
     case IN_REGION:
+        return !place || region_asked(w, r, catalog_text(c, place->region));
     case CONFIGURED:
+        return !place ||
+               region_configured(w, catalog_text(c, place->cloud), catalog_text(c, place->region));
     case IN_ZONE:
+        return !o || same_or_any(r->zone, catalog_text(c, o->zone));
     case FOR_SALE:
+        return !o || sold_within(w, r, o, (double)INFINITY);
     case WITHIN_HOURLY:
+        return !o || sold_within(w, r, o, eligible_hourly_limit(w, r));
     case CONDITIONS:
         break;
     }
-    return true; /* not a question about the kind */
-}
-
-static bool sold_within(const struct plan_world *w,
-                        const struct spec_resources *r,
-                        const struct catalog_offer *o,
-                        double limit_usd)
-{
-    for (int spot = 0; spot < 2; spot++)
-        if (market_allowed(w, r, spot) && catalog_priced(price_of(o, spot)) &&
-            price_of(o, spot) <= limit_usd)
-            return true;
-    return false;
-}
-
-bool eligible_offer_meets(const struct plan_world *w,
-                          const struct spec_resources *r,
-                          const struct catalog_offer *o,
-                          enum condition condition)
-{
-    const struct catalog *c = w->catalog;
-    const struct catalog_place *place = &catalog_places(c)[o->place];
-
-    switch (condition) {
-    case IN_REGION:
-        return region_asked(w, r, catalog_text(c, place->region));
-    case CONFIGURED:
-        return region_configured(w, catalog_text(c, place->cloud), catalog_text(c, place->region));
-    case IN_ZONE:
-        return same_or_any(r->zone, catalog_text(c, o->zone));
-    case FOR_SALE:
-        return sold_within(w, r, o, (double)INFINITY);
-    case WITHIN_HOURLY:
-        return sold_within(w, r, o, eligible_hourly_limit(w, r));
-    case HAS_ACCELERATOR:
-    case HAS_TYPE:
-    case HAS_CPUS:
-    case HAS_MEMORY:
-    case IN_CLOUD:
-    case CONDITIONS:
-        break;
-    }
-    return true; /* not a question about the offer */
+    return true;
 }
 
 bool eligible_is_asked(const struct plan_world *w, const struct spec_resources *r, enum condition c)
@@ -298,7 +276,7 @@ static bool filter_kind(const struct filter *f,
                             k->accelerator_count))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (f->asked[others[i]] && !eligible_kind_meets(w, f->resources, k, others[i]))
+        if (f->asked[others[i]] && !eligible_meets(w, f->resources, k, NULL, others[i]))
             return false;
     return true;
 }

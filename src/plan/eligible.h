@@ -19,15 +19,12 @@ enum condition {
     CONDITIONS
 };
 
-/* True where the condition is not a question about kinds, or about offers. */
-bool eligible_kind_meets(const struct plan_world *w,
-                         const struct spec_resources *r,
-                         const struct catalog_kind *k,
-                         enum condition condition);
-bool eligible_offer_meets(const struct plan_world *w,
-                          const struct spec_resources *r,
-                          const struct catalog_offer *o,
-                          enum condition condition);
+/* o NULL: a question about the kind alone, true where the condition is about offers. */
+bool eligible_meets(const struct plan_world *w,
+                    const struct spec_resources *r,
+                    const struct catalog_kind *k,
+                    const struct catalog_offer *o,
+                    enum condition condition);
 bool eligible_is_asked(const struct plan_world *w,
                        const struct spec_resources *r,
                        enum condition condition);

@@ -76,43 +76,26 @@ static void describe(struct buf *b,
     }
 }
 
-static bool meets_first(const struct plan_world *w,
-                        const struct spec_resources *r,
-                        const struct catalog_kind *k,
-                        const struct catalog_offer *o,
-                        int n_conditions)
+/* Goes through the offers, from the kind k and its offer j on, to the next that meets the first n
+ * conditions; NULL behind the last. */
+static const struct catalog_offer *next_meeting(const struct plan_world *w,
+                                                const struct spec_resources *r,
+                                                int n,
+                                                const struct catalog_kind **k,
+                                                uint32_t *j)
 {
-    for (int i = 0; i < n_conditions; i++)
-        if (!eligible_kind_meets(w, r, k, (enum condition)i) ||
-            !eligible_offer_meets(w, r, o, (enum condition)i))
-            return false;
-    return true;
-}
+    const struct catalog_kind *end = catalog_kinds(w->catalog) + catalog_n_kinds(w->catalog);
 
-/* Visits the offers that meet the first n conditions until visit says stop (true). */
-static bool each_meeting(const struct plan_world *w,
-                         const struct spec_resources *r,
-                         int n_conditions,
-                         bool (*visit)(void *ctx,
-                                       const struct catalog_kind *k,
-                                       const struct catalog_offer *o),
-                         void *ctx)
-{
-    for (size_t i = 0; i < catalog_n_kinds(w->catalog); i++) {
-        const struct catalog_kind *k = &catalog_kinds(w->catalog)[i];
-        for (uint32_t j = 0; j < k->n_offers; j++) {
-            const struct catalog_offer *o = &catalog_offers(w->catalog)[k->first_offer + j];
-            if (meets_first(w, r, k, o, n_conditions) && visit(ctx, k, o))
-                return true;
+    for (; *k < end; ++*k, *j = 0)
+        while (*j < (*k)->n_offers) {
+            const struct catalog_offer *o = &catalog_offers(w->catalog)[(*k)->first_offer + (*j)++];
+            int met = 0;
+            while (met < n && eligible_meets(w, r, *k, o, (enum condition)met))
+                met++;
+            if (met == n)
+                return o;
         }
-    }
-    return false;
-}
-
-static bool stop_at_first(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
-{
-    (void)ctx, (void)k, (void)o;
-    return true;
+    return NULL;
 }
 
 #define NEAREST_SHOWN 3
@@ -180,25 +163,13 @@ static double distance_of(const struct instead *in,
                           const struct catalog_kind *k,
                           const struct catalog_offer *o)
 {
-    switch (in->failed) {
-    case HAS_ACCELERATOR:
+    if (in->failed == HAS_ACCELERATOR)
         return in->unknown_name ? 0 : count_distance(in, k);
-    case HAS_CPUS:
+    if (in->failed == HAS_CPUS)
         return outside(k->vcpus, &in->resources->cpus);
-    case HAS_MEMORY:
+    if (in->failed == HAS_MEMORY)
         return outside(k->memory_gib, &in->resources->memory_gb);
-    case WITHIN_HOURLY:
-        return lowest_price(in, o);
-    case HAS_TYPE:
-    case IN_CLOUD:
-    case IN_REGION:
-    case CONFIGURED:
-    case IN_ZONE:
-    case FOR_SALE:
-    case CONDITIONS:
-        break;
-    }
-    return 0;
+    return in->failed == WITHIN_HOURLY ? lowest_price(in, o) : 0;
 }
 
 static char *what_it_has(const struct instead *in,
@@ -251,28 +222,28 @@ static void insert_text(struct instead *in, size_t at, char *text, double distan
     in->n++;
 }
 
-static bool collect(void *ctx, const struct catalog_kind *k, const struct catalog_offer *o)
+/* False: enough of them. */
+static bool collect(struct instead *in, const struct catalog_kind *k, const struct catalog_offer *o)
 {
-    struct instead *in = ctx;
     size_t most = compares_words(in) ? WORDS_MAX : NEAREST_SHOWN, at = in->n;
 
     if (in->failed == HAS_ACCELERATOR && !*catalog_text(in->world->catalog, k->accelerator))
-        return false;
+        return true;
     double distance = distance_of(in, k, o);
     while (at > 0 && in->items[at - 1].distance > distance)
         at--;
     if (at >= most)
-        return compares_words(in); /* words are all equally far: enough of them */
+        return !compares_words(in); /* words are all equally far: enough of them */
     AUTO_MEM char *text = what_it_has(in, k, o);
     for (size_t i = 0; i < in->n; i++)
         if (!strcmp(in->items[i].text, text))
-            return false;
+            return true;
     if (!*text)
-        return false;
+        return true;
     insert_text(in, at, TAKE(text), distance);
     if (in->n > most)
         free(in->items[--in->n].text);
-    return false;
+    return true;
 }
 
 static void asked_word(const struct instead *in, struct buf *b)
@@ -321,11 +292,16 @@ static void list_nearest(const struct instead *in, struct buf *out)
  * offer meets them all. */
 static enum condition first_failing(const struct plan_world *w, const struct spec_resources *r)
 {
-    int failed = 0;
+    const struct catalog_kind *k = catalog_kinds(w->catalog);
+    uint32_t j = 0;
+    int met = 0;
 
-    while (failed < CONDITIONS && each_meeting(w, r, failed + 1, stop_at_first, NULL))
-        failed++;
-    return (enum condition)failed;
+    /* An offer passed over for fewer conditions does not meet more. */
+    while (met < CONDITIONS && next_meeting(w, r, met + 1, &k, &j)) {
+        met++;
+        j--;
+    }
+    return (enum condition)met;
 }
 
 static void explain_alternative(const struct plan_world *w,
@@ -346,7 +322,11 @@ static void explain_alternative(const struct plan_world *w,
     buf_puts(out, first ? "has " : " has ");
     describe(out, w, r, failed);
     in.unknown_name = failed == HAS_ACCELERATOR && !any_of_that_name(&in);
-    each_meeting(w, r, (int)failed, collect, &in);
+    const struct catalog_kind *k = catalog_kinds(w->catalog);
+    const struct catalog_offer *o;
+    uint32_t j = 0;
+    while ((o = next_meeting(w, r, (int)failed, &k, &j)) && collect(&in, k, o))
+        ;
     if (in.n) {
         buf_puts(out, "; nearest: ");
         list_nearest(&in, out);
