@@ -1,4 +1,4 @@
-/* db: one SQL interface. SQLite (WAL) today; callers keep to SQL that PostgreSQL also reads:
+/* db: one SQL interface to a SQLite database (WAL). Callers keep to SQL that PostgreSQL also reads:
  * parameters $1 $2 ..., RETURNING, ON CONFLICT, no rowid, no PRAGMA, ids from db_ids. */
 #ifndef DB_DB_H
 #define DB_DB_H

@@ -1,6 +1,6 @@
 /* Ids of rows: blocks of numbers reserved from the table `counter`. db.h declares the functions;
  * every room that stores rows calls them. */
-#include "db/driver.h"
+#include "db/internal.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Numbered migrations: brings the tables of a database up to the version that the program needs.
  * db_open calls it. */
-#include "db/driver.h"
+#include "db/internal.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -16,14 +16,16 @@ static const struct db_migration own = {0, own_tables};
 /* The newest step taken; -1 when the database is empty. */
 static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
 {
-    enum db_contents contents = DB_CONTENTS_NONE;
+    int64_t ours = 0, tables = 0;
 
     *out = -1;
-    if (db_allowed(d, "CONTENTS", e) < 0 || d->driver->contents(d, &contents, e) < 0)
+    if (db_get_int(d, e, &tables, "SELECT count(*) FROM sqlite_master", DB_NONE) < 0 ||
+        db_get_int(d, e, &ours, "SELECT 1 FROM sqlite_master WHERE name = 'db_migration'",
+                   DB_NONE) < 0)
         return -1;
-    if (contents == DB_CONTENTS_NONE)
+    if (tables == 0)
         return 0;
-    if (contents == DB_CONTENTS_FOREIGN)
+    if (!ours)
         return err_set(e, ERR_USAGE, "%s: a database of another program; nothing was changed",
                        d->url);
     if (db_get_int(d, e, out, "SELECT max(number) FROM db_migration", DB_NONE) < 0)
@@ -38,7 +40,7 @@ static int find_newest(struct db *d, int known, int64_t *out, struct err *e)
 
 static int take_step(struct db *d, const struct db_migration *m, struct err *e)
 {
-    for (const char *const *sql = d->driver->statements(m); *sql; sql++)
+    for (const char *const *sql = m->sqlite; *sql; sql++)
         if (db_exec(d, *sql, e) < 0)
             return -1;
     return db_run(d, e, "INSERT INTO db_migration (number) VALUES ($1)", DB_INT(m->number));
@@ -76,7 +78,7 @@ int db_migrate(struct db *d, const struct db_migration *migrations, struct err *
 
     if (find_newest(d, known, &newest, e) < 0)
         return err_wrap(e, "open %s", d->name);
-    if (newest < known && !d->driver->writable(d))
+    if (newest < known && !d->writable)
         return err_set(e, ERR_DENIED,
                        "%s: %s must be brought up to date first, and there is no permission to "
                        "write to it",

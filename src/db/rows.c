@@ -2,8 +2,7 @@
  * key. db.h declares the functions. */
 #include "base/buf.h"
 #include "base/mem.h"
-#include "db/db.h"
-#include "db/driver.h"
+#include "db/internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SQLite's result codes as errors, and waiting for a database that another process holds. The
  * other sqlite files call it. */
 #include "base/time.h"
-#include "db/sqlite.h"
+#include "db/internal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,20 +15,20 @@ bool sqlite_is_busy(int rc)
     return (rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_PROTOCOL;
 }
 
-void sqlite_wait_start(struct sqlite *c)
+void sqlite_wait_start(struct db *d)
 {
-    c->give_up_s = 0;
+    d->give_up_s = 0;
 }
 
-bool sqlite_wait(struct sqlite *c, int times)
+bool sqlite_wait(struct db *d, int times)
 {
     double now_s = time_monotonic_s();
     uint32_t random;
     struct timespec pause = {0};
 
-    if (c->give_up_s == 0) /* read lazily: most statements never wait */
-        c->give_up_s = now_s + c->busy_ms / 1000.0;
-    if (now_s >= c->give_up_s)
+    if (d->give_up_s == 0) /* read lazily: most statements never wait */
+        d->give_up_s = now_s + d->busy_ms / 1000.0;
+    if (now_s >= d->give_up_s)
         return false;
     /* Up to 1, 2, 4 ... 32 ms; by chance, so that waiting processes do not come back together. */
     sqlite3_randomness(sizeof random, &random);
@@ -37,15 +37,15 @@ bool sqlite_wait(struct sqlite *c, int times)
     return true;
 }
 
-int sqlite_run(struct sqlite *c, const char *sql)
+int sqlite_run(struct db *d, const char *sql)
 {
     int rc;
     int times = 0;
 
-    sqlite_wait_start(c);
+    sqlite_wait_start(d);
     do {
-        rc = sqlite3_exec(c->handle, sql, NULL, NULL, NULL);
-    } while (sqlite_is_busy(rc) && sqlite_wait(c, times++));
+        rc = sqlite3_exec(d->handle, sql, NULL, NULL, NULL);
+    } while (sqlite_is_busy(rc) && sqlite_wait(d, times++));
     return rc;
 }
 
@@ -79,9 +79,8 @@ static int say_system(struct db *d, int number, const char *message, struct err 
 
 int sqlite_error(struct db *d, int rc, struct err *e)
 {
-    struct sqlite *c = d->connection;
-    const char *message = c->handle ? sqlite3_errmsg(c->handle) : sqlite3_errstr(rc);
-    int number = c->handle ? sqlite3_system_errno(c->handle) : 0;
+    const char *message = d->handle ? sqlite3_errmsg(d->handle) : sqlite3_errstr(rc);
+    int number = d->handle ? sqlite3_system_errno(d->handle) : 0;
 
     switch (rc & 0xff) {
     case SQLITE_BUSY:

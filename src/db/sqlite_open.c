@@ -1,10 +1,9 @@
-/* Opens and closes an SQLite database with its settings (WAL, synced commits, cache). The SQLite
- * driver lists it. */
+/* Opens a SQLite database with its settings (WAL, synced commits, cache). db_open calls it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "db/sqlite.h"
+#include "db/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,27 +51,27 @@ static void configure(void)
 }
 
 /* first: a setting that counts only before anything is read. */
-static int open_handle(struct sqlite *c, const char *name, int flags, const char *first)
+static int open_handle(struct db *d, const char *name, int flags, const char *first)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, configure);
-    int rc = sqlite3_open_v2(name, &c->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = sqlite3_open_v2(name, &d->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
         return rc;
-    sqlite3_extended_result_codes(c->handle, 1);
-    sqlite3_busy_handler(c->handle, on_busy, c);
-    sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-    sqlite3_db_config(c->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-    rc = sqlite_run(c, first);
-    return rc == SQLITE_OK ? sqlite_run(c, settings) : rc;
+    sqlite3_extended_result_codes(d->handle, 1);
+    sqlite3_busy_handler(d->handle, on_busy, d);
+    sqlite3_db_config(d->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
+    sqlite3_db_config(d->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
+    rc = sqlite_run(d, first);
+    return rc == SQLITE_OK ? sqlite_run(d, settings) : rc;
 }
 
 /* The first read opens the log and, after a crash, recovers from it. */
-static int first_read(struct sqlite *c)
+static int first_read(struct db *d)
 {
-    return sqlite_run(c, "SELECT count(*) FROM sqlite_master");
+    return sqlite_run(d, "SELECT count(*) FROM sqlite_master");
 }
 
 static bool holds_bytes(const char *path)
@@ -83,15 +82,15 @@ static bool holds_bytes(const char *path)
 }
 
 /* A missing permission hides behind several codes, depending on which of the files it concerns. */
-static bool lacks_permission(const struct sqlite *c, int rc)
+static bool lacks_permission(const struct db *d, int rc)
 {
-    AUTO_MEM char *dir = mem_dup(c->path);
+    AUTO_MEM char *dir = mem_dup(d->path);
     char *slash = strrchr(dir, '/'); /* there is one: paths start with / or ./ */
 
     if ((rc & 0xff) != SQLITE_CANTOPEN && (rc & 0xff) != SQLITE_READONLY)
         return false;
     slash[slash == dir] = '\0';
-    return access(c->path, R_OK) == 0 && (access(dir, W_OK) < 0 || access(c->path, W_OK) < 0);
+    return access(d->path, R_OK) == 0 && (access(dir, W_OK) < 0 || access(d->path, W_OK) < 0);
 }
 
 /* As an URI, with what has a meaning there escaped. */
@@ -111,8 +110,7 @@ static void put_uri(struct buf *uri, const char *path)
  * changes. That is true to the last commit when there is no log. */
 static int open_immutable(struct db *d, struct err *e)
 {
-    struct sqlite *c = d->connection;
-    AUTO_MEM char *log = mem_printf("%s-wal", c->path);
+    AUTO_MEM char *log = mem_printf("%s-wal", d->path);
     AUTO_CLEAR(buf) struct buf uri;
     int rc;
 
@@ -121,88 +119,72 @@ static int open_immutable(struct db *d, struct err *e)
         return err_set(e, ERR_DENIED,
                        "%s: may only be read, and its newest changes are still in %s; open it once "
                        "with permission to write",
-                       c->path, log);
-    put_uri(&uri, c->path);
-    sqlite3_close(c->handle);
-    c->handle = NULL;
-    rc = open_handle(c, buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, "");
+                       d->path, log);
+    put_uri(&uri, d->path);
+    sqlite3_close(d->handle);
+    d->handle = NULL;
+    rc = open_handle(d, buf_str(&uri), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, "");
     if (rc == SQLITE_OK)
-        rc = first_read(c);
+        rc = first_read(d);
     return rc == SQLITE_OK ? 0 : sqlite_error(d, rc, e);
 }
 
 /* Changing to a log is refused without asking the busy handler, while others open the file; a file
  * system that cannot have one leaves the rollback journal, which is as safe. */
-static int prepare_writing(struct sqlite *c)
+static int prepare_writing(struct db *d)
 {
-    int rc = sqlite_run(c, writing_settings);
+    int rc = sqlite_run(d, writing_settings);
 
-    return rc == SQLITE_OK ? sqlite_run(c, "PRAGMA journal_mode=WAL") : rc;
+    return rc == SQLITE_OK ? sqlite_run(d, "PRAGMA journal_mode=WAL") : rc;
 }
 
-static int start_with(struct sqlite *c, const char *first)
+static int start_with(struct db *d, const char *first)
 {
-    int rc = open_handle(c, c->path, SQLITE_OPEN_READWRITE, first);
+    int rc = open_handle(d, d->path, SQLITE_OPEN_READWRITE, first);
 
     if (rc == SQLITE_OK)
-        rc = first_read(c);
+        rc = first_read(d);
     if (rc != SQLITE_OK)
         return rc;
-    c->writable = sqlite3_db_readonly(c->handle, "main") == 0;
-    return c->writable ? prepare_writing(c) : rc;
+    d->writable = sqlite3_db_readonly(d->handle, "main") == 0;
+    return d->writable ? prepare_writing(d) : rc;
 }
 
 /* A full disk has no room for the index of the log that processes share. One process at a time can
  * do with an index in memory: what is there can be read, and little things can be removed. */
-static int start_alone(struct sqlite *c)
+static int start_alone(struct db *d)
 {
-    sqlite3_close(c->handle);
-    c->handle = NULL;
-    return start_with(c, "PRAGMA locking_mode=EXCLUSIVE");
+    sqlite3_close(d->handle);
+    d->handle = NULL;
+    return start_with(d, "PRAGMA locking_mode=EXCLUSIVE");
 }
 
 static int start(struct db *d, struct err *e)
 {
-    struct sqlite *c = d->connection;
-    int rc = start_with(c, "");
+    int rc = start_with(d, "");
 
     if (rc == SQLITE_IOERR_SHMSIZE)
-        rc = start_alone(c);
+        rc = start_alone(d);
     if (rc == SQLITE_OK)
         return 0;
-    c->writable = false;
-    return lacks_permission(c, rc) ? open_immutable(d, e) : sqlite_error(d, rc, e);
+    d->writable = false;
+    return lacks_permission(d, rc) ? open_immutable(d, e) : sqlite_error(d, rc, e);
 }
 
 int sqlite_open(struct db *d, bool must_exist, struct err *e)
 {
-    struct sqlite *c = mem_zero(1, sizeof *c);
     struct stat st;
 
-    d->connection = c;
-    c->busy_ms = d->busy_ms;
-    c->path = d->url[0] == '/' ? mem_dup(d->url) : mem_printf("./%s", d->url);
-    if (stat(c->path, &st) < 0) {
+    d->path = d->url[0] == '/' ? mem_dup(d->url) : mem_printf("./%s", d->url);
+    if (stat(d->path, &st) < 0) {
         if (errno != ENOENT)
             return file_error(e, "open", d->url);
         if (must_exist)
             return err_set(e, ERR_NOTFOUND, "%s: there is no such database", d->url);
-        if (make_file(c->path, e) < 0)
+        if (make_file(d->path, e) < 0)
             return -1;
     } else if (!S_ISREG(st.st_mode)) {
         return err_set(e, ERR_USAGE, "%s: not a file, so no database", d->url);
     }
     return start(d, e);
-}
-
-void sqlite_close(struct db *d)
-{
-    struct sqlite *c = d->connection;
-
-    if (!c)
-        return;
-    sqlite3_close(c->handle);
-    free(c->path);
-    free(c);
-    d->connection = NULL;
 }

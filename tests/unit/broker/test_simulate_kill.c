@@ -1,7 +1,7 @@
 /* kill -9 before every single statement that a simulated run sends to its records: afterwards
  * nothing bills, nothing is billed twice, and the run goes on where it was. */
 #include "broker/machine/internal.h"
-#include "db/driver.h"
+#include "db/internal.h"
 
 #include "pipeline.h"
 #include "tap.h"
