@@ -28,7 +28,8 @@
 #define TELL_AGAIN_S 0.4
 #define FIRST_WAIT_S 0.1
 #define MAX_WAIT_S 3.0
-/* Events that nobody took, of rounds that are over; more than aggregators can have died of at once.
+/* Events that no aggregator took, of rounds that are over; more than aggregators can have died of
+ * at once.
  */
 #define UNTOLD_MAX 8
 
@@ -37,7 +38,7 @@ struct tradewind_worker {
     char *event_url, *event_token, *event_log;
     struct http *http; /* for events */
     unsigned worker, workers;
-    double poll_s, patience_s;
+    double poll_s, retry_s;
     unsigned connections;
     uint64_t about; /* bytes of a mean; 0 = not known yet */
     struct tradewind_counts counts;
@@ -46,7 +47,7 @@ struct tradewind_worker {
     unsigned rounds; /* that are over: whose means were pulled */
     struct buf mean; /* found before it was asked for */
     bool has_mean;
-    char *untold[UNTOLD_MAX]; /* keys whose events nobody took yet, the last one first */
+    char *untold[UNTOLD_MAX]; /* keys whose events no aggregator took yet, the last one first */
     double next_tell_s;
     enum fed_packing packing;
     double share;
@@ -131,7 +132,7 @@ static int read_numbers(struct tradewind_worker *w,
         choose_number(s->workers, "TRADEWIND_WORKERS", 0, &workers, e) < 0 ||
         choose_number(s->connections, "TRADEWIND_CONNECTIONS", 1, &connections, e) < 0 ||
         choose_number(s->poll_s, "TRADEWIND_POLL_S", 0.1, &w->poll_s, e) < 0 ||
-        choose_number(s->patience_s, "TRADEWIND_PATIENCE_S", 60, &w->patience_s, e) < 0)
+        choose_number(s->patience_s, "TRADEWIND_PATIENCE_S", 60, &w->retry_s, e) < 0)
         return -1;
     if (s->worker == 0)
         worker = 0;
@@ -216,7 +217,7 @@ static void log_event(const struct tradewind_worker *w,
     close(fd);
 }
 
-/* ---- patience ---- */
+/* ---- retries ---- */
 
 static void sleep_s(double s)
 {
@@ -226,28 +227,28 @@ static void sleep_s(double s)
         ;
 }
 
-struct patience {
-    double patience_s, wait_s;
-    double until_s; /* 0 = no trouble yet */
+struct retry {
+    double limit_s, wait_s;
+    double until_s; /* 0 = no error yet */
 };
 
-static struct patience patience_of(const struct tradewind_worker *w)
+static struct retry retry_of(const struct tradewind_worker *w)
 {
-    return (struct patience){.patience_s = w->patience_s, .wait_s = FIRST_WAIT_S};
+    return (struct retry){.limit_s = w->retry_s, .wait_s = FIRST_WAIT_S};
 }
 
-/* Whether to try once more after this error; waits until it is time. Patience begins with the first
- * trouble: a request that was waited for as long is tried once more. */
-static bool once_more(struct patience *p, const struct err *e)
+/* Whether to retry after this error; waits until it is time. The limit counts from the first error:
+ * a request that took as long itself is retried once. */
+static bool once_more(struct retry *r, const struct err *e)
 {
     double now_s = time_monotonic_s();
 
-    if (p->until_s == 0)
-        p->until_s = now_s + p->patience_s;
-    if (e->kind != ERR_RETRY || now_s + p->wait_s > p->until_s)
+    if (r->until_s == 0)
+        r->until_s = now_s + r->limit_s;
+    if (e->kind != ERR_RETRY || now_s + r->wait_s > r->until_s)
         return false;
-    sleep_s(p->wait_s);
-    p->wait_s = fmin(2 * p->wait_s, MAX_WAIT_S);
+    sleep_s(r->wait_s);
+    r->wait_s = fmin(2 * r->wait_s, MAX_WAIT_S);
     return true;
 }
 
@@ -511,7 +512,7 @@ static int get_mean(struct tradewind_worker *w, const char *key, size_t n, struc
 /* 1: it is there, and kept until it is asked for. 0: not yet. */
 static int look(struct tradewind_worker *w, unsigned round, struct err *e)
 {
-    struct patience patience = patience_of(w);
+    struct retry retry = retry_of(w);
     int64_t start_ms = time_epoch_ms();
     struct err why = {0};
     char key[FED_ROUND_KEY];
@@ -533,7 +534,7 @@ static int look(struct tradewind_worker *w, unsigned round, struct err *e)
             log_event(w, "poll", round, 0, 1, start_ms);
             return 0;
         }
-    } while (once_more(&patience, &why));
+    } while (once_more(&retry, &why));
     *e = why;
     return -1;
 }
@@ -597,7 +598,7 @@ static void add_untold(struct tradewind_worker *w, const char *key)
     w->next_tell_s = 0;
 }
 
-/* A round that has no mean yet is ended by whoever goes on with it. */
+/* A round that has no mean yet is ended by the worker that goes on with it. */
 static void forget_unended(struct tradewind_worker *w)
 {
     struct fed_input_key k;
@@ -609,11 +610,11 @@ static void forget_unended(struct tradewind_worker *w)
     }
 }
 
-/* What nobody took yet of rounds whose mean is there: until an aggregator that died has lost its
- * claim. */
+/* Events that no aggregator took yet, of rounds whose mean is there: until an aggregator that died
+ * has lost its claim. */
 static void tell_rest(struct tradewind_worker *w)
 {
-    double until_s = time_monotonic_s() + w->patience_s + FED_LEASE_S;
+    double until_s = time_monotonic_s() + w->retry_s + FED_LEASE_S;
     struct err why;
 
     forget_unended(w);
@@ -649,7 +650,7 @@ void tradewind_worker_close(struct tradewind_worker *w)
 
 static int put(struct tradewind_worker *w, const char *key, const struct buf *b, struct err *e)
 {
-    struct patience patience = patience_of(w);
+    struct retry retry = retry_of(w);
     struct store_keyed_put request = {.key = key,
                                       .bytes = b->data,
                                       .n = b->len,
@@ -664,7 +665,7 @@ static int put(struct tradewind_worker *w, const char *key, const struct buf *b,
             w->counts.sent_bytes += b->len;
             return 0;
         }
-    } while (once_more(&patience, &why));
+    } while (once_more(&retry, &why));
     *e = why;
     return -1;
 }
@@ -696,7 +697,7 @@ static int push(struct tradewind_worker *w,
     if (there < 0)
         return -1;
     if (there) {
-        /* Nobody knows whether its event was taken. */
+        /* Its event may have been taken, or not. */
         add_untold(w, key);
         return keep_rest(w, round, e) < 0 ? -1 : tell(w, round, e);
     }

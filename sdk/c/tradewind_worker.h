@@ -41,11 +41,10 @@ struct tradewind_worker_settings {
     /* TRADEWIND_EVENT_URL: gets the event of each push, in the form of S3; for stores that send
      * none themselves. */
     const char *event_url;
-    int worker;       /* TRADEWIND_WORKER: from 0; -1 here = from the environment */
-    unsigned workers; /* TRADEWIND_WORKERS */
-    double poll_s;    /* TRADEWIND_POLL_S, else 0.1: between two looks for the mean */
-    double
-        patience_s; /* TRADEWIND_PATIENCE_S, else 60: how long a store in trouble is tried again */
+    int worker;        /* TRADEWIND_WORKER: from 0; -1 here = from the environment */
+    unsigned workers;  /* TRADEWIND_WORKERS */
+    double poll_s;     /* TRADEWIND_POLL_S, else 0.1: between two looks for the mean */
+    double patience_s; /* TRADEWIND_PATIENCE_S, else 60: how long requests that fail are retried */
     /* TRADEWIND_EVENT_LOG: a file that gets a line of JSON for each thing done:
      * {"kind": "put", "who": "worker-0003", "round": 7, "bytes": 4096, "start": 1763305200.125,
      *  "end": 1763305200.25}; kinds are put, get, poll (which found nothing) and event; requests,

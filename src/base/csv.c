@@ -310,11 +310,6 @@ int csv_header(struct csv *c, const char *const *names, size_t n_names, size_t *
     return 0;
 }
 
-bool csv_number(const char *text, double *out)
-{
-    return number_parse(text, out);
-}
-
 int csv_put(struct buf *b, const char *text, bool last_in_row)
 {
     size_t len = strlen(text);

@@ -40,9 +40,6 @@ void csv_rename(struct csv *c, const char *name);
  * SIZE_MAX when absent. -1 on an empty file or a column that stands twice. */
 int csv_header(struct csv *c, const char *const *names, size_t n_names, size_t *at, struct err *e);
 
-/* A finite decimal number; false for anything else, empty included. */
-bool csv_number(const char *text, double *out);
-
 struct buf;
 /* Appends one field, quoted where needed (comma, quote, CR, LF, leading or trailing space). */
 int csv_put(struct buf *b, const char *text, bool last_in_row);

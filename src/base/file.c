@@ -132,7 +132,9 @@ int file_draft_open(struct file_draft *d, const char *path, mode_t mode, struct 
     *d = (struct file_draft){.fd = -1, .path = mem_dup(path)};
     d->target = there ? there : mem_dup(path);
     if (replaces && !S_ISREG(old.st_mode))
-        return err_set(e, ERR_USAGE, "write %s: there is something that is no regular file", path);
+        return err_set(
+            e, ERR_USAGE,
+            "write %s: not a regular file; give the path of a file, or remove what is there", path);
     char *beside = mem_printf("%s.XXXXXX", d->target);
     d->fd = mkostemp(beside, O_CLOEXEC);
     if (d->fd < 0) {

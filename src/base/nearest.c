@@ -46,9 +46,9 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
 const char *nearest(const char *word, const char *const *candidates, size_t n)
 {
     size_t len = strlen(word);
-    /* One slip in a short word, one more for every three letters; the dashes of an option are
-     * none. */
-    size_t limit = (len - strspn(word, "-") + 2) / 3;
+    /* One slip in a short word, then about one for every three letters: of "down" half would have
+     * to change for "chown". The dashes of an option are no letters. */
+    size_t limit = (len - strspn(word, "-") + 1) / 3;
     size_t best = limit + 1;
     const char *found = NULL;
 

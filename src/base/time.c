@@ -29,7 +29,8 @@ static double unit_s(char c)
 
 static int bad_duration(const char *text, struct err *e)
 {
-    return err_set(e, ERR_USAGE, "\"%s\" is no duration: write 90s, 10m, 1.5h, 2d or 1h30m", text);
+    return err_set(e, ERR_USAGE, "\"%s\" is not a duration; give 90s, 10m, 1.5h, 2d or 1h30m",
+                   text);
 }
 
 int time_parse_duration(const char *text, double bare_unit_s, double *seconds_out, struct err *e)

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@ static const char *const columns[COLUMNS] = {"command", "batch", "type",
 
 static bool is_positive(const char *text, double *out)
 {
-    return csv_number(text, out) && *out > 0 && *out <= 1e12;
+    return number_parse(text, out) && *out > 0 && *out <= 1e12;
 }
 
 /* Takes the row if it is of this command and batch size. */

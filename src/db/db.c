@@ -20,7 +20,7 @@ struct db *db_open(const struct db_options *options, struct err *e)
 
     /* As postgresql://... */
     if (!*options->url || strstr(options->url, "://")) {
-        err_set(e, ERR_USAGE, "%s: no such kind of database is known; give the path of a file",
+        err_set(e, ERR_USAGE, "%s: unknown kind of database; give the path of a file",
                 options->url);
         return NULL;
     }

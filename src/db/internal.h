@@ -67,7 +67,7 @@ int db_read_only(const struct db *d, struct err *e);
  * into a new one. Stepping on in one is a bug that is caught. */
 void db_cut_queries(struct db *d);
 void db_forget_queries(struct db *d);
-/* Gives back what was reserved ahead; before a commit. */
+/* Returns what was reserved ahead; before a commit. */
 int db_ids_return(struct db *d, struct err *e);
 /* Brings the schema up to date; many processes may do so at once. */
 int db_migrate(struct db *d, const struct db_migration *migrations, struct err *e);

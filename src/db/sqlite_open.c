@@ -180,7 +180,7 @@ int sqlite_open(struct db *d, bool must_exist, struct err *e)
         if (errno != ENOENT)
             return file_error(e, "open", d->url);
         if (must_exist)
-            return err_set(e, ERR_NOTFOUND, "%s: there is no such database", d->url);
+            return err_set(e, ERR_NOTFOUND, "%s: this database does not exist", d->url);
         if (make_file(d->path, e) < 0)
             return -1;
     } else if (!S_ISREG(st.st_mode)) {

@@ -117,7 +117,7 @@ static int read_batch_size(const struct csv *csv,
 
     if (!*text)
         return 0;
-    if (!csv_number(text, &batch) || batch <= 0)
+    if (!number_parse(text, &batch) || batch <= 0)
         return err_set(e, ERR_USAGE, "%s:%zu: batch_size '%s' is not a positive number",
                        csv_name(csv), csv_line(csv), text);
     if (name->batch_size > 0 && (name->batch_size < batch || name->batch_size > batch))
@@ -136,7 +136,7 @@ static int read_figures(const struct csv *csv,
         const char *text = fields[i].text;
         if (!*text)
             row->per_s[i] = THROUGHPUT_NOT_MEASURED;
-        else if (!csv_number(text, &row->per_s[i]) || row->per_s[i] < 0)
+        else if (!number_parse(text, &row->per_s[i]) || row->per_s[i] < 0)
             return err_set(
                 e, ERR_USAGE, "%s:%zu: '%s' is not a number of iterations per second (%s on %s)",
                 csv_name(csv), csv_line(csv), text, row->model, row->table->accelerators[i]);

@@ -74,7 +74,7 @@ static int check_weights(const struct fed_average *a, struct err *e)
 
     for (size_t i = 0; i < a->n; i++) {
         if (!(a->weights[i] >= 0 && a->weights[i] <= DBL_MAX))
-            return err_set(e, ERR_USAGE, "the weight of %s is no number from 0 up",
+            return err_set(e, ERR_USAGE, "the weight of %s is not a number from 0 up",
                            a->inputs[i].name);
         total += a->weights[i];
     }
@@ -493,8 +493,8 @@ static int do_all(struct work *w, struct err *e)
         w->in_place = false;
         if (done <= 0)
             return done;
-        /* Again from the start: where a file was cut or cannot be read, which ends whoever looks at
-         * it, this way tells which. */
+        /* Again from the start: where a file was cut or cannot be read, which ends the process that
+         * looks at it, this way tells which. */
         *w->tally = (struct tally){0};
     }
     return parallel_each(w->pieces->n, at_once, do_piece_and_tell, w, e);

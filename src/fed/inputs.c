@@ -20,7 +20,8 @@
 #define STALL_S 60.0
 /* Times that a fetch goes on after it broke off without having brought anything. */
 #define RESUMES 5
-/* Nobody has read anything for so long, and nobody waits for the store: no turn will come. */
+/* Without a read for this long, and without a reader that waits for the store, no turn will come.
+ */
 #define TURN_S 1.0
 #define TURN_LOOK_S 0.1
 
@@ -30,7 +31,7 @@ struct fed_inputs {
     size_t n, window;
     atomic_ullong reads;   /* of all streams */
     atomic_uint for_store; /* readers that wait for bytes to come */
-    atomic_bool unordered; /* somebody reads in another order */
+    atomic_bool unordered; /* a thread reads in another order */
 };
 
 struct stream {
@@ -138,7 +139,7 @@ static void *fetch(void *context)
             .tally = &tally,
         };
         int result = store_keyed_get(s->store, &get, &why);
-        /* Nobody else moves the end. */
+        /* No other thread moves the end. */
         vain = s->end > before ? 0 : vain + 1;
         before = s->end;
         if (result == 0 && before < size)
@@ -252,7 +253,7 @@ static size_t read_window(struct stream *s, uint64_t offset, char *to, size_t n)
     while (s->window && done < n) {
         uint64_t at = offset + done;
         bool in_turn = wait_for_turn(s, at);
-        /* The store brings what follows the window without anybody's help, but no more. */
+        /* The store brings what follows the window by itself, but no more. */
         if (in_turn || at < s->base + size)
             wait_for_store(s, at);
         if (at < s->base || at >= s->end)

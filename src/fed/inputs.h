@@ -28,7 +28,7 @@ void fed_inputs_free(struct fed_inputs *in);
 AUTO_DEFINE(fed_inputs)
 
 /* One for each object. Their errors: ERR_NOTFOUND when it is gone, ERR_RETRY when it was written
- * again or the store is in trouble. */
+ * again or the store fails for now. */
 const struct fed_source *fed_inputs_sources(const struct fed_inputs *in);
 /* Stops fetching and adds up what was asked of the store. */
 void fed_inputs_stop(struct fed_inputs *in, struct store_tally *tally);

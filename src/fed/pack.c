@@ -216,7 +216,7 @@ static int count_kept(void *context, uint64_t first, const uint32_t *bits, size_
     json_t *there = json_array_get(c->how->counts, chunk);
     if ((there ? json_integer_set(there, json_integer_value(there) + here)
                : json_array_append_new(c->how->counts, json_integer(here))) < 0)
-        return err_set(e, ERR_IO, "no memory for what is kept");
+        return err_set(e, ERR_IO, "no memory for the counts of numbers");
     return 0;
 }
 _Static_assert(FED_PACKING_CHUNK % BLOCK == 0, "blocks lie within chunks");

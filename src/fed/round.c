@@ -143,8 +143,8 @@ static int delete_input(void *context, size_t i, struct err *e)
     return store_keyed_delete(r->a->store, r->listed[i].key, NULL, e);
 }
 
-/* The claim goes last: as long as it is there nobody else begins. The mean of the round before has
- * been read by all whose inputs are here, which with a quorum need not be all. */
+/* The claim goes last: as long as it is there no other invocation begins. The mean of the round
+ * before has been read by all whose inputs are here, which with a quorum need not be all. */
 static int clean_up(struct round *r, struct err *e)
 {
     struct store *s = r->a->store;
@@ -169,7 +169,7 @@ struct work {
     struct round *round;
     struct fed_object *objects;
     double *weights;
-    bool lost;      /* the claim, to somebody who took us for dead */
+    bool lost;      /* the claim, to an invocation that took us for dead */
     struct err why; /* the claim cannot be renewed */
 };
 
@@ -276,7 +276,7 @@ static int see_later(void *context, const struct store_keyed *o, struct err *e)
 }
 
 /* Another may have written our mean there before it died; when the place has gone on since, it must
- * not be written again: nobody would ever delete it. */
+ * not be written again: no invocation would ever delete it. */
 static int has_passed(struct round *r, const struct fed_place *place, bool *out, struct err *e)
 {
     struct fed_input_key k = {.round = r->event.round};
@@ -429,7 +429,7 @@ static int average_all(struct round *r, struct fed_round_report *out, struct err
 
 /* The mean is there, or was handed on: only then inputs are deleted. Of regions the mean comes back
  * from above, perhaps from one that died before it had deleted what we told it of: it is told
- * again, unless somebody may live who is about to end the round here. */
+ * again, unless an invocation may live that is about to end the round here. */
 static int finish(struct round *r, struct fed_round_report *out, struct err *e)
 {
     char key[FED_ROUND_KEY];

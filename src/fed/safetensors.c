@@ -55,7 +55,7 @@ int fed_safetensors_shape(struct arena *arena,
     for (size_t i = 0; i < t->rank; i++) {
         const json_t *dim = json_array_get(shape, i);
         if (!json_is_integer(dim) || json_integer_value(dim) < 0)
-            return bad_entry(e, "a dimension is no whole number");
+            return bad_entry(e, "a dimension is not a whole number");
         dims[i] = (uint64_t)json_integer_value(dim);
     }
     t->dims = dims;
@@ -74,7 +74,7 @@ static int read_place(const struct fed_file *f,
 
     if (json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end) ||
         json_integer_value(begin) < 0 || json_integer_value(end) < json_integer_value(begin))
-        return bad_entry(e, "data_offsets are no two rising whole numbers");
+        return bad_entry(e, "data_offsets are not two rising whole numbers");
     uint64_t from = (uint64_t)json_integer_value(begin), to = (uint64_t)json_integer_value(end);
     if (to > data_bytes)
         return err_set(e, ERR_USAGE,
@@ -131,7 +131,7 @@ static int read_metadata(struct fed_file *f, json_t *metadata, struct err *e)
     json_t *value;
 
     if (!json_is_object(metadata))
-        return bad_entry(e, FED_METADATA " is no object");
+        return bad_entry(e, FED_METADATA " is not an object");
     json_object_foreach(metadata, key, value)
     {
         if (!json_is_string(value))

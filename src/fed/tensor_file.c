@@ -156,7 +156,7 @@ static int read_raw(struct fed_file *f,
         return err_set(e, ERR_USAGE, "too large");
     if (source->size % each)
         return err_set(e, ERR_USAGE,
-                       "%llu bytes are no whole number of %s, %zu bytes each; was it cut?",
+                       "%llu bytes are not a whole number of %s, %zu bytes each; was it cut?",
                        (unsigned long long)source->size, fed_dtype_name(dtype), each);
     *count = source->size / each;
     *t = (struct fed_tensor){
@@ -185,7 +185,7 @@ static int read_header(struct fed_file *f,
     case FED_RAW_BF16:
         return read_raw(f, FED_BF16, source, e);
     }
-    return err_set(e, ERR_USAGE, "no such format of tensors");
+    return err_set(e, ERR_USAGE, "unknown format of tensors");
 }
 
 int fed_tensor_by_place(const void *a, const void *b)

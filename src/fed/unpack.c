@@ -52,10 +52,11 @@ int fed_packing_parse(const char *text, enum fed_packing *out, double *share_out
     if (strncmp(text, topk, strlen(topk)) == 0 && number_parse(text + strlen(topk), share_out) &&
         *share_out > 0 && *share_out <= 1)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "\"%.60s\" is no compression: use none, int8 or topk:SHARE with a SHARE above 0 "
-                   "and at most 1",
-                   text);
+    return err_set(
+        e, ERR_USAGE,
+        "\"%.60s\" is not a compression; give none, int8 or topk:SHARE with a SHARE above 0 "
+        "and at most 1",
+        text);
 }
 
 /* ---- what the packing says of one tensor ---- */

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/number.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -112,7 +113,7 @@ static int read_cell(const struct reading *r,
         memcpy(row + column->offset, &copy, sizeof copy);
         return 0;
     }
-    if (!csv_number(text, &value) || !(value >= column->least && value <= FIGURE_MAX))
+    if (!number_parse(text, &value) || !(value >= column->least && value <= FIGURE_MAX))
         return err_set(e, ERR_USAGE, "%s:%zu: %s: \"%.40s\" is not a number from %g to %g",
                        csv_name(csv), csv_line(csv), column->name, text, column->least, FIGURE_MAX);
     memcpy(row + column->offset, &value, sizeof value);

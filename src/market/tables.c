@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "catalog/catalog.h"
 #include "estimate/throughput.h"
 #include "market/region.h"
@@ -64,7 +65,7 @@ static const char *text(const struct table *t, size_t column)
 
 static bool amount(const struct table *t, size_t column, double most, double *out)
 {
-    return csv_number(t->fields[t->at[column]].text, out) && *out >= 0 && *out <= most;
+    return number_parse(t->fields[t->at[column]].text, out) && *out >= 0 && *out <= most;
 }
 
 /* The next row that is no remark, complete: 1, 0 at the end, -1. */

@@ -82,7 +82,7 @@ static int read_keys(const char *what, const char *body, struct credentials *out
         return err_set(e, ERR_IO, "%s: the answer lacks AccessKeyId or SecretAccessKey", what);
     int64_t expires_ms = expiration ? metadata_date_ms(expiration) : 0;
     if (expires_ms < 0)
-        return err_set(e, ERR_IO, "%s: the answer's Expiration is no date", what);
+        return err_set(e, ERR_IO, "%s: the answer's Expiration is not a date", what);
     out->key_id = mem_dup(key_id);
     out->secret.hidden = mem_dup(secret);
     out->token.hidden = token && *token ? mem_dup(token) : NULL;
@@ -135,7 +135,7 @@ static char *get_token(struct http *h, const char *endpoint, struct err *why_not
     if (a.status != 200)
         err_set(why_not, ERR_DENIED, "it answers %d when asked for a token (version 2)", a.status);
     else if (len == 0 || len > TOKEN_MAX || a.body[len + strspn(a.body + len, "\r\n")])
-        err_set(why_not, ERR_IO, "what it gives is no token");
+        err_set(why_not, ERR_IO, "its answer is not a token");
     else
         header = mem_printf("X-aws-ec2-metadata-token: %.*s", (int)len, a.body);
     wipe_answer(&a);

@@ -35,7 +35,7 @@ static int put_date(int64_t epoch_s, char out[static 24], struct err *e)
 
     if (epoch_s < 0 || !gmtime_r(&seconds, &utc) || utc.tm_year > 9999 - 1900 ||
         strftime(out, 24, "%Y%m%dT%H%M%SZ", &utc) == 0)
-        return err_set(e, ERR_USAGE, "sign a request: %lld s is no date", (long long)epoch_s);
+        return err_set(e, ERR_USAGE, "sign a request: %lld s is not a date", (long long)epoch_s);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/csv.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "policy/read.h"
 
 #include <math.h>
@@ -43,14 +44,14 @@ static int read_step(const struct csv *c,
                      struct err *e)
 {
     *out = (struct policy_step){.type = type_named(p, text[1]), .line = csv_line(c)};
-    if (!csv_number(text[0], &out->at_h) || !(out->at_h >= 0 && out->at_h <= ROUNDS_HOURS_MAX))
+    if (!number_parse(text[0], &out->at_h) || !(out->at_h >= 0 && out->at_h <= ROUNDS_HOURS_MAX))
         return err_set(e, ERR_USAGE, "%s:%zu: at_h \"%.60s\": expected a number from 0 to %g",
                        csv_name(c), csv_line(c), text[0], ROUNDS_HOURS_MAX);
     if (out->type == p->n_types)
         return err_set(e, ERR_USAGE, "%s:%zu: type \"%.60s\": the trace has no such type",
                        csv_name(c), csv_line(c), text[1]);
     double usd;
-    if (!csv_number(text[2], &usd) || !(usd >= 0 && usd <= POLICY_NUMBER_MAX) ||
+    if (!number_parse(text[2], &usd) || !(usd >= 0 && usd <= POLICY_NUMBER_MAX) ||
         (usd != 0 && usd < POLICY_NUMBER_MIN))
         return err_set(e, ERR_USAGE,
                        "%s:%zu: price_usd_per_hour \"%.60s\": expected a number from 0 to %g",

@@ -209,7 +209,7 @@ static void write_buffer(struct dir_packs *p, struct buffer *b)
     pthread_cond_broadcast(&p->change);
 }
 
-/* Until the end, which leaves nothing undone that anybody waits for: a flush does. */
+/* Until the end, which leaves nothing undone that a caller waits for: a flush does. */
 static void *write_queue(void *context)
 {
     struct dir_packs *p = context;

@@ -221,7 +221,9 @@ static int check_all(const char *project,
         if (store_check_place(project, &contents[i]->place, e) < 0)
             return -1;
         if (contents[i]->place.size > STORE_SMALL_MAX)
-            return err_set(e, ERR_USAGE, "content of %" PRIu64 " bytes in blob %s is no small one",
+            return err_set(e, ERR_USAGE,
+                           "content of %" PRIu64
+                           " bytes in blob %s is too large to be read with others",
                            contents[i]->place.size, contents[i]->place.blob);
     }
     return 0;

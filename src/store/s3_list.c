@@ -74,7 +74,7 @@ static int read_item(struct page *p, const char *name, const char *text, struct 
         errno = 0;
         p->size = strtoull(text, NULL, 10);
         if (errno || *text < '0' || *text > '9' || p->size > INT64_MAX)
-            return err_set(e, ERR_IO, "the size of %.200s in the list is no number", p->key);
+            return err_set(e, ERR_IO, "the size of %.200s in the list is not a number", p->key);
     }
     return 0;
 }

@@ -14,7 +14,7 @@
 #define FIRST_WAIT_S 0.25
 #define MAX_WAIT_S 5.0
 /* After this long no further try is begun: six slow ones could take half an hour. */
-#define PATIENCE_S 300.0
+#define RETRY_S 300.0
 /* One try: the answer's beginning, and the bytes at a rate below which a link is useless. */
 #define TIMEOUT_S 60.0
 #define SLOWEST_BYTES_PER_S 65536.0
@@ -315,7 +315,7 @@ static bool once_more(struct s3 *s,
         return p->turns++ == 0;
     if (!may_go_on(c, why))
         return false;
-    if (p->tries >= TRIES || time_monotonic_s() - p->began_s > PATIENCE_S) {
+    if (p->tries >= TRIES || time_monotonic_s() - p->began_s > RETRY_S) {
         err_wrap(why, "gave up after %u tries", p->tries);
         return false;
     }

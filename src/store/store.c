@@ -34,7 +34,7 @@ static int unknown_url(const char *url, struct err *e)
                          store_drivers[i]->form);
         len += n > 0 ? (size_t)n : 0;
     }
-    return err_set(e, ERR_USAGE, "\"%s\" is no store: write %s", url, forms);
+    return err_set(e, ERR_USAGE, "\"%s\" is not the URL of a store; give %s", url, forms);
 }
 
 int store_check_url(const char *url, struct err *e)

@@ -272,7 +272,7 @@ static int look_at_source(struct intake *in, struct err *e)
     if (fstat(in->source->fd, &in->before) < 0)
         return err_set(e, ERR_IO, "read %s: %s", in->source->name, strerror(errno));
     if (!S_ISREG(in->before.st_mode))
-        return err_set(e, ERR_USAGE, "%s is no regular file", in->source->name);
+        return err_set(e, ERR_USAGE, "%s is not a regular file", in->source->name);
     in->size = (uint64_t)in->before.st_size;
     in->sparse = (uint64_t)in->before.st_blocks * 512 < in->size;
     if (in->size > STORE_PIECE_MAX * STORE_PARTS_MAX)

@@ -75,11 +75,11 @@ mkdir dir.f32
 mkfifo pipe.f32
 fails 2 "dir.f32 is no regular file" aggregate --out mean.f32 a.f32 dir.f32
 fails 2 "pipe.f32 is no regular file" aggregate --out mean.f32 pipe.f32
-fails 2 "dir.f32: there is something" aggregate --out dir.f32 a.f32
+fails 2 "dir.f32: not a regular file" aggregate --out dir.f32 a.f32
 head -c 8 a.f32 >two.f32
 head -c 7 a.f32 >cut.f32
 fails 2 "two.f32: its shape is [2], in a.f32 it is [3]" aggregate --out mean.f32 a.f32 two.f32
-fails 2 "cut.f32: 7 bytes are no whole number of F32" aggregate --out mean.f32 a.f32 cut.f32
+fails 2 "cut.f32: 7 bytes are not a whole number of F32" aggregate --out mean.f32 a.f32 cut.f32
 fails 2 "--weights: 1 for 2 files" aggregate --out mean.f32 --weights 3 a.f32 b.f32
 fails 2 "--weights: 3 for 2 files" aggregate --out mean.f32 --weights 1,2,3 a.f32 b.f32
 fails 2 "numbers from 0 up" aggregate --out mean.f32 --weights 1,-2 a.f32 b.f32

@@ -65,7 +65,7 @@ check "JSON knows kinds, origins and lines" perl -MJSON::PP -e '
 
 before=$(<"$file")
 fails 2 'no setting is named "plan.boot": did you mean plan.boot_s?' config set plan.boot 5
-fails 2 'plan.boot_s: "soon" is no duration' config set plan.boot_s soon
+fails 2 'plan.boot_s: "soon" is not a duration' config set plan.boot_s soon
 fails 2 'plan.local_gbit: must be above 0' config set plan.local_gbit 0
 fails 2 'catalog.update: "ftp://x" is not an https://' config set catalog.update ftp://x
 fails 2 'is not a list or map' config set catalog.update '[a'

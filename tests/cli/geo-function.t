@@ -38,7 +38,7 @@ def check_settings(scratch):
     refused("TRADEWIND_WORKERS", **{**good, "TRADEWIND_WORKERS": "none"})
     refused("TRADEWIND_WORKERS", TRADEWIND_STORE=store, PORT="0")
     refused("TRADEWIND_STORE is not set", TRADEWIND_WORKERS="4", PORT="0")
-    refused("is no store", **{**good, "TRADEWIND_STORE": "ftp://x"})
+    refused("is not the URL of a store", **{**good, "TRADEWIND_STORE": "ftp://x"})
     refused("TRADEWIND_QUORUM", **good, TRADEWIND_QUORUM="5")
     refused("TRADEWIND_KEEP_MEANS", **good, TRADEWIND_KEEP_MEANS="yes")
     refused("TRADEWIND_WEIGHTED", **good, TRADEWIND_WEIGHTED="yes")

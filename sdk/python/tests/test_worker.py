@@ -118,7 +118,7 @@ class Packing(unittest.TestCase):
 
     def test_refused(self):
         for text in ("zip", "topk", "topk:0", "topk:2", "topk:x", ""):
-            with self.assertRaisesRegex(ValueError, "is no compression"):
+            with self.assertRaisesRegex(ValueError, "is not a compression"):
                 packing.parse(text)
         self.assertEqual(packing.parse("topk:0.25"), ("topk", 0.25))
         with self.assertRaisesRegex(ValueError, "tensor 'w': .* NaN or infinite"):
@@ -161,7 +161,7 @@ class Stores(unittest.TestCase):
             "Signature=df548e2ce037944d03f3e68682813b093763996d597cf890ca3d9037fd231eb4")
         self.assertNotIn("wJalr", str(headers))
 
-    def test_patience(self):
+    def test_retries(self):
         tries = []
 
         def fails():
@@ -294,7 +294,7 @@ class Workers(unittest.TestCase):
         self.assertNotIn("hush", self.log.read_text())
 
     def test_not_taken(self):
-        # The aggregator dies with the mean written: its event is told until somebody takes it.
+        # The aggregator dies with the mean written: its event is told until an aggregator takes it.
         a = Aggregator(503, 503, 503)
         self.addCleanup(a.server_close)
         self.mean(0, {"g": [2.0]})

@@ -27,7 +27,7 @@ def parse(text):
             return kind, float(share)
     except ValueError:
         pass
-    raise ValueError(f"{text!r} is no compression: use none, int8 or topk:SHARE with a SHARE above 0 and "
+    raise ValueError(f"{text!r} is not a compression; give none, int8 or topk:SHARE with a SHARE above 0 and "
                      "at most 1")
 
 

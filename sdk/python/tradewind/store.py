@@ -23,11 +23,11 @@ PART_LEAST = 5 << 20
 
 
 class StoreError(Exception):
-    """The store refuses, or does not answer for longer than patience allows."""
+    """The store refuses, or still fails when the time for retries is over."""
 
 
 class Passing(Exception):
-    """Trouble that may pass."""
+    """An error that may pass."""
 
 
 def open_store(url, endpoint=None, region=None):
@@ -35,20 +35,20 @@ def open_store(url, endpoint=None, region=None):
         return S3(url, endpoint, region)
     if url.startswith("dir:/"):
         return Directory(url[4:])
-    raise ValueError(f"{url!r} is no store: write s3://BUCKET/PREFIX or dir:/PATH")
+    raise ValueError(f"{url!r} is not the URL of a store; give s3://BUCKET/PREFIX or dir:/PATH")
 
 
-def retry(patience_s, work):
-    """work() until it does not raise Passing; StoreError when patience ends, which begins with the first
-    trouble: a request that was waited for as long is tried once more."""
+def retry(limit_s, work):
+    """work() until it does not raise Passing; StoreError when limit_s have passed since the first error: a
+    request that took as long itself is retried once."""
     until, wait = None, 0.1
     while True:
         try:
             return work()
         except Passing as e:
-            until = until or time.monotonic() + patience_s
+            until = until or time.monotonic() + limit_s
             if time.monotonic() + wait > until:
-                raise StoreError(f"{e}; gave up after {patience_s:g} s") from e
+                raise StoreError(f"{e}; gave up after {limit_s:g} s") from e
         time.sleep(wait * random.uniform(0.5, 1))
         wait = min(wait * 2, 3)
 
@@ -90,7 +90,7 @@ class Directory(_Store):
                 f.flush()
                 os.fsync(f.fileno())
                 try:
-                    # Others remove drafts nobody holds, and directories that are empty.
+                    # Others remove drafts without a lock, and directories that are empty.
                     target.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(draft, target)
                     return 1

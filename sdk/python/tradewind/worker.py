@@ -11,7 +11,7 @@ from . import packing, safetensors
 from .store import Passing, StoreError, open_store, retry
 
 _EVENT_TIMEOUT_S = 60
-# Events that nobody took, of rounds that are over; more than aggregators can have died of at once.
+# Events that no aggregator took, of rounds that are over; more than aggregators can have died of at once.
 _UNTOLD_MAX = 8
 
 
@@ -46,7 +46,7 @@ class Worker:
     event_url, event_token    TRADEWIND_EVENT_URL, TRADEWIND_EVENT_TOKEN: who is told of each push,
                               for stores that send no events themselves
     poll_s                    TRADEWIND_POLL_S, 0.1: between two looks for the mean
-    patience_s                TRADEWIND_PATIENCE_S, 60: how long a store in trouble is tried again
+    patience_s                TRADEWIND_PATIENCE_S, 60: how long requests that fail are retried
     event_log                 TRADEWIND_EVENT_LOG: a file for a line of JSON on each thing done
     compression               TRADEWIND_COMPRESSION, "none": "int8" sends a byte for each number,
                               "topk:0.01" the largest hundredth of each tensor. What a push leaves out
@@ -87,7 +87,7 @@ class Worker:
         self.round = self._first = round
         self.counts = {"writes": 0, "reads": 0, "polls": 0, "sent_bytes": 0, "got_bytes": 0}
         self._kind = "array"
-        self._untold = []  # keys whose events nobody took yet, the last one first
+        self._untold = []  # keys whose events no aggregator took yet, the last one first
         self._next_tell = 0.0
         self._is_closed_at_exit = False
         self._mean = None  # found before it was asked for
@@ -98,7 +98,7 @@ class Worker:
         """Writes what this worker has to say in this round: a dictionary of tensors. samples: how many
         it comes from, for weighted rounds. One that was killed after it had pushed, and goes on with
         the same round, finds the mean there; then nothing is written, but its event told again:
-        nobody knows whether it was taken."""
+        it may have been taken, or not."""
         self._kind = safetensors.kind_of(next(iter(gradients.values()), ()))
         data, left = self._pack(gradients)
         told = f".w{samples}" if samples else ""
@@ -133,7 +133,7 @@ class Worker:
         return safetensors.loads(mean, self._kind)
 
     def close(self):
-        """Tells of what nobody took yet of the rounds that are over, for patience_s and the lease of an
+        """Tells of what no aggregator took yet of the rounds that are over, for patience_s and the lease of an
         aggregator that died: else what that had to delete would stay. Called when the program ends,
         too."""
         until = time.monotonic() + self.patience_s + _EVENT_TIMEOUT_S
@@ -223,7 +223,7 @@ class Worker:
         return key.startswith(f"round-{self.round:06d}/")
 
     def _is_taken(self, key):
-        """None = nobody answers."""
+        """None = no answer."""
         start = time.time()
         try:
             status, text = self._post(key)

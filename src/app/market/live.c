@@ -95,7 +95,7 @@ static int add_rate(struct rates *r,
     struct rate rate = {.per_hour = -1};
     bool fits = true;
 
-    if (at[4] >= n || !csv_number(fields[at[4]].text, &rate.per_hour) || rate.per_hour < 0 ||
+    if (at[4] >= n || !number_parse(fields[at[4]].text, &rate.per_hour) || rate.per_hour < 0 ||
         rate.per_hour > 3600)
         return err_set(e, ERR_USAGE, "%s:%zu: per_hour is not a number from 0 to 3600",
                        csv_name(csv), csv_line(csv));

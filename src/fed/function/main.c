@@ -101,7 +101,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc > 1) {
-        fprintf(stderr, "tradewind-aggregator: %s: no such option; --help says how it is told\n",
+        fprintf(stderr, "tradewind-aggregator: unknown option %s; --help lists the settings\n",
                 argv[1]);
         return 2;
     }

@@ -1,5 +1,6 @@
 #include "base/buf.h"
 #include "base/csv.h"
+#include "base/number.h"
 #include "tap.h"
 
 #include <math.h>
@@ -235,14 +236,14 @@ static void numbers(void)
         b.data[b.len - 1] = 0;
         CHECK(strcmp(b.data, cases[i].text) == 0, "%.17g is written %s, got %s", cases[i].value,
               cases[i].text, b.data);
-        CHECK(csv_number(b.data, &value) && value == cases[i].value, "and reads back the same");
+        CHECK(number_parse(b.data, &value) && value == cases[i].value, "and reads back the same");
     }
     AUTO_CLEAR(buf) struct buf b;
     buf_init(&b, 100);
     csv_put_number(&b, (double)NAN, false);
     csv_put_number(&b, (double)INFINITY, true);
     CHECK(strcmp(buf_str(&b), ",\n") == 0, "what is not finite is an empty field");
-    CHECK(!csv_number("", &value), "and an empty field is no number");
+    CHECK(!number_parse("", &value), "and an empty field is no number");
 }
 
 /* The caller's text is cut up and stays the caller's. */

@@ -43,5 +43,10 @@ int main(void)
     CHECK(!nearest("--bogus", options, 2), "the dashes of an option allow no slip more");
     CHECK(nearest("--cpu", options, 2) == options[0], "but are no hindrance");
     CHECK(!nearest("cpu", words, 0), "no candidates, no answer");
+    const char *const commands[] = {"chown", "plan", "market"};
+    CHECK(!nearest("down", commands, 3), "half of a word is no slip");
+    CHECK(nearest("chwon", commands, 3) == commands[0], "two letters that change places are");
+    CHECK(!nearest("mirtut", commands, 3) && nearest("mirkut", commands, 3) == commands[2],
+          "in six letters, two slips are a third and three are too many");
     return TAP_DONE();
 }

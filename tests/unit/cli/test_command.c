@@ -148,7 +148,7 @@ static void refused(void)
         {"read --budget x", "--budget: \"x\" is not a number"},
         {"read --budget=", "--budget: \"\" is not a number"},
         {"read --budget nan", "is not a number"},
-        {"read --wait 5x", "--wait: \"5x\" is no duration"},
+        {"read --wait 5x", "--wait: \"5x\" is not a duration"},
     };
     struct err e;
 

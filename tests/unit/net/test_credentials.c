@@ -250,7 +250,7 @@ static void check_instance(void)
         {"no role", {.role_status = 404}, ERR_DENIED, "has no role"},
         {"an empty list of roles", {.role = ""}, ERR_DENIED, "has no role"},
         {"slow", {.slow_token = true}, ERR_DENIED, "metadata service: http://127"},
-        {"a token of many lines", {.token = "<html>\r\n<body>"}, ERR_DENIED, "no token"},
+        {"a token of many lines", {.token = "<html>\r\n<body>"}, ERR_DENIED, "not a token"},
         {"a token too large", {.token = oversize}, ERR_DENIED, "limit of 16384"},
         {"a role too long", {.role = oversize}, ERR_IO, "limit of 16384"},
         {"keys too large", {.keys = oversize}, ERR_IO, "limit of 16384"},

@@ -179,7 +179,7 @@ static void wrong(void)
         {"plan:\n  boot_z: 60\n", 2, "\"plan.boot_z\": did you mean boot_s?"},
         {"paln: {}\n", 1, "did you mean plan?"},
         {"plan: {boot_s: -1}\n", 1, "cannot be negative"},
-        {"plan: {boot_s: long}\n", 1, "\"long\" is no duration"},
+        {"plan: {boot_s: long}\n", 1, "\"long\" is not a duration"},
         {"plan: {boot_s: {aws: x}}\n", 1, "plan.boot_s.aws: \"x\" is not a number"},
         {"plan: {local_gbit: 0}\n", 1, "must be above 0"},
         {"plan: {uplink_gbit: fast}\n", 1, "\"fast\" is not a number"},

@@ -58,7 +58,7 @@ int main(void)
     static const struct refused bad[] = {
         {"objective: speed\n---\nrun: x\n", 1, "objective: \"speed\" is not an objective"},
         {"budget: -1\n---\nrun: x\n", 1, "budget: \"-1\" is not an amount"},
-        {"deadline: soon\n---\nrun: x\n", 1, "\"soon\" is no duration"},
+        {"deadline: soon\n---\nrun: x\n", 1, "\"soon\" is not a duration"},
         {"deadline: -3h\n---\nrun: x\n", 1, "cannot be negative"},
         {"execution: paralel\n---\nrun: x\n", 1, "neither serial nor parallel"},
         {"defaults: [a]\n---\nrun: x\n", 1, "defaults: must be a map, not a list"},

@@ -122,7 +122,7 @@ int main(void)
         {"num_nodes: two\n", 1, "\"two\" is not a number"},
         {"num_nodes: [1]\n", 1, "a list is not a number"},
         {"checkpoint: 0\n", 1, "must be longer than 0"},
-        {"checkpoint: often\n", 1, "\"often\" is no duration"},
+        {"checkpoint: often\n", 1, "\"often\" is not a duration"},
         {"envs: [A]\n", 1, "envs: must be a map, not a list"},
         {"envs:\n  A B: 1\n", 2, "envs.A B: is not a variable name"},
         {"envs:\n  1A: 1\n", 2, "is not a variable name"},
