@@ -1,5 +1,5 @@
-#include "catalog/accelerator.h"
-
+/* One name for one accelerator, whatever a price list calls it. The readers of price lists and
+ * everything that compares names call it. */
 #include "catalog/catalog.h"
 
 #include <ctype.h>

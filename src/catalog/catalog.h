@@ -97,6 +97,8 @@ bool catalog_storage_tariff(const struct catalog *c,
  * True when the offer's accelerator is what was asked for. Equal names have equal string offsets,
  * so ask once per accelerator, not per offer. */
 bool catalog_same_accelerator(const char *asked, const char *listed);
+/* The name this catalog uses; the argument itself when we know no better one. Borrowed. */
+const char *catalog_accelerator(const char *listed);
 
 /* The catalog in use: the imported one of home if there is one, else the built-in one. */
 struct catalog *catalog_open(const char *home, struct err *e);

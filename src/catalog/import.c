@@ -112,7 +112,7 @@ static int add_file(struct import *im, const struct catalog_import_path *from, s
 {
     enum catalog_table table = CATALOG_TABLE_SKYPILOT;
 
-    /* Whoever says what a file is wants to hear which column is missing. */
+    /* With --format, an error names the missing column. */
     if (im->how->format != CATALOG_FORMAT_SKYPILOT && catalog_read_table(from->path, &table, e) < 0)
         return -1;
     if (!format_allows(im->how->format, table))

@@ -42,4 +42,12 @@ struct catalog *catalog_open_file(const char *path, struct err *e);
 
 struct catalog *catalog_open_builtin(struct err *e);
 
+/* Of the rows that fit a location best, class `standard`, else the cheapest; NULL = none. strings
+ * is the string table of the rows. */
+const struct snapshot_storage *storage_best(const char *strings,
+                                            const struct snapshot_storage *rows,
+                                            size_t n,
+                                            const char *cloud,
+                                            const char *region);
+
 #endif

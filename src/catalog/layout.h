@@ -1,58 +1,45 @@
-/* layout: the columns of our CSVs, in the order they are written. */
+/* layout: the columns of our CSVs in the order they are written, and where rows have them. */
 #ifndef CATALOG_LAYOUT_H
 #define CATALOG_LAYOUT_H
 
 #include "catalog/report.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum {
-    OFFER_CLOUD,
-    OFFER_REGION,
-    OFFER_ZONE,
-    OFFER_TYPE,
-    OFFER_VCPUS,
-    OFFER_MEMORY,
-    OFFER_ACCELERATOR,
-    OFFER_COUNT,
-    OFFER_NETWORK,
-    OFFER_PRICE,
-    OFFER_SPOT,
-    OFFER_PREEMPTIONS,
-    OFFER_COLUMNS
-};
-enum {
-    TRANSFER_SRC_CLOUD,
-    TRANSFER_SRC_REGION,
-    TRANSFER_DST_CLOUD,
-    TRANSFER_DST_REGION,
-    TRANSFER_USD,
-    TRANSFER_TIER,
-    TRANSFER_SPEED,
-    TRANSFER_RTT,
-    TRANSFER_COLUMNS
-};
-enum {
-    STORAGE_CLOUD,
-    STORAGE_REGION,
-    STORAGE_CLASS,
-    STORAGE_USD,
-    STORAGE_READ,
-    STORAGE_WRITE,
-    STORAGE_LIST,
-    STORAGE_COLUMNS
-};
-enum { SOURCE_CLOUD, SOURCE_TEXT, SOURCE_DATE, SOURCE_COLUMNS };
+struct limit;
 
-#define LAYOUT_COLUMNS_MAX OFFER_COLUMNS
+enum catalog_cell {
+    /* Interned texts: uint32_t. */
+    CATALOG_CELL_TEXT,
+    CATALOG_CELL_ACCELERATOR,
+    CATALOG_CELL_CLOUD,  /* a name or `*` */
+    CATALOG_CELL_REGION, /* a name, a prefix with `*`, or `*` */
+    CATALOG_CELL_DST_CLOUD,
+    CATALOG_CELL_DST_REGION, /* both also `=`: as the source */
+    /* Numbers: double; NaN when empty. */
+    CATALOG_CELL_NUMBER,
+    CATALOG_CELL_PRICE, /* zero is how some price lists say "not for sale": NaN */
+    CATALOG_CELL_COUNT, /* zero when empty */
+};
+
+struct catalog_column {
+    const char *name;
+    enum catalog_cell cell;
+    size_t at; /* in a row of the table */
+    const struct limit *limit;
+    bool required; /* must not be empty */
+};
+
+#define LAYOUT_COLUMNS_MAX 12
 
 struct catalog_layout {
     const char *file; /* "offers.csv" */
-    const char *const *columns;
+    const struct catalog_column *columns;
     size_t n_columns;
 };
 
-/* NULL for tables that are not of our own layout. */
+/* read_tradewind.c: NULL for tables that are not of our own layout. */
 const struct catalog_layout *catalog_layout_of(enum catalog_table table);
 
 #endif

@@ -25,18 +25,12 @@ bool catalog_name_good(const struct csv_field *f)
            !strpbrk(f->text, "\t\r\n");
 }
 
-static size_t count_known(const struct csv_field *fields,
-                          size_t n,
-                          const char *const *columns,
-                          size_t n_columns)
+static bool has_column(const struct csv_field *fields, size_t n, const char *name)
 {
-    size_t known = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        for (size_t c = 0; c < n_columns; c++)
-            known += strcmp(fields[i].text, columns[c]) == 0;
-    }
-    return known;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(fields[i].text, name) == 0)
+            return true;
+    return false;
 }
 
 /* By half of the columns: a file with a misspelt one is still what it is meant to be. */
@@ -45,31 +39,32 @@ static enum catalog_table table_of_header(const struct csv_field *fields, size_t
     static const char *const skypilot[] = {
         "InstanceType", "Price",     "Region",           "vCPUs",  "AcceleratorName",
         "SpotPrice",    "MemoryGiB", "AcceleratorCount", "GpuInfo"};
-    static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
-                                              CATALOG_TABLE_STORAGE};
+    size_t known;
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
-        const struct catalog_layout *l = catalog_layout_of(ours[i]);
-        if (count_known(fields, n, l->columns, l->n_columns) * 2 > l->n_columns)
-            return ours[i];
+    for (enum catalog_table t = CATALOG_TABLE_OFFERS; t <= CATALOG_TABLE_STORAGE; t++) {
+        const struct catalog_layout *l = catalog_layout_of(t);
+        known = 0;
+        for (size_t i = 0; i < l->n_columns; i++)
+            known += has_column(fields, n, l->columns[i].name);
+        if (known * 2 > l->n_columns)
+            return t;
     }
-    if (count_known(fields, n, skypilot, sizeof skypilot / sizeof *skypilot) > 3)
-        return CATALOG_TABLE_SKYPILOT;
-    return CATALOG_TABLE_UNKNOWN;
+    known = 0;
+    for (size_t i = 0; i < sizeof skypilot / sizeof *skypilot; i++)
+        known += has_column(fields, n, skypilot[i]);
+    return known > 3 ? CATALOG_TABLE_SKYPILOT : CATALOG_TABLE_UNKNOWN;
 }
 
 /* An unknown header in a file of a table's name is an error, not another kind of file. */
 static enum catalog_table table_of_name(const char *path)
 {
-    static const enum catalog_table ours[] = {CATALOG_TABLE_OFFERS, CATALOG_TABLE_TRANSFERS,
-                                              CATALOG_TABLE_STORAGE};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
-        const char *file = catalog_layout_of(ours[i])->file;
+    for (enum catalog_table t = CATALOG_TABLE_OFFERS; t <= CATALOG_TABLE_STORAGE; t++) {
+        const char *file = catalog_layout_of(t)->file;
         size_t len = strlen(file);
         if (strncmp(name, file, len) == 0 && (!name[len] || strcmp(name + len, ".gz") == 0))
-            return ours[i];
+            return t;
     }
     return CATALOG_TABLE_UNKNOWN;
 }

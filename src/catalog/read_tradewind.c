@@ -1,11 +1,9 @@
-/* Reads the CSV files of Tradewind's own catalog layout (catalog/layout.h) into rows.
- * read.c and import.c call it. */
+/* Reads the CSV files of Tradewind's own catalog layout into rows. read.c and import.c call it. */
 #include "catalog/read.h"
 
 #include "base/csv.h"
 #include "base/nearest.h"
 #include "base/number.h"
-#include "catalog/accelerator.h"
 #include "catalog/catalog.h"
 #include "catalog/layout.h"
 #include "catalog/limits.h"
@@ -14,8 +12,64 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The row being read. Getters note the first thing that is wrong in e and let the rest pass, so
- * that a row is read without a check after every field. */
+#define CELL(type, row, member)                                                                    \
+    CATALOG_CELL_##type, .at = offsetof(struct catalog_##row##_row, member)
+
+static const struct catalog_column offer_columns[] = {
+    {"cloud", CELL(TEXT, offer, cloud), .required = true},
+    {"region", CELL(TEXT, offer, region), .required = true},
+    {"zone", CELL(TEXT, offer, zone)},
+    {"instance_type", CELL(TEXT, offer, instance_type), .required = true},
+    {"vcpus", CELL(NUMBER, offer, vcpus), &limit_vcpus},
+    {"memory_gib", CELL(NUMBER, offer, memory_gib), &limit_memory},
+    {"accelerator", CELL(ACCELERATOR, offer, accelerator)},
+    {"accelerator_count", CELL(NUMBER, offer, accelerator_count), &limit_accelerators},
+    {"network_gbps", CELL(NUMBER, offer, network_gbps), &limit_gbit},
+    {"price_usd_per_hour", CELL(PRICE, offer, price_usd), &limit_price},
+    {"spot_usd_per_hour", CELL(PRICE, offer, spot_usd), &limit_price},
+    {"preemptions_per_hour", CELL(NUMBER, offer, preemptions), &limit_preemptions},
+};
+static const struct catalog_column transfer_columns[] = {
+    {"src_cloud", CELL(CLOUD, transfer, src_cloud)},
+    {"src_region", CELL(REGION, transfer, src_region)},
+    {"dst_cloud", CELL(DST_CLOUD, transfer, dst_cloud)},
+    {"dst_region", CELL(DST_REGION, transfer, dst_region)},
+    {"usd_per_gb", CELL(NUMBER, transfer, usd_per_gb), &limit_transfer_price, true},
+    {"tier_from_gb", CELL(COUNT, transfer, tier_from_gb), &limit_tier_gb},
+    {"gbit_per_s", CELL(NUMBER, transfer, gbit_per_s), &limit_speed},
+    {"rtt_ms", CELL(COUNT, transfer, rtt_ms), &limit_rtt},
+};
+static const struct catalog_column storage_columns[] = {
+    {"cloud", CELL(TEXT, storage, cloud), .required = true},
+    {"region", CELL(REGION, storage, region)},
+    {"class", CELL(TEXT, storage, class), .required = true},
+    {"usd_per_gb_month", CELL(NUMBER, storage, usd_per_gb_month), &limit_storage, true},
+    {"usd_per_1000_read", CELL(NUMBER, storage, usd_per_1000_read), &limit_storage},
+    {"usd_per_1000_write", CELL(NUMBER, storage, usd_per_1000_write), &limit_storage},
+    {"usd_per_1000_list", CELL(NUMBER, storage, usd_per_1000_list), &limit_storage},
+};
+static const struct catalog_column source_columns[] = {
+    {"cloud", CELL(TEXT, source, cloud), .required = true},
+    {"source", CELL(TEXT, source, source)},
+    {"date", CELL(TEXT, source, date)},
+};
+
+const struct catalog_layout *catalog_layout_of(enum catalog_table table)
+{
+#define COLUMNS(list) list, sizeof list / sizeof *list
+    static const struct catalog_layout layouts[] = {
+        [CATALOG_TABLE_OFFERS] = {"offers.csv", COLUMNS(offer_columns)},
+        [CATALOG_TABLE_TRANSFERS] = {"transfers.csv", COLUMNS(transfer_columns)},
+        [CATALOG_TABLE_STORAGE] = {"storage.csv", COLUMNS(storage_columns)},
+        [CATALOG_TABLE_SOURCES] = {"sources.csv", COLUMNS(source_columns)},
+    };
+
+    if (table >= sizeof layouts / sizeof *layouts || !layouts[table].file)
+        return NULL;
+    return &layouts[table];
+}
+
+/* The row being read. Cells note the first thing that is wrong in e and let the rest pass. */
 struct row {
     struct csv *csv;
     const struct catalog_layout *layout;
@@ -51,15 +105,17 @@ static void read_remark(struct row *r, const struct csv_field *f, uint32_t *date
 static int find_column(const struct row *r, const char *name, struct err *e)
 {
     const struct catalog_layout *l = r->layout;
+    const char *names[LAYOUT_COLUMNS_MAX];
 
     for (size_t i = 0; i < l->n_columns; i++) {
-        if (strcmp(l->columns[i], name) != 0)
+        names[i] = l->columns[i].name;
+        if (strcmp(names[i], name) != 0)
             continue;
         if (r->at[i] != SIZE_MAX)
             return bad_line(r->csv, e, "there are two columns", name);
         return (int)i;
     }
-    const char *near = nearest(name, l->columns, l->n_columns);
+    const char *near = nearest(name, names, l->n_columns);
     if (near)
         return err_set(e, ERR_USAGE, "%s:%zu: unknown column \"%.60s\"; did you mean \"%s\"?",
                        csv_name(r->csv), csv_line(r->csv), name, near);
@@ -87,7 +143,7 @@ static int read_header(struct row *r, uint32_t *date_out, struct err *e)
     }
     for (size_t i = 0; i < r->layout->n_columns; i++) {
         if (r->at[i] == SIZE_MAX)
-            return bad_line(r->csv, e, "there is no column", r->layout->columns[i]);
+            return bad_line(r->csv, e, "there is no column", r->layout->columns[i].name);
     }
     return 0;
 }
@@ -109,84 +165,41 @@ static int next_row(struct row *r, struct err *e)
 
 static void complain(struct row *r, size_t column, const char *why)
 {
-    const char *text = r->fields[r->at[column]].text;
+    const struct csv_field *f = &r->fields[r->at[column]];
 
     if (!r->bad)
         err_set(r->e, ERR_USAGE, "%s:%zu: %s \"%.60s\" %s", csv_name(r->csv), csv_line(r->csv),
-                r->layout->columns[column],
-                catalog_name_good(&r->fields[r->at[column]]) ? text : "", why);
+                r->layout->columns[column].name, catalog_name_good(f) ? f->text : "", why);
     r->bad = true;
 }
 
-static double number(struct row *r, size_t column, const struct limit *limit)
+static double number(struct row *r, size_t column)
 {
+    const struct catalog_column *c = &r->layout->columns[column];
     const char *text = r->fields[r->at[column]].text;
-    double v = (double)NAN;
+    double v = c->cell == CATALOG_CELL_COUNT ? 0 : (double)NAN;
 
-    if (!*text)
+    if (!*text && c->required)
+        complain(r, column, "is missing");
+    else if (!*text)
         return v;
-    if (!number_parse(text, &v))
+    else if (!number_parse(text, &v))
         complain(r, column, "is not a number");
+    else if (c->cell == CATALOG_CELL_PRICE && v == 0)
+        return (double)NAN;
     else if (v < 0)
         complain(r, column, "is negative");
-    else if (!limit_known(limit, v))
+    else if (!limit_known(c->limit, v))
         complain(r, column,
-                 v < limit->least ? "is too small to be true" : "is too large to be true");
+                 v < c->limit->least ? "is too small to be true" : "is too large to be true");
     return v;
 }
 
-/* Zero is how some price lists say "not for sale". */
-static double price(struct row *r, size_t column)
-{
-    double v;
-
-    if (number_parse(r->fields[r->at[column]].text, &v) && v == 0)
-        return (double)NAN;
-    return number(r, column, &limit_price);
-}
-
-static double number_given(struct row *r, size_t column, const struct limit *limit)
-{
-    if (!r->fields[r->at[column]].len)
-        complain(r, column, "is missing");
-    return number(r, column, limit);
-}
-
-static double number_or(struct row *r, size_t column, const struct limit *limit, double otherwise)
-{
-    double v = number(r, column, limit);
-
-    return isnan(v) ? otherwise : v;
-}
-
-static uint32_t text(struct row *r, size_t column)
-{
-    const struct csv_field *f = &r->fields[r->at[column]];
-
-    if (!catalog_name_good(f))
-        complain(r, column, "is not a name (UTF-8 without control characters, at most 255 bytes)");
-    uint32_t id = catalog_rows_intern_n(r->rows, f->text, f->len);
-    if (r->rows->full)
-        complain(r, column, "is one name too many");
-    return id;
-}
-
-static uint32_t text_given(struct row *r, size_t column)
-{
-    uint32_t id = text(r, column);
-
-    if (!id)
-        complain(r, column, "is empty");
-    return id;
-}
-
-enum pattern_column { PATTERN_CLOUD, PATTERN_REGION, PATTERN_DST_CLOUD, PATTERN_DST_REGION };
-
 /* What would match nothing, though it looks as if it should. */
-static const char *pattern_fault(const char *text, enum pattern_column kind)
+static const char *pattern_fault(const char *text, enum catalog_cell cell)
 {
-    bool is_region = kind == PATTERN_REGION || kind == PATTERN_DST_REGION;
-    bool is_source = kind == PATTERN_CLOUD || kind == PATTERN_REGION;
+    bool is_region = cell == CATALOG_CELL_REGION || cell == CATALOG_CELL_DST_REGION;
+    bool is_source = cell == CATALOG_CELL_CLOUD || cell == CATALOG_CELL_REGION;
     const char *star = strchr(text, '*');
 
     if (star && star[1])
@@ -198,109 +211,102 @@ static const char *pattern_fault(const char *text, enum pattern_column kind)
     return NULL;
 }
 
-static uint32_t pattern(struct row *r, size_t column, enum pattern_column kind)
+static uint32_t text(struct row *r, size_t column)
 {
-    uint32_t id = text(r, column);
-    const char *fault = pattern_fault(r->fields[r->at[column]].text, kind);
+    const struct catalog_column *c = &r->layout->columns[column];
+    const struct csv_field *f = &r->fields[r->at[column]];
+    bool is_pattern = c->cell >= CATALOG_CELL_CLOUD;
+    const char *fault = is_pattern ? pattern_fault(f->text, c->cell) : NULL;
 
-    if (fault)
+    if (!catalog_name_good(f))
+        complain(r, column, "is not a name (UTF-8 without control characters, at most 255 bytes)");
+    uint32_t id = catalog_rows_intern_n(r->rows, f->text, f->len);
+    if (r->rows->full)
+        complain(r, column, "is one name too many");
+    else if (!id && c->required)
+        complain(r, column, "is empty");
+    else if (fault)
         complain(r, column, fault);
-    return id ? id : catalog_rows_intern(r->rows, "*");
+    if (c->cell == CATALOG_CELL_ACCELERATOR)
+        return catalog_rows_intern(r->rows, catalog_accelerator(catalog_rows_text(r->rows, id)));
+    return id || !is_pattern ? id : catalog_rows_intern(r->rows, "*");
 }
 
-static uint32_t accelerator(struct row *r)
-{
-    uint32_t id = text(r, OFFER_ACCELERATOR);
+/* A row of any table. */
+union any_row {
+    struct catalog_offer_row offer;
+    struct catalog_transfer_row transfer;
+    struct catalog_storage_row storage;
+    struct catalog_source_row source;
+};
 
-    return catalog_rows_intern(r->rows, catalog_accelerator(catalog_rows_text(r->rows, id)));
+static void read_cells(struct row *r, union any_row *out)
+{
+    for (size_t i = 0; i < r->layout->n_columns; i++) {
+        const struct catalog_column *c = &r->layout->columns[i];
+        void *cell = (char *)out + c->at;
+        if (c->cell >= CATALOG_CELL_NUMBER)
+            *(double *)cell = number(r, i);
+        else
+            *(uint32_t *)cell = text(r, i);
+    }
 }
 
-static int read_offer(struct row *r, struct catalog_file_report *report, struct err *e)
+static int keep_offer(struct row *r,
+                      const struct catalog_offer_row *offer,
+                      struct catalog_file_report *report,
+                      struct err *e)
 {
-    const struct catalog_offer_row offer = {
-        .cloud = text_given(r, OFFER_CLOUD),
-        .region = text_given(r, OFFER_REGION),
-        .zone = text(r, OFFER_ZONE),
-        .instance_type = text_given(r, OFFER_TYPE),
-        .vcpus = number(r, OFFER_VCPUS, &limit_vcpus),
-        .memory_gib = number(r, OFFER_MEMORY, &limit_memory),
-        .accelerator = accelerator(r),
-        .accelerator_count = number(r, OFFER_COUNT, &limit_accelerators),
-        .network_gbps = number(r, OFFER_NETWORK, &limit_gbit),
-        .price_usd = price(r, OFFER_PRICE),
-        .spot_usd = price(r, OFFER_SPOT),
-        .preemptions = number(r, OFFER_PREEMPTIONS, &limit_preemptions),
-    };
     bool duplicate;
 
-    if (r->bad)
-        return -1;
-    if (!catalog_priced(offer.price_usd) && !catalog_priced(offer.spot_usd)) {
+    if (!catalog_priced(offer->price_usd) && !catalog_priced(offer->spot_usd)) {
         report->dropped[CATALOG_DROP_UNPRICED]++;
         return 0;
     }
-    if (catalog_rows_put(r->rows, &offer, &duplicate, e) < 0)
+    if (catalog_rows_put(r->rows, offer, &duplicate, e) < 0)
         return err_wrap(e, "%s:%zu", csv_name(r->csv), csv_line(r->csv));
     report->dropped[CATALOG_DROP_DUPLICATE] += duplicate;
-    report->spot_above_on_demand += offer.spot_usd > offer.price_usd;
+    report->spot_above_on_demand += offer->spot_usd > offer->price_usd;
     return 0;
 }
 
-static int read_transfer(struct row *r, struct catalog_file_report *report, struct err *e)
-{
-    const struct catalog_transfer_row transfer = {
-        .src_cloud = pattern(r, TRANSFER_SRC_CLOUD, PATTERN_CLOUD),
-        .src_region = pattern(r, TRANSFER_SRC_REGION, PATTERN_REGION),
-        .dst_cloud = pattern(r, TRANSFER_DST_CLOUD, PATTERN_DST_CLOUD),
-        .dst_region = pattern(r, TRANSFER_DST_REGION, PATTERN_DST_REGION),
-        .usd_per_gb = number_given(r, TRANSFER_USD, &limit_transfer_price),
-        .tier_from_gb = number_or(r, TRANSFER_TIER, &limit_tier_gb, 0),
-        .gbit_per_s = number(r, TRANSFER_SPEED, &limit_speed),
-        .rtt_ms = number_or(r, TRANSFER_RTT, &limit_rtt, 0),
-        .file = catalog_rows_intern(r->rows, csv_name(r->csv)),
-        .line = (uint32_t)csv_line(r->csv),
-    };
-
-    (void)report;
-    if (r->bad)
-        return -1;
-    return catalog_rows_put_transfer(r->rows, &transfer, e);
-}
-
-static int read_storage(struct row *r, struct catalog_file_report *report, struct err *e)
-{
-    const struct catalog_storage_row storage = {
-        .cloud = text_given(r, STORAGE_CLOUD),
-        .region = pattern(r, STORAGE_REGION, PATTERN_REGION),
-        .class = text_given(r, STORAGE_CLASS),
-        .usd_per_gb_month = number_given(r, STORAGE_USD, &limit_storage),
-        .usd_per_1000_read = number(r, STORAGE_READ, &limit_storage),
-        .usd_per_1000_write = number(r, STORAGE_WRITE, &limit_storage),
-        .usd_per_1000_list = number(r, STORAGE_LIST, &limit_storage),
-    };
-
-    (void)report;
-    if (r->bad)
-        return -1;
-    return catalog_rows_put_storage(r->rows, &storage, e);
-}
-
 /* The cloud `*` stands for the catalog as a whole. */
-static int read_source(struct row *r, struct catalog_file_report *report, struct err *e)
+static void keep_source(struct catalog_rows *rows, const struct catalog_source_row *s)
 {
-    uint32_t cloud = text_given(r, SOURCE_CLOUD), source = text(r, SOURCE_TEXT),
-             date = text(r, SOURCE_DATE);
+    if (strcmp(catalog_rows_text(rows, s->cloud), "*") == 0) {
+        rows->origin = s->source;
+        rows->date = s->date;
+    } else {
+        catalog_rows_put_source(rows, s->cloud, catalog_rows_text(rows, s->source),
+                                catalog_rows_text(rows, s->date));
+    }
+}
 
-    (void)report;
-    (void)e;
+static int read_row(struct row *r,
+                    enum catalog_table table,
+                    struct catalog_file_report *report,
+                    struct err *e)
+{
+    union any_row row = {0};
+
+    read_cells(r, &row);
     if (r->bad)
         return -1;
-    if (strcmp(catalog_rows_text(r->rows, cloud), "*") == 0) {
-        r->rows->origin = source;
-        r->rows->date = date;
-    } else {
-        catalog_rows_put_source(r->rows, cloud, catalog_rows_text(r->rows, source),
-                                catalog_rows_text(r->rows, date));
+    switch (table) {
+    case CATALOG_TABLE_OFFERS:
+        return keep_offer(r, &row.offer, report, e);
+    case CATALOG_TABLE_TRANSFERS:
+        row.transfer.file = catalog_rows_intern(r->rows, csv_name(r->csv));
+        row.transfer.line = (uint32_t)csv_line(r->csv);
+        return catalog_rows_put_transfer(r->rows, &row.transfer, e);
+    case CATALOG_TABLE_STORAGE:
+        return catalog_rows_put_storage(r->rows, &row.storage, e);
+    case CATALOG_TABLE_SOURCES:
+        keep_source(r->rows, &row.source);
+        break;
+    case CATALOG_TABLE_UNKNOWN:
+    case CATALOG_TABLE_SKYPILOT:
+        break;
     }
     return 0;
 }
@@ -312,12 +318,6 @@ int catalog_read_tradewind(struct csv *csv,
                            uint32_t *date_out,
                            struct err *e)
 {
-    static int (*const readers[])(struct row *, struct catalog_file_report *, struct err *) = {
-        [CATALOG_TABLE_OFFERS] = read_offer,
-        [CATALOG_TABLE_TRANSFERS] = read_transfer,
-        [CATALOG_TABLE_STORAGE] = read_storage,
-        [CATALOG_TABLE_SOURCES] = read_source,
-    };
     struct row r = {.csv = csv, .layout = catalog_layout_of(table), .rows = rows, .e = e};
     int got;
 
@@ -327,7 +327,7 @@ int catalog_read_tradewind(struct csv *csv,
         return -1;
     while ((got = next_row(&r, e)) == 1) {
         report->rows_read++;
-        if (readers[table](&r, report, e) < 0)
+        if (read_row(&r, table, report, e) < 0)
             return -1;
     }
     report->rows_kept = report->rows_read - catalog_report_dropped(report);

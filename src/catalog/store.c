@@ -180,13 +180,26 @@ static char *current_generation(const char *home)
     return mem_printf("%s/catalog/%s", home, name);
 }
 
-/* For the next start. Whoever is importing right now writes a better one. */
+/* Written for the next start, unless an import is running: that one writes a newer one. */
 static void write_snapshot_again(const char *home, const char *dir, const struct catalog *c)
 {
     AUTO(catalog_store) struct catalog_store *s = lock_within(home, 0, NULL);
 
     if (s && access(dir, W_OK) == 0)
         write_snapshot(c, dir, NULL);
+}
+
+struct catalog *catalog_open_dir(const char *dir, struct err *e)
+{
+    AUTO(catalog_rows) struct catalog_rows *rows = catalog_rows_new();
+    void *bytes;
+    size_t len;
+
+    if (catalog_read_dir(dir, rows, e) < 0)
+        return NULL;
+    if (catalog_build(rows, dir, &bytes, &len, e) < 0)
+        return NULL;
+    return catalog_open_owned(dir, bytes, len, e);
 }
 
 static struct catalog *rebuild(const char *home,

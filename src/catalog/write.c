@@ -44,7 +44,7 @@ static void put_header(struct buf *b, enum catalog_table table)
     const struct catalog_layout *l = catalog_layout_of(table);
 
     for (size_t i = 0; i < l->n_columns; i++)
-        csv_put(b, l->columns[i], i + 1 == l->n_columns);
+        csv_put(b, l->columns[i].name, i + 1 == l->n_columns);
 }
 
 /* The columns between zone and price, the same for all offers of a kind. */

@@ -2,7 +2,7 @@
  * import.c calls them. */
 #include "base/mem.h"
 #include "base/number.h"
-#include "catalog/accelerator.h"
+#include "catalog/catalog.h"
 #include "market/internal.h"
 
 #include <ctype.h>

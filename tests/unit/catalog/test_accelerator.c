@@ -1,4 +1,3 @@
-#include "catalog/accelerator.h"
 #include "catalog/catalog.h"
 #include "tap.h"
 
