@@ -11,52 +11,21 @@
 #include <stdint.h>
 #include <stdio.h>
 
-struct frame {
-    double left, top, width, height; /* of the plot inside its axes */
-};
-
-static double x_of(const struct frame *f, const struct chart_scale *time, double value_s)
-{
-    return f->left + f->width * chart_scale_at(time, value_s);
-}
-
-static double y_of(const struct frame *f, const struct chart_scale *cost, double value_usd)
-{
-    return f->top + f->height * (1 - chart_scale_at(cost, value_usd));
-}
-
-static void put_time_axis(struct buf *svg, const struct frame *f, const struct chart_scale *time)
+static void put_time_axis(struct buf *svg,
+                          const struct svg_frame *f,
+                          const struct chart_scale *time)
 {
     double bottom = f->top + f->height;
     char text[64];
 
-    for (size_t i = 0; i < chart_scale_marks(time); i++) {
-        char label[32];
-        double mark = chart_scale_mark(time, i), x = x_of(f, time, mark);
-        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
-        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
-                 chart_scale_label(time, mark, label));
-    }
+    svg_x_marks(svg, f, time);
     svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
     snprintf(text, sizeof text, "time, %s", time->unit_name);
     svg_text(svg, (struct svg_label){f->left + f->width / 2, bottom + 42, "middle", 13, ""}, text);
 }
 
-static void put_cost_axis(struct buf *svg, const struct frame *f, const struct chart_scale *cost)
-{
-    for (size_t i = 0; i < chart_scale_marks(cost); i++) {
-        char label[32];
-        double mark = chart_scale_mark(cost, i), y = y_of(f, cost, mark);
-        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
-        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
-                 chart_scale_label(cost, mark, label));
-    }
-    svg_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
-    svg_text(svg, (struct svg_label){f->left, f->top - 12, "middle", 13, ""}, "cost, USD");
-}
-
 static void put_steps(struct buf *svg,
-                      const struct frame *f,
+                      const struct svg_frame *f,
                       const struct chart_frontier *frontier,
                       const struct chart_scale *time,
                       const struct chart_scale *cost)
@@ -65,7 +34,7 @@ static void put_steps(struct buf *svg,
 
     buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", SVG_BLUE);
     for (size_t i = 0; i < frontier->n; i++) {
-        double x = x_of(f, time, p[i].time_s), y = y_of(f, cost, p[i].cost_usd);
+        double x = svg_x(f, time, p[i].time_s), y = svg_y(f, cost, p[i].cost_usd);
         /* The faster plan's price holds until the cheaper plan's time: up, then left. */
         if (i == 0)
             buf_printf(svg, "M%.2f %.2f", x, y);
@@ -75,7 +44,7 @@ static void put_steps(struct buf *svg,
     buf_puts(svg, "\"/>\n");
     for (size_t i = 0; i < frontier->n; i++)
         buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
-                   x_of(f, time, p[i].time_s), y_of(f, cost, p[i].cost_usd), SVG_BLUE);
+                   svg_x(f, time, p[i].time_s), svg_y(f, cost, p[i].cost_usd), SVG_BLUE);
 }
 
 static void put_diamond(struct buf *svg, double x, double y)
@@ -86,7 +55,7 @@ static void put_diamond(struct buf *svg, double x, double y)
 
 /* Its numbers stand above the plot: beside the mark there are often more plans than room. */
 static void put_chosen(
-    struct buf *svg, const struct frame *f, const struct chart_point *p, double x, double y)
+    struct buf *svg, const struct svg_frame *f, const struct chart_point *p, double x, double y)
 {
     char text[96], duration[32];
     double right = f->left + f->width, above = f->top - 12;
@@ -100,18 +69,20 @@ static void put_chosen(
 
 void chart_frontier_svg(struct buf *svg, const struct chart_frontier *frontier)
 {
-    const struct frame f = {90, 76, SVG_WIDTH - 130, 380};
+    const struct svg_frame f = {90, 76, SVG_WIDTH - 130, 380};
     const struct chart_point *p = frontier->points, *last = &p[frontier->n - 1];
     struct chart_scale cost = chart_scale_make(CHART_DOLLARS, p->cost_usd, last->cost_usd, 6);
     struct chart_scale time = chart_scale_make(CHART_TIME, last->time_s, p->time_s, 8);
 
     svg_head(svg, f.top + f.height + 60, frontier->title);
     put_time_axis(svg, &f, &time);
-    put_cost_axis(svg, &f, &cost);
+    svg_y_marks(svg, &f, &cost);
+    svg_line(svg, f.left, f.top, f.left, f.top + f.height, "#222222");
+    svg_text(svg, (struct svg_label){f.left, f.top - 12, "middle", 13, ""}, "cost, USD");
     put_steps(svg, &f, frontier, &time, &cost);
     if (frontier->chosen < frontier->n) {
         p += frontier->chosen;
-        put_chosen(svg, &f, p, x_of(&f, &time, p->time_s), y_of(&f, &cost, p->cost_usd));
+        put_chosen(svg, &f, p, svg_x(&f, &time, p->time_s), svg_y(&f, &cost, p->cost_usd));
     }
     buf_puts(svg, "</svg>\n");
 }
@@ -143,45 +114,25 @@ static struct chart_scale scale_of(const double *v, size_t n, size_t marks)
     return chart_scale_make(CHART_NUMBER, low, high, marks);
 }
 
-static void put_panel_axes(struct buf *svg,
-                           const struct frame *f,
-                           const struct chart_scale *x_scale,
-                           const struct chart_scale *y_scale)
-{
-    double bottom = f->top + f->height;
-    char label[32];
-
-    for (size_t i = 0; i < chart_scale_marks(x_scale); i++) {
-        double mark = chart_scale_mark(x_scale, i), x = x_of(f, x_scale, mark);
-        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
-        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
-                 chart_scale_label(x_scale, mark, label));
-    }
-    for (size_t i = 0; i < chart_scale_marks(y_scale); i++) {
-        double mark = chart_scale_mark(y_scale, i), y = y_of(f, y_scale, mark);
-        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
-        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
-                 chart_scale_label(y_scale, mark, label));
-    }
-    svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
-    svg_line(svg, f->left, f->top, f->left, bottom, "#222222");
-}
-
-static void put_panel(struct buf *svg, const struct frame *f, const struct chart_series *s)
+static void put_panel(struct buf *svg, const struct svg_frame *f, const struct chart_series *s)
 {
     struct chart_scale x_scale = scale_of(s->x, s->n, 8), y_scale = scale_of(s->y, s->n, 4);
     size_t stride = (s->n + PANEL_POINTS - 1) / PANEL_POINTS;
+    double bottom = f->top + f->height;
 
     svg_text(svg, (struct svg_label){f->left, f->top - 12, "start", 13, ""}, s->name);
-    put_panel_axes(svg, f, &x_scale, &y_scale);
+    svg_x_marks(svg, f, &x_scale);
+    svg_y_marks(svg, f, &y_scale);
+    svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
+    svg_line(svg, f->left, f->top, f->left, bottom, "#222222");
     buf_printf(svg, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" d=\"", SVG_BLUE);
     for (size_t i = 0; i < s->n; i += stride)
-        buf_printf(svg, "%s%.2f %.2f", i ? " L" : "M", x_of(f, &x_scale, s->x[i]),
-                   y_of(f, &y_scale, s->y[i]));
+        buf_printf(svg, "%s%.2f %.2f", i ? " L" : "M", svg_x(f, &x_scale, s->x[i]),
+                   svg_y(f, &y_scale, s->y[i]));
     buf_puts(svg, "\"/>\n");
     size_t last = s->n - 1;
     buf_printf(svg, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"3.5\" fill=\"%s\"/>\n",
-               x_of(f, &x_scale, s->x[last]), y_of(f, &y_scale, s->y[last]), SVG_VERMILION);
+               svg_x(f, &x_scale, s->x[last]), svg_y(f, &y_scale, s->y[last]), SVG_VERMILION);
 }
 
 void chart_panels_svg(struct buf *svg, const struct chart_panels *panels)
@@ -190,7 +141,8 @@ void chart_panels_svg(struct buf *svg, const struct chart_panels *panels)
 
     svg_head(svg, 40 + (double)n * PANEL_STEP, panels->title);
     for (size_t i = 0; i < n; i++) {
-        const struct frame f = {110, 80 + (double)i * PANEL_STEP, SVG_WIDTH - 150, PANEL_HEIGHT};
+        const struct svg_frame f = {110, 80 + (double)i * PANEL_STEP, SVG_WIDTH - 150,
+                                    PANEL_HEIGHT};
         put_panel(svg, &f, &panels->series[i]);
     }
     buf_puts(svg, "</svg>\n");
@@ -218,7 +170,7 @@ static void put_cut_text(struct buf *svg, struct svg_label at, const char *s, si
 }
 
 static void put_bar(struct buf *svg,
-                    const struct frame *f,
+                    const struct svg_frame *f,
                     const struct chart_scale *time,
                     const struct chart_bar *bar,
                     double y)
@@ -229,7 +181,7 @@ static void put_bar(struct buf *svg,
                  bar->name, NAME_COLUMNS);
     put_cut_text(svg, (struct svg_label){20, y + 32, "start", 11, ""}, bar->detail, DETAIL_COLUMNS);
     for (size_t i = 0; i < CHART_PARTS; i++) {
-        double from = x_of(f, time, at_s), to = x_of(f, time, at_s + bar->parts_s[i]);
+        double from = svg_x(f, time, at_s), to = svg_x(f, time, at_s + bar->parts_s[i]);
         if (to > from)
             svg_rect(svg, from, y + (ROW_HEIGHT - BAR_HEIGHT) / 2.0, to - from, BAR_HEIGHT,
                      part_colours[i]);
@@ -249,7 +201,7 @@ static void put_legend(struct buf *svg, const struct chart_timeline *t, double x
 void chart_timeline_svg(struct buf *svg, const struct chart_timeline *timeline)
 {
     const struct chart_timeline *t = timeline;
-    const struct frame f = {350, 70, SVG_WIDTH - 390, (double)t->n * ROW_HEIGHT};
+    const struct svg_frame f = {350, 70, SVG_WIDTH - 390, (double)t->n * ROW_HEIGHT};
     double end_s = 0;
 
     for (size_t i = 0; i < t->n; i++) {
@@ -333,7 +285,7 @@ static void put_outline(struct buf *svg, double x, double y, double width, doubl
                x, y, width, height, SVG_VERMILION);
 }
 
-static void put_cells(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+static void put_cells(struct buf *svg, const struct svg_frame *f, const struct chart_grid *g)
 {
     const struct grid_range range = range_of(g);
     double width = f->width / (double)g->n_vcpus, chosen_x = 0, chosen_y = 0;
@@ -358,7 +310,7 @@ static void put_cells(struct buf *svg, const struct frame *f, const struct chart
         put_outline(svg, chosen_x, chosen_y, width, CELL_HEIGHT);
 }
 
-static void put_grid_axes(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+static void put_grid_axes(struct buf *svg, const struct svg_frame *f, const struct chart_grid *g)
 {
     double width = f->width / (double)g->n_vcpus, bottom = f->top + f->height;
     char text[32];
@@ -382,7 +334,7 @@ static void put_grid_axes(struct buf *svg, const struct frame *f, const struct c
     svg_text(svg, (struct svg_label){f->left, f->top - 12, "end", 13, ""}, "memory, MB");
 }
 
-static void put_shades(struct buf *svg, const struct frame *f, const struct chart_grid *g)
+static void put_shades(struct buf *svg, const struct svg_frame *f, const struct chart_grid *g)
 {
     const struct grid_range range = range_of(g);
     double x = f->left + f->width + 30, height = f->height * 0.6, step = height / SCALE_STEPS;
@@ -410,7 +362,7 @@ static void put_shades(struct buf *svg, const struct frame *f, const struct char
 
 void chart_grid_svg(struct buf *svg, const struct chart_grid *grid)
 {
-    const struct frame f = {100, 76, SVG_WIDTH - 340, (double)grid->n_memory * CELL_HEIGHT};
+    const struct svg_frame f = {100, 76, SVG_WIDTH - 340, (double)grid->n_memory * CELL_HEIGHT};
 
     svg_head(svg, f.top + f.height + 60, grid->title);
     put_cells(svg, &f, grid);

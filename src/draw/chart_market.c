@@ -11,10 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct frame {
-    double left, top, width, height;
-};
-
 static int save(const char *path, struct buf *svg, struct err *e)
 {
     buf_puts(svg, "</svg>\n");
@@ -24,20 +20,13 @@ static int save(const char *path, struct buf *svg, struct err *e)
 }
 
 static void put_x_axis(struct buf *svg,
-                       const struct frame *f,
+                       const struct svg_frame *f,
                        const struct chart_scale *scale,
                        const char *title)
 {
     double bottom = f->top + f->height;
-    char label[32];
 
-    for (size_t i = 0; i < chart_scale_marks(scale); i++) {
-        double mark = chart_scale_mark(scale, i);
-        double x = f->left + f->width * chart_scale_at(scale, mark);
-        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
-        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
-                 chart_scale_label(scale, mark, label));
-    }
+    svg_x_marks(svg, f, scale);
     svg_line(svg, f->left, f->top, f->left, bottom, "#222222");
     svg_text(svg, (struct svg_label){f->left + f->width / 2, bottom + 42, "middle", 13, ""}, title);
 }
@@ -63,7 +52,8 @@ static void put_cost(struct buf *svg, const struct chart_ladder_bar *bar, double
     else if (bar->reduction > 1)
         snprintf(text, sizeof text, "$%.2f, %.2f times cheaper", bar->cost_usd, bar->reduction);
     else
-        snprintf(text, sizeof text, "$%.2f, %.2f times dearer", bar->cost_usd, 1 / bar->reduction);
+        snprintf(text, sizeof text, "$%.2f, %.2f times as expensive", bar->cost_usd,
+                 1 / bar->reduction);
     if (end_x + 8 + svg_text_width(text, 13) <= SVG_WIDTH)
         svg_text(svg, (struct svg_label){end_x + 8, y, "start", 13, SVG_HALO}, text);
     else
@@ -72,7 +62,7 @@ static void put_cost(struct buf *svg, const struct chart_ladder_bar *bar, double
 
 int chart_ladder_save(const char *path, const struct chart_ladder *ladder, struct err *e)
 {
-    const struct frame f = {150, 56, SVG_WIDTH - 330, (double)ladder->n * LADDER_ROW};
+    const struct svg_frame f = {150, 56, SVG_WIDTH - 330, (double)ladder->n * LADDER_ROW};
     struct buf svg;
     double most = 0;
 
@@ -95,7 +85,7 @@ int chart_ladder_save(const char *path, const struct chart_ladder *ladder, struc
 }
 
 static void put_group(struct buf *svg,
-                      const struct frame *f,
+                      const struct svg_frame *f,
                       const struct chart_scale *scale,
                       const struct chart_groups *c,
                       size_t i,
@@ -128,7 +118,7 @@ int chart_groups_save(const char *path, const struct chart_groups *groups, struc
         for (size_t k = 0; k < c->n_names; k++)
             most = fmax(most, c->groups[i].values[k]);
     }
-    const struct frame f = {x, 84, SVG_WIDTH - x - 70, (double)c->n * step};
+    const struct svg_frame f = {x, 84, SVG_WIDTH - x - 70, (double)c->n * step};
     struct chart_scale scale = chart_scale_make(CHART_NUMBER, 0, most, 6);
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     svg_head(&svg, f.top + f.height + 60, c->title);
@@ -161,7 +151,7 @@ struct span {
     double begin_s, end_s;
 };
 
-static double time_x(const struct frame *f, const struct span *s, double at_s)
+static double time_x(const struct svg_frame *f, const struct span *s, double at_s)
 {
     return f->left + f->width * (at_s - s->begin_s) / (s->end_s - s->begin_s);
 }
@@ -180,7 +170,7 @@ static const char *date_label(double day, double step, char out[static 32])
 }
 
 /* Hours, days, weeks, months or years, whichever gives up to eight marks. */
-static void put_dates(struct buf *svg, const struct frame *f, const struct span *s)
+static void put_dates(struct buf *svg, const struct svg_frame *f, const struct span *s)
 {
     static const double steps[] = {1 / 24.0, 3 / 24.0, 0.25, 0.5, 1,   2,    7,   14,
                                    28,       91,       182,  365, 730, 1825, 3650};
@@ -200,24 +190,10 @@ static void put_dates(struct buf *svg, const struct frame *f, const struct span 
     svg_line(svg, f->left, bottom, f->left + f->width, bottom, "#222222");
 }
 
-static void put_prices_axis(struct buf *svg, const struct frame *f, const struct chart_scale *usd)
-{
-    char label[32];
-
-    for (size_t i = 0; i < chart_scale_marks(usd); i++) {
-        double mark = chart_scale_mark(usd, i);
-        double y = f->top + f->height * (1 - chart_scale_at(usd, mark));
-        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
-        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
-                 chart_scale_label(usd, mark, label));
-    }
-    svg_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
-}
-
 /* More points than pixels show nothing more: steps that begin on the same tenth of a pixel as the
  * one before are drawn only when their price is the last there. */
 static void put_steps(struct buf *svg,
-                      const struct frame *f,
+                      const struct svg_frame *f,
                       const struct span *s,
                       const struct chart_scale *usd,
                       const struct chart_line *line,
@@ -237,7 +213,7 @@ static void put_steps(struct buf *svg,
             drawing = false;
             continue;
         }
-        double y = f->top + f->height * (1 - chart_scale_at(usd, line->steps[i].usd));
+        double y = svg_y(f, usd, line->steps[i].usd);
         if (drawing)
             buf_printf(svg, "V%.1fH%.1f", y, next_x);
         else
@@ -247,7 +223,7 @@ static void put_steps(struct buf *svg,
     buf_puts(svg, "\"/>\n");
 }
 
-static void put_key(struct buf *svg, const struct frame *f, const struct chart_price_panel *p)
+static void put_key(struct buf *svg, const struct svg_frame *f, const struct chart_price_panel *p)
 {
     double x = f->left + f->width + 14;
     char more[64];
@@ -309,11 +285,11 @@ static struct range range_of(const struct chart_price_panel *p)
 }
 
 static void put_cap(struct buf *svg,
-                    const struct frame *f,
+                    const struct svg_frame *f,
                     const struct chart_scale *usd,
                     double cap)
 {
-    double y = f->top + f->height * (1 - chart_scale_at(usd, cap));
+    double y = svg_y(f, usd, cap);
 
     buf_printf(svg,
                "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#666666\" "
@@ -323,7 +299,7 @@ static void put_cap(struct buf *svg,
 }
 
 static void put_price_panel(struct buf *svg,
-                            const struct frame *f,
+                            const struct svg_frame *f,
                             const struct chart_price_panel *p)
 {
     struct range r = range_of(p);
@@ -340,7 +316,8 @@ static void put_price_panel(struct buf *svg,
                     (struct svg_label){f->left, f->top - 14, "start", 13, " font-weight=\"bold\""},
                     SVG_WIDTH - 60 - f->left, title);
     put_dates(svg, f, &s);
-    put_prices_axis(svg, f, &usd);
+    svg_y_marks(svg, f, &usd);
+    svg_line(svg, f->left, f->top, f->left, f->top + f->height, "#222222");
     if (in_sight)
         put_cap(svg, f, &usd, p->cap_usd);
     for (size_t i = 0; i < p->n; i++)
@@ -357,7 +334,7 @@ int chart_prices_save(const char *path, const struct chart_prices *prices, struc
     buf_init(&svg, CHART_SVG_MAX_BYTES);
     svg_head(&svg, height, prices->title);
     for (size_t i = 0; i < prices->n; i++) {
-        const struct frame f = {80, 84 + (double)i * PANEL_STEP, SVG_WIDTH - 280, PANEL_HEIGHT};
+        const struct svg_frame f = {80, 84 + (double)i * PANEL_STEP, SVG_WIDTH - 280, PANEL_HEIGHT};
         put_price_panel(&svg, &f, &prices->panels[i]);
     }
     if (prices->left_out) {

@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-/* Characters that XML 1.0 forbids even escaped become '?'. */
 /* Text with what XML needs escaped; characters it forbids even escaped become '?'. */
 static void svg_escaped(struct buf *svg, const char *s)
 {
@@ -73,6 +72,41 @@ void svg_rect(struct buf *svg, double x, double y, double width, double height, 
 {
     buf_printf(svg, "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"/>\n", x,
                y, width, height, fill);
+}
+
+double svg_x(const struct svg_frame *f, const struct chart_scale *scale, double value)
+{
+    return f->left + f->width * chart_scale_at(scale, value);
+}
+
+double svg_y(const struct svg_frame *f, const struct chart_scale *scale, double value)
+{
+    return f->top + f->height * (1 - chart_scale_at(scale, value));
+}
+
+void svg_x_marks(struct buf *svg, const struct svg_frame *f, const struct chart_scale *scale)
+{
+    double bottom = f->top + f->height;
+    char label[32];
+
+    for (size_t i = 0; i < chart_scale_marks(scale); i++) {
+        double mark = chart_scale_mark(scale, i), x = svg_x(f, scale, mark);
+        svg_line(svg, x, f->top, x, bottom + 5, "#DDDDDD");
+        svg_text(svg, (struct svg_label){x, bottom + 20, "middle", 12, ""},
+                 chart_scale_label(scale, mark, label));
+    }
+}
+
+void svg_y_marks(struct buf *svg, const struct svg_frame *f, const struct chart_scale *scale)
+{
+    char label[32];
+
+    for (size_t i = 0; i < chart_scale_marks(scale); i++) {
+        double mark = chart_scale_mark(scale, i), y = svg_y(f, scale, mark);
+        svg_line(svg, f->left - 5, y, f->left + f->width, y, "#DDDDDD");
+        svg_text(svg, (struct svg_label){f->left - 9, y + 4, "end", 12, ""},
+                 chart_scale_label(scale, mark, label));
+    }
 }
 
 void svg_head(struct buf *svg, double height, const char *title)

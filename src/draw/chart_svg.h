@@ -2,6 +2,8 @@
 #ifndef DRAW_CHART_SVG_H
 #define DRAW_CHART_SVG_H
 
+#include "draw/chart_scale.h"
+
 struct buf;
 
 /* Okabe and Ito's palette: told apart with any kind of colour vision, and in grey print. */
@@ -29,6 +31,17 @@ void svg_text_within(struct buf *svg, struct svg_label at, double width, const c
 double svg_text_width(const char *s, int size);
 void svg_line(struct buf *svg, double x1, double y1, double x2, double y2, const char *colour);
 void svg_rect(struct buf *svg, double x, double y, double width, double height, const char *fill);
+
+/* A plot inside its axes. */
+struct svg_frame {
+    double left, top, width, height;
+};
+double svg_x(const struct svg_frame *f, const struct chart_scale *scale, double value);
+double svg_y(const struct svg_frame *f, const struct chart_scale *scale, double value);
+/* Marks with labels and grid lines, below the plot and to its left; without the axes' lines. */
+void svg_x_marks(struct buf *svg, const struct svg_frame *f, const struct chart_scale *scale);
+void svg_y_marks(struct buf *svg, const struct svg_frame *f, const struct chart_scale *scale);
+
 /* Begins a picture of SVG_WIDTH, with its title on top; "</svg>" ends it. */
 void svg_head(struct buf *svg, double height, const char *title);
 
