@@ -19,14 +19,14 @@ struct geo_account {
 
 /* Machines bill from their first event to their last, by the second and a minute at least; every
  * invocation its steps and its fee; requests as they were made; moves by bytes and pair; storage
- * from write to delete, what nobody deleted until the last event. ERR_USAGE when no round was
+ * from write to delete, the rest until the last event. ERR_USAGE when no round was
  * finished by all workers. */
 int geo_account(const struct geo_problem *p,
                 const struct geo_events *events,
                 struct geo_account *out,
                 struct err *e);
 
-/* pace.c: times and sizes that were measured, as means: what the model then computes with, instead
+/* Times and sizes that were measured, as means: what the model then computes with, instead
  * of links and rates. What it does not take from there is how many requests, invocations, moves and
  * objects a round has, and where. */
 struct geo_pace *geo_pace_new(const struct geo_problem *p,

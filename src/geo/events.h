@@ -46,25 +46,10 @@ void geo_events_clear(struct geo_events *e);
 #define GEO_EVENTS_MAX ((size_t)1 << 22)
 #define GEO_EVENT_ROUNDS_MAX 1000000
 
-/* Adds one line, without its newline. ERR_USAGE: it is no event, too long, or one too many; names a
- * site or a worker that the problem has not. Keys that nobody knows are skipped. */
-int geo_events_add(struct geo_events *events,
-                   const struct geo_problem *p,
-                   const char *line,
-                   size_t len,
-                   struct err *e);
-/* All lines of a text; empty ones are skipped. A fault is told as "name:line: ...". */
-int geo_events_read(struct geo_events *events,
-                    const struct geo_problem *p,
-                    const char *name,
-                    const char *text,
-                    size_t len,
-                    struct err *e);
-
 /* The event as a line of the log. New reference. */
 json_t *geo_event_json(const struct geo_problem *p, const struct geo_event *v);
 
-/* Where whoever tells is, and where what it writes and reads lies. */
+/* Where the worker or function that logs is, and where its data lies. */
 struct geo_teller {
     size_t worker; /* or GEO_EVENT_NO_WORKER: a function */
     size_t site;
@@ -76,11 +61,11 @@ struct geo_teller {
     bool began;      /* it has told of an upload */
 };
 
-/* One line as workers and the aggregator tell it (sdk/c/tradewind_worker.h and
- * fed/function/settings.h): who told it says which locations are meant. Training is what lies
- * between a worker's start or last read and its upload, so that *t moves on. Kinds that cost
- * nothing
- * ("event") are skipped. ERR_USAGE as above. */
+/* Adds one line, without its newline, as workers and the aggregator tell it
+ * (sdk/c/tradewind_worker.h and fed/function/settings.h): who told it says which locations are
+ * meant. Training is what lies between a worker's start or last read and its upload, so that *t
+ * moves on. Kinds that cost nothing
+ * ("event") are skipped. ERR_USAGE: it is not an event, too long, or one too many. */
 int geo_events_tell(
     struct geo_events *events, struct geo_teller *t, const char *line, size_t len, struct err *e);
 

@@ -6,7 +6,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "geo/facts.h"
-#include "geo/link.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* How long bytes take: by hand, from the round trip, the windows and the rates. */
-#include "geo/link.h"
+#include "geo/model.h"
 
 #include "tap.h"
 
