@@ -311,8 +311,3 @@ int config_edit(const char *text,
     buf_clear(&edit.value);
     return result;
 }
-
-int config_edit_line(const char *key, const char *value, struct buf *out, struct err *e)
-{
-    return config_edit("", 0, key, value, out, e);
-}

@@ -17,7 +17,4 @@ int config_edit(const char *text,
                 struct buf *out,
                 struct err *e);
 
-/* The setting alone, on one line: "plan: {boot_s: 60}". */
-int config_edit_line(const char *key, const char *value, struct buf *out, struct err *e);
-
 #endif

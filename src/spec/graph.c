@@ -1,4 +1,4 @@
-/* Names become indices; the stages become a DAG with one topological order. */
+/* Names become indices; the stages become a DAG with one topological order. spec.c calls it. */
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "spec/reader.h"
@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 struct graph {
@@ -187,6 +188,73 @@ static bool refers_to_stage(struct graph *g, struct draft_input *input)
     return true;
 }
 
+static const struct {
+    const char *name;
+    const char *cloud; /* NULL: the scheme does not say where the data lies */
+} schemes[] = {
+    {"s3", "aws"}, {"gs", "gcp"},        {"az", "azure"}, {"https", NULL},      {"http", NULL},
+    {"hf", NULL},  {"r2", "cloudflare"}, {"oci", "oci"},  {"nebius", "nebius"}, {"cos", "ibm"},
+};
+
+#define N_SCHEMES (sizeof schemes / sizeof *schemes)
+
+static bool unknown_scheme(struct reader *r, const struct draft_input *input, size_t len)
+{
+    const char *names[N_SCHEMES];
+    const char *given = reader_printf(r, "%.*s", (int)(len < 40 ? len : 40), input->from);
+
+    for (size_t i = 0; i < N_SCHEMES; i++)
+        names[i] = schemes[i].name;
+    const char *close = given ? nearest(given, names, N_SCHEMES) : NULL;
+    if (close)
+        reader_error(r, input->line, "input %s: unknown scheme, did you mean %s://?",
+                     reader_quote(r, input->from), close);
+    else
+        reader_error(r, input->line, "input %s: unknown scheme, use s3, gs, az, https or a path",
+                     reader_quote(r, input->from));
+    return false;
+}
+
+/* Azure's buckets are also named by their web address. */
+static bool is_azure_blob(const char *uri)
+{
+    const char *host = strstr(uri, "://") + 3;
+    const char *blob = strstr(host, ".blob.core.windows.net");
+
+    return blob && blob < host + strcspn(host, "/");
+}
+
+/* No lake reference begins so. */
+static bool is_plainly_path(const char *text)
+{
+    return !strncmp(text, "./", 2) || !strncmp(text, "../", 3) || !strncmp(text, "~/", 2);
+}
+
+/* A reference other than to an output of a stage. False after an error. */
+static bool classify(struct reader *r, struct draft_input *input)
+{
+    const char *colon = strstr(input->from, "://");
+
+    if (colon) {
+        size_t len = (size_t)(colon - input->from);
+        for (size_t i = 0; i < N_SCHEMES; i++)
+            if (strlen(schemes[i].name) == len &&
+                strncasecmp(schemes[i].name, input->from, len) == 0) {
+                input->source = SPEC_FROM_URI;
+                input->cloud = schemes[i].cloud;
+                if (!input->cloud && input->is_mount && is_azure_blob(input->from))
+                    input->cloud = "azure";
+                return true;
+            }
+        return unknown_scheme(r, input, len);
+    }
+    bool is_lake =
+        strncmp(input->from, "lake:", 5) == 0 ||
+        (!input->is_mount && !is_plainly_path(input->from) && strpbrk(input->from, "@#"));
+    input->source = is_lake ? SPEC_FROM_LAKE : SPEC_FROM_LOCAL;
+    return true;
+}
+
 static void classify_inputs(struct graph *g, size_t stage)
 {
     struct draft *draft = &g->r->drafts[stage];
@@ -194,7 +262,7 @@ static void classify_inputs(struct graph *g, size_t stage)
     for (size_t i = 0; i < draft->n_inputs; i++) {
         struct draft_input *input = &draft->inputs[i];
         if (input->is_mount || !refers_to_stage(g, input))
-            input->is_known = spec_source_classify(g->r, input);
+            input->is_known = classify(g->r, input);
         else if (input->is_known && input->has_place)
             reader_error(g->r, input->line, "input %s: is where stage %s runs: remove its location",
                          reader_quote(g->r, input->from), g->spec->stages[input->stage].name);

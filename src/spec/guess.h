@@ -11,12 +11,12 @@ struct guess {
     const char *what;  /* "train: run time" */
     const char *value; /* "1 h" */
     const char *why;   /* "no estimate given" */
+    uint64_t hash;     /* of what, to tell at a glance which are new */
 };
 
 struct guess_list {
     struct arena *arena; /* where texts and items live; set by the owner, never NULL */
     struct guess *items;
-    uint64_t *hashes; /* of the items, to tell at a glance which are new */
     size_t n, cap;
 };
 

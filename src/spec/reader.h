@@ -255,13 +255,10 @@ const struct yaml_node *merge_maps(struct reader *r,
  * order, which stays NULL when there is none. */
 void spec_graph_resolve(struct reader *r);
 
-/* source.c: a reference that is no stage's output. False after an error. */
-bool spec_source_classify(struct reader *r, struct draft_input *input);
-
 /* datasets.c: inputs of all stages, and every size and location. */
 void datasets_resolve(struct reader *r);
 
-/* disk.c: bytes of a file or tree; symbolic links in it are not followed. Visits at most
+/* Bytes of a file or tree; symbolic links in it are not followed. Visits at most
  * *entries_left entries and counts it down; *is_cut when that or a directory that cannot be read
  * left something out. -1 with errno when there is nothing at path. */
 int disk_size(const char *path, size_t *entries_left, double *bytes_out, bool *is_cut);
