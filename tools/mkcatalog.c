@@ -1,7 +1,6 @@
 /* mkcatalog: packs a directory of our CSVs into the snapshot that is linked into the program. */
 #include "base/err.h"
 #include "base/file.h"
-#include "catalog/build.h"
 #include "catalog/read.h"
 #include "catalog/rows.h"
 

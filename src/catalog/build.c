@@ -1,10 +1,11 @@
-#include "catalog/build.h"
-
+/* Makes a snapshot of rows: strings, kinds, offers, moves and storage. Importing, opening a
+ * directory and tools/mkcatalog.c call it. */
 #include "base/mem.h"
 #include "catalog/catalog.h"
 #include "catalog/intern.h"
 #include "catalog/internal.h"
 #include "catalog/match.h"
+#include "catalog/rows.h"
 #include "catalog/snapshot.h"
 
 #include <math.h>

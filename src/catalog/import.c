@@ -3,7 +3,6 @@
 #include "base/csv.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "catalog/build.h"
 #include "catalog/internal.h"
 #include "catalog/limits.h"
 #include "catalog/read.h"

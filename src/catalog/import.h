@@ -3,7 +3,7 @@
 #define CATALOG_IMPORT_H
 
 #include "base/err.h"
-#include "catalog/report.h"
+#include "catalog/read.h"
 
 #include <stddef.h>
 

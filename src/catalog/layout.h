@@ -2,7 +2,7 @@
 #ifndef CATALOG_LAYOUT_H
 #define CATALOG_LAYOUT_H
 
-#include "catalog/report.h"
+#include "catalog/read.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -97,4 +97,13 @@ int catalog_rows_copy(struct catalog_rows *rows,
                       const struct catalog_copy *what,
                       struct err *e);
 
+/* build.c: a snapshot of the rows; the same rows in any order give the same bytes. *bytes_out is
+ * the caller's to free. ERR_USAGE: nothing has a price, a tier that is given twice, or
+ * more than fits. name is what messages call the rows. */
+int catalog_build(const struct catalog_rows *rows,
+                  const char *name,
+                  void **bytes_out,
+                  size_t *len_out,
+                  struct err *e);
+
 #endif

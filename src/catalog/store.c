@@ -5,10 +5,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/time.h"
-#include "catalog/build.h"
 #include "catalog/internal.h"
 #include "catalog/read.h"
-#include "catalog/write.h"
+#include "catalog/rows.h"
 
 #include <dirent.h>
 #include <errno.h>

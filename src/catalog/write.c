@@ -1,5 +1,4 @@
-#include "catalog/write.h"
-
+/* Writes a catalog as our CSVs. The store of imported catalogs and `catalog export` call it. */
 #include "base/auto.h"
 #include "base/buf.h"
 #include "base/csv.h"
@@ -7,6 +6,7 @@
 #include "base/mem.h"
 #include "catalog/internal.h"
 #include "catalog/layout.h"
+#include "catalog/store.h"
 
 #include <math.h>
 

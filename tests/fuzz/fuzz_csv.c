@@ -1,7 +1,7 @@
 /* Price lists: the first byte says what the rest is meant to be. What reads without an error must
  * also build and open. */
 #include "base/csv.h"
-#include "catalog/build.h"
+#include "catalog/rows.h"
 #include "catalog/internal.h"
 #include "catalog/read.h"
 

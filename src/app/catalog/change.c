@@ -5,7 +5,6 @@
 #include "base/time.h"
 #include "catalog/import.h"
 #include "catalog/store.h"
-#include "catalog/write.h"
 #include "net/http.h"
 #include "spec/config.h"
 

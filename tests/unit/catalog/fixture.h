@@ -3,7 +3,6 @@
 #define FIXTURE_H
 
 #include "base/csv.h"
-#include "catalog/build.h"
 #include "catalog/catalog.h"
 #include "catalog/internal.h"
 #include "catalog/read.h"

@@ -1,5 +1,5 @@
 #include "base/file.h"
-#include "catalog/write.h"
+#include "catalog/store.h"
 #include "content.h"
 #include "fixture.h"
 #include "tap.h"
