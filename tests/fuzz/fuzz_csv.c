@@ -1,9 +1,9 @@
 /* Price lists: the first byte says what the rest is meant to be. What reads without an error must
  * also build and open. */
 #include "base/csv.h"
-#include "catalog/rows.h"
 #include "catalog/internal.h"
 #include "catalog/read.h"
+#include "catalog/rows.h"
 
 #include <math.h>
 #include <stdint.h>
