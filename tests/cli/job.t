@@ -76,13 +76,13 @@ fails 2 'CPUs come in halves' job submit --cpus 0 -- true
 fails 2 'more than any machine has' job submit --cpus 1e9 -- true
 fails 5 '819200 GB of memory are more than' job submit --memory 800TB -- true
 fails 2 '--time-limit: must be more than 0 and at most ten years' job submit --time-limit 1e30h -- true
-fails 2 'word 2 of the command is no UTF-8 text' job submit -- echo $'a\xff'
+fails 2 'word 2 of the command is not UTF-8 text' job submit -- echo $'a\xff'
 fails 2 'job submit: no option --bogus; `tradewind help' job submit --bogus -- true
 TRADEWIND_HOME=$scratch/$'a\nb' fails 2 'control character: choose another directory' job submit -- true
 fails 2 '--cpus "two": must be a number' job submit --cpus two -- true
 fails 2 'steps of 256 MB' job submit --memory 300 -- true
 fails 2 'steps of 256 MB' job submit --memory 0.1GB -- true
-fails 2 '"lots" is no size' job submit --memory lots -- true
+fails 2 '"lots" is not a size' job submit --memory lots -- true
 fails 5 "more than this machine has: $(nproc)" job submit --cpus 4096 -- true
 fails 5 'of memory are more than this machine has for jobs' job submit --memory 900000GB -- true
 fails 2 '--time-limit' job submit --time-limit soon -- true
@@ -218,7 +218,7 @@ submit --input /qa/ -- ls "$scratch"
 is "$(of "$job" "d['input']")" '@job-input:1' 'a directory becomes a set first'
 submit --input /qa/1@QA -- true
 is "$(of "$job" "d['input']")" '/qa/1@QA:1' 'a file of a set version is one already'
-fails 2 'a job is no data' job submit --input "job:$job" -- true
+fails 2 'a job is not data' job submit --input "job:$job" -- true
 
 submit --output Upper -- sh -c 'echo half >"$TRADEWIND_OUTPUT/1"; exit 1'
 run job wait "$job"

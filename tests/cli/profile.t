@@ -22,9 +22,9 @@ jobs_of() { # NAME: how many jobs it has
 
 fails 2 'no name' profile a/b -- ./spin
 fails 2 'command of its own' profile -- predict ./spin
-fails 2 'no list of numbers' profile p --cpus 1,x -- ./spin --n '{1,2}'
-fails 2 'no multiple of 0.5' profile p --cpus 0.7 -- ./spin --n '{1,2}'
-fails 2 'no multiple of 256' profile p --mems 300 -- ./spin --n '{1,2}'
+fails 2 'not a list of numbers' profile p --cpus 1,x -- ./spin --n '{1,2}'
+fails 2 'not a multiple of 0.5' profile p --cpus 0.7 -- ./spin --n '{1,2}'
+fails 2 'not a multiple of 256' profile p --mems 300 -- ./spin --n '{1,2}'
 fails 2 '--wait-for' profile p --wait-for 2 -- ./spin --n '{1,2}'
 fails 2 'no value of an argument' profile p -- './{a,b}'
 ten='{0,1,2,3,4,5,6,7,8,9}'
@@ -165,7 +165,7 @@ run profile predict spin n=800 --cpus 4 --memory 256
 contains "$out" "10 x outside the runs in n" "is said to people, too"
 fails 2 '--values n=' profile predict spin
 fails 2 'knows no m, but n' profile predict spin --values m=1
-fails 2 'is no value' profile predict spin --values 7
+fails 2 'is not KEY=VALUE' profile predict spin --values 7
 fails 3 "did you mean 'spin'" profile predict spni --values n=1
 fails 5 'slow: 2 finished runs' profile predict slow --values n=1
 
@@ -175,7 +175,7 @@ fails 5 'slow: 2 finished runs' profile predict slow --values n=1
 price='lambda c, m: c * 0.031611 * (2/3 + 2/3 * (c - 0.5) / 7.5) + m / 1024 * 0.004237 * (2/3 + 2/3 * (m - 512) / 7680)'
 run autoprovision spin --values n=80 --max-time 1000h --dry-run --json
 is "$(json "sorted(d)" <<<"$out")" \
-    "['considered', 'cost_usd', 'feasible', 'high_s', 'job', 'low_s', 'memory_mb', 'offer', 'outside', 'outside_by', 'predicted_s', 'vcpus']" \
+    "['considered', 'cost_usd', 'feasible', 'high_s', 'job', 'low_s', 'max_time_s', 'memory_mb', 'offer', 'outside', 'outside_by', 'predicted_s', 'profile', 'vcpus']" \
     "autoprovision"
 is "$(json "d['feasible'], d['considered'], d['job'], d['offer']" <<<"$out")" "True 496 None None" \
     "the whole grid, and no job"

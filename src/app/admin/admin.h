@@ -17,7 +17,7 @@ struct admin_setting {
     json_t *value; /* a number where the text is one */
     enum admin_origin { ADMIN_DEFAULT = 1, ADMIN_FILE, ADMIN_ENVIRONMENT, ADMIN_FLAG } origin;
     int64_t line;     /* of the file; FIELD_NONE = the value is not from the file */
-    const char *text; /* the value as the file has it; not in JSON */
+    const char *text; /* the value as the file has it */
 };
 
 struct admin_settings {

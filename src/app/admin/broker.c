@@ -9,16 +9,14 @@
 #include "broker/daemon/client.h"
 #include "exec/exec.h"
 
-#include <stdlib.h>
-
 #define IDLE_S 60.0
 #define STORE_WAIT_S 25.0
 #define SECONDS_MAX 1e9
 
 /* A variable of the environment; *s stays where it is not set. */
-static int take_seconds(const char *name, double *s, struct err *e)
+static int take_seconds(const struct app *app, const char *name, double *s, struct err *e)
 {
-    const char *text = getenv(name);
+    const char *text = app_variable(app, name);
 
     if (text && (!number_parse(text, s) || !(*s >= 0 && *s <= SECONDS_MAX)))
         return err_set(e, ERR_USAGE, "%s=\"%s\" is not a number of seconds", name, text);
@@ -54,8 +52,8 @@ int admin_broker_serve(struct app *app, int ready_fd, struct err *e)
                                      .idle_s = IDLE_S,
                                      .store_wait_s = STORE_WAIT_S,
                                      .ready_fd = ready_fd};
-    if (take_seconds("TRADEWIND_BROKER_IDLE_S", &options.idle_s, e) < 0 ||
-        take_seconds("TRADEWIND_BROKER_STORE_WAIT_S", &options.store_wait_s, e) < 0)
+    if (take_seconds(app, "TRADEWIND_BROKER_IDLE_S", &options.idle_s, e) < 0 ||
+        take_seconds(app, "TRADEWIND_BROKER_STORE_WAIT_S", &options.store_wait_s, e) < 0)
         return -1;
     return broker_serve(&options, e);
 }

@@ -18,6 +18,7 @@ static const struct field setting_fields[] = {
      .help = "Where the value comes from."},
     {"line", FIELD(INT, struct admin_setting, line), .omit_none = true,
      .help = "Line of the file that holds it."},
+    {"text", FIELD(TEXT, struct admin_setting, text), .help = "The value as the file has it."},
 };
 static const struct record setting_record =
     RECORD("setting", struct admin_setting, setting_fields);
@@ -69,17 +70,8 @@ bool admin_config_is_group(struct app *app, const char *key)
     return false;
 }
 
-static enum admin_origin origin_of(enum config_origin origin)
-{
-    static const enum admin_origin same[] = {
-        [CONFIG_DEFAULT] = ADMIN_DEFAULT,
-        [CONFIG_FILE] = ADMIN_FILE,
-        [CONFIG_ENVIRONMENT] = ADMIN_ENVIRONMENT,
-        [CONFIG_FLAG] = ADMIN_FLAG,
-    };
-
-    return same[origin];
-}
+_Static_assert(CONFIG_DEFAULT + 1 == (int)ADMIN_DEFAULT && CONFIG_FLAG + 1 == (int)ADMIN_FLAG,
+               "the same order");
 
 static int answer_setting(const struct config_setting *s,
                           int (*give)(struct answer *out, const void *record, struct err *e),
@@ -92,7 +84,7 @@ static int answer_setting(const struct config_setting *s,
     const struct admin_setting setting = {
         .key = s->key,
         .value = value,
-        .origin = origin_of(s->origin),
+        .origin = (enum admin_origin)s->origin + 1,
         .line = s->origin == CONFIG_FILE ? (int64_t)s->line : FIELD_NONE,
         .text = s->value,
     };

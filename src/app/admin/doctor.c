@@ -90,15 +90,11 @@ static bool check_home(struct doctor *d, const char *home)
 {
     struct err why = {0};
 
-    if (file_make_dirs(home, 0700, &why) < 0) {
+    if (file_make_dirs(home, 0700, &why) == 0 && access(home, R_OK | W_OK | X_OK) < 0)
+        err_set(&why, ERR_IO, "%s cannot be written", home);
+    if (why.kind != ERR_NONE) {
         doctor_say(d, DOCTOR_BROKEN, "home",
                    "set TRADEWIND_HOME to a directory that can be written", "%s", why.text);
-        return false;
-    }
-    if (access(home, R_OK | W_OK | X_OK) < 0) {
-        doctor_say(d, DOCTOR_BROKEN, "home",
-                   "set TRADEWIND_HOME to a directory that can be written", "%s cannot be written",
-                   home);
         return false;
     }
     doctor_say(d, DOCTOR_OK, "home", "", "%s", home);
@@ -191,13 +187,12 @@ static void check_machines(struct doctor *d, const char *home)
 /* Machines outside of clouds would wait for a service that is not there. */
 static const char *without_metadata(void *context, const char *name)
 {
-    (void)context;
-    return strcmp(name, "AWS_EC2_METADATA_DISABLED") == 0 ? "true" : getenv(name);
+    return strcmp(name, "AWS_EC2_METADATA_DISABLED") == 0 ? "true" : app_variable(context, name);
 }
 
 static void check_aws(struct doctor *d)
 {
-    const struct credentials_sources sources = {.environment = without_metadata};
+    const struct credentials_sources sources = {.environment = without_metadata, .context = d->app};
     AUTO_CLEAR(credentials) struct credentials found = {0};
     struct err why = {0};
 

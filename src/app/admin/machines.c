@@ -3,7 +3,6 @@
 #include "app/admin/admin.h"
 #include "app/core/lake_open.h"
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
@@ -64,12 +63,12 @@ static void job_cell(const void *record, struct buf *out)
     {"cloud", FIELD(TEXT, type_, at cloud), .help = "Driver that launched it.", .heading = "cloud"}, \
     {"provider", FIELD(TEXT, type_, at provider), .help = "Cloud provider."},                      \
     {"machine", FIELD(TEXT, type_, at type), .help = "Instance type or host.",                     \
-     .is_column_only = true, .heading = "machine", .cell = type_cell, .cut_rank = 2,               \
+     .heading = "machine", .cell = type_cell, .cut_rank = 2,               \
      .least_width = 8},                                                                            \
     {"region", FIELD(TEXT, type_, at region), .help = "Region."},                                  \
     {"zone", FIELD(TEXT, type_, at zone), .help = "Zone."},                                        \
     {"location", FIELD(TEXT, type_, at location), .help = "Region, zone or pool.",                 \
-     .is_column_only = true, .heading = "location", .cut_rank = 1, .least_width = 8},              \
+     .heading = "location", .cut_rank = 1, .least_width = 8},              \
     {"instance_type", FIELD(TEXT, type_, at instance_type), .help = "Instance type."},             \
     {"spot", FIELD(BOOL, type_, at spot), .help = "Whether it is a spot instance."},               \
     {"state", FIELD(TEXT, type_, at state), .help = "State by the records.", .heading = "state"},  \
@@ -153,14 +152,6 @@ static struct admin_machine machine_of(const struct machine *m,
     };
 }
 
-/* The records of machines; the home is made where it is missing. */
-static struct machines *open_records(struct app *app, struct err *e)
-{
-    const struct config *c = app_config(app, e);
-
-    return c && file_make_dirs(c->home, 0700, e) == 0 ? app_machines(app, e) : NULL;
-}
-
 /* ---- machine.list ---- */
 
 struct list_request {
@@ -184,7 +175,7 @@ static int run_list(struct app *app, const void *request, struct answer *out, st
 {
     const struct list_request *q = request;
     const struct machine_filter which = {.world = -1, .with_gone = q->all};
-    struct machines *records = open_records(app, e);
+    struct machines *records = app_machines(app, e);
 
     return records ? machines_each(records, &which, list_one, out, e) : -1;
 }
@@ -344,6 +335,7 @@ static int find_lease(void *context, const struct machine *m, int64_t now_ms, st
 static int check_forgotten(const struct cleanup *s, bool is_after, struct err *e)
 {
     const struct machine_filter open = {.world = 0};
+    char option[64];
 
     for (size_t i = 0; i < s->request->forget.n; i++) {
         struct lease l = {.host = s->request->forget.items[i]};
@@ -351,13 +343,13 @@ static int check_forgotten(const struct cleanup *s, bool is_after, struct err *e
             return -1;
         if (!is_after && !l.found)
             return err_set(e, ERR_USAGE,
-                           "--forget %s: no such host is in use; tradewind machines ls lists them",
-                           l.host);
+                           "%s %s: no such host is in use; tradewind machines ls lists them",
+                           answer_spell(s->out, "forget", option), l.host);
         if (is_after && l.found)
             return err_set(e, ERR_USAGE,
-                           "--forget %s: job %" PRId64 " needs it, or did until a moment ago; "
+                           "%s %s: job %" PRId64 " needs it, or did until a moment ago; "
                            "tradewind job kill %" PRId64 " ends it",
-                           l.host, l.job, l.job);
+                           answer_spell(s->out, "forget", option), l.host, l.job, l.job);
     }
     return 0;
 }
@@ -416,9 +408,10 @@ static int clean_all(struct cleanup *s, const struct config *c, struct err *e)
 static int run_cleanup(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     struct cleanup s = {.app = app, .request = request, .out = out};
+    char option[64];
     const struct config *c = app_config(app, e);
 
-    s.records = c ? open_records(app, e) : NULL;
+    s.records = c ? app_machines(app, e) : NULL;
     s.runs = s.records ? app_runs(app, e) : NULL;
     if (!s.runs)
         return -1;
@@ -428,9 +421,10 @@ static int run_cleanup(struct app *app, const void *request, struct answer *out,
     free(s.agent);
     if (done < 0 || !s.request->yes || !s.open)
         return done;
-    err_set(&out->late, ERR_RETRY, "%zu %s not confirmed to be gone; retry in a minute%s", s.open,
-            s.open == 1 ? "machine is" : "machines are",
-            s.unclear ? ", or add --forget HOST for a host that never answers again" : "");
+    err_set(&out->late, ERR_RETRY, "%zu %s not confirmed to be gone; retry in a minute%s%s%s",
+            s.open, s.open == 1 ? "machine is" : "machines are", s.unclear ? ", or add " : "",
+            s.unclear ? answer_spell(out, "forget", option) : "",
+            s.unclear ? " HOST for a host that never answers again" : "");
     return 0;
 }
 

@@ -388,7 +388,7 @@ static const struct field begin_fields[] = {
     {"force", FIELD(BOOL, struct begin_request, force),
      .help = "Create a new version even of unchanged content."},
     {"expires_s", FIELD(DURATION, struct begin_request, expires_s), .option = "--expires",
-     .value = "DURATION", .unit = "s",
+     .value = "DURATION", .unit = "s", .preset = "1d",
      .help = "How long after the last activity the session expires (default 1d)."},
     {"urls", FIELD(BOOL, struct begin_request, urls),
      .help = "Make an upload URL for every file (S3)."},
@@ -468,12 +468,11 @@ static int run_begin(struct app *app, const void *request, struct answer *out, s
         .n_tags = q->tags.n,
         .force = q->force,
     };
-    double expires_s = isnan(q->expires_s) ? 0 : q->expires_s; /* 0 = one day */
 
     if (targets_of(q, out, &targets, e) < 0)
         return -1;
     struct telling t = {.l = app_lake(app, e), .out = out, .urls = q->urls};
-    if (!t.l || lake_session_begin(t.l, targets.all, targets.n, &like, expires_s, &t.id, e) < 0)
+    if (!t.l || lake_session_begin(t.l, targets.all, targets.n, &like, q->expires_s, &t.id, e) < 0)
         return -1;
     if (tell_all(&t, e) == 0)
         return 0;

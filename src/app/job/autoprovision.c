@@ -32,9 +32,9 @@ static const struct field size_request_fields[] = {
     {"values", ASK(LIST, values), .value = "KEY=VALUE",
      .help = "Value of an argument of the command, as in epoch=20; several with commas or blanks "
              "between them."},
-    {"max_cost", ASK(MONEY, max_cost_microusd), .value = "USD", .unit = "USD", .least = 0,
-     .most = MONEY_MAX_USD, .help = "Choose the fastest size that costs at most this."},
-    {"max_time", ASK(DURATION, max_time_s), .value = "TIME", .unit = "s",
+    {"max_cost_usd", ASK(MONEY, max_cost_microusd), .option = "--max-cost", .value = "USD",
+     .unit = "USD", .least = 0, .most = MONEY_MAX_USD, .help = "Choose the fastest size that costs at most this."},
+    {"max_time_s", ASK(DURATION, max_time_s), .option = "--max-time", .value = "TIME", .unit = "s",
      .help = "Choose the cheapest size that takes at most this, as in 90s or 2h."},
     {"catalog", ASK(BOOL, catalog),
      .help = "Consider all instance types of the catalog too, at their lowest on-demand price."},
@@ -95,6 +95,11 @@ static const struct field answer_fields[] = {
     SIZE_FIELDS(struct app_autoprovision, size.),
     {"considered", ANSWER(INT, considered), .help = "Sizes that were considered."},
     {"job", ANSWER(INT, job), .help = "Job that was submitted."},
+    {"profile", ANSWER(TEXT, profile), .help = "Name of the profile."},
+    {"max_cost_usd", ANSWER(MONEY, max_cost_microusd), .unit = "USD", .omit_none = true,
+     .help = "Highest cost, where one was asked for."},
+    {"max_time_s", ANSWER(DURATION, max_time_s), .unit = "s", .omit_none = true,
+     .help = "Longest time, where one was asked for."},
     {"nearest", ANSWER(RECORD, nearest), .record = &size_record, .omit_none = true,
      .help = "Where no size is feasible: the cheapest for a cost, the fastest for a time."},
     {"grid", ANSWER(RECORDS, grid), .record = &cell_record, .is_absent = has_no_grid,
@@ -253,24 +258,12 @@ static int read_limit(const struct size_request *q,
         return err_set(e, ERR_USAGE,
                        "give either %s USD, for the shortest time within it, or %s TIME, for the "
                        "lowest cost within it",
-                       answer_spell(out, "max_cost", max_cost),
-                       answer_spell(out, "max_time", max_time));
+                       answer_spell(out, "max_cost_usd", max_cost),
+                       answer_spell(out, "max_time_s", max_time));
     question->max_cost_microusd = cost ? q->max_cost_microusd : 0;
     question->max_time_s = time ? q->max_time_s : 0;
     question->goal = cost ? PROVISION_TIME_WITHIN_COST : PROVISION_COST_WITHIN_TIME;
     return 0;
-}
-
-static int read_settings(const struct size_request *q,
-                         struct answer *out,
-                         struct app_profile_settings *settings,
-                         struct err *e)
-{
-    char option[64];
-
-    if (app_profile_settings_read(settings, &q->values, out->arena, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, "values", option));
-    return app_profile_settings_read(settings, &q->settings, out->arena, e);
 }
 
 static int prepare(struct search *s,
@@ -330,6 +323,7 @@ static int submit(const struct search *s,
     AUTO_MEM char *tag = mem_printf("autoprovision=%s", s->profile->name);
     const char *const tags[] = {tag};
     struct lake_job old;
+    char option[64];
 
     if (load_newest(app, s->profile->name, out->arena, &old, e) < 0)
         return -1;
@@ -349,8 +343,8 @@ static int submit(const struct search *s,
     };
     int result = app_job_check_local(&request, e);
     if (result < 0)
-        err_wrap(e, "the best size cannot run here (--dry-run only shows it, --here considers the "
-                    "sizes of this machine)");
+        err_wrap(e, "the best size cannot run here (%s considers the sizes of this machine)",
+                 answer_spell(out, "here", option));
     else
         result = app_job_check_month(app, e);
     if (result == 0)
@@ -362,38 +356,33 @@ static int submit(const struct search *s,
 /* ---- the operations ---- */
 
 struct gridding {
-    struct app_size_cell *cells;
-    size_t n;
+    const struct answer *out;
+    struct field_records cells;
 };
 
 static int add_to_grid(void *context, const struct provision_cell *cell, struct err *e)
 {
     struct gridding *g = context;
-
-    (void)e;
-    g->cells[g->n++] = (struct app_size_cell){
+    const struct app_size_cell item = {
         .vcpus = cell->vcpus,
         .memory_mb = cell->memory_mb,
         .predicted_s = cell->predicted_s,
         .feasible = cell->feasible,
     };
-    return 0;
+
+    return answer_push(g->out, &g->cells, &item, sizeof item, e);
 }
 
 static int make_grid(const struct search *s,
                      struct app_autoprovision *made,
-                     struct answer *out,
+                     const struct answer *out,
                      struct err *e)
 {
-    struct gridding g = {.cells = arena_alloc(out->arena,
-                                              (size_t)PROVISION_VCPU_SIZES * PROVISION_MEMORY_SIZES,
-                                              sizeof *g.cells)};
+    struct gridding g = {.out = out};
 
-    if (!g.cells)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
     if (provision_each(&s->question, add_to_grid, &g, e) < 0)
         return -1;
-    made->grid = (struct field_records){g.cells, g.n};
+    made->grid = g.cells;
     made->has_grid = true;
     return 0;
 }
@@ -418,7 +407,8 @@ static int answer_size(
                                      .max_cost_microusd = q->max_cost_microusd,
                                      .max_time_s = q->max_time_s};
 
-    if (read_limit(q, out, &s.question, e) < 0 || read_settings(q, out, &settings, e) < 0 ||
+    if (read_limit(q, out, &s.question, e) < 0 ||
+        app_profile_settings_read(&settings, &q->values, &q->settings, out, e) < 0 ||
         prepare(&s, app, q, &settings, e) < 0 || find_best(&s, &made.feasible, e) < 0 ||
         (q->grid && make_grid(&s, &made, out, e) < 0))
         return -1;

@@ -15,42 +15,15 @@
 
 /* ---- items ---- */
 
-static int compare_commands(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
-{
-    size_t i = 0;
-
-    while (i < n_a && i < n_b) {
-        int order = strcmp(a[i], b[i]);
-        if (order)
-            return order;
-        i++;
-    }
-    return n_a == n_b ? 0 : n_a < n_b ? -1 : 1;
-}
-
-static size_t count_words(char **words)
-{
-    size_t n = 0;
-
-    while (words[n])
-        n++;
-    return n;
-}
-
-static int compare_sizes(double a_cpus, uint64_t a_mb, double b_cpus, uint64_t b_mb)
-{
-    if (a_cpus < b_cpus || a_cpus > b_cpus)
-        return a_cpus < b_cpus ? -1 : 1;
-    return a_mb == b_mb ? 0 : a_mb < b_mb ? -1 : 1;
-}
-
+/* By size, then by the words of the command. */
 static int compare_items(const struct app_job_item *x, const struct app_job_item *y)
 {
-    int order = compare_sizes(x->cpus, x->memory_mb, y->cpus, y->memory_mb);
+    int order = (x->cpus > y->cpus) - (x->cpus < y->cpus);
 
-    return order ? order
-                 : compare_commands((const char *const *)x->command, count_words(x->command),
-                                    (const char *const *)y->command, count_words(y->command));
+    order = order ? order : (x->memory_mb > y->memory_mb) - (x->memory_mb < y->memory_mb);
+    for (size_t i = 0; !order && i < x->n_command && i < y->n_command; i++)
+        order = strcmp(x->command[i], y->command[i]);
+    return order ? order : (x->n_command > y->n_command) - (x->n_command < y->n_command);
 }
 
 /* Equal ones as they were asked for. */
@@ -91,15 +64,16 @@ static void drop_equal(struct app_job_batch *b)
 static struct app_job_item *find_item(const struct app_job_batch *b,
                                       const struct lake_job_request *r)
 {
+    const struct app_job_item wanted = {.command = (char **)(uintptr_t)r->command,
+                                        .n_command = r->n_command,
+                                        .cpus = r->cpus,
+                                        .memory_mb = r->memory_mb};
     size_t low = 0, high = b->n;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
         struct app_job_item *item = &b->items[b->order[mid]];
-        int order = compare_sizes(r->cpus, r->memory_mb, item->cpus, item->memory_mb);
-        if (!order)
-            order = compare_commands(r->command, r->n_command, (const char *const *)item->command,
-                                     count_words(item->command));
+        int order = compare_items(&wanted, item);
         if (!order)
             return item;
         if (order < 0)
@@ -149,6 +123,7 @@ int app_job_batch_init(struct app_job_batch *b,
         for (size_t c = 0; c < cpus->n; c++)
             for (size_t m = 0; m < mems_mb->n; m++)
                 b->items[at++] = (struct app_job_item){.command = template_command(template, i),
+                                                       .n_command = template_n_words(template),
                                                        .cpus = cpus->values[c],
                                                        .memory_mb = (uint64_t)mems_mb->values[m]};
     sort_items(b);
@@ -252,7 +227,7 @@ static int submit_missing(struct app_job_batch *b,
             continue;
         requests[n] = (struct lake_job_request){.name = b->name,
                                                 .command = (const char *const *)item->command,
-                                                .n_command = count_words(item->command),
+                                                .n_command = item->n_command,
                                                 .input = source->input,
                                                 .code = source->code,
                                                 .cpus = item->cpus,

@@ -8,6 +8,7 @@
 
 struct app_job_item {
     char **command; /* as template_command makes it */
+    size_t n_command;
     double cpus;
     uint64_t memory_mb;
     int64_t id; /* of its job; 0 = none */

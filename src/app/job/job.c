@@ -151,7 +151,7 @@ static int check_input(struct app *app, const char *input, bool *is_set_out, str
     if (!l || lake_resolve(l, input, LAKE_READ, &ref, e) < 0)
         return -1;
     if (ref.kind == LAKE_REF_JOB)
-        return err_set(e, ERR_USAGE, "%.60s: a job is no data; name its output set", input);
+        return err_set(e, ERR_USAGE, "%.60s: a job is not data; name its output set", input);
     *is_set_out = ref.set_version != 0;
     return 0;
 }
@@ -181,24 +181,24 @@ void app_job_source_clear(struct app_job_source *s)
 int app_job_source_read(struct app *app,
                         const char *input,
                         const char *code,
+                        const struct answer *answer,
                         struct app_job_source *out,
-                        const char **wrong_out,
                         struct err *e)
 {
     AUTO_CLEAR(code) struct code stored = {0};
     const char *home = app_home(app, e);
     bool is_set = false;
+    char option[64];
 
-    *wrong_out = "input";
-    if (!home || (input && check_input(app, input, &is_set, e) < 0))
+    if (!home)
         return -1;
-    *wrong_out = "code";
+    if (input && check_input(app, input, &is_set, e) < 0)
+        return err_wrap(e, "%s", answer_spell(answer, "input", option));
     if (code && code_store(app_lake(app, e), home, code, &stored, e) < 0)
-        return -1;
-    *wrong_out = "input";
+        return err_wrap(e, "%s", answer_spell(answer, "code", option));
     out->input = input ? make_input(app, input, is_set, e) : NULL;
     if (input && !out->input)
-        return -1;
+        return err_wrap(e, "%s", answer_spell(answer, "input", option));
     out->code = TAKE(stored.ref);
     out->dirty = stored.dirty;
     memcpy(out->commit, stored.commit, sizeof stored.commit);

@@ -50,9 +50,8 @@ struct app_job {
     int64_t run;
     const char *stage;
     int64_t rerun_of;
-    /* In no field: */
     bool is_stop_asked;
-    struct job_details details;
+    struct job_details details; /* in no field */
 };
 /* Texts are borrowed from job. */
 void app_job_fill(struct app_job *out, const struct lake_job *job);
@@ -109,8 +108,7 @@ struct app_job_waited {
 /* Answer of sweep.start, before the jobs. */
 struct app_sweep {
     const char *name;
-    int64_t finished; /* jobs */
-    size_t jobs;      /* in no field: the length of the list */
+    int64_t finished, jobs;
 };
 
 /* Answer of job.submit and job.rerun. */
@@ -162,13 +160,12 @@ struct app_job_source {
     bool dirty;
 };
 void app_job_source_clear(struct app_job_source *s);
-/* Stores the directory `code`; input and code may be NULL. *wrong_out names the one that an error
- * is about. */
+/* Stores the directory `code`; input and code may be NULL. Errors name the field of the request. */
 int app_job_source_read(struct app *app,
                         const char *input,
                         const char *code,
+                        const struct answer *answer,
                         struct app_job_source *out,
-                        const char **wrong_out,
                         struct err *e);
 
 /* ---- logs ---- */

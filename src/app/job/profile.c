@@ -117,13 +117,19 @@ int app_profile_answer(struct app *app,
     return answer(out, &record, e);
 }
 
-struct broker_profile *app_profile_open(struct app *app, const char *name, struct err *e)
+struct broker_profile *app_profile_load(struct app *app, const char *name, struct err *e)
 {
     const char *home = app_home(app, e);
-    struct lake *l = home ? app_lake(app, e) : NULL;
-    AUTO(broker_profile) struct broker_profile *p = l ? broker_profile_load(home, name, e) : NULL;
 
-    if (!p || broker_profile_refresh(home, l, p, e) < 0)
+    return home ? broker_profile_load(home, name, e) : NULL;
+}
+
+struct broker_profile *app_profile_open(struct app *app, const char *name, struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+    AUTO(broker_profile) struct broker_profile *p = l ? app_profile_load(app, name, e) : NULL;
+
+    if (!p || broker_profile_refresh(app_home(app, e), l, p, e) < 0)
         return NULL;
     return TAKE(p);
 }
@@ -138,8 +144,7 @@ struct listing {
 static int list_one(void *context, const char *name, struct err *e)
 {
     struct listing *s = context;
-    AUTO(broker_profile)
-    struct broker_profile *p = broker_profile_load(app_home(s->app, e), name, e);
+    AUTO(broker_profile) struct broker_profile *p = app_profile_load(s->app, name, e);
 
     return p ? app_profile_answer(s->app, p, answer_item, s->out, e) : -1;
 }
@@ -178,9 +183,7 @@ static const struct record get_record = RECORD("profile_get", struct get_request
 static int run_get(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct get_request *q = request;
-    const char *home = app_home(app, e);
-    AUTO(broker_profile)
-    struct broker_profile *p = home ? broker_profile_load(home, q->name, e) : NULL;
+    AUTO(broker_profile) struct broker_profile *p = app_profile_load(app, q->name, e);
 
     return p ? app_profile_answer(app, p, answer_head, out, e) : -1;
 }
@@ -188,12 +191,10 @@ static int run_get(struct app *app, const void *request, struct answer *out, str
 static int run_fit(struct app *app, const void *request, struct answer *out, struct err *e)
 {
     const struct get_request *q = request;
-    const char *home = app_home(app, e);
-    struct lake *l = home ? app_lake(app, e) : NULL;
-    AUTO(broker_profile)
-    struct broker_profile *p = l ? broker_profile_load(home, q->name, e) : NULL;
+    struct lake *l = app_lake(app, e);
+    AUTO(broker_profile) struct broker_profile *p = l ? app_profile_load(app, q->name, e) : NULL;
 
-    if (!p || broker_profile_learn(home, l, p, e) < 0)
+    if (!p || broker_profile_learn(app_home(app, e), l, p, e) < 0)
         return -1;
     return app_profile_answer(app, p, answer_head, out, e);
 }
@@ -226,7 +227,7 @@ static int add_setting(
     const char *sign = memchr(text, '=', len);
 
     if (!sign || sign == text)
-        return err_set(e, ERR_USAGE, "\"%.*s\" is no value: write KEY=VALUE, as in epoch=20",
+        return err_set(e, ERR_USAGE, "\"%.*s\" is not KEY=VALUE; give a value as in epoch=20",
                        (int)(len < 60 ? len : 60), text);
     s->items = arena_room(a, s->items, s->n, &s->cap, sizeof *s->items);
     if (!s->items)
@@ -248,21 +249,34 @@ static size_t setting_length(const char *text)
     return strlen(text);
 }
 
-int app_profile_settings_read(struct app_profile_settings *out,
-                              const struct field_list *texts,
-                              struct arena *a,
-                              struct err *e)
+static int add_settings(struct app_profile_settings *s,
+                        const struct field_list *texts,
+                        struct arena *a,
+                        struct err *e)
 {
     for (size_t i = 0; i < texts->n; i++)
         for (const char *text = texts->items[i];;) {
             size_t len = setting_length(text);
-            if (add_setting(out, text, len, a, e) < 0)
+            if (add_setting(s, text, len, a, e) < 0)
                 return -1;
             if (!text[len])
                 break;
             text += len + 1;
         }
     return 0;
+}
+
+int app_profile_settings_read(struct app_profile_settings *s,
+                              const struct field_list *values,
+                              const struct field_list *settings,
+                              const struct answer *out,
+                              struct err *e)
+{
+    char option[64];
+
+    if (add_settings(s, values, out->arena, e) < 0)
+        return err_wrap(e, "%s", answer_spell(out, "values", option));
+    return add_settings(s, settings, out->arena, e);
 }
 
 /* ---- profile.predict ---- */
@@ -351,11 +365,8 @@ static int run_predict(struct app *app, const void *request, struct answer *out,
     struct app_profile_settings settings = {0};
     struct lake_job_request size;
     struct app_prediction got;
-    char option[64];
 
-    if (app_profile_settings_read(&settings, &q->values, out->arena, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, "values", option));
-    if (app_profile_settings_read(&settings, &q->settings, out->arena, e) < 0 ||
+    if (app_profile_settings_read(&settings, &q->values, &q->settings, out, e) < 0 ||
         app_job_read_size(isnan(q->cpus) ? 1 : q->cpus, q->memory ? q->memory : "1GB", out, &size,
                           e) < 0)
         return -1;

@@ -24,18 +24,22 @@ int app_profile_answer(struct app *app,
                        struct answer *out,
                        struct err *e);
 
+/* The profile of this name as it is stored; ERR_NOTFOUND. */
+struct broker_profile *app_profile_load(struct app *app, const char *name, struct err *e);
 /* The profile of this name, with a model that knows all finished jobs: it learns again where there
  * are new ones. ERR_NOTFOUND, ERR_NOFIT when nothing can be learned. */
 struct broker_profile *app_profile_open(struct app *app, const char *name, struct err *e);
 
-/* "k=v" texts, several of them in one text with commas between. Texts live in the arena. */
+/* "k=v" texts of the fields values and settings, several of them in one text with commas between.
+ * Texts live in the answer's arena. */
 struct app_profile_settings {
     struct template_setting *items;
     size_t n, cap;
 };
-int app_profile_settings_read(struct app_profile_settings *out,
-                              const struct field_list *texts,
-                              struct arena *a,
+int app_profile_settings_read(struct app_profile_settings *s,
+                              const struct field_list *values,
+                              const struct field_list *settings,
+                              const struct answer *out,
                               struct err *e);
 
 /* Prediction of one run; answer of profile.predict, and part of that of autoprovision. */
@@ -83,8 +87,7 @@ struct app_autoprovision {
     int64_t job;
     const void *nearest;       /* struct app_size; NULL = feasible */
     struct field_records grid; /* struct app_size_cell: for each number of vCPUs each memory */
-    /* In no field: */
-    bool has_grid;
+    bool has_grid;             /* in no field */
     const char *profile;
     int64_t max_cost_microusd; /* FIELD_NONE = the limit is max_time_s */
     double max_time_s;

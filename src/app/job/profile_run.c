@@ -65,7 +65,7 @@ static void copy_sizes(struct profile_sizes *to, const double *values, size_t n)
 /* Without a command the profile continues with its command and sizes. */
 static int read_known(struct grid *g, struct app *app, const char *name, struct err *e)
 {
-    AUTO(broker_profile) struct broker_profile *p = broker_profile_load(app_home(app, e), name, e);
+    AUTO(broker_profile) struct broker_profile *p = app_profile_load(app, name, e);
 
     if (!p)
         return -1;
@@ -102,10 +102,11 @@ static int read_sizes(const char *text, double step, struct profile_sizes *out, 
     profile_sizes_clear(out);
     for (;; at = end + 1) {
         if (!number_prefix(at, &end, &value) || (*end && *end != ','))
-            return err_set(e, ERR_USAGE, "\"%.60s\" is no list of numbers, as in %g,%g,%g", text,
+            return err_set(e, ERR_USAGE,
+                           "\"%.60s\" is not a list of numbers; give one such as %g,%g,%g", text,
                            step, 2 * step, 4 * step);
         if (value < step || value > 1e9 || fmod(value, step) != 0)
-            return err_set(e, ERR_USAGE, "%g is no multiple of %g", value, step);
+            return err_set(e, ERR_USAGE, "%g is not a multiple of %g", value, step);
         profile_sizes_add(out, value);
         if (out->n > PROFILE_SIZES_MAX)
             return err_set(e, ERR_USAGE, "more than %d sizes", PROFILE_SIZES_MAX);
@@ -226,8 +227,7 @@ static int wait_and_learn(struct app *app,
     if (q->kill_stragglers && kill_stragglers(app, batch, e) < 0)
         return -1;
     notice_rest(app, q->name, batch, q->kill_stragglers);
-    AUTO(broker_profile)
-    struct broker_profile *p = broker_profile_load(app_home(app, e), q->name, e);
+    AUTO(broker_profile) struct broker_profile *p = app_profile_load(app, q->name, e);
     return p ? broker_profile_learn(app_home(app, e), app_lake(app, e), p, e) : -1;
 }
 
@@ -237,19 +237,14 @@ static int run_profile(struct app *app, const void *request, struct answer *out,
     AUTO_CLEAR(grid) struct grid g = {0};
     AUTO_CLEAR(app_job_batch) struct app_job_batch batch = {0};
     AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
-    const char *wrong;
-    char option[64];
 
     if (!app_home(app, e) || !app_lake(app, e) || read_grid(&g, app, q, out, e) < 0 ||
-        app_job_batch_init(&batch, "profile", q->name, g.template, &g.cpus, &g.mems_mb, e) < 0)
-        return -1;
-    if (app_job_source_read(app, q->input, q->code, &source, &wrong, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, wrong, option));
-    if (submit(app, q->name, &g, &batch, &source, e) < 0 ||
+        app_job_batch_init(&batch, "profile", q->name, g.template, &g.cpus, &g.mems_mb, e) < 0 ||
+        app_job_source_read(app, q->input, q->code, out, &source, e) < 0 ||
+        submit(app, q->name, &g, &batch, &source, e) < 0 ||
         (q->wait ? wait_and_learn(app, q, &batch, e) : app_wake_broker(app, e)) < 0)
         return -1;
-    AUTO(broker_profile)
-    struct broker_profile *p = broker_profile_load(app_home(app, e), q->name, e);
+    AUTO(broker_profile) struct broker_profile *p = app_profile_load(app, q->name, e);
     return p ? app_profile_answer(app, p, answer_head, out, e) : -1;
 }
 

@@ -17,14 +17,9 @@ static const char *text_or_none(const char *text)
     return text && *text ? text : NULL;
 }
 
-static int64_t id_or_none(int64_t id)
+static int64_t number_or_none(int64_t number)
 {
-    return id ? id : FIELD_NONE;
-}
-
-static int64_t time_or_none(int64_t ms)
-{
-    return ms ? ms : FIELD_NONE;
+    return number ? number : FIELD_NONE;
 }
 
 void app_job_fill(struct app_job *out, const struct lake_job *job)
@@ -47,17 +42,17 @@ void app_job_fill(struct app_job *out, const struct lake_job *job)
         .cpus = asked->cpus,
         .memory_mb = (int64_t)asked->memory_mb,
         .time_limit_s = asked->time_limit_s > 0 ? asked->time_limit_s : (double)NAN,
-        .queued_ms = time_or_none(job->queued_ms),
-        .started_ms = time_or_none(job->started_ms),
-        .finished_ms = time_or_none(job->finished_ms),
+        .queued_ms = number_or_none(job->queued_ms),
+        .started_ms = number_or_none(job->started_ms),
+        .finished_ms = number_or_none(job->finished_ms),
         .runtime_s = runtime_s >= 0 ? runtime_s : (double)NAN,
         .cost_microusd = text_or_none(job->cost_basis) ? job->cost_microusd : FIELD_NONE,
         .cost_basis = text_or_none(job->cost_basis),
         .machine = text_or_none(job->machine),
         .limits = text_or_none(job->limits),
         .reason = text_or_none(job->reason),
-        .run = id_or_none(asked->run),
-        .rerun_of = id_or_none(asked->rerun_of),
+        .run = number_or_none(asked->run),
+        .rerun_of = number_or_none(asked->rerun_of),
         .is_stop_asked = job->stop_asked,
     };
     app_job_read_details(job, &out->details);
@@ -181,7 +176,8 @@ static void command_cell(const void *record, struct buf *out)
     {"reason", JOB(TEXT, reason), .help = "Reason of the last change of state."},                  \
     {"run", JOB(INT, run), .help = "Run of a pipeline that the job belongs to."},                  \
     {"stage", JOB(TEXT, stage), .help = "Stage of that pipeline."},                                \
-    {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."}
+    {"rerun_of", JOB(INT, rerun_of), .help = "Job that this one repeats."},                        \
+    {"stop_asked", JOB(BOOL, is_stop_asked), .help = "Whether its end was asked for."}
 
 static const struct field id_fields[] = {
     {"id", FIELD(INT, struct app_job_id, id), APP_JOB_NUMBER, .required = true, .operand = true,

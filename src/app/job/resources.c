@@ -26,15 +26,16 @@ int app_job_check_local(const struct lake_job_request *r, struct err *e)
     char has[32], wanted[32];
 
     if (r->cpus > room.cpus)
-        return err_set(e, ERR_NOFIT,
-                       "%g CPUs are more than this machine has: %g; ask for less, or name a host "
-                       "group of the configuration with --on",
-                       r->cpus, room.cpus);
+        return err_set(
+            e, ERR_NOFIT,
+            "%g CPUs are more than this machine has: %g; ask for less, or submit the job "
+            "to a host group of the configuration",
+            r->cpus, room.cpus);
     uint64_t steps_mb = room.memory_mb / APP_JOB_MEMORY_STEP_MB * APP_JOB_MEMORY_STEP_MB;
     if (r->memory_mb > steps_mb)
         return err_set(e, ERR_NOFIT,
                        "%s of memory are more than this machine has for jobs: %s; ask for less, or "
-                       "name a host group of the configuration with --on",
+                       "submit the job to a host group of the configuration",
                        app_job_memory_text(r->memory_mb, wanted),
                        app_job_memory_text(steps_mb, has));
     return 0;
@@ -77,7 +78,8 @@ int app_job_read_memory(const char *text, uint64_t *memory_mb_out, struct err *e
     double mb;
 
     if (!parse_memory(text, &mb))
-        return err_set(e, ERR_USAGE, "\"%.40s\" is no size: 512, 512MB, 2GB or 1TB", text);
+        return err_set(e, ERR_USAGE,
+                       "\"%.40s\" is not a size; give one such as 512, 512MB, 2GB or 1TB", text);
     if (mb > MEMORY_MAX_MB)
         return err_set(e, ERR_USAGE, "%.40s: more than any machine has", text);
     if (mb < APP_JOB_MEMORY_STEP_MB || fmod(mb, APP_JOB_MEMORY_STEP_MB) != 0)

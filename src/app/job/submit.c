@@ -6,7 +6,6 @@
 #include "base/nearest.h"
 #include "base/shell.h"
 #include "base/time.h"
-#include "base/utf8.h"
 #include "broker/daemon/checkpoint.h"
 #include "broker/daemon/host.h"
 #include "broker/pipeline/code.h"
@@ -190,24 +189,15 @@ static int read_environment(const struct submit_request *q,
     return 0;
 }
 
-static bool is_utf8(const char *text)
-{
-    size_t len = strlen(text);
-    uint32_t c;
-
-    for (size_t n; len; text += n, len -= n)
-        if (!(n = utf8_decode(text, len, &c)))
-            return false;
-    return true;
-}
-
 /* Records are JSON, which holds no other text. */
 static int check_words(const struct field_list *command, struct err *e)
 {
-    for (size_t i = 0; i < command->n; i++)
-        if (!is_utf8(command->items[i]))
+    for (size_t i = 0; i < command->n; i++) {
+        AUTO_JSON json_t *word = json_string(command->items[i]);
+        if (!word)
             return err_set(e, ERR_USAGE,
-                           "word %zu of the command is no UTF-8 text; pass it in a file", i + 1);
+                           "word %zu of the command is not UTF-8 text; pass it in a file", i + 1);
+    }
     return 0;
 }
 
@@ -257,7 +247,7 @@ static const char *no_checkpoint(const char *home,
     if (job->state == LAKE_JOB_FINISHED)
         return "finished, and a job that finishes leaves no checkpoint";
     if (!(d->checkpoint_s > 0))
-        return "never had a checkpoint: it was submitted without --checkpoint";
+        return "never had a checkpoint: it was submitted without one";
     if (checkpoint_is_there(home, job->id))
         return NULL;
     return "has no checkpoint: it saved nothing, or a job that continued it finished, or it ended "
@@ -316,16 +306,12 @@ static int run_submit(struct app *app, const void *request, struct answer *out, 
     AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
     struct lake_job_request r = {0};
     struct job_details d = {.on = host_group(q)};
-    const char *wrong;
-    char option[64];
 
     if (read_request(app, q, out, &r, e) < 0 || read_environment(q, &d, out, e) < 0 ||
-        !app_home(app, e) || read_checkpoint(app, q, out, &d, e) < 0)
+        !app_home(app, e) || read_checkpoint(app, q, out, &d, e) < 0 ||
+        app_job_check_month(app, e) < 0 ||
+        app_job_source_read(app, q->input, q->code, out, &source, e) < 0)
         return -1;
-    if (app_job_check_month(app, e) < 0)
-        return -1;
-    if (app_job_source_read(app, q->input, q->code, &source, &wrong, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, wrong, option));
     return submit_with(app, &r, &d, &source, out, e);
 }
 

@@ -39,6 +39,7 @@ static const struct record sweep_record = RECORD("sweep_start", struct sweep_req
 static const struct field started_fields[] = {
     {"name", FIELD(TEXT, struct app_sweep, name), .help = "Name of the sweep."},
     {"finished", FIELD(INT, struct app_sweep, finished), .help = "Jobs that finished."},
+    {"jobs_count", FIELD(INT, struct app_sweep, jobs), .help = "All jobs."},
 };
 /* clang-format on */
 static const struct record started_record = RECORD("sweep", struct app_sweep, started_fields);
@@ -96,7 +97,7 @@ static int answer_jobs(struct app *app,
     const struct app_sweep head = {
         .name = q->name,
         .finished = (int64_t)app_job_batch_finished(batch),
-        .jobs = batch->n,
+        .jobs = (int64_t)batch->n,
     };
 
     for (size_t i = 0; i < batch->n; i++)
@@ -109,14 +110,10 @@ static int run_sweep(struct app *app, const void *request, struct answer *out, s
     const struct sweep_request *q = request;
     AUTO_CLEAR(app_job_batch) struct app_job_batch batch = {0};
     AUTO_CLEAR(app_job_source) struct app_job_source source = {0};
-    const char *wrong;
-    char option[64];
 
-    if (read_batch(q, out, &batch, e) < 0 || !app_home(app, e))
-        return -1;
-    if (app_job_source_read(app, q->input, q->code, &source, &wrong, e) < 0)
-        return err_wrap(e, "%s", answer_spell(out, wrong, option));
-    if (submit(&batch, app, &source, e) < 0)
+    if (read_batch(q, out, &batch, e) < 0 || !app_home(app, e) ||
+        app_job_source_read(app, q->input, q->code, out, &source, e) < 0 ||
+        submit(&batch, app, &source, e) < 0)
         return -1;
     int over = q->wait ? app_job_batch_wait(&batch, app, batch.n, e) : app_wake_broker(app, e);
     if (over < 0 || (q->wait && !over))

@@ -10,7 +10,7 @@ static int exit_code(const void *head)
 {
     const struct app_sweep *sweep = head;
 
-    return (size_t)sweep->finished < sweep->jobs;
+    return sweep->finished < sweep->jobs;
 }
 
 int cli_job_run_batch(const struct command_args *args, struct err *e)
@@ -52,7 +52,8 @@ const struct command command_sweep = {
                                          operate_print_nothing, /* the table of the jobs tells it */
                                      .item = cli_job_compare_add,
                                      .end = cli_job_compare_print,
-                                     .state_size = CLI_JOB_COMPARE_STATE,
+                                     .clear = cli_job_compare_clear,
+                                     .state_size = sizeof(struct cli_job_compared),
                                      .exit_code = exit_code},
     .run = cli_job_run_batch,
 };

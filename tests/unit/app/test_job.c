@@ -317,9 +317,9 @@ static void test_profiles(void)
           "profile.get: nothing learned yet: %s", e.text);
     refused("profile.fit", "{\"name\": \"mnist\"}", ERR_NOFIT, "");
     refused("profile.predict", "{\"name\": \"mnist\", \"values\": [\"7\"]}", ERR_USAGE,
-            "values: \"7\" is no value");
+            "values: \"7\" is not KEY=VALUE");
     refused("profile.run", "{\"name\": \"mnist\", \"cpus\": \"1,x\"}", ERR_USAGE,
-            "cpus: \"1,x\" is no list of numbers");
+            "cpus: \"1,x\" is not a list of numbers");
     refused("autoprovision.plan", "{\"name\": \"mnist\"}", ERR_USAGE, "either max_cost");
 }
 
@@ -330,7 +330,9 @@ static void test_settings(void)
     struct app_profile_settings s = {0};
     struct err e = {0};
 
-    CHECK(app_profile_settings_read(&s, &(struct field_list){texts, 2}, arena, &e) == 0 &&
+    CHECK(app_profile_settings_read(&s, &(struct field_list){texts, 1},
+                                    &(struct field_list){texts + 1, 1},
+                                    &(struct answer){.arena = arena}, &e) == 0 &&
               s.n == 3 && !strcmp(s.items[0].value, "20") && !strcmp(s.items[1].key, "rate") &&
               !strcmp(s.items[1].value, "1,2") && !strcmp(s.items[2].value, "a=b"),
           "a comma separates settings where KEY= follows");
