@@ -73,8 +73,8 @@ fails 2 "a.bin: its name ends in none of" aggregate --out mean.f32 a.bin
 fails 3 "there is no file no.f32" aggregate --out mean.f32 a.f32 no.f32
 mkdir dir.f32
 mkfifo pipe.f32
-fails 2 "dir.f32 is no regular file" aggregate --out mean.f32 a.f32 dir.f32
-fails 2 "pipe.f32 is no regular file" aggregate --out mean.f32 pipe.f32
+fails 2 "dir.f32 is not a regular file" aggregate --out mean.f32 a.f32 dir.f32
+fails 2 "pipe.f32 is not a regular file" aggregate --out mean.f32 pipe.f32
 fails 2 "dir.f32: not a regular file" aggregate --out dir.f32 a.f32
 head -c 8 a.f32 >two.f32
 head -c 7 a.f32 >cut.f32

@@ -1,6 +1,5 @@
 /* doctor: the operation that checks the home, its lake, credentials and the clock. */
 #include "app/admin/doctor.h"
-#include "app/core/credentials.h"
 #include "app/core/lake_open.h"
 #include "base/cachedir.h"
 #include "base/file.h"
@@ -206,23 +205,26 @@ static void check_aws(struct doctor *d)
         doctor_say(d, DOCTOR_WARNING, "credentials aws", "", "%s", why.text);
 }
 
-static void check_file(struct doctor *d, const struct app_credentials *k)
+static void check_file(struct doctor *d, const char *cloud, const char *name, const char *file)
 {
-    AUTO_MEM char *what = mem_printf("credentials %s", k->cloud);
-    AUTO_MEM char *found = app_credentials_find(k);
+    const char *home = app_variable(d->app, "HOME");
+    AUTO_MEM char *what = mem_printf("credentials %s", cloud);
+    AUTO_MEM char *path = mem_printf("%s/%s", home ? home : "", file);
 
-    if (found)
-        doctor_say(d, DOCTOR_OK, what, "", "found: %s", found);
+    if (app_variable(d->app, name))
+        doctor_say(d, DOCTOR_OK, what, "", "found: %s in the environment", name);
+    else if (home && access(path, R_OK) == 0)
+        doctor_say(d, DOCTOR_OK, what, "", "found: ~/%s", file);
     else
-        doctor_say(d, DOCTOR_MISSING, what, "", "neither %s nor ~/%s", k->variable, k->path);
+        doctor_say(d, DOCTOR_MISSING, what, "", "neither %s nor ~/%s", name, file);
 }
 
 static void check_credentials(struct doctor *d)
 {
     check_aws(d);
-    /* Of aws there are more ways to have some. */
-    for (const struct app_credentials *k = app_credentials + 1; k->cloud; k++)
-        check_file(d, k);
+    check_file(d, "gcp", "GOOGLE_APPLICATION_CREDENTIALS",
+               ".config/gcloud/application_default_credentials.json");
+    check_file(d, "azure", "AZURE_CLIENT_ID", ".azure/azureProfile.json");
 }
 
 /* ---- all ---- */

@@ -155,6 +155,7 @@ int app_cluster_prepare(struct app *app,
 /* Composes a run of one stage, stores it and wakes the broker. */
 int app_cluster_start(struct app *app,
                       const struct app_cluster_prepared *p,
+                      const struct answer *answer, /* for errors that spell fields */
                       int64_t *id_out,
                       struct err *e);
 

@@ -174,6 +174,7 @@ static int read_rates(const struct measuring *m,
 /* Runs the cluster for a while. */
 static int measure(struct app *app,
                    const struct app_cluster_prepared *p,
+                   const struct answer *answer,
                    struct app_cluster_measurement *out,
                    struct err *e)
 {
@@ -185,7 +186,7 @@ static int measure(struct app *app,
     const struct spec_cluster *spec = p->cluster.spec;
     struct usage_rates rates;
 
-    if (!m.lake || app_cluster_start(app, p, &m.run, e) < 0 ||
+    if (!m.lake || app_cluster_start(app, p, answer, &m.run, e) < 0 ||
         app_run_wait(app, m.run, look, &m, &r, e) < 0)
         return -1;
     if (m.is_cancelled)
@@ -220,7 +221,7 @@ static int run_measure(struct app *app, const void *request, struct answer *out,
     bool is_wanted = q->again || isnan(m.mbps);
     if (is_wanted)
         m.mbps = m.per_s = (double)NAN;
-    if (is_wanted && !q->dry_run && measure(app, &p, &m, e) < 0)
+    if (is_wanted && !q->dry_run && measure(app, &p, out, &m, e) < 0)
         return -1;
     return answer_head(out, &m, e);
 }

@@ -288,6 +288,7 @@ static int compose(struct app_run_draft *c, const struct app_cluster_prepared *p
 
 int app_cluster_start(struct app *app,
                       const struct app_cluster_prepared *p,
+                      const struct answer *answer,
                       int64_t *id_out,
                       struct err *e)
 {
@@ -298,7 +299,8 @@ int app_cluster_start(struct app *app,
                       .user = app_run_user(app)};
     const struct app_plan plan = {
         .spec = p->cluster.spec->pipeline, .config = p->cluster.config, .request = {.env = q->env}};
-    const struct app_run_order order = {.location = &p->location, .secrets = q->secrets};
+    const struct app_run_order order = {
+        .location = &p->location, .secrets = q->secrets, .answer = answer};
     struct app_run_draft c = {.app = app,
                               .plan = &plan,
                               .order = &order,
@@ -377,7 +379,8 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
         return -1;
     if (!q->dry_run) {
         started.event = "started";
-        return app_cluster_start(app, &p, &started.run, e) < 0 ? -1 : answer_head(out, &started, e);
+        return app_cluster_start(app, &p, out, &started.run, e) < 0 ? -1
+                                                                    : answer_head(out, &started, e);
     }
     const struct app_run_where where = app_run_location_where(&p.location);
     started = (struct app_cluster_started){.event = "planned",

@@ -129,8 +129,8 @@ static int open_input(struct inputs *in, const char *path, struct err *e)
     if (f->fd < 0 && errno == EMFILE)
         return err_set(e, ERR_IO,
                        "open %s: all inputs are open at once, and this process may open %ld files: "
-                       "allow more (ulimit -Hn), or average groups of them, and their means with "
-                       "--weights",
+                       "allow more (ulimit -Hn), or average groups of them, and then their means "
+                       "with weights",
                        path, sysconf(_SC_OPEN_MAX));
     if (f->fd < 0)
         return file_error(e, "open", path);
@@ -140,7 +140,7 @@ static int open_input(struct inputs *in, const char *path, struct err *e)
     if (fstat(f->fd, &f->was) < 0)
         return file_error(e, "look at", path);
     if (!S_ISREG(f->was.st_mode))
-        return err_set(e, ERR_USAGE, "%s is no regular file", path);
+        return err_set(e, ERR_USAGE, "%s is not a regular file", path);
     in->sources[in->n - 1].size = (uint64_t)f->was.st_size;
     in->bytes += (uint64_t)f->was.st_size;
     posix_fadvise(f->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -257,8 +257,12 @@ static const struct field request_fields[] = {
 /* clang-format on */
 static const struct record request_record = RECORD("aggregate", struct request, request_fields);
 
-static int choose_format(const struct request *q, enum fed_format *out, struct err *e)
+static int choose_format(const struct request *q,
+                         const struct answer *answer,
+                         enum fed_format *out,
+                         struct err *e)
 {
+    char option[64];
     enum fed_format other;
 
     for (size_t i = 0; i < q->files.n; i++) {
@@ -274,16 +278,20 @@ static int choose_format(const struct request *q, enum fed_format *out, struct e
         *out = other;
     }
     if (!q->out)
-        return err_set(e, ERR_USAGE, "--out names the file for the mean, as in --out mean%s",
-                       fed_format_suffix(*out));
+        return err_set(e, ERR_USAGE, "%s names the file for the mean, as in mean%s",
+                       answer_spell(answer, "out", option), fed_format_suffix(*out));
     if (fed_format_from_path(q->out, &other) && other != *out)
-        return err_set(e, ERR_USAGE, "--out %s: the mean of %s files is one, too", q->out,
-                       fed_format_suffix(*out));
+        return err_set(e, ERR_USAGE, "%s %s: the mean of %s files is one, too",
+                       answer_spell(answer, "out", option), q->out, fed_format_suffix(*out));
     return 0;
 }
 
-static int read_weights(const struct request *q, double **out, struct err *e)
+static int read_weights(const struct request *q,
+                        const struct answer *answer,
+                        double **out,
+                        struct err *e)
 {
+    char option[64];
     const char *at = q->weights;
     double *weights;
     size_t n = 0;
@@ -294,10 +302,9 @@ static int read_weights(const struct request *q, double **out, struct err *e)
     for (;; at++) {
         double v;
         if (!number_prefix(at, &at, &v) || v < 0 || (*at && *at != ','))
-            return err_set(
-                e, ERR_USAGE,
-                "--weights %s: numbers from 0 up with commas between them, as in 600,150",
-                q->weights);
+            return err_set(e, ERR_USAGE,
+                           "%s %s: numbers from 0 up with commas between them, as in 600,150",
+                           answer_spell(answer, "weights", option), q->weights);
         if (n < q->files.n)
             weights[n] = v;
         n++;
@@ -305,27 +312,32 @@ static int read_weights(const struct request *q, double **out, struct err *e)
             break;
     }
     if (n != q->files.n)
-        return err_set(e, ERR_USAGE, "--weights: %zu for %zu files", n, q->files.n);
+        return err_set(e, ERR_USAGE, "%s: %zu for %zu files",
+                       answer_spell(answer, "weights", option), n, q->files.n);
     return 0;
 }
 
 static int read_request(const struct request *q,
+                        const struct answer *answer,
                         struct fed_average *a,
                         double **weights,
                         struct err *e)
 {
+    char trim[64], other[64];
+
     a->n = q->files.n;
     a->only_finite = q->finite;
-    if (choose_format(q, &a->format, e) < 0 || read_weights(q, weights, e) < 0)
+    if (choose_format(q, answer, &a->format, e) < 0 || read_weights(q, answer, weights, e) < 0)
         return -1;
     a->weights = *weights;
     a->trim = isnan(q->trim) ? 0 : q->trim;
     if (!(a->trim >= 0 && a->trim < 0.5))
-        return err_set(e, ERR_USAGE, "--trim: a share from 0 up and below 0.5, as in 0.1");
+        return err_set(e, ERR_USAGE, "%s: a share from 0 up and below 0.5, as in 0.1",
+                       answer_spell(answer, "trim", trim));
     if (a->weights && !isnan(q->trim))
         return err_set(e, ERR_USAGE,
-                       "--trim and --weights: a trimmed mean has no weights, every file counts "
-                       "once");
+                       "%s and %s: a trimmed mean has no weights, every file counts once",
+                       answer_spell(answer, "trim", trim), answer_spell(answer, "weights", other));
     return 0;
 }
 
@@ -345,6 +357,7 @@ static const struct field aggregated_fields[] = {
     {"numbers", AGGREGATED(COUNT, numbers), .help = "Numbers averaged."},
     {"numbers_not_finite", AGGREGATED(COUNT, nonfinite), .help = "NaN and infinite numbers."},
     {"size_bytes", AGGREGATED(BYTES, bytes), .unit = "bytes", .help = "Size of the mean."},
+    {"trimmed", AGGREGATED(BOOL, trimmed), .help = "Whether the mean is trimmed."},
 };
 /* clang-format on */
 static const struct record aggregated_record =
@@ -377,7 +390,7 @@ static int run(struct app *app, const void *request, struct answer *answer, stru
     struct fed_average a = {.progress = tell, .context = app};
     struct fed_summary s;
 
-    if (read_request(q, &a, &weights, e) < 0 || open_inputs(&in, &q->files, e) < 0)
+    if (read_request(q, answer, &a, &weights, e) < 0 || open_inputs(&in, &q->files, e) < 0)
         return -1;
     a.inputs = in.sources;
     a.forked = in.bytes >= IN_PLACE_BYTES && may_map();

@@ -11,7 +11,8 @@
 struct app_run_order {
     const struct app_run_location *location;
     struct field_list secrets; /* NAME=VALUE, or NAME for a variable of the caller's environment */
-    const struct run *resumed; /* its stages may continue from their checkpoints; NULL = none */
+    const struct answer *answer; /* for errors that spell fields */
+    const struct run *resumed;   /* its stages may continue from their checkpoints; NULL = none */
 };
 
 /* The planned pipeline as a run. Stages get the planned resources as far as the location has them.

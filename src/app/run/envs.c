@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+static const char *spell(const struct app_run_draft *c, const char *field, char option[static 64])
+{
+    return answer_spell(c->order->answer, field, option);
+}
+
 /* The value in the last KEY=VALUE of list; KEY alone means the caller's environment. NULL = none.
  */
 static const char *value_given(const struct app *app,
@@ -59,6 +64,7 @@ static int add_given(struct app_run_draft *c,
                      struct err *e)
 {
     const struct field_list *list = &c->plan->request.env;
+    char option[64];
 
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->items[i];
@@ -66,10 +72,11 @@ static int add_given(struct app_run_draft *c,
         AUTO_MEM char *key = mem_printf("%.*s", (int)n, text);
         if (!shell_is_variable(text, n))
             return err_set(e, ERR_USAGE,
-                           "--env %.64s: a name has letters, digits and _, no digit first", key);
+                           "%s %.64s: a name has letters, digits and _, no digit first",
+                           spell(c, "env", option), key);
         if (advance_env_is_own(key))
-            return err_set(e, ERR_USAGE, "--env %.64s: tradewind sets it itself: use another name",
-                           key);
+            return err_set(e, ERR_USAGE, "%s %.64s: tradewind sets it itself: use another name",
+                           spell(c, "env", option), key);
         bool known = is_secret(stage, key);
         for (size_t k = 0; k < out->n_envs; k++)
             known = known || !envs[k].key || !strcmp(envs[k].key, key);
@@ -88,6 +95,7 @@ int app_run_draft_envs(struct app_run_draft *c,
 {
     const struct field_list *list = &c->plan->request.env;
     struct run_pair *envs = app_run_draft_alloc(c, stage->n_envs + list->n, sizeof *envs);
+    char option[64];
 
     if (check_own(c, stage, stage->envs, stage->n_envs, e) < 0 ||
         check_own(c, stage, stage->secrets, stage->n_secrets, e) < 0)
@@ -100,8 +108,9 @@ int app_run_draft_envs(struct app_run_draft *c,
         if (!value)
             value = pair->value ? pair->value : app_variable(c->app, pair->key);
         if (!value)
-            return err_set(e, ERR_USAGE, "%s:%zu: stage %s: %s has no value: --env %s=VALUE",
-                           c->plan->spec->file, stage->line, stage->name, pair->key, pair->key);
+            return err_set(e, ERR_USAGE, "%s:%zu: stage %s: %s has no value: give %s %s=VALUE",
+                           c->plan->spec->file, stage->line, stage->name, pair->key,
+                           spell(c, "env", option), pair->key);
         envs[out->n_envs++] =
             (struct run_pair){app_run_draft_keep(c, pair->key), app_run_draft_keep(c, value)};
     }
@@ -115,19 +124,20 @@ int app_run_draft_envs(struct app_run_draft *c,
 static int check_given(const struct app_run_draft *c, struct err *e)
 {
     const struct field_list *list = &c->order->secrets;
+    char option[64];
 
     for (size_t i = 0; i < list->n; i++) {
         const char *text = list->items[i];
         size_t n = strcspn(text, "=");
         if (!shell_is_variable(text, n))
-            return err_set(
-                e, ERR_USAGE,
-                "--secret: write NAME, whose value is in the environment, or NAME=VALUE; "
-                "a name has letters, digits and _");
+            return err_set(e, ERR_USAGE,
+                           "%s: write NAME, whose value is in the environment, or NAME=VALUE; "
+                           "a name has letters, digits and _",
+                           spell(c, "secrets", option));
         AUTO_MEM char *name = mem_printf("%.*s", (int)n, text);
         if (!text[n] && !app_variable(c->app, name))
-            return err_set(e, ERR_USAGE, "--secret %.64s: the environment has no such variable",
-                           name);
+            return err_set(e, ERR_USAGE, "%s %.64s: the environment has no such variable",
+                           spell(c, "secrets", option), name);
     }
     return 0;
 }

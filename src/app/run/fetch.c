@@ -116,11 +116,11 @@ static int note_object(void *context, const struct store_keyed *o, struct err *e
 }
 
 /* S3 servers besides AWS: the variables of the AWS tools. */
-static const char *endpoint(void)
+static const char *endpoint(const struct app *app)
 {
-    const char *own = getenv("AWS_ENDPOINT_URL_S3");
+    const char *own = app_variable(app, "AWS_ENDPOINT_URL_S3");
 
-    return own && *own ? own : getenv("AWS_ENDPOINT_URL");
+    return own && *own ? own : app_variable(app, "AWS_ENDPOINT_URL");
 }
 
 static int look_at_bucket(struct fetch *f, struct err *e)
@@ -136,7 +136,8 @@ static int look_at_bucket(struct fetch *f, struct err *e)
         wanted[len - 1] = '\0';
     struct store_keyed_list all = {.prefix = wanted, .visit = note_object, .context = &list};
     f->bucket = store_open(
-        &(struct store_settings){.url = url, .endpoint = endpoint(), .path_style = -1, .seed = 1},
+        &(struct store_settings){
+            .url = url, .endpoint = endpoint(f->app), .path_style = -1, .seed = 1},
         e);
     if (!f->bucket || store_foreign_list(f->bucket, &all, e) < 0)
         return -1;

@@ -195,7 +195,7 @@ static int start(struct app *app,
     struct run run = {.no_cache = q->no_cache,
                       .max_microusd = q->max_microusd == FIELD_NONE ? 0 : q->max_microusd,
                       .user = app_run_user(app)};
-    struct app_run_order order = {.location = location, .secrets = q->secrets};
+    struct app_run_order order = {.location = location, .secrets = q->secrets, .answer = out};
 
     if (app_run_check_plan(p, e) < 0 || app_job_check_month(app, e) < 0 ||
         (q->resume && find_resumed(app, p->spec->name, &last, e) < 0))
