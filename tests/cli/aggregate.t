@@ -49,7 +49,7 @@ run aggregate --json --out mean.f64 a.f64 b.f64
 is "$(od -An -tf8 -v mean.f64 | xargs)" "0.2" "f64: 0.1 and 0.3"
 is "$(json "sorted(d.items())" <<<"$out")" "[('dropped_each_end', 0), ('files', 2), \
 ('numbers', 1), ('numbers_not_finite', 0), ('out', 'mean.f64'), ('size_bytes', 8), ('tensors', 1), \
-('tensors_copied', 0), ('weighted', False)]" "--json"
+('tensors_copied', 0), ('trimmed', False), ('weighted', False)]" "--json"
 : >a0.f32
 run aggregate --out mean0.f32 a0.f32 a0.f32
 check "files without numbers have an empty mean" test "$code" = 0 -a -f mean0.f32 -a ! -s mean0.f32
