@@ -22,18 +22,6 @@ const char *cluster_algorithm_text(enum cluster_algorithm algorithm)
     return names[algorithm];
 }
 
-const char *cluster_limit_text(enum cluster_limit limit)
-{
-    static const char *const names[] = {
-        [CLUSTER_BY_NETWORK] = "network",
-        [CLUSTER_BY_BUDGET] = "budget",
-        [CLUSTER_BY_MAX] = "max_workers",
-        [CLUSTER_UNMEASURED] = "unmeasured",
-    };
-
-    return names[limit];
-}
-
 /* ---- one cluster ---- */
 
 /* Workers whose traffic the server's network carries; NaN = not known. */

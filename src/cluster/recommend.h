@@ -59,6 +59,5 @@ double cluster_throughput(const struct cluster_problem *p,
                           unsigned n);
 
 const char *cluster_algorithm_text(enum cluster_algorithm algorithm);
-const char *cluster_limit_text(enum cluster_limit limit);
 
 #endif

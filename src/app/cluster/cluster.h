@@ -61,8 +61,9 @@ void app_cluster_clear(struct app_cluster *c);
 /* ---- cluster.recommend ---- */
 
 struct app_cluster_predicted {
-    double throughput;       /* iterations per second; NAN = not known, as below */
-    double time_s, cost_usd; /* of the work; NAN also when the work is not given */
+    double throughput;                 /* iterations per second; NAN = not known, as below */
+    double time_s, cost_usd;           /* of the work; NAN also when the work is not given */
+    double iteration_s, iteration_usd; /* of one iteration */
 };
 
 struct app_cluster_choice {
@@ -71,10 +72,7 @@ struct app_cluster_choice {
     int64_t workers;
     int64_t microusd_per_hour;
     const void *predicted; /* struct app_cluster_predicted */
-    const char *limited_by;
-    /* For printers, and not in JSON. */
-    double throughput, time_s, cost_usd; /* without work: of one iteration */
-    enum cluster_limit limit;
+    unsigned limited_by;   /* enum cluster_limit + 1 */
 };
 
 /* The answer of one of the algorithms. */
@@ -91,12 +89,10 @@ struct app_cluster_recommended {
     struct app_cluster_choice best;
     struct field_records frontier;   /* struct app_cluster_choice, cheapest first */
     struct field_records algorithms; /* struct app_cluster_algorithm, at one location */
-    /* For printers, and not in JSON. */
     const char *name;
-    bool is_model_opt, is_least_time;
-    double work; /* NAN = not given */
-    size_t n_locations;
-    struct field_records considered; /* the items */
+    unsigned objective; /* enum cluster_objective + 1, of model-opt; 0 = another algorithm */
+    double work;        /* NAN = not given */
+    uint64_t locations; /* number of them */
 };
 
 /* ---- cluster.start ---- */

@@ -1,5 +1,6 @@
 /* recommend: the operation cluster.recommend, which `tradewind cluster recommend` calls. */
 #include "app/cluster/cluster.h"
+#include "base/money.h"
 
 #include <math.h>
 
@@ -41,6 +42,11 @@ static const struct record request_record =
 
 /* ---- the answer ---- */
 
+static const char *const limit_choices[] = {[CLUSTER_BY_NETWORK + 1] = "network",
+                                            [CLUSTER_BY_BUDGET + 1] = "budget",
+                                            [CLUSTER_BY_MAX + 1] = "max_workers",
+                                            [CLUSTER_UNMEASURED + 1] = "unmeasured"};
+
 static bool has_no_answer(const void *record)
 {
     return !((const struct app_cluster_algorithm *)record)->has_answer;
@@ -54,6 +60,10 @@ static const struct field predicted_fields[] = {
      .help = "Time of the work."},
     {"cost_usd", FIELD(REAL, struct app_cluster_predicted, cost_usd), .unit = "USD",
      .help = "Cost of the work."},
+    {"iteration_s", FIELD(REAL, struct app_cluster_predicted, iteration_s), .unit = "s",
+     .help = "Time of one iteration."},
+    {"iteration_usd", FIELD(REAL, struct app_cluster_predicted, iteration_usd), .unit = "USD",
+     .help = "Cost of one iteration."},
 };
 static const struct record predicted_record =
     RECORD("cluster_predicted", struct app_cluster_predicted, predicted_fields);
@@ -71,8 +81,8 @@ static const struct record predicted_record =
      .unit = "USD", .help = "Price of the cluster per hour."},                                     \
     {"predicted", FIELD(RECORD, type, at predicted), .is_absent = (absent),                        \
      .record = &predicted_record, .help = "Predicted throughput, time and cost."},                 \
-    {"limited_by", FIELD(TEXT, type, at limited_by), .is_absent = (absent),                        \
-     .help = "Why the cluster has no more workers: network, budget or max_workers."}
+    {"limited_by", FIELD(ENUM, type, at limited_by), FIELD_CHOICES(limit_choices),                 \
+     .is_absent = (absent), .help = "Why the cluster has no more workers."}
 
 static const struct field choice_fields[] = {CHOICE_FIELDS(struct app_cluster_choice, , NULL)};
 static const struct record choice_record =
@@ -85,25 +95,36 @@ static const struct field algorithm_fields[] = {
 static const struct record algorithm_record =
     RECORD("cluster_algorithm", struct app_cluster_algorithm, algorithm_fields);
 
+#define RECOMMENDED(TYPE, member) FIELD(TYPE, struct app_cluster_recommended, member)
 static const struct field recommended_fields[] = {
-    {"algorithm", FIELD(TEXT, struct app_cluster_recommended, algorithm), .help = "Algorithm."},
+    {"algorithm", RECOMMENDED(TEXT, algorithm), .help = "Algorithm."},
     CHOICE_FIELDS(struct app_cluster_recommended, best., NULL),
-    {"frontier", FIELD(RECORDS, struct app_cluster_recommended, frontier),
-     .record = &choice_record, .help = "Clusters of the Pareto frontier, cheapest first."},
-    {"algorithms", FIELD(RECORDS, struct app_cluster_recommended, algorithms),
-     .record = &algorithm_record, .help = "Answers of the other algorithms at one location."},
+    {"frontier", RECOMMENDED(RECORDS, frontier), .record = &choice_record,
+     .help = "Clusters of the Pareto frontier, cheapest first."},
+    {"algorithms", RECOMMENDED(RECORDS, algorithms), .record = &algorithm_record,
+     .help = "Answers of the other algorithms at one location."},
+    {"name", RECOMMENDED(TEXT, name), .help = "Name of the training."},
+    {"objective", RECOMMENDED(ENUM, objective), FIELD_CHOICES(objective_choices),
+     .help = "Objective of model-opt."},
+    {"work", RECOMMENDED(REAL, work), .help = "Number of iterations."},
+    {"locations", RECOMMENDED(COUNT, locations), .help = "Number of locations considered."},
 };
 static const struct record recommended_record =
     RECORD("cluster_recommendation", struct app_cluster_recommended, recommended_fields);
 
+#define CONSIDERED(TYPE, member) FIELD(TYPE, struct app_cluster_choice, member)
 static const struct field considered_fields[] = {
-    {"type", FIELD(TEXT, struct app_cluster_choice, worker_type),
-     .help = "Instance type of the workers."},
-    {"location", FIELD(TEXT, struct app_cluster_choice, location), .help = "Location."},
-    {"workers", FIELD(INT, struct app_cluster_choice, workers),
+    {"type", CONSIDERED(TEXT, worker_type), .help = "Instance type of the workers."},
+    {"location", CONSIDERED(TEXT, location), .help = "Location."},
+    {"workers", CONSIDERED(INT, workers),
      .help = "Number of workers of the best cluster; 0 = none is possible."},
-    {"limited_by", FIELD(TEXT, struct app_cluster_choice, limited_by),
+    {"limited_by", CONSIDERED(ENUM, limited_by), FIELD_CHOICES(limit_choices),
      .help = "Why there are no more workers; unmeasured: the rates of the type are not known."},
+    {"server_type", CONSIDERED(TEXT, server_type), .help = "Instance type of the server."},
+    {"usd_per_hour", CONSIDERED(MONEY, microusd_per_hour), .unit = "USD",
+     .help = "Price of the cluster per hour."},
+    {"predicted", CONSIDERED(RECORD, predicted), .record = &predicted_record,
+     .help = "Predicted throughput, time and cost."},
 };
 /* clang-format on */
 static const struct record considered_record =
@@ -116,108 +137,84 @@ struct search {
     const struct cluster_problem *problem;
     const char **locations; /* of the problem's places; NULL = not said */
     enum cluster_objective objective;
-    struct arena *arena;
+    struct answer *out;
 };
 
 static int name_locations(struct search *s, struct err *e)
 {
     const struct cluster_problem *p = s->problem;
 
-    s->locations = arena_alloc(s->arena, p->n_places, sizeof *s->locations);
+    s->locations = answer_alloc(s->out, p->n_places, sizeof *s->locations, e);
     for (size_t i = 0; s->locations && i < p->n_places; i++)
         if (p->places[i].cloud &&
             !(s->locations[i] =
-                  arena_printf(s->arena, "%s/%s", p->places[i].cloud, p->places[i].region)))
-            return err_set(e, ERR_NOFIT, "the answer is too large");
-    return s->locations ? 0 : err_set(e, ERR_NOFIT, "the answer is too large");
+                  answer_text(s->out, e, "%s/%s", p->places[i].cloud, p->places[i].region)))
+            return -1;
+    return s->locations ? 0 : -1;
 }
 
-/* Without its prediction. */
-static struct app_cluster_choice plain_choice(const struct search *s,
-                                              const struct cluster_choice *c)
+static struct app_cluster_choice choice_of(const struct search *s,
+                                           const struct cluster_choice *c,
+                                           struct app_cluster_predicted *p)
 {
     const struct cluster_place *at = &s->problem->places[c->place];
+    bool has_work = !isnan(s->problem->work);
 
+    *p = (struct app_cluster_predicted){.throughput = c->throughput,
+                                        .time_s = has_work ? c->time_s : (double)NAN,
+                                        .cost_usd = has_work ? c->cost_usd : (double)NAN,
+                                        .iteration_s = 1 / c->throughput,
+                                        .iteration_usd = money_to_usd(c->usd_per_hour_micro) /
+                                                         3600 / c->throughput};
     return (struct app_cluster_choice){
         .server_type = at->servers[c->server].name,
         .worker_type = at->workers[c->worker].name,
         .location = s->locations[c->place],
         .workers = c->workers,
         .microusd_per_hour = c->usd_per_hour_micro,
-        .limited_by = cluster_limit_text(c->limited_by),
-        .throughput = c->throughput,
-        .time_s = c->time_s,
-        .cost_usd = c->cost_usd,
-        .limit = c->limited_by,
+        .predicted = p,
+        .limited_by = (unsigned)c->limited_by + 1,
     };
 }
 
-static int put_choice(const struct search *s,
-                      const struct cluster_choice *c,
-                      struct app_cluster_choice *out,
-                      struct err *e)
+static int put_choices(const struct search *s,
+                       const struct cluster_choice *choices,
+                       size_t n,
+                       struct field_records *out,
+                       struct err *e)
 {
-    struct app_cluster_predicted *p = arena_alloc(s->arena, 1, sizeof *p);
-    bool known = !isnan(s->problem->work);
+    struct app_cluster_choice *items = answer_alloc(s->out, n, sizeof *items, e);
+    struct app_cluster_predicted *predicted = answer_alloc(s->out, n, sizeof *predicted, e);
 
-    if (!p)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    *p = (struct app_cluster_predicted){.throughput = c->throughput,
-                                        .time_s = known ? c->time_s : (double)NAN,
-                                        .cost_usd = known ? c->cost_usd : (double)NAN};
-    *out = plain_choice(s, c);
-    out->predicted = p;
-    return 0;
-}
-
-static int put_frontier(const struct search *s,
-                        const struct cluster_answer *answer,
-                        struct field_records *out,
-                        struct err *e)
-{
-    struct app_cluster_choice *items = arena_alloc(s->arena, answer->n_frontier, sizeof *items);
-
-    if (!items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    for (size_t i = 0; i < answer->n_frontier; i++)
-        if (put_choice(s, &answer->frontier[i], &items[i], e) < 0)
-            return -1;
-    *out = (struct field_records){items, answer->n_frontier};
+    if (!items || !predicted)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        items[i] = choice_of(s, &choices[i], &predicted[i]);
+    *out = (struct field_records){items, n};
     return 0;
 }
 
 /* The answers of all algorithms that need no type of the user's, where there is one location. */
 static int put_algorithms(const struct search *s, struct field_records *out, struct err *e)
 {
-    struct app_cluster_algorithm *items = arena_alloc(s->arena, CLUSTER_SCALA_OPT_M, sizeof *items);
+    struct app_cluster_algorithm *items =
+        answer_alloc(s->out, CLUSTER_SCALA_OPT_M, sizeof *items, e);
+    struct app_cluster_predicted *predicted =
+        answer_alloc(s->out, CLUSTER_SCALA_OPT_M, sizeof *predicted, e);
 
-    if (!items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
+    if (!items || !predicted)
+        return -1;
     out->items = items;
     for (int i = CLUSTER_MODEL_OPT; i < CLUSTER_SCALA_OPT_M && s->problem->n_places == 1; i++) {
         AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
-        struct app_cluster_algorithm *a = &items[out->n++];
+        struct app_cluster_algorithm *a = &items[out->n];
         enum cluster_algorithm algorithm = (enum cluster_algorithm)i;
         a->algorithm = cluster_algorithm_text(algorithm);
         a->has_answer = cluster_recommend(s->problem, algorithm, s->objective, &answer, NULL) == 0;
-        if (a->has_answer && put_choice(s, &answer.best, &a->choice, e) < 0)
-            return -1;
+        if (a->has_answer)
+            a->choice = choice_of(s, &answer.best, &predicted[out->n]);
+        out->n++;
     }
-    return 0;
-}
-
-static int put_considered(const struct search *s,
-                          const struct cluster_answer *answer,
-                          struct field_records *out,
-                          struct err *e)
-{
-    struct app_cluster_choice *items = arena_alloc(s->arena, answer->n_considered, sizeof *items);
-
-    if (!items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    for (size_t i = 0; i < answer->n_considered; i++)
-        items[i] = plain_choice(s, &answer->considered[i]);
-    *out = (struct field_records){items, answer->n_considered};
     return 0;
 }
 
@@ -225,27 +222,29 @@ static int answer_all(struct search *s,
                       const struct spec_cluster *spec,
                       enum cluster_algorithm algorithm,
                       const struct cluster_answer *answer,
-                      struct answer *out,
                       struct err *e)
 {
+    struct app_cluster_predicted best;
     struct app_cluster_recommended r = {
         .algorithm = cluster_algorithm_text(algorithm),
         .name = spec->name,
-        .is_model_opt = algorithm == CLUSTER_MODEL_OPT,
-        .is_least_time = s->objective == CLUSTER_TIME,
+        .objective = algorithm == CLUSTER_MODEL_OPT ? (unsigned)s->objective + 1 : 0,
         .work = s->problem->work,
-        .n_locations = s->problem->n_places,
+        .locations = s->problem->n_places,
     };
 
-    if (name_locations(s, e) < 0 || put_choice(s, &answer->best, &r.best, e) < 0 ||
-        put_frontier(s, answer, &r.frontier, e) < 0 || put_algorithms(s, &r.algorithms, e) < 0 ||
-        put_considered(s, answer, &r.considered, e) < 0 || answer_head(out, &r, e) < 0)
+    if (name_locations(s, e) < 0 ||
+        put_choices(s, answer->frontier, answer->n_frontier, &r.frontier, e) < 0 ||
+        put_algorithms(s, &r.algorithms, e) < 0)
         return -1;
-    const struct app_cluster_choice *items = r.considered.items;
-    for (size_t i = 0; i < r.considered.n; i++)
-        if (answer_item(out, &items[i], e) < 0)
+    for (size_t i = 0; i < answer->n_considered; i++) {
+        struct app_cluster_predicted predicted;
+        const struct app_cluster_choice c = choice_of(s, &answer->considered[i], &predicted);
+        if (answer_item(s->out, &c, e) < 0)
             return -1;
-    return 0;
+    }
+    r.best = choice_of(s, &answer->best, &best);
+    return answer_head(s->out, &r, e);
 }
 
 static int run_recommend(struct app *app, const void *request, struct answer *out, struct err *e)
@@ -254,8 +253,7 @@ static int run_recommend(struct app *app, const void *request, struct answer *ou
     enum cluster_algorithm algorithm = (enum cluster_algorithm)(q->algorithm - 1);
     AUTO_CLEAR(app_cluster) struct app_cluster c = {0};
     AUTO_CLEAR(cluster_answer) struct cluster_answer answer = {0};
-    struct search s = {.objective = (enum cluster_objective)(q->objective - 1),
-                       .arena = out->arena};
+    struct search s = {.objective = (enum cluster_objective)(q->objective - 1), .out = out};
     char option[64];
 
     if (algorithm == CLUSTER_SCALA_OPT_M && !q->cluster.type)
@@ -268,7 +266,7 @@ static int run_recommend(struct app *app, const void *request, struct answer *ou
     s.problem = p;
     if (!p || cluster_recommend(p, algorithm, s.objective, &answer, e) < 0)
         return -1;
-    return answer_all(&s, c.spec, algorithm, &answer, out, e);
+    return answer_all(&s, c.spec, algorithm, &answer, e);
 }
 
 const struct operation cluster_recommend_operation = {

@@ -1,6 +1,5 @@
 /* recommend: the command `cluster recommend`, which prints a recommended cluster. */
 #include "app/cluster/cluster.h"
-#include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
 #include "cli/core/commands.h"
@@ -21,8 +20,26 @@ static void put_usd(struct table *t, double usd)
     table_put(t, usd <= MONEY_MAX_USD ? money_text(money_from_usd(usd), text) : "-");
 }
 
+/* Time and cost are of the work, or of one iteration when there is none. */
+static double time_of(const struct app_cluster_predicted *p)
+{
+    return isnan(p->time_s) ? p->iteration_s : p->time_s;
+}
+
+static double cost_of(const struct app_cluster_choice *c)
+{
+    const struct app_cluster_predicted *p = c->predicted;
+
+    return isnan(p->cost_usd) ? p->iteration_usd : p->cost_usd;
+}
+
 static void put_choice(struct table *t, const struct app_cluster_choice *c, bool with_location)
 {
+    static const char *const limits[] = {[CLUSTER_BY_NETWORK + 1] = "network",
+                                         [CLUSTER_BY_BUDGET + 1] = "budget",
+                                         [CLUSTER_BY_MAX + 1] = "maximum",
+                                         [CLUSTER_UNMEASURED + 1] = "unmeasured"};
+    const struct app_cluster_predicted *p = c->predicted;
     char text[128];
 
     table_put(t, c->server_type);
@@ -31,13 +48,13 @@ static void put_choice(struct table *t, const struct app_cluster_choice *c, bool
         table_put(t, c->location ? c->location : "-");
     table_printf(t, "%u", (unsigned)c->workers);
     put_usd(t, money_to_usd(c->microusd_per_hour));
-    if (isnan(c->throughput))
+    if (isnan(p->throughput))
         table_put(t, "-");
     else
-        table_printf(t, "%.4g/s", c->throughput);
-    table_put(t, isnan(c->time_s) ? "-" : time_text(c->time_s, text));
-    put_usd(t, c->cost_usd);
-    table_put(t, c->limit == CLUSTER_BY_MAX ? "maximum" : c->limited_by);
+        table_printf(t, "%.4g/s", p->throughput);
+    table_put(t, isnan(time_of(p)) ? "-" : time_text(time_of(p), text));
+    put_usd(t, cost_of(c));
+    table_put(t, limits[c->limited_by]);
 }
 
 static struct table *choice_table(bool with_algorithm, bool with_location)
@@ -69,7 +86,7 @@ static void print_choices(const struct operate_text *t,
                           const struct app_cluster_choice *choices,
                           size_t n)
 {
-    bool with_location = r->n_locations > 1;
+    bool with_location = r->locations > 1;
     AUTO(table) struct table *table = choice_table(false, with_location);
 
     for (size_t i = 0; i < n && i < SHOWN; i++)
@@ -82,7 +99,7 @@ static void print_choices(const struct operate_text *t,
 static void print_algorithms(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
     const struct app_cluster_algorithm *all = r->algorithms.items;
-    bool with_location = r->n_locations > 1;
+    bool with_location = r->locations > 1;
     AUTO(table) struct table *table = choice_table(true, with_location);
 
     for (size_t i = 0; i < r->algorithms.n; i++) {
@@ -99,6 +116,7 @@ static void print_algorithms(const struct operate_text *t, const struct app_clus
 static void print_best(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
     const struct app_cluster_choice *best = &r->best;
+    const struct app_cluster_predicted *p = best->predicted;
     char cost[32], time[32];
     AUTO_CLEAR(buf) struct buf name;
 
@@ -110,21 +128,46 @@ static void print_best(const struct operate_text *t, const struct app_cluster_re
         fprintf(t->out, " at %s", best->location);
     fprintf(t->out, ", %s per hour (%s%s)\n", money_text(best->microusd_per_hour, cost),
             r->algorithm,
-            !r->is_model_opt   ? ""
-            : r->is_least_time ? ", least time"
-                               : ", least cost");
-    if (!isnan(best->throughput) && !isnan(r->work) && best->cost_usd <= MONEY_MAX_USD)
-        fprintf(t->out, "%.15g iterations at %.4g per second: %s for %s\n", r->work,
-                best->throughput, time_text(best->time_s, time),
-                money_text(money_from_usd(best->cost_usd), cost));
+            !r->objective                      ? ""
+            : r->objective == CLUSTER_TIME + 1 ? ", least time"
+                                               : ", least cost");
+    if (p->cost_usd <= MONEY_MAX_USD)
+        fprintf(t->out, "%.15g iterations at %.4g per second: %s for %s\n", r->work, p->throughput,
+                time_text(p->time_s, time), money_text(money_from_usd(p->cost_usd), cost));
     if (isnan(r->work))
         fprintf(t->out, "Time and cost are per iteration; --work N gives those of N.\n");
+}
+
+/* ---- types that were considered ---- */
+
+struct considered {
+    struct app_cluster_choice *choices; /* that have workers */
+    size_t n, cap, n_unmeasured;
+};
+
+static void take_considered(struct operate_text *t, const void *record)
+{
+    struct considered *all = t->state;
+    struct app_cluster_choice c = *(const struct app_cluster_choice *)record;
+
+    all->n_unmeasured += c.limited_by == CLUSTER_UNMEASURED + 1;
+    if (!c.workers)
+        return;
+    struct app_cluster_predicted *predicted = arena_alloc(t->arena, 1, sizeof *predicted);
+    all->choices = arena_room(t->arena, all->choices, all->n, &all->cap, sizeof c);
+    if (!all->choices || !predicted) {
+        err_set(&t->error, ERR_NOFIT, "too many types to list: --json lists them");
+        return;
+    }
+    *predicted = *(const struct app_cluster_predicted *)c.predicted;
+    c.predicted = predicted;
+    all->choices[all->n++] = c;
 }
 
 /* A choice without a prediction comes last. */
 static double sort_key(const struct app_cluster_choice *c)
 {
-    return isnan(c->cost_usd) ? (double)INFINITY : c->cost_usd;
+    return isnan(cost_of(c)) ? (double)INFINITY : cost_of(c);
 }
 
 static int by_cost(const void *a, const void *b)
@@ -134,22 +177,16 @@ static int by_cost(const void *a, const void *b)
     return (sort_key(x) > sort_key(y)) - (sort_key(x) < sort_key(y));
 }
 
-/* Those that have workers, the cheapest first. */
+/* The cheapest first. */
 static void print_considered(const struct operate_text *t, const struct app_cluster_recommended *r)
 {
-    const struct app_cluster_choice *all = r->considered.items;
-    AUTO_MEM struct app_cluster_choice *sorted = mem_zero(r->considered.n, sizeof *sorted);
-    size_t n = 0, n_unmeasured = 0;
+    const struct considered *all = t->state;
 
-    for (size_t i = 0; i < r->considered.n; i++) {
-        n_unmeasured += all[i].limit == CLUSTER_UNMEASURED;
-        if (all[i].workers)
-            sorted[n++] = all[i];
-    }
-    qsort(sorted, n, sizeof *sorted, by_cost);
-    print_choices(t, r, sorted, n);
-    if (n_unmeasured)
-        fprintf(t->out, "%zu types are left out: their rates are not known\n", n_unmeasured);
+    if (all->n)
+        qsort(all->choices, all->n, sizeof *all->choices, by_cost);
+    print_choices(t, r, all->choices, all->n);
+    if (all->n_unmeasured)
+        fprintf(t->out, "%zu types are left out: their rates are not known\n", all->n_unmeasured);
 }
 
 static void print_recommended(struct operate_text *t, const void *record)
@@ -169,14 +206,8 @@ static void print_recommended(struct operate_text *t, const void *record)
     }
 }
 
-/* The head has the items as well. */
-static void skip_item(struct operate_text *t, const void *record)
-{
-    (void)t;
-    (void)record;
-}
-
-static const struct command_text text = {.head = print_recommended, .item = skip_item};
+static const struct command_text text = {
+    .head = print_recommended, .item = take_considered, .state_size = sizeof(struct considered)};
 
 const struct command command_cluster_recommend = {
     .name = "cluster recommend",
