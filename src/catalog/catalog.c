@@ -12,51 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-size_t catalog_n_places(const struct catalog *c)
-{
-    return c->n_places;
-}
-
-const struct catalog_place *catalog_places(const struct catalog *c)
-{
-    return c->places;
-}
-
-size_t catalog_n_kinds(const struct catalog *c)
-{
-    return c->n_kinds;
-}
-
-const struct catalog_kind *catalog_kinds(const struct catalog *c)
-{
-    return c->kinds;
-}
-
-size_t catalog_n_offers(const struct catalog *c)
-{
-    return c->n_offers;
-}
-
-const struct catalog_offer *catalog_offers(const struct catalog *c)
-{
-    return c->offers;
-}
-
-const struct catalog_tier *catalog_tiers(const struct catalog *c)
-{
-    return c->tiers;
-}
-
-const struct catalog_move *catalog_moves(const struct catalog *c)
-{
-    return c->moves;
-}
-
-size_t catalog_n_moves(const struct catalog *c)
-{
-    return c->n_moves;
-}
-
 const char *catalog_text(const struct catalog *c, uint32_t offset)
 {
     assert(offset < c->strings_size);
@@ -187,11 +142,6 @@ double catalog_storage_usd(const struct catalog *c, size_t place)
     return c->place_storage[place];
 }
 
-const char *catalog_origin(const struct catalog *c)
-{
-    return c->origin;
-}
-
 const char *catalog_date(const struct catalog *c)
 {
     return catalog_text(c, c->meta->date);
@@ -211,16 +161,6 @@ bool catalog_source(const struct catalog *c,
         return true;
     }
     return false;
-}
-
-size_t catalog_n_transfers(const struct catalog *c)
-{
-    return c->n_tiers;
-}
-
-size_t catalog_n_storage(const struct catalog *c)
-{
-    return c->n_storage;
 }
 
 void catalog_free(struct catalog *c)

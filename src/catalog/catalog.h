@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct catalog;
-
 struct catalog_place {
     uint32_t cloud, region; /* string offsets: catalog_text() */
 };
@@ -44,18 +42,47 @@ struct catalog_tier {
 struct catalog_move {
     double gbit_per_s;            /* NaN = unknown */
     double rtt_ms;                /* 0 when unknown */
-    uint32_t first_tier, n_tiers; /* catalog_tiers() + first_tier */
+    uint32_t first_tier, n_tiers; /* tiers + first_tier */
 };
 
-/* Locations sorted by (cloud, region) as bytes; location ids are indices. `local` is not among them
- * unless an offer stands there. */
-size_t catalog_n_places(const struct catalog *c);
-const struct catalog_place *catalog_places(const struct catalog *c);
-size_t catalog_n_kinds(const struct catalog *c);
-const struct catalog_kind *catalog_kinds(const struct catalog *c);
-size_t catalog_n_offers(const struct catalog *c);
-const struct catalog_offer *catalog_offers(const struct catalog *c);
-const struct catalog_tier *catalog_tiers(const struct catalog *c);
+struct catalog_rule;
+struct snapshot_meta;
+struct snapshot_source;
+struct snapshot_storage;
+
+/* Read only. Rooms above read places, kinds, offers, moves, tiers, n_storage and origin. */
+struct catalog {
+    const char *strings;
+    size_t strings_size;
+    /* Sorted by (cloud, region) as bytes; location ids are indices. `local` is not among them
+     * unless an offer stands there. */
+    const struct catalog_place *places;
+    size_t n_places;
+    const struct catalog_kind *kinds;
+    size_t n_kinds;
+    const struct catalog_offer *offers;
+    size_t n_offers;
+    const struct catalog_move *moves; /* catalog_move() points into this array */
+    size_t n_moves;                   /* and of rules */
+    const struct catalog_tier *tiers; /* rows of transfers.csv */
+    size_t n_tiers;
+    const struct catalog_rule *rules;
+    const uint32_t *matrix;
+    const double *place_storage;
+    const struct snapshot_storage *storage; /* rows of storage.csv */
+    size_t n_storage;
+    const struct snapshot_source *sources;
+    size_t n_sources;
+    const struct snapshot_meta *meta;
+
+    const void *bytes; /* the snapshot itself */
+    size_t n_bytes;
+    void *owned;  /* freed with the catalog: bytes, when they were built or copied */
+    void *mapped; /* unmapped with the catalog */
+    size_t n_mapped;
+    char *origin; /* for people: "built-in, 2026-08-22" or a path */
+};
+
 const char *catalog_text(const struct catalog *c, uint32_t offset);
 static inline bool catalog_priced(double usd)
 {
@@ -69,9 +96,6 @@ size_t catalog_find_place(const struct catalog *c, const char *cloud, const char
  * the answer comes from a table made at import, so this is cheap. src == dst is the caller's case
  * (moves within one location are free and use the local rate). */
 const struct catalog_move *catalog_move(const struct catalog *c, size_t src, size_t dst);
-/* All moves, for tables indexed by move: catalog_move() points into this array. */
-const struct catalog_move *catalog_moves(const struct catalog *c);
-size_t catalog_n_moves(const struct catalog *c);
 /* The same for a source that is no offer's location: a region without offers, "local", or region
  * NULL = the cloud's rows with src_region `*` only. Matches rows one by one. */
 const struct catalog_move *catalog_move_from(const struct catalog *c,
@@ -110,8 +134,6 @@ struct catalog *catalog_open_bytes(const char *name, const void *bytes, size_t l
 void catalog_free(struct catalog *c);
 AUTO_DEFINE(catalog)
 
-/* Where it came from, for people: "built-in, 2026-08-22" or a path. */
-const char *catalog_origin(const struct catalog *c);
 /* The date its facts were collected or imported, "2026-08-22"; "" when unknown. */
 const char *catalog_date(const struct catalog *c);
 /* The same for the offers of one cloud: "built-in", "imported" or a directory. False: not known. */
@@ -119,8 +141,5 @@ bool catalog_source(const struct catalog *c,
                     const char *cloud,
                     const char **source_out,
                     const char **date_out);
-/* Rows of transfers.csv and storage.csv. */
-size_t catalog_n_transfers(const struct catalog *c);
-size_t catalog_n_storage(const struct catalog *c);
 
 #endif

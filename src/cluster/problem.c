@@ -121,9 +121,9 @@ static void each_offer(struct building *b,
 {
     const struct catalog *c = b->catalog;
 
-    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
-        const struct catalog_kind *kind = &catalog_kinds(c)[k];
-        const struct catalog_offer *offers = catalog_offers(c) + kind->first_offer;
+    for (size_t k = 0; k < c->n_kinds; k++) {
+        const struct catalog_kind *kind = &c->kinds[k];
+        const struct catalog_offer *offers = c->offers + kind->first_offer;
         for (uint32_t i = 0; i < kind->n_offers;) {
             uint32_t place = offers[i].place;
             double usd = (double)INFINITY;
@@ -145,7 +145,7 @@ static void count_offer(struct building *b, size_t place, size_t kind, double us
 
 static void take_offer(struct building *b, size_t place, size_t k, double usd)
 {
-    const struct catalog_kind *kind = &catalog_kinds(b->catalog)[k];
+    const struct catalog_kind *kind = &b->catalog->kinds[k];
     const char *name = catalog_text(b->catalog, kind->instance_type);
     const struct spec_cluster_type *said = spec_cluster_type(b->spec, name);
 
@@ -203,7 +203,7 @@ static int list_places(struct building *b, struct err *e)
 {
     const struct spec_cluster *s = b->spec;
     struct cluster_problem *p = b->p;
-    size_t n = catalog_n_places(b->catalog);
+    size_t n = b->catalog->n_places;
     bool alone = is_self_contained(s);
 
     p->places = arena_alloc(p->arena, n + 1, sizeof *p->places);
@@ -211,7 +211,7 @@ static int list_places(struct building *b, struct err *e)
     if (!p->places || !b->place_of)
         return err_set(e, ERR_USAGE, "%s: the catalog has too many locations", s->file);
     for (size_t i = 0; i < n; i++) {
-        const struct catalog_place *at = &catalog_places(b->catalog)[i];
+        const struct catalog_place *at = &b->catalog->places[i];
         const char *cloud = catalog_text(b->catalog, at->cloud);
         const char *region = catalog_text(b->catalog, at->region);
         b->place_of[i] = SIZE_MAX;
@@ -241,8 +241,8 @@ static bool is_sold_somewhere(const struct building *b, const char *name)
 
     if (said && !isnan(said->usd_per_hour))
         return true;
-    for (size_t i = 0; i < catalog_n_kinds(b->catalog); i++)
-        if (strcmp(catalog_text(b->catalog, catalog_kinds(b->catalog)[i].instance_type), name) == 0)
+    for (size_t i = 0; i < b->catalog->n_kinds; i++)
+        if (strcmp(catalog_text(b->catalog, b->catalog->kinds[i].instance_type), name) == 0)
             return true;
     return false;
 }
@@ -253,8 +253,8 @@ static int unknown_name(
     AUTO_MEM const char **known = mem_zero(MAX_SUGGESTIONS, sizeof *known);
     size_t n_known = 0;
 
-    for (size_t k = 0; k < catalog_n_kinds(b->catalog) && n_known < MAX_SUGGESTIONS; k++)
-        known[n_known++] = catalog_text(b->catalog, catalog_kinds(b->catalog)[k].instance_type);
+    for (size_t k = 0; k < b->catalog->n_kinds && n_known < MAX_SUGGESTIONS; k++)
+        known[n_known++] = catalog_text(b->catalog, b->catalog->kinds[k].instance_type);
     const char *close = nearest(name, known, n_known);
     AUTO_MEM char *where = where_of(b->spec, line);
     return err_set(e, ERR_USAGE,
@@ -282,9 +282,9 @@ static bool is_scaled_by(const struct building *b, const char *name)
 {
     if (!strcmp(name, RATE_OF_VCPU))
         return true;
-    for (size_t i = 0; i < catalog_n_kinds(b->catalog); i++)
-        if (catalog_same_accelerator(
-                name, catalog_text(b->catalog, catalog_kinds(b->catalog)[i].accelerator)))
+    for (size_t i = 0; i < b->catalog->n_kinds; i++)
+        if (catalog_same_accelerator(name,
+                                     catalog_text(b->catalog, b->catalog->kinds[i].accelerator)))
             return true;
     return false;
 }

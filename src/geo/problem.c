@@ -100,7 +100,7 @@ static size_t site_of(struct building *b, const char *cloud, const char *region)
 /* Free and volume tiers are the account's, not the training's: the first that costs counts. */
 static double first_paid(const struct catalog *c, const struct catalog_move *move)
 {
-    const struct catalog_tier *tiers = catalog_tiers(c) + move->first_tier;
+    const struct catalog_tier *tiers = c->tiers + move->first_tier;
 
     for (uint32_t i = 0; i < move->n_tiers; i++)
         if (tiers[i].usd_per_gb > 0)
@@ -174,8 +174,8 @@ static const char *near_region(const struct building *b, const struct spec_place
     for (size_t i = 0; i < b->facts->n_functions && n < MAX_SUGGESTIONS; i++)
         if (strcmp(b->facts->functions[i].cloud, place->cloud) == 0)
             names[n++] = b->facts->functions[i].region;
-    for (size_t i = 0; i < catalog_n_places(b->catalog) && n < MAX_SUGGESTIONS; i++) {
-        const struct catalog_place *at = &catalog_places(b->catalog)[i];
+    for (size_t i = 0; i < b->catalog->n_places && n < MAX_SUGGESTIONS; i++) {
+        const struct catalog_place *at = &b->catalog->places[i];
         if (strcmp(catalog_text(b->catalog, at->cloud), place->cloud) == 0)
             names[n++] = catalog_text(b->catalog, at->region);
     }
@@ -203,7 +203,7 @@ static double price_at(const struct catalog *c, const struct catalog_kind *kind,
     double usd = (double)INFINITY;
 
     for (uint32_t i = 0; i < kind->n_offers; i++) {
-        const struct catalog_offer *offer = &catalog_offers(c)[kind->first_offer + i];
+        const struct catalog_offer *offer = &c->offers[kind->first_offer + i];
         if (offer->place == place && catalog_priced(offer->price_usd))
             usd = fmin(usd, offer->price_usd);
     }
@@ -246,8 +246,8 @@ static struct machine find_machine(const struct building *b,
     size_t at = catalog_find_place(c, place->cloud, place->region);
     struct machine found = {(double)INFINITY, (double)NAN, false};
 
-    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *kind = &catalog_kinds(c)[i];
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct catalog_kind *kind = &c->kinds[i];
         if (strcmp(catalog_text(c, kind->cloud), place->cloud) != 0)
             continue;
         if (type ? !is_named(catalog_text(c, kind->instance_type), type)

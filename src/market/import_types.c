@@ -72,11 +72,11 @@ static const struct catalog_kind *find_kind(const struct catalog *c,
                                             const char *cloud,
                                             const char *type)
 {
-    size_t low = 0, high = catalog_n_kinds(c);
+    size_t low = 0, high = c->n_kinds;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct catalog_kind *k = &catalog_kinds(c)[middle];
+        const struct catalog_kind *k = &c->kinds[middle];
         int by = compare_kind(c, k, cloud, type);
         if (by == 0)
             return k;

@@ -19,18 +19,18 @@ static uint32_t move_between(const struct catalog *c, size_t from, size_t to)
 {
     const struct catalog_move *m = from == to ? NULL : catalog_move(c, from, to);
 
-    return m ? (uint32_t)(m - catalog_moves(c)) : CLASSES_NO_MOVE;
+    return m ? (uint32_t)(m - c->moves) : CLASSES_NO_MOVE;
 }
 
 /* Equal for locations that are alike: counts the moves out and in by the other side's cloud. */
 static uint64_t look_of(const struct builder *b, size_t i)
 {
-    uint64_t sum = catalog_places(b->c)[b->places[i]].cloud;
+    uint64_t sum = b->c->places[b->places[i]].cloud;
 
     for (size_t k = 0; k < b->n; k++) {
         if (k == i)
             continue;
-        uint64_t cloud = catalog_places(b->c)[b->places[k]].cloud;
+        uint64_t cloud = b->c->places[b->places[k]].cloud;
         sum += ((uint64_t)b->moves[i * b->n + k] * 2 + 1 + (cloud << 33)) * 0x9e3779b97f4a7c15u;
         sum += ((uint64_t)b->moves[k * b->n + i] * 2 + 1 + (cloud << 34)) * 0xbf58476d1ce4e5b9u;
     }
@@ -88,7 +88,7 @@ static void fill_moves(const struct builder *b, struct classes *x)
 struct classes *classes_new(const struct catalog *c, const bool *used)
 {
     struct classes *x = mem_zero(1, sizeof *x);
-    size_t n_places = catalog_n_places(c);
+    size_t n_places = c->n_places;
     AUTO(arena) struct arena *arena = arena_new(SIZE_MAX);
     struct builder b = {.c = c, .places = arena_zero(arena, n_places, sizeof *b.places)};
 
@@ -215,7 +215,7 @@ static void find_covered(const struct symmetry *y, bool *covered)
 
 void symmetry_drop(const struct plan_problem *p, struct domain *d)
 {
-    struct symmetry y = {.p = p, .d = d, .n_places = catalog_n_places(p->world.catalog)};
+    struct symmetry y = {.p = p, .d = d, .n_places = p->world.catalog->n_places};
     AUTO_MEM bool *used = mem_zero(y.n_places, sizeof *used);
     AUTO_MEM bool *covered = mem_zero(y.n_places, sizeof *covered);
 

@@ -10,7 +10,7 @@
 struct classes {
     size_t n;
     size_t *of_place; /* per catalog location; SIZE_MAX for those not used */
-    uint32_t *move;   /* [from * n + to]: index into catalog_moves, or CLASSES_NO_MOVE */
+    uint32_t *move;   /* [from * n + to]: index into moves of the catalog, or CLASSES_NO_MOVE */
 };
 
 /* used: which locations of the catalog count. */

@@ -64,7 +64,7 @@ int64_t costmodel_tiered_microusd(const struct catalog *c,
                                   const struct catalog_move *m,
                                   double size_gb)
 {
-    const struct catalog_tier *tiers = catalog_tiers(c) + m->first_tier;
+    const struct catalog_tier *tiers = c->tiers + m->first_tier;
     double usd = 0;
 
     for (uint32_t i = 0; i < m->n_tiers; i++) {
@@ -91,7 +91,7 @@ void costmodel_move(const struct plan_problem *p,
         *seconds_out = d->size_gb * p->local_s_per_gb;
     } else {
         const struct catalog_move *m = catalog_move(p->world.catalog, src_place, dst_place);
-        size_t i = m ? (size_t)(m - catalog_moves(p->world.catalog)) : 0;
+        size_t i = m ? (size_t)(m - p->world.catalog->moves) : 0;
         *microusd_out = m ? d->microusd[i] : NEVER;
         *seconds_out = m ? d->seconds[i] : (double)INFINITY;
     }

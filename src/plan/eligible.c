@@ -96,7 +96,7 @@ bool eligible_meets(const struct plan_world *w,
                     enum condition condition)
 {
     const struct catalog *c = w->catalog;
-    const struct catalog_place *place = o ? &catalog_places(c)[o->place] : NULL;
+    const struct catalog_place *place = o ? &c->places[o->place] : NULL;
 
     switch (condition) {
     case HAS_ACCELERATOR:
@@ -160,12 +160,12 @@ bool eligible_is_asked(const struct plan_world *w, const struct spec_resources *
 
 struct name_index *name_index_new(const struct catalog *c)
 {
-    const struct catalog_kind *kinds = catalog_kinds(c);
+    const struct catalog_kind *kinds = c->kinds;
     struct name_index *x = mem_zero(1, sizeof *x);
     size_t last = 0;
 
-    x->of_kind = mem_zero(catalog_n_kinds(c), sizeof *x->of_kind);
-    for (size_t k = 0; k < catalog_n_kinds(c); k++) {
+    x->of_kind = mem_zero(c->n_kinds, sizeof *x->of_kind);
+    for (size_t k = 0; k < c->n_kinds; k++) {
         /* Neighbours tend to have the same. */
         size_t i = x->n_listed && x->listed[last] == kinds[k].accelerator ? last : 0;
         while (i < x->n_listed && x->listed[i] != kinds[k].accelerator)
@@ -228,8 +228,8 @@ static void filter_init(struct filter *f,
                         const struct spec_resources *r)
 {
     const struct plan_world *w = &p->world;
-    size_t n = catalog_n_places(w->catalog);
-    const struct catalog_place *places = catalog_places(w->catalog);
+    size_t n = w->catalog->n_places;
+    const struct catalog_place *places = w->catalog->places;
 
     *f = (struct filter){.resources = r,
                          .names = mem_zero(r->n_accelerators, sizeof *f->names),
@@ -272,8 +272,7 @@ static bool filter_kind(const struct filter *f,
     const struct plan_world *w = &p->world;
 
     /* Cheapest test first: most kinds fall at the accelerator. */
-    if (!filter_accelerator(f, p->names->of_kind[k - catalog_kinds(w->catalog)],
-                            k->accelerator_count))
+    if (!filter_accelerator(f, p->names->of_kind[k - w->catalog->kinds], k->accelerator_count))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         if (f->asked[others[i]] && !eligible_meets(w, f->resources, k, NULL, others[i]))
@@ -304,7 +303,7 @@ struct visitor {
  * locations. */
 static uint32_t first_at(const struct catalog *c, const struct catalog_kind *k, size_t place)
 {
-    const struct catalog_offer *offers = catalog_offers(c) + k->first_offer;
+    const struct catalog_offer *offers = c->offers + k->first_offer;
     uint32_t low = 0, high = k->n_offers;
 
     while (low < high) {
@@ -321,10 +320,10 @@ static bool stands_at(const struct catalog *c,
                       const struct catalog_kind *k,
                       const struct visitor *v)
 {
-    const struct catalog_offer *offers = catalog_offers(c) + k->first_offer;
+    const struct catalog_offer *offers = c->offers + k->first_offer;
 
     for (size_t i = 0; i < v->n_places; i++) {
-        if (catalog_places(c)[v->places[i]].cloud != k->cloud)
+        if (c->places[v->places[i]].cloud != k->cloud)
             continue;
         uint32_t at = first_at(c, k, v->places[i]);
         if (at < k->n_offers && offers[at].place == v->places[i])
@@ -356,7 +355,7 @@ static void visit_offers(const struct plan_problem *p,
         return;
     double usual_rate = config_preemptions(w->config, cloud);
     for (uint32_t i = 0; i < kind->n_offers; i++) {
-        c.offer = &catalog_offers(w->catalog)[kind->first_offer + i];
+        c.offer = &w->catalog->offers[kind->first_offer + i];
         if (!wanted_place(v, c.offer->place))
             continue;
         for (int spot = 0; spot < 2; spot++) {
@@ -383,9 +382,9 @@ static void visit_filtered(const struct plan_problem *p,
     const struct catalog *c = p->world.catalog;
     AUTO_MEM const struct filter **passed = mem_zero(n, sizeof *passed);
 
-    size_t n_kinds = stage->kinds ? stage->n_kinds : catalog_n_kinds(c);
+    size_t n_kinds = stage->kinds ? stage->n_kinds : c->n_kinds;
     for (size_t k = 0; k < n_kinds; k++) {
-        const struct catalog_kind *kind = &catalog_kinds(c)[stage->kinds ? stage->kinds[k] : k];
+        const struct catalog_kind *kind = &c->kinds[stage->kinds ? stage->kinds[k] : k];
         size_t n_passed = 0;
         if (v->places && !stands_at(c, kind, v))
             continue;

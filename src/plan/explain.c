@@ -84,11 +84,11 @@ static const struct catalog_offer *next_meeting(const struct plan_world *w,
                                                 const struct catalog_kind **k,
                                                 uint32_t *j)
 {
-    const struct catalog_kind *end = catalog_kinds(w->catalog) + catalog_n_kinds(w->catalog);
+    const struct catalog_kind *end = w->catalog->kinds + w->catalog->n_kinds;
 
     for (; *k < end; ++*k, *j = 0)
         while (*j < (*k)->n_offers) {
-            const struct catalog_offer *o = &catalog_offers(w->catalog)[(*k)->first_offer + (*j)++];
+            const struct catalog_offer *o = &w->catalog->offers[(*k)->first_offer + (*j)++];
             int met = 0;
             while (met < n && eligible_meets(w, r, *k, o, (enum condition)met))
                 met++;
@@ -152,9 +152,9 @@ static bool any_of_that_name(const struct instead *in)
 {
     const struct catalog *c = in->world->catalog;
 
-    for (size_t i = 0; i < catalog_n_kinds(c); i++)
-        if (*catalog_text(c, catalog_kinds(c)[i].accelerator) &&
-            count_distance(in, &catalog_kinds(c)[i]) < ANOTHER_ACCELERATOR)
+    for (size_t i = 0; i < c->n_kinds; i++)
+        if (*catalog_text(c, c->kinds[i].accelerator) &&
+            count_distance(in, &c->kinds[i]) < ANOTHER_ACCELERATOR)
             return true;
     return false;
 }
@@ -177,7 +177,7 @@ static char *what_it_has(const struct instead *in,
                          const struct catalog_offer *o)
 {
     const struct catalog *c = in->world->catalog;
-    const struct catalog_place *place = &catalog_places(c)[o->place];
+    const struct catalog_place *place = &c->places[o->place];
     const char *type = catalog_text(c, k->instance_type);
 
     switch (in->failed) {
@@ -292,7 +292,7 @@ static void list_nearest(const struct instead *in, struct buf *out)
  * offer meets them all. */
 static enum condition first_failing(const struct plan_world *w, const struct spec_resources *r)
 {
-    const struct catalog_kind *k = catalog_kinds(w->catalog);
+    const struct catalog_kind *k = w->catalog->kinds;
     uint32_t j = 0;
     int met = 0;
 
@@ -322,7 +322,7 @@ static void explain_alternative(const struct plan_world *w,
     buf_puts(out, first ? "has " : " has ");
     describe(out, w, r, failed);
     in.unknown_name = failed == HAS_ACCELERATOR && !any_of_that_name(&in);
-    const struct catalog_kind *k = catalog_kinds(w->catalog);
+    const struct catalog_kind *k = w->catalog->kinds;
     const struct catalog_offer *o;
     uint32_t j = 0;
     while ((o = next_meeting(w, r, (int)failed, &k, &j)) && collect(&in, k, o))
@@ -342,16 +342,16 @@ static int explain_estimate(const struct plan_problem *p, const struct spec_stag
     const struct catalog *c = p->world.catalog;
     const struct spec_estimate *estimate = &s->estimate;
     AUTO_CLEAR(buf) struct buf names;
-    AUTO_MEM const char **listed = mem_zero(catalog_n_kinds(c), sizeof *listed);
+    AUTO_MEM const char **listed = mem_zero(c->n_kinds, sizeof *listed);
     const char *close = NULL;
 
     buf_init(&names, 200);
-    for (size_t i = 0; i < catalog_n_kinds(c); i++)
-        listed[i] = catalog_text(c, catalog_kinds(c)[i].accelerator);
+    for (size_t i = 0; i < c->n_kinds; i++)
+        listed[i] = catalog_text(c, c->kinds[i].accelerator);
     for (size_t i = 0; i < estimate->n_rates; i++) {
         buf_printf(&names, "%s%s", i ? ", " : "", estimate->rates[i].name);
         if (!close)
-            close = nearest(estimate->rates[i].name, listed, catalog_n_kinds(c));
+            close = nearest(estimate->rates[i].name, listed, c->n_kinds);
     }
     if (close)
         buf_printf(&names, "; did you mean %s?", close);

@@ -125,7 +125,7 @@ static void fill_column(struct edge_builder *b, struct frame_edge *edge, size_t 
 {
     const struct frame_var *from = &b->f->vars[edge->from], *to = &b->f->vars[edge->to];
     const struct catalog *c = b->f->problem->world.catalog;
-    const struct catalog_move *moves = catalog_moves(c);
+    const struct catalog_move *moves = c->moves;
     const struct site *dst = to->sites[to_site].site;
 
     b->stamp++;
@@ -322,7 +322,7 @@ static int add_edges(struct frame *f)
 
 static int fill_edges(struct frame *f, const struct domain *d, struct frame_kind kind)
 {
-    size_t n_moves = catalog_n_moves(f->problem->world.catalog);
+    size_t n_moves = f->problem->world.catalog->n_moves;
     AUTO_MEM struct move_memo *memo = mem_zero(n_moves + 1, sizeof *memo);
     struct edge_builder b = {.f = f, .domain = d, .memo = memo, .n_moves = n_moves};
     int result = 0;

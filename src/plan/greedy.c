@@ -10,11 +10,11 @@
 static int64_t egress(const struct plan_problem *p, const struct spec_stage *s, size_t place)
 {
     const struct catalog *c = p->world.catalog;
-    const struct catalog_place *places = catalog_places(c);
+    const struct catalog_place *places = c->places;
     const struct catalog_move *out = NULL;
     int64_t sum = 0;
 
-    for (size_t i = 0; i < catalog_n_places(c) && !out; i++)
+    for (size_t i = 0; i < c->n_places && !out; i++)
         if (places[i].cloud != places[place].cloud)
             out = catalog_move(c, place, i);
     for (size_t i = 0; i < s->n_outputs && out; i++) {

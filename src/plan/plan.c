@@ -45,7 +45,7 @@ static bool allows(const struct plan_problem *p,
     if (stage == q->pinned_stage && site->place != q->pinned_place)
         return false;
     return !q->only_cloud ||
-           !strcasecmp(catalog_text(c, catalog_places(c)[site->place].cloud), q->only_cloud);
+           !strcasecmp(catalog_text(c, c->places[site->place].cloud), q->only_cloud);
 }
 
 static struct domain domain_of(const struct plan_problem *p, const struct plan_query *q)
@@ -143,7 +143,7 @@ static const char *stuck_input(const struct plan_problem *p, const struct pstage
     for (size_t i = 0; i < stage->n_datasets; i++) {
         const struct dataset *d = &p->datasets[stage->datasets[i]];
         bool stuck = d->producer == NONE;
-        for (size_t k = 0; k < catalog_n_places(p->world.catalog) && stuck; k++)
+        for (size_t k = 0; k < p->world.catalog->n_places && stuck; k++)
             stuck = d->microusd[k] == NEVER;
         if (stuck)
             return d->from;

@@ -92,7 +92,7 @@ struct presolve *presolve_new(const struct plan_problem *p, const struct domain 
 {
     struct arena *arena = arena_new(SIZE_MAX);
     struct presolve *x = arena_zero(arena, 1, sizeof *x);
-    size_t n_places = catalog_n_places(p->world.catalog);
+    size_t n_places = p->world.catalog->n_places;
 
     *x = (struct presolve){.arena = arena, .p = p, .domain = d, .classes = p->classes};
     x->nodes = arena_zero(arena, p->n_stages, sizeof *x->nodes);

@@ -106,8 +106,8 @@ static double move_seconds(const struct catalog_move *m, double size_gb)
 static int price_produced(struct plan_problem *p, struct dataset *d)
 {
     const struct catalog *c = p->world.catalog;
-    const struct catalog_move *moves = catalog_moves(c);
-    size_t n = catalog_n_moves(c);
+    const struct catalog_move *moves = c->moves;
+    size_t n = c->n_moves;
 
     d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
     d->seconds = arena_alloc(p->arena, n, sizeof *d->seconds);
@@ -128,7 +128,7 @@ static const struct catalog_move *fixed_move(const struct plan_problem *p,
                                              bool *within)
 {
     const struct catalog *c = p->world.catalog;
-    const struct catalog_place *to = &catalog_places(c)[dst];
+    const struct catalog_place *to = &c->places[dst];
     bool same_cloud = !strcasecmp(d->place.cloud, catalog_text(c, to->cloud));
 
     *within =
@@ -142,7 +142,7 @@ static const struct catalog_move *fixed_move(const struct plan_problem *p,
 
 static int price_fixed(struct plan_problem *p, struct dataset *d)
 {
-    size_t n = catalog_n_places(p->world.catalog);
+    size_t n = p->world.catalog->n_places;
     bool local = !strcmp(d->place.cloud, "local");
 
     d->microusd = arena_alloc(p->arena, n, sizeof *d->microusd);
@@ -270,7 +270,7 @@ static int add_site(struct plan_problem *p, struct pstage *stage, size_t place, 
     const struct catalog *c = p->world.catalog;
     struct site site = {.place = place, .n_choices = sky->n};
 
-    site.boot_s = config_boot_s(p->world.config, catalog_text(c, catalog_places(c)[place].cloud));
+    site.boot_s = config_boot_s(p->world.config, catalog_text(c, c->places[place].cloud));
     site.storage_microusd = storage_cost(p, stage->spec, place);
     if (!fixed_inputs(p, stage, &site))
         return 0;
@@ -286,12 +286,12 @@ static int add_site(struct plan_problem *p, struct pstage *stage, size_t place, 
 
 static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
 {
-    size_t n_places = catalog_n_places(p->world.catalog);
+    size_t n_places = p->world.catalog->n_places;
     struct pstage *stage = &p->stages[s];
     AUTO_MEM struct skyline *by_place = mem_zero(n_places, sizeof *by_place);
     const struct catalog *c = p->world.catalog;
-    AUTO_MEM uint32_t *kinds = mem_zero(catalog_n_kinds(c), sizeof *kinds);
-    struct collector col = {.by_place = by_place, .all_kinds = catalog_kinds(c), .kinds = kinds};
+    AUTO_MEM uint32_t *kinds = mem_zero(c->n_kinds, sizeof *kinds);
+    struct collector col = {.by_place = by_place, .all_kinds = c->kinds, .kinds = kinds};
     int result = 0;
 
     eligible_each(p, s, NULL, 0, collect_choice, &col);
@@ -316,7 +316,7 @@ static int collect_sites(struct plan_problem *p, size_t s, struct err *e)
 
 static void classify_places(struct plan_problem *p)
 {
-    AUTO_MEM bool *used = mem_zero(catalog_n_places(p->world.catalog), sizeof *used);
+    AUTO_MEM bool *used = mem_zero(p->world.catalog->n_places, sizeof *used);
 
     for (size_t s = 0; s < p->n_stages; s++)
         for (size_t k = 0; k < p->stages[s].n_sites; k++)
@@ -378,7 +378,7 @@ static void note_speed(const struct plan_problem *p,
                        struct guess_list *guesses)
 {
     const struct catalog *c = p->world.catalog;
-    const struct catalog_place *places = catalog_places(c);
+    const struct catalog_place *places = c->places;
     const struct catalog_move *m;
     const char *cloud = d->place.cloud, *region = d->place.region;
     bool within = false;
@@ -418,8 +418,8 @@ void plan_note_guesses(const struct plan_problem *p,
         if (!keeps || !isnan(catalog_storage_usd(c, place)))
             continue;
         AUTO_MEM char *what =
-            mem_printf("storage price in %s/%s", catalog_text(c, catalog_places(c)[place].cloud),
-                       catalog_text(c, catalog_places(c)[place].region));
+            mem_printf("storage price in %s/%s", catalog_text(c, c->places[place].cloud),
+                       catalog_text(c, c->places[place].region));
         guess_add(guesses, what, "$0", "the storage table has no row for it");
     }
 }

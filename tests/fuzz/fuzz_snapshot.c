@@ -11,13 +11,13 @@ static volatile size_t sink;
 
 static void use_offers(const struct catalog *c)
 {
-    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *k = &catalog_kinds(c)[i];
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
         sink += strlen(catalog_text(c, k->cloud)) + strlen(catalog_text(c, k->instance_type)) +
                 catalog_same_accelerator("A100", catalog_text(c, k->accelerator));
         for (size_t j = 0; j < k->n_offers; j++) {
-            const struct catalog_offer *o = &catalog_offers(c)[k->first_offer + j];
-            const struct catalog_place *p = &catalog_places(c)[o->place];
+            const struct catalog_offer *o = &c->offers[k->first_offer + j];
+            const struct catalog_place *p = &c->places[o->place];
             sink += strlen(catalog_text(c, o->zone)) + strlen(catalog_text(c, p->region));
             if (isinf(o->price_usd) || o->price_usd < 0 || isinf(o->spot_usd) || o->spot_usd < 0)
                 abort();
@@ -27,15 +27,15 @@ static void use_offers(const struct catalog *c)
 
 static void use_moves(const struct catalog *c)
 {
-    for (size_t i = 0; i < catalog_n_places(c); i++) {
-        const struct catalog_place *p = &catalog_places(c)[i];
+    for (size_t i = 0; i < c->n_places; i++) {
+        const struct catalog_place *p = &c->places[i];
         if (catalog_find_place(c, catalog_text(c, p->cloud), catalog_text(c, p->region)) >
-            catalog_n_places(c))
+            c->n_places)
             sink++; /* offsets into the middle of a text break the order, nothing else */
-        for (size_t j = 0; j < catalog_n_places(c); j++) {
+        for (size_t j = 0; j < c->n_places; j++) {
             const struct catalog_move *m = catalog_move(c, i, j);
             for (size_t t = 0; m && t < m->n_tiers; t++)
-                sink += catalog_tiers(c)[m->first_tier + t].usd_per_gb > 1;
+                sink += c->tiers[m->first_tier + t].usd_per_gb > 1;
         }
         sink += catalog_storage_usd(c, i) > 1;
         if (i < 4)
@@ -61,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (c) {
         use_offers(c);
         use_moves(c);
-        sink += catalog_source(c, "aws", &source, &date) + strlen(catalog_origin(c)) +
-                strlen(catalog_date(c));
+        sink +=
+            catalog_source(c, "aws", &source, &date) + strlen(c->origin) + strlen(catalog_date(c));
     }
     catalog_free(c);
     free(bytes);

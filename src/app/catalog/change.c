@@ -109,22 +109,22 @@ static struct app_catalog_file file_of(const struct catalog_file_report *f, stru
 
 static bool sends_anything(const struct catalog *c, size_t place)
 {
-    for (size_t to = 0; to < catalog_n_places(c); to++)
+    for (size_t to = 0; to < c->n_places; to++)
         if (to != place && catalog_move(c, place, to))
             return true;
-    return catalog_n_places(c) == 1;
+    return c->n_places == 1;
 }
 
 /* Clouds with a region that data cannot leave, for want of rows in transfers.csv: plans keep all
  * stages that share data within the region, which is seldom what an importer has in mind. */
 static struct field_list clouds_without_transfers(const struct catalog *c, struct arena *arena)
 {
-    const char **clouds = arena_alloc(arena, catalog_n_places(c), sizeof *clouds);
+    const char **clouds = arena_alloc(arena, c->n_places, sizeof *clouds);
     uint32_t last = UINT32_MAX;
     size_t n = 0;
 
-    for (size_t i = 0; clouds && i < catalog_n_places(c); i++) {
-        uint32_t cloud = catalog_places(c)[i].cloud;
+    for (size_t i = 0; clouds && i < c->n_places; i++) {
+        uint32_t cloud = c->places[i].cloud;
         if (cloud == last || sends_anything(c, i))
             continue;
         last = cloud;
@@ -139,8 +139,7 @@ static int answer_report(struct answer *out,
                          struct err *e)
 {
     struct app_catalog_file *files = arena_alloc(out->arena, r->n_files, sizeof *files);
-    const struct app_catalog_size size = {catalog_origin(c), catalog_n_offers(c),
-                                          catalog_n_places(c)};
+    const struct app_catalog_size size = {c->origin, c->n_offers, c->n_places};
     struct app_catalog_imported done = {
         .files = {files, r->n_files},
         .not_recognised = {(const char *const *)r->unrecognised, r->n_unrecognised},
@@ -411,8 +410,7 @@ static int run_export(struct app *app, const void *request, struct answer *out, 
     if (!c || file_make_dirs(q->directory, 0777, e) < 0 ||
         catalog_write_tables(c, q->directory, e) < 0)
         return -1;
-    const struct app_catalog_exported done = {q->directory, catalog_n_offers(c),
-                                              catalog_n_transfers(c), catalog_n_storage(c)};
+    const struct app_catalog_exported done = {q->directory, c->n_offers, c->n_tiers, c->n_storage};
     return answer_head(out, &done, e);
 }
 
@@ -453,7 +451,7 @@ static int run_reset(struct app *app, const void *request, struct answer *out, s
     AUTO(catalog) struct catalog *c = catalog_open(config->home, e);
     if (!c)
         return -1;
-    done.origin = catalog_origin(c);
+    done.origin = c->origin;
     return answer_head(out, &done, e);
 }
 

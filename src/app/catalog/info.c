@@ -54,7 +54,7 @@ static void count_offers(const struct catalog *c,
     out->kinds++;
     out->offers += k->n_offers;
     for (size_t i = 0; i < k->n_offers; i++) {
-        const struct catalog_offer *o = &catalog_offers(c)[k->first_offer + i];
+        const struct catalog_offer *o = &c->offers[k->first_offer + i];
         out->on_demand += catalog_priced(o->price_usd);
         out->spot += catalog_priced(o->spot_usd);
     }
@@ -63,18 +63,18 @@ static void count_offers(const struct catalog *c,
 /* The cloud whose first place is *place and first kind is *kind: both are sorted by cloud. */
 static struct app_catalog_cloud next_cloud(const struct catalog *c, size_t *place, size_t *kind)
 {
-    const char *name = catalog_text(c, catalog_places(c)[*place].cloud);
+    const char *name = catalog_text(c, c->places[*place].cloud);
     const char *source = NULL, *date = NULL;
     struct app_catalog_cloud out = {.name = name};
 
     catalog_source(c, name, &source, &date);
     out.source = app_catalog_known(source);
     out.date = app_catalog_known(date);
-    for (; *place < catalog_n_places(c); ++*place, out.regions++)
-        if (strcmp(catalog_text(c, catalog_places(c)[*place].cloud), name) != 0)
+    for (; *place < c->n_places; ++*place, out.regions++)
+        if (strcmp(catalog_text(c, c->places[*place].cloud), name) != 0)
             break;
-    for (; *kind < catalog_n_kinds(c); ++*kind) {
-        const struct catalog_kind *k = &catalog_kinds(c)[*kind];
+    for (; *kind < c->n_kinds; ++*kind) {
+        const struct catalog_kind *k = &c->kinds[*kind];
         if (strcmp(catalog_text(c, k->cloud), name) != 0)
             break;
         count_offers(c, k, &out);
@@ -91,17 +91,17 @@ static int run_info(struct app *app, const void *request, struct answer *out, st
     if (!c)
         return -1;
     const struct app_catalog_info info = {
-        .origin = catalog_origin(c),
+        .origin = c->origin,
         .date = catalog_date(c),
-        .places = catalog_n_places(c),
-        .kinds = catalog_n_kinds(c),
-        .offers = catalog_n_offers(c),
-        .transfers = catalog_n_transfers(c),
-        .storage = catalog_n_storage(c),
+        .places = c->n_places,
+        .kinds = c->n_kinds,
+        .offers = c->n_offers,
+        .transfers = c->n_tiers,
+        .storage = c->n_storage,
     };
     if (answer_head(out, &info, e) < 0)
         return -1;
-    while (place < catalog_n_places(c)) {
+    while (place < c->n_places) {
         const struct app_catalog_cloud cloud = next_cloud(c, &place, &kind);
         if (answer_item(out, &cloud, e) < 0)
             return -1;

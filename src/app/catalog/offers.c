@@ -113,7 +113,7 @@ static int answer_offer(struct answer *out,
     const struct catalog_offer *o = from->offer;
     const struct app_catalog_offer offer = {
         .cloud = app_catalog_known(catalog_text(c, k->cloud)),
-        .region = app_catalog_known(catalog_text(c, catalog_places(c)[o->place].region)),
+        .region = app_catalog_known(catalog_text(c, c->places[o->place].region)),
         .zone = app_catalog_known(catalog_text(c, o->zone)),
         .instance_type = app_catalog_known(catalog_text(c, k->instance_type)),
         .vcpus = k->vcpus,
@@ -267,8 +267,8 @@ static int no_such(const char *what, const char *name, const char *close, struct
 /* Cloud and region must be some offer's; the error names the nearest that is. */
 static int check_location(const struct catalog *c, const struct filter *f, struct err *e)
 {
-    const struct catalog_place *places = catalog_places(c);
-    size_t n = catalog_n_places(c), n_regions = 0;
+    const struct catalog_place *places = c->places;
+    size_t n = c->n_places, n_regions = 0;
     AUTO_MEM const char **clouds = mem_zero(n, sizeof *clouds);
     AUTO_MEM const char **regions = mem_zero(n, sizeof *regions);
     bool cloud_known = !f->cloud, region_known = !f->region;
@@ -291,8 +291,8 @@ static int check_location(const struct catalog *c, const struct filter *f, struc
 
 static int check_accelerator(const struct catalog *c, const struct filter *f, struct err *e)
 {
-    const struct catalog_kind *kinds = catalog_kinds(c);
-    size_t n = catalog_n_kinds(c), n_names = 0;
+    const struct catalog_kind *kinds = c->kinds;
+    size_t n = c->n_kinds, n_names = 0;
     AUTO_MEM const char **names = mem_zero(n, sizeof *names);
 
     for (size_t i = 0; i < n; i++) {
@@ -377,16 +377,16 @@ static struct candidate *select_offers(const struct catalog *c,
                                        const struct filter *f,
                                        size_t *n_out)
 {
-    struct candidate *found = mem_zero(catalog_n_offers(c), sizeof *found);
-    const struct catalog_kind *kinds = catalog_kinds(c);
+    struct candidate *found = mem_zero(c->n_offers, sizeof *found);
+    const struct catalog_kind *kinds = c->kinds;
     size_t n = 0;
 
-    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
+    for (size_t i = 0; i < c->n_kinds; i++) {
         if (!kind_fits(c, f, &kinds[i]))
             continue;
-        const struct catalog_offer *o = catalog_offers(c) + kinds[i].first_offer;
+        const struct catalog_offer *o = c->offers + kinds[i].first_offer;
         for (size_t j = 0; j < kinds[i].n_offers; j++, o++) {
-            const char *region = catalog_text(c, catalog_places(c)[o->place].region);
+            const char *region = catalog_text(c, c->places[o->place].region);
             double price = price_in(f->market, o);
             if (catalog_priced(price) && price <= f->max_price &&
                 (!f->region || strcmp(region, f->region) == 0))
@@ -448,11 +448,11 @@ static const struct record show_record = RECORD("catalog_show", struct show_requ
 
 static int no_such_type(const struct catalog *c, const char *type, struct err *e)
 {
-    size_t n = catalog_n_kinds(c);
+    size_t n = c->n_kinds;
     AUTO_MEM const char **names = mem_zero(n, sizeof *names);
 
     for (size_t i = 0; i < n; i++)
-        names[i] = catalog_text(c, catalog_kinds(c)[i].instance_type);
+        names[i] = catalog_text(c, c->kinds[i].instance_type);
     const char *close = nearest(type, names, n);
     if (close)
         return err_set(e, ERR_NOTFOUND, "no instance type \"%s\"; did you mean \"%s\"?", type,
@@ -469,7 +469,7 @@ static int answer_kind(struct answer *out,
     AUTO_MEM struct candidate *offers = mem_zero(k->n_offers, sizeof *offers);
 
     for (size_t i = 0; i < k->n_offers; i++) {
-        const struct catalog_offer *o = &catalog_offers(c)[k->first_offer + i];
+        const struct catalog_offer *o = &c->offers[k->first_offer + i];
         offers[i] = (struct candidate){k, o, price_in(MARKET_ANY, o)};
     }
     qsort(offers, k->n_offers, sizeof *offers, compare);
@@ -485,8 +485,8 @@ static int run_show(struct app *app, const void *request, struct answer *out, st
     AUTO(catalog) struct catalog *c = app_catalog_open(app, e);
     bool found = false;
 
-    for (size_t i = 0; c && i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *k = &catalog_kinds(c)[i];
+    for (size_t i = 0; c && i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
         if (strcmp(catalog_text(c, k->instance_type), q->instance_type) != 0)
             continue;
         found = true;

@@ -172,7 +172,7 @@ static const struct catalog_offer *cheapest(const struct catalog *c,
     const struct catalog_offer *best = NULL;
 
     for (uint32_t i = 0; i < kind->n_offers; i++) {
-        const struct catalog_offer *offer = &catalog_offers(c)[kind->first_offer + i];
+        const struct catalog_offer *offer = &c->offers[kind->first_offer + i];
         if (catalog_priced(offer->price_usd) && (!best || offer->price_usd < best->price_usd))
             best = offer;
     }
@@ -204,8 +204,8 @@ static int fill(struct search *s, struct err *e)
 {
     if (provision_each(&s->question, take_cell, s, e) < 0)
         return -1;
-    for (size_t i = 0; s->catalog && i < catalog_n_kinds(s->catalog); i++)
-        if (add_kind(s, &catalog_kinds(s->catalog)[i], e) < 0)
+    for (size_t i = 0; s->catalog && i < s->catalog->n_kinds; i++)
+        if (add_kind(s, &s->catalog->kinds[i], e) < 0)
             return -1;
     if (s->n == 0)
         return err_set(e, ERR_NOFIT, "no size is small enough for this machine");
@@ -218,7 +218,7 @@ static void take_offer(struct search *s, const struct origin *origin)
 
     if (!origin->kind)
         return;
-    place = &catalog_places(s->catalog)[origin->offer->place];
+    place = &s->catalog->places[origin->offer->place];
     s->offer = (struct app_size_offer){
         .cloud = catalog_text(s->catalog, place->cloud),
         .region = catalog_text(s->catalog, place->region),

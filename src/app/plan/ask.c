@@ -81,11 +81,11 @@ double app_plan_remaining_s(double end_s)
 /* A name that no place has is a slip of the pen, not a limit. */
 static bool names_are_known(const struct app_plan *p)
 {
-    const struct catalog_place *places = catalog_places(p->catalog);
+    const struct catalog_place *places = p->catalog->places;
     const char *cloud = p->settings.cloud, *region = p->settings.region;
     bool cloud_known = !cloud, region_known = !region;
 
-    for (size_t i = 0; i < catalog_n_places(p->catalog); i++) {
+    for (size_t i = 0; i < p->catalog->n_places; i++) {
         cloud_known |= cloud && !strcasecmp(catalog_text(p->catalog, places[i].cloud), cloud);
         region_known |= region && !strcmp(catalog_text(p->catalog, places[i].region), region);
     }
@@ -165,7 +165,7 @@ int app_plan_ask(struct app_plan *p, bool pareto, struct err *e)
 
 static const char *cloud_of(const struct app_plan *p, size_t place)
 {
-    return catalog_text(p->catalog, catalog_places(p->catalog)[place].cloud);
+    return catalog_text(p->catalog, p->catalog->places[place].cloud);
 }
 
 static bool stage_has_cloud(const struct app_plan *p, size_t stage, const char *cloud)

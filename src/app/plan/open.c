@@ -31,11 +31,11 @@ static void warn_of_findings(const struct app *app, const struct spec *spec)
 /* The region of this cloud that the name is likely a slip of; NULL when none is. */
 static const char *near_region(const struct catalog *c, const char *cloud, const char *region)
 {
-    const struct catalog_place *places = catalog_places(c);
+    const struct catalog_place *places = c->places;
     size_t n = 0;
-    AUTO_MEM const char **names = mem_zero(catalog_n_places(c) + 1, sizeof *names);
+    AUTO_MEM const char **names = mem_zero(c->n_places + 1, sizeof *names);
 
-    for (size_t i = 0; i < catalog_n_places(c); i++)
+    for (size_t i = 0; i < c->n_places; i++)
         if (!strcmp(catalog_text(c, places[i].cloud), cloud))
             names[n++] = catalog_text(c, places[i].region);
     return nearest(region, names, n);

@@ -97,7 +97,7 @@ int app_plan_explain(const struct app_plan *p,
     *out = (struct field_records){.items = others};
     query.pinned_stage = stage;
     for (size_t i = 0; i < n; i++) {
-        const struct catalog_place *place = &catalog_places(p->catalog)[places[i]];
+        const struct catalog_place *place = &p->catalog->places[places[i]];
         if (places[i] == p->answer.plan.stages[stage].place)
             continue;
         struct app_plan_other *other = &others[out->n++];

@@ -183,7 +183,7 @@ const struct record app_plan_report_record = RECORD("plan", struct app_plan_repo
 struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct plan_stage *s)
 {
     const struct catalog *c = p->catalog;
-    const struct catalog_place *place = &catalog_places(c)[s->place];
+    const struct catalog_place *place = &c->places[s->place];
 
     return (struct app_plan_machine){
         .name = p->spec->stages[s->stage].name,

@@ -149,7 +149,7 @@ char *app_plan_location_text(const char *cloud, const char *region, const char *
 
 char *app_plan_place_text(const struct catalog *c, size_t place, const struct catalog_offer *offer)
 {
-    const struct catalog_place *p = &catalog_places(c)[place];
+    const struct catalog_place *p = &c->places[place];
 
     return app_plan_location_text(catalog_text(c, p->cloud), catalog_text(c, p->region),
                                   offer ? catalog_text(c, offer->zone) : "");

@@ -17,7 +17,7 @@ struct simulate_stage app_simulation_stage(const struct app_plan *p,
                                            const struct plan_stage *s)
 {
     const struct catalog *c = p->catalog;
-    const struct catalog_place *place = &catalog_places(c)[s->place];
+    const struct catalog_place *place = &c->places[s->place];
     struct estimate estimate = {.run_s = s->run_s};
 
     /* run_s of a plan includes the mean loss by preemptions of spot instances. */
@@ -153,7 +153,7 @@ static bool allows(void *context,
 {
     const struct rest *r = context;
     const struct catalog *c = r->plan->catalog;
-    const char *region = catalog_text(c, catalog_places(c)[offer->place].region);
+    const char *region = catalog_text(c, c->places[offer->place].region);
 
     for (size_t i = 0; i < r->question->n_blocks; i++)
         if (simulate_block_meets(&r->question->blocks[i], catalog_text(c, kind->cloud), region,

@@ -31,9 +31,9 @@ static void check_places(const struct catalog *c)
 {
     static const char *const wanted[][2] = {{"a", "r1"}, {"a", "r2"}, {"b", "r1"}};
 
-    CHECK(catalog_n_places(c) == 3, "three places");
-    for (size_t i = 0; i < 3 && i < catalog_n_places(c); i++) {
-        const struct catalog_place *p = &catalog_places(c)[i];
+    CHECK(c->n_places == 3, "three places");
+    for (size_t i = 0; i < 3 && i < c->n_places; i++) {
+        const struct catalog_place *p = &c->places[i];
         CHECK(strcmp(text(c, p->cloud), wanted[i][0]) == 0 &&
                   strcmp(text(c, p->region), wanted[i][1]) == 0,
               "place %zu is %s/%s", i, wanted[i][0], wanted[i][1]);
@@ -52,25 +52,24 @@ static void check_kinds(const struct catalog *c)
                   {"a", "m.small", 2, 3},
                   {"b", "m.large", 5, 1}};
 
-    CHECK(catalog_n_kinds(c) == 4 && catalog_n_offers(c) == 6, "four kinds, six offers");
-    for (size_t i = 0; i < 4 && i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *k = &catalog_kinds(c)[i];
+    CHECK(c->n_kinds == 4 && c->n_offers == 6, "four kinds, six offers");
+    for (size_t i = 0; i < 4 && i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
         CHECK(strcmp(text(c, k->cloud), wanted[i].cloud) == 0 &&
                   strcmp(text(c, k->instance_type), wanted[i].type) == 0,
               "kind %zu is %s %s", i, wanted[i].cloud, wanted[i].type);
         CHECK(k->first_offer == wanted[i].first && k->n_offers == wanted[i].n,
               "kind %zu has its offers", i);
     }
-    const struct catalog_kind *fast = &catalog_kinds(c)[1];
+    const struct catalog_kind *fast = &c->kinds[1];
     CHECK(strcmp(text(c, fast->accelerator), "H100") == 0, "H100-SXM is an H100");
     CHECK(fast->accelerator_count == 2 && isnan(fast->network_gbps), "figures of gpu.fast");
-    CHECK(catalog_kinds(c)[0].network_gbps == 10 && catalog_kinds(c)[0].memory_gib == 61,
-          "figures of gpu");
+    CHECK(c->kinds[0].network_gbps == 10 && c->kinds[0].memory_gib == 61, "figures of gpu");
 }
 
 static void check_offers(const struct catalog *c)
 {
-    const struct catalog_offer *o = catalog_offers(c) + 2; /* of a m.small */
+    const struct catalog_offer *o = c->offers + 2; /* of a m.small */
 
     CHECK(o[0].place == 0 && strcmp(text(c, o[0].zone), "") == 0 && o[0].price_usd == 0.02,
           "r1 first");
@@ -84,11 +83,11 @@ static void check_moves(const struct catalog *c)
 {
     const struct catalog_move *out = catalog_move(c, 0, 2), *within = catalog_move(c, 0, 1);
 
-    CHECK(catalog_n_moves(c) == 2 && catalog_n_transfers(c) == 4, "two prices, four rows");
+    CHECK(c->n_moves == 2 && c->n_tiers == 4, "two prices, four rows");
     CHECK(out && out->n_tiers == 3, "three tiers to the internet");
     if (!out || !within)
         return;
-    const struct catalog_tier *t = catalog_tiers(c) + out->first_tier;
+    const struct catalog_tier *t = c->tiers + out->first_tier;
     CHECK(t[0].from_gb == 0 && t[0].usd_per_gb == 0.09, "the lowest tier reaches down to 0");
     CHECK(t[1].from_gb == 1024 && t[1].usd_per_gb == 0.07, "the second tier");
     CHECK(t[2].from_gb == 10240 && t[2].usd_per_gb == 0.05, "the third tier");
@@ -102,7 +101,7 @@ static void check_storage(const struct catalog *c)
     CHECK(catalog_storage_usd(c, 0) == 0.023, "class standard, though cold is cheaper");
     CHECK(catalog_storage_usd(c, 1) == 0.002, "else the cheapest class of the best pattern");
     CHECK(isnan(catalog_storage_usd(c, 2)), "no row, no price");
-    CHECK(catalog_n_storage(c) == 4, "four rows");
+    CHECK(c->n_storage == 4, "four rows");
 }
 
 static void check_contents(void)
@@ -118,7 +117,7 @@ static void check_contents(void)
     check_offers(c);
     check_moves(c);
     check_storage(c);
-    CHECK(strcmp(catalog_origin(c), "test") == 0, "origin");
+    CHECK(strcmp(c->origin, "test") == 0, "origin");
     catalog_free(c);
 }
 
@@ -159,8 +158,8 @@ static void check_duplicates(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct err e = {0};
         struct catalog *c = fixture(cases[i].rows, "", "", &e);
-        const struct catalog_offer *o = c ? catalog_offers(c) : NULL;
-        CHECK(c && catalog_n_offers(c) == 1 && o->price_usd == cases[i].price &&
+        const struct catalog_offer *o = c ? c->offers : NULL;
+        CHECK(c && c->n_offers == 1 && o->price_usd == cases[i].price &&
                   (o->spot_usd == cases[i].spot || (isnan(o->spot_usd) && isnan(cases[i].spot))),
               "duplicates: %s", cases[i].name);
         catalog_free(c);
@@ -174,10 +173,10 @@ static void check_kind_fields(void)
                                 "a,r4,,t,1,1,T4,1,,1,,\na,r5,,t,1,1,,,5,1,,\na,r6,,t,1,1,,,,1,,\n",
                                 "", "", &e);
 
-    CHECK(c && catalog_n_kinds(c) == 4, "a type that differs by row is several kinds");
+    CHECK(c && c->n_kinds == 4, "a type that differs by row is several kinds");
     uint32_t most = 0;
-    for (size_t i = 0; c && i < catalog_n_kinds(c); i++)
-        most = catalog_kinds(c)[i].n_offers > most ? catalog_kinds(c)[i].n_offers : most;
+    for (size_t i = 0; c && i < c->n_kinds; i++)
+        most = c->kinds[i].n_offers > most ? c->kinds[i].n_offers : most;
     CHECK(most == 3, "rows that agree share one");
     catalog_free(c);
 }
@@ -229,7 +228,7 @@ static void check_places_limit(void)
             buf_printf(&rows, "a,r%u,,t,1,1,,,,1,,\n", i);
         AUTO(catalog) struct catalog *c = fixture(buf_str(&rows), "", "", &e);
         if (n == 2048)
-            CHECK(c && catalog_n_places(c) == n, "2048 regions %s", e.text);
+            CHECK(c && c->n_places == n, "2048 regions %s", e.text);
         else
             CHECK(!c && e.kind == ERR_USAGE && strstr(e.text, "2049 regions, more than 2048"), "%s",
                   e.text);

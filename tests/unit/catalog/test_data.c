@@ -52,8 +52,8 @@ static void prices_are_plausible(const struct catalog *c)
 {
     size_t bad = 0, both = 0, dearer = 0, lavish = 0;
 
-    for (size_t i = 0; i < catalog_n_offers(c); i++) {
-        const struct catalog_offer *o = &catalog_offers(c)[i];
+    for (size_t i = 0; i < c->n_offers; i++) {
+        const struct catalog_offer *o = &c->offers[i];
         bool on_demand = catalog_priced(o->price_usd), spot = catalog_priced(o->spot_usd);
         bad += !(on_demand || spot) || o->price_usd > PRICE_MAX_USD_PER_HOUR ||
                o->spot_usd > PRICE_MAX_USD_PER_HOUR;
@@ -62,7 +62,7 @@ static void prices_are_plausible(const struct catalog *c)
         /* Rounding by the provider may lift spot a hair above on demand, no more. */
         lavish += on_demand && spot && o->spot_usd > o->price_usd * 1.001;
     }
-    CHECK(catalog_n_offers(c) >= 3000, "%zu offers", catalog_n_offers(c));
+    CHECK(c->n_offers >= 3000, "%zu offers", c->n_offers);
     CHECK(!bad, "every offer is for sale, below %d USD an hour", PRICE_MAX_USD_PER_HOUR);
     CHECK(both > 2000 && dearer * 100 < both && !lavish, "spot is not dearer: %zu of %zu", dearer,
           both);
@@ -72,8 +72,8 @@ static void kinds_are_plausible(const struct catalog *c)
 {
     size_t bad = 0;
 
-    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *k = &catalog_kinds(c)[i];
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
         bool accelerated = *catalog_text(c, k->accelerator);
         bool tpu = strncmp(catalog_text(c, k->accelerator), "tpu-", 4) == 0;
         if ((accelerated ? k->accelerator_count > 0 : isnan(k->accelerator_count)) &&
@@ -82,8 +82,7 @@ static void kinds_are_plausible(const struct catalog *c)
         if (bad++ < 5)
             printf("# %s\n", catalog_text(c, k->instance_type));
     }
-    CHECK(!bad && catalog_n_kinds(c) > 300, "%zu kinds have vCPUs, memory, accelerator counts",
-          catalog_n_kinds(c));
+    CHECK(!bad && c->n_kinds > 300, "%zu kinds have vCPUs, memory, accelerator counts", c->n_kinds);
 }
 
 static void clouds_are_there(const struct catalog *c)
@@ -97,26 +96,26 @@ static void clouds_are_there(const struct catalog *c)
 
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         size_t places = 0;
-        for (size_t p = 0; p < catalog_n_places(c); p++)
-            places += strcmp(catalog_text(c, catalog_places(c)[p].cloud), want[i].cloud) == 0;
+        for (size_t p = 0; p < c->n_places; p++)
+            places += strcmp(catalog_text(c, c->places[p].cloud), want[i].cloud) == 0;
         CHECK(places == want[i].places, "%s has %zu places", want[i].cloud, places);
         n += places;
     }
-    CHECK(n == catalog_n_places(c), "and no other cloud");
+    CHECK(n == c->n_places, "and no other cloud");
 }
 
 static void data_can_move(const struct catalog *c)
 {
     size_t impossible = 0, dear = 0, unstored = 0;
 
-    for (size_t src = 0; src < catalog_n_places(c); src++) {
-        for (size_t dst = 0; dst < catalog_n_places(c); dst++) {
+    for (size_t src = 0; src < c->n_places; src++) {
+        for (size_t dst = 0; dst < c->n_places; dst++) {
             const struct catalog_move *m = src == dst ? NULL : catalog_move(c, src, dst);
             if (src != dst && !m && impossible++ < 5)
-                printf("# no move from %s to %s\n", catalog_text(c, catalog_places(c)[src].region),
-                       catalog_text(c, catalog_places(c)[dst].region));
+                printf("# no move from %s to %s\n", catalog_text(c, c->places[src].region),
+                       catalog_text(c, c->places[dst].region));
             for (size_t i = 0; m && i < m->n_tiers; i++) {
-                double usd = catalog_tiers(c)[m->first_tier + i].usd_per_gb;
+                double usd = c->tiers[m->first_tier + i].usd_per_gb;
                 dear += !(usd >= 0 && usd <= 0.3);
             }
         }
@@ -172,15 +171,15 @@ static void offers_by_value(const struct catalog *c)
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         size_t place = catalog_find_place(c, want[i].cloud, want[i].region);
         bool good = false;
-        for (size_t k = 0; k < catalog_n_kinds(c); k++) {
-            const struct catalog_kind *kind = &catalog_kinds(c)[k];
+        for (size_t k = 0; k < c->n_kinds; k++) {
+            const struct catalog_kind *kind = &c->kinds[k];
             if (strcmp(catalog_text(c, kind->instance_type), want[i].type) != 0 ||
                 strcmp(catalog_text(c, kind->accelerator), want[i].accelerator) != 0 ||
                 !equals(kind->accelerator_count, want[i].count) ||
                 !equals(kind->vcpus, want[i].vcpus))
                 continue;
             for (size_t o = kind->first_offer; o < kind->first_offer + kind->n_offers; o++) {
-                const struct catalog_offer *offer = &catalog_offers(c)[o];
+                const struct catalog_offer *offer = &c->offers[o];
                 good |= offer->place == place && equals(offer->price_usd, want[i].price) &&
                         (want[i].spot < 0 ? offer->spot_usd > 0
                                           : equals(offer->spot_usd, want[i].spot));
@@ -234,7 +233,7 @@ static void moves_by_value(const struct catalog *c)
             src == SIZE_MAX || dst == SIZE_MAX ? NULL : catalog_move(c, src, dst);
         bool good = m && m->n_tiers == want[i].n;
         for (size_t t = 0; good && t < m->n_tiers; t++) {
-            const struct catalog_tier *tier = &catalog_tiers(c)[m->first_tier + t];
+            const struct catalog_tier *tier = &c->tiers[m->first_tier + t];
             good = equals(tier->from_gb, want[i].tiers[t].from_gb) &&
                    equals(tier->usd_per_gb, want[i].tiers[t].usd_per_gb);
         }
@@ -248,10 +247,10 @@ static void speeds_are_plausible(const struct catalog *c)
 {
     size_t slow = 0, no_rtt = 0, invented = 0;
 
-    for (size_t src = 0; src < catalog_n_places(c); src++)
-        for (size_t dst = 0; dst < catalog_n_places(c); dst++) {
+    for (size_t src = 0; src < c->n_places; src++)
+        for (size_t dst = 0; dst < c->n_places; dst++) {
             const struct catalog_move *m = src == dst ? NULL : catalog_move(c, src, dst);
-            const char *cloud = catalog_text(c, catalog_places(c)[src].cloud);
+            const char *cloud = catalog_text(c, c->places[src].cloud);
             if (!m)
                 continue;
             if (strcmp(cloud, "aws") == 0 || strcmp(cloud, "gcp") == 0 ||

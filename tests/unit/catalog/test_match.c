@@ -85,7 +85,7 @@ static const struct move_case cases[] = {
 
 static double price_of(const struct catalog *c, const struct catalog_move *m)
 {
-    return m ? catalog_tiers(c)[m->first_tier].usd_per_gb : NONE;
+    return m ? c->tiers[m->first_tier].usd_per_gb : NONE;
 }
 
 static void check_case(const struct move_case *t)

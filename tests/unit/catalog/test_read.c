@@ -90,16 +90,15 @@ static void check_dir(void)
     CHECK(!c && e.kind == ERR_USAGE && strstr(e.text, "there is no offers.csv"), "%s", e.text);
     put("offers.csv.gz", "# date: 2026-01-02\n" FIXTURE_OFFERS "a,r,,t,1,1,,,,1,,\n");
     c = catalog_open_dir(dir, &e);
-    CHECK(c && catalog_n_offers(c) == 1 && catalog_n_moves(c) == 0, "offers alone will do");
+    CHECK(c && c->n_offers == 1 && c->n_moves == 0, "offers alone will do");
     char origin[300];
     snprintf(origin, sizeof origin, "%s, 2026-01-02", dir);
-    CHECK(c && strcmp(catalog_origin(c), origin) == 0,
-          "the origin is the directory, with its date");
+    CHECK(c && strcmp(c->origin, origin) == 0, "the origin is the directory, with its date");
     catalog_free(c);
     put("transfers.csv", FIXTURE_TRANSFERS "a,*,*,*,1,,,\n");
     put("storage.csv.gz", FIXTURE_STORAGE "a,*,standard,2,,,\n");
     c = catalog_open_dir(dir, &e);
-    CHECK(c && catalog_n_moves(c) == 1 && catalog_storage_usd(c, 0) == 2, "all three");
+    CHECK(c && c->n_moves == 1 && catalog_storage_usd(c, 0) == 2, "all three");
     catalog_free(c);
     put("storage.csv", FIXTURE_STORAGE "a,*,standard,-2,,,\n");
     c = catalog_open_dir(dir, &e);

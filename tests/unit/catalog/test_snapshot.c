@@ -80,27 +80,27 @@ static void check_foreign(struct snapshot s)
 /* Uses everything an opened catalog offers; the sanitizers watch. */
 static size_t use(const struct catalog *c)
 {
-    size_t sum = strlen(catalog_origin(c)) + strlen(catalog_date(c));
+    size_t sum = strlen(c->origin) + strlen(catalog_date(c));
     const char *source, *date;
 
-    for (size_t i = 0; i < catalog_n_kinds(c); i++) {
-        const struct catalog_kind *k = &catalog_kinds(c)[i];
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        const struct catalog_kind *k = &c->kinds[i];
         sum += strlen(catalog_text(c, k->cloud)) + strlen(catalog_text(c, k->instance_type)) +
                strlen(catalog_text(c, k->accelerator));
         for (size_t j = 0; j < k->n_offers; j++) {
-            const struct catalog_offer *o = &catalog_offers(c)[k->first_offer + j];
+            const struct catalog_offer *o = &c->offers[k->first_offer + j];
             sum += strlen(catalog_text(c, o->zone)) + catalog_priced(o->price_usd) +
-                   strlen(catalog_text(c, catalog_places(c)[o->place].region));
+                   strlen(catalog_text(c, c->places[o->place].region));
         }
     }
-    for (size_t i = 0; i < catalog_n_places(c); i++) {
+    for (size_t i = 0; i < c->n_places; i++) {
         sum += catalog_storage_usd(c, i) > 0;
-        for (size_t j = 0; j < catalog_n_places(c); j++) {
+        for (size_t j = 0; j < c->n_places; j++) {
             const struct catalog_move *m = catalog_move(c, i, j);
-            sum += m && catalog_tiers(c)[m->first_tier + m->n_tiers - 1].usd_per_gb > 0;
+            sum += m && c->tiers[m->first_tier + m->n_tiers - 1].usd_per_gb > 0;
         }
         sum += catalog_move_from(c, "a", NULL, i) != NULL;
-        sum += catalog_source(c, catalog_text(c, catalog_places(c)[i].cloud), &source, &date);
+        sum += catalog_source(c, catalog_text(c, c->places[i].cloud), &source, &date);
     }
     return sum;
 }

@@ -41,9 +41,9 @@ static struct catalog *open_offers(void)
 
 static const struct catalog_kind *kind_named(const struct catalog *c, const char *type)
 {
-    for (size_t i = 0; i < catalog_n_kinds(c); i++)
-        if (strcmp(catalog_text(c, catalog_kinds(c)[i].instance_type), type) == 0)
-            return &catalog_kinds(c)[i];
+    for (size_t i = 0; i < c->n_kinds; i++)
+        if (strcmp(catalog_text(c, c->kinds[i].instance_type), type) == 0)
+            return &c->kinds[i];
     printf("Bail out! no kind %s\n", type);
     exit(EXIT_FAILURE);
 }

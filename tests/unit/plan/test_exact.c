@@ -26,7 +26,7 @@ static void show(const struct random_case *c, const char *solver, const struct p
            (long long)a->plan.cost_microusd, a->plan.time_s, a->bound, a->gap);
     for (size_t s = 0; s < a->plan.n_stages; s++) {
         const struct plan_stage *st = &a->plan.stages[s];
-        const struct catalog_place *p = &catalog_places(c->catalog)[st->place];
+        const struct catalog_place *p = &c->catalog->places[st->place];
         printf("#   %s/%s %s %s zone '%s' start %g finish %g compute %lld transfer %lld\n",
                catalog_text(c->catalog, p->cloud), catalog_text(c->catalog, p->region),
                catalog_text(c->catalog, st->kind->instance_type), st->spot ? "spot" : "on-demand",

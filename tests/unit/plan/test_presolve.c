@@ -80,7 +80,7 @@ static void check_symmetry(const struct plan_problem *p, struct tally *t, struct
 /* The definition, pair by pair. */
 static void check_classes(const struct catalog *c, struct tally *t)
 {
-    size_t n = catalog_n_places(c);
+    size_t n = c->n_places;
     bool *used = calloc(n, sizeof *used);
 
     for (size_t i = 0; i < n; i++)
@@ -89,7 +89,7 @@ static void check_classes(const struct catalog *c, struct tally *t)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++) {
             const struct catalog_move *m = i == k ? NULL : catalog_move(c, i, k);
-            uint32_t want = m ? (uint32_t)(m - catalog_moves(c)) : CLASSES_NO_MOVE;
+            uint32_t want = m ? (uint32_t)(m - c->moves) : CLASSES_NO_MOVE;
             t->unlike += i != k && x->move[x->of_place[i] * x->n + x->of_place[k]] != want;
         }
     t->classes += x->n;
