@@ -1,4 +1,3 @@
-#include "base/arena.h"
 #include "base/mem.h"
 #include "base/money.h"
 #include "base/time.h"
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_MAX_BYTES ((size_t)16 << 20)
 #define HOSTS_MAX 10000
 #define MAX_BOOT_S (7 * 86400.0)
 #define MAX_PREEMPTIONS_PER_HOUR 1e4
@@ -103,7 +101,7 @@ static int check_options(const struct cloud_options *o, struct err *e)
     if (!o->home || !*o->home)
         return err_set(e, ERR_USAGE, "no home is given");
     if (!is_token(o->owner))
-        return err_set(e, ERR_USAGE, "\"%s\" is no owner: 1 to 64 of a-z, 0-9 and -",
+        return err_set(e, ERR_USAGE, "\"%s\" is not an owner; give 1 to 64 of a-z, 0-9 and -",
                        shown(o->owner));
     if (!within(o->boot_s, MAX_BOOT_S))
         return err_set(e, ERR_USAGE, "boot_s must be from 0 to %.0f", MAX_BOOT_S);
@@ -138,39 +136,14 @@ static int check_host(const struct cloud_host *h, struct err *e)
 
 static int keep_hosts(struct cloud *c, const struct cloud_options *o, struct err *e)
 {
-    struct cloud_host *hosts = arena_alloc(c->arena, o->n_hosts, sizeof *hosts);
-    bool is_full = o->n_hosts && !hosts;
-
-    for (size_t i = 0; i < o->n_hosts && !is_full; i++) {
+    c->options.root = c->root = o->root ? mem_dup(o->root) : NULL;
+    c->options.hosts = c->hosts = mem_zero(o->n_hosts + 1, sizeof *c->hosts);
+    for (size_t i = 0; i < o->n_hosts; i++) {
         if (check_host(&o->hosts[i], e) < 0)
             return -1;
-        hosts[i] = o->hosts[i];
-        hosts[i].address = arena_dup(c->arena, o->hosts[i].address);
-        hosts[i].group = arena_dup(c->arena, o->hosts[i].group);
-        if (hosts[i].accelerator)
-            hosts[i].accelerator = arena_dup(c->arena, o->hosts[i].accelerator);
-        is_full = !hosts[i].address || !hosts[i].group ||
-                  (o->hosts[i].accelerator && !hosts[i].accelerator);
+        c->hosts[i] = o->hosts[i];
     }
-    if (is_full)
-        return err_set(e, ERR_USAGE, "the hosts' names are too long altogether");
-    c->options.hosts = hosts;
     return 0;
-}
-
-/* The caller's texts may go after cloud_open. */
-static int keep_options(struct cloud *c, const struct cloud_options *o, struct err *e)
-{
-    c->options = *o;
-    c->options.name = c->driver->name;
-    c->options.home = arena_dup(c->arena, o->home);
-    c->options.owner = arena_dup(c->arena, o->owner);
-    c->options.root = o->root ? arena_dup(c->arena, o->root) : NULL;
-    c->options.troubles = o->troubles ? arena_dup(c->arena, o->troubles) : NULL;
-    if (!c->options.home || !c->options.owner || (o->root && !c->options.root) ||
-        (o->troubles && !c->options.troubles))
-        return err_set(e, ERR_USAGE, "the options are too long");
-    return keep_hosts(c, o, e);
 }
 
 struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
@@ -184,9 +157,8 @@ struct cloud *cloud_open(const struct cloud_options *options, struct err *e)
     }
     AUTO(cloud) struct cloud *c = mem_zero(1, sizeof *c);
     c->driver = driver;
-    c->arena = arena_new(ARENA_MAX_BYTES);
-    if (check_options(options, e) < 0 || keep_options(c, options, e) < 0 ||
-        driver->open(c, e) < 0) {
+    c->options = *options;
+    if (check_options(options, e) < 0 || keep_hosts(c, options, e) < 0 || driver->open(c, e) < 0) {
         err_wrap(e, "%s", driver->name);
         return NULL;
     }
@@ -198,7 +170,8 @@ void cloud_free(struct cloud *c)
     if (!c)
         return;
     c->driver->close(c);
-    arena_free(c->arena);
+    free(c->hosts);
+    free(c->root);
     free(c);
 }
 
@@ -217,23 +190,14 @@ bool cloud_sees_at_once(const struct cloud *c)
 /* What a failure that the driver did not class is, by its kind. */
 static enum cloud_failure failure_of(enum err_kind kind)
 {
-    switch (kind) {
-    case ERR_NONE:
-        return CLOUD_FINE;
-    case ERR_USAGE:
-        return CLOUD_INVALID;
-    case ERR_NOTFOUND:
-        return CLOUD_NOT_FOUND;
-    case ERR_DENIED:
-        return CLOUD_PERMISSION;
-    case ERR_NOFIT:
-        return CLOUD_CAPACITY;
-    case ERR_RETRY:
-    case ERR_IO:
-    case ERR_CHANGED:
-        break;
-    }
-    return CLOUD_TRANSIENT;
+    static const enum cloud_failure failures[] = {
+        [ERR_NONE] = CLOUD_FINE,          [ERR_USAGE] = CLOUD_INVALID,
+        [ERR_NOTFOUND] = CLOUD_NOT_FOUND, [ERR_DENIED] = CLOUD_PERMISSION,
+        [ERR_NOFIT] = CLOUD_CAPACITY,     [ERR_RETRY] = CLOUD_TRANSIENT,
+        [ERR_IO] = CLOUD_TRANSIENT,       [ERR_CHANGED] = CLOUD_TRANSIENT,
+    };
+
+    return failures[kind];
 }
 
 static int failed(const struct cloud *c,
@@ -252,7 +216,7 @@ static int check_token(const char *token, struct cloud_trouble *t, struct err *e
     if (is_token(token))
         return 0;
     return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
-                      "\"%s\" is no token: 1 to 64 of a-z, 0-9 and -", shown(token));
+                      "\"%s\" is not a token; give 1 to 64 of a-z, 0-9 and -", shown(token));
 }
 
 static int check_text(
@@ -275,7 +239,8 @@ static int check_request(struct cloud_request *r, struct cloud_trouble *t, struc
         return -1;
     if (!is_token(r->owner))
         return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
-                          "\"%s\" is no owner: 1 to 64 of a-z, 0-9 and -", shown(r->owner));
+                          "\"%s\" is not an owner; give 1 to 64 of a-z, 0-9 and -",
+                          shown(r->owner));
     if (check_text("provider", &r->provider, sizeof m->provider, t, e) < 0 ||
         check_text("region", &r->region, sizeof m->region, t, e) < 0 ||
         check_text("zone", &r->zone, sizeof m->zone, t, e) < 0 ||
@@ -353,7 +318,7 @@ int cloud_terminate(struct cloud *c,
 }
 
 int cloud_list(struct cloud *c,
-               int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
+               cloud_visit *visit,
                void *context,
                struct cloud_trouble *trouble,
                struct err *e)

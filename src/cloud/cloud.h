@@ -134,6 +134,7 @@ struct cloud_options {
 };
 
 struct cloud;
+/* home, owner, troubles and the texts of hosts stay as long as the cloud is open. */
 struct cloud *cloud_open(const struct cloud_options *options, struct err *e);
 void cloud_free(struct cloud *c);
 AUTO_DEFINE(cloud)
@@ -147,42 +148,48 @@ bool cloud_sees_at_once(const struct cloud *c);
 /* Asks for a machine; the same token gives the same machine, however often, also when it is gone
  * by now (gone machines are remembered for a day). The same token with another request is
  * CLOUD_CONFLICT (expiry and price may differ). It may not be up yet. */
-int cloud_launch(struct cloud *c,
-                 const struct cloud_request *request,
-                 struct cloud_machine *out,
-                 struct cloud_trouble *trouble,
-                 struct err *e);
+typedef int cloud_launch_fn(struct cloud *c,
+                            const struct cloud_request *request,
+                            struct cloud_machine *out,
+                            struct cloud_trouble *trouble,
+                            struct err *e);
+cloud_launch_fn cloud_launch;
 /* As it is now; ERR_NOTFOUND / CLOUD_NOT_FOUND when the cloud never heard of the token. Clouds may
  * take a moment to show what was launched: right after a launch, NOT_FOUND proves nothing, and the
  * same holds for cloud_terminate and cloud_list, which overlook such a machine. */
-int cloud_look(struct cloud *c,
-               const char *token,
-               struct cloud_machine *out,
-               struct cloud_trouble *trouble,
-               struct err *e);
+typedef int cloud_look_fn(struct cloud *c,
+                          const char *token,
+                          struct cloud_machine *out,
+                          struct cloud_trouble *trouble,
+                          struct err *e);
+cloud_look_fn cloud_look;
 /* Terminates the machine; repeatable, also for unknown tokens. It is gone once cloud_look says so.
  */
-int cloud_terminate(struct cloud *c,
-                    const char *token,
-                    struct cloud_trouble *trouble,
-                    struct err *e);
+typedef int cloud_terminate_fn(struct cloud *c,
+                               const char *token,
+                               struct cloud_trouble *trouble,
+                               struct err *e);
+cloud_terminate_fn cloud_terminate;
 /* pool: the addresses of hosts that a launch of this request could get now, in the order it would
  * choose, at most max of them; borrowed from c. None is reserved. When there is none, -1 with the
  * failure that the launch would have. Other clouds: CLOUD_UNSUPPORTED. */
-int cloud_free_hosts(struct cloud *c,
-                     const struct cloud_request *request,
-                     const char **out,
-                     size_t max,
-                     size_t *n_out,
-                     struct cloud_trouble *trouble,
-                     struct err *e);
+typedef int cloud_free_hosts_fn(struct cloud *c,
+                                const struct cloud_request *request,
+                                const char **out,
+                                size_t max,
+                                size_t *n_out,
+                                struct cloud_trouble *trouble,
+                                struct err *e);
+cloud_free_hosts_fn cloud_free_hosts;
 /* All machines of this owner that may still bill, whichever process launched them. visit may
  * call the cloud; -1 from it ends the list. */
-int cloud_list(struct cloud *c,
-               int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
-               void *context,
-               struct cloud_trouble *trouble,
-               struct err *e);
+typedef int cloud_visit(void *context, const struct cloud_machine *m, struct err *e);
+typedef int cloud_list_fn(struct cloud *c,
+                          cloud_visit *visit,
+                          void *context,
+                          struct cloud_trouble *trouble,
+                          struct err *e);
+cloud_list_fn cloud_list;
 
 /* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is
  * reclaimed, is gone), after now, or INT64_MAX: where a virtual clock jumps to. Others: INT64_MAX.

@@ -7,13 +7,13 @@
 
 #include "cloud/cloud.h"
 
-struct arena;
 struct cloud_driver;
 
 struct cloud {
     const struct cloud_driver *driver;
-    struct cloud_options options; /* its texts and hosts are the cloud's own */
-    struct arena *arena;
+    struct cloud_options options;
+    struct cloud_host *hosts; /* with root the cloud's own, of the options */
+    char *root;
     void *priv; /* owned by the driver: made in open, released in close */
 };
 
@@ -24,33 +24,11 @@ struct cloud_driver {
     bool sees_at_once; /* cloud_sees_at_once */
     int (*open)(struct cloud *c, struct err *e);
     void (*close)(struct cloud *c); /* also after a failed open: priv may be NULL */
-    int (*launch)(struct cloud *c,
-                  const struct cloud_request *request,
-                  struct cloud_machine *out,
-                  struct cloud_trouble *trouble,
-                  struct err *e);
-    int (*look)(struct cloud *c,
-                const char *token,
-                struct cloud_machine *out,
-                struct cloud_trouble *trouble,
-                struct err *e);
-    int (*terminate)(struct cloud *c,
-                     const char *token,
-                     struct cloud_trouble *trouble,
-                     struct err *e);
-    int (*list)(struct cloud *c,
-                int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
-                void *context,
-                struct cloud_trouble *trouble,
-                struct err *e);
-    /* Optional: NULL where hosts have no names beforehand. */
-    int (*free_hosts)(struct cloud *c,
-                      const struct cloud_request *request,
-                      const char **out,
-                      size_t max,
-                      size_t *n_out,
-                      struct cloud_trouble *trouble,
-                      struct err *e);
+    cloud_launch_fn *launch;
+    cloud_look_fn *look;
+    cloud_terminate_fn *terminate;
+    cloud_list_fn *list;
+    cloud_free_hosts_fn *free_hosts; /* optional: NULL where hosts have no names beforehand */
     /* Optional: NULL where events cannot be foreseen. */
     int64_t (*next_ms)(struct cloud *c);
 };

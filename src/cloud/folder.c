@@ -123,7 +123,7 @@ static struct cloud_machine *copy_open(struct cloud *c, size_t *n_out)
 }
 
 int cloud_folder_list(struct cloud *c,
-                      int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
+                      cloud_visit *visit,
                       void *context,
                       struct cloud_trouble *trouble,
                       struct err *e)

@@ -19,25 +19,10 @@ struct cloud_folder {
 };
 
 /* Each as the driver's function of that name. */
-int cloud_folder_launch(struct cloud *c,
-                        const struct cloud_request *request,
-                        struct cloud_machine *out,
-                        struct cloud_trouble *trouble,
-                        struct err *e);
-int cloud_folder_look(struct cloud *c,
-                      const char *token,
-                      struct cloud_machine *out,
-                      struct cloud_trouble *trouble,
-                      struct err *e);
-int cloud_folder_terminate(struct cloud *c,
-                           const char *token,
-                           struct cloud_trouble *trouble,
-                           struct err *e);
-int cloud_folder_list(struct cloud *c,
-                      int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
-                      void *context,
-                      struct cloud_trouble *trouble,
-                      struct err *e);
+cloud_launch_fn cloud_folder_launch;
+cloud_look_fn cloud_folder_look;
+cloud_terminate_fn cloud_folder_terminate;
+cloud_list_fn cloud_folder_list;
 void cloud_folder_close(struct cloud *c);
 
 #endif

@@ -389,7 +389,7 @@ static int sim_terminate(struct cloud *c,
 /* Whoever reads a list sees what each has cost. */
 struct metering {
     const struct cloud *cloud;
-    int (*visit)(void *context, const struct cloud_machine *m, struct err *e);
+    cloud_visit *visit;
     void *context;
 };
 
@@ -403,7 +403,7 @@ static int visit_metered(void *context, const struct cloud_machine *m, struct er
 }
 
 static int sim_list(struct cloud *c,
-                    int (*visit)(void *context, const struct cloud_machine *m, struct err *e),
+                    cloud_visit *visit,
                     void *context,
                     struct cloud_trouble *trouble,
                     struct err *e)

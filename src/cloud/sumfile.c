@@ -88,7 +88,7 @@ json_t *sumfile_parse(const char *bytes, size_t n, struct err *e)
     json_error_t why;
     json_t *value = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why);
     if (!value)
-        err_set(e, ERR_USAGE, "it is no JSON: %s", why.text);
+        err_set(e, ERR_USAGE, "it is not JSON: %s", why.text);
     return value;
 }
 
@@ -97,22 +97,18 @@ static ssize_t read_at_most(const char *path, char *bytes, size_t max)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
-    size_t n = 0;
-    ssize_t got = -1;
+    ssize_t n = -1;
 
     if (fd < 0)
         return -1;
     if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
         errno = ELOOP;
     else
-        do {
-            got = read(fd, bytes + n, max + 1 - n);
-            n += got > 0 ? (size_t)got : 0;
-        } while ((got > 0 && n <= max) || (got < 0 && errno == EINTR));
-    int why = errno;
+        n = file_pread_all(fd, bytes, max + 1, 0);
+    int why = n > (ssize_t)max ? EFBIG : errno;
     close(fd);
-    errno = n > max ? EFBIG : why;
-    return got < 0 || n > max ? -1 : (ssize_t)n;
+    errno = why;
+    return n > (ssize_t)max ? -1 : n;
 }
 
 json_t *sumfile_read(const char *path, bool *empty_out, struct err *e)
@@ -127,7 +123,7 @@ json_t *sumfile_read(const char *path, bool *empty_out, struct err *e)
     }
     if (n < 0 && (errno == EFBIG || errno == ELOOP)) {
         err_set(e, ERR_USAGE, "%s is damaged: %s", path,
-                errno == EFBIG ? "it is too large" : "it is no regular file");
+                errno == EFBIG ? "it is too large" : "it is not a regular file");
         return NULL;
     }
     if (n < 0) {

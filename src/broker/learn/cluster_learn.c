@@ -94,12 +94,6 @@ int broker_cluster_learn_add(const char *home, const struct cluster_measurement 
 
 /* ---- of a run ---- */
 
-/* The text by which what a stage runs is known: that of `run` in its file. */
-static const char *cluster_learn_command(const struct run_stage_plan *p)
-{
-    return p->n_command ? p->command[p->n_command - 1] : "";
-}
-
 void broker_cluster_learn(const char *home, const struct run *run, const struct run_stage *s)
 {
     const struct run_stage_plan *p = &s->plan;
@@ -112,7 +106,7 @@ void broker_cluster_learn(const char *home, const struct run *run, const struct 
     if (cluster_learn_rates(home, s, &mbps, &per_s, &why) < 0 || mbps <= 0 || per_s <= 0)
         return;
     const struct cluster_measurement m = {
-        cluster_learn_command(p),
+        p->n_command ? p->command[p->n_command - 1] : "", /* the text of `run` in its file */
         p->batch,
         {.type = p->instance_type, .mbps = mbps, .per_s = per_s, .workers = p->nodes - p->servers}};
     if (broker_cluster_learn_add(home, &m, &why) < 0)

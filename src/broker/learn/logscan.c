@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the log's end, for messages. */
+/* The end of the log that is kept for messages. */
 #define TAIL_BYTES ((size_t)16 << 10)
 /* Of a line, in what is told about it. */
 #define SHOWN_BYTES 120
@@ -92,6 +92,8 @@ __attribute__((format(printf, 3, 4))) static void tell_malformed(struct logscan 
     va_list ap;
     size_t len = strlen(line), shown = whole_characters(line, len, SHOWN_BYTES);
 
+    if (!s->visitor.malformed)
+        return;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
@@ -162,7 +164,8 @@ static void take_tag(struct logscan *s, const char *line, char *text, bool numbe
         tell_malformed(s, line, "%s", e.text);
         return;
     }
-    s->visitor.tag(s->visitor.context, set, text);
+    if (s->visitor.tag)
+        s->visitor.tag(s->visitor.context, set, text);
 }
 
 static void take_metric(struct logscan *s, const char *line, char *name)

@@ -13,6 +13,7 @@
 
 #define LOGSCAN_LINE_MAX 8192
 
+/* Functions that are NULL are not called. */
 struct logscan_visitor {
     void *context;
     /* pair: "key=value", fit for lake_job_tag. set: as named, NULL = none. */

@@ -212,19 +212,6 @@ static void hear_metric(void *context, const char *name, double step, double val
         f->series[i].step = step;
 }
 
-static void hear_tag(void *context, const char *set, const char *pair)
-{
-    (void)context;
-    (void)set;
-    (void)pair;
-}
-
-static void hear_malformed(void *context, const char *text)
-{
-    (void)context;
-    (void)text;
-}
-
 static void note_steps(struct following *f, size_t point)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -243,9 +230,9 @@ static void note_steps(struct following *f, size_t point)
 /* Hears the log as far as each sample saw it. */
 static void follow(const struct usage *u, int fd, struct following *f)
 {
-    const struct logscan_visitor visitor = {
-        .context = f, .tag = hear_tag, .metric = hear_metric, .malformed = hear_malformed};
-    AUTO(logscan) struct logscan *scan = logscan_new(&visitor);
+    AUTO(logscan)
+    struct logscan *scan =
+        logscan_new(&(struct logscan_visitor){.context = f, .metric = hear_metric});
     AUTO_MEM char *bytes = mem_zero(PIECE, 1);
     uint64_t at = 0;
 

@@ -34,18 +34,13 @@ static void give_reason(struct machine *m, const char *reason)
 
 static enum machine_state state_told(const struct machine *m, enum cloud_state told)
 {
-    switch (told) {
-    case CLOUD_REQUESTED:
-        return m->state > MACHINE_REQUESTED ? m->state : MACHINE_REQUESTED;
-    case CLOUD_RUNNING:
-        return m->state > MACHINE_RUNNING ? m->state : MACHINE_RUNNING;
-    case CLOUD_DELETING:
-        return MACHINE_DELETING;
-    case CLOUD_GONE:
-    case CLOUD_PREEMPTED:
-        break;
-    }
-    return MACHINE_GONE;
+    static const enum machine_state states[] = {
+        [CLOUD_REQUESTED] = MACHINE_REQUESTED, [CLOUD_RUNNING] = MACHINE_RUNNING,
+        [CLOUD_DELETING] = MACHINE_DELETING,   [CLOUD_GONE] = MACHINE_GONE,
+        [CLOUD_PREEMPTED] = MACHINE_GONE,
+    };
+
+    return told < CLOUD_DELETING && m->state > states[told] ? m->state : states[told];
 }
 
 static bool is_news(const struct machine *m, const struct cloud_machine *told)
@@ -76,7 +71,7 @@ static int note(struct machine_provisioner *d,
     const struct cloud_machine before = m->facts;
     struct cloud_machine now = *told;
 
-    /* Whoever asks without the market's prices, to put away what was left, learns none. */
+    /* A cleanup asks without the market's prices, and learns none. */
     if (before.metered_ms && !now.metered_ms) {
         now.metered_ms = before.metered_ms;
         now.metered_usd = before.metered_usd;
@@ -118,8 +113,8 @@ static int note_absent(struct machine_provisioner *d, struct machine *m, struct 
     return machine_row_update(d->records, m, e) < 0 ? -1 : 1;
 }
 
-/* Whoever gives a machine back writes that down first: of one that is not there any more, the
- * record tells it, if it is read after the look. */
+/* A process records a release before it begins: the record of a machine that is gone tells of the
+ * release, if it is read after the look. */
 static bool was_given_back(const struct machine_provisioner *d, struct machine *m)
 {
     struct machine now;
@@ -241,25 +236,10 @@ static int find_or_intend(struct machine_provisioner *d,
     return machine_row_insert(d->records, out, e);
 }
 
-static bool is_refusal(enum cloud_failure failure)
+static bool is_refusal(enum cloud_failure f)
 {
-    switch (failure) {
-    case CLOUD_AUTH:
-    case CLOUD_PERMISSION:
-    case CLOUD_QUOTA:
-    case CLOUD_CAPACITY:
-    case CLOUD_UNSUPPORTED:
-    case CLOUD_INVALID:
-        return true;
-    case CLOUD_FINE:
-    case CLOUD_THROTTLE:
-    case CLOUD_TRANSIENT:
-    case CLOUD_CONFLICT:
-    case CLOUD_NOT_FOUND:
-    case CLOUD_UNKNOWN:
-        break;
-    }
-    return false;
+    return f == CLOUD_AUTH || f == CLOUD_PERMISSION || f == CLOUD_QUOTA || f == CLOUD_CAPACITY ||
+           f == CLOUD_UNSUPPORTED || f == CLOUD_INVALID;
 }
 
 int machine_launch(struct machine_provisioner *d,
@@ -310,16 +290,13 @@ int machine_release(struct machine_provisioner *d,
     struct err why = {0};
 
     *trouble = (struct cloud_trouble){0};
-    if (machine_start_release(d->records, m, reason, now_of(d), e) < 0) {
+    if (machine_start_release(d->records, m, reason, now_of(d), e) < 0 ||
+        (m->state != MACHINE_GONE && machines_flush(d->records, e) < 0)) {
         trouble->failure = CLOUD_INVALID;
         return -1;
     }
     if (m->state == MACHINE_GONE)
         return 0;
-    if (machines_flush(d->records, e) < 0) {
-        trouble->failure = CLOUD_INVALID;
-        return -1;
-    }
     if (cloud_terminate(d->cloud, m->facts.token, trouble, e) < 0)
         return -1;
     /* What this look could not see, a later one will. */

@@ -43,24 +43,14 @@ static void read_facts(struct db_query *q, struct cloud_machine *f)
     f->metered_ms = db_int(q, 36);
 }
 
-static enum cloud_state cloud_state_of(enum machine_state state)
-{
-    switch (state) {
-    case MACHINE_INTENDED:
-    case MACHINE_REQUESTED:
-        return CLOUD_REQUESTED;
-    case MACHINE_RUNNING:
-        return CLOUD_RUNNING;
-    case MACHINE_DELETING:
-        return CLOUD_DELETING;
-    case MACHINE_GONE:
-        break;
-    }
-    return CLOUD_GONE;
-}
-
 void machine_row_read(struct db_query *q, struct machine *out)
 {
+    static const enum cloud_state states[] = {
+        [MACHINE_INTENDED] = CLOUD_REQUESTED, [MACHINE_REQUESTED] = CLOUD_REQUESTED,
+        [MACHINE_RUNNING] = CLOUD_RUNNING,    [MACHINE_DELETING] = CLOUD_DELETING,
+        [MACHINE_GONE] = CLOUD_GONE,
+    };
+
     *out = (struct machine){
         .world = db_int(q, 0),
         .stage = db_int(q, 3),
@@ -75,7 +65,7 @@ void machine_row_read(struct db_query *q, struct machine *out)
     TAKE_TEXT(q, 2, out->cloud);
     TAKE_TEXT(q, 11, out->reason);
     read_facts(q, &out->facts);
-    out->facts.state = cloud_state_of(out->state);
+    out->facts.state = states[out->state];
 }
 
 /* ---- writing ---- */

@@ -58,7 +58,6 @@ static int record_launch(struct sim *s, size_t i, enum life_event *next, struct 
     s->active[s->n_active++] = i;
     if (sim_set_stage(s, i, STAGE_GOING, "", e) < 0 || sim_tell_stage(s, i, STAGE_GOING, "", e) < 0)
         return -1;
-    *next = EVENT_RECORDED;
     if (trade_wanted(s, i)) {
         trade_start(s, i);
         return 0;
@@ -96,15 +95,6 @@ static int gather(struct sim *s, size_t i, enum life_event *next, struct err *e)
     return 0;
 }
 
-static int record(struct sim *s, size_t i, enum life_event *next, struct err *e)
-{
-    (void)s;
-    (void)i;
-    (void)e;
-    *next = EVENT_RECORDED;
-    return 0;
-}
-
 static int fetch(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
     struct stage_life *g = life_of(s, i);
@@ -133,23 +123,14 @@ static int start(struct sim *s, size_t i, enum life_event *next, struct err *e)
     return 0;
 }
 
-static int conclude(struct sim *s, size_t i, enum life_event *next, struct err *e)
-{
-    (void)s;
-    (void)i;
-    (void)e;
-    *next = EVENT_EXIT_OUTPUT;
-    return 0;
-}
-
 static int store(struct sim *s, size_t i, enum life_event *next, struct err *e)
 {
     struct stage_life *g = life_of(s, i);
 
     if (stage_charge(s, g, s->o->stages[i].storage_microusd, e) < 0)
         return -1;
+    (void)next;
     g->end = STAGE_FINISHED;
-    *next = EVENT_STORED;
     return 0;
 }
 
@@ -204,24 +185,26 @@ static int end(struct sim *s, size_t i, enum life_event *next, struct err *e)
     return g->end == STAGE_FAILED || g->end == STAGE_SKIPPED ? skip_dependents(s, i, e) : 0;
 }
 
-static int nothing(struct sim *s, size_t i, enum life_event *next, struct err *e)
-{
-    (void)s;
-    (void)i;
-    (void)next;
-    (void)e;
-    return 0;
-}
-
-/* Actions that are missing belong to events that no simulation has: lost connections, new brokers,
- * hosts that are taken. */
-static action_fn *const actions[LIFE_ACTIONS] = {
-    [ACTION_NONE] = nothing,          [ACTION_RECORD_LAUNCH] = record_launch,
-    [ACTION_RECORD_MACHINE] = record, [ACTION_RECORD_OUTCOME] = record,
-    [ACTION_PROVISION] = provision,   [ACTION_PROVISION_OTHER] = provision,
-    [ACTION_GATHER] = gather,         [ACTION_FETCH] = fetch,
-    [ACTION_START] = start,           [ACTION_CONCLUDE] = conclude,
-    [ACTION_STORE] = store,           [ACTION_END] = end,
+/* What each action does, and the event that follows at once unless the action sets another. Actions
+ * that are missing belong to events that no simulation has: lost connections, new brokers, hosts
+ * that are taken. */
+static const struct {
+    action_fn *run; /* NULL = nothing to do */
+    enum life_event next;
+    bool known;
+} actions[LIFE_ACTIONS] = {
+    [ACTION_NONE] = {NULL, EVENT_NONE, true},
+    [ACTION_RECORD_LAUNCH] = {record_launch, EVENT_RECORDED, true},
+    [ACTION_RECORD_MACHINE] = {NULL, EVENT_RECORDED, true},
+    [ACTION_RECORD_OUTCOME] = {NULL, EVENT_RECORDED, true},
+    [ACTION_PROVISION] = {provision, EVENT_NONE, true},
+    [ACTION_PROVISION_OTHER] = {provision, EVENT_NONE, true},
+    [ACTION_GATHER] = {gather, EVENT_NONE, true},
+    [ACTION_FETCH] = {fetch, EVENT_NONE, true},
+    [ACTION_START] = {start, EVENT_NONE, true},
+    [ACTION_CONCLUDE] = {NULL, EVENT_EXIT_OUTPUT, true},
+    [ACTION_STORE] = {store, EVENT_STORED, true},
+    [ACTION_END] = {end, EVENT_NONE, true},
 };
 
 int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e)
@@ -230,10 +213,10 @@ int stage_fire(struct sim *s, size_t i, enum life_event event, struct err *e)
 
     while (event != EVENT_NONE) {
         const struct life_row *row = life_find(g->state, event);
-        assert(row && actions[row->action]);
+        assert(row && actions[row->action].known);
         g->state = row->next;
-        event = EVENT_NONE;
-        if (actions[row->action](s, i, &event, e) < 0)
+        event = actions[row->action].next;
+        if (actions[row->action].run && actions[row->action].run(s, i, &event, e) < 0)
             return -1;
         assert(event == EVENT_NONE || life_raises(row->action, event));
     }

@@ -30,8 +30,8 @@ static void refused_options(void)
     } cases[] = {
         {"an unknown driver", "no cloud is named \"aws2\"", {.name = "aws2"}},
         {"no driver", "no cloud is named \"\"", {.name = NULL}},
-        {"no owner", "is no owner", {.name = "sim", .owner = ""}},
-        {"a wild owner", "is no owner", {.name = "sim", .owner = "me/you"}},
+        {"no owner", "is not an owner", {.name = "sim", .owner = ""}},
+        {"a wild owner", "is not an owner", {.name = "sim", .owner = "me/you"}},
         {"no home", "no home", {.name = "pool", .home = ""}},
         {"a boot before its start", "boot_s", {.name = "sim", .boot_s = -1}},
         {"a boot that is no number", "boot_s", {.name = "sim", .boot_s = (double)NAN}},
