@@ -41,22 +41,18 @@ int64_t cloud_now_ms(const struct cloud *c)
     return now_ms;
 }
 
-int cloud_fail(struct cloud_trouble *trouble,
-               struct err *e,
-               enum cloud_failure failure,
-               enum cloud_scope scope,
-               const char *fmt,
-               ...)
+int cloud_fail(
+    struct cloud_error *e, enum cloud_failure failure, enum cloud_scope scope, const char *fmt, ...)
 {
-    char text[sizeof e->text];
+    char text[sizeof e->err.text];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    trouble->failure = failure;
-    trouble->scope = scope;
-    return err_set(e, cloud_failure_kind(failure), "%s", text);
+    e->failure = failure;
+    e->scope = scope;
+    return err_set(&e->err, cloud_failure_kind(failure), "%s", text);
 }
 
 /* ---- opening ---- */
@@ -200,57 +196,54 @@ static enum cloud_failure failure_of(enum err_kind kind)
     return failures[kind];
 }
 
-static int failed(const struct cloud *c,
-                  const char *call,
-                  const char *token,
-                  struct cloud_trouble *t,
-                  struct err *e)
+static int failed(const struct cloud *c, const char *call, const char *token, struct cloud_error *e)
 {
-    if (t->failure == CLOUD_FINE)
-        *t = (struct cloud_trouble){failure_of(e ? e->kind : ERR_IO), CLOUD_ACCOUNT, 0};
-    return err_wrap(e, "%s: %s%s%s", c->driver->name, call, *token ? " " : "", token);
+    if (e->failure == CLOUD_FINE) {
+        e->failure = failure_of(e->err.kind);
+        e->scope = CLOUD_ACCOUNT;
+    }
+    return err_wrap(&e->err, "%s: %s%s%s", c->driver->name, call, *token ? " " : "", token);
 }
 
-static int check_token(const char *token, struct cloud_trouble *t, struct err *e)
+static int check_token(const char *token, struct cloud_error *e)
 {
     if (is_token(token))
         return 0;
-    return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+    return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT,
                       "\"%s\" is not a token; give 1 to 64 of a-z, 0-9 and -", shown(token));
 }
 
-static int check_text(
-    const char *what, const char **text, size_t room, struct cloud_trouble *t, struct err *e)
+static int check_text(const char *what, const char **text, size_t room, struct cloud_error *e)
 {
     if (!*text)
         *text = "";
     if (cloud_is_line(*text, room))
         return 0;
-    return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+    return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT,
                       "the %s has more than %zu bytes or is not one line of UTF-8", what, room - 1);
 }
 
-static int check_request(struct cloud_request *r, struct cloud_trouble *t, struct err *e)
+static int check_request(struct cloud_request *r, struct cloud_error *e)
 {
     const struct cloud_machine *m = NULL;
     const char *accelerator = r->accelerator;
 
-    if (check_token(r->token, t, e) < 0)
+    if (check_token(r->token, e) < 0)
         return -1;
     if (!is_token(r->owner))
-        return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT,
                           "\"%s\" is not an owner; give 1 to 64 of a-z, 0-9 and -",
                           shown(r->owner));
-    if (check_text("provider", &r->provider, sizeof m->provider, t, e) < 0 ||
-        check_text("region", &r->region, sizeof m->region, t, e) < 0 ||
-        check_text("zone", &r->zone, sizeof m->zone, t, e) < 0 ||
-        check_text("instance type", &r->instance_type, sizeof m->instance_type, t, e) < 0 ||
-        check_text("accelerator", &accelerator, sizeof m->accelerator, t, e) < 0)
+    if (check_text("provider", &r->provider, sizeof m->provider, e) < 0 ||
+        check_text("region", &r->region, sizeof m->region, e) < 0 ||
+        check_text("zone", &r->zone, sizeof m->zone, e) < 0 ||
+        check_text("instance type", &r->instance_type, sizeof m->instance_type, e) < 0 ||
+        check_text("accelerator", &accelerator, sizeof m->accelerator, e) < 0)
         return -1;
     if (!within(r->cpus, MAX_SIZE) || !within(r->memory_gb, MAX_SIZE) ||
         !within(r->accelerators, MAX_SIZE) || !within(r->bill_min_s, MAX_SIZE) ||
         !within(r->price_usd_per_hour, MONEY_MAX_USD) || !(r->max_price_usd_per_hour >= 0))
-        return cloud_fail(t, e, CLOUD_INVALID, CLOUD_ACCOUNT,
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT,
                           "cpus, memory, accelerators and prices must be from 0 to 1e9");
     return 0;
 }
@@ -258,16 +251,15 @@ static int check_request(struct cloud_request *r, struct cloud_trouble *t, struc
 int cloud_launch(struct cloud *c,
                  const struct cloud_request *request,
                  struct cloud_machine *out,
-                 struct cloud_trouble *trouble,
-                 struct err *e)
+                 struct cloud_error *e)
 {
     struct cloud_request r = *request;
 
-    *trouble = (struct cloud_trouble){0};
+    *e = (struct cloud_error){0};
     if (!r.owner)
         r.owner = c->options.owner;
-    if (check_request(&r, trouble, e) < 0 || c->driver->launch(c, &r, out, trouble, e) < 0)
-        return failed(c, "launch", is_token(r.token) ? r.token : "", trouble, e);
+    if (check_request(&r, e) < 0 || c->driver->launch(c, &r, out, e) < 0)
+        return failed(c, "launch", is_token(r.token) ? r.token : "", e);
     return 0;
 }
 
@@ -276,56 +268,43 @@ int cloud_free_hosts(struct cloud *c,
                      const char **out,
                      size_t max,
                      size_t *n_out,
-                     struct cloud_trouble *trouble,
-                     struct err *e)
+                     struct cloud_error *e)
 {
     struct cloud_request r = *request;
 
-    *trouble = (struct cloud_trouble){0};
+    *e = (struct cloud_error){0};
     *n_out = 0;
     if (!r.owner)
         r.owner = c->options.owner;
     if (!c->driver->free_hosts)
-        return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no named hosts",
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT, "%s: has no named hosts",
                           c->driver->name);
-    if (check_request(&r, trouble, e) < 0 ||
-        c->driver->free_hosts(c, &r, out, max, n_out, trouble, e) < 0)
-        return failed(c, "launch", is_token(r.token) ? r.token : "", trouble, e);
+    if (check_request(&r, e) < 0 || c->driver->free_hosts(c, &r, out, max, n_out, e) < 0)
+        return failed(c, "launch", is_token(r.token) ? r.token : "", e);
     return 0;
 }
 
-int cloud_look(struct cloud *c,
-               const char *token,
-               struct cloud_machine *out,
-               struct cloud_trouble *trouble,
-               struct err *e)
+int cloud_look(struct cloud *c, const char *token, struct cloud_machine *out, struct cloud_error *e)
 {
-    *trouble = (struct cloud_trouble){0};
-    if (check_token(token, trouble, e) < 0 || c->driver->look(c, token, out, trouble, e) < 0)
-        return failed(c, "look at", is_token(token) ? token : "", trouble, e);
+    *e = (struct cloud_error){0};
+    if (check_token(token, e) < 0 || c->driver->look(c, token, out, e) < 0)
+        return failed(c, "look at", is_token(token) ? token : "", e);
     return 0;
 }
 
-int cloud_terminate(struct cloud *c,
-                    const char *token,
-                    struct cloud_trouble *trouble,
-                    struct err *e)
+int cloud_terminate(struct cloud *c, const char *token, struct cloud_error *e)
 {
-    *trouble = (struct cloud_trouble){0};
-    if (check_token(token, trouble, e) < 0 || c->driver->terminate(c, token, trouble, e) < 0)
-        return failed(c, "terminate", is_token(token) ? token : "", trouble, e);
+    *e = (struct cloud_error){0};
+    if (check_token(token, e) < 0 || c->driver->terminate(c, token, e) < 0)
+        return failed(c, "terminate", is_token(token) ? token : "", e);
     return 0;
 }
 
-int cloud_list(struct cloud *c,
-               cloud_visit *visit,
-               void *context,
-               struct cloud_trouble *trouble,
-               struct err *e)
+int cloud_list(struct cloud *c, cloud_visit *visit, void *context, struct cloud_error *e)
 {
-    *trouble = (struct cloud_trouble){0};
-    if (c->driver->list(c, visit, context, trouble, e) < 0)
-        return failed(c, "list", "", trouble, e);
+    *e = (struct cloud_error){0};
+    if (c->driver->list(c, visit, context, e) < 0)
+        return failed(c, "list", "", e);
     return 0;
 }
 

@@ -36,10 +36,12 @@ enum cloud_scope { CLOUD_ZONE, CLOUD_REGION, CLOUD_ACCOUNT };
 /* What kind of error goes with it. */
 enum err_kind cloud_failure_kind(enum cloud_failure failure);
 
-struct cloud_trouble {
+/* What failed, for people (err) and for the caller. */
+struct cloud_error {
     enum cloud_failure failure;
     enum cloud_scope scope;
     double retry_after_s; /* THROTTLE, TRANSIENT: not before; 0 = as the caller thinks */
+    struct err err;
 };
 
 struct cloud_request {
@@ -142,8 +144,8 @@ const char *cloud_name(const struct cloud *c);
 /* Whether a machine that the cloud does not show does not exist: its state is ours, never late. */
 bool cloud_sees_at_once(const struct cloud *c);
 
-/* In all that follows trouble is never NULL; it is CLOUD_FINE after success, and after -1 says what
- * to do about what e tells. */
+/* In all that follows e is never NULL; its failure is CLOUD_FINE after success, and after -1 says
+ * what to do about what e->err tells. */
 
 /* Asks for a machine; the same token gives the same machine, however often, also when it is gone
  * by now (gone machines are remembered for a day). The same token with another request is
@@ -151,8 +153,7 @@ bool cloud_sees_at_once(const struct cloud *c);
 typedef int cloud_launch_fn(struct cloud *c,
                             const struct cloud_request *request,
                             struct cloud_machine *out,
-                            struct cloud_trouble *trouble,
-                            struct err *e);
+                            struct cloud_error *e);
 cloud_launch_fn cloud_launch;
 /* As it is now; ERR_NOTFOUND / CLOUD_NOT_FOUND when the cloud never heard of the token. Clouds may
  * take a moment to show what was launched: right after a launch, NOT_FOUND proves nothing, and the
@@ -160,15 +161,11 @@ cloud_launch_fn cloud_launch;
 typedef int cloud_look_fn(struct cloud *c,
                           const char *token,
                           struct cloud_machine *out,
-                          struct cloud_trouble *trouble,
-                          struct err *e);
+                          struct cloud_error *e);
 cloud_look_fn cloud_look;
 /* Terminates the machine; repeatable, also for unknown tokens. It is gone once cloud_look says so.
  */
-typedef int cloud_terminate_fn(struct cloud *c,
-                               const char *token,
-                               struct cloud_trouble *trouble,
-                               struct err *e);
+typedef int cloud_terminate_fn(struct cloud *c, const char *token, struct cloud_error *e);
 cloud_terminate_fn cloud_terminate;
 /* pool: the addresses of hosts that a launch of this request could get now, in the order it would
  * choose, at most max of them; borrowed from c. None is reserved. When there is none, -1 with the
@@ -178,8 +175,7 @@ typedef int cloud_free_hosts_fn(struct cloud *c,
                                 const char **out,
                                 size_t max,
                                 size_t *n_out,
-                                struct cloud_trouble *trouble,
-                                struct err *e);
+                                struct cloud_error *e);
 cloud_free_hosts_fn cloud_free_hosts;
 /* All machines of this owner that may still bill, whichever process launched them. visit may
  * call the cloud; -1 from it ends the list. */
@@ -187,8 +183,7 @@ typedef int cloud_visit(void *context, const struct cloud_machine *m, struct err
 typedef int cloud_list_fn(struct cloud *c,
                           cloud_visit *visit,
                           void *context,
-                          struct cloud_trouble *trouble,
-                          struct err *e);
+                          struct cloud_error *e);
 cloud_list_fn cloud_list;
 
 /* faults: when something will happen next by itself (a boot ends, a machine gets its notice, is

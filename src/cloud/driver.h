@@ -1,7 +1,7 @@
 /* driver: the functions of a cloud, and the helpers that cloud.c has for all drivers. Included by
  * src/cloud only. The contracts are those of cloud.h; the wrappers there have checked tokens and
  * requests (texts are never NULL, but for accelerator, and fit into a struct cloud_machine), and
- * *trouble is zero when a driver is called. */
+ * *e is zero when a driver is called. */
 #ifndef CLOUD_DRIVER_H
 #define CLOUD_DRIVER_H
 
@@ -17,8 +17,7 @@ struct cloud {
     void *priv; /* owned by the driver: made in open, released in close */
 };
 
-/* After -1 a driver has set *trouble by cloud_fail, or left it zero: then the kind of the error
- * decides. */
+/* After -1 a driver has set e by cloud_fail, or e->err alone, whose kind decides then. */
 struct cloud_driver {
     const char *name;  /* as written in options: "pool" */
     bool sees_at_once; /* cloud_sees_at_once */
@@ -38,12 +37,11 @@ extern const struct cloud_driver cloud_pool, cloud_sim;
 /* Whether it fits into room bytes with its NUL and is one line of UTF-8. */
 bool cloud_is_line(const char *text, size_t room);
 int64_t cloud_now_ms(const struct cloud *c);
-/* Fills *trouble and e, whose kind follows from the failure. Returns -1. */
-int cloud_fail(struct cloud_trouble *trouble,
-               struct err *e,
+/* Fills e, the kind of whose err follows from the failure. Returns -1. */
+int cloud_fail(struct cloud_error *e,
                enum cloud_failure failure,
                enum cloud_scope scope,
                const char *fmt,
-               ...) __attribute__((format(printf, 5, 6)));
+               ...) __attribute__((format(printf, 4, 5)));
 
 #endif

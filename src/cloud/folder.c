@@ -8,8 +8,7 @@
 static int launch_locked(struct cloud *c,
                          const struct cloud_request *request,
                          struct cloud_machine *out,
-                         struct cloud_trouble *trouble,
-                         struct err *e)
+                         struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     int64_t now_ms = cloud_now_ms(c);
@@ -17,7 +16,7 @@ static int launch_locked(struct cloud *c,
     struct instance instance;
 
     if (known && known->asked != instance_fingerprint(request))
-        return cloud_fail(trouble, e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
+        return cloud_fail(e, CLOUD_CONFLICT, CLOUD_ACCOUNT,
                           "this token was used for another request: machine %s of %s",
                           known->machine.id, known->machine.owner);
     if (known) {
@@ -26,8 +25,8 @@ static int launch_locked(struct cloud *c,
     }
     instances_forget(k->instances, now_ms);
     instance_begin(&instance, request, now_ms);
-    if (k->provision(c, request, &instance, trouble, e) < 0 ||
-        instances_put(k->instances, &instance, e) < 0)
+    if (k->provision(c, request, &instance, e) < 0 ||
+        instances_put(k->instances, &instance, &e->err) < 0)
         return -1;
     instance_look(&instance, now_ms, out);
     return 0;
@@ -36,14 +35,13 @@ static int launch_locked(struct cloud *c,
 int cloud_folder_launch(struct cloud *c,
                         const struct cloud_request *request,
                         struct cloud_machine *out,
-                        struct cloud_trouble *trouble,
-                        struct err *e)
+                        struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
 
-    if (instances_lock(k->instances, e) < 0)
+    if (instances_lock(k->instances, &e->err) < 0)
         return -1;
-    int result = launch_locked(c, request, out, trouble, e);
+    int result = launch_locked(c, request, out, e);
     instances_unlock(k->instances);
     return result;
 }
@@ -60,35 +58,30 @@ static const struct instance *find_visible(struct cloud *c, const char *token, i
 int cloud_folder_look(struct cloud *c,
                       const char *token,
                       struct cloud_machine *out,
-                      struct cloud_trouble *trouble,
-                      struct err *e)
+                      struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     int64_t now_ms = cloud_now_ms(c);
 
-    if (instances_lock(k->instances, e) < 0)
+    if (instances_lock(k->instances, &e->err) < 0)
         return -1;
     const struct instance *instance = find_visible(c, token, now_ms);
     if (instance)
         instance_look(instance, now_ms, out);
     instances_unlock(k->instances);
     if (!instance)
-        return cloud_fail(trouble, e, CLOUD_NOT_FOUND, CLOUD_ACCOUNT,
+        return cloud_fail(e, CLOUD_NOT_FOUND, CLOUD_ACCOUNT,
                           "no machine was launched with this token");
     return 0;
 }
 
-int cloud_folder_terminate(struct cloud *c,
-                           const char *token,
-                           struct cloud_trouble *trouble,
-                           struct err *e)
+int cloud_folder_terminate(struct cloud *c, const char *token, struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     int64_t now_ms = cloud_now_ms(c);
     int result = 0;
 
-    (void)trouble;
-    if (instances_lock(k->instances, e) < 0)
+    if (instances_lock(k->instances, &e->err) < 0)
         return -1;
     const struct instance *instance = find_visible(c, token, now_ms);
     if (instance && instance_end_ms(instance, now_ms) == INSTANCE_NEVER) {
@@ -97,7 +90,7 @@ int cloud_folder_terminate(struct cloud *c,
         ended.machine.ended_ms =
             now_ms > instance->machine.launched_ms ? now_ms : instance->machine.launched_ms;
         ended.gone_ms = ended.machine.ended_ms + k->delete_ms;
-        result = instances_put(k->instances, &ended, e);
+        result = instances_put(k->instances, &ended, &e->err);
     }
     instances_unlock(k->instances);
     return result;
@@ -122,23 +115,18 @@ static struct cloud_machine *copy_open(struct cloud *c, size_t *n_out)
     return all;
 }
 
-int cloud_folder_list(struct cloud *c,
-                      cloud_visit *visit,
-                      void *context,
-                      struct cloud_trouble *trouble,
-                      struct err *e)
+int cloud_folder_list(struct cloud *c, cloud_visit *visit, void *context, struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     size_t n;
     int result = 0;
 
-    (void)trouble;
-    if (instances_lock(k->instances, e) < 0)
+    if (instances_lock(k->instances, &e->err) < 0)
         return -1;
     AUTO_MEM struct cloud_machine *all = copy_open(c, &n);
     instances_unlock(k->instances);
     for (size_t i = 0; i < n && result == 0; i++)
-        result = visit(context, &all[i], e);
+        result = visit(context, &all[i], &e->err);
     return result < 0 ? -1 : 0;
 }
 

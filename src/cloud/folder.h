@@ -14,8 +14,7 @@ struct cloud_folder {
     int (*provision)(struct cloud *c,
                      const struct cloud_request *request,
                      struct instance *instance,
-                     struct cloud_trouble *trouble,
-                     struct err *e);
+                     struct cloud_error *e);
 };
 
 /* Each as the driver's function of that name. */

@@ -48,10 +48,7 @@ static void show_size(
         buf_printf(b, " %s:%g", accelerator, accelerators);
 }
 
-static int refuse_unfit(const struct cloud *c,
-                        const struct cloud_request *q,
-                        struct cloud_trouble *trouble,
-                        struct err *e)
+static int refuse_unfit(const struct cloud *c, const struct cloud_request *q, struct cloud_error *e)
 {
     AUTO_CLEAR(buf) struct buf asked;
     AUTO_CLEAR(buf) struct buf there;
@@ -70,12 +67,12 @@ static int refuse_unfit(const struct cloud *c,
     if (n > HOSTS_SHOWN)
         buf_printf(&there, "; and %zu more", n - HOSTS_SHOWN);
     if (n == 0)
-        return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT,
+        return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_ACCOUNT,
                           "there are no hosts%s%s: list them under hosts: in the configuration",
                           *q->region ? " in the pool " : "", q->region);
-    return cloud_fail(trouble, e, CLOUD_UNSUPPORTED, CLOUD_REGION,
-                      "no host%s%s has%s: there are %s", *q->region ? " of the pool " : "",
-                      q->region, buf_str(&asked), buf_str(&there));
+    return cloud_fail(e, CLOUD_UNSUPPORTED, CLOUD_REGION, "no host%s%s has%s: there are %s",
+                      *q->region ? " of the pool " : "", q->region, buf_str(&asked),
+                      buf_str(&there));
 }
 
 static void take_host(const struct cloud *c,
@@ -110,8 +107,7 @@ static int find_free(struct cloud *c,
                      const struct cloud_host **out,
                      size_t max,
                      size_t *n_out,
-                     struct cloud_trouble *trouble,
-                     struct err *e)
+                     struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     const char *taken_by = NULL;
@@ -134,21 +130,20 @@ static int find_free(struct cloud *c,
     if (n)
         return 0;
     if (!taken)
-        return refuse_unfit(c, request, trouble, e);
-    return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_REGION,
-                      "every host that fits is taken, %s by %s", taken->address, taken_by);
+        return refuse_unfit(c, request, e);
+    return cloud_fail(e, CLOUD_CAPACITY, CLOUD_REGION, "every host that fits is taken, %s by %s",
+                      taken->address, taken_by);
 }
 
 static int pool_provision(struct cloud *c,
                           const struct cloud_request *request,
                           struct instance *instance,
-                          struct cloud_trouble *trouble,
-                          struct err *e)
+                          struct cloud_error *e)
 {
     const struct cloud_host *host;
     size_t n;
 
-    if (find_free(c, request, instance->machine.launched_ms, &host, 1, &n, trouble, e) < 0)
+    if (find_free(c, request, instance->machine.launched_ms, &host, 1, &n, e) < 0)
         return -1;
     take_host(c, host, request, &instance->machine);
     return 0;
@@ -159,16 +154,15 @@ static int pool_free_hosts(struct cloud *c,
                            const char **out,
                            size_t max,
                            size_t *n_out,
-                           struct cloud_trouble *trouble,
-                           struct err *e)
+                           struct cloud_error *e)
 {
     struct cloud_folder *k = c->priv;
     size_t n = 0, room = c->options.n_hosts;
     AUTO_MEM const struct cloud_host **hosts = mem_zero(room + 1, sizeof *hosts);
 
-    if (instances_lock(k->instances, e) < 0)
+    if (instances_lock(k->instances, &e->err) < 0)
         return -1;
-    int result = find_free(c, request, cloud_now_ms(c), hosts, room + 1, &n, trouble, e);
+    int result = find_free(c, request, cloud_now_ms(c), hosts, room + 1, &n, e);
     instances_unlock(k->instances);
     /* A host that stands in two pools is still one host. */
     for (size_t i = 0; i < n && *n_out < max; i++)

@@ -78,7 +78,7 @@ static int write_counts(struct sim *s, struct err *e)
     return sumfile_write(s->counts, value, false, e);
 }
 
-/* Whether this trouble happens now, which uses it up by one. 1, 0 or -1. Needs the lock. */
+/* Whether this fault happens now, which uses it up by one. 1, 0 or -1. Needs the lock. */
 static int meet_locked(struct sim *s,
                        enum cloud_fault_kind kind,
                        const struct cloud_request *request,
@@ -116,7 +116,7 @@ static int meet(struct cloud *c,
     return met;
 }
 
-/* A trouble that makes a call fail, and how it is told. */
+/* A fault that makes a call fail, and how it is told. */
 struct refusal {
     enum cloud_fault_kind kind;
     enum cloud_failure failure;
@@ -126,14 +126,13 @@ struct refusal {
 static int refused(const struct refusal *r,
                    int met,
                    const struct cloud_fault *t,
-                   struct cloud_trouble *trouble,
-                   struct err *e)
+                   struct cloud_error *e)
 {
     if (met <= 0)
         return met;
     if (r->failure == CLOUD_THROTTLE)
-        trouble->retry_after_s = t->seconds;
-    return cloud_fail(trouble, e, r->failure, t->scope, "%s", r->text);
+        e->retry_after_s = t->seconds;
+    return cloud_fail(e, r->failure, t->scope, "%s", r->text);
 }
 
 /* -1 when one of them happens, in their order. */
@@ -141,19 +140,18 @@ static int refuse(struct cloud *c,
                   const struct refusal *list,
                   size_t n,
                   const struct cloud_request *request,
-                  struct cloud_trouble *trouble,
-                  struct err *e)
+                  struct cloud_error *e)
 {
     for (size_t i = 0; i < n; i++) {
         struct cloud_fault t;
-        int met = meet(c, list[i].kind, request, &t, e);
-        if (refused(&list[i], met, &t, trouble, e) < 0)
+        int met = meet(c, list[i].kind, request, &t, &e->err);
+        if (refused(&list[i], met, &t, e) < 0)
             return -1;
     }
     return 0;
 }
 
-static int refuse_any_call(struct cloud *c, struct cloud_trouble *trouble, struct err *e)
+static int refuse_any_call(struct cloud *c, struct cloud_error *e)
 {
     static const struct refusal list[] = {
         {CLOUD_FAULT_AUTH, CLOUD_AUTH, "the credentials have expired: sign in again"},
@@ -161,7 +159,7 @@ static int refuse_any_call(struct cloud *c, struct cloud_trouble *trouble, struc
         {CLOUD_FAULT_TRANSIENT, CLOUD_TRANSIENT, "an internal error"},
     };
 
-    return refuse(c, list, sizeof list / sizeof *list, NULL, trouble, e);
+    return refuse(c, list, sizeof list / sizeof *list, NULL, e);
 }
 
 /* ---- prices that move ---- */
@@ -191,10 +189,7 @@ static void meter(const struct cloud *c, struct cloud_machine *m)
 
 /* ---- renting ---- */
 
-static int refuse_rent(struct cloud *c,
-                       const struct cloud_request *q,
-                       struct cloud_trouble *trouble,
-                       struct err *e)
+static int refuse_rent(struct cloud *c, const struct cloud_request *q, struct cloud_error *e)
 {
     static const struct refusal list[] = {
         {CLOUD_FAULT_PERMISSION, CLOUD_PERMISSION, "these credentials may not launch machines"},
@@ -205,9 +200,9 @@ static int refuse_rent(struct cloud *c,
 
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct cloud_fault t;
-        int met = meet_locked(c->priv, list[i].kind, q, &t, e);
-        if (refused(&list[i], met, &t, trouble, e) < 0)
-            return met > 0 ? err_wrap(e, "%s in %s/%s%s%s", q->instance_type, q->provider,
+        int met = meet_locked(c->priv, list[i].kind, q, &t, &e->err);
+        if (refused(&list[i], met, &t, e) < 0)
+            return met > 0 ? err_wrap(&e->err, "%s in %s/%s%s%s", q->instance_type, q->provider,
                                       q->region, *q->zone ? "/" : "", q->zone)
                            : -1;
     }
@@ -217,22 +212,21 @@ static int refuse_rent(struct cloud *c,
 static int set_price(struct cloud *c,
                      const struct cloud_request *q,
                      struct cloud_machine *m,
-                     struct cloud_trouble *trouble,
-                     struct err *e)
+                     struct cloud_error *e)
 {
     m->price_usd_per_hour = q->price_usd_per_hour;
     if (is_traded(c, m)) {
         const struct cloud_market *market = c->options.market;
         m->price_usd_per_hour = market->usd_per_hour(market->context, m, m->launched_ms);
         if (isnan(m->price_usd_per_hour))
-            return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_ZONE, "%s is not for sale now",
+            return cloud_fail(e, CLOUD_CAPACITY, CLOUD_ZONE, "%s is not for sale now",
                               q->instance_type);
     }
     if (!(m->price_usd_per_hour >= 0 && m->price_usd_per_hour <= MONEY_MAX_USD))
-        return cloud_fail(trouble, e, CLOUD_INVALID, CLOUD_ACCOUNT, "%s costs %g an hour",
-                          q->instance_type, m->price_usd_per_hour);
+        return cloud_fail(e, CLOUD_INVALID, CLOUD_ACCOUNT, "%s costs %g an hour", q->instance_type,
+                          m->price_usd_per_hour);
     if (q->spot && m->price_usd_per_hour > q->max_price_usd_per_hour)
-        return cloud_fail(trouble, e, CLOUD_CAPACITY, CLOUD_ZONE,
+        return cloud_fail(e, CLOUD_CAPACITY, CLOUD_ZONE,
                           "%s costs $%g an hour now, more than the $%g offered", q->instance_type,
                           m->price_usd_per_hour, q->max_price_usd_per_hour);
     return 0;
@@ -293,8 +287,7 @@ static int set_taken(struct cloud *c,
 static int sim_provision(struct cloud *c,
                          const struct cloud_request *q,
                          struct instance *r,
-                         struct cloud_trouble *trouble,
-                         struct err *e)
+                         struct cloud_error *e)
 {
     struct cloud_machine *m = &r->machine;
     char key[96];
@@ -302,10 +295,9 @@ static int sim_provision(struct cloud *c,
 
     snprintf(m->id, sizeof m->id, "sim-%016" PRIx64, hash_xxh3(key, (size_t)n));
     instance_as_asked(r, q);
-    if (refuse_rent(c, q, trouble, e) < 0 || set_price(c, q, m, trouble, e) < 0 ||
-        set_boot(c, q, r, e) < 0)
+    if (refuse_rent(c, q, e) < 0 || set_price(c, q, m, e) < 0 || set_boot(c, q, r, &e->err) < 0)
         return -1;
-    return q->spot ? set_taken(c, q, r, e) : 0;
+    return q->spot ? set_taken(c, q, r, &e->err) : 0;
 }
 
 /* ---- the driver ---- */
@@ -341,49 +333,44 @@ static void sim_close(struct cloud *c)
 static int sim_launch(struct cloud *c,
                       const struct cloud_request *request,
                       struct cloud_machine *out,
-                      struct cloud_trouble *trouble,
-                      struct err *e)
+                      struct cloud_error *e)
 {
     static const struct refusal before = {CLOUD_FAULT_TIMEOUT_BEFORE_LAUNCH, CLOUD_UNKNOWN,
                                           "no answer within 60 s"};
     static const struct refusal after = {CLOUD_FAULT_TIMEOUT_AFTER_LAUNCH, CLOUD_UNKNOWN,
                                          "no answer within 60 s"};
 
-    if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &before, 1, request, trouble, e) < 0 ||
-        cloud_folder_launch(c, request, out, trouble, e) < 0)
+    if (refuse_any_call(c, e) < 0 || refuse(c, &before, 1, request, e) < 0 ||
+        cloud_folder_launch(c, request, out, e) < 0)
         return -1;
     meter(c, out);
-    return refuse(c, &after, 1, request, trouble, e);
+    return refuse(c, &after, 1, request, e);
 }
 
 static int sim_look(struct cloud *c,
                     const char *token,
                     struct cloud_machine *out,
-                    struct cloud_trouble *trouble,
-                    struct err *e)
+                    struct cloud_error *e)
 {
-    if (refuse_any_call(c, trouble, e) < 0)
+    if (refuse_any_call(c, e) < 0)
         return -1;
-    if (cloud_folder_look(c, token, out, trouble, e) < 0)
+    if (cloud_folder_look(c, token, out, e) < 0)
         return -1;
     meter(c, out);
     return 0;
 }
 
-static int sim_terminate(struct cloud *c,
-                         const char *token,
-                         struct cloud_trouble *trouble,
-                         struct err *e)
+static int sim_terminate(struct cloud *c, const char *token, struct cloud_error *e)
 {
     static const struct refusal before = {CLOUD_FAULT_TERMINATE_FAILS, CLOUD_TRANSIENT,
                                           "an internal error: it runs on"};
     static const struct refusal after = {CLOUD_FAULT_TIMEOUT_AFTER_TERMINATE, CLOUD_UNKNOWN,
                                          "no answer within 60 s"};
 
-    if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &before, 1, NULL, trouble, e) < 0 ||
-        cloud_folder_terminate(c, token, trouble, e) < 0)
+    if (refuse_any_call(c, e) < 0 || refuse(c, &before, 1, NULL, e) < 0 ||
+        cloud_folder_terminate(c, token, e) < 0)
         return -1;
-    return refuse(c, &after, 1, NULL, trouble, e);
+    return refuse(c, &after, 1, NULL, e);
 }
 
 /* Whoever reads a list sees what each has cost. */
@@ -402,23 +389,19 @@ static int visit_metered(void *context, const struct cloud_machine *m, struct er
     return x->visit(x->context, &metered, e);
 }
 
-static int sim_list(struct cloud *c,
-                    cloud_visit *visit,
-                    void *context,
-                    struct cloud_trouble *trouble,
-                    struct err *e)
+static int sim_list(struct cloud *c, cloud_visit *visit, void *context, struct cloud_error *e)
 {
     static const struct refusal fails = {CLOUD_FAULT_LIST_FAILS, CLOUD_TRANSIENT,
                                          "an internal error"};
     struct cloud_fault t;
 
-    if (refuse_any_call(c, trouble, e) < 0 || refuse(c, &fails, 1, NULL, trouble, e) < 0)
+    if (refuse_any_call(c, e) < 0 || refuse(c, &fails, 1, NULL, e) < 0)
         return -1;
-    int empty = meet(c, CLOUD_FAULT_LIST_EMPTY, NULL, &t, e);
+    int empty = meet(c, CLOUD_FAULT_LIST_EMPTY, NULL, &t, &e->err);
     if (empty)
         return empty < 0 ? -1 : 0;
     struct metering metering = {c, visit, context};
-    return cloud_folder_list(c, visit_metered, &metering, trouble, e);
+    return cloud_folder_list(c, visit_metered, &metering, e);
 }
 
 static int64_t sim_next_ms(struct cloud *c)

@@ -132,11 +132,13 @@ static void run_task(struct task *t, struct lake *l)
                                    .cpus = j->job.asked.cpus,
                                    .memory_mb = j->job.asked.memory_mb};
 
-    if (j->work == ACTION_PROVISION)
-        host_provision(&wish, &r->attempt, &r->machine, &r->refused, e);
-    else if (j->work == ACTION_ASK_GANG)
-        host_ask(&wish, j->details.nodes, &r->refused, e);
-    else if (j->work == ACTION_FETCH)
+    if (j->work == ACTION_PROVISION || j->work == ACTION_ASK_GANG) {
+        struct cloud_error why;
+        if ((j->work == ACTION_PROVISION ? host_provision(&wish, &r->attempt, &r->machine, &why)
+                                         : host_ask(&wish, j->details.nodes, &why)) < 0)
+            *e = why.err;
+        r->refused = why.failure;
+    } else if (j->work == ACTION_FETCH)
         prepare(j, l);
     else if (j->work == ACTION_STORE)
         store(j, l);

@@ -127,20 +127,21 @@ int host_find(
     return 0;
 }
 
-/* What was refused: nothing is there, and nothing of it needs to be kept. */
+/* A refused host was never there: its record goes. */
 static void forget(struct pool *d, struct machine *m)
 {
-    struct cloud_trouble trouble;
+    struct cloud_error why;
 
-    if (machine_release(&d->provisioner, m, "refused", &trouble, NULL) == 0)
+    if (machine_release(&d->provisioner, m, "refused", &why) == 0)
         machine_forget(d->records, 0, m->facts.token, NULL);
 }
 
-/* The record could not be written, which passes: not our mistake. */
-static enum cloud_failure failure_of(const struct cloud_trouble *trouble, const struct err *e)
+/* A record that could not be written is not our mistake, and passes. */
+static int refused(struct cloud_error *e)
 {
-    return trouble->failure == CLOUD_INVALID && e->kind != ERR_USAGE ? CLOUD_TRANSIENT
-                                                                     : trouble->failure;
+    if (e->failure == CLOUD_INVALID && e->err.kind != ERR_USAGE)
+        e->failure = CLOUD_TRANSIENT;
+    return -1;
 }
 
 static struct cloud_request request_of(const struct host_wish *w, const char *token)
@@ -161,21 +162,18 @@ static int provision_once(struct pool *d,
                           unsigned attempt,
                           const char *host,
                           struct machine *out,
-                          enum cloud_failure *failure,
-                          struct err *e)
+                          struct cloud_error *e)
 {
     char token[65];
-    struct cloud_trouble trouble;
 
     make_token(w->job, attempt, token);
     struct machine_order order = {.request = request_of(w, token), .stage = -1, .attempt = attempt};
     order.request.host = host;
-    if (machine_launch(&d->provisioner, &order, out, &trouble, e) == 0)
+    if (machine_launch(&d->provisioner, &order, out, e) == 0)
         return 0;
-    *failure = failure_of(&trouble, e);
-    if (trouble.failure == CLOUD_CAPACITY || trouble.failure == CLOUD_UNSUPPORTED)
+    if (e->failure == CLOUD_CAPACITY || e->failure == CLOUD_UNSUPPORTED)
         forget(d, out);
-    return -1;
+    return refused(e);
 }
 
 /* ---- other homes ---- */
@@ -210,16 +208,12 @@ static int find_free(struct pool *d,
                      const struct host_wish *w,
                      const char *token,
                      struct free_hosts *out,
-                     enum cloud_failure *failure,
-                     struct err *e)
+                     struct cloud_error *e)
 {
     struct cloud_request request = request_of(w, token);
-    struct cloud_trouble trouble;
 
-    if (cloud_free_hosts(d->cloud, &request, out->list, FREE_MAX, &out->n, &trouble, e) == 0)
-        return 0;
-    *failure = failure_of(&trouble, e);
-    return -1;
+    return cloud_free_hosts(d->cloud, &request, out->list, FREE_MAX, &out->n, e) < 0 ? refused(e)
+                                                                                     : 0;
 }
 
 /* Which of these free hosts no other home uses, at most `wanted` of them; they are ours for a
@@ -250,10 +244,10 @@ static size_t claim_some(const struct pool *d,
     return n;
 }
 
-static int all_are_used(const struct err *why, enum cloud_failure *failure, struct err *e)
+static int all_are_used(const struct err *why, struct cloud_error *e)
 {
-    *failure = CLOUD_CAPACITY;
-    return err_set(e, ERR_NOFIT, "every suitable host is taken, %s", why->text);
+    e->failure = CLOUD_CAPACITY;
+    return err_set(&e->err, ERR_NOFIT, "every suitable host is taken, %s", why->text);
 }
 
 /* NULL when the pool is to choose: what it gave for this token before. */
@@ -261,8 +255,7 @@ static int choose(struct pool *d,
                   const struct host_wish *w,
                   unsigned attempt,
                   const char **host_out,
-                  enum cloud_failure *failure,
-                  struct err *e)
+                  struct cloud_error *e)
 {
     struct free_hosts free_now = {.n = 0};
     struct machine known;
@@ -273,14 +266,14 @@ static int choose(struct pool *d,
     make_token(w->job, attempt, token);
     if (machines_get(d->records, 0, token, &known, NULL) == 0)
         return 0;
-    if (find_free(d, w, token, &free_now, failure, e) < 0)
+    if (find_free(d, w, token, &free_now, e) < 0)
         return -1;
     return claim_some(d, w, token, CLAIM_LOOKING_S, &free_now, host_out, 1, &why)
                ? 0
-               : all_are_used(&why, failure, e);
+               : all_are_used(&why, e);
 }
 
-int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e)
+int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e)
 {
     AUTO_CLEAR(pool) struct pool d = {0};
     struct free_hosts free_now = {.n = 0};
@@ -288,16 +281,17 @@ int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure,
     struct err why = {0};
     char token[65];
 
-    *failure = CLOUD_TRANSIENT;
-    if (pool_open(&d, w->home, e) < 0)
+    *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
+    if (pool_open(&d, w->home, &e->err) < 0)
         return -1;
     snprintf(token, sizeof token, "job-%" PRId64 "-ask", w->job);
-    if (find_free(&d, w, token, &free_now, failure, e) < 0)
+    if (find_free(&d, w, token, &free_now, e) < 0)
         return -1;
-    *failure = CLOUD_CAPACITY;
+    e->failure = CLOUD_CAPACITY;
     if (free_now.n < n)
-        return err_set(e, ERR_NOFIT, "%zu of %u hosts are free", free_now.n, n);
+        return err_set(&e->err, ERR_NOFIT, "%zu of %u hosts are free", free_now.n, n);
     size_t found = claim_some(&d, w, token, ASK_S, &free_now, ours, n, &why);
+    e->failure = CLOUD_FINE;
     if (found == n)
         return 0;
     AUTO_MEM char *root = jobs_root(machines_owner(d.records));
@@ -306,7 +300,7 @@ int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure,
             .driver = "ssh", .address = ours[i], .root = root, .agent = w->agent};
         exec_release(&h, token, NULL);
     }
-    return all_are_used(&why, failure, e);
+    return all_are_used(&why, e);
 }
 
 /* Another job of ours may take the chosen one before us: then there are others. */
@@ -314,31 +308,28 @@ static int provision_chosen(struct pool *d,
                             const struct host_wish *w,
                             unsigned attempt,
                             struct machine *out,
-                            enum cloud_failure *failure,
-                            struct err *e)
+                            struct cloud_error *e)
 {
     for (size_t tries = 1;; tries++) {
-        struct err why = {0};
         const char *host;
-        if (choose(d, w, attempt, &host, failure, e) < 0)
+        if (choose(d, w, attempt, &host, e) < 0)
             return -1;
-        if (provision_once(d, w, attempt, host, out, failure, &why) == 0)
+        if (provision_once(d, w, attempt, host, out, e) == 0)
             return 0;
-        if (!host || *failure != CLOUD_CAPACITY || tries >= d->config->n_hosts)
-            return err_set(e, why.kind, "%s", why.text);
+        if (!host || e->failure != CLOUD_CAPACITY || tries >= d->config->n_hosts)
+            return -1;
     }
 }
 
 int host_provision(const struct host_wish *w,
                    unsigned *attempt,
                    struct machine *out,
-                   enum cloud_failure *failure,
-                   struct err *e)
+                   struct cloud_error *e)
 {
     AUTO_CLEAR(pool) struct pool d = {0};
 
-    *failure = CLOUD_TRANSIENT;
-    if (pool_open(&d, w->home, e) < 0)
+    *e = (struct cloud_error){.failure = CLOUD_TRANSIENT};
+    if (pool_open(&d, w->home, &e->err) < 0)
         return -1;
     for (; *attempt <= ATTEMPTS_MAX; ++*attempt) {
         char token[65];
@@ -346,14 +337,14 @@ int host_provision(const struct host_wish *w,
         make_token(w->job, *attempt, token);
         if (machines_get(d.records, 0, token, &known, NULL) == 0 && known.state >= MACHINE_DELETING)
             continue;
-        if (provision_chosen(&d, w, *attempt, out, failure, e) < 0)
+        if (provision_chosen(&d, w, *attempt, out, e) < 0)
             return -1;
         /* Another process may have released the host meanwhile. */
         if (out->state < MACHINE_DELETING)
             return 0;
     }
-    *failure = CLOUD_INVALID;
-    return err_set(e, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
+    e->failure = CLOUD_INVALID;
+    return err_set(&e->err, ERR_NOFIT, "job %" PRId64 " had %d hosts", w->job, ATTEMPTS_MAX);
 }
 
 struct exec_host host_of(const struct machine *m, const char *agent)
@@ -448,7 +439,7 @@ int host_release(const char *home,
                  struct err *e)
 {
     AUTO_CLEAR(pool) struct pool d = {0};
-    struct cloud_trouble trouble;
+    struct cloud_error why;
 
     if (pool_open(&d, home, e) < 0)
         return -1;
@@ -456,9 +447,10 @@ int host_release(const char *home,
     if (m->state == MACHINE_GONE)
         return 0;
     if (machine_start_release(d.records, m, reason, over_ms, e) < 0 ||
-        host_empty(agent, m, reason, e) < 0 ||
-        machine_release(&d.provisioner, m, reason, &trouble, e) < 0)
+        host_empty(agent, m, reason, e) < 0)
         return -1;
+    if (machine_release(&d.provisioner, m, reason, &why) < 0)
+        return err_set(e, why.err.kind, "%s", why.err.text);
     return m->state == MACHINE_GONE
                ? 0
                : err_set(e, ERR_RETRY, "the release of %s is not confirmed yet", m->facts.address);

@@ -25,14 +25,13 @@ struct host_wish {
 };
 /* Provisions a host that no other home uses. *attempt is the number of the token, from 1 on; a used
  * token is skipped, and *attempt becomes the number that was taken. The same attempt gets the same
- * host again. After -1 *failure says what to do (cloud.h); a refused host has no record. */
+ * host again. After -1 e->failure says what to do (cloud.h); a refused host has no record. */
 int host_provision(const struct host_wish *w,
                    unsigned *attempt,
                    struct machine *out,
-                   enum cloud_failure *failure,
-                   struct err *e);
-/* Whether n hosts could be provisioned now; provisions and records nothing. *failure as above. */
-int host_ask(const struct host_wish *w, unsigned n, enum cloud_failure *failure, struct err *e);
+                   struct cloud_error *e);
+/* Whether n hosts could be provisioned now; provisions and records nothing. e as above. */
+int host_ask(const struct host_wish *w, unsigned n, struct cloud_error *e);
 /* The recorded host of a job, with the number of its attempt. ERR_NOTFOUND: none, and *attempt is
  * the first free number. */
 int host_find(

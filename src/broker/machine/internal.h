@@ -43,7 +43,6 @@ int64_t machine_paid_until_ms(const struct machine *m);
 int machine_look_beside(struct machine_provisioner *d,
                         struct machine *m,
                         bool *given_back,
-                        struct cloud_trouble *trouble,
-                        struct err *e);
+                        struct cloud_error *e);
 
 #endif

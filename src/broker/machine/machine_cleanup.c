@@ -60,11 +60,11 @@ static int keep_record(void *context, const struct machine *m, int64_t now_ms, s
 static int tell(struct sweeping *s,
                 const struct machine *m,
                 enum machine_finding finding,
-                const char *trouble,
+                const char *why,
                 struct err *e)
 {
     s->how->open += m->state != MACHINE_GONE;
-    return s->how->tell ? s->how->tell(s->how->context, m, finding, trouble, e) : 0;
+    return s->how->tell ? s->how->tell(s->how->context, m, finding, why, e) : 0;
 }
 
 static int give_back(struct sweeping *s,
@@ -72,19 +72,16 @@ static int give_back(struct sweeping *s,
                      enum machine_finding finding,
                      struct err *e)
 {
-    struct cloud_trouble trouble = {0};
-    struct err why = {0};
-
     const char *reason = machine_finding_text(finding);
+    struct cloud_error why = {0};
 
     if (s->how->dry_run)
         return tell(s, m, finding, NULL, e);
-    if (s->how->clear && s->how->clear(s->how->context, m, reason, &why) < 0)
-        return tell(s, m, finding, why.text, e);
-    if (machine_release(s->provisioner, m, reason, &trouble, &why) < 0 &&
-        trouble.failure == CLOUD_INVALID)
-        return err_set(e, why.kind, "%s", why.text);
-    return tell(s, m, finding, why.kind ? why.text : NULL, e);
+    if (s->how->clear && s->how->clear(s->how->context, m, reason, &why.err) < 0)
+        return tell(s, m, finding, why.err.text, e);
+    if (machine_release(s->provisioner, m, reason, &why) < 0 && why.failure == CLOUD_INVALID)
+        return err_set(e, why.err.kind, "%s", why.err.text);
+    return tell(s, m, finding, why.err.kind ? why.err.text : NULL, e);
 }
 
 /* 1: the machine is orphaned, and why; 0: a process may need it; -1. */
@@ -153,11 +150,10 @@ static int sweep_orphan(struct sweeping *s, const struct cloud_machine *listed, 
 static bool is_there_still(const struct sweeping *s, const char *token)
 {
     struct cloud_machine told;
-    struct cloud_trouble trouble = {0};
-    struct err why = {0};
+    struct cloud_error why;
 
-    if (cloud_look(s->provisioner->cloud, token, &told, &trouble, &why) < 0)
-        return trouble.failure != CLOUD_NOT_FOUND;
+    if (cloud_look(s->provisioner->cloud, token, &told, &why) < 0)
+        return why.failure != CLOUD_NOT_FOUND;
     return told.state != CLOUD_GONE && told.state != CLOUD_PREEMPTED;
 }
 
@@ -191,19 +187,18 @@ static bool is_being_asked(const struct sweeping *s, const struct machine *m)
 /* The state of a machine that a process needs. */
 static int sweep_needed(struct sweeping *s, struct machine *m, struct err *e)
 {
-    struct cloud_trouble trouble;
-    struct err why = {0};
+    struct cloud_error why = {0};
     bool was_there = m->facts.launched_ms != 0, given_back;
 
     if (s->how->dry_run || is_being_asked(s, m) ||
-        (machine_look_beside(s->provisioner, m, &given_back, &trouble, &why) == 0 &&
+        (machine_look_beside(s->provisioner, m, &given_back, &why) == 0 &&
          (given_back || m->state != MACHINE_GONE)))
         return 0;
     if (m->state == MACHINE_GONE)
         return tell(s, m, MACHINE_LOST, NULL, e);
-    if (trouble.failure == CLOUD_NOT_FOUND)
-        return tell(s, m, was_there ? MACHINE_LOST : MACHINE_UNASKED, why.text, e);
-    return trouble.failure == CLOUD_INVALID ? err_set(e, why.kind, "%s", why.text) : 0;
+    if (why.failure == CLOUD_NOT_FOUND)
+        return tell(s, m, was_there ? MACHINE_LOST : MACHINE_UNASKED, why.err.text, e);
+    return why.failure == CLOUD_INVALID ? err_set(e, why.err.kind, "%s", why.err.text) : 0;
 }
 
 static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
@@ -228,12 +223,13 @@ static int sweep_record(struct sweeping *s, struct machine *m, struct err *e)
 static int sweep_all(struct sweeping *s, struct err *e)
 {
     struct machine_filter open = {.world = s->provisioner->world};
-    struct cloud_trouble trouble;
+    struct cloud_error why;
 
     s->how->open = 0;
-    if (machines_each(s->provisioner->records, &open, keep_record, s, e) < 0 ||
-        cloud_list(s->provisioner->cloud, keep_listed, s, &trouble, e) < 0)
+    if (machines_each(s->provisioner->records, &open, keep_record, s, e) < 0)
         return -1;
+    if (cloud_list(s->provisioner->cloud, keep_listed, s, &why) < 0)
+        return err_set(e, why.err.kind, "%s", why.err.text);
     for (size_t i = 0; i < s->n_listed; i++)
         if (sweep_listed(s, &s->listed[i], e) < 0)
             return -1;

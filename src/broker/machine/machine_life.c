@@ -130,51 +130,38 @@ static bool was_given_back(const struct machine_provisioner *d, struct machine *
 int machine_look_beside(struct machine_provisioner *d,
                         struct machine *m,
                         bool *given_back,
-                        struct cloud_trouble *trouble,
-                        struct err *e)
+                        struct cloud_error *e)
 {
     struct cloud_machine told;
+    int noted = 0;
 
-    *trouble = (struct cloud_trouble){0};
+    *e = (struct cloud_error){0};
     *given_back = false;
     if (m->state == MACHINE_GONE)
         return 0;
-    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, trouble, e) == 0;
-    bool is_over = is_seen ? state_told(m, told.state) >= MACHINE_DELETING
-                           : trouble->failure == CLOUD_NOT_FOUND;
-    if (is_over && was_given_back(d, m)) {
-        *given_back = true;
-        *trouble = (struct cloud_trouble){0};
-        *e = (struct err){0};
-        return 0;
-    }
-    if (is_seen) {
-        if (note(d, m, &told, e) == 0)
-            return 0;
-    } else if (trouble->failure != CLOUD_NOT_FOUND) {
+    bool is_seen = cloud_look(d->cloud, m->facts.token, &told, e) == 0;
+    if (!is_seen && e->failure != CLOUD_NOT_FOUND)
         return -1;
-    } else {
-        int certain = note_absent(d, m, e);
-        if (certain == 0)
+    *given_back =
+        (!is_seen || state_told(m, told.state) >= MACHINE_DELETING) && was_given_back(d, m);
+    if (!*given_back) {
+        noted = is_seen ? note(d, m, &told, &e->err) : note_absent(d, m, &e->err);
+        if (!is_seen && noted == 0)
             return -1;
-        if (certain > 0) {
-            *trouble = (struct cloud_trouble){0};
-            *e = (struct err){0};
-            return 0;
-        }
     }
-    trouble->failure = CLOUD_INVALID;
-    return -1;
+    if (noted < 0) {
+        e->failure = CLOUD_INVALID;
+        return -1;
+    }
+    *e = (struct cloud_error){0};
+    return 0;
 }
 
-int machine_look(struct machine_provisioner *d,
-                 struct machine *m,
-                 struct cloud_trouble *trouble,
-                 struct err *e)
+int machine_look(struct machine_provisioner *d, struct machine *m, struct cloud_error *e)
 {
     bool given_back;
 
-    return machine_look_beside(d, m, &given_back, trouble, e);
+    return machine_look_beside(d, m, &given_back, e);
 }
 
 /* ---- launching ---- */
@@ -245,28 +232,28 @@ static bool is_refusal(enum cloud_failure f)
 int machine_launch(struct machine_provisioner *d,
                    const struct machine_order *order,
                    struct machine *out,
-                   struct cloud_trouble *trouble,
-                   struct err *e)
+                   struct cloud_error *e)
 {
     struct cloud_request request = order->request;
     struct cloud_machine told;
     bool is_new;
 
-    *trouble = (struct cloud_trouble){.failure = CLOUD_INVALID};
-    if (find_or_intend(d, order, out, &is_new, e) < 0 || machines_flush(d->records, e) < 0)
+    *e = (struct cloud_error){.failure = CLOUD_INVALID};
+    if (find_or_intend(d, order, out, &is_new, &e->err) < 0 ||
+        machines_flush(d->records, &e->err) < 0)
         return -1;
     request.owner = d->records->owner;
     request.expires_ms = out->facts.expires_ms;
-    if (cloud_launch(d->cloud, &request, &told, trouble, e) == 0) {
-        int noted = note(d, out, &told, e);
-        trouble->failure = noted < 0 ? CLOUD_INVALID : CLOUD_FINE;
+    if (cloud_launch(d->cloud, &request, &told, e) == 0) {
+        int noted = note(d, out, &told, &e->err);
+        e->failure = noted < 0 ? CLOUD_INVALID : CLOUD_FINE;
         return noted;
     }
-    if (!is_new || !is_refusal(trouble->failure))
+    if (!is_new || !is_refusal(e->failure))
         return -1;
-    give_reason(out, e->text);
+    give_reason(out, e->err.text);
     enter(out, MACHINE_GONE, now_of(d));
-    machine_row_update(d->records, out, e);
+    machine_row_update(d->records, out, &e->err);
     return -1;
 }
 
@@ -283,23 +270,21 @@ int machine_start_release(
 int machine_release(struct machine_provisioner *d,
                     struct machine *m,
                     const char *reason,
-                    struct cloud_trouble *trouble,
-                    struct err *e)
+                    struct cloud_error *e)
 {
-    struct cloud_trouble unseen;
-    struct err why = {0};
+    struct cloud_error unseen;
 
-    *trouble = (struct cloud_trouble){0};
-    if (machine_start_release(d->records, m, reason, now_of(d), e) < 0 ||
-        (m->state != MACHINE_GONE && machines_flush(d->records, e) < 0)) {
-        trouble->failure = CLOUD_INVALID;
+    *e = (struct cloud_error){0};
+    if (machine_start_release(d->records, m, reason, now_of(d), &e->err) < 0 ||
+        (m->state != MACHINE_GONE && machines_flush(d->records, &e->err) < 0)) {
+        e->failure = CLOUD_INVALID;
         return -1;
     }
     if (m->state == MACHINE_GONE)
         return 0;
-    if (cloud_terminate(d->cloud, m->facts.token, trouble, e) < 0)
+    if (cloud_terminate(d->cloud, m->facts.token, e) < 0)
         return -1;
     /* What this look could not see, a later one will. */
-    machine_look(d, m, &unseen, &why);
+    machine_look(d, m, &unseen);
     return 0;
 }

@@ -130,7 +130,7 @@ struct machine_order {
     unsigned attempt;
 };
 
-/* Records the intent, unless the token has a record, and launches. After -1 *trouble says what to
+/* Records the intent, unless the token has a record, and launches. After -1 e->failure says what to
  * do: AUTH, PERMISSION, QUOTA, CAPACITY, UNSUPPORTED, INVALID: refused. The record of a new token
  * is gone; any other machine is to be released: an earlier answer may have been lost. CONFLICT:
  * release the machine. others: launch again with the same order, or release the machine. ERR_USAGE
@@ -138,16 +138,12 @@ struct machine_order {
 int machine_launch(struct machine_provisioner *d,
                    const struct machine_order *order,
                    struct machine *out,
-                   struct cloud_trouble *trouble,
-                   struct err *e);
+                   struct cloud_error *e);
 /* Asks the cloud for the machine's state and records it; m is as last read or answered. -1 with
  * NOT_FOUND as long as the cloud does not know the token. After two such answers, half a minute
  * apart and two minutes after the request, or after one of a cloud that is consistent at once, the
  * record becomes gone. */
-int machine_look(struct machine_provisioner *d,
-                 struct machine *m,
-                 struct cloud_trouble *trouble,
-                 struct err *e);
+int machine_look(struct machine_provisioner *d, struct machine *m, struct cloud_error *e);
 /* Records that the machine is being deleted and was needed until over_ms, before any work that may
  * take long. Repeatable. */
 int machine_start_release(struct machines *records,
@@ -160,8 +156,7 @@ int machine_start_release(struct machines *records,
 int machine_release(struct machine_provisioner *d,
                     struct machine *m,
                     const char *reason,
-                    struct cloud_trouble *trouble,
-                    struct err *e);
+                    struct cloud_error *e);
 /* Renews the leases of all machines of the run. */
 int machine_renew(struct machines *m, int64_t run, int64_t expires_ms, struct err *e);
 /* Renews the lease of one machine, by its token. */
@@ -205,12 +200,12 @@ struct machine_cleanup {
     /* NULL, or: ends the processes on a machine before its release. -1: not now, and the machine
      * stays; its record is being deleted all the same. */
     int (*clear)(void *context, struct machine *m, const char *reason, struct err *e);
-    /* Each finding, after it was dealt with; trouble: why the machine is not released yet, NULL =
-     * it is, or need not be. */
+    /* Each finding, after it was dealt with; why: the machine is not released yet, NULL = it is, or
+     * need not be. */
     int (*tell)(void *context,
                 const struct machine *m,
                 enum machine_finding finding,
-                const char *trouble,
+                const char *why,
                 struct err *e);
     void *context;
     size_t open; /* out: machines that may still bill or are not confirmed to be gone */

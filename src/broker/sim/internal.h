@@ -138,7 +138,7 @@ int64_t leave_next_ms(const struct sim *s);
 int64_t backoff_ms(const struct sim *s,
                    const char *token,
                    unsigned tries,
-                   const struct cloud_trouble *trouble);
+                   const struct cloud_error *why);
 /* A random number from 0 to below 1, by seed, purpose, name and number alone. */
 double sim_draw(const struct sim *s, const char *purpose, const char *name, unsigned number);
 /* Cost of the run until at_ms, as far as known now. */
@@ -148,7 +148,7 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms);
 /* Blocks the refused request; the fault's scope decides how much of it. */
 int sim_plan_block(struct sim *s,
                    const struct simulate_stage *where,
-                   const struct cloud_trouble *trouble,
+                   const struct cloud_error *why,
                    struct err *e);
 /* Plans the stage again, with all stages that have not started; why: one line. Without a plan the
  * stage fails. */

@@ -32,14 +32,14 @@ double sim_draw(const struct sim *s, const char *purpose, const char *name, unsi
 int64_t backoff_ms(const struct sim *s,
                    const char *token,
                    unsigned tries,
-                   const struct cloud_trouble *trouble)
+                   const struct cloud_error *why)
 {
-    bool throttled = trouble->failure == CLOUD_THROTTLE;
+    bool throttled = why->failure == CLOUD_THROTTLE;
     double most_s = (throttled ? THROTTLED_S : BACKOFF_S) *
                     (double)(1u << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX));
 
     most_s = fmin(most_s, throttled ? THROTTLED_MAX_S : BACKOFF_MAX_S);
-    double wait_s = fmax(sim_draw(s, "wait", token, tries) * most_s, trouble->retry_after_s);
+    double wait_s = fmax(sim_draw(s, "wait", token, tries) * most_s, why->retry_after_s);
     /* Never none: a call that fails for ever must meet the time limit. */
     return 1 + llround(wait_s * 1000);
 }
@@ -108,25 +108,24 @@ int64_t sim_spent(const struct sim *s, int64_t at_ms)
 static int try_leaving(struct sim *s, struct leaving *l, struct err *e)
 {
     struct machine *m = &l->machine;
-    struct cloud_trouble trouble = {0};
-    struct err why = {0};
+    struct cloud_error why;
     int result = m->state == MACHINE_DELETING && m->facts.ended_ms
-                     ? machine_look(&s->world->provisioner, m, &trouble, &why)
-                     : machine_release(&s->world->provisioner, m, m->reason, &trouble, &why);
+                     ? machine_look(&s->world->provisioner, m, &why)
+                     : machine_release(&s->world->provisioner, m, m->reason, &why);
 
     if (result == 0) {
         l->tries = 0;
         l->wake_ms = sim_now(s) + (m->facts.ended_ms ? GOING_MS : ABSENT_MS);
         return 0;
     }
-    if (trouble.failure == CLOUD_INVALID)
-        return err_set(e, why.kind, "%s", why.text);
-    l->wake_ms = sim_now(s) + (trouble.failure == CLOUD_NOT_FOUND
+    if (why.failure == CLOUD_INVALID)
+        return err_set(e, why.err.kind, "%s", why.err.text);
+    l->wake_ms = sim_now(s) + (why.failure == CLOUD_NOT_FOUND
                                    ? ABSENT_MS
-                                   : backoff_ms(s, m->facts.token, l->tries, &trouble));
+                                   : backoff_ms(s, m->facts.token, l->tries, &why));
     if (++l->tries == TRIES_TOLD)
         return sim_note(s, (size_t)m->stage, e, "%s is not terminated yet and bills on: %s",
-                        m->facts.instance_type, why.text);
+                        m->facts.instance_type, why.err.text);
     return 0;
 }
 

@@ -191,36 +191,34 @@ static void set_place(struct sim *s, size_t i, size_t event, size_t offer)
 }
 
 /* 1: it is there; 0: the stage is given up. */
-static int rent_machine(struct sim *s, size_t i, struct err *e)
+static int launch_machine(struct sim *s, size_t i, struct err *e)
 {
     struct stage_life *g = &s->lives[i];
     struct machine_order order;
-    struct cloud_trouble trouble;
-    struct err why = {0};
+    struct cloud_error why;
     char token[65];
 
     stage_order(s, i, 0, token, &order);
     g->gang = sim_gang_new(1);
     g->attempt++;
-    if (machine_launch(&s->world->provisioner, &order, &g->gang->nodes[0], &trouble, &why) == 0) {
+    if (machine_launch(&s->world->provisioner, &order, &g->gang->nodes[0], &why) == 0) {
         s->machines++;
         return stage_fire(s, i, EVENT_PROVISIONED, e) < 0 ? -1 : 1;
     }
-    if (why.kind == ERR_IO || why.kind == ERR_RETRY)
-        return err_set(e, why.kind, "%s", why.text);
-    return stage_give_up(s, i, STAGE_FAILED, why.text, e);
+    if (why.err.kind == ERR_IO || why.err.kind == ERR_RETRY)
+        return err_set(e, why.err.kind, "%s", why.err.text);
+    return stage_give_up(s, i, STAGE_FAILED, why.err.text, e);
 }
 
 /* How its machine is; *lost: the cloud took it back, and when. -1 when the records failed. */
 static int look_at_machine(struct sim *s, size_t i, int64_t *lost_ms, struct err *e)
 {
     struct machine *m = &s->lives[i].gang->nodes[0];
-    struct cloud_trouble trouble = {0};
-    struct err why = {0};
+    struct cloud_error why;
 
     *lost_ms = 0;
-    if (machine_look(&s->world->provisioner, m, &trouble, &why) < 0)
-        return err_set(e, why.kind, "%s", why.text);
+    if (machine_look(&s->world->provisioner, m, &why) < 0)
+        return err_set(e, why.err.kind, "%s", why.err.text);
     if (m->state == MACHINE_GONE)
         *lost_ms = m->facts.ended_ms ? m->facts.ended_ms : sim_now(s);
     return 0;
@@ -280,7 +278,7 @@ static int renew_offer(struct sim *s, size_t i, struct err *e)
         stage_next_attempt(s, i, EVENT_LOST, e) < 0)
         return -1;
     set_place(s, i, event, t->view.offer);
-    return rent_machine(s, i, e) < 0 ? -1 : 0;
+    return launch_machine(s, i, e) < 0 ? -1 : 0;
 }
 
 static int take_offer(struct sim *s, size_t i, size_t event, size_t offer, struct err *e)
@@ -302,7 +300,7 @@ static int take_offer(struct sim *s, size_t i, size_t event, size_t offer, struc
     if (!stage_can_spend(s, move))
         return 0;
     set_place(s, i, event, offer);
-    int there = rent_machine(s, i, e);
+    int there = launch_machine(s, i, e);
     if (there <= 0)
         return there;
     s->switches += v->offer_before != MARKET_NO_OFFER && v->offer_before != offer;

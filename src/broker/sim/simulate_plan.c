@@ -49,12 +49,12 @@ static void forget_old(struct sim *s)
 
 int sim_plan_block(struct sim *s,
                    const struct simulate_stage *where,
-                   const struct cloud_trouble *trouble,
+                   const struct cloud_error *why,
                    struct err *e)
 {
-    bool is_quota = trouble->failure == CLOUD_QUOTA;
-    struct simulate_block b = {.failure = trouble->failure,
-                               .scope = trouble->scope,
+    bool is_quota = why->failure == CLOUD_QUOTA;
+    struct simulate_block b = {.failure = why->failure,
+                               .scope = why->scope,
                                .provider = arena_dup(s->arena, where->provider),
                                .region = arena_dup(s->arena, where->region),
                                .zone = arena_dup(s->arena, where->zone),

@@ -127,26 +127,22 @@ void stage_order(
 
 /* These machines cannot be had, or do not come up: others then. */
 static int refuse(
-    struct sim *s, size_t i, const struct cloud_trouble *trouble, const char *why, struct err *e)
+    struct sim *s, size_t i, const struct cloud_error *refused, const char *why, struct err *e)
 {
     if (stage_drop_gang(s, life_of(s, i), why, e) < 0 ||
-        sim_plan_block(s, &s->o->stages[i], trouble, e) < 0)
+        sim_plan_block(s, &s->o->stages[i], refused, e) < 0)
         return -1;
     return sim_plan_again(s, i, why, e);
 }
 
-static int wait_longer(struct sim *s,
-                       size_t i,
-                       const char *token,
-                       const struct cloud_trouble *trouble,
-                       const struct err *why,
-                       struct err *e)
+static int wait_longer(
+    struct sim *s, size_t i, const char *token, const struct cloud_error *why, struct err *e)
 {
     struct stage_life *g = life_of(s, i);
 
     if (sim_now(s) - g->asked_ms >= ASK_LIMIT_MS)
-        return stage_give_up(s, i, STAGE_FAILED, why->text, e);
-    g->wake_ms = sim_now(s) + backoff_ms(s, token, g->tries++, trouble);
+        return stage_give_up(s, i, STAGE_FAILED, why->err.text, e);
+    g->wake_ms = sim_now(s) + backoff_ms(s, token, g->tries++, why);
     return stage_fire(s, i, EVENT_RETRY_LATER, e);
 }
 
@@ -159,53 +155,48 @@ static const char *plain(const char *text, const char *token)
     return at && at[n] == ':' && at[n + 1] == ' ' ? at + n + 2 : text;
 }
 
-static int rent_failed(struct sim *s,
-                       size_t i,
-                       const char *token,
-                       const struct cloud_trouble *trouble,
-                       const struct err *why,
-                       struct err *e)
+static int launch_failed(
+    struct sim *s, size_t i, const char *token, const struct cloud_error *why, struct err *e)
 {
-    switch (trouble->failure) {
+    switch (why->failure) {
     case CLOUD_QUOTA:
     case CLOUD_CAPACITY:
     case CLOUD_UNSUPPORTED:
-        return refuse(s, i, trouble, plain(why->text, token), e);
+        return refuse(s, i, why, plain(why->err.text, token), e);
     case CLOUD_AUTH:
     case CLOUD_PERMISSION:
-        sim_stop(s, RUN_FAILED, "%s: %s", s->o->stages[i].provider, plain(why->text, token));
+        sim_stop(s, RUN_FAILED, "%s: %s", s->o->stages[i].provider, plain(why->err.text, token));
         return 0;
     case CLOUD_THROTTLE:
     case CLOUD_TRANSIENT:
     case CLOUD_NOT_FOUND:
     case CLOUD_UNKNOWN:
-        return wait_longer(s, i, token, trouble, why, e);
+        return wait_longer(s, i, token, why, e);
     case CLOUD_FINE:
     case CLOUD_CONFLICT:
     case CLOUD_INVALID:
         break;
     }
-    if (why->kind == ERR_IO || why->kind == ERR_RETRY)
-        return err_set(e, why->kind, "%s", why->text);
-    sim_stop(s, RUN_FAILED, "%s", why->text);
+    if (why->err.kind == ERR_IO || why->err.kind == ERR_RETRY)
+        return err_set(e, why->err.kind, "%s", why->err.text);
+    sim_stop(s, RUN_FAILED, "%s", why->err.text);
     return 0;
 }
 
-static int rent_nodes(struct sim *s, size_t i, struct err *e)
+static int launch_nodes(struct sim *s, size_t i, struct err *e)
 {
     struct stage_life *g = life_of(s, i);
 
     for (unsigned node = 0; node < g->gang->n; node++) {
         struct machine *m = &g->gang->nodes[node];
         struct machine_order order;
-        struct cloud_trouble trouble;
-        struct err why = {0};
+        struct cloud_error why;
         char token[65];
         if (m->state > MACHINE_INTENDED)
             continue;
         stage_order(s, i, node, token, &order);
-        if (machine_launch(&s->world->provisioner, &order, m, &trouble, &why) < 0)
-            return rent_failed(s, i, token, &trouble, &why, e);
+        if (machine_launch(&s->world->provisioner, &order, m, &why) < 0)
+            return launch_failed(s, i, token, &why, e);
         s->machines++;
         g->tries = 0;
     }
@@ -224,7 +215,7 @@ static int provision(struct sim *s, size_t i, struct err *e)
         g->gang = sim_gang_new(p->nodes);
         g->asked_ms = sim_now(s);
     }
-    return rent_nodes(s, i, e);
+    return launch_nodes(s, i, e);
 }
 
 /* ---- booting, working ---- */
@@ -240,16 +231,15 @@ static int look_at_gang(
     *up = true;
     for (unsigned node = 0; node < g->gang->n && !*lost; node++) {
         struct machine *m = &g->gang->nodes[node];
-        struct cloud_trouble trouble = {0};
-        struct err why = {0};
-        if (machine_look(&s->world->provisioner, m, &trouble, &why) < 0) {
-            if (trouble.failure == CLOUD_INVALID)
-                return err_set(e, why.kind, "%s", why.text);
-            if (trouble.failure == CLOUD_AUTH || trouble.failure == CLOUD_PERMISSION)
-                sim_stop(s, RUN_FAILED, "%s", why.text);
+        struct cloud_error why;
+        if (machine_look(&s->world->provisioner, m, &why) < 0) {
+            if (why.failure == CLOUD_INVALID)
+                return err_set(e, why.err.kind, "%s", why.err.text);
+            if (why.failure == CLOUD_AUTH || why.failure == CLOUD_PERMISSION)
+                sim_stop(s, RUN_FAILED, "%s", why.err.text);
             /* A machine that is not visible yet will be an event; other faults pass. */
-            if (trouble.failure != CLOUD_NOT_FOUND)
-                g->wake_ms = sim_now(s) + backoff_ms(s, m->facts.token, g->tries++, &trouble);
+            if (why.failure != CLOUD_NOT_FOUND)
+                g->wake_ms = sim_now(s) + backoff_ms(s, m->facts.token, g->tries++, &why);
             *up = false;
         } else {
             *up = *up && m->state == MACHINE_RUNNING;
@@ -262,7 +252,7 @@ static int look_at_gang(
 /* Each failed boot costs half an hour of time and of the machine's price: the tries are limited. */
 static int boot_failed(struct sim *s, size_t i, struct err *e)
 {
-    static const struct cloud_trouble dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
+    static const struct cloud_error dud = {.failure = CLOUD_CAPACITY, .scope = CLOUD_ZONE};
     const struct simulate_stage *p = &s->o->stages[i];
     struct stage_life *g = life_of(s, i);
     char limit[32];

@@ -129,18 +129,16 @@ static void rent(int64_t job, unsigned attempt, struct machine *out)
                                               .region = "lab",
                                               .max_price_usd_per_hour = (double)INFINITY},
                                   .attempt = attempt};
-    struct cloud_trouble trouble;
-    struct err e = {0};
+    struct cloud_error e;
 
-    must(machine_launch(&provisioner, &order, out, &trouble, &e), &e);
+    must(machine_launch(&provisioner, &order, out, &e), &e.err);
 }
 
 static void give_back(struct machine *m)
 {
-    struct cloud_trouble trouble;
-    struct err e = {0};
+    struct cloud_error e;
 
-    must(machine_release(&provisioner, m, "done", &trouble, &e), &e);
+    must(machine_release(&provisioner, m, "done", &e), &e.err);
 }
 
 static struct lake_job record(int64_t id)

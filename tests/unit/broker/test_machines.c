@@ -18,8 +18,7 @@ static char home[300];
 static int64_t now_ms;
 static struct machines *records;
 static struct machine_provisioner provisioner;
-static struct cloud_trouble trouble;
-static struct err err;
+static struct cloud_error error;
 static bool run_is_over;
 
 static int64_t clock_ms(void *context)
@@ -37,7 +36,7 @@ static void open_cloud(const char *troubles)
                                                            .troubles = troubles,
                                                            .boot_s = 60,
                                                            .now_ms = clock_ms},
-                                   &err);
+                                   &error.err);
 }
 
 static void begin(void)
@@ -46,8 +45,8 @@ static void begin(void)
 
     snprintf(home, sizeof home, "%s/tradewind-machines-XXXXXX", tmp ? tmp : "/tmp");
     now_ms = BEGIN_MS;
-    if (!mkdtemp(home) || !(records = machines_open(home, &err))) {
-        printf("Bail out! %s\n", err.text);
+    if (!mkdtemp(home) || !(records = machines_open(home, &error.err))) {
+        printf("Bail out! %s\n", error.err.text);
         exit(EXIT_FAILURE);
     }
     machines_relax(records);
@@ -82,29 +81,28 @@ static enum cloud_failure rent(const char *token, struct machine *out)
 {
     struct machine_order o = order(token);
 
-    err = (struct err){0};
-    return machine_launch(&provisioner, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    error.err = (struct err){0};
+    return machine_launch(&provisioner, &o, out, &error) < 0 ? error.failure : CLOUD_FINE;
 }
 
 static enum cloud_failure look(struct machine *m)
 {
-    err = (struct err){0};
-    return machine_look(&provisioner, m, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    error.err = (struct err){0};
+    return machine_look(&provisioner, m, &error) < 0 ? error.failure : CLOUD_FINE;
 }
 
 static enum cloud_failure give_back(struct machine *m)
 {
-    err = (struct err){0};
-    return machine_release(&provisioner, m, "enough", &trouble, &err) < 0 ? trouble.failure
-                                                                          : CLOUD_FINE;
+    error.err = (struct err){0};
+    return machine_release(&provisioner, m, "enough", &error) < 0 ? error.failure : CLOUD_FINE;
 }
 
 static enum machine_state stored(const char *token)
 {
     struct machine m = {0};
 
-    err = (struct err){0};
-    return machines_get(records, 0, token, &m, &err) < 0 ? 0 : m.state;
+    error.err = (struct err){0};
+    return machines_get(records, 0, token, &m, &error.err) < 0 ? 0 : m.state;
 }
 
 /* ---- a life ---- */
@@ -134,7 +132,7 @@ static void life(void)
               machine_cost_microusd(&m, BEGIN_MS) == 100 * 100,
           "for the same price at any time");
     CHECK(give_back(&m) == CLOUD_FINE && rent("a", &m) == CLOUD_INVALID &&
-              strstr(err.text, "needs a new token"),
+              strstr(error.err.text, "needs a new token"),
           "its token is used up");
     end();
 }
@@ -190,16 +188,16 @@ static void open_pool(void)
                                                            .hosts = hosts,
                                                            .n_hosts = 1,
                                                            .now_ms = clock_ms},
-                                   &err);
+                                   &error.err);
 }
 
 static enum cloud_failure rent_host(const char *token, struct machine *out)
 {
     struct machine_order o = order(token);
 
-    err = (struct err){0};
+    error.err = (struct err){0};
     o.request.region = "lab";
-    return machine_launch(&provisioner, &o, out, &trouble, &err) < 0 ? trouble.failure : CLOUD_FINE;
+    return machine_launch(&provisioner, &o, out, &error) < 0 ? error.failure : CLOUD_FINE;
 }
 
 /* Hosts of one's own: the pool's memory is ours. */
@@ -209,19 +207,21 @@ static void hosts(void)
 
     begin();
     open_pool();
-    CHECK(rent_host("t1", &first) == CLOUD_FINE, "a host is rented: %s", err.text);
+    CHECK(rent_host("t1", &first) == CLOUD_FINE, "a host is rented: %s", error.err.text);
     CHECK(rent_host("t2", &second) == CLOUD_CAPACITY && stored("t2") == MACHINE_GONE,
-          "and taken then: %s", err.text);
-    CHECK(machine_forget(records, 0, "t1", &err) == 0 && stored("t1") == MACHINE_RUNNING,
+          "and taken then: %s", error.err.text);
+    CHECK(machine_forget(records, 0, "t1", &error.err) == 0 && stored("t1") == MACHINE_RUNNING,
           "what is there is not forgotten");
-    CHECK(machine_forget(records, 0, "t2", &err) == 0 && !stored("t2"), "what was refused is");
+    CHECK(machine_forget(records, 0, "t2", &error.err) == 0 && !stored("t2"),
+          "what was refused is");
     int64_t until_ms = now_ms + 7 * MINUTE_MS;
-    CHECK(machine_renew_one(records, 0, "t1", until_ms, &err) == 0 &&
-              machines_get(records, 0, "t1", &first, &err) == 0 &&
+    CHECK(machine_renew_one(records, 0, "t1", until_ms, &error.err) == 0 &&
+              machines_get(records, 0, "t1", &first, &error.err) == 0 &&
               first.facts.expires_ms == until_ms,
           "a lease of one is renewed");
     CHECK(give_back(&first) == CLOUD_FINE && first.state == MACHINE_GONE, "given back");
-    CHECK(rent_host("t2", &second) == CLOUD_FINE, "the refused one may ask again: %s", err.text);
+    CHECK(rent_host("t2", &second) == CLOUD_FINE, "the refused one may ask again: %s",
+          error.err.text);
     char memory[320];
     snprintf(memory, sizeof memory, "%s/clouds", home);
     file_remove_tree(memory);
@@ -250,9 +250,9 @@ static void stale_copies(void)
     now_ms += 2 * MINUTE_MS;
     other.state = MACHINE_DELETING;
     snprintf(other.reason, sizeof other.reason, "enough");
-    CHECK(machine_row_update(records, &other, &err) == 0 &&
-              cloud_terminate(provisioner.cloud, "b", &trouble, &err) == 0,
-          "one is giving it back: %s", err.text);
+    CHECK(machine_row_update(records, &other, &error.err) == 0 &&
+              cloud_terminate(provisioner.cloud, "b", &error) == 0,
+          "one is giving it back: %s", error.err.text);
     now_ms += MINUTE_MS;
     CHECK(look(&m) == CLOUD_FINE && m.state == MACHINE_DELETING && !strcmp(m.reason, "enough") &&
               stored("b") == MACHINE_DELETING,
@@ -301,9 +301,9 @@ static struct found sweep(bool dry, size_t *open_out)
     struct found f = {0};
     struct machine_cleanup s = {.dry_run = dry, .is_over = is_over, .tell = tell, .context = &f};
 
-    err = (struct err){0};
-    if (machine_reconcile(&provisioner, &s, &err) < 0)
-        printf("# %s\n", err.text);
+    error.err = (struct err){0};
+    if (machine_reconcile(&provisioner, &s, &error.err) < 0)
+        printf("# %s\n", error.err.text);
     *open_out = s.open;
     return f;
 }
@@ -322,7 +322,7 @@ static void swept_records(void)
     struct found f = sweep(true, &open);
     CHECK(f.n == 1 && f.last == MACHINE_EXPIRED && open == 1 && stored("a") == MACHINE_RUNNING,
           "a lease that ran out is found");
-    CHECK(machine_renew(records, 9, now_ms + 1, &err) == 0 && sweep(false, &open).n == 0,
+    CHECK(machine_renew(records, 9, now_ms + 1, &error.err) == 0 && sweep(false, &open).n == 0,
           "unless it is renewed");
     run_is_over = true;
     f = sweep(false, &open);
@@ -345,8 +345,8 @@ static void swept_orphans(void)
     begin();
     alone.expires_ms = foreign.expires_ms = BEGIN_MS + MINUTE_MS;
     foreign.owner = "somebody-else";
-    cloud_launch(provisioner.cloud, &alone, &told, &trouble, &err);
-    cloud_launch(provisioner.cloud, &foreign, &told, &trouble, &err);
+    cloud_launch(provisioner.cloud, &alone, &told, &error);
+    cloud_launch(provisioner.cloud, &foreign, &told, &error);
     CHECK(sweep(false, &open).n == 0, "an orphan whose run may go on is left alone");
     now_ms += 2 * MINUTE_MS;
     struct found f = sweep(true, &open);
@@ -358,8 +358,7 @@ static void swept_orphans(void)
     now_ms += MINUTE_MS;
     sweep(false, &open);
     CHECK(open == 0 && stored("o") == MACHINE_GONE, "for good");
-    CHECK(cloud_look(provisioner.cloud, "f", &told, &trouble, &err) == 0 &&
-              told.state == CLOUD_RUNNING,
+    CHECK(cloud_look(provisioner.cloud, "f", &told, &error) == 0 && told.state == CLOUD_RUNNING,
           "what is not ours runs on");
     end();
 }
@@ -383,7 +382,7 @@ static void swept_strays(void)
     now_ms += MINUTE_MS;
     sweep(false, &open);
     struct machine late;
-    CHECK(machines_get(records, 0, "a", &late, &err) == 0 && late.state == MACHINE_GONE &&
+    CHECK(machines_get(records, 0, "a", &late, &error.err) == 0 && late.state == MACHINE_GONE &&
               machine_cost_microusd(&late, now_ms) == 100 * 14 * 60,
           "and all of it is on the bill");
 
@@ -399,9 +398,9 @@ static void swept_strays(void)
     CHECK(stored("c") == MACHINE_DELETING, "an empty list hides nothing that has a record");
     open_cloud("list-fails");
     struct machine_cleanup s = {0};
-    err = (struct err){0};
-    CHECK(machine_reconcile(&provisioner, &s, &err) < 0 && err.kind == ERR_RETRY,
-          "without a list nothing is done: %s", err.text);
+    error.err = (struct err){0};
+    CHECK(machine_reconcile(&provisioner, &s, &error.err) < 0 && error.err.kind == ERR_RETRY,
+          "without a list nothing is done: %s", error.err.text);
     end();
 }
 
@@ -419,7 +418,7 @@ static void swept_beside_asking(void)
     intent.facts.launched_ms = intent.facts.ready_ms = 0;
     intent.facts.id[0] = '\0';
     snprintf(intent.facts.token, sizeof intent.facts.token, "b");
-    CHECK(machine_row_insert(records, &intent, &err) == 0, "an intent: %s", err.text);
+    CHECK(machine_row_insert(records, &intent, &error.err) == 0, "an intent: %s", error.err.text);
     CHECK(sweep(false, &open).n == 0 && open == 0 && stored("b") == MACHINE_INTENDED,
           "is left to whoever wrote it");
     now_ms += 5 * MINUTE_MS;
@@ -461,9 +460,9 @@ static size_t sweep_hosts(int64_t leave_ms, size_t *open_out)
                                 .tell = tell,
                                 .context = &f};
 
-    err = (struct err){0};
-    if (machine_reconcile(&provisioner, &s, &err) < 0)
-        printf("# %s\n", err.text);
+    error.err = (struct err){0};
+    if (machine_reconcile(&provisioner, &s, &error.err) < 0)
+        printf("# %s\n", error.err.text);
     *open_out = s.open;
     return f.n;
 }
@@ -487,7 +486,7 @@ static void swept_hosts(void)
     CHECK(sweep_hosts(0, &open) == 1 && cleared == 1 && open == 1 &&
               stored("a") == MACHINE_DELETING,
           "a host that cannot be cleared is kept");
-    CHECK(rent_host("b", &other) == CLOUD_CAPACITY, "and nobody else gets it: %s", err.text);
+    CHECK(rent_host("b", &other) == CLOUD_CAPACITY, "and nobody else gets it: %s", error.err.text);
     CHECK(sweep_hosts(MINUTE_MS, &open) == 0 && cleared == 1,
           "whoever is at it is left alone for a while");
     now_ms += MINUTE_MS;
@@ -495,7 +494,7 @@ static void swept_hosts(void)
     CHECK(sweep_hosts(MINUTE_MS, &open) == 1 && cleared == 2 && open == 0 &&
               stored("a") == MACHINE_GONE,
           "cleared, it goes back");
-    CHECK(rent_host("c", &other) == CLOUD_FINE, "and is free: %s", err.text);
+    CHECK(rent_host("c", &other) == CLOUD_FINE, "and is free: %s", error.err.text);
     end();
 }
 
@@ -511,8 +510,8 @@ static int unbilled(int64_t job)
 {
     int n = 0;
 
-    err = (struct err){0};
-    return machines_each_unbilled(records, job, count_unbilled, &n, &err) < 0 ? -1 : n;
+    error.err = (struct err){0};
+    return machines_each_unbilled(records, job, count_unbilled, &n, &error.err) < 0 ? -1 : n;
 }
 
 /* One that was on its job's bill, and turns out to be there still. */
@@ -525,13 +524,13 @@ static void swept_after_billing(void)
     begin();
     o.request.job = 5;
     open_cloud("slow-visible 10m 1x");
-    machine_launch(&provisioner, &o, &m, &trouble, &err);
+    machine_launch(&provisioner, &o, &m, &error);
     now_ms += 3 * MINUTE_MS;
     look(&m);
     now_ms += MINUTE_MS;
     look(&m);
     CHECK(stored("a") == MACHINE_GONE && unbilled(5) == 1, "a machine that was lost");
-    CHECK(machines_note_billed(records, 5, &err) == 0 && unbilled(5) == 0, "and billed");
+    CHECK(machines_note_billed(records, 5, &error.err) == 0 && unbilled(5) == 0, "and billed");
     now_ms += 10 * MINUTE_MS;
     CHECK(sweep(false, &open).n == 1 && unbilled(5) == 1, "found again, it is to be billed anew");
     end();
@@ -545,9 +544,9 @@ static int is_over_meanwhile(void *context, int64_t run, int64_t job, struct err
     struct machine m;
 
     if (gives_back_meanwhile && machines_get(records, 0, "b", &m, e) == 0)
-        machine_release(&provisioner, &m, "enough", &trouble, e);
+        machine_release(&provisioner, &m, "enough", &error);
     now_ms += gives_back_meanwhile ? MINUTE_MS : 0;
-    if (gives_back_meanwhile && machine_look(&provisioner, &m, &trouble, e) == 0)
+    if (gives_back_meanwhile && machine_look(&provisioner, &m, &error) == 0)
         gives_back_meanwhile = false;
     return is_over(context, run, job, e);
 }
@@ -562,18 +561,18 @@ static void swept_beside_returning(void)
 
     begin();
     orphan.expires_ms = BEGIN_MS + 60 * MINUTE_MS;
-    cloud_launch(provisioner.cloud, &orphan, &told, &trouble, &err);
+    cloud_launch(provisioner.cloud, &orphan, &told, &error);
     rent("b", &m);
     now_ms += 2 * MINUTE_MS;
     gives_back_meanwhile = true;
-    err = (struct err){0};
-    CHECK(machine_reconcile(&provisioner, &s, &err) == 0 && !gives_back_meanwhile,
-          "a machine is given back while a sweep looks: %s", err.text);
+    error.err = (struct err){0};
+    CHECK(machine_reconcile(&provisioner, &s, &error.err) == 0 && !gives_back_meanwhile,
+          "a machine is given back while a sweep looks: %s", error.err.text);
     CHECK(f.n == 0 && stored("b") == MACHINE_GONE, "which is no stray: %s", f.tokens);
-    machines_get(records, 0, "b", &before, &err);
+    machines_get(records, 0, "b", &before, &error.err);
     now_ms += MINUTE_MS;
-    machine_reconcile(&provisioner, &s, &err);
-    CHECK(machines_get(records, 0, "b", &after, &err) == 0 &&
+    machine_reconcile(&provisioner, &s, &error.err);
+    CHECK(machines_get(records, 0, "b", &after, &error.err) == 0 &&
               after.facts.ended_ms == before.facts.ended_ms && !strcmp(after.reason, "enough"),
           "its record stays as it is");
     end();

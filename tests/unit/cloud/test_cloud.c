@@ -87,8 +87,8 @@ static void refused_requests(void)
     bad[10].price_usd_per_hour = -1;
     bad[11].accelerator = long_text;
     for (size_t i = 0; i < COUNT(bad); i++)
-        CHECK(launch_as(c, &bad[i], &m) == CLOUD_INVALID && world_err.kind == ERR_USAGE,
-              "refused: %s", world_err.text);
+        CHECK(launch_as(c, &bad[i], &m) == CLOUD_INVALID && world_error.err.kind == ERR_USAGE,
+              "refused: %s", world_error.err.text);
     CHECK(look(c, "no/token", &m) == CLOUD_INVALID && terminate(c, ".") == CLOUD_INVALID,
           "look and terminate check tokens too");
     CHECK(strcmp(listed(c), "") == 0, "and nothing was rented");
@@ -134,7 +134,7 @@ static void life(const char *driver)
     struct cloud_request q = world_request("one");
     q.region = strcmp(driver, "pool") == 0 ? "lab" : "us-east-1";
     CHECK(strcmp(cloud_name(c), driver) == 0, "%s", driver);
-    CHECK(look(c, "one", &a) == CLOUD_NOT_FOUND && world_err.kind == ERR_NOTFOUND,
+    CHECK(look(c, "one", &a) == CLOUD_NOT_FOUND && world_error.err.kind == ERR_NOTFOUND,
           "a token nobody used is not found");
     CHECK(terminate(c, "one") == CLOUD_FINE, "and can be given back");
     CHECK(launch_as(c, &q, &a) == CLOUD_FINE, "launched");
@@ -152,8 +152,8 @@ static void life(const char *driver)
           "also when price and expiry changed");
     other = q;
     other.job++;
-    CHECK(launch_as(c, &other, &again) == CLOUD_CONFLICT && strstr(world_err.text, a.id),
-          "but not for another job: %s", world_err.text);
+    CHECK(launch_as(c, &other, &again) == CLOUD_CONFLICT && strstr(world_error.err.text, a.id),
+          "but not for another job: %s", world_error.err.text);
     CHECK(look(c, "one", &again) == CLOUD_FINE && same_machine(&a, &again), "looked at");
     q.token = "two";
     CHECK(launch_as(c, &q, &b) == CLOUD_FINE, "a second one");
@@ -245,19 +245,18 @@ struct sweep {
 static int sweep_one(void *context, const struct cloud_machine *m, struct err *e)
 {
     struct sweep *s = context;
-    struct cloud_trouble trouble;
+    struct cloud_error why;
 
     if (++s->visits == s->stop_at)
         return err_set(e, ERR_USAGE, "enough");
-    return cloud_terminate(s->cloud, m->token, &trouble, e);
+    return cloud_terminate(s->cloud, m->token, &why);
 }
 
 static void sweeping(void)
 {
     struct world w;
     struct cloud_machine m;
-    struct cloud_trouble trouble;
-    struct err e = {0};
+    struct cloud_error e;
 
     world_init(&w, "sim");
     AUTO(cloud) struct cloud *c = world_open(&w);
@@ -265,12 +264,11 @@ static void sweeping(void)
     launch(c, "b", &m);
     launch(c, "c", &m);
     struct sweep s = {c, 0, 2};
-    CHECK(cloud_list(c, sweep_one, &s, &trouble, &e) < 0 && s.visits == 2 &&
-              strstr(e.text, "enough"),
+    CHECK(cloud_list(c, sweep_one, &s, &e) < 0 && s.visits == 2 && strstr(e.err.text, "enough"),
           "a visit that fails ends the list");
     w.now_ms += HOUR_MS; /* in which the first one is gone */
     s = (struct sweep){c, 0, 0};
-    CHECK(cloud_list(c, sweep_one, &s, &trouble, &e) == 0 && s.visits == 2,
+    CHECK(cloud_list(c, sweep_one, &s, &e) == 0 && s.visits == 2,
           "a visit may terminate what it is shown");
     w.now_ms += HOUR_MS;
     CHECK(strcmp(listed(c), "") == 0, "and then nothing is listed");

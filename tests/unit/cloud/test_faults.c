@@ -128,9 +128,9 @@ static void launches(void)
         w.options.troubles = cases[i].troubles;
         AUTO(cloud) struct cloud *c = world_open(&w);
         enum cloud_failure failure = launch(c, "t", &m);
-        struct cloud_trouble met = world_trouble;
+        struct cloud_error met = world_error;
         CHECK(failure == cases[i].failure && met.scope == cases[i].scope, "%s: %s",
-              cases[i].troubles, failure ? world_err.text : "launched");
+              cases[i].troubles, failure ? world_error.err.text : "launched");
         CHECK(strcmp(listed(c), cases[i].listed) == 0, "leaves \"%s\"", cases[i].listed);
         CHECK(failure != CLOUD_THROTTLE || met.retry_after_s == 5, "and says how long to wait");
         CHECK(launch(c, "t", &m) == CLOUD_FINE && strcmp(listed(c), "t ") == 0,
@@ -164,7 +164,7 @@ static void ending(void)
                          "list-empty 1x";
     AUTO(cloud) struct cloud *c = world_open(&w);
     launch(c, "a", &m);
-    CHECK(strcmp(listed(c), "failed") == 0 && world_trouble.failure == CLOUD_TRANSIENT,
+    CHECK(strcmp(listed(c), "failed") == 0 && world_error.failure == CLOUD_TRANSIENT,
           "a list that fails");
     CHECK(strcmp(listed(c), "") == 0 && look(c, "a", &m) == CLOUD_FINE, "a list that is blind");
     CHECK(strcmp(listed(c), "a ") == 0, "and one that is right");
@@ -245,8 +245,8 @@ static void counting(void)
         perror("truncate");
     AUTO(cloud) struct cloud *damaged = world_open(&w);
     CHECK(launch(damaged, "v", &m) == CLOUD_INVALID &&
-              strstr(world_err.text, "/clouds/sim/troubles is damaged"),
-          "damaged counts are refused: %s", world_err.text);
+              strstr(world_error.err.text, "/clouds/sim/troubles is damaged"),
+          "damaged counts are refused: %s", world_error.err.text);
     world_clear(&w);
 }
 

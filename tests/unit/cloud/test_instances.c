@@ -48,10 +48,10 @@ static bool refuses(struct world *w, const char *name)
     struct cloud_machine m;
     AUTO(cloud) struct cloud *c = world_open(w);
 
-    if (strcmp(listed(c), "failed") != 0 || world_trouble.failure != CLOUD_INVALID)
+    if (strcmp(listed(c), "failed") != 0 || world_error.failure != CLOUD_INVALID)
         return false;
-    bool named = strstr(world_err.text, name) && strstr(world_err.text, "damaged") &&
-                 world_err.kind == ERR_USAGE;
+    bool named = strstr(world_error.err.text, name) && strstr(world_error.err.text, "damaged") &&
+                 world_error.err.kind == ERR_USAGE;
     return named && launch(c, "new", &m) == CLOUD_INVALID && terminate(c, "a") == CLOUD_INVALID &&
            access(world_file(w, "new.machine"), F_OK) < 0;
 }
@@ -91,19 +91,19 @@ static void damaged(const char *driver)
     CHECK(accepted == 0, "changed anywhere too");
     memset(changed, ' ', sizeof changed);
     write_bytes(path, changed, SUMFILE_BYTES_MAX + 1);
-    CHECK(refuses(&w, "/a.machine"), "a large one: %s", world_err.text);
+    CHECK(refuses(&w, "/a.machine"), "a large one: %s", world_error.err.text);
     unlink(path);
     if (mkdir(path, 0700) < 0)
         perror(path);
-    CHECK(refuses(&w, "/a.machine"), "a directory: %s", world_err.text);
+    CHECK(refuses(&w, "/a.machine"), "a directory: %s", world_error.err.text);
     rmdir(path);
     if (symlink("/etc/passwd", path) < 0)
         perror(path);
-    CHECK(refuses(&w, "/a.machine"), "a link: %s", world_err.text);
+    CHECK(refuses(&w, "/a.machine"), "a link: %s", world_error.err.text);
     unlink(path);
     AUTO_MEM char *other = mem_dup(world_file(&w, "b.machine"));
     write_bytes(other, bytes, n);
-    CHECK(refuses(&w, "/b.machine"), "a file of another name: %s", world_err.text);
+    CHECK(refuses(&w, "/b.machine"), "a file of another name: %s", world_error.err.text);
     unlink(other);
     write_bytes(path, bytes, n);
     AUTO(cloud) struct cloud *healed = world_open(&w);
@@ -212,8 +212,7 @@ static void processes(void)
 {
     struct world w;
     struct cloud_machine m, again;
-    struct cloud_trouble trouble;
-    struct err e = {0};
+    struct cloud_error e;
     int n = 0;
 
     world_init(&w, "sim");
@@ -224,7 +223,7 @@ static void processes(void)
           "and stays it");
     CHECK(world_fork(PROCESSES, launch_and_end, &w) == 0, "ten processes at once");
     w.now_ms += 60 * 1000;
-    cloud_list(c, count, &n, &trouble, &e);
+    cloud_list(c, count, &n, &e);
     CHECK(n == 2 + PROCESSES * TOKENS_EACH / 2, "nothing is lost or doubled: %d", n);
     world_clear(&w);
 }
@@ -291,7 +290,8 @@ static void locked(void)
     launch(c, "a", &m);
     CHECK(chmod(world_file(&w, ""), 0500) == 0, "a folder that cannot be written");
     enum cloud_failure failure = launch(c, "b", &m);
-    CHECK(geteuid() == 0 || failure == CLOUD_PERMISSION, "is told as one: %s", world_err.text);
+    CHECK(geteuid() == 0 || failure == CLOUD_PERMISSION, "is told as one: %s",
+          world_error.err.text);
     chmod(world_file(&w, ""), 0700);
     CHECK(launch(c, "b", &m) == CLOUD_FINE && strcmp(listed(c), "a b ") == 0, "and then it works");
     world_clear(&w);

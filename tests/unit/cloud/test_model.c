@@ -127,7 +127,7 @@ static bool looks_right(const struct game *g,
 static void wrong(struct game *g, const char *call, int token, enum trouble t)
 {
     printf("# step %d: %s of t-%d under \"%s\": %s\n", g->step, call, token, texts[t],
-           world_err.text);
+           world_error.err.text);
     g->wrong++;
 }
 

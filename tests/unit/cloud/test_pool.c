@@ -48,10 +48,10 @@ static void choosing(void)
         q.accelerator = cases[i].accelerator;
         q.accelerators = cases[i].accelerators;
         enum cloud_failure failure = launch_as(c, &q, &m);
-        CHECK(cases[i].address
-                  ? failure == CLOUD_FINE && strcmp(m.address, cases[i].address) == 0
-                  : failure == CLOUD_UNSUPPORTED && world_err.kind == ERR_NOFIT && !*listed(c),
-              "%s", cases[i].address ? cases[i].address : world_err.text);
+        CHECK(cases[i].address ? failure == CLOUD_FINE && strcmp(m.address, cases[i].address) == 0
+                               : failure == CLOUD_UNSUPPORTED &&
+                                     world_error.err.kind == ERR_NOFIT && !*listed(c),
+              "%s", cases[i].address ? cases[i].address : world_error.err.text);
         world_clear(&w);
     }
 }
@@ -81,19 +81,19 @@ static void told(void)
           "a host that says nothing has what was asked for");
     q = ask("c", "lab", 100, 8);
     CHECK(launch_as(c, &q, &m) == CLOUD_UNSUPPORTED &&
-              strstr(world_err.text, "no host of the pool lab has 100 cpus 8 GB: there are "
-                                     "me@gpu1.lab 32 cpus 256 GB A100:4; gpu2.lab 64 cpus"),
-          "says what there is: %s", world_err.text);
+              strstr(world_error.err.text, "no host of the pool lab has 100 cpus 8 GB: there are "
+                                           "me@gpu1.lab 32 cpus 256 GB A100:4; gpu2.lab 64 cpus"),
+          "says what there is: %s", world_error.err.text);
     q = ask("d", "", 0, 0);
     q.accelerator = "TPU";
     q.accelerators = 1;
-    CHECK(launch_as(c, &q, &m) == CLOUD_UNSUPPORTED && strstr(world_err.text, "and 1 more"),
-          "not all of a long list: %s", world_err.text);
+    CHECK(launch_as(c, &q, &m) == CLOUD_UNSUPPORTED && strstr(world_error.err.text, "and 1 more"),
+          "not all of a long list: %s", world_error.err.text);
     w.options.n_hosts = 0;
     AUTO(cloud) struct cloud *none = world_open(&w);
     CHECK(launch_as(none, &q, &m) == CLOUD_UNSUPPORTED &&
-              strstr(world_err.text, "list them under hosts:"),
-          "no hosts at all: %s", world_err.text);
+              strstr(world_error.err.text, "list them under hosts:"),
+          "no hosts at all: %s", world_error.err.text);
     w.options.root = "/data/jobs";
     w.options.n_hosts = COUNT(hosts);
     AUTO(cloud) struct cloud *elsewhere = world_open(&w);
@@ -111,8 +111,8 @@ static const char *free_hosts(struct cloud *c, const struct cloud_request *q)
     size_t n;
 
     text[0] = 0;
-    world_err = (struct err){0};
-    cloud_free_hosts(c, q, found, COUNT(found), &n, &world_trouble, &world_err);
+    world_error.err = (struct err){0};
+    cloud_free_hosts(c, q, found, COUNT(found), &n, &world_error);
     for (size_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", found[i]);
     return text;
@@ -145,7 +145,7 @@ static void named(void)
     q.cpus = 6;
     CHECK(!strcmp(free_hosts(c, &q), "h3 "), "those that are large enough");
     q.cpus = 60;
-    CHECK(!*free_hosts(c, &q) && world_trouble.failure == CLOUD_UNSUPPORTED, "none ever will be");
+    CHECK(!*free_hosts(c, &q) && world_error.failure == CLOUD_UNSUPPORTED, "none ever will be");
     q.token = "a";
     q.cpus = 1;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && !strcmp(m.address, "h2"),
@@ -174,13 +174,13 @@ static void one_tenant(void)
     launch_as(c, &q, &m);
     CHECK(strcmp(m.address, "h2") == 0, "the next one");
     q.token = "c";
-    CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_err.kind == ERR_NOFIT &&
-              world_trouble.scope == CLOUD_REGION && strstr(world_err.text, "h2 by b"),
-          "all taken: %s", world_err.text);
+    CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_error.err.kind == ERR_NOFIT &&
+              world_error.scope == CLOUD_REGION && strstr(world_error.err.text, "h2 by b"),
+          "all taken: %s", world_error.err.text);
     q.region = "y";
     CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY, "a host in two pools is one host");
-    CHECK(!*free_hosts(c, &q) && world_trouble.failure == CLOUD_CAPACITY, "none is free: %s",
-          world_err.text);
+    CHECK(!*free_hosts(c, &q) && world_error.failure == CLOUD_CAPACITY, "none is free: %s",
+          world_error.err.text);
     terminate(c, "a");
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE && strcmp(m.address, "h1") == 0, "given back, free");
     terminate(c, "a");

@@ -165,7 +165,7 @@ static void early_clock(void)
     launch_as(c, &q, &m);
     AUTO(cloud) struct cloud *later = world_open(&w);
     CHECK(look(later, "a", &m) == CLOUD_FINE && m.notice_ms == 10001, "a clock may begin at 1: %s",
-          world_err.text);
+          world_error.err.text);
     world_clear(&w);
 }
 
@@ -219,8 +219,8 @@ static void prices(void)
     q.spot = true;
     q.max_price_usd_per_hour = 3;
     q.token = "b";
-    CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_trouble.scope == CLOUD_ZONE,
-          "a bid below the price gets none: %s", world_err.text);
+    CHECK(launch_as(c, &q, &m) == CLOUD_CAPACITY && world_error.scope == CLOUD_ZONE,
+          "a bid below the price gets none: %s", world_error.err.text);
     q.max_price_usd_per_hour = 3.06;
     CHECK(launch_as(c, &q, &m) == CLOUD_FINE, "a bid of the price does");
     world_clear(&w);

@@ -10,8 +10,7 @@
 
 #define TOKENS_MAX 4096
 
-struct err world_err;
-struct cloud_trouble world_trouble;
+struct cloud_error world_error;
 
 static int64_t now_ms(void *context)
 {
@@ -81,20 +80,21 @@ struct cloud_request world_request(const char *token)
 /* Every failure has its text, and the kind of error that goes with it or the one it came from. */
 static enum cloud_failure outcome(int result)
 {
-    if ((result < 0) != (world_trouble.failure != CLOUD_FINE) ||
-        (result < 0) != (world_err.kind != ERR_NONE) || (result < 0) != (world_err.text[0] != 0)) {
-        printf("Bail out! -1, trouble and error do not go together\n");
+    if ((result < 0) != (world_error.failure != CLOUD_FINE) ||
+        (result < 0) != (world_error.err.kind != ERR_NONE) ||
+        (result < 0) != (world_error.err.text[0] != 0)) {
+        printf("Bail out! -1, failure and error do not go together\n");
         exit(EXIT_FAILURE);
     }
-    return world_trouble.failure;
+    return world_error.failure;
 }
 
 enum cloud_failure launch_as(struct cloud *c,
                              const struct cloud_request *request,
                              struct cloud_machine *out)
 {
-    world_err = (struct err){0};
-    return outcome(cloud_launch(c, request, out, &world_trouble, &world_err));
+    world_error.err = (struct err){0};
+    return outcome(cloud_launch(c, request, out, &world_error));
 }
 
 enum cloud_failure launch(struct cloud *c, const char *token, struct cloud_machine *out)
@@ -106,14 +106,14 @@ enum cloud_failure launch(struct cloud *c, const char *token, struct cloud_machi
 
 enum cloud_failure look(struct cloud *c, const char *token, struct cloud_machine *out)
 {
-    world_err = (struct err){0};
-    return outcome(cloud_look(c, token, out, &world_trouble, &world_err));
+    world_error.err = (struct err){0};
+    return outcome(cloud_look(c, token, out, &world_error));
 }
 
 enum cloud_failure terminate(struct cloud *c, const char *token)
 {
-    world_err = (struct err){0};
-    return outcome(cloud_terminate(c, token, &world_trouble, &world_err));
+    world_error.err = (struct err){0};
+    return outcome(cloud_terminate(c, token, &world_error));
 }
 
 struct tokens {
@@ -143,8 +143,8 @@ const char *listed(struct cloud *c)
     size_t at = 0;
 
     t.n = 0;
-    world_err = (struct err){0};
-    if (outcome(cloud_list(c, add_token, &t, &world_trouble, &world_err)) != CLOUD_FINE)
+    world_error.err = (struct err){0};
+    if (outcome(cloud_list(c, add_token, &t, &world_error)) != CLOUD_FINE)
         return "failed";
     qsort(t.items, t.n, sizeof *t.items, by_text);
     text[0] = 0;

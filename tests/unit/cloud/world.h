@@ -28,9 +28,9 @@ const char *world_file(const struct world *w, const char *name);
 /* p3.2xlarge in aws/us-east-1/us-east-1a at 3.06 USD an hour. */
 struct cloud_request world_request(const char *token);
 
-/* The failure of a call; CLOUD_FINE when it went well. The error is kept in world_err. */
-extern struct err world_err;
-extern struct cloud_trouble world_trouble;
+/* The failure of a call; CLOUD_FINE when it went well. The error is kept in world_error.err. */
+extern struct cloud_error world_error;
+
 enum cloud_failure launch(struct cloud *c, const char *token, struct cloud_machine *out);
 enum cloud_failure launch_as(struct cloud *c,
                              const struct cloud_request *request,
