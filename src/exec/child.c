@@ -27,6 +27,12 @@ void words_add(struct words *w, const char *word)
     w->list[w->n] = NULL;
 }
 
+void words_add_all(struct words *w, const char *const *words)
+{
+    for (; *words; words++)
+        words_add(w, *words);
+}
+
 void words_clear(struct words *w)
 {
     for (size_t i = 0; i < w->n; i++)

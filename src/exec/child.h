@@ -43,6 +43,8 @@ struct words {
     size_t n, cap;
 };
 void words_add(struct words *w, const char *word);
+/* words ends with NULL. */
+void words_add_all(struct words *w, const char *const *words);
 void words_clear(struct words *w);
 
 /* Adds word as one word of a command for a shell on another machine. */

@@ -328,13 +328,6 @@ static void make_fresh(struct buf *script, const struct exec_host *h, const stru
                f->id, f->dir);
 }
 
-/* Only what was sent to its end gets the name; tar does not notice every cut. What has the name
- * already is the same, and may have been started. */
-static void give_name(struct buf *script, const char *agent, const struct fresh *f)
-{
-    buf_printf(script, "./%s name %s %" PRId64, agent, f->dir, f->id);
-}
-
 /* tar goes there, without what is excluded. */
 static int send_tar(const struct exec_host *h,
                     const struct fresh *f,
@@ -355,23 +348,6 @@ static int send_tar(const struct exec_host *h,
     return code ? ssh_explain(h, code, buf_str(&said), e) : 0;
 }
 
-static int send_all(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
-{
-    AUTO_CLEAR(buf) struct buf script = {0}, last = {0};
-    struct fresh fresh = {0};
-    char name[96];
-
-    if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
-        return -1;
-    script_begin(&script, h);
-    make_fresh(&script, h, &fresh);
-    if (send_tar(h, &fresh, local_dir, -1, &script, e) < 0)
-        return -1;
-    script_begin(&last, h);
-    give_name(&last, name, &fresh);
-    return run_script(h, buf_str(&last), -1, CALL_S, NULL, e);
-}
-
 /* Runs a script that reads the list of these files, and copies them on the disk there. */
 static int run_with_list(const struct exec_host *h,
                          const struct buf *script,
@@ -389,41 +365,49 @@ static int run_with_list(const struct exec_host *h,
     return result;
 }
 
-/* The agent places what it has, the rest comes as ever, and the agent keeps copies. */
-static int send_missing(const struct exec_host *h,
-                        int64_t id,
-                        const char *local_dir,
-                        struct reuse *files,
-                        struct err *e)
+/* Sends the directory; with files: the agent places those it has, the rest is sent, and the agent
+ * keeps copies. */
+static int send_directory(const struct exec_host *h,
+                          int64_t id,
+                          const char *local_dir,
+                          struct reuse *files,
+                          struct err *e)
 {
     AUTO_CLEAR(buf) struct buf script = {0}, then = {0}, last = {0}, answer = {0};
     struct fresh fresh = {0};
+    struct err why = {0};
     char name[96];
+    int excluded = -1;
 
     if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
         return -1;
-    buf_init(&answer, REUSE_FILES_MAX + 1);
     script_begin(&script, h);
     make_fresh(&script, h, &fresh);
-    buf_printf(&script, "./%s stage %s", name, fresh.dir);
-    if (run_with_list(h, &script, files, &answer, e) < 0 ||
-        reuse_answer(files, buf_str(&answer), answer.len, e) < 0)
-        return -1;
-    struct err why = {0};
-    int excluded = reuse_excluded(files, &why);
-    if (why.kind)
-        return err_set(e, why.kind, "%s", why.text);
-    script_begin(&then, h);
-    leave_nothing(&then, h, &fresh);
-    int sent = send_tar(h, &fresh, local_dir, excluded, &then, e);
+    if (files) {
+        buf_init(&answer, REUSE_FILES_MAX + 1);
+        buf_printf(&script, "./%s stage %s", name, fresh.dir);
+        if (run_with_list(h, &script, files, &answer, e) < 0 ||
+            reuse_answer(files, buf_str(&answer), answer.len, e) < 0)
+            return -1;
+        excluded = reuse_excluded(files, &why);
+        if (why.kind)
+            return err_set(e, why.kind, "%s", why.text);
+        script_begin(&then, h);
+        leave_nothing(&then, h, &fresh);
+    }
+    int sent = send_tar(h, &fresh, local_dir, excluded, files ? &then : &script, e);
     if (excluded >= 0)
         close(excluded);
     if (sent < 0)
         return -1;
     script_begin(&last, h);
-    buf_printf(&last, "./%s settle %s && ", name, fresh.dir);
-    give_name(&last, name, &fresh);
-    return run_with_list(h, &last, files, NULL, e);
+    if (files)
+        buf_printf(&last, "./%s settle %s && ", name, fresh.dir);
+    /* Only what was sent to its end gets the name; tar does not notice every cut. A directory that
+     * has the name already is the same, and may have been started. */
+    buf_printf(&last, "./%s name %s %" PRId64, name, fresh.dir, id);
+    return files ? run_with_list(h, &last, files, NULL, e)
+                 : run_script(h, buf_str(&last), -1, CALL_S, NULL, e);
 }
 
 static int ssh_send(const struct exec_host *h, int64_t id, const char *local_dir, struct err *e)
@@ -434,15 +418,15 @@ static int ssh_send(const struct exec_host *h, int64_t id, const char *local_dir
     if (reuse_look(&files, local_dir, e) < 0)
         return -1;
     if (!files.n)
-        return send_all(h, id, local_dir, e);
-    if (send_missing(h, id, local_dir, &files, &why) == 0)
+        return send_directory(h, id, local_dir, NULL, e);
+    if (send_directory(h, id, local_dir, &files, &why) == 0)
         return 0;
     /* What is about the way there or about the job stays as it is; anything else (an agent that
      * cannot do it, a full disk, a tar without these options) may go better without the cache. */
     if (why.kind != ERR_IO)
         return err_set(e, why.kind, "%s", why.text);
     log_info("exec", "everything is sent anew: %s", why.text);
-    return send_all(h, id, local_dir, e);
+    return send_directory(h, id, local_dir, NULL, e);
 }
 
 static int ssh_collect(

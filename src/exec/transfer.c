@@ -101,17 +101,11 @@ int transfer_out(const char *dir,
     int tar_code;
 
     buf_init(&tar_said, SAID_MAX);
-    words_add(&tar, "tar");
-    words_add(&tar, "-C");
-    words_add(&tar, dir);
-    if (excluded_fd >= 0) {
-        words_add(&tar, "--anchored");
-        words_add(&tar, "--no-wildcards");
-        words_add(&tar, "--exclude-from=/dev/stdin");
-    }
-    words_add(&tar, "-cf");
-    words_add(&tar, "-");
-    words_add(&tar, ".");
+    words_add_all(&tar, (const char *const[]){"tar", "-C", dir, NULL});
+    if (excluded_fd >= 0)
+        words_add_all(&tar, (const char *const[]){"--anchored", "--no-wildcards",
+                                                  "--exclude-from=/dev/stdin", NULL});
+    words_add_all(&tar, (const char *const[]){"-cf", "-", ".", NULL});
     if (join(tar.list, excluded_fd, &tar_said, &tar_code, argv, said, code_out, e) < 0)
         return -1;
     /* When the other end failed, tar did so only because of it. */
@@ -120,35 +114,18 @@ int transfer_out(const char *dir,
     return 0;
 }
 
-/* Whether a link in the directory at this depth below the top leads out of the top. */
+/* Whether a link in the directory at this depth below the top leads out of the top. A link through
+ * another link may climb further than it seems: one that climbs after a name counts. */
 static bool leads_out(const char *target, size_t depth)
 {
+    bool named = false;
+
     if (*target == '/')
         return true;
     for (const char *at = target; *at;) {
         size_t n = strcspn(at, "/");
-        if (n == 2 && !memcmp(at, "..", 2)) {
-            if (depth-- == 0)
-                return true;
-        } else if (n && !(n == 1 && *at == '.')) {
-            depth++;
-        }
-        at += n;
-        at += *at == '/';
-    }
-    return false;
-}
-
-/* A link through another link may climb further than it seems: one that climbs after a name is
- * taken as leading out. */
-static bool climbs_late(const char *target)
-{
-    bool named = false;
-
-    for (const char *at = target; *at;) {
-        size_t n = strcspn(at, "/");
         bool up = n == 2 && !memcmp(at, "..", 2);
-        if (up && named)
+        if (up && (named || depth-- == 0))
             return true;
         named = named || (!up && n && !(n == 1 && *at == '.'));
         at += n;
@@ -169,7 +146,7 @@ static bool welcome(int dir_fd, const char *name, const struct stat *st, size_t 
     if (n < 0)
         return false;
     target[n] = 0;
-    return !leads_out(target, depth) && !climbs_late(target);
+    return !leads_out(target, depth);
 }
 
 /* Takes out of a directory what is not welcome. Takes fd over. */
@@ -189,7 +166,8 @@ static void clean(int fd, size_t depth)
             fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
             continue;
         if (!welcome(fd, name, &st, depth)) {
-            log_warn("exec", "%s is left out: it leads out of the directory or is no file", name);
+            log_warn("exec", "%s is left out: it leads out of the directory or is not a file",
+                     name);
             unlinkat(fd, name, 0);
         } else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
             clean(openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), depth + 1);
@@ -211,13 +189,8 @@ int transfer_in(char *const *argv,
     int tar_code;
 
     buf_init(&tar_said, SAID_MAX);
-    words_add(&tar, "tar");
-    words_add(&tar, "-C");
-    words_add(&tar, dir);
-    words_add(&tar, "--no-same-owner");
-    words_add(&tar, "--no-same-permissions");
-    words_add(&tar, "-xf");
-    words_add(&tar, "-");
+    words_add_all(&tar, (const char *const[]){"tar", "-C", dir, "--no-same-owner",
+                                              "--no-same-permissions", "-xf", "-", NULL});
     if (join(argv, -1, said, code_out, tar.list, &tar_said, &tar_code, e) < 0)
         return -1;
     if (*code_out)
@@ -226,7 +199,7 @@ int transfer_in(char *const *argv,
         return tar_failed("unpack into", dir, &tar_said, e);
     int fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return err_set(e, ERR_IO, "%s: what came is no directory", part);
+        return err_set(e, ERR_IO, "%s: the part that came is not a directory", part);
     clean(fd, 0);
     return 0;
 }

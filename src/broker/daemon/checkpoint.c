@@ -8,18 +8,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
-#define COPY_BYTES ((size_t)1 << 30)
-/* Deeper than any path that can be opened. */
-#define DEPTH_MAX 2048
 
 static char *mark_of(const char *home, int64_t id)
 {
@@ -85,114 +82,70 @@ bool checkpoint_is_there(const char *home, int64_t id)
 
 /* ---- copying ---- */
 
-static int copy_bytes(int from, int to)
+static int copy_file(const char *from, const char *to, const struct stat *st)
 {
-    ssize_t n;
+    int source = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int target = source < 0 ? -1
+                            : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                   (st->st_mode & 0777) | S_IRUSR | S_IWUSR);
+    int result = target < 0 ? -1 : file_copy(source, target, (uint64_t)st->st_size);
 
-    while ((n = sendfile(to, from, NULL, COPY_BYTES)) > 0 || (n < 0 && errno == EINTR))
-        continue;
-    return n < 0 ? -1 : 0;
+    if (source >= 0)
+        close(source);
+    /* A full disk or a quota may be reported by close alone. */
+    return target >= 0 && close(target) < 0 ? -1 : result;
 }
 
-static int copy_file(int from_dir, int to_dir, const char *name, const struct stat *st)
-{
-    int from = openat(from_dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int to = from < 0 ? -1
-                      : openat(to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                               (st->st_mode & 0777) | S_IRUSR | S_IWUSR);
-    int result = to < 0 ? -1 : copy_bytes(from, to);
-
-    if (from >= 0)
-        close(from);
-    /* What a full disk or a quota refuses may be told only now. */
-    if (to >= 0 && close(to) < 0)
-        result = -1;
-    return result;
-}
-
-static int copy_link(int from_dir, int to_dir, const char *name)
+static int copy_link(const char *from, const char *to)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(from_dir, name, target, sizeof target - 1);
+    ssize_t n = readlink(from, target, sizeof target - 1);
 
     if (n < 0)
         return -1;
     target[n] = '\0';
-    return symlinkat(target, to_dir, name);
+    return symlink(target, to);
 }
 
-static int copy_tree(int from_dir, int to_dir, size_t depth);
-
-static int copy_directory(int from_dir, int to_dir, const char *name, size_t depth)
+/* -1 with errno. Anything but files, directories and links is left out. */
+static int copy_entry(const FTSENT *f, const char *to)
 {
-    int from = openat(from_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int to = -1;
-
-    if (from >= 0 && mkdirat(to_dir, name, 0700) == 0)
-        to = openat(to_dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int result = to < 0 ? -1 : copy_tree(from, to, depth + 1);
-    if (to >= 0)
-        close(to);
-    else if (from >= 0)
-        close(from);
-    return result;
-}
-
-static int copy_entry(int from_dir, int to_dir, const char *name, size_t depth)
-{
-    struct stat st;
-
-    if (fstatat(from_dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    switch (f->fts_info) {
+    case FTS_D:
+        return f->fts_level == FTS_ROOTLEVEL ? 0 : mkdir(to, 0700);
+    case FTS_F:
+        return copy_file(f->fts_path, to, f->fts_statp);
+    case FTS_SL:
+    case FTS_SLNONE:
+        return copy_link(f->fts_path, to);
+    case FTS_DNR:
+    case FTS_ERR:
+    case FTS_NS:
+        errno = f->fts_errno;
         return -1;
-    if (S_ISREG(st.st_mode))
-        return copy_file(from_dir, to_dir, name, &st);
-    if (S_ISLNK(st.st_mode))
-        return copy_link(from_dir, to_dir, name);
-    return S_ISDIR(st.st_mode) ? copy_directory(from_dir, to_dir, name, depth) : 0;
-}
-
-/* Takes from_dir over. -1 with errno. */
-static int copy_tree(int from_dir, int to_dir, size_t depth)
-{
-    DIR *d = fdopendir(from_dir);
-    int result = 0;
-
-    if (!d) {
-        close(from_dir);
-        return -1;
+    default:
+        return 0;
     }
-    if (depth > DEPTH_MAX) {
-        errno = ENAMETOOLONG;
-        result = -1;
-    }
-    for (const struct dirent *entry; result == 0 && (entry = readdir(d));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            result = copy_entry(from_dir, to_dir, entry->d_name, depth);
-    int why = errno;
-    closedir(d);
-    errno = why;
-    return result;
 }
 
 int checkpoint_fill(const char *home, int64_t id, const char *directory, struct err *e)
 {
     AUTO_MEM char *from = broker_job_path(home, id, "checkpoint");
-    int source = open(from, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char *const roots[] = {from, NULL};
+    int result = 0;
 
-    if (source < 0 && errno == ENOENT)
+    if (access(from, F_OK) < 0 && errno == ENOENT)
         return 0;
-    if (source < 0)
-        return file_error(e, "read", from);
-    if (file_make_dirs(directory, 0700, e) < 0) {
-        close(source);
+    if (file_make_dirs(directory, 0700, e) < 0)
         return -1;
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    for (const FTSENT *f; result == 0 && tree && (f = fts_read(tree));) {
+        AUTO_MEM char *to = mem_printf("%s%s", directory, f->fts_path + strlen(from));
+        result = copy_entry(f, to);
     }
-    int to = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (to < 0) {
-        close(source);
-        return file_error(e, "open", directory);
-    }
-    int result = copy_tree(source, to, 0) < 0 ? file_error(e, "copy the checkpoint", from) : 0;
-    close(to);
+    if (!tree || result < 0)
+        result = file_error(e, "copy the checkpoint", from);
+    if (tree)
+        fts_close(tree);
     return result;
 }

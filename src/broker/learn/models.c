@@ -8,7 +8,7 @@
 
 struct loaded {
     char *name;
-    struct broker_profile *profile; /* NULL = nobody asks for it */
+    struct broker_profile *profile; /* NULL = no stage names it */
     char **words;                   /* the template's own values: what usual points into */
     struct fit_value usual[FIT_FEATURES_MAX];
     size_t n_usual;
@@ -24,11 +24,13 @@ struct broker_models {
     struct estimate_models all;
 };
 
+/* Whether a stage is estimated by this profile; NULL = by any. */
 static bool is_wanted(const struct spec *spec, const char *name)
 {
     for (size_t i = 0; i < spec->n_stages; i++) {
         const struct spec_estimate *estimate = &spec->stages[i].estimate;
-        if (estimate->kind == SPEC_ESTIMATE_PROFILE && strcmp(estimate->profile, name) == 0)
+        if (estimate->kind == SPEC_ESTIMATE_PROFILE &&
+            (!name || strcmp(estimate->profile, name) == 0))
             return true;
     }
     return false;
@@ -36,29 +38,26 @@ static bool is_wanted(const struct spec *spec, const char *name)
 
 bool broker_models_wanted(const struct spec *spec)
 {
-    for (size_t i = 0; i < spec->n_stages; i++)
-        if (spec->stages[i].estimate.kind == SPEC_ESTIMATE_PROFILE)
-            return true;
-    return false;
+    return is_wanted(spec, NULL);
 }
 
-/* What is no list in the template has a value that a pipeline need not repeat. */
+/* A pipeline need not repeat the value of an argument that is no list in the template. */
 static void note_usual(struct loaded *loaded)
 {
     const struct broker_profile *p = loaded->profile;
-    size_t n_args, n_features;
-    const struct template_arg *args = template_args(p->template, &n_args);
-    const char *const *features = fit_features(p->fit, &n_features);
+    size_t n;
+    const char *const *features = fit_features(p->fit, &n);
 
     loaded->words = template_command(p->template, 0);
-    for (size_t i = 0; i < n_features; i++)
-        for (size_t k = 0; k < n_args; k++)
-            if (!args[k].listed && strcmp(args[k].key, features[i]) == 0)
-                loaded->usual[loaded->n_usual++] = fit_value_read(
-                    features[i], template_value(&args[k], (const char *const *)loaded->words));
+    for (size_t i = 0; i < n; i++) {
+        const struct template_arg *arg = template_find_arg(p->template, features[i]);
+        if (arg && !arg->listed)
+            loaded->usual[loaded->n_usual++] = fit_value_read(
+                features[i], template_value(arg, (const char *const *)loaded->words));
+    }
 }
 
-/* Too few runs are no error here: whoever needs the model says which stage does. */
+/* Too few runs are not an error here: the estimate names the stage that lacks a model. */
 static struct broker_profile *load(struct broker_models *m, const char *name, struct err *e)
 {
     AUTO(broker_profile) struct broker_profile *p = broker_profile_load(m->home, name, e);

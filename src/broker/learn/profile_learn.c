@@ -7,7 +7,6 @@
 #include "broker/learn/profile.h"
 #include "lake/job/job.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +45,12 @@ static int take_run(void *context, const struct lake_job *job, struct err *e)
     struct run run = {.cpus = job->asked.cpus,
                       .memory_mb = (double)job->asked.memory_mb,
                       .runtime_s = job->runtime_s};
-    char name[32];
 
     bool usable = run.cpus > 0 && run.memory_mb > 0 && run.runtime_s > 0;
     if (r->n >= FIT_RUNS_MAX || !usable ||
         !template_matches(r->template, command, job->asked.n_command))
         return 0;
-    snprintf(name, sizeof name, "job %lld", (long long)job->id);
-    run.name = arena_dup(r->arena, name);
+    run.name = arena_printf(r->arena, "job %lld", (long long)job->id);
     run.values = arena_alloc(r->arena, r->n_args + 1, sizeof *run.values);
     for (size_t i = 0; run.name && run.values && i < r->n_args; i++) {
         run.values[i] = arena_dup(r->arena, template_value(&r->args[i], command));
@@ -183,17 +180,6 @@ int broker_profile_refresh(const char *home,
 
 /* ---- asking the model ---- */
 
-static const struct template_arg *find_arg(const struct template *t, const char *key)
-{
-    size_t n;
-    const struct template_arg *args = template_args(t, &n);
-
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(args[i].key, key) == 0)
-            return &args[i];
-    return NULL;
-}
-
 static const char *find_setting(const struct template_setting *settings, size_t n, const char *key)
 {
     for (size_t i = n; i-- > 0;)
@@ -222,7 +208,7 @@ static int unknown_setting(const struct broker_profile *p, const char *key, stru
     if (strcmp(key, FIT_CPUS) == 0 || strcmp(key, FIT_MEMORY) == 0)
         return err_set(e, ERR_USAGE, "%s is no value of the command, but a size of the machine",
                        key);
-    if (find_arg(p->template, key))
+    if (template_find_arg(p->template, key))
         return err_set(
             e, ERR_USAGE,
             "%.60s is the same in all runs of profile %s, so that nothing is known about "
@@ -248,7 +234,7 @@ static int check_settings(const struct broker_profile *p,
                           struct err *e)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct template_arg *arg = find_arg(p->template, settings[i].key);
+        const struct template_arg *arg = template_find_arg(p->template, settings[i].key);
         bool usual =
             arg && !arg->listed &&
             strcmp(template_value(arg, (const char *const *)v->words), settings[i].value) == 0;
@@ -271,7 +257,7 @@ int broker_profile_values(const struct broker_profile *p,
     if (check_settings(p, out, settings, n, e) < 0)
         return -1;
     for (size_t i = 0; i < n_features; i++) {
-        const struct template_arg *arg = find_arg(p->template, features[i]);
+        const struct template_arg *arg = template_find_arg(p->template, features[i]);
         const char *value = find_setting(settings, n, features[i]);
         if (!has_feature(p->fit, features[i]))
             continue;

@@ -437,7 +437,7 @@ bool template_matches(const struct template *t, const char *const *command, size
     return n == t->n;
 }
 
-static const struct template_arg *find_arg(const struct template *t, const char *key)
+const struct template_arg *template_find_arg(const struct template *t, const char *key)
 {
     for (size_t i = 0; i < t->n_args; i++)
         if (strcmp(t->args[i].key, key) == 0)
@@ -464,7 +464,7 @@ char **template_fill(const struct template *t,
     char **words = template_command(t, 0);
 
     for (size_t i = 0; i < n; i++) {
-        const struct template_arg *arg = find_arg(t, settings[i].key);
+        const struct template_arg *arg = template_find_arg(t, settings[i].key);
         if (!arg) {
             template_words_free(words);
             no_such_arg(t, settings[i].key, e);

@@ -46,6 +46,8 @@ struct template_arg {
 };
 /* In the order of words. */
 const struct template_arg *template_args(const struct template *t, size_t *n_out);
+/* By its key; NULL = there is none. */
+const struct template_arg *template_find_arg(const struct template *t, const char *key);
 /* ERR_USAGE when a list stands elsewhere than in the value of an argument: no number can be learned
  * about it. */
 int template_check_args(const struct template *t, struct err *e);

@@ -69,15 +69,11 @@ static bool in_use(const struct limits *l, const struct cgroup *g, int except)
     return false;
 }
 
-typedef bool (*settle_fn)(const struct limits *l, const struct cgroup *g, double value);
+typedef bool settle_fn(const struct limits *l, const struct cgroup *g);
 
 /* The first place where a group can be made, set and entered. false, and why in `why`. */
-static bool settle(struct limits *l,
-                   enum cgroup_controller c,
-                   pid_t pid,
-                   settle_fn set,
-                   double value,
-                   char why[static 256])
+static bool settle(
+    struct limits *l, enum cgroup_controller c, pid_t pid, settle_fn *set, char why[static 256])
 {
     snprintf(why, 256, "this machine shows no control group for it");
     for (size_t i = 0; i < l->places.n[c]; i++) {
@@ -89,7 +85,7 @@ static bool settle(struct limits *l,
             snprintf(why, 256, "no group can be made in %.160s: %s", dir, strerror(errno));
             continue;
         }
-        if (set(l, &g, value) && (shared || cgroup_enter(&g, pid))) {
+        if (set(l, &g) && (shared || cgroup_enter(&g, pid))) {
             l->group[c] = g;
             return true;
         }
@@ -100,12 +96,11 @@ static bool settle(struct limits *l,
     return false;
 }
 
-static bool set_cpu(const struct limits *l, const struct cgroup *g, double cpus)
+static bool set_cpu(const struct limits *l, const struct cgroup *g)
 {
     char text[64];
-    long quota = lround(cpus * CPU_PERIOD_US);
+    long quota = lround(l->cpus * CPU_PERIOD_US);
 
-    (void)l;
     quota = quota < CPU_QUOTA_MIN_US ? CPU_QUOTA_MIN_US : quota;
     if (g->v2) {
         snprintf(text, sizeof text, "%ld %d", quota, CPU_PERIOD_US);
@@ -118,11 +113,10 @@ static bool set_cpu(const struct limits *l, const struct cgroup *g, double cpus)
     return cgroup_set(g, "cpu.cfs_quota_us", text);
 }
 
-static bool set_memory(const struct limits *l, const struct cgroup *g, double unused)
+static bool set_memory(const struct limits *l, const struct cgroup *g)
 {
     char text[64];
 
-    (void)unused;
     snprintf(text, sizeof text, "%" PRIu64, l->memory_bytes);
     if (g->v2) {
         cgroup_set(g, "memory.swap.max", "0");  /* absent without swap */
@@ -135,10 +129,9 @@ static bool set_memory(const struct limits *l, const struct cgroup *g, double un
     return true;
 }
 
-static bool set_pids(const struct limits *l, const struct cgroup *g, double unused)
+static bool set_pids(const struct limits *l, const struct cgroup *g)
 {
     (void)l;
-    (void)unused;
     /* A bare group of version 2 has no pids.max; it is there to find and kill what is in it. */
     return cgroup_set(g, "pids.max", PIDS_MAX) || g->v2;
 }
@@ -179,7 +172,8 @@ static void apply_cpu(struct limits *l, const struct jobfile *job, pid_t pid)
                  CPU_COUNT(&ours));
         cpus = CPU_COUNT(&ours);
     }
-    if (settle(l, CGROUP_CPU, pid, set_cpu, cpus, why)) {
+    l->cpus = cpus;
+    if (settle(l, CGROUP_CPU, pid, set_cpu, why)) {
         say(l, "cpu: cgroup v%d, %g%s", l->group[CGROUP_CPU].v2 ? 2 : 1, cpus, clamped);
         return;
     }
@@ -213,7 +207,7 @@ static void apply_memory(struct limits *l, const struct jobfile *job, pid_t pid)
                  job->memory_mb);
         l->memory_bytes = there;
     }
-    if (settle(l, CGROUP_MEMORY, pid, set_memory, 0, why)) {
+    if (settle(l, CGROUP_MEMORY, pid, set_memory, why)) {
         say(l, "memory: cgroup v%d, %" PRIu64 " MB%s", l->group[CGROUP_MEMORY].v2 ? 2 : 1,
             l->memory_bytes >> 20, clamped);
         return;
@@ -232,7 +226,7 @@ void limits_apply(struct limits *l, const struct jobfile *job, pid_t pid)
     /* A job with limits cannot outgrow them by its number of processes either. The first group that
      * a process enters costs it 10 ms: one without limits is not made to wait. */
     if (job->cpus > 0 || job->memory_mb > 0)
-        settle(l, CGROUP_PIDS, pid, set_pids, 0, why);
+        settle(l, CGROUP_PIDS, pid, set_pids, why);
 }
 
 bool limits_over(const struct limits *l, const struct processes *t)

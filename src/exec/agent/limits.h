@@ -14,7 +14,8 @@ struct limits {
     struct cgroup_places places;
     char name[64];
     struct cgroup group[CGROUP_CONTROLLERS]; /* of version 2: the same path for all */
-    uint64_t memory_bytes;                   /* 0 = none */
+    double cpus;                             /* 0 = no limit */
+    uint64_t memory_bytes;                   /* 0 = no limit */
     bool watched;                            /* no group keeps the memory: limits_over does */
     char text[1024];                         /* how each is enforced, for people */
 };
