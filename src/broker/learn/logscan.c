@@ -92,8 +92,6 @@ __attribute__((format(printf, 3, 4))) static void tell_malformed(struct logscan 
     va_list ap;
     size_t len = strlen(line), shown = whole_characters(line, len, SHOWN_BYTES);
 
-    if (!s->visitor.malformed)
-        return;
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
@@ -104,7 +102,8 @@ __attribute__((format(printf, 3, 4))) static void tell_malformed(struct logscan 
     /* One line, whatever stood in the log. */
     for (char *at = b.data; *at; at++)
         *at = *at == '\n' ? ' ' : *at;
-    s->visitor.malformed(s->visitor.context, b.data);
+    if (s->visitor.malformed)
+        s->visitor.malformed(s->visitor.context, b.data);
 }
 
 static char *skip_blanks(char *text)
