@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -257,54 +258,39 @@ static const struct record solved_record =
 /* A thread that tells each second how long the solver has been running. */
 struct ticker {
     const struct app *app;
-    double began_s;
+    struct timespec began;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t ends;
-    bool is_over;
+    sem_t ends;
+    bool has_thread;
 };
 
 static void *tick(void *context)
 {
     struct ticker *t = context;
-    struct timespec until;
+    struct timespec until = t->began;
 
-    pthread_mutex_lock(&t->lock);
-    while (!t->is_over) {
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec++;
-        if (pthread_cond_timedwait(&t->ends, &t->lock, &until) == ETIMEDOUT)
-            app_status(t->app, "solving: %.0f s", time_monotonic_s() - t->began_s);
-    }
-    pthread_mutex_unlock(&t->lock);
+    until.tv_sec++;
+    while (sem_clockwait(&t->ends, CLOCK_MONOTONIC, &until) < 0)
+        if (errno == ETIMEDOUT)
+            app_status(t->app, "solving: %ld s", (long)(until.tv_sec++ - t->began.tv_sec));
     return NULL;
 }
 
 static void ticker_begin(struct ticker *t, const struct app *app)
 {
-    pthread_condattr_t monotonic;
-
-    *t = (struct ticker){.app = app, .began_s = time_monotonic_s()};
-    pthread_mutex_init(&t->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->ends, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    *t = (struct ticker){.app = app};
+    clock_gettime(CLOCK_MONOTONIC, &t->began);
+    sem_init(&t->ends, 0, 0);
     /* Without a thread the solver runs all the same. */
-    t->is_over = pthread_create(&t->thread, NULL, tick, t) != 0;
+    t->has_thread = pthread_create(&t->thread, NULL, tick, t) == 0;
 }
 
 static void ticker_end(struct ticker *t)
 {
-    pthread_mutex_lock(&t->lock);
-    bool has_thread = !t->is_over;
-    t->is_over = true;
-    pthread_cond_signal(&t->ends);
-    pthread_mutex_unlock(&t->lock);
-    if (has_thread)
+    sem_post(&t->ends);
+    if (t->has_thread)
         pthread_join(t->thread, NULL);
-    pthread_cond_destroy(&t->ends);
-    pthread_mutex_destroy(&t->lock);
+    sem_destroy(&t->ends);
 }
 
 /* ---- all of it ---- */
@@ -392,6 +378,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     if (policy_read(text.bytes, text.len, &file, e) < 0)
         return err_wrap(e, "%s", text.name);
     file.problem.columns_max = (size_t)q->columns;
+    const double began_s = time_monotonic_s();
     ticker_begin(&ticker, app);
     int solved = policy_solve(&file.problem, kind, form, &a, e);
     ticker_end(&ticker);
@@ -406,7 +393,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
         .bound = a.bound,
         .stretch = a.stretch,
         .budget_needed_usd = a.budget_needed_usd,
-        .elapsed_ms = (time_monotonic_s() - ticker.began_s) * 1e3,
+        .elapsed_ms = (time_monotonic_s() - began_s) * 1e3,
         .n_windows = a.n_windows,
         .windows_exact = a.windows_exact,
         .shadow_at_most = a.shadow_at_most,
