@@ -259,17 +259,16 @@ int app_plan_ask_singles(struct app_plan *p, struct err *e)
     return 0;
 }
 
-size_t app_plan_best_single(const struct app_plan *p)
+const char *app_plan_best_single(const struct app_plan *p)
 {
-    const struct spec_goal *goal = &p->settings.goal;
-    size_t best = SIZE_MAX;
-    double best_value = 0;
+    const char *best = NULL;
+    double best_value = (double)INFINITY;
 
     for (size_t i = 0; i < p->n_singles; i++) {
         const struct plan_point *point = &p->singles[i].point;
-        double value = app_plan_objective(goal, point->cost_microusd, point->time_s);
-        if (best == SIZE_MAX || value < best_value) {
-            best = i;
+        double value = app_plan_objective(&p->settings.goal, point->cost_microusd, point->time_s);
+        if (value < best_value) {
+            best = p->singles[i].cloud;
             best_value = value;
         }
     }

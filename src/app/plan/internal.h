@@ -14,9 +14,11 @@ struct spec *app_plan_read_spec(const struct plan_request *q,
 
 /* ---- settings.c ---- */
 
-/* The settings that q asks for; goal: of the pipeline file. Texts are borrowed from q. */
+/* The settings that q asks for; goal: of the pipeline file; objective: how errors spell the field.
+ * Texts are borrowed from q. */
 int app_plan_settings_read(const struct plan_request *q,
                            const struct spec_goal *goal,
+                           const char *objective,
                            struct app_plan_settings *out,
                            struct err *e);
 /* One change to q, as the command line writes it: key "objective", "budget", "deadline", "market",
@@ -26,11 +28,9 @@ int app_plan_change(
     struct plan_request *q, const char *key, const char *value, struct arena *arena, struct err *e);
 /* "cost", "weighted:0.3"; out is where the text stands if it is not a fixed one. */
 const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40]);
-const char *app_plan_solver_text(enum plan_solver solver);
-const char *app_plan_status_text(enum plan_status status);
-const char *app_plan_market_text(bool spot);
 /* Dollars, seconds, dollar-hours or the weighted sum, as the goal says. */
 double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, double time_s);
+extern const char *const app_plan_status_texts[3]; /* of enum plan_status */
 
 /* ---- ask.c ---- */
 
@@ -41,23 +41,23 @@ struct plan_problem *app_plan_problem(const struct app_plan *p,
 /* What remains until end_s on the monotonic clock, never less than a tenth of a second: a row of
  * further questions shares one limit, and each still gets an answer. */
 double app_plan_remaining_s(double end_s);
-/* Index of the best single-cloud plan under the goal; SIZE_MAX when there is none. */
-size_t app_plan_best_single(const struct app_plan *p);
+/* The cloud of the best single-cloud plan under the goal; NULL when there is none. */
+const char *app_plan_best_single(const struct app_plan *p);
 
 /* ---- others.c ---- */
 
-/* Every other location at which the stage could run, by added cost; those without a plan last. out:
- * struct app_plan_other. */
+/* Every other location at which the stage could run, by added cost; those without a plan last.
+ * list: struct app_plan_other. */
 int app_plan_explain(const struct app_plan *p,
                      size_t stage,
-                     struct arena *arena,
-                     struct field_records *out,
+                     const struct answer *out,
+                     struct field_records *list,
                      struct err *e);
 /* changes: KEY=VALUE each, as for app_plan_change, and STAGE.location=CLOUD/REGION. */
 int app_plan_what_if(const struct app_plan *p,
                      const struct field_list *changes,
-                     struct arena *arena,
-                     struct field_records *out,
+                     const struct answer *out,
+                     struct field_records *list,
                      struct err *e);
 /* Index of the stage of that name; ERR_NOTFOUND with the nearest one. SIZE_MAX on error. */
 size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err *e);

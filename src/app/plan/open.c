@@ -13,11 +13,14 @@
 #define TEXTS_MAX_BYTES (16u << 20)
 #define WARNING_MAX_BYTES 65536
 
-static int check_env(const struct plan_request *q, struct err *e)
+static int check_env(const struct plan_request *q, const struct answer *out, struct err *e)
 {
+    char option[64];
+
     for (size_t i = 0; i < q->env.n; i++)
         if (!strchr(q->env.items[i], '=') || *q->env.items[i] == '=')
-            return err_set(e, ERR_USAGE, "env %s: write KEY=VALUE", q->env.items[i]);
+            return err_set(e, ERR_USAGE, "%s %s: write KEY=VALUE", answer_spell(out, "env", option),
+                           q->env.items[i]);
     return 0;
 }
 
@@ -117,11 +120,17 @@ struct spec *app_plan_read_spec(const struct plan_request *q,
     return NULL;
 }
 
-int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request *q, struct err *e)
+int app_plan_open(struct app_plan *p,
+                  struct app *app,
+                  const struct plan_request *q,
+                  const struct answer *out,
+                  struct err *e)
 {
+    char option[64];
+
     p->arena = arena_new(TEXTS_MAX_BYTES);
     p->request = *q;
-    if (check_env(q, e) < 0 || keep_request(&p->request, p->arena, e) < 0)
+    if (check_env(q, out, e) < 0 || keep_request(&p->request, p->arena, e) < 0)
         return -1;
     q = &p->request;
     p->solve_limit_s = q->solve_limit_s;
@@ -129,7 +138,8 @@ int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request
     if (!p->spec)
         return -1;
     warn_of_findings(app, p->spec);
-    if (app_plan_settings_read(q, &p->spec->goal, &p->settings, e) < 0)
+    if (app_plan_settings_read(q, &p->spec->goal, answer_spell(out, "objective", option),
+                               &p->settings, e) < 0)
         return -1;
     p->config = app_config(app, e);
     if (!p->config)

@@ -44,12 +44,10 @@ static int ask_further(struct app_plan *p,
     if (q->explain) {
         size_t stage = app_plan_find_stage(p->spec, q->explain, e);
         report->explained = q->explain;
-        report->has_explain = true;
-        if (stage == SIZE_MAX || app_plan_explain(p, stage, out->arena, &report->explain, e) < 0)
+        if (stage == SIZE_MAX || app_plan_explain(p, stage, out, &report->explain, e) < 0)
             return err_wrap(e, "%s %s", answer_spell(out, "explain", option), q->explain);
     }
-    report->has_what_if = q->what_if.n > 0;
-    if (app_plan_what_if(p, &q->what_if, out->arena, &report->what_if, e) < 0)
+    if (app_plan_what_if(p, &q->what_if, out, &report->what_if, e) < 0)
         return err_wrap(e, "%s", answer_spell(out, "what_if", option));
     return 0;
 }
@@ -60,7 +58,7 @@ static int run_solve(struct app *app, const void *request, struct answer *out, s
     AUTO(app_plan) struct app_plan *p = mem_zero(1, sizeof *p);
     struct app_plan_report report;
 
-    if (app_plan_open(p, app, &q->plan, e) < 0 || app_plan_ask(p, q->pareto, e) < 0)
+    if (app_plan_open(p, app, &q->plan, out, e) < 0 || app_plan_ask(p, q->pareto, e) < 0)
         return -1;
     bool exists = p->answer.status != PLAN_INFEASIBLE;
     if (exists && app_plan_ask_singles(p, e) < 0)
@@ -99,6 +97,9 @@ static const struct field checked_fields[] = {
     {"valid", FIELD(BOOL, struct app_plan_checked, valid), .help = "Whether the file has no error."},
     {"findings", FIELD(RECORDS, struct app_plan_checked, findings), .record = &finding_record,
      .help = "Warnings and errors, in the order of the file."},
+    {"file", FIELD(TEXT, struct app_plan_checked, file), .omit_none = true,
+     .help = "Path of the file."},
+    {"stages", FIELD(COUNT, struct app_plan_checked, stages), .help = "Number of its stages."},
 };
 /* clang-format on */
 static const struct record checked_record =
@@ -110,10 +111,10 @@ static int answer_findings(struct answer *out,
                            size_t n,
                            struct err *e)
 {
-    struct app_plan_finding *items = arena_alloc(out->arena, n, sizeof *items);
+    struct app_plan_finding *items = answer_alloc(out, n, sizeof *items, e);
 
     if (!items)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
+        return -1;
     for (size_t i = 0; i < n; i++)
         items[i] = (struct app_plan_finding){(int64_t)f[i].line,
                                              f[i].is_error ? "error" : "warning", f[i].text};
@@ -128,7 +129,7 @@ static int run_check(struct app *app, const void *request, struct answer *out, s
     size_t n_refused = 0;
     AUTO(spec) struct spec *spec = app_plan_read_spec(q, &refused, &n_refused, e);
     struct app_plan_checked checked = {
-        .valid = spec, .file = q->file, .n_stages = spec ? spec->n_stages : 0};
+        .valid = spec, .file = q->file, .stages = spec ? spec->n_stages : 0};
 
     (void)app;
     if (!spec && n_refused == 0) /* the file could not be read at all */

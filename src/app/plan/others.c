@@ -30,18 +30,18 @@ size_t app_plan_find_stage(const struct spec *spec, const char *name, struct err
     return SIZE_MAX;
 }
 
-/* A plan that does not exist; reason goes to arena. */
+/* A plan that does not exist, and why. */
 static int no_plan(struct app_plan_other *other,
                    const char *reason,
-                   struct arena *arena,
+                   const struct answer *out,
                    struct err *e)
 {
-    other->status = app_plan_status_text(PLAN_INFEASIBLE);
+    other->status = app_plan_status_texts[PLAN_INFEASIBLE];
     other->point = (struct plan_point){FIELD_NONE, (double)NAN};
     other->delta_microusd = FIELD_NONE;
     other->delta_s = (double)NAN;
-    other->reason = arena_dup(arena, reason);
-    return other->reason ? 0 : err_set(e, ERR_NOFIT, "the answer is too large");
+    other->reason = answer_text(out, e, "%s", reason);
+    return other->reason ? 0 : -1;
 }
 
 /* Asks once more and notes the difference to p's plan. */
@@ -49,7 +49,7 @@ static int ask_other(const struct app_plan *p,
                      const struct plan_problem *problem,
                      const struct plan_query *query,
                      struct app_plan_other *other,
-                     struct arena *arena,
+                     const struct answer *out,
                      struct err *e)
 {
     AUTO_CLEAR(plan_answer) struct plan_answer answer = {0};
@@ -57,8 +57,8 @@ static int ask_other(const struct app_plan *p,
     if (plan_solve(problem, query, &answer, e) < 0)
         return -1;
     if (answer.status == PLAN_INFEASIBLE)
-        return no_plan(other, answer.reason, arena, e);
-    other->status = app_plan_status_text(answer.status);
+        return no_plan(other, answer.reason, out, e);
+    other->status = app_plan_status_texts[answer.status];
     other->point = (struct plan_point){answer.plan.cost_microusd, answer.plan.time_s};
     other->delta_microusd = answer.plan.cost_microusd - p->answer.plan.cost_microusd;
     other->delta_s = answer.plan.time_s - p->answer.plan.time_s;
@@ -82,25 +82,25 @@ static int by_added_cost(const void *a, const void *b)
 
 int app_plan_explain(const struct app_plan *p,
                      size_t stage,
-                     struct arena *arena,
-                     struct field_records *out,
+                     const struct answer *out,
+                     struct field_records *list,
                      struct err *e)
 {
     size_t n;
     const size_t *places = plan_stage_places(p->problem, stage, &n);
     double end_s = time_monotonic_s() + p->solve_limit_s;
     struct plan_query query = app_plan_query(p, &p->settings);
-    struct app_plan_other *others = arena_alloc(arena, n, sizeof *others);
+    struct app_plan_other *others = answer_alloc(out, n, sizeof *others, e);
 
     if (!others)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    *out = (struct field_records){.items = others};
+        return -1;
+    *list = (struct field_records){.items = others};
     query.pinned_stage = stage;
     for (size_t i = 0; i < n; i++) {
         const struct catalog_place *place = &p->catalog->places[places[i]];
         if (places[i] == p->answer.plan.stages[stage].place)
             continue;
-        struct app_plan_other *other = &others[out->n++];
+        struct app_plan_other *other = &others[list->n++];
         *other = (struct app_plan_other){
             .place = places[i],
             .machine = {.cloud = catalog_text(p->catalog, place->cloud),
@@ -110,11 +110,11 @@ int app_plan_explain(const struct app_plan *p,
         };
         query.pinned_place = places[i];
         query.solve_limit_s = app_plan_remaining_s(end_s);
-        if (ask_other(p, p->problem, &query, other, arena, e) < 0)
+        if (ask_other(p, p->problem, &query, other, out, e) < 0)
             return -1;
     }
-    if (out->n > 1)
-        qsort(others, out->n, sizeof *others, by_added_cost);
+    if (list->n > 1)
+        qsort(others, list->n, sizeof *others, by_added_cost);
     return 0;
 }
 
@@ -143,7 +143,7 @@ static int set_pin(const struct app_plan *p,
     if (s->pinned_stage == SIZE_MAX || spec_place_parse(value, scratch, &place, e) < 0)
         return -1;
     if (!place.cloud || !place.region)
-        return err_set(e, ERR_USAGE, "\"%s\" is no location: write CLOUD/REGION", value);
+        return err_set(e, ERR_USAGE, "\"%s\" is not a location; write CLOUD/REGION", value);
     s->pinned_place = catalog_find_place(p->catalog, place.cloud, place.region);
     if (s->pinned_place == SIZE_MAX)
         return err_set(e, ERR_NOTFOUND, "the catalog has no offer at %s/%s", place.cloud,
@@ -170,7 +170,7 @@ static int apply(const struct app_plan *p,
     if (!dot)
         return app_plan_change(&q, key, equals + 1, arena, e) < 0
                    ? -1
-                   : app_plan_settings_read(&q, &p->spec->goal, out, e);
+                   : app_plan_settings_read(&q, &p->spec->goal, "objective", out, e);
     if (strcmp(dot, ".location") != 0 && strcmp(dot, ".place") != 0)
         return err_set(e, ERR_USAGE, "of a stage only the location can change: STAGE.location=%s",
                        equals + 1);
@@ -197,7 +197,7 @@ static int ask_what_if(const struct app_plan *p,
                        const struct app_plan_settings *s,
                        double end_s,
                        struct app_plan_other *other,
-                       struct arena *arena,
+                       const struct answer *out,
                        struct err *e)
 {
     bool same = same_world(s, &p->settings);
@@ -207,31 +207,31 @@ static int ask_what_if(const struct app_plan *p,
     struct plan_query query = app_plan_query(p, s);
 
     if (!problem)
-        return no_plan(other, why.text, arena, e);
+        return no_plan(other, why.text, out, e);
     if (s->pinned_stage != SIZE_MAX && !stage_may_run_at(problem, s->pinned_stage, s->pinned_place))
-        return no_plan(other, "no offer there fits the stage", arena, e);
+        return no_plan(other, "no offer there fits the stage", out, e);
     query.solve_limit_s = app_plan_remaining_s(end_s);
     query.totals_only = true;
-    return ask_other(p, problem, &query, other, arena, e);
+    return ask_other(p, problem, &query, other, out, e);
 }
 
 int app_plan_what_if(const struct app_plan *p,
                      const struct field_list *changes,
-                     struct arena *arena,
-                     struct field_records *out,
+                     const struct answer *out,
+                     struct field_records *list,
                      struct err *e)
 {
     double end_s = time_monotonic_s() + p->solve_limit_s;
-    struct app_plan_other *others = arena_alloc(arena, changes->n, sizeof *others);
+    struct app_plan_other *others = answer_alloc(out, changes->n, sizeof *others, e);
 
     if (!others)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    *out = (struct field_records){others, changes->n};
+        return -1;
+    *list = (struct field_records){others, changes->n};
     for (size_t i = 0; i < changes->n; i++) {
         struct app_plan_settings s;
         others[i].change = changes->items[i];
-        if (apply(p, changes->items[i], arena, &s, e) < 0 ||
-            ask_what_if(p, &s, end_s, &others[i], arena, e) < 0)
+        if (apply(p, changes->items[i], out->arena, &s, e) < 0 ||
+            ask_what_if(p, &s, end_s, &others[i], out, e) < 0)
             return err_wrap(e, "%s", changes->items[i]);
     }
     return 0;

@@ -26,9 +26,8 @@ struct app_plan_finding {
 struct app_plan_checked {
     bool valid;
     struct field_records findings; /* struct app_plan_finding, in file order */
-    /* For printers, and not in JSON. */
-    const char *file;
-    size_t n_stages;
+    const char *file;              /* NULL = the request has its text alone */
+    uint64_t stages;
 };
 
 /* What every request that plans a pipeline says. A request struct that holds one as its member
@@ -142,7 +141,11 @@ void app_plan_free(struct app_plan *p);
 AUTO_DEFINE(app_plan)
 
 /* Reads the pipeline and what it is planned with; warnings are notices. */
-int app_plan_open(struct app_plan *p, struct app *app, const struct plan_request *q, struct err *e);
+int app_plan_open(struct app_plan *p,
+                  struct app *app,
+                  const struct plan_request *q,
+                  const struct answer *out, /* whose errors spell the fields */
+                  struct err *e);
 /* Lays out the problem and asks for the plan; spec, catalog and the rest stand ready. */
 int app_plan_ask(struct app_plan *p, bool pareto, struct err *e);
 
@@ -187,30 +190,28 @@ struct app_plan_pareto {
 };
 
 struct app_plan_report {
-    const char *status, *pipeline, *objective, *solver;
+    const char *status, *pipeline, *objective, *solver, *risk;
+    double budget_usd, deadline_s; /* INFINITY = none */
     /* Of the plan. */
     struct plan_point point;
     int64_t cost_low_microusd, cost_high_microusd; /* high: FIELD_NONE past all bounds */
     double time_low_s, time_high_s, bound, gap;
     struct field_records stages;       /* struct app_plan_stage, in the order of the file */
-    struct field_records single_cloud; /* struct app_plan_single */
+    struct field_records single_cloud; /* struct app_plan_single, ascending cost */
+    const char *best_single_cloud;     /* NULL = no single cloud has a plan */
     /* Where there is no plan. */
     const char *reason;
     const void *cheapest, *fastest; /* struct plan_point; NULL = no plan at all */
+    bool limits_leave_nothing;      /* both are without the limits of all offers */
     /* Of the search. */
     double elapsed_ms;
     uint64_t offers_considered;
     struct field_records guessed; /* struct guess */
     /* What else was asked for. */
-    bool has_pareto, pareto_complete, pareto_thinned, has_explain, has_what_if;
-    struct field_records pareto;           /* struct app_plan_pareto, ascending cost */
+    struct field_records pareto; /* struct app_plan_pareto, ascending cost; none = not asked for */
+    bool pareto_complete, pareto_thinned;
+    const char *explained;                 /* name of the stage; NULL = not asked for */
     struct field_records explain, what_if; /* struct app_plan_other */
-    /* For printers, and not in JSON. */
-    struct spec_goal goal;
-    bool risk_p95, is_greedy;
-    bool limits_leave_nothing; /* cheapest and fastest are without the limits of all offers */
-    size_t best_single;        /* index in single_cloud; SIZE_MAX = none */
-    const char *explained;     /* name of the stage */
 };
 
 extern const struct record app_plan_report_record;

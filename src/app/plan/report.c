@@ -23,26 +23,21 @@
     {"price_usd_per_hour", FIELD(REAL, type, at price_usd_per_hour), .omit_none = true,            \
      .unit = "USD", .help = "Price of one instance per hour."}
 
+#define STAGE_S(key, text)                                                                         \
+    {#key, FIELD(DURATION, struct app_plan_stage, key), .unit = "s", .help = (text)}
+#define STAGE_USD(key, text)                                                                       \
+    {#key "_usd", FIELD(MONEY, struct app_plan_stage, key##_microusd), .unit = "USD", .help = (text)}
 static const struct field stage_fields[] = {
     MACHINE_FIELDS(struct app_plan_stage, machine.),
-    {"start_s", FIELD(DURATION, struct app_plan_stage, start_s), .unit = "s",
-     .help = "Start of the stage, from the start of the plan."},
-    {"finish_s", FIELD(DURATION, struct app_plan_stage, finish_s), .unit = "s",
-     .help = "End of the stage, from the start of the plan."},
-    {"boot_s", FIELD(DURATION, struct app_plan_stage, boot_s), .unit = "s",
-     .help = "Time until the instance has booted."},
-    {"setup_s", FIELD(DURATION, struct app_plan_stage, setup_s), .unit = "s",
-     .help = "Time of the stage's setup."},
-    {"input_s", FIELD(DURATION, struct app_plan_stage, input_s), .unit = "s",
-     .help = "Time to read the inputs."},
-    {"run_s", FIELD(DURATION, struct app_plan_stage, run_s), .unit = "s",
-     .help = "Expected run time, with preemptions."},
-    {"compute_usd", FIELD(MONEY, struct app_plan_stage, compute_microusd), .unit = "USD",
-     .help = "Cost of the instances."},
-    {"transfer_usd", FIELD(MONEY, struct app_plan_stage, transfer_microusd), .unit = "USD",
-     .help = "Cost of moving the inputs."},
-    {"storage_usd", FIELD(MONEY, struct app_plan_stage, storage_microusd), .unit = "USD",
-     .help = "Cost of keeping the outputs."},
+    STAGE_S(start_s, "Start of the stage, from the start of the plan."),
+    STAGE_S(finish_s, "End of the stage, from the start of the plan."),
+    STAGE_S(boot_s, "Time until the instance has booted."),
+    STAGE_S(setup_s, "Time of the stage's setup."),
+    STAGE_S(input_s, "Time to read the inputs."),
+    STAGE_S(run_s, "Expected run time, with preemptions."),
+    STAGE_USD(compute, "Cost of the instances."),
+    STAGE_USD(transfer, "Cost of moving the inputs."),
+    STAGE_USD(storage, "Cost of keeping the outputs."),
 };
 static const struct record stage_record =
     RECORD("plan_stage", struct app_plan_stage, stage_fields);
@@ -111,69 +106,64 @@ static bool has_plan(const void *record)
 
 static bool lacks_pareto(const void *record)
 {
-    return !((const struct app_plan_report *)record)->has_pareto;
+    return ((const struct app_plan_report *)record)->pareto.n == 0;
 }
 
 static bool lacks_explain(const void *record)
 {
-    return !((const struct app_plan_report *)record)->has_explain;
-}
-
-static bool lacks_what_if(const void *record)
-{
-    return !((const struct app_plan_report *)record)->has_what_if;
+    return !((const struct app_plan_report *)record)->explained;
 }
 
 /* clang-format off */
+#define REPORT(TYPE, key, ...) {#key, FIELD(TYPE, struct app_plan_report, key), __VA_ARGS__}
+#define OF_PLAN(TYPE, key, ...) REPORT(TYPE, key, .is_absent = has_no_plan, __VA_ARGS__)
+#define PLAN_USD(key, text)                                                                        \
+    {#key "_usd", FIELD(MONEY, struct app_plan_report, key##_microusd), .unit = "USD",             \
+     .is_absent = has_no_plan, .help = (text)}
 static const struct field report_fields[] = {
-    {"status", FIELD(TEXT, struct app_plan_report, status),
-     .help = "optimal (gap 0), feasible or infeasible."},
-    {"pipeline", FIELD(TEXT, struct app_plan_report, pipeline), .help = "Name of the pipeline."},
-    {"objective", FIELD(TEXT, struct app_plan_report, objective), .help = "Objective."},
-    {"solver", FIELD(TEXT, struct app_plan_report, solver), .help = "Search algorithm."},
+    REPORT(TEXT, status, .help = "optimal (gap 0), feasible or infeasible."),
+    REPORT(TEXT, pipeline, .help = "Name of the pipeline."),
+    REPORT(TEXT, objective, .help = "Objective."),
+    REPORT(REAL, budget_usd, .unit = "USD", .omit_none = true, .help = "Limit of the cost."),
+    REPORT(DURATION, deadline_s, .unit = "s", .omit_none = true, .help = "Limit of the time."),
+    REPORT(TEXT, risk, .help = "none, or p95: the deadline holds at the high end of the estimates."),
+    REPORT(TEXT, solver, .help = "Search algorithm."),
     {"cost_usd", FIELD(MONEY, struct app_plan_report, point.cost_microusd), .unit = "USD",
      .is_absent = has_no_plan, .help = "Cost of the plan."},
     {"time_s", FIELD(DURATION, struct app_plan_report, point.time_s), .unit = "s",
      .is_absent = has_no_plan, .help = "Time until the last stage has finished."},
-    {"cost_low_usd", FIELD(MONEY, struct app_plan_report, cost_low_microusd), .unit = "USD",
-     .is_absent = has_no_plan, .help = "Cost at the low end of the estimates."},
-    {"cost_high_usd", FIELD(MONEY, struct app_plan_report, cost_high_microusd), .unit = "USD",
-     .is_absent = has_no_plan, .help = "Cost at the high end of the estimates."},
-    {"time_low_s", FIELD(DURATION, struct app_plan_report, time_low_s), .unit = "s",
-     .is_absent = has_no_plan, .help = "Time at the low end of the estimates."},
-    {"time_high_s", FIELD(DURATION, struct app_plan_report, time_high_s), .unit = "s",
-     .is_absent = has_no_plan, .help = "Time at the high end of the estimates."},
-    {"bound", FIELD(REAL, struct app_plan_report, bound), .is_absent = has_no_plan,
-     .help = "Lower bound on the objective, in its unit."},
-    {"gap", FIELD(REAL, struct app_plan_report, gap), .is_absent = has_no_plan,
-     .help = "(objective - bound) / objective."},
-    {"reason", FIELD(TEXT, struct app_plan_report, reason), .is_absent = has_plan,
-     .help = "Why there is no plan."},
-    {"cheapest", FIELD(RECORD, struct app_plan_report, cheapest), .record = &point_record,
-     .is_absent = has_plan, .help = "Cheapest plan without the constraints."},
-    {"fastest", FIELD(RECORD, struct app_plan_report, fastest), .record = &point_record,
-     .is_absent = has_plan, .help = "Fastest plan without the constraints."},
-    {"elapsed_ms", FIELD(REAL, struct app_plan_report, elapsed_ms), .unit = "ms",
-     .help = "Duration of the search."},
-    {"offers_considered", FIELD(COUNT, struct app_plan_report, offers_considered),
-     .help = "Number of priced offers that were considered."},
-    {"guessed", FIELD(RECORDS, struct app_plan_report, guessed), .record = &guess_record,
-     .help = "Assumptions behind the plan."},
-    {"stages", FIELD(RECORDS, struct app_plan_report, stages), .record = &stage_record,
-     .is_absent = has_no_plan, .help = "Stages, in the order of the file."},
-    {"single_cloud", FIELD(RECORDS, struct app_plan_report, single_cloud),
-     .record = &single_record, .is_absent = has_no_plan,
-     .help = "Best plan within each cloud, cheapest first."},
-    {"pareto", FIELD(RECORDS, struct app_plan_report, pareto), .record = &pareto_record,
-     .is_absent = lacks_pareto, .help = "Plans of the Pareto frontier, cheapest first."},
-    {"pareto_complete", FIELD(BOOL, struct app_plan_report, pareto_complete),
-     .is_absent = lacks_pareto, .help = "Whether the search of the frontier finished in time."},
-    {"pareto_thinned", FIELD(BOOL, struct app_plan_report, pareto_thinned),
-     .is_absent = lacks_pareto, .help = "Whether plans were left out of a long frontier."},
-    {"explain", FIELD(RECORDS, struct app_plan_report, explain), .record = &explain_record,
-     .is_absent = lacks_explain, .help = "Plans with the stage at each other location."},
-    {"what_if", FIELD(RECORDS, struct app_plan_report, what_if), .record = &what_if_record,
-     .is_absent = lacks_what_if, .help = "Plans with one setting changed."},
+    PLAN_USD(cost_low, "Cost at the low end of the estimates."),
+    PLAN_USD(cost_high, "Cost at the high end of the estimates."),
+    OF_PLAN(DURATION, time_low_s, .unit = "s", .help = "Time at the low end of the estimates."),
+    OF_PLAN(DURATION, time_high_s, .unit = "s", .help = "Time at the high end of the estimates."),
+    OF_PLAN(REAL, bound, .help = "Lower bound on the objective, in its unit."),
+    OF_PLAN(REAL, gap, .help = "(objective - bound) / objective."),
+    REPORT(TEXT, reason, .omit_none = true, .help = "Why there is no plan."),
+    REPORT(RECORD, cheapest, .record = &point_record, .is_absent = has_plan,
+           .help = "Cheapest plan without the constraints."),
+    REPORT(RECORD, fastest, .record = &point_record, .is_absent = has_plan,
+           .help = "Fastest plan without the constraints."),
+    REPORT(BOOL, limits_leave_nothing, .is_absent = has_plan,
+           .help = "Whether limits of all offers, such as the cloud, exclude every plan."),
+    REPORT(REAL, elapsed_ms, .unit = "ms", .help = "Duration of the search."),
+    REPORT(COUNT, offers_considered, .help = "Number of priced offers that were considered."),
+    REPORT(RECORDS, guessed, .record = &guess_record, .help = "Assumptions behind the plan."),
+    OF_PLAN(RECORDS, stages, .record = &stage_record, .help = "Stages, in the order of the file."),
+    OF_PLAN(RECORDS, single_cloud, .record = &single_record,
+            .help = "Best plan within each cloud, cheapest first."),
+    REPORT(TEXT, best_single_cloud, .omit_none = true,
+           .help = "Cloud of the best of these plans, by the objective."),
+    REPORT(RECORDS, pareto, .record = &pareto_record, .omit_none = true,
+           .help = "Plans of the Pareto frontier, cheapest first."),
+    REPORT(BOOL, pareto_complete, .is_absent = lacks_pareto,
+           .help = "Whether the search of the frontier finished in time."),
+    REPORT(BOOL, pareto_thinned, .is_absent = lacks_pareto,
+           .help = "Whether plans were left out of a long frontier."),
+    REPORT(TEXT, explained, .omit_none = true, .help = "Stage whose other locations follow."),
+    REPORT(RECORDS, explain, .record = &explain_record, .is_absent = lacks_explain,
+           .help = "Plans with the stage at each other location."),
+    REPORT(RECORDS, what_if, .record = &what_if_record, .omit_none = true,
+           .help = "Plans with one setting changed."),
 };
 /* clang-format on */
 const struct record app_plan_report_record = RECORD("plan", struct app_plan_report, report_fields);
@@ -191,7 +181,7 @@ struct app_plan_machine app_plan_machine(const struct app_plan *p, const struct 
         .region = catalog_text(c, place->region),
         .zone = catalog_text(c, s->offer->zone),
         .instance_type = catalog_text(c, s->kind->instance_type),
-        .market = app_plan_market_text(s->spot),
+        .market = s->spot ? "spot" : "on-demand",
         .nodes = s->nodes,
         .price_usd_per_hour = s->price_usd_per_hour,
     };
@@ -241,7 +231,6 @@ int app_plan_report_pareto(const struct app_plan *p,
         if (put_stages(p, &a->pareto[i], arena, &items[i].stages, e) < 0)
             return -1;
     }
-    out->has_pareto = true;
     out->pareto = (struct field_records){items, a->n_pareto};
     out->pareto_complete = a->pareto_complete;
     out->pareto_thinned = a->pareto_thinned;
@@ -264,7 +253,7 @@ static int report_plan(const struct app_plan *p,
     out->bound = p->answer.bound;
     out->gap = p->answer.gap;
     out->single_cloud = (struct field_records){p->singles, p->n_singles};
-    out->best_single = app_plan_best_single(p);
+    out->best_single_cloud = app_plan_best_single(p);
     return put_stages(p, plan, arena, &out->stages, e);
 }
 
@@ -278,18 +267,17 @@ int app_plan_report(const struct app_plan *p,
     char objective[40];
 
     *out = (struct app_plan_report){
-        .status = app_plan_status_text(a->status),
+        .status = app_plan_status_texts[a->status],
         .pipeline = p->spec->name,
         .objective = arena_dup(arena, app_plan_objective_text(&s->goal, objective)),
-        .solver = app_plan_solver_text(s->solver),
+        .budget_usd = s->goal.budget_usd,
+        .deadline_s = s->goal.deadline_s,
+        .risk = app_plan_risk_choices[s->risk_p95 ? 2 : 1],
+        .solver = app_plan_solver_choices[s->solver + 1],
         .elapsed_ms = a->elapsed_s * 1e3,
         .offers_considered = a->offers_considered,
         .guessed = {p->guesses.items, p->guesses.n},
-        .goal = s->goal,
-        .risk_p95 = s->risk_p95,
-        .is_greedy = s->solver == PLAN_GREEDY,
         .limits_leave_nothing = p->limits_leave_nothing,
-        .best_single = SIZE_MAX,
     };
     if (!out->objective)
         return err_set(e, ERR_NOFIT, "the answer is too large");

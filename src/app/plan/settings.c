@@ -13,6 +13,7 @@ const char *const app_plan_solver_choices[4] = {
 
 int app_plan_settings_read(const struct plan_request *q,
                            const struct spec_goal *goal,
+                           const char *objective,
                            struct app_plan_settings *out,
                            struct err *e)
 {
@@ -32,16 +33,15 @@ int app_plan_settings_read(const struct plan_request *q,
     if (!isnan(q->deadline_s))
         out->goal.deadline_s = q->deadline_s;
     if (q->objective && spec_objective_parse(q->objective, &out->goal, e) < 0)
-        return err_wrap(e, "objective");
+        return err_wrap(e, "%s", objective);
     return 0;
 }
 
 /* ---- one change ---- */
 
 static const struct field goal_fields[] = {PLAN_GOAL_FIELDS(struct plan_request, )};
-#define N_GOAL                                                                                     \
-    (sizeof goal_fields / sizeof *goal_fields - 1) /* all but the limit of the search              \
-                                                    */
+/* All but the limit of the search. */
+#define N_GOAL (sizeof goal_fields / sizeof *goal_fields - 1)
 
 static int unknown_key(const char *key, const char *const *keys, struct err *e)
 {
@@ -84,16 +84,11 @@ int app_plan_change(
 
 const char *app_plan_objective_text(const struct spec_goal *goal, char out[static 40])
 {
-    switch (goal->objective) {
-    case SPEC_COST:
-        return "cost";
-    case SPEC_TIME:
-        return "time";
-    case SPEC_VALUE:
-        return "value";
-    case SPEC_WEIGHTED:
-        break;
-    }
+    static const char *const fixed[] = {
+        [SPEC_COST] = "cost", [SPEC_TIME] = "time", [SPEC_VALUE] = "value"};
+
+    if (goal->objective != SPEC_WEIGHTED)
+        return fixed[goal->objective];
     snprintf(out, 40, "weighted:%.15g", goal->weight);
     return out;
 }
@@ -115,28 +110,8 @@ double app_plan_objective(const struct spec_goal *goal, int64_t cost_microusd, d
     return goal->weight * hours + (1 - goal->weight) * usd;
 }
 
-const char *app_plan_solver_text(enum plan_solver solver)
-{
-    return app_plan_solver_choices[solver + 1];
-}
-
-const char *app_plan_status_text(enum plan_status status)
-{
-    switch (status) {
-    case PLAN_OPTIMAL:
-        return "optimal";
-    case PLAN_FEASIBLE:
-        return "feasible";
-    case PLAN_INFEASIBLE:
-        break;
-    }
-    return "infeasible";
-}
-
-const char *app_plan_market_text(bool spot)
-{
-    return spot ? "spot" : "on-demand";
-}
+const char *const app_plan_status_texts[3] = {
+    [PLAN_OPTIMAL] = "optimal", [PLAN_FEASIBLE] = "feasible", [PLAN_INFEASIBLE] = "infeasible"};
 
 char *app_plan_location_text(const char *cloud, const char *region, const char *zone)
 {

@@ -578,7 +578,7 @@ static int run_simulate(struct app *app, const void *request, struct answer *out
 
     if (check_request(q, out, e) < 0 || take_faults(q, out, &faults, e) < 0)
         return -1;
-    p = app_run_plan(app, &q->plan, &is_solved, e);
+    p = app_run_plan(app, &q->plan, out, &is_solved, e);
     if (!p || (q->market.start && app_run_follow_open(app, &follow, p, &q->market, out, e) < 0) ||
         (!is_solved && app_plan_ask(p, false, e) < 0))
         return -1;

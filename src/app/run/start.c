@@ -40,6 +40,7 @@ static const struct record plan_record = RECORD("run_plan", struct plan_request,
 
 struct app_plan *app_run_plan(struct app *app,
                               const struct plan_request *q,
+                              const struct answer *out,
                               bool *is_solved_out,
                               struct err *e)
 {
@@ -53,7 +54,7 @@ struct app_plan *app_run_plan(struct app *app,
     if (p)
         return TAKE(p);
     p = mem_zero(1, sizeof *p);
-    return app_plan_open(p, app, q, e) < 0 ? NULL : TAKE(p);
+    return app_plan_open(p, app, q, out, e) < 0 ? NULL : TAKE(p);
 }
 
 int app_run_check_plan(const struct app_plan *p, struct err *e)
@@ -217,7 +218,7 @@ static int run_start(struct app *app, const void *request, struct answer *out, s
 
     if (!c || check_request(q, out, e) < 0)
         return -1;
-    p = app_run_plan(app, &q->plan, &is_solved, e);
+    p = app_run_plan(app, &q->plan, out, &is_solved, e);
     if (!p || app_run_location_find(c, q->on, answer_spell(out, "on", option), &location, e) < 0 ||
         (!is_solved && app_plan_ask(p, false, e) < 0))
         return -1;

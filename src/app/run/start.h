@@ -12,6 +12,7 @@ extern const struct operation run_start_operation; /* struct app_run_started */
  * start that follows. NULL: e. */
 struct app_plan *app_run_plan(struct app *app,
                               const struct plan_request *q,
+                              const struct answer *out, /* for errors that spell fields */
                               bool *is_solved_out,
                               struct err *e);
 /* ERR_NOFIT says why there is no plan. */

@@ -49,8 +49,8 @@ static void print_checked(struct operate_text *t, const void *record)
             fprintf(t->out, "%s: %s: %s\n", c->file, f[i].severity, f[i].text);
     }
     if (c->valid)
-        fprintf(t->out, "%s: valid, %zu stage%s, %zu warning%s\n", c->file, c->n_stages,
-                c->n_stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
+        fprintf(t->out, "%s: valid, %zu stage%s, %zu warning%s\n", c->file, (size_t)c->stages,
+                c->stages == 1 ? "" : "s", n, n == 1 ? "" : "s");
 }
 
 static int check_exit_code(const void *record)

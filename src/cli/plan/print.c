@@ -5,34 +5,76 @@
 #include "cli/plan/plan.h"
 #include "view/table.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- cells ---- */
+
+/* time_text shows tenths of a second; less than half of one would read 0.0 s. */
+#define SHOWN_S 0.05
+
+char *cli_plan_machine_text(const struct app_plan_machine *m)
+{
+    return m->nodes == 1 ? mem_dup(m->instance_type)
+                         : mem_printf("%" PRId64 " x %s", m->nodes, m->instance_type);
+}
+
+const char *cli_plan_clock_text(double seconds, char out[static 32])
+{
+    int64_t s = llround(seconds);
+
+    snprintf(out, 32, "%" PRId64 ":%02" PRId64 ":%02" PRId64, s / 3600, s / 60 % 60, s % 60);
+    return out;
+}
+
+const char *cli_plan_delta_money(int64_t microusd, char out[static 40])
+{
+    char text[32];
+
+    if (microusd == 0)
+        return "same";
+    snprintf(out, 40, "%s%s", microusd < 0 ? "" : "+", money_text(microusd, text));
+    return out;
+}
+
+const char *cli_plan_delta_time(double seconds, char out[static 40])
+{
+    char text[32];
+
+    if (fabs(seconds) < SHOWN_S)
+        return "same";
+    snprintf(out, 40, "%s%s", seconds < 0 ? "-" : "+", time_text(fabs(seconds), text));
+    return out;
+}
+
+void cli_plan_put_dollars(struct table *t, int64_t microusd)
+{
+    char text[32];
+
+    table_put(t, money_text(microusd, text));
+}
+
+/* ---- the plan ---- */
+
 static void print_goal(const struct app_plan_report *r, FILE *out, const struct text_look *look)
 {
-    static const char *const least[] = {
-        [SPEC_COST] = "cost",
-        [SPEC_TIME] = "time",
-        [SPEC_VALUE] = "dollars x hours",
-        [SPEC_WEIGHTED] = "weighted sum",
-    };
-    const struct spec_goal *goal = &r->goal;
+    bool is_weighted = !strncmp(r->objective, "weighted", strlen("weighted"));
+    bool has_budget = isfinite(r->budget_usd), has_deadline = isfinite(r->deadline_s);
     char money[32] = "", time[32] = "";
-    bool has_budget = isfinite(goal->budget_usd), has_deadline = isfinite(goal->deadline_s);
 
     if (has_budget)
-        snprintf(money, sizeof money, "$%.2f", goal->budget_usd);
+        snprintf(money, sizeof money, "$%.2f", r->budget_usd);
     if (has_deadline)
-        time_text(goal->deadline_s, time);
-    AUTO_MEM char *line =
-        mem_printf("%s: the plan of least %s%s%s%s%s%s%s%s", r->pipeline, least[goal->objective],
-                   goal->objective == SPEC_WEIGHTED ? " " : "",
-                   goal->objective == SPEC_WEIGHTED ? r->objective : "",
-                   has_budget || has_deadline ? ", within " : "", money,
-                   has_budget && has_deadline ? " and " : "", time,
-                   has_deadline && r->risk_p95 ? " at the high end of the estimates" : "");
+        time_text(r->deadline_s, time);
+    AUTO_MEM char *line = mem_printf(
+        "%s: the plan of least %s%s%s%s%s%s%s", r->pipeline, is_weighted ? "weighted sum " : "",
+        !strcmp(r->objective, "value") ? "dollars x hours" : r->objective,
+        has_budget || has_deadline ? ", within " : "", money,
+        has_budget && has_deadline ? " and " : "", time,
+        has_deadline && !strcmp(r->risk, "p95") ? " at the high end of the estimates" : "");
     text_paragraph(out, line, 2, look);
 }
 
@@ -170,24 +212,15 @@ static void print_totals(const struct app_plan_report *r, FILE *out)
 }
 
 /* A value of the objective, in its unit. */
-static const char *objective_value(const struct spec_goal *goal, double value, char out[static 40])
+static const char *objective_value(const char *objective, double value, char out[static 40])
 {
     char time[32];
 
-    switch (goal->objective) {
-    case SPEC_COST:
-        snprintf(out, 40, "$%.6g", value);
-        break;
-    case SPEC_TIME:
+    if (!strcmp(objective, "time"))
         snprintf(out, 40, "%s", time_text(value, time));
-        break;
-    case SPEC_VALUE:
-        snprintf(out, 40, "%.6g dollar-hours", value);
-        break;
-    case SPEC_WEIGHTED:
-        snprintf(out, 40, "%.6g", value);
-        break;
-    }
+    else
+        snprintf(out, 40, "%s%.6g%s", !strcmp(objective, "cost") ? "$" : "", value,
+                 !strcmp(objective, "value") ? " dollar-hours" : "");
     return out;
 }
 
@@ -202,7 +235,7 @@ static void print_proof(const struct app_plan_report *r, FILE *out)
         fprintf(out, "optimal: proven, gap 0 over %s\n", search);
     else if (r->bound > 0)
         fprintf(out, "feasible: not proven, gap %.2g %% over %s: no plan is below %s\n",
-                r->gap * 100, search, objective_value(&r->goal, r->bound, bound));
+                r->gap * 100, search, objective_value(r->objective, r->bound, bound));
     else
         fprintf(out, "feasible: not proven, no lower bound found over %s\n", search);
 }
@@ -219,18 +252,19 @@ static bool stays_in_one_cloud(const struct app_plan_report *r)
 
 static void print_saving(const struct app_plan_report *r, FILE *out, const struct text_look *look)
 {
-    const struct app_plan_single *singles = r->single_cloud.items;
+    const struct app_plan_single *single = r->single_cloud.items;
     char money[32], time[32];
 
-    if (stays_in_one_cloud(r) && !r->is_greedy) {
+    if (stays_in_one_cloud(r) && strcmp(r->solver, "greedy") != 0) {
         fputs("This plan is single-cloud already.\n", out);
         return;
     }
-    if (r->best_single == SIZE_MAX) {
+    if (!r->best_single_cloud) {
         fputs("No single cloud has a plan for all stages.\n", out);
         return;
     }
-    const struct app_plan_single *single = &singles[r->best_single];
+    while (strcmp(single->cloud, r->best_single_cloud) != 0)
+        single++;
     int64_t saved = single->point.cost_microusd - r->point.cost_microusd;
     double faster_s = single->point.time_s - r->point.time_s;
     double share = single->point.cost_microusd > 0
@@ -310,11 +344,11 @@ int cli_plan_print(const struct app_plan_report *r, FILE *out, struct err *e)
     print_totals(r, out);
     print_proof(r, out);
     print_singles(r, out, &look);
-    if (r->has_explain)
+    if (r->explained)
         cli_plan_print_explain(r, out, &look);
-    if (r->has_what_if)
+    if (r->what_if.n)
         cli_plan_print_what_if(r, out, &look);
-    if (r->has_pareto)
+    if (r->pareto.n)
         cli_plan_print_pareto(r, out, &look);
     return 0;
 }

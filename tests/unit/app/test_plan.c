@@ -54,6 +54,10 @@ static void check_solve(void)
     CHECK(!json_object_get(c.head, "reason") && !json_object_get(c.head, "pareto") &&
               !json_object_get(c.head, "explain") && !json_object_get(c.head, "what_if"),
           "members that were not asked for are absent");
+    CHECK(!strcmp(calling_text(c.head, "best_single_cloud"), "aws") &&
+              !strcmp(calling_text(c.head, "risk"), "none") &&
+              !json_object_get(c.head, "budget_usd") && !json_object_get(c.head, "explained"),
+          "the best single cloud, and no limits");
 }
 
 static void check_further(void)
@@ -90,6 +94,12 @@ static void check_infeasible(void)
     CHECK(is_near(json_object_get(c.head, "cheapest"), "cost_usd", 0.06) &&
               !json_object_get(c.head, "stages") && !json_object_get(c.head, "cost_usd"),
           "it has the cheapest plan and no stages");
+    CHECK(is_near(c.head, "budget_usd", 0.01) &&
+              json_is_false(json_object_get(c.head, "limits_leave_nothing")),
+          "and the budget");
+    result = calling_call(&c, "plan.solve", request("{\"max_hourly_usd\": 0.1}"));
+    CHECK(result == 0 && json_is_true(json_object_get(c.head, "limits_leave_nothing")),
+          "limits of all offers that exclude every plan");
 }
 
 static void check_refused(void)
@@ -110,6 +120,19 @@ static void check_refused(void)
         int result = calling_call(&c, "plan.solve", request(cases[i].more));
         CHECK(result < 0 && strstr(c.err.text, cases[i].why), "%s: %s", cases[i].more, c.err.text);
     }
+}
+
+/* Errors spell fields as the caller typed them. */
+static void check_spelling(void)
+{
+    c.spelling = FIELD_AS_OPTION;
+    CHECK(calling_call(&c, "plan.solve", request("{\"env\": [\"X\"]}")) < 0 &&
+              strstr(c.err.text, "--env X: write KEY=VALUE"),
+          "option: %s", c.err.text);
+    CHECK(calling_call(&c, "plan.solve", request("{\"objective\": \"fun\"}")) < 0 &&
+              strstr(c.err.text, "--objective: \"fun\""),
+          "option: %s", c.err.text);
+    c.spelling = FIELD_AS_NAME;
 }
 
 static void check_check(void)
@@ -137,6 +160,7 @@ int main(void)
     check_further();
     check_infeasible();
     check_refused();
+    check_spelling();
     check_check();
     free(catalog);
     calling_close(&c);

@@ -24,7 +24,7 @@ static int change(struct spec_goal goal,
     if (record_decode(&record, request, FIELD_AS_NAME, &q, arena, e) < 0 ||
         app_plan_change(&q, key, value, arena, e) < 0)
         return -1;
-    return app_plan_settings_read(&q, &goal, out, e);
+    return app_plan_settings_read(&q, &goal, "objective", out, e);
 }
 
 static void check_set(void)
