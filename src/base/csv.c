@@ -333,11 +333,7 @@ int csv_put_number(struct buf *b, double value, bool last_in_row)
 {
     char text[32] = "";
 
-    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
-        double back;
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (number_parse(text, &back) && back == value)
-            break;
-    }
+    if (isfinite(value))
+        snprintf(text, sizeof text, "%.*g", number_digits(value), value);
     return csv_put(b, text, last_in_row);
 }

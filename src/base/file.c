@@ -65,37 +65,30 @@ int file_error(struct err *e, const char *what, const char *path)
     return err_set(e, kind, "%s %s: %s", what, path, strerror(errno));
 }
 
-int file_write_all(int fd, const void *bytes, size_t n)
+/* offset -1: where fd stands. */
+static int write_all(int fd, const char *at, size_t n, off_t offset)
 {
-    const char *at = bytes;
-
     while (n) {
-        ssize_t done = write(fd, at, n);
+        ssize_t done = offset < 0 ? write(fd, at, n) : pwrite(fd, at, n, offset);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
             return -1;
         at += done;
+        offset += offset < 0 ? 0 : done;
         n -= (size_t)done;
     }
     return 0;
 }
 
+int file_write_all(int fd, const void *bytes, size_t n)
+{
+    return write_all(fd, bytes, n, -1);
+}
+
 int file_pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset)
 {
-    const char *at = bytes;
-
-    while (n) {
-        ssize_t done = pwrite(fd, at, n, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return -1;
-        at += done;
-        offset += (uint64_t)done;
-        n -= (size_t)done;
-    }
-    return 0;
+    return write_all(fd, bytes, n, (off_t)offset);
 }
 
 ssize_t file_pread_all(int fd, void *bytes, size_t n, uint64_t offset)

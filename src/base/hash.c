@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include <assert.h>
+#include <endian.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdlib.h>
@@ -106,12 +107,8 @@ struct sha256_digest sha256_state(const struct sha256 *s)
     struct sha256_digest d;
 
     assert(s->context.num == 0);
-    for (size_t i = 0; i < STATE_WORDS; i++) {
-        d.bytes[4 * i] = (unsigned char)(s->context.h[i] >> 24);
-        d.bytes[4 * i + 1] = (unsigned char)(s->context.h[i] >> 16);
-        d.bytes[4 * i + 2] = (unsigned char)(s->context.h[i] >> 8);
-        d.bytes[4 * i + 3] = (unsigned char)s->context.h[i];
-    }
+    for (size_t i = 0; i < STATE_WORDS; i++)
+        memcpy(d.bytes + 4 * i, &(uint32_t){htobe32(s->context.h[i])}, 4);
     return d;
 }
 
@@ -122,9 +119,9 @@ void sha256_resume(struct sha256 *s, const struct sha256_digest *state, uint64_t
     assert(bytes_before % SHA256_BLOCK == 0);
     SHA256_Init(&s->context);
     for (size_t i = 0; i < STATE_WORDS; i++) {
-        const unsigned char *word = state->bytes + 4 * i;
-        s->context.h[i] = (SHA_LONG)word[0] << 24 | (SHA_LONG)word[1] << 16 |
-                          (SHA_LONG)word[2] << 8 | (SHA_LONG)word[3];
+        uint32_t word;
+        memcpy(&word, state->bytes + 4 * i, sizeof word);
+        s->context.h[i] = be32toh(word);
     }
     s->context.Nl = (SHA_LONG)bits;
     s->context.Nh = (SHA_LONG)(bits >> 32);

@@ -3,6 +3,7 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/money.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
 #include <assert.h>
@@ -22,19 +23,6 @@ int json_write(FILE *out, const json_t *root, struct err *e)
     return 0;
 }
 
-static size_t real_digits(double v)
-{
-    char text[40];
-    int digits = DBL_DIG;
-
-    for (; digits < DBL_DECIMAL_DIG; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (memcmp(&v, &(double){strtod(text, NULL)}, sizeof v) == 0)
-            break;
-    }
-    return (size_t)digits;
-}
-
 static size_t more(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -48,7 +36,7 @@ size_t json_digits(const json_t *value)
     size_t i, digits = DBL_DIG;
 
     if (json_is_real(value))
-        return real_digits(json_real_value(value));
+        return (size_t)number_digits(json_real_value(value));
     json_object_foreach(any, key, part) digits = more(digits, json_digits(part));
     json_array_foreach(any, i, part) digits = more(digits, json_digits(part));
     return digits;

@@ -1,8 +1,11 @@
 #include "base/number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Below 2^53 a mantissa is exact, and so are powers of ten up to 22: their product or quotient
  * is rounded once, hence correctly. Longer numbers are left to strtod, which is slower. */
@@ -72,6 +75,19 @@ bool number_parse(const char *text, double *out)
         return false;
     *out = value;
     return true;
+}
+
+int number_digits(double v)
+{
+    char text[40];
+    int digits = DBL_DIG;
+
+    for (; digits < DBL_DECIMAL_DIG; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (memcmp(&v, &(double){strtod(text, NULL)}, sizeof v) == 0)
+            break;
+    }
+    return digits;
 }
 
 int number_hex(char c)

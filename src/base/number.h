@@ -11,6 +11,9 @@ bool number_prefix(const char *text, const char **end_out, double *out);
 /* The whole text is one finite decimal number. */
 bool number_parse(const char *text, double *out);
 
+/* How many significant digits, 15 to 17, a finite number needs to be read back as it is. */
+int number_digits(double v);
+
 /* The value of a hexadecimal digit in either case, 0 .. 15, or -1. */
 int number_hex(char c);
 

@@ -10,21 +10,10 @@
 #define HOUR_S 3600.0
 #define DAY_S 86400.0
 
-/* 0 when c is no unit. */
+/* 0 when c is not a unit. */
 static double unit_s(char c)
 {
-    switch (c) {
-    case 's':
-        return 1;
-    case 'm':
-        return MINUTE_S;
-    case 'h':
-        return HOUR_S;
-    case 'd':
-        return DAY_S;
-    default:
-        return 0;
-    }
+    return c == 's' ? 1 : c == 'm' ? MINUTE_S : c == 'h' ? HOUR_S : c == 'd' ? DAY_S : 0;
 }
 
 static int bad_duration(const char *text, struct err *e)

@@ -1,21 +1,25 @@
 #include "fed/round.h"
 
 #include "base/auto.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "fed/average.h"
 #include "fed/claim.h"
 #include "fed/inputs.h"
-#include "fed/mean.h"
 #include "fed/packing.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Inputs that were written twice with other numbers of samples are two objects. */
 #define LISTED_MAX ((size_t)4 * FED_WORKERS_MAX)
 /* Each is little more than a round trip. */
 #define DELETES_AT_ONCE 16
+#define CHUNK ((size_t)256 << 10)
 
 struct listed {
     char *key, *etag;
@@ -163,6 +167,97 @@ static int clean_up(struct round *r, struct err *e)
     return r->claim.there ? store_keyed_delete(s, r->claim.key, r->tally, e) : 0;
 }
 
+/* ---- the mean ---- */
+
+/* A mean on its way from the average, which writes it in any order, to a store, which wants it in
+ * order and with its digest. It lies in a file without a name meanwhile. */
+struct mean {
+    int fd; /* -1: none yet */
+    uint64_t size;
+    struct sha256_digest digest; /* of what mean_finish found */
+};
+
+static const char mean_name[] = "the mean in the directory for temporary files";
+
+static void mean_clear(struct mean *m)
+{
+    if (m->fd >= 0)
+        close(m->fd);
+    m->fd = -1;
+}
+
+static int begin(void *context, uint64_t size_bytes, struct err *e)
+{
+    struct mean *m = context;
+    const char *dir = getenv("TMPDIR");
+    AUTO_MEM char *path = mem_printf("%s/tradewind-mean-XXXXXX", dir && *dir ? dir : "/tmp");
+
+    m->fd = mkostemp(path, O_CLOEXEC);
+    if (m->fd < 0)
+        return file_error(e, "create", path);
+    unlink(path);
+    m->size = size_bytes;
+    /* A full disk is found out about now, not in the middle. */
+    if (size_bytes && posix_fallocate(m->fd, 0, (off_t)size_bytes) == ENOSPC) {
+        errno = ENOSPC;
+        return file_error(e, "make room for", mean_name);
+    }
+    return 0;
+}
+
+static int write_at(void *context, uint64_t offset, const void *bytes, size_t n, struct err *e)
+{
+    const struct mean *m = context;
+
+    return file_pwrite_all(m->fd, bytes, n, offset) < 0 ? file_error(e, "write", mean_name) : 0;
+}
+
+static struct fed_sink mean_sink(struct mean *m)
+{
+    return (struct fed_sink){.begin = begin, .write = write_at, .context = m};
+}
+
+static int read_at(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
+{
+    const int *fd = context;
+
+    errno = 0;
+    return file_pread_all(*fd, bytes, n, offset) == (ssize_t)n ? 0
+                                                               : file_error(e, "read", mean_name);
+}
+
+static struct fed_source mean_source(struct mean *m)
+{
+    return (struct fed_source){
+        .name = mean_name, .size = m->size, .read = read_at, .context = &m->fd};
+}
+
+static int mean_finish(struct mean *m, struct err *e)
+{
+    AUTO_MEM char *chunk = mem_zero(CHUNK, 1);
+    AUTO(sha256) struct sha256 *sha = sha256_new();
+
+    for (uint64_t at = 0; at < m->size;) {
+        size_t n = m->size - at < CHUNK ? (size_t)(m->size - at) : CHUNK;
+        if (read_at(&m->fd, at, chunk, n, e) < 0)
+            return -1;
+        sha256_add(sha, chunk, n);
+        at += n;
+    }
+    m->digest = sha256_take(sha);
+    return 0;
+}
+
+static struct store_keyed_put mean_put(struct mean *m)
+{
+    return (struct store_keyed_put){
+        .n = m->size,
+        .pull = read_at,
+        .context = &m->fd,
+        .digest = &m->digest,
+    };
+}
+
 /* ---- averaging ---- */
 
 struct work {
@@ -203,23 +298,23 @@ static int same_format(const struct round *r, struct err *e)
 }
 
 /* The mean of packed inputs is packed as they are; of topk it has all numbers that any had. */
-static int pack_mean(enum fed_packing kind, struct fed_mean *mean, struct err *e)
+static int pack_mean(enum fed_packing kind, struct mean *mean, struct err *e)
 {
-    AUTO_CLEAR(fed_mean) struct fed_mean packed = {.fd = -1};
-    struct fed_source plain = fed_mean_source(mean);
-    struct fed_sink sink = fed_mean_sink(&packed);
+    AUTO_CLEAR(mean) struct mean packed = {.fd = -1};
+    struct fed_source plain = mean_source(mean);
+    struct fed_sink sink = mean_sink(&packed);
 
     if (kind == FED_PACKING_NONE)
         return 0;
     if (fed_pack(kind, 0, &plain, &sink, e) < 0)
         return -1;
-    fed_mean_clear(mean);
+    mean_clear(mean);
     *mean = packed;
     packed.fd = -1;
     return 0;
 }
 
-static int average(struct work *w, struct fed_mean *mean, struct err *e)
+static int average(struct work *w, struct mean *mean, struct err *e)
 {
     struct round *r = w->round;
     AUTO(fed_inputs)
@@ -238,12 +333,12 @@ static int average(struct work *w, struct fed_mean *mean, struct err *e)
         .progress = go_on,
         .context = w,
     };
-    struct fed_sink sink = fed_mean_sink(mean);
+    struct fed_sink sink = mean_sink(mean);
     int result = fed_average(&request, &sink, &summary, e);
     fed_inputs_stop(inputs, r->tally);
     if (result < 0 || pack_mean(summary.packing, mean, e) < 0)
         return -1;
-    return fed_mean_finish(mean, e);
+    return mean_finish(mean, e);
 }
 
 /* Samples of all inputs, or how many there are: what their mean counts in a mean of means. */
@@ -295,9 +390,9 @@ static int has_passed(struct round *r, const struct fed_place *place, bool *out,
 }
 
 static int put_mean(
-    struct round *r, struct fed_mean *mean, struct store *s, const char *key, struct err *e)
+    struct round *r, struct mean *mean, struct store *s, const char *key, struct err *e)
 {
-    struct store_keyed_put put = fed_mean_put(mean);
+    struct store_keyed_put put = mean_put(mean);
 
     put.key = key;
     put.condition = STORE_ABSENT;
@@ -325,7 +420,7 @@ static int tell_up(const struct round *r, const char *key, struct err *e)
     return r->a->sent_up ? r->a->sent_up(r->a->context, key, e) : 0;
 }
 
-static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
+static int send_up(struct round *r, struct mean *mean, struct err *e)
 {
     char key[FED_ROUND_KEY];
     bool passed;
@@ -337,7 +432,7 @@ static int send_up(struct round *r, struct fed_mean *mean, struct err *e)
     return put_mean(r, mean, r->a->up->store, key, e) < 0 ? -1 : tell_up(r, key, e);
 }
 
-static int fan_out(struct round *r, struct fed_mean *mean, struct err *e)
+static int fan_out(struct round *r, struct mean *mean, struct err *e)
 {
     char key[FED_ROUND_KEY];
 
@@ -354,7 +449,7 @@ static int fan_out(struct round *r, struct fed_mean *mean, struct err *e)
 }
 
 /* 0: written. 1: another was faster. */
-static int hand_over(struct round *r, struct fed_mean *mean, struct err *e)
+static int hand_over(struct round *r, struct mean *mean, struct err *e)
 {
     char key[FED_ROUND_KEY];
 
@@ -387,7 +482,7 @@ static int end_round(struct round *r, struct err *e)
 
 static int average_all(struct round *r, struct fed_round_report *out, struct err *e)
 {
-    AUTO_CLEAR(fed_mean) struct fed_mean mean = {.fd = -1};
+    AUTO_CLEAR(mean) struct mean mean = {.fd = -1};
     AUTO_MEM struct fed_object *objects = mem_zero(r->n_chosen, sizeof *objects);
     AUTO_MEM double *weights = mem_zero(r->n_chosen, sizeof *weights);
     struct work w = {.round = r, .objects = objects, .weights = weights};

@@ -171,21 +171,14 @@ static int read_header(struct fed_file *f,
                        const struct fed_source *source,
                        struct err *e)
 {
-    switch (format) {
-    case FED_SAFETENSORS:
-        return fed_safetensors_read(f, source, e);
-    case FED_NPY:
-        return fed_npy_read(f, source, e);
-    case FED_RAW_F64:
-        return read_raw(f, FED_F64, source, e);
-    case FED_RAW_F32:
-        return read_raw(f, FED_F32, source, e);
-    case FED_RAW_F16:
-        return read_raw(f, FED_F16, source, e);
-    case FED_RAW_BF16:
-        return read_raw(f, FED_BF16, source, e);
-    }
-    return err_set(e, ERR_USAGE, "unknown format of tensors");
+    static const enum fed_dtype raw[] = {[FED_RAW_F64] = FED_F64,
+                                         [FED_RAW_F32] = FED_F32,
+                                         [FED_RAW_F16] = FED_F16,
+                                         [FED_RAW_BF16] = FED_BF16};
+
+    return format == FED_SAFETENSORS ? fed_safetensors_read(f, source, e)
+           : format == FED_NPY       ? fed_npy_read(f, source, e)
+                                     : read_raw(f, raw[format], source, e);
 }
 
 int fed_tensor_by_place(const void *a, const void *b)

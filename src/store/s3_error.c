@@ -15,7 +15,7 @@ struct failure {
     char region[REGION];
 };
 
-static int read_trouble(
+static int read_failure(
     void *context, const char *parent, const char *name, const char *text, struct err *e)
 {
     struct failure *t = context;
@@ -155,7 +155,7 @@ enum s3_verdict s3_judge(const struct s3 *s,
         return S3_GOOD;
     /* What is no XML has no code: proxies answer in HTML. */
     if (a->http.body_bytes &&
-        s3_xml_read(a->http.body, a->http.body_bytes, read_trouble, &t, NULL) < 0 && !t.is_error)
+        s3_xml_read(a->http.body, a->http.body_bytes, read_failure, &t, NULL) < 0 && !t.is_error)
         t = (struct failure){0};
     if (good && !t.is_error)
         return S3_GOOD;

@@ -41,11 +41,6 @@ struct intake {
     uint64_t size;
     struct sha256 *whole, *part;
     struct sha256_digest *part_digests; /* NULL = not wanted */
-    /* Zero bytes at the beginning of the present part, not yet hashed: a part of nothing else has
-     * a digest that is computed once. */
-    uint64_t zeros_owed;
-    struct sha256_digest zero_part;
-    bool zero_part_known;
     /* Data begins at data_from and goes on to data_to; before it is a hole. */
     uint64_t data_from, data_to;
     bool sparse;
@@ -89,46 +84,14 @@ static int hash_whole(struct intake *in, const struct chunk *c, struct err *e)
     return 0;
 }
 
-static void add_zeros(struct intake *in, uint64_t n)
-{
-    while (n) {
-        size_t some = n < STORE_CHUNK_BYTES ? (size_t)n : STORE_CHUNK_BYTES;
-        sha256_add(in->part, in->zeros, some);
-        n -= some;
-    }
-}
-
-static struct sha256_digest end_part(struct intake *in)
-{
-    uint64_t owed = in->zeros_owed;
-
-    in->zeros_owed = 0;
-    if (owed == in->out->part_bytes && in->zero_part_known)
-        return in->zero_part;
-    add_zeros(in, owed);
-    struct sha256_digest d = sha256_take(in->part);
-    if (owed == in->out->part_bytes) {
-        in->zero_part = d;
-        in->zero_part_known = true;
-    }
-    return d;
-}
-
 static int hash_parts(struct intake *in, const struct chunk *c, struct err *e)
 {
     uint64_t part_bytes = in->out->part_bytes, end = c->offset + c->n;
-    uint64_t from = c->offset % part_bytes;
 
     (void)e;
-    if (c->zero && in->zeros_owed == from) {
-        in->zeros_owed += c->n;
-    } else {
-        add_zeros(in, in->zeros_owed);
-        in->zeros_owed = 0;
-        sha256_add(in->part, c->bytes, c->n);
-    }
+    sha256_add(in->part, c->bytes, c->n);
     if (end % part_bytes == 0 || end == in->size)
-        in->part_digests[c->offset / part_bytes] = end_part(in);
+        in->part_digests[c->offset / part_bytes] = sha256_take(in->part);
     return 0;
 }
 
@@ -336,12 +299,6 @@ static int run(struct intake *in, struct err *e)
     return in->failed ? -1 : 0;
 }
 
-static void finish(struct intake *in)
-{
-    in->out->digest = sha256_take(in->whole);
-    in->out->parts[in->out->n_parts - 1] = in->out->digest;
-}
-
 static int take_in(struct intake *in, struct err *e)
 {
     struct store_content *out = in->out;
@@ -359,7 +316,8 @@ static int take_in(struct intake *in, struct err *e)
         lseek(in->source->fd, kept, SEEK_SET);
     if (result < 0)
         return -1;
-    finish(in);
+    out->digest = sha256_take(in->whole);
+    out->parts[out->n_parts - 1] = out->digest;
     return look_again(in, e);
 }
 
