@@ -118,6 +118,12 @@ static bool pause_s(struct stream *s, double seconds)
     return !stopped;
 }
 
+static void add_up(struct store_tally *sum, const struct store_tally *more)
+{
+    sum->reads += more->reads;
+    sum->read_bytes += more->read_bytes;
+}
+
 static void *fetch(void *context)
 {
     struct stream *s = context;
@@ -149,8 +155,7 @@ static void *fetch(void *context)
     pthread_mutex_lock(&s->lock);
     s->failed = s->end < size;
     s->why = why;
-    s->tally.reads += tally.reads;
-    s->tally.read_bytes += tally.read_bytes;
+    add_up(&s->tally, &tally);
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
     return NULL;
@@ -199,8 +204,7 @@ static int read_apart(struct stream *s, uint64_t offset, void *bytes, size_t n, 
             break;
     }
     pthread_mutex_lock(&s->lock);
-    s->tally.reads += tally.reads;
-    s->tally.read_bytes += tally.read_bytes;
+    add_up(&s->tally, &tally);
     pthread_mutex_unlock(&s->lock);
     return result == 0 && p.n ? err_set(e, ERR_IO, "%s is too short", s->object->key) : result;
 }
@@ -352,10 +356,8 @@ void fed_inputs_stop(struct fed_inputs *in, struct store_tally *tally)
         if (s->running)
             pthread_join(s->thread, NULL);
         s->running = false;
-        if (tally) {
-            tally->reads += s->tally.reads;
-            tally->read_bytes += s->tally.read_bytes;
-        }
+        if (tally)
+            add_up(tally, &s->tally);
         s->tally = (struct store_tally){0};
     }
 }

@@ -50,26 +50,27 @@ static uint64_t numbers_of(const struct fed_tensor *t)
     return t->bytes / sizeof(float);
 }
 
-typedef int visit_fn(void *context, uint64_t first, const uint32_t *bits, size_t n, struct err *e);
-
 /* The numbers of a tensor, a block at a time. */
-static int each_block(const struct packer *p,
-                      const struct fed_tensor *t,
-                      visit_fn *visit,
-                      void *context,
-                      struct err *e)
-{
-    uint32_t block[BLOCK];
+struct blocks {
+    const struct packer *packer;
+    const struct fed_tensor *tensor;
+    uint64_t first; /* index of the first number of the block */
+    size_t n;
+    uint32_t bits[BLOCK];
+};
 
-    for (uint64_t at = 0; at < numbers_of(t); at += BLOCK) {
-        size_t some = numbers_of(t) - at < BLOCK ? (size_t)(numbers_of(t) - at) : BLOCK;
-        if (p->plain->read(p->plain->context, t->offset + at * sizeof *block, block,
-                           some * sizeof *block, e) < 0)
-            return -1;
-        if (visit(context, at, block, some, e) < 0)
-            return -1;
-    }
-    return 0;
+/* 1: the next block is there. 0: the tensor is over. */
+static int next_block(struct blocks *b, struct err *e)
+{
+    const struct fed_source *plain = b->packer->plain;
+
+    b->first += b->n;
+    uint64_t left = numbers_of(b->tensor) - b->first;
+    b->n = left < BLOCK ? (size_t)left : BLOCK;
+    if (b->n == 0)
+        return 0;
+    uint64_t at = b->tensor->offset + b->first * sizeof *b->bits;
+    return plain->read(plain->context, at, b->bits, b->n * sizeof *b->bits, e) < 0 ? -1 : 1;
 }
 
 static double number(uint32_t bits)
@@ -82,78 +83,65 @@ static double number(uint32_t bits)
 
 /* ---- int8 ---- */
 
-struct largest {
-    double magnitude;
-    uint64_t nonfinite_at; /* UINT64_MAX: none */
-};
-
-static int find_largest(
-    void *context, uint64_t first, const uint32_t *bits, size_t n, struct err *e)
-{
-    struct largest *l = context;
-    size_t bad = fed_first_nonfinite(FED_F32, bits, n);
-
-    (void)e;
-    if (bad < n && l->nonfinite_at == UINT64_MAX)
-        l->nonfinite_at = first + bad;
-    for (size_t i = 0; i < n; i++)
-        l->magnitude = fmax(l->magnitude, fabs(number(bits[i])));
-    return 0;
-}
-
 static int plan_int8(const struct packer *p,
                      const struct fed_tensor *t,
                      struct packed *out,
                      struct err *e)
 {
-    struct largest l = {0, UINT64_MAX};
+    struct blocks b = {.packer = p, .tensor = t};
+    double largest = 0;
+    int more;
 
-    if (each_block(p, t, find_largest, &l, e) < 0)
+    while ((more = next_block(&b, e)) > 0) {
+        size_t bad = fed_first_nonfinite(FED_F32, b.bits, b.n);
+        if (bad < b.n)
+            return err_set(e, ERR_USAGE,
+                           "the number at index %llu is NaN or infinite, which int8 cannot tell",
+                           (unsigned long long)(b.first + bad));
+        for (size_t i = 0; i < b.n; i++)
+            largest = fmax(largest, fabs(number(b.bits[i])));
+    }
+    if (more < 0)
         return -1;
-    if (l.nonfinite_at != UINT64_MAX)
-        return err_set(e, ERR_USAGE,
-                       "the number at index %llu is NaN or infinite, which int8 cannot tell",
-                       (unsigned long long)l.nonfinite_at);
     /* Rounded down, so that the largest stays within the range of F32. */
-    out->scale = (float)(l.magnitude / STEPS);
-    if ((double)out->scale > l.magnitude / STEPS)
+    out->scale = (float)(largest / STEPS);
+    if ((double)out->scale > largest / STEPS)
         out->scale = nextafterf(out->scale, 0);
     out->kind = FED_PACKING_INT8;
     return 0;
 }
 
-static void put_int8(struct buf *out, const struct packed *how, const uint32_t *bits, size_t n)
+static void put_int8(struct buf *out, const struct packed *how, const struct blocks *b)
 {
     signed char steps[BLOCK];
 
-    for (size_t i = 0; i < n; i++)
-        steps[i] = how->scale > 0 ? (signed char)rint(number(bits[i]) / (double)how->scale) : 0;
-    buf_add(out, steps, n);
+    for (size_t i = 0; i < b->n; i++)
+        steps[i] = how->scale > 0 ? (signed char)rint(number(b->bits[i]) / (double)how->scale) : 0;
+    buf_add(out, steps, b->n);
 }
 
 /* ---- topk ---- */
 
-struct halves {
-    bool low; /* halves of those whose high half is this: */
-    uint32_t high;
-    uint64_t *counts;
-};
-
-static int count_halves(
-    void *context, uint64_t first, const uint32_t *bits, size_t n, struct err *e)
+/* How often each upper half of a magnitude occurs or, with `high`, each lower half of those whose
+ * upper half is this. */
+static int count_halves(const struct packer *p,
+                        const struct fed_tensor *t,
+                        const uint32_t *high,
+                        uint64_t *counts,
+                        struct err *e)
 {
-    struct halves *h = context;
+    struct blocks b = {.packer = p, .tensor = t};
+    int more;
 
-    (void)first;
-    (void)e;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t magnitude = bits[i] & MAGNITUDE;
-        if (!h->low)
-            h->counts[magnitude >> HALF_BITS]++;
-        else if (magnitude >> HALF_BITS == h->high)
-            h->counts[magnitude & (HALVES - 1)]++;
-    }
-    return 0;
+    while ((more = next_block(&b, e)) > 0)
+        for (size_t i = 0; i < b.n; i++) {
+            uint32_t magnitude = b.bits[i] & MAGNITUDE;
+            if (!high)
+                counts[magnitude >> HALF_BITS]++;
+            else if (magnitude >> HALF_BITS == *high)
+                counts[magnitude & (HALVES - 1)]++;
+        }
+    return more;
 }
 
 /* Of the `wanted` largest: the half of the last of them; *wanted becomes how many have that half.
@@ -172,17 +160,16 @@ static int choose(const struct packer *p,
                   struct choice *out,
                   struct err *e)
 {
-    AUTO_MEM uint64_t *high = mem_zero(HALVES, sizeof *high);
-    AUTO_MEM uint64_t *low = mem_zero(HALVES, sizeof *low);
-    struct halves h = {.counts = high};
+    AUTO_MEM uint64_t *upper = mem_zero(HALVES, sizeof *upper);
+    AUTO_MEM uint64_t *lower = mem_zero(HALVES, sizeof *lower);
 
     out->ties = (uint64_t)ceil(p->share * (double)numbers_of(t));
-    if (each_block(p, t, count_halves, &h, e) < 0)
+    if (count_halves(p, t, NULL, upper, e) < 0)
         return -1;
-    h = (struct halves){.low = true, .high = find_half(high, &out->ties), .counts = low};
-    if (each_block(p, t, count_halves, &h, e) < 0)
+    uint32_t high = find_half(upper, &out->ties);
+    if (count_halves(p, t, &high, lower, e) < 0)
         return -1;
-    out->least = h.high << HALF_BITS | find_half(low, &out->ties);
+    out->least = high << HALF_BITS | find_half(lower, &out->ties);
     /* What is left out is 0 anyway. */
     out->ties = out->least ? out->ties : 0;
     return 0;
@@ -198,26 +185,28 @@ static bool stays(struct choice *c, uint32_t bits)
     return true;
 }
 
-struct counting {
-    struct packed *how;
-    struct choice choice;
-};
-
-static int count_kept(void *context, uint64_t first, const uint32_t *bits, size_t n, struct err *e)
+/* How many numbers stay, of all and of each chunk. */
+static int count_kept(const struct packer *p,
+                      const struct fed_tensor *t,
+                      struct packed *how,
+                      struct err *e)
 {
-    struct counting *c = context;
-    uint64_t before = c->how->kept;
+    struct blocks b = {.packer = p, .tensor = t};
+    struct choice choice = how->choice;
+    int more;
 
-    for (size_t i = 0; i < n; i++)
-        c->how->kept += stays(&c->choice, bits[i]);
-    /* Blocks lie within chunks. */
-    size_t chunk = (size_t)(first / FED_PACKING_CHUNK);
-    json_int_t here = (json_int_t)(c->how->kept - before);
-    json_t *there = json_array_get(c->how->counts, chunk);
-    if ((there ? json_integer_set(there, json_integer_value(there) + here)
-               : json_array_append_new(c->how->counts, json_integer(here))) < 0)
-        return err_set(e, ERR_IO, "no memory for the counts of numbers");
-    return 0;
+    while ((more = next_block(&b, e)) > 0) {
+        json_int_t here = 0;
+        for (size_t i = 0; i < b.n; i++)
+            here += stays(&choice, b.bits[i]);
+        how->kept += (uint64_t)here;
+        /* Blocks lie within chunks. */
+        json_t *there = json_array_get(how->counts, (size_t)(b.first / FED_PACKING_CHUNK));
+        if ((there ? json_integer_set(there, json_integer_value(there) + here)
+                   : json_array_append_new(how->counts, json_integer(here))) < 0)
+            return err_set(e, ERR_IO, "no memory for the counts of numbers");
+    }
+    return more;
 }
 _Static_assert(FED_PACKING_CHUNK % BLOCK == 0, "blocks lie within chunks");
 
@@ -230,21 +219,19 @@ static int plan_topk(const struct packer *p,
         return err_set(e, ERR_USAGE, "too large for topk");
     if (p->share > 0 && t->bytes > 0 && choose(p, t, &out->choice, e) < 0)
         return -1;
-    struct counting c = {out, out->choice};
     out->counts = json_array();
-    if (each_block(p, t, count_kept, &c, e) < 0)
+    if (count_kept(p, t, out, e) < 0)
         return -1;
     if (out->kept * 2 < numbers_of(t))
         out->kind = FED_PACKING_TOPK;
     return 0;
 }
 
-static void put_topk(
-    struct buf *out, struct packed *how, uint64_t first, const uint32_t *bits, size_t n)
+static void put_topk(struct buf *out, struct packed *how, const struct blocks *b)
 {
-    for (size_t i = 0; i < n; i++)
-        if (stays(&how->choice, bits[i])) {
-            const uint32_t pair[2] = {(uint32_t)(first + i), bits[i]};
+    for (size_t i = 0; i < b->n; i++)
+        if (stays(&how->choice, b->bits[i])) {
+            const uint32_t pair[2] = {(uint32_t)(b->first + i), b->bits[i]};
             buf_add(out, pair, sizeof pair);
         }
 }
@@ -331,22 +318,6 @@ static int put_plain(struct packer *p, const struct fed_tensor *t, struct err *e
     return 0;
 }
 
-struct putting {
-    struct packer *p;
-    struct packed *how;
-};
-
-static int put_block(void *context, uint64_t first, const uint32_t *bits, size_t n, struct err *e)
-{
-    struct putting *w = context;
-
-    if (w->how->kind == FED_PACKING_INT8)
-        put_int8(&w->p->out, w->how, bits, n);
-    else
-        put_topk(&w->p->out, w->how, first, bits, n);
-    return flush(w->p, e);
-}
-
 static int plan(const struct packer *p, size_t i, struct err *e)
 {
     const struct fed_tensor *t = &p->tensors[i];
@@ -360,11 +331,21 @@ static int plan(const struct packer *p, size_t i, struct err *e)
 
 static int put_tensor(struct packer *p, size_t i, struct err *e)
 {
-    struct putting w = {p, &p->packed[i]};
+    struct packed *how = &p->packed[i];
+    struct blocks b = {.packer = p, .tensor = &p->tensors[i]};
+    int more;
 
-    if (p->packed[i].kind == FED_PACKING_NONE)
+    if (how->kind == FED_PACKING_NONE)
         return put_plain(p, &p->tensors[i], e);
-    return each_block(p, &p->tensors[i], put_block, &w, e);
+    while ((more = next_block(&b, e)) > 0) {
+        if (how->kind == FED_PACKING_INT8)
+            put_int8(&p->out, how, &b);
+        else
+            put_topk(&p->out, how, &b);
+        if (flush(p, e) < 0)
+            return -1;
+    }
+    return more;
 }
 
 static int pack(struct packer *p, struct err *e)

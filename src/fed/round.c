@@ -212,24 +212,13 @@ static int write_at(void *context, uint64_t offset, const void *bytes, size_t n,
     return file_pwrite_all(m->fd, bytes, n, offset) < 0 ? file_error(e, "write", mean_name) : 0;
 }
 
-static struct fed_sink mean_sink(struct mean *m)
-{
-    return (struct fed_sink){.begin = begin, .write = write_at, .context = m};
-}
-
 static int read_at(void *context, uint64_t offset, void *bytes, size_t n, struct err *e)
 {
-    const int *fd = context;
+    const struct mean *m = context;
 
     errno = 0;
-    return file_pread_all(*fd, bytes, n, offset) == (ssize_t)n ? 0
-                                                               : file_error(e, "read", mean_name);
-}
-
-static struct fed_source mean_source(struct mean *m)
-{
-    return (struct fed_source){
-        .name = mean_name, .size = m->size, .read = read_at, .context = &m->fd};
+    return file_pread_all(m->fd, bytes, n, offset) == (ssize_t)n ? 0
+                                                                 : file_error(e, "read", mean_name);
 }
 
 static int mean_finish(struct mean *m, struct err *e)
@@ -239,23 +228,13 @@ static int mean_finish(struct mean *m, struct err *e)
 
     for (uint64_t at = 0; at < m->size;) {
         size_t n = m->size - at < CHUNK ? (size_t)(m->size - at) : CHUNK;
-        if (read_at(&m->fd, at, chunk, n, e) < 0)
+        if (read_at(m, at, chunk, n, e) < 0)
             return -1;
         sha256_add(sha, chunk, n);
         at += n;
     }
     m->digest = sha256_take(sha);
     return 0;
-}
-
-static struct store_keyed_put mean_put(struct mean *m)
-{
-    return (struct store_keyed_put){
-        .n = m->size,
-        .pull = read_at,
-        .context = &m->fd,
-        .digest = &m->digest,
-    };
 }
 
 /* ---- averaging ---- */
@@ -301,8 +280,9 @@ static int same_format(const struct round *r, struct err *e)
 static int pack_mean(enum fed_packing kind, struct mean *mean, struct err *e)
 {
     AUTO_CLEAR(mean) struct mean packed = {.fd = -1};
-    struct fed_source plain = mean_source(mean);
-    struct fed_sink sink = mean_sink(&packed);
+    struct fed_source plain = {
+        .name = mean_name, .size = mean->size, .read = read_at, .context = mean};
+    struct fed_sink sink = {begin, write_at, &packed};
 
     if (kind == FED_PACKING_NONE)
         return 0;
@@ -333,7 +313,7 @@ static int average(struct work *w, struct mean *mean, struct err *e)
         .progress = go_on,
         .context = w,
     };
-    struct fed_sink sink = mean_sink(mean);
+    struct fed_sink sink = {begin, write_at, mean};
     int result = fed_average(&request, &sink, &summary, e);
     fed_inputs_stop(inputs, r->tally);
     if (result < 0 || pack_mean(summary.packing, mean, e) < 0)
@@ -392,11 +372,16 @@ static int has_passed(struct round *r, const struct fed_place *place, bool *out,
 static int put_mean(
     struct round *r, struct mean *mean, struct store *s, const char *key, struct err *e)
 {
-    struct store_keyed_put put = mean_put(mean);
+    const struct store_keyed_put put = {
+        .key = key,
+        .condition = STORE_ABSENT,
+        .n = mean->size,
+        .pull = read_at,
+        .context = mean,
+        .digest = &mean->digest,
+        .tally = r->tally,
+    };
 
-    put.key = key;
-    put.condition = STORE_ABSENT;
-    put.tally = r->tally;
     int result = store_keyed_put(s, &put, e);
     return result < 0 ? err_wrap(e, "write the mean of round %u", r->event.round) : result;
 }

@@ -182,43 +182,41 @@ static int read_packed(
     return u->packed->read(u->packed->context, from, bytes, n, e);
 }
 
-static int read_int8(const struct fed_unpacked *u,
-                     const struct part *p,
-                     uint64_t first,
-                     char *to,
-                     size_t count,
-                     struct err *e)
+/* Numbers that are asked for: `count` from the first on. */
+struct wanted {
+    const struct part *part;
+    uint64_t first;
+    size_t count;
+    char *to;
+};
+
+static int read_int8(const struct fed_unpacked *u, const struct wanted *w, struct err *e)
 {
     signed char block[BLOCK];
 
-    while (count) {
-        size_t some = count < BLOCK ? count : BLOCK;
-        if (read_packed(u, p->from + first, block, some, e) < 0)
+    for (size_t done = 0; done < w->count;) {
+        size_t some = w->count - done < BLOCK ? w->count - done : BLOCK;
+        if (read_packed(u, w->part->from + w->first + done, block, some, e) < 0)
             return -1;
         for (size_t i = 0; i < some; i++) {
-            float x = (float)block[i] * p->scale;
-            memcpy(to + i * NUMBER_BYTES, &x, sizeof x);
+            float x = (float)block[i] * w->part->scale;
+            memcpy(w->to + (done + i) * NUMBER_BYTES, &x, sizeof x);
         }
-        to += some * NUMBER_BYTES;
-        first += some;
-        count -= some;
+        done += some;
     }
     return 0;
 }
 
-static int read_topk(const struct fed_unpacked *u,
-                     const struct part *p,
-                     uint64_t first,
-                     char *to,
-                     size_t count,
-                     struct err *e)
+static int read_topk(const struct fed_unpacked *u, const struct wanted *w, struct err *e)
 {
+    const struct part *p = w->part;
     uint32_t block[BLOCK / 4][2];
-    uint64_t chunk = first / FED_PACKING_CHUNK, last = (first + count - 1) / FED_PACKING_CHUNK;
+    uint64_t chunk = w->first / FED_PACKING_CHUNK;
+    uint64_t last = (w->first + w->count - 1) / FED_PACKING_CHUNK;
     uint64_t pair = chunk ? p->ends[chunk - 1] : 0, least = chunk * FED_PACKING_CHUNK;
     uint64_t beyond = (last + 1) * FED_PACKING_CHUNK;
 
-    memset(to, 0, count * NUMBER_BYTES);
+    memset(w->to, 0, w->count * NUMBER_BYTES);
     beyond = beyond > p->bytes / NUMBER_BYTES ? p->bytes / NUMBER_BYTES : beyond;
     while (pair < p->ends[last]) {
         uint64_t left = p->ends[last] - pair;
@@ -232,27 +230,12 @@ static int read_topk(const struct fed_unpacked *u,
                 return err_wrap(e, "%s", u->packed->name);
             }
             least = index + 1;
-            if (index >= first && index < first + count)
-                memcpy(to + (index - first) * NUMBER_BYTES, &block[i][1], NUMBER_BYTES);
+            if (index >= w->first && index < w->first + w->count)
+                memcpy(w->to + (index - w->first) * NUMBER_BYTES, &block[i][1], NUMBER_BYTES);
         }
         pair += some;
     }
     return 0;
-}
-
-/* Whole numbers are asked for, as everywhere. */
-static int read_part(const struct fed_unpacked *u,
-                     const struct part *p,
-                     uint64_t within,
-                     char *to,
-                     size_t n,
-                     struct err *e)
-{
-    if (p->kind == FED_PACKING_NONE)
-        return read_packed(u, p->from + within, to, n, e);
-    assert(within % NUMBER_BYTES == 0 && n % NUMBER_BYTES == 0);
-    return (p->kind == FED_PACKING_INT8 ? read_int8 : read_topk)(u, p, within / NUMBER_BYTES, to,
-                                                                 n / NUMBER_BYTES, e);
 }
 
 static const struct part *find_part(const struct fed_unpacked *u, uint64_t at)
@@ -282,7 +265,14 @@ static int read_unpacked(void *context, uint64_t offset, void *bytes, size_t n, 
         const struct part *p = find_part(u, offset - u->header.len);
         uint64_t within = offset - u->header.len - p->at;
         size_t some = p->bytes - within < n ? (size_t)(p->bytes - within) : n;
-        if (read_part(u, p, within, to, some, e) < 0)
+        /* Whole numbers are asked for, as everywhere. */
+        assert(p->kind == FED_PACKING_NONE ||
+               (within % NUMBER_BYTES == 0 && some % NUMBER_BYTES == 0));
+        const struct wanted w = {p, within / NUMBER_BYTES, some / NUMBER_BYTES, to};
+        int result = p->kind == FED_PACKING_NONE   ? read_packed(u, p->from + within, to, some, e)
+                     : p->kind == FED_PACKING_INT8 ? read_int8(u, &w, e)
+                                                   : read_topk(u, &w, e);
+        if (result < 0)
             return -1;
         offset += some;
         to += some;

@@ -299,16 +299,23 @@ static char *scope_text(const struct sigv4_scope *s, const char *date)
     return mem_printf("%.8s/%s/%s/aws4_request", date, s->region, s->service);
 }
 
+static bool has_header(const struct sigv4_request *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_headers; i++) {
+        if (strcasecmp(r->headers[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int check(const struct sigv4_request *r, const struct sigv4_scope *s, struct err *e)
 {
     assert(s->credentials && s->region && s->service && r->method && r->path && r->payload);
     if (!s->credentials->key_id || !s->credentials->secret.hidden)
         return err_set(e, ERR_DENIED, "sign a request: there are no keys");
-    for (size_t i = 0; i < r->n_headers; i++) {
-        if (strcasecmp(r->headers[i].name, "host") == 0)
-            return 0;
-    }
-    return err_set(e, ERR_USAGE, "sign a request: header host is missing");
+    if (!has_header(r, "host"))
+        return err_set(e, ERR_USAGE, "sign a request: header host is missing");
+    return 0;
 }
 
 static int too_large(struct err *e)
@@ -346,15 +353,6 @@ static int sign(const struct sigv4_request *r,
     sign_text(s, out->date, out->string_to_sign, signature);
     out->signature = mem_dup(signature);
     return 0;
-}
-
-static bool has_header(const struct sigv4_request *r, const char *name)
-{
-    for (size_t i = 0; i < r->n_headers; i++) {
-        if (strcasecmp(r->headers[i].name, name) == 0)
-            return true;
-    }
-    return false;
 }
 
 int sigv4_sign(const struct sigv4_request *request,

@@ -22,8 +22,8 @@ struct store_driver;
 
 struct store {
     const struct store_driver *driver;
-    struct store_settings settings; /* its texts are the store's own, kept below */
-    char *url, *endpoint, *region, *cache;
+    struct store_settings settings; /* its texts are the store's own, in `texts` */
+    char *texts[4];
     const char *bucket, *prefix; /* set by open; NULL: a directory */
     struct read_cache *kept;     /* NULL: none */
     void *priv;                  /* owned by the driver: made in open, released in close */

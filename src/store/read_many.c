@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,9 +28,6 @@ struct gathering {
     struct wanted *wanted;
     struct span *spans;
     size_t n_spans;
-    pthread_mutex_t lock; /* guards the buffers not in use, read_bytes each */
-    unsigned char **buffers;
-    size_t n_buffers;
 };
 
 static int by_place(const void *a, const void *b)
@@ -67,21 +63,6 @@ static void make_spans(struct gathering *g, size_t n)
                 (struct span){.first = k, .count = 1, .from = p->offset, .to = end};
         }
     }
-}
-
-static unsigned char *take_buffer(struct gathering *g)
-{
-    pthread_mutex_lock(&g->lock);
-    unsigned char *b = g->n_buffers ? g->buffers[--g->n_buffers] : NULL;
-    pthread_mutex_unlock(&g->lock);
-    return b ? b : mem_grow(NULL, g->store->driver->read_bytes, 1);
-}
-
-static void give_buffer(struct gathering *g, unsigned char *b)
-{
-    pthread_mutex_lock(&g->lock);
-    g->buffers[g->n_buffers++] = b;
-    pthread_mutex_unlock(&g->lock);
 }
 
 static int say_damaged(struct gathering *g,
@@ -205,11 +186,10 @@ static int read_span(struct gathering *g, const struct span *s, unsigned char *b
 static int do_span(void *context, size_t i, struct err *e)
 {
     struct gathering *g = context;
-    unsigned char *bytes = take_buffer(g);
-    int result = read_span(g, &g->spans[i], bytes, e);
+    const struct span *s = &g->spans[i];
+    AUTO_MEM unsigned char *bytes = mem_grow(NULL, (size_t)(s->to - s->from) + 1, 1);
 
-    give_buffer(g, bytes);
-    return result;
+    return read_span(g, s, bytes, e);
 }
 
 static int check_all(const char *project,
@@ -237,7 +217,6 @@ int store_read_many(struct store *s,
                     struct err *e)
 {
     struct err why = {0};
-    unsigned threads = verify_threads(s);
 
     assert(s->driver->read_bytes >= STORE_SMALL_MAX);
     if (check_all(project, contents, n, e) < 0)
@@ -246,24 +225,15 @@ int store_read_many(struct store *s,
         return 0;
     AUTO_MEM struct wanted *wanted = mem_zero(n, sizeof *wanted);
     AUTO_MEM struct span *spans = mem_zero(n, sizeof *spans);
-    AUTO_MEM unsigned char **buffers = mem_zero(threads, sizeof *buffers);
-    struct gathering g = {.store = s,
-                          .project = project,
-                          .reader = reader,
-                          .wanted = wanted,
-                          .spans = spans,
-                          .buffers = buffers};
+    struct gathering g = {
+        .store = s, .project = project, .reader = reader, .wanted = wanted, .spans = spans};
     for (size_t i = 0; i < n; i++)
         wanted[i] = (struct wanted){.content = contents[i], .i = i};
     if (take_kept(&g, &n, e) < 0)
         return -1;
     qsort(wanted, n, sizeof *wanted, by_place);
     make_spans(&g, n);
-    pthread_mutex_init(&g.lock, NULL);
-    int result = parallel_each(g.n_spans, threads, do_span, &g, &why);
-    pthread_mutex_destroy(&g.lock);
-    while (g.n_buffers)
-        free(buffers[--g.n_buffers]);
+    int result = parallel_each(g.n_spans, verify_threads(s), do_span, &g, &why);
     if (result < 0 && e)
         *e = why;
     return result;

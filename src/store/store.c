@@ -44,11 +44,6 @@ int store_check_url(const char *url, struct err *e)
     return d ? d->check_url(url, e) : unknown_url(url, e);
 }
 
-static char *own(const char *text)
-{
-    return text ? mem_dup(text) : NULL;
-}
-
 struct store *store_open(const struct store_settings *settings, struct err *e)
 {
     const struct store_driver *d = find_driver(settings->url);
@@ -62,17 +57,14 @@ struct store *store_open(const struct store_settings *settings, struct err *e)
     AUTO(store) struct store *s = mem_zero(1, sizeof *s);
     s->driver = d;
     s->settings = *settings;
-    s->url = own(settings->url);
-    s->endpoint = own(settings->endpoint);
-    s->region = own(settings->region);
-    s->settings.url = s->url;
-    s->settings.endpoint = s->endpoint;
-    s->settings.region = s->region;
-    s->cache = own(settings->cache);
-    s->settings.cache = s->cache;
+    const char **texts[] = {&s->settings.url, &s->settings.endpoint, &s->settings.region,
+                            &s->settings.cache};
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (*texts[i])
+            *texts[i] = s->texts[i] = mem_dup(*texts[i]);
     s->kept = read_cache_new(&s->settings);
     if (d->open(s, e) < 0) {
-        err_wrap(e, "open store %s", s->url);
+        err_wrap(e, "open store %s", s->settings.url);
         return NULL;
     }
     return TAKE(s);
@@ -83,10 +75,8 @@ void store_free(struct store *s)
     if (!s)
         return;
     s->driver->close(s);
-    free(s->url);
-    free(s->endpoint);
-    free(s->region);
-    free(s->cache);
+    for (size_t i = 0; i < COUNT(s->texts); i++)
+        free(s->texts[i]);
     read_cache_free(s->kept);
     free(s);
 }
