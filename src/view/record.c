@@ -75,15 +75,6 @@ int record_decode(const struct record *r,
     return 0;
 }
 
-void record_encode_into(const struct record *r, const void *record, json_t *object)
-{
-    for (size_t i = 0; i < r->n_fields; i++) {
-        const struct field *f = &r->fields[i];
-        if (field_is_shown(f, record))
-            json_object_set_new(object, f->name, field_json(f, record));
-    }
-}
-
 void record_set_none(const struct record *r, void *record)
 {
     memset(record, 0, r->size);
@@ -96,7 +87,9 @@ json_t *record_encode(const struct record *r, const void *record)
     if (r->is_bare)
         return field_json(r->fields, record);
     json_t *out = json_object();
-    record_encode_into(r, record, out);
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (field_is_shown(&r->fields[i], record))
+            json_object_set_new(out, r->fields[i].name, field_json(&r->fields[i], record));
     return out;
 }
 

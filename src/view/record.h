@@ -51,8 +51,6 @@ void record_set_none(const struct record *r, void *record);
 json_t *record_encode(const struct record *r, const void *record);
 /* Appends the same on one line. */
 void record_put_json(const struct record *r, const void *record, struct buf *out);
-/* The same members added to an object. */
-void record_encode_into(const struct record *r, const void *record, json_t *object);
 
 /* The record's fields as documentation has them: an array of objects with name, type, required,
  * help, and unit, choices, preset where there are any, and local for files of this machine. New

@@ -1,7 +1,6 @@
 /* clean: operations that remove content nothing needs, protect content from removal, and verify
  * content. `tradewind gc`, `pin` and `fsck` call them. */
 #include "app/data/data.h"
-#include "app/data/internal.h"
 #include "base/buf.h"
 
 #include <string.h>

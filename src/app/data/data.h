@@ -20,6 +20,24 @@ DATA_OPERATIONS(OPERATION_DECLARE)
  * table does not list them. */
 extern const struct operation data_put_operation, data_get_operation, data_session_put_operation;
 
+/* ---- texts that operations of this room share ---- */
+
+/* Permissions as chmod takes them: "640". out is returned. */
+static inline const char *app_data_mode_text(unsigned mode, char out[static 4])
+{
+    out[0] = (char)('0' + (mode >> 6 & 7));
+    out[1] = (char)('0' + (mode >> 3 & 7));
+    out[2] = (char)('0' + (mode & 7));
+    out[3] = 0;
+    return out;
+}
+
+/* The name of a set may be written as a reference is: "@S". NULL stays NULL. */
+static inline const char *app_data_set_name(const char *name)
+{
+    return name && name[0] == '@' ? name + 1 : name;
+}
+
 /* ---- files ---- */
 
 /* Answered by file.list and file.history. A directory has its path alone. */

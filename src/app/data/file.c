@@ -1,7 +1,6 @@
 /* file: operations that list, remove and protect files. `tradewind ls`, `log`, `rm`, `chmod` and
  * `chown` call them. */
 #include "app/data/data.h"
-#include "app/data/internal.h"
 #include "base/mem.h"
 #include "lake/core/files.h"
 
@@ -221,6 +220,18 @@ struct change_request {
     struct field_list refs;
 };
 
+static int change(
+    struct app *app,
+    const struct change_request *q,
+    int (*by)(struct lake *l, const char *to, const char *const *refs, size_t n, struct err *e),
+    struct answer *out,
+    struct err *e)
+{
+    struct lake *l = app_lake(app, e);
+
+    return l && by(l, q->to, q->refs.items, q->refs.n, e) == 0 ? answer_head(out, q, e) : -1;
+}
+
 #define CHANGED_REFS                                                                               \
     {                                                                                              \
         "refs", FIELD(LIST, struct change_request, refs), .required = true, .operand = true,       \
@@ -236,12 +247,7 @@ static const struct record chmod_record = RECORD("file_mode", struct change_requ
 
 static int run_chmod(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct change_request *q = request;
-    struct lake *l = app_lake(app, e);
-
-    if (!l || lake_chmod(l, q->to, q->refs.items, q->refs.n, e) < 0)
-        return -1;
-    return answer_head(out, request, e);
+    return change(app, request, lake_chmod, out, e);
 }
 
 const struct operation file_chmod_operation = {
@@ -263,12 +269,7 @@ static const struct record chown_record = RECORD("file_owner", struct change_req
 
 static int run_chown(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct change_request *q = request;
-    struct lake *l = app_lake(app, e);
-
-    if (!l || lake_chown(l, q->to, q->refs.items, q->refs.n, e) < 0)
-        return -1;
-    return answer_head(out, request, e);
+    return change(app, request, lake_chown, out, e);
 }
 
 const struct operation file_chown_operation = {

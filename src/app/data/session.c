@@ -2,7 +2,6 @@
  * numbers their versions at once. `tradewind session ...` calls them. */
 #include "lake/put/session.h"
 #include "app/data/data.h"
-#include "app/data/internal.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/time.h"

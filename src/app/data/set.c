@@ -2,7 +2,6 @@
  * `tradewind set ...` and `tradewind alias` call them. */
 #include "lake/set/set.h"
 #include "app/data/data.h"
-#include "app/data/internal.h"
 #include "base/buf.h"
 
 #include <inttypes.h>

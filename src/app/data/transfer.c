@@ -1,7 +1,6 @@
 /* transfer: moving bytes into the lake and out of it. `tradewind put`, `get`, `cat` and `url` call
  * these functions. */
 #include "app/data/data.h"
-#include "app/data/internal.h"
 #include "base/mem.h"
 #include "lake/core/path.h"
 

@@ -173,13 +173,13 @@ int app_job_source_read(struct app *app,
 /* The bytes that a job printed, also while it runs. */
 struct app_job_logs {
     int64_t id;
-    bool follow; /* until the job is over */
-    bool has_tail;
-    uint64_t tail; /* begin with the last lines */
+    bool follow;   /* until the job is over */
+    uint64_t tail; /* begin with the last lines; UINT64_MAX = with the first */
     /* Gets the bytes as they come; after the last ones n = 0. < 0 ends the call. */
     int (*take)(void *context, const char *bytes, size_t n, struct err *e);
     void *context;
 };
+extern const struct record app_job_logs_record; /* of id, follow and tail */
 /* 1: all bytes; 0: the caller cancelled; -1. */
 int app_job_logs(struct app *app, const struct app_job_logs *request, struct err *e);
 

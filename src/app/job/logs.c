@@ -19,6 +19,18 @@
 #define WAKE_S 1.0
 #define PIECE 65536
 
+/* clang-format off */
+static const struct field logs_fields[] = {
+    {"id", FIELD(INT, struct app_job_logs, id), APP_JOB_NUMBER, .required = true, .operand = true,
+     .help = "Number of the job."},
+    {"follow", FIELD(BOOL, struct app_job_logs, follow), .letter = 'f',
+     .help = "Continue until the job is over."},
+    {"tail", FIELD(COUNT, struct app_job_logs, tail), .value = "N",
+     .help = "Begin with the last N lines."},
+};
+/* clang-format on */
+const struct record app_job_logs_record = RECORD("job_logs", struct app_job_logs, logs_fields);
+
 struct following {
     struct app *app;
     const struct app_job_logs *request;
@@ -177,7 +189,7 @@ int app_job_logs(struct app *app, const struct app_job_logs *request, struct err
     f.id = request->id;
     f.path = broker_job_path(home, f.id, "log");
     if (read_state(&f, e) < 0 || open_log(&f, e) < 0 ||
-        (request->has_tail && f.fd >= 0 && seek_tail(&f, e) < 0))
+        (request->tail != UINT64_MAX && f.fd >= 0 && seek_tail(&f, e) < 0))
         return -1;
     int result = request->follow ? follow(&f, e) : take_once(&f, e);
     if (result > 0 && hand_over(&f, "", 0, e) < 0)

@@ -4,8 +4,6 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "base/number.h"
-#include "base/time.h"
 #include "cli/core/help.h"
 #include "cli/core/operate.h"
 
@@ -396,26 +394,4 @@ const char *command_value(const struct command_args *args, const char *option)
 bool command_has(const struct command_args *args, const char *option)
 {
     return find_given(args, option) != NULL;
-}
-
-int command_number(const struct command_args *args, const char *option, double *out, struct err *e)
-{
-    const char *text = command_value(args, option);
-
-    if (text && !number_parse(text, out))
-        return err_set(e, ERR_USAGE, "%s: \"%s\" is not a number", option, text);
-    return 0;
-}
-
-int command_duration(const struct command_args *args,
-                     const char *option,
-                     double bare_unit_s,
-                     double *seconds_out,
-                     struct err *e)
-{
-    const char *text = command_value(args, option);
-
-    if (text && time_parse_duration(text, bare_unit_s, seconds_out, e) < 0)
-        return err_wrap(e, "%s", option);
-    return 0;
 }

@@ -83,13 +83,6 @@ extern const struct command_group command_groups[];
 /* Value of an option given once ("--budget"), or NULL. Asserts that the option is declared. */
 const char *command_value(const struct command_args *args, const char *option);
 bool command_has(const struct command_args *args, const char *option);
-/* Number options: ERR_USAGE naming the option. *out is untouched when the option is absent. */
-int command_number(const struct command_args *args, const char *option, double *out, struct err *e);
-int command_duration(const struct command_args *args,
-                     const char *option,
-                     double bare_unit_s,
-                     double *seconds_out,
-                     struct err *e);
 
 /* The command that words begin with and how many words its name takes; NULL if there is none. */
 const struct command *command_find(const char *const *words, size_t n, size_t *used_out);

@@ -112,11 +112,16 @@ static void put_first_words(FILE *out)
     }
 }
 
-static void put_group_words(FILE *out, const char *group, size_t len)
+/* The names behind the group's: as words, or as alternatives of a pattern. */
+static void put_group(FILE *out, const char *group, size_t len, bool is_pattern)
 {
+    const char *before = "";
+
     for (const struct command *const *c = commands; *c; c++)
-        if (strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' ')
-            fprintf(out, "%s ", (*c)->name + len + 1);
+        if (strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' ') {
+            fprintf(out, "%s%s%s", before, (*c)->name + len + 1, is_pattern ? "" : " ");
+            before = is_pattern ? "|" : "";
+        }
 }
 
 /* Sets words and actions of compgen for one value or operand. */
@@ -132,18 +137,6 @@ static void bash_value(FILE *out, const char *value)
                                         : "");
 }
 
-/* The names behind the group's, as alternatives of a pattern. */
-static void put_group_pattern(FILE *out, const char *group, size_t len)
-{
-    const char *before = "";
-
-    for (const struct command *const *c = commands; *c; c++)
-        if (strncmp((*c)->name, group, len) == 0 && (*c)->name[len] == ' ') {
-            fprintf(out, "%s%s", before, (*c)->name + len + 1);
-            before = "|";
-        }
-}
-
 /* Of a group that is a command, too, the second word may be an operand. */
 static void bash_group(FILE *out, const char *name, size_t len)
 {
@@ -151,11 +144,11 @@ static void bash_group(FILE *out, const char *name, size_t len)
         fputs("        if ((at == 2)); then\n"
               "            group='",
               out);
-        put_group_words(out, name, len);
+        put_group(out, name, len, false);
         fputs("'\n"
               "        elif [[ ${COMP_WORDS[2]} == @(",
               out);
-        put_group_pattern(out, name, len);
+        put_group(out, name, len, true);
         fputs(") ]]; then\n"
               "            command+=\" ${COMP_WORDS[2]}\"\n"
               "        fi ;;\n",
@@ -165,7 +158,7 @@ static void bash_group(FILE *out, const char *name, size_t len)
     fputs("        if ((at == 2)); then\n"
           "            mapfile -t COMPREPLY < <(compgen -W '",
           out);
-    put_group_words(out, name, len);
+    put_group(out, name, len, false);
     fputs("--help' -- \"$cur\")\n"
           "            return\n"
           "        fi\n"
@@ -356,7 +349,7 @@ static void zsh_group_end(FILE *out, const char *name, size_t len)
           "            _describe -t commands command list\n"
           "        elif [[ $words[2] == (",
           out);
-    put_group_pattern(out, name, len);
+    put_group(out, name, len, true);
     fputs(") ]]; then\n"
           "            command+=\" $words[2]\"\n"
           "            shift words\n"

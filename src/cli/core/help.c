@@ -4,14 +4,58 @@
 #include "base/auto.h"
 #include "base/mem.h"
 #include "cli/core/commands.h"
-#include "cli/core/man.h"
-#include "cli/core/reference.h"
 
 #include <string.h>
 
 #define COLUMNS 100
 /* Terms wider than this get a line of their own. */
 #define TERM_MAX 32
+
+/* ---- what help and the man page both say about the program as a whole ---- */
+
+const char help_summary[] =
+    "plan machine-learning pipelines across clouds, run them, and record what they made";
+
+const char help_description[] =
+    "Tradewind reads a pipeline file and computes where each stage should run, when, for how long "
+    "and at what cost, data transfer included, over every offer in its catalog. The plan is proved "
+    "optimal, or carries a lower bound and a gap. Tradewind then runs the stages on this machine, "
+    "on hosts over ssh, or in a simulation.\n"
+    "\n"
+    "Its data lake stores files in versions and groups them in file sets, in a directory or on S3. "
+    "Files, sets and jobs are searchable by metadata, and every set has its provenance and its "
+    "cost in dollars.";
+
+const struct help_entry help_exit_codes[] = {
+    {"0", "success"},
+    {"2", "the command line or a file is wrong: change it"},
+    {"3", "the named thing does not exist"},
+    {"4", "credentials or permissions are missing"},
+    {"5",
+     "nothing satisfies the request: no feasible plan, no free quota, no URL from a directory"},
+    {"6", "a temporary error, or interrupted: retry later"},
+    {"7", "disk, network or database failed, content is damaged, or output was not written"},
+    {0},
+};
+
+const struct help_entry help_environment[] = {
+    {"TRADEWIND_HOME", "directory of the configuration, the imported catalog and the data lake; "
+                       "default ~/.tradewind"},
+    {"TRADEWIND_LOG", "log level on stderr: error, warn (default), info or debug"},
+    {"NO_COLOR", "turns colours off"},
+    {"AWS_*",
+     "credentials, profile and region of a lake on S3, read as the AWS command line reads them"},
+    {0},
+};
+
+const struct help_entry help_files[] = {
+    {"$TRADEWIND_HOME/config.yaml", "the configuration; see tradewind config show"},
+    {"$TRADEWIND_HOME/lake.db", "database of the data lake"},
+    {"$TRADEWIND_HOME/objects", "content of its files, unless tradewind init chose another store"},
+    {0},
+};
+
+/* ---- printing ---- */
 
 /* Prints len bytes of text from column `at` on, wrapped between words, later lines indented to
  * the same column. Ends with a newline. */
@@ -68,14 +112,14 @@ static void widen(size_t *width, size_t len)
         *width = len;
 }
 
-static void print_entries(FILE *out, const char *title, const struct reference_entry *entries)
+static void print_entries(FILE *out, const char *title, const struct help_entry *entries)
 {
     size_t width = 0;
 
     fprintf(out, "\n%s:\n", title);
-    for (const struct reference_entry *r = entries; r->term; r++)
+    for (const struct help_entry *r = entries; r->term; r++)
         widen(&width, strlen(r->term));
-    for (const struct reference_entry *r = entries; r->term; r++)
+    for (const struct help_entry *r = entries; r->term; r++)
         print_entry(out, r->term, width, r->text);
 }
 
@@ -112,15 +156,14 @@ static void print_commands(FILE *out, const char *prefix)
 
 void help_program(FILE *out)
 {
-    fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n",
-            reference_summary);
+    fprintf(out, "tradewind: %s\n\nUsage: tradewind COMMAND [OPTIONS] [OPERANDS]\n", help_summary);
     print_commands(out, "");
     fputs("\nOptions:\n", out);
     print_entry(out, "-h, --help", strlen("-h, --help"),
                 "Show this text, or the help of COMMAND after it.");
     print_entry(out, "--version", strlen("-h, --help"), "Print the version.");
-    print_entries(out, "Environment", reference_environment);
-    print_entries(out, "Exit codes", reference_exit_codes);
+    print_entries(out, "Environment", help_environment);
+    print_entries(out, "Exit codes", help_exit_codes);
     fputs("\n`tradewind help COMMAND` explains a command and its options.\n", out);
 }
 
@@ -220,7 +263,7 @@ static int run_help(const struct command_args *args, struct err *e)
         return err_set(e, ERR_USAGE, "help: --json goes with --operations");
 
     if (command_has(args, "--man")) {
-        man_page(stdout);
+        help_man_page(stdout);
         return 0;
     }
     if (args->n_operands == 0) {

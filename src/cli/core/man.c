@@ -1,7 +1,5 @@
-#include "cli/core/man.h"
-
-#include "cli/core/command.h"
-#include "cli/core/reference.h"
+/* man: the manual page tradewind(1), made from the command table; help --man prints it. */
+#include "cli/core/help.h"
 
 #include <string.h>
 
@@ -74,7 +72,7 @@ static void put_paragraphs(FILE *out, const char *text)
     }
 }
 
-static void put_entries(FILE *out, const char *title, const struct reference_entry *entries)
+static void put_entries(FILE *out, const char *title, const struct help_entry *entries)
 {
     fprintf(out, ".SH %s\n", title);
     for (; entries->term; entries++) {
@@ -134,18 +132,18 @@ static void put_command(FILE *out, const struct command *c)
     }
 }
 
-void man_page(FILE *out)
+void help_man_page(FILE *out)
 {
     fputs(".TH TRADEWIND 1 \"\" \"tradewind " TRADEWIND_VERSION "\" \"User Commands\"\n", out);
     fputs(".SH NAME\ntradewind \\- ", out);
-    put(out, reference_summary);
+    put(out, help_summary);
     fputs("\n.SH SYNOPSIS\n.B tradewind\n.I COMMAND\n[\\fIOPTIONS\\fR] [\\fIOPERANDS\\fR]\n", out);
     fputs(".br\n.B tradewind\n\\fB\\-\\-help\\fR | \\fB\\-\\-version\\fR\n.SH DESCRIPTION\n", out);
-    put_paragraphs(out, reference_description);
+    put_paragraphs(out, help_description);
     fputs(".SH COMMANDS\n", out);
     for (const struct command *const *c = commands; *c; c++)
         put_command(out, *c);
-    put_entries(out, "ENVIRONMENT", reference_environment);
-    put_entries(out, "FILES", reference_files);
-    put_entries(out, "EXIT STATUS", reference_exit_codes);
+    put_entries(out, "ENVIRONMENT", help_environment);
+    put_entries(out, "FILES", help_files);
+    put_entries(out, "EXIT STATUS", help_exit_codes);
 }

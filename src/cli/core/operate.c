@@ -3,7 +3,6 @@
 #include "base/mem.h"
 #include "base/time.h"
 #include "cli/core/interrupt.h"
-#include "cli/core/lake_progress.h"
 #include "cli/core/progress.h"
 
 #include <assert.h>
@@ -41,7 +40,7 @@ static void show_progress(void *context,
 
     if (d->line.terminal)
         progress_show(&d->line, "%s",
-                      lake_progress_text(verb, done, all, time_monotonic_s() - d->began_s, text));
+                      progress_text(verb, done, all, time_monotonic_s() - d->began_s, text));
 }
 
 static void show_status(void *context, const char *text)
@@ -118,13 +117,18 @@ static int put_operands(const struct command_args *args,
                         json_t *request,
                         struct err *e)
 {
-    size_t at = 0;
+    size_t at = 0, left = 0; /* operands that fields behind a list take */
 
+    for (size_t i = 0; i < op->request->n_fields; i++)
+        left += op->request->fields[i].operand;
     for (size_t i = 0; i < op->request->n_fields; i++) {
         const struct field *f = &op->request->fields[i];
-        size_t end = field_is_list(f) ? args->n_operands : at + 1;
         if (!f->operand)
             continue;
+        left--;
+        size_t end = !field_is_list(f)         ? at + 1
+                     : args->n_operands > left ? args->n_operands - left
+                                               : 0;
         for (; at < end && at < args->n_operands; at++)
             if (record_put_text(op->request, request, f->name, args->operands[at], e) < 0)
                 return -1;

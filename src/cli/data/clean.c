@@ -133,15 +133,6 @@ static int run_gc(const struct command_args *args, struct err *e)
                        "of sets: pin what must stay");
     if (!is_economic && (command_value(args, "--horizon") || command_value(args, "--gb-month")))
         return err_set(e, ERR_USAGE, "--horizon and --gb-month are of --economic");
-    if (is_economic)
-        for (size_t i = 0; i < args->n_given; i++) {
-            const char *name = args->given[i].option->name;
-            const char *field = strcmp(name, "--horizon") == 0    ? "horizon_months"
-                                : strcmp(name, "--gb-month") == 0 ? "gb_month_usd"
-                                                                  : NULL;
-            if (field && record_put_text(op->request, request, field, args->given[i].value, e) < 0)
-                return -1;
-        }
     if (!command_has(args, "--json") && !command_has(args, "--csv"))
         json_object_set_new(request, "limit",
                             json_integer(is_economic ? SETS_SHOWN : VERSIONS_SHOWN));
@@ -153,13 +144,6 @@ static const struct command_option gc_options[] = {
     {.name = "--economic",
      .help = "Instead, remove the content of sets that their jobs make again for less than storage "
              "costs."},
-    {.name = "--horizon",
-     .value = "MONTHS",
-     .help = "With --economic: how long the sets would be kept (1)."},
-    {.name = "--gb-month",
-     .value = "USD",
-     .help = "With --economic: what a GB costs per month (the catalog's price in the region of the "
-             "store, else 0.023)."},
     {0},
 };
 
@@ -174,13 +158,15 @@ const struct command command_gc = {
                "Safe beside any other command.\n\n"
                "With --economic, the command compares for each set that a job made, unless the set "
                "is pinned or has an alias: what it costs to keep the content that only this set "
-               "holds, and what its jobs cost. Sets that are cheaper to make again lose their "
+               "holds (--horizon, --gb-month), and what its jobs cost. Sets that are cheaper to "
+               "make again lose their "
                "content, and `tradewind replay` restores it. With --json it prints gb_month_usd, "
                "price_basis, horizon_months and sets: set, job, own_bytes, keep_usd_per_month, "
                "keep_usd, replay_usd, replay_s, replay_jobs, goes and why.",
     .example = "tradewind gc --keep-latest",
     .options = gc_options,
     .operation = &lake_gc_operation,
+    .also = &lake_gc_economic_operation,
     .is_long = true,
     .run = run_gc,
 };

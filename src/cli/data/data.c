@@ -35,21 +35,6 @@ const char *cli_data_rights_text(const char *mode, bool executable, char out[sta
     return out;
 }
 
-json_t *cli_data_request_with_last(const struct command_args *args,
-                                   const struct operation *op,
-                                   const char *last_field,
-                                   struct err *e)
-{
-    struct command_args list = *args;
-
-    list.n_operands--;
-    AUTO_JSON json_t *request = operate_request(&list, op, e);
-    if (!request || record_put_text(op->request, request, last_field,
-                                    args->operands[args->n_operands - 1], e) < 0)
-        return NULL;
-    return TAKE(request);
-}
-
 void cli_data_print_put(const struct operate_text *t,
                         struct data_put_lines *lines,
                         const char *ref,

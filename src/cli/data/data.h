@@ -11,12 +11,6 @@ void cli_data_print(const struct operate_text *t, const char *text, size_t colum
 /* "rw-r-----" for "640"; executable: x for those who may read. out is returned. */
 const char *cli_data_rights_text(const char *mode, bool executable, char out[static 10]);
 
-/* The request of a command whose operands are a list and one more: REF... DIR. New reference. */
-json_t *cli_data_request_with_last(const struct command_args *args,
-                                   const struct operation *op,
-                                   const char *last_field,
-                                   struct err *e);
-
 /* Files that were put, one a line as far as people read them, and the sum of them. */
 struct data_put_lines {
     size_t n;

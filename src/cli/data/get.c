@@ -26,8 +26,7 @@ static void print_got(struct operate_text *t, const void *record)
 static int run_get(const struct command_args *args, struct err *e)
 {
     static const struct command_text text = {.head = print_got};
-    AUTO_JSON json_t *request =
-        cli_data_request_with_last(args, &data_get_operation, "directory", e);
+    AUTO_JSON json_t *request = operate_request(args, &data_get_operation, e);
 
     if (!request)
         return -1;

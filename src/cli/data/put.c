@@ -13,19 +13,6 @@ static void print_sum(struct operate_text *t, const void *record)
     cli_data_print_put_sum(t->out, t->state, record);
 }
 
-static int run_put(const struct command_args *args, struct err *e)
-{
-    static const struct command_text text = {
-        .head = print_sum, .item = print_file, .state_size = sizeof(struct data_put_lines)};
-    AUTO_JSON json_t *request =
-        cli_data_request_with_last(args, &data_put_operation, "destination", e);
-
-    if (!request)
-        return -1;
-    AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(true);
-    return operate_call(args, terminal, &data_put_operation, request, &text, e);
-}
-
 const struct command command_put = {
     .name = "put",
     .operands = "FILE|DIR|-... /DEST",
@@ -44,6 +31,8 @@ const struct command command_put = {
         "`tradewind session abort` removes it.",
     .example = "tradewind put data /data --set Corpus --tag source=web",
     .operation = &data_put_operation,
+    .text = &(const struct command_text){.head = print_sum,
+                                         .item = print_file,
+                                         .state_size = sizeof(struct data_put_lines)},
     .is_long = true,
-    .run = run_put,
 };

@@ -7,7 +7,6 @@
 #include "cli/job/job.h"
 #include "view/text.h"
 
-#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -106,43 +105,25 @@ static int print_warnings(struct app *app, int64_t id, struct err *e)
 
 /* ---- the command ---- */
 
-static int read_id(const struct command_args *args, int64_t *out, struct err *e)
+static int read_request(const struct command_args *args, struct app_job_logs *out, struct err *e)
 {
+    const struct record *r = &app_job_logs_record;
+    const char *tail = command_value(args, "--tail");
     AUTO(arena) struct arena *arena = arena_new(COMMAND_OPTIONS_MAX_BYTES);
-    AUTO_JSON json_t *request = json_object();
-    struct app_job_id id;
+    AUTO_JSON json_t *request = json_pack("{s:b}", "follow", command_has(args, "--follow"));
 
-    if (record_put_text(&app_job_id_record, request, "id", args->operands[0], e) < 0 ||
-        record_decode(&app_job_id_record, request, FIELD_AS_OPTION, &id, arena, e) < 0)
+    if (record_put_text(r, request, "id", args->operands[0], e) < 0 ||
+        (tail && record_put_text(r, request, "tail", tail, e) < 0))
         return -1;
-    *out = id.id;
-    return 0;
-}
-
-static int read_tail(const struct command_args *args, struct app_job_logs *request, struct err *e)
-{
-    double lines = 0;
-
-    if (command_number(args, "--tail", &lines, e) < 0)
-        return -1;
-    if (lines < 0 || lines > 1e15 || floor(lines) < lines)
-        return err_set(e, ERR_USAGE, "--tail %s: must be a whole number of lines",
-                       command_value(args, "--tail"));
-    request->has_tail = command_has(args, "--tail");
-    request->tail = (uint64_t)lines;
-    return 0;
+    return record_decode(r, request, FIELD_AS_OPTION, out, arena, e);
 }
 
 static int run_logs(const struct command_args *args, struct err *e)
 {
     struct printing p = {.harmless = isatty(STDOUT_FILENO) && !command_has(args, "--raw")};
-    struct app_job_logs request = {
-        .follow = command_has(args, "--follow"),
-        .take = print_bytes,
-        .context = &p,
-    };
+    struct app_job_logs request = {.take = print_bytes, .context = &p};
 
-    if (read_id(args, &request.id, e) < 0 || read_tail(args, &request, e) < 0)
+    if (read_request(args, &request, e) < 0)
         return -1;
     AUTO(operate_terminal) struct operate_terminal *terminal = operate_terminal_new(false);
     interrupt_watch();

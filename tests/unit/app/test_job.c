@@ -245,8 +245,7 @@ static void test_logs(void)
     AUTO_MEM char *dir = mem_printf("%s/jobs/1", home);
     AUTO_MEM char *path = mem_printf("%s/log", dir);
     struct err e = {0};
-    struct app_job_logs request = {
-        .id = 1, .take = take_bytes, .context = &heard, .has_tail = true, .tail = 2};
+    struct app_job_logs request = {.id = 1, .take = take_bytes, .context = &heard, .tail = 2};
 
     buf_init(&heard, 1000);
     CHECK(app_job_logs(app, &request, &e) == 1 && heard.len == 0,

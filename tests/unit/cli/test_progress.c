@@ -1,4 +1,4 @@
-#include "cli/core/lake_progress.h"
+#include "cli/core/progress.h"
 #include "tap.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ int main(void)
     char text[160];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        lake_progress_text("storing", cases[i].done, cases[i].all, cases[i].elapsed_s, text);
+        progress_text("storing", cases[i].done, cases[i].all, cases[i].elapsed_s, text);
         CHECK(strcmp(text, cases[i].text) == 0, "%s: %s", cases[i].text, text);
     }
     return TAP_DONE();
