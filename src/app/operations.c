@@ -14,6 +14,11 @@
 
 static const struct operation *const data_operations[] = {DATA_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const job_operations[] = {JOB_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const catalog_operations[] = {CATALOG_OPERATIONS(OPERATION_LIST)
+                                                                 NULL};
+static const struct operation *const plan_operations[] = {PLAN_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const market_operations[] = {MARKET_OPERATIONS(OPERATION_LIST) NULL};
+static const struct operation *const policy_operations[] = {POLICY_OPERATIONS(OPERATION_LIST) NULL};
 static const struct operation *const admin_operations[] = {ADMIN_OPERATIONS(OPERATION_LIST) NULL};
 
 const struct operation *const *const operation_families[] = {

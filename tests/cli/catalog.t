@@ -112,8 +112,8 @@ east/e1/e1-b   \$0.1000  \$0.0200
 east/e1/e1-a   \$0.1000  \$0.0300" "show: one type at all its locations"
 is "$(field '[o["zone"] for o in d]' catalog show --json m.small)" "['e1-b', 'e1-a']" \
     "show: as JSON"
-fails 3 'no instance type "m.smal"; did you mean "m.small"?' catalog show m.smal
-fails 3 'no instance type "zzzzzzzzzzzz"; `tradewind catalog list` lists them' catalog show zzzzzzzzzzzz
+fails 3 'no offer has the instance type "m.smal"; did you mean "m.small"?' catalog show m.smal
+fails 3 'no offer has the instance type "zzzzzzzzzzzz"; `tradewind catalog list` lists offers' catalog show zzzzzzzzzzzz
 contains "$("$TRADEWIND" catalog show g.one)" ", 1 x " "show: accelerators"
 fails 2 'TYPE' catalog show
 

@@ -4,15 +4,29 @@
 
 #include "app/core/operation.h"
 
-extern const struct operation *const catalog_operations[]; /* ends with NULL */
+struct catalog;
 
-extern const struct operation catalog_info_operation; /* struct app_catalog_info, and clouds */
-extern const struct operation catalog_list_operation; /* struct app_catalog_found, and offers */
-extern const struct operation catalog_show_operation; /* offers */
-/* Both answer with struct app_catalog_imported. */
-extern const struct operation catalog_import_operation, catalog_update_operation;
-extern const struct operation catalog_export_operation; /* struct app_catalog_exported */
-extern const struct operation catalog_reset_operation;  /* struct app_catalog_reset */
+/* info: struct app_catalog_info, and clouds; list: struct app_catalog_found, and offers; show:
+ * offers; import and update: struct app_catalog_imported; export: struct app_catalog_exported;
+ * reset: struct app_catalog_reset. */
+/* clang-format off */
+#define CATALOG_OPERATIONS(X)                                                                      \
+    X(catalog_import) X(catalog_update) X(catalog_reset) X(catalog_info) X(catalog_list)           \
+    X(catalog_show) X(catalog_export)
+/* clang-format on */
+CATALOG_OPERATIONS(OPERATION_DECLARE)
+
+/* ---- what the files of src/app/catalog share ---- */
+
+/* The catalog in use. The caller frees it. */
+struct catalog *app_catalog_open(struct app *app, struct err *e);
+/* NULL for "": as texts of the catalog say that something is not known. */
+static inline const char *app_catalog_known(const char *text)
+{
+    return text && *text ? text : NULL;
+}
+
+/* ---- records ---- */
 
 /* An instance type at a location, with its prices. NULL and NAN = unknown, or not for sale. */
 struct app_catalog_offer {
@@ -32,8 +46,8 @@ struct app_catalog_info {
     uint64_t places, kinds, offers, transfers, storage;
 };
 struct app_catalog_cloud {
-    const char *name, *source, *date; /* source, date: NULL = not known */
-    uint64_t regions, kinds, offers, on_demand, spot;
+    const char *cloud, *source, *date; /* source, date: NULL = not known */
+    uint64_t regions, kinds, offers, priced_on_demand, priced_spot;
 };
 
 /* What an import did. */
@@ -42,7 +56,7 @@ struct app_catalog_drop {
     uint64_t count;
 };
 struct app_catalog_file {
-    const char *path, *format, *table;
+    const char *file, *format, *table;
     const char *cloud; /* NULL = the rows name it */
     uint64_t rows_read, rows_kept, rows_dropped, offers;
     struct field_records dropped; /* struct app_catalog_drop */

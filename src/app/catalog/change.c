@@ -1,8 +1,9 @@
 /* change: the operations that import, update, export and reset the catalog. */
-#include "app/catalog/internal.h"
+#include "app/catalog/catalog.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/time.h"
+#include "catalog/catalog.h"
 #include "catalog/import.h"
 #include "catalog/store.h"
 #include "net/http.h"
@@ -29,72 +30,56 @@ static const struct field drop_fields[] = {
 };
 static const struct record drop_record = RECORD("drop", struct app_catalog_drop, drop_fields);
 
+#define FILE_OF(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_file, key), __VA_ARGS__}
 static const struct field file_fields[] = {
-    {"file", FIELD(TEXT, struct app_catalog_file, path), .help = "Path or URL."},
-    {"format", FIELD(TEXT, struct app_catalog_file, format), .help = "tradewind or skypilot."},
-    {"table", FIELD(TEXT, struct app_catalog_file, table),
-     .help = "offers, transfers or storage."},
-    {"cloud", FIELD(TEXT, struct app_catalog_file, cloud), .help = "Cloud of a SkyPilot file."},
-    {"rows_read", FIELD(COUNT, struct app_catalog_file, rows_read), .help = "Rows read."},
-    {"rows_kept", FIELD(COUNT, struct app_catalog_file, rows_kept), .help = "Rows kept."},
-    {"rows_dropped", FIELD(COUNT, struct app_catalog_file, rows_dropped),
-     .help = "Rows dropped."},
-    {"offers", FIELD(COUNT, struct app_catalog_file, offers), .help = "Offers made of the rows."},
-    {"dropped", FIELD(RECORDS, struct app_catalog_file, dropped), .record = &drop_record,
-     .help = "Dropped rows by reason."},
-    {"spot_above_on_demand", FIELD(COUNT, struct app_catalog_file, spot_above_on_demand),
-     .help = "Rows kept although their spot price is above the on-demand price."},
+    FILE_OF(TEXT, file, .help = "Path or URL."),
+    FILE_OF(TEXT, format, .help = "tradewind or skypilot."),
+    FILE_OF(TEXT, table, .help = "offers, transfers or storage."),
+    FILE_OF(TEXT, cloud, .help = "Cloud of a SkyPilot file."),
+    FILE_OF(COUNT, rows_read, .help = "Rows read."),
+    FILE_OF(COUNT, rows_kept, .help = "Rows kept."),
+    FILE_OF(COUNT, rows_dropped, .help = "Rows dropped."),
+    FILE_OF(COUNT, offers, .help = "Offers made of the rows."),
+    FILE_OF(RECORDS, dropped, .record = &drop_record, .help = "Dropped rows by reason."),
+    FILE_OF(COUNT, spot_above_on_demand,
+            .help = "Rows kept although their spot price is above the on-demand price."),
 };
 static const struct record file_record =
     RECORD("catalog_file", struct app_catalog_file, file_fields);
 
+#define SIZE(TYPE, key, text) {#key, FIELD(TYPE, struct app_catalog_size, key), .help = (text)}
 static const struct field size_fields[] = {
-    {"origin", FIELD(TEXT, struct app_catalog_size, origin), .help = "Source of the catalog."},
-    {"offers", FIELD(COUNT, struct app_catalog_size, offers), .help = "Number of offers."},
-    {"places", FIELD(COUNT, struct app_catalog_size, places), .help = "Number of regions."},
+    SIZE(TEXT, origin, "Source of the catalog."),
+    SIZE(COUNT, offers, "Number of offers."),
+    SIZE(COUNT, places, "Number of regions."),
 };
 static const struct record size_record =
     RECORD("catalog_size", struct app_catalog_size, size_fields);
 
+#define IMPORTED(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_imported, key), __VA_ARGS__}
 static const struct field imported_fields[] = {
-    {"rows_read", FIELD(COUNT, struct app_catalog_imported, rows_read),
-     .help = "Rows read from all files."},
-    {"rows_kept", FIELD(COUNT, struct app_catalog_imported, rows_kept), .help = "Rows kept."},
-    {"rows_dropped", FIELD(COUNT, struct app_catalog_imported, rows_dropped),
-     .help = "Rows dropped."},
-    {"offers", FIELD(COUNT, struct app_catalog_imported, offers),
-     .help = "Offers made of the rows."},
-    {"files", FIELD(RECORDS, struct app_catalog_imported, files), .record = &file_record,
-     .help = "The files."},
-    {"not_recognised", FIELD(LIST, struct app_catalog_imported, not_recognised),
-     .help = "Files of a directory that are no price list."},
-    {"without_transfers", FIELD(LIST, struct app_catalog_imported, without_transfers),
-     .help = "Clouds with a region that data cannot leave: transfers.csv has no row."},
-    {"catalog", FIELD(RECORD, struct app_catalog_imported, catalog), .record = &size_record,
-     .help = "The catalog in use afterwards."},
+    IMPORTED(COUNT, rows_read, .help = "Rows read from all files."),
+    IMPORTED(COUNT, rows_kept, .help = "Rows kept."),
+    IMPORTED(COUNT, rows_dropped, .help = "Rows dropped."),
+    IMPORTED(COUNT, offers, .help = "Offers made of the rows."),
+    IMPORTED(RECORDS, files, .record = &file_record, .help = "The files."),
+    IMPORTED(LIST, not_recognised, .help = "Files of a directory that are not price lists."),
+    IMPORTED(LIST, without_transfers,
+             .help = "Clouds with a region that data cannot leave: transfers.csv has no row."),
+    IMPORTED(RECORD, catalog, .record = &size_record, .help = "The catalog in use afterwards."),
 };
 /* clang-format on */
 static const struct record imported_record =
     RECORD("catalog_imported", struct app_catalog_imported, imported_fields);
 
-static struct field_records drops_of(const struct catalog_file_report *f, struct arena *arena)
-{
-    struct app_catalog_drop *drops = arena_alloc(arena, CATALOG_N_DROPS, sizeof *drops);
-    size_t n = 0;
-
-    for (size_t d = 0; drops && d < CATALOG_N_DROPS; d++)
-        if (f->dropped[d])
-            drops[n++] =
-                (struct app_catalog_drop){catalog_drop_text((enum catalog_drop)d), f->dropped[d]};
-    return (struct field_records){drops, n};
-}
-
-static struct app_catalog_file file_of(const struct catalog_file_report *f, struct arena *arena)
+static int put_file(const struct answer *out,
+                    const struct catalog_file_report *f,
+                    struct app_catalog_imported *done,
+                    struct err *e)
 {
     bool skypilot = f->table == CATALOG_TABLE_SKYPILOT;
-
-    return (struct app_catalog_file){
-        .path = app_catalog_known(f->path),
+    struct app_catalog_file file = {
+        .file = app_catalog_known(f->path),
         .format = skypilot ? "skypilot" : "tradewind",
         .table = skypilot ? "offers" : catalog_table_text(f->table),
         .cloud = f->cloud,
@@ -102,9 +87,19 @@ static struct app_catalog_file file_of(const struct catalog_file_report *f, stru
         .rows_kept = f->rows_kept,
         .rows_dropped = catalog_report_dropped(f),
         .offers = f->offers,
-        .dropped = drops_of(f, arena),
         .spot_above_on_demand = f->spot_above_on_demand,
     };
+
+    for (unsigned d = 0; d < CATALOG_N_DROPS; d++) {
+        const struct app_catalog_drop drop = {catalog_drop_text(d), f->dropped[d]};
+        if (drop.count && answer_push(out, &file.dropped, &drop, sizeof drop, e) < 0)
+            return -1;
+    }
+    done->rows_read += file.rows_read;
+    done->rows_kept += file.rows_kept;
+    done->offers += file.offers;
+    done->rows_dropped = done->rows_read - done->rows_kept;
+    return answer_push(out, &done->files, &file, sizeof file, e);
 }
 
 static bool sends_anything(const struct catalog *c, size_t place)
@@ -138,24 +133,16 @@ static int answer_report(struct answer *out,
                          const struct catalog *c,
                          struct err *e)
 {
-    struct app_catalog_file *files = arena_alloc(out->arena, r->n_files, sizeof *files);
     const struct app_catalog_size size = {c->origin, c->n_offers, c->n_places};
     struct app_catalog_imported done = {
-        .files = {files, r->n_files},
         .not_recognised = {(const char *const *)r->unrecognised, r->n_unrecognised},
         .without_transfers = clouds_without_transfers(c, out->arena),
         .catalog = &size,
     };
 
-    if (!files)
-        return err_set(e, ERR_NOFIT, "the answer is too large");
-    for (size_t i = 0; i < r->n_files; i++) {
-        files[i] = file_of(&r->files[i], out->arena);
-        done.rows_read += files[i].rows_read;
-        done.rows_kept += files[i].rows_kept;
-        done.offers += files[i].offers;
-    }
-    done.rows_dropped = done.rows_read - done.rows_kept;
+    for (size_t i = 0; i < r->n_files; i++)
+        if (put_file(out, &r->files[i], &done, e) < 0)
+            return -1;
     return answer_head(out, &done, e);
 }
 
@@ -214,16 +201,14 @@ static int run_import(struct app *app, const void *request, struct answer *out, 
 {
     const struct import_request *q = request;
     const struct config *config = app_config(app, e);
-    struct catalog_import_path *paths = arena_alloc(out->arena, q->paths.n, sizeof *paths);
+    struct catalog_import_path *paths = answer_alloc(out, q->paths.n, sizeof *paths, e);
     char option[64];
 
     if (q->cloud && q->format == CATALOG_FORMAT_TRADEWIND)
         return err_set(e, ERR_USAGE, "%s is for SkyPilot files: rows of our layout name theirs",
                        answer_spell(out, "cloud", option));
-    if (!config)
+    if (!config || !paths)
         return -1;
-    if (!paths)
-        return err_set(e, ERR_NOFIT, "the request is too large");
     for (size_t i = 0; i < q->paths.n; i++)
         paths[i].path = q->paths.items[i];
     const struct catalog_import how = {
@@ -246,19 +231,16 @@ const struct operation catalog_import_operation = {
 struct update {
     struct app *app;
     const struct config *config;
-    char *dir;       /* temporary, removed with the struct */
-    char **paths;    /* of the downloaded files, by URL */
-    const char *url; /* being downloaded */
+    struct arena *arena;               /* of the texts */
+    char *dir;                         /* temporary, removed with the struct; NULL = not there */
+    struct catalog_import_path *files; /* of the downloads, by URL */
+    const char *url;                   /* being downloaded */
 };
 
 static void update_clear(struct update *u)
 {
     if (u->dir)
         file_remove_tree(u->dir);
-    free(u->dir);
-    for (size_t i = 0; i < u->config->n_catalog_urls; i++)
-        free(u->paths[i]);
-    free(u->paths);
 }
 
 static void show_download(void *context, uint64_t got_bytes, uint64_t total_bytes)
@@ -275,14 +257,12 @@ static void show_download(void *context, uint64_t got_bytes, uint64_t total_byte
 static int make_dir(struct update *u, struct err *e)
 {
     const char *tmp = app_variable(u->app, "TMPDIR");
+    char *dir = arena_printf(u->arena, "%s/tradewind-update-XXXXXX", tmp && *tmp ? tmp : "/tmp");
 
-    u->dir = mem_printf("%s/tradewind-update-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (mkdtemp(u->dir))
-        return 0;
-    file_error(e, "create directory", u->dir);
-    free(u->dir);
-    u->dir = NULL;
-    return -1;
+    if (!dir || !mkdtemp(dir))
+        return file_error(e, "create directory", dir ? dir : "of downloads");
+    u->dir = dir;
+    return 0;
 }
 
 /* A part of a URL as a file name: characters with a meaning to a file system are replaced. */
@@ -296,7 +276,7 @@ static void put_safe(char *at, size_t n)
 
 /* The last two parts of the URL's path name the file, since aws/vms.csv tells the cloud by both:
  * DIR/0/aws/vms.csv. */
-static char *local_path(struct update *u, size_t i, struct err *e)
+static const char *local_path(struct update *u, size_t i, struct err *e)
 {
     AUTO_MEM char *url = mem_dup(u->config->catalog_urls[i]);
     char *host = strstr(url, "://");
@@ -317,7 +297,10 @@ static char *local_path(struct update *u, size_t i, struct err *e)
     AUTO_MEM char *dir = mem_printf("%s/%zu/%s", u->dir, i, parent ? parent : "_");
     if (file_make_dirs(dir, 0700, e) < 0)
         return NULL;
-    return mem_printf("%s/%s", dir, file ? file : "_");
+    const char *path = arena_printf(u->arena, "%s/%s", dir, file ? file : "_");
+    if (!path)
+        err_set(e, ERR_NOFIT, "%s: the URL is too long", u->url);
+    return path;
 }
 
 static int download_all(struct update *u, struct err *e)
@@ -336,9 +319,9 @@ static int download_all(struct update *u, struct err *e)
         return -1;
     for (size_t i = 0; i < u->config->n_catalog_urls; i++) {
         u->url = u->config->catalog_urls[i];
-        u->paths[i] = local_path(u, i, e);
-        if (!u->paths[i] || app_check_cancelled(u->app, e) < 0 ||
-            http_download(http, u->url, u->paths[i], &options, e) < 0)
+        u->files[i] = (struct catalog_import_path){local_path(u, i, e), u->url};
+        if (!u->files[i].path || app_check_cancelled(u->app, e) < 0 ||
+            http_download(http, u->url, u->files[i].path, &options, e) < 0)
             return -1;
     }
     return 0;
@@ -354,15 +337,17 @@ static int run_update(struct app *app, const void *request, struct answer *out, 
     size_t n = config->n_catalog_urls;
     if (!n)
         return err_set(e, ERR_USAGE, "%s has no URLs under catalog.update", config->file);
-    AUTO_CLEAR(update) struct update u = {.app = app, .config = config};
-    u.paths = mem_zero(n, sizeof *u.paths);
-    if (make_dir(&u, e) < 0 || download_all(&u, e) < 0)
+    AUTO_CLEAR(update)
+    struct update u = {
+        .app = app,
+        .config = config,
+        .arena = out->arena,
+        .files = answer_alloc(out, n, sizeof *u.files, e),
+    };
+    if (!u.files || make_dir(&u, e) < 0 || download_all(&u, e) < 0)
         return -1;
-    AUTO_MEM struct catalog_import_path *files = mem_zero(n, sizeof *files);
-    for (size_t i = 0; i < n; i++)
-        files[i] = (struct catalog_import_path){u.paths[i], config->catalog_urls[i]};
     const struct catalog_import how = {.home = config->home, .format = CATALOG_FORMAT_ANY};
-    return import(app, how, files, n, out, e);
+    return import(app, how, u.files, n, out, e);
 }
 
 const struct operation catalog_update_operation = {
@@ -387,14 +372,12 @@ static const struct field export_fields[] = {
      .operand = true, .value = "DIR", .help = "Directory of the CSV files."},
 };
 
+#define EXPORTED(TYPE, key, text) {#key, FIELD(TYPE, struct app_catalog_exported, key), .help = text}
 static const struct field exported_fields[] = {
-    {"directory", FIELD(TEXT, struct app_catalog_exported, directory),
-     .help = "Directory of the CSV files."},
-    {"offers", FIELD(COUNT, struct app_catalog_exported, offers), .help = "Rows of offers.csv."},
-    {"transfers", FIELD(COUNT, struct app_catalog_exported, transfers),
-     .help = "Rows of transfers.csv."},
-    {"storage", FIELD(COUNT, struct app_catalog_exported, storage),
-     .help = "Rows of storage.csv."},
+    EXPORTED(TEXT, directory, "Directory of the CSV files."),
+    EXPORTED(COUNT, offers, "Rows of offers.csv."),
+    EXPORTED(COUNT, transfers, "Rows of transfers.csv."),
+    EXPORTED(COUNT, storage, "Rows of storage.csv."),
 };
 /* clang-format on */
 static const struct record export_record =

@@ -1,5 +1,6 @@
-/* info: the operation catalog.info, and the list of operations on the catalog. */
-#include "app/catalog/internal.h"
+/* info: the operation catalog.info, which `tradewind catalog info` calls. */
+#include "app/catalog/catalog.h"
+#include "catalog/catalog.h"
 #include "spec/config.h"
 
 #include <string.h>
@@ -12,36 +13,30 @@ struct catalog *app_catalog_open(struct app *app, struct err *e)
 }
 
 /* clang-format off */
+#define INFO(TYPE, key, text) {#key, FIELD(TYPE, struct app_catalog_info, key), .help = (text)}
 static const struct field info_fields[] = {
-    {"origin", FIELD(TEXT, struct app_catalog_info, origin), .help = "Source of the catalog."},
-    {"date", FIELD(TEXT, struct app_catalog_info, date), .help = "Date of its prices."},
-    {"places", FIELD(COUNT, struct app_catalog_info, places), .help = "Number of regions."},
-    {"kinds", FIELD(COUNT, struct app_catalog_info, kinds), .help = "Number of instance types."},
-    {"offers", FIELD(COUNT, struct app_catalog_info, offers), .help = "Number of offers."},
-    {"transfers", FIELD(COUNT, struct app_catalog_info, transfers),
-     .help = "Number of transfer prices."},
-    {"storage", FIELD(COUNT, struct app_catalog_info, storage),
-     .help = "Number of storage prices."},
+    INFO(TEXT, origin, "Source of the catalog."),
+    INFO(TEXT, date, "Date of its prices."),
+    INFO(COUNT, places, "Number of regions."),
+    INFO(COUNT, kinds, "Number of instance types."),
+    INFO(COUNT, offers, "Number of offers."),
+    INFO(COUNT, transfers, "Number of transfer prices."),
+    INFO(COUNT, storage, "Number of storage prices."),
 };
 static const struct record info_record = RECORD("catalog", struct app_catalog_info, info_fields);
 
+#define CLOUD(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_cloud, key), __VA_ARGS__}
 static const struct field cloud_fields[] = {
-    {"cloud", FIELD(TEXT, struct app_catalog_cloud, name), .help = "Name of the cloud.",
-     .heading = "cloud"},
-    {"regions", FIELD(COUNT, struct app_catalog_cloud, regions), .help = "Number of regions.",
-     .heading = "regions"},
-    {"kinds", FIELD(COUNT, struct app_catalog_cloud, kinds), .help = "Number of instance types.",
-     .heading = "types"},
-    {"offers", FIELD(COUNT, struct app_catalog_cloud, offers), .help = "Number of offers.",
-     .heading = "offers"},
-    {"priced_on_demand", FIELD(COUNT, struct app_catalog_cloud, on_demand),
-     .help = "Number of offers with an on-demand price.", .heading = "on demand"},
-    {"priced_spot", FIELD(COUNT, struct app_catalog_cloud, spot),
-     .help = "Number of offers with a spot price.", .heading = "spot"},
-    {"date", FIELD(TEXT, struct app_catalog_cloud, date), .help = "Date of its prices.",
-     .heading = "date"},
-    {"source", FIELD(TEXT, struct app_catalog_cloud, source), .help = "Source of its prices.",
-     .heading = "source", .cut_rank = 1, .least_width = 8},
+    CLOUD(TEXT, cloud, .heading = "cloud", .help = "Name of the cloud."),
+    CLOUD(COUNT, regions, .heading = "regions", .help = "Number of regions."),
+    CLOUD(COUNT, kinds, .heading = "types", .help = "Number of instance types."),
+    CLOUD(COUNT, offers, .heading = "offers", .help = "Number of offers."),
+    CLOUD(COUNT, priced_on_demand, .heading = "on demand",
+          .help = "Number of offers with an on-demand price."),
+    CLOUD(COUNT, priced_spot, .heading = "spot", .help = "Number of offers with a spot price."),
+    CLOUD(TEXT, date, .heading = "date", .help = "Date of its prices."),
+    CLOUD(TEXT, source, .heading = "source", .cut_rank = 1, .least_width = 8,
+          .help = "Source of its prices."),
 };
 /* clang-format on */
 static const struct record cloud_record =
@@ -55,8 +50,8 @@ static void count_offers(const struct catalog *c,
     out->offers += k->n_offers;
     for (size_t i = 0; i < k->n_offers; i++) {
         const struct catalog_offer *o = &c->offers[k->first_offer + i];
-        out->on_demand += catalog_priced(o->price_usd);
-        out->spot += catalog_priced(o->spot_usd);
+        out->priced_on_demand += catalog_priced(o->price_usd);
+        out->priced_spot += catalog_priced(o->spot_usd);
     }
 }
 
@@ -65,7 +60,7 @@ static struct app_catalog_cloud next_cloud(const struct catalog *c, size_t *plac
 {
     const char *name = catalog_text(c, c->places[*place].cloud);
     const char *source = NULL, *date = NULL;
-    struct app_catalog_cloud out = {.name = name};
+    struct app_catalog_cloud out = {.cloud = name};
 
     catalog_source(c, name, &source, &date);
     out.source = app_catalog_known(source);
@@ -119,11 +114,4 @@ const struct operation catalog_info_operation = {
     .item = &cloud_record,
     .items_name = "clouds",
     .run = run_info,
-};
-
-const struct operation *const catalog_operations[] = {
-    &catalog_import_operation, &catalog_update_operation,
-    &catalog_reset_operation,  &catalog_info_operation,
-    &catalog_list_operation,   &catalog_show_operation,
-    &catalog_export_operation, NULL,
 };

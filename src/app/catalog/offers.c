@@ -1,9 +1,10 @@
 /* offers: the operations catalog.list and catalog.show, which answer with offers. */
-#include "app/catalog/internal.h"
+#include "app/catalog/catalog.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "base/number.h"
+#include "catalog/catalog.h"
 #include "spec/value.h"
 
 #include <math.h>
@@ -21,31 +22,16 @@ static void location_cell(const void *record, struct buf *out)
                o->zone ? o->zone : "");
 }
 
-static void put_figure(struct buf *out, double v)
-{
-    if (isnan(v))
-        buf_puts(out, "-");
-    else
-        buf_printf(out, "%.6g", v);
-}
-
-static void vcpus_cell(const void *record, struct buf *out)
-{
-    put_figure(out, ((const struct app_catalog_offer *)record)->vcpus);
-}
-
-static void memory_cell(const void *record, struct buf *out)
-{
-    put_figure(out, ((const struct app_catalog_offer *)record)->memory_gib);
-}
-
 static void accelerator_cell(const void *record, struct buf *out)
 {
     const struct app_catalog_offer *o = record;
 
-    buf_printf(out, "%s%s", o->accelerator ? o->accelerator : "-", o->accelerator ? ":" : "");
-    if (o->accelerator)
-        put_figure(out, o->accelerator_count);
+    if (!o->accelerator)
+        buf_puts(out, "-");
+    else if (isnan(o->accelerator_count))
+        buf_printf(out, "%s:-", o->accelerator);
+    else
+        buf_printf(out, "%s:%g", o->accelerator, o->accelerator_count);
 }
 
 /* Rates are shown to the digits that price lists have, unrounded. */
@@ -68,31 +54,25 @@ static void spot_cell(const void *record, struct buf *out)
 }
 
 /* clang-format off */
+#define OFFER(TYPE, key, ...) {#key, FIELD(TYPE, struct app_catalog_offer, key), __VA_ARGS__}
 static const struct field offer_fields[] = {
-    {"cloud", FIELD(TEXT, struct app_catalog_offer, cloud), .help = "Cloud.",
-     .heading = "location", .cell = location_cell, .cut_rank = 2, .least_width = 20},
-    {"region", FIELD(TEXT, struct app_catalog_offer, region), .help = "Region."},
-    {"zone", FIELD(TEXT, struct app_catalog_offer, zone), .help = "Zone."},
-    {"instance_type", FIELD(TEXT, struct app_catalog_offer, instance_type),
-     .help = "Instance type.", .heading = "type", .cut_rank = 1, .least_width = 16},
-    {"vcpus", FIELD(REAL, struct app_catalog_offer, vcpus), .help = "Number of vCPUs.",
-     .heading = "vcpus", .cell = vcpus_cell},
-    {"memory_gib", FIELD(REAL, struct app_catalog_offer, memory_gib), .unit = "GiB",
-     .help = "Memory.", .heading = "GiB", .cell = memory_cell},
-    {"accelerator", FIELD(TEXT, struct app_catalog_offer, accelerator),
-     .help = "Name of the accelerator.", .heading = "accelerator", .cell = accelerator_cell,
-     .cut_rank = 3, .least_width = 10},
-    {"accelerator_count", FIELD(REAL, struct app_catalog_offer, accelerator_count),
-     .help = "Number of accelerators."},
-    {"network_gbps", FIELD(REAL, struct app_catalog_offer, network_gbps), .unit = "Gbit/s",
-     .help = "Network throughput."},
-    {"price_usd_per_hour", FIELD(REAL, struct app_catalog_offer, price_usd_per_hour),
-     .unit = "USD", .help = "On-demand price per hour.", .heading = "per hour",
-     .cell = price_cell},
-    {"spot_usd_per_hour", FIELD(REAL, struct app_catalog_offer, spot_usd_per_hour), .unit = "USD",
-     .help = "Spot price per hour.", .heading = "spot", .cell = spot_cell},
-    {"preemptions_per_hour", FIELD(REAL, struct app_catalog_offer, preemptions_per_hour),
-     .help = "Expected preemptions of a spot instance per hour."},
+    OFFER(TEXT, cloud, .heading = "location", .cell = location_cell, .cut_rank = 2,
+          .least_width = 20, .help = "Cloud."),
+    OFFER(TEXT, region, .help = "Region."),
+    OFFER(TEXT, zone, .help = "Zone."),
+    OFFER(TEXT, instance_type, .heading = "type", .cut_rank = 1, .least_width = 16,
+          .help = "Instance type."),
+    OFFER(REAL, vcpus, .heading = "vcpus", .none = "-", .help = "Number of vCPUs."),
+    OFFER(REAL, memory_gib, .unit = "GiB", .heading = "GiB", .none = "-", .help = "Memory."),
+    OFFER(TEXT, accelerator, .heading = "accelerator", .cell = accelerator_cell, .cut_rank = 3,
+          .least_width = 10, .help = "Name of the accelerator."),
+    OFFER(REAL, accelerator_count, .help = "Number of accelerators."),
+    OFFER(REAL, network_gbps, .unit = "Gbit/s", .help = "Network throughput."),
+    OFFER(REAL, price_usd_per_hour, .unit = "USD", .heading = "per hour", .cell = price_cell,
+          .help = "On-demand price per hour."),
+    OFFER(REAL, spot_usd_per_hour, .unit = "USD", .heading = "spot", .cell = spot_cell,
+          .help = "Spot price per hour."),
+    OFFER(REAL, preemptions_per_hour, .help = "Expected preemptions of a spot instance per hour."),
 };
 /* clang-format on */
 static const struct record offer_record = RECORD("offer", struct app_catalog_offer, offer_fields);
@@ -256,12 +236,16 @@ static double sort_key(enum order order, const struct candidate *x, enum market 
     return 0;
 }
 
-static int no_such(const char *what, const char *name, const char *close, struct err *e)
+static int no_such(
+    const char *what, const char *name, const char *const *names, size_t n, struct err *e)
 {
+    const char *close = nearest(name, names, n);
+
     if (close)
         return err_set(e, ERR_NOTFOUND, "no offer has the %s \"%s\"; did you mean \"%s\"?", what,
                        name, close);
-    return err_set(e, ERR_NOTFOUND, "no offer has the %s \"%s\"", what, name);
+    return err_set(e, ERR_NOTFOUND,
+                   "no offer has the %s \"%s\"; `tradewind catalog list` lists offers", what, name);
 }
 
 /* Cloud and region must be some offer's; the error names the nearest that is. */
@@ -283,9 +267,9 @@ static int check_location(const struct catalog *c, const struct filter *f, struc
         n_regions++;
     }
     if (!cloud_known)
-        return no_such("cloud", f->cloud, nearest(f->cloud, clouds, n), e);
+        return no_such("cloud", f->cloud, clouds, n, e);
     if (!region_known)
-        return no_such("region", f->region, nearest(f->region, regions, n_regions), e);
+        return no_such("region", f->region, regions, n_regions, e);
     return 0;
 }
 
@@ -302,7 +286,7 @@ static int check_accelerator(const struct catalog *c, const struct filter *f, st
         if (*name)
             names[n_names++] = name;
     }
-    return no_such("accelerator", f->accelerator, nearest(f->accelerator, names, n_names), e);
+    return no_such("accelerator", f->accelerator, names, n_names, e);
 }
 
 static int read_accelerator(const char *text, struct answer *out, struct filter *f, struct err *e)
@@ -446,21 +430,6 @@ static const struct field show_fields[] = {
 /* clang-format on */
 static const struct record show_record = RECORD("catalog_show", struct show_request, show_fields);
 
-static int no_such_type(const struct catalog *c, const char *type, struct err *e)
-{
-    size_t n = c->n_kinds;
-    AUTO_MEM const char **names = mem_zero(n, sizeof *names);
-
-    for (size_t i = 0; i < n; i++)
-        names[i] = catalog_text(c, c->kinds[i].instance_type);
-    const char *close = nearest(type, names, n);
-    if (close)
-        return err_set(e, ERR_NOTFOUND, "no instance type \"%s\"; did you mean \"%s\"?", type,
-                       close);
-    return err_set(e, ERR_NOTFOUND, "no instance type \"%s\"; `tradewind catalog list` lists them",
-                   type);
-}
-
 static int answer_kind(struct answer *out,
                        const struct catalog *c,
                        const struct catalog_kind *k,
@@ -481,21 +450,23 @@ static int answer_kind(struct answer *out,
 
 static int run_show(struct app *app, const void *request, struct answer *out, struct err *e)
 {
-    const struct show_request *q = request;
+    const char *type = ((const struct show_request *)request)->instance_type;
     AUTO(catalog) struct catalog *c = app_catalog_open(app, e);
+    size_t n = c ? c->n_kinds : 0;
+    AUTO_MEM const char **names = mem_zero(n + 1, sizeof *names);
     bool found = false;
 
-    for (size_t i = 0; c && i < c->n_kinds; i++) {
-        const struct catalog_kind *k = &c->kinds[i];
-        if (strcmp(catalog_text(c, k->instance_type), q->instance_type) != 0)
+    for (size_t i = 0; i < n; i++) {
+        names[i] = catalog_text(c, c->kinds[i].instance_type);
+        if (strcmp(names[i], type) != 0)
             continue;
         found = true;
-        if (answer_kind(out, c, k, e) < 0)
+        if (answer_kind(out, c, &c->kinds[i], e) < 0)
             return -1;
     }
     if (!c)
         return -1;
-    return found ? 0 : no_such_type(c, q->instance_type, e);
+    return found ? 0 : no_such("instance type", type, names, n, e);
 }
 
 const struct operation catalog_show_operation = {

@@ -1,5 +1,4 @@
-/* list: the operation market.list, which `tradewind market ls` calls, and the list of operations on
- * price histories. */
+/* list: the operation market.list, which `tradewind market ls` calls. */
 #include "app/market/market.h"
 #include "base/buf.h"
 #include "market/series.h"
@@ -137,14 +136,4 @@ const struct operation market_list_operation = {
     .request = &record_none,
     .item = &row_record,
     .run = run_list,
-};
-
-const struct operation *const market_operations[] = {
-    &market_import_operation,
-    &market_list_operation,
-    &market_stats_operation,
-    &market_tables_operation,
-    &market_replay_operation,
-    &market_sweep_operation,
-    NULL,
 };

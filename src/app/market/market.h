@@ -11,9 +11,12 @@
 struct market_offer;
 struct throughputs;
 
-extern const struct operation *const market_operations[]; /* ends with NULL */
-
-extern const struct operation market_list_operation;
+/* clang-format off */
+#define MARKET_OPERATIONS(X)                                                                       \
+    X(market_import) X(market_list) X(market_stats) X(market_tables) X(market_replay)              \
+    X(market_sweep)
+/* clang-format on */
+MARKET_OPERATIONS(OPERATION_DECLARE)
 
 /* ---- for other rooms of src/app ---- */
 
@@ -33,9 +36,7 @@ const char *app_market_model(const struct throughputs *speeds,
                              struct arena *arena,
                              struct err *e);
 
-/* ---- market.import ---- */
-
-extern const struct operation market_import_operation; /* answers with struct app_market_imported */
+/* ---- market.import: struct app_market_imported ---- */
 
 struct app_market_count {
     const char *reason;
@@ -63,9 +64,7 @@ struct app_market_imported {
     uint64_t offers, records; /* of all histories, in use now */
 };
 
-/* ---- market.stats ---- */
-
-extern const struct operation market_stats_operation; /* answers with struct app_market_stats */
+/* ---- market.stats: struct app_market_stats ---- */
 
 /* Numbers that are unknown are NaN. */
 struct app_market_lives {
@@ -109,9 +108,7 @@ struct app_market_stats {
     struct field_records offers; /* struct app_market_offer */
 };
 
-/* ---- market.tables ---- */
-
-extern const struct operation market_tables_operation; /* answers with struct app_market_tables */
+/* ---- market.tables: struct app_market_tables ---- */
 
 struct app_market_speedup {
     const char *model;
@@ -142,10 +139,7 @@ struct app_market_tables {
     struct field_records best;    /* struct app_market_best */
 };
 
-/* ---- market.replay and market.sweep ---- */
-
-extern const struct operation market_replay_operation; /* answers with struct app_market_replayed */
-extern const struct operation market_sweep_operation;  /* answers with struct app_market_swept */
+/* ---- market.replay: struct app_market_replayed; market.sweep: struct app_market_swept ---- */
 
 /* Clouds of a replay in mode market. */
 struct app_market_clouds {

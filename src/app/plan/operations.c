@@ -149,9 +149,3 @@ const struct operation plan_check_operation = {
     .answer = &checked_record,
     .run = run_check,
 };
-
-const struct operation *const plan_operations[] = {
-    &plan_solve_operation,
-    &plan_check_operation,
-    NULL,
-};

@@ -13,10 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-extern const struct operation *const plan_operations[]; /* ends with NULL */
-
-extern const struct operation plan_solve_operation; /* answers with struct app_plan_report */
-extern const struct operation plan_check_operation; /* answers with struct app_plan_checked */
+/* solve answers with struct app_plan_report, check with struct app_plan_checked. */
+#define PLAN_OPERATIONS(X) X(plan_solve) X(plan_check)
+PLAN_OPERATIONS(OPERATION_DECLARE)
 
 /* A pipeline file and its findings. */
 struct app_plan_finding {

@@ -7,7 +7,8 @@
 
 struct policy_window;
 
-extern const struct operation *const policy_operations[]; /* ends with NULL */
+#define POLICY_OPERATIONS(X) X(policy_solve) X(policy_simulate)
+POLICY_OPERATIONS(OPERATION_DECLARE)
 
 /* A type of instances. */
 struct app_policy_type {
@@ -17,9 +18,7 @@ struct app_policy_type {
     double utilisation;  /* of policy.simulate: share of the quota in use */
 };
 
-/* ---- policy.solve ---- */
-
-extern const struct operation policy_solve_operation; /* answers with struct app_policy_solved */
+/* ---- policy.solve: struct app_policy_solved ---- */
 
 /* A job, and what the answer lacks for it. */
 struct app_policy_need {
@@ -48,10 +47,7 @@ struct app_policy_solved {
     bool has_shares, has_hours;
 };
 
-/* ---- policy.simulate ---- */
-
-/* Answers with struct app_policy_simulated, and with events before it where requested. */
-extern const struct operation policy_simulate_operation;
+/* ---- policy.simulate: struct app_policy_simulated, after events where requested ---- */
 
 /* A solve or a round of a simulation. */
 struct app_policy_event {

@@ -416,9 +416,3 @@ const struct operation policy_solve_operation = {
     .answer = &solved_record,
     .run = run_solve,
 };
-
-const struct operation *const policy_operations[] = {
-    &policy_solve_operation,
-    &policy_simulate_operation,
-    NULL,
-};

@@ -12,11 +12,6 @@
 
 #define LINE_MAX_BYTES 8192
 
-static const char *count_text(uint64_t n, char out[static 32])
-{
-    return text_count((size_t)n, out);
-}
-
 /* ---- catalog import, catalog update ---- */
 
 static const char *base_name(const char *path)
@@ -44,12 +39,12 @@ static void print_files(const struct app_catalog_imported *r,
 
     for (size_t i = 0; i < r->files.n; i++) {
         const struct app_catalog_file *f = &files[i];
-        table_put(t, base_name(f->path));
+        table_put(t, base_name(f->file));
         table_put(t, strcmp(f->format, "skypilot") == 0 ? f->cloud : f->table);
-        table_put(t, count_text(f->rows_read, text));
-        table_put(t, count_text(f->rows_kept, text));
-        table_put(t, count_text(f->rows_dropped, text));
-        table_put(t, f->offers ? count_text(f->offers, text) : "-");
+        table_put(t, text_count(f->rows_read, text));
+        table_put(t, text_count(f->rows_kept, text));
+        table_put(t, text_count(f->rows_dropped, text));
+        table_put(t, f->offers ? text_count(f->offers, text) : "-");
     }
     table_print(t, out, 0, TEXT_COLUMNS, look);
 }
@@ -59,7 +54,7 @@ static void print_reason(
 {
     char count[32], line[400];
 
-    snprintf(line, sizeof line, "%s: %s %s, %s", file, count_text(n, count),
+    snprintf(line, sizeof line, "%s: %s %s, %s", file, text_count(n, count),
              n == 1 ? "row" : "rows", why);
     fputs("  ", out);
     text_paragraph(out, line, 4, look);
@@ -77,7 +72,7 @@ static void print_reasons(const struct app_catalog_imported *r,
         for (size_t d = 0; d < files[i].dropped.n; d++) {
             fputs(any ? "" : "\nDropped:\n", out);
             any = true;
-            print_reason(base_name(files[i].path), drops[d].count, drops[d].reason, out, look);
+            print_reason(base_name(files[i].file), drops[d].count, drops[d].reason, out, look);
         }
     }
     any = false;
@@ -86,7 +81,7 @@ static void print_reasons(const struct app_catalog_imported *r,
             continue;
         fputs(any ? "" : "\nKept as listed:\n", out);
         any = true;
-        print_reason(base_name(files[i].path), files[i].spot_above_on_demand,
+        print_reason(base_name(files[i].file), files[i].spot_above_on_demand,
                      "spot price above the on-demand price", out, look);
     }
 }
@@ -122,8 +117,8 @@ static void print_imported(struct operate_text *t, const void *record)
         text_paragraph(t->out, base_name(r->not_recognised.items[i]), 4, &look);
     }
     print_without_transfers(&r->without_transfers, t->out, &look);
-    fprintf(t->out, "\nIn use now: %s offers in %s regions.\n", count_text(size->offers, offers),
-            count_text(size->places, places));
+    fprintf(t->out, "\nIn use now: %s offers in %s regions.\n", text_count(size->offers, offers),
+            text_count(size->places, places));
 }
 
 static const struct command_text imported_text = {.head = print_imported};
@@ -167,8 +162,8 @@ static void print_exported(struct operate_text *t, const void *record)
     char offers[32], transfers[32], storage[32];
 
     fprintf(t->out, "%s: offers.csv (%s rows), transfers.csv (%s), storage.csv (%s)\n",
-            x->directory, count_text(x->offers, offers), count_text(x->transfers, transfers),
-            count_text(x->storage, storage));
+            x->directory, text_count(x->offers, offers), text_count(x->transfers, transfers),
+            text_count(x->storage, storage));
 }
 
 const struct command command_catalog_export = {
@@ -214,8 +209,8 @@ static void print_info(struct operate_text *t, const void *record)
 
     fprintf(t->out, "Catalog: %s\n\n", info->origin);
     t->state = arena_printf(t->arena, "\n%s offers, %s transfer prices, %s storage prices.\n",
-                            count_text(info->offers, a), count_text(info->transfers, b),
-                            count_text(info->storage, d));
+                            text_count(info->offers, a), text_count(info->transfers, b),
+                            text_count(info->storage, d));
     assert(t->state);
 }
 

@@ -1,12 +1,10 @@
 /* stats: the command `market stats`, with its chart of prices. */
 #include "app/market/market.h"
-#include "base/mem.h"
 #include "cli/core/commands.h"
 #include "cli/core/operate.h"
 #include "draw/chart_market.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define OFFERS_SHOWN_MAX 60
@@ -77,27 +75,26 @@ static void print_stats(struct operate_text *t, const void *record)
 
 /* ---- chart ---- */
 
-/* Steps of all lines of a chart, which live until the chart is drawn. */
+/* In the arena of the answer, with the steps of all lines. */
 struct drawing {
+    struct arena *arena;
     struct chart_price_panel panels[PANELS_MAX];
     char titles[PANELS_MAX][160];
     size_t n, left_out;
-    struct chart_step **steps;
-    size_t n_steps, cap_steps;
 };
 
-static struct chart_step *keep_steps(struct drawing *d, size_t n)
+/* A line of n steps to be filled in; NULL: the panel has no room. */
+static struct chart_step *add_line(
+    struct drawing *d, struct chart_price_panel *p, const char *name, size_t n, double end_s)
 {
-    d->steps = mem_room(d->steps, d->n_steps, &d->cap_steps, sizeof(struct chart_step *));
-    return d->steps[d->n_steps++] = mem_zero(n + 1, sizeof(struct chart_step));
-}
+    struct chart_step *steps =
+        p->n < CHART_LINES_MAX ? arena_alloc(d->arena, n, sizeof *steps) : NULL;
 
-static void drawing_free(struct drawing *d)
-{
-    for (size_t i = 0; i < d->n_steps; i++)
-        free(d->steps[i]);
-    free(d->steps);
-    free(d);
+    if (steps)
+        p->lines[p->n++] = (struct chart_line){name, steps, n, end_s};
+    else
+        p->left_out++;
+    return steps;
 }
 
 static struct chart_price_panel *add_panel(struct drawing *d)
@@ -123,16 +120,11 @@ static void add_cloud(struct drawing *d,
     for (size_t i = 0; i < p->n; i++)
         if (strcmp(p->lines[i].name, cloud) == 0)
             return;
-    if (p->n == CHART_LINES_MAX) {
-        p->left_out++;
-        return;
-    }
-    struct chart_step *steps = keep_steps(d, cheapest->n);
-    for (size_t i = 0; i < cheapest->n; i++) {
+    struct chart_step *steps = add_line(d, p, cloud, cheapest->n, list[cheapest->n - 1].to_s);
+    for (size_t i = 0; steps && i < cheapest->n; i++) {
         bool is = list[i].cloud && strcmp(list[i].cloud, cloud) == 0;
         steps[i] = (struct chart_step){list[i].from_s, is ? list[i].usd_per_gpu_hour : (double)NAN};
     }
-    p->lines[p->n++] = (struct chart_line){cloud, steps, cheapest->n, list[cheapest->n - 1].to_s};
 }
 
 static void draw_cheapest(struct drawing *d, const struct app_market_gpu *g)
@@ -154,16 +146,11 @@ static void draw_offer(struct drawing *d,
                        const struct app_market_offer *o)
 {
     const struct app_market_price *prices = o->prices.items;
+    const char *name = *o->zone ? o->zone : o->region;
+    struct chart_step *steps = add_line(d, p, name, o->prices.n, o->prices_end_s);
 
-    if (p->n == CHART_LINES_MAX) {
-        p->left_out++;
-        return;
-    }
-    struct chart_step *steps = keep_steps(d, o->prices.n);
-    for (size_t i = 0; i < o->prices.n; i++)
+    for (size_t i = 0; steps && i < o->prices.n; i++)
         steps[i] = (struct chart_step){prices[i].at_s, prices[i].usd_per_hour};
-    p->lines[p->n++] =
-        (struct chart_line){*o->zone ? o->zone : o->region, steps, o->prices.n, o->prices_end_s};
 }
 
 static bool same_panel(const struct app_market_offer *a, const struct app_market_offer *b)
@@ -202,18 +189,16 @@ static int save_chart(struct operate_text *t, const void *record, struct err *e)
     const struct app_market_stats *s = record;
     const struct app_market_gpu *gpus = s->gpus.items;
     const char *path = command_value(t->args, "--svg");
-    struct drawing *d;
+    struct drawing *d = path ? arena_alloc(t->arena, 1, sizeof *d) : NULL;
 
-    if (!path)
-        return 0;
-    d = mem_zero(1, sizeof *d);
+    if (!d)
+        return path ? err_set(e, ERR_NOFIT, "%s: the chart is too large", path) : 0;
+    d->arena = t->arena;
     for (size_t i = 0; i < s->gpus.n; i++)
         draw_cheapest(d, &gpus[i]);
     draw_offers(d, &s->offers);
     const struct chart_prices chart = {"Spot prices", d->panels, d->n, d->left_out};
-    int saved = chart_prices_save(path, &chart, e);
-    drawing_free(d);
-    return saved;
+    return chart_prices_save(path, &chart, e);
 }
 
 static const struct command_option options[] = {

@@ -80,6 +80,11 @@ static void check_lists(void)
     CHECK(calling_call(&c, "catalog.list", json_pack("{s:s}", "cpus", "many")) < 0 &&
               strstr(c.err.text, "cpus \"many\" must be 4, 4+ or 4-8"),
           "a range: %s", c.err.text);
+    c.spelling = FIELD_AS_OPTION;
+    CHECK(calling_call(&c, "catalog.list", json_pack("{s:s}", "cpus", "many")) < 0 &&
+              strstr(c.err.text, "--cpus \"many\" must be 4, 4+ or 4-8"),
+          "as an option: %s", c.err.text);
+    c.spelling = FIELD_AS_NAME;
 }
 
 static void check_show(void)
