@@ -131,6 +131,11 @@ const struct life_row *life_find(enum life_state from, enum life_event event)
 
 #define E(event) ((uint64_t)1 << EVENT_##event)
 
+#define PROVISION_ANSWERS                                                                          \
+    (E(PROVISIONED) | E(RETRY_LATER) | E(REPLACED) | E(FULL) | E(STILL_FULL) | E(GANG_FULL) |      \
+     E(STOPPED) | E(FAILED))
+#define FETCH_ANSWERS (E(FETCHED) | E(RETRY_LATER) | E(REPLACED) | E(STOPPED) | E(FAILED) | E(LOST))
+
 /* With which events each action may be answered. */
 static const uint64_t answers[LIFE_ACTIONS] = {
     [ACTION_RECORD_LAUNCH] = E(RECORDED) | E(REUSED) | E(OVERRULED),
@@ -138,16 +143,13 @@ static const uint64_t answers[LIFE_ACTIONS] = {
     [ACTION_RECORD_QUEUED] = E(RECORDED) | E(OVERRULED),
     [ACTION_RECORD_MACHINE] = E(RECORDED) | E(OVERRULED),
     [ACTION_RECORD_OUTCOME] = E(RECORDED) | E(OVERRULED),
-    [ACTION_PROVISION] = E(PROVISIONED) | E(RETRY_LATER) | E(REPLACED) | E(FULL) | E(STILL_FULL) |
-                         E(GANG_FULL) | E(STOPPED) | E(FAILED),
-    [ACTION_PROVISION_OTHER] = E(PROVISIONED) | E(RETRY_LATER) | E(REPLACED) | E(FULL) |
-                               E(STILL_FULL) | E(GANG_FULL) | E(STOPPED) | E(FAILED),
+    [ACTION_PROVISION] = PROVISION_ANSWERS,
+    [ACTION_PROVISION_OTHER] = PROVISION_ANSWERS,
     [ACTION_RELEASE] = E(DUE),
     [ACTION_ASK_GANG] = E(DUE) | E(GANG_FULL) | E(GANG_FREE) | E(STOPPED),
     [ACTION_GATHER] = E(GANG_COMPLETE) | E(STOPPED),
-    [ACTION_FETCH] = E(FETCHED) | E(RETRY_LATER) | E(REPLACED) | E(STOPPED) | E(FAILED) | E(LOST),
-    [ACTION_FETCH_AGAIN] =
-        E(FETCHED) | E(RETRY_LATER) | E(REPLACED) | E(STOPPED) | E(FAILED) | E(LOST),
+    [ACTION_FETCH] = FETCH_ANSWERS,
+    [ACTION_FETCH_AGAIN] = FETCH_ANSWERS,
     [ACTION_START] =
         E(STARTED) | E(DISCONNECTED) | E(AGENT_ENDED) | E(STOPPED) | E(FAILED) | E(LOST),
     [ACTION_FOLLOW] = E(STARTED) | E(DISCONNECTED) | E(AGENT_ENDED) | E(STOPPED) | E(LOST),

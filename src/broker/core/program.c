@@ -20,18 +20,14 @@ extern char **environ;
 
 /* ---- the environment ---- */
 
-static bool names(const char *pair, const char *of)
-{
-    size_t n = strcspn(pair, "=");
-
-    return strncmp(pair, of, n) == 0 && of[n] == '=';
-}
-
+/* Whether env has the variable of this pair, with a value or without. */
 static bool is_told(const char *const *env, const char *ours)
 {
-    for (; env && *env; env++)
-        if (names(*env, ours))
+    for (; env && *env; env++) {
+        size_t n = strcspn(*env, "=");
+        if (strncmp(*env, ours, n) == 0 && ours[n] == '=')
             return true;
+    }
     return false;
 }
 
@@ -108,13 +104,6 @@ static void read_all(struct program_run *run, struct pipes *p, pid_t pid, struct
     }
 }
 
-static void note_complaint(struct program_run *run, const struct buf *complaint)
-{
-    const char *text = buf_str(complaint);
-
-    snprintf(run->complaint, sizeof run->complaint, "%.*s", (int)strcspn(text, "\r\n"), text);
-}
-
 /* ---- starting it ---- */
 
 static int spawn(const struct program_run *run, struct pipes *p, pid_t *pid)
@@ -161,6 +150,7 @@ int program_run(struct program_run *run, struct err *e)
     close_fd(&p.err[1]);
     read_all(run, &p, pid, &complaint);
     run->status = wait_for(pid);
-    note_complaint(run, &complaint);
+    snprintf(run->complaint, sizeof run->complaint, "%.*s",
+             (int)strcspn(buf_str(&complaint), "\r\n"), buf_str(&complaint));
     return 1;
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#define PROGRAM_COMPLAINT 300
+
 struct program_run {
     const char *const *argv; /* the program, found by $PATH, and its arguments; ends with NULL */
     const char *const *env;  /* "K=V" that it gets besides ours, or "K": one of ours that it does
@@ -17,9 +19,9 @@ struct program_run {
     void *context;
     /* Out. The caller made out with buf_init; it is cut where it is full, and the program ended. */
     struct buf *out;
-    char complaint[300]; /* the first line it printed on stderr */
-    int status;          /* as a shell has it: 128 + signal */
-    bool stopped;        /* by go_on */
+    char complaint[PROGRAM_COMPLAINT]; /* the first line it printed on stderr */
+    int status;                        /* as a shell has it: 128 + signal */
+    bool stopped;                      /* by go_on */
 };
 
 /* Its standard input is empty. 1: it ran, see status; 0: there is no such program; -1 and e. */

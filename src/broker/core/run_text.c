@@ -1,6 +1,7 @@
-#include "broker/core/run_text.h"
+/* A stage's plan as JSON text, which is how runs.c stores it. */
 #include "base/arena.h"
 #include "base/json.h"
+#include "broker/core/runs.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "broker/core/run_text.h"
 #include "broker/core/secrets.h"
 #include "db/db.h"
 
@@ -21,7 +20,7 @@ static const char *const tables[] = {
     " no_cache INTEGER NOT NULL, planned_s REAL NOT NULL, planned_microusd INTEGER NOT NULL)",
     "CREATE INDEX run_state ON run (state)",
     "CREATE INDEX run_name ON run (name)",
-    /* plan: run_text.h. state: enum run_stage_state. job: id in the lake, 0 = none. */
+    /* plan: run_text.c. state: enum run_stage_state. job: id in the lake, 0 = none. */
     "CREATE TABLE stage (run INTEGER NOT NULL, seq INTEGER NOT NULL, plan TEXT NOT NULL,"
     " state INTEGER NOT NULL, job INTEGER NOT NULL, reason TEXT NOT NULL,"
     " PRIMARY KEY (run, seq)) WITHOUT ROWID",

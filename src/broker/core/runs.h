@@ -45,6 +45,8 @@ struct run_pair {
     const char *key, *value;
 };
 
+struct arena;
+
 /* A variable of a stage whose value must not be seen. */
 struct run_secret {
     const char *stage, *name, *value;
@@ -100,6 +102,14 @@ struct run_stage_plan {
     double planned_s;
     int64_t planned_microusd;
 };
+
+/* The plan as JSON text, for runs.c; new string. Parsed strings go to the arena, ERR_IO for what is
+ * not such a text. */
+char *run_plan_text(const struct run_stage_plan *p);
+int run_plan_parse(struct arena *arena,
+                   const char *text,
+                   struct run_stage_plan *out,
+                   struct err *e);
 
 struct run_stage {
     struct run_stage_plan plan;

@@ -415,60 +415,50 @@ void attempt_outcome(const struct attempt *j,
 
 /* ---- what its log told ---- */
 
-/* All at once, or, when one of them is refused, one by one, so that the others are stored. */
-static int keep_tags(struct attempt *j, struct lake *l, struct err *e)
-{
-    struct err why = {0};
+typedef int store_fn(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e);
 
-    if (j->n_tags == 0 ||
-        lake_job_tag(l, j->job.id, (const char *const *)j->tags, j->n_tags, &why) == 0)
-        return 0;
-    if (why.kind != ERR_USAGE) {
-        *e = why;
-        return -1;
-    }
-    for (size_t i = 0; i < j->n_tags; i++) {
-        const char *const one[] = {j->tags[i]};
-        why = (struct err){0};
-        if (lake_job_tag(l, j->job.id, one, 1, &why) == 0)
-            continue;
-        if (why.kind != ERR_USAGE) {
-            *e = why;
-            return -1;
-        }
-        attempt_note_warning(j, why.text);
-    }
-    return 0;
+static int store_tags(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e)
+{
+    return lake_job_tag(l, j->job.id, (const char *const *)j->tags + from, n, e);
 }
 
-/* Those that are refused are found by halves, so that the others are stored. *refused: how many
- * were already; with too many of them the rest is let go. */
-static int keep_metrics(
-    struct attempt *j, struct lake *l, size_t from, size_t n, size_t *refused, struct err *e)
+static int store_metrics(struct attempt *j, struct lake *l, size_t from, size_t n, struct err *e)
+{
+    return lake_job_add_metrics(l, j->job.id, j->metrics + from, n, e);
+}
+
+/* Those that are refused are found by halves, so that the others are stored. *left: how many more
+ * may be refused; after too many the rest is dropped. */
+static int keep_some(struct attempt *j,
+                     struct lake *l,
+                     store_fn *store,
+                     size_t from,
+                     size_t n,
+                     size_t *left,
+                     struct err *e)
 {
     struct err why = {0};
 
-    if (n == 0 || *refused > REFUSED_MAX ||
-        lake_job_add_metrics(l, j->job.id, j->metrics + from, n, &why) == 0)
+    if (n == 0 || *left == 0 || store(j, l, from, n, &why) == 0)
         return 0;
     if (why.kind != ERR_USAGE) {
         *e = why;
         return -1;
     }
     if (n > 1)
-        return keep_metrics(j, l, from, n / 2, refused, e) < 0 ||
-                       keep_metrics(j, l, from + n / 2, n - n / 2, refused, e) < 0
+        return keep_some(j, l, store, from, n / 2, left, e) < 0
                    ? -1
-                   : 0;
-    attempt_note_warning(j, ++*refused > REFUSED_MAX ? "further metrics are dropped" : why.text);
+                   : keep_some(j, l, store, from + n / 2, n - n / 2, left, e);
+    attempt_note_warning(j, --*left == 0 ? "further metrics are dropped" : why.text);
     return 0;
 }
 
 int attempt_keep_told(struct attempt *j, struct lake *l, struct err *e)
 {
-    size_t refused = 0;
+    size_t tags_left = SIZE_MAX, metrics_left = REFUSED_MAX + 1;
 
-    if (keep_tags(j, l, e) < 0 || keep_metrics(j, l, 0, j->n_metrics, &refused, e) < 0)
+    if (keep_some(j, l, store_tags, 0, j->n_tags, &tags_left, e) < 0 ||
+        keep_some(j, l, store_metrics, 0, j->n_metrics, &metrics_left, e) < 0)
         return -1;
     forget_told(j);
     return 0;

@@ -61,16 +61,7 @@ static int say(struct broker_client *c, const char *text)
 /* 1: a line, without its newline; 0: time is up; -1: the broker is gone. */
 static int hear(struct broker_client *c, double until_s, char out[static CONTROL_SOCKET_LINE_MAX])
 {
-    for (;;) {
-        char *end = memchr(c->line, '\n', c->len);
-        if (end) {
-            size_t n = (size_t)(end - c->line);
-            memcpy(out, c->line, n);
-            out[n] = '\0';
-            c->len -= n + 1;
-            memmove(c->line, end + 1, c->len);
-            return 1;
-        }
+    while (!control_socket_cut(c->line, &c->len, out)) {
         double left_s = until_s - time_monotonic_s();
         struct pollfd fd = {.fd = c->fd, .events = POLLIN};
         if (poll(&fd, 1, left_s > 0 ? (int)ceil(left_s * 1000) : 0) <= 0) {
@@ -83,6 +74,7 @@ static int hear(struct broker_client *c, double until_s, char out[static CONTROL
             return -1;
         c->len += (size_t)got;
     }
+    return 1;
 }
 
 /* ---- connecting ---- */
@@ -265,12 +257,10 @@ int broker_client_retire(struct broker_client *c, struct err *e)
     if (say(c, "retire\n") < 0)
         return 0;
     double until_s = time_monotonic_s() + START_S;
-    for (int heard = 1; heard > 0;) {
-        heard = hear(c, until_s, line);
-        if (heard == 0)
-            return err_set(e, ERR_RETRY, "the broker of %s does not retire", c->home);
-    }
-    return 0;
+    int heard;
+    while ((heard = hear(c, until_s, line)) > 0)
+        continue;
+    return heard < 0 ? 0 : err_set(e, ERR_RETRY, "the broker of %s does not retire", c->home);
 }
 
 int broker_client_wait(struct broker_client *c,

@@ -32,6 +32,20 @@ struct control_socket {
     size_t n_clients;
 };
 
+bool control_socket_cut(char *bytes, size_t *len, char out[static CONTROL_SOCKET_LINE_MAX])
+{
+    const char *end = memchr(bytes, '\n', *len);
+    size_t n = end ? (size_t)(end - bytes) : 0;
+
+    if (!end)
+        return false;
+    memcpy(out, bytes, n);
+    out[n] = '\0';
+    *len -= n + 1;
+    memmove(bytes, end + 1, *len);
+    return true;
+}
+
 static int take_lock(struct control_socket *d, const char *home, struct err *e)
 {
     AUTO_MEM char *path = broker_path(home, BROKER_LOCK);
@@ -189,17 +203,10 @@ static void handle_line(struct hearing *h, struct client *c, const char *line)
 /* Handles whole lines; the rest begins the next line. False: the client is disconnected. */
 static bool handle_lines(struct hearing *h, struct client *c)
 {
-    char *end;
+    char line[CONTROL_SOCKET_LINE_MAX];
 
-    while (c->fd >= 0 && (end = memchr(c->line, '\n', c->len))) {
-        char line[CONTROL_SOCKET_LINE_MAX];
-        size_t used = (size_t)(end - c->line);
-        memcpy(line, c->line, used);
-        line[used] = '\0';
-        c->len -= used + 1;
-        memmove(c->line, end + 1, c->len);
+    while (c->fd >= 0 && control_socket_cut(c->line, &c->len, line))
         handle_line(h, c, line);
-    }
     if (c->fd >= 0 && c->len == sizeof c->line)
         disconnect(h->socket, c); /* the line is too long */
     return c->fd >= 0;

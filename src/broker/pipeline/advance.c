@@ -170,6 +170,13 @@ static int end_if_over(struct advance *a, struct err *e)
                     why, e);
 }
 
+static int stop_run(struct advance *a, const char *why, struct err *e)
+{
+    a->run->stop_asked = 1;
+    a->run->stop_reason = arena_dup(a->run->priv, why);
+    return runs_ask_stop_for(a->runs, a->run->id, why, e);
+}
+
 /* Asks a run that spent too much to stop, with a reason for its stages. */
 static int hold_to_cap(struct advance *a, struct err *e)
 {
@@ -178,11 +185,7 @@ static int hold_to_cap(struct advance *a, struct err *e)
     if (!a->config || a->run->stop_asked)
         return 0;
     int over = cap_run_over(a->config, a->lake, a->run, time_epoch_ms(), why, e);
-    if (over <= 0)
-        return over;
-    a->run->stop_asked = 1;
-    a->run->stop_reason = arena_dup(a->run->priv, why);
-    return runs_ask_stop_for(a->runs, a->run->id, why, e);
+    return over <= 0 ? over : stop_run(a, why, e);
 }
 
 bool advance_is_served(const struct advance *a)
@@ -208,10 +211,8 @@ static int stop_for_failed(struct advance *a, struct err *e)
     if (!served || !failed || a->run->stop_asked)
         return 0;
     AUTO_MEM char *why = mem_printf("stage %s failed", failed->plan.name);
-    a->run->stop_asked = 1;
     a->changed = true;
-    a->run->stop_reason = arena_dup(a->run->priv, why);
-    return runs_ask_stop_for(a->runs, a->run->id, why, e);
+    return stop_run(a, why, e);
 }
 
 static int end_services(struct advance *a, struct err *e)

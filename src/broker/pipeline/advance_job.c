@@ -34,45 +34,19 @@ static int64_t continues_of(const struct run_stage *s, unsigned rank)
     return first ? first + rank : 0;
 }
 
-/* What tasks of SkyPilot look for. */
-struct node_texts {
-    char rank[16], nodes[16], gpus[32];
-    char *task;
-    char *ips; /* NULL: the nodes are hosts, whose addresses the broker tells at the start */
-};
-
-static void node_texts_clear(struct node_texts *t)
-{
-    free(t->task);
-    free(t->ips);
-}
-
-static char *local_ips(unsigned nodes)
+/* A line for each node. */
+static const char *local_ips(struct arena *arena, unsigned nodes)
 {
     static const char one[] = "127.0.0.1\n";
     size_t n = sizeof one - 1;
-    char *text = mem_zero(nodes * n + 1, 1);
+    char *text = arena_alloc(arena, nodes * n + 1, 1);
 
-    for (unsigned i = 0; i < nodes; i++)
-        memcpy(text + i * n, one, n);
-    text[nodes * n - 1] = '\0';
+    for (unsigned i = 0; text && i < nodes; i++)
+        memcpy(text + i * n, one, i + 1 < nodes ? n : n - 1);
     return text;
 }
 
-static void node_texts_fill(struct node_texts *t,
-                            const struct run *run,
-                            const struct run_stage *s,
-                            unsigned rank)
-{
-    *t = (struct node_texts){0};
-    snprintf(t->rank, sizeof t->rank, "%u", rank);
-    snprintf(t->nodes, sizeof t->nodes, "%u", nodes_of(s));
-    snprintf(t->gpus, sizeof t->gpus, "%.15g", s->plan.gpus_per_node);
-    /* The same for all nodes and attempts: what resumes by it finds itself. */
-    t->task = mem_printf("tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name);
-    t->ips = strcmp(on_of(run, s), "local") == 0 ? local_ips(nodes_of(s)) : NULL;
-}
-
+/* What tasks of SkyPilot look for. */
 enum node_env { NODE_RANK, NODE_IPS, NODE_COUNT, NODE_GPUS, NODE_TASK, NODE_ENVS };
 
 static const char *const node_keys[NODE_ENVS] = {
@@ -89,11 +63,21 @@ bool advance_env_is_own(const char *key)
     return !strncmp(key, "TRADEWIND_", 10);
 }
 
-static size_t put_node_envs(struct spec_pair *envs, const struct node_texts *t)
+static size_t put_node_envs(struct arena *arena,
+                            const struct run *run,
+                            const struct run_stage *s,
+                            unsigned rank,
+                            struct spec_pair *envs)
 {
+    /* Hosts have addresses that the broker tells at the start. The task is the same for all nodes
+     * and attempts: a program that resumes by it finds itself. */
     const char *const values[NODE_ENVS] = {
-        [NODE_RANK] = t->rank, [NODE_IPS] = t->ips,   [NODE_COUNT] = t->nodes,
-        [NODE_GPUS] = t->gpus, [NODE_TASK] = t->task,
+        [NODE_RANK] = arena_printf(arena, "%u", rank),
+        [NODE_IPS] = strcmp(on_of(run, s), "local") ? NULL : local_ips(arena, nodes_of(s)),
+        [NODE_COUNT] = arena_printf(arena, "%u", nodes_of(s)),
+        [NODE_GPUS] = arena_printf(arena, "%.15g", s->plan.gpus_per_node),
+        [NODE_TASK] =
+            arena_printf(arena, "tradewind-%" PRId64 "_%s_%s", run->id, run->name, s->plan.name),
     };
     size_t n = 0;
 
@@ -120,10 +104,9 @@ static char *planned_details(
     const struct run_stage *s = &a->run->stages[i];
     const struct run_stage_plan *p = &s->plan;
     AUTO_MEM struct spec_pair *envs = mem_zero(p->n_envs + NODE_ENVS, sizeof *envs);
-    AUTO_CLEAR(node_texts) struct node_texts node;
+    AUTO(arena) struct arena *arena = arena_new(LAKE_JOB_ARENA_MAX);
 
-    node_texts_fill(&node, a->run, s, rank);
-    d->n_envs = put_node_envs(envs, &node);
+    d->n_envs = put_node_envs(arena, a->run, s, rank, envs);
     for (size_t k = 0; k < p->n_envs; k++)
         envs[d->n_envs++] = (struct spec_pair){.key = p->envs[k].key, .value = p->envs[k].value};
     d->envs = envs;

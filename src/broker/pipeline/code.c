@@ -333,13 +333,11 @@ static int note_version(void *context, const struct lake_file *file, struct err 
 
 static int note_versions(struct storing *s, struct err *e)
 {
-    struct lake_ref ref = {0};
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
 
-    if (lake_resolve(s->l, s->prefix, LAKE_READ, &ref, e) < 0)
-        return -1;
-    int result = lake_list(s->l, &ref, true, note_version, s, e);
-    lake_ref_clear(&ref);
-    return result;
+    return lake_resolve(s->l, s->prefix, LAKE_READ, &ref, e) < 0
+               ? -1
+               : lake_list(s->l, &ref, true, note_version, s, e);
 }
 
 /* The lake makes no version of a file of which the mode alone changed; a script that became
@@ -375,34 +373,21 @@ static int compare_entry(void *context, const struct lake_entry *entry, struct e
     return 0;
 }
 
-/* The latest version of the set holds exactly the staged files: its reference; else NULL. */
-static char *same_as_latest(struct storing *s, struct err *e)
+/* The reference of the latest version of the set; NULL: there is none, or only_same and it does not
+ * hold exactly the staged files. */
+static char *latest(struct storing *s, bool only_same, struct err *e)
 {
     AUTO_MEM char *text = mem_printf("@%s", s->set);
-    struct lake_ref ref = {0};
-    char *found = NULL;
+    AUTO_CLEAR(lake_ref) struct lake_ref ref = {0};
 
     if (lake_resolve(s->l, text, LAKE_READ, &ref, e) < 0)
         return NULL;
     s->matched = 0;
     s->differs = false;
-    if (lake_every_file(s->l, &ref, compare_entry, s, e) == 0 && !s->differs &&
-        s->matched == s->n_files)
-        found = lake_ref_text(&ref);
-    lake_ref_clear(&ref);
-    return found;
-}
-
-static char *latest(struct storing *s, struct err *e)
-{
-    AUTO_MEM char *text = mem_printf("@%s", s->set);
-    struct lake_ref ref = {0};
-
-    if (lake_resolve(s->l, text, LAKE_READ, &ref, e) < 0)
+    if (only_same && (lake_every_file(s->l, &ref, compare_entry, s, e) < 0 || s->differs ||
+                      s->matched != s->n_files))
         return NULL;
-    char *found = lake_ref_text(&ref);
-    lake_ref_clear(&ref);
-    return found;
+    return lake_ref_text(&ref);
 }
 
 static int store_as(struct storing *s, const char *name, char **ref_out, struct err *e)
@@ -415,12 +400,12 @@ static int store_as(struct storing *s, const char *name, char **ref_out, struct 
     s->set = mem_printf("code-%s", name);
     if (put(s, NULL, e) < 0 || note_versions(s, e) < 0 || put_modes(s, e) < 0)
         return -1;
-    *ref_out = same_as_latest(s, &ignored);
+    *ref_out = latest(s, true, &ignored);
     if (*ref_out)
         return 0;
     if (put(s, s->set, e) < 0)
         return -1;
-    *ref_out = latest(s, e);
+    *ref_out = latest(s, false, e);
     return *ref_out ? 0 : -1;
 }
 

@@ -70,23 +70,36 @@ static const char *const git_env[] = {
     NULL,
 };
 
-/* 1: git ran and was content, 0: it was not, or is not there. */
-static int run_git(struct program_run *run, struct err *e)
+#define GIT_WORDS_MAX 16
+
+/* `git -C directory` and the words, which end with NULL. out is begun here. 1: git ran and was
+ * content, 0: it was not, or is not there; complaint says what it printed. */
+static int run_git(const char *directory,
+                   const char *const *words,
+                   struct buf *out,
+                   size_t out_max,
+                   char complaint[static PROGRAM_COMPLAINT],
+                   struct err *e)
 {
-    run->env = git_env;
-    int ran = program_run(run, e);
-    return ran > 0 && run->status != 0 && !run->out->full ? 0 : ran;
+    const char *argv[GIT_WORDS_MAX] = {"git", "-C", directory, "-c", "core.fsmonitor=false"};
+    struct program_run run = {.argv = argv, .env = git_env, .out = out};
+
+    buf_init(out, out_max);
+    for (size_t i = 5; *words; i++)
+        argv[i] = *words++;
+    int ran = program_run(&run, e);
+    memcpy(complaint, run.complaint, sizeof run.complaint);
+    return ran > 0 && run.status != 0 && !out->full ? 0 : ran;
 }
 
 static bool git_is_there(void)
 {
-    static const char *const argv[] = {"git", "--version", NULL};
-    AUTO_CLEAR(buf) struct buf out;
-    struct program_run run = {.argv = argv, .out = &out};
+    static const char *const words[] = {"--version", NULL};
+    AUTO_CLEAR(buf) struct buf out = {0};
+    char complaint[PROGRAM_COMPLAINT];
     struct err ignored;
 
-    buf_init(&out, 4096);
-    return run_git(&run, &ignored) > 0;
+    return run_git("/", words, &out, 4096, complaint, &ignored) > 0;
 }
 
 /* Whether .git is in the directory or above it on the same file system, where git looks. */
@@ -112,26 +125,14 @@ static bool has_repository(const char *directory)
 static int ask_status(const char *directory, struct listing *list, struct err *e)
 {
     static const char branch[] = "# branch.oid ";
-    const char *argv[] = {"git",
-                          "-C",
-                          directory,
-                          "-c",
-                          "core.fsmonitor=false",
-                          "status",
-                          "-z",
-                          "--porcelain=2",
-                          "--branch",
-                          "--untracked-files=normal",
-                          "--",
-                          ".",
-                          NULL};
-    AUTO_CLEAR(buf) struct buf out;
-    struct program_run run = {.argv = argv, .out = &out};
+    static const char *const words[] = {
+        "status", "-z", "--porcelain=2", "--branch", "--untracked-files=normal", "--", ".", NULL};
+    AUTO_CLEAR(buf) struct buf out = {0};
+    char complaint[PROGRAM_COMPLAINT];
+    int good = run_git(directory, words, &out, STATUS_MAX, complaint, e);
 
-    buf_init(&out, STATUS_MAX);
-    int good = run_git(&run, e);
     if (good == 0 && has_repository(directory))
-        log_warn("code", "%s: git says: %s; its commit is not recorded", directory, run.complaint);
+        log_warn("code", "%s: git says: %s; its commit is not recorded", directory, complaint);
     if (good <= 0)
         return good;
     for (const char *at = buf_str(&out), *end = at + out.len; at < end; at += strlen(at) + 1) {
@@ -166,22 +167,18 @@ static int ask_names(
     AUTO_MEM char *git_dir = mem_printf("--git-dir=%s", empty ? empty : "");
     AUTO_MEM char *work_tree = mem_printf("--work-tree=%s", directory);
     AUTO_MEM char *exclude = mem_printf("--exclude-per-directory=%s", rules);
-    const char *alone[] = {"git",      "-C", directory,  git_dir, work_tree,
-                           "ls-files", "-z", "--others", exclude, NULL};
-    const char *within[] = {"git",      "-C",       directory,  "-c",    "core.fsmonitor=false",
-                            "ls-files", "--cached", "--others", exclude, "-z",
-                            NULL};
-    AUTO_CLEAR(buf) struct buf names;
-    struct program_run run = {.argv = empty ? alone : within, .out = &names};
+    const char *alone[] = {git_dir, work_tree, "ls-files", "-z", "--others", exclude, NULL};
+    const char *within[] = {"ls-files", "--cached", "--others", exclude, "-z", NULL};
+    AUTO_CLEAR(buf) struct buf names = {0};
+    char complaint[PROGRAM_COMPLAINT];
+    int good = run_git(directory, empty ? alone : within, &names, NAMES_MAX, complaint, e);
 
-    buf_init(&names, NAMES_MAX);
-    int good = run_git(&run, e);
     if (good < 0)
         return -1;
     if (names.full)
         return too_many(directory, e);
     if (!good)
-        return err_set(e, ERR_IO, "%s: git ls-files: %s", directory, run.complaint);
+        return err_set(e, ERR_IO, "%s: git ls-files: %s", directory, complaint);
     take_names(&names, out);
     return 0;
 }

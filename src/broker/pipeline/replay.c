@@ -206,11 +206,13 @@ static int begin(struct compose *c, const char *what, const char *ref, size_t mo
 {
     AUTO_MEM char *name = mem_printf("%s %s", what, ref);
 
-    *c->run = (struct run){.name = keep(c, name), .file = keep(c, ref), .no_cache = true};
-    c->run->on = "local";
-    c->run->user = "";
-    c->run->reason = "";
-    c->run->stages = room_for(c, most, sizeof *c->run->stages);
+    *c->run = (struct run){.name = keep(c, name),
+                           .file = keep(c, ref),
+                           .no_cache = true,
+                           .on = "local",
+                           .user = "",
+                           .reason = "",
+                           .stages = room_for(c, most, sizeof *c->run->stages)};
     c->stage_of = mem_zero(c->lineage->n + 1, sizeof *c->stage_of);
     memset(c->stage_of, 0xff, (c->lineage->n + 1) * sizeof *c->stage_of);
     return check_size(c, e);

@@ -77,6 +77,11 @@ static inline int64_t sim_now(const struct sim *s)
     return s->world->now_ms;
 }
 
+static inline struct stage_life *life_of(const struct sim *s, size_t i)
+{
+    return &s->lives[i];
+}
+
 /* ---- simulate.c ---- */
 int sim_tell_stage(
     struct sim *s, size_t i, enum run_stage_state state, const char *why, struct err *e);
@@ -121,7 +126,6 @@ int stage_charge(struct sim *s, struct stage_life *g, int64_t microusd, struct e
 bool trade_wanted(const struct sim *s, size_t i);
 void trade_start(struct sim *s, size_t i);
 int trade_step(struct sim *s, size_t i, struct err *e);
-void trade_free(struct trade *t);
 /* The run's market for the sim cloud; NULL when it has none. */
 const struct cloud_market *trade_cloud(struct sim *s);
 

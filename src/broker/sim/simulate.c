@@ -388,7 +388,7 @@ static void sim_clear(struct sim *s)
 {
     for (size_t i = 0; s->lives && i < s->n; i++) {
         sim_gang_free(s->lives[i].gang);
-        trade_free(s->lives[i].trade);
+        free(s->lives[i].trade);
     }
     while (s->free) {
         struct gang *g = s->free;

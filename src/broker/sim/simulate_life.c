@@ -9,11 +9,6 @@
 
 #define TAU 6.283185307179586
 
-static struct stage_life *life_of(struct sim *s, size_t i)
-{
-    return &s->lives[i];
-}
-
 /* Lognormal with mean 1, by the stage alone: a machine that is slow for it stays so. */
 static double noise_of(const struct sim *s, size_t i)
 {

@@ -112,11 +112,6 @@ bool trade_wanted(const struct sim *s, size_t i)
     return s->o->market && s->o->market->stages[i].job;
 }
 
-void trade_free(struct trade *t)
-{
-    free(t);
-}
-
 void trade_start(struct sim *s, size_t i)
 {
     struct stage_life *g = &s->lives[i];

@@ -21,11 +21,6 @@
 /* The shortest billed time, as in plans. */
 #define BILL_MIN_S 60.0
 
-static struct stage_life *life_of(struct sim *s, size_t i)
-{
-    return &s->lives[i];
-}
-
 void stage_settle_cost(struct sim *s, struct stage_life *g)
 {
     int64_t cost = g->gang ? sim_gang_cost(g->gang, sim_now(s)) : 0;
