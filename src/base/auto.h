@@ -24,4 +24,8 @@
 #define AUTO_MEM __attribute__((cleanup(auto_free_mem)))
 void auto_free_mem(void *p);
 
+/* AUTO_FD int fd = open(...); closes a descriptor that is not negative; errno stays. */
+#define AUTO_FD __attribute__((cleanup(auto_close_fd)))
+void auto_close_fd(int *fd);
+
 #endif

@@ -2,11 +2,13 @@
 
 #include "base/auto.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static void *or_abort(void *p, size_t n, size_t size)
 {
@@ -82,4 +84,13 @@ void mem_pages_free(void *p, size_t bytes)
 void auto_free_mem(void *p)
 {
     free(*(void **)p);
+}
+
+void auto_close_fd(int *fd)
+{
+    int why = errno;
+
+    if (*fd >= 0)
+        close(*fd);
+    errno = why;
 }

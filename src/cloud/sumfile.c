@@ -26,7 +26,7 @@ static void check_line(const char *text, size_t n, char out[static CHECK_BYTES +
 /* 0, or -1 with errno. */
 static int write_in_place(const char *path, const char *bytes, size_t n)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
     struct stat st;
 
     if (fd < 0)
@@ -37,7 +37,6 @@ static int write_in_place(const char *path, const char *bytes, size_t n)
     int why = errno ? errno : ENOSPC;
     if (!good && is_new)
         unlink(path);
-    close(fd);
     errno = why;
     return good ? 0 : -1;
 }
@@ -95,7 +94,7 @@ json_t *sumfile_parse(const char *bytes, size_t n, struct err *e)
 /* At most max bytes; -1 with errno, EFBIG when there are more. */
 static ssize_t read_at_most(const char *path, char *bytes, size_t max)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     ssize_t n = -1;
 
@@ -105,10 +104,10 @@ static ssize_t read_at_most(const char *path, char *bytes, size_t max)
         errno = ELOOP;
     else
         n = file_pread_all(fd, bytes, max + 1, 0);
-    int why = n > (ssize_t)max ? EFBIG : errno;
-    close(fd);
-    errno = why;
-    return n > (ssize_t)max ? -1 : n;
+    if (n <= (ssize_t)max)
+        return n;
+    errno = EFBIG;
+    return -1;
 }
 
 json_t *sumfile_read(const char *path, bool *empty_out, struct err *e)

@@ -84,7 +84,7 @@ static int hash_file(void *context, size_t i, struct err *e)
     AUTO_MEM char *bytes = mem_zero(HASH_BYTES, 1);
     AUTO(sha256) struct sha256 *hash = sha256_new();
     ssize_t n;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
         return file_error(e, "read", path);
@@ -92,10 +92,9 @@ static int hash_file(void *context, size_t i, struct err *e)
         if (n > 0)
             sha256_add(hash, bytes, (size_t)n);
     if (n < 0)
-        file_error(e, "read", path);
-    close(fd);
+        return file_error(e, "read", path);
     f->digest = sha256_take(hash);
-    return n < 0 ? -1 : 0;
+    return 0;
 }
 
 int reuse_look(struct reuse *r, const char *dir, struct err *e)

@@ -196,13 +196,12 @@ static int agent_name(const struct exec_host *h, char out[static 96], struct err
     AUTO(sha256) struct sha256 *hash = sha256_new();
     char bytes[16384], hex[SHA256_HEX];
     ssize_t n;
-    int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return file_error(e, "read", h->agent);
     while ((n = read(fd, bytes, sizeof bytes)) > 0)
         sha256_add(hash, bytes, (size_t)n);
-    close(fd);
     if (n < 0)
         return file_error(e, "read", h->agent);
     struct sha256_digest digest = sha256_take(hash);
@@ -225,13 +224,10 @@ static int copy_agent(const struct exec_host *h, const char *name, struct err *e
 {
     AUTO_CLEAR(buf) struct buf script = {0};
     struct stat st;
-    int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(h->agent, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0 || fstat(fd, &st) < 0)
         return file_error(e, "read", h->agent);
-    }
     script_begin(&script, h);
     buf_printf(&script,
                "t=.%s.$$-%d && trap 'rm -f \"$t\"' EXIT && cat >\"$t\" && chmod 700 \"$t\" && "
@@ -240,9 +236,9 @@ static int copy_agent(const struct exec_host *h, const char *name, struct err *e
                "if ! \"./$t\" version >/dev/null; then echo \"the agent does not run on a $(uname "
                "-sm)\" >&2; exit 1; fi && mv -f \"$t\" %s",
                name, (int)gettid(), (intmax_t)st.st_size, name);
-    int result = run_script(h, buf_str(&script), fd, PREPARE_S, NULL, e);
-    close(fd);
-    return result < 0 ? err_wrap(e, "copy the agent") : 0;
+    return run_script(h, buf_str(&script), fd, PREPARE_S, NULL, e) < 0
+               ? err_wrap(e, "copy the agent")
+               : 0;
 }
 
 static int ssh_prepare(const struct exec_host *h, struct err *e)
@@ -355,14 +351,11 @@ static int run_with_list(const struct exec_host *h,
                          struct buf *out,
                          struct err *e)
 {
-    int list = reuse_list(files, e);
+    AUTO_FD int list = reuse_list(files, e);
 
-    if (list < 0)
-        return -1;
-    int result = run_script(h, buf_str(script), list,
-                            CALL_S + (double)files->bytes / COPY_BYTES_PER_S, out, e);
-    close(list);
-    return result;
+    return list < 0 ? -1
+                    : run_script(h, buf_str(script), list,
+                                 CALL_S + (double)files->bytes / COPY_BYTES_PER_S, out, e);
 }
 
 /* Sends the directory; with files: the agent places those it has, the rest is sent, and the agent
@@ -377,7 +370,7 @@ static int send_directory(const struct exec_host *h,
     struct fresh fresh = {0};
     struct err why = {0};
     char name[96];
-    int excluded = -1;
+    AUTO_FD int excluded = -1;
 
     if (agent_name(h, name, e) < 0 || draw_fresh(&fresh, id, e) < 0)
         return -1;
@@ -395,10 +388,7 @@ static int send_directory(const struct exec_host *h,
         script_begin(&then, h);
         leave_nothing(&then, h, &fresh);
     }
-    int sent = send_tar(h, &fresh, local_dir, excluded, files ? &then : &script, e);
-    if (excluded >= 0)
-        close(excluded);
-    if (sent < 0)
+    if (send_tar(h, &fresh, local_dir, excluded, files ? &then : &script, e) < 0)
         return -1;
     script_begin(&last, h);
     if (files)

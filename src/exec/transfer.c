@@ -64,11 +64,9 @@ static int join(char *const *first,
     *first_code = *second_code = -1;
     if (pipe2(ends, O_CLOEXEC) < 0)
         return err_set(e, ERR_IO, "make a pipe: %s", strerror(errno));
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    AUTO_FD int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     bool good = null >= 0 && child_start(&to, second, ends[0], null, e) == 0 &&
                 child_start(&from, first, in_fd, ends[1], e) == 0;
-    if (null >= 0)
-        close(null);
     close(ends[0]);
     close(ends[1]);
     if (!good)

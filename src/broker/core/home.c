@@ -50,9 +50,7 @@ void broker_log_bound(const char *home, int fd)
     if (fstat(fd, &ours) < 0 || ours.st_size < BROKER_LOG_BYTES || stat(path, &there) < 0 ||
         ours.st_ino != there.st_ino || ours.st_dev != there.st_dev || rename(path, old) < 0)
         return;
-    int fresh = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fresh < 0)
-        return;
-    dup3(fresh, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
-    close(fresh);
+    AUTO_FD int fresh = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fresh >= 0)
+        dup3(fresh, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
 }

@@ -78,7 +78,7 @@ static int read_all(int fd, const char *path, struct secrets *out, struct err *e
 int secrets_read(const char *home, int64_t run, struct secrets *out, struct err *e)
 {
     AUTO_MEM char *path = path_of(home, run);
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     *out = (struct secrets){0};
     if (fd < 0 && errno == ENOENT)
@@ -88,11 +88,10 @@ int secrets_read(const char *home, int64_t run, struct secrets *out, struct err 
                        run);
     if (fd < 0)
         return file_error(e, "read", path);
-    int result = read_all(fd, path, out, e);
-    close(fd);
-    if (result < 0)
-        secrets_clear(out);
-    return result;
+    if (read_all(fd, path, out, e) == 0)
+        return 0;
+    secrets_clear(out);
+    return -1;
 }
 
 void secrets_clear(struct secrets *s)

@@ -56,12 +56,11 @@ void attempt_note_warning(const struct attempt *j, const char *text)
 {
     AUTO_MEM char *path = broker_job_path(j->home, j->job.id, "warnings");
     AUTO_MEM char *line = mem_printf("%s\n", text);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
-    if (fd < 0)
-        return; /* as the disk is full, the job itself will say so */
-    file_write_all(fd, line, strlen(line));
-    close(fd);
+    /* Of a full disk the job itself will say. */
+    if (fd >= 0)
+        file_write_all(fd, line, strlen(line));
 }
 
 static void hear_tag(void *context, const char *set, const char *pair)

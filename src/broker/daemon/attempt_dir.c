@@ -95,13 +95,11 @@ int attempt_every_untidy(const char *home,
 
 static int write_file(const char *path, const char *text, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return file_error(e, "create", path);
-    int result = file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
-    close(fd);
-    return result;
+    return file_write_all(fd, text, strlen(text)) < 0 ? file_error(e, "write", path) : 0;
 }
 
 /* Nothing of an earlier attempt remains, which never started. Its mark says from now on that the
@@ -201,12 +199,10 @@ static int write_jobfile(const struct attempt *j, struct err *e)
 /* "" when it cannot be read. */
 static void read_word(const char *path, char out[static BOOT_ID_MAX])
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, out, BOOT_ID_MAX - 1);
 
     out[n > 0 ? n : 0] = '\0';
-    if (fd >= 0)
-        close(fd);
 }
 
 bool attempt_is_prepared(const struct attempt *j)

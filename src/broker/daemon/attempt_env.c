@@ -93,14 +93,13 @@ static bool is_free(unsigned port)
     struct sockaddr_in at = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)port),
                              .sin_addr.s_addr = htonl(INADDR_ANY)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    AUTO_FD int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int on = 1;
 
     if (fd < 0)
         return true; /* which the job will find out */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    bool free = bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
-    close(fd);
-    return free;
+    return bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
 }
 
 /* Free ports of this machine: all nodes look before any of them starts, and find the same. */

@@ -34,10 +34,9 @@ void checkpoint_keep(const char *home, int64_t id)
     /* Nothing was saved in it. */
     if (rmdir(directory) == 0 || errno == ENOENT)
         return;
-    int fd =
+    AUTO_FD int fd =
         file_make_dirs(all, 0700, NULL) < 0 ? -1 : open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
+    (void)fd;
 }
 
 void checkpoint_drop(const char *home, int64_t id)
@@ -84,14 +83,12 @@ bool checkpoint_is_there(const char *home, int64_t id)
 
 static int copy_file(const char *from, const char *to, const struct stat *st)
 {
-    int source = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int source = open(from, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     int target = source < 0 ? -1
                             : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
                                    (st->st_mode & 0777) | S_IRUSR | S_IWUSR);
     int result = target < 0 ? -1 : file_copy(source, target, (uint64_t)st->st_size);
 
-    if (source >= 0)
-        close(source);
     /* A full disk or a quota may be reported by close alone. */
     return target >= 0 && close(target) < 0 ? -1 : result;
 }

@@ -173,16 +173,13 @@ static int start_broker(const struct broker_client *c, struct err *e)
 
     if (file_make_dirs(c->home, 0700, e) < 0)
         return -1;
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    AUTO_FD int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (log < 0)
         return file_error(e, "open", path);
     broker_log_bound(c->home, log);
-    if (pipe2(ready, O_CLOEXEC) < 0) {
-        close(log);
+    if (pipe2(ready, O_CLOEXEC) < 0)
         return err_set(e, ERR_RETRY, "cannot make a pipe: %s", strerror(errno));
-    }
     int result = spawn(c, ready[1], log, e);
-    close(log);
     close(ready[1]);
     if (result == 0)
         await_ready(ready[0]);

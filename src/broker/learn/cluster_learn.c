@@ -81,15 +81,13 @@ static int append(int fd, const char *path, const struct cluster_measurement *m,
 int broker_cluster_learn_add(const char *home, const struct cluster_measurement *m, struct err *e)
 {
     AUTO_MEM char *path = mem_printf("%s/%s", home, CLUSTER_MEASURED_FILE);
-    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return file_error(e, "write", path);
     while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
         continue;
-    int result = append(fd, path, m, e);
-    close(fd); /* and the lock with it */
-    return result;
+    return append(fd, path, m, e); /* the lock ends with fd */
 }
 
 /* ---- of a run ---- */

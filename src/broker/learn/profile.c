@@ -365,19 +365,17 @@ int broker_profile_extend(const char *home,
 
 int broker_profile_keep_fit(const char *home, const struct broker_profile *p, struct err *e)
 {
-    int lock = broker_profile_lock(home, e);
+    AUTO_FD int lock = broker_profile_lock(home, e);
 
     if (lock < 0)
         return -1;
-    /* Somebody may have added to it meanwhile. */
+    /* Another process may have added to the profile meanwhile. */
     AUTO(broker_profile) struct broker_profile *now = broker_profile_load(home, p->name, e);
-    int result = -1;
-    if (now) {
-        struct fit *old = now->fit;
-        now->fit = p->fit;
-        result = save(home, now, e);
-        now->fit = old;
-    }
-    close(lock);
+    if (!now)
+        return -1;
+    struct fit *old = now->fit;
+    now->fit = p->fit;
+    int result = save(home, now, e);
+    now->fit = old;
     return result;
 }

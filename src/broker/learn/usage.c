@@ -135,7 +135,7 @@ static int open_part(const char *home, int64_t job, const char *name, off_t *siz
 int usage_read(const char *home, int64_t job, struct usage *out, struct err *e)
 {
     off_t size;
-    int fd = open_part(home, job, "state", &size);
+    AUTO_FD int fd = open_part(home, job, "state", &size);
 
     *out = (struct usage){0};
     if (fd < 0 && errno != ENOENT && errno != ENOTDIR) {
@@ -146,9 +146,7 @@ int usage_read(const char *home, int64_t job, struct usage *out, struct err *e)
         return 0;
     size_t n = (size_t)size < USAGE_BYTES_MAX ? (size_t)size : USAGE_BYTES_MAX;
     AUTO_MEM char *text = mem_zero(n + 1, 1);
-    n = read_at(fd, 0, text, n);
-    close(fd);
-    usage_parse(text, n, out);
+    usage_parse(text, read_at(fd, 0, text, n), out);
     return 0;
 }
 
@@ -157,13 +155,12 @@ bool usage_last(const char *home, int64_t job, struct usage_point *out)
     AUTO_CLEAR(usage) struct usage u = {0};
     char text[TAIL_BYTES];
     off_t size;
-    int fd = open_part(home, job, "state", &size);
+    AUTO_FD int fd = open_part(home, job, "state", &size);
 
     if (fd < 0)
         return false;
     off_t from = size > (off_t)sizeof text ? size - (off_t)sizeof text : 0;
     size_t n = read_at(fd, from, text, sizeof text);
-    close(fd);
     /* The first line of a tail is not whole. */
     const char *whole = from ? memchr(text, '\n', n) : text;
     if (whole)
@@ -271,11 +268,9 @@ int usage_rates(const char *home, int64_t job, struct usage_rates *out, struct e
 
     if (usage_read(home, job, &u, e) < 0)
         return -1;
-    int fd = open_part(home, job, "log", &size);
-    if (fd >= 0) {
+    AUTO_FD int fd = open_part(home, job, "log", &size);
+    if (fd >= 0)
         follow(&u, fd, &f);
-        close(fd);
-    }
     const struct series *s = furthest(&f);
     if (!s && f.n == 0)
         return err_set(e, ERR_NOTFOUND,

@@ -165,7 +165,7 @@ static int stage_one(struct storing *s, const char *path, struct err *e)
     } else if (!S_ISREG(st.st_mode)) {
         return 0;
     }
-    int from = open(whole, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    AUTO_FD int from = open(whole, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (from < 0 && errno == ENOENT)
         return 0;
     if (from < 0) {
@@ -174,9 +174,7 @@ static int stage_one(struct storing *s, const char *path, struct err *e)
         errno = why;
         return file_error(e, "read", shown);
     }
-    int result = copy_file(s, from, path, e);
-    close(from);
-    return result;
+    return copy_file(s, from, path, e);
 }
 
 static int stage_all(struct storing *s, struct err *e)

@@ -257,14 +257,9 @@ static int make_empty(const char *path, struct err *e)
 
     if (file_make_dirs(objects, 0700, e) < 0 || file_make_dirs(refs, 0700, e) < 0)
         return -1;
-    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || file_write_all(fd, head, sizeof head - 1) < 0) {
-        int failed = file_error(e, "write", file);
-        if (fd >= 0)
-            close(fd);
-        return failed;
-    }
-    return close(fd) < 0 ? file_error(e, "write", file) : 0;
+    AUTO_FD int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return fd < 0 || file_write_all(fd, head, sizeof head - 1) < 0 ? file_error(e, "write", file)
+                                                                   : 0;
 }
 
 /* ---- without git ---- */

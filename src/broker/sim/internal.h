@@ -77,7 +77,7 @@ static inline int64_t sim_now(const struct sim *s)
     return s->world->now_ms;
 }
 
-static inline struct stage_life *life_of(const struct sim *s, size_t i)
+static inline struct stage_life *stage_life_of(const struct sim *s, size_t i)
 {
     return &s->lives[i];
 }

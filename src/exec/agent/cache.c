@@ -121,16 +121,14 @@ static int open_good(struct cache *c, const char *name, uint64_t size)
 
 int cache_get(struct cache *c, const char *name, uint64_t size, int to_fd, struct err *e)
 {
-    int fd = c->files.dir ? open_good(c, name, size) : -1;
+    AUTO_FD int fd = c->files.dir ? open_good(c, name, size) : -1;
 
     if (fd < 0)
         return 0;
     mark(c, fd);
-    bool copied = file_copy(fd, to_fd, size) == 0;
-    int why = errno;
-    close(fd);
-    if (copied)
+    if (file_copy(fd, to_fd, size) == 0)
         return 1;
+    int why = errno;
     if (why == ENOSPC || why == EDQUOT)
         cachedir_empty(&c->files);
     errno = why;
@@ -153,8 +151,8 @@ void cache_keep_copy(struct cache *c, const char *name, uint64_t size, const cha
     if (cachedir_touch(&c->files, name) || !cachedir_room(&c->files, size))
         return;
     AUTO_MEM char *fresh = NULL;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int to_fd = fd < 0 ? -1 : cachedir_begin(&c->files, &fresh);
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    AUTO_FD int to_fd = fd < 0 ? -1 : cachedir_begin(&c->files, &fresh);
     bool good = to_fd >= 0;
     if (good && ioctl(to_fd, FICLONE, fd) == 0)
         good = read_through(to_fd, -1, (double)INFINITY, held);
@@ -165,10 +163,6 @@ void cache_keep_copy(struct cache *c, const char *name, uint64_t size, const cha
     good = good && !strcmp(held, name) && cachedir_finish(&c->files, fresh, name, size);
     if (to_fd >= 0 && !good)
         (void)unlink(fresh);
-    if (to_fd >= 0)
-        close(to_fd);
-    if (fd >= 0)
-        close(fd);
 }
 
 void cache_keep_move(struct cache *c, const char *path, uint64_t size, double until_s)
@@ -177,12 +171,9 @@ void cache_keep_move(struct cache *c, const char *path, uint64_t size, double un
 
     if (!cachedir_room(&c->files, size))
         return;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (read_through(fd, -1, until_s, name) && !cachedir_touch(&c->files, name)) {
+    AUTO_FD int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && read_through(fd, -1, until_s, name) && !cachedir_touch(&c->files, name)) {
         mark(c, fd);
         (void)cachedir_finish(&c->files, path, name, size);
     }
-    close(fd);
 }

@@ -196,14 +196,8 @@ static bool write_file(const char *dir, const char *file, const char *text)
     char path[CGROUP_PATH_MAX + 64];
 
     snprintf(path, sizeof path, "%s/%s", dir, file);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool good = write(fd, text, strlen(text)) >= 0;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return good;
+    AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, strlen(text)) >= 0;
 }
 
 bool cgroup_set(const struct cgroup *g, const char *file, const char *text)

@@ -115,11 +115,8 @@ static bool is_working(const char *root)
         if (entry->d_name[0] == '.')
             continue;
         AUTO_MEM char *path = mem_printf("%s/%s/agent.lock", root, entry->d_name);
-        int fd = open(path, O_RDWR | O_CLOEXEC);
-        if (fd < 0)
-            continue;
-        busy = flock(fd, LOCK_SH | LOCK_NB) < 0;
-        close(fd);
+        AUTO_FD int fd = open(path, O_RDWR | O_CLOEXEC);
+        busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
     }
     closedir(dir);
     return busy;

@@ -98,7 +98,7 @@ void jobdir_unlock(struct jobdir *d)
 
 char *jobdir_read_small(const char *path, size_t max, size_t *n_out)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *bytes = NULL;
     size_t n = 0, cap = 0;
 
@@ -117,7 +117,6 @@ char *jobdir_read_small(const char *path, size_t max, size_t *n_out)
             break;
         n += (size_t)got;
     }
-    close(fd);
     bytes[n] = 0;
     if (n_out)
         *n_out = n;
@@ -148,19 +147,13 @@ enum job_phase jobdir_phase(const struct jobdir *d)
     char line[STATE_LINE_MAX];
     struct state_line s;
     struct stat st;
-    enum job_phase phase = JOB_NEW;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0)
         return JOB_NEW;
-    if (fstat(fd, &st) == 0 && st.st_size > 0) {
-        phase = JOB_STARTED;
-        if (last_line(fd, st.st_size, line) && state_line_parse(line, &s, NULL) == 0 &&
-            s.kind == STATE_ENDED)
-            phase = JOB_OVER;
-    }
-    close(fd);
-    return phase;
+    bool ended = last_line(fd, st.st_size, line) && state_line_parse(line, &s, NULL) == 0 &&
+                 s.kind == STATE_ENDED;
+    return ended ? JOB_OVER : JOB_STARTED;
 }
 
 bool jobdir_read_stop(const struct jobdir *d, struct stop_request *out)

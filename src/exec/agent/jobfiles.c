@@ -126,13 +126,13 @@ static int place_one(struct stage *s, const struct wanted *w, struct err *e)
     if (!cache_has(&s->cache, w->name))
         return 0;
     AUTO_MEM char *path = path_for(s, w, e);
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+    AUTO_FD int fd =
+        path ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (fd < 0)
         return path ? file_error(e, "make", path) : -1;
     int there = cache_get(&s->cache, w->name, w->size, fd, e);
     if (there > 0 && (fchmod(fd, w->mode) < 0 || futimens(fd, times) < 0))
         there = file_error(e, "make", path);
-    close(fd);
     if (there == 0)
         (void)unlink(path);
     return there;

@@ -185,14 +185,9 @@ void joblog_recover(const char *dir)
 {
     AUTO_MEM char *log_path = mem_printf("%s/log", dir);
     AUTO_MEM char *tail_path = mem_printf("%s/log.tail", dir);
-    int tail_fd = open(tail_path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int tail_fd = open(tail_path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int log_fd = tail_fd < 0 ? -1 : open(log_path, O_WRONLY | O_CLOEXEC);
 
-    if (tail_fd < 0)
-        return;
-    int log_fd = open(log_path, O_WRONLY | O_CLOEXEC);
     if (log_fd >= 0 && fold_tail(tail_fd, log_fd) == 0 && fsync(log_fd) == 0)
         unlink(tail_path);
-    if (log_fd >= 0)
-        close(log_fd);
-    close(tail_fd);
 }

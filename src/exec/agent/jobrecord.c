@@ -46,12 +46,8 @@ int jobrecord_write(const struct jobdir *d, const struct limits *planned, pid_t 
     for (int c = 0; c < CGROUP_CONTROLLERS; c++)
         for (size_t i = 0; i < planned->places.n[c]; i++)
             buf_printf(&text, "group %s/%s\n", planned->places.place[c][i].dir, planned->name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return file_error(e, "write", path);
-    int result = file_write_all(fd, text.data, text.len) < 0 ? file_error(e, "write", path) : 0;
-    close(fd);
-    return result;
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return fd < 0 || file_write_all(fd, text.data, text.len) < 0 ? file_error(e, "write", path) : 0;
 }
 
 struct recorded {

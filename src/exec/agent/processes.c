@@ -26,11 +26,8 @@ static bool read_stat(pid_t pid, struct process *out)
     uint64_t field[FIELDS] = {0};
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (n <= 0)
         return false;
     text[n] = 0;

@@ -28,11 +28,9 @@ int stateout_open(struct stateout *s, const char *dir, struct err *e)
     if (s->fd < 0)
         return file_error(e, "write", path);
     AUTO_MEM char *reserve = reserve_path(s);
-    int fd = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd >= 0) {
+    AUTO_FD int fd = open(reserve, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
         (void)posix_fallocate(fd, 0, RESERVE_BYTES); /* without it the end waits for room */
-        close(fd);
-    }
     return 0;
 }
 
