@@ -1,5 +1,6 @@
 #include "base/nearest.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
@@ -43,13 +44,18 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b)
     return above[n_b];
 }
 
+/* One slip in a short word, then one for every three letters of the longer one: of "down" half
+ * would have to change for "chown". The dashes of an option are no letters. */
+static size_t slips_allowed(const char *longer)
+{
+    size_t letters = strlen(longer + strspn(longer, "-"));
+
+    return letters < 6 ? 1 : letters / 3;
+}
+
 const char *nearest(const char *word, const char *const *candidates, size_t n)
 {
-    size_t len = strlen(word);
-    /* One slip in a short word, then about one for every three letters: of "down" half would have
-     * to change for "chown". The dashes of an option are no letters. */
-    size_t limit = (len - strspn(word, "-") + 1) / 3;
-    size_t best = limit + 1;
+    size_t len = strlen(word), best = SIZE_MAX;
     const char *found = NULL;
 
     if (len == 0 || len > WORD_MAX)
@@ -59,9 +65,10 @@ const char *nearest(const char *word, const char *const *candidates, size_t n)
         if (n_candidate > WORD_MAX)
             continue;
         size_t d = distance(word, len, candidates[i], n_candidate);
+        size_t limit = slips_allowed(len > n_candidate ? word : candidates[i]);
         if (len >= PREFIX_MIN && strncasecmp(word, candidates[i], len) == 0)
             d = min_size(d, limit);
-        if (d < best && d < n_candidate) {
+        if (d <= limit && d < best && d < n_candidate) {
             best = d;
             found = candidates[i];
         }

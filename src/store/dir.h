@@ -14,6 +14,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/types.h>
 
 struct dir_cache;
 struct dir_packs;

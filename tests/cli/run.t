@@ -276,7 +276,7 @@ refused "somewhere else" "--on moon: neither local nor sim, and there are no hos
 refused "an option of another place" "--seed goes with --on sim" \
     "$TRADEWIND" run sum.yaml --yes --seed 1
 printf 'name: v\nenvs: {KEY: null}\nrun: "true"\n' >v.yaml
-refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: --env KEY=VALUE" \
+refused "a variable without a value" "v.yaml:1: stage v: KEY has no value: give --env KEY=VALUE" \
     "$TRADEWIND" run v.yaml --yes
 check "with a value" "$TRADEWIND" run v.yaml --yes --env KEY=1 >/dev/null
 printf 'name: u\ninputs:\n  - {from: "gs://b/x", size: 1, place: gcp/us-central1}\nrun: "true"\n' \
